@@ -1,5 +1,5 @@
-//! The block cache through its public interface, compared with a naive model: whatever happens to its files, a
-//! read returns exactly the bytes of the object's version, or nothing.
+//! The block cache through its public interface, compared with a naive model: even if its files are damaged, a read
+//! returns exactly the bytes of the object's version, or nothing.
 
 mod model;
 mod objects;

@@ -93,7 +93,7 @@ async fn a_path_is_found_by_one_search_without_listing_its_folder() {
     account
         .upload_elsewhere("other", &[("cube.gltf", MINIMAL_GLTF)])
         .await;
-    // Only hits by name count, not one by a tag of that text.
+    // Only hits by name count, not a hit by a tag with that text.
     let tagged = AssetUpdate {
         tags: Some(vec!["lonely".into()]),
         ..AssetUpdate::default()

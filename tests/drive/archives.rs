@@ -1,4 +1,4 @@
-//! Assets that are one zip on the service: what is in it is what is shown.
+//! Assets that are one zip on the service: the drive shows the members.
 
 use std::io::{Cursor, Write as _};
 use std::time::{Duration, SystemTime};
@@ -10,7 +10,7 @@ use zip::{CompressionMethod, DateTime, ZipWriter};
 use crate::support::account::{Account, MINIMAL_GLTF};
 use crate::support::tree::Tree;
 
-/// Bytes that deflate well, and not to nothing.
+/// Bytes that compress well, but not to almost nothing.
 fn bytes(len: usize) -> Vec<u8> {
     (0..len as u32)
         .map(|at| (at.wrapping_mul(at) >> 9) as u8)
@@ -30,7 +30,7 @@ fn zip_of(files: &[(&str, &[u8])], method: CompressionMethod) -> Vec<u8> {
     writer.finish().unwrap().into_inner()
 }
 
-/// Every file below a folder, with its bytes and time; the service's own folders are left out.
+/// All files below a folder, with bytes and times, without the folders of the service.
 pub async fn files_below(tree: &Tree, folder: &str) -> Vec<(String, Vec<u8>, SystemTime)> {
     let service = [
         "analysis",
@@ -87,11 +87,9 @@ async fn a_nested_folder_is_shown_as_the_tree_that_was_copied_in_when_the_staged
         .sync("/rawmodels/nested")
         .await
         .unwrap();
-    tree.until("/rawmodels/nested/.assetfs/status", |status| {
-        status == "complete"
-    })
-    .await;
-    // The staged copy goes once the service is known to hold every byte.
+    tree.until_status("/rawmodels/nested/.assetfs/status", "complete")
+        .await;
+    // The staged copy is removed after the service has every byte.
     for _ in 0..200 {
         if mounted.outbox.drafts().all().is_empty() {
             break;
@@ -178,7 +176,7 @@ async fn a_damaged_member_fails_with_a_sentence_and_a_hostile_zip_is_shown_as_it
             &[("cube.gltf", MINIMAL_GLTF), ("big.bin", &bytes(200_000))],
             method,
         );
-        // The checksum of the last entry, in the directory.
+        // The checksum of the last entry, in the central directory.
         let at = zip.windows(4).rposition(|it| it == b"PK\x01\x02").unwrap();
         zip[at + 16] ^= 1;
         account.upload_zip_elsewhere(name, &zip).await;
@@ -239,7 +237,7 @@ async fn names_in_a_zip_never_leave_its_folder() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn no_byte_of_a_member_with_a_flipped_bit_is_given_out() {
-    // Longer than what is gathered in memory, and shorter.
+    // Longer and shorter than the buffer in memory.
     for len in [200_000, 9 << 20] {
         let account = Account::new().await;
         for (name, method) in [
@@ -248,7 +246,7 @@ async fn no_byte_of_a_member_with_a_flipped_bit_is_given_out() {
         ] {
             let files: [(&str, &[u8]); 2] = [("cube.gltf", MINIMAL_GLTF), ("big.bin", &bytes(len))];
             let mut zip = zip_of(&files, method);
-            // A bit of the member's own bytes, near their end.
+            // A bit of the member's bytes, near their end.
             let directory = zip.windows(4).position(|it| it == b"PK\x01\x02").unwrap();
             zip[directory - 2000] ^= 1;
             account.upload_zip_elsewhere(name, &zip).await;
@@ -294,7 +292,7 @@ async fn a_long_member_is_proven_once_and_then_read_without_a_request() {
         assert!(mounted.tree.read(&path).await.unwrap() == big, "{name}");
     }
     mounted.close().await;
-    // What is proven lies in the cache.
+    // Verified bytes are in the cache.
     let mut account = account;
     let mounted = account.mount().await;
     mounted.tree.list("/rawmodels/stored").await.unwrap();

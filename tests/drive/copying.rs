@@ -286,7 +286,7 @@ async fn one_loose_file_becomes_an_asset_and_its_name_keeps_resolving_unlisted()
         MINIMAL_GLTF
     );
     for path in ["/rawmodels/cube.gltf", "/rawmodels/cube/cube.gltf"] {
-        // The same once more, as every night, is nothing; something else is refused.
+        // The same copy again, as every night, changes nothing; other bytes are refused.
         tree.write(path, MINIMAL_GLTF).await.unwrap();
         let refused = tree.write(path, b"other").await.unwrap_err();
         assert!(matches!(refused, DriveError::ReadOnly(_)), "{refused:?}");
@@ -329,7 +329,7 @@ async fn a_failed_import_puts_its_reason_into_error_txt_until_that_is_removed() 
     mounted.close().await;
 }
 
-/// A GLB whose header promises more than the file has.
+/// A GLB whose header declares more bytes than the file has.
 pub fn truncated_glb() -> Vec<u8> {
     let mut glb = b"glTF".to_vec();
     glb.extend(2_u32.to_le_bytes());

@@ -1,4 +1,4 @@
-//! Deleting: one DELETE for an `rm -r`, nothing for a single `rm`.
+//! Deletions: one DELETE for an `rm -r`, none for the `rm` of a single file.
 
 use std::time::Duration;
 
@@ -78,7 +78,7 @@ async fn only_the_process_that_removed_the_entries_ends_the_deletion() {
     mounted.close().await;
 }
 
-/// An account whose imports take a moment longer.
+/// An account with slower imports.
 async fn slow_account() -> Account {
     let script = r#"sleep 1; exec "$0" engine-worker --no-pictures"#;
     Account::with_worker(WorkerCommand {
@@ -106,7 +106,7 @@ async fn rm_r_ends_although_the_import_adds_folders_between_its_listing_and_its_
     let listed = tree.list("/rawmodels/cube").await.unwrap();
     assert_eq!(listed, ["cube.gltf", "optimize"], "the import is not over");
     let status = "/rawmodels/cube/.assetfs/status";
-    tree.until(status, |line| line == "complete").await;
+    tree.until_status(status, "complete").await;
     tree.unlink("/rawmodels/cube/cube.gltf").await.unwrap();
     let refused = tree.rmdir("/rawmodels/cube").await.unwrap_err();
     assert_eq!(refused, DriveError::NotEmpty, "`optimize/` was listed");
@@ -167,7 +167,7 @@ async fn one_removed_file_of_a_listed_model_deletes_nothing() {
     tree.copy_in(&files, "/rawmodels/cube").await.unwrap();
     tree.sync("/rawmodels/cube").await.unwrap();
     let status = "/rawmodels/cube/.assetfs/status";
-    tree.until(status, |line| line == "complete").await;
+    tree.until_status(status, "complete").await;
     let listed = tree.list("/rawmodels/cube").await.unwrap();
     tree.unlink("/rawmodels/cube/cube.gltf").await.unwrap();
     let refused = tree.rmdir("/rawmodels/cube").await.unwrap_err();
@@ -260,15 +260,15 @@ async fn a_model_copied_from_a_read_only_folder_can_be_deleted_by_its_owner() {
     mounted.close().await;
 }
 
-/// Every deletion takes its time.
+/// Every deletion is slow.
 const SLOW_DELETES: &str = "[[rule]]\nmethod = \"DELETE\"\npath = \"/api/*\"\n\
     fault = { kind = \"latency\", ms = 300 }\n";
 
 #[tokio::test(flavor = "multi_thread")]
 async fn optimized_models_embeds_and_presets_that_were_deleted_stay_deleted_over_a_kill() {
     let (preset_path, embed) = ("/presets/web.json", "/embeds/viewer.html");
-    // What a deletion keeps may reach the disk with the next one: each is the last once. The service
-    // deletes an embed with its model.
+    // The record of a deletion may be written with that of the next one, so each deletion is tested as the last one.
+    // The service deletes an embed with its model.
     for order in [
         ["preset", "embed", "rapid"],
         ["embed", "rapid", "preset"],
@@ -283,14 +283,14 @@ async fn optimized_models_embeds_and_presets_that_were_deleted_stay_deleted_over
         tree.write("/rawmodels/cube/optimize/web.json", preset)
             .await
             .unwrap();
-        tree.until("/rawmodels/cube/optimize/web.status", |it| it == "done")
+        tree.until_status("/rawmodels/cube/optimize/web.status", "done")
             .await;
         let rapid = tree.list("/rapidmodels").await.unwrap().remove(0);
         let rapid = format!("/rapidmodels/{rapid}");
         tree.write(&format!("{rapid}/embeds/viewer.json"), b"{}")
             .await
             .unwrap();
-        tree.until(&format!("{rapid}/embeds/viewer.status"), |it| it == "done")
+        tree.until_status(&format!("{rapid}/embeds/viewer.status"), "done")
             .await;
         mounted.close().await;
 

@@ -1,4 +1,4 @@
-//! Embeds are made by copying a file, and jobs for many models too.
+//! Embeds, and jobs for many models, are created by copying a file.
 
 use assetfs::client::{EmbedQuery, Priority};
 use assetfs::drive::{DriveError, FileKind};
@@ -16,7 +16,7 @@ async fn with_rapid() -> (Account, Mounted, String) {
     tree.write("/rawmodels/cube/optimize/small.json", TEN_PERCENT)
         .await
         .unwrap();
-    tree.until("/rawmodels/cube/optimize/small.status", |it| it == "done")
+    tree.until_status("/rawmodels/cube/optimize/small.status", "done")
         .await;
     let rapid = tree.list("/rapidmodels").await.unwrap().remove(0);
     (account, mounted, rapid)
@@ -38,7 +38,7 @@ async fn a_viewer_dropped_into_embeds_is_made_once_shown_as_a_page_and_deleted_b
     let folder = format!("/rapidmodels/{rapid}/embeds");
     let viewer = format!("{folder}/viewer.json");
     tree.write(&viewer, b"{}").await.unwrap();
-    tree.until(&format!("{folder}/viewer.status"), |it| it == "done")
+    tree.until_status(&format!("{folder}/viewer.status"), "done")
         .await;
     tree.write(&viewer, b"{}").await.unwrap();
     assert_eq!(embeds_on_service(&account).await, 1, "the same text once");
@@ -54,7 +54,7 @@ async fn a_viewer_dropped_into_embeds_is_made_once_shown_as_a_page_and_deleted_b
     tree.write(&format!("{folder}/named.json"), named)
         .await
         .unwrap();
-    tree.until(&format!("{folder}/named.status"), |it| it == "done")
+    tree.until_status(&format!("{folder}/named.status"), "done")
         .await;
     let pages = tree.list("/embeds").await.unwrap();
     assert_eq!(pages, ["My <b>chair<%2Fb>.html", "viewer.html"]);
@@ -103,7 +103,7 @@ async fn a_changed_viewer_is_refused_and_no_delete_keeps_the_embed() {
         .unwrap();
     mounted
         .tree
-        .until(&format!("{folder}/good.status"), |it| it == "done")
+        .until_status(&format!("{folder}/good.status"), "done")
         .await;
     mounted.close().await;
     let mounted = account.mount_with(|config| config.no_delete = true).await;
@@ -132,7 +132,7 @@ async fn a_glb_asset_has_embeds_of_its_own() {
     tree.write("/rawmodels/solid/embeds/show.json", b"{}")
         .await
         .unwrap();
-    tree.until("/rawmodels/solid/embeds/show.status", |it| it == "done")
+    tree.until_status("/rawmodels/solid/embeds/show.status", "done")
         .await;
     assert!(tree.exists("/embeds/show.html").await);
     mounted.close().await;
@@ -159,8 +159,7 @@ async fn a_text_dropped_into_jobs_optimizes_several_models_by_their_paths() {
     tree.write("/jobs/both.json", text.as_bytes())
         .await
         .unwrap();
-    tree.until("/jobs/both.status", |status| status == "done")
-        .await;
+    tree.until_status("/jobs/both.status", "done").await;
     for name in ["one", "two"] {
         let made = tree.list(&format!("/rawmodels/{name}/rapidmodels")).await;
         assert_eq!(made.unwrap().len(), 1, "{name}");

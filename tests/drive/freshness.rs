@@ -1,4 +1,4 @@
-//! What is done elsewhere shows; what is asked for twice is asked once.
+//! Changes by other clients are shown; concurrent questions share one request.
 
 use std::ffi::OsStr;
 use std::sync::{Arc, Mutex};

@@ -1,11 +1,11 @@
-//! Drop folders: an optimization is a file that is copied.
+//! Drop folders: copying a file starts an optimization.
 
 use assetfs::client::{ListQuery, Priority};
 use assetfs::drive::{DriveError, FileKind};
 
 use crate::support::account::{Account, Mounted};
 
-/// An asset that is quickly optimized.
+/// An asset that is optimized quickly.
 async fn with_cube() -> (Account, Mounted) {
     let account = Account::new().await;
     account.add_cube().await;
@@ -16,7 +16,7 @@ async fn with_cube() -> (Account, Mounted) {
 const TEN_PERCENT: &[u8] = br#"{"schema":"2.5","limits":{"faces":{"percentage":10}},
 "compressionAndExport":{"fileExports":[{"fileType":"glb"}]}}"#;
 
-/// How many optimizations the account has.
+/// The number of optimizations of the account.
 async fn paid(account: &Account) -> u64 {
     let all = ListQuery::all();
     let page = account.client.rapids().list(all, Priority::Interactive);
@@ -39,10 +39,8 @@ async fn the_points_that_an_optimization_cost_show_at_once() {
     tree.write("/rawmodels/cube/optimize/small.json", TEN_PERCENT)
         .await
         .unwrap();
-    tree.until("/rawmodels/cube/optimize/small.status", |status| {
-        status == "done"
-    })
-    .await;
+    tree.until_status("/rawmodels/cube/optimize/small.status", "done")
+        .await;
     assert_eq!(points().await, before - 1);
     mounted.close().await;
 }
@@ -54,10 +52,8 @@ async fn next_to_a_dropped_preset_appear_its_status_and_a_link_to_the_result() {
     tree.write("/rawmodels/cube/optimize/small.json", TEN_PERCENT)
         .await
         .unwrap();
-    tree.until("/rawmodels/cube/optimize/small.status", |status| {
-        status == "done"
-    })
-    .await;
+    tree.until_status("/rawmodels/cube/optimize/small.status", "done")
+        .await;
     let listed = tree.list("/rawmodels/cube/optimize").await.unwrap();
     assert_eq!(listed, ["small", "small.json", "small.status"]);
     assert_eq!(
@@ -154,10 +150,8 @@ async fn the_rename_that_gives_a_job_its_name_sends_it() {
         })
         .await;
     assert!(!status.starts_with("failed"), "{status}");
-    tree.until("/rawmodels/cube/optimize/web.status", |status| {
-        status == "done"
-    })
-    .await;
+    tree.until_status("/rawmodels/cube/optimize/web.status", "done")
+        .await;
     mounted.close().await;
 }
 
@@ -167,10 +161,8 @@ async fn the_same_text_in_the_same_asset_does_not_pay_twice() {
     let tree = &mounted.tree;
     let path = "/rawmodels/cube/optimize/small.json";
     tree.write(path, TEN_PERCENT).await.unwrap();
-    tree.until("/rawmodels/cube/optimize/small.status", |status| {
-        status == "done"
-    })
-    .await;
+    tree.until_status("/rawmodels/cube/optimize/small.status", "done")
+        .await;
     tree.write(path, TEN_PERCENT).await.unwrap();
     mounted.close().await;
     let mounted = account.mount().await;
@@ -191,7 +183,7 @@ async fn rm_r_of_an_asset_with_jobs_finds_everything_that_it_listed() {
         let refused = tree.write(&format!("{folder}/{name}"), b"{,").await;
         assert!(refused.is_err());
     }
-    tree.until(&format!("{folder}/small.status"), |status| status == "done")
+    tree.until_status(&format!("{folder}/small.status"), "done")
         .await;
     let errors = tree.read_text(&format!("{folder}/ERROR.txt")).await;
     let errors = errors.unwrap();
@@ -199,7 +191,7 @@ async fn rm_r_of_an_asset_with_jobs_finds_everything_that_it_listed() {
         errors.contains("bad.json") && errors.contains("worse.json"),
         "{errors}"
     );
-    // As `rm *` does, in the order of names.
+    // As `rm *` does: in the order of names.
     tree.unlink(&format!("{folder}/small.json")).await.unwrap();
     tree.unlink(&format!("{folder}/small.status"))
         .await
@@ -221,10 +213,8 @@ async fn the_preset_file_of_the_command_line_is_a_job_too() {
     tree.write("/rawmodels/cube/optimize/Web.rpdx", rpdx.as_bytes())
         .await
         .unwrap();
-    tree.until("/rawmodels/cube/optimize/Web.status", |status| {
-        status == "done"
-    })
-    .await;
+    tree.until_status("/rawmodels/cube/optimize/Web.status", "done")
+        .await;
     let refused = tree
         .write(
             "/rawmodels/cube/optimize/typo.json",

@@ -1,4 +1,4 @@
-//! Large accounts: what a look costs in requests, and what a remount knows at once.
+//! Large accounts: how many requests a listing needs, and what is known right after a remount.
 
 use std::time::{Duration, Instant};
 
@@ -64,8 +64,8 @@ async fn a_large_account_costs_few_requests_and_is_known_at_once_after_a_remount
     mounted.close().await;
 }
 
-/// `ASSETFS_LARGE=100000 cargo nextest run --release --test drive --run-ignored only large` prints what
-/// an account of that size costs.
+/// `ASSETFS_LARGE=100000 cargo nextest run --release --test drive --run-ignored only large` prints the cost of an
+/// account of that size.
 #[tokio::test(flavor = "multi_thread")]
 #[ignore = "measures"]
 async fn what_a_large_account_costs() {

@@ -1,16 +1,15 @@
-//! Answers that come late: what was written through the drive is what every later read gives, whatever
-//! listing is under way, refreshed or remembered by a remount.
+//! Late answers: every read after a write through the drive returns what was written, also while a listing is fetched
+//! or refreshed, and after a remount.
 
 use std::time::Duration;
 
-use assetfs::client::Priority;
 use assetfs::drive::{Access, DriveConfig};
 
 use crate::support::account::{Account, Mounted};
 
-/// Every answer takes this long to come to be.
+/// The time that the service needs for an answer.
 const SLOW: &str = "[[rule]]\npath = \"/api/*\"\nfault = { kind = \"latency\", ms = 100 }\n";
-/// Answers to these are made at once and take their time on the way.
+/// Answers to these requests are computed at once but arrive late.
 const LATE: [&str; 4] = [
     "/api/v2/optimizer/*",
     "/api/v2/rawmodel*",
@@ -31,12 +30,12 @@ fn limit(count: u64) -> String {
     format!(r#"{{"limits":{{"faces":{{"count":{count}}}}}}}"#)
 }
 
-/// Long enough that nothing is refreshed by its age.
+/// So long that nothing is refreshed because of its age.
 fn believes_long(config: &mut DriveConfig) {
     config.refresh = Duration::from_secs(60);
 }
 
-/// A listing that began and has not ended.
+/// A listing whose request is running.
 fn listing_under_way(mounted: &Mounted, folder: &'static str) -> tokio::task::JoinHandle<()> {
     let tree = mounted.tree.as_process(std::process::id());
     tokio::spawn(async move {
@@ -53,7 +52,7 @@ async fn a_preset_reads_as_it_was_written_though_the_kernel_knows_it_from_before
     let path = "/presets/web.json";
     tree.write(path, limit(1).as_bytes()).await.unwrap();
     for count in 2..8 {
-        // What the kernel remembers of the name: it opens that without asking for the name again.
+        // The inode that the kernel remembers: it opens it without a new lookup.
         let known = tree.look(path).await.unwrap().attributes.ino;
         tree.write(path, limit(count).as_bytes()).await.unwrap();
         let text = tree.read_number(known).await.unwrap();
@@ -213,12 +212,7 @@ async fn a_preset_that_is_still_on_its_way_reads_as_written_and_a_job_that_names
     account.start_service().await;
     let job = "/rawmodels/cube/optimize/named.json";
     tree.write(job, br#"{"preset":"web"}"#).await.unwrap();
-    let presets = account
-        .client
-        .presets()
-        .list(Priority::Interactive)
-        .await
-        .unwrap();
+    let presets = account.presets().await;
     let saved = presets[0].config.to_pretty_text();
     assert!(
         saved.contains("\"count\": 2"),
@@ -242,7 +236,7 @@ async fn a_backup_keeps_its_text_while_the_preset_gets_another() {
     tree.write("/presets/web.json", limit(2).as_bytes())
         .await
         .unwrap();
-    // The kernel's number went along with the backup's name.
+    // The inode number moved to the name of the backup.
     let backup = tree.read_number(known).await.unwrap();
     assert_eq!(backup, limit(1).as_bytes());
     let text = tree.read_text("/presets/web.json").await.unwrap();

@@ -1,4 +1,4 @@
-//! What stands where.
+//! The layout of the tree.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! The drive without a kernel, over the real local service: its promises, one test each.
+//! The drive without a kernel, with the real local service.
 
 #![allow(clippy::print_stdout, reason = "what is measured is printed")]
 

@@ -66,7 +66,7 @@ async fn no_name_of_the_service_can_leave_its_folder_or_break_a_listing() {
             filenames: vec!["x.glb".into()],
             is_zip: false,
         };
-        // The service may refuse some of them; what it takes must be shown safely.
+        // The service may refuse some of them; accepted names must be shown safely.
         taken += usize::from(account.client.assets().start_upload(&request).await.is_ok());
     }
     assert!(taken > 0);

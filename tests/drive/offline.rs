@@ -1,4 +1,4 @@
-//! A dead network leaves everything cached readable and every draft writable, mounting included.
+//! Without network everything cached is readable and every draft is writable, also after a mount.
 
 use std::time::{Duration, Instant};
 
@@ -55,7 +55,7 @@ async fn what_is_known_and_cached_is_shown_and_read_while_the_service_is_away() 
         matches!(refused, DriveError::NotPermitted(_)),
         "nothing is deleted by a stale listing: {refused:?}"
     );
-    // The client repeats a while before it gives up.
+    // The client retries for a while before it gives up.
     for _ in 0..900 {
         if !mounted.drive.status().online {
             break;
@@ -84,7 +84,7 @@ async fn what_was_never_known_fails_with_a_sentence_and_is_there_when_the_servic
     mounted.close().await;
 }
 
-/// The kernel looks a name up before it makes it.
+/// The kernel looks up a name before it creates it.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_model_is_copied_in_at_once_while_the_service_is_away_and_was_never_seen() {
     let mut account = Account::new().await;

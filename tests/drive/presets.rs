@@ -1,6 +1,5 @@
 //! Presets are files.
 
-use assetfs::client::Priority;
 use assetfs::drive::DriveError;
 
 use crate::support::account::Account;
@@ -16,12 +15,7 @@ async fn writing_makes_or_updates_a_preset_renaming_renames_it_and_rm_deletes_it
     )
     .await
     .unwrap();
-    let made = account
-        .client
-        .presets()
-        .list(Priority::Interactive)
-        .await
-        .unwrap();
+    let made = account.presets().await;
     assert_eq!((made.len(), made[0].name.as_str()), (1, "web"));
     assert_eq!(
         tree.list("/presets").await.unwrap(),
@@ -44,12 +38,7 @@ async fn writing_makes_or_updates_a_preset_renaming_renames_it_and_rm_deletes_it
     )
     .await
     .unwrap();
-    let updated = account
-        .client
-        .presets()
-        .list(Priority::Interactive)
-        .await
-        .unwrap();
+    let updated = account.presets().await;
     assert_eq!(
         (updated.len(), updated[0].id),
         (1, made[0].id),
@@ -61,12 +50,7 @@ async fn writing_makes_or_updates_a_preset_renaming_renames_it_and_rm_deletes_it
     tree.rename("/presets/web.json", "/presets/mobile.json")
         .await
         .unwrap();
-    let renamed = account
-        .client
-        .presets()
-        .list(Priority::Interactive)
-        .await
-        .unwrap();
+    let renamed = account.presets().await;
     assert_eq!(
         (renamed.len(), renamed[0].name.as_str(), renamed[0].id),
         (1, "mobile", made[0].id)
@@ -76,16 +60,7 @@ async fn writing_makes_or_updates_a_preset_renaming_renames_it_and_rm_deletes_it
         ["factory", "mobile.json"]
     );
     tree.unlink("/presets/mobile.json").await.unwrap();
-    assert_eq!(
-        account
-            .client
-            .presets()
-            .list(Priority::Interactive)
-            .await
-            .unwrap()
-            .len(),
-        0
-    );
+    assert_eq!(account.presets().await.len(), 0);
     assert_eq!(tree.list("/presets").await.unwrap(), ["factory"]);
     mounted.close().await;
 }
@@ -132,16 +107,7 @@ async fn a_preset_that_is_not_json_is_refused_at_close_and_its_text_kept() {
         "{}",
         tree.why("/presets/web.json").await
     );
-    assert_eq!(
-        account
-            .client
-            .presets()
-            .list(Priority::Interactive)
-            .await
-            .unwrap()
-            .len(),
-        0
-    );
+    assert_eq!(account.presets().await.len(), 0);
     mounted.close().await;
 }
 
@@ -177,12 +143,7 @@ async fn files_of_preset_archives_become_presets() {
     let wrapped = br#"{"rpdx_version":"2.5","name":"Other","description":"for pages","config":{"limits":{"faces":{"count":7}}}}"#;
     tree.write("/presets/Web.rpdx", wrapped).await.unwrap();
     tree.write("/presets/net.api.json", wrapped).await.unwrap();
-    let made = account
-        .client
-        .presets()
-        .list(Priority::Interactive)
-        .await
-        .unwrap();
+    let made = account.presets().await;
     let names: Vec<&str> = made.iter().map(|preset| preset.name.as_str()).collect();
     assert_eq!(names, ["Web", "net.api"], "the file gives the name");
     for preset in &made {
@@ -196,7 +157,7 @@ async fn files_of_preset_archives_become_presets() {
         tree.list("/presets").await.unwrap(),
         ["Web.json", "factory", "net.api.json"]
     );
-    // A file that is refused, and its removal, touch no preset of that name.
+    // A refused file and its removal do not change a preset of that name.
     let refused = tree
         .write("/presets/Web.rpdx", br#"{"rpdx_version":"2.5"}"#)
         .await;
@@ -205,12 +166,7 @@ async fn files_of_preset_archives_become_presets() {
         "{refused:?}"
     );
     tree.unlink("/presets/Web.rpdx").await.unwrap();
-    let left = account
-        .client
-        .presets()
-        .list(Priority::Interactive)
-        .await
-        .unwrap();
+    let left = account.presets().await;
     assert_eq!(left.len(), 2);
     mounted.close().await;
 }
@@ -300,27 +256,17 @@ async fn with_no_delete_presets_of_the_service_stay_and_local_files_can_be_remov
     assert!(is_refusal, "{refused:?}");
     let refused = tree.rename("/presets/a.json", "/presets/b.json").await;
     assert!(matches!(refused, Err(DriveError::NotPermitted(_))));
-    let left = account
-        .client
-        .presets()
-        .list(Priority::Interactive)
-        .await
-        .unwrap();
+    let left = account.presets().await;
     assert_eq!(left.len(), 2, "{left:?}");
 
-    // What an editor does when it saves.
+    // The steps of an editor that saves.
     tree.rename("/presets/a.json", "/presets/a.json~")
         .await
         .unwrap();
     let text = br#"{"limits":{"faces":{"count":3000}}}"#;
     tree.write("/presets/a.json", text).await.unwrap();
     tree.unlink("/presets/a.json~").await.unwrap();
-    let saved = account
-        .client
-        .presets()
-        .list(Priority::Interactive)
-        .await
-        .unwrap();
+    let saved = account.presets().await;
     assert_eq!(saved.len(), 2, "{saved:?}");
     mounted.close().await;
 }

@@ -1,4 +1,4 @@
-//! What cannot be done says so.
+//! Operations that fail, and their errors.
 
 use assetfs::drive::DriveError;
 

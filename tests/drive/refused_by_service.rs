@@ -1,5 +1,5 @@
-//! Texts that the drive finds right and the service refuses: `close` fails, `why` says the service's own
-//! sentence, and nothing is paid or made.
+//! Texts that the drive accepts and the service refuses: `close` fails, `why` shows the message of the service, and
+//! nothing is paid or created.
 
 use assetfs::client::{EmbedQuery, ListQuery, Priority};
 use assetfs::drive::DriveError;
@@ -42,7 +42,7 @@ async fn what_the_service_refuses_fails_at_close_with_its_sentence_and_costs_not
     tree.write("/rawmodels/cube/optimize/obj.json", obj_only)
         .await
         .unwrap();
-    tree.until("/rawmodels/cube/optimize/obj.status", |it| it == "done")
+    tree.until_status("/rawmodels/cube/optimize/obj.status", "done")
         .await;
     let rapid = tree.list("/rapidmodels").await.unwrap().remove(0);
     let before = made(&account).await;

@@ -1,4 +1,4 @@
-//! What the service makes of a model beside its files: reports, conversions, zips, reasons.
+//! What the service creates for a model in addition to its files: reports, conversions, zips, reasons.
 
 use std::os::unix::fs::PermissionsExt as _;
 use std::time::Duration;
@@ -18,10 +18,8 @@ async fn optimized(account: &Account) -> (Mounted, String) {
     tree.write("/rawmodels/cube/optimize/two.json", TWO_FORMATS)
         .await
         .unwrap();
-    tree.until("/rawmodels/cube/optimize/two.status", |status| {
-        status == "done"
-    })
-    .await;
+    tree.until_status("/rawmodels/cube/optimize/two.status", "done")
+        .await;
     let target = tree
         .read_link("/rawmodels/cube/optimize/two")
         .await
@@ -49,7 +47,7 @@ async fn qc_holds_one_report_per_format() {
     assert!(exports.contains("cube.glb"), "{exports}");
     mounted.close().await;
 
-    // Kept: another mount reads it without the service.
+    // It is cached: another mount reads it without the service.
     let mut account = account;
     account.stop_service().await;
     let mounted = account.mount().await;
@@ -117,7 +115,7 @@ async fn listing_a_finished_model_again_asks_the_service_nothing() {
     mounted.close().await;
 }
 
-/// A worker that fails at every optimization with a reason of its own.
+/// A worker that fails every optimization, each with another reason.
 fn failing_worker(account_dir: &std::path::Path) -> WorkerCommand {
     let script = account_dir.join("worker.sh");
     let text = format!(
@@ -241,7 +239,7 @@ async fn source_zip_is_all_files_of_the_asset() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn folders_that_a_model_does_not_have_are_not_shown() {
-    // Without pictures there are no views; a glTF has no converted materials.
+    // Without renders there are no views; a glTF has no converted materials.
     let account = Account::new().await;
     let (mounted, rapid) = optimized(&account).await;
     let tree = &mounted.tree;

@@ -1,4 +1,4 @@
-//! Zips that were copied in: what is in them is shown before the upload as it is after it.
+//! Zips that were copied in: the members are shown before the upload as after it.
 
 use std::io::{Cursor, Write as _};
 use std::time::Duration;
@@ -38,7 +38,7 @@ fn mac_zip(method: CompressionMethod) -> Vec<u8> {
     zip_of(&files, method)
 }
 
-/// Waits until nothing more is expected to be copied beside the zip.
+/// Waits until no more files are expected next to the zip.
 async fn until_shown(tree: &Tree, member: &str) {
     for _ in 0..200 {
         if tree.exists(member).await {
@@ -54,7 +54,7 @@ async fn send(mounted: &Mounted, sync: &str, model: &str) {
     let other = mounted.tree.as_process(nobody.pid());
     other.sync(sync).await.unwrap();
     let status = format!("{model}/.assetfs/status");
-    mounted.tree.until(&status, |line| line == "complete").await;
+    mounted.tree.until_status(&status, "complete").await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -107,7 +107,7 @@ async fn a_zip_has_the_same_paths_and_bytes_before_and_after_the_upload_and_else
             before,
             "without the staged copy"
         );
-        // The zip keeps its name, and may be copied in again.
+        // The zip keeps its name and may be copied again.
         assert_eq!(tree.read(zip).await.unwrap(), mac_zip(method));
         tree.write(zip, &mac_zip(method)).await.unwrap();
     }
@@ -133,7 +133,7 @@ async fn a_zip_that_is_being_written_is_one_file_and_a_draft_stays_an_ordinary_f
     assert_eq!(listed, ["mac.zip"], "more may be copied beside it");
     until_shown(tree, "/rawmodels/box/cube.gltf").await;
 
-    // What is in the zip cannot be written; a sentence says what can be done.
+    // The members cannot be written; the message says what can be done.
     let refused = tree.write("/rawmodels/box/cube.gltf", b"x").await;
     assert!(
         matches!(refused, Err(DriveError::ReadOnly(_))),
@@ -174,7 +174,7 @@ async fn a_zip_that_is_being_written_is_one_file_and_a_draft_stays_an_ordinary_f
     assert!(matches!(read, Err(DriveError::Stale(_))), "{read:?}");
     mounted.drive.release(ino, opened.fh).await.unwrap();
 
-    // Written anew it shows what is in it now; a file beside it makes an ordinary folder.
+    // After a rewrite the new members are shown; with a second file in the draft it is an ordinary folder.
     tree.write("/rawmodels/box/mac.zip", &other).await.unwrap();
     until_shown(tree, "/rawmodels/box/other.gltf").await;
     assert_eq!(tree.list("/rawmodels/box").await.unwrap(), ["other.gltf"]);
@@ -184,7 +184,7 @@ async fn a_zip_that_is_being_written_is_one_file_and_a_draft_stays_an_ordinary_f
     tree.unlink("/rawmodels/box/notes.txt").await.unwrap();
     until_shown(tree, "/rawmodels/box/other.gltf").await;
 
-    // The zip can be renamed and removed by its name.
+    // The zip can be renamed and removed.
     tree.rename("/rawmodels/box/mac.zip", "/rawmodels/box/b.zip")
         .await
         .unwrap();
@@ -202,7 +202,7 @@ async fn rm_r_of_a_draft_that_shows_a_zip_removes_the_draft_and_one_removed_memb
     let mounted = account
         .mount_with(|config| config.restore_after = Duration::from_millis(500))
         .await;
-    // Nothing of this needs the service.
+    // All of this works without the service.
     account.stop_service().await;
     let tree = &mounted.tree;
     tree.mkdir("/rawmodels/box").await.unwrap();
@@ -252,7 +252,7 @@ async fn a_damaged_zip_is_one_file_before_the_upload_too() {
     assert_eq!(tree.read("/rawmodels/hostile.zip").await.unwrap(), hostile);
     let why = tree.why("/rawmodels/hostile.zip").await;
     assert!(why.contains("the zip cannot be used"), "{why}");
-    // A member whose checksum is wrong fails when it is read, as after the upload.
+    // Reading a member with a wrong checksum fails, as after the upload.
     let mut flipped = mac_zip(CompressionMethod::Deflated);
     let in_directory = |it: &[u8]| it == b"maps/wood/grain.dat";
     let at = flipped.windows(19).rposition(in_directory).unwrap();

@@ -1,4 +1,4 @@
-//! Events: a mount that receives them shows the ends of jobs at once, and asks the service what is so.
+//! Events: a mount that receives them shows the ends of jobs at once, and asks the service for the state.
 
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex};
@@ -100,7 +100,7 @@ async fn the_next_mount_removes_the_webhook_of_a_killed_mount() {
     let account = Account::new().await;
     let mounted = account.mount_with(receiving).await;
     let first = until_registered(&account).await;
-    // As after a kill: nothing said goodbye to the service.
+    // As after a kill: the webhook was not removed from the service.
     let mut account = account;
     account.stop_service().await;
     mounted.close().await;

@@ -1,5 +1,5 @@
-//! Commands as somebody types them at a shell: without a path, on paths with spaces, with the service away, with the
-//! local service of the machine.
+//! Commands as typed in a shell: without a path, on paths with spaces, without the service, with the local service of
+//! the machine.
 
 use std::fs;
 use std::process::Command;
@@ -147,7 +147,7 @@ fn a_commit_while_the_service_is_away_says_so_at_once_and_keeps_the_draft() {
     let status = fixture.status();
     assert_eq!(status["online"], false);
     assert_eq!(status["drafts"][0]["path"], "/rawmodels/chair");
-    // It was ordered, so it goes as soon as it can.
+    // It was requested by a command, so it is sent as soon as possible.
     fixture.service.start_again();
     fixture.wait("rawmodels/chair");
 }
@@ -170,7 +170,7 @@ fn mount_says_when_the_service_does_not_answer() {
         .arg(fixture.root()));
 }
 
-/// A local service in folders of its own.
+/// A local service in a temporary folder.
 struct LocalDrive(tempfile::TempDir);
 
 impl LocalDrive {
@@ -203,7 +203,7 @@ impl LocalDrive {
             .env("ASSETFS_DATA_DIR", self.0.path().join("data")))
     }
 
-    /// Where its service listens, as `whoami` says it.
+    /// The address of its service, from `whoami`.
     fn address(&self) -> String {
         let said: Value = serde_json::from_str(&self.ask(&["whoami", "--json"])).unwrap();
         said["service"].as_str().unwrap().to_owned()

@@ -1,4 +1,4 @@
-//! Bad input gets a clear error and loses nothing.
+//! Bad input: a clear error, and nothing is lost.
 
 use std::fs;
 use std::process::Command;
@@ -7,7 +7,7 @@ use std::time::Duration;
 use crate::needs_fuse;
 use crate::support::{ASSETFS, Fixture, read, request, run, text, wait_until};
 
-/// A GLB whose header promises more than the file has.
+/// A GLB whose header declares more bytes than the file has.
 fn truncated_glb() -> Vec<u8> {
     let mut glb = b"glTF".to_vec();
     glb.extend(2_u32.to_le_bytes());
@@ -120,7 +120,7 @@ fn a_token_that_is_revoked_later_is_eacces_with_what_to_do() {
         "{}",
         fixture.why("rapidmodels")
     );
-    // Drafts are still taken.
+    // Drafts are still accepted.
     fixture.copy_chair();
 }
 

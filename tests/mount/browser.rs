@@ -1,7 +1,7 @@
-//! A headless Chromium, driven over a pipe: what a page draws, says, asks for and pops up.
+//! A headless Chromium, controlled by a pipe: what a page draws, logs, requests and opens.
 //!
-//! Its proxy is a listener of ours that answers nobody, and only the loopback address goes around it: what it hears wants
-//! to leave the machine.
+//! Its proxy is a listener of the test that never answers, used for all addresses but loopback. So requests at the
+//! proxy are requests that would leave the machine.
 
 use std::io::{BufRead, BufReader, Write};
 use std::net::TcpListener;
@@ -16,7 +16,7 @@ use tempfile::TempDir;
 
 use crate::support::PATIENCE;
 
-/// No window, drawing in software, and as little traffic of its own as it can be talked into.
+/// No window, software rendering, and as little network traffic of the browser as possible.
 const FLAGS: &[&str] = &[
     "--headless",
     "--no-sandbox",
@@ -39,14 +39,14 @@ const FLAGS: &[&str] = &[
     "--no-first-run",
     "--no-service-autorun",
     "--password-store=basic",
-    // What still calls home asks a port where nobody is.
+    // Remaining requests of the browser go to a closed port.
     "--gaia-url=http://127.0.0.1:9/",
     "--component-updater=url-source=http://127.0.0.1:9/",
     "--variations-server-url=http://127.0.0.1:9/",
     "--disable-features=OptimizationHints,MediaRouter,DialMediaRouteProvider,NetworkTimeServiceQuerying,Translate",
 ];
 
-/// A listener that notes who comes and says nothing.
+/// A listener that records requests and never answers.
 pub struct Trap {
     pub port: u16,
     visits: Arc<Mutex<Vec<String>>>,
@@ -69,13 +69,13 @@ impl Trap {
         Trap { port, visits }
     }
 
-    /// The first line of each.
+    /// The first line of each request.
     pub fn visits(&self) -> Vec<String> {
         self.visits.lock().expect("no panic").clone()
     }
 }
 
-/// The browser, and what its page has told so far.
+/// The browser, and the events of its page so far.
 pub struct Browser {
     child: Child,
     commands: ChildStdin,
@@ -83,13 +83,13 @@ pub struct Browser {
     session: Option<String>,
     last_id: u64,
     way_out: Trap,
-    /// Addresses that were asked for.
+    /// Requested addresses.
     pub requests: Vec<String>,
-    /// Errors and warnings, of scripts and of the browser itself.
+    /// Errors and warnings of scripts and of the browser.
     pub complaints: Vec<String>,
-    /// Texts of `alert` and its like.
+    /// Texts of `alert` and similar dialogs.
     pub dialogs: Vec<String>,
-    /// Windows and tabs beside the page.
+    /// Other windows and tabs.
     pub other_pages: usize,
     _profile: TempDir,
 }
@@ -99,7 +99,7 @@ impl Browser {
     pub fn start() -> Browser {
         let profile = tempfile::tempdir().expect("a folder");
         let way_out = Trap::set();
-        // The pipe of the protocol is descriptors 3 and 4.
+        // The protocol uses the descriptors 3 and 4.
         let mut child = Command::new("bash")
             .args([
                 "-c",
@@ -168,7 +168,7 @@ impl Browser {
         self.other_pages = 0;
     }
 
-    /// Shows an address; returns when it was asked for.
+    /// Opens an address; returns when it was requested.
     pub fn go(&mut self, url: &str) {
         self.requests.clear();
         self.complaints.clear();
@@ -196,7 +196,7 @@ impl Browser {
         }
     }
 
-    /// What the page looks like, as a PNG.
+    /// A screenshot of the page, as PNG.
     pub fn screenshot(&mut self) -> Vec<u8> {
         let shot = self.call("Page.captureScreenshot", json!({"format": "png"}));
         let data = shot["data"].as_str().expect("a picture");
@@ -205,7 +205,7 @@ impl Browser {
             .expect("base64")
     }
 
-    /// Presses and releases the left button there.
+    /// Clicks with the left button.
     pub fn click(&mut self, x: f64, y: f64) {
         for kind in ["mousePressed", "mouseReleased"] {
             let event = json!({"type": kind, "x": x, "y": y, "button": "left", "clickCount": 1});
@@ -213,12 +213,12 @@ impl Browser {
         }
     }
 
-    /// The requests that wanted to leave the machine, in all its life.
+    /// All requests that would have left the machine.
     pub fn ways_out(&self) -> Vec<String> {
         self.way_out.visits()
     }
 
-    /// Takes in what is told for so long.
+    /// Receives events for this time.
     pub fn listen(&mut self, time: Duration) {
         let end = Instant::now() + time;
         loop {

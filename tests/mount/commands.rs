@@ -163,7 +163,7 @@ fn orders_and_why_speak_of_the_path_they_were_given() {
     needs_fuse!();
     let fixture = Fixture::new();
     fixture.add_chair();
-    // A neighbour that is held back: nothing said of other paths may speak of it.
+    // A draft that is not sent: messages about other paths must not mention it.
     let neighbour = fixture.path("rawmodels/cut.glb");
     fs::write(&neighbour, b"glTF\x02\0\0\0\xff\xff\0\0").unwrap();
     let said = |below: &str, args: &[&str]| {
@@ -199,7 +199,7 @@ fn orders_and_why_speak_of_the_path_they_were_given() {
         let is_about = words.contains(folder) && !words.contains("cut.glb");
         assert!(is_about, "{words}");
     }
-    // A relative name is a path too.
+    // A relative path works too.
     let (_, words) = said("rawmodels", &["why", "cut.glb"]);
     assert!(words.contains("cut.glb"), "{words}");
     let (code, words) = said("rawmodels", &["cancel", "cut.glb"]);

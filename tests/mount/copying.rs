@@ -1,4 +1,4 @@
-//! Copying a model in with the tools people have, and reading it back.
+//! Copying a model in with common tools, and reading it back.
 
 use std::fs;
 use std::path::Path;
@@ -7,7 +7,7 @@ use std::process::Command;
 use crate::support::{Fixture, assert_same_files, file_names, model, run, shell, small_chair};
 use crate::{needs_fuse, needs_program};
 
-/// Copies the model by `copy`, waits, and checks: one asset, its files alone, the same bytes back.
+/// Copies the model with `copy`, waits, and checks that there is one asset with exactly its files and the same bytes.
 fn one_asset_comes_of(copy: impl Fn(&Path, &Path)) {
     let fixture = Fixture::new();
     let source = model(fixture.scratch.path());

@@ -1,4 +1,4 @@
-//! The process behind the mount dies without a word; the next mount goes on.
+//! The process of the mount is killed; the next mount continues.
 
 use std::fs;
 use std::path::Path;
@@ -16,7 +16,7 @@ fn an_upload_that_was_killed_in_the_middle_ends_once_after_the_next_mount() {
     link.set_speed(Some(400_000));
     let public_url = format!("{}/", link.url());
     let mut fixture = Fixture::unmounted(&["--public-url", &public_url]);
-    // `serve` announces the public URL; the relay goes to where it really listens.
+    // `serve` prints the public URL; the relay connects to the real address.
     link.to(fixture.service.listens_on().parse().unwrap());
     assert_eq!(fixture.service.base_url, public_url);
     fixture.mount(&[]);

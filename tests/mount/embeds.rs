@@ -1,6 +1,6 @@
-//! Embeds as people see them: made by `cp`, opened in a browser, and harmless whatever their text says.
+//! Embeds in a browser: created by `cp`, opened as pages, and safe with any text.
 //!
-//! `scripts/check/embeds` runs these and keeps the screenshots.
+//! `scripts/check/embeds` runs these tests and keeps the screenshots.
 
 use std::fs;
 use std::path::Path;
@@ -13,7 +13,7 @@ use crate::browser::{Browser, Trap};
 use crate::support::{ASSETFS, Fixture, exists, run, shell, wait_until};
 use crate::{needs_fuse, needs_program};
 
-/// A service that draws no pictures is enough: the browser draws.
+/// The service need not render pictures: the browser does.
 fn optimized(fixture: &Fixture, preset: &str) -> String {
     fixture.add_chair();
     let text = fixture.scratch.path().join("small.json");
@@ -25,7 +25,7 @@ fn optimized(fixture: &Fixture, preset: &str) -> String {
     shell(&fixture.root(), "ls rapidmodels").trim().to_owned()
 }
 
-/// Copies a viewer text into a folder of embeds; gives the page in `embeds/`.
+/// Copies a viewer text into a folder of embeds; returns the path of the page in `embeds/`.
 fn embed(fixture: &Fixture, folder: &str, name: &str, viewer: &Value) -> String {
     let text = fixture.scratch.path().join(format!("{name}.json"));
     fs::write(&text, viewer.to_string()).unwrap();
@@ -36,14 +36,14 @@ fn embed(fixture: &Fixture, folder: &str, name: &str, viewer: &Value) -> String 
     url::Url::from_file_path(page).unwrap().into()
 }
 
-/// Shows a page until the model is drawn; gives the picture, kept where `ASSETFS_SCREENSHOTS` says.
+/// Shows a page until the model is drawn; returns the picture. It is also saved in the folder `ASSETFS_SCREENSHOTS`.
 fn drawn(browser: &mut Browser, url: &str, name: &str) -> image::RgbImage {
     browser.go(url);
     browser.until(
         "location.protocol === 'http:' && document.getElementById('model')?.loaded === true",
     );
     browser.until("document.getElementById('model').modelIsVisible === true");
-    // The camera comes to rest, and what would go out late goes out.
+    // The camera stops moving, and late requests are sent.
     browser.listen(Duration::from_secs(2));
     let png = browser.screenshot();
     if let Some(dir) = std::env::var_os("ASSETFS_SCREENSHOTS") {
@@ -52,7 +52,7 @@ fn drawn(browser: &mut Browser, url: &str, name: &str) -> image::RgbImage {
     image::load_from_memory(&png).unwrap().to_rgb8()
 }
 
-/// How many pixels differ clearly from the corner, and in how many colours.
+/// The number of pixels that differ clearly from the corner, and of their colours.
 fn pixels_drawn(picture: &image::RgbImage) -> (usize, usize) {
     let ground = *picture.get_pixel(2, 2);
     let differs = |pixel: &&image::Rgb<u8>| (0..3).any(|at| pixel[at].abs_diff(ground[at]) > 24);
@@ -191,7 +191,7 @@ fn a_hostile_viewer_text_does_nothing_in_a_browser() {
         pixels_drawn(&picture).0 > 10_000,
         "the model is still shown"
     );
-    // The logo is where links would be.
+    // The logo is where links would be shown.
     browser.click(30.0, 30.0);
     browser.listen(Duration::from_secs(1));
     assert_eq!(browser.dialogs, Vec::<String>::new());
@@ -211,7 +211,7 @@ fn a_hostile_viewer_text_does_nothing_in_a_browser() {
         json!(true),
         "no script but those of the page"
     );
-    // The page that the drive shows is as harmless as the one of the service.
+    // The page of the drive is as safe as that of the service.
     let path = url::Url::parse(&page).unwrap().to_file_path().unwrap();
     let html = fs::read_to_string(path).unwrap();
     assert!(

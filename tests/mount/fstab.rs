@@ -1,4 +1,4 @@
-//! The drive in fstab: `mount(8)` starts it, by every name that it has for a helper, and `umount` ends it.
+//! The drive in fstab: `mount(8)` starts it by each name of its helper, and `umount` ends it.
 
 use std::fs;
 use std::path::Path;
@@ -11,11 +11,10 @@ use crate::{needs_fuse, needs_program, needs_root};
 
 /// Where mount(8) looks for helpers.
 const HELPERS: &str = "/usr/sbin";
-/// What mount.fuse(8) finds programs in.
+/// Where mount.fuse(8) looks for programs.
 const PROGRAMS: &str = "/usr/local/sbin";
 
-/// Folders of one machine, and a shell in a mount namespace of its own, in which this binary is
-/// installed.
+/// Temporary folders, and a shell in a separate mount namespace in which this binary is installed.
 struct Machine {
     dir: TempDir,
 }
@@ -27,7 +26,7 @@ impl Machine {
         Machine { dir }
     }
 
-    /// The options that keep it in its folders.
+    /// The options that make it use these folders.
     fn options(&self) -> String {
         let dir = self.dir.path().display();
         format!("data_dir={dir}/data,state_dir={dir}/state,cache_dir={dir}/cache")
@@ -55,17 +54,17 @@ impl Machine {
     }
 }
 
-/// A link in the folder of helpers, which holds nothing else meanwhile.
+/// Installs a link as the only file in the folder of helpers.
 fn as_helper(name: &str) -> String {
     format!("mount -t tmpfs tmpfs {HELPERS} && ln -s {ASSETFS} {HELPERS}/{name}")
 }
 
-/// The program alone, which mount.fuse(8) of libfuse starts by its type.
+/// Installs only the program, which mount.fuse(8) of libfuse starts by the type.
 fn as_program() -> String {
     format!("mount -t tmpfs tmpfs {PROGRAMS} && ln -s {ASSETFS} {PROGRAMS}/assetfs")
 }
 
-/// What is tried by each way: a mount by hand, one by fstab, `mount -a`, and `umount` between them.
+/// The steps for each way: mount by hand, by fstab, and by `mount -a`, with `umount` between them.
 const EVERYTHING: &str = r#"
 mount -t fuse.assetfs local "$MNT" -o "$OPTIONS,noatime,x-gvfs-show,settle=1s"
 grep " $MNT " /proc/self/mountinfo | grep 'nosuid,nodev,noexec.* - fuse.assetfs local '

@@ -1,4 +1,4 @@
-//! Long listings, and tools that walk through everything.
+//! Long listings, and tools that walk through the whole tree.
 
 use std::fs;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use crate::needs_fuse;
 use crate::support::{Fixture, shell};
 
-/// Every page takes a while.
+/// Every page is slow.
 const SLOW_PAGES: &str = r#"seed = 1
 [[rule]]
 method = "GET"
@@ -41,7 +41,7 @@ fn a_long_folder_is_listed_page_by_page() {
     assert_eq!(names, expected);
     let pages = requests() - before;
     assert!(pages <= 21, "{pages} requests for 20 pages");
-    // Who looks at each while they come asks for none of them again.
+    // A tool that reads the attributes of each item during the listing causes no more requests.
     let second = fixture.second_machine();
     let listed = shell(
         &second.root(),

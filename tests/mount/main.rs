@@ -1,6 +1,6 @@
-//! The drive on a real mount: the binary as users run it, the kernel, the local service, real tools.
+//! The drive on a real mount: the binary, the kernel, the local service, and real tools.
 //!
-//! Where the machine has no FUSE each test reports itself as skipped, by name.
+//! Without FUSE each test reports by name that it is skipped.
 
 #![allow(clippy::print_stderr, reason = "long tests report what they measured")]
 

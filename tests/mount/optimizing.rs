@@ -1,4 +1,4 @@
-//! Dropping a preset into `optimize/` and reading the result.
+//! Copying a preset into `optimize/` and reading the result.
 
 use std::fs;
 use std::process::Command;
@@ -75,10 +75,10 @@ fn the_same_text_in_the_same_asset_is_paid_once() {
     assert_eq!(rapid_models(), 1, "it ran");
     fs::write(&job, config).unwrap();
     run(Command::new("touch").arg(&job));
-    // What would be sent is sent inside `close`; what ran is done at once.
+    // A new job is sent during `close`; a finished one ends at once.
     fixture.wait("rawmodels/chair/optimize/half.json");
     assert_eq!((rapid_models(), paid()), (1.into(), points));
-    // The same order on purpose shows that a second run would have been seen.
+    // An explicit second run shows that this test would see one.
     run(Command::new(ASSETFS).arg("run").arg(&job));
     fixture.wait("rawmodels/chair/optimize/half.json");
     assert_eq!((rapid_models(), paid()), (2.into(), points - 1));

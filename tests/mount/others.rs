@@ -1,5 +1,5 @@
-//! What another client does elsewhere, here with curl, shows in the mount: within the refresh time, and with webhooks within
-//! a second of its end. Each look is the first one.
+//! Changes by another client, here curl, are shown in the mount: within the refresh time, and with webhooks within a
+//! second of their end. Nothing was listed before.
 
 use std::fs;
 use std::io::Read as _;
@@ -15,7 +15,7 @@ use crate::{needs_fuse, needs_program};
 /// A little more than the refresh time of a [`Fixture`].
 const REFRESHED: Duration = Duration::from_millis(1_300);
 
-/// One call of the API by curl; gives its answer.
+/// Calls the API with curl; returns the answer.
 fn curl(fixture: &Fixture, method: &str, path: &str, body: &str) -> Value {
     let mut command = Command::new("curl");
     command.args(["-sS", "--fail-with-body", "-X", method]);
@@ -36,7 +36,7 @@ fn begin(fixture: &Fixture, name: &str) -> Value {
     curl(fixture, "POST", "rawmodel/api-upload/start", &body)
 }
 
-/// Uploads a model and waits until its import has ended; gives its id.
+/// Uploads a model and waits for the end of its import; returns its id.
 fn upload(fixture: &Fixture, name: &str) -> u64 {
     let started = begin(fixture, name);
     let local = fixture.scratch.path().join("model.glb");
@@ -70,7 +70,7 @@ fn until(fixture: &Fixture, path: &str, is_so: impl Fn(&Value) -> bool) -> Value
     last
 }
 
-/// Optimizes and waits for the end; gives the id of the rapid model.
+/// Optimizes and waits for the end; returns the id of the rapid model.
 fn optimize(fixture: &Fixture, asset: u64) -> u64 {
     let config = r#"{"config":{"limits":{"faces":{"percentage":50}},"compressionAndExport":{"fileExports":[{"fileType":"glb"}]}}}"#;
     let rapid = curl(
@@ -151,12 +151,12 @@ fn what_another_client_does_shows_within_the_refresh_time() {
     );
     curl(&fixture, "DELETE", &format!("rapidmodel/{rapid}"), "");
     assert_eq!(look("ls embeds rapidmodels"), "embeds:\n\nrapidmodels:\n");
-    // Deleted and made between two looks: the total stays, the newest does not.
+    // One deleted and one created between two listings: the total is the same, the newest is not.
     curl(&fixture, "DELETE", &format!("rawmodel/{asset}"), "");
     begin(&fixture, "pine");
     assert_eq!(look("ls rawmodels"), "pine\n");
     assert!(!exists(fixture.path("rawmodels/oak")));
-    // And where the newest stays: an older one goes while a newer one comes and goes.
+    // The newest is the same: an older one is deleted, and another is created and deleted.
     let older = begin(&fixture, "older");
     begin(&fixture, "newer");
     assert_eq!(look("ls rawmodels"), "newer\nolder\npine\n");
@@ -178,7 +178,7 @@ fn with_webhooks_the_ends_of_work_elsewhere_show_within_a_second() {
             .to_string()
             .contains("127.0.0.1")
     });
-    // Looked at once; from now on only events tell of changes.
+    // Listed once; from now on only events report changes.
     assert_eq!(
         shell(&root, "ls rawmodels rapidmodels embeds"),
         "embeds:\n\nrapidmodels:\n\nrawmodels:\n"
@@ -234,7 +234,7 @@ fn many_hits_and_hits_by_tag_do_not_mislead_a_look_up() {
     needs_fuse!();
     needs_program!("curl");
     let mut fixture = Fixture::unmounted(&[]);
-    // The one that is wanted is the oldest, behind a page of others with its name in theirs.
+    // The searched item is the oldest, after a page of others whose names contain its name.
     let wanted = begin(&fixture, "part")["id"].as_u64().unwrap();
     for number in 0..60 {
         begin(&fixture, &format!("part {number}"));
@@ -285,7 +285,7 @@ fn a_file_deleted_elsewhere_while_open_ends_without_hanging_readers() {
     std::thread::sleep(REFRESHED);
     assert_eq!(shell(&fixture.root(), "ls rawmodels"), "");
     assert!(!exists(&path));
-    // What was fetched can be read to its end; what was not is an error, soon.
+    // Fetched bytes can be read; others are an error, without a long wait.
     let began = Instant::now();
     let mut rest = Vec::new();
     let read = half_read.read_to_end(&mut rest);

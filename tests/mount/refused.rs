@@ -1,5 +1,5 @@
-//! Models and archives that cannot be imported: a reason that a person understands, a worker within
-//! its limits, and the next job runs.
+//! Models and archives that cannot be imported: the reason is clear, the worker stays within its limits, and the next
+//! job runs.
 
 use std::fs;
 use std::io::Write;
@@ -12,8 +12,8 @@ use zip::{CompressionMethod, ZipWriter};
 use crate::needs_fuse;
 use crate::support::{ASSETFS, Fixture, read, run, sample, text};
 
-/// Copies a file in as the only one of a model, sends it even where it looks cut off, and gives the
-/// reason why it could not be imported.
+/// Copies a file in as the only one of a model, sends it even if it looks cut off, and returns the reason why it
+/// could not be imported.
 fn refusal_of(fixture: &Fixture, name: &str, file: &Path) -> String {
     let folder = fixture.path("rawmodels").join(name);
     fs::create_dir(&folder).unwrap();
@@ -26,7 +26,7 @@ fn refusal_of(fixture: &Fixture, name: &str, file: &Path) -> String {
     reason_of_failure(fixture, name, name)
 }
 
-/// Copies an archive in as a loose file and gives the reason why it could not be imported.
+/// Copies an archive in as a loose file and returns the reason why it could not be imported.
 fn refusal_of_archive(fixture: &Fixture, name: &str, zip: &Path) -> String {
     run(Command::new("cp")
         .arg(zip)
@@ -61,7 +61,7 @@ fn reason_of_failure(fixture: &Fixture, name: &str, copied_to: &str) -> String {
     reason
 }
 
-/// Asserts that each of these words stands in a reason, whatever the case.
+/// Asserts that a reason contains each of these words, in upper or lower case.
 fn says(reason: &str, words: &[&str]) {
     let folded = reason.to_lowercase();
     for word in words {
@@ -111,7 +111,7 @@ fn cad_and_broken_models_fail_with_a_reason_and_the_next_job_runs() {
     fixture.add_chair();
 }
 
-/// An archive of one small model and what `add` puts beside it.
+/// An archive of one small model and what `add` adds to it.
 fn archive(path: &Path, add: impl FnOnce(&mut ZipWriter<fs::File>)) {
     let mut zip = ZipWriter::new(fs::File::create(path).unwrap());
     let options = SimpleFileOptions::default();
@@ -147,8 +147,7 @@ fn hostile_archives_are_refused_with_a_reason_and_the_next_job_runs() {
         &["/etc/outside.obj"],
     );
 
-    // Zeros deflate to about a thousandth; twice over to a ten-thousandth is what a bomb does. The
-    // limit is on what comes out, wherever it was squeezed.
+    // Zeros compress to about a thousandth, and zip bombs compress them twice. The limit counts the extracted bytes.
     archive(&zip, |zip| {
         zip.start_file("zeros.bin", deflated.compression_level(Some(9)))
             .unwrap();

@@ -1,5 +1,5 @@
-//! Every kind of model that people have, by the tools that they copy with: one asset with exactly its
-//! files, three factory presets, results that public validators have nothing to say against.
+//! Sample models of many kinds, copied by common tools: each is one asset with exactly its files, is optimized with
+//! three factory presets, and public validators accept the results.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -10,10 +10,10 @@ use crate::support::{Fixture, assert_same_files, file_names, read, run, sample, 
 use crate::validators::assert_valid;
 use crate::{needs_fuse, needs_program};
 
-/// Presets whose outputs are a glb, a glb with a usdz, and a glb at a quarter of the faces.
+/// Presets whose results are a glb, a glb with a usdz, and a glb with a quarter of the faces.
 const PRESETS: [&str; 3] = ["Web Viewer Light", "Mobile AR", "A Quarter of the Faces"];
 
-/// Drops the three presets into a model and judges each result; gives the GLB of each.
+/// Copies the three presets into a model and checks each result; returns the GLBs.
 fn optimize_and_judge(fixture: &Fixture, model: &str) -> BTreeMap<&'static str, Vec<u8>> {
     let optimize = fixture.path("rawmodels").join(model).join("optimize");
     for preset in PRESETS {
@@ -56,7 +56,7 @@ fn optimize_and_judge(fixture: &Fixture, model: &str) -> BTreeMap<&'static str, 
     results
 }
 
-/// Waits for the one asset, which must have this name and the files of the source folder alone.
+/// Waits for the only asset, which must have this name and exactly the files of the source folder.
 fn is_the_one_asset(fixture: &Fixture, name: &str, source: &Path) {
     fixture.wait(&format!("rawmodels/{name}"));
     let asset = fixture.only_asset();
@@ -65,7 +65,7 @@ fn is_the_one_asset(fixture: &Fixture, name: &str, source: &Path) {
     assert_same_files(source, &fixture.path("rawmodels").join(name));
 }
 
-/// Copies one loose file, waits, and checks that it became the asset of its name.
+/// Copies one loose file, waits, and checks that it became an asset of that name.
 fn a_loose_file_becomes(fixture: &Fixture, file: &Path, asset_name: &str, copy: &[&str]) {
     let file_name = file.file_name().expect("a name");
     run(Command::new(copy[0])

@@ -1,11 +1,11 @@
-//! What was written through the drive is what every later read gives, however slow the service is.
+//! Every read after a write through the drive returns what was written, also if the service is slow.
 
 use std::fs;
 
 use crate::needs_fuse;
 use crate::support::{Fixture, shell};
 
-/// Every answer of the service takes this long.
+/// The time that the service needs for an answer.
 const SLOW: &str =
     "seed = 7\n[[rule]]\npath = \"/api/*\"\nfault = { kind = \"latency\", ms = 100 }\n";
 
@@ -32,7 +32,7 @@ fn a_preset_that_was_just_written_is_the_one_that_is_copied_to_optimize() {
         shell(&fixture.root(), &line);
         let sent = fs::read_to_string(chair.join(format!("optimize/r{round}.json"))).unwrap();
         assert!(sent.contains(&count.to_string()), "round {round}: {sent}");
-        // What shows its length shows that of its text.
+        // The shown length is that of the text.
         let preset = fixture.path("presets/web.json");
         let text = fs::read(&preset).unwrap();
         assert_eq!(fs::metadata(&preset).unwrap().len(), text.len() as u64);

@@ -66,7 +66,7 @@ fn a_drive_that_does_the_work_uploads_and_pays_each_model_once_whatever_is_kille
     let count = |path: &str| fixture.service.get(path)["data"].as_array().unwrap().len();
     assert_eq!(count("api/v2/rawmodel?itemsPerPage=50"), MODELS);
     assert_eq!(count("api/v2/rapidmodel?itemsPerPage=50"), 2 * MODELS);
-    // The same folder again costs nothing.
+    // The same folder again is not paid again.
     run(watch(&fixture).arg("--once"));
     assert_eq!(count("api/v2/rapidmodel?itemsPerPage=50"), 2 * MODELS);
 }

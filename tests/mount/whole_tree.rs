@@ -1,4 +1,4 @@
-//! The rest of the tree by shell tools, and the commands that go with it.
+//! The rest of the tree with shell tools, and its commands.
 
 use std::fs;
 use std::process::Command;
@@ -154,7 +154,7 @@ fn every_tool_that_reads_a_tree_ends_well_on_the_whole_drive() {
         let line = format!("OUT={}; timeout 100 {line} >/dev/null", out.display());
         shell(&root, &line);
     }
-    // Links became what they point to, and files are whole.
+    // Links were replaced by their targets, and files are complete.
     let compare = format!(
         "cmp cp-rL/rawmodels/chair/optimize/small/chair.glb cp-a/rapidmodels/{rapid}/chair.glb"
     );
@@ -237,7 +237,7 @@ fn tokens_and_the_account_are_managed_from_the_command_line() {
     );
     let said = shell(fixture.scratch.path(), &login);
     assert!(said.contains("Signed in"), "{said}");
-    // The kept token is found by the address alone.
+    // The saved token is found by the address alone.
     run(&mut assetfs(&["whoami"]));
     run(&mut assetfs(&["logout"]));
     let refused = assetfs(&["whoami"]).output().unwrap();

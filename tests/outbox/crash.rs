@@ -1,6 +1,6 @@
-//! The process dies at every point that has a name; the next one ends what it began, once.
+//! The process dies at every named crash point; the next one finishes the work, once.
 //!
-//! The dying process is this test program itself, started again for `child` alone.
+//! The dying process is this test program, started again with the test `child` alone.
 
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
@@ -14,8 +14,8 @@ use super::support::{ME, World, as_map, chair, client, eventually, put, quick};
 
 const CONFIG: &[u8] = br#"{"limits":{"faces":{"count":77}}}"#;
 
-/// Copies, sends, optimizes, saves a preset and cancels, taking up whatever an earlier run has left.
-/// Gives how the job has ended.
+/// Copies, sends, optimizes, saves a preset and cancels, continuing the work of an earlier run. Returns how the job
+/// ended.
 async fn do_everything(outbox: &Outbox, name: &str, gone_marker: &std::path::Path) -> String {
     let asset = sent_or_send(outbox, name).await;
     let folder = JobFolder::Optimize(OwnerFolder::Asset(asset));
@@ -56,7 +56,7 @@ async fn do_everything(outbox: &Outbox, name: &str, gone_marker: &std::path::Pat
         outbox.drafts().find(name).is_none()
     })
     .await;
-    // The tag's removal and the deletion have no state that shows here.
+    // The removal of the tag and the deletion have no state that can be checked here.
     tokio::time::sleep(Duration::from_millis(700)).await;
     let job = outbox.jobs().get(&folder, "web.json").unwrap();
     job.status.word().to_string()
@@ -156,7 +156,7 @@ fn run_child(world: &World, dir: &std::path::Path, name: &str, failpoint: Option
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn a_death_at_every_step_leaves_one_complete_asset_with_every_file() {
     let world = std::sync::Arc::new(World::start().await);
-    // The points that the journal's own writes pass often are armed at several passes.
+    // Points that are passed often, by writes of the journal, are tested at several passes.
     let mut cases: Vec<(Failpoint, String)> = Vec::new();
     for point in Failpoint::ALL {
         cases.push((*point, point.name().to_owned()));
@@ -215,7 +215,7 @@ async fn check(world: &World, name: &str, armed: &str, outcome: &str) {
         .filter(|asset| asset.upload_status == UploadStatus::Complete)
         .collect();
     assert_eq!(whole.len(), 1, "{armed}: {named:?}");
-    // Only a start whose answer nobody heard may leave an asset that was merely begun.
+    // Only a start whose answer was lost may leave an asset that was only started.
     let begun = named.len() - 1;
     assert!(
         begun == 0 || (begun == 1 && armed == "after-start"),
@@ -223,7 +223,7 @@ async fn check(world: &World, name: &str, armed: &str, outcome: &str) {
     );
     assert_eq!(world.files(whole[0].id).await, as_map(chair()), "{armed}");
     let models = world.rapid_models(whole[0].id).await;
-    // A death between the intent and the request leaves it unknown; nothing may pay twice.
+    // After a crash between intent and request the result is unknown; nothing may be paid twice.
     let certain = ["after-optimize", "before-tag-removal", "after-tag-removal"].contains(&armed);
     let allowed = match outcome {
         "unknown" => !certain && models.is_empty(),

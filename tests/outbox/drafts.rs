@@ -1,4 +1,4 @@
-//! Drafts on local disk: what tools do to them, and that it is there after the outbox opens again.
+//! Drafts on local disk: the operations of tools, and their results after a restart of the outbox.
 
 use std::time::{Duration, SystemTime};
 
@@ -9,7 +9,7 @@ use assetfs::outbox::{
 
 use super::support::{ME, World, client, copy_chair, eventually, glb, put, quick};
 
-/// An outbox that sends nothing, because nobody is there.
+/// An outbox that sends nothing, because no service runs.
 fn lonely(dir: &std::path::Path) -> Outbox {
     let config = OutboxConfig {
         paused: true,
@@ -220,7 +220,7 @@ async fn things_move_between_drafts_and_the_top() {
         parent: EntryId::ROOT,
         name: name.to_owned(),
     };
-    // A whole draft becomes a folder of another.
+    // A draft becomes a folder of another draft.
     let moved = outbox
         .drafts()
         .rename(&top("a"), &within(b, "parts"), true, &ME)
@@ -228,7 +228,7 @@ async fn things_move_between_drafts_and_the_top() {
     assert_eq!(moved.draft, b);
     assert_eq!(paths(&outbox, b), ["parts", "parts/x.glb"]);
     assert!(outbox.drafts().find("a").is_none());
-    // A file of it becomes a loose file, and keeps its number.
+    // A file of it becomes a loose file and keeps its inode number.
     let from = Place::In {
         draft: b,
         parent: moved.entry,
@@ -241,7 +241,7 @@ async fn things_move_between_drafts_and_the_top() {
     assert_eq!(loose.entry, file);
     let info = outbox.drafts().find("x.glb").unwrap();
     assert_eq!((info.kind, info.id), (DraftKind::LooseFile, loose.draft));
-    // It is renamed with its draft, and goes back into a folder.
+    // It is renamed with its draft and moved back into a folder.
     outbox
         .drafts()
         .rename(&top("x.glb"), &top("y.glb"), true, &ME)
@@ -252,7 +252,7 @@ async fn things_move_between_drafts_and_the_top() {
         .rename(&top("y.glb"), &within(b, "z.glb"), true, &ME)
         .unwrap();
     assert_eq!((back.draft, back.entry), (b, file));
-    // The folder becomes a draft of its own.
+    // The folder becomes a draft.
     let made = outbox
         .drafts()
         .rename(&within(b, "parts"), &top("parts"), true, &ME)
@@ -282,7 +282,7 @@ async fn a_file_stays_whole_through_every_kind_of_write() {
         .entries()
         .create_file(draft, EntryId::ROOT, "a.bin", 0o644, &ME)
         .unwrap();
-    // A flush may come early, empty and often.
+    // Flushes may come early, without changes, and often.
     file.flush().unwrap();
     file.allocate(0, 100, true).unwrap();
     assert_eq!(file.size(), 0);
@@ -291,7 +291,7 @@ async fn a_file_stays_whole_through_every_kind_of_write() {
     file.append(b"!!").unwrap();
     file.truncate(12).unwrap();
     assert_eq!(outbox.entries().get(draft, info.id).unwrap().size, 12);
-    // Removed and renamed while it is open, it stays what it is.
+    // Removed or renamed while open, it stays the same file.
     let place = |name: &str| Place::In {
         draft,
         parent: EntryId::ROOT,

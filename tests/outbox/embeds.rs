@@ -1,4 +1,4 @@
-//! Embeds, and optimizations of several assets at once: each request once, whatever gets lost.
+//! Embeds, and optimizations of several assets in one request: each is sent once, also if replies are lost.
 
 use std::collections::BTreeMap;
 
@@ -66,7 +66,7 @@ async fn embeds_of_an_asset_and_of_a_rapid_model_are_made_once() {
         );
         let named = br#"{"name":"Red chair","config":{"fxaaOn":true}}"#;
         submit(&outbox, folder, "red.json", named).await;
-        // The same again, rewritten and under another name, makes nothing.
+        // The same text again, rewritten or under another name, creates nothing.
         submit(&outbox, folder, "viewer.json", b"{}").await;
         submit(&outbox, folder, "copy.json", named).await;
         let first = done(&outbox, folder, "red.json").await.embed;
@@ -86,7 +86,7 @@ async fn a_lost_reply_of_an_embed_makes_one_embed() {
     let outbox = world.outbox();
     let asset = glb_asset(&world, &outbox, "chair").await;
     let folder = JobFolder::Embeds(OwnerFolder::Asset(asset));
-    // One of the same name is there already, and is not taken for ours.
+    // An embed of the same name exists already and is not mistaken for ours.
     submit(&outbox, &folder, "viewer.json", b"{}").await;
     let before = done(&outbox, &folder, "viewer.json").await.embed.unwrap();
     world.relay.fault("POST", "embeds/raw", Fault::LostAfter, 1);
@@ -95,7 +95,7 @@ async fn a_lost_reply_of_an_embed_makes_one_embed() {
     let found = done(&outbox, &folder, "metres.json").await.embed.unwrap();
     assert_ne!(found, before);
     assert_eq!(embeds(&world).await.len(), 2);
-    // What never arrived stays unknown, and goes out again only by hand.
+    // A request that never arrived stays unknown and is sent again only by command.
     world
         .relay
         .fault("POST", "embeds/raw", Fault::Status(500), 1);
@@ -144,7 +144,7 @@ async fn several_assets_are_optimized_by_one_request_once() {
         .jobs()
         .write(&folder, "all.json", text.as_bytes())
         .unwrap();
-    // A path that nobody knows is told at once.
+    // An unknown path is reported at once.
     let refused = outbox.jobs().submit(&folder, "all.json").await.unwrap_err();
     assert!(
         refused.to_string().contains("no model at rawmodels/second"),
@@ -154,7 +154,7 @@ async fn several_assets_are_optimized_by_one_request_once() {
     assert_eq!(paths, ["rawmodels/second"]);
     let owners = BTreeMap::from([(paths[0].clone(), OwnerFolder::Asset(second))]);
     outbox.jobs().set_paths("all.json", owners).unwrap();
-    // The answer says nothing of what it made, and this one is lost as well.
+    // The answer does not name the rapid models; this one is lost as well.
     let path = "rawmodel/optimize";
     world.relay.fault("POST", path, Fault::LostAfter, 1);
     outbox.jobs().submit(&folder, "all.json").await.unwrap();
@@ -174,10 +174,8 @@ async fn several_assets_are_optimized_by_one_request_once() {
         names(one.unwrap()) == ["mine"] && names(two.unwrap()).is_empty()
     })
     .await;
-    // Copied back under another name, after a reopen: nothing is paid again.
-    outbox.shut_down().await;
-    drop(outbox);
-    let outbox = world.outbox();
+    // Copied back under another name after a restart: nothing is paid again.
+    let outbox = world.reopen(outbox).await;
     outbox
         .jobs()
         .write(&folder, "again.json", text.as_bytes())
@@ -209,7 +207,7 @@ async fn a_job_for_several_assets_waits_for_the_draft_it_names() {
     let asset = outbox.uploads().commit(draft.id, false).await.unwrap();
     done(&outbox, &folder, "all.json").await;
     assert_eq!(rapids_of(&world, asset).await.len(), 1);
-    // A draft that is removed takes the hope with it.
+    // The removal of a draft ends the wait for it.
     let gone = outbox.drafts().create("gone", 0o755, &ME).unwrap();
     let text = br#"{"optimizations":[{"model":"rawmodels/gone","config":{"limits":{}}}]}"#;
     outbox.jobs().write(&folder, "gone.json", text).unwrap();

@@ -1,5 +1,4 @@
-//! A staging disk that is full stays usable: what is complete goes out, what is removed makes room, and nothing
-//! that was acknowledged is lost.
+//! A full staging disk stays usable: complete drafts are sent, removals free space, and no acknowledged data is lost.
 
 use std::path::Path;
 use std::process::Command;
@@ -9,7 +8,7 @@ use assetfs::outbox::{EntryId, Outbox, OutboxConfig, OutboxError};
 
 use crate::support::{ME, World, eventually, glb, put};
 
-/// A small disk, taken away with the value.
+/// A small disk; drop unmounts it.
 struct SmallDisk<'a>(&'a Path);
 
 impl SmallDisk<'_> {
@@ -31,7 +30,7 @@ impl Drop for SmallDisk<'_> {
     }
 }
 
-/// Takes all the room that is left, until the file is removed.
+/// Fills the disk until the file is removed.
 fn ballast(path: &Path) {
     use std::io::Write as _;
     let mut file = std::fs::File::create(path).unwrap();
@@ -58,7 +57,7 @@ async fn bytes_that_the_journal_does_not_know_stay_where_they_are_while_the_disk
     put(&outbox, draft, EntryId::ROOT, "chair.glb", &glb(100_000));
     outbox.shut_down().await;
     drop(outbox);
-    // As a kill leaves it between the making of a file and its record.
+    // The state after a kill between the creation of a file and its record.
     let unknown = dir.join("outbox/staging/00000000ffff");
     std::fs::write(&unknown, b"bytes that were never acknowledged").unwrap();
     ballast(&dir.join("ballast"));
@@ -78,7 +77,7 @@ async fn bytes_that_the_journal_does_not_know_stay_where_they_are_while_the_disk
     outbox.shut_down().await;
 }
 
-/// Writes until nothing more fits; gives the error.
+/// Writes until the disk is full and returns the error.
 fn fill(outbox: &Outbox, name: &str) -> OutboxError {
     let draft = outbox.drafts().create(name, 0o755, &ME).unwrap().id;
     let (_, file) = outbox
@@ -86,7 +85,7 @@ fn fill(outbox: &Outbox, name: &str) -> OutboxError {
         .create_file(draft, EntryId::ROOT, "large.glb", 0o644, &ME)
         .unwrap();
     let mut at = 0;
-    // Down to the last page, as a copy of many files would.
+    // Fills the disk to the last page, as a copy of many files would.
     for len in [50_000, 4_096] {
         loop {
             match file.write_at(&vec![1; len], at) {
@@ -131,7 +130,7 @@ async fn a_full_staging_disk_stays_usable() {
     );
     let sentence = error.to_string();
     assert!(sentence.contains(dir.to_str().unwrap()), "{sentence}");
-    // What is complete goes out.
+    // Complete drafts are sent.
     let asset = outbox.uploads().commit(kept[0], false).await.unwrap();
     world.wait_complete(asset).await;
     assert_eq!(world.files(asset).await["chair.glb"], glb(100_000));
@@ -140,7 +139,7 @@ async fn a_full_staging_disk_stays_usable() {
         matches!(error, OutboxError::StagingFull { .. }),
         "{error:?}"
     );
-    // What is removed makes room.
+    // Removals free space.
     for name in ["too large", "too large again"] {
         outbox
             .drafts()
@@ -165,7 +164,7 @@ async fn a_full_staging_disk_stays_usable() {
         written.is_ok()
     })
     .await;
-    // Nothing that was acknowledged is lost, over a restart too.
+    // No acknowledged data is lost, also over a restart.
     outbox.shut_down().await;
     drop(outbox);
     let outbox = open();

@@ -1,4 +1,4 @@
-//! Drop folders: each job once, whatever gets lost.
+//! Drop folders: each job runs once, also if replies are lost.
 
 use std::time::Duration;
 
@@ -10,11 +10,18 @@ use super::support::{Fault, ME, World, copy_chair, eventually, glb, put};
 
 const CONFIG: &[u8] = br#"{"limits":{"faces":{"count":1234}}}"#;
 
-async fn complete_asset(world: &World, outbox: &Outbox) -> (AssetId, JobFolder) {
-    let draft = copy_chair(outbox, "chair");
+/// A world with a complete asset and its drop folder; the first request of a job may meet a fault.
+async fn with_asset(fault: Option<Fault>) -> (World, Outbox, AssetId, JobFolder) {
+    let world = World::start().await;
+    if let Some(fault) = fault {
+        world.relay.fault("POST", "rawmodel/optimize", fault, 1);
+    }
+    let outbox = world.outbox();
+    let draft = copy_chair(&outbox, "chair");
     let asset = outbox.uploads().commit(draft.id, false).await.unwrap();
     world.wait_complete(asset).await;
-    (asset, JobFolder::Optimize(OwnerFolder::Asset(asset)))
+    let folder = JobFolder::Optimize(OwnerFolder::Asset(asset));
+    (world, outbox, asset, folder)
 }
 
 /// Writes the configuration and closes the file.
@@ -36,9 +43,7 @@ async fn done(outbox: &Outbox, folder: &JobFolder, name: &str) -> assetfs::wire:
 
 #[tokio::test]
 async fn a_dropped_job_makes_one_rapid_model_and_its_tag_goes() {
-    let world = World::start().await;
-    let outbox = world.outbox();
-    let (asset, folder) = complete_asset(&world, &outbox).await;
+    let (world, outbox, asset, folder) = with_asset(None).await;
     let state = drop_config(&outbox, &folder, "web.json").await;
     assert!(
         !matches!(state, JobState::Editing | JobState::Failed { .. }),
@@ -61,18 +66,16 @@ async fn a_dropped_job_makes_one_rapid_model_and_its_tag_goes() {
         model.tags.is_empty()
     })
     .await;
-    // The same text does nothing more: rewritten, under another name, copied back, after a reopen.
+    // The same text starts nothing: rewritten, under another name, copied back, or after a restart.
     drop_config(&outbox, &folder, "web.json").await;
     drop_config(&outbox, &folder, "copy.json").await;
     assert_eq!(done(&outbox, &folder, "copy.json").await, rapid);
     outbox.jobs().remove(&folder, "web.json").unwrap();
-    outbox.shut_down().await;
-    drop(outbox);
-    let outbox = world.outbox();
+    let outbox = world.reopen(outbox).await;
     drop_config(&outbox, &folder, "web.json").await;
     assert_eq!(done(&outbox, &folder, "web.json").await, rapid);
     assert_eq!(world.relay.calls("POST", "rawmodel/optimize").len(), 1);
-    // Only `run` pays again.
+    // Only the action `run` pays again.
     outbox.jobs().run(&folder, "web.json").await.unwrap();
     eventually("a second model comes", async || {
         world.rapid_models(asset).await.len() == 2
@@ -83,12 +86,7 @@ async fn a_dropped_job_makes_one_rapid_model_and_its_tag_goes() {
 
 #[tokio::test]
 async fn a_lost_reply_of_optimize_pays_once() {
-    let world = World::start().await;
-    world
-        .relay
-        .fault("POST", "rawmodel/optimize", Fault::LostAfter, 1);
-    let outbox = world.outbox();
-    let (asset, folder) = complete_asset(&world, &outbox).await;
+    let (world, outbox, asset, folder) = with_asset(Some(Fault::LostAfter)).await;
     drop_config(&outbox, &folder, "web.json").await;
     done(&outbox, &folder, "web.json").await;
     assert_eq!(world.rapid_models(asset).await.len(), 1);
@@ -97,22 +95,15 @@ async fn a_lost_reply_of_optimize_pays_once() {
 
 #[tokio::test]
 async fn what_stays_unclear_is_unknown_and_never_sent_again_by_itself() {
-    let world = World::start().await;
-    // A 500 tells nothing about whether the request had its effect.
-    world
-        .relay
-        .fault("POST", "rawmodel/optimize", Fault::Status(500), 1);
-    let outbox = world.outbox();
-    let (asset, folder) = complete_asset(&world, &outbox).await;
+    // After a 500 it is unknown whether the request had its effect.
+    let (world, outbox, asset, folder) = with_asset(Some(Fault::Status(500))).await;
     drop_config(&outbox, &folder, "web.json").await;
     eventually("it is given up", async || {
         outbox.jobs().get(&folder, "web.json").unwrap().state == JobState::Unknown
     })
     .await;
     outbox.jobs().submit(&folder, "web.json").await.unwrap();
-    outbox.shut_down().await;
-    drop(outbox);
-    let outbox = world.outbox();
+    let outbox = world.reopen(outbox).await;
     let state = drop_config(&outbox, &folder, "web.json").await;
     assert_eq!(state, JobState::Unknown);
     assert_eq!(world.relay.calls("POST", "rawmodel/optimize").len(), 1);
@@ -124,12 +115,7 @@ async fn what_stays_unclear_is_unknown_and_never_sent_again_by_itself() {
 
 #[tokio::test]
 async fn a_request_that_had_no_effect_for_sure_is_sent_again() {
-    let world = World::start().await;
-    world
-        .relay
-        .fault("POST", "rawmodel/optimize", Fault::Status(429), 1);
-    let outbox = world.outbox();
-    let (asset, folder) = complete_asset(&world, &outbox).await;
+    let (world, outbox, asset, folder) = with_asset(Some(Fault::Status(429))).await;
     drop_config(&outbox, &folder, "web.json").await;
     done(&outbox, &folder, "web.json").await;
     assert_eq!(world.rapid_models(asset).await.len(), 1);
@@ -138,9 +124,7 @@ async fn a_request_that_had_no_effect_for_sure_is_sent_again() {
 
 #[tokio::test]
 async fn a_text_that_is_no_job_is_refused_and_kept() {
-    let world = World::start().await;
-    let outbox = world.outbox();
-    let (_, folder) = complete_asset(&world, &outbox).await;
+    let (world, outbox, _, folder) = with_asset(None).await;
     let table: [(&[u8], &str); 3] = [
         (b"{\n \"limits\": }", "at line 2, column 12"),
         (
@@ -168,12 +152,7 @@ async fn a_text_that_is_no_job_is_refused_and_kept() {
 
 #[tokio::test]
 async fn a_refusal_of_the_service_is_shown_in_its_words_and_may_be_sent_again() {
-    let world = World::start().await;
-    world
-        .relay
-        .fault("POST", "rawmodel/optimize", Fault::Status(422), 1);
-    let outbox = world.outbox();
-    let (_, folder) = complete_asset(&world, &outbox).await;
+    let (_world, outbox, _, folder) = with_asset(Some(Fault::Status(422))).await;
     outbox.jobs().write(&folder, "web.json", CONFIG).unwrap();
     let refused = outbox.jobs().submit(&folder, "web.json").await.unwrap_err();
     assert_eq!(refused.to_string(), "by us");
@@ -184,9 +163,7 @@ async fn a_refusal_of_the_service_is_shown_in_its_words_and_may_be_sent_again() 
 
 #[tokio::test]
 async fn empty_and_temporary_files_do_nothing_until_they_get_their_name() {
-    let world = World::start().await;
-    let outbox = world.outbox();
-    let (_, folder) = complete_asset(&world, &outbox).await;
+    let (_world, outbox, _, folder) = with_asset(None).await;
     for (name, text) in [
         ("web.json", b"".as_slice()),
         ("sedXa81bQ", CONFIG),
@@ -216,9 +193,7 @@ async fn empty_and_temporary_files_do_nothing_until_they_get_their_name() {
 
 #[tokio::test]
 async fn a_config_equal_to_a_preset_is_sent_as_the_presets_id() {
-    let world = World::start().await;
-    let outbox = world.outbox();
-    let (_, folder) = complete_asset(&world, &outbox).await;
+    let (world, outbox, _, folder) = with_asset(None).await;
     let factory = world
         .direct()
         .presets()
@@ -280,10 +255,8 @@ async fn a_job_waits_for_its_asset_and_can_be_cancelled_until_then() {
         "both names mean one folder"
     );
     outbox.jobs().remove(&folder, "dropped.json").unwrap();
-    // Waiting is durable.
-    outbox.shut_down().await;
-    drop(outbox);
-    let outbox = world.outbox();
+    // The waiting state survives a restart.
+    let outbox = world.reopen(outbox).await;
     done(&outbox, &by_asset, "kept.json").await;
     tokio::time::sleep(Duration::from_millis(200)).await;
     assert_eq!(world.relay.calls("POST", "rawmodel/optimize").len(), 1);

@@ -1,4 +1,4 @@
-//! The outbox against the real local service, with faults between them.
+//! The outbox with the real local service, and faults between them.
 
 mod crash;
 mod drafts;

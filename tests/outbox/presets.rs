@@ -1,4 +1,4 @@
-//! The presets folder under every editor's habits.
+//! The presets folder with the ways in which editors save.
 
 use assetfs::client::Priority;
 use assetfs::outbox::{OutboxError, PresetState};
@@ -42,7 +42,7 @@ async fn writing_makes_and_updates_and_rm_deletes() {
     outbox.presets().save("web.json", B).await.unwrap();
     assert_eq!(the_one(&presets(&world).await, "web", B), preset);
     assert!(outbox.presets().overlay().files.is_empty());
-    // The same meaning again sends nothing.
+    // An equivalent text sends nothing.
     let calls =
         || world.relay.calls("PATCH", "preset").len() + world.relay.calls("POST", "preset").len();
     let before = calls();

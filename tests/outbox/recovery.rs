@@ -1,4 +1,4 @@
-//! A journal that is damaged, missing or empty beside staged files costs no byte.
+//! A journal that is damaged, missing or empty next to staged files: no byte is lost.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -24,7 +24,7 @@ fn open(world: &World, dir: &Path) -> Outbox {
     outbox
 }
 
-/// What a draft's model holds.
+/// The bytes of a draft's model.
 fn bytes_of(number: usize) -> Vec<u8> {
     let mut bytes = glb(400);
     bytes[399] = u8::try_from(number).unwrap();
@@ -43,7 +43,7 @@ fn copy_dir(from: &Path, to: &Path) {
     }
 }
 
-/// All bytes that can still be had: in drafts, and in the folders of recovered files.
+/// All bytes that can still be read: in drafts, and in the folders of recovered files.
 fn all_bytes(outbox: &Outbox, dir: &Path) -> BTreeSet<Vec<u8>> {
     let mut found = BTreeSet::new();
     for draft in outbox.drafts().all() {
@@ -117,7 +117,7 @@ async fn a_journal_that_is_damaged_missing_or_empty_costs_no_byte() {
         fs::write(dir.join("notes.txt"), b"not of assetfs").unwrap();
         let journal = dir.join("journal");
         damage(&journal, &fs::read(&journal).unwrap());
-        // Twice: the second start finds what the first has left.
+        // Twice: the second start finds the result of the first.
         for start in 1..=2 {
             let outbox = open(&world, &dir);
             assert_eq!(all_bytes(&outbox, &dir), expected, "{name}, start {start}");
@@ -153,7 +153,7 @@ async fn drafts_out_of_a_damaged_journal_keep_their_names_and_wait_for_their_own
     outbox.shut_down().await;
     drop(outbox);
     let bytes = fs::read(dir.join("journal")).unwrap();
-    // Inside the record that made the second draft.
+    // Inside the record that created the second draft.
     let at = bytes.windows(5).position(|it| it == b"\"two\"").unwrap();
     flip(&dir.join("journal"), &bytes, at + 1);
     let (outbox, mut events) = Outbox::open(crate::support::quick(&dir), world.client()).unwrap();
@@ -214,7 +214,7 @@ async fn after_everything_is_deleted_no_staged_file_and_no_long_journal_remain()
         staged() == 0 && journal() < 4 << 10
     })
     .await;
-    // And it goes on as before.
+    // Everything works as before.
     let draft = outbox.drafts().create("chair", 0o755, &ME).unwrap();
     put(&outbox, draft.id, EntryId::ROOT, "chair.glb", &glb(300));
     outbox.shut_down().await;

@@ -1,5 +1,4 @@
-//! How fast copying in is, against a copy to the same disk that syncs each file and its folder. Run by
-//! hand; prints ratios.
+//! Compares copying in with a copy to the same disk that syncs each file and its folder. Run by hand; prints ratios.
 
 use std::fs::{self, File};
 use std::io::Write as _;

@@ -1,4 +1,4 @@
-//! What a draft's status says that it waits for: each reason, in its words.
+//! The reasons for which a draft waits, as its status shows them.
 
 use std::time::Duration;
 
@@ -6,7 +6,7 @@ use assetfs::outbox::{DraftId, EntryId, Outbox};
 
 use super::support::{Fault, ME, World, chair, copy_chair, eventually, glb, put};
 
-/// An outbox whose drafts wait long enough to be looked at.
+/// An outbox whose drafts wait long enough for their status to be checked.
 async fn patient(world: &World) -> Outbox {
     let mut config = world.config();
     config.settle = Duration::from_secs(30);
@@ -15,7 +15,7 @@ async fn patient(world: &World) -> Outbox {
     outbox
 }
 
-/// Waits until the status of the draft has all of these words.
+/// Waits until the status of the draft contains all of these words.
 async fn says(outbox: &Outbox, draft: DraftId, words: &[&str]) {
     let what = format!("a status with {words:?}");
     eventually(&what, async || {

@@ -12,7 +12,7 @@ use assetfs::durable::MetaStore;
 use assetfs::engine::sample::{ChairDetail, write_chair_with};
 use assetfs::outbox::{Outbox, OutboxConfig};
 use assetfs::service::{ChaosPlan, RunningService, Service, ServiceConfig, WorkerCommand};
-use assetfs::wire::{AssetId, StartUpload, Token, UploadStatus};
+use assetfs::wire::{AssetId, Preset, StartUpload, Token, UploadStatus};
 use futures_util::StreamExt as _;
 use tempfile::TempDir;
 
@@ -279,7 +279,13 @@ impl Account {
         panic!("asset {asset} is not imported within 300 s");
     }
 
-    /// The assets of the service.
+    /// The presets of the account on the service.
+    pub async fn presets(&self) -> Vec<Preset> {
+        let now = assetfs::client::Priority::Interactive;
+        self.client.presets().list(now).await.expect("presets")
+    }
+
+    /// The assets on the service.
     pub async fn assets(&self) -> Vec<(AssetId, String)> {
         let pages = self
             .client

@@ -357,6 +357,11 @@ impl Tree {
         }
         panic!("{path} still says {status:?} after 300 s");
     }
+
+    /// Waits until the status file has this text.
+    pub async fn until_status(&self, path: &str, status: &str) {
+        self.until(path, |text| text == status).await;
+    }
 }
 
 fn parts(path: &str) -> Vec<String> {

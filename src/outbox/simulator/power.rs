@@ -350,13 +350,13 @@ fn a_power_cut_after_any_write_leaves_what_was_acknowledged() {
 #[test]
 fn a_disk_that_does_not_sync_is_noticed() {
     let is_staged = |path: &Path| path.parent().is_some_and(|dir| dir.ends_with("staging"));
-    let deaf: [&dyn Fn(&DiskOp) -> bool; 3] = [
+    let disks: [&dyn Fn(&DiskOp) -> bool; 3] = [
         &|op| !matches!(op, DiskOp::Sync(path) if is_staged(path)),
         &|op| !matches!(op, DiskOp::Sync(path) if path.ends_with("journal")),
         &|op| !matches!(op, DiskOp::SyncDir(dir) if dir.ends_with("staging")),
     ];
-    for (number, heard) in deaf.iter().enumerate() {
-        let problems = (0..3).flat_map(|seed| cut_everywhere(seed, 25, heard));
+    for (number, obeyed) in disks.iter().enumerate() {
+        let problems = (0..3).flat_map(|seed| cut_everywhere(seed, 25, obeyed));
         assert!(problems.count() > 0, "{number}: nothing was noticed");
     }
 }

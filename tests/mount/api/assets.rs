@@ -96,7 +96,7 @@ fn records_scale_and_conversions_of_an_asset_are_files_and_commands() {
     shell(&root, "cat rawmodels/cube/converted/* | wc -c");
     let formats = json_of(&fixture.path("rawmodels/cube/.assetfs/formats.json"));
     assert_eq!(formats[0]["status"], "finished", "{formats}");
-    // A glb has nothing in it that materials would be made of.
+    // A glb has no material files to convert.
     assert!(!exists(fixture.path("rawmodels/cube/pbr")));
 
     let points = shell(&root, "cat account/points");

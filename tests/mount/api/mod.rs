@@ -1,4 +1,4 @@
-//! What the API can do, done with the shell on a real mount: the rows of `docs/api-coverage.md`.
+//! The features of the API, used with a shell on a real mount: the rows of `docs/api-coverage.md`.
 
 mod assets;
 mod mounts;
@@ -30,7 +30,7 @@ pub fn drop_text(fixture: &Fixture, path: &str, content: &str) {
     run(Command::new("cp").arg(&local).arg(fixture.path(path)));
 }
 
-/// Drops the preset and waits; gives the folder of the result.
+/// Copies the preset and waits; returns the folder of the result.
 fn optimized(fixture: &Fixture, name: &str) -> String {
     drop_text(
         fixture,

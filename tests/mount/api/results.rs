@@ -1,4 +1,4 @@
-//! What is made of assets: rapid models, jobs, presets, embeds.
+//! Results: rapid models, jobs, presets, embeds.
 
 use std::fs;
 
@@ -131,7 +131,7 @@ fn a_text_in_jobs_optimizes_several_models_and_running_ones_are_listed() {
         "jobs/all.json",
         &format!(r#"{{"optimizations":[{}]}}"#, many.join(",")),
     );
-    // One worker: while the first runs the second waits, and both are listed.
+    // There is one worker: the second job waits while the first runs, and both are listed.
     wait_until("a job is listed", || {
         let links = shell(&root, "find jobs -type l | wc -l");
         links.trim() != "0" || shell(&root, "cat jobs/all.status").trim() == "done"

@@ -11,7 +11,7 @@ use crate::fault_server::{Asked, Reply};
 use crate::needs_fuse;
 use crate::support::{ASSETFS, run, shell};
 
-/// A list whose pages repeat after three, and which says it never ends.
+/// A list that repeats its pages after three and claims to be endless.
 fn endless(asked: &Asked, _: &str) -> Option<Reply> {
     if asked.path() != "/api/v2/rawmodel" || asked.query().contains("q=") {
         return None;
@@ -38,7 +38,7 @@ fn pages_without_end_that_go_in_circles_end() {
     shell(mounted.root(), "stat 'rawmodels/model 17' >/dev/null");
 }
 
-/// A list that is a gigabyte of white space, and files that are no list at all.
+/// A list that is a gigabyte of white space, one of deeply nested arrays, and a preset.
 fn gigantic(asked: &Asked, _: &str) -> Option<Reply> {
     match asked.path() {
         "/api/v2/rawmodel" => Some(Reply::repeated(&" ".repeat(1 << 20), 1024)),
@@ -69,7 +69,7 @@ fn gigantic_and_endless_bodies_are_refused_and_other_reads_work() {
     assert!(memory < 200, "{memory} MiB");
 }
 
-/// Records in which nothing has the type that it should have, between two that are as they should be.
+/// Records with wrong types, between two correct ones.
 fn wrong_types(asked: &Asked, base_url: &str) -> Option<Reply> {
     if asked.path() == "/api/v2/rawmodel" && !asked.query().contains("q=") {
         let mut odd = asset(3, &json!(["a", "list"]));
@@ -134,7 +134,7 @@ fn what_has_the_wrong_type_hides_nothing_that_has_the_right_one() {
     assert_eq!(shell(root, "cat rawmodels/first/good.txt"), "hello");
     let secret = shell(root, "cat rawmodels/first/* 2>/dev/null || true");
     assert!(!secret.contains("root:"), "{secret}");
-    // All of it can be walked, whatever fails on the way.
+    // The whole tree can be walked, in spite of failures.
     shell(root, "timeout 100 find . >/dev/null 2>&1 || test $? = 1");
     shell(root, "timeout 100 ls -lR >/dev/null 2>&1 || test $? -le 2");
     shell(

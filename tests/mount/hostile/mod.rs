@@ -1,5 +1,5 @@
-//! A service that means harm: its names, its pages and its bodies. What can be is listed, read and deleted; nothing leaves
-//! its folder, and nothing takes the drive with it.
+//! A malicious service: its names, pages and bodies. Everything that can be is listed, read and deleted; nothing
+//! leaves its folder, and nothing crashes the drive.
 
 mod bodies;
 mod names;
@@ -15,9 +15,9 @@ use tempfile::TempDir;
 use crate::fault_server::{FaultServer, Reply};
 use crate::support::{ASSETFS, MountPoint, run};
 
-/// The drive over such a service.
+/// A drive of such a service.
 struct Mounted {
-    // Unmounted before its folder goes.
+    // Unmounted before the folder is removed.
     mount: MountPoint,
     service: FaultServer,
     scratch: TempDir,
@@ -48,7 +48,7 @@ impl Mounted {
         &self.mount.0
     }
 
-    /// The most memory that the process behind the mount has had, without its files, in MiB.
+    /// The peak memory of the mount's process without mapped files, in MiB.
     fn memory_mib(&self) -> u64 {
         let status: Value =
             serde_json::from_slice(&fs::read(self.root().join(".assetfs/status.json")).unwrap())

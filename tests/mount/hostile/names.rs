@@ -14,7 +14,7 @@ use crate::fault_server::{FaultServer, Reply};
 use crate::needs_fuse;
 use crate::support::{names_in, run, shell};
 
-/// Names that would do harm if they were taken as they are.
+/// Names that would do harm if they were used unchanged.
 fn hostile_names() -> Vec<String> {
     let long = [
         "x".repeat(300),
@@ -97,7 +97,7 @@ fn with_names(names: Vec<String>) -> FaultServer {
                 ("GET", "") => answer(&json!({ "data": record })),
                 ("GET", "downloads") => {
                     let url = |at: usize| format!("{base_url}storage/{id}/{at}");
-                    // One name has all the files, the others enough.
+                    // One asset has all files, the others some.
                     let count = if record["name"] == "twin" {
                         names.len()
                     } else {
@@ -153,7 +153,7 @@ fn hostile_names_are_listed_read_and_deleted_and_none_leaves_its_folder() {
         let status = fs::read_to_string(models.join(name).join(".assetfs/status"));
         assert_eq!(status.unwrap(), "complete\n", "{name:?}");
     }
-    // Names that collide are told apart by id, so every file of the service is there to be read.
+    // Colliding names get the id appended, so every file of the service can be read.
     let model = models.join("twin");
     let found = shell(
         &model,
@@ -178,7 +178,7 @@ fn hostile_names_are_listed_read_and_deleted_and_none_leaves_its_folder() {
     run(Command::new("cp").arg("-r").arg(&model).arg(&copy));
     assert_eq!(names_in(&mounted.scratch.path().join("out")), ["deep"]);
     assert_eq!(names_in(&copy), ["twin"]);
-    // By its shown name each is deleted, and only that one.
+    // Each is deleted by its shown name, and only that one.
     for name in &listed {
         run(Command::new("rm").args(["-r", "--"]).arg(models.join(name)));
     }

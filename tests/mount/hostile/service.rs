@@ -1,11 +1,10 @@
-//! A service that means harm, or is out of its mind: it answers what a test tells it to. The parts of the API that a test
-//! says nothing about are a 404.
+//! A malicious or broken service: its answers are defined by each test. Other requests are answered with 404.
 
 use serde_json::{Value, json};
 
 use crate::fault_server::{Asked, Bound, FaultServer, Reply};
 
-/// A service that answers by `answers`, which is given its base URL too.
+/// A service that answers with `answers`, which also gets the base URL.
 pub fn hostile(
     answers: impl Fn(&Asked, &str) -> Option<Reply> + Send + Sync + 'static,
 ) -> FaultServer {
@@ -14,26 +13,26 @@ pub fn hostile(
     bound.serve(move |asked, _| answers(asked, &base_url).unwrap_or_else(|| status(404)))
 }
 
-/// The number in the path after this beginning, and what follows it.
+/// The number in the path after this prefix, and the rest.
 pub fn id_after<'a>(asked: &'a Asked, start: &str) -> Option<(u64, &'a str)> {
     let rest = asked.path().strip_prefix(start)?;
     let (id, rest) = rest.split_once('/').unwrap_or((rest, ""));
     Some((id.parse().ok()?, rest))
 }
 
-/// The page that is asked for.
+/// The requested page.
 pub fn page_number(asked: &Asked) -> u64 {
     let mut pairs = asked.query().split('&');
     let page = pairs.find_map(|pair| pair.strip_prefix("page="));
     page.map_or(1, |number| number.parse().unwrap_or(1))
 }
 
-/// An answer of JSON.
+/// An answer with JSON.
 pub fn answer(body: &Value) -> Option<Reply> {
     Some(Reply::json(body.clone()))
 }
 
-/// An answer without words.
+/// An answer without a body.
 pub fn status(status: u16) -> Reply {
     Reply::new(status, &[], r#"{"message":"no"}"#)
 }

@@ -1,4 +1,4 @@
-//! What a reader will want next is there before it asks.
+//! Read-ahead: the next bytes are fetched before a reader asks for them.
 
 use std::fs::{self, File};
 use std::time::{Duration, Instant};

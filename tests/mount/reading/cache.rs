@@ -1,4 +1,4 @@
-//! Whatever becomes of the cache, and however often something is read: the same bytes, no more room.
+//! Reads return the same bytes, and the cache does not grow, also after damage to the cache and many reads.
 
 use std::fs::{self, File};
 use std::os::unix::fs::FileExt as _;
@@ -78,7 +78,7 @@ fn a_cache_that_is_deleted_under_a_mount_or_full_stops_no_reader() {
         .arg(world.fixture.path("rawmodels/m"))
         .output();
     let pinned = pinned.expect("assetfs runs");
-    // What has no room is said, and stops nothing.
+    // Blocks that do not fit are logged, and reads continue.
     assert_eq!(pinned.status.code(), Some(1), "{}", text(&pinned.stderr));
     assert!(text(&pinned.stderr).contains("--cache-size"));
     let open: Vec<File> = (0..8)

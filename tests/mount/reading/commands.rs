@@ -1,4 +1,4 @@
-//! The commands that look after the cache and compare copies.
+//! The commands that manage the cache and compare copies.
 
 use std::fs::{self, File};
 use std::os::unix::fs::{FileExt as _, MetadataExt as _};
@@ -66,7 +66,7 @@ fn the_cache_is_shown_verified_pinned_and_cleared_by_commands() {
         .arg(&cache)
         .output()
         .expect("assetfs runs");
-    // Another drive on this machine may be mounted; then the command means that one.
+    // If another drive is mounted on this machine, the command refers to that one.
     if let Ok(Value::Array(reports)) = serde_json::from_slice(&offline.stdout)
         && let Some(report) = reports.first()
         && report["cache"]

@@ -1,4 +1,4 @@
-//! Whatever the storage does, a reader sees the bytes of the version it opened, or an error.
+//! With every fault of the storage, a reader gets the bytes of the version that it opened, or an error.
 
 use std::fs::{self, File};
 use std::io::{Read as _, Seek as _, SeekFrom};
@@ -13,8 +13,8 @@ use crate::fault_server::Chance;
 use crate::needs_fuse;
 use crate::support::wait_until;
 
-/// Reads at random places from several threads until enough was read, in the ways readers have, and
-/// compares each with the local copy. Gives reads and failures.
+/// Reads at random places from several threads, in several ways, and compares the bytes with the local copy. Returns
+/// the numbers of reads and failures.
 fn read_at_random(
     path: &Path,
     content: &Arc<Vec<u8>>,
@@ -96,7 +96,7 @@ fn random_readers_see_the_local_copy_through_every_fault() {
         world.storage.with(|it| it.requests),
         started.elapsed()
     );
-    // A senseless answer is an error; everything else is repaired.
+    // An invalid answer is an error; all other faults are repaired.
     assert!(failures * 20 <= reads, "{failures} of {reads} reads failed");
     world.assert_whole();
 }

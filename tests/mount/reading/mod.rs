@@ -1,5 +1,5 @@
-//! Reading through the drive: the bytes are those of a local copy whatever the storage does, whoever
-//! reads them in whatever way, and whatever becomes of the cache.
+//! Reading through the drive returns the bytes of a local copy: with faults of the storage, with every way to read,
+//! and with a damaged cache.
 
 mod ahead;
 mod cache;
@@ -20,7 +20,7 @@ use crate::support::{Fixture, ServeProcess, run, wait_until};
 
 const MIB: usize = 1 << 20;
 
-/// The smallest model: a triangle whose bytes stand in the file.
+/// The smallest model: a triangle with embedded bytes.
 fn triangle() -> Vec<u8> {
     json!({
         "asset": {"version": "2.0"}, "scene": 0, "scenes": [{"nodes": [0]}],
@@ -35,7 +35,7 @@ fn triangle() -> Vec<u8> {
     .into_bytes()
 }
 
-/// Sends a model past the drive, as somebody else would, so that nothing of it is on this disk.
+/// Uploads a model as another client would, so that nothing of it is on this disk.
 fn send(service: &ServeProcess, name: &str, files: &[(&str, &[u8])]) -> u64 {
     let _ = rustls::crypto::ring::default_provider().install_default();
     let runtime = tokio::runtime::Runtime::new().expect("a runtime");
@@ -77,7 +77,7 @@ fn send(service: &ServeProcess, name: &str, files: &[(&str, &[u8])]) -> u64 {
     id
 }
 
-/// A drive over one model with a large file of chance, whose bytes storage elsewhere serves.
+/// A drive with one model that has a large file of random bytes, served by a separate storage.
 struct World {
     storage: FileServer,
     fixture: Fixture,
@@ -154,7 +154,7 @@ impl World {
     }
 }
 
-/// Forgets what the kernel has of a file, so that the drive is asked again.
+/// Drops the kernel's cache of a file, so that the kernel asks the drive again.
 fn forget_pages(file: &File) {
     rustix::fs::fadvise(file, 0, None, rustix::fs::Advice::DontNeed).expect("advice is taken");
 }
@@ -168,7 +168,7 @@ fn peak_mib(pid: u32) -> u64 {
     kib / 1024
 }
 
-/// A small disk of its own; only root may mount one.
+/// A small disk; only root may mount one.
 struct SmallDisk(PathBuf);
 
 impl SmallDisk {
@@ -194,8 +194,7 @@ fn is_root() -> bool {
     rustix::process::geteuid().is_root()
 }
 
-/// False, and says so, where the cache takes nothing because too little of the disk is free: what is
-/// tested is then not there.
+/// False, with a message, if the disk has too little free space for the cache; the test is then skipped.
 fn cache_has_room() -> bool {
     let disk = rustix::fs::statvfs(std::env::temp_dir()).expect("a disk");
     let has_room = disk.f_bavail * 100 > disk.f_blocks * 6;

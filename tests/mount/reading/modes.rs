@@ -1,4 +1,4 @@
-//! In whatever way a file is read, by whoever mounted the drive.
+//! The ways to read a file, on drives of root and of other users.
 
 use std::fs::{self, File};
 use std::os::unix::fs::FileExt as _;
@@ -50,7 +50,7 @@ fn mmap_sendfile_copy_file_range_and_direct_io_give_the_same_bytes() {
     fs::write(&copy, &*world.content).expect("a copy");
     let digest = run(Command::new("md5sum").arg(&copy));
     let digest = digest.split(' ').next().expect("a digest");
-    // Cold, then from the cache, then lent to the kernel where that is possible.
+    // First without cache, then from the cache, then passed through to the kernel if possible.
     for _ in 0..3 {
         run(Command::new("timeout")
             .args(["60", "python3", "-c", EVERY_WAY])
@@ -60,7 +60,7 @@ fn mmap_sendfile_copy_file_range_and_direct_io_give_the_same_bytes() {
     }
 }
 
-/// Whether the kernel reads the large file without asking the drive.
+/// True if the kernel reads the large file without asking the drive.
 fn is_read_past_the_drive(world: &World) -> bool {
     let asked = || {
         let cache = world.status()["cache"].clone();
@@ -86,7 +86,7 @@ fn a_file_that_was_opened_while_it_filled_is_lent_to_the_kernel_after_its_last_c
     let filling = File::open(world.big()).expect("it opens");
     filling.read_exact_at(&mut [0; 1000], 0).expect("it reads");
     world.assert_whole();
-    // Complete now, but the kernel lets an inode have one mode at a time.
+    // Complete now, but the kernel allows only one mode per inode at a time.
     let file = File::open(world.big()).expect("it opens beside the other");
     forget_pages(&file);
     let mut found = vec![0; 2 * MIB];
@@ -109,9 +109,9 @@ fn a_complete_file_is_read_by_the_kernel_alone() {
     needs_root!();
     let mut world = World::new(2 * MIB, &[]);
     world.assert_whole();
-    // The handle that filled the cache may be on its way out yet.
+    // The handle that filled the cache may not be closed yet.
     wait_until("the kernel reads alone", || is_read_past_the_drive(&world));
-    // After a kill nothing is believed until it was compared once, behind the first reader.
+    // After a kill the cached bytes are verified once, in the background of the first read.
     world.fixture.kill_mount();
     world.fixture.mount(&[]);
     world.assert_whole();

@@ -1,5 +1,4 @@
-//! What goes wrong between drive and storage is repaired in the middle of a read, or is an error; nothing
-//! bad is kept either way.
+//! Faults between drive and storage are repaired during a read or reported as an error; wrong bytes are never cached.
 
 use std::fs::{self, File};
 use std::os::unix::fs::FileExt as _;
@@ -13,7 +12,7 @@ use crate::support::{ASSETFS, Fixture, run, wait_until};
 use crate::{needs_fuse, needs_program};
 
 impl World {
-    /// Nothing of the large file is cached, by drive or kernel.
+    /// Removes the large file from the caches of drive and kernel.
     fn forget_all(&self) {
         run(Command::new(ASSETFS)
             .args(["cache", "clear"])
@@ -21,7 +20,7 @@ impl World {
         forget_pages(&File::open(self.big()).expect("it opens"));
     }
 
-    /// The requests for the large file while something is done.
+    /// The requests for the large file during an action.
     fn asked(&self, work: impl FnOnce()) -> Vec<Asked> {
         let before = self.storage.server.count();
         work();
@@ -60,7 +59,7 @@ fn every_fault_alone_is_repaired_unnoticed_and_nothing_bad_is_kept() {
         assert!(found == *world.content, "{fault:?}");
         let was_met = world.storage.with(|it| it.orders.is_empty());
         assert!(was_met, "{fault:?} was never met");
-        // A reader gets its bytes before they are stored, which a busy machine may do a moment later.
+        // A reader gets its bytes before they are cached, which may happen a little later on a busy machine.
         wait_until(&format!("{fault:?}: the repaired bytes are kept"), || {
             forget_pages(&File::open(world.big()).expect("it opens"));
             world.asked(|| world.assert_whole()).is_empty()
@@ -89,7 +88,7 @@ fn a_storage_that_only_talks_nonsense_is_an_error_and_nothing_of_it_is_kept() {
 fn an_interrupted_body_is_resumed_with_the_same_version() {
     needs_fuse!();
     let world = World::new(MIB, &[]);
-    // The size is asked for by a range of its own.
+    // The size needs a range request.
     fs::metadata(world.big()).expect("it is there");
     world.storage.order([Fault::CutAfter(40_000)]);
     let asked = world.asked(|| world.assert_whole());
@@ -109,7 +108,7 @@ fn a_url_that_is_refused_is_renewed() {
     let file = File::open(world.big()).expect("it opens");
     let mut part = [0; 100];
     file.read_exact_at(&mut part, 0).expect("it reads");
-    // URLs are told apart by the second of their end.
+    // URLs differ by the second of their expiry.
     std::thread::sleep(Duration::from_millis(1100));
     world.storage.order([Fault::Refused]);
     let asked = world.asked(|| {
@@ -133,7 +132,7 @@ fn a_url_is_renewed_before_it_ends() {
     let file = File::open(world.big()).expect("it opens");
     let mut part = [0; 100];
     let first = world.asked(|| file.read_exact_at(&mut part, 0).expect("it reads"));
-    // More than half a minute after it was given, and less than that before its end.
+    // More than half a minute after its creation, and less than that before its expiry.
     std::thread::sleep(Duration::from_secs(32));
     let later = world.asked(|| {
         file.read_exact_at(&mut part, MIB as u64 - 100)
@@ -158,7 +157,7 @@ fn silent_storage_fails_a_read_in_time_and_the_next_works() {
     world.assert_whole();
 }
 
-/// A key and a certificate for this machine, which nobody signed.
+/// A key and a self-signed certificate for this machine.
 fn make_certificate(dir: &Path) {
     let config = dir.join("openssl.cnf");
     let text = "[req]\ndistinguished_name = name\nx509_extensions = ext\n[name]\n[ext]\n\
@@ -205,7 +204,7 @@ fn tls_that_breaks_is_repaired_and_an_unknown_certificate_is_refused() {
     let started = Instant::now();
     let refused = fs::read(world.big()).expect_err("nobody knows the certificate");
     let elapsed = started.elapsed();
-    // Asking again would change nothing.
+    // A retry would change nothing.
     assert!(elapsed < Duration::from_secs(10), "{elapsed:?}: {refused}");
     let why = run(Command::new(ASSETFS).arg("why").arg(world.big()));
     assert!(why.contains("certificate"), "{why}");

@@ -1,4 +1,4 @@
-//! Looks at local files and at files of the drive.
+//! Functions that read local files and files of the drive.
 
 use std::ffi::OsString;
 use std::fs;
@@ -44,7 +44,7 @@ pub fn read(path: impl AsRef<Path>) -> Vec<u8> {
     fs::read(&path).unwrap_or_else(|error| panic!("{}: {error}", path.as_ref().display()))
 }
 
-/// True where a name exists in a folder, without following it.
+/// True if a name exists in a folder; links are not followed.
 pub fn exists(path: impl AsRef<Path>) -> bool {
     fs::symlink_metadata(path).is_ok()
 }

@@ -1,4 +1,4 @@
-//! A drive mounted over a service, with folders of its own; taken away with the value.
+//! A mounted drive and its service in temporary folders.
 
 use std::fs;
 use std::path::PathBuf;
@@ -12,26 +12,26 @@ use super::models::{model, small_chair};
 use super::service::ServeProcess;
 use super::shell::{run, text, wait_until};
 
-/// One mounted drive over one service, with folders of its own.
+/// A mounted drive and its service in temporary folders; drop removes everything.
 pub struct Fixture {
-    // Dropped in this order: the mount before the service before the folders.
+    // Dropped in this order: mount, service, folders.
     mount: Option<MountPoint>,
     pub service: ServeProcess,
     pub scratch: TempDir,
 }
 
-/// A mount that is taken away with the value.
+/// A mount; drop unmounts it.
 pub struct MountPoint(pub PathBuf);
 
-/// Another machine with the same account.
+/// The drive of another machine with the same account.
 pub struct SecondMachine {
-    // Unmounted before its folder goes.
+    // Unmounted before the folder is removed.
     _mount: MountPoint,
     dir: TempDir,
 }
 
 impl SecondMachine {
-    /// Where its drive is.
+    /// The path of its drive.
     pub fn root(&self) -> PathBuf {
         self.dir.path().join("mnt")
     }
@@ -55,7 +55,7 @@ impl Drop for MountPoint {
 }
 
 impl Fixture {
-    /// A service and a drive mounted over it, quick to settle.
+    /// A service and a mounted drive with a short settle time.
     pub fn new() -> Fixture {
         Fixture::with(&[], &[])
     }
@@ -81,7 +81,7 @@ impl Fixture {
         Fixture::over(scratch, &args)
     }
 
-    /// A drive over a service that draws all pictures, which takes its time.
+    /// A drive of a service that renders all pictures, which is slow.
     pub fn with_pictures() -> Fixture {
         let scratch = scratch();
         let service = ServeProcess::start(&scratch.path().join("service"), &[]);
@@ -104,12 +104,12 @@ impl Fixture {
         }
     }
 
-    /// How many planned faults were met so far.
+    /// The number of planned faults that happened so far.
     pub fn chaos_fired(&self) -> usize {
         self.service.chaos_fired()
     }
 
-    /// The same account mounted once more, as another machine would: nothing local is shared.
+    /// Mounts the same account as another machine would: no local state is shared.
     pub fn second_machine(&self) -> SecondMachine {
         let dir = scratch();
         let place = |name: &str| dir.path().join(name);
@@ -130,7 +130,7 @@ impl Fixture {
         }
     }
 
-    /// Where the drive is, or will be.
+    /// The mount point.
     pub fn root(&self) -> PathBuf {
         self.scratch.path().join("mnt")
     }
@@ -139,7 +139,7 @@ impl Fixture {
         self.root().join(below)
     }
 
-    /// The mount command with this fixture's folders.
+    /// The mount command with the folders of this fixture.
     pub fn mount_command(&self, extra: &[&str]) -> Command {
         let mut command = Command::new(ASSETFS);
         command
@@ -160,14 +160,14 @@ impl Fixture {
         command
     }
 
-    /// Mounts, also after an earlier mount was unmounted or died; gives what it says besides.
+    /// Mounts; an earlier mount may have been unmounted or have died. Returns the messages of the command.
     pub fn mount(&mut self, extra: &[&str]) -> String {
         self.mount_with(extra, &[])
     }
 
-    /// The same, with variables of its own.
+    /// The same, with extra environment variables.
     pub fn mount_with(&mut self, extra: &[&str], variables: &[(&str, &str)]) -> String {
-        // What it would unmount when dropped is the new mount.
+        // Its drop would unmount the new mount.
         std::mem::forget(self.mount.take());
         let mut command = self.mount_command(extra);
         let output = command.envs(variables.iter().copied()).output();
@@ -181,25 +181,25 @@ impl Fixture {
         text(&output.stderr)
     }
 
-    /// The process behind the mount.
+    /// The process id of the mount.
     pub fn pid(&self) -> u32 {
         u32::try_from(self.status()["pid"].as_u64().expect("a pid")).expect("a pid")
     }
 
-    /// What the mount says of itself.
+    /// The drive's `.assetfs/status.json`.
     pub fn status(&self) -> Value {
         let status = fs::read(self.path(".assetfs/status.json")).expect("the drive answers");
         serde_json::from_slice(&status).expect("JSON")
     }
 
-    /// Ends the process behind the mount without a word, and waits until it is gone.
+    /// Kills the process of the mount and waits until it has ended.
     pub fn kill_mount(&self) {
         let pid = self.pid();
         run(Command::new("kill").args(["-9", &pid.to_string()]));
         self.wait_until_dead();
     }
 
-    /// Waits until the process behind the mount is gone, and the kernel knows.
+    /// Waits until the process of the mount has ended and the kernel has noticed it.
     pub fn wait_until_dead(&self) {
         const ENOTCONN: i32 = 107;
         wait_until("the mount is dead", || {
@@ -208,7 +208,7 @@ impl Fixture {
         });
     }
 
-    /// Copies the small chair to `rawmodels/chair`; gives the folder that it was copied from.
+    /// Copies the small chair to `rawmodels/chair`; returns the source folder.
     pub fn copy_chair(&self) -> PathBuf {
         let source = small_chair(self.scratch.path());
         run(Command::new("cp")
@@ -233,7 +233,7 @@ impl Fixture {
         self.wait("rawmodels/model");
     }
 
-    /// `assetfs wait`, which must end well.
+    /// Runs `assetfs wait`, which must succeed.
     pub fn wait(&self, below: &str) {
         let output = self.try_wait(below);
         assert!(
@@ -263,21 +263,21 @@ impl Fixture {
         text(&output.stdout)
     }
 
-    /// The end of the mount's log, for messages of failures.
+    /// The end of the mount's log, for failure messages.
     pub fn log_tail(&self) -> String {
         let log = fs::read_to_string(self.scratch.path().join("mount.log")).unwrap_or_default();
         let lines: Vec<_> = log.lines().collect();
         lines[lines.len().saturating_sub(60)..].join("\n")
     }
 
-    /// The one asset of the account, which must be the only one.
+    /// The only asset of the account.
     pub fn only_asset(&self) -> Value {
         let assets = self.service.assets();
         assert_eq!(assets.len(), 1, "exactly one asset: {assets:#?}");
         assets.into_iter().next().expect("one")
     }
 
-    /// Names of the files that the service has of an asset, sorted.
+    /// The sorted names of an asset's files on the service.
     pub fn uploaded_names(&self, asset: &Value) -> Vec<String> {
         let downloads = self
             .service

@@ -1,16 +1,16 @@
-//! The service as another client sees it: single requests, without the client of the drive.
+//! Single requests to the service, without the client of the drive.
 
 use serde_json::Value;
 
-/// What comes of the calls, waited for on this thread.
+/// Runs a future on this thread.
 fn done<T>(calls: impl Future<Output = T>) -> T {
-    // Whoever comes second finds it installed.
+    // Fails if another test has installed it already.
     let _ = rustls::crypto::ring::default_provider().install_default();
     let runtime = tokio::runtime::Runtime::new().expect("a runtime");
     runtime.block_on(calls)
 }
 
-/// One request with the bearer token; gives the body of an answer that is no failure.
+/// Sends a request with the bearer token; returns the body of a successful answer.
 pub fn request(method: reqwest::Method, url: &str, token: &str) -> String {
     done(async {
         let reply = reqwest::Client::new()
@@ -31,7 +31,7 @@ pub(super) fn get_json(url: &str, token: &str) -> Value {
     serde_json::from_str(&text).unwrap_or_else(|_| panic!("no JSON from {url}: {text}"))
 }
 
-/// The status of a GET with the bearer token; 0 where no answer comes.
+/// The status of a GET with the bearer token; 0 without an answer.
 pub fn status_of(url: &str, token: &str) -> u16 {
     done(async {
         let request = reqwest::Client::new().get(url).bearer_auth(token);

@@ -1,5 +1,4 @@
-//! What the mount tests share: a service process, a mount process, folders that clean up after
-//! themselves, and models to copy.
+//! Shared parts of the mount tests: a service process, a mount process, temporary folders, and models to copy.
 
 mod files;
 mod fixture;

@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use super::files::read;
 
-/// A sample model beside the project, or `None` with a loud word where there is none.
+/// A sample model next to the project, or `None` with a message if it is missing.
 pub fn sample(name: &str) -> Option<PathBuf> {
     let path = Path::new(env!("CARGO_MANIFEST_DIR"))
         .join("../shared/samples")
@@ -20,20 +20,19 @@ pub fn sample(name: &str) -> Option<PathBuf> {
     None
 }
 
-/// The real model that copies are tried with: the flight helmet, or the generated chair where the
-/// samples are missing.
+/// The real model for copies: the flight helmet, or the generated chair if the samples are missing.
 pub fn model(scratch: &Path) -> PathBuf {
     sample("02-flight-helmet").unwrap_or_else(|| small_chair(scratch))
 }
 
-/// The generated chair with little detail, in a folder `chair`.
+/// The generated chair with few details, in a folder `chair`.
 pub fn small_chair(scratch: &Path) -> PathBuf {
     let dir = scratch.join("chair");
     write_chair_with(&dir, ChairDetail::Small).expect("the chair is written");
     dir
 }
 
-/// The triangle count that the JSON chunk of a GLB, or a glTF file, tells.
+/// The triangle count according to the JSON of a GLB or glTF.
 pub fn triangles_of(model: &Path) -> u64 {
     let bytes = read(model);
     let json: Value = if model.extension() == Some(OsStr::new("glb")) {

@@ -1,8 +1,8 @@
-//! What a machine may lack; a test without it ends with a loud word.
+//! Requirements of tests; without them a test ends with a message.
 
 use std::fs;
 
-/// Returns from the test, saying so, where nothing can be mounted.
+/// Returns from the test, with a message, if FUSE does not work.
 #[macro_export]
 macro_rules! needs_fuse {
     () => {
@@ -13,7 +13,7 @@ macro_rules! needs_fuse {
     };
 }
 
-/// Returns from the test, saying so, where a program is missing.
+/// Returns from the test, with a message, if a program is missing.
 #[macro_export]
 macro_rules! needs_program {
     ($name:expr) => {
@@ -23,7 +23,7 @@ macro_rules! needs_program {
     };
 }
 
-/// Returns from the test, saying so, where it is not run by root.
+/// Returns from the test, with a message, if it is not run by root.
 #[macro_export]
 macro_rules! needs_root {
     () => {

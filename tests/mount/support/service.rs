@@ -1,4 +1,4 @@
-//! `assetfs serve` as a process of its own, which ends with the value.
+//! A process of `assetfs serve`.
 
 use std::fs::{self, File};
 use std::io::{BufRead, BufReader};
@@ -11,7 +11,7 @@ use super::ASSETFS;
 use super::http::get_json;
 use super::shell::run;
 
-/// `assetfs serve` as a process of its own.
+/// A process of `assetfs serve`; drop ends it.
 pub struct ServeProcess {
     child: Child,
     listen: String,
@@ -20,7 +20,7 @@ pub struct ServeProcess {
     pub token_file: PathBuf,
 }
 
-/// What a service says once it listens.
+/// The message of a service that listens.
 fn first_line(child: &mut Child) -> String {
     let mut line = String::new();
     BufReader::new(child.stdout.take().expect("piped"))
@@ -51,7 +51,7 @@ impl ServeProcess {
         }
     }
 
-    /// The address behind the public URL.
+    /// The real address of the public URL.
     pub fn listens_on(&self) -> String {
         self.listen.clone()
     }
@@ -63,18 +63,18 @@ impl ServeProcess {
             .to_owned()
     }
 
-    /// Has it read its plan of faults again.
+    /// Makes it read its plan of faults again.
     pub fn hang_up(&self) {
         run(Command::new("kill").args(["-HUP", &self.child.id().to_string()]));
     }
 
-    /// Ends it without a word; what it has stays.
+    /// Kills it; its data stay.
     pub fn stop(&mut self) {
         self.child.kill().expect("it runs");
         self.child.wait().expect("a child");
     }
 
-    /// Starts it anew at the same address.
+    /// Starts it again at the same address.
     pub fn start_again(&mut self) {
         let mut child = Command::new(ASSETFS)
             .args(["serve", "--json", "--no-pictures", "--listen", &self.listen])
@@ -87,12 +87,12 @@ impl ServeProcess {
         self.child = child;
     }
 
-    /// What it has logged.
+    /// Its log.
     pub fn log(&self) -> String {
         fs::read_to_string(&self.log).expect("its log")
     }
 
-    /// How many planned faults were met so far.
+    /// The number of planned faults that happened so far.
     pub fn chaos_fired(&self) -> usize {
         self.log()
             .lines()

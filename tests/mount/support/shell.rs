@@ -1,13 +1,13 @@
-//! Programs that are run to their end, and conditions that are waited for.
+//! Functions that run programs and wait for conditions.
 
 use std::path::Path;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-/// Longest time anything may take before a test calls it a hang.
+/// The longest time before a test counts something as hanging.
 pub const PATIENCE: Duration = Duration::from_secs(120);
 
-/// Runs a command that must end well; gives its standard output.
+/// Runs a command that must succeed; returns its standard output.
 pub fn run(command: &mut Command) -> String {
     let output = command
         .output()
@@ -31,7 +31,7 @@ pub fn text(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).into_owned()
 }
 
-/// Waits for a condition; a test that would hang fails instead.
+/// Waits for a condition; panics after a time limit.
 pub fn wait_until(what: &str, mut is_so: impl FnMut() -> bool) {
     let start = Instant::now();
     while !is_so() {

@@ -1,5 +1,5 @@
-//! What happens to drives: backups copied back, nightly copies, deletions by the wrong tool, other
-//! people's names. Nothing is paid, doubled or lost by accident.
+//! Accidents: backups copied back, nightly copies, deletions by the wrong tool, names of other people. Nothing is
+//! paid, duplicated or lost.
 
 use std::fs;
 use std::process::Command;
@@ -19,7 +19,7 @@ fn total(fixture: &Fixture, path: &str) -> u64 {
         .expect("a number")
 }
 
-/// Adds a model of one small file without a mount's help in waiting.
+/// Adds a model of one small file with `sync`, which sends it without the settle time.
 fn add_small(fixture: &Fixture, name: &str) {
     let folder = fixture.path(&format!("rawmodels/{name}"));
     fs::create_dir(&folder).unwrap();
@@ -51,7 +51,7 @@ fn a_backup_of_the_drive_that_is_copied_back_pays_nothing() {
         backup.join("rawmodels/chair/analysis/rpd_info.json")
     ));
 
-    // Back in place: what is there already is refused or is the same, and pays nothing.
+    // Back to the same place: an existing file is refused or unchanged, and nothing is paid.
     for flag in ["-r", "-ru", "-rn"] {
         let _ = Command::new("cp")
             .arg(flag)
@@ -66,7 +66,7 @@ fn a_backup_of_the_drive_that_is_copied_back_pays_nothing() {
     assert_eq!(total(&fixture, "api/v2/rawmodel"), 1);
     assert_eq!(total(&fixture, "api/v2/rapidmodel"), 1);
 
-    // Under another name: a model of the files that were copied in, and nothing else of it is sent.
+    // Under another name: a model with the original files, and nothing else is sent.
     run(Command::new("cp")
         .arg("-r")
         .arg(backup.join("rawmodels/chair"))
@@ -79,7 +79,7 @@ fn a_backup_of_the_drive_that_is_copied_back_pays_nothing() {
     assert_eq!(total(&fixture, "api/v2/rapidmodel"), 1, "nothing was paid");
     assert_eq!(fixture.service.get("api/v2/user/rapidpoints"), points);
 
-    // Its links cannot be copied; the folder they leave behind is not in the way of the service's.
+    // Its links cannot be copied; the empty folder left behind does not hide that of the service.
     let (chair, again) = (source.display(), fixture.path("rawmodels/again"));
     let target = again.display();
     shell(
@@ -126,7 +126,7 @@ fn the_same_files_copied_every_night_make_no_second_asset() {
         run(Command::new(ASSETFS).arg("unmount").arg(fixture.root()));
         fixture.mount(&[]);
     }
-    // A file that did change is refused, with a word, and what is there stays.
+    // A changed file is refused with a message, and the existing file stays.
     fs::write(local.join("chair.glb"), triangle_glb("another")).unwrap();
     let output = Command::new("cp")
         .arg(local.join("chair.glb"))
@@ -189,11 +189,11 @@ fn tools_that_remove_a_file_before_they_write_it_anew_change_nothing_either() {
             .unwrap();
         let said = text(&output.stderr);
         assert!(output.status.success(), "{line}: {said}");
-        // At once, not only when what was removed is shown again.
+        // At once, not only after the removed files are shown again.
         let shown = tree(&target, SERVICE_FOLDERS);
         assert_same_trees(&line, &expected, &shown);
     }
-    // Other bytes are refused, and what was there is there.
+    // Other bytes are refused, and the existing file stays.
     fs::write(scratch.join("chair.gltf"), "{}").unwrap();
     let output = Command::new("install")
         .arg(scratch.join("chair.gltf"))

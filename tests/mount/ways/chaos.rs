@@ -1,5 +1,4 @@
-//! The plan of faults as people give it: to `serve`, to a mount of the local service, and changed on
-//! the way.
+//! Plans of faults: given to `serve`, to a mount of the local service, and changed while it runs.
 
 use std::fs;
 use std::process::Command;
@@ -7,7 +6,7 @@ use std::process::Command;
 use crate::needs_fuse;
 use crate::support::{ASSETFS, Fixture, run, small_chair, text, wait_until};
 
-/// The status with which the service answers a simple question now; 0 without an answer.
+/// The status of a simple request now; 0 without an answer.
 fn answer(fixture: &Fixture) -> u16 {
     let url = format!("{}api/v2/user/rapidpoints", fixture.service.base_url);
     crate::support::status_of(&url, &fixture.service.token())
@@ -83,8 +82,7 @@ fn a_plan_that_is_none_is_refused_with_its_place() {
     );
 }
 
-/// The fault that slows, the one that breaks and the one that lies, all at once, with a chance: a model
-/// still arrives, once.
+/// Random delays, broken connections and wrong answers together: a model still arrives, once.
 #[test]
 fn a_mount_of_the_local_service_works_through_the_faults_of_its_plan() {
     needs_fuse!();

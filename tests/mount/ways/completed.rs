@@ -1,5 +1,5 @@
-//! Models that lack files, that fail for it, and that are completed; models that are named before the service has
-//! them; and what is deleted or copied again at a bad moment.
+//! Models with missing files, which fail and are completed later; jobs for models that are not uploaded yet; and
+//! deletions and copies at inconvenient times.
 
 use std::fs::{self, File};
 use std::io::Write as _;
@@ -214,7 +214,7 @@ fn the_same_bytes_are_taken_again_while_the_service_has_not_answered() {
     });
     run(Command::new("cp").arg("-rT").args([&source, &target]));
     run(Command::new("cp").arg("-aT").args([&source, &target]));
-    // Tools that remove a file before they write it anew.
+    // Tools that remove a file before they write it again.
     run(Command::new("cp")
         .args(["-rT", "--remove-destination"])
         .args([&source, &target]));

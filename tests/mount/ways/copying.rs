@@ -1,4 +1,4 @@
-//! Every tool that copies makes exactly one asset with exactly the source's files.
+//! Every copying tool creates exactly one asset with exactly the files of the source.
 
 use std::fs;
 use std::path::Path;
@@ -53,7 +53,7 @@ shutil.copy2(os.environ["SRC"], os.environ["DST"])'"#
     "gio-save" ["gio"] r#"gio save "$DST" < "$SRC""#
 };
 
-/// Lets every tool copy into one mount, and looks at all assets afterwards.
+/// Every tool copies into one mount; then all assets are checked.
 fn every_tool_copies(source: &Path) {
     let fixture = Fixture::new();
     let expected = tree(source, &[]);
@@ -128,7 +128,7 @@ fn a_loose_zip_becomes_one_asset_with_the_model_inside() {
     assert_eq!(asset["format"], "gltf", "{asset:#}");
     let expected = [("packed.zip".to_owned(), read(&archive))].into();
     assert_same_trees("packed", &expected, &files_on_service(&fixture, &asset));
-    // As on every other machine, what is in it is shown.
+    // The members are shown, as on every other machine.
     let shown = tree(&fixture.path("rawmodels/packed"), SERVICE_FOLDERS);
     assert_same_trees("packed on the mount", &tree(&source, &[]), &shown);
 }

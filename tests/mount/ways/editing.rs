@@ -1,4 +1,4 @@
-//! Editors and tools that save texts: one preset with its id kept, one optimization for one job.
+//! Editors and tools that save texts: one preset keeps its id, one job is one optimization.
 
 use std::fs;
 use std::path::Path;
@@ -9,8 +9,7 @@ use super::tools::{Tool, tools};
 use crate::needs_fuse;
 use crate::support::{Fixture, file_names, text, wait_until};
 
-/// Ways to change `"quality": 1` into `"quality": 2` in the file `$DST`; `$SRC` is a file with the new
-/// text.
+/// Ways to change `"quality": 1` into `"quality": 2` in the file `$DST`; `$SRC` has the new text.
 const EDITORS: &[Tool] = tools! {
     "sed-i" ["sed"] r#"sed -i 's/"percentage": 50/"percentage": 40/' "$DST""#
     "vim" ["vim"] r#"vim -es -u NONE '+%s/"percentage": 50/"percentage": 40/' +wq "$DST""#
@@ -72,7 +71,7 @@ fn preset_named(fixture: &Fixture, name: &str) -> Value {
     found.remove(0)
 }
 
-/// The editors that make a file; the others change one that is there.
+/// The editors that create a file; the others change an existing one.
 fn makers() -> Vec<&'static Tool> {
     let changes = [
         "sed-i",
@@ -87,7 +86,7 @@ fn makers() -> Vec<&'static Tool> {
     EDITORS.iter().filter(makes).collect()
 }
 
-/// Saves a new configuration as the editor does.
+/// Saves a new configuration with the editor.
 fn save(fixture: &Fixture, tool: &Tool, target: &Path) {
     let own = fixture.scratch.path().join(tool.name);
     fs::create_dir(&own).unwrap();
@@ -111,7 +110,7 @@ fn every_editor_updates_the_one_preset_and_keeps_its_id() {
             read.is_ok_and(|text| text.contains("40"))
         });
         let after = preset_named(&fixture, tool.name);
-        // These remove what they replace first: that is a new preset.
+        // These remove the old file first, so the preset is new.
         if !["mv", "install"].contains(&tool.name) {
             assert_eq!(before["id"], after["id"], "{} keeps the id", tool.name);
         }
@@ -120,7 +119,7 @@ fn every_editor_updates_the_one_preset_and_keeps_its_id() {
         assert_eq!(*percentage, 40, "{}: {after:#}", tool.name);
     }
     let mut names = file_names(&fixture.path("presets"));
-    // A backup that an editor was told to keep is kept, here alone.
+    // A backup that an editor was configured to keep is kept, only on this machine.
     names.retain(|name| !name.ends_with('~'));
     let mut expected: Vec<_> = here
         .iter()
@@ -168,7 +167,7 @@ fn every_editor_starts_one_optimization() {
     );
 }
 
-/// Saving what is open in an editor again and again pays only for what is new.
+/// Saving an open file again and again pays only for new texts.
 #[test]
 fn an_editor_that_changes_a_job_pays_for_each_new_text_once() {
     needs_fuse!();
@@ -185,7 +184,7 @@ fn an_editor_that_changes_a_job_pays_for_each_new_text_once() {
         .filter(|tool| editors.contains(&tool.name) && tool.is_here())
     {
         let own = fixture.scratch.path().join(tool.name);
-        // Back to the first text: it was paid for before.
+        // Back to the first text, which was paid for before.
         fs::write(&job, config(50, "web")).unwrap();
         tool.run_well(&source, &job, &own);
         paid = 2;

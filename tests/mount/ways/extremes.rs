@@ -1,4 +1,4 @@
-//! Many files, huge files, odd names, no room.
+//! Many files, huge files, unusual names, full disks.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -74,7 +74,7 @@ fn odd_names_arrive_as_they_are() {
     assert_eq!(refused.raw_os_error(), Some(36), "ENAMETOOLONG");
 }
 
-/// A tmpfs that goes away with the value.
+/// A tmpfs; drop unmounts it.
 struct SmallDisk<'a>(&'a Path);
 
 impl SmallDisk<'_> {
@@ -173,14 +173,14 @@ fn a_full_staging_disk_is_enospc_loses_nothing_and_works_again_with_room() {
     );
     run(Command::new("rm").arg(fixture.path("rawmodels/large.glb")));
 
-    // What was accepted before is whole, and can be sent while the disk is full.
+    // Files accepted before are complete and can be sent while the disk is full.
     assert_eq!(tree(&chair, &[]), tree(&source, &[]));
     run(Command::new("sync").arg(&chair));
     assert_arrived(&fixture, "chair", &tree(&source, &[]));
     let status = Command::new("sync").arg(&folder).output().unwrap();
     assert!(!status.status.success(), "half a file is not sent");
 
-    // Room is made by removing, on the full disk too, and everything works again.
+    // Removals free space on the full disk, and everything works again.
     run(Command::new("rm").arg("-r").arg(&folder));
     assert_eq!(fixture.service.assets().len(), 1);
     let again = fixture.path("rawmodels/again");
@@ -210,14 +210,14 @@ fn a_draft_larger_than_the_account_has_room_does_not_start_and_says_so() {
         text(&sync.stderr)
     );
     assert_eq!(read(folder.join("large.glb")), bytes, "nothing is lost");
-    // A smaller one goes.
+    // A smaller one works.
     let small = fixture.path("rawmodels/small");
     fs::create_dir(&small).unwrap();
     fs::write(small.join("small.glb"), triangle_glb("small")).unwrap();
     fixture.wait("rawmodels/small");
 }
 
-/// A binary STL of five gibibytes and a bit: sparse, so that it costs no disk here; on the way it is zeros.
+/// A binary STL of a little over five gibibytes: sparse, so that it needs no disk space here; its bytes are zeros.
 fn huge_stl(folder: &Path) -> std::path::PathBuf {
     let path = folder.join("huge.stl");
     let triangles = 107_374_182_u32;
@@ -262,7 +262,7 @@ fn a_file_of_five_gibibytes_is_taken_whole_and_waits_for_room() {
     }
 }
 
-/// Takes five gibibytes of disk and the better part of a minute, so it is run where somebody asks for it.
+/// Needs five gibibytes of disk and almost a minute, so it is run only on request.
 #[test]
 fn a_file_of_five_gibibytes_arrives_whole() {
     needs_fuse!();

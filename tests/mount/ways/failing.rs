@@ -1,5 +1,4 @@
-//! When things fail: each cause has its error number and its sentence, nothing hangs, and what was
-//! accepted goes on by itself.
+//! Failures: each cause has an error number and a message, nothing hangs, and accepted work continues automatically.
 
 use std::fs;
 use std::os::unix::process::ExitStatusExt as _;
@@ -67,7 +66,7 @@ fn each_refusal_of_the_service_has_its_error_number_and_a_sentence() {
         fixture.mount(&[]);
         let error = fs::read(fixture.path("account/points")).unwrap_err();
         assert_eq!(error.raw_os_error(), Some(errno), "{status}: {error}");
-        // What is not there is its own explanation.
+        // A missing file needs no explanation.
         if errno != ENOENT {
             let why = fixture.why("account/points");
             assert!(!why.contains("nothing failed"), "{status}: {why}");
@@ -75,7 +74,7 @@ fn each_refusal_of_the_service_has_its_error_number_and_a_sentence() {
     }
 }
 
-/// A mount with the chair in it, a configuration beside it, and the job that a copy of it makes.
+/// A mount with the chair, a configuration next to it, and the job that a copy of it starts.
 fn chair_and_job(plan: &str) -> (Fixture, PathBuf, PathBuf) {
     let mut fixture = Fixture::unmounted_with_chaos(plan, &[]);
     fixture.mount(&[]);
@@ -122,7 +121,7 @@ fn a_job_that_gets_no_answer_is_queued_within_ten_seconds_and_goes_out_later() {
     assert_eq!(fixture.service.get("api/v2/rapidmodel")["meta"]["total"], 1);
 }
 
-/// A read that waits for the network, ended by a signal.
+/// A read that waits for the network and is ended by a signal.
 fn a_waiting_read_ends_by(signal: &str, number: i32) {
     let slow = "[[rule]]\nmethod = \"GET\"\npath = \"/storage/*\"\nfault = { kind = \"latency\", ms = 60000 }\n";
     let mut fixture = Fixture::unmounted_with_chaos(slow, &[]);

@@ -1,5 +1,5 @@
-//! Copies that are cut off in the middle: nothing is sent until the copy is repeated, or committed by
-//! hand, as far as references and the ends of files can tell.
+//! Interrupted copies: nothing is sent until the copy is repeated or committed by hand, as far as references and the
+//! ends of files show this.
 
 use std::fs;
 use std::os::unix::process::CommandExt as _;
@@ -12,12 +12,12 @@ use super::tools::{Tool, assert_arrived, tools, tree};
 use crate::needs_fuse;
 use crate::support::{ASSETFS, Fixture, exists, read, run, text};
 
-/// The bytes of the file in whose middle the tools are cut off.
+/// The size of the file in the middle of which the tools are interrupted.
 const LARGE_LEN_BYTES: u64 = 48 << 20;
-/// How much of it has arrived when they are.
+/// The bytes that have arrived then.
 const CUT_AT_BYTES: u64 = 1 << 20;
 
-/// Copies that can be repeated over what is there.
+/// Tools that can repeat a copy over existing files.
 const TOOLS: &[Tool] = tools! {
     "cp-r" ["cp"] r#"exec cp -rT "$SRC" "$DST""#
     "cp-a" ["cp"] r#"exec cp -aT "$SRC" "$DST""#
@@ -37,7 +37,7 @@ shutil.copytree(os.environ["SRC"], os.environ["DST"], dirs_exist_ok=True)'"#
     "gio-save" ["gio"] r#"mkdir -p "$DST"; cd "$SRC"; for f in *; do gio save "$DST/$f" < "$f"; done"#
 };
 
-/// All bytes in a folder, whatever the names.
+/// The size of all files in a folder.
 fn bytes_in(dir: &Path) -> u64 {
     let Ok(entries) = fs::read_dir(dir) else {
         return 0;
@@ -46,8 +46,7 @@ fn bytes_in(dir: &Path) -> u64 {
     entries.flatten().map(len).sum()
 }
 
-/// Starts the tool and ends it with the signal in the middle of the large file. Gives false when the
-/// tool was faster.
+/// Starts the tool and ends it with the signal in the middle of the large file. Returns false if the tool was faster.
 fn cut_off(tool: &Tool, signal: &str, source: &Path, target: &Path, own: &Path) -> bool {
     let mut command = tool.command(source, target, own);
     let mut child = command
@@ -95,7 +94,7 @@ fn every_tool_is_cut_off_by(signal: &str) {
         );
         cut.push(tool);
     }
-    // Long enough for every draft that is thought to be whole.
+    // Long enough for every complete draft to be sent.
     std::thread::sleep(Duration::from_secs(2));
     let sent: Vec<_> = fixture.service.assets();
     assert!(sent.is_empty(), "{signal}: half a copy was sent: {sent:#?}");
@@ -112,7 +111,7 @@ fn every_tool_is_cut_off_by(signal: &str) {
         let target = fixture.path("rawmodels").join(tool.name);
         let own = fixture.scratch.path().join(tool.name);
         tool.run_well(&source, &target, &own);
-        // What rsync left under its own name when it was killed blocks the draft, as it should.
+        // The temporary file of a killed rsync blocks the draft, as intended.
         for left in fs::read_dir(&target).unwrap().flatten() {
             if left.file_name().to_string_lossy().starts_with('.') {
                 fs::remove_file(left.path()).unwrap();
@@ -146,7 +145,7 @@ fn a_copy_that_is_killed_can_be_sent_by_hand() {
     while !cut_off(tool, "-KILL", &source, &target, &own) {
         run(Command::new("rm").arg("-rf").arg(&target));
     }
-    // With the model file there is something to send at all.
+    // Without the model file there would be nothing to send.
     fs::copy(source.join("large.gltf"), target.join("large.gltf")).unwrap();
     let synced = Command::new("sync").arg(&target).output().unwrap();
     let said = text(&synced.stderr);

@@ -1,5 +1,5 @@
-//! The mount is killed at every step that has a name in the code; the next mount ends what was begun,
-//! once. Each name has its scenario here, and the compiler asks for one when a name is added.
+//! The mount is killed at every named crash point; the next mount finishes the work, once. The compiler requires a
+//! scenario for each new crash point.
 
 use std::fs;
 use std::process::Command;
@@ -13,7 +13,7 @@ use super::tools::{assert_arrived, tree};
 use crate::needs_fuse;
 use crate::support::{ASSETFS, Fixture, file_names, run, small_chair, text, wait_until};
 
-/// What has to be done so that a step is passed.
+/// The actions that reach a crash point.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Scenario {
     /// A model is copied in.
@@ -28,7 +28,7 @@ enum Scenario {
     Preset,
 }
 
-/// The scenario of a step, and at which of its passes the mount is killed.
+/// The scenario of a crash point, and the pass at which the mount is killed.
 fn scenario(point: Failpoint) -> (Scenario, &'static [u32]) {
     match point {
         Failpoint::BeforeJournal | Failpoint::AfterJournal => {
@@ -57,7 +57,7 @@ fn scenario(point: Failpoint) -> (Scenario, &'static [u32]) {
     }
 }
 
-/// Every step of a scenario: its name as the variable takes it, and one that is fit for a file.
+/// The crash points of a scenario: the name for the variable, and one for files.
 fn steps(wanted: Scenario) -> Vec<(Failpoint, String, String)> {
     let of_point = |point: &Failpoint| {
         let (scenario, passes) = scenario(*point);
@@ -72,7 +72,7 @@ fn steps(wanted: Scenario) -> Vec<(Failpoint, String, String)> {
     steps
 }
 
-/// Waits until the mount has died of the step, which it must, and mounts again without.
+/// Waits until the mount has died at the crash point, then mounts again without one.
 fn dies_and_is_mounted_again(fixture: &mut Fixture, step: &str) {
     fixture.wait_until_dead();
     let log = fixture.log_tail();
@@ -80,7 +80,7 @@ fn dies_and_is_mounted_again(fixture: &mut Fixture, step: &str) {
     fixture.mount(&[]);
 }
 
-/// Mounts so that the process dies at the step.
+/// Mounts with a crash point.
 fn arm(fixture: &mut Fixture, step: &str) {
     fixture.mount_with(&[], &[("ASSETFS_FAILPOINT", step)]);
 }
@@ -100,7 +100,7 @@ fn a_copied_model_is_one_complete_asset_wherever_the_mount_is_killed() {
             .output();
         dies_and_is_mounted_again(&mut fixture, &step);
         if !copied.unwrap().status.success() {
-            // The tool has said that it failed: whoever copied copies again.
+            // The tool reported a failure, so the user copies again.
             run(Command::new("cp").arg("-rT").args([&source, &target]));
         }
         fixture.wait(&format!("rawmodels/{name}"));
@@ -110,11 +110,11 @@ fn a_copied_model_is_one_complete_asset_wherever_the_mount_is_killed() {
     }
 }
 
-/// A start whose answer nobody heard leaves an asset that was merely begun; `status` shows it.
+/// A start whose answer was lost leaves an asset that was only started; `status` shows it.
 fn forget_the_orphan(fixture: &Fixture, point: Failpoint, name: &str) {
     let mut begun = fixture.service.assets();
     begun.retain(|asset| asset["name"] == name && asset["upload_status"] == "incomplete");
-    // Killed before the journal had the answer, nobody has heard it either.
+    // Killed before the answer was recorded, so the answer is lost too.
     let may_be_lost = [Failpoint::AfterStart, Failpoint::BeforeJournal].contains(&point);
     assert!(
         begun.len() <= usize::from(may_be_lost),
@@ -142,7 +142,7 @@ fn a_cancelled_upload_leaves_nothing_wherever_the_mount_is_killed() {
         wait_until("the upload has begun", || {
             fixture.service.assets().len() == 1
         });
-        // The mount may die before the last entry is gone.
+        // The mount may die before the last entry is removed.
         let _ = Command::new("rm").arg("-rf").arg(&target).output();
         dies_and_is_mounted_again(&mut fixture, &step);
         run(Command::new("rm").arg("-rf").arg(&target));
@@ -178,8 +178,8 @@ fn a_job_is_paid_once_wherever_the_mount_is_killed() {
         }
         let waited = fixture.try_wait(&format!("rawmodels/chair/optimize/{name}.json"));
         let models = rapid_models(&fixture, &id);
-        // Killed between the intent and the request, nobody can ever tell whether it went out: it is
-        // not sent again by itself, which could pay twice, and says so.
+        // Killed between intent and request: it is unknown whether the request was sent. It is not sent again
+        // automatically, as this could pay twice, and the status says so.
         if point == Failpoint::BeforeOptimize {
             assert!(!waited.status.success(), "{step}");
             assert!(text_of(&waited).contains("unknown"), "{}", text_of(&waited));
@@ -241,7 +241,7 @@ fn an_embed_is_made_once_wherever_the_mount_is_killed() {
             run(Command::new("cp").args([&config, &viewer]));
         }
         let embeds = || fixture.service.get("api/v2/embeds")["meta"]["total"].clone();
-        // As with an optimization: whether the request went out nobody can tell, so it says so and waits.
+        // As with an optimization: it is unknown whether the request was sent, so it waits and the status says so.
         if point == Failpoint::BeforeEmbed {
             let waited = fixture.try_wait(&format!("rawmodels/shown/embeds/{name}.json"));
             assert!(text_of(&waited).contains("unknown"), "{}", text_of(&waited));

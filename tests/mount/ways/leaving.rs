@@ -1,5 +1,4 @@
-//! Taking a drive away: what is ready goes out before, with progress; what is not stays a draft on this
-//! machine, which is said.
+//! Unmounting: complete drafts are sent first, with progress; others stay drafts on this machine, with a message.
 
 use std::fs;
 use std::path::Path;
@@ -25,7 +24,7 @@ fn unmount_sends_what_is_ready_and_keeps_what_is_not() {
     needs_fuse!();
     let mut fixture = Fixture::with(&[], &["--settle", "10m"]);
     let source = fixture.copy_chair();
-    // One lacks a file that it refers to, the other stops in the middle.
+    // One refers to a missing file, the other is cut off.
     fs::create_dir(fixture.path("rawmodels/lacking")).unwrap();
     let (document, lacking) = (source.join("chair.gltf"), fixture.path("rawmodels/lacking"));
     fs::copy(document, lacking.join("chair.gltf")).unwrap();

@@ -1,4 +1,4 @@
-//! Answers that never come: each call has its one effect, also with a second machine at work.
+//! Lost answers: each call has its effect exactly once, also if a second machine works at the same time.
 
 use std::fs;
 use std::process::Command;
@@ -10,7 +10,7 @@ use super::tools::{assert_arrived, tree};
 use crate::needs_fuse;
 use crate::support::{ASSETFS, Fixture, read, run, small_chair, text, wait_until};
 
-/// A plan that loses the answer of the first call to each path, after its effect or before it.
+/// A plan that loses the answer of the first call to each path, before or after its effect.
 fn losing(kind: &str, calls: &[(&str, &str)]) -> String {
     let rule = |(method, path): &(&str, &str)| {
         format!(
@@ -46,7 +46,7 @@ fn one_asset_although_answers_are_lost(kind: &str) {
         .into_iter()
         .partition(|asset| asset["upload_status"] == "incomplete");
     assert_eq!(whole.len(), 1, "{whole:#?}");
-    // The first start had its effect and nobody heard the id.
+    // The first start had its effect, but its answer with the id was lost.
     assert_eq!(begun.len(), usize::from(kind == "drop_after"), "{begun:#?}");
     for orphan in begun {
         let status = run(Command::new(ASSETFS).arg("status").arg(fixture.root()));
@@ -152,14 +152,14 @@ fn a_lost_answer_of_an_embed_makes_one_embed() {
     fixture.wait("rawmodels/shown/embeds/viewer.json");
     let status = viewer.with_extension("status");
     assert_eq!(text(&read(&status)).trim(), "done");
-    // The same text once more asks for nothing.
+    // The same text again sends nothing.
     run(Command::new("cp").args([&config, &viewer]));
     assert_eq!(list(&fixture, "api/v2/embeds").len(), 1);
     assert_eq!(fixture.chaos_fired(), 1);
 }
 
-/// Two machines drop the same job into the same asset at the same moment, and both lose the answer:
-/// each gets the result of its own request.
+/// Two machines start the same job for the same asset at the same time, and both lose the answer: each gets the
+/// result of its own request.
 #[test]
 fn two_machines_that_optimize_the_same_asset_each_pay_once() {
     needs_fuse!();
@@ -197,7 +197,7 @@ fn two_machines_that_optimize_the_same_asset_each_pay_once() {
         result(other.root()),
         "each has its own"
     );
-    // Neither takes the other's for its own later, and neither pays again.
+    // Later neither takes the result of the other for its own, and neither pays again.
     for root in [fixture.root(), other.root()] {
         run(Command::new("cp").arg(&config).arg(root.join(job)));
     }

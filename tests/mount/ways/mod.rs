@@ -1,6 +1,6 @@
-//! Every way in, on a real mount: the tools that people copy and save with, left alone, interrupted,
-//! killed with the mount, and with answers of the service lost. Whatever happens, one copy makes one
-//! asset, one job one optimization, one preset file one preset.
+//! Copying and saving on a real mount with many tools: undisturbed, interrupted, killed with the mount, and with lost
+//! answers of the service. In every case one copy creates one asset, one job one optimization, one preset file one
+//! preset.
 
 mod accidents;
 mod chaos;

@@ -7,7 +7,7 @@ use serde_json::json;
 
 use crate::support::small_chair;
 
-/// The small chair with its pictures in a folder of their own.
+/// The small chair with its pictures in a subfolder.
 pub fn nested_chair(scratch: &Path) -> PathBuf {
     let dir = small_chair(&scratch.join("nested"));
     let textures = dir.join("textures");

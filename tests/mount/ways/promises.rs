@@ -1,4 +1,4 @@
-//! What the drive promises about drafts, drop folders and deletion, asked of the kernel itself.
+//! The rules for drafts, drop folders and deletions, tested with a kernel.
 
 use std::fs::{self, File};
 use std::process::Command;
@@ -70,7 +70,7 @@ fn renames_in_drafts_follow_the_flags_and_names_cannot_be_exchanged() {
     assert_eq!((read(&a), read(&b)), (b"a".to_vec(), b"b".to_vec()));
     rename(RenameFlags::empty()).unwrap();
     assert_eq!(read(&b), b"a");
-    // Neither links nor devices.
+    // Links and devices are refused.
     assert_eq!(
         errno(std::os::unix::fs::symlink("b.bin", folder.join("link"))),
         EPERM
@@ -185,7 +185,7 @@ fn removing_a_link_never_removes_what_it_points_to() {
         fs::read_dir(fixture.path("rapidmodels")).unwrap().count(),
         1
     );
-    // The text stays where the job was: it is not sent again, whatever is done to it.
+    // The text stays in place of the job and is never sent again.
     let kept = text(&read(&job));
     fs::remove_file(&job).unwrap();
     fs::write(&job, kept).unwrap();

@@ -1,4 +1,4 @@
-//! A journal that is gone or damaged: the drive mounts, says what it kept, and `assetfs recover` gives it back.
+//! A missing or damaged journal: the drive mounts and reports the kept files, and `assetfs recover` restores them.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -13,7 +13,7 @@ use crate::support::{ASSETFS, Fixture, read, run, wait_until};
 
 const MODELS: [&str; 3] = ["one", "two", "three"];
 
-/// The journal of the fixture's one account.
+/// The journal of the fixture's account.
 fn journal(fixture: &Fixture) -> PathBuf {
     let accounts = fs::read_dir(fixture.scratch.path().join("state")).unwrap();
     let journals = accounts.map(|account| account.unwrap().path().join("outbox/journal"));
@@ -60,7 +60,7 @@ fn a_lost_journal_is_reported_and_its_files_can_be_recovered_into_drafts() {
     let listed: Value = serde_json::from_str(&run(recover(&fixture).arg("--json"))).unwrap();
     let name = listed[0]["name"].as_str().unwrap().to_owned();
     assert_eq!(listed[0]["files"].as_array().unwrap().len(), 3);
-    // First as a copy to somewhere else, then back into the drive.
+    // First copied to another folder, then back into the drive.
     let aside = fixture.scratch.path().join("aside");
     run(recover(&fixture)
         .args(["take", &name, "--keep"])

@@ -1,4 +1,4 @@
-//! The drive answers while the local disk is slow, and while somebody makes files that can never be sent.
+//! The drive answers while the local disk is slow, and while files are written that can never be sent.
 
 use std::fs::{self, File};
 use std::io::Write as _;
@@ -11,9 +11,9 @@ use super::models::triangle_glb;
 use crate::needs_fuse;
 use crate::support::{Fixture, read, text, wait_until};
 
-/// The longest that a look may take on a machine that others use too.
+/// The longest time that a listing may take on a busy machine.
 const PROMPT: Duration = Duration::from_millis(900);
-/// What each sync takes in these tests, in milliseconds.
+/// The duration of each sync in these tests, in milliseconds.
 const SLOW_SYNC_MS: &str = "4000";
 const EFBIG: i32 = 27;
 
@@ -64,7 +64,7 @@ fn others_read_and_list_while_eight_files_are_closed_on_a_slow_disk() {
                 closed.fetch_add(1, Ordering::Relaxed);
             });
         }
-        // So that all of them have begun.
+        // Until all of them have begun.
         std::thread::sleep(Duration::from_millis(300));
         let mut looks = 0;
         while closed.load(Ordering::Relaxed) == 0 {
@@ -96,7 +96,7 @@ fn a_sparse_file_costs_nothing_and_one_that_can_never_be_sent_is_refused() {
     let why = fixture.why("rawmodels/sparse/huge.bin");
     assert!(why.contains("cannot be sent"), "{why}");
     drop(huge);
-    // What might be sent one day is taken, and nobody reads its holes.
+    // A file that can be sent is accepted, and its holes are not read.
     let began = Instant::now();
     std::thread::scope(|scope| {
         for number in 0..6 {

@@ -1,6 +1,6 @@
-//! The tools, each as a line of shell, and what is shared by those who run them.
+//! The tools, each as a line of shell, and helpers for the tests that run them.
 //!
-//! A line finds the source in `$SRC`, the target in `$DST` and a folder of its own in `$TMP`.
+//! A line gets the source in `$SRC`, the target in `$DST` and a temporary folder in `$TMP`.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -13,11 +13,11 @@ use crate::support::{Fixture, read, text};
 
 /// One way to copy or save.
 pub struct Tool {
-    /// What the tests call it; a file name as well.
+    /// Its name in tests; also used as a file name.
     pub name: &'static str,
-    /// Programs without which it is skipped.
+    /// Programs that it needs; without them it is skipped.
     pub needs: &'static [&'static str],
-    /// What is typed.
+    /// The command line.
     pub line: &'static str,
 }
 
@@ -30,7 +30,7 @@ macro_rules! tools {
 pub(super) use tools;
 
 impl Tool {
-    /// False, with a loud word, where something is not installed.
+    /// False, with a message, if a program is not installed.
     pub fn is_here(&self) -> bool {
         self.needs
             .iter()
@@ -60,7 +60,7 @@ impl Tool {
             .expect("bash runs")
     }
 
-    /// Runs it; it must end well.
+    /// Runs it; it must succeed.
     pub fn run_well(&self, source: &Path, target: &Path, own: &Path) {
         let output = self.run(source, target, own);
         assert!(
@@ -87,7 +87,7 @@ pub fn tree(dir: &Path, leave_out: &[&str]) -> BTreeMap<String, Vec<u8>> {
             let below = path.strip_prefix(dir).expect("it is below");
             let name = below.to_string_lossy().into_owned();
             let kind = entry.file_type().expect("a type");
-            // A service folder gives way to one of the owner's: it is `renders@` then.
+            // A folder of the service is renamed to `renders@` if the owner has one of that name.
             if leave_out.contains(&name.trim_end_matches('@')) {
                 continue;
             } else if kind.is_dir() {
@@ -100,7 +100,7 @@ pub fn tree(dir: &Path, leave_out: &[&str]) -> BTreeMap<String, Vec<u8>> {
     files
 }
 
-/// What the service shows in a model beside the files that were copied in.
+/// The folders of the service in a model.
 pub const SERVICE_FOLDERS: &[&str] = &[
     "analysis",
     "renders",
@@ -112,7 +112,7 @@ pub const SERVICE_FOLDERS: &[&str] = &[
     "rapidmodels",
 ];
 
-/// Asserts that two trees hold the same files, without putting their bytes into the message.
+/// Asserts that two trees have the same files, without their bytes in the message.
 pub fn assert_same_trees(
     what: &str,
     expected: &BTreeMap<String, Vec<u8>>,
@@ -132,7 +132,7 @@ pub fn assert_same_trees(
     }
 }
 
-/// The one asset of that name, which must be the only one, complete.
+/// The only asset of that name, which must be complete.
 pub fn one_complete_asset(fixture: &Fixture, name: &str) -> Value {
     let mut assets = fixture.service.assets();
     assets.retain(|asset| asset["name"] == name);
@@ -142,7 +142,7 @@ pub fn one_complete_asset(fixture: &Fixture, name: &str) -> Value {
     asset
 }
 
-/// The files that the service holds of an asset, with their bytes.
+/// The files of an asset on the service, with their bytes.
 pub fn files_on_service(fixture: &Fixture, asset: &Value) -> BTreeMap<String, Vec<u8>> {
     let path = format!("api/v2/rawmodel/{}/downloads", asset["id"]);
     let downloads = fixture.service.get(&path);
@@ -172,7 +172,7 @@ pub fn assert_arrived(fixture: &Fixture, name: &str, expected: &BTreeMap<String,
     assert_same_trees(&format!("{name} on the mount"), expected, &shown);
 }
 
-/// The members of the one archive that a nested folder is sent as.
+/// The members of the archive as which a nested folder is sent.
 fn unzipped(fixture: &Fixture, held: &BTreeMap<String, Vec<u8>>) -> BTreeMap<String, Vec<u8>> {
     assert_eq!(held.len(), 1, "one archive: {:?}", held.keys());
     let dir = tempfile::tempdir_in(fixture.scratch.path()).expect("a folder");

@@ -1,4 +1,4 @@
-//! A local service behind a relay that can lose, refuse and delay, and outboxes that talk to it.
+//! A local service behind a relay that can lose, refuse and delay requests, and outboxes that use it.
 
 mod models;
 mod world;
@@ -9,8 +9,8 @@ pub use world::{World, client, eventually, quick};
 
 use assetfs::outbox::Caller;
 
-/// Nobody in particular: a process that has ended cannot be told from one that cannot be seen, so the
-/// tests speak as a process of their own making where that matters.
+/// No particular process. An ended process looks like an invisible one, so tests in which the process matters start
+/// their own.
 pub const ME: Caller = Caller {
     pid: 0,
     uid: 1000,

@@ -1,4 +1,4 @@
-//! Small models, and writing them into a draft as `cp` does.
+//! Small models, and functions that write them into a draft as `cp` does.
 
 use std::collections::BTreeMap;
 
@@ -31,7 +31,7 @@ pub fn put(outbox: &Outbox, draft: DraftId, parent: EntryId, name: &str, bytes: 
     }
 }
 
-/// The files of a small model that is whole.
+/// The files of a small complete model.
 pub fn chair() -> Vec<(&'static str, Vec<u8>)> {
     let gltf = br#"{"asset":{"version":"2.0"},"buffers":[{"uri":"chair.bin","byteLength":3000}],"images":[{"uri":"wood.png"}]}"#;
     let mut png = b"\x89PNG\r\n\x1a\n".to_vec();
@@ -48,7 +48,7 @@ pub fn chair() -> Vec<(&'static str, Vec<u8>)> {
     ]
 }
 
-/// A GLB of `len` bytes that says so.
+/// A GLB of `len` bytes with a correct header.
 pub fn glb(len: u32) -> Vec<u8> {
     let mut glb = b"glTF\x02\0\0\0".to_vec();
     glb.extend(len.to_le_bytes());
@@ -58,7 +58,7 @@ pub fn glb(len: u32) -> Vec<u8> {
     glb
 }
 
-/// Copies the chair into a draft of its own.
+/// Copies the chair into a new draft.
 pub fn copy_chair(outbox: &Outbox, name: &str) -> DraftInfo {
     let draft = outbox.drafts().create(name, 0o755, &ME).unwrap();
     for (name, bytes) in chair() {

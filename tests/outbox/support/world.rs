@@ -1,6 +1,6 @@
-//! The service behind its relay, and clients and outboxes that are quick.
+//! The service behind its relay, and clients and outboxes with short times.
 //!
-//! The worker is a shell script that copies; what the outbox does needs no engine.
+//! The worker is a shell script that copies; the outbox needs no engine.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -41,7 +41,7 @@ case "$task" in
 esac
 "#;
 
-/// A service, the relay before it, and a folder for outboxes.
+/// A service, a relay in front of it, and a folder for outboxes.
 pub struct World {
     pub dir: TempDir,
     pub service: RunningService,
@@ -54,7 +54,7 @@ impl World {
     }
 
     pub async fn with(change: impl FnOnce(&mut ServiceConfig)) -> World {
-        // Whoever comes second finds it installed.
+        // Fails if another test has installed it already.
         let _ = rustls::crypto::ring::default_provider().install_default();
         let dir = tempfile::tempdir().unwrap();
         let program = dir.path().join("worker.sh");
@@ -79,12 +79,12 @@ impl World {
         }
     }
 
-    /// A client that goes through the relay.
+    /// A client that uses the relay.
     pub fn client(&self) -> Client {
         client(&self.relay.url(), self.service.token())
     }
 
-    /// A client that goes to the service itself, for looking what really happened.
+    /// A client that uses the service directly, to check what happened.
     pub fn direct(&self) -> Client {
         client(
             &format!("http://{}", self.service.addr()),
@@ -100,11 +100,18 @@ impl World {
         Outbox::open(self.config(), self.client()).unwrap()
     }
 
-    /// An outbox whose events nobody needs.
+    /// An outbox without a receiver of its events.
     pub fn outbox(&self) -> Outbox {
         let (outbox, mut events) = self.open();
         tokio::spawn(async move { while events.recv().await.is_some() {} });
         outbox
+    }
+
+    /// Shuts the outbox down and opens it again.
+    pub async fn reopen(&self, outbox: Outbox) -> Outbox {
+        outbox.shut_down().await;
+        drop(outbox);
+        self.outbox()
     }
 
     pub async fn assets(&self) -> Vec<BaseAsset> {
@@ -115,7 +122,7 @@ impl World {
             .unwrap()
     }
 
-    /// The one asset that is not merely begun.
+    /// The only asset that is more than started.
     #[track_caller]
     pub fn the_one(&self, assets: &[BaseAsset]) -> AssetId {
         let whole: Vec<_> = assets
@@ -126,14 +133,14 @@ impl World {
         whole[0].id
     }
 
-    /// What was optimized of an asset.
+    /// The rapid models of an asset.
     pub async fn rapid_models(&self, asset: AssetId) -> Vec<RapidModel> {
         let direct = self.direct();
         let models = direct.assets().rapid_models(asset, Priority::Interactive);
         models.await.unwrap()
     }
 
-    /// The files of an asset as the service has them.
+    /// The files of an asset on the service.
     pub async fn files(&self, asset: AssetId) -> BTreeMap<String, Vec<u8>> {
         let direct = self.direct();
         let listed = direct
@@ -183,7 +190,7 @@ pub fn client(base_url: &str, token: &str) -> Client {
     Client::new(config).unwrap()
 }
 
-/// Short times, so that no test waits long.
+/// Short times, so that tests are fast.
 pub fn quick(dir: &Path) -> OutboxConfig {
     OutboxConfig {
         settle: Duration::from_millis(80),
@@ -193,7 +200,7 @@ pub fn quick(dir: &Path) -> OutboxConfig {
     }
 }
 
-/// Waits until something holds; fails with its name when it does not come.
+/// Waits for a condition; panics with `what` after the time limit.
 #[track_caller]
 pub fn eventually<'a>(
     what: &'a str,

@@ -1,4 +1,4 @@
-//! Drafts that do not go, or not yet, and say why.
+//! Drafts that are not sent, or not yet, and their reasons.
 
 use std::time::Duration;
 
@@ -39,7 +39,7 @@ async fn what_is_sent_by_force_and_fails_keeps_its_copy() {
             .size(),
         100
     );
-    // Nothing moves by itself.
+    // Nothing is sent automatically.
     tokio::time::sleep(Duration::from_millis(300)).await;
     assert!(outbox.drafts().get(draft.id).is_some());
     outbox.uploads().cancel(draft.id).await.unwrap();
@@ -66,7 +66,7 @@ async fn missing_references_are_waited_for_and_named() {
             .is_some_and(|it| it.status.to_string() == "waiting for wood.png")
     })
     .await;
-    // 80 ms of settling make 2.4 s of this waiting.
+    // A settle time of 80 ms makes this wait 2.4 s.
     eventually("it goes with a warning", async || {
         world.assets().await.len() == 1
     })

@@ -1,4 +1,4 @@
-//! Replies, connections and processes that are lost on the way: one asset comes of it, not two and not none.
+//! Lost replies, connections and processes: exactly one asset is created.
 
 use std::time::Duration;
 
@@ -49,7 +49,7 @@ async fn after_a_lost_completion_the_state_of_the_asset_decides() {
         .await;
         assert_eq!(world.the_one(&world.assets().await), asset);
         assert_eq!(world.files(asset).await, as_map(chair()));
-        // What the relay has swallowed is not counted.
+        // Bytes that the relay discarded are not counted.
         assert_eq!(
             world.relay.calls("GET", "api-upload/complete").len(),
             calls,
@@ -130,9 +130,7 @@ async fn an_upload_cut_off_by_a_shutdown_ends_once_after_the_next_open() {
         !world.relay.calls("PUT", "").is_empty()
     })
     .await;
-    outbox.shut_down().await;
-    drop(outbox);
-    let outbox = world.outbox();
+    let outbox = world.reopen(outbox).await;
     eventually("it is complete", async || {
         outbox.drafts().get(draft.id).is_none()
     })
@@ -140,7 +138,7 @@ async fn an_upload_cut_off_by_a_shutdown_ends_once_after_the_next_open() {
     eventually("one is left", async || world.assets().await.len() == 1).await;
     let asset = world.the_one(&world.assets().await);
     assert_eq!(world.files(asset).await, as_map(chair()));
-    // It went on where it was, and the journal shows nobody how.
+    // The upload continued where it was, and no secret is in the journal.
     assert_eq!(world.relay.calls("POST", "api-upload/start").len(), 1);
     let journal = std::fs::read(world.dir.path().join("outbox/journal")).unwrap();
     let url = world.relay.url().into_bytes();

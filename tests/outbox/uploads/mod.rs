@@ -1,4 +1,4 @@
-//! Drafts on their way to the service, with everything that can go wrong there.
+//! Uploads of drafts, with all kinds of failures.
 
 mod held_back;
 mod lost;

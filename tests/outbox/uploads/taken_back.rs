@@ -1,4 +1,4 @@
-//! Uploads that are taken back while they are under way.
+//! Uploads that are cancelled while they run.
 
 use std::time::Duration;
 
@@ -97,7 +97,7 @@ async fn an_asset_deleted_elsewhere_before_it_is_complete_gives_the_draft_back()
 #[tokio::test]
 async fn a_model_deleted_while_the_service_imports_it_stays_deleted_over_a_death() {
     let world = World::start().await;
-    // As a kill leaves it at the worst moments: before the service hears, and before the journal hears of the answer.
+    // The state after a kill before the request is sent, and before the answer is recorded.
     for service_has_heard in [false, true] {
         let name = format!("slow {service_has_heard}");
         let outbox = world.outbox();
@@ -108,9 +108,7 @@ async fn a_model_deleted_while_the_service_imports_it_stays_deleted_over_a_death
         if service_has_heard {
             world.direct().assets().delete(asset).await.unwrap();
         }
-        outbox.shut_down().await;
-        drop(outbox);
-        let outbox = world.outbox();
+        let outbox = world.reopen(outbox).await;
         let is_shown = |asset| !outbox.uploads().unseen_assets().contains(&asset);
         assert!(!is_shown(asset) || outbox.uploads().sent_record(asset).is_none());
         eventually("the service has deleted it", async || {
@@ -121,9 +119,7 @@ async fn a_model_deleted_while_the_service_imports_it_stays_deleted_over_a_death
             outbox.drafts().all().is_empty() && outbox.uploads().sent_record(asset).is_none()
         })
         .await;
-        outbox.shut_down().await;
-        drop(outbox);
-        let outbox = world.outbox();
+        let outbox = world.reopen(outbox).await;
         assert!(outbox.drafts().all().is_empty());
         outbox.shut_down().await;
     }
@@ -138,9 +134,7 @@ async fn a_model_whose_deletion_was_refused_stays() {
     outbox.deletions().begin(&[asset]).await.unwrap();
     assert!(outbox.uploads().unseen_assets().contains(&asset));
     outbox.deletions().refused(&[asset]).await.unwrap();
-    outbox.shut_down().await;
-    drop(outbox);
-    let outbox = world.outbox();
+    let outbox = world.reopen(outbox).await;
     world.wait_complete(asset).await;
     assert!(!outbox.uploads().unseen_assets().contains(&asset));
     assert!(outbox.uploads().sent_record(asset).is_some());

@@ -1,4 +1,4 @@
-//! What goes well: the asset has exactly what was copied.
+//! Successful uploads: the asset has exactly the copied files.
 
 use std::time::{Duration, SystemTime};
 
@@ -39,7 +39,7 @@ async fn a_copied_folder_becomes_one_asset_with_exactly_its_files() {
         }
     };
     tokio::spawn(async move { while events.recv().await.is_some() {} });
-    // The staged copy is kept until the service has the same, and dropped then.
+    // The staged copy is kept until the service has the same bytes, then removed.
     eventually("the staged copy is dropped", async || {
         outbox.drafts().get(draft.id).is_none()
     })
@@ -66,9 +66,7 @@ async fn a_copied_folder_becomes_one_asset_with_exactly_its_files() {
     let staged = std::fs::read_dir(world.dir.path().join("outbox/staging")).unwrap();
     let bytes: u64 = staged.map(|it| it.unwrap().metadata().unwrap().len()).sum();
     assert_eq!(bytes, 0, "staged bytes are left behind");
-    outbox.shut_down().await;
-    drop(outbox);
-    let outbox = world.outbox();
+    let outbox = world.reopen(outbox).await;
     assert_eq!(
         outbox.uploads().sent_record(asset).unwrap().entries.len(),
         4
