@@ -68,11 +68,8 @@ pub(super) async fn probe_report(
         Err(DriveError::NotFound) => {
             keep_len(catalog, &blob.to_string(), MISSING);
             let began = Instant::now();
-            let record = asked(
-                catalog,
-                catalog.client.rapids().get(rapid, Priority::Interactive),
-            );
-            store_rapid_detail(catalog, &record.await?, began);
+            let record = catalog.client.rapids().get(rapid, Priority::Interactive);
+            store_rapid_detail(catalog, &asked(catalog, record).await?, began);
             catalog.report(Change::NoFile(folder, path.into()));
             Err(DriveError::NotFound)
         }

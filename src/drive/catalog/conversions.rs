@@ -31,12 +31,10 @@ pub(in crate::drive) fn watch_conversions(catalog: &Arc<Catalog>, asset: AssetId
 }
 
 async fn conversions_ended(catalog: &Arc<Catalog>, asset: AssetId) -> bool {
+    let assets = catalog.client.assets();
     let jobs = asked(
         catalog,
-        catalog
-            .client
-            .assets()
-            .processed_formats(asset, Priority::Background),
+        assets.processed_formats(asset, Priority::Background),
     )
     .await;
     let Ok(jobs) = jobs else { return false };

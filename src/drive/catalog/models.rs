@@ -20,6 +20,7 @@ use crate::drive::values::node::ListingKind;
 use crate::wire::secret::json_without_secrets;
 use crate::wire::{AssetId, BaseAsset, RapidId, RapidModel};
 
+const NOW: Priority = Priority::Interactive;
 /// Maximum number of records stored for `detail.json`.
 const MAX_DETAILS: usize = 512;
 
@@ -32,11 +33,7 @@ pub(in crate::drive) async fn refreshed_asset(
     if !detail_is_young(catalog, &FlightKey::Asset(asset), believed) {
         let landing = catalog.join_flight(FlightKey::Asset(asset), |shared| async move {
             let began = Instant::now();
-            let record = asked(
-                &shared,
-                shared.client.assets().get(asset, Priority::Interactive),
-            )
-            .await;
+            let record = asked(&shared, shared.client.assets().get(asset, NOW)).await;
             if let Err(DriveError::NotFound) = record {
                 asset_gone(&shared, asset);
             }
@@ -58,11 +55,7 @@ pub(in crate::drive) async fn refreshed_rapid(
     if !detail_is_young(catalog, &FlightKey::Rapid(rapid), believed) {
         let landing = catalog.join_flight(FlightKey::Rapid(rapid), |shared| async move {
             let began = Instant::now();
-            let record = asked(
-                &shared,
-                shared.client.rapids().get(rapid, Priority::Interactive),
-            )
-            .await;
+            let record = asked(&shared, shared.client.rapids().get(rapid, NOW)).await;
             if let Err(DriveError::NotFound) = record {
                 rapid_gone(&shared, rapid);
             }
@@ -111,14 +104,8 @@ pub(in crate::drive) async fn rapids_of(
     }
     let landing = catalog.join_flight(FlightKey::RapidsOf(asset), |shared| async move {
         let began = Instant::now();
-        let records = asked(
-            &shared,
-            shared
-                .client
-                .assets()
-                .rapid_models(asset, Priority::Interactive),
-        )
-        .await?;
+        let records = shared.client.assets().rapid_models(asset, NOW);
+        let records = asked(&shared, records).await?;
         for record in &records {
             store_rapid(&shared, KnownRapid::from_record(record), began);
         }

@@ -89,12 +89,8 @@ fn is_moving(catalog: &Catalog, asset: AssetId) -> bool {
 
 async fn look_after_asset(catalog: &Arc<Catalog>, asset: AssetId) {
     let began = Instant::now();
-    let reply = asked(
-        catalog,
-        catalog.client.assets().get(asset, Priority::Background),
-    )
-    .await;
-    let status = match reply {
+    let reply = catalog.client.assets().get(asset, Priority::Background);
+    let status = match asked(catalog, reply).await {
         Ok(record) => {
             store_asset_detail(catalog, &record, began);
             catalog.asset(asset).map(|row| Some(row.status()))
@@ -143,20 +139,14 @@ async fn fetch_running_jobs(catalog: &Arc<Catalog>) -> DriveResult<()> {
     let running = running_rapids(catalog);
     let landing = catalog.join_flight(FlightKey::RunningJobs, |shared| async move {
         let began = Instant::now();
-        let records = asked(
-            &shared,
-            shared.client.optimizations().running(Priority::Background),
-        )
-        .await?;
+        let records = shared.client.optimizations().running(Priority::Background);
+        let records = asked(&shared, records).await?;
         let named: HashSet<RapidId> = records.iter().map(|record| record.id).collect();
         for record in &records {
             store_rapid(&shared, KnownRapid::from_record(record), began);
         }
-        store_jobs(
-            &shared,
-            records.iter().map(|record| record.id).collect(),
-            began,
-        );
+        let rows = records.iter().map(|record| record.id).collect();
+        store_jobs(&shared, rows, began);
         for ended in running
             .into_iter()
             .filter(|rapid| !named.contains(rapid))

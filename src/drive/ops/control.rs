@@ -204,11 +204,8 @@ async fn run_on_model(tree: &Arc<Tree>, home: Home, command: Command) -> DriveRe
             Ok(())
         }
         (Command::Convert(formats), _, Some(asset)) => {
-            asked(
-                tree.catalog(),
-                tree.client().assets().add_formats(asset, &formats),
-            )
-            .await?;
+            let request = tree.client().assets();
+            asked(tree.catalog(), request.add_formats(asset, &formats)).await?;
             doubt_files(tree.catalog(), RemoteFolder::AssetConverted(asset));
             watch_conversions(tree.catalog(), asset);
             Ok(())
@@ -257,11 +254,8 @@ async fn scale(tree: &Arc<Tree>, asset: AssetId, factor: f64) -> DriveResult<()>
         scale_factor: Some(factor),
         ..AssetUpdate::default()
     };
-    asked(
-        tree.catalog(),
-        tree.client().assets().update(asset, &update),
-    )
-    .await?;
+    let request = tree.client().assets().update(asset, &update);
+    asked(tree.catalog(), request).await?;
     refreshed_asset(tree.catalog(), asset, Duration::ZERO).await?;
     Ok(())
 }

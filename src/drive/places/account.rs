@@ -19,10 +19,6 @@ impl Place for AccountFolder {
         "top/account".to_owned()
     }
 
-    fn kind(&self) -> Option<FileKind> {
-        Some(FileKind::Folder)
-    }
-
     fn path(&self, _: &Tree) -> String {
         "/account".to_owned()
     }
@@ -66,10 +62,6 @@ impl Place for AccountValue {
 
     fn path(&self, _: &Tree) -> String {
         format!("/account/{}", self.0.name())
-    }
-
-    fn lifetime(&self) -> Lifetime {
-        Lifetime::None
     }
 
     fn text<'a>(&'a self, tree: &'a Arc<Tree>) -> Answer<'a, Text> {

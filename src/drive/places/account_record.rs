@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::place::{Answer, Lifetime, Place, Text};
+use super::place::{Answer, Place, Text};
 use crate::drive::catalog::ListingRef;
 use crate::drive::error::DriveError;
 use crate::drive::posix::FileKind;
@@ -24,10 +24,6 @@ impl Place for AccountRecord {
     fn path(&self, tree: &Tree) -> String {
         let name = tree.catalog().name_in(self.0, self.1);
         format!("/account/{}/{name}", self.0.kind.table())
-    }
-
-    fn lifetime(&self) -> Lifetime {
-        Lifetime::None
     }
 
     fn text<'a>(&'a self, tree: &'a Arc<Tree>) -> Answer<'a, Text> {

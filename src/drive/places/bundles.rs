@@ -22,10 +22,6 @@ impl Place for BundleFolder {
         format!("bundles/{}", self.0.name())
     }
 
-    fn kind(&self) -> Option<FileKind> {
-        Some(FileKind::Folder)
-    }
-
     fn path(&self, tree: &Tree) -> String {
         let hidden = hidden_path(tree.catalog(), HiddenParent::Presets);
         format!("{hidden}/{}", self.0.name())

@@ -23,10 +23,6 @@ impl Place for IdFolder {
         format!("by-id/{}", self.0.name())
     }
 
-    fn kind(&self) -> Option<FileKind> {
-        Some(FileKind::Folder)
-    }
-
     fn path(&self, tree: &Tree) -> String {
         format!(
             "{}/by-id",

@@ -5,7 +5,7 @@ use super::embeds::EmbedPage;
 use super::hidden::HiddenFile;
 use super::job_links::JobLink;
 use super::node::Node;
-use super::remote::{ServiceFile, ServiceFolder, ServiceSubfolder};
+use super::remote::{ServiceFile, ServiceFolder};
 use super::root::top_folder;
 use crate::drive::catalog::change::{Change, Listed};
 use crate::drive::inodes::Inodes;
@@ -54,11 +54,11 @@ pub(in crate::drive) fn tell(inodes: &Inodes<Node>, is_open: impl Fn(Ino) -> boo
                 path,
                 content: 0,
             };
-            inodes.tell_removed(&ServiceFolder(folder).into(), &file.into(), &name);
+            inodes.tell_removed(&ServiceFolder::top(folder).into(), &file.into(), &name);
         }
         Change::Files(model, folder) => {
             inodes.tell_entry(&model.folder(), folder.name().unwrap_or_default());
-            inodes.tell_attributes(&ServiceFolder(folder).into());
+            inodes.tell_attributes(&ServiceFolder::top(folder).into());
         }
         Change::Job(folder, name) => {
             let Some(folder) = DropFolder::of_outbox(&folder) else {
@@ -77,10 +77,13 @@ pub(in crate::drive) fn tell(inodes: &Inodes<Node>, is_open: impl Fn(Ino) -> boo
 fn folder_of(model: Model, folder: RemoteFolder, path: &str) -> (Node, String) {
     match (path.rsplit_once('/'), folder.name()) {
         (Some((parent, name)), _) => {
-            let parent = ServiceSubfolder(folder, parent.into());
+            let parent = ServiceFolder {
+                folder,
+                path: parent.into(),
+            };
             (parent.into(), name.to_owned())
         }
         (None, None) => (model.folder(), path.to_owned()),
-        (None, Some(_)) => (ServiceFolder(folder).into(), path.to_owned()),
+        (None, Some(_)) => (ServiceFolder::top(folder).into(), path.to_owned()),
     }
 }

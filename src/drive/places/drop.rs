@@ -39,10 +39,6 @@ impl Place for DropFolder {
         }
     }
 
-    fn kind(&self) -> Option<FileKind> {
-        Some(FileKind::Folder)
-    }
-
     fn path(&self, tree: &Tree) -> String {
         let model = self
             .subject()
@@ -192,10 +188,6 @@ impl Place for JobEntry {
 
     fn path(&self, tree: &Tree) -> String {
         format!("{}/{}", self.folder.path(tree), self.name())
-    }
-
-    fn lifetime(&self) -> Lifetime {
-        Lifetime::None
     }
 
     fn attributes<'a>(&'a self, tree: &'a Arc<Tree>) -> Answer<'a, Attributes> {

@@ -77,10 +77,6 @@ impl Place for EmbedRecord {
         )
     }
 
-    fn lifetime(&self) -> Lifetime {
-        Lifetime::None
-    }
-
     /// The record, with the URL that only list responses contain.
     fn text<'a>(&'a self, tree: &'a Arc<Tree>) -> Answer<'a, Text> {
         Box::pin(async {

@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use super::place::{Answer, Lifetime, Place, Removal, Text};
+use super::place::{Answer, Place, Removal, Text};
 use crate::drive::catalog::{asset_failure, model_path, rapid_status};
 use crate::drive::error::{DriveError, DriveResult};
 use crate::drive::posix::FileKind;
@@ -35,10 +35,6 @@ impl Place for ErrorText {
             ErrorParent::RawModels => "/rawmodels".to_owned(),
         };
         format!("{folder}/{ERROR_FILE}")
-    }
-
-    fn lifetime(&self) -> Lifetime {
-        Lifetime::None
     }
 
     fn text<'a>(&'a self, tree: &'a Arc<Tree>) -> Answer<'a, Text> {

@@ -27,10 +27,6 @@ impl Place for HiddenFolder {
         format!("hidden/{}", self.0)
     }
 
-    fn kind(&self) -> Option<FileKind> {
-        Some(FileKind::Folder)
-    }
-
     fn path(&self, tree: &Tree) -> String {
         hidden_path(tree.catalog(), self.0)
     }
@@ -103,10 +99,6 @@ impl Place for HiddenFile {
 
     fn path(&self, tree: &Tree) -> String {
         format!("{}/{}", hidden_path(tree.catalog(), self.0), self.1.text())
-    }
-
-    fn lifetime(&self) -> Lifetime {
-        Lifetime::None
     }
 
     fn attributes<'a>(&'a self, tree: &'a Arc<Tree>) -> Answer<'a, Attributes> {

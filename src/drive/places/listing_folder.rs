@@ -12,7 +12,6 @@ use super::node::{Node, Row};
 use super::place::{Answer, AttributeRule, Lifetime, Place};
 use crate::drive::catalog::{ListingRef, listing_refs, refreshed};
 use crate::drive::error::DriveError;
-use crate::drive::posix::FileKind;
 use crate::drive::tree::Tree;
 use crate::drive::values::known::{KnownEmbed, KnownPreset, KnownRecord};
 use crate::drive::values::listing::{Listing, Record};
@@ -57,10 +56,6 @@ pub(super) struct ListingFolder<R: 'static, P> {
 impl<R: Record, P: Place + 'static> Place for ListingFolder<R, P> {
     fn identity(&self) -> String {
         format!("top/{}", self.listing.kind.table())
-    }
-
-    fn kind(&self) -> Option<FileKind> {
-        Some(FileKind::Folder)
     }
 
     fn path(&self, _: &Tree) -> String {

@@ -17,7 +17,7 @@ use crate::drive::catalog::{
     ModelView, file_map, files_folder, known_map, learn_reason, model_status,
 };
 use crate::drive::error::{DriveError, DriveResult};
-use crate::drive::posix::{Attributes, FileKind};
+use crate::drive::posix::Attributes;
 use crate::drive::tree::Tree;
 use crate::drive::values::known::{KnownAsset, system_time};
 use crate::drive::values::local::{DropFolder, ErrorParent, HiddenParent};
@@ -33,10 +33,6 @@ pub(in crate::drive) struct ModelFolder(pub(in crate::drive) Home);
 impl Place for ModelFolder {
     fn identity(&self) -> String {
         format!("model/{}", self.0)
-    }
-
-    fn kind(&self) -> Option<FileKind> {
-        Some(FileKind::Folder)
     }
 
     fn path(&self, tree: &Tree) -> String {
@@ -237,7 +233,7 @@ fn service_folders(tree: &Tree, view: &ModelView) -> Vec<Row> {
     let is_complete = state == Some(&UploadStatus::Complete);
     let mut rows = Vec::new();
     if state.is_some_and(UploadStatus::is_final) {
-        rows.push(ServiceFolder(RemoteFolder::AssetAnalysis(asset)).row());
+        rows.push(ServiceFolder::top(RemoteFolder::AssetAnalysis(asset)).row());
     }
     if is_complete {
         let folders = [
@@ -250,7 +246,7 @@ fn service_folders(tree: &Tree, view: &ModelView) -> Vec<Row> {
             known_map(tree.catalog(), *folder).is_some_and(|map| !map.is_empty())
         };
         let there = folders.into_iter().filter(has_files);
-        rows.extend(there.map(|folder| ServiceFolder(folder).row()));
+        rows.extend(there.map(|folder| ServiceFolder::top(folder).row()));
     }
     if state != Some(&UploadStatus::Incomplete) || view.draft.is_some() {
         rows.push(DropFolder::Optimize(asset).row());

@@ -135,14 +135,18 @@ pub(in crate::drive) trait Place: Send + Sync {
     fn identity(&self) -> String;
 
     /// Folder, file or link; `None` if only the outbox knows.
-    fn kind(&self) -> Option<FileKind>;
+    fn kind(&self) -> Option<FileKind> {
+        Some(FileKind::Folder)
+    }
 
     /// The path from the root of the drive, starting with `/`, for messages. A node that is gone keeps its last
     /// known path.
     fn path(&self, tree: &Tree) -> String;
 
     /// How long the kernel may cache it.
-    fn lifetime(&self) -> Lifetime;
+    fn lifetime(&self) -> Lifetime {
+        Lifetime::None
+    }
 
     /// The modification time of a folder.
     fn modified(&self, tree: &Tree) -> SystemTime {

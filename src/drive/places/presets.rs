@@ -28,10 +28,6 @@ impl Place for PresetFolder {
         "top/presets".to_owned()
     }
 
-    fn kind(&self) -> Option<FileKind> {
-        Some(FileKind::Folder)
-    }
-
     fn path(&self, _: &Tree) -> String {
         "/presets".to_owned()
     }
@@ -230,10 +226,6 @@ impl Place for HeldPreset {
 
     fn path(&self, _: &Tree) -> String {
         format!("/presets/{}", self.0)
-    }
-
-    fn lifetime(&self) -> Lifetime {
-        Lifetime::None
     }
 
     fn text<'a>(&'a self, tree: &'a Arc<Tree>) -> Answer<'a, Text> {

@@ -13,7 +13,7 @@ use super::refusals;
 use super::remote::{ServiceFolder, map_rows};
 use crate::drive::catalog::{file_map, known_map, known_rapid, learn_reason, rapid_status};
 use crate::drive::error::DriveResult;
-use crate::drive::posix::{Attributes, FileKind};
+use crate::drive::posix::Attributes;
 use crate::drive::tree::Tree;
 use crate::drive::values::known::system_time;
 use crate::drive::values::local::{DropFolder, ErrorParent, HiddenParent};
@@ -28,10 +28,6 @@ pub(in crate::drive) struct RapidFolder(pub(in crate::drive) RapidId);
 impl Place for RapidFolder {
     fn identity(&self) -> String {
         format!("rapid/{}", self.0)
-    }
-
-    fn kind(&self) -> Option<FileKind> {
-        Some(FileKind::Folder)
     }
 
     fn path(&self, tree: &Tree) -> String {
@@ -139,7 +135,7 @@ fn service_folders(tree: &Tree, rapid: RapidId, state: &OptimizationStatus) -> V
     ];
     let there = folders.into_iter().filter(|(is_there, _)| *is_there);
     let mut rows: Vec<Row> = there
-        .map(|(_, folder)| ServiceFolder(folder).row())
+        .map(|(_, folder)| ServiceFolder::top(folder).row())
         .collect();
     if *state == OptimizationStatus::Done {
         rows.push(DropFolder::RapidEmbeds(rapid).row());

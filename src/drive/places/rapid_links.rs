@@ -21,10 +21,6 @@ impl Place for RapidLinks {
         format!("asset/{}/rapidmodels", self.0)
     }
 
-    fn kind(&self) -> Option<FileKind> {
-        Some(FileKind::Folder)
-    }
-
     fn path(&self, tree: &Tree) -> String {
         format!(
             "{}/rapidmodels",

@@ -13,7 +13,6 @@ use crate::drive::catalog::{
     NameAnswer, ask_for_name, confirmed, listed_model, refreshed, shown_as,
 };
 use crate::drive::error::{DriveError, DriveResult};
-use crate::drive::posix::FileKind;
 use crate::drive::tree::Tree;
 use crate::drive::values::local::HiddenParent;
 use crate::drive::values::node::{Family, ListingKind};
@@ -24,10 +23,6 @@ pub(in crate::drive) struct RapidModels;
 impl Place for RapidModels {
     fn identity(&self) -> String {
         "top/rapidmodels".to_owned()
-    }
-
-    fn kind(&self) -> Option<FileKind> {
-        Some(FileKind::Folder)
     }
 
     fn path(&self, _: &Tree) -> String {

@@ -14,7 +14,6 @@ use crate::drive::catalog::{
     NameAnswer, ask_for_name, confirmed, is_asset_by_now, listed_model, refreshed,
 };
 use crate::drive::error::{DriveError, DriveResult};
-use crate::drive::posix::FileKind;
 use crate::drive::tree::Tree;
 use crate::drive::values::local::{ErrorParent, HiddenParent};
 use crate::drive::values::node::{Family, Home, ListingKind};
@@ -27,10 +26,6 @@ pub(in crate::drive) struct RawModels;
 impl Place for RawModels {
     fn identity(&self) -> String {
         "top/rawmodels".to_owned()
-    }
-
-    fn kind(&self) -> Option<FileKind> {
-        Some(FileKind::Folder)
     }
 
     fn path(&self, _: &Tree) -> String {

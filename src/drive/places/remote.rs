@@ -20,20 +20,23 @@ use crate::drive::values::node::{Model, RemoteFolder};
 use crate::drive::values::sizes::ContentTable;
 use crate::wire::ModelId;
 
-/// A folder whose files the service lists.
-pub(in crate::drive) struct ServiceFolder(pub(in crate::drive) RemoteFolder);
+/// A folder whose files the service lists, or a subfolder of it.
+pub(in crate::drive) struct ServiceFolder {
+    pub(in crate::drive) folder: RemoteFolder,
+    /// The path of the subfolder, else empty.
+    pub(in crate::drive) path: Arc<str>,
+}
 
 impl Place for ServiceFolder {
     fn identity(&self) -> String {
-        format!("remote/{}", self.0)
-    }
-
-    fn kind(&self) -> Option<FileKind> {
-        Some(FileKind::Folder)
+        match &*self.path {
+            "" => format!("remote/{}", self.folder),
+            path => format!("remote/{}/folder/{path}", self.folder),
+        }
     }
 
     fn path(&self, tree: &Tree) -> String {
-        path_in(tree, self.0, "")
+        path_in(tree, self.folder, &self.path)
     }
 
     fn lifetime(&self) -> Lifetime {
@@ -41,23 +44,27 @@ impl Place for ServiceFolder {
     }
 
     fn modified(&self, tree: &Tree) -> SystemTime {
-        created(tree, self.0.subject())
+        created(tree, self.folder.subject())
     }
 
     fn rows<'a>(&'a self, tree: &'a Arc<Tree>) -> Answer<'a, Vec<Row>> {
-        Box::pin(rows_in(tree, self.0, ""))
+        Box::pin(rows_in(tree, self.folder, &self.path))
     }
 
     fn child<'a>(&'a self, tree: &'a Arc<Tree>, name: &'a str) -> Answer<'a, Node> {
-        Box::pin(find_in(tree, self.0, name.to_owned()))
+        let path = match &*self.path {
+            "" => name.to_owned(),
+            path => format!("{path}/{name}"),
+        };
+        Box::pin(find_in(tree, self.folder, path))
     }
 
     fn owner(&self, tree: &Tree) -> Option<Model> {
-        Some(shown_as(tree.catalog(), self.0.subject()))
+        Some(shown_as(tree.catalog(), self.folder.subject()))
     }
 
     fn service_folder(&self) -> Option<RemoteFolder> {
-        Some(self.0)
+        Some(self.folder)
     }
 
     fn removal(&self) -> Removal {
@@ -65,66 +72,24 @@ impl Place for ServiceFolder {
     }
 
     fn cache_name(&self, _: &Tree) -> DriveResult<String> {
-        Ok(self.0.to_string())
+        Ok(match &*self.path {
+            "" => self.folder.to_string(),
+            path => ContentTable::object_name(self.folder, path),
+        })
     }
 }
 
 impl ServiceFolder {
+    pub(in crate::drive) fn top(folder: RemoteFolder) -> ServiceFolder {
+        ServiceFolder {
+            folder,
+            path: "".into(),
+        }
+    }
+
     /// The row of its model.
     pub(super) fn row(self) -> Row {
-        Row::new(self.0.name().unwrap_or_default(), self)
-    }
-}
-
-/// A folder in it.
-pub(in crate::drive) struct ServiceSubfolder(
-    pub(in crate::drive) RemoteFolder,
-    pub(in crate::drive) Arc<str>,
-);
-
-impl Place for ServiceSubfolder {
-    fn identity(&self) -> String {
-        format!("remote/{}/folder/{}", self.0, self.1)
-    }
-
-    fn kind(&self) -> Option<FileKind> {
-        Some(FileKind::Folder)
-    }
-
-    fn path(&self, tree: &Tree) -> String {
-        path_in(tree, self.0, &self.1)
-    }
-
-    fn lifetime(&self) -> Lifetime {
-        Lifetime::Listing
-    }
-
-    fn modified(&self, tree: &Tree) -> SystemTime {
-        created(tree, self.0.subject())
-    }
-
-    fn rows<'a>(&'a self, tree: &'a Arc<Tree>) -> Answer<'a, Vec<Row>> {
-        Box::pin(rows_in(tree, self.0, &self.1))
-    }
-
-    fn child<'a>(&'a self, tree: &'a Arc<Tree>, name: &'a str) -> Answer<'a, Node> {
-        Box::pin(find_in(tree, self.0, format!("{}/{name}", self.1)))
-    }
-
-    fn owner(&self, tree: &Tree) -> Option<Model> {
-        Some(shown_as(tree.catalog(), self.0.subject()))
-    }
-
-    fn service_folder(&self) -> Option<RemoteFolder> {
-        Some(self.0)
-    }
-
-    fn removal(&self) -> Removal {
-        Removal::Part
-    }
-
-    fn cache_name(&self, _: &Tree) -> DriveResult<String> {
-        Ok(ContentTable::object_name(self.0, &self.1))
+        Row::new(self.folder.name().unwrap_or_default(), self)
     }
 }
 
@@ -254,6 +219,6 @@ fn arranged_row(tree: &Tree, folder: RemoteFolder, name: String, arranged: Arran
             };
             Row::new(name, file)
         }
-        Arranged::Folder(path) => Row::new(name, ServiceSubfolder(folder, path)),
+        Arranged::Folder(path) => Row::new(name, ServiceFolder { folder, path }),
     }
 }

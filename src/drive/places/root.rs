@@ -11,7 +11,7 @@ use super::place::{Answer, AttributeRule, Lifetime, Place};
 use super::presets::PresetFolder;
 use super::rapidmodels::RapidModels;
 use super::rawmodels::RawModels;
-use crate::drive::posix::{Attributes, FileKind};
+use crate::drive::posix::Attributes;
 use crate::drive::tree::Tree;
 use crate::drive::values::local::{DropFolder, HiddenParent};
 use crate::drive::values::node::ListingKind;
@@ -21,10 +21,6 @@ pub(in crate::drive) struct Root;
 impl Place for Root {
     fn identity(&self) -> String {
         "/".to_owned()
-    }
-
-    fn kind(&self) -> Option<FileKind> {
-        Some(FileKind::Folder)
     }
 
     fn path(&self, _: &Tree) -> String {

@@ -21,10 +21,6 @@ impl Place for SearchFolder {
         format!("search/{}", self.0.name())
     }
 
-    fn kind(&self) -> Option<FileKind> {
-        Some(FileKind::Folder)
-    }
-
     fn path(&self, tree: &Tree) -> String {
         format!(
             "{}/search",
@@ -55,10 +51,6 @@ pub(super) struct Found(pub(super) Family, pub(super) Arc<str>);
 impl Place for Found {
     fn identity(&self) -> String {
         format!("search/{}/{}", self.0.name(), self.1)
-    }
-
-    fn kind(&self) -> Option<FileKind> {
-        Some(FileKind::Folder)
     }
 
     fn path(&self, tree: &Tree) -> String {

@@ -30,10 +30,6 @@ impl Place for StagedMemberFolder {
         format!("staged-zip/{}/folder/{}", self.draft, self.path)
     }
 
-    fn kind(&self) -> Option<FileKind> {
-        Some(FileKind::Folder)
-    }
-
     fn path(&self, tree: &Tree) -> String {
         path_in(tree, self.draft, &self.path)
     }
@@ -91,10 +87,6 @@ impl Place for StagedMember {
 
     fn path(&self, tree: &Tree) -> String {
         path_in(tree, self.draft, &self.path)
-    }
-
-    fn lifetime(&self) -> Lifetime {
-        Lifetime::None
     }
 
     fn attributes<'a>(&'a self, tree: &'a Arc<Tree>) -> Answer<'a, Attributes> {

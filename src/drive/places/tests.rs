@@ -13,7 +13,7 @@ use super::listing_folder::{EMBEDS, FACTORY, TOKENS, WEBHOOKS};
 use super::presets::StoredPreset;
 use super::rapid_links::{RapidLink, RapidLinks};
 use super::rapidmodels::RapidModels;
-use super::remote::{ServiceFile, ServiceFolder, ServiceSubfolder};
+use super::remote::{ServiceFile, ServiceFolder};
 use super::search::{Found, FoundLink, SearchFolder};
 use super::staged_zip::{StagedMember, StagedMemberFolder};
 use super::*;
@@ -108,11 +108,15 @@ fn the_identity_of_a_path_is_what_earlier_versions_made_numbers_from() {
         (Model::Rapid(RAPID).folder(), "rapid/8"),
         (entry(5).into(), "entry/6"),
         (
-            ServiceFolder(RemoteFolder::AssetPbr(ASSET)).into(),
+            ServiceFolder::top(RemoteFolder::AssetPbr(ASSET)).into(),
             "remote/raw/7/pbr",
         ),
         (
-            ServiceSubfolder(RemoteFolder::AssetMembers(ASSET), "a".into()).into(),
+            ServiceFolder {
+                folder: RemoteFolder::AssetMembers(ASSET),
+                path: "a".into(),
+            }
+            .into(),
             "remote/raw/7/members/folder/a",
         ),
         (

@@ -58,35 +58,9 @@ async fn run_search(catalog: &Arc<Catalog>, family: Family, query: Arc<str>) -> 
     loop {
         let began = Instant::now();
         let page_query = ListQuery::search(&*query).at_page(page);
-        let last = match family {
-            Family::Raw => {
-                let reply = asked(
-                    catalog,
-                    catalog
-                        .client
-                        .assets()
-                        .list(page_query, Priority::Interactive),
-                )
-                .await?;
-                ids.extend(reply.data.iter().map(|record| record.id.0));
-                found_assets(catalog, &reply.data, began);
-                reply.meta.last_page
-            }
-            Family::Rapid => {
-                let reply = asked(
-                    catalog,
-                    catalog
-                        .client
-                        .rapids()
-                        .list(page_query, Priority::Interactive),
-                )
-                .await?;
-                ids.extend(reply.data.iter().map(|record| record.id.0));
-                let rows = reply.data.iter().map(KnownRapid::from_record).collect();
-                found_rapids(catalog, rows, began);
-                reply.meta.last_page
-            }
-        };
+        let (hits, last) = hits(catalog, family, page_query).await?;
+        ids.extend(hits.ids());
+        hits.store(catalog, began);
         if page >= last.min(MAX_PAGES as u64) {
             break;
         }
@@ -102,6 +76,57 @@ async fn run_search(catalog: &Arc<Catalog>, family: Family, query: Arc<str>) -> 
         .searches
         .insert((family, query), (ids, Instant::now()));
     Ok(())
+}
+
+/// Models that a query finds.
+enum Hits {
+    Assets(Vec<BaseAsset>),
+    Rapids(Vec<KnownRapid>),
+}
+
+impl Hits {
+    fn ids(&self) -> Vec<u64> {
+        match self {
+            Hits::Assets(records) => records.iter().map(|record| record.id.0).collect(),
+            Hits::Rapids(rows) => rows.iter().map(|row| row.id.0).collect(),
+        }
+    }
+
+    fn retain_named(&mut self, name: &str) {
+        match self {
+            Hits::Assets(records) => records.retain(|record| record.name == name),
+            Hits::Rapids(rows) => rows.retain(|row| row.name == name),
+        }
+    }
+
+    fn store(self, catalog: &Catalog, asked: Instant) {
+        match self {
+            Hits::Assets(records) => store_assets(catalog, records, |listing, rows, taken| {
+                Some(listing.put_all(rows, asked, Instant::now(), taken))
+            }),
+            Hits::Rapids(rows) => {
+                let (mut known, now) = (catalog.known(), Instant::now());
+                let changes = known.rapids.put_all(rows, asked, now, &HashSet::new());
+                store_rapids(catalog, known, &changes);
+            }
+        }
+    }
+}
+
+/// Fetches a page of hits; returns the number of pages too.
+async fn hits(catalog: &Catalog, family: Family, query: ListQuery) -> DriveResult<(Hits, u64)> {
+    let (client, now) = (&catalog.client, Priority::Interactive);
+    Ok(match family {
+        Family::Raw => {
+            let reply = asked(catalog, client.assets().list(query, now)).await?;
+            (Hits::Assets(reply.data), reply.meta.last_page)
+        }
+        Family::Rapid => {
+            let reply = asked(catalog, client.rapids().list(query, now)).await?;
+            let rows = reply.data.iter().map(KnownRapid::from_record).collect();
+            (Hits::Rapids(rows), reply.meta.last_page)
+        }
+    })
 }
 
 /// Whether a name could be asked for.
@@ -214,54 +239,11 @@ async fn find_by_query(catalog: &Arc<Catalog>, family: Family, wanted: &str) -> 
     }
     let began = Instant::now();
     let query = ListQuery::search(format!("\"{wanted}\""));
-    match family {
-        Family::Raw => {
-            let reply = asked(
-                catalog,
-                catalog.client.assets().list(query, Priority::Interactive),
-            )
-            .await?;
-            let hits: Vec<BaseAsset> = reply
-                .data
-                .into_iter()
-                .filter(|record| record.name == wanted)
-                .collect();
-            if reply.meta.last_page > 1 || hits.is_empty() {
-                return Ok(false);
-            }
-            found_assets(catalog, &hits, began);
-        }
-        Family::Rapid => {
-            let reply = asked(
-                catalog,
-                catalog.client.rapids().list(query, Priority::Interactive),
-            )
-            .await?;
-            let hits: Vec<KnownRapid> = reply
-                .data
-                .iter()
-                .filter(|record| record.name == wanted)
-                .map(KnownRapid::from_record)
-                .collect();
-            if reply.meta.last_page > 1 || hits.is_empty() {
-                return Ok(false);
-            }
-            found_rapids(catalog, hits, began);
-        }
+    let (mut hits, last) = hits(catalog, family, query).await?;
+    hits.retain_named(wanted);
+    if last > 1 || hits.ids().is_empty() {
+        return Ok(false);
     }
+    hits.store(catalog, began);
     Ok(true)
-}
-
-fn found_assets(catalog: &Catalog, records: &[BaseAsset], asked: Instant) {
-    store_assets(catalog, records.to_vec(), |listing, rows, taken| {
-        Some(listing.put_all(rows, asked, Instant::now(), taken))
-    });
-}
-
-fn found_rapids(catalog: &Catalog, rows: Vec<KnownRapid>, asked: Instant) {
-    let mut known = catalog.known();
-    let changes = known
-        .rapids
-        .put_all(rows, asked, Instant::now(), &HashSet::new());
-    store_rapids(catalog, known, &changes);
 }

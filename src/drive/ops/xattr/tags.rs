@@ -42,22 +42,11 @@ pub(super) async fn set_tags(tree: &Arc<Tree>, node: &Node, value: &[u8]) -> Dri
     if !added.is_empty() {
         add_tags(tree, subject, added).await?;
     }
+    let (catalog, client) = (tree.catalog(), tree.client());
     for tag in before.iter().filter(|known| !wanted.contains(&known.name)) {
         match subject {
-            ModelId::Asset(asset) => {
-                asked(
-                    tree.catalog(),
-                    tree.client().assets().remove_tag(asset, tag.id),
-                )
-                .await?;
-            }
-            ModelId::Rapid(rapid) => {
-                asked(
-                    tree.catalog(),
-                    tree.client().rapids().remove_tag(rapid, tag.id),
-                )
-                .await?;
-            }
+            ModelId::Asset(it) => asked(catalog, client.assets().remove_tag(it, tag.id)).await?,
+            ModelId::Rapid(it) => asked(catalog, client.rapids().remove_tag(it, tag.id)).await?,
         }
     }
     wrote_tags(tree, subject, &before, &wanted);
@@ -86,25 +75,16 @@ fn wrote_tags(tree: &Tree, subject: ModelId, before: &[KnownTag], wanted: &[Stri
 }
 
 async fn add_tags(tree: &Tree, subject: ModelId, tags: Vec<String>) -> DriveResult<()> {
+    let (catalog, client) = (tree.catalog(), tree.client());
     match subject {
         ModelId::Asset(asset) => {
             let update = AssetUpdate {
                 tags: Some(tags),
                 ..AssetUpdate::default()
             };
-            asked(
-                tree.catalog(),
-                tree.client().assets().update(asset, &update),
-            )
-            .await
+            asked(catalog, client.assets().update(asset, &update)).await
         }
-        ModelId::Rapid(rapid) => {
-            asked(
-                tree.catalog(),
-                tree.client().rapids().add_tags(rapid, &tags),
-            )
-            .await
-        }
+        ModelId::Rapid(rapid) => asked(catalog, client.rapids().add_tags(rapid, &tags)).await,
     }
 }
 
