@@ -6,7 +6,7 @@ use std::process::Command;
 
 use serde_json::Value;
 
-use crate::support::{ASSETFS, Fixture, run, shell, text};
+use crate::support::{ASSETFS, Fixture, assetfs, run, shell, text};
 use crate::{needs_fuse, needs_program, needs_root};
 
 /// Commands without a path, in a mount namespace that holds only the drives of the test.
@@ -66,7 +66,7 @@ fn paths_in_the_output_can_be_pasted_and_a_failure_has_a_time_and_goes_when_it_i
     let fixture = Fixture::with(&[], &["--settle", "10m"]);
     let folder = fixture.path("rawmodels/my chair's");
     fs::create_dir(&folder).unwrap();
-    let page = run(Command::new(ASSETFS).arg("status").arg(fixture.root()));
+    let page = run(assetfs("status", fixture.root()));
     let quoted = fixture.root().display().to_string() + r"/rawmodels/my chair'\''s'";
     assert!(page.contains(&format!("'{quoted}  ")), "{page}");
     fs::remove_dir(&folder).unwrap();
@@ -86,7 +86,7 @@ fn paths_in_the_output_can_be_pasted_and_a_failure_has_a_time_and_goes_when_it_i
         .expect("the failure is listed");
     let at = failure["at"].as_str().expect("a time");
     assert!(at.len() == 27 && at.ends_with('Z'), "{at}");
-    let page = run(Command::new(ASSETFS).arg("status").arg(fixture.root()));
+    let page = run(assetfs("status", fixture.root()));
     assert!(page.contains(" UTC  "), "{page}");
     std::thread::sleep(std::time::Duration::from_millis(2100));
     assert!(written("{\"limits\": {}}"));
@@ -111,11 +111,7 @@ fn wait_on_several_jobs_names_each_by_its_path() {
         );
         fs::write(optimize.join(format!("to{percentage}.json")), config).unwrap();
     }
-    let output = Command::new(ASSETFS)
-        .arg("wait")
-        .arg(&optimize)
-        .output()
-        .unwrap();
+    let output = assetfs("wait", &optimize).output().unwrap();
     let said = text(&output.stderr);
     assert!(output.status.success(), "{said}");
     for name in ["to40.json", "to50.json"] {
@@ -132,9 +128,7 @@ fn a_commit_while_the_service_is_away_says_so_at_once_and_keeps_the_draft() {
     fixture.copy_chair();
     fixture.service.stop();
     let start = std::time::Instant::now();
-    let output = Command::new(ASSETFS)
-        .arg("commit")
-        .arg(fixture.path("rawmodels/chair"))
+    let output = assetfs("commit", fixture.path("rawmodels/chair"))
         .output()
         .unwrap();
     let said = text(&output.stderr);
@@ -165,9 +159,7 @@ fn mount_says_when_the_service_does_not_answer() {
         !said.contains("os error") && !said.contains("client error"),
         "{said}"
     );
-    run(Command::new(ASSETFS)
-        .args(["unmount", "--now"])
-        .arg(fixture.root()));
+    run(assetfs("unmount --now", fixture.root()));
 }
 
 /// A local service in a temporary folder.
@@ -191,9 +183,7 @@ impl LocalDrive {
     }
 
     fn unmount(&self) {
-        run(Command::new(ASSETFS)
-            .arg("unmount")
-            .arg(self.0.path().join("mnt")));
+        run(assetfs("unmount", self.0.path().join("mnt")));
     }
 
     fn ask(&self, args: &[&str]) -> String {

@@ -5,7 +5,7 @@ use std::process::Command;
 use std::time::Duration;
 
 use crate::needs_fuse;
-use crate::support::{ASSETFS, Fixture, read, request, run, text, wait_until};
+use crate::support::{ASSETFS, Fixture, assetfs, read, request, run, text, wait_until};
 
 /// A GLB whose header declares more bytes than the file has.
 fn truncated_glb() -> Vec<u8> {
@@ -27,15 +27,11 @@ fn a_truncated_glb_is_not_sent_by_itself_and_fails_clearly_by_force() {
     let status = text(&read(fixture.path("rawmodels/cut/.assetfs/status")));
     assert!(status.starts_with("incomplete: cut.glb has"), "{status}");
 
-    let refused = Command::new(ASSETFS)
-        .arg("commit")
-        .arg(fixture.path("rawmodels/cut"))
+    let refused = assetfs("commit", fixture.path("rawmodels/cut"))
         .output()
         .unwrap();
     assert!(!refused.status.success());
-    run(Command::new(ASSETFS)
-        .args(["commit", "--force"])
-        .arg(fixture.path("rawmodels/cut")));
+    run(assetfs("commit --force", fixture.path("rawmodels/cut")));
     let waited = fixture.try_wait("rawmodels/cut");
     assert_eq!(waited.status.code(), Some(1), "{}", text(&waited.stderr));
     assert_eq!(fixture.only_asset()["upload_status"], "Importing Failed");
@@ -107,7 +103,7 @@ fn a_token_that_is_revoked_later_is_eacces_with_what_to_do() {
         .next()
         .unwrap()
         .to_owned();
-    run(Command::new(ASSETFS).arg("unmount").arg(fixture.root()));
+    run(assetfs("unmount", fixture.root()));
     let url = format!("{}api/v2/user/tokens/{id}", fixture.service.base_url);
     request(reqwest::Method::DELETE, &url, &fixture.service.token());
     fixture.mount(&[]);

@@ -6,19 +6,17 @@ use std::process::Command;
 use serde_json::Value;
 
 use crate::needs_fuse;
-use crate::support::{ASSETFS, Fixture, exists, run, shell, small_chair, text};
+use crate::support::{ASSETFS, Fixture, assetfs, exists, run, shell, small_chair, text};
 
 #[test]
 fn status_shows_drafts_and_speaks_json() {
     needs_fuse!();
     let fixture = Fixture::with(&[], &["--settle", "10m"]);
     fixture.copy_chair();
-    let json = run(Command::new(ASSETFS)
-        .args(["status", "--json"])
-        .arg(fixture.root()));
+    let json = run(assetfs("status --json", fixture.root()));
     let status: Value = serde_json::from_str(&json).unwrap();
     assert_eq!(status["drafts"][0]["path"], "/rawmodels/chair");
-    let page = run(Command::new(ASSETFS).arg("status").arg(fixture.root()));
+    let page = run(assetfs("status", fixture.root()));
     assert!(page.contains("rawmodels/chair"), "{page}");
     let token = fixture.service.token();
     let secret = token.split('|').nth(1).unwrap();
@@ -93,11 +91,7 @@ fn unmount_of_no_mount_or_a_busy_mount_is_a_clear_error() {
     needs_fuse!();
     let fixture = Fixture::new();
     let held = fs::File::open(fixture.path(".assetfs/status.json")).unwrap();
-    let output = Command::new(ASSETFS)
-        .arg("unmount")
-        .arg(fixture.root())
-        .output()
-        .unwrap();
+    let output = assetfs("unmount", fixture.root()).output().unwrap();
     assert_eq!(output.status.code(), Some(1));
     assert!(
         text(&output.stderr).contains("in use"),
@@ -105,7 +99,7 @@ fn unmount_of_no_mount_or_a_busy_mount_is_a_clear_error() {
         text(&output.stderr)
     );
     drop(held);
-    run(Command::new(ASSETFS).arg("unmount").arg(fixture.root()));
+    run(assetfs("unmount", fixture.root()));
     assert_eq!(fs::read_dir(fixture.root()).unwrap().count(), 0);
 }
 
@@ -114,9 +108,7 @@ fn wait_fails_for_a_draft_that_cannot_go_without_help() {
     needs_fuse!();
     let fixture = Fixture::new();
     fs::write(fixture.path("rawmodels/alone.obj"), "v 0 0 0\n").unwrap();
-    let output = Command::new(ASSETFS)
-        .args(["wait", "--timeout", "30s"])
-        .arg(fixture.path("rawmodels/alone.obj"))
+    let output = assetfs("wait --timeout 30s", fixture.path("rawmodels/alone.obj"))
         .output()
         .unwrap();
     let said = text(&output.stderr);
@@ -146,16 +138,14 @@ fn the_local_service_can_be_mounted_without_an_account() {
         .arg("-r")
         .arg(&source)
         .arg(root.join("rawmodels/chair")));
-    run(Command::new(ASSETFS)
-        .arg("wait")
-        .arg(root.join("rawmodels/chair")));
-    run(Command::new(ASSETFS).arg("unmount").arg(&root));
+    run(assetfs("wait", root.join("rawmodels/chair")));
+    run(assetfs("unmount", &root));
     mount();
     assert!(
         root.join("rawmodels/chair/chair.gltf").is_file(),
         "the same account after a remount"
     );
-    run(Command::new(ASSETFS).arg("unmount").arg(&root));
+    run(assetfs("unmount", &root));
 }
 
 #[test]

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::process::Command;
 
 use crate::needs_fuse;
-use crate::support::{Fixture, assert_same_files, file_names, model, run, small_chair};
+use crate::support::{Fixture, assert_same_files, assetfs, file_names, model, run, small_chair};
 
 #[test]
 fn cp_a_makes_one_asset_and_keeps_the_mtimes() {
@@ -39,9 +39,7 @@ fn what_was_copied_in_is_there_after_a_remount() {
     let target = fixture.path("rawmodels/chair");
     run(Command::new("cp").arg("-a").args([&source, &target]));
     fixture.wait("rawmodels/chair");
-    run(Command::new(crate::support::ASSETFS)
-        .arg("unmount")
-        .arg(fixture.root()));
+    run(assetfs("unmount", fixture.root()));
     fixture.mount(&[]);
     assert_same_files(&source, &target);
     fixture.only_asset();
@@ -52,9 +50,7 @@ fn unmounting_sends_what_is_ready() {
     needs_fuse!();
     let fixture = Fixture::with(&[], &["--settle", "10m"]);
     let source = fixture.copy_chair();
-    run(Command::new(crate::support::ASSETFS)
-        .arg("unmount")
-        .arg(fixture.root()));
+    run(assetfs("unmount", fixture.root()));
     let asset = fixture.only_asset();
     assert_ne!(asset["upload_status"], "incomplete");
     assert_eq!(fixture.uploaded_names(&asset), file_names(&source));

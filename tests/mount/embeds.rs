@@ -10,7 +10,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 
 use crate::browser::{Browser, Trap};
-use crate::support::{ASSETFS, Fixture, exists, run, shell, wait_until};
+use crate::support::{Fixture, assetfs, exists, run, shell, wait_until};
 use crate::{needs_fuse, needs_program};
 
 /// The service need not render pictures: the browser does.
@@ -19,9 +19,10 @@ fn optimized(fixture: &Fixture, preset: &str) -> String {
     let text = fixture.scratch.path().join("small.json");
     fs::write(&text, preset).unwrap();
     fs::copy(&text, fixture.path("rawmodels/chair/optimize/small.json")).unwrap();
-    run(Command::new(ASSETFS)
-        .arg("wait")
-        .arg(fixture.path("rawmodels/chair/optimize/small.json")));
+    run(assetfs(
+        "wait",
+        fixture.path("rawmodels/chair/optimize/small.json"),
+    ));
     shell(&fixture.root(), "ls rapidmodels").trim().to_owned()
 }
 

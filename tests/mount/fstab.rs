@@ -6,7 +6,7 @@ use std::process::{Command, Output};
 
 use tempfile::TempDir;
 
-use crate::support::{ASSETFS, run, text};
+use crate::support::{ASSETFS, assetfs, run, text};
 use crate::{needs_fuse, needs_program, needs_root};
 
 /// Where mount(8) looks for helpers.
@@ -163,5 +163,5 @@ fn a_helper_that_is_asked_to_check_mounts_nothing_and_a_sloppy_one_drops_what_it
     assert!(sloppy.status.success(), "{}", text(&sloppy.stderr));
     assert!(text(&sloppy.stdout).contains("Mounted"));
     assert!(is_mounted(&mount_point));
-    run(Command::new(ASSETFS).arg("unmount").arg(&mount_point));
+    run(assetfs("unmount", &mount_point));
 }

@@ -4,7 +4,7 @@ use std::fs;
 use std::process::Command;
 
 use crate::needs_fuse;
-use crate::support::{ASSETFS, Fixture, file_names, run, sample, shell, triangles_of};
+use crate::support::{Fixture, assetfs, file_names, run, sample, shell, triangles_of};
 use crate::validators::assert_gltf_has_no_error;
 
 #[test]
@@ -79,7 +79,7 @@ fn the_same_text_in_the_same_asset_is_paid_once() {
     fixture.wait("rawmodels/chair/optimize/half.json");
     assert_eq!((rapid_models(), paid()), (1.into(), points));
     // An explicit second run shows that this test would see one.
-    run(Command::new(ASSETFS).arg("run").arg(&job));
+    run(assetfs("run", &job));
     fixture.wait("rawmodels/chair/optimize/half.json");
     assert_eq!((rapid_models(), paid()), (2.into(), points - 1));
 }

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
-use crate::support::{ASSETFS, Fixture, exists, run, shell, wait_until};
+use crate::support::{Fixture, assetfs, exists, run, shell, wait_until};
 use crate::ways::models::triangle_glb;
 use crate::{needs_fuse, needs_program};
 
@@ -217,7 +217,7 @@ fn the_first_look_after_a_remount_shows_what_was_done_meanwhile() {
         shell(&root, "ls rawmodels; ls presets"),
         "gone\nstays\nfactory\n"
     );
-    run(Command::new(ASSETFS).arg("unmount").arg(&root));
+    run(assetfs("unmount", &root));
     curl(&fixture, "DELETE", &format!("rawmodel/{}", gone["id"]), "");
     begin(&fixture, "new");
     let preset = r#"{"name":"web","config":{"limits":{"faces":{"count":500}}}}"#;

@@ -10,7 +10,7 @@ use zip::write::SimpleFileOptions;
 use zip::{CompressionMethod, ZipWriter};
 
 use crate::needs_fuse;
-use crate::support::{ASSETFS, Fixture, read, run, sample, text};
+use crate::support::{Fixture, assetfs, read, run, sample, text};
 
 /// Copies a file in as the only one of a model, sends it even if it looks cut off, and returns the reason why it
 /// could not be imported.
@@ -20,9 +20,7 @@ fn refusal_of(fixture: &Fixture, name: &str, file: &Path) -> String {
     let buffer = file.with_file_name("simpleTriangle.bin");
     let beside = buffer.exists().then_some(buffer);
     run(Command::new("cp").arg(file).args(beside).arg(&folder));
-    run(Command::new(ASSETFS)
-        .args(["commit", "--force"])
-        .arg(&folder));
+    run(assetfs("commit --force", &folder));
     reason_of_failure(fixture, name, name)
 }
 

@@ -5,7 +5,7 @@ use std::process::Command;
 use std::time::Duration;
 
 use crate::needs_fuse;
-use crate::support::{ASSETFS, Fixture, exists, post_json, run, shell, text};
+use crate::support::{ASSETFS, Fixture, assetfs, exists, post_json, run, shell, text};
 
 const TEN_PERCENT: &str = r#"{"schema":"2.5","limits":{"faces":{"percentage":10}},
 "compressionAndExport":{"fileExports":[{"fileType":"glb"}]}}"#;
@@ -18,9 +18,10 @@ fn optimized(fixture: &Fixture) -> String {
         &fixture.root(),
         &format!("cp {} rawmodels/chair/optimize/", preset.display()),
     );
-    run(Command::new(ASSETFS)
-        .arg("wait")
-        .arg(fixture.path("rawmodels/chair/optimize/small.json")));
+    run(assetfs(
+        "wait",
+        fixture.path("rawmodels/chair/optimize/small.json"),
+    ));
     shell(&fixture.root(), "ls rapidmodels").trim().to_owned()
 }
 
@@ -56,14 +57,9 @@ fn a_nested_folder_looks_the_same_on_another_machine() {
     );
     let copy = format!("cp -a {} rawmodels/", local.display());
     shell(&fixture.root(), &copy);
-    run(Command::new(ASSETFS)
-        .arg("commit")
-        .arg(fixture.path("rawmodels/nested")));
+    run(assetfs("commit", fixture.path("rawmodels/nested")));
     until("the import ends", || {
-        let status = run(Command::new(ASSETFS)
-            .arg("status")
-            .arg("--json")
-            .arg(fixture.root()));
+        let status = run(assetfs("status --json", fixture.root()));
         !status.contains("rawmodels/nested")
     });
     let other = fixture.second_machine();
@@ -168,9 +164,7 @@ fn rm_deletes_many_models_with_few_requests_and_keeps_to_the_limit() {
     needs_fuse!();
     let fixture = Fixture::with(&[], &["--delete-limit", "2"]);
     let rapid = optimized(&fixture);
-    let refused = Command::new(ASSETFS)
-        .arg("rm")
-        .arg(fixture.path("rawmodels/chair/analysis"))
+    let refused = assetfs("rm", fixture.path("rawmodels/chair/analysis"))
         .output()
         .unwrap();
     assert_eq!(
@@ -238,8 +232,8 @@ fn tokens_and_the_account_are_managed_from_the_command_line() {
     let said = shell(fixture.scratch.path(), &login);
     assert!(said.contains("Signed in"), "{said}");
     // The saved token is found by the address alone.
-    run(&mut assetfs(&["whoami"]));
-    run(&mut assetfs(&["logout"]));
+    run(assetfs(&["whoami"]));
+    run(assetfs(&["logout"]));
     let refused = assetfs(&["whoami"]).output().unwrap();
     assert_eq!(refused.status.code(), Some(2), "{}", text(&refused.stderr));
 

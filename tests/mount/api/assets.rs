@@ -7,7 +7,7 @@ use assetfs::engine::render::View;
 
 use super::{add_triangle, json_of, optimized, tags_of, total};
 use crate::needs_fuse;
-use crate::support::{ASSETFS, Fixture, exists, run, shell, text, wait_until};
+use crate::support::{ASSETFS, Fixture, assetfs, exists, run, shell, text, wait_until};
 
 #[test]
 fn tags_are_edited_by_setfattr_and_found_by_search() {
@@ -166,7 +166,7 @@ fn a_failed_import_is_retried_by_command() {
     assert_eq!(failed.status.code(), Some(1), "{}", text(&failed.stderr));
     let reason = fs::read_to_string(model.join("ERROR.txt")).unwrap();
     assert!(reason.len() > 10, "{reason}");
-    run(Command::new(ASSETFS).arg("retry").arg(&model));
+    run(assetfs("retry", &model));
     let failed = fixture.try_wait("rawmodels/broken");
     assert_eq!(failed.status.code(), Some(1), "{}", text(&failed.stderr));
     assert_eq!(total(&fixture, "api/v2/rawmodel"), 1, "the same asset");

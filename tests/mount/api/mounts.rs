@@ -4,7 +4,7 @@ use std::process::Command;
 
 use super::{HALF, add_triangle, drop_text, optimized, total};
 use crate::needs_fuse;
-use crate::support::{ASSETFS, Fixture, MountPoint, exists, run, shell, text, wait_until};
+use crate::support::{ASSETFS, Fixture, MountPoint, assetfs, exists, run, shell, text, wait_until};
 
 #[test]
 fn a_mount_registers_for_events_and_takes_that_back_when_it_ends() {
@@ -46,7 +46,7 @@ fn a_read_only_mount_refuses_every_change_and_can_be_taken_away() {
     fixture.mount(&[]);
     let root = fixture.root();
     add_triangle(&fixture, "cube");
-    run(Command::new(ASSETFS).arg("unmount").arg(&root));
+    run(assetfs("unmount", &root));
     fixture.mount(&["--read-only"]);
     for line in [
         "mkdir rawmodels/new",
@@ -78,7 +78,7 @@ fn a_read_only_mount_refuses_every_change_and_can_be_taken_away() {
     }
     shell(&root, "find . -type f -exec cat {} + >/dev/null");
     assert_eq!(total(&fixture, "api/v2/rawmodel"), 1);
-    run(Command::new(ASSETFS).arg("unmount").arg(&root));
+    run(assetfs("unmount", &root));
     assert!(!exists(fixture.path("rawmodels")));
 }
 
@@ -93,7 +93,7 @@ fn what_was_walked_through_is_walked_through_again_without_network() {
     optimized(&fixture, "cube");
     let walk = "find . -printf '%p %s\\n' | grep -v '^./account/tokens' | sort; cat rawmodels/cube/cube.glb | md5sum";
     let before = shell(&root, walk);
-    run(Command::new(ASSETFS).arg("unmount").arg(&root));
+    run(assetfs("unmount", &root));
     fixture.service.stop();
     fixture.mount(&[]);
     assert_eq!(shell(&root, walk), before);

@@ -1,6 +1,5 @@
 //! Pages and bodies that never end, that are too large, or that have the wrong type.
 
-use std::process::Command;
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
@@ -9,7 +8,7 @@ use super::service::{answer, asset, hostile, id_after, page, page_number, status
 use super::{Mounted, file};
 use crate::fault_server::{Asked, Reply};
 use crate::needs_fuse;
-use crate::support::{ASSETFS, run, shell};
+use crate::support::{assetfs, run, shell};
 
 /// A list that repeats its pages after three and claims to be endless.
 fn endless(asked: &Asked, _: &str) -> Option<Reply> {
@@ -59,9 +58,7 @@ fn gigantic_and_endless_bodies_are_refused_and_other_reads_work() {
         let listed = format!("timeout 60 ls {folder} 2>&1 && echo listed || true");
         let said = shell(mounted.root(), &listed);
         assert!(said.contains("Input/output error"), "{folder}: {said}");
-        let why = run(Command::new(ASSETFS)
-            .arg("why")
-            .arg(mounted.root().join(folder)));
+        let why = run(assetfs("why", mounted.root().join(folder)));
         assert!(!why.trim().is_empty());
     }
     assert_eq!(shell(mounted.root(), "ls presets"), "factory\nweb.json\n");

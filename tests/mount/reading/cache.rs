@@ -8,7 +8,7 @@ use std::time::Duration;
 use super::{MIB, World, cache_has_room, forget_pages, peak_mib};
 use crate::fault_server::Chance;
 use crate::needs_fuse;
-use crate::support::{ASSETFS, run, text};
+use crate::support::{assetfs, run, text};
 
 #[test]
 fn a_kill_while_the_cache_fills_costs_no_byte_of_truth() {
@@ -38,9 +38,7 @@ fn a_cache_that_rots_is_fetched_again_and_never_served() {
     world.assert_whole();
     let mut chance = Chance(77);
     for round in 0..3 {
-        run(Command::new(ASSETFS)
-            .args(["unmount", "--now"])
-            .arg(world.fixture.root()));
+        run(assetfs("unmount --now", world.fixture.root()));
         for path in world
             .cache_files("data")
             .iter()
@@ -73,10 +71,7 @@ fn a_cache_that_is_deleted_under_a_mount_or_full_stops_no_reader() {
         return;
     }
     let world = World::new(6 * MIB, &["--cache-size", "2M"]);
-    let pinned = Command::new(ASSETFS)
-        .arg("pin")
-        .arg(world.fixture.path("rawmodels/m"))
-        .output();
+    let pinned = assetfs("pin", world.fixture.path("rawmodels/m")).output();
     let pinned = pinned.expect("assetfs runs");
     // Blocks that do not fit are logged, and reads continue.
     assert_eq!(pinned.status.code(), Some(1), "{}", text(&pinned.stderr));

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use super::{MIB, SmallDisk, World, cache_has_room, forget_pages, triangle};
 use crate::needs_fuse;
-use crate::support::{ASSETFS, run};
+use crate::support::{ASSETFS, assetfs, run};
 
 #[test]
 fn the_cache_is_shown_verified_pinned_and_cleared_by_commands() {
@@ -30,7 +30,7 @@ fn the_cache_is_shown_verified_pinned_and_cleared_by_commands() {
         reports[0].clone()
     };
     let model = world.fixture.path("rawmodels/m");
-    run(Command::new(ASSETFS).arg("pin").arg(&model));
+    run(assetfs("pin", &model));
     let held = info(&["cache", "info", "--json"]);
     assert_eq!(held["pins"], json!(["rawmodels/m"]));
     assert!(held["used_bytes"].as_u64() >= Some(MIB as u64), "{held}");
@@ -52,18 +52,14 @@ fn the_cache_is_shown_verified_pinned_and_cleared_by_commands() {
     let report: Value = serde_json::from_slice(&found.stdout).expect("JSON");
     assert_eq!(report[0]["verify"]["bad_blocks"], 1);
     world.assert_whole();
-    run(Command::new(ASSETFS).arg("unpin").arg(&model));
+    run(assetfs("unpin", &model));
     assert!(command(&["cache", "clear"]).status.success());
     let empty = info(&["cache", "info", "--json"]);
     assert_eq!((&empty["objects"], &empty["pins"]), (&json!(0), &json!([])));
     world.assert_whole();
-    run(Command::new(ASSETFS)
-        .args(["unmount", "--now"])
-        .arg(world.fixture.root()));
+    run(assetfs("unmount --now", world.fixture.root()));
     let cache = world.fixture.scratch.path().join("cache");
-    let offline = Command::new(ASSETFS)
-        .args(["cache", "verify", "--json", "--cache-dir"])
-        .arg(&cache)
+    let offline = assetfs("cache verify --json --cache-dir", &cache)
         .output()
         .expect("assetfs runs");
     // If another drive is mounted on this machine, the command refers to that one.
@@ -126,9 +122,7 @@ fn pinning_more_than_the_cache_may_hold_fails_and_says_so() {
     assert!(said.contains("--cache-size"), "{said}");
     world.assert_whole();
 
-    run(Command::new(ASSETFS)
-        .args(["unmount", "--now"])
-        .arg(world.fixture.root()));
+    run(assetfs("unmount --now", world.fixture.root()));
     world.fixture.mount(&["--cache-size", "64M"]);
     let output = pin();
     assert!(output.status.success(), "{output:?}");

@@ -8,15 +8,13 @@ use std::time::{Duration, Instant};
 
 use super::{MIB, World, cache_has_room, forget_pages};
 use crate::fault_server::{Asked, Fault, FileServer};
-use crate::support::{ASSETFS, Fixture, run, wait_until};
+use crate::support::{Fixture, assetfs, run, wait_until};
 use crate::{needs_fuse, needs_program};
 
 impl World {
     /// Removes the large file from the caches of drive and kernel.
     fn forget_all(&self) {
-        run(Command::new(ASSETFS)
-            .args(["cache", "clear"])
-            .arg(self.fixture.root()));
+        run(assetfs("cache clear", self.fixture.root()));
         forget_pages(&File::open(self.big()).expect("it opens"));
     }
 
@@ -197,15 +195,13 @@ fn tls_that_breaks_is_repaired_and_an_unknown_certificate_is_refused() {
         assert!(world.storage.with(|it| it.orders.is_empty()), "{fault:?}");
     }
     world.forget_all();
-    run(Command::new(ASSETFS)
-        .args(["unmount", "--now"])
-        .arg(world.fixture.root()));
+    run(assetfs("unmount --now", world.fixture.root()));
     world.fixture.mount(&[]);
     let started = Instant::now();
     let refused = fs::read(world.big()).expect_err("nobody knows the certificate");
     let elapsed = started.elapsed();
     // A retry would change nothing.
     assert!(elapsed < Duration::from_secs(10), "{elapsed:?}: {refused}");
-    let why = run(Command::new(ASSETFS).arg("why").arg(world.big()));
+    let why = run(assetfs("why", world.big()));
     assert!(why.contains("certificate"), "{why}");
 }

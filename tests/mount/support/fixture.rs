@@ -10,7 +10,7 @@ use tempfile::TempDir;
 use super::ASSETFS;
 use super::models::{model, small_chair};
 use super::service::ServeProcess;
-use super::shell::{run, text, wait_until};
+use super::shell::{assetfs, run, text, wait_until};
 
 /// A mounted drive and its service in temporary folders; drop removes everything.
 pub struct Fixture {
@@ -44,10 +44,7 @@ fn scratch() -> TempDir {
 
 impl Drop for MountPoint {
     fn drop(&mut self) {
-        let unmounted = Command::new(ASSETFS)
-            .args(["unmount", "--now"])
-            .arg(&self.0)
-            .output();
+        let unmounted = assetfs("unmount --now", &self.0).output();
         if !unmounted.is_ok_and(|output| output.status.success()) {
             let _ = Command::new("umount").arg("-l").arg(&self.0).output();
         }
@@ -255,9 +252,7 @@ impl Fixture {
     }
 
     pub fn why(&self, below: &str) -> String {
-        let output = Command::new(ASSETFS)
-            .arg("why")
-            .arg(self.path(below))
+        let output = assetfs("why", self.path(below))
             .output()
             .expect("assetfs runs");
         text(&output.stdout)

@@ -1,14 +1,19 @@
 //! Functions that run programs and wait for conditions.
 
+use std::borrow::BorrowMut;
+use std::ffi::OsStr;
 use std::path::Path;
 use std::process::Command;
 use std::time::{Duration, Instant};
+
+use super::ASSETFS;
 
 /// The longest time before a test counts something as hanging.
 pub const PATIENCE: Duration = Duration::from_secs(120);
 
 /// Runs a command that must succeed; returns its standard output.
-pub fn run(command: &mut Command) -> String {
+pub fn run(mut command: impl BorrowMut<Command>) -> String {
+    let command = command.borrow_mut();
     let output = command
         .output()
         .unwrap_or_else(|error| panic!("{command:?}: {error}"));
@@ -20,6 +25,13 @@ pub fn run(command: &mut Command) -> String {
         text(&output.stderr)
     );
     text(&output.stdout)
+}
+
+/// A command of assetfs, such as `commit --force`, with a path.
+pub fn assetfs(words: &str, path: impl AsRef<OsStr>) -> Command {
+    let mut command = Command::new(ASSETFS);
+    command.args(words.split(' ')).arg(path);
+    command
 }
 
 /// Runs a line of shell in a folder.

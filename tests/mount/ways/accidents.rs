@@ -9,7 +9,7 @@ use serde_json::json;
 
 use super::models::triangle_glb;
 use super::tools::{SERVICE_FOLDERS, assert_arrived, assert_same_trees, tree};
-use crate::support::{ASSETFS, Fixture, exists, file_names, read, run, shell, small_chair};
+use crate::support::{Fixture, assetfs, exists, file_names, read, run, shell, small_chair};
 use crate::support::{text, wait_until};
 use crate::{needs_fuse, needs_program};
 
@@ -123,7 +123,7 @@ fn the_same_files_copied_every_night_make_no_second_asset() {
         }
         std::thread::sleep(Duration::from_secs(1));
         assert_eq!(total(&fixture, "api/v2/rawmodel"), 2, "night {night}");
-        run(Command::new(ASSETFS).arg("unmount").arg(fixture.root()));
+        run(assetfs("unmount", fixture.root()));
         fixture.mount(&[]);
     }
     // A changed file is refused with a message, and the existing file stays.
@@ -271,9 +271,7 @@ fn rm_rf_of_the_whole_drive_stops_at_the_limit() {
     let left = file_or_folder_names(&fixture, "rawmodels");
     let why = fixture.why(&format!("rawmodels/{}", left[0]));
     assert!(why.contains("allow-delete"), "{why}");
-    run(Command::new(ASSETFS)
-        .arg("allow-delete")
-        .arg(fixture.root()));
+    run(assetfs("allow-delete", fixture.root()));
     let left = file_or_folder_names(&fixture, "rawmodels");
     run(Command::new("rm")
         .arg("-r")
@@ -325,7 +323,7 @@ fn a_git_clone_is_not_sent_by_itself() {
         status.contains(".git") && status.contains("assetfs commit"),
         "{status}"
     );
-    run(Command::new(ASSETFS).arg("commit").arg(&target));
+    run(assetfs("commit", &target));
     assert_arrived(
         &fixture,
         "cloned",
@@ -341,16 +339,14 @@ fn another_account_at_the_same_mount_point_never_gets_the_drafts() {
     needs_fuse!();
     let mut fixture = Fixture::with(&[], &["--settle", "10m"]);
     let source = fixture.copy_chair();
-    run(Command::new(ASSETFS)
-        .args(["unmount", "--now"])
-        .arg(fixture.root()));
+    run(assetfs("unmount --now", fixture.root()));
     let other = crate::support::ServeProcess::start(&fixture.scratch.path().join("other"), &[]);
     let ours = std::mem::replace(&mut fixture.service, other);
     fixture.mount(&[]);
     assert!(file_or_folder_names(&fixture, "rawmodels").is_empty());
     std::thread::sleep(Duration::from_secs(2));
     assert!(fixture.service.assets().is_empty());
-    run(Command::new(ASSETFS).arg("unmount").arg(fixture.root()));
+    run(assetfs("unmount", fixture.root()));
     drop(std::mem::replace(&mut fixture.service, ours));
     fixture.mount(&[]);
     assert_arrived(&fixture, "chair", &tree(&source, &[]));

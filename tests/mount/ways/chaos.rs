@@ -4,7 +4,7 @@ use std::fs;
 use std::process::Command;
 
 use crate::needs_fuse;
-use crate::support::{ASSETFS, Fixture, run, small_chair, text, wait_until};
+use crate::support::{ASSETFS, Fixture, assetfs, run, small_chair, text, wait_until};
 
 /// The status of a simple request now; 0 without an answer.
 fn answer(fixture: &Fixture) -> u16 {
@@ -125,9 +125,7 @@ fn a_mount_of_the_local_service_works_through_the_faults_of_its_plan() {
     run(Command::new("cp")
         .arg("-r")
         .args([&source, &root.join("rawmodels/chair")]));
-    run(Command::new(ASSETFS)
-        .arg("wait")
-        .arg(root.join("rawmodels/chair")));
+    run(assetfs("wait", root.join("rawmodels/chair")));
     let names = fs::read_dir(root.join("rawmodels")).unwrap().count();
     assert_eq!(names, 1);
     crate::support::assert_same_files(&source, &root.join("rawmodels/chair"));

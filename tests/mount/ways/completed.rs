@@ -9,7 +9,7 @@ use std::time::Duration;
 use super::models::{model_with_buffer, triangle_glb};
 use crate::needs_fuse;
 use crate::support::{
-    ASSETFS, Fixture, exists, file_names, read, run, small_chair, text, wait_until,
+    Fixture, assetfs, exists, file_names, read, run, small_chair, text, wait_until,
 };
 
 #[test]
@@ -27,11 +27,7 @@ fn a_gltf_without_its_buffer_is_never_sent_by_itself_and_goes_when_it_is_there()
     let why = fixture.why("rawmodels/large");
     assert!(why.contains("once they are there"), "{why}");
     assert!(why.contains("assetfs commit --force"), "{why}");
-    let committed = Command::new(ASSETFS)
-        .arg("commit")
-        .arg(&target)
-        .output()
-        .unwrap();
+    let committed = assetfs("commit", &target).output().unwrap();
     assert!(!committed.status.success());
     // Thirty times the settle time is nine seconds here.
     std::thread::sleep(Duration::from_secs(11));
@@ -84,9 +80,7 @@ fn a_model_that_failed_for_a_missing_file_is_completed_and_sent_again() {
     let target = fixture.path("rawmodels/large");
     fs::create_dir(&target).unwrap();
     fs::copy(source.join("large.gltf"), target.join("large.gltf")).unwrap();
-    run(Command::new(ASSETFS)
-        .args(["commit", "--force"])
-        .arg(&target));
+    run(assetfs("commit --force", &target));
     assert!(!fixture.try_wait("rawmodels/large").status.success());
     let failed = fixture.only_asset()["id"].clone();
     let why = fixture.why("rawmodels/large");
@@ -125,9 +119,7 @@ fn a_loose_file_is_reachable_under_its_models_name_at_once() {
     fs::write(fixture.path("jobs/many.json"), job).unwrap();
     let status = text(&read(fixture.path("jobs/many.status")));
     assert!(!status.contains("no model"), "{status}");
-    run(Command::new(ASSETFS)
-        .args(["unmount", "--now"])
-        .arg(fixture.root()));
+    run(assetfs("unmount --now", fixture.root()));
     fixture.mount(&[]);
     fixture.wait("rawmodels/one");
     assert_eq!(fixture.only_asset()["name"], "one");

@@ -8,7 +8,7 @@ use std::process::Command;
 use super::models::{corners, triangle, triangle_glb};
 use super::tools::{assert_arrived, tree};
 use crate::needs_fuse;
-use crate::support::{ASSETFS, Fixture, read, run, small_chair, text, wait_until};
+use crate::support::{Fixture, assetfs, read, run, small_chair, text, wait_until};
 
 #[test]
 fn five_hundred_files_in_one_folder_arrive() {
@@ -115,7 +115,7 @@ fn outbox_dir(fixture: &Fixture) -> std::path::PathBuf {
 fn a_full_staging_disk_is_enospc_loses_nothing_and_works_again_with_room() {
     needs_fuse!();
     let mut fixture = Fixture::new();
-    run(Command::new(ASSETFS).arg("unmount").arg(fixture.root()));
+    run(assetfs("unmount", fixture.root()));
     let outbox = outbox_dir(&fixture);
     fs::remove_dir_all(&outbox).unwrap();
     fs::create_dir(&outbox).unwrap();
@@ -166,7 +166,7 @@ fn a_full_staging_disk_is_enospc_loses_nothing_and_works_again_with_room() {
         .output()
         .unwrap();
     assert!(text(&loose.stderr).contains("No space left"));
-    let status = run(Command::new(ASSETFS).arg("status").arg(fixture.root()));
+    let status = run(assetfs("status", fixture.root()));
     assert!(
         status.contains("/mnt/rawmodels/large.glb: no room"),
         "{status}"
@@ -187,7 +187,7 @@ fn a_full_staging_disk_is_enospc_loses_nothing_and_works_again_with_room() {
     run(Command::new("cp").arg("-r").args([&source, &again]));
     run(Command::new("sync").arg(&again));
     assert_arrived(&fixture, "again", &tree(&source, &[]));
-    run(Command::new(ASSETFS).arg("unmount").arg(fixture.root()));
+    run(assetfs("unmount", fixture.root()));
     drop(disk);
 }
 

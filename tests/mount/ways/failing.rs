@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use super::tools::{assert_arrived, tree};
 use crate::needs_fuse;
-use crate::support::{ASSETFS, Fixture, exists, read, run, small_chair, text, wait_until};
+use crate::support::{Fixture, assetfs, exists, read, run, small_chair, text, wait_until};
 
 fn status_plan(path: &str, status: u16) -> String {
     format!("[[rule]]\npath = \"{path}\"\nfault = {{ kind = \"status\", status = {status} }}\n")
@@ -24,7 +24,7 @@ fn drafts_are_found_again_when_accounts_json_was_lost_while_the_service_was_away
     fs::remove_file(state.join("accounts.json")).unwrap();
     fixture.service.stop();
     fixture.mount(&["--settle", "1h"]);
-    run(Command::new(ASSETFS).arg("unmount").arg(fixture.root()));
+    run(assetfs("unmount", fixture.root()));
     fixture.service.start_again();
     fixture.mount(&["--settle", "1h"]);
     wait_until("the draft is there", || {
@@ -169,7 +169,7 @@ fn without_network_a_drive_mounts_takes_drafts_and_sends_them_when_it_is_back() 
     needs_fuse!();
     let mut fixture = Fixture::new();
     let source = fixture.add_chair();
-    run(Command::new(ASSETFS).arg("unmount").arg(fixture.root()));
+    run(assetfs("unmount", fixture.root()));
     fixture.service.stop();
     fixture.mount(&[]);
     let later = fixture.path("rawmodels/later");
@@ -196,7 +196,7 @@ fn why_says_that_the_service_is_away_if_a_lookup_fails() {
     fixture.service.stop();
     let unknown = away.root().join("rawmodels/chair/chair.gltf");
     assert!(fs::read(&unknown).is_err());
-    let why = run(Command::new(ASSETFS).arg("why").arg(&unknown));
+    let why = run(assetfs("why", &unknown));
     assert!(why.contains("cannot be reached"), "{why}");
     fixture.service.start_again();
 }
@@ -223,7 +223,7 @@ fn a_failure_after_the_tool_has_ended_is_in_error_txt() {
         tree(&source, &[]),
         "nothing is lost"
     );
-    run(Command::new(ASSETFS).arg("retry").arg(&target));
+    run(assetfs("retry", &target));
     assert_arrived(&fixture, "chair", &tree(&source, &[]));
     assert!(!told.exists(), "the retry worked");
 }

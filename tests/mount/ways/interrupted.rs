@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use super::models::model_with_buffer;
 use super::tools::{Tool, assert_arrived, tools, tree};
 use crate::needs_fuse;
-use crate::support::{ASSETFS, Fixture, exists, read, run, text};
+use crate::support::{Fixture, assetfs, exists, read, run, text};
 
 /// The size of the file in the middle of which the tools are interrupted.
 const LARGE_LEN_BYTES: u64 = 48 << 20;
@@ -154,8 +154,6 @@ fn a_copy_that_is_killed_can_be_sent_by_hand() {
         "sync of half a copy: {said}"
     );
     assert!(fixture.service.assets().is_empty());
-    run(Command::new(ASSETFS)
-        .args(["commit", "--force"])
-        .arg(&target));
+    run(assetfs("commit --force", &target));
     assert_eq!(fixture.only_asset()["name"], "half");
 }

@@ -11,7 +11,7 @@ use serde_json::Value;
 use super::models::triangle_glb;
 use super::tools::{assert_arrived, tree};
 use crate::needs_fuse;
-use crate::support::{ASSETFS, Fixture, file_names, run, small_chair, text, wait_until};
+use crate::support::{ASSETFS, Fixture, assetfs, file_names, run, small_chair, text, wait_until};
 
 /// The actions that reach a crash point.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -106,7 +106,7 @@ fn a_copied_model_is_one_complete_asset_wherever_the_mount_is_killed() {
         fixture.wait(&format!("rawmodels/{name}"));
         forget_the_orphan(&fixture, point, &name);
         assert_arrived(&fixture, &name, &expected);
-        run(Command::new(ASSETFS).arg("unmount").arg(fixture.root()));
+        run(assetfs("unmount", fixture.root()));
     }
 }
 
@@ -121,7 +121,7 @@ fn forget_the_orphan(fixture: &Fixture, point: Failpoint, name: &str) {
         "{name}: {begun:#?}"
     );
     let Some(orphan) = begun.first() else { return };
-    let status = run(Command::new(ASSETFS).arg("status").arg(fixture.root()));
+    let status = run(assetfs("status", fixture.root()));
     assert!(status.contains("orphan"), "{status}");
     let id = orphan["id"].to_string();
     run(Command::new(ASSETFS)
@@ -152,7 +152,7 @@ fn a_cancelled_upload_leaves_nothing_wherever_the_mount_is_killed() {
         std::thread::sleep(Duration::from_millis(500));
         assert!(fixture.service.assets().is_empty(), "{step}: it came back");
         assert!(file_names(&fixture.path("rawmodels")).is_empty(), "{step}");
-        run(Command::new(ASSETFS).arg("unmount").arg(fixture.root()));
+        run(assetfs("unmount", fixture.root()));
     }
 }
 
@@ -162,7 +162,7 @@ fn a_job_is_paid_once_wherever_the_mount_is_killed() {
     let mut fixture = Fixture::new();
     fixture.add_chair();
     let id = fixture.only_asset()["id"].to_string();
-    run(Command::new(ASSETFS).arg("unmount").arg(fixture.root()));
+    run(assetfs("unmount", fixture.root()));
     for (number, (point, step, name)) in steps(Scenario::Job).into_iter().enumerate() {
         let before = rapid_models(&fixture, &id).len();
         arm(&mut fixture, &step);
@@ -184,7 +184,7 @@ fn a_job_is_paid_once_wherever_the_mount_is_killed() {
             assert!(!waited.status.success(), "{step}");
             assert!(text_of(&waited).contains("unknown"), "{}", text_of(&waited));
             assert_eq!(models.len(), before, "{step}");
-            run(Command::new(ASSETFS).arg("run").arg(&job));
+            run(assetfs("run", &job));
             fixture.wait(&format!("rawmodels/chair/optimize/{name}.json"));
         } else {
             assert!(waited.status.success(), "{step}: {}", text_of(&waited));
@@ -196,7 +196,7 @@ fn a_job_is_paid_once_wherever_the_mount_is_killed() {
                 .iter()
                 .all(|model| model["tags"].as_array().is_none_or(Vec::is_empty))
         });
-        run(Command::new(ASSETFS).arg("unmount").arg(fixture.root()));
+        run(assetfs("unmount", fixture.root()));
     }
 }
 
@@ -226,7 +226,7 @@ fn an_embed_is_made_once_wherever_the_mount_is_killed() {
         fixture.path("rawmodels/shown/embeds").is_dir(),
         "a glb model has its folder for embeds"
     );
-    run(Command::new(ASSETFS).arg("unmount").arg(fixture.root()));
+    run(assetfs("unmount", fixture.root()));
     for (number, (point, step, name)) in steps(Scenario::Embed).into_iter().enumerate() {
         arm(&mut fixture, &step);
         let config = fixture.scratch.path().join("viewer.json");
@@ -246,16 +246,14 @@ fn an_embed_is_made_once_wherever_the_mount_is_killed() {
             let waited = fixture.try_wait(&format!("rawmodels/shown/embeds/{name}.json"));
             assert!(text_of(&waited).contains("unknown"), "{}", text_of(&waited));
             assert_eq!(embeds(), number, "{step}");
-            run(Command::new(ASSETFS).arg("run").arg(&viewer));
+            run(assetfs("run", &viewer));
         }
         wait_until(&format!("{step}: the embed is there"), || {
             embeds() == number + 1
         });
         std::thread::sleep(Duration::from_millis(500));
         assert_eq!(embeds(), number + 1, "{step}");
-        run(Command::new(ASSETFS)
-            .args(["unmount", "--now"])
-            .arg(fixture.root()));
+        run(assetfs("unmount --now", fixture.root()));
     }
 }
 
@@ -293,7 +291,7 @@ fn a_preset_is_made_once_wherever_the_mount_is_killed() {
             presets_total(&fixture),
             "{step}"
         );
-        run(Command::new(ASSETFS).arg("unmount").arg(fixture.root()));
+        run(assetfs("unmount", fixture.root()));
     }
 }
 

@@ -8,7 +8,7 @@ use serde_json::Value;
 use super::models::triangle_glb;
 use super::tools::{assert_arrived, tree};
 use crate::needs_fuse;
-use crate::support::{ASSETFS, Fixture, read, run, small_chair, text, wait_until};
+use crate::support::{ASSETFS, Fixture, assetfs, read, run, small_chair, text, wait_until};
 
 /// A plan that loses the answer of the first call to each path, before or after its effect.
 fn losing(kind: &str, calls: &[(&str, &str)]) -> String {
@@ -49,7 +49,7 @@ fn one_asset_although_answers_are_lost(kind: &str) {
     // The first start had its effect, but its answer with the id was lost.
     assert_eq!(begun.len(), usize::from(kind == "drop_after"), "{begun:#?}");
     for orphan in begun {
-        let status = run(Command::new(ASSETFS).arg("status").arg(fixture.root()));
+        let status = run(assetfs("status", fixture.root()));
         assert!(status.contains("orphan"), "{status}");
         let cancel = || {
             let mut command = Command::new(ASSETFS);
@@ -58,7 +58,7 @@ fn one_asset_although_answers_are_lost(kind: &str) {
             command
         };
         run(&mut cancel());
-        let status = run(Command::new(ASSETFS).arg("status").arg(fixture.root()));
+        let status = run(assetfs("status", fixture.root()));
         assert!(!status.contains("orphan"), "{status}");
         let again = cancel().output().unwrap();
         let said = text(&again.stderr);
@@ -180,7 +180,7 @@ fn two_machines_that_optimize_the_same_asset_each_pay_once() {
                     root.join("rawmodels/chair/optimize").is_dir()
                 });
                 run(Command::new("cp").arg(config).arg(root.join(job)));
-                run(Command::new(ASSETFS).arg("wait").arg(root.join(job)));
+                run(assetfs("wait", root.join(job)));
             });
         }
     });

@@ -9,7 +9,7 @@ use rustix::fs::{CWD, RenameFlags, renameat_with};
 use super::models::triangle_glb;
 use super::tools::{assert_arrived, tree};
 use crate::needs_fuse;
-use crate::support::{ASSETFS, Fixture, exists, file_names, read, run, shell, small_chair, text};
+use crate::support::{Fixture, assetfs, exists, file_names, read, run, shell, small_chair, text};
 
 const EPERM: i32 = 1;
 const EINVAL: i32 = 22;
@@ -115,9 +115,7 @@ fn a_draft_cancelled_in_the_middle_of_its_upload_leaves_nothing() {
     fixture.mount(&[]);
     fixture.copy_chair();
     crate::support::wait_until("it is being sent", || fixture.service.assets().len() == 1);
-    run(Command::new(ASSETFS)
-        .arg("cancel")
-        .arg(fixture.path("rawmodels/chair")));
+    run(assetfs("cancel", fixture.path("rawmodels/chair")));
     crate::support::wait_until("the service has nothing", || {
         fixture.service.assets().is_empty()
     });
@@ -191,7 +189,7 @@ fn removing_a_link_never_removes_what_it_points_to() {
     fs::write(&job, kept).unwrap();
     std::thread::sleep(Duration::from_secs(1));
     assert_eq!(fixture.service.get("api/v2/rapidmodel")["meta"]["total"], 1);
-    run(Command::new(ASSETFS).arg("run").arg(&job));
+    run(assetfs("run", &job));
     fixture.wait("rawmodels/chair/optimize/half.json");
     assert_eq!(
         fixture.service.get("api/v2/rapidmodel")["meta"]["total"],
@@ -206,7 +204,7 @@ fn a_mount_that_deletes_nothing_refuses_before_anything_is_hidden() {
     let mut fixture = Fixture::new();
     let source = fixture.add_chair();
     for (flag, number) in [("--no-delete", EPERM), ("--read-only", EROFS)] {
-        run(Command::new(ASSETFS).arg("unmount").arg(fixture.root()));
+        run(assetfs("unmount", fixture.root()));
         fixture.mount(&[flag]);
         let file = fixture.path("rawmodels/chair/chair.gltf");
         assert_eq!(errno(fs::remove_file(&file)), number, "{flag}");

@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use super::models::triangle_glb;
 use crate::needs_fuse;
-use crate::support::{ASSETFS, Fixture, read, run, wait_until};
+use crate::support::{ASSETFS, Fixture, assetfs, read, run, wait_until};
 
 const MODELS: [&str; 3] = ["one", "two", "three"];
 
@@ -39,15 +39,13 @@ fn a_lost_journal_is_reported_and_its_files_can_be_recovered_into_drafts() {
         fs::create_dir(&folder).unwrap();
         fs::write(folder.join("model.glb"), triangle_glb(name)).unwrap();
     }
-    run(Command::new(ASSETFS)
-        .args(["unmount", "--now"])
-        .arg(fixture.root()));
+    run(assetfs("unmount --now", fixture.root()));
     fs::remove_file(journal(&fixture)).unwrap();
     fixture.mount(&[]);
     let recovered = fixture.status()["recovered"].clone();
     assert_eq!(recovered[0]["files"], 3, "{recovered}");
     assert!(recovered[0]["reason"].as_str().unwrap().contains("missing"));
-    let told = run(Command::new(ASSETFS).arg("status").arg(fixture.root()));
+    let told = run(assetfs("status", fixture.root()));
     assert!(told.contains("assetfs recover"), "{told}");
     for place in ["", "rawmodels"] {
         let why = fixture.why(place);
@@ -92,16 +90,14 @@ fn a_damaged_journal_loses_no_draft_and_sends_none_twice() {
     needs_fuse!();
     let mut fixture = Fixture::new();
     fixture.add_chair();
-    run(Command::new(ASSETFS).arg("unmount").arg(fixture.root()));
+    run(assetfs("unmount", fixture.root()));
     fixture.mount(&["--settle", "10m"]);
     for name in MODELS {
         let folder = fixture.path(&format!("rawmodels/{name}"));
         fs::create_dir(&folder).unwrap();
         fs::write(folder.join("model.glb"), triangle_glb(name)).unwrap();
     }
-    run(Command::new(ASSETFS)
-        .args(["unmount", "--now"])
-        .arg(fixture.root()));
+    run(assetfs("unmount --now", fixture.root()));
     let path = journal(&fixture);
     let mut bytes = read(&path);
     let at = bytes.windows(5).position(|it| it == b"\"two\"").unwrap();
@@ -124,9 +120,7 @@ fn a_damaged_journal_loses_no_draft_and_sends_none_twice() {
     );
     std::thread::sleep(std::time::Duration::from_secs(2));
     assert_eq!(fixture.service.assets().len(), 1, "the chair alone");
-    run(Command::new(ASSETFS)
-        .arg("retry")
-        .arg(fixture.path("rawmodels/one")));
+    run(assetfs("retry", fixture.path("rawmodels/one")));
     fixture.wait("rawmodels/one");
     assert_eq!(fixture.service.assets().len(), 2);
 }

@@ -101,9 +101,11 @@ impl Hits {
 
     fn store(self, catalog: &Catalog, asked: Instant) {
         match self {
-            Hits::Assets(records) => store_assets(catalog, records, |listing, rows, taken| {
-                Some(listing.put_all(rows, asked, Instant::now(), taken))
-            }),
+            Hits::Assets(records) => {
+                store_assets(catalog, records, |listing, rows, taken| {
+                    Some(listing.put_all(rows, asked, Instant::now(), taken))
+                });
+            }
             Hits::Rapids(rows) => {
                 let (mut known, now) = (catalog.known(), Instant::now());
                 let changes = known.rapids.put_all(rows, asked, now, &HashSet::new());
