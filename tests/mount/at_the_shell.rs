@@ -6,7 +6,7 @@ use std::process::Command;
 
 use serde_json::Value;
 
-use crate::support::{ASSETFS, Fixture, assetfs, run, shell, text};
+use crate::support::{ASSETFS, Fixture, assetfs, fails, run, shell, text};
 use crate::{needs_fuse, needs_program, needs_root};
 
 /// Commands without a path, in a mount namespace that holds only the drives of the test.
@@ -128,11 +128,7 @@ fn a_commit_while_the_service_is_away_says_so_at_once_and_keeps_the_draft() {
     fixture.copy_chair();
     fixture.service.stop();
     let start = std::time::Instant::now();
-    let output = assetfs("commit", fixture.path("rawmodels/chair"))
-        .output()
-        .unwrap();
-    let said = text(&output.stderr);
-    assert_eq!(output.status.code(), Some(1), "{said}");
+    let said = fails(assetfs("commit", fixture.path("rawmodels/chair")), 1);
     assert!(
         said.contains("cannot be reached") && said.contains("the draft is kept"),
         "{said}"
@@ -270,15 +266,14 @@ fn doctor_opens_the_device_that_mounts_need() {
 #[test]
 fn without_a_terminal_mount_says_what_to_give() {
     let scratch = tempfile::tempdir().unwrap();
-    let output = Command::new(ASSETFS)
-        .arg("mount")
-        .arg(scratch.path().join("mnt"))
-        .env("XDG_CONFIG_HOME", scratch.path())
-        .env_remove("ASSETFS_BASE_URL")
-        .output()
-        .unwrap();
-    assert_eq!(output.status.code(), Some(2));
-    let said = text(&output.stderr);
+    let said = fails(
+        Command::new(ASSETFS)
+            .arg("mount")
+            .arg(scratch.path().join("mnt"))
+            .env("XDG_CONFIG_HOME", scratch.path())
+            .env_remove("ASSETFS_BASE_URL"),
+        2,
+    );
     for told in ["--local", "--base-url", "--profile"] {
         assert!(said.contains(told), "{said}");
     }

@@ -5,7 +5,7 @@ use std::process::Command;
 use std::time::Duration;
 
 use crate::needs_fuse;
-use crate::support::{ASSETFS, Fixture, assetfs, read, request, run, text, wait_until};
+use crate::support::{ASSETFS, Fixture, assetfs, fails, read, request, run, text, wait_until};
 
 /// A GLB whose header declares more bytes than the file has.
 fn truncated_glb() -> Vec<u8> {
@@ -74,13 +74,10 @@ fn a_preset_that_is_not_json_is_einval_at_close_and_why_says_line_and_column() {
 fn a_wrong_token_is_refused_before_anything_is_mounted() {
     needs_fuse!();
     let fixture = Fixture::unmounted(&[]);
-    let output = fixture
-        .mount_command(&[])
-        .env("ASSETFS_TOKEN", "1|wrong")
-        .output()
-        .unwrap();
-    assert_eq!(output.status.code(), Some(1));
-    let said = text(&output.stderr);
+    let said = fails(
+        fixture.mount_command(&[]).env("ASSETFS_TOKEN", "1|wrong"),
+        1,
+    );
     assert!(
         said.contains("refuses the token") && said.contains("ASSETFS_TOKEN"),
         "{said}"
@@ -125,13 +122,8 @@ fn a_mount_point_that_cannot_be_used_is_refused_before_going_to_the_background()
     needs_fuse!();
     let fixture = Fixture::unmounted(&[]);
     let refused = |what: &str| {
-        let output = fixture.mount_command(&[]).output().unwrap();
-        assert_eq!(output.status.code(), Some(1));
-        assert!(
-            text(&output.stderr).contains(what),
-            "{}",
-            text(&output.stderr)
-        );
+        let said = fails(fixture.mount_command(&[]), 1);
+        assert!(said.contains(what), "{said}");
     };
     fs::write(fixture.root(), "a file").unwrap();
     refused("is not a folder");
@@ -163,17 +155,13 @@ fn a_missing_mount_point_is_made_and_a_dead_mount_cleared() {
 #[test]
 fn without_an_account_and_without_a_terminal_mount_is_wrong_use() {
     let scratch = tempfile::tempdir().unwrap();
-    let output = Command::new(ASSETFS)
-        .arg("mount")
-        .arg(scratch.path().join("mnt"))
-        .env("XDG_CONFIG_HOME", scratch.path())
-        .env_remove("ASSETFS_BASE_URL")
-        .output()
-        .unwrap();
-    assert_eq!(output.status.code(), Some(2));
-    assert!(
-        text(&output.stderr).contains("--local"),
-        "{}",
-        text(&output.stderr)
+    let said = fails(
+        Command::new(ASSETFS)
+            .arg("mount")
+            .arg(scratch.path().join("mnt"))
+            .env("XDG_CONFIG_HOME", scratch.path())
+            .env_remove("ASSETFS_BASE_URL"),
+        2,
     );
+    assert!(said.contains("--local"), "{said}");
 }

@@ -6,7 +6,7 @@ use std::process::Command;
 use serde_json::Value;
 
 use crate::needs_fuse;
-use crate::support::{ASSETFS, Fixture, assetfs, exists, run, shell, small_chair, text};
+use crate::support::{ASSETFS, Fixture, assetfs, exists, fails, run, shell, small_chair, text};
 
 #[test]
 fn status_shows_drafts_and_speaks_json() {
@@ -91,13 +91,8 @@ fn unmount_of_no_mount_or_a_busy_mount_is_a_clear_error() {
     needs_fuse!();
     let fixture = Fixture::new();
     let held = fs::File::open(fixture.path(".assetfs/status.json")).unwrap();
-    let output = assetfs("unmount", fixture.root()).output().unwrap();
-    assert_eq!(output.status.code(), Some(1));
-    assert!(
-        text(&output.stderr).contains("in use"),
-        "{}",
-        text(&output.stderr)
-    );
+    let said = fails(assetfs("unmount", fixture.root()), 1);
+    assert!(said.contains("in use"), "{said}");
     drop(held);
     run(assetfs("unmount", fixture.root()));
     assert_eq!(fs::read_dir(fixture.root()).unwrap().count(), 0);
@@ -108,11 +103,10 @@ fn wait_fails_for_a_draft_that_cannot_go_without_help() {
     needs_fuse!();
     let fixture = Fixture::new();
     fs::write(fixture.path("rawmodels/alone.obj"), "v 0 0 0\n").unwrap();
-    let output = assetfs("wait --timeout 30s", fixture.path("rawmodels/alone.obj"))
-        .output()
-        .unwrap();
-    let said = text(&output.stderr);
-    assert_eq!(output.status.code(), Some(1), "{said}");
+    let said = fails(
+        assetfs("wait --timeout 30s", fixture.path("rawmodels/alone.obj")),
+        1,
+    );
     assert!(said.contains("into a folder"), "{said}");
 }
 

@@ -192,7 +192,7 @@ fn rm_deletes_many_models_with_few_requests_and_keeps_to_the_limit() {
 fn tokens_and_the_account_are_managed_from_the_command_line() {
     let fixture = Fixture::unmounted(&[]);
     let config = fixture.scratch.path().join("config");
-    let assetfs = |args: &[&str]| {
+    let in_home = |args: &[&str]| {
         let mut command = Command::new(ASSETFS);
         command
             .args(args)
@@ -202,7 +202,7 @@ fn tokens_and_the_account_are_managed_from_the_command_line() {
         command
     };
     let with_token = |args: &[&str]| {
-        let mut command = assetfs(args);
+        let mut command = in_home(args);
         command.arg("--token-file").arg(&fixture.service.token_file);
         command
     };
@@ -211,10 +211,10 @@ fn tokens_and_the_account_are_managed_from_the_command_line() {
         .arg("--out")
         .arg(&out));
     let made = fs::read_to_string(&out).unwrap();
-    let listed = run(&mut with_token(&["token", "list"]));
+    let listed = run(with_token(&["token", "list"]));
     assert!(listed.contains("studio"), "{listed}");
     assert!(!listed.contains(made.split('|').nth(1).unwrap()));
-    let who = run(&mut with_token(&["whoami", "--json"]));
+    let who = run(with_token(&["whoami", "--json"]));
     assert!(who.contains("\"points\":"), "{who}");
 
     let account: serde_json::Value = serde_json::from_slice(
@@ -232,9 +232,9 @@ fn tokens_and_the_account_are_managed_from_the_command_line() {
     let said = shell(fixture.scratch.path(), &login);
     assert!(said.contains("Signed in"), "{said}");
     // The saved token is found by the address alone.
-    run(assetfs(&["whoami"]));
-    run(assetfs(&["logout"]));
-    let refused = assetfs(&["whoami"]).output().unwrap();
+    run(in_home(&["whoami"]));
+    run(in_home(&["logout"]));
+    let refused = in_home(&["whoami"]).output().unwrap();
     assert_eq!(refused.status.code(), Some(2), "{}", text(&refused.stderr));
 
     let zip = fixture.scratch.path().join("p.zip");
@@ -245,23 +245,23 @@ fn tokens_and_the_account_are_managed_from_the_command_line() {
         .arg("--out")
         .arg(&zip));
     assert_eq!(&fs::read(&zip).unwrap()[..2], b"PK");
-    let hooks = run(&mut with_token(&[
+    let hooks = run(with_token(&[
         "webhook",
         "add",
         "https://hooks.example/secret/path",
     ]));
     assert!(hooks.contains("is registered"), "{hooks}");
-    let listed = run(&mut with_token(&["webhook", "list"]));
+    let listed = run(with_token(&["webhook", "list"]));
     assert!(
         listed.contains("https://hooks.example") && !listed.contains("secret"),
         "{listed}"
     );
-    run(&mut with_token(&["webhook", "test", "1"]));
+    run(with_token(&["webhook", "test", "1"]));
 
     let api = |path: &str| format!("{}api/v2/{path}", fixture.service.base_url);
     let preset = serde_json::json!({"name": "shop", "config": {"limits": {"faces": {"count": 5}}}});
     post_json(&api("preset/create"), &fixture.service.token(), &preset);
-    let shown = run(&mut with_token(&["preset", "show", "shop"]));
+    let shown = run(with_token(&["preset", "show", "shop"]));
     assert!(shown.contains("\"count\": 5"), "{shown}");
 
     let end = format!(

@@ -4,7 +4,9 @@ use std::process::Command;
 
 use super::{HALF, add_triangle, drop_text, optimized, total};
 use crate::needs_fuse;
-use crate::support::{ASSETFS, Fixture, MountPoint, assetfs, exists, run, shell, text, wait_until};
+use crate::support::{
+    ASSETFS, Fixture, MountPoint, assetfs, exists, fails, run, shell, wait_until,
+};
 
 #[test]
 fn a_mount_registers_for_events_and_takes_that_back_when_it_ends() {
@@ -64,17 +66,8 @@ fn a_read_only_mount_refuses_every_change_and_can_be_taken_away() {
     }
     for command in ["rm", "retry"] {
         let path = fixture.path("rawmodels/cube");
-        let refused = Command::new(ASSETFS)
-            .arg(command)
-            .arg(path)
-            .output()
-            .unwrap();
-        assert_eq!(refused.status.code(), Some(1));
-        assert!(
-            text(&refused.stderr).contains("mounted read-only"),
-            "{}",
-            text(&refused.stderr)
-        );
+        let said = fails(Command::new(ASSETFS).arg(command).arg(path), 1);
+        assert!(said.contains("mounted read-only"), "{said}");
     }
     shell(&root, "find . -type f -exec cat {} + >/dev/null");
     assert_eq!(total(&fixture, "api/v2/rawmodel"), 1);

@@ -14,7 +14,7 @@ pub use http::{fetch, post_json, request, status_of};
 pub use models::{model, sample, small_chair, triangles_of};
 pub use needs::fuse_works;
 pub use service::ServeProcess;
-pub use shell::{PATIENCE, assetfs, run, shell, text, wait_until};
+pub use shell::{PATIENCE, assetfs, fails, run, shell, text, wait_until};
 
 /// The binary under test.
 pub const ASSETFS: &str = env!("CARGO_BIN_EXE_assetfs");

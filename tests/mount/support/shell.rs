@@ -27,6 +27,14 @@ pub fn run(mut command: impl BorrowMut<Command>) -> String {
     text(&output.stdout)
 }
 
+/// Runs a command that must end with an exit code; returns its standard error.
+pub fn fails(mut command: impl BorrowMut<Command>, code: i32) -> String {
+    let output = command.borrow_mut().output().expect("it runs");
+    let said = text(&output.stderr);
+    assert_eq!(output.status.code(), Some(code), "{said}");
+    said
+}
+
 /// A command of assetfs, such as `commit --force`, with a path.
 pub fn assetfs(words: &str, path: impl AsRef<OsStr>) -> Command {
     let mut command = Command::new(ASSETFS);

@@ -4,7 +4,7 @@ use std::fs;
 use std::process::Command;
 
 use crate::needs_fuse;
-use crate::support::{ASSETFS, Fixture, assetfs, run, small_chair, text, wait_until};
+use crate::support::{ASSETFS, Fixture, assetfs, fails, run, small_chair, wait_until};
 
 /// The status of a simple request now; 0 without an answer.
 fn answer(fixture: &Fixture) -> u16 {
@@ -58,28 +58,22 @@ fn a_plan_that_is_none_is_refused_with_its_place() {
         .args(["--local", "--data-dir"])
         .arg(scratch.path().join("data"));
     for command in [&mut serve, &mut local] {
-        let output = command.arg("--chaos").arg(&plan).output().unwrap();
-        assert_eq!(output.status.code(), Some(1));
-        let said = text(&output.stderr);
+        let said = fails(command.arg("--chaos").arg(&plan), 1);
         assert!(
             said.contains("plan.toml") && said.contains("meteor"),
             "{said}"
         );
     }
-    let output = Command::new(ASSETFS)
-        .arg("mount")
-        .arg(&mount)
-        .args(["--base-url", "http://127.0.0.1:1", "--chaos"])
-        .arg(&plan)
-        .env("ASSETFS_TOKEN", "1|x")
-        .output()
-        .unwrap();
-    assert_eq!(output.status.code(), Some(2));
-    assert!(
-        text(&output.stderr).contains("--local"),
-        "{}",
-        text(&output.stderr)
+    let said = fails(
+        Command::new(ASSETFS)
+            .arg("mount")
+            .arg(&mount)
+            .args(["--base-url", "http://127.0.0.1:1", "--chaos"])
+            .arg(&plan)
+            .env("ASSETFS_TOKEN", "1|x"),
+        2,
     );
+    assert!(said.contains("--local"), "{said}");
 }
 
 /// Random delays, broken connections and wrong answers together: a model still arrives, once.

@@ -8,7 +8,7 @@ use serde_json::Value;
 use super::models::triangle_glb;
 use super::tools::{assert_arrived, tree};
 use crate::needs_fuse;
-use crate::support::{ASSETFS, Fixture, assetfs, read, run, small_chair, text, wait_until};
+use crate::support::{ASSETFS, Fixture, assetfs, fails, read, run, small_chair, text, wait_until};
 
 /// A plan that loses the answer of the first call to each path, before or after its effect.
 fn losing(kind: &str, calls: &[(&str, &str)]) -> String {
@@ -57,12 +57,10 @@ fn one_asset_although_answers_are_lost(kind: &str) {
             command.arg(fixture.root());
             command
         };
-        run(&mut cancel());
+        run(cancel());
         let status = run(assetfs("status", fixture.root()));
         assert!(!status.contains("orphan"), "{status}");
-        let again = cancel().output().unwrap();
-        let said = text(&again.stderr);
-        assert_eq!(again.status.code(), Some(1), "{said}");
+        let said = fails(cancel(), 1);
         assert!(
             said.contains("is not there; `assetfs status` lists"),
             "{said}"

@@ -113,7 +113,7 @@ fn a_damaged_journal_loses_no_draft_and_sends_none_twice() {
         read(fixture.path("rawmodels/one/model.glb")),
         triangle_glb("one")
     );
-    let listed = run(&mut recover(&fixture));
+    let listed = run(recover(&fixture));
     assert!(
         listed.contains("model.glb") && listed.contains("damaged"),
         "{listed}"
