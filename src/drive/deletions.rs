@@ -1,6 +1,6 @@
-//! Deletions in progress and recent ones: what is hidden until a model is deleted as a whole, what a process
-//! has seen of a folder before it removed it, how many models were deleted within a minute, and what a
-//! removed job leaves for a process that listed it before. Pure except for the clock.
+//! Deletions in progress and recent ones: parts hidden until a model is deleted as a whole, what a process has seen
+//! of a folder before it removed it, how many models were deleted within a minute, and what a removed job leaves for
+//! a process that listed it before. Pure except for the clock.
 
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::time::{Duration, Instant};

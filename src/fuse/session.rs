@@ -25,7 +25,7 @@ const DISK_THREADS: usize = 2;
 /// Who may access the mount.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Access {
-    /// Only the user who mounted it.
+    /// Only the user that mounted it.
     #[default]
     Owner,
     /// All users, subject to file permissions.

@@ -321,7 +321,7 @@ fn is_plain(name: &str) -> bool {
     !name.is_empty() && parts.all(|part| matches!(part, Component::Normal(_)))
 }
 
-/// The path, or a similar one that is free.
+/// The path, or a similar unused one.
 fn free_path(path: &Path) -> PathBuf {
     let mut free = path.to_owned();
     let mut number = 2;

@@ -128,7 +128,7 @@ fn noise_never_panics() {
     });
 }
 
-/// All that comes out, or what is wrong.
+/// The extracted bytes, or the error.
 fn inflated(packed: &[u8], size: u64, crc: u32, chunk: usize) -> Result<Vec<u8>, String> {
     let mut inflater = Inflater::new();
     let mut out = Vec::new();

@@ -8,7 +8,7 @@ use crate::drive::catalog::flight::FlightEnd;
 use crate::drive::catalog::parts::Catalog;
 use crate::drive::error::{DriveError, DriveResult};
 
-/// How long a caller waits for a newer version of what is known.
+/// Maximum wait for a newer version of a known object.
 const PATIENCE: Duration = Duration::from_secs(5);
 /// The same while the service is away.
 const PATIENCE_OFFLINE: Duration = Duration::from_millis(250);
@@ -29,7 +29,7 @@ pub(in crate::drive) async fn blocking(
         })
 }
 
-/// How long a caller waits for a newer version of what is known; shorter while the service is away.
+/// Maximum wait for a newer version of a known object; shorter while the service is away.
 pub(in crate::drive) fn patience(catalog: &Catalog) -> Duration {
     let offline = catalog.offline.lock();
     let is_offline = offline.is_ok_and(|offline| offline.is_some());

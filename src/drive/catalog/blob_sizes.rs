@@ -29,7 +29,7 @@ pub(super) fn reports_of(catalog: &Catalog, record: &RapidModel) -> Vec<String> 
         .collect()
 }
 
-/// Deletes what is stored of a model.
+/// Deletes the stored sizes of a model.
 pub(in crate::drive) fn forget_blobs(catalog: &Catalog, prefix: &str) {
     let prefix = format!("{prefix}/");
     catalog.blobs.forget(&prefix);

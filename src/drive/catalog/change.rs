@@ -9,7 +9,7 @@ use crate::wire::{EmbedId, RapidId};
 /// A change that the kernel did not make.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(in crate::drive) enum Change {
-    /// A name was added to a listing, or stands for another object.
+    /// A name was added to a listing, or now belongs to another object.
     Named(ListingKind, String),
     /// An object was removed from its listing, where it had this name.
     Gone(Listed, String),

@@ -1,5 +1,5 @@
-//! Single records of source and optimized models, and what is derived from them (`detail.json`, the links to
-//! optimized models).
+//! Single records of source and optimized models, and data derived from them (`detail.json`, the links to optimized
+//! models).
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};

@@ -1,5 +1,5 @@
-//! Drafts that are one zip: what is in it is shown under the paths that it will have when the service
-//! has the model, and read out of the staged file.
+//! Drafts that are one zip: its members are shown under the paths that it will have when the service has the model,
+//! and read out of the staged file.
 
 use std::sync::Arc;
 

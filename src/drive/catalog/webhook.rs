@@ -1,8 +1,8 @@
 //! Receives events of the service, for a mount with `--webhook`.
 //!
-//! Invariant: an event is only a hint where to look; the API decides what is shown. Calls need the unguessable
-//! path, and a signature must be valid. The mount registers itself and deletes the registration when it ends;
-//! the next mount deletes what a killed mount left.
+//! Invariant: an event is only a hint where to look; the state comes from the API. Calls need the unguessable path,
+//! and a signature must be valid. The mount registers itself and deletes the registration when it ends; the next
+//! mount deletes what a killed mount left.
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -1,4 +1,4 @@
-//! Buffers what is written to a `ctl` file until lines are complete.
+//! Buffers writes to a `ctl` file until lines are complete.
 
 use std::sync::Mutex;
 

@@ -10,7 +10,7 @@ use crate::drive::posix::OpenFlags;
 use crate::drive::tree::Tree;
 use crate::outbox::{ContentHasher, SentEntry};
 
-/// Compares what is written to a file of an asset with what was sent.
+/// Compares writes to a file of an asset with the uploaded bytes.
 pub(in crate::drive) struct RecopyCheck {
     path: String,
     size: u64,
@@ -25,7 +25,7 @@ struct Seen {
 }
 
 impl RecopyCheck {
-    /// `None` if what is written cannot be compared.
+    /// `None` if writes cannot be compared.
     fn of(sent: SentEntry, path: String, flags: OpenFlags) -> Option<RecopyCheck> {
         if !can_be_compared(&sent, flags) {
             return None;

@@ -20,7 +20,7 @@ use crate::drive::posix::Ino;
 
 /// The kernel's caches, implemented by the code that serves the drive. Calls may block.
 pub trait KernelCache: Send + Sync {
-    /// A name was added, or stands for another node.
+    /// A name was added, or now belongs to another node.
     fn entry_changed(&self, parent: Ino, name: &OsStr);
     /// Size, times or owner changed.
     fn attributes_changed(&self, ino: Ino);

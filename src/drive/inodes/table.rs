@@ -1,8 +1,8 @@
 //! Inode numbers and what they stand for.
 //!
-//! Invariant: while the kernel holds references to a number, it stands for one node, and each node has one
-//! number. Without references nothing is stored: the number is computed from the identity. So numbers are
-//! stable across mounts.
+//! Invariant: while the kernel holds references to a number, it belongs to one node, and each node has one number.
+//! Without references nothing is stored: the number is computed from the identity. So numbers are stable across
+//! mounts.
 
 use std::collections::HashMap;
 

@@ -1,4 +1,4 @@
-//! Copying a loose file a second time by a rename: the new copy takes the name of the one that was sent.
+//! Copying a loose file a second time by a rename: the new copy gets the name of the uploaded one.
 
 use crate::drive::error::{DriveError, DriveResult};
 use crate::drive::mount::Mount;
@@ -11,7 +11,7 @@ pub(in crate::drive) fn is_frozen(tree: &Tree, draft: DraftId) -> bool {
     tree.catalog().asset_of_draft(draft).is_some() || tree.outbox().uploads().is_frozen(draft)
 }
 
-/// Renames a loose file to the name of one that was sent: a success without effect if both are equal, refused
+/// Renames a loose file to the name of an uploaded one: a success without effect if both are equal, refused
 /// otherwise.
 pub(in crate::drive) fn replace_sent_loose_file(
     mount: &Mount,

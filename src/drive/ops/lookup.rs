@@ -1,4 +1,4 @@
-//! Finding a name in a folder, and the attributes of what is found.
+//! Finding a name in a folder, and the attributes of the found node.
 
 use std::ffi::OsStr;
 use std::sync::Arc;

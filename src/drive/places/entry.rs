@@ -221,8 +221,8 @@ impl DraftEntry {
     }
 }
 
-/// True when what is written to an entry that was sent can be compared with what was sent: the checksum is known,
-/// and the writer writes from start to end without reading.
+/// True if writes to an uploaded entry can be compared with the uploaded bytes: the checksum is known, and the writer
+/// writes from start to end without reading.
 pub(in crate::drive) fn can_be_compared(sent: &SentEntry, flags: OpenFlags) -> bool {
     let reads = match flags.access {
         Access::Read => true,

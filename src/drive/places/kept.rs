@@ -40,7 +40,7 @@ where
     .await
 }
 
-/// The last record of the service, or what is `known` of it while the service is away.
+/// The last record of the service, or the `known` data of it while the service is away.
 pub(super) fn detail(
     tree: &Tree,
     key: &FlightKey,

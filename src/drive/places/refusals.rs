@@ -1,4 +1,4 @@
-//! Messages of refused operations: what is refused, why, and what to do instead.
+//! Messages of refused operations: the operation, the reason, and what to do instead.
 
 use crate::drive::error::DriveError;
 
@@ -18,7 +18,7 @@ pub(in crate::drive) fn frozen_asset(name: &str) -> DriveError {
 
 pub(in crate::drive) fn inside_zip(path: &str) -> DriveError {
     DriveError::ReadOnly(format!(
-        "{path} is inside the zip that is sent as it is; write the zip anew, or remove it and copy the files in"
+        "{path} is inside a zip that is sent unchanged; replace the zip, or remove it and copy the files in"
     ))
 }
 

@@ -38,7 +38,7 @@ pub use error::ReadError;
 pub use limits::ReadingLimits;
 pub use remote_file::RemoteFile;
 pub use spool::Spool;
-#[allow(unused_imports, reason = "named by those who write a source of URLs")]
+#[allow(unused_imports, reason = "used by implementations of a source of URLs")]
 pub use urls::{SignedUrls, UrlFuture};
 
 /// The reader of a mount. Clones share it.

@@ -165,7 +165,7 @@ impl fmt::Display for ErrorParent {
     }
 }
 
-/// A drop folder: what is copied into it is sent.
+/// A drop folder: files copied into it are sent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(in crate::drive) enum DropFolder {
     /// `optimize/` of an asset.

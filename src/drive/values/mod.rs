@@ -1,5 +1,5 @@
-//! Plain values: the objects of the service, their names, and what is known of them. Nothing here sends
-//! requests; only [`sizes`] writes to the local store.
+//! Plain values: the objects of the service, their names, and the known data of them. Nothing here sends requests;
+//! only [`sizes`] writes to the local store.
 
 pub mod belief;
 pub mod claims;

@@ -178,7 +178,7 @@ impl Entries {
         let alone = found.kind == DraftKind::LooseFile && !names::is_self_contained(&found.name);
         alone.then(|| {
             format!(
-                "{} is no model that stands alone, so it is kept here and not sent; put it into a folder with its model",
+                "{} is not a complete model by itself, so it is kept here and not sent; put it into a folder with its model",
                 found.name
             )
         })

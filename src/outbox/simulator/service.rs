@@ -162,7 +162,7 @@ impl Holdings {
             ("DELETE", ["preset", _]) => self.delete_preset(id(1)),
             ("GET", ["user", "storage"]) => reply(200, json!({"storage_left": self.storage_left})),
             other => {
-                self.violation(format!("a request that nobody knows: {other:?}"));
+                self.violation(format!("an unknown request: {other:?}"));
                 no_such()
             }
         }

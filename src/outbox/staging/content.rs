@@ -54,7 +54,7 @@ struct Live {
     recorded: Option<u64>,
     /// The last write, until the time is set or the flush records it.
     written_at: Option<Moment>,
-    /// The error of the last failed write, until the file is written anew.
+    /// The error of the last failed write, until the file is written again.
     failed: Option<i32>,
 }
 
@@ -147,7 +147,7 @@ impl Content {
         live.recorded != Some(live.generation)
     }
 
-    /// True if a write failed and the file was not written anew since.
+    /// True if a write failed and the file was not written again since.
     pub fn has_failed(&self) -> bool {
         self.live().failed.is_some()
     }
@@ -314,7 +314,7 @@ impl Content {
         };
         if let Err(error) = synced {
             // After a failed sync the kernel may have dropped dirty pages: the bytes are not trusted until the file
-            // is written anew.
+            // is written again.
             self.live().failed = Some(error.raw_os_error().unwrap_or(libc::EIO));
             return Err(staging_error("what was written")(error));
         }

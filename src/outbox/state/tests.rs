@@ -60,7 +60,7 @@ proptest! {
         for asset in &history.assets {
             let in_attempt = state.drafts.drafts.values().any(|it| it.stage().and_then(|it| it.asset()) == Some(*asset));
             let known = in_attempt || state.drafts.discards.contains(asset) || state.drafts.sent.contains_key(asset);
-            prop_assert!(known, "{} is known to nobody", asset);
+            prop_assert!(known, "{} is unknown", asset);
         }
         // And no wanted asset is ever deleted.
         for draft in state.drafts.drafts.values() {

@@ -96,7 +96,7 @@ impl FileMaps {
         self.put(folder, kept);
     }
 
-    /// True if it differs from what is stored.
+    /// True if it differs from the stored map.
     fn is_news(&self, folder: RemoteFolder, names: &[&str], is_settled: bool) -> bool {
         let all = self.lock();
         let Some(kept) = all.get(&folder) else {

@@ -6,7 +6,7 @@ use crate::drive::catalog::data::blobs::Blob;
 use crate::drive::values::node::{AccountFile, Family, ListingKind, RemoteFolder};
 use crate::wire::{AssetId, EmbedId, ModelId, RapidId};
 
-/// Identifies what is being fetched.
+/// Identifies a fetch.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(in crate::drive) enum FlightKey {
     /// A whole listing.

@@ -1,4 +1,4 @@
-//! The data of the catalog: what is in memory, and how it is stored across mounts. These files know no requests
+//! The data of the catalog: the data in memory, and how they are stored across mounts. These files know no requests
 //! and no other file of the catalog.
 
 pub(super) mod archives;

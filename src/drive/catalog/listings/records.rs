@@ -212,7 +212,7 @@ pub(in crate::drive) fn store_changes<R: Record + Serialize>(
     let changed = changes.changed.iter().chain(&changes.appeared);
     names.extend(changed.filter_map(|id| rows.name(*id).map(str::to_owned)));
     drop(known);
-    // Another text is another inode: the name stands for another node.
+    // Another text is another inode, so the name belongs to another node.
     for name in names.into_iter().take(MAX_REPORTED) {
         catalog.report(Change::Named(listing.kind, name));
     }

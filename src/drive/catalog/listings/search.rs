@@ -158,8 +158,8 @@ pub(in crate::drive) fn listed_model(
     }
 }
 
-/// Brings what is known of a name up to date: by the listing if that is known, else by one request for the name
-/// and, if that finds nothing, by the listing. Does not wait for a service that cannot be reached.
+/// Brings the data of a name up to date: by the listing if that is known, else by one request for the name and, if
+/// that finds nothing, by the listing. Does not wait for a service that cannot be reached.
 pub(in crate::drive) async fn ask_for_name(
     catalog: &Arc<Catalog>,
     family: Family,
@@ -210,7 +210,7 @@ async fn look_for_name(catalog: &Arc<Catalog>, family: Family, name: &str, known
         None => Ok(()),
     };
     if let Err(error) = asked {
-        tracing::debug!(error = %error, "what a name stood for could not be looked at");
+        tracing::debug!(error = %error, "the known object of a name could not be requested");
     }
 }
 
@@ -220,7 +220,7 @@ async fn find_by_name(catalog: &Arc<Catalog>, family: Family, name: &str) -> boo
         None => find_by_query(catalog, family, &original_name(name)).await,
     };
     found.unwrap_or_else(|error| {
-        tracing::debug!(error = %error, "a name could not be looked for on its own");
+        tracing::debug!(error = %error, "a single name could not be looked up");
         false
     })
 }

@@ -85,7 +85,7 @@ pub(in crate::drive) async fn list_xattr(
     if let Some((draft, entry)) = own_xattrs_of(mount, &node) {
         names.extend(mount.outbox().entries().list_xattrs(draft, entry)?);
     }
-    // Only what is known already: listing attributes must not send requests.
+    // Only known data: listing attributes must not send requests.
     let at_hand = [
         (ID, node.id(mount).is_some()),
         (STATUS, node.has_status(mount)),

@@ -1,4 +1,4 @@
-//! How often the server is asked, and what is answered without it.
+//! How many requests the server gets, and which reads need none.
 
 use std::pin::pin;
 use std::task::{Context, Poll, Waker};
@@ -24,7 +24,7 @@ async fn a_small_read_costs_one_small_request_and_opening_none() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_sequential_reader_fetches_every_byte_once_in_few_growing_requests() {
     let world = World::new(50 * MIB + 123).await;
-    // As a network would be: long enough that what is read ahead is really ahead.
+    // As long as a network needs, so that read-ahead has an effect.
     world
         .server
         .with(|it| it.latency = Duration::from_millis(5));

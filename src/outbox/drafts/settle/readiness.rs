@@ -192,7 +192,7 @@ fn check_stands_alone(facts: &DraftFacts) -> Result<(), Obstacle> {
     let needs_folder = |why: String| Err(Obstacle::NeedsFolder { why });
     if !names::is_self_contained(&file.path) {
         return needs_folder(format!(
-            "{} is no model that stands alone, so it is kept and not sent; put it into a folder with its model",
+            "{} is not a complete model by itself, so it is kept and not sent; put it into a folder with its model",
             file.path
         ));
     }

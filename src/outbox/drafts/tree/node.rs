@@ -46,7 +46,7 @@ pub enum FileState {
     Unflushed,
     /// Size and hash are those of the last flush.
     Flushed,
-    /// A write failed, and the file was not written anew since.
+    /// A write failed, and the file was not written again since.
     WriteFailed,
 }
 

@@ -40,7 +40,7 @@ impl Deletions {
         self.parts.journal.settled(self.parts.journal.last()).await
     }
 
-    /// Deletes what is stored about an asset that is gone from the service.
+    /// Deletes the data of an asset that is gone from the service.
     pub fn gone(&self, asset: AssetId, has_jobs: bool) {
         let is_known = {
             let memory = self.parts.memory();

@@ -91,7 +91,7 @@ async fn delete(parts: &Arc<DraftParts>, asset: AssetId) -> bool {
     }
 }
 
-/// Deletes what is stored about an asset that is gone.
+/// Deletes the data of an asset that is gone.
 pub(super) fn ended(parts: &DraftParts, asset: AssetId) -> OutboxResult<()> {
     let draft = {
         let mut memory = parts.memory();

@@ -29,7 +29,7 @@ pub struct ManifestFile {
 pub struct Manifest {
     /// The name of the new asset.
     pub model_name: String,
-    /// The name of the zip that the files are sent as; without one, each file is sent by itself.
+    /// The name of the zip in which the files are sent; without it, each file is sent separately.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub zip_name: Option<String>,
     /// The files, in order of path.
