@@ -191,7 +191,7 @@ fn new_text(target: TextTarget, caller: &Caller) -> Body {
 }
 
 /// A name for a new file or folder: it must be UTF-8, which the service needs.
-fn new_name(name: &OsStr) -> DriveResult<&str> {
+pub(in crate::drive) fn new_name(name: &OsStr) -> DriveResult<&str> {
     text(name).map_err(|error| match error {
         DriveError::NotFound => {
             DriveError::Invalid("the name is not valid UTF-8, which the service needs".into())

@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 
-use super::lookup::text;
 use crate::drive::catalog::{
     file_map, keep_len, open_member, open_member_at, open_staged_member, remote_file, source_zip,
     source_zip_name, zip_in,
@@ -15,7 +14,7 @@ use crate::drive::files::text::TextBuffer;
 use crate::drive::mount::Mount;
 use crate::drive::ops::again::is_frozen;
 use crate::drive::ops::attributes::entry;
-use crate::drive::ops::create::create_new;
+use crate::drive::ops::create::{create_new, new_name};
 use crate::drive::ops::remove::{bring_back, removed_file};
 use crate::drive::places::{Contents, DraftEntry, Node, child, refusals};
 use crate::drive::posix::{Caller, Ino, OpenFlags, Opened, OpenedMode};
@@ -192,12 +191,7 @@ pub(in crate::drive) async fn create(
     caller: &Caller,
 ) -> DriveResult<(crate::drive::posix::Entry, Opened)> {
     let folder = mount.node(parent)?;
-    let name = text(name).map_err(|error| match error {
-        DriveError::NotFound => {
-            DriveError::Invalid("the name is not valid UTF-8, which the service needs".into())
-        }
-        other => other,
-    })?;
+    let name = new_name(name)?;
     match child(mount, &folder, name).await {
         Ok(_) if flags.exclusive => Err(DriveError::Exists),
         Ok(node) => {
