@@ -24,13 +24,13 @@ const NOW: Priority = Priority::Interactive;
 /// Maximum number of records stored for `detail.json`.
 const MAX_DETAILS: usize = 512;
 
-/// Requests a source model unless its record is younger than `believed`.
+/// Requests a source model unless its record is younger than `max_age`.
 pub(in crate::drive) async fn refreshed_asset(
     catalog: &Arc<Catalog>,
     asset: AssetId,
-    believed: Duration,
+    max_age: Duration,
 ) -> DriveResult<KnownAsset> {
-    if !detail_is_young(catalog, &FlightKey::Asset(asset), believed) {
+    if !detail_is_young(catalog, &FlightKey::Asset(asset), max_age) {
         let landing = catalog.join_flight(FlightKey::Asset(asset), |shared| async move {
             let began = Instant::now();
             let record = asked(&shared, shared.client.assets().get(asset, NOW)).await;
@@ -46,13 +46,13 @@ pub(in crate::drive) async fn refreshed_asset(
     catalog.asset(asset).ok_or(DriveError::NotFound)
 }
 
-/// Requests an optimized model unless its record is younger than `believed`.
+/// Requests an optimized model unless its record is younger than `max_age`.
 pub(in crate::drive) async fn refreshed_rapid(
     catalog: &Arc<Catalog>,
     rapid: RapidId,
-    believed: Duration,
+    max_age: Duration,
 ) -> DriveResult<KnownRapid> {
-    if !detail_is_young(catalog, &FlightKey::Rapid(rapid), believed) {
+    if !detail_is_young(catalog, &FlightKey::Rapid(rapid), max_age) {
         let landing = catalog.join_flight(FlightKey::Rapid(rapid), |shared| async move {
             let began = Instant::now();
             let record = asked(&shared, shared.client.rapids().get(rapid, NOW)).await;
@@ -190,17 +190,17 @@ pub(in crate::drive) fn keep_detail_text(catalog: &Catalog, key: FlightKey, text
     known.details.insert(key, (text, Instant::now()));
 }
 
-/// True if a record was received within `believed`.
+/// True if a record was received within `max_age`.
 pub(in crate::drive) fn detail_is_young(
     catalog: &Catalog,
     key: &FlightKey,
-    believed: Duration,
+    max_age: Duration,
 ) -> bool {
     catalog
         .known()
         .details
         .get(key)
-        .is_some_and(|(_, received)| received.elapsed() < believed)
+        .is_some_and(|(_, received)| received.elapsed() < max_age)
 }
 
 fn made_from(catalog: &Catalog, asset: AssetId) -> Vec<RapidId> {

@@ -83,13 +83,13 @@ pub(in crate::drive) async fn open_staged_member(
 }
 
 fn open_local(catalog: &Arc<Catalog>, draft: DraftId, zip: &LoneZip) -> DriveResult<LocalZip> {
-    let nobody = Caller {
+    let no_process = Caller {
         pid: 0,
         uid: 0,
         gid: 0,
     };
     let entries = catalog.outbox.entries().clone();
-    let staged = entries.open(draft, zip.entry, OpenMode::Read, &nobody)?;
+    let staged = entries.open(draft, zip.entry, OpenMode::Read, &no_process)?;
     let opened = zip.clone();
     Ok(LocalZip {
         name: zip.name.clone(),

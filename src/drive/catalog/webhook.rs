@@ -220,7 +220,7 @@ async fn hear(State(hearing): State<Hearing>, headers: HeaderMap, body: Bytes) -
     if let Some(signature) = headers.get(SIGNATURE_HEADER)
         && !hearing.proof.signed(signature.as_bytes(), &body)
     {
-        tracing::warn!("an event with a wrong signature is not heard");
+        tracing::warn!("an event with a wrong signature is ignored");
         return StatusCode::FORBIDDEN;
     }
     let Ok(event) = serde_json::from_slice::<Event>(&body) else {

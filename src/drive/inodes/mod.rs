@@ -87,7 +87,7 @@ impl<N: Numbered> Inodes<N> {
     }
 
     /// A name in a folder changed.
-    pub(super) fn tell_entry(&self, parent: &N, name: &str) {
+    pub(super) fn entry_changed(&self, parent: &N, name: &str) {
         let parent = self.table().held(parent);
         if let Some(parent) = parent {
             let correction = Correction::Entry(parent, name.into());
@@ -96,7 +96,7 @@ impl<N: Numbered> Inodes<N> {
     }
 
     /// The attributes of a node changed.
-    pub(super) fn tell_attributes(&self, node: &N) {
+    pub(super) fn attributes_changed(&self, node: &N) {
         let ino = self.table().held(node);
         if let Some(ino) = ino {
             self.corrections.tell(Correction::Attributes(ino));
@@ -105,7 +105,7 @@ impl<N: Numbered> Inodes<N> {
 
     /// The content of a node changed. For an open file only the attributes are invalidated, because the kernel
     /// may hold its pages while it waits for our reply.
-    pub(super) fn tell_content(&self, node: &N, is_open: impl FnOnce(Ino) -> bool) {
+    pub(super) fn content_changed(&self, node: &N, is_open: impl FnOnce(Ino) -> bool) {
         let ino = self.table().held(node);
         if let Some(ino) = ino {
             self.corrections.tell(match is_open(ino) {
@@ -116,7 +116,7 @@ impl<N: Numbered> Inodes<N> {
     }
 
     /// A node was removed from its folder.
-    pub(super) fn tell_removed(&self, parent: &N, child: &N, name: &str) {
+    pub(super) fn entry_removed(&self, parent: &N, child: &N, name: &str) {
         let (parent, child) = {
             let table = self.table();
             (table.held(parent), table.held(child))

@@ -16,7 +16,7 @@ use crate::drive::values::node::{ListingKind, Model, RemoteFolder};
 /// Corrects the kernel's caches after a change. `is_open` says whether a file is open now.
 pub(in crate::drive) fn tell(inodes: &Inodes<Node>, is_open: impl Fn(Ino) -> bool, change: Change) {
     match change {
-        Change::Named(listing, name) => inodes.tell_entry(&top_folder(listing), &name),
+        Change::Named(listing, name) => inodes.entry_changed(&top_folder(listing), &name),
         Change::Gone(listed, name) => {
             let (listing, node) = match listed {
                 Listed::Model(model @ Model::Raw(_)) => (ListingKind::Assets, model.folder()),
@@ -24,14 +24,14 @@ pub(in crate::drive) fn tell(inodes: &Inodes<Node>, is_open: impl Fn(Ino) -> boo
                 Listed::Embed(embed) => (ListingKind::Embeds, EmbedPage(embed).into()),
                 Listed::Job(rapid) => (ListingKind::Jobs, JobLink(rapid).into()),
             };
-            inodes.tell_removed(&top_folder(listing), &node, &name);
+            inodes.entry_removed(&top_folder(listing), &node, &name);
         }
         Change::Model(model) => {
             let status = HiddenFile(HiddenParent::Model(model), HiddenName::Status);
-            inodes.tell_attributes(&model.folder());
-            inodes.tell_attributes(&status.into());
+            inodes.attributes_changed(&model.folder());
+            inodes.attributes_changed(&status.into());
         }
-        Change::Account(file) => inodes.tell_attributes(&AccountValue(file).into()),
+        Change::Account(file) => inodes.attributes_changed(&AccountValue(file).into()),
         Change::File {
             model,
             folder,
@@ -44,8 +44,8 @@ pub(in crate::drive) fn tell(inodes: &Inodes<Node>, is_open: impl Fn(Ino) -> boo
                 path,
                 content: old,
             };
-            inodes.tell_content(&file.into(), is_open);
-            inodes.tell_entry(&parent, &name);
+            inodes.content_changed(&file.into(), is_open);
+            inodes.entry_changed(&parent, &name);
         }
         Change::NoFile(folder, path) => {
             let name = path.to_string();
@@ -54,11 +54,11 @@ pub(in crate::drive) fn tell(inodes: &Inodes<Node>, is_open: impl Fn(Ino) -> boo
                 path,
                 content: 0,
             };
-            inodes.tell_removed(&ServiceFolder::top(folder).into(), &file.into(), &name);
+            inodes.entry_removed(&ServiceFolder::top(folder).into(), &file.into(), &name);
         }
         Change::Files(model, folder) => {
-            inodes.tell_entry(&model.folder(), folder.name().unwrap_or_default());
-            inodes.tell_attributes(&ServiceFolder::top(folder).into());
+            inodes.entry_changed(&model.folder(), folder.name().unwrap_or_default());
+            inodes.attributes_changed(&ServiceFolder::top(folder).into());
         }
         Change::Job(folder, name) => {
             let Some(folder) = DropFolder::of_outbox(&folder) else {
@@ -66,8 +66,8 @@ pub(in crate::drive) fn tell(inodes: &Inodes<Node>, is_open: impl Fn(Ino) -> boo
             };
             for part in [JobPart::Status, JobPart::Result] {
                 let entry = folder.entry(&name, part);
-                inodes.tell_entry(&folder.into(), &entry.name());
-                inodes.tell_attributes(&entry.into());
+                inodes.entry_changed(&folder.into(), &entry.name());
+                inodes.attributes_changed(&entry.into());
             }
         }
     }
