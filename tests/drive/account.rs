@@ -124,8 +124,7 @@ async fn a_path_is_found_by_one_search_without_listing_its_folder() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn metrics_categories_and_presets_as_zips_are_hidden_files() {
-    let account = Account::new().await;
-    let mounted = account.mount().await;
+    let (_account, mounted) = Account::mounted().await;
     let tree = &mounted.tree;
     tree.write(
         "/presets/web.json",
@@ -179,8 +178,7 @@ async fn a_read_only_mount_refuses_before_anything_changes() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn tags_of_a_draft_are_refused_and_not_lost_at_the_upload() {
-    let account = Account::new().await;
-    let mounted = account.mount().await;
+    let (_account, mounted) = Account::mounted().await;
     let tree = &mounted.tree;
     tree.mkdir("/rawmodels/new").await.unwrap();
     let refused = tree

@@ -64,8 +64,7 @@ pub async fn files_below(tree: &Tree, folder: &str) -> Vec<(String, Vec<u8>, Sys
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_nested_folder_is_shown_as_the_tree_that_was_copied_in_when_the_staged_copy_is_gone() {
-    let account = Account::new().await;
-    let mounted = account.mount().await;
+    let (account, mounted) = Account::mounted().await;
     let tree = &mounted.tree;
     let texture = bytes(150_000);
     tree.mkdir("/rawmodels/nested").await.unwrap();

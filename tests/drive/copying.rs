@@ -13,8 +13,7 @@ fn is_complete(status: &str) -> bool {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn the_tree_that_was_copied_in_is_the_tree_that_is_shown_afterwards() {
-    let account = Account::new().await;
-    let mounted = account.mount().await;
+    let (account, mounted) = Account::mounted().await;
     let tree = &mounted.tree;
     let files = files_in(&account.chair());
     tree.copy_in(&files, "/rawmodels/chair").await.unwrap();
@@ -97,8 +96,7 @@ async fn the_tree_that_was_copied_in_is_the_tree_that_is_shown_afterwards() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn fsync_of_the_folder_by_a_process_that_wrote_into_it_only_makes_durable() {
-    let account = Account::new().await;
-    let mounted = account.mount().await;
+    let (account, mounted) = Account::mounted().await;
     let tree = &mounted.tree;
     tree.mkdir("/rawmodels/cube").await.unwrap();
     tree.write("/rawmodels/cube/cube.glb", &truncated_glb())
@@ -119,8 +117,7 @@ async fn fsync_of_the_folder_by_a_process_that_wrote_into_it_only_makes_durable(
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_draft_is_an_ordinary_folder() {
-    let account = Account::new().await;
-    let mounted = account.mount().await;
+    let (account, mounted) = Account::mounted().await;
     let tree = &mounted.tree;
     tree.mkdir("/rawmodels/draft").await.unwrap();
     tree.mkdir("/rawmodels/draft/textures").await.unwrap();
@@ -205,9 +202,7 @@ async fn a_draft_is_an_ordinary_folder() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn into_an_asset_that_exists_no_file_can_be_added_and_why_says_so() {
-    let account = Account::new().await;
-    account.add_cube().await;
-    let mounted = account.mount().await;
+    let (_account, mounted) = Account::mounted_with_cube().await;
     let tree = &mounted.tree;
     for path in [
         "/rawmodels/cube/new.bin",
@@ -234,9 +229,7 @@ async fn into_an_asset_that_exists_no_file_can_be_added_and_why_says_so() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn an_asset_folder_cannot_be_renamed() {
-    let account = Account::new().await;
-    account.add_cube().await;
-    let mounted = account.mount().await;
+    let (_account, mounted) = Account::mounted_with_cube().await;
     let tree = &mounted.tree;
     let refused = tree
         .rename("/rawmodels/cube", "/rawmodels/dice")
@@ -265,8 +258,7 @@ async fn an_asset_folder_cannot_be_renamed() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn one_loose_file_becomes_an_asset_and_its_name_keeps_resolving_unlisted() {
-    let account = Account::new().await;
-    let mounted = account.mount().await;
+    let (account, mounted) = Account::mounted().await;
     let tree = &mounted.tree;
     tree.write("/rawmodels/cube.gltf", MINIMAL_GLTF)
         .await
@@ -298,8 +290,7 @@ async fn one_loose_file_becomes_an_asset_and_its_name_keeps_resolving_unlisted()
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_failed_import_puts_its_reason_into_error_txt_until_that_is_removed() {
-    let account = Account::new().await;
-    let mounted = account.mount().await;
+    let (account, mounted) = Account::mounted().await;
     let tree = &mounted.tree;
     let glb = truncated_glb();
     tree.mkdir("/rawmodels/cut").await.unwrap();

@@ -48,9 +48,7 @@ async fn what_was_unlinked_is_back_when_the_rmdir_does_not_come() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn only_the_process_that_removed_the_entries_ends_the_deletion() {
-    let account = Account::new().await;
-    account.add_cube().await;
-    let mounted = account.mount().await;
+    let (account, mounted) = Account::mounted_with_cube().await;
     let tree = &mounted.tree;
     assert_eq!(
         tree.rmdir("/rawmodels/cube").await.unwrap_err(),
@@ -237,8 +235,7 @@ async fn read_only_and_no_delete_refuse_before_anything_is_hidden() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_model_copied_from_a_read_only_folder_can_be_deleted_by_its_owner() {
-    let account = Account::new().await;
-    let mounted = account.mount().await;
+    let (_account, mounted) = Account::mounted().await;
     let tree = &mounted.tree;
     let files = [("cube.gltf".to_owned(), MINIMAL_GLTF.to_vec())];
     tree.copy_in(&files, "/rawmodels/cube").await.unwrap();

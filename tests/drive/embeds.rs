@@ -9,9 +9,7 @@ const TEN_PERCENT: &[u8] = br#"{"schema":"2.5","limits":{"faces":{"percentage":1
 "compressionAndExport":{"fileExports":[{"fileType":"glb"}]}}"#;
 
 async fn with_rapid() -> (Account, Mounted, String) {
-    let account = Account::new().await;
-    account.add_cube().await;
-    let mounted = account.mount().await;
+    let (account, mounted) = Account::mounted_with_cube().await;
     let tree = &mounted.tree;
     tree.write("/rawmodels/cube/optimize/small.json", TEN_PERCENT)
         .await

@@ -11,8 +11,7 @@ use crate::support::account::{Account, MINIMAL_GLTF};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn what_is_done_elsewhere_shows_within_the_refresh_time() {
-    let account = Account::new().await;
-    let mounted = account.mount().await;
+    let (account, mounted) = Account::mounted().await;
     let tree = &mounted.tree;
     assert_eq!(tree.list("/rawmodels").await.unwrap(), [""; 0]);
     let asset = account.add_cube().await;

@@ -3,15 +3,7 @@
 use assetfs::client::{ListQuery, Priority};
 use assetfs::drive::{DriveError, FileKind};
 
-use crate::support::account::{Account, Mounted};
-
-/// An asset that is optimized quickly.
-async fn with_cube() -> (Account, Mounted) {
-    let account = Account::new().await;
-    account.add_cube().await;
-    let mounted = account.mount().await;
-    (account, mounted)
-}
+use crate::support::account::Account;
 
 const TEN_PERCENT: &[u8] = br#"{"schema":"2.5","limits":{"faces":{"percentage":10}},
 "compressionAndExport":{"fileExports":[{"fileType":"glb"}]}}"#;
@@ -47,7 +39,7 @@ async fn the_points_that_an_optimization_cost_show_at_once() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn next_to_a_dropped_preset_appear_its_status_and_a_link_to_the_result() {
-    let (_account, mounted) = with_cube().await;
+    let (_account, mounted) = Account::mounted_with_cube().await;
     let tree = &mounted.tree;
     tree.write("/rawmodels/cube/optimize/small.json", TEN_PERCENT)
         .await
@@ -109,7 +101,7 @@ async fn next_to_a_dropped_preset_appear_its_status_and_a_link_to_the_result() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn not_json_is_refused_at_close_the_text_stays_and_why_says_line_and_column() {
-    let (account, mounted) = with_cube().await;
+    let (account, mounted) = Account::mounted_with_cube().await;
     let tree = &mounted.tree;
     let path = "/rawmodels/cube/optimize/bad.json";
     let refused = tree
@@ -128,7 +120,7 @@ async fn not_json_is_refused_at_close_the_text_stays_and_why_says_line_and_colum
 
 #[tokio::test(flavor = "multi_thread")]
 async fn the_rename_that_gives_a_job_its_name_sends_it() {
-    let (_account, mounted) = with_cube().await;
+    let (_account, mounted) = Account::mounted_with_cube().await;
     let tree = &mounted.tree;
     tree.write("/rawmodels/cube/optimize/.web.json.Xa3bQ9", TEN_PERCENT)
         .await
@@ -157,7 +149,7 @@ async fn the_rename_that_gives_a_job_its_name_sends_it() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn the_same_text_in_the_same_asset_does_not_pay_twice() {
-    let (account, mounted) = with_cube().await;
+    let (account, mounted) = Account::mounted_with_cube().await;
     let tree = &mounted.tree;
     let path = "/rawmodels/cube/optimize/small.json";
     tree.write(path, TEN_PERCENT).await.unwrap();
@@ -173,7 +165,7 @@ async fn the_same_text_in_the_same_asset_does_not_pay_twice() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn rm_r_of_an_asset_with_jobs_finds_everything_that_it_listed() {
-    let (account, mounted) = with_cube().await;
+    let (account, mounted) = Account::mounted_with_cube().await;
     let tree = &mounted.tree;
     let folder = "/rawmodels/cube/optimize";
     tree.write(&format!("{folder}/small.json"), TEN_PERCENT)
@@ -205,7 +197,7 @@ async fn rm_r_of_an_asset_with_jobs_finds_everything_that_it_listed() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn the_preset_file_of_the_command_line_is_a_job_too() {
-    let (account, mounted) = with_cube().await;
+    let (account, mounted) = Account::mounted_with_cube().await;
     let tree = &mounted.tree;
     let config = std::str::from_utf8(TEN_PERCENT).unwrap();
     let rpdx =

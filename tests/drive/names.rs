@@ -94,8 +94,7 @@ async fn no_name_of_the_service_can_leave_its_folder_or_break_a_listing() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_name_over_255_bytes_is_too_long_everywhere() {
-    let account = Account::new().await;
-    let mounted = account.mount().await;
+    let (_account, mounted) = Account::mounted().await;
     let long = "x".repeat(256);
     assert_eq!(
         mounted

@@ -6,8 +6,7 @@ use crate::support::account::Account;
 
 #[tokio::test(flavor = "multi_thread")]
 async fn writing_makes_or_updates_a_preset_renaming_renames_it_and_rm_deletes_it() {
-    let account = Account::new().await;
-    let mounted = account.mount().await;
+    let (account, mounted) = Account::mounted().await;
     let tree = &mounted.tree;
     tree.write(
         "/presets/web.json",
@@ -67,8 +66,7 @@ async fn writing_makes_or_updates_a_preset_renaming_renames_it_and_rm_deletes_it
 
 #[tokio::test(flavor = "multi_thread")]
 async fn factory_presets_are_read_only() {
-    let account = Account::new().await;
-    let mounted = account.mount().await;
+    let (_account, mounted) = Account::mounted().await;
     let tree = &mounted.tree;
     let names = tree.list("/presets/factory").await.unwrap();
     assert!(!names.is_empty());
@@ -93,8 +91,7 @@ async fn factory_presets_are_read_only() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_preset_that_is_not_json_is_refused_at_close_and_its_text_kept() {
-    let account = Account::new().await;
-    let mounted = account.mount().await;
+    let (account, mounted) = Account::mounted().await;
     let tree = &mounted.tree;
     let refused = tree
         .write("/presets/web.json", b"{ nope")
@@ -113,8 +110,7 @@ async fn a_preset_that_is_not_json_is_refused_at_close_and_its_text_kept() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_description_can_be_set_before_a_preset_is_made_and_is_read_ever_after() {
-    let account = Account::new().await;
-    let mounted = account.mount().await;
+    let (_account, mounted) = Account::mounted().await;
     let tree = &mounted.tree;
     let path = "/presets/shop.json";
     tree.write(path, b"").await.unwrap();
@@ -137,8 +133,7 @@ async fn a_description_can_be_set_before_a_preset_is_made_and_is_read_ever_after
 
 #[tokio::test(flavor = "multi_thread")]
 async fn files_of_preset_archives_become_presets() {
-    let account = Account::new().await;
-    let mounted = account.mount().await;
+    let (account, mounted) = Account::mounted().await;
     let tree = &mounted.tree;
     let wrapped = br#"{"rpdx_version":"2.5","name":"Other","description":"for pages","config":{"limits":{"faces":{"count":7}}}}"#;
     tree.write("/presets/Web.rpdx", wrapped).await.unwrap();
@@ -173,8 +168,7 @@ async fn files_of_preset_archives_become_presets() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn factory_presets_can_be_taken_along_too() {
-    let account = Account::new().await;
-    let mounted = account.mount().await;
+    let (_account, mounted) = Account::mounted().await;
     let tree = &mounted.tree;
     let names = tree.list("/presets/factory").await.unwrap();
     for bundle in ["bundle", "cli"] {
@@ -191,8 +185,7 @@ async fn factory_presets_can_be_taken_along_too() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn what_can_never_be_a_preset_is_refused_with_a_sentence_and_editors_names_are_not() {
-    let account = Account::new().await;
-    let mounted = account.mount().await;
+    let (_account, mounted) = Account::mounted().await;
     let tree = &mounted.tree;
     let refused = tree.write("/presets/notes.txt", b"a note").await;
     assert!(
@@ -212,9 +205,7 @@ async fn what_can_never_be_a_preset_is_refused_with_a_sentence_and_editors_names
 
 #[tokio::test(flavor = "multi_thread")]
 async fn the_mount_reports_moved_bytes_and_its_file_limit() {
-    let account = Account::new().await;
-    account.add_cube().await;
-    let mounted = account.mount().await;
+    let (_account, mounted) = Account::mounted_with_cube().await;
     let tree = &mounted.tree;
     let cube = tree.read("/rawmodels/cube/cube.gltf").await.unwrap();
     tree.read("/rawmodels/cube/cube.gltf").await.unwrap();

@@ -6,8 +6,7 @@ use crate::support::account::Account;
 
 #[tokio::test(flavor = "multi_thread")]
 async fn nothing_can_be_made_where_it_has_no_meaning() {
-    let account = Account::new().await;
-    let mounted = account.mount().await;
+    let (account, mounted) = Account::mounted().await;
     let tree = &mounted.tree;
     for path in ["/new", "/rapidmodels/new", "/account/new", "/presets/new"] {
         let refused = tree.mkdir(path).await.unwrap_err();
@@ -43,9 +42,7 @@ async fn nothing_can_be_made_where_it_has_no_meaning() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn the_error_of_a_write_to_ctl_is_the_error_of_its_command() {
-    let account = Account::new().await;
-    account.add_cube().await;
-    let mounted = account.mount().await;
+    let (_account, mounted) = Account::mounted_with_cube().await;
     let tree = &mounted.tree;
     let refused = tree
         .write("/rawmodels/cube/.assetfs/ctl", b"frobnicate\n")

@@ -34,9 +34,7 @@ async fn made(account: &Account) -> (u64, u64, usize) {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn what_the_service_refuses_fails_at_close_with_its_sentence_and_costs_nothing() {
-    let account = Account::new().await;
-    account.add_cube().await;
-    let mounted = account.mount().await;
+    let (account, mounted) = Account::mounted_with_cube().await;
     let tree = &mounted.tree;
     let obj_only = br#"{"compressionAndExport":{"fileExports":[{"fileType":"obj"}]}}"#;
     tree.write("/rawmodels/cube/optimize/obj.json", obj_only)

@@ -58,9 +58,7 @@ async fn qc_holds_one_report_per_format() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn converted_appears_after_a_conversion_and_formats_json_lists_it() {
-    let account = Account::new().await;
-    account.add_cube().await;
-    let mounted = account.mount().await;
+    let (_account, mounted) = Account::mounted_with_cube().await;
     let tree = &mounted.tree;
     assert!(!tree.exists("/rawmodels/cube/converted").await);
     tree.write("/rawmodels/cube/.assetfs/ctl", b"convert obj glb\n")

@@ -59,8 +59,7 @@ async fn send(mounted: &Mounted, sync: &str, model: &str) {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_zip_has_the_same_paths_and_bytes_before_and_after_the_upload_and_elsewhere() {
-    let account = Account::new().await;
-    let mounted = account.mount().await;
+    let (account, mounted) = Account::mounted().await;
     let tree = &mounted.tree;
     let models = [
         ("loose", "/rawmodels/loose.zip", CompressionMethod::Deflated),
@@ -123,8 +122,7 @@ async fn a_zip_has_the_same_paths_and_bytes_before_and_after_the_upload_and_else
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_zip_that_is_being_written_is_one_file_and_a_draft_stays_an_ordinary_folder() {
-    let account = Account::new().await;
-    let mounted = account.mount().await;
+    let (account, mounted) = Account::mounted().await;
     let tree = &mounted.tree;
     tree.mkdir("/rawmodels/box").await.unwrap();
     let zip = mac_zip(CompressionMethod::Stored);
@@ -230,8 +228,7 @@ async fn rm_r_of_a_draft_that_shows_a_zip_removes_the_draft_and_one_removed_memb
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_damaged_zip_is_one_file_before_the_upload_too() {
-    let account = Account::new().await;
-    let mounted = account.mount().await;
+    let (_account, mounted) = Account::mounted().await;
     let tree = &mounted.tree;
     let mut hostile = zip_of(
         &[("a.gltf", MINIMAL_GLTF), ("b.bin", &[7; 5000])],

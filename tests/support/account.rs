@@ -140,6 +140,21 @@ impl Account {
         self.mount_at("killed", |_| {}).await
     }
 
+    /// An empty account and its drive.
+    pub async fn mounted() -> (Account, Mounted) {
+        let account = Account::new().await;
+        let mounted = account.mount().await;
+        (account, mounted)
+    }
+
+    /// An account with a cube, and its drive.
+    pub async fn mounted_with_cube() -> (Account, Mounted) {
+        let account = Account::new().await;
+        account.add_cube().await;
+        let mounted = account.mount().await;
+        (account, mounted)
+    }
+
     /// Opens the drive with a refresh time short enough for a test.
     pub async fn mount(&self) -> Mounted {
         self.mount_with(|_| {}).await
