@@ -39,7 +39,7 @@ impl Background {
     }
 
     fn lock(&self) -> MutexGuard<'_, Option<JoinSet<()>>> {
-        self.tasks.lock().expect("no panic while tasks are held")
+        self.tasks.lock().expect("the lock is never poisoned")
     }
 }
 

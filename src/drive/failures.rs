@@ -190,7 +190,7 @@ impl Failures {
     }
 
     fn lock(&self) -> std::sync::MutexGuard<'_, FailureLog> {
-        self.state.lock().expect("no panic while failures are held")
+        self.state.lock().expect("the lock is never poisoned")
     }
 }
 

@@ -138,12 +138,12 @@ impl Drive {
         let receiver = self
             .receiver
             .lock()
-            .expect("no panic while the receiver is held")
+            .expect("the lock is never poisoned")
             .take();
         if let Some(receiver) = receiver {
             receiver.stop().await;
         }
-        let tasks = std::mem::take(&mut *self.tasks.lock().expect("no panic while tasks are held"));
+        let tasks = std::mem::take(&mut *self.tasks.lock().expect("the lock is never poisoned"));
         for task in tasks {
             // The task that follows the outbox would wait for the outbox.
             task.abort();
@@ -151,7 +151,7 @@ impl Drive {
         }
         self.mount.background().end().await;
         if let Err(error) = self.mount.meta().flush() {
-            tracing::warn!(error = %error, "what was learned last may be asked for again");
+            tracing::warn!(error = %error, "the newest data may be requested again");
         }
     }
 

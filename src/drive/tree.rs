@@ -135,9 +135,7 @@ impl Tree {
 
     /// Deletions in progress and recent ones.
     pub(super) fn deletions(&self) -> MutexGuard<'_, Deletions> {
-        self.deletions
-            .lock()
-            .expect("no panic while deletions are held")
+        self.deletions.lock().expect("the lock is never poisoned")
     }
 
     /// Inodes and handles that the kernel holds now.

@@ -11,22 +11,19 @@ pub(super) struct Verification(Mutex<VerifyStatus>);
 
 impl Verification {
     pub(super) fn status(&self) -> VerifyStatus {
-        self.0
-            .lock()
-            .expect("no panic while a report is held")
-            .clone()
+        self.0.lock().expect("the lock is never poisoned").clone()
     }
 
     /// True if no verification was running, which starts one.
     pub(super) fn begin(&self) -> bool {
-        let mut status = self.0.lock().expect("no panic while a report is held");
+        let mut status = self.0.lock().expect("the lock is never poisoned");
         let begins = !status.running;
         status.running = true;
         begins
     }
 
     pub(super) fn end(&self, report: VerifyReport) {
-        let mut status = self.0.lock().expect("no panic while a report is held");
+        let mut status = self.0.lock().expect("the lock is never poisoned");
         *status = VerifyStatus {
             running: false,
             done: status.done + 1,

@@ -145,7 +145,7 @@ fn hold(state: &mut State, reason: &str) {
     });
     let records: Vec<Record> = drafts.chain(jobs).collect();
     for record in &records {
-        state.apply(record).expect("the draft or the job is there");
+        state.apply(record).expect("the draft or the job exists");
     }
 }
 

@@ -83,7 +83,7 @@ impl Directory {
             None => short_extent(&tail[end..]),
             Some(at) => {
                 if at.checked_add(END64_BYTES).is_none_or(|end| end > size) {
-                    return refused("its end record lies outside");
+                    return refused("its end record is out of bounds");
                 }
                 long_extent(&read(at, END64_BYTES).await?)?
             }
@@ -94,7 +94,7 @@ impl Directory {
             .checked_add(extent.len)
             .is_some_and(|directory_end| directory_end <= end_at);
         if !lies_inside || extent.len > MAX_DIRECTORY_BYTES {
-            return refused("its directory lies outside, or is too long");
+            return refused("its directory is out of bounds or too long");
         }
         if extent.count > MAX_MEMBERS {
             return refused(format!("it has more than {MAX_MEMBERS} entries"));
@@ -150,7 +150,7 @@ fn local_end(member: &Member, name_len: usize) -> Result<u64, ArchiveError> {
         .header_at
         .checked_add(LOCAL_BYTES + name_len as u64)
         .and_then(|end| end.checked_add(member.stored_len));
-    end.map_or_else(|| refused("an entry lies outside"), Ok)
+    end.map_or_else(|| refused("an entry is out of bounds"), Ok)
 }
 
 /// The end record is the last one whose comment reaches exactly to the end.
@@ -263,7 +263,10 @@ fn check_sizes(member: &Member) -> Result<(), ArchiveError> {
         Method::Stored | Method::Other(_) => u64::MAX,
     };
     if member.size > longest {
-        return refused(format!("{} promises more than it can hold", member.name));
+        return refused(format!(
+            "{} declares more bytes than it can contain",
+            member.name
+        ));
     }
     Ok(())
 }

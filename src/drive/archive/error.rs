@@ -15,16 +15,14 @@ pub enum ArchiveError {
         reason: String,
     },
     /// The compression method or encryption of a member is not supported.
-    #[error(
-        "{name} cannot be read out of the zip: {reason}; `.assetfs/source.zip` has it as it is"
-    )]
+    #[error("{name} cannot be read from the zip: {reason}; `.assetfs/source.zip` is the whole zip")]
     Unreadable {
         name: String,
         /// What is in the way.
         reason: String,
     },
     /// Writing unpacked data to the local disk failed.
-    #[error("the local disk does not take what is unpacked: {reason}")]
+    #[error("the unpacked file cannot be written to the local disk: {reason}")]
     Spool {
         /// It is full.
         is_full: bool,

@@ -1,7 +1,7 @@
 //! Unpacks a deflated member block by block and computes its checksum.
 //!
 //! Invariant: never more bytes come out than the directory promises, and the end is only reached with the
-//! promised length and checksum. Does no I/O.
+//! declared length and checksum. Does no I/O.
 
 use bytes::{Bytes, BytesMut};
 use flate2::{Decompress, FlushDecompress, Status};
@@ -61,8 +61,8 @@ impl Inflater {
     /// promises; with `no_more` no packed bytes are left.
     pub(super) fn step(&mut self, size: u64, crc: u32, no_more: bool) -> Step {
         loop {
-            let promised = usize::try_from((size - self.given).min(BLOCK_LEN_BYTES));
-            let want = promised.expect("a block is short");
+            let declared = usize::try_from((size - self.given).min(BLOCK_LEN_BYTES));
+            let want = declared.expect("a block is short");
             if self.block.len() == want && want > 0 {
                 return self.give();
             }
@@ -73,7 +73,7 @@ impl Inflater {
                 return Step::Hungry;
             }
             let (before_in, before_out) = (self.engine.total_in(), self.engine.total_out());
-            // One byte more than promised, to detect too much data.
+            // One byte more than declared, to detect too much data.
             let mut room = vec![0; want - self.block.len() + 1];
             let status = self
                 .engine
@@ -85,7 +85,7 @@ impl Inflater {
                 Err(error) => return Step::Wrong(format!("it cannot be unpacked: {error}")),
                 Ok(Status::StreamEnd) => self.ended = true,
                 Ok(_) if used == 0 && came == 0 && no_more => {
-                    return Step::Wrong("its packed bytes end early".to_owned());
+                    return Step::Wrong("its compressed data end early".to_owned());
                 }
                 Ok(_) => {}
             }
@@ -102,7 +102,9 @@ impl Inflater {
     /// The rest starts the next block.
     fn spill(&mut self, came: &[u8], want: usize, size: u64) -> Option<Step> {
         if self.given + want as u64 >= size {
-            return Some(Step::Wrong("more comes out than was promised".to_owned()));
+            return Some(Step::Wrong(
+                "it unpacks to more bytes than declared".to_owned(),
+            ));
         }
         let (fits, rest) = came.split_at(want - self.block.len());
         self.take(fits);
@@ -124,7 +126,7 @@ impl Inflater {
 
     fn check(&self, size: u64, crc: u32) -> Step {
         if self.given + self.block.len() as u64 != size {
-            return Step::Wrong("less comes out than was promised".to_owned());
+            return Step::Wrong("it unpacks to fewer bytes than declared".to_owned());
         }
         if self.crc.clone().finalize() != crc {
             return Step::Wrong("its checksum does not match".to_owned());

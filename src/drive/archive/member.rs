@@ -74,7 +74,7 @@ impl MemberFile {
                 cache.object(&key).ok()
             }
             Method::Other(number) => {
-                return unreadable(format!("it is packed by method {number}"));
+                return unreadable(format!("its compression method {number} is not supported"));
             }
         };
         Ok(MemberFile {
@@ -218,7 +218,7 @@ impl MemberFile {
             let rest = u64::from(u16_at(&header, 26)) + u64::from(u16_at(&header, 28));
             let data_at = self.open.member.header_at + LOCAL_BYTES + rest;
             if data_at + self.open.member.stored_len > self.open.zip.size() {
-                return refused("an entry lies outside");
+                return refused("an entry is out of bounds");
             }
             Ok(data_at)
         };

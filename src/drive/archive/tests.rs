@@ -168,15 +168,18 @@ fn what_is_unpacked_is_what_was_packed_whatever_its_length() {
 }
 
 #[test]
-fn too_much_too_little_and_other_bytes_are_told() {
+fn too_much_too_little_and_other_bytes_are_detected() {
     let bytes = vec![9; 70_000];
     let (packed, crc) = (deflated(&bytes), crc32fast::hash(&bytes));
     for size in [0, 10, 65_536, 69_999] {
         let wrong = inflated(&packed, size, crc, 4096).unwrap_err();
-        assert!(wrong.contains("more comes out"), "{size}: {wrong}");
+        assert!(
+            wrong.contains("more bytes than declared"),
+            "{size}: {wrong}"
+        );
     }
     let wrong = inflated(&packed, 70_001, crc, 4096).unwrap_err();
-    assert!(wrong.contains("less comes out"), "{wrong}");
+    assert!(wrong.contains("fewer bytes than declared"), "{wrong}");
     let wrong = inflated(&packed, 70_000, crc ^ 1, 4096).unwrap_err();
     assert!(wrong.contains("checksum"), "{wrong}");
     let wrong = inflated(&packed[..packed.len() - 3], 70_000, crc, 4096).unwrap_err();

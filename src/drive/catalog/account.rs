@@ -82,7 +82,7 @@ fn account_landing(catalog: &Arc<Catalog>, file: AccountFile) -> FlightEnd {
             .insert(file, (value, Some(Instant::now())));
         if before.map(|(value, _)| value) != Some(value) {
             if let Err(error) = shared.meta.relaxed().put(TABLE, file.name(), &value) {
-                tracing::warn!(error = %error, "could not keep a value of the account");
+                tracing::warn!(error = %error, "could not store a value of the account");
             }
             shared.report(Change::Account(file));
         }

@@ -81,10 +81,7 @@ pub(in crate::drive) async fn asked<T>(
 }
 
 fn remember_reach<T>(catalog: &Catalog, reply: &DriveResult<T>) {
-    let mut offline = catalog
-        .offline
-        .lock()
-        .expect("no panic while the state of the line is held");
+    let mut offline = catalog.offline.lock().expect("the lock is never poisoned");
     match reply {
         Err(
             DriveError::Unreachable(why)
@@ -92,7 +89,7 @@ fn remember_reach<T>(catalog: &Catalog, reply: &DriveResult<T>) {
             | DriveError::AccessDenied(why),
         ) => {
             if offline.is_none() {
-                tracing::warn!(why, "the service cannot be reached; what is known is shown");
+                tracing::warn!(why, "the service cannot be reached; known data are shown");
             }
             *offline = Some(why.clone());
         }

@@ -53,7 +53,7 @@ pub(in crate::drive) fn kept_len(catalog: &Catalog, name: &str) -> Option<u64> {
 /// Stores the size of a generated file.
 pub(in crate::drive) fn keep_len(catalog: &Catalog, name: &str, len: u64) {
     if let Err(error) = catalog.meta.relaxed().put(TABLE, name, &len) {
-        tracing::warn!(name, error = %error, "could not keep a length");
+        tracing::warn!(name, error = %error, "could not store a length");
     }
 }
 

@@ -48,7 +48,7 @@ pub(in crate::drive) async fn follow(
 }
 
 pub(in crate::drive) fn became(catalog: &Catalog, draft: DraftId, asset: AssetId) {
-    let mut made = catalog.made.lock().expect("no panic while models are held");
+    let mut made = catalog.made.lock().expect("the lock is never poisoned");
     made.insert(draft, asset);
 }
 
@@ -85,10 +85,7 @@ pub(in crate::drive) fn is_asset_by_now(catalog: &Catalog, draft: &DraftInfo) ->
 
 /// Adds the asset of a draft to the listing, once: an asset that is removed later does not come back.
 fn show_made(catalog: &Catalog, asset: AssetId, draft: &DraftInfo) {
-    let mut shown = catalog
-        .shown
-        .lock()
-        .expect("no panic while drafts are shown");
+    let mut shown = catalog.shown.lock().expect("the lock is never poisoned");
     if shown.insert(draft.id) {
         store_made(catalog, asset, &draft.name, draft.kind, draft.created);
     }
@@ -127,7 +124,7 @@ pub(in crate::drive) fn recall_made(catalog: &Catalog) {
 pub(super) fn asset_moved(catalog: &Arc<Catalog>, asset: AssetId) {
     catalog.spawn(|shared| async move {
         if let Err(error) = refreshed_asset(&shared, asset, Duration::ZERO).await {
-            tracing::debug!(asset = %asset, error = %error, "could not look at an asset that changed");
+            tracing::debug!(asset = %asset, error = %error, "could not request an asset that changed");
         }
         let home = shared.home_of(asset);
         shared.report(Change::Model(Model::Raw(home)));
@@ -164,7 +161,7 @@ fn embeds_changed(catalog: &Arc<Catalog>) {
     doubt(catalog, ListingKind::Embeds);
     catalog.spawn(|shared| async move {
         if let Err(error) = refreshed(&shared, ListingKind::Embeds).await {
-            tracing::debug!(error = %error, "could not look at the embeds");
+            tracing::debug!(error = %error, "could not request the embeds");
         }
     });
 }
@@ -173,7 +170,7 @@ fn presets_changed(catalog: &Arc<Catalog>) {
     doubt(catalog, ListingKind::Presets);
     catalog.spawn(|shared| async move {
         if let Err(error) = refreshed(&shared, ListingKind::Presets).await {
-            tracing::debug!(error = %error, "could not look at the presets");
+            tracing::debug!(error = %error, "could not request the presets");
         }
     });
 }

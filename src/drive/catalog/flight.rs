@@ -60,10 +60,7 @@ impl<K: Eq + Hash + Clone + Send + 'static> Flights<K> {
     where
         F: Future<Output = DriveResult<()>> + Send + 'static,
     {
-        let mut under_way = self
-            .under_way
-            .lock()
-            .expect("no panic while flights are held");
+        let mut under_way = self.under_way.lock().expect("the lock is never poisoned");
         if let Some(landing) = under_way.get(&key) {
             return landing.clone();
         }
@@ -86,7 +83,7 @@ impl<K: Eq + Hash + Clone + Send + 'static> Flights<K> {
             let result = std::panic::AssertUnwindSafe(work).catch_unwind().await;
             under_way
                 .lock()
-                .expect("no panic while flights are held")
+                .expect("the lock is never poisoned")
                 .remove(&key);
             // All waiters may have left.
             let _ = sender.send(result.unwrap_or_else(|_| Err(failed_inside())));

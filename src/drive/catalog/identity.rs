@@ -73,7 +73,7 @@ impl Catalog {
 
     /// The asset that a draft became.
     pub(in crate::drive) fn asset_of_draft(&self, draft: DraftId) -> Option<AssetId> {
-        let mut made = self.made.lock().expect("no panic while models are held");
+        let mut made = self.made.lock().expect("the lock is never poisoned");
         match self.outbox.uploads().asset_of_draft(draft) {
             None => made.get(&draft).copied(),
             Some(Some(asset)) => {
@@ -92,7 +92,7 @@ impl Catalog {
     pub(in crate::drive) fn home_of(&self, asset: AssetId) -> Home {
         match self.outbox.uploads().sent_record(asset) {
             Some(record) => {
-                let mut made = self.made.lock().expect("no panic while models are held");
+                let mut made = self.made.lock().expect("the lock is never poisoned");
                 made.insert(record.draft, asset);
                 Home::Made(record.draft)
             }

@@ -45,6 +45,6 @@ pub(in crate::drive) async fn refresh_orphans(catalog: &Arc<Catalog>) {
         Ok(())
     });
     if let Ok(Err(error)) = tokio::time::timeout(ORPHANS_PATIENCE, landing).await {
-        tracing::debug!(error = %error, "orphans could not be looked for");
+        tracing::debug!(error = %error, "orphans could not be listed");
     }
 }

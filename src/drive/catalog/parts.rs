@@ -110,13 +110,13 @@ impl Catalog {
     }
 
     pub(in crate::drive) fn known(&self) -> MutexGuard<'_, Known> {
-        self.known.lock().expect("no panic while listings are held")
+        self.known.lock().expect("the lock is never poisoned")
     }
 
     /// Why the service is unreachable, while it is.
     pub(in crate::drive) fn offline_reason(&self) -> Option<String> {
         let offline = self.offline.lock();
-        let offline = offline.expect("no panic while the state of the line is held");
+        let offline = offline.expect("the lock is never poisoned");
         offline.clone()
     }
 }

@@ -66,7 +66,7 @@ pub(in crate::drive) async fn content_changed(
 ) {
     let count = catalog.contents.count(folder, path);
     if let Err(error) = size_landing(catalog, folder, Arc::clone(path)).await {
-        tracing::warn!(path = &**path, error = %error, "a file changed and could not be looked at again");
+        tracing::warn!(path = &**path, error = %error, "a changed file could not be requested again");
         return;
     }
     if catalog.contents.count(folder, path) == count {

@@ -22,7 +22,7 @@ pub(super) fn keep_reason(catalog: &Catalog, subject: ModelId, reason: &str) {
         .relaxed()
         .put(TABLE, &subject.to_string(), &reason);
     if let Err(error) = kept {
-        tracing::warn!(subject = %subject, error = %error, "could not keep a reason");
+        tracing::warn!(subject = %subject, error = %error, "could not store a reason");
     }
 }
 
@@ -34,7 +34,7 @@ pub(in crate::drive) fn forget_reason(catalog: &Catalog, subject: ModelId) {
             Ok(())
         });
         if let Err(error) = forgotten {
-            tracing::warn!(subject = %subject, error = %error, "could not forget a reason");
+            tracing::warn!(subject = %subject, error = %error, "could not delete a reason");
         }
     }
 }

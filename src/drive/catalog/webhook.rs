@@ -188,7 +188,7 @@ async fn register(
             }
             Err(error @ (ClientError::Rejected { .. } | ClientError::Forbidden { .. })) => {
                 let why = format!(
-                    "the service does not register this mount for events ({error}); changes are found by looking instead"
+                    "the service does not register this mount for events ({error}); changes are found by polling instead"
                 );
                 tracing::warn!(why);
                 shared
@@ -208,7 +208,7 @@ async fn take_back(shared: &Catalog, id: WebhookId) {
     match shared.client.webhooks().delete(id).await {
         Ok(()) | Err(ClientError::NotFound { .. }) => {
             if let Err(error) = shared.meta.remove(TABLE, KEY) {
-                tracing::warn!(%error, "a webhook that is gone is remembered");
+                tracing::warn!(%error, "the id of a deleted webhook stays stored");
             }
         }
         Err(error) => tracing::warn!(%error, "a webhook could not be deleted"),
@@ -263,7 +263,7 @@ fn take_hint(catalog: &Arc<Catalog>, event: &Event) {
             if let Some(rapid) = rapid {
                 catalog.spawn(|shared| async move {
                     if let Err(error) = refreshed_rapid(&shared, rapid, Duration::ZERO).await {
-                        tracing::debug!(rapid = %rapid, error = %error, "an event's model could not be looked at");
+                        tracing::debug!(rapid = %rapid, error = %error, "the model of an event could not be requested");
                     }
                 });
             }

@@ -28,7 +28,7 @@ impl ControlBuffer {
 
     /// Adds data and returns the complete lines.
     pub(in crate::drive) fn lines(&self, data: &[u8]) -> DriveResult<Vec<String>> {
-        let mut pending = self.pending.lock().expect("no panic while a line is held");
+        let mut pending = self.pending.lock().expect("the lock is never poisoned");
         pending.extend_from_slice(data);
         let whole = pending
             .iter()
@@ -47,7 +47,7 @@ impl ControlBuffer {
 
     /// Returns a last line without a newline.
     pub(in crate::drive) fn rest(&self) -> Option<String> {
-        let mut pending = self.pending.lock().expect("no panic while a line is held");
+        let mut pending = self.pending.lock().expect("the lock is never poisoned");
         let rest = std::mem::take(&mut *pending);
         (!rest.is_empty()).then(|| String::from_utf8_lossy(&rest).into_owned())
     }

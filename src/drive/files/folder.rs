@@ -117,7 +117,7 @@ impl OpenFolder {
     }
 
     fn state(&self) -> MutexGuard<'_, FolderState> {
-        self.state.lock().expect("no panic while rows are held")
+        self.state.lock().expect("the lock is never poisoned")
     }
 }
 

@@ -116,12 +116,10 @@ impl Handles {
     }
 
     fn files(&self) -> std::sync::MutexGuard<'_, HashMap<Fh, Arc<OpenFile>>> {
-        self.files.lock().expect("no panic while handles are held")
+        self.files.lock().expect("the lock is never poisoned")
     }
 
     fn folders(&self) -> std::sync::MutexGuard<'_, HashMap<Fh, Arc<OpenFolder>>> {
-        self.folders
-            .lock()
-            .expect("no panic while handles are held")
+        self.folders.lock().expect("the lock is never poisoned")
     }
 }

@@ -85,7 +85,7 @@ impl RecopyCheck {
     }
 
     fn seen(&self) -> MutexGuard<'_, Seen> {
-        self.seen.lock().expect("no panic while bytes are compared")
+        self.seen.lock().expect("the lock is never poisoned")
     }
 }
 

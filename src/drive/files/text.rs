@@ -133,7 +133,7 @@ impl TextBuffer {
     }
 
     fn lock(&self) -> MutexGuard<'_, TextState> {
-        self.state.lock().expect("no panic while a text is held")
+        self.state.lock().expect("the lock is never poisoned")
     }
 }
 

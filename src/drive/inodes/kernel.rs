@@ -217,9 +217,7 @@ impl Corrections {
     }
 
     fn lock(&self) -> std::sync::MutexGuard<'_, CorrectionQueue> {
-        self.queue
-            .lock()
-            .expect("no panic while corrections are held")
+        self.queue.lock().expect("the lock is never poisoned")
     }
 }
 

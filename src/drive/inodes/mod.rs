@@ -129,6 +129,6 @@ impl<N: Numbered> Inodes<N> {
     }
 
     fn table(&self) -> MutexGuard<'_, InodeTable<N>> {
-        self.table.lock().expect("no panic while inodes are held")
+        self.table.lock().expect("the lock is never poisoned")
     }
 }

@@ -53,7 +53,7 @@ impl FromStr for Command {
             ["cancel", "--orphan", id] => match id.parse() {
                 Ok(id) => Ok(Command::CancelOrphan(id)),
                 Err(_) => Err(DriveError::Invalid(format!(
-                    "{id} is not the number of an asset"
+                    "{id} is not the id of an asset"
                 ))),
             },
             ["retry"] => Ok(Command::Retry),
@@ -108,7 +108,7 @@ fn ids_of(ids: &[&str], subject: impl Fn(u64) -> ModelId) -> DriveResult<Vec<Mod
         .map(|id| match id.parse() {
             Ok(id) => Ok(subject(id)),
             Err(_) => Err(DriveError::Invalid(format!(
-                "{id} is not the number of a model"
+                "{id} is not the id of a model"
             ))),
         })
         .collect()

@@ -340,7 +340,7 @@ async fn learn_end(tree: &Arc<Tree>, rapid: RapidId) {
             break;
         }
         if let Err(error) = refreshed_rapid(tree.catalog(), rapid, Duration::ZERO).await {
-            tracing::debug!(rapid = %rapid, error = %error, "could not look at a model whose job is done");
+            tracing::debug!(rapid = %rapid, error = %error, "could not request a model whose job is done");
             break;
         }
     }

@@ -29,7 +29,7 @@ const GAUGES: &[Metric] = &[
     ),
     (
         "transfer_total_bytes",
-        "Bytes of the running transfers in all",
+        "Total bytes of the running transfers",
         |of| sum(of, |transfer| transfer.total_bytes),
     ),
     ("jobs", "Jobs of drop folders that are not done", |of| {
@@ -43,14 +43,12 @@ const GAUGES: &[Metric] = &[
     }),
     (
         "cache_limit_bytes",
-        "Bytes that the block cache may take",
+        "Maximum size of the block cache",
         |of| of.cache.limit_bytes,
     ),
-    (
-        "cache_objects",
-        "Files of which the block cache holds something",
-        |of| of.cache.objects,
-    ),
+    ("cache_objects", "Files with blocks in the cache", |of| {
+        of.cache.objects
+    }),
     ("rate_limit_per_minute", "Requests allowed a minute", |of| {
         of.rate.limit_per_minute
     }),
@@ -68,7 +66,7 @@ const COUNTERS: &[Metric] = &[
     }),
     (
         "cache_misses",
-        "Reads that lacked a block in the cache",
+        "Reads with a block missing in the cache",
         |of| of.cache.misses,
     ),
     (
@@ -76,9 +74,11 @@ const COUNTERS: &[Metric] = &[
         "Files, or parts of open files, that were evicted from the cache",
         |of| of.cache.evictions,
     ),
-    ("cache_refused", "Times that the cache had no room", |of| {
-        of.cache.refused
-    }),
+    (
+        "cache_refused",
+        "Writes refused because the cache was full",
+        |of| of.cache.refused,
+    ),
     (
         "cache_bad_blocks",
         "Blocks of the cache that were damaged",
@@ -91,7 +91,7 @@ const COUNTERS: &[Metric] = &[
     ),
     (
         "read_bytes",
-        "Bytes that were read through the drive; what the kernel serves is not counted",
+        "Bytes that were read through the drive; reads served by the kernel are not counted",
         |of| of.traffic.read_bytes,
     ),
     (

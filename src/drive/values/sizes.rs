@@ -187,7 +187,7 @@ impl ContentTable {
     }
 
     fn lock(&self) -> std::sync::MutexGuard<'_, HashMap<String, Content>> {
-        self.known.lock().expect("no panic while sizes are held")
+        self.known.lock().expect("the lock is never poisoned")
     }
 }
 

@@ -110,7 +110,7 @@ async fn conclude(parts: &Arc<JobParts>, tag: &str, step: SearchStep<Made>) -> O
         SearchStep::Take(made) => taken(parts, &tag, made).await?,
         SearchStep::GiveUp => parts.record(JobRecord::Lost { tag }).await?,
         SearchStep::Drop => {
-            let reason = "what it was made for does not exist any more".to_owned();
+            let reason = "the model that it was made for does not exist any more".to_owned();
             parts.record(JobRecord::Refused { tag, reason }).await?;
         }
     }

@@ -46,7 +46,7 @@ impl Archives {
 
     /// The verification state of a member, shared by all its handles.
     pub(in crate::drive::catalog) fn proof(&self, member: &str) -> Arc<Proof> {
-        let mut proofs = self.proofs.lock().expect("no panic while proofs are held");
+        let mut proofs = self.proofs.lock().expect("the lock is never poisoned");
         if let Some(proof) = proofs.get(member).and_then(Weak::upgrade) {
             return proof;
         }
@@ -58,10 +58,7 @@ impl Archives {
 
     /// Remembers the verification of a member after its last handle is closed.
     pub(in crate::drive::catalog) fn remember(&self, proof: &Arc<Proof>) {
-        let mut kept = self
-            .remembered
-            .lock()
-            .expect("no panic while proofs are held");
+        let mut kept = self.remembered.lock().expect("the lock is never poisoned");
         if kept.iter().any(|known| Arc::ptr_eq(known, proof)) {
             return;
         }
@@ -72,8 +69,6 @@ impl Archives {
     }
 
     fn lock(&self) -> MutexGuard<'_, HashMap<AssetId, (String, Arc<Directory>)>> {
-        self.kept
-            .lock()
-            .expect("no panic while directories are held")
+        self.kept.lock().expect("the lock is never poisoned")
     }
 }

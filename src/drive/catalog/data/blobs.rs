@@ -65,6 +65,6 @@ impl Blobs {
     }
 
     fn lock(&self) -> MutexGuard<'_, VecDeque<(Blob, Bytes)>> {
-        self.held.lock().expect("no panic while files are held")
+        self.held.lock().expect("the lock is never poisoned")
     }
 }

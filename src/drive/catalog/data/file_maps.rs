@@ -166,7 +166,7 @@ impl FileMaps {
     }
 
     fn lock(&self) -> MutexGuard<'_, HashMap<RemoteFolder, Kept>> {
-        self.kept.lock().expect("no panic while file maps are held")
+        self.kept.lock().expect("the lock is never poisoned")
     }
 }
 
@@ -179,7 +179,7 @@ fn forget_names(store: &MetaStore, keys: impl IntoIterator<Item = String>) {
         Ok(())
     });
     if let Err(error) = removed {
-        tracing::warn!(error = %error, "could not forget the names of files");
+        tracing::warn!(error = %error, "could not delete the names of files");
     }
 }
 
@@ -189,6 +189,6 @@ fn stored(store: &MetaStore, folder: RemoteFolder) -> Option<StoredNames> {
 
 fn keep_names(store: &MetaStore, folder: RemoteFolder, names: &StoredNames) {
     if let Err(error) = store.relaxed().put(TABLE, &folder.to_string(), names) {
-        tracing::warn!(folder = %folder, error = %error, "could not keep the names of files");
+        tracing::warn!(folder = %folder, error = %error, "could not store the names of files");
     }
 }

@@ -54,8 +54,6 @@ impl StagedZips {
     }
 
     fn lock(&self) -> MutexGuard<'_, HashMap<DraftId, KeptZip>> {
-        self.kept
-            .lock()
-            .expect("no panic while directories are held")
+        self.kept.lock().expect("the lock is never poisoned")
     }
 }

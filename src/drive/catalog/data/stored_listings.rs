@@ -47,7 +47,7 @@ pub(in crate::drive::catalog) fn keep_rows<R: Record + Serialize>(
         Ok(())
     });
     if let Err(error) = kept {
-        tracing::warn!(table, error = %error, "could not keep a listing");
+        tracing::warn!(table, error = %error, "could not store a listing");
     }
 }
 
@@ -60,7 +60,7 @@ pub(in crate::drive) fn restore<R: Record + DeserializeOwned>(
     let mut listing = Listing::new(extension);
     let table = which.table();
     let was_known: Option<bool> = store.get("confirmed", table).unwrap_or_else(|error| {
-        tracing::warn!(table, error = %error, "could not read what an earlier mount knew");
+        tracing::warn!(table, error = %error, "could not read the data of an earlier mount");
         None
     });
     let kept: Vec<(String, (R, String))> = store.scan(table, "").unwrap_or_default();
@@ -83,7 +83,7 @@ pub(in crate::drive) fn restore<R: Record + DeserializeOwned>(
 pub(in crate::drive::catalog) fn keep_jobs(store: &MetaStore, jobs: &[RapidId]) {
     let table = ListingKind::Jobs.table();
     if let Err(error) = store.relaxed().put(table, JOBS_KEY, &jobs) {
-        tracing::warn!(table, error = %error, "could not keep a listing");
+        tracing::warn!(table, error = %error, "could not store a listing");
     }
 }
 

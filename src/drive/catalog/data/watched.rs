@@ -178,7 +178,7 @@ impl Watched {
     }
 
     fn lock(&self) -> MutexGuard<'_, Looks> {
-        self.state.lock().expect("no panic while looks are held")
+        self.state.lock().expect("the lock is never poisoned")
     }
 }
 

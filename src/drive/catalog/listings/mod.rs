@@ -60,7 +60,7 @@ async fn refreshed_once(catalog: &Arc<Catalog>, which: ListingKind) -> DriveResu
         Some(Err(error)) => {
             tracing::debug!(error = %error, "a listing could not be refreshed");
         }
-        None => tracing::debug!("a listing is slow; what is known is shown"),
+        None => tracing::debug!("a listing is slow; known data are shown"),
         Some(Ok(())) => {}
     }
     Ok(())

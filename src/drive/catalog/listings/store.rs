@@ -32,7 +32,7 @@ pub(in crate::drive) async fn keep_for_good(catalog: &Catalog) -> DriveResult<()
     blocking(catalog, move || {
         if let Err(error) = meta.flush() {
             // The store is only a copy: the change itself was made.
-            tracing::warn!(error = %error, "could not keep what was changed");
+            tracing::warn!(error = %error, "could not store a change");
         }
         Ok(())
     })

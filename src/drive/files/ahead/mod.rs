@@ -76,7 +76,7 @@ impl ReadAhead {
             let (shared, at) = (Arc::clone(self), at.clone());
             self.background.spawn(async move {
                 if let Err(error) = fetch_named(&shared, &at).await {
-                    tracing::debug!(path = &*at.1, %error, "what a glTF names is not fetched ahead");
+                    tracing::debug!(path = &*at.1, %error, "files that a glTF refers to are not fetched ahead");
                 }
             });
         }
@@ -92,7 +92,7 @@ impl ReadAhead {
     }
 
     fn walk(&self) -> MutexGuard<'_, Walk> {
-        self.walk.lock().expect("no panic while a walk is held")
+        self.walk.lock().expect("the lock is never poisoned")
     }
 
     /// Waits until the walk may fetch another file; false if the walk has ended.

@@ -52,7 +52,7 @@ pub(super) async fn set_tags(tree: &Arc<Tree>, node: &Node, value: &[u8]) -> Dri
     wrote_tags(tree, subject, &before, &wanted);
     // Reads the record again for the ids of the new tags. If that fails, the written names are used.
     if let Err(error) = fresh_tags(tree, subject).await {
-        tracing::debug!(error = %error, "new tags are shown without their numbers");
+        tracing::debug!(error = %error, "new tags are shown without their ids");
     }
     keep_for_good(tree.catalog()).await
 }

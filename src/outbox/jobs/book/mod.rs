@@ -124,10 +124,10 @@ impl SubmissionStage {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum JobBookError {
     /// There is no such file.
-    #[error("the job {0} is not there")]
+    #[error("the job {0} does not exist")]
     NoFile(String),
     /// There is no such submission.
-    #[error("the submission {0} is not there")]
+    #[error("the submission {0} does not exist")]
     NoSubmission(String),
 }
 
