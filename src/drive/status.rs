@@ -31,7 +31,7 @@ pub struct MountStatus {
     pub jobs: Vec<JobStatusLine>,
     /// Uploads whose start the service never answered.
     pub orphans: Vec<OrphanStatus>,
-    /// Files that the journal did not name; `assetfs recover` takes them back.
+    /// Files that the journal did not name; `assetfs recover` restores them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub recovered: Vec<RecoveredStatus>,
     /// The block cache.

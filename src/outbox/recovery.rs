@@ -102,7 +102,7 @@ pub fn open(dir: &Path) -> OutboxResult<Opened> {
         match set_aside(dir, &staging, &leftovers, &names(&records), &reason) {
             // The bytes stay where they are. A later start with enough disk space moves them.
             Err(error @ OutboxError::StagingFull { .. }) if is_sound => {
-                tracing::warn!(%error, "files that the journal does not know of stay in the staging folder");
+                tracing::warn!(%error, "files that are not in the journal stay in the staging folder");
             }
             other => other?,
         }
@@ -238,7 +238,7 @@ fn fill_folder(
     .expect("about.json is plain data");
     let failed = |error: DurableError| match error.io_error().filter(|_| error.is_disk_full()) {
         Some(full) => OutboxError::StagingFull {
-            what: "keeping files that the journal does not know of".to_owned(),
+            what: "keeping files that are not in the journal".to_owned(),
             dir: dir.display().to_string(),
             source: full.kind().into(),
         },
@@ -281,7 +281,7 @@ fn fill_folder(
         folder = %folder.display(),
         files = contents.len(),
         reason,
-        "kept files that the journal does not know of; `assetfs recover` takes them back"
+        "kept files that are not in the journal; `assetfs recover` restores them"
     );
     Ok(())
 }

@@ -172,7 +172,7 @@ impl fmt::Display for ItemStatus {
             ItemStatus::NeedsFolder { why } => write!(f, "draft: {why}"),
             ItemStatus::NeedsCommit { folder } => write!(
                 f,
-                "draft: holds {folder}, so it is sent by `assetfs commit` only"
+                "draft: contains {folder}, so it is sent by `assetfs commit` only"
             ),
             ItemStatus::BeingWritten { path } => write!(f, "draft: {path} is being written"),
             ItemStatus::TemporaryName { path } => write!(

@@ -1,7 +1,7 @@
 //! Unpacks a deflated member block by block and computes its checksum.
 //!
-//! Invariant: never more bytes come out than the directory promises, and the end is only reached with the
-//! declared length and checksum. Does no I/O.
+//! Invariant: it never returns more bytes than the directory declares, and it ends only with the declared length and
+//! checksum. Does no I/O.
 
 use bytes::{Bytes, BytesMut};
 use flate2::{Decompress, FlushDecompress, Status};

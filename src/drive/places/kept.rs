@@ -51,8 +51,7 @@ pub(super) fn detail(
     let text: Option<Arc<str>> = stored.or_else(known);
     let text = text.ok_or_else(|| {
         DriveError::Unreachable(
-            "the record is not known here and the service cannot be reached; try again later"
-                .into(),
+            "the record is not cached and the service cannot be reached; try again later".into(),
         )
     })?;
     Ok(Text::new(&*text, SystemTime::now()))

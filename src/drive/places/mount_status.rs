@@ -171,7 +171,7 @@ pub(super) fn recovered_sentence(tree: &Tree) -> Option<String> {
     let recovered = recovered_status(tree);
     let found = recovered.first()?;
     Some(format!(
-        "{}, so {} files that were copied in are kept in {}; `assetfs recover` lists them and takes them back",
+        "{}, so {} copied files are kept in {}; `assetfs recover` lists and restores them",
         found.reason, found.files, found.folder
     ))
 }

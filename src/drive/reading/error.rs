@@ -16,7 +16,7 @@ pub enum ReadError {
     Stale { name: String },
     /// No data arrived within the deadline.
     #[error(
-        "{}: nothing came from the service within {} s; reading it again tries again",
+        "{}: the service sent no data for {} s; read it again",
         file_name(.name),
         .after.as_secs()
     )]

@@ -157,7 +157,7 @@ impl<'a> Fetch<'a> {
             return Err(ReadError::Transfer(ClientError::CutShort {
                 what: key.name.clone(),
                 missing_bytes: end - self.position(),
-                reason: "the body ended before the range did".to_owned(),
+                reason: "the reply ended before the requested range".to_owned(),
             }));
         }
         Ok(())
@@ -201,7 +201,7 @@ impl<'a> Fetch<'a> {
         if self.position() + chunk.len() as u64 > self.end() {
             return Err(ReadError::Transfer(ClientError::Protocol {
                 what: self.object.key().name.clone(),
-                reason: "more bytes came than were asked for".to_owned(),
+                reason: "the service sent more bytes than requested".to_owned(),
             }));
         }
         self.gathered.push(chunk);

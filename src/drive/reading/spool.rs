@@ -123,7 +123,7 @@ async fn receive(
 }
 
 fn local(error: &std::io::Error) -> DriveError {
-    let sentence = format!("the local disk does not take what is read: {error}");
+    let sentence = format!("the fetched bytes cannot be written to the local disk: {error}");
     match error.raw_os_error() {
         Some(libc::ENOSPC | libc::EDQUOT) => DriveError::NoSpace(sentence),
         _ => DriveError::Local(sentence),

@@ -125,7 +125,7 @@ impl ContentTable {
         if is_news {
             let name = Self::object_name(folder, path);
             if let Err(error) = self.store.put(TABLE, &name, &content) {
-                tracing::warn!(name, error = %error, "could not keep the size of a file");
+                tracing::warn!(name, error = %error, "could not store the size of a file");
             }
             self.lock().insert(name, content.clone());
         }
@@ -147,7 +147,7 @@ impl ContentTable {
             Ok(())
         });
         if let Err(error) = kept {
-            tracing::warn!(folder = %folder, error = %error, "could not keep the sizes of files");
+            tracing::warn!(folder = %folder, error = %error, "could not store the sizes of files");
         }
         self.lock().extend(news);
     }
@@ -182,7 +182,7 @@ impl ContentTable {
             Ok(())
         });
         if let Err(error) = removed {
-            tracing::warn!(prefix, error = %error, "could not forget the sizes of files");
+            tracing::warn!(prefix, error = %error, "could not delete the sizes of files");
         }
     }
 

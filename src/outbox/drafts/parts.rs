@@ -134,7 +134,7 @@ impl DraftParts {
             return false;
         }
         if let Err(error) = self.remove_contents(doomed) {
-            tracing::warn!(%error, "no room can be made on the full disk");
+            tracing::warn!(%error, "no space can be freed on the full disk");
             return false;
         }
         true

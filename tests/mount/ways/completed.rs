@@ -25,7 +25,7 @@ fn a_gltf_without_its_buffer_is_never_sent_by_itself_and_goes_when_it_is_there()
         fixture.why("rawmodels/large").contains("large.bin")
     });
     let why = fixture.why("rawmodels/large");
-    assert!(why.contains("once they are there"), "{why}");
+    assert!(why.contains("once they are copied in"), "{why}");
     assert!(why.contains("assetfs commit --force"), "{why}");
     let committed = assetfs("commit", &target).output().unwrap();
     assert!(!committed.status.success());

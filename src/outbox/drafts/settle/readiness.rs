@@ -106,14 +106,14 @@ impl Obstacle {
     /// The message of `commit`.
     pub fn sentence(&self) -> String {
         match self {
-            Obstacle::Empty => "there is nothing in it to send".to_owned(),
-            Obstacle::NoModel => "it holds no model file".to_owned(),
+            Obstacle::Empty => "it contains nothing to send".to_owned(),
+            Obstacle::NoModel => "it contains no model file".to_owned(),
             Obstacle::NeedsFolder { why } => why.clone(),
             Obstacle::BeingWritten(path) => format!("{path} is still being written"),
-            Obstacle::InFlight(path) => format!("{path} is a file that a copy has not finished"),
+            Obstacle::InFlight(path) => format!("{path} is a temporary file of an unfinished copy"),
             Obstacle::NotWhole(what) => what.clone(),
             Obstacle::Lacks(missing) => format!(
-                "{}, which the model cannot do without, {} not there",
+                "{}, which the model needs, {} missing",
                 missing.join(", "),
                 if missing.len() == 1 { "is" } else { "are" }
             ),
@@ -216,7 +216,7 @@ fn check_files_complete(facts: &DraftFacts) -> Result<(), Obstacle> {
             BytesState::Short {
                 expected: Some(expected),
             } => short_of(path, file.size, *expected),
-            BytesState::Short { expected: None } => format!("{path} stops in the middle"),
+            BytesState::Short { expected: None } => format!("{path} is cut off"),
         };
         return Err(Obstacle::NotWhole(what));
     }

@@ -68,10 +68,10 @@ pub enum ModelFate {
 /// journal is damaged.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum DraftsMismatch {
-    #[error("draft {0} is not there")]
+    #[error("draft {0} does not exist")]
     NoDraft(DraftId),
     /// The id or the name is in use.
-    #[error("draft {0} or its name is there already")]
+    #[error("draft {0} or its name exists already")]
     DuplicateDraft(DraftId),
     #[error("draft {draft} has no attempt {attempt}")]
     NoAttempt { draft: DraftId, attempt: u64 },

@@ -48,7 +48,10 @@ impl Deletions {
         };
         // The next sync makes it durable. If it is lost, the service is asked once more.
         if (is_known || has_jobs) && ended(&self.parts, asset).is_err() {
-            tracing::debug!(asset = asset.0, "a deleted asset is forgotten later");
+            tracing::debug!(
+                asset = asset.0,
+                "the record of a deleted asset is removed later"
+            );
         }
     }
 }

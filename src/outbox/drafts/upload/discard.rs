@@ -55,7 +55,7 @@ async fn discard(parts: &Arc<DraftParts>, asset: AssetId) -> bool {
     // The record that it is unwanted must be durable first. Otherwise a later run could continue an upload to a
     // deleted asset.
     if let Err(error) = parts.journal.settled(parts.journal.last()).await {
-        tracing::debug!(asset = asset.0, %error, "an asset stays until the journal can be written");
+        tracing::debug!(asset = asset.0, %error, "an asset is deleted when the journal can be written");
         return false;
     }
     failpoint::hit(Failpoint::BeforeDiscard);

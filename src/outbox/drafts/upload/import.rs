@@ -107,7 +107,7 @@ impl Upload {
         }
         let draft = self.draft;
         self.drop_attempt(attempt.number).await?;
-        let reason = "the asset was deleted on the service before it was complete; the copy is kept here: `assetfs retry` sends it again, rm drops it".to_owned();
+        let reason = "the asset was deleted on the service before it was complete; the copy is kept here: `assetfs retry` sends it again, `rm -r` removes it".to_owned();
         self.write(UploadRecord::Failed { draft, reason }).await?;
         if let Some(asset) = asset {
             self.parts.events.send(OutboxEvent::AssetChanged(asset));

@@ -226,7 +226,7 @@ fn what_is_in_the_way_is_said() {
             "incomplete: chair.glb has 299 of 300 MB",
         ),
         (short(0, None), "incomplete: chair.glb is empty"),
-        (short(8, None), "incomplete: chair.glb stops in the middle"),
+        (short(8, None), "incomplete: chair.glb is cut off"),
         (
             with(|facts| facts.being_written.push("chair.bin".to_owned())),
             "draft: chair.bin is being written",
@@ -237,7 +237,7 @@ fn what_is_in_the_way_is_said() {
         ),
         (
             with(|facts| facts.version_control = Some(".git".to_owned())),
-            "draft: holds .git, so it is sent by `assetfs commit` only",
+            "draft: contains .git, so it is sent by `assetfs commit` only",
         ),
         (
             with(|facts| facts.files[1].state = BytesState::Interrupted),
