@@ -9,7 +9,7 @@ use crate::support::account::{Account, MINIMAL_GLTF, files_in};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn the_top_holds_the_folders_of_the_account() {
-    let (account, mounted) = Account::mounted().await;
+    let (_account, mounted) = Account::mounted().await;
     let tree = &mounted.tree;
     assert_eq!(
         tree.list("/").await.unwrap(),
@@ -160,7 +160,7 @@ async fn detail_json_is_the_record_with_signed_urls_left_out() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn status_json_describes_the_mount_without_secrets() {
-    let (account, mounted) = Account::mounted().await;
+    let (_account, mounted) = Account::mounted().await;
     let text = mounted
         .tree
         .read_text("/.assetfs/status.json")

@@ -6,7 +6,7 @@ use crate::support::account::Account;
 
 #[tokio::test(flavor = "multi_thread")]
 async fn nothing_can_be_made_where_it_has_no_meaning() {
-    let (account, mounted) = Account::mounted().await;
+    let (_account, mounted) = Account::mounted().await;
     let tree = &mounted.tree;
     for path in ["/new", "/rapidmodels/new", "/account/new", "/presets/new"] {
         let refused = tree.mkdir(path).await.unwrap_err();
