@@ -127,7 +127,7 @@ async fn fetch_presets(catalog: &Catalog) -> DriveResult<()> {
     let rows = records
         .iter()
         .map(|record| KnownPreset::from_record(record, &written));
-    told_all(catalog, &PRESETS, rows.collect(), began);
+    store_all(catalog, &PRESETS, rows.collect(), began);
     if written.iter().any(|text| !text.is_listed) {
         keep_for_good(catalog).await?;
     }
