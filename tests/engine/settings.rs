@@ -79,7 +79,7 @@ fn no_key_is_ignored_in_silence() {
         let settings = Settings::read(&asking(&path, &value)).unwrap();
         let treatment = KEYS.iter().find(|key| key.path == path).unwrap().treatment;
         match treatment {
-            Treatment::Done => assert_eq!(settings.not_done, Vec::<String>::new(), "{path}"),
+            Treatment::Done(_) => assert_eq!(settings.not_done, Vec::<String>::new(), "{path}"),
             Treatment::NotDone(reason) => {
                 let path = path.replace("[]", "[0]");
                 assert_eq!(settings.not_done, [format!("{path}: {reason}")]);
@@ -94,7 +94,7 @@ fn a_done_key_changes_the_settings() {
     let plain = ["schema", "compressionAndExport.fileExports[].fileType"];
     let empty = Settings::read(&Map::new()).unwrap();
     for (path, value) in known() {
-        let is_done = |key: &&Key| key.path == path && key.treatment == Treatment::Done;
+        let is_done = |key: &&Key| key.path == path && matches!(key.treatment, Treatment::Done(_));
         if !KEYS.iter().any(|key| is_done(&key)) || plain.contains(&path.as_str()) {
             continue;
         }

@@ -5,13 +5,15 @@
 //! an error that names it.
 
 mod formats;
+mod key_table;
 mod keys;
 mod read;
 mod reader;
 
 use super::scene::TextureSlot;
 pub use formats::{ExportSettings, FileFormat, MeshCompression, TextureFormat, TextureFormats};
-pub use keys::{KEYS, Key, Treatment, UnknownKey, most_alike};
+pub use key_table::{Form, FormValue, KEYS, Key, Treatment};
+pub use keys::{UnknownKey, most_alike};
 pub use reader::SettingsError;
 
 /// What to do with a model.
