@@ -18,6 +18,7 @@ mod ids;
 mod jobs;
 mod limits;
 mod names;
+mod page;
 mod presets;
 mod records;
 mod sample_records;

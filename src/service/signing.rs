@@ -196,7 +196,15 @@ impl Signer {
         base.origin().ascii_serialization()
     }
 
-    /// The path without the prefix of a reverse proxy.
+    /// The origins where files are sent to and where they are read.
+    pub fn origins(&self) -> Vec<String> {
+        let own = self.base.origin().ascii_serialization();
+        let mut origins = vec![own, self.origin()];
+        origins.dedup();
+        origins
+    }
+
+    /// The path without the prefix that a proxy in front of the service keeps in it.
     fn own_path<'a>(&self, path: &'a str) -> &'a str {
         let prefix = self.base.path().trim_end_matches('/');
         path.strip_prefix(prefix).unwrap_or(path)

@@ -25,6 +25,7 @@ mod skip;
 mod spec_forms;
 #[path = "../support/square_glb.rs"]
 mod square_glb;
+mod start_page;
 mod support;
 mod tokens;
 mod uploads;

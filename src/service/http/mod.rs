@@ -20,6 +20,8 @@ mod rawmodel;
 mod record_forms;
 mod request;
 mod server;
+mod start_page;
+mod static_file;
 mod storage;
 mod tokens;
 mod upload;
@@ -56,6 +58,7 @@ fn api_routes() -> Router<Arc<App>> {
         .merge(rapid_routes())
         .merge(preset_routes())
         .merge(embed_routes())
+        .merge(page_routes())
         .merge(legacy_routes())
 }
 
@@ -152,6 +155,13 @@ fn embed_routes() -> Router<Arc<App>> {
         .route(route::CREATE_RAW_EMBED, post(embeds::create_raw))
         .route(viewer::PAGE, get(viewer::show))
         .route(viewer::ASSET, get(viewer::file))
+}
+
+fn page_routes() -> Router<Arc<App>> {
+    Router::new()
+        .route(start_page::PAGE, get(start_page::show))
+        .route(start_page::FACTS, get(start_page::facts))
+        .route(start_page::ASSET, get(start_page::file))
 }
 
 fn legacy_routes() -> Router<Arc<App>> {

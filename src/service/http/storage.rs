@@ -9,8 +9,10 @@ use std::sync::Arc;
 use axum::body::Body;
 use axum::extract::{Request, State};
 use axum::http::header::{
-    ACCEPT_RANGES, ACCESS_CONTROL_ALLOW_ORIGIN, AUTHORIZATION, CONTENT_LENGTH, CONTENT_RANGE,
-    CONTENT_TYPE, ETAG, IF_NONE_MATCH, IF_RANGE, LAST_MODIFIED, RANGE, X_CONTENT_TYPE_OPTIONS,
+    ACCEPT_RANGES, ACCESS_CONTROL_ALLOW_HEADERS, ACCESS_CONTROL_ALLOW_METHODS,
+    ACCESS_CONTROL_ALLOW_ORIGIN, ACCESS_CONTROL_MAX_AGE, ACCESS_CONTROL_REQUEST_METHOD,
+    AUTHORIZATION, CONTENT_LENGTH, CONTENT_RANGE, CONTENT_SECURITY_POLICY, CONTENT_TYPE, ETAG,
+    IF_NONE_MATCH, IF_RANGE, LAST_MODIFIED, RANGE, X_CONTENT_TYPE_OPTIONS,
 };
 use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode};
 use axum::response::{IntoResponse as _, Response};
@@ -19,6 +21,7 @@ use futures_util::TryStreamExt as _;
 
 use super::error::ApiError;
 use super::request::Ids;
+use super::static_file::lists;
 use crate::formats;
 use crate::service::app::App;
 use crate::service::ids::from_hex;
@@ -27,6 +30,10 @@ use crate::service::signing::Access;
 
 const CONTENT_MD5: HeaderName = HeaderName::from_static("content-md5");
 
+/// A file of a user that is opened by itself runs nothing, loads nothing and belongs to no origin.
+const SANDBOX: &str = "sandbox; default-src 'none'; style-src 'unsafe-inline'";
+
+/// Answers any method below `/storage/`.
 pub async fn any(
     State(app): State<Arc<App>>,
     ids: Ids,
@@ -35,6 +42,7 @@ pub async fn any(
     let access = match *request.method() {
         Method::GET => Access::Read,
         Method::PUT => Access::Write,
+        Method::OPTIONS if is_preflight(request.headers()) => return Ok(preflight()),
         _ => {
             return Err(ApiError::Forbidden(
                 "A signed URL works for one method only.".to_owned(),
@@ -68,6 +76,25 @@ pub async fn any(
     }
 }
 
+/// Whether a browser asks if a page of another origin may send a request.
+fn is_preflight(headers: &HeaderMap) -> bool {
+    headers.contains_key(ACCESS_CONTROL_REQUEST_METHOD)
+}
+
+/// It may: the signature of the URL is the whole authorization, and no cookie exists.
+fn preflight() -> Response {
+    let headers = [
+        (ACCESS_CONTROL_ALLOW_ORIGIN, "*"),
+        (ACCESS_CONTROL_ALLOW_METHODS, "GET, PUT"),
+        (
+            ACCESS_CONTROL_ALLOW_HEADERS,
+            "content-md5, content-type, range",
+        ),
+        (ACCESS_CONTROL_MAX_AGE, "3600"),
+    ];
+    (StatusCode::NO_CONTENT, headers).into_response()
+}
+
 async fn write(app: &App, id: FileId, request: Request) -> Result<Response, ApiError> {
     let (parts, body) = request.into_parts();
     let header = |name| {
@@ -99,7 +126,9 @@ async fn write(app: &App, id: FileId, request: Request) -> Result<Response, ApiE
                 .await;
             let etag = HeaderValue::try_from(format!("\"{}\"", stored.md5));
             let etag = etag.expect("hexadecimal digits are a header value");
-            Ok((StatusCode::OK, [(ETAG, etag)]).into_response())
+            let anywhere = HeaderValue::from_static("*");
+            let headers = [(ETAG, etag), (ACCESS_CONTROL_ALLOW_ORIGIN, anywhere)];
+            Ok((StatusCode::OK, headers).into_response())
         }
         Ok(refused) => {
             app.files.remove(&[stored.blob]).await;
@@ -132,15 +161,23 @@ fn is_md5(header: &str, hex: &str) -> bool {
 
 async fn read(app: &App, id: FileId, headers: &HeaderMap) -> Result<Response, ApiError> {
     let file = app.records.files().get(id).await?;
-    let file = file.ok_or_else(|| ApiError::no("file"))?;
+    send(app, &file.ok_or_else(|| ApiError::no("file"))?, headers).await
+}
+
+/// Answers a GET of a file: all of it, a range of it, or that it is unchanged.
+pub(super) async fn send(
+    app: &App,
+    file: &FileRow,
+    headers: &HeaderMap,
+) -> Result<Response, ApiError> {
     let blob = file.blob.clone().ok_or_else(|| ApiError::no("file"))?;
     let header = |name| headers.get(name).and_then(|value| value.to_str().ok());
     let etag = format!("\"{}\"", file.md5);
     if header(IF_NONE_MATCH).is_some_and(|known| lists(known, &etag)) {
-        return Ok((StatusCode::NOT_MODIFIED, describe(&file, &etag)).into_response());
+        return Ok((StatusCode::NOT_MODIFIED, describe(file, &etag)).into_response());
     }
     let unchanged =
-        header(IF_RANGE).is_none_or(|known| known == etag || known == last_modified(&file));
+        header(IF_RANGE).is_none_or(|known| known == etag || known == last_modified(file));
     let asked = header(RANGE)
         .filter(|_| unchanged)
         .map(|text| range(text, file.size));
@@ -149,7 +186,7 @@ async fn read(app: &App, id: FileId, headers: &HeaderMap) -> Result<Response, Ap
         Some(RequestedRange::Some(range)) => (StatusCode::PARTIAL_CONTENT, range),
         Some(RequestedRange::All) | None => (StatusCode::OK, 0..file.size),
     };
-    let mut head = describe(&file, &etag);
+    let mut head = describe(file, &etag);
     head.insert(CONTENT_LENGTH, HeaderValue::from(range.end - range.start));
     if status == StatusCode::PARTIAL_CONTENT {
         let value = format!("bytes {}-{}/{}", range.start, range.end - 1, file.size);
@@ -161,14 +198,6 @@ async fn read(app: &App, id: FileId, headers: &HeaderMap) -> Result<Response, Ap
         tracing::error!(%error, "a file cannot be read to its end");
     }));
     Ok((status, head, body).into_response())
-}
-
-/// Whether a list of entity tags contains `etag`.
-fn lists(known: &str, etag: &str) -> bool {
-    known
-        .split(',')
-        .map(|one| one.trim().trim_start_matches("W/"))
-        .any(|one| one == etag || one == "*")
 }
 
 fn describe(file: &FileRow, etag: &str) -> HeaderMap {
@@ -183,6 +212,7 @@ fn describe(file: &FileRow, etag: &str) -> HeaderMap {
         ),
         (X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff")),
         (ACCESS_CONTROL_ALLOW_ORIGIN, HeaderValue::from_static("*")),
+        (CONTENT_SECURITY_POLICY, HeaderValue::from_static(SANDBOX)),
     ])
 }
 

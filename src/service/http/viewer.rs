@@ -3,9 +3,7 @@
 use std::sync::Arc;
 
 use axum::extract::State;
-use axum::http::header::{
-    CACHE_CONTROL, CONTENT_SECURITY_POLICY, CONTENT_TYPE, REFERRER_POLICY, X_CONTENT_TYPE_OPTIONS,
-};
+use axum::http::header::{CACHE_CONTROL, CONTENT_SECURITY_POLICY};
 use axum::http::{HeaderMap, HeaderValue};
 use axum::response::{IntoResponse as _, Response};
 
@@ -13,6 +11,7 @@ use super::error::ApiError;
 use super::exhibit::{self, Model};
 use super::record_forms::RelatedRows;
 use super::request::Ids;
+use super::static_file::{StaticFile, plain_headers};
 use crate::service::app::App;
 use crate::service::records::{Area, EmbedSource};
 use crate::service::viewer::{Exhibit, asset, page, waiting_page};
@@ -57,18 +56,7 @@ pub async fn show(State(app): State<Arc<App>>, ids: Ids) -> Result<Response, Api
     Ok((headers, page.html).into_response())
 }
 
-pub async fn file(ids: Ids) -> Result<Response, ApiError> {
-    let (bytes, media_type) = asset(ids.text("name")).ok_or_else(|| ApiError::no("file"))?;
-    let mut headers = plain_headers(media_type);
-    let caching = HeaderValue::from_static("public, max-age=86400");
-    headers.insert(CACHE_CONTROL, caching);
-    Ok((headers, bytes).into_response())
-}
-
-fn plain_headers(media_type: &'static str) -> HeaderMap {
-    HeaderMap::from_iter([
-        (CONTENT_TYPE, HeaderValue::from_static(media_type)),
-        (X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff")),
-        (REFERRER_POLICY, HeaderValue::from_static("no-referrer")),
-    ])
+pub async fn file(ids: Ids, headers: HeaderMap) -> Result<Response, ApiError> {
+    let found = asset(ids.text("name")).ok_or_else(|| ApiError::no("file"))?;
+    Ok(StaticFile::from(found).answer(&headers))
 }

@@ -1,0 +1,48 @@
+//! The page at `/` and its files. They need no token: the page asks for one, and calls the API with it.
+
+use std::sync::{Arc, LazyLock};
+
+use axum::body::Bytes;
+use axum::extract::State;
+use axum::http::header::CONTENT_SECURITY_POLICY;
+use axum::http::{HeaderMap, HeaderValue};
+use axum::response::{IntoResponse as _, Response};
+
+use super::error::ApiError;
+use super::request::Ids;
+use super::static_file::{StaticFile, plain_headers};
+use crate::service::app::App;
+use crate::service::page;
+
+/// Where the page is.
+pub const PAGE: &str = "/";
+
+/// Where the files are that it loads.
+pub const ASSET: &str = "/page/{*path}";
+
+/// What the page knows of formats and of the keys of presets.
+pub const FACTS: &str = "/page/facts.json";
+
+pub async fn show(State(app): State<Arc<App>>, headers: HeaderMap) -> Response {
+    let file = StaticFile {
+        bytes: page::HTML,
+        media_type: "text/html; charset=utf-8",
+    };
+    let mut response = file.answer(&headers);
+    let policy = page::policy(&app.signer.origins());
+    let policy = HeaderValue::try_from(policy).expect("origins are plain text");
+    response
+        .headers_mut()
+        .insert(CONTENT_SECURITY_POLICY, policy);
+    response
+}
+
+pub async fn file(ids: Ids, headers: HeaderMap) -> Result<Response, ApiError> {
+    let found = page::asset(ids.text("path")).ok_or_else(|| ApiError::no("file"))?;
+    Ok(StaticFile::from(found).answer(&headers))
+}
+
+pub async fn facts() -> Response {
+    static TEXT: LazyLock<Bytes> = LazyLock::new(|| page::facts().to_string().into());
+    (plain_headers("application/json"), TEXT.clone()).into_response()
+}

@@ -1,0 +1,177 @@
+//! The page of the service at `/`: a web application that uses the public API and nothing else.
+//!
+//! Its files are part of the program and load nothing from elsewhere. Its content security policy allows no script and no
+//! style but these files, and no way to turn a text into HTML.
+
+use serde::Serialize;
+use serde_json::{Value, json};
+
+use crate::engine::settings::{Form, KEYS, Treatment};
+use crate::formats;
+
+const SCRIPT: &str = "text/javascript; charset=utf-8";
+const STYLE: &str = "text/css; charset=utf-8";
+
+/// The document.
+pub const HTML: &[u8] = include_bytes!("index.html");
+
+/// Declares the files by their paths below this folder, which are their paths in addresses too.
+macro_rules! files {
+    ($($media_type:expr => $($path:literal)+;)+) => {
+        &[$($(($path, include_bytes!($path) as &[u8], $media_type),)+)+]
+    };
+}
+
+/// Every file that the document loads: its path, its bytes and its media type.
+static FILES: &[(&str, &[u8], &str)] = files! {
+    "image/svg+xml" => "icon.svg";
+    STYLE =>
+        "styles/base.css" "styles/controls.css" "styles/frame.css" "styles/gallery.css" "styles/detail.css"
+        "styles/compare.css" "styles/presets.css";
+    SCRIPT =>
+        "scripts/main.js" "scripts/account.js" "scripts/api.js" "scripts/cards.js" "scripts/compare.js"
+        "scripts/config_form.js" "scripts/config_paths.js" "scripts/convert.js" "scripts/dom.js"
+        "scripts/embed_dialog.js" "scripts/embeds.js" "scripts/format.js" "scripts/frame.js" "scripts/icons.js"
+        "scripts/live.js" "scripts/logs.js" "scripts/model.js" "scripts/models.js" "scripts/notices.js"
+        "scripts/optimize.js" "scripts/pictures.js" "scripts/preset_editor.js" "scripts/preset_summary.js"
+        "scripts/presets.js" "scripts/queue.js" "scripts/result.js" "scripts/results.js" "scripts/session.js"
+        "scripts/sign_in.js" "scripts/tags.js" "scripts/transfer.js" "scripts/upload_plan.js" "scripts/uploads.js"
+        "scripts/views.js";
+};
+
+/// A file of the page: its bytes and its media type.
+pub fn asset(path: &str) -> Option<(&'static [u8], &'static str)> {
+    let found = FILES.iter().find(|(known, ..)| *known == path);
+    found.map(|(_, bytes, media_type)| (*bytes, *media_type))
+}
+
+/// The content security policy of the page. `origins` are where the storage takes uploads and where files are read.
+pub fn policy(origins: &[String]) -> String {
+    let storage = origins.join(" ");
+    format!(
+        "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' {storage}; \
+         connect-src 'self' {storage}; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; \
+         require-trusted-types-for 'script'; trusted-types 'none'"
+    )
+}
+
+/// A key of the preset editor.
+#[derive(Debug, Serialize)]
+struct EditorKey {
+    path: &'static str,
+    #[serde(flatten)]
+    form: Option<Form>,
+    /// Why it has no effect.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    not_done: Option<&'static str>,
+}
+
+/// What the page knows of formats and of the keys of presets, from the tables of the engine.
+pub fn facts() -> Value {
+    let read = formats::MODELS
+        .iter()
+        .filter(|format| format.is_read())
+        .map(|format| json!({ "extension": format.extension, "alone": format.can_stand_alone() }));
+    let keys = KEYS.iter().map(|key| match key.treatment {
+        Treatment::Done(form) => EditorKey {
+            path: key.path,
+            form: Some(form),
+            not_done: None,
+        },
+        Treatment::NotDone(reason) => EditorKey {
+            path: key.path,
+            form: None,
+            not_done: Some(reason),
+        },
+    });
+    json!({
+        "formats": { "read": read.collect::<Vec<_>>(), "written": formats::written() },
+        "preset_keys": keys.collect::<Vec<_>>(),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+    use std::fs;
+    use std::path::Path;
+
+    use super::*;
+
+    #[test]
+    fn every_file_of_the_folder_is_served_and_every_import_is_there() {
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/service/page");
+        let mut there = BTreeSet::from(["icon.svg".to_owned()]);
+        for part in ["scripts", "styles"] {
+            for entry in fs::read_dir(folder.join(part)).unwrap() {
+                let name = entry.unwrap().file_name().into_string().unwrap();
+                there.insert(format!("{part}/{name}"));
+            }
+        }
+        let served = FILES.iter().map(|(path, ..)| (*path).to_owned());
+        assert_eq!(served.collect::<BTreeSet<_>>(), there);
+        for (path, bytes, _) in FILES {
+            let text = str::from_utf8(bytes).unwrap();
+            for (_, rest) in text
+                .match_indices(" from './")
+                .map(|(at, _)| text.split_at(at + 9))
+            {
+                let (name, _) = rest.split_once('\'').unwrap();
+                assert!(there.contains(&format!("scripts/{name}")), "{path}: {name}");
+            }
+        }
+        let html = str::from_utf8(HTML).unwrap();
+        for (_, rest) in html
+            .match_indices("\"page/")
+            .map(|(at, _)| html.split_at(at + 6))
+        {
+            let (name, _) = rest.split_once('"').unwrap();
+            assert!(there.contains(name), "{name}");
+        }
+    }
+
+    #[test]
+    fn the_page_has_no_inline_script_and_names_no_other_host() {
+        let html = str::from_utf8(HTML).unwrap();
+        assert!(!html.contains("<style") && !html.contains("style=") && !html.contains(" on"));
+        assert_eq!(
+            html.matches("<script").count(),
+            html.matches("<script type=\"module\" src=\"page/").count()
+        );
+        for (path, bytes, _) in FILES {
+            let text = str::from_utf8(bytes).unwrap();
+            let addresses = text
+                .match_indices("://")
+                .map(|(at, _)| &text[at.saturating_sub(5)..]);
+            for address in addresses {
+                let is_name =
+                    address.contains("://www.w3.org/2000/svg") || address.starts_with("https://'");
+                assert!(is_name, "{path}: {}", &address[..address.len().min(60)]);
+            }
+            for sink in [
+                "innerHTML",
+                "outerHTML",
+                "insertAdjacentHTML",
+                "document.write",
+                "eval(",
+            ] {
+                assert!(!text.contains(sink), "{path}: {sink}");
+            }
+        }
+    }
+
+    #[test]
+    fn facts_have_every_key_with_its_form_or_its_reason() {
+        let facts = facts();
+        let keys = facts["preset_keys"].as_array().unwrap();
+        assert_eq!(keys.len(), KEYS.len());
+        for key in keys {
+            let is_field = key["label"].is_string() && key["value"]["kind"].is_string();
+            assert_ne!(is_field, key["not_done"].is_string(), "{key}");
+        }
+        assert_eq!(
+            facts["formats"]["read"][0],
+            json!({ "extension": "glb", "alone": true })
+        );
+    }
+}

@@ -1,0 +1,126 @@
+// Calls of the service's public API, with the token of this tab. A refusal becomes a `Problem` that says what to do.
+import { endSession, session } from './session.js';
+
+/** Why a call failed, in a sentence for people. */
+export class Problem extends Error {
+  /**
+   * @param {string} message
+   * @param {{status?: number, errors?: Record<string, string[]>}} [details] `errors`: field by field
+   */
+  constructor(message, { status = 0, errors = {} } = {}) {
+    super(message);
+    this.status = status;
+    this.errors = errors;
+  }
+}
+
+/** Calls again after a 429 only if the service asks for less patience than this. */
+const LONGEST_PAUSE_SECS = 65;
+
+let signedOut = () => {};
+
+/** Sets what happens when the service does not accept the token any more. */
+export const onSignedOut = (listener) => {
+  signedOut = listener;
+};
+
+async function call(method, path, body, token = session()?.token) {
+  const headers = { Accept: 'application/json' };
+  if (token) headers.Authorization = `Bearer ${token}`;
+  if (body !== undefined) headers['Content-Type'] = 'application/json';
+  const request = { method, headers, body: body === undefined ? undefined : JSON.stringify(body), cache: 'no-store' };
+  for (;;) {
+    const response = await fetch(`api/v2/${path}`, request).catch(() => {
+      throw new Problem('The service does not answer. Check that "assetfs serve" still runs, then try again.');
+    });
+    const pause = Number(response.headers.get('Retry-After'));
+    if (response.status === 429 && pause > 0 && pause <= LONGEST_PAUSE_SECS) {
+      await new Promise((resume) => setTimeout(resume, pause * 1000));
+      continue;
+    }
+    if (response.ok) return response;
+    throw await refusal(response);
+  }
+}
+
+async function refusal(response) {
+  const text = await response.text();
+  let said = {};
+  try {
+    said = JSON.parse(text);
+  } catch {
+    said = { message: text };
+  }
+  if (Array.isArray(said)) [said] = said;
+  if (response.status === 401) {
+    if (session()) {
+      endSession();
+      signedOut();
+    }
+    return new Problem('The token is not valid any more. Sign in again.', { status: 401 });
+  }
+  const message = said?.message || `The service answered with status ${response.status}.`;
+  return new Problem(message, { status: response.status, errors: said?.errors ?? {} });
+}
+
+/** Reads an answer: JSON if it is, else text. */
+async function content(response) {
+  const text = await response.text();
+  try {
+    return JSON.parse(text);
+  } catch {
+    return text;
+  }
+}
+
+/** Fails if the service does not accept `token`. */
+export const check = (token) => call('GET', 'user/rapidpoints', undefined, token);
+
+export const get = async (path) => content(await call('GET', path));
+export const post = async (path, body = {}) => content(await call('POST', path, body));
+export const put = async (path, body) => content(await call('PUT', path, body));
+export const patch = async (path, body) => content(await call('PATCH', path, body));
+export const remove = async (path) => content(await call('DELETE', path));
+
+/** An address that may be absent: `null` where there is nothing. */
+export async function getIfThere(path) {
+  try {
+    return await get(path);
+  } catch (problem) {
+    if (problem.status === 404) return null;
+    throw problem;
+  }
+}
+
+/** Fetches a file that needs the token, and hands it to the browser's downloads. */
+export async function download(path, name, body) {
+  const response = await call(body ? 'POST' : 'GET', path, body);
+  const blob = new Blob([await response.arrayBuffer()], { type: 'application/octet-stream' });
+  const link = document.createElement('a');
+  link.href = URL.createObjectURL(blob);
+  link.download = name;
+  link.click();
+  setTimeout(() => URL.revokeObjectURL(link.href), 60_000);
+}
+
+/** Reads a text file at a signed URL. */
+export async function text(url) {
+  const response = await fetch(url, { credentials: 'omit' });
+  if (!response.ok) throw new Problem('The file cannot be read. Reload the page and try again.', { status: response.status });
+  return response.text();
+}
+
+/** A path with its query; values that are empty are left out. */
+export function query(path, values) {
+  const pairs = Object.entries(values).filter(([, value]) => value !== '' && value !== null && value !== undefined);
+  const search = new URLSearchParams(pairs);
+  return pairs.length ? `${path}?${search}` : path;
+}
+
+let facts = null;
+
+/** What the service knows about formats and the keys of presets; read once. */
+export async function serviceFacts() {
+  facts ??= fetch('page/facts.json').then((response) => response.json());
+  return facts;
+}

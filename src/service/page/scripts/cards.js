@@ -1,0 +1,79 @@
+// Cards of models and results, and the lists around them: search, pages, empty lists.
+import { fill, h } from './dom.js';
+import { icon } from './icons.js';
+import { stable } from './pictures.js';
+
+/** A picture of a model, or a drawing in its place. */
+export function picture(url, alt = '') {
+  if (!url) return h('div.no-picture', {}, icon('cube', 40));
+  return h('img', { src: stable(url), alt, loading: 'lazy', decoding: 'async', onerror: (event) => {
+    event.target.replaceWith(h('div.no-picture', {}, icon('cube', 40)));
+  } });
+}
+
+/** The state as a coloured word. */
+export const badge = ({ word, kind }) => h(`span.badge.${kind}`, {}, word);
+
+/** A bar from 0 to 100; without a number it only moves. */
+export function progress(percent, label) {
+  return h('progress', { max: 100, 'aria-label': label, ...(percent === null ? {} : { value: percent }) });
+}
+
+export function tagList(tags) {
+  return tags.length ? h('ul.tags', {}, tags.map((tag) => h('li', {}, tag.name))) : null;
+}
+
+/** A field that searches as one types. The words are kept in the address by `onSearch`. */
+export function searchField(label, value, onSearch) {
+  let timer = null;
+  const input = h('input', { type: 'search', value, placeholder: label, 'aria-label': label, oninput: () => {
+    clearTimeout(timer);
+    timer = setTimeout(() => onSearch(input.value), 250);
+  } });
+  return h('search.search', {}, icon('search', 18), input);
+}
+
+/** Buttons to the page before and after. */
+export function pager(meta, go) {
+  if (!meta || meta.last_page <= 1) return null;
+  const step = (label, page, symbol) => h('button', { type: 'button', disabled: page < 1 || page > meta.last_page, onclick: () => go(page) },
+    symbol === 'back' && icon('back', 16), label, symbol === 'next' && icon('next', 16));
+  return h('nav.pager', { 'aria-label': 'Pages' },
+    step('Previous', meta.current_page - 1, 'back'),
+    h('span', {}, `Page ${meta.current_page} of ${meta.last_page}`),
+    step('Next', meta.current_page + 1, 'next'));
+}
+
+/** What stands in place of an empty list: what belongs here and how it comes here. */
+export function empty(symbol, title, text, action) {
+  return h('div.empty', {}, icon(symbol, 44), h('h2', {}, title), h('p', {}, text), action);
+}
+
+/**
+ * Keeps a list of elements by key, so that a refresh changes only what is different and never takes the focus away.
+ * @template T
+ */
+export class KeyedList {
+  #parent;
+  #build;
+  #known = new Map();
+
+  /** @param {HTMLElement} parent @param {(item: T) => HTMLElement} build */
+  constructor(parent, build) {
+    this.#parent = parent;
+    this.#build = build;
+  }
+
+  /** @param {[string, T][]} items a key that is equal means an element that looks equal */
+  show(items) {
+    const next = new Map();
+    const focused = document.activeElement;
+    for (const [key, item] of items) next.set(key, this.#known.get(key) ?? this.#build(item));
+    const isSame = next.size === this.#known.size && [...next.keys()].every((key, at) => [...this.#known.keys()][at] === key);
+    this.#known = next;
+    if (isSame && this.#parent.childElementCount === next.size) return;
+    const href = focused && this.#parent.contains(focused) ? focused.getAttribute('href') : null;
+    fill(this.#parent, [...next.values()]);
+    if (href) [...this.#parent.querySelectorAll('a')].find((link) => link.getAttribute('href') === href)?.focus();
+  }
+}

@@ -1,0 +1,30 @@
+// The dialog that converts a model into further formats.
+import { get, post, serviceFacts } from './api.js';
+import { h } from './dom.js';
+import { changed } from './live.js';
+import { Problem } from './api.js';
+import { ask, say } from './notices.js';
+
+export async function convert(asset) {
+  const [{ formats }, jobs] = await Promise.all([serviceFacts(), get(`rawmodel/${asset.id}/processedFormats`)]);
+  const known = new Map(jobs.flatMap((job) => job.formats.map((format) => [format, job])));
+  const choice = (format) => {
+    const job = known.get(format);
+    const isThere = format === asset.format || (job && job.status !== 'failed');
+    const note = format === asset.format ? 'as uploaded' : job && { finished: 'there already', failed: `failed: ${job.message ?? 'try again'}` }[job.status];
+    return h('label.check', {}, h('input', { type: 'checkbox', name: 'format', value: format, disabled: isThere }),
+      h('span', {}, format.toUpperCase()), note || isThere ? h('span.hint', {}, note || `${job.status}, ${job.progress}%`) : null);
+  };
+  const started = await ask({
+    title: `Convert ${asset.name}`, action: 'Convert',
+    body: h('fieldset.choices', {}, h('legend', {}, 'Formats'), formats.written.map(choice)),
+    submit: async (form) => {
+      const wanted = new FormData(form).getAll('format');
+      if (wanted.length === 0) throw new Problem('Choose at least one format.');
+      return post(`rawmodel/${asset.id}/addFormats`, { formats: wanted });
+    },
+  });
+  if (started === null) return;
+  say('The conversion has started. Its files appear among those of the model.');
+  changed();
+}

@@ -1,0 +1,120 @@
+// Numbers, sizes, times and states as people read them.
+
+const LANGUAGE = 'en';
+const whole = new Intl.NumberFormat(LANGUAGE);
+const compact = new Intl.NumberFormat(LANGUAGE, { notation: 'compact', maximumFractionDigits: 1 });
+const relative = new Intl.RelativeTimeFormat(LANGUAGE, { numeric: 'auto', style: 'short' });
+
+/** `298,378` */
+export const number = (value) => whole.format(value);
+
+/** `298.4K` */
+export const short = (value) => compact.format(value);
+
+/** Bytes in decimal units, as file managers show them: `24.1 MB`. */
+export function bytes(count) {
+  const units = ['bytes', 'kB', 'MB', 'GB', 'TB'];
+  let value = Number(count) || 0;
+  let unit = 0;
+  while (value >= 999.5 && unit < units.length - 1) {
+    value /= 1000;
+    unit += 1;
+  }
+  const digits = unit === 0 || value >= 99.5 ? 0 : 1;
+  return `${value.toFixed(digits)} ${units[unit]}`;
+}
+
+/** The change from one number to another: `−66%`, `+12%`, `same`. */
+export function change(before, after) {
+  if (before === after) return 'same';
+  if (!before) return '';
+  const percent = ((after - before) / before) * 100;
+  if (Math.abs(percent) < 0.5) return '±0%';
+  return `${percent < 0 ? '−' : '+'}${Math.abs(percent).toFixed(0)}%`;
+}
+
+/** Timestamps come as ISO 8601 or as `YYYY-MM-DD HH:MM:SS` in UTC. */
+export function moment(text) {
+  if (!text) return null;
+  const iso = /^\d{4}-\d\d-\d\d \d\d:\d\d:\d\d$/.test(text) ? `${text.replace(' ', 'T')}Z` : text;
+  const time = new Date(iso);
+  return Number.isNaN(time.getTime()) ? null : time;
+}
+
+/** `5 minutes ago` */
+export function ago(text) {
+  const time = moment(text);
+  if (!time) return 'never';
+  const seconds = (time.getTime() - Date.now()) / 1000;
+  const steps = [['second', 60], ['minute', 60], ['hour', 24], ['day', 30], ['month', 12], ['year', Infinity]];
+  let value = seconds;
+  for (const [unit, size] of steps) {
+    if (Math.abs(value) < size) return unit === 'second' ? 'just now' : relative.format(Math.round(value), unit);
+    value /= size;
+  }
+  return '';
+}
+
+/** The whole moment, for titles. */
+export function exact(text) {
+  const time = moment(text);
+  return time ? time.toLocaleString(LANGUAGE, { dateStyle: 'medium', timeStyle: 'medium' }) : '';
+}
+
+/** What the states of a base asset mean, in words for people. */
+const UPLOAD_STATES = {
+  incomplete: { word: 'Upload not finished', kind: 'idle' },
+  waiting: { word: 'Waiting', kind: 'busy' },
+  unzipping: { word: 'Unpacking', kind: 'busy' },
+  analysing: { word: 'Reading the model', kind: 'busy' },
+  dataprepping: { word: 'Counting', kind: 'busy' },
+  complete: { word: 'Ready', kind: 'good' },
+};
+
+/**
+ * The state of a base asset.
+ * @returns {{word: string, kind: 'idle'|'busy'|'good'|'bad'}}
+ */
+export function assetState(asset) {
+  const status = String(asset.upload_status);
+  const known = UPLOAD_STATES[status.toLowerCase()];
+  if (known) return known;
+  if (/failed/i.test(status)) return { word: /limit/i.test(status) ? 'Too large to import' : 'Import failed', kind: 'bad' };
+  if (/qc$/i.test(status)) return { word: 'Drawing pictures', kind: 'busy' };
+  return { word: status, kind: 'busy' };
+}
+
+/**
+ * The state of an optimization.
+ * @returns {{word: string, kind: 'idle'|'busy'|'good'|'bad'}}
+ */
+export function rapidState(rapid) {
+  const status = rapid.optimization_status;
+  if (status === 'done') return { word: 'Done', kind: 'good' };
+  if (/failed/i.test(status)) return { word: 'Failed', kind: 'bad' };
+  const isRunning = rapid.job_status?.status === 'executing';
+  return { word: isRunning ? sentence(rapid.processing_step || 'Working') : 'In the queue', kind: 'busy' };
+}
+
+/** With a capital letter at the start. */
+export const sentence = (text) => text.charAt(0).toUpperCase() + text.slice(1);
+
+/** `1 file`, `3 files` */
+export const counted = (count, one, many = `${one}s`) => `${number(count)} ${count === 1 ? one : many}`;
+
+/** The extension of a file name in lower case, without the dot. */
+export function extension(name) {
+  const base = name.split('/').pop();
+  const dot = base.lastIndexOf('.');
+  return dot > 0 ? base.slice(dot + 1).toLowerCase() : '';
+}
+
+/** Why an optimization failed: its job says it in a JSON text. */
+export function failureOf(rapid) {
+  try {
+    const output = JSON.parse(rapid.job_status?.output ?? '{}');
+    return output.error ?? output.message ?? output.reason ?? null;
+  } catch {
+    return rapid.job_status.output;
+  }
+}

@@ -1,0 +1,140 @@
+// One uploaded model: its pictures and content, its results, and what can be done with it.
+import { download, get, getIfThere, post, put, remove } from './api.js';
+import { KeyedList, badge, picture, progress } from './cards.js';
+import { fill, h, refill } from './dom.js';
+import { ago, assetState, bytes, counted, exact, number } from './format.js';
+import { icon } from './icons.js';
+import { changed } from './live.js';
+import { ask, attempt, complain, problemBox, say } from './notices.js';
+import { createEmbed } from './embed_dialog.js';
+import { convert } from './convert.js';
+import { optimize } from './optimize.js';
+import { logs } from './logs.js';
+import { epoch } from './pictures.js';
+import { resultCard, resultKey } from './results.js';
+import { tagEditor } from './tags.js';
+import { viewsOf } from './views.js';
+
+export async function model({ place, life, id }) {
+  const head = h('header.view-head');
+  const stage = h('section.stage', { 'aria-label': 'Pictures' });
+  const facts = h('section.facts', { 'aria-labelledby': 'facts-title' });
+  const list = h('ul.grid.small', { 'aria-label': 'Results' });
+  const none = h('p.hint', {}, 'Nothing is made from this model yet. Choose “Optimize” and a preset.');
+  const made = h('section', { 'aria-labelledby': 'made-title' }, h('h2', { id: 'made-title' }, 'Results'), none, list);
+  const cards = new KeyedList(list, resultCard);
+  let shown = '';
+  const refresh = async () => {
+    const [{ data: asset }, { data: rapids }] = await Promise.all([get(`rawmodel/${id}`), get(`rawmodel/${id}/rapidmodels`)]);
+    const key = JSON.stringify([{ ...asset, downloads: Object.keys(asset.downloads) }, epoch()], (name, value) => (name === 'url' ? undefined : value));
+    if (key !== shown) {
+      const renders = assetState(asset).kind === 'good' ? await getIfThere(`rawmodel/${id}/renders`) : null;
+      if (life.signal.aborted) return false;
+      showHead(head, asset);
+      showStage(stage, asset, renders);
+      showFacts(facts, asset);
+      shown = key;
+    }
+    cards.show(rapids.map((rapid) => [resultKey(rapid), rapid]));
+    none.hidden = rapids.length > 0;
+    return assetState(asset).kind === 'busy' || rapids.some((rapid) => rapid.optimization_status === 'sent_to_queue');
+  };
+  fill(place, head, h('div.split', {}, stage, facts), made);
+  await life.keep(refresh);
+}
+
+function showHead(head, asset) {
+  const state = assetState(asset);
+  const isReady = state.kind === 'good';
+  const isGlb = asset.format === 'glb';
+  const button = (symbol, label, action, { kind = 'button', disabled = !isReady, title = null } = {}) => h(kind, { type: 'button', disabled, title,
+    onclick: (event) => attempt(event.currentTarget, action) }, icon(symbol, 18), h('span', {}, label));
+  fill(head,
+    h('div.title', {}, h('a.up', { href: '#/models' }, icon('back', 16), 'Models'), h('h1', {}, asset.name), isReady ? null : badge(state)),
+    h('div.row.wrap', {},
+      button('spark', 'Optimize', () => optimize(asset), { kind: 'button.primary' }),
+      button('embeds', 'Embed', () => createEmbed({ asset }), { disabled: !isReady || !isGlb, title: isGlb ? null : 'A viewer needs a glb. Optimize the model first.' }),
+      button('file', 'Convert', () => convert(asset)),
+      button('trash', 'Delete', () => deleteModel(asset), { disabled: false })));
+}
+
+async function deleteModel(asset) {
+  const sure = await ask({ title: `Delete ${asset.name}?`, danger: true, action: 'Delete the model',
+    body: h('p', {}, 'The uploaded files and the analysis are removed for good. Results that were made from it stay.'),
+    submit: () => remove(`rawmodel/${asset.id}`) });
+  if (sure === null) return;
+  say(`${asset.name} was deleted.`);
+  location.hash = '#/models';
+}
+
+function showStage(stage, asset, renders) {
+  const state = assetState(asset);
+  if (state.kind === 'bad') {
+    const again = h('button', { type: 'button', onclick: (event) => attempt(event.currentTarget, async () => {
+      await post(`rawmodel/${asset.id}/api-upload/retry`);
+      changed();
+    }) }, icon('retry', 18), 'Import again');
+    fill(stage, problemBox({ message: asset.error_message ?? state.word },
+      h('div', {}, h('p.hint', {}, 'Mend the file and upload it again. If a file was missing, upload the whole folder.'), again)));
+    return;
+  }
+  if (state.kind !== 'good') {
+    const isUploaded = asset.upload_status !== 'incomplete';
+    fill(stage, h('div.stage-wait', { role: 'status' }, icon('cube', 56), h('p', {}, state.word),
+      isUploaded ? progress(asset.progress || null, state.word) : h('p.hint', {}, 'Files are missing. Upload the model again, then delete this one.')));
+    return;
+  }
+  fill(stage, renders ? viewsOf(renders, asset) : picture(asset.downloads['thumb.jpg'], asset.name));
+}
+
+function showFacts(place, asset) {
+  const { geometry, boundingBox, materials, textures, animations, skins } = asset.metadata ?? {};
+  const size = boundingBox?.size?.map((side) => Number(side.toPrecision(3))).join(' × ');
+  const largest = Math.max(0, ...(textures ?? []).map(({ width, height }) => Math.max(width, height)));
+  const rows = [
+    ['Format', asset.format?.toUpperCase()],
+    ['Size', bytes(asset.size)],
+    ['Triangles', geometry && number(geometry.triangles)],
+    ['Vertices', geometry && number(geometry.vertices)],
+    ['Meshes', geometry && number(geometry.meshes)],
+    ['Materials', materials && number(materials.length)],
+    ['Textures', textures && (textures.length ? `${number(textures.length)}, up to ${number(largest)} px` : '0')],
+    ['Animations', animations?.length && number(animations.length)],
+    ['Skins', skins?.length && number(skins.length)],
+    ['Dimensions', size && `${size} m`],
+    ['Uploaded', h('time', { title: exact(asset.created_at) }, ago(asset.created_at))],
+  ];
+  refill(place, h('h2', { id: 'facts-title' }, 'Content'),
+    h('dl.facts-list', {}, rows.filter(([, value]) => value).map(([name, value]) => [h('dt', {}, name), h('dd', {}, value)])),
+    h('h3', {}, 'Tags'), tagEditor(asset.tags, `rawmodel/${asset.id}`),
+    h('h3', {}, 'Scale'), scaleField(asset),
+    h('h3', {}, 'Files'), downloadList(asset),
+    logs({ warning: asset.downloads['warning.log'], error: asset.downloads['error.log'], info: asset.downloads['info.log'] }));
+}
+
+function scaleField(asset) {
+  const field = h('input.narrow', { type: 'number', value: asset.scale_factor, min: 1e-9, max: 1e9, step: 'any', 'aria-label': 'Scale' });
+  const form = h('form.row', {}, field, h('button.small', { type: 'submit' }, 'Set'));
+  form.addEventListener('submit', (event) => {
+    event.preventDefault();
+    put(`rawmodel/${asset.id}`, { scale_factor: field.valueAsNumber }).then(() => {
+      say('The scale is set. It applies to every later export.');
+      changed();
+    }).catch(complain);
+  });
+  return form;
+}
+
+/** Files of the analysis; the rest of the downloads is the model as it was uploaded. */
+const ANALYSIS = new Set(['error.log', 'info.log', 'metrics.json', 'rpd_info.json', 'thumb.jpg', 'warning.log']);
+
+function downloadList(asset) {
+  const sources = Object.entries(asset.downloads).filter(([name]) => !ANALYSIS.has(name));
+  const converted = Object.entries(asset).filter(([name, value]) => name.startsWith('converted_') && value);
+  const link = (name, url) => h('li', {}, h('a', { href: url, download: name.split('/').pop() }, icon('download', 16), h('span.cut', {}, name)));
+  const all = [...sources.map(([name, url]) => link(name, url)), ...converted.map(([, file]) => link(file.name, file.url))];
+  if (all.length === 0) return h('p.hint', {}, 'Nothing is uploaded yet.');
+  const zip = h('button.small', { type: 'button', onclick: (event) => attempt(event.currentTarget, () => download(`rawmodel/${asset.id}/downloads/zip`, `${asset.name}.zip`)) },
+    icon('download', 16), 'Everything that was uploaded, as a zip');
+  return [h('ul.files', { 'aria-label': counted(all.length, 'file') }, all), h('div', {}, zip)];
+}

@@ -1,0 +1,115 @@
+// Short messages at the edge of the window, and questions in a dialog.
+import { fill, h } from './dom.js';
+import { icon } from './icons.js';
+
+const SHOWN_MS = 6_000;
+
+/** The places where screen readers hear of new messages: polite ones, and those that interrupt. */
+const polite = h('div.notices', { role: 'status', 'aria-live': 'polite' });
+const urgent = h('div.notices.urgent', { role: 'alert' });
+
+export const noticePlaces = () => h('div.notice-corner', {}, urgent, polite);
+
+function show(place, kind, symbol, text) {
+  const close = () => notice.remove();
+  const notice = h(`div.notice.${kind}`, {},
+    icon(symbol, 18), h('p', {}, text),
+    h('button.quiet.icon-only', { type: 'button', 'aria-label': 'Dismiss', onclick: close }, icon('close', 16)));
+  place.append(notice);
+  return close;
+}
+
+/** Says that something was done. */
+export function say(text) {
+  const close = show(polite, 'good', 'check', text);
+  setTimeout(close, SHOWN_MS);
+}
+
+/** Says that something failed; stays until it is dismissed. */
+export function complain(problem) {
+  if (problem?.status === 401) return;
+  const fields = Object.values(problem?.errors ?? {}).flat();
+  const more = fields.filter((field) => field !== problem.message);
+  show(urgent, 'bad', 'warning', [problem?.message ?? String(problem), ...more].join(' '));
+}
+
+/** Runs what a button does: the button waits meanwhile, and a failure is shown. */
+export async function attempt(button, action) {
+  if (button.getAttribute('aria-busy') === 'true') return undefined;
+  button.setAttribute('aria-busy', 'true');
+  try {
+    return await action();
+  } catch (problem) {
+    complain(problem);
+    return undefined;
+  } finally {
+    button.removeAttribute('aria-busy');
+  }
+}
+
+/**
+ * Opens a dialog with a form; resolves with what `submit` returned, or `null` if it was cancelled.
+ * @param {{title: string, body: any, action: string, danger?: boolean, wide?: boolean, submit?: (form: HTMLFormElement) => any}} wish
+ */
+export function ask({ title, body, action, danger = false, wide = false, submit = () => true }) {
+  return new Promise((resolve) => {
+    let answer = null;
+    const failure = h('div', { role: 'alert' });
+    const confirm = h(danger ? 'button.danger' : 'button.primary', { type: 'submit' }, action);
+    const form = h('form', { method: 'dialog', novalidate: '' },
+      h('h2', { id: 'dialog-title' }, title),
+      h('div.dialog-body', {}, body), failure,
+      h('div.dialog-actions', {},
+        h('button', { type: 'button', onclick: () => dialog.close() }, 'Cancel'), confirm));
+    const dialog = h(wide ? 'dialog.wide' : 'dialog', { 'aria-labelledby': 'dialog-title' }, form);
+    form.addEventListener('submit', async (event) => {
+      event.preventDefault();
+      if (!form.reportValidity() || confirm.getAttribute('aria-busy') === 'true') return;
+      confirm.setAttribute('aria-busy', 'true');
+      try {
+        answer = await submit(form);
+        dialog.close();
+      } catch (problem) {
+        fill(failure, problemBox(problem));
+      } finally {
+        confirm.removeAttribute('aria-busy');
+      }
+    });
+    dialog.addEventListener('close', () => {
+      dialog.remove();
+      resolve(answer);
+    });
+    document.body.append(dialog);
+    dialog.showModal();
+    dialog.querySelector('[autofocus], input, select, textarea')?.focus();
+  });
+}
+
+/** Tells something in a dialog that only closes. */
+export function tell({ title, body, wide = false }) {
+  const dialog = h(wide ? 'dialog.wide' : 'dialog', { 'aria-labelledby': 'dialog-title' },
+    h('h2', { id: 'dialog-title' }, title), h('div.dialog-body', {}, body),
+    h('div.dialog-actions', {}, h('button.primary', { type: 'button', onclick: () => dialog.close() }, 'Close')));
+  dialog.addEventListener('close', () => dialog.remove());
+  document.body.append(dialog);
+  dialog.showModal();
+}
+
+/** A failure as a box in the text: what happened, field by field, and what to do next. */
+export function problemBox(problem, next) {
+  const fields = Object.values(problem.errors ?? {}).flat().filter((field) => field !== problem.message);
+  return h('div.problem', {}, icon('warning', 20),
+    h('div', {}, h('p', {}, problem.message),
+      fields.length ? h('ul', {}, fields.map((field) => h('li', {}, field))) : null, next));
+}
+
+/** Puts a text into the clipboard; where the browser refuses (no HTTPS), it is selected for copying by hand. */
+export async function copy(text, field) {
+  try {
+    await navigator.clipboard.writeText(text);
+    say('Copied.');
+  } catch {
+    field?.select?.();
+    say('Press Ctrl+C to copy the selected text.');
+  }
+}

@@ -1,0 +1,52 @@
+// What the service works on: imports, optimizations of the last week that run or failed.
+import { get } from './api.js';
+import { KeyedList, badge, empty, progress } from './cards.js';
+import { fill, h } from './dom.js';
+import { ago, assetState, failureOf, rapidState } from './format.js';
+
+/** Imports are looked for among so many of the newest models. */
+const NEWEST = 50;
+
+export async function queue({ place, life }) {
+  const running = h('ul.jobs', { 'aria-label': 'Under way' });
+  const failed = h('ul.jobs', { 'aria-label': 'Failed' });
+  const failedPart = h('section', { 'aria-labelledby': 'failed-title' }, h('h2', { id: 'failed-title' }, 'Failed'), failed);
+  const nothing = h('div');
+  const runningRows = new KeyedList(running, row);
+  const failedRows = new KeyedList(failed, row);
+  const refresh = async () => {
+    const [jobs, newest] = await Promise.all([get('rawmodel/jobs'), get(`rawmodel?itemsPerPage=${NEWEST}`)]);
+    const imports = newest.data.map((asset) => ({ asset, state: assetState(asset) })).filter(({ state }) => state.kind === 'busy' || state.kind === 'bad');
+    const rows = [...(await Promise.all(imports.map(importJob))), ...jobs.data.map(optimization)];
+    const keyed = (list) => list.map((job) => [JSON.stringify(job), job]);
+    const busy = rows.filter(({ state }) => state.kind === 'busy');
+    const bad = rows.filter(({ state }) => state.kind === 'bad');
+    runningRows.show(keyed(busy));
+    failedRows.show(keyed(bad));
+    running.hidden = busy.length === 0;
+    failedPart.hidden = bad.length === 0;
+    fill(nothing, busy.length ? null : empty('queue', 'Nothing is under way', 'Imports and optimizations appear here while they wait and run.', null));
+    return busy.length > 0;
+  };
+  fill(place, h('header.view-head', {}, h('h1', {}, 'Queue')), running, nothing, failedPart);
+  await life.keep(refresh);
+}
+
+async function importJob({ asset, state }) {
+  const { data } = await get(`rawmodel/${asset.id}`);
+  return { href: `#/models/${asset.id}`, kind: 'Import', name: asset.name, state, percent: data.progress, note: data.error_message, since: asset.created_at };
+}
+
+function optimization(rapid) {
+  const state = rapidState(rapid);
+  return { href: `#/results/${rapid.id}`, kind: rapid.preset_name ?? 'Own settings', name: rapid.name, state, percent: rapid.progress,
+    note: state.kind === 'bad' ? failureOf(rapid) : null, since: rapid.created_at };
+}
+
+function row(job) {
+  return h('li', {},
+    h('div.row.apart', {}, h('a', { href: job.href }, h('strong', {}, job.name)), badge(job.state)),
+    h('p.hint', {}, `${job.kind} · ${ago(job.since)}`),
+    job.state.kind === 'busy' ? progress(job.percent || null, `${job.name}: ${job.state.word}`) : null,
+    job.note ? h('p', {}, job.note) : null);
+}

@@ -1,0 +1,20 @@
+// Tags of a model: shown, added and removed.
+import { put, remove } from './api.js';
+import { h } from './dom.js';
+import { icon } from './icons.js';
+import { changed } from './live.js';
+import { attempt, complain } from './notices.js';
+
+/** @param {{id: number, name: string}[]} tags @param {string} path of the model in the API */
+export function tagEditor(tags, path) {
+  const field = h('input', { 'aria-label': 'New tag', placeholder: 'Add a tag', maxlength: 255 });
+  const form = h('form.row', {}, field, h('button.small', { type: 'submit' }, 'Add'));
+  form.addEventListener('submit', (event) => {
+    event.preventDefault();
+    const name = field.value.trim();
+    if (name) put(path, { tags: [name] }).then(changed).catch(complain);
+  });
+  const chip = (tag) => h('li', {}, tag.name, h('button', { type: 'button', 'aria-label': `Remove the tag ${tag.name}`,
+    onclick: (event) => attempt(event.currentTarget, () => remove(`${path}/tags/${tag.id}`).then(changed)) }, icon('close', 12)));
+  return h('div.tag-editor', {}, tags.length ? h('ul.tags', { 'aria-label': 'Tags' }, tags.map(chip)) : null, form);
+}

@@ -1,0 +1,141 @@
+// One upload: start, the files, complete. Failed files are tried again; files that arrived are not sent twice.
+import { Problem, get, post, remove } from './api.js';
+import { bytes } from './format.js';
+
+const TRIES = 3;
+const PAUSE_MS = 1_500;
+/** Files of a model that are sent at the same time. */
+const FILES_AT_ONCE = 3;
+
+export class Transfer {
+  /** @type {'waiting'|'sending'|'done'|'failed'} */
+  state = 'waiting';
+  /** The base asset, once the upload has started. */
+  id = null;
+  #planned;
+  #onChange;
+  #urls = null;
+  #arrived = new Set();
+  #sent = new Map();
+  #cancelled = new AbortController();
+  #failure = '';
+  /** The signed addresses are not valid any more. */
+  #isExpired = false;
+
+  /** @param {import('./upload_plan.js').Planned} planned @param {() => void} onChange */
+  constructor(planned, onChange) {
+    this.#planned = planned;
+    this.#onChange = onChange;
+    this.name = planned.name;
+    this.size = planned.files.reduce((sum, { file }) => sum + file.size, 0);
+  }
+
+  get share() {
+    const sent = [...this.#sent.values()].reduce((sum, count) => sum + count, 0);
+    return this.size ? Math.min(1, sent / this.size) : 1;
+  }
+
+  /** The state in a sentence. */
+  says() {
+    if (this.state === 'failed') return this.#failure;
+    if (this.state === 'waiting') return 'Waiting for other uploads';
+    if (this.state === 'done') return `Uploaded, ${bytes(this.size)}`;
+    return `${bytes(this.share * this.size)} of ${bytes(this.size)}`;
+  }
+
+  cancel() {
+    this.#cancelled.abort();
+    if (this.id && this.state !== 'done') remove(`rawmodel/${this.id}`).catch(() => {});
+  }
+
+  again() {
+    if (this.#isExpired) {
+      remove(`rawmodel/${this.id}`).catch(() => {});
+      this.#urls = null;
+      this.#arrived.clear();
+      this.#sent.clear();
+      this.#isExpired = false;
+    }
+    this.state = 'waiting';
+    this.#failure = '';
+  }
+
+  async run() {
+    this.state = 'sending';
+    this.#onChange();
+    try {
+      await this.#start();
+      const waiting = this.#planned.files.filter(({ path }) => !this.#arrived.has(path));
+      await Promise.all(Array.from({ length: FILES_AT_ONCE }, () => this.#sendAll(waiting)));
+      await get(`rawmodel/${this.id}/api-upload/complete`);
+      this.state = 'done';
+    } catch (problem) {
+      this.state = 'failed';
+      this.#failure = problem.message;
+    }
+    this.#onChange();
+  }
+
+  async #start() {
+    if (this.#urls) return;
+    const { name, files, isZip } = this.#planned;
+    const started = await post('rawmodel/api-upload/start', {
+      model_name: name, filenames: files.map(({ path }) => path), is_zip: isZip });
+    this.id = started.id;
+    this.#urls = started.links.s3_upload_urls;
+  }
+
+  async #sendAll(waiting) {
+    for (let next = waiting.shift(); next; next = waiting.shift()) await this.#send(next);
+  }
+
+  async #send({ path, file }) {
+    for (let attempt = 1; ; attempt += 1) {
+      try {
+        await this.#put(path, file);
+        this.#arrived.add(path);
+        return;
+      } catch (problem) {
+        this.#sent.set(path, 0);
+        if (this.#cancelled.signal.aborted || attempt === TRIES || !problem.isPassing) throw problem;
+        await new Promise((resume) => setTimeout(resume, PAUSE_MS * attempt));
+      }
+    }
+  }
+
+  /** Sends a file. `fetch` reports no progress of an upload, so this is an XMLHttpRequest. */
+  #put(path, file) {
+    return new Promise((resolve, reject) => {
+      const request = new XMLHttpRequest();
+      const fail = (message, isPassing) => reject(Object.assign(new Problem(message), { isPassing }));
+      request.open('PUT', this.#urls[path]);
+      request.upload.addEventListener('progress', (event) => {
+        this.#sent.set(path, event.loaded);
+        this.#onChange();
+      });
+      request.addEventListener('load', () => {
+        if (request.status >= 200 && request.status < 300) {
+          this.#sent.set(path, file.size);
+          resolve();
+        } else {
+          this.#isExpired ||= request.status === 403;
+          fail(explained(request), request.status >= 500);
+        }
+      });
+      request.addEventListener('error', () => fail(`${path} could not be sent: the connection broke, or the file changed on disk. Try again.`, true));
+      request.addEventListener('abort', () => fail('The upload was cancelled.', false));
+      this.#cancelled.signal.addEventListener('abort', () => request.abort());
+      request.send(file);
+    });
+  }
+}
+
+function explained(request) {
+  if (request.status === 413) return 'There is not enough storage left. Delete models that are not needed, then try again.';
+  if (request.status === 403) return 'The upload took longer than its addresses are valid. Try again: it starts from the beginning.';
+  try {
+    return JSON.parse(request.responseText).message;
+  } catch {
+    return `The storage answered with status ${request.status}. Try again.`;
+  }
+}

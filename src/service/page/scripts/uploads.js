@@ -1,0 +1,168 @@
+// Uploading: drops and chosen files are reviewed in a dialog, then sent model by model; a panel shows how far each is.
+// An upload is a start, a PUT of each file to its signed URL, and a complete, as the API has it.
+import { serviceFacts } from './api.js';
+import { fill, h } from './dom.js';
+import { bytes, counted } from './format.js';
+import { icon } from './icons.js';
+import { changed } from './live.js';
+import { ask, complain } from './notices.js';
+import { Transfer } from './transfer.js';
+import { chosenFiles, droppedFiles, plan, whole } from './upload_plan.js';
+
+/** Models that are sent at the same time. */
+const AT_ONCE = 2;
+
+/** @type {Transfer[]} */
+let transfers = [];
+const panel = h('section.uploads', { 'aria-label': 'Uploads', hidden: true });
+
+export const uploadPanel = () => panel;
+
+/** Takes files that are dropped anywhere on the page. */
+export function acceptDrops(page) {
+  const veil = h('div.drop-veil', { hidden: true }, h('div', {}, icon('upload', 40), h('p', {}, 'Drop models, folders or zips to upload them')));
+  page.append(veil);
+  const hasFiles = (event) => event.dataTransfer?.types.includes('Files');
+  let depth = 0;
+  const handlers = {
+    dragenter: () => { depth += 1; },
+    dragleave: () => { depth -= 1; },
+    dragover: (event) => { event.dataTransfer.dropEffect = 'copy'; },
+    drop: (event) => {
+      depth = 0;
+      droppedFiles(event.dataTransfer).then(review).catch(complain);
+    },
+  };
+  for (const [name, handle] of Object.entries(handlers)) {
+    page.addEventListener(name, (event) => {
+      if (!hasFiles(event)) return;
+      event.preventDefault();
+      handle(event);
+      veil.hidden = depth <= 0;
+    });
+  }
+}
+
+/** A button that opens the chooser of files. */
+export function uploadButton(label = 'Upload') {
+  const input = h('input', { type: 'file', multiple: true, hidden: true, 'aria-label': 'Files to upload', onchange: () => {
+    review(chosenFiles(input.files)).catch(complain);
+    input.value = '';
+  } });
+  return h('span.upload-button', {}, input,
+    h('button.primary', { type: 'button', onclick: () => input.click() }, icon('upload', 18), h('span', {}, label)));
+}
+
+/** Shows which models the files are, and sends them when that is confirmed. */
+async function review(files) {
+  if (files.length === 0) return;
+  const { formats } = await serviceFacts();
+  let planned = plan(files, formats);
+  const list = h('ul.planned');
+  const show = () => fill(list, planned.map((one) => planRow(one, formats)));
+  show();
+  const apart = planned;
+  const together = files.length > 1 && planned.length > 1 && h('label.check', {},
+    h('input', { type: 'checkbox', onchange: (event) => {
+      planned = event.target.checked ? [whole(apart[0].name, files, formats)] : apart;
+      show();
+    } }), h('span', {}, `All ${counted(files.length, 'file')} are one model`));
+  const confirmed = await ask({
+    title: 'Upload',
+    body: [together, list],
+    action: 'Upload',
+    wide: true,
+    submit: () => planned,
+  });
+  if (confirmed) send(confirmed);
+}
+
+function planRow(one, formats) {
+  const size = one.files.reduce((sum, { file }) => sum + file.size, 0);
+  const known = formats.read.map((format) => format.extension).join(', ');
+  return h('li', {},
+    h('label.field', {}, h('span', {}, 'Name'),
+      h('input', { value: one.name, required: true, maxlength: 255, oninput: (event) => { one.name = event.target.value; } })),
+    h('p.hint', {}, `${counted(one.files.length, 'file')}, ${bytes(size)}`, one.main && one.files.length > 1 ? `, model ${one.main}` : ''),
+    one.main ? null : h('p.hint.bad', {}, icon('warning', 16), ` No file in a format that is read here (${known}).`));
+}
+
+function send(planned) {
+  for (const one of planned) {
+    const transfer = new Transfer(one, update);
+    transfers.push(transfer);
+  }
+  pump();
+  update();
+}
+
+function pump() {
+  const running = transfers.filter((transfer) => transfer.state === 'sending').length;
+  const next = transfers.filter((transfer) => transfer.state === 'waiting').slice(0, Math.max(0, AT_ONCE - running));
+  for (const transfer of next) transfer.run().finally(() => {
+    changed();
+    pump();
+  });
+}
+
+const rows = new Map();
+
+function update() {
+  panel.hidden = transfers.length === 0;
+  const open = transfers.filter(({ state }) => state === 'waiting' || state === 'sending');
+  onbeforeunload = open.length ? (event) => event.preventDefault() : null;
+  if (!panel.firstChild) {
+    fill(panel, h('header', {}, h('h2', {}), h('button.quiet.icon-only', { type: 'button', 'aria-label': 'Clear finished uploads', onclick: clear }, icon('close', 18))), h('ul'));
+  }
+  const title = open.length ? `Uploading ${counted(open.length, 'model')}` : 'Uploads';
+  const heading = panel.querySelector('h2');
+  if (heading.textContent !== title) heading.textContent = title;
+  const list = panel.querySelector('ul');
+  for (const transfer of transfers) {
+    if (!rows.has(transfer)) {
+      rows.set(transfer, row(transfer));
+      list.append(rows.get(transfer).element);
+    }
+    rows.get(transfer).update();
+  }
+  for (const [transfer, { element }] of rows) {
+    if (transfers.includes(transfer)) continue;
+    element.remove();
+    rows.delete(transfer);
+  }
+}
+
+function clear() {
+  transfers = transfers.filter(({ state }) => state === 'waiting' || state === 'sending');
+  update();
+}
+
+/** The line of one upload; only what changes is written again. */
+function row(transfer) {
+  const bar = h('progress', { max: 1, 'aria-label': `Upload of ${transfer.name}` });
+  const state = h('p.hint');
+  const action = h('button.quiet.small', { type: 'button' });
+  action.addEventListener('click', () => {
+    if (transfer.state === 'failed') {
+      transfer.again();
+      pump();
+    } else if (transfer.state === 'done') {
+      location.hash = `#/models/${transfer.id}`;
+    } else {
+      transfer.cancel();
+      transfers = transfers.filter((other) => other !== transfer);
+    }
+    update();
+  });
+  const element = h('li', {}, h('div.row.apart', {}, h('strong.cut', {}, transfer.name), action), bar, state);
+  const words = { waiting: 'Cancel', sending: 'Cancel', failed: 'Try again', done: 'Show' };
+  const update = () => {
+    bar.value = transfer.share;
+    bar.hidden = transfer.state === 'done' || transfer.state === 'failed';
+    action.textContent = words[transfer.state];
+    action.setAttribute('aria-label', `${words[transfer.state]}: ${transfer.name}`);
+    state.textContent = transfer.says();
+    element.className = transfer.state;
+  };
+  return { element, update };
+}
