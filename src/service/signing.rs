@@ -204,7 +204,7 @@ impl Signer {
         origins
     }
 
-    /// The path without the prefix that a proxy in front of the service keeps in it.
+    /// The path without the prefix of a reverse proxy.
     fn own_path<'a>(&self, path: &'a str) -> &'a str {
         let prefix = self.base.path().trim_end_matches('/');
         path.strip_prefix(prefix).unwrap_or(path)

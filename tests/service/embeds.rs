@@ -188,10 +188,65 @@ async fn a_hostile_viewer_text_stays_text_in_the_page() {
 
 /// The bytes of the model that an embed's page names.
 async fn shown(service: &Fixture, page: &str) -> Vec<u8> {
-    let (_, rest) = page.split_once(r#" src="http"#).unwrap();
-    let (url, _) = rest.split_once('"').unwrap();
-    let url = format!("http{}", url.replace("&amp;", "&"));
+    let (_, rest) = page
+        .split_once(r#"<model-viewer id="model" src=""#)
+        .unwrap();
+    let (path, _) = rest.split_once('"').unwrap();
+    let url = service.url(&format!("/embed/{path}"));
     service.read(&url).await.expect(200).body
+}
+
+#[tokio::test]
+async fn the_model_of_an_embed_is_kept_by_browsers_and_its_address_stays() {
+    let service = Fixture::start().await;
+    let asset = service.upload("chair", &[("a.glb", b"glTF....")]).await;
+    let body = json!({ "raw_model_id": asset, "name": "Chair" });
+    let made = service
+        .post("/api/v2/embeds/raw", body)
+        .await
+        .expect(200)
+        .json();
+    let url = made["embed_url"].as_str().unwrap();
+    let first = service.read(url).await.expect(200).text();
+    let second = service.read(url).await.expect(200).text();
+    for page in [&first, &second] {
+        assert!(
+            page.contains(&format!(r#"content="{url}/poster.jpg""#)),
+            "{page}"
+        );
+    }
+    let file = format!("{url}/model.glb");
+    let model = service.read(&file).await.expect(200);
+    assert_eq!(model.body, b"glTF....");
+    assert!(
+        model
+            .header("cache-control")
+            .starts_with("public, max-age=")
+    );
+    let again = service
+        .http
+        .get(&file)
+        .header("if-none-match", model.header("etag"));
+    assert!(service.send(again).await.expect(304).body.is_empty());
+    let part = service.http.get(&file).header("range", "bytes=0-3");
+    assert_eq!(service.send(part).await.expect(206).body, b"glTF");
+    assert_eq!(
+        service
+            .read(&format!("{url}/poster.jpg"))
+            .await
+            .expect(200)
+            .body,
+        b"thumb"
+    );
+    for missing in ["model.usdz", "a.glb", "error.log"] {
+        service.read(&format!("{url}/{missing}")).await.expect(404);
+    }
+    // Only the page counts as a view.
+    let record = service
+        .get(&format!("/api/v2/embeds/{}", made["embed_id"]))
+        .await
+        .json();
+    assert_eq!(record["data"]["view_count"], 2);
 }
 
 #[tokio::test]

@@ -4,14 +4,15 @@ use super::error::ApiError;
 use super::record_forms::RelatedRows;
 use crate::formats;
 use crate::service::app::App;
-use crate::service::records::{Area, EmbedSource, JobState};
-use crate::wire::{AssetId, Downloads, ModelId, SignedUrl};
+use crate::service::records::{Area, EmbedSource, FileRow, JobState};
+use crate::wire::{AssetId, ModelId};
 
 /// The model of an embed.
 #[derive(Debug)]
 pub enum Model {
-    Ready(Files),
-    /// The glb is being converted.
+    /// The glb, and with it a usdz for phones.
+    Ready(Box<Files>),
+    /// The glb is being made.
     Pending,
     /// There is no glb; with the reason, if it is known.
     None(Option<String>),
@@ -19,30 +20,33 @@ pub enum Model {
 
 #[derive(Debug)]
 pub struct Files {
-    pub glb: SignedUrl,
-    /// For AR on phones that need usdz.
-    pub usdz: Option<SignedUrl>,
+    /// For the viewer.
+    pub glb: FileRow,
+    /// For the AR of phones that want it.
+    pub usdz: Option<FileRow>,
 }
 
 impl Files {
-    fn among(downloads: &Downloads) -> Option<Files> {
+    fn among(rows: &[&FileRow]) -> Option<Box<Files>> {
         let of_format = |format: &str| {
-            let found = downloads
+            let found = rows
                 .iter()
-                .find(|(name, _)| formats::extension(name) == format);
-            found.map(|(_, url)| url.clone())
+                .find(|row| formats::extension(&row.name) == format);
+            found.map(|row| (*row).clone())
         };
-        Some(Files {
+        Some(Box::new(Files {
             glb: of_format("glb")?,
             usdz: of_format("usdz"),
-        })
+        }))
     }
 }
 
 pub async fn of_source(app: &App, source: EmbedSource) -> Result<Model, ApiError> {
     match source {
         EmbedSource::Rapid(rapid) => {
-            let exports = RelatedRows::area(app, ModelId::Rapid(rapid), Area::Export).await?;
+            let owner = ModelId::Rapid(rapid);
+            let related = RelatedRows::read(app, &[owner]).await?;
+            let exports = related.stored(owner, Area::Export);
             Ok(Files::among(&exports).map_or(Model::None(None), Model::Ready))
         }
         EmbedSource::Asset(asset) => of_asset(app, asset).await,
@@ -54,11 +58,11 @@ pub async fn of_source(app: &App, source: EmbedSource) -> Result<Model, ApiError
 pub async fn of_asset(app: &App, asset: AssetId) -> Result<Model, ApiError> {
     let owner = ModelId::Asset(asset);
     let related = RelatedRows::read(app, &[owner]).await?;
-    let uploaded = related.downloads(app, owner, Area::Source);
-    let converted = related.downloads(app, owner, Area::Converted);
-    let whole = Some(&uploaded).filter(|files| files.iter().count() == 1);
+    let uploaded = related.stored(owner, Area::Source);
+    let converted = related.stored(owner, Area::Converted);
+    let whole = Some(&uploaded).filter(|files| files.len() == 1);
     let found = whole
-        .and_then(Files::among)
+        .and_then(|files| Files::among(files))
         .or_else(|| Files::among(&converted));
     if let Some(files) = found {
         return Ok(Model::Ready(files));
@@ -74,4 +78,16 @@ pub async fn of_asset(app: &App, asset: AssetId) -> Result<Model, ApiError> {
         }
     }
     Ok(Model::None(reason))
+}
+
+/// The thumbnail of what an embed shows.
+pub async fn poster(app: &App, source: EmbedSource) -> Result<Option<FileRow>, ApiError> {
+    let owner = match source {
+        EmbedSource::Rapid(rapid) => ModelId::Rapid(rapid),
+        EmbedSource::Asset(asset) => ModelId::Asset(asset),
+    };
+    let related = RelatedRows::read(app, &[owner]).await?;
+    let analysis = related.stored(owner, Area::Analysis);
+    let thumbnail = analysis.iter().find(|row| row.name == "thumb.jpg");
+    Ok(thumbnail.map(|row| (*row).clone()))
 }

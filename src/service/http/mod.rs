@@ -154,6 +154,7 @@ fn embed_routes() -> Router<Arc<App>> {
         .route(route::CREATE_EMBED, post(embeds::create))
         .route(route::CREATE_RAW_EMBED, post(embeds::create_raw))
         .route(viewer::PAGE, get(viewer::show))
+        .route(viewer::MODEL_FILE, get(viewer::model_file))
         .route(viewer::ASSET, get(viewer::file))
 }
 

@@ -48,6 +48,12 @@ impl RelatedRows {
             .filter(move |file| file.area == area)
     }
 
+    /// The files in one area whose bytes are there.
+    pub fn stored(&self, owner: ModelId, area: Area) -> Vec<&FileRow> {
+        let files = self.files(owner, area);
+        files.filter(|file| file.blob.is_some()).collect()
+    }
+
     fn tags(&self, owner: ModelId) -> Vec<Tag> {
         let (raw_id, rapid_id) = match owner {
             ModelId::Asset(asset) => (Some(asset), None),

@@ -126,6 +126,11 @@ impl EmbedRecords<'_> {
     pub async fn view(self, identifier: &str) -> Result<Option<EmbedRow>> {
         let update = "UPDATE embeds SET view_count = view_count + 1 WHERE identifier = $1";
         self.database.run(sql!(update, identifier)).await?;
+        self.find(identifier).await
+    }
+
+    /// The embed with this name in URLs.
+    pub async fn find(self, identifier: &str) -> Result<Option<EmbedRow>> {
         let query = select!("WHERE t.identifier = $1");
         self.database.optional(sql!(query, identifier)).await
     }

@@ -3,10 +3,12 @@
 //! Every value is escaped for its context, styles and links are checked, and a strict content security
 //! policy is the second wall: no script but ours, no request but to this service and its storage.
 
+mod attributes;
 mod settings;
 mod style;
 
 use crate::service::ids::random_name;
+use attributes::attributes;
 use settings::{Logo, ViewerSettings};
 
 /// What a page shows.
@@ -14,16 +16,16 @@ use settings::{Logo, ViewerSettings};
 pub struct Exhibit<'a> {
     /// The name of the embed.
     pub name: &'a str,
-    /// Where the glb is.
-    pub model: &'a str,
-    /// Where a usdz for phones is.
-    pub usdz: Option<&'a str>,
-    /// Where the thumbnail is.
-    pub poster: Option<&'a str>,
+    /// The name of the embed in addresses; its files are below it.
+    pub identifier: &'a str,
+    /// The whole address of the page, for the previews of links.
+    pub address: &'a str,
+    /// Whether there is a usdz for phones.
+    pub has_usdz: bool,
+    /// Whether there is a thumbnail.
+    pub has_poster: bool,
     /// The viewer configuration as JSON text.
     pub config: &'a str,
-    /// The origin of the storage, from which model and thumbnail come.
-    pub storage: &'a str,
 }
 
 /// A page and its policy.
@@ -67,29 +69,55 @@ pub fn page(exhibit: &Exhibit<'_>) -> Page {
 <head>
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
+<meta name="color-scheme" content="light dark">
 <title>{name}</title>
-<link rel="icon" href="data:,">
+{preview}<link rel="icon" href="data:,">
 <style nonce="{nonce}">{styles}</style>
 <script src="assets/before.js"></script>
 <script type="module" src="assets/model-viewer.min.js"></script>
 <script type="module" src="assets/viewer.js"></script>
 </head>
 <body>
-<model-viewer id="model" {attributes}></model-viewer>
-{logos}<div id="tools"><button id="animation" hidden></button><select id="units" hidden></select><pre id="note"></pre></div>
+<main>
+<h1>{name}</h1>
+<model-viewer id="model" {attributes}><button slot="ar-button" id="ar">View in your room</button></model-viewer>
+{logos}<div id="tools" role="group" aria-label="Viewer"><button id="animation" hidden></button><select id="units" aria-label="Unit" hidden></select><pre id="note" role="status"></pre><button id="fullscreen" hidden>Full screen</button></div>
+</main>
 </body>
 </html>
 "#,
+        preview = preview(exhibit),
         styles = styles(&settings),
         attributes = attributes(exhibit, &settings),
     );
-    let storage = exhibit.storage;
     let policy = format!(
         "default-src 'none'; script-src 'self' 'wasm-unsafe-eval'; style-src 'nonce-{nonce}' {MODEL_VIEWER_STYLE}; \
-         img-src 'self' data: blob: {storage}; connect-src 'self' data: blob: {storage}; \
+         img-src 'self' data: blob:; connect-src 'self' data: blob:; \
          worker-src blob:; base-uri 'none'; form-action 'none'; frame-ancestors *"
     );
     Page { html, policy }
+}
+
+/// What chats and social networks show in place of a link to the page.
+fn preview(exhibit: &Exhibit<'_>) -> String {
+    let (name, address) = (escaped(exhibit.name), escaped(exhibit.address));
+    let mut tags = format!(
+        r#"<meta name="description" content="{name}, a 3D model to look at from all sides">
+<meta property="og:type" content="website">
+<meta property="og:title" content="{name}">
+<meta property="og:description" content="A 3D model to look at from all sides">
+<meta property="og:url" content="{address}">
+"#
+    );
+    if exhibit.has_poster {
+        tags.push_str(&format!(
+            r#"<meta property="og:image" content="{address}/poster.jpg">
+<meta property="og:image:alt" content="{name}">
+<meta name="twitter:card" content="summary_large_image">
+"#
+        ));
+    }
+    tags
 }
 
 /// The page of an embed whose model is still being made; it looks again by itself.
@@ -101,10 +129,12 @@ pub fn waiting_page(name: &str) -> Page {
 <head>
 <meta charset="utf-8">
 <meta http-equiv="refresh" content="2">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta name="color-scheme" content="light dark">
 <title>{name}</title>
 <link rel="icon" href="data:,">
 </head>
-<body><p>{name} is being prepared …</p></body>
+<body><main><h1>{name} is being prepared …</h1></main></body>
 </html>
 "#
     );
@@ -134,8 +164,10 @@ fn escaped(text: &str) -> String {
 }
 
 fn logo(logo: &Logo) -> String {
-    let Logo { id, picture, .. } = logo;
-    let picture = format!(r#"<img src="{}" alt="">"#, escaped(picture));
+    let Logo {
+        id, picture, alt, ..
+    } = logo;
+    let picture = format!(r#"<img src="{}" alt="{alt}">"#, escaped(picture));
     match &logo.link {
         Some(link) => format!(
             r#"<a class="logo" id="{id}" href="{}" target="_blank" rel="noopener noreferrer">{picture}</a>
@@ -149,14 +181,24 @@ fn logo(logo: &Logo) -> String {
     }
 }
 
+/// The look of a page whose configuration says nothing.
+const STYLES: &str = "html,body,main{margin:0;height:100%;overflow:hidden;font:14px system-ui,sans-serif}\
+    h1{position:absolute;width:1px;height:1px;overflow:hidden;clip-path:inset(50%)}\
+    model-viewer{width:100%;height:100%;background:#ffffff;--poster-color:transparent}\
+    .logo{position:absolute}.logo img{max-width:160px;max-height:80px}\
+    #company{top:16px;left:16px}#product{top:16px;right:16px}#three-d{bottom:64px;right:16px}\
+    #tools{position:absolute;left:16px;right:16px;bottom:16px;display:flex;align-items:center;gap:8px;pointer-events:none}\
+    #fullscreen{margin-left:auto}#ar{position:absolute;top:16px;left:50%;transform:translateX(-50%)}\
+    button,select,#note:not(:empty){pointer-events:auto;min-height:36px;padding:0 14px;border:1px solid #00000026;\
+    border-radius:18px;background:#ffffffe6;color:#1b1f26;font:inherit}\
+    #note{margin:0;line-height:1.4;box-sizing:border-box}#note:not(:empty){padding:8px 14px}button,select{cursor:pointer}\
+    :focus-visible{outline:2px solid #2f5bd7;outline-offset:2px}\
+    @media (prefers-color-scheme:dark){model-viewer{background:#17191d}\
+    button,select,#note:not(:empty){background:#262a31e6;color:#e8eaee;border-color:#ffffff26}\
+    :focus-visible{outline-color:#86a5ff}}";
+
 fn styles(settings: &ViewerSettings) -> String {
-    let mut styles = String::from(
-        "html,body{margin:0;height:100%;overflow:hidden;font:14px sans-serif}\
-         model-viewer{width:100%;height:100%;background:#ffffff}\
-         .logo{position:absolute}.logo img{max-width:160px;max-height:80px}\
-         #company{top:16px;left:16px}#product{top:16px;right:16px}#three-d{bottom:16px;right:16px}\
-         #tools{position:absolute;left:16px;bottom:16px}#note{margin:4px 0 0;font:inherit}",
-    );
+    let mut styles = String::from(STYLES);
     if let Some(background) = background(settings) {
         styles.push_str(&format!("model-viewer{{background:{background}}}"));
     }
@@ -190,107 +232,6 @@ fn background(settings: &ViewerSettings) -> Option<String> {
     settings.color("plainBackgroundColor")
 }
 
-/// The attributes of the viewer element, each escaped.
-fn attributes(exhibit: &Exhibit<'_>, settings: &ViewerSettings) -> String {
-    let mut list: Vec<(&str, String)> = vec![
-        ("src", exhibit.model.to_owned()),
-        ("alt", exhibit.name.to_owned()),
-        ("camera-controls", String::new()),
-        ("touch-action", "pan-y".to_owned()),
-        (
-            "data-measure",
-            settings.is_on("enableSimpleMeasurement").to_string(),
-        ),
-        (
-            "data-coordinates",
-            settings.is_on("enableCoordinateDisplay").to_string(),
-        ),
-        ("data-base-unit", settings.unit("baseUnit", "m").to_owned()),
-        (
-            "data-display-unit",
-            settings.unit("displayUnit", "cm").to_owned(),
-        ),
-        ("data-display-units", settings.units("displayUnits")),
-        (
-            "data-animation",
-            settings.is_on("enableAnimationControl").to_string(),
-        ),
-        (
-            "data-animation-speed",
-            settings
-                .number("animationSpeed", 0.0..=100.0)
-                .unwrap_or(1.0)
-                .to_string(),
-        ),
-    ];
-    let is_still = settings.number("animationSpeed", 0.0..=100.0) == Some(0.0);
-    if !settings.is_off("enableAnimationControl") && !is_still {
-        list.push(("autoplay", String::new()));
-    }
-    if let Some(poster) = exhibit.poster {
-        list.push(("poster", poster.to_owned()));
-    }
-    if settings.is_on("enableARBtn") {
-        list.push(("ar", String::new()));
-        list.extend(exhibit.usdz.map(|usdz| ("ios-src", usdz.to_owned())));
-    }
-    list.extend(camera(settings));
-    list.extend(light(settings));
-    let written = list
-        .iter()
-        .map(|(name, value)| format!(r#"{name}="{}""#, escaped(value)));
-    written.collect::<Vec<_>>().join(" ")
-}
-
-fn camera(settings: &ViewerSettings) -> Vec<(&'static str, String)> {
-    let mut list = Vec::new();
-    if settings.is_off("cameraPanning") {
-        list.push(("disable-pan", String::new()));
-    }
-    let exposure = settings.number("cameraExposure", 0.0..=10.0);
-    list.extend(exposure.map(|exposure| ("exposure", exposure.to_string())));
-    for (attribute, angle, zoom) in [
-        (
-            "min-camera-orbit",
-            "cameraMinVerticalAngle",
-            "cameraMinZoom",
-        ),
-        (
-            "max-camera-orbit",
-            "cameraMaxVerticalAngle",
-            "cameraMaxZoom",
-        ),
-    ] {
-        let angle = settings.number(angle, 0.0..=180.0);
-        let zoom = settings.number(zoom, 0.01..=100.0);
-        if angle.is_some() || zoom.is_some() {
-            let angle = angle.map_or("auto".to_owned(), |angle| format!("{angle}deg"));
-            let zoom = zoom.map_or("auto".to_owned(), |zoom| format!("{}%", zoom * 100.0));
-            list.push((attribute, format!("auto {angle} {zoom}")));
-        }
-    }
-    list
-}
-
-fn light(settings: &ViewerSettings) -> Vec<(&'static str, String)> {
-    let mut list = Vec::new();
-    if !settings.is_off("shadowToggle") {
-        let opacity = settings.number("shadowOpacity", 0.0..=2.0).unwrap_or(1.0);
-        list.push(("shadow-intensity", opacity.to_string()));
-        let blur = settings.number("shadowBlur", 0.0..=1.0);
-        list.extend(blur.map(|blur| ("shadow-softness", blur.to_string())));
-    }
-    if let Some(environment) = settings.environment() {
-        let attribute = if settings.is_on("skyBoxEnabled") {
-            "skybox-image"
-        } else {
-            "environment-image"
-        };
-        list.push((attribute, environment));
-    }
-    list
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -298,11 +239,11 @@ mod tests {
     fn shown(name: &str, config: &str) -> Page {
         page(&Exhibit {
             name,
-            model: "http://storage.test/a.glb?x=1&y=2",
-            usdz: None,
-            poster: None,
+            identifier: "k3y",
+            address: "http://service.test/embed/k3y",
+            has_usdz: false,
+            has_poster: true,
             config,
-            storage: "http://storage.test",
         })
     }
 
@@ -325,7 +266,6 @@ mod tests {
         assert!(!page.html.contains("javascript:"));
         assert!(!page.html.contains("evil.test"));
         assert!(!page.html.contains("\" onload"));
-        assert!(page.html.contains("a.glb?x=1&amp;y=2"));
         assert!(page.html.contains(r#"data-display-units="m,cm""#));
     }
 
@@ -372,6 +312,7 @@ mod tests {
             let before = look(&config);
             config[*key] = match *key {
                 "cameraPanning" | "backgroundIsColor" | "shadowToggle" => "false".into(),
+                "enableAnimationControl" => "false".into(),
                 key if key.ends_with("Toggle") => "false".into(),
                 key if key.ends_with("CSS") => "width:7px".into(),
                 key if key.ends_with("Link") => "https://x.test/".into(),
@@ -390,6 +331,40 @@ mod tests {
                 .find(|line| line.starts_with(&format!("| `{key}` |")));
             let row = row.unwrap_or_else(|| panic!("{key} is not in docs/service.md"));
             assert_eq!(look(&config) == before, row.contains("no effect"), "{row}");
+        }
+    }
+
+    #[test]
+    fn a_usdz_gives_phones_their_ar_button_unless_it_is_switched_off() {
+        let shown = |has_usdz, config| {
+            let exhibit = Exhibit {
+                name: "chair",
+                identifier: "k3y",
+                address: "http://service.test/embed/k3y",
+                has_usdz,
+                has_poster: false,
+                config,
+            };
+            page(&exhibit).html
+        };
+        let modes = r#"ar-modes="webxr scene-viewer quick-look""#;
+        let with = shown(true, "{}");
+        assert!(with.contains(r#"ios-src="k3y/model.usdz""#) && with.contains(modes));
+        assert!(!shown(true, r#"{"enableARBtn": "false"}"#).contains("ar-modes"));
+        assert!(!shown(false, "{}").contains("ar-modes"));
+        let glb = shown(false, r#"{"enableARBtn": "true"}"#);
+        assert!(glb.contains(modes) && !glb.contains("ios-src"));
+    }
+
+    #[test]
+    fn a_link_to_the_page_has_a_preview() {
+        let html = shown("Oak & wool", "{}").html;
+        for tag in [
+            r#"<meta property="og:title" content="Oak &amp; wool">"#,
+            r#"<meta property="og:url" content="http://service.test/embed/k3y">"#,
+            r#"<meta property="og:image" content="http://service.test/embed/k3y/poster.jpg">"#,
+        ] {
+            assert!(html.contains(tag), "{tag}: {html}");
         }
     }
 
@@ -414,11 +389,11 @@ mod tests {
     }
 
     #[test]
-    fn the_policy_allows_this_service_and_its_storage_only() {
+    fn the_policy_allows_this_service_only() {
         let one = shown("a", "{}").policy;
         assert!(one.starts_with("default-src 'none'"));
         assert!(!one.contains("unsafe-inline") && !one.contains("'unsafe-eval'"));
-        assert!(one.contains("connect-src 'self' data: blob: http://storage.test;"));
+        assert!(one.contains("connect-src 'self' data: blob:;"));
         assert_ne!(one, shown("a", "{}").policy, "each page has its own nonce");
     }
 }

@@ -19,6 +19,8 @@ pub struct Logo {
     pub id: &'static str,
     /// The picture, a data URI.
     pub picture: String,
+    /// What it is, for those who do not see it.
+    pub alt: &'static str,
     /// Where it leads.
     pub link: Option<String>,
     /// Its style.
@@ -105,16 +107,17 @@ impl ViewerSettings {
     /// The logos that are on.
     pub fn logos(&self) -> Vec<Logo> {
         let kinds = [
-            ("company", "companyLogo", Some("companyLink")),
-            ("product", "productLogo", Some("productLink")),
-            ("three-d", "threeDLogo", None),
+            ("company", "Company", "companyLogo", Some("companyLink")),
+            ("product", "Product", "productLogo", Some("productLink")),
+            ("three-d", "3D", "threeDLogo", None),
         ];
-        let logo = |(id, name, link): (&'static str, &str, Option<&str>)| {
+        let logo = |(id, alt, name, link): (&'static str, &'static str, &str, Option<&str>)| {
             if self.is_off(&format!("{name}Toggle")) {
                 return None;
             }
             Some(Logo {
                 id,
+                alt,
                 picture: picture(&self.text(name)?)?,
                 link: link.and_then(|link| web_link(&self.text(link)?)),
                 style: self.style(&format!("{name}CSS")),

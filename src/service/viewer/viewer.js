@@ -39,11 +39,13 @@ function offerUnits() {
   });
 }
 
+const isCalm = matchMedia('(prefers-reduced-motion: reduce)').matches;
+
 function offerAnimation() {
   const button = document.getElementById('animation');
   if (model.availableAnimations.length === 0) return;
   model.timeScale = Number(settings.animationSpeed);
-  if (settings.animation !== 'true') return;
+  if (settings.animation !== 'true' || model.timeScale === 0) return;
   button.hidden = false;
   const say = () => {
     button.textContent = model.paused ? 'Play' : 'Pause';
@@ -53,8 +55,22 @@ function offerAnimation() {
     else model.pause();
     say();
   });
-  if (model.autoplay) model.play();
+  if (model.autoplay && !isCalm) model.play();
+  else model.pause();
   say();
+}
+
+function offerFullScreen() {
+  const button = document.getElementById('fullscreen');
+  if (!document.fullscreenEnabled) return;
+  button.hidden = false;
+  button.addEventListener('click', () => {
+    if (document.fullscreenElement) document.exitFullscreen();
+    else document.documentElement.requestFullscreen();
+  });
+  document.addEventListener('fullscreenchange', () => {
+    button.textContent = document.fullscreenElement ? 'Leave full screen' : 'Full screen';
+  });
 }
 
 model.addEventListener('load', () => {
@@ -72,3 +88,4 @@ if (settings.coordinates === 'true') {
   });
 }
 offerUnits();
+offerFullScreen();
