@@ -2,6 +2,7 @@
 
 mod account_end;
 mod archives;
+mod browser;
 mod chaos;
 mod config_keys;
 mod connections;
