@@ -63,7 +63,7 @@ fn keep_scratch_in(task: &Task) {
     }
 }
 
-/// If nothing reads the output, the service is gone, and the process ends.
+/// If nothing reads the output, the service has ended, so the process exits.
 fn say(out: &mut impl Write, line: &serde_json::Value) {
     let _ = writeln!(out, "{line}");
     let _ = out.flush();

@@ -19,17 +19,17 @@ pub const RENDERS_FOLDER: &str = "renders";
 pub const TURNTABLE_FOLDER: &str = "turntable";
 /// The thumbnail's name in a job's output folder.
 pub const THUMBNAIL_NAME: &str = "thumb.jpg";
-/// The name of the picture of source and result, where one is asked for.
+/// The name of the picture of source and result, if it is requested.
 pub const BEFORE_AFTER_NAME: &str = "before-after.png";
 
-/// The box that is drawn for a model without triangles.
+/// The bounding box of a model without triangles.
 const NOTHING: BoundingBox = BoundingBox {
     low: glam::Vec3::splat(-0.5),
     high: glam::Vec3::splat(0.5),
 };
 
-/// Pixels on each side of a job's pictures. Code that is not optimized draws ten times slower, and what is built so is
-/// there to be tested: it gets by with a quarter of the pixels.
+/// Pixels on each side of a job's pictures. Unoptimized code renders ten times slower and is only used for tests, so
+/// it renders a quarter of the pixels.
 pub const PICTURE_SIZE: usize = if cfg!(debug_assertions) { 256 } else { 512 };
 
 /// Lights of the sky in thumbnails.
@@ -63,7 +63,7 @@ impl ModelPictures {
         ModelPictures::draw_in(scene, bounds, adapted.warnings)
     }
 
-    /// The same model without its materials. Results that are drawn like it are without theirs as well.
+    /// The same model without its materials. Results that are compared with it are rendered without theirs, too.
     pub fn bare(&self) -> ModelPictures {
         let bare = ModelPictures::draw_in(self.scene.bare(), self.bounds, Vec::new());
         ModelPictures {
@@ -192,7 +192,7 @@ pub fn before_and_after(source: &Scene, result: &Scene) -> Sheet {
     side_by_side(&[&before, &after])
 }
 
-/// A picture for people: with many samples and soft light.
+/// A picture to be shown: with many samples and soft light.
 fn shown(scene: &PreparedScene, bounds: &BoundingBox) -> Picture {
     let (size, samples, most_lights) = if cfg!(debug_assertions) {
         (PICTURE_SIZE, 1, THUMBNAIL_LIGHTS)

@@ -1,8 +1,8 @@
 //! The paths of the API: all of version 2, and of version 1, which the local service answers and the client
 //! never calls.
 //!
-//! Each path stands here once, as a template with names in braces, together with the methods that it
-//! answers. [`fill`] puts ids and escaped text in place of the names.
+//! Each path is here once, as a template with names in braces, together with its methods. [`fill`] replaces the names
+//! by ids and escaped text.
 
 use std::fmt::Display;
 

@@ -6,7 +6,7 @@ use super::super::job::ModelCounts;
 use super::super::scene::{Mode, Scene};
 use super::super::textures::{channels, dimensions, name_of, usages};
 
-/// The numbers that people ask for. `bytes` is the size of the model's own files.
+/// The main statistics. `bytes` is the size of the model's own files.
 pub fn counts(scene: &Scene, bytes: u64) -> ModelCounts {
     ModelCounts {
         triangles: scene.drawn_triangles(),

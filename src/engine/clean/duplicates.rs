@@ -1,9 +1,8 @@
 //! Replaces references to duplicate images, samplers, textures and materials by the first of them; pruning then
 //! drops the duplicates.
 //!
-//! Materials are the same only when their names are as well: people and programs choose them by name.
-//! Left alone, like pruning, when the scene uses an extension that may refer to such objects in a way
-//! that we do not know.
+//! Materials are only equal if their names are equal, too: users and programs select them by name. Nothing is shared
+//! if the scene uses an extension that may refer to such objects in an unknown way.
 
 use std::collections::HashMap;
 

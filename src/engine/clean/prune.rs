@@ -1,7 +1,6 @@
 //! Drops what nothing uses: materials, textures, samplers, images, cameras, skins.
 //!
-//! Left alone when the scene uses an extension that may refer to such objects by index in a way that
-//! we do not know.
+//! Nothing is dropped if the scene uses an extension that may refer to such objects by index in an unknown way.
 
 use serde_json::Value;
 

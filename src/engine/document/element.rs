@@ -57,7 +57,7 @@ impl ComponentType {
         }
     }
 
-    /// The value that a stored integer stands for when it is normalized.
+    /// The value of a normalized integer.
     pub fn fraction(self, value: f64) -> f64 {
         match self {
             ComponentType::I8 => (value / 127.0).max(-1.0),

@@ -72,7 +72,7 @@ fn no_scaling() -> f64 {
 pub struct Progress {
     /// 0 to 100, never decreasing.
     pub percent: u8,
-    /// The current step, as text for people.
+    /// The current step, as text for users.
     pub step: String,
     /// What is being done, for a program; none in an optimization.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -123,7 +123,7 @@ pub struct ModelFile {
 pub struct ExportedFile {
     /// `glb`, `gltf`, `obj`, `stl`, `ply` or `usdz`.
     pub format: String,
-    /// The file that a person opens, relative to `exports/` with `/` between parts.
+    /// The main file, relative to `exports/` with `/` between parts.
     pub name: String,
     /// Every file of this export, the main one included, relative to `exports/`.
     pub parts: Vec<String>,
@@ -131,7 +131,7 @@ pub struct ExportedFile {
     pub size_bytes: u64,
     /// The images inside, for glb and gltf; none for other formats.
     pub images: Option<Vec<ExportedImage>>,
-    /// Triangles, counted again in the written file, where it was read again.
+    /// Number of triangles, counted in the written file if it was read again.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub triangles: Option<u64>,
     /// The similarity to the source; `None` if the export was not compared.

@@ -29,7 +29,7 @@ pub(super) fn remove(scene: &mut Scene) -> usize {
     removed
 }
 
-/// Which triangles are seen, for each geometry that stands still wherever it is drawn.
+/// The visible triangles of each geometry that never moves.
 fn seen_by_geometry(scene: &Scene) -> HashMap<usize, Vec<bool>> {
     let still = still_geometries(scene);
     let mut adapted = RenderScene::from_model(scene);

@@ -48,7 +48,7 @@ fn remove_in(geometry: &mut Geometry, to_world: Mat4, least: f32) -> usize {
     removed
 }
 
-/// The part of each vertex, as one vertex that stands for it.
+/// The part of each vertex, represented by one of its vertices.
 fn parts_of(geometry: &Geometry) -> Vec<u32> {
     let count = geometry.vertex_count() as u32;
     let mut parents: Vec<u32> = (0..count).collect();

@@ -55,7 +55,7 @@ pub struct RenderInstance {
 pub struct RenderTexture {
     pub width: u32,
     pub height: u32,
-    /// Four bytes a pixel as stored; whether they are sRGB is said by the slot that uses them.
+    /// Four bytes a pixel as stored. The slot that uses them determines whether they are sRGB.
     pub rgba: Arc<Vec<u8>>,
 }
 

@@ -1,4 +1,4 @@
-//! Soft light for pictures that people look at: shadows of the key light, of the sky, and on a floor.
+//! Soft light for pictures that are shown to users: shadows of the key light, of the sky, and on a floor.
 //!
 //! The sky and the key light are sampled in fixed directions, each with a small depth map of the scene; nothing is
 //! random. Comparisons do not use this, because a shadow would show one difference in two places.
@@ -74,7 +74,7 @@ impl Studio {
             }
         }
         let sky = if total > 0.0 { sky / total } else { 0.5 };
-        // A constant share stands for light that walls and floor reflect.
+        // A constant share for light that walls and floor reflect.
         Exposure {
             key: key / self.key.len() as f32,
             sky: 0.16 + 0.84 * sky,

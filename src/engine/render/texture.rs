@@ -192,7 +192,7 @@ fn mean(four: &[[u8; 4]; 4], table: Option<&[f32; 256]>) -> [u8; 4] {
     })
 }
 
-/// The pixel that stands for a place outside of the image.
+/// The pixel for a place outside of the image.
 fn wrapped(place: f32, size: usize, wrap: Wrap) -> usize {
     // The cast saturates, so coordinates of any size are safe.
     let (place, size) = (place as i64, size as i64);

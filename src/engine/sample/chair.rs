@@ -28,7 +28,7 @@ pub(super) struct ChairPart {
 /// How texture coordinates run over a grid.
 #[derive(Clone, Copy)]
 enum Unrolled {
-    /// u around, over so many metres; v along the rows.
+    /// u around, one texture per this many metres; v along the rows.
     Around(f64),
     /// From the middle outwards, as a disc whose grain runs along x.
     Disc,

@@ -143,7 +143,7 @@ impl TextureSlot {
         matches!(self, TextureSlot::BaseColor | TextureSlot::Emissive)
     }
 
-    /// The slot of a texture that stands under `key` in a material or an extension of one.
+    /// The slot of the texture under `key` in a material or in one of its extensions.
     fn of_key(key: &str) -> TextureSlot {
         match key {
             "baseColorTexture"

@@ -11,7 +11,7 @@ pub struct Pose {
 }
 
 impl Scene {
-    /// Poses from the midst of the scene's animations, at most so many; none where only whole meshes move.
+    /// At most `most` poses from the middle of the scene's animations; none if only whole meshes move.
     pub fn poses(&self, most: usize) -> Vec<Pose> {
         let animations = self.list("animations");
         if most == 0 || animations.is_empty() || !self.changes_shapes() {

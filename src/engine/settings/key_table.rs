@@ -6,7 +6,7 @@ use serde::Serialize;
 /// A key of a configuration.
 #[derive(Debug, Clone, Copy)]
 pub struct Key {
-    /// Its path; `[]` stands for each element of a list.
+    /// Its path; `[]` means each element of a list.
     pub path: &'static str,
     pub treatment: Treatment,
 }
@@ -16,14 +16,14 @@ pub struct Key {
 pub enum Treatment {
     /// It is done as the documentation says.
     Done(Form),
-    /// It has no effect, for this reason, which stands in `warning.log`.
+    /// It has no effect; `warning.log` contains this reason.
     NotDone(&'static str),
 }
 
 /// How a form asks for a value.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Form {
-    /// A short name for people.
+    /// A short name for users.
     pub label: &'static str,
     /// What the value does, in a sentence.
     pub about: &'static str,
@@ -154,7 +154,7 @@ mod tests {
     use super::super::Settings;
     use super::*;
 
-    /// A configuration with one value, and what an export needs beside it.
+    /// A configuration with one value, and the other keys that an export needs.
     fn config(path: &str, value: &Value) -> Map<String, Value> {
         let mut config = value.clone();
         for step in path.rsplit('.') {

@@ -1,4 +1,4 @@
-//! Judges keys of a configuration that nobody read: known without effect, or unknown, with the nearest known key.
+//! Classifies unread keys of a configuration: known without effect, or unknown, with the most similar known key.
 
 use super::FileFormat;
 use super::key_table::{KEYS, Key, Treatment};

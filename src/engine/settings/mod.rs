@@ -85,7 +85,7 @@ pub struct Discard {
 }
 
 impl Settings {
-    /// The face limit for a model of so many faces.
+    /// The face limit for a model with this number of faces.
     pub fn face_limit(&self, faces: u64) -> Option<u64> {
         let of_percentage = self
             .face_percentage

@@ -21,7 +21,7 @@ pub(super) struct Motion {
 }
 
 impl Motion {
-    /// The scene in motion. It is changed while it is looked at, and as before afterwards.
+    /// The motion of a scene. The scene is changed temporarily and restored.
     pub(super) fn of(scene: &mut Scene) -> Motion {
         let poses = scene.poses(POSES);
         let places = poses.iter().map(|pose| scene.in_pose(pose, places));

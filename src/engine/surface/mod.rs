@@ -89,7 +89,7 @@ impl Surface {
         there.p99.max(back.p99)
     }
 
-    /// About so many points, spread evenly over the area; the same each time.
+    /// About `count` points, spread evenly over the area; deterministic.
     fn samples(&self, count: usize) -> Vec<Vec3A> {
         let area = |[a, b, c]: &[Vec3A; 3]| f64::from((*b - *a).cross(*c - *a).length());
         let total: f64 = self.triangles.iter().map(area).sum();

@@ -105,7 +105,7 @@ struct Band {
     target: Range<u32>,
     /// The rows of the source that the filter looks at.
     source: Range<u32>,
-    /// The part of those rows that the target's rows stand for: where it begins and how high it is, in rows.
+    /// The part of those rows that the target's rows cover: its start and height, in rows.
     top: f64,
     height: f64,
 }

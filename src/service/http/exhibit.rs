@@ -12,7 +12,7 @@ use crate::wire::{AssetId, ModelId};
 pub enum Model {
     /// The glb, and with it a usdz for phones.
     Ready(Box<Files>),
-    /// The glb is being made.
+    /// The glb is being converted.
     Pending,
     /// There is no glb; with the reason, if it is known.
     None(Option<String>),
@@ -20,9 +20,8 @@ pub enum Model {
 
 #[derive(Debug)]
 pub struct Files {
-    /// For the viewer.
     pub glb: FileRow,
-    /// For the AR of phones that want it.
+    /// For AR on phones that need usdz.
     pub usdz: Option<FileRow>,
 }
 
@@ -80,7 +79,7 @@ pub async fn of_asset(app: &App, asset: AssetId) -> Result<Model, ApiError> {
     Ok(Model::None(reason))
 }
 
-/// The thumbnail of what an embed shows.
+/// The thumbnail of an embed's model.
 pub async fn poster(app: &App, source: EmbedSource) -> Result<Option<FileRow>, ApiError> {
     let owner = match source {
         EmbedSource::Rapid(rapid) => ModelId::Rapid(rapid),

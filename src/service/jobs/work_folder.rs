@@ -34,7 +34,7 @@ pub enum Prepared {
     Ready(WorkFolder),
     /// The upload is refused.
     Refused {
-        /// The reason, for the person who uploaded it.
+        /// The reason, for the user.
         reason: String,
         /// Whether it exceeds the limits of imports.
         limit: bool,

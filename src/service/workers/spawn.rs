@@ -55,7 +55,7 @@ impl Spawner {
 
 fn serve(orders: &Receiver<Order>, command: &WorkerCommand, limits: &WorkerLimits) {
     while let Ok(reply) = orders.recv() {
-        // If the caller is gone, dropping the child ends it.
+        // If the caller was cancelled, dropping the child kills it.
         let _ = reply.send(spawn(command, limits));
     }
 }

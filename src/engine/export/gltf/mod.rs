@@ -113,7 +113,7 @@ impl<'s> GltfWriter<'s> {
         writer
     }
 
-    /// The JSON and the buffer; `bin_uri` names the buffer's file, where it is one.
+    /// The JSON and the buffer. `bin_uri` is the name of the buffer's file, if it has one.
     fn finish(
         mut self,
         images: Vec<Value>,
@@ -188,7 +188,7 @@ impl<'s> GltfWriter<'s> {
         self.fit_nodes(&places);
     }
 
-    /// Nodes point to the meshes that are left; a node whose mesh is gone draws nothing.
+    /// Updates the meshes of nodes. A node whose mesh was left out draws nothing.
     fn fit_nodes(&mut self, places: &[Option<usize>]) {
         let Some(nodes) = self.json.get_mut("nodes").and_then(Value::as_array_mut) else {
             return;

@@ -56,7 +56,7 @@ struct ObjWriter<'a> {
     materials: BTreeMap<Option<usize>, String>,
     /// File names of images by index.
     images: BTreeMap<usize, String>,
-    /// What stands for a channel of an image in the material file, by image, channel and factor.
+    /// The values of image channels in the material file, by image, channel and factor.
     channels: BTreeMap<(usize, usize, u32), maps::Channel>,
     files: Vec<OutFile>,
     mtl: String,

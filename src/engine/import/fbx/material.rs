@@ -182,7 +182,7 @@ fn set_of(map: &ufbx::MaterialMap, set_names: &[&str]) -> Option<usize> {
     named.or((!set_names.is_empty()).then_some(0))
 }
 
-/// The texture of a map that stands for a file: of several layers the first.
+/// The file texture of a map; of several layers the first.
 fn file_texture(map: &ufbx::MaterialMap) -> Option<&ufbx::Texture> {
     let texture = map.texture.as_ref().filter(|_| map.texture_enabled)?;
     Some(texture.file_textures.first().unwrap_or(texture))

@@ -172,7 +172,7 @@ fn apply_filter(
                 .chunks_exact(4)
                 .map(|four| [u32::from_le_bytes([four[0], four[1], four[2], four[3]])])
                 .collect();
-            // Each number stands for itself, so the width of a row does not matter.
+            // Each number is decoded independently, so the width of a row does not matter.
             meshopt::decode_filter_exp(&mut numbers);
             *bytes = numbers
                 .iter()

@@ -231,7 +231,7 @@ impl<'a> Library<'a> {
         None
     }
 
-    /// The file of a map, where it is among the uploaded ones.
+    /// The file of a map, if it was uploaded.
     fn file_of(&self, entry: &MtlEntry, key: &str, warnings: &mut Vec<String>) -> Option<PathBuf> {
         let name = entry.maps.get(key)?;
         let path = find(self.dir, &entry.library, name);

@@ -11,11 +11,11 @@ use super::super::scene_builder::linear_of_srgb;
 pub(super) struct MtlEntry {
     pub(super) numbers: HashMap<String, Vec<f32>>,
     pub(super) maps: HashMap<String, String>,
-    /// The library that it stands in, relative to the upload: its references start there.
+    /// The library that contains it, relative to the upload: its references are relative to it.
     pub(super) library: PathBuf,
 }
 
-/// The materials of a library, in its order; `library` is where it stands.
+/// The materials of a library, in its order; `library` is its path.
 pub(super) fn parse(bytes: &[u8], library: &Path) -> Vec<(String, MtlEntry)> {
     let mut entries = Vec::new();
     let mut current: Option<(String, MtlEntry)> = None;

@@ -13,7 +13,7 @@ use super::placement::{
 };
 use super::{Columns, JoinedMesh, JoinedPart, scaled};
 
-/// Displacements of so many morph targets take part in the error.
+/// Maximum number of morph targets whose displacements count for the error.
 const MAX_MORPHS: usize = 6;
 
 impl JoinedMesh {

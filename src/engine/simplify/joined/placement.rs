@@ -1,4 +1,4 @@
-//! Where each geometry stands in the joined space, and how big it is there.
+//! The place and scale of each geometry in the joined space.
 
 use glam::{Mat3, Mat4, Vec3};
 
