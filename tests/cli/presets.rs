@@ -52,7 +52,7 @@ fn what_is_no_preset_is_refused_with_its_reason() {
         (
             "d.json",
             r#"{"exportName":5}"#,
-            "exportName is 5; it has to be a text",
+            "exportName is 5; it must be a text",
         ),
         ("none.rpdx", "", "cannot read the preset none.rpdx"),
     ] {

@@ -266,7 +266,7 @@ mod tests {
                 "did you mean decimation-target?",
             ),
             (json!({ "limit": 5 }), "did you mean limits?"),
-            (json!({ "zzz": 5 }), "\"zzz\", which is no option"),
+            (json!({ "zzz": 5 }), "\"zzz\", which is not an option"),
             (json!({ "decimation-target": 0.5 }), "a whole number"),
             (json!({ "decimation-target": "0%" }), "above 0 %"),
             (json!({ "texture-size": true }), "a number above 0"),
