@@ -48,7 +48,7 @@ pub use ids::{Caller, DraftId, EntryId, JobFolder, OwnerFolder};
 pub use jobs::{JobInfo, JobSettings, JobState, JobText, Jobs, parse_job_text, reason_in_log};
 pub use names::{is_junk_path, is_service_folder};
 pub use presets::{PresetFile, PresetOverlay, PresetState, Presets, SavedPreset};
-pub use recovery::{Recovered, RecoveredFile, recovered_in};
+pub use recovery::{Recovered, RecoveredFile, holds_unsent, recovered_in};
 pub use staging::{ContentHash, ContentHasher};
 pub use status::{ItemStatus, StatusWord};
 pub use texts::TEXT_MAX_BYTES;

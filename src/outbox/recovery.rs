@@ -19,6 +19,7 @@ use crate::outbox::ids::EntryId;
 use crate::outbox::jobs::{JobRecord, Wanted};
 use crate::outbox::journal::{FoundJournal, Journal};
 use crate::outbox::moment::Moment;
+use crate::outbox::presets::HeldPreset;
 use crate::outbox::staging::{ContentId, Staging};
 use crate::outbox::state::{Record, State};
 
@@ -116,6 +117,25 @@ pub fn open(dir: &Path) -> OutboxResult<Opened> {
         state,
         staging,
     })
+}
+
+/// True if the state below `dir` has anything that the service does not have: staged bytes, drafts (also of empty
+/// files), texts of jobs and presets. Changes nothing; what cannot be read counts.
+pub fn holds_unsent(dir: &Path) -> bool {
+    let staged = fs::read_dir(dir.join("staging")).into_iter().flatten();
+    let mut lengths = staged.flatten().map(|file| file.metadata());
+    if lengths.any(|about| about.map_or(true, |about| about.len() > 0)) {
+        return true;
+    }
+    let Some(records) = Journal::read::<Record>(dir) else {
+        return true;
+    };
+    let state = State::replay_what_fits(&records);
+    let mut jobs = state.jobs.files.values();
+    let mut presets = state.presets.held.values();
+    !state.drafts.drafts.is_empty()
+        || jobs.any(|job| job.submission.is_none())
+        || presets.any(HeldPreset::is_local)
 }
 
 /// With a damaged journal, unsent drafts and jobs may have been sent already: the user decides.

@@ -5,7 +5,9 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use assetfs::outbox::{EntryId, OpenMode, Outbox, OutboxConfig, recovered_in};
+use assetfs::outbox::{
+    EntryId, JobFolder, OpenMode, Outbox, OutboxConfig, holds_unsent, recovered_in,
+};
 
 use crate::support::{ME, World, eventually, glb, put};
 
@@ -220,4 +222,45 @@ async fn after_everything_is_deleted_no_staged_file_and_no_long_journal_remain()
     outbox.shut_down().await;
     drop(outbox);
     assert_eq!(open(&world, &dir).drafts().all().len(), 1);
+}
+
+#[tokio::test]
+async fn empty_files_and_texts_of_jobs_and_presets_count_as_unsent() {
+    let world = World::start().await;
+    type Prepare = fn(&Outbox);
+    let cases: [(&str, bool, Prepare); 5] = [
+        ("nothing", false, |_| {}),
+        ("folder", true, |outbox| {
+            outbox.drafts().create("folder", 0o755, &ME).unwrap();
+        }),
+        ("file", true, |outbox| {
+            let draft = outbox.drafts().create("folder", 0o755, &ME).unwrap().id;
+            put(outbox, draft, EntryId::ROOT, "notes.txt", b"");
+        }),
+        ("removed", false, |outbox| {
+            let draft = outbox.drafts().create("folder", 0o755, &ME).unwrap().id;
+            put(outbox, draft, EntryId::ROOT, "chair.glb", &glb(100));
+            outbox.drafts().remove(draft).unwrap();
+        }),
+        ("job", true, |outbox| {
+            let folder = JobFolder::Multi;
+            outbox.jobs().write(&folder, "web.json", b"{}").unwrap();
+        }),
+    ];
+    for (name, is_unsent, prepare) in cases {
+        let dir = world.dir.path().join(name);
+        let outbox = open(&world, &dir);
+        prepare(&outbox);
+        outbox.shut_down().await;
+        drop(outbox);
+        assert_eq!(holds_unsent(&dir), is_unsent, "{name}");
+    }
+    assert!(!holds_unsent(&world.dir.path().join("none")));
+    let damaged = world.dir.path().join("nothing");
+    fs::write(
+        damaged.join("journal"),
+        b"no journal at all, and long enough",
+    )
+    .unwrap();
+    assert!(holds_unsent(&damaged), "what cannot be read counts");
 }

@@ -14,6 +14,7 @@ use crate::cli::mounted::{MountedDrive, POLL_PERIOD};
 use crate::client::{Client, ClientError, Priority};
 use crate::durable::{DirLock, DurableError, PrivateDir, write_atomic};
 use crate::fuse;
+use crate::outbox::holds_unsent;
 use crate::wire::{Token, TokenId};
 
 use super::MountPlan;
@@ -143,23 +144,18 @@ enum BetterFolder {
     Same,
     /// The one of the token's owner.
     OfOwner,
-    /// Both have drafts.
+    /// Both have something to send.
     Both,
 }
 
 /// The register may name a folder that was made while nobody could say whose token this is. The folder of the owner, where
 /// there is one, is used as soon as the other has nothing to send.
 fn better_folder(plan: &MountPlan, registered: &str, of_owner: &str) -> BetterFolder {
-    let has_staged_bytes = |name: &str| {
-        let staging = plan.state_dir.join(name).join("outbox/staging");
-        let entries = std::fs::read_dir(staging).into_iter().flatten().flatten();
-        let mut lengths = entries.filter_map(|entry| Some(entry.metadata().ok()?.len()));
-        lengths.any(|length| length > 0)
-    };
+    let has_unsent = |name: &str| holds_unsent(&plan.state_dir.join(name).join("outbox"));
     if registered == of_owner || !plan.state_dir.join(of_owner).is_dir() {
         return BetterFolder::Same;
     }
-    match (has_staged_bytes(registered), has_staged_bytes(of_owner)) {
+    match (has_unsent(registered), has_unsent(of_owner)) {
         (false, _) => BetterFolder::OfOwner,
         (true, true) => BetterFolder::Both,
         (true, false) => BetterFolder::Same,

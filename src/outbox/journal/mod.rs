@@ -138,6 +138,24 @@ impl Journal {
         Ok(FoundJournal::Whole(journal, records))
     }
 
+    /// The records of the journal below `dir`, which may be open elsewhere; none if there is no journal, and `None` if
+    /// one cannot be read as a whole. Changes nothing.
+    pub fn read<R: DeserializeOwned>(dir: &Path) -> Option<Vec<R>> {
+        let path = dir.join("journal");
+        if !path.exists() {
+            return Some(Vec::new());
+        }
+        let found = AppendLog::salvage(&path).ok()?;
+        if found.lost_bytes > 0 {
+            return None;
+        }
+        let records = found
+            .records
+            .iter()
+            .map(|frame| serde_json::from_slice(frame).ok());
+        records.collect()
+    }
+
     /// Replaces the journal in `dir` with one that contains `snapshot`.
     pub fn begin_anew(dir: &Path, snapshot: &impl Journaled) -> OutboxResult<Journal> {
         let log = AppendLog::create_over(dir.join("journal"), MAGIC, &[frame(snapshot)]).map_err(
@@ -243,6 +261,11 @@ impl Journal {
     /// The ticket of the last record that was pushed.
     pub fn last(&self) -> Ticket {
         Ticket(self.lock().next)
+    }
+
+    /// The ticket of the last record that is durable.
+    pub fn durable(&self) -> Ticket {
+        Ticket(self.lock().durable)
     }
 
     /// True while records wait to be written.

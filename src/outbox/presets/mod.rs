@@ -11,7 +11,7 @@ mod plan;
 mod save;
 mod written;
 
-pub use book::{PresetBook, PresetRecord};
+pub use book::{HeldPreset, PresetBook, PresetRecord};
 pub use info::{PresetFile, PresetOverlay, PresetState, SavedPreset};
 pub use memory::PresetsMemory;
 pub use ops::Presets;
