@@ -7,7 +7,7 @@ use assetfs::outbox::{
     OutboxConfig, OutboxError, Place,
 };
 
-use super::support::{ME, World, client, copy_chair, eventually, glb, put, quick};
+use super::support::{ME, World, client, copy_chair, eventually, glb, killed, put, quick};
 
 /// An outbox that sends nothing, because no service runs.
 fn lonely(dir: &std::path::Path) -> Outbox {
@@ -464,4 +464,66 @@ async fn one_process_at_a_time() {
     let second = Outbox::open(quick(dir.path()), client("http://127.0.0.1:9", "1|secret"));
     assert!(second.is_err_and(|error| error.to_string().contains("in use")));
     outbox.shut_down().await;
+}
+
+#[tokio::test]
+async fn attributes_and_removals_are_there_after_a_kill() {
+    let dir = tempfile::tempdir().unwrap();
+    let (state, copy) = (dir.path().join("state"), dir.path().join("killed"));
+    let outbox = lonely(&state);
+    let (loose, entry, file) = outbox
+        .drafts()
+        .create_loose_file("chair.glb", 0o644, &ME)
+        .unwrap();
+    file.write_at(&glb(1000), 0).unwrap();
+    file.flush().unwrap();
+    drop(file);
+    let entries = outbox.entries();
+    let set = |name| entries.set_xattr(loose.id, entry.id, name, b"oak", false, false);
+    set("user.note").unwrap();
+    set("user.gone").unwrap();
+    entries
+        .remove_xattr(loose.id, entry.id, "user.gone")
+        .unwrap();
+    let folder = outbox.drafts().create("folder", 0o755, &ME).unwrap().id;
+    put(&outbox, folder, EntryId::ROOT, "kept", b"x");
+    put(&outbox, folder, EntryId::ROOT, "removed", b"x");
+    entries
+        .remove_file(folder, EntryId::ROOT, "removed", &ME)
+        .unwrap();
+    killed(&state, &copy);
+
+    let after = lonely(&copy);
+    assert_eq!(paths(&after, folder), ["kept"]);
+    let names = after.entries().list_xattrs(loose.id, entry.id).unwrap();
+    assert_eq!(names, ["user.note"]);
+}
+
+#[tokio::test]
+async fn times_and_modes_are_there_after_a_sync_and_a_kill() {
+    let dir = tempfile::tempdir().unwrap();
+    let state = dir.path().join("state");
+    let outbox = lonely(&state);
+    let (loose, entry, file) = outbox
+        .drafts()
+        .create_loose_file("chair.glb", 0o644, &ME)
+        .unwrap();
+    file.write_at(&glb(1000), 0).unwrap();
+    drop(file);
+    let entries = outbox.entries();
+    let change = AttributeChange {
+        mode: Some(0o600),
+        ..AttributeChange::default()
+    };
+    entries
+        .set_attributes(loose.id, entry.id, &change, &ME)
+        .unwrap();
+    // `sync FILE` opens it for reading.
+    let open = entries.open(loose.id, entry.id, OpenMode::Read, &ME);
+    open.unwrap().flush().unwrap();
+    let copy = dir.path().join("killed");
+    killed(&state, &copy);
+    let after = lonely(&copy);
+    let found = after.entries().get(loose.id, entry.id).unwrap();
+    assert_eq!(found.mode, 0o600);
 }

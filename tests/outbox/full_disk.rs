@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use assetfs::outbox::{EntryId, Outbox, OutboxConfig, OutboxError};
 
-use crate::support::{ME, World, eventually, glb, put};
+use crate::support::{ME, World, eventually, glb, killed, put};
 
 /// A small disk; drop unmounts it.
 struct SmallDisk<'a>(&'a Path);
@@ -178,4 +178,51 @@ async fn a_full_staging_disk_stays_usable() {
         assert_eq!(world.files(asset).await["chair.glb"], glb(100_000));
     }
     outbox.shut_down().await;
+}
+
+/// Removes all files of a draft on a disk without room, and dies.
+async fn what_is_left_after_a_kill(prepare: impl Fn(&Path)) -> Option<Vec<String>> {
+    let world = World::start().await;
+    let dir = world.dir.path().join("small");
+    let _disk = SmallDisk::mount(&dir)?;
+    let state = dir.join("outbox");
+    let config = |dir: &Path| OutboxConfig {
+        settle: Duration::from_secs(600),
+        ..crate::support::quick(dir)
+    };
+    let (outbox, _) = Outbox::open(config(&state), world.client()).unwrap();
+    let draft = outbox.drafts().create("one", 0o755, &ME).unwrap().id;
+    let names: Vec<String> = (0..200).map(|number| format!("{number}.txt")).collect();
+    for name in &names {
+        put(&outbox, draft, EntryId::ROOT, name, b"x");
+    }
+    prepare(&state);
+    ballast(&dir.join("ballast"));
+    for name in &names {
+        let removed = outbox
+            .entries()
+            .remove_file(draft, EntryId::ROOT, name, &ME);
+        removed.unwrap_or_else(|error| panic!("{name}: {error}"));
+    }
+    let copy = world.dir.path().join("killed");
+    killed(&state, &copy);
+    let (after, _) = Outbox::open(config(&copy), world.client()).unwrap();
+    let left = after.entries().children(draft, EntryId::ROOT).unwrap();
+    let left = left.into_iter().map(|entry| entry.name).collect();
+    after.shut_down().await;
+    outbox.shut_down().await;
+    Some(left)
+}
+
+#[tokio::test]
+async fn what_was_removed_on_a_full_disk_stays_removed_over_a_kill() {
+    let no_reserve = |state: &Path| std::fs::remove_file(state.join("journal.reserve")).unwrap();
+    let left = what_is_left_after_a_kill(|_| {}).await;
+    let Some(left) = left else {
+        crate::skip::skipped("no tmpfs can be mounted");
+        return;
+    };
+    assert_eq!(left, [""; 0], "with the room that is set aside");
+    let left = what_is_left_after_a_kill(no_reserve).await;
+    assert_eq!(left.unwrap(), [""; 0], "with what each removal frees");
 }

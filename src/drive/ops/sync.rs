@@ -7,6 +7,7 @@ use crate::drive::error::DriveResult;
 use crate::drive::mount::Mount;
 use crate::drive::ops::control::commit;
 use crate::drive::ops::why::noted_node;
+use crate::drive::places::Container;
 use crate::drive::posix::{Caller, Ino};
 use crate::drive::tree::Tree;
 use crate::outbox::{DraftId, EntryId};
@@ -30,6 +31,10 @@ pub(in crate::drive) async fn sync_dir(
             noted_node(mount, &node, result)
         }
         Some((draft, _)) if is_draft(mount, draft) => Ok(mount.outbox().drafts().sync(draft)?),
+        // The folder of loose files.
+        _ if node.container() == Some(Container::Drafts) => {
+            Ok(mount.outbox().drafts().sync_all()?)
+        }
         _ => Ok(()),
     }
 }

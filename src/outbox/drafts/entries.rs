@@ -228,7 +228,7 @@ impl Entries {
         Ok(value.ok_or(OutboxError::NoAttribute)?.0.clone())
     }
 
-    /// Sets an extended attribute. `create` and `replace` are the flags of `setxattr(2)`.
+    /// Sets an extended attribute. `create` and `replace` are the flags of `setxattr(2)`. Durable on return.
     pub fn set_xattr(
         &self,
         draft: DraftId,
@@ -252,6 +252,7 @@ impl Entries {
         Ok(memory.entry(draft, entry)?.xattrs.keys().cloned().collect())
     }
 
+    /// Durable on return.
     pub fn remove_xattr(&self, draft: DraftId, entry: EntryId, name: &str) -> OutboxResult<()> {
         self.record_xattr(draft, entry, name, None, |exists| match exists {
             true => Ok(()),
@@ -276,9 +277,12 @@ impl Entries {
             name,
             value,
         };
-        memory.record(record).map(|_| ())
+        let ticket = memory.record(record)?;
+        drop(memory);
+        self.parts.journal.settle(ticket)
     }
 
+    /// Durable on return.
     pub fn remove_file(
         &self,
         draft: DraftId,
@@ -289,6 +293,7 @@ impl Entries {
         self.remove_entry(draft, parent, name, EntryKind::File, caller)
     }
 
+    /// Durable on return.
     pub fn remove_dir(
         &self,
         draft: DraftId,
@@ -307,7 +312,7 @@ impl Entries {
         kind: EntryKind,
         caller: &Caller,
     ) -> OutboxResult<()> {
-        {
+        let ticket = {
             let mut memory = self.parts.memory();
             let found = memory.draft(draft)?;
             let entry = found
@@ -328,15 +333,17 @@ impl Entries {
                 return remove_draft(&self.parts, draft);
             }
             memory.begin_change(draft)?;
-            memory.record(DraftRecord::EntryRemoved {
+            let ticket = memory.record(DraftRecord::EntryRemoved {
                 draft,
                 entry,
                 at: Moment::now(),
             })?;
             memory.note_change(draft, Some(caller), self.parts.now());
-        }
+            ticket
+        };
+        let settled = self.parts.settle_removal(ticket);
         self.parts.draft_changed(draft);
         self.parts.own.discard_news.notify_one();
-        Ok(())
+        settled
     }
 }

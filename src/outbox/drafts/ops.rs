@@ -117,6 +117,11 @@ impl Drafts {
         self.parts.journal.settle_all()
     }
 
+    /// The same for all drafts.
+    pub fn sync_all(&self) -> OutboxResult<()> {
+        self.parts.journal.settle_all()
+    }
+
     /// Renames or moves within a draft, between drafts, and from or to `rawmodels/` itself. Replaces the target as
     /// `rename(2)` does, unless `noreplace`. Durable on return.
     pub fn rename(

@@ -126,6 +126,15 @@ impl DraftParts {
         self.journal.settled(ticket).await
     }
 
+    /// Returns when a removal is durable. If the disk has no room for its record, what was removed before makes
+    /// room. Blocks on local disk.
+    pub fn settle_removal(&self, ticket: Ticket) -> OutboxResult<()> {
+        match self.journal.settle(ticket) {
+            Err(OutboxError::StagingFull { .. }) if self.make_room() => self.journal.settle(ticket),
+            settled => settled,
+        }
+    }
+
     /// Removes the contents that wait to be removed from disk; false if there are none.
     /// Blocks on local disk.
     pub fn make_room(&self) -> bool {
@@ -133,22 +142,31 @@ impl DraftParts {
         if doomed.is_empty() {
             return false;
         }
-        if let Err(error) = self.remove_contents(doomed) {
-            tracing::warn!(%error, "no space can be freed on the full disk");
-            return false;
+        let count = doomed.len();
+        match self.remove_contents(doomed) {
+            Ok(()) => true,
+            Err((kept, error)) => {
+                tracing::warn!(%error, "the journal cannot be written on the full disk");
+                kept < count
+            }
         }
-        true
     }
 
-    fn remove_contents(&self, doomed: Vec<(Ticket, ContentId)>) -> OutboxResult<()> {
-        if let Err(error) = self.journal.settle_all() {
-            self.memory().doomed.extend(doomed);
-            return Err(error);
-        }
-        for (_, content) in doomed {
+    /// Removes contents whose removal is durable. On an error the others are kept for later, so many as it says.
+    fn remove_contents(
+        &self,
+        doomed: Vec<(Ticket, ContentId)>,
+    ) -> Result<(), (usize, OutboxError)> {
+        let settled = self.journal.settle_all();
+        let durable = self.journal.durable();
+        let is_durable = |(ticket, _): &(Ticket, ContentId)| *ticket <= durable;
+        let (gone, kept): (Vec<_>, Vec<_>) = doomed.into_iter().partition(is_durable);
+        for (_, content) in gone {
             self.own.staging.remove(content);
         }
-        Ok(())
+        let left = kept.len();
+        self.memory().doomed.extend(kept);
+        settled.map_err(|error| (left, error))
     }
 
     /// Deletes the contents that the durable journal no longer refers to.
@@ -158,6 +176,7 @@ impl DraftParts {
             return Ok(());
         }
         let parts = Arc::clone(self);
-        off_thread(move || parts.remove_contents(doomed)).await?
+        let removed = off_thread(move || parts.remove_contents(doomed)).await?;
+        removed.map_err(|(_, error)| error)
     }
 }

@@ -21,7 +21,7 @@ pub fn remove_draft(parts: &DraftParts, draft: DraftId) -> OutboxResult<()> {
             Err(gone) => (parts.journal.last(), Err(gone)),
         }
     };
-    parts.journal.settle(ticket)?;
+    parts.settle_removal(ticket)?;
     there?;
     parts.draft_changed(draft);
     parts.own.discard_news.notify_one();

@@ -152,10 +152,10 @@ impl StagedFile {
     }
 
     /// Makes the bytes written through any handle durable, then a journal record of size and hash. Does nothing if
-    /// nothing changed.
+    /// nothing changed. Through a handle for reading it makes names, times and modes durable.
     pub fn flush(&self) -> OutboxResult<()> {
         if self.writer.is_none() {
-            return Ok(());
+            return self.parts.journal.settle_all();
         }
         let _turn = self.content.flush_turn();
         let flushed = self.content.sync();

@@ -4,7 +4,7 @@ mod models;
 mod world;
 
 pub use crate::fault_server::RelayFault as Fault;
-pub use models::{as_map, chair, copy_chair, glb, put};
+pub use models::{as_map, chair, copy_chair, glb, killed, put};
 pub use world::{World, client, eventually, quick};
 
 use assetfs::outbox::Caller;

@@ -1,6 +1,8 @@
 //! Small models, and functions that write them into a draft as `cp` does.
 
 use std::collections::BTreeMap;
+use std::path::Path;
+use std::process::Command;
 
 use assetfs::outbox::{DraftId, DraftInfo, EntryId, OpenMode, Outbox};
 
@@ -72,4 +74,10 @@ pub fn as_map(files: Vec<(&'static str, Vec<u8>)>) -> BTreeMap<String, Vec<u8>> 
         .into_iter()
         .map(|(name, bytes)| (name.to_owned(), bytes))
         .collect()
+}
+
+/// The folder of an outbox as a kill at this moment leaves it.
+pub fn killed(dir: &Path, copy: &Path) {
+    let copied = Command::new("cp").arg("-r").args([dir, copy]).status();
+    assert!(copied.expect("cp runs").success());
 }
