@@ -97,7 +97,6 @@ impl DriveError {
                 | DriveError::NameTooLong
                 | DriveError::BadHandle
                 | DriveError::NoAttribute
-                | DriveError::Unsupported(_)
         )
     }
 }

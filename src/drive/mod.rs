@@ -28,8 +28,8 @@ pub use config::{DriveConfig, WebhookConfig};
 pub use error::{DriveError, DriveResult};
 pub use inodes::{InFlight, KernelCache, KernelLocks};
 pub use posix::{
-    Access, Attributes, Caller, DirEntry, Entry, Fh, FileKind, FileSystemStatus, Ino, OpenFlags,
-    Opened, OpenedMode, RenameMode, SetAttributes, SetTime, XattrMode,
+    Access, Allocation, Attributes, Caller, DirEntry, Entry, Fh, FileKind, FileSystemStatus, Ino,
+    OpenFlags, Opened, OpenedMode, RenameMode, SetAttributes, SetTime, XattrMode,
 };
 pub use status::{
     CacheStatus, Direction, DraftStatus, FailureLine, FileTransferStatus, JobStatusLine,
@@ -70,7 +70,7 @@ use failures::Deed;
 use mount::Mount;
 use ops::rename::rename;
 use ops::why::noted;
-use places::{job_folder_path, mount_status};
+use places::{job_folder_path, mount_status, refusals};
 
 /// One mounted account. Clones share it.
 #[derive(Clone)]
@@ -214,6 +214,12 @@ impl Drive {
         noted(&self.mount, parent, name.to_str(), Deed::Name, result)
     }
 
+    /// Refuses to create anything but files and folders: links, pipes, devices.
+    pub async fn make_other(&self, parent: Ino, name: &OsStr) -> DriveResult<Entry> {
+        let result = Err(refusals::only_files_and_folders());
+        noted(&self.mount, parent, name.to_str(), Deed::Name, result)
+    }
+
     /// Removes a file or a link.
     pub async fn remove_file(&self, parent: Ino, name: &OsStr, caller: &Caller) -> DriveResult<()> {
         let result = remove_file(&self.mount, parent, name, caller).await;
@@ -310,16 +316,16 @@ impl Drive {
         is_open_for_writing(&self.mount, fh)
     }
 
-    /// Reserves disk space; with `keep_size` the length stays.
+    /// Reserves disk space.
     pub async fn allocate(
         &self,
         ino: Ino,
         fh: Fh,
         offset: u64,
         len: u64,
-        keep_size: bool,
+        how: Allocation,
     ) -> DriveResult<()> {
-        let result = allocate(&self.mount, fh, offset, len, keep_size);
+        let result = allocate(&self.mount, fh, offset, len, how);
         noted(&self.mount, ino, None, Deed::Write, result)
     }
 
@@ -391,7 +397,11 @@ impl Drive {
         _caller: &Caller,
     ) -> DriveResult<()> {
         let result = set_xattr(&self.mount, ino, name, value, mode).await;
-        noted(&self.mount, ino, None, Deed::Attribute, result)
+        match name.as_encoded_bytes().starts_with(b"user.") {
+            true => noted(&self.mount, ino, None, Deed::Attribute, result),
+            // Tools that copy try to set attributes of the system, and continue without them.
+            false => result,
+        }
     }
 
     /// Names of the extended attributes.

@@ -216,6 +216,17 @@ pub enum RenameMode {
     Exchange,
 }
 
+/// What `allocate` does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Allocation {
+    /// Reserves space and extends the file.
+    Extend,
+    /// Reserves space and keeps the length.
+    KeepSize,
+    /// Anything else: making holes, inserting or removing a range.
+    Other,
+}
+
 /// What `set_xattr` does with an attribute of that name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum XattrMode {

@@ -12,7 +12,9 @@ use fuser::{
     ReplyEntry, ReplyOpen, ReplyStatfs, ReplyWrite, ReplyXattr, Request, TimeOrNow, WriteFlags,
 };
 
-use crate::drive::{Caller, Drive, DriveResult, Fh, InFlight, KernelLocks, SetAttributes};
+use crate::drive::{
+    Allocation, Caller, Drive, DriveResult, Fh, InFlight, KernelLocks, SetAttributes,
+};
 
 use super::dispatch::{Dispatcher, Route};
 use super::errno::errno;
@@ -84,6 +86,18 @@ impl Adapter {
     /// A request for which the kernel holds the lock of an inode, or of pages of a file.
     fn locks(&self, number: INodeNo) -> InFlight {
         self.drive.in_flight(KernelLocks::Inode(ino(number)))
+    }
+
+    /// Refuses to create a link, a pipe or a device.
+    fn refuse_other(&self, request: &Request, parent: INodeNo, name: &OsStr, reply: ReplyEntry) {
+        let name = name.to_owned();
+        self.run_locked(
+            self.locks(parent),
+            Route::Memory,
+            request,
+            reply,
+            move |drive, _| async move { drive.make_other(ino(parent), &name).await },
+        );
     }
 
     /// A request that removes or moves a folder, or may do so.
@@ -199,7 +213,7 @@ impl Filesystem for Adapter {
         reply: ReplyEntry,
     ) {
         if mode & libc::S_IFMT != libc::S_IFREG {
-            return reply.error(Errno::EPERM);
+            return self.refuse_other(request, parent, name, reply);
         }
         let (name, mode) = (name.to_owned(), permissions(mode, umask));
         self.run_locked(self.locks(parent), Route::Blocking, request, reply, move |drive, caller| async move {
@@ -242,13 +256,24 @@ impl Filesystem for Adapter {
 
     fn symlink(
         &self,
-        _request: &Request,
-        _parent: INodeNo,
-        _name: &OsStr,
+        request: &Request,
+        parent: INodeNo,
+        name: &OsStr,
         _target: &Path,
         reply: ReplyEntry,
     ) {
-        reply.error(Errno::EPERM);
+        self.refuse_other(request, parent, name, reply);
+    }
+
+    fn link(
+        &self,
+        request: &Request,
+        _number: INodeNo,
+        parent: INodeNo,
+        name: &OsStr,
+        reply: ReplyEntry,
+    ) {
+        self.refuse_other(request, parent, name, reply);
     }
 
     fn rename(
@@ -380,10 +405,10 @@ impl Filesystem for Adapter {
         mode: i32,
         reply: ReplyEmpty,
     ) {
-        let keep_size = match mode {
-            0 => false,
-            libc::FALLOC_FL_KEEP_SIZE => true,
-            _ => return reply.error(Errno::ENOTSUP),
+        let how = match mode {
+            0 => Allocation::Extend,
+            libc::FALLOC_FL_KEEP_SIZE => Allocation::KeepSize,
+            _ => Allocation::Other,
         };
         let (ino, fh) = (ino(number), Fh(fh.0));
         self.run_locked(
@@ -391,7 +416,7 @@ impl Filesystem for Adapter {
             Route::Blocking,
             request,
             reply,
-            move |drive, _| async move { drive.allocate(ino, fh, offset, length, keep_size).await },
+            move |drive, _| async move { drive.allocate(ino, fh, offset, length, how).await },
         );
     }
 

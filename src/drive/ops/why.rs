@@ -11,7 +11,9 @@ use crate::drive::values::node::Model;
 /// The last failure of a node: of an operation, or of work in the background.
 pub(in crate::drive) fn why(tree: &Tree, node: &Node) -> Option<String> {
     let path = node.path(tree);
-    let own = tree.failures().of(&path).or_else(|| node.failure(tree));
+    let at_other_path = || tree.failures().of(&node.other_path(tree)?);
+    let of_operation = tree.failures().of(&path).or_else(at_other_path);
+    let own = of_operation.or_else(|| node.failure(tree));
     let inside = own.or_else(|| tree.failures().last_in(&path));
     inside.or_else(|| waits_for(tree, node))
 }

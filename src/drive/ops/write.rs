@@ -8,7 +8,7 @@ use crate::drive::files::handles::Body;
 use crate::drive::mount::Mount;
 use crate::drive::ops::control::{flush_control, write_control};
 use crate::drive::ops::text::{flush_text, keep_text, release_text};
-use crate::drive::posix::{Caller, Fh};
+use crate::drive::posix::{Allocation, Caller, Fh};
 
 /// Writes all of `data`.
 pub(in crate::drive) async fn write(
@@ -66,8 +66,15 @@ pub(in crate::drive) fn allocate(
     fh: Fh,
     offset: u64,
     len: u64,
-    keep_size: bool,
+    how: Allocation,
 ) -> DriveResult<()> {
+    if how == Allocation::Other {
+        return Err(DriveError::Unsupported(
+            "disk space can only be reserved here; holes and ranges cannot be made or removed"
+                .into(),
+        ));
+    }
+    let keep_size = how == Allocation::KeepSize;
     let open = mount.handles().file(fh)?;
     check_writes(open.flags.access)?;
     match &open.body {
@@ -103,7 +110,7 @@ pub(in crate::drive) async fn flush(
 pub(in crate::drive) async fn fsync(mount: &Arc<Mount>, fh: Fh) -> DriveResult<()> {
     let open = mount.handles().file(fh)?;
     match &open.body {
-        Body::Staged(staged) if open.flags.access.writes() => Ok(staged.flush()?),
+        Body::Staged(staged) => Ok(staged.flush()?),
         Body::Text(text) => keep_text(mount, text).await,
         Body::Again(same) => same.flush(),
         _ => Ok(()),

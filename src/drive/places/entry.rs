@@ -63,6 +63,12 @@ impl Place for DraftEntry {
         parts.join("/")
     }
 
+    /// A loose file that was sent keeps its name in `rawmodels/`.
+    fn other_path(&self, tree: &Tree) -> Option<String> {
+        let sent = self.sent(tree).filter(|_| self.is_loose(tree))?;
+        Some(format!("/rawmodels/{}", sent.path))
+    }
+
     fn lifetime(&self) -> Lifetime {
         Lifetime::Draft
     }

@@ -143,6 +143,11 @@ pub(in crate::drive) trait Place: Send + Sync {
     /// known path.
     fn path(&self, tree: &Tree) -> String;
 
+    /// Another path under which it can be found and operations on it may have failed.
+    fn other_path(&self, _tree: &Tree) -> Option<String> {
+        None
+    }
+
     /// How long the kernel may cache it.
     fn lifetime(&self) -> Lifetime {
         Lifetime::None

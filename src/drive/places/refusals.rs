@@ -47,6 +47,12 @@ pub(in crate::drive) fn no_rename(path: &str) -> DriveError {
     ))
 }
 
+pub(in crate::drive) fn only_files_and_folders() -> DriveError {
+    DriveError::NotPermitted(
+        "links, pipes and devices cannot be made here, because the service has only files; copy the file itself".into(),
+    )
+}
+
 pub(in crate::drive) fn no_trash() -> DriveError {
     DriveError::NotPermitted(
         "the drive has no trash, because a trashed model would still take room in the account; delete it for good".into(),

@@ -6,7 +6,7 @@
 
 use std::fs::File;
 use std::io;
-use std::os::unix::fs::FileExt as _;
+use std::os::unix::fs::{FileExt as _, MetadataExt as _};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use crate::durable::{answering, recorder};
@@ -254,6 +254,8 @@ impl Content {
         } else {
             rustix::fs::FallocateFlags::empty()
         };
+        let no_room = |source| staging_error(format!("{len} reserved bytes"))(source);
+        self.check_room(len).map_err(no_room)?;
         match rustix::fs::fallocate(&*self.file, flags, offset, len) {
             Ok(()) => {}
             // If the file system cannot reserve space, the write itself reports a full disk.
@@ -266,7 +268,9 @@ impl Content {
                 }
             }
             Err(errno) => {
-                return Err(staging_error(format!("{len} reserved bytes"))(errno.into()));
+                // What was reserved behind the end goes.
+                let _ = self.file.set_len(self.size());
+                return Err(no_room(errno.into()));
             }
         }
         let mut live = self.live();
@@ -276,6 +280,16 @@ impl Content {
             live.written_at = Some(Moment::now());
         }
         Ok(())
+    }
+
+    /// Refuses more than the disk has room for. A file system may fill the disk before it says so.
+    fn check_room(&self, len: u64) -> io::Result<()> {
+        let disk = rustix::fs::fstatvfs(&*self.file)?;
+        let has_already = self.file.metadata()?.blocks().saturating_mul(512);
+        match len.saturating_sub(has_already) > disk.f_bavail.saturating_mul(disk.f_frsize) {
+            true => Err(io::Error::from_raw_os_error(libc::ENOSPC)),
+            false => Ok(()),
+        }
     }
 
     /// A time was set: it replaces that of earlier writes.

@@ -8,7 +8,8 @@ use std::time::{Duration, Instant};
 
 use super::tools::{assert_arrived, tree};
 use crate::needs_fuse;
-use crate::support::{Fixture, assetfs, exists, read, run, small_chair, text, wait_until};
+use crate::square_glb::changed_glb;
+use crate::support::{ASSETFS, Fixture, assetfs, exists, read, run, small_chair, text, wait_until};
 
 fn status_plan(path: &str, status: u16) -> String {
     format!("[[rule]]\npath = \"{path}\"\nfault = {{ kind = \"status\", status = {status} }}\n")
@@ -226,4 +227,49 @@ fn a_failure_after_the_tool_has_ended_is_in_error_txt() {
     run(assetfs("retry", &target));
     assert_arrived(&fixture, "chair", &tree(&source, &[]));
     assert!(!told.exists(), "the retry worked");
+}
+
+#[test]
+fn why_has_a_sentence_for_every_operation_that_was_refused() {
+    needs_fuse!();
+    let fixture = Fixture::with(&[], &["--settle", "10m"]);
+    let path = |below: &str| fixture.path(below);
+    fixture.copy_chair();
+    fs::write(path("rawmodels/lone.glb"), changed_glb(|_| {})).unwrap();
+    run(Command::new(ASSETFS)
+        .arg("commit")
+        .arg(path("rawmodels/lone.glb")));
+    fixture.wait("rawmodels/lone");
+
+    let chair = path("rawmodels/chair");
+    let gltf = chair.join("chair.gltf");
+    let refused = |error: std::io::Error, errno: i32, below: &str, said: &str| {
+        assert_eq!(error.raw_os_error(), Some(errno), "{below}: {error}");
+        let why = fixture.why(below);
+        assert!(why.contains(said), "{below}: {why}");
+    };
+    let not_made = "cannot be made here";
+    let error = std::os::unix::fs::symlink("chair.gltf", chair.join("link")).unwrap_err();
+    refused(error, libc::EPERM, "rawmodels/chair/link", not_made);
+    let error = fs::hard_link(&gltf, chair.join("hard")).unwrap_err();
+    refused(error, libc::EPERM, "rawmodels/chair/hard", not_made);
+    let kind = rustix::fs::FileType::Fifo;
+    let mode = rustix::fs::Mode::RUSR;
+    let error = rustix::fs::mknodat(rustix::fs::CWD, chair.join("pipe"), kind, mode, 0);
+    let error = error.unwrap_err().into();
+    refused(error, libc::EPERM, "rawmodels/chair/pipe", not_made);
+    let file = fs::File::options().write(true).open(&gltf).unwrap();
+    let hole = rustix::fs::FallocateFlags::PUNCH_HOLE | rustix::fs::FallocateFlags::KEEP_SIZE;
+    let error = rustix::fs::fallocate(&file, hole, 0, 10)
+        .unwrap_err()
+        .into();
+    let below = "rawmodels/chair/chair.gltf";
+    refused(error, libc::EOPNOTSUPP, below, "only be reserved");
+    let flags = rustix::fs::XattrFlags::empty();
+    let points = path("account/points");
+    let error = rustix::fs::setxattr(&points, "user.note", b"x", flags).unwrap_err();
+    let said = "extended attribute";
+    refused(error.into(), libc::EOPNOTSUPP, "account/points", said);
+    let error = fs::remove_file(path("rawmodels/lone.glb")).unwrap_err();
+    refused(error, libc::EPERM, "rawmodels/lone.glb", "rm -r");
 }
