@@ -19,7 +19,7 @@ use crate::drive::{Direction, MountStatus, StatusWord, TransferStatus};
 /// How often the drive is asked.
 const PERIOD: Duration = Duration::from_millis(500);
 /// Columns beside the name of a transfer.
-const FIXED_COLUMNS: usize = 57;
+const FIXED_COLUMNS: usize = 58;
 const BAR_COLUMNS: usize = 14;
 const SMALLEST_WIDTH: usize = 60;
 /// Without a terminal a percentage is told in steps of this.
@@ -339,6 +339,7 @@ mod tests {
         assert!(frame[5].starts_with("↑ …"), "{}", frame[5]);
         assert!(frame[5].contains("━━━━━╌╌╌╌╌╌╌╌╌  40%"), "{}", frame[5]);
         assert!(frame[11].contains("lamp  settling 2 s"), "{}", frame[11]);
+        assert!(frame[5].ends_with(" 12 MB/s  1 min"), "{}", frame[5]);
         let summary = &frame[13];
         assert!(
             summary.contains("10 uploading, 1 waiting, 1 jobs"),
