@@ -24,13 +24,17 @@ export class Life {
     let isBusy = await refresh();
     let timer = null;
     let isRunning = false;
+    let isOutdated = false;
     const turn = async () => {
+      // What changes during a refresh may not be in its answer.
+      isOutdated = isRunning;
       if (this.signal.aborted || isRunning) return;
       clearTimeout(timer);
       isRunning = true;
       if (!document.hidden) isBusy = await refresh().catch(() => isBusy);
       isRunning = false;
-      if (!this.signal.aborted) timer = setTimeout(turn, isBusy ? BUSY_MS : IDLE_MS);
+      if (this.signal.aborted) return;
+      timer = setTimeout(turn, isOutdated ? 0 : isBusy ? BUSY_MS : IDLE_MS);
     };
     timer = setTimeout(turn, isBusy ? BUSY_MS : IDLE_MS);
     this.signal.addEventListener('abort', () => clearTimeout(timer));
