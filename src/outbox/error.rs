@@ -43,7 +43,7 @@ pub enum OutboxError {
     NotPermitted(String),
     /// The service has accepted the upload, so the draft cannot change.
     #[error(
-        "{0} has been uploaded and the service cannot add files to an asset; copy the model in under another name"
+        "{0} is uploaded or on its way, and the service cannot change or add files of an asset; copy the model in under another name"
     )]
     Frozen(String),
     /// There is no extended attribute of that name.

@@ -14,6 +14,8 @@ use crate::wire::{AssetId, RapidId};
 pub enum OutboxEvent {
     /// A draft's phase, status or content changed, or it was removed.
     DraftChanged(DraftId),
+    /// No loose file has this name any more: it was removed or renamed, or its model is gone.
+    LooseFileLeft(String),
     /// The service has accepted a draft.
     AssetCreated {
         draft: DraftId,

@@ -14,7 +14,10 @@ use crate::drive::catalog::maps::store::rapid_ended;
 use crate::drive::catalog::models::{doubt_rapids_of, refreshed_asset, refreshed_rapid};
 use crate::drive::catalog::parts::Catalog;
 use crate::drive::values::node::{Home, ListingKind, Model};
-use crate::outbox::{DraftId, DraftInfo, DraftKind, JobFolder, JobState, OutboxEvent, OwnerFolder};
+use crate::outbox::{
+    DraftId, DraftInfo, DraftKind, JobFolder, JobState, OutboxEvent, OwnerFolder,
+    model_of_loose_file,
+};
 use crate::wire::{AssetId, BaseAsset, UploadStatus};
 
 /// The task that applies the outbox's reports. Ends when the outbox does.
@@ -26,6 +29,7 @@ pub(in crate::drive) async fn follow(
         tracing::debug!(event = ?event, "the outbox reports");
         match event {
             OutboxEvent::DraftChanged(draft) => draft_changed(&catalog, draft),
+            OutboxEvent::LooseFileLeft(name) => loose_file_left(&catalog, name),
             OutboxEvent::AssetCreated { draft, asset } => asset_created(&catalog, draft, asset),
             OutboxEvent::AssetChanged(asset) => asset_moved(&catalog, asset),
             OutboxEvent::JobChanged(folder, name) => {
@@ -55,6 +59,14 @@ pub(in crate::drive) fn became(catalog: &Catalog, draft: DraftId, asset: AssetId
 fn draft_changed(catalog: &Catalog, draft: DraftId) {
     let home = Home::Made(draft);
     catalog.report(Change::Model(Model::Raw(home)));
+}
+
+/// A loose file had two paths: its own, and the folder of the model that it is.
+fn loose_file_left(catalog: &Catalog, name: String) {
+    if let Some(model) = model_of_loose_file(&name) {
+        catalog.report(Change::Named(ListingKind::Assets, model.to_owned()));
+    }
+    catalog.report(Change::Named(ListingKind::Assets, name));
 }
 
 /// A draft became an asset: it keeps its folder, inodes and name.

@@ -102,6 +102,11 @@ impl Stage {
 }
 
 impl Draft {
+    /// The name in `rawmodels/` of a loose file; `None` for a folder.
+    pub fn loose_name(&self) -> Option<String> {
+        (self.kind == DraftKind::LooseFile).then(|| self.name.clone())
+    }
+
     /// The stage of its present attempt.
     pub fn stage(&self) -> Option<Stage> {
         self.attempt.as_ref().map(|attempt| attempt.stage)

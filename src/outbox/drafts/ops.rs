@@ -131,8 +131,13 @@ impl Drafts {
         noreplace: bool,
         caller: &Caller,
     ) -> OutboxResult<Renamed> {
-        let (source, renamed, ticket) = {
+        let (source, renamed, left, ticket) = {
             let mut memory = self.parts.memory();
+            let left = match from {
+                Place::Top(name) => memory.state.top.get(name).copied(),
+                Place::In { .. } => None,
+            };
+            let left = left.and_then(|draft| memory.draft(draft).ok()?.loose_name());
             let (source, renamed) = match record_move(&mut memory, from, to, noreplace)? {
                 Moved::From(source, renamed) => (source, renamed),
                 Moved::Nowhere(renamed) => return Ok(renamed),
@@ -146,9 +151,10 @@ impl Drafts {
                 memory.note_change(source, Some(caller), now);
             }
             memory.forget_gone();
-            (source, renamed, self.parts.journal.last())
+            (source, renamed, left, self.parts.journal.last())
         };
         self.parts.journal.settle(ticket)?;
+        self.parts.loose_file_left(left);
         self.parts.draft_changed(renamed.draft);
         if source != renamed.draft {
             self.parts.draft_changed(source);

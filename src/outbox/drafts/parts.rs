@@ -120,6 +120,13 @@ impl DraftParts {
         self.events.something_changed();
     }
 
+    /// The paths of a loose file are no longer there, if there was one.
+    pub fn loose_file_left(&self, name: Option<String>) {
+        if let Some(name) = name {
+            self.events.send(OutboxEvent::LooseFileLeft(name));
+        }
+    }
+
     /// Makes a change, and returns when its record is durable.
     pub async fn record(&self, record: impl DraftsChange) -> OutboxResult<()> {
         let ticket = self.memory().record(record)?;

@@ -8,10 +8,12 @@ use crate::outbox::ids::DraftId;
 /// Removes a draft with everything in it. Cancels a running upload and deletes its unfinished asset on the service.
 /// Durable on return.
 pub fn remove_draft(parts: &DraftParts, draft: DraftId) -> OutboxResult<()> {
+    let mut left = None;
     let (ticket, there) = {
         let mut memory = parts.memory();
         match memory.draft(draft) {
-            Ok(_) => {
+            Ok(found) => {
+                left = found.loose_name();
                 memory.stop_upload(draft);
                 let ticket = memory.record(DraftRecord::Removed { draft })?;
                 memory.forget_gone();
@@ -24,6 +26,7 @@ pub fn remove_draft(parts: &DraftParts, draft: DraftId) -> OutboxResult<()> {
     parts.settle_removal(ticket)?;
     there?;
     parts.draft_changed(draft);
+    parts.loose_file_left(left);
     parts.own.discard_news.notify_one();
     Ok(())
 }

@@ -50,3 +50,10 @@ pub struct SentRecord {
     /// All entries, folders before their contents.
     pub entries: Vec<SentEntry>,
 }
+
+impl SentRecord {
+    /// The name in `rawmodels/` of a loose file; `None` for a folder.
+    pub fn loose_name(&self) -> Option<String> {
+        (self.kind == DraftKind::LooseFile).then(|| self.name.clone())
+    }
+}

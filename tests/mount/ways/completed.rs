@@ -2,7 +2,8 @@
 //! deletions and copies at inconvenient times.
 
 use std::fs::{self, File};
-use std::io::Write as _;
+use std::io::{ErrorKind, Write as _};
+use std::path::Path;
 use std::process::Command;
 use std::time::Duration;
 
@@ -241,4 +242,43 @@ fn the_same_bytes_are_taken_again_while_the_service_has_not_answered() {
         fixture.uploaded_names(&fixture.only_asset()),
         file_names(&source)
     );
+}
+
+#[test]
+fn the_paths_of_a_loose_file_go_with_it() {
+    needs_fuse!();
+    let fixture = Fixture::with(&[], &["--settle", "10m"]);
+    let [file, model] = ["one.glb", "one"].map(|name| fixture.path(&format!("rawmodels/{name}")));
+    let is_gone = |path: &Path, after: &str| {
+        wait_until(after, || {
+            fs::metadata(path).is_err_and(|error| error.kind() == ErrorKind::NotFound)
+        });
+    };
+    // A second copy is another draft with the same two paths.
+    for copy in ["a copy", "another"] {
+        fs::write(&file, triangle_glb(copy)).unwrap();
+        assert_eq!(read(model.join("one.glb")), triangle_glb(copy));
+        fs::remove_file(&file).unwrap();
+        is_gone(&model, "removing the file");
+    }
+    for cancelled in [&file, &model] {
+        fs::write(&file, triangle_glb("cancelled")).unwrap();
+        assert!(fs::metadata(&model).unwrap().is_dir());
+        run(Command::new(ASSETFS).arg("cancel").arg(cancelled));
+        is_gone(&file, "cancelling");
+        is_gone(&model, "cancelling");
+    }
+    fs::write(&file, triangle_glb("renamed")).unwrap();
+    assert!(fs::metadata(&model).unwrap().is_dir());
+    fs::rename(&file, fixture.path("rawmodels/two.glb")).unwrap();
+    is_gone(&model, "renaming the file");
+    // As long as the model exists, and no longer.
+    fs::write(&file, triangle_glb("sent")).unwrap();
+    run(Command::new(ASSETFS).arg("commit").arg(&file));
+    fixture.wait("rawmodels/one");
+    assert!(fs::metadata(&file).unwrap().is_file());
+    run(Command::new("rm").arg("-r").arg(&model));
+    is_gone(&file, "removing the model");
+    fs::write(&file, triangle_glb("again")).unwrap();
+    assert_eq!(read(model.join("one.glb")), triangle_glb("again"));
 }

@@ -93,17 +93,20 @@ async fn delete(parts: &Arc<DraftParts>, asset: AssetId) -> bool {
 
 /// Deletes the data of an asset that is gone.
 pub(super) fn ended(parts: &DraftParts, asset: AssetId) -> OutboxResult<()> {
-    let draft = {
+    let (draft, left) = {
         let mut memory = parts.memory();
         let draft = memory.state.draft_of(asset);
+        let sent = memory.state.sent.get(&asset);
+        let left = sent.and_then(|record| record.loose_name());
         if let Some(draft) = draft {
             memory.stop_upload(draft);
         }
         memory.record(UploadRecord::AssetGone { asset })?;
         memory.forget_gone();
-        draft
+        (draft, left)
     };
     parts.events.send(OutboxEvent::AssetChanged(asset));
+    parts.loose_file_left(left);
     if let Some(draft) = draft {
         parts.draft_changed(draft);
     }
