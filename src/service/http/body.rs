@@ -11,7 +11,7 @@ use futures_util::StreamExt;
 use serde_json::{Map, Value};
 
 use super::error::ApiError;
-use crate::engine::settings::Settings;
+use crate::engine::settings::{Settings, UnknownKey, most_alike};
 use crate::service::app::App;
 use crate::service::names;
 use crate::wire::{OptimizerConfig, PresetId, PresetText, PresetTextError};
@@ -30,6 +30,9 @@ const MOST_ITEMS: usize = 10_000;
 
 /// Maximum number of unknown keys that a message names.
 const NAMED_KEYS: usize = 3;
+
+/// Keys that a configuration may have although they belong to the request.
+const REQUEST_KEYS: [&str; 3] = ["preset_id", "tags", "exportName"];
 
 /// The parsed configuration of an optimization request.
 #[derive(Debug, Default)]
@@ -290,7 +293,11 @@ impl Fields {
 
     /// Optional tags.
     pub fn optional_tags(&mut self, name: &str) -> Option<Vec<String>> {
-        self.has(name).then(|| self.tags(name))
+        if !self.has(name) {
+            self.take(name);
+            return None;
+        }
+        Some(self.tags(name))
     }
 
     /// A required optimizer configuration, for a preset. Keys that belong to a request are refused.
@@ -369,6 +376,7 @@ impl Fields {
             Err(error) => self.refuse(name, &format!("is not a valid configuration: {error}")),
             Ok(settings) => {
                 for key in settings.unknown.iter().take(NAMED_KEYS) {
+                    let key = with_request_keys(key);
                     self.refuse(name, &format!("is not a valid configuration: {key}"));
                 }
             }
@@ -417,6 +425,18 @@ impl Fields {
     }
 }
 
+/// An unknown key, which may be a slip of a key that belongs to the request.
+fn with_request_keys(key: &UnknownKey) -> UnknownKey {
+    let first = |path: &str| path.split(['.', '[']).next().map(str::to_owned);
+    let of_settings = key.nearest.as_deref().and_then(first);
+    let known = REQUEST_KEYS.into_iter().chain(of_settings.as_deref());
+    let meant = most_alike(&key.path, known).filter(|meant| REQUEST_KEYS.contains(meant));
+    UnknownKey {
+        path: key.path.clone(),
+        nearest: meant.map(str::to_owned).or_else(|| key.nearest.clone()),
+    }
+}
+
 fn id(value: Value) -> Option<u64> {
     match value {
         Value::Number(number) => number.as_u64(),
@@ -453,6 +473,41 @@ mod tests {
         assert!(!fields.has("config"));
         assert!(fields.optional_asked("config").is_none());
         assert!(fields.finish().is_ok());
+    }
+
+    #[test]
+    fn null_asks_for_nothing_in_every_field_of_a_request() {
+        let body =
+            br#"{"config": {"tags": null, "preset_id": null, "exportName": null}, "tags": null}"#;
+        let mut fields = Fields::parse(body).unwrap();
+        let asked = fields.asked("config");
+        assert!(asked.tags.is_none() && asked.preset.is_none() && asked.config.is_empty());
+        assert!(fields.optional_tags("tags").is_none());
+        fields.refuse_unknown(|_| false);
+        fields.finish().unwrap();
+    }
+
+    #[test]
+    fn a_slip_of_a_request_key_is_offered_that_key() {
+        for (slip, meant) in [
+            ("tag", "tags"),
+            ("exportNam", "exportName"),
+            ("presetid", "preset_id"),
+            ("preset", "preset_id"),
+            ("exports", "export[]"),
+            ("limts", "limits"),
+        ] {
+            let mut fields = Fields::of(Map::new());
+            let config = Map::from_iter([(slip.to_owned(), Value::from(7))]);
+            fields.check_asked("config", config);
+            let Err(ApiError::Invalid { message, .. }) = fields.finish() else {
+                panic!("{slip} is accepted");
+            };
+            assert!(
+                message.ends_with(&format!("did you mean {meant}?")),
+                "{message}"
+            );
+        }
     }
 
     #[test]
