@@ -99,6 +99,9 @@ const VALUES: &[&str] = &[
     "webhook_url",
 ];
 
+/// Those that name an account, and so cannot be used for the local service.
+const OF_OTHER_ACCOUNTS: &[&str] = &["base_url", "profile", "token_file"];
+
 /// The options that are not flags.
 #[derive(Debug, Default, PartialEq)]
 pub(super) struct FstabOptions {
@@ -113,9 +116,20 @@ impl FstabOptions {
     pub(super) fn read(options: &[String], args: &mut MountArgs) -> Result<FstabOptions> {
         let mut read = FstabOptions::default();
         let options = options.iter().map(|option| option.trim());
-        for option in options.filter(|option| !option.is_empty()) {
+        let options: Vec<&str> = options.filter(|option| !option.is_empty()).collect();
+        for option in &options {
             read.take(option, args)
                 .map_err(|why| WrongUse(format!("-o {option}: {why}")))?;
+        }
+        let names_an_account = |option: &&&str| {
+            let name = option.split_once('=').map(|(name, _)| name);
+            name.is_some_and(|name| OF_OTHER_ACCOUNTS.contains(&name))
+        };
+        if args.account.local
+            && let Some(option) = options.iter().find(names_an_account)
+        {
+            let why = "the local service needs no account; leave out this option or `local`";
+            return Err(WrongUse(format!("-o {option}: {why}")).into());
         }
         Ok(read)
     }
@@ -183,7 +197,7 @@ impl FstabOptions {
         match (name, value) {
             ("sync" | "dirsync", None) => {}
             ("max_read", Some(value)) => {
-                parse::<u32>(value)?;
+                parse_as::<u32>(value, "a number of bytes, like 131072")?;
             }
             ("context" | "fscontext" | "rootcontext", Some(value)) if !value.is_empty() => {}
             ("sync" | "dirsync", Some(_)) => return Err(format!("{name} takes no value")),
@@ -205,7 +219,7 @@ fn set_flag(name: &str, value: &str, args: &mut MountArgs) -> Result<(), String>
         "cache_dir" => args.cache_dir = Some(parse(value)?),
         "cache_size" => args.cache_size = Some(parse(value)?),
         "data_dir" => args.data_dir = Some(parse(value)?),
-        "delete_limit" => args.delete_limit = Some(parse(value)?),
+        "delete_limit" => args.delete_limit = Some(parse_as(value, "a whole number, like 20")?),
         "limit_down" => args.limit_down = Some(parse(value)?),
         "limit_up" => args.limit_up = Some(parse(value)?),
         "log_file" => args.log_file = Some(parse(value)?),
@@ -214,7 +228,10 @@ fn set_flag(name: &str, value: &str, args: &mut MountArgs) -> Result<(), String>
         "settle" => args.settle = Some(parse(value)?),
         "state_dir" => args.state_dir = Some(parse(value)?),
         "token_file" => args.account.token_file = Some(parse(value)?),
-        "webhook_listen" => args.webhook_listen = Some(parse(value)?),
+        "webhook_listen" => {
+            let address = parse_as(value, "an address with a port, like 127.0.0.1:9100")?;
+            args.webhook_listen = Some(address);
+        }
         "webhook_url" => args.webhook_url = Some(parse(value)?),
         _ => unreachable!("every option with a value is listed here"),
     }
@@ -223,6 +240,14 @@ fn set_flag(name: &str, value: &str, args: &mut MountArgs) -> Result<(), String>
 
 fn parse<T: FromStr<Err: Display>>(value: &str) -> Result<T, String> {
     value.parse().map_err(|error: T::Err| error.to_string())
+}
+
+/// Parses values of types whose own errors do not say how to write them.
+fn parse_as<T: FromStr>(value: &str, form: &str) -> Result<T, String> {
+    // Such an error has nothing to add to the form.
+    value
+        .parse()
+        .map_err(|_| format!("`{value}` is not {form}"))
 }
 
 #[cfg(test)]
@@ -267,6 +292,17 @@ mod tests {
     }
 
     #[test]
+    fn the_local_service_takes_no_option_that_names_an_account() {
+        for option in ["base_url=banana", "profile=studio", "token_file=/etc/token"] {
+            for options in [format!("local,{option}"), format!("{option},local")] {
+                let error = read(&options).unwrap_err().to_string();
+                assert!(error.starts_with(&format!("-o {option}: ")), "{error}");
+            }
+            read(option).unwrap();
+        }
+    }
+
+    #[test]
     fn every_option_of_ours_is_taken() {
         for name in SWITCHES {
             read(name).unwrap();
@@ -301,10 +337,13 @@ mod tests {
             "auto_unmount",
             "allow_root",
             "cache_sise=1G",
+            "delete_limit=many",
         ] {
             let error = read(wrong).unwrap_err().to_string();
             assert!(error.starts_with(&format!("-o {wrong}: ")), "{error}");
         }
+        let error = read("webhook_listen=here").unwrap_err().to_string();
+        assert!(error.ends_with("like 127.0.0.1:9100"), "{error}");
         assert!(FstabOptions::is_unknown("frobnicate=1"));
         assert!(!FstabOptions::is_unknown("cache_size=banana"));
     }
