@@ -9,7 +9,7 @@ use anyhow::{Result, bail};
 
 use crate::fuse::shell_quoted;
 
-use super::mounted::{MountedDrive, POLL_PERIOD, command_about, command_at};
+use super::mounted::{MountedDrive, POLL_PERIOD, check_exists, command_about, command_at};
 use super::{Exit, WrongUse};
 
 /// Time after which `commit` stops waiting if the service does not answer. Errors that come at once are reported
@@ -121,6 +121,8 @@ pub(super) struct RunArgs {
 
 pub(super) fn run(args: &RunArgs) -> Result<Exit> {
     for path in &args.paths {
+        MountedDrive::of(path)?;
+        check_exists(path)?;
         let whole = std::path::absolute(path)?;
         let folder = whole.parent();
         let parts = (
@@ -129,17 +131,24 @@ pub(super) fn run(args: &RunArgs) -> Result<Exit> {
             folder.and_then(Path::parent),
         );
         let (Some(name), Some(folder), Some(asset)) = parts else {
-            return Err(WrongUse(format!(
-                "{} is not a job in an optimize/ folder",
-                shell_quoted(path)
-            ))
-            .into());
+            return Err(no_job(path));
         };
         let (name, folder) = (name.to_string_lossy(), folder.to_string_lossy());
+        if !["optimize", "embeds", "jobs"].contains(&folder.trim_end_matches('@')) {
+            return Err(no_job(path));
+        }
         // The folder is part of the command, because another folder may have a text of the same name.
         command_about(path, asset, &format!("run {folder}/{name}"))?;
     }
     Ok(Exit::Done)
+}
+
+fn no_job(path: &Path) -> anyhow::Error {
+    let path = shell_quoted(path);
+    WrongUse(format!(
+        "{path} is not a job: name a text in an optimize/, embeds/ or jobs/ folder"
+    ))
+    .into()
 }
 
 /// Convert an asset to further formats

@@ -144,7 +144,7 @@ fn order_about(path: &Path, folder: &Path, order: &str, noted_at: &Path) -> Resu
             Some(libc::ENOENT | libc::ENOTDIR) => {
                 return anyhow::anyhow!(
                     "{} is neither a model nor a draft, so `{order}` is not possible",
-                    path.display()
+                    shell_quoted(path)
                 );
             }
             _ => why(noted_at).ok().flatten(),
@@ -166,11 +166,11 @@ pub(super) fn check_exists(path: &Path) -> Result<()> {
         return Ok(());
     };
     if is_missing(&error) {
-        bail!("{} does not exist", path.display());
+        bail!("{} does not exist", shell_quoted(path));
     }
     match why(path).ok().flatten() {
-        Some(sentence) => bail!("{}: {sentence}", path.display()),
-        None => Err(error).with_context(|| path.display().to_string()),
+        Some(sentence) => bail!("{}: {sentence}", shell_quoted(path)),
+        None => Err(error).with_context(|| shell_quoted(path)),
     }
 }
 

@@ -69,7 +69,7 @@ async fn run_line(tree: &Arc<Tree>, parent: HiddenParent, line: &str) -> DriveRe
 async fn run_at(tree: &Arc<Tree>, parent: HiddenParent, line: &str) -> DriveResult<()> {
     if parent == HiddenParent::RawModels {
         return Err(DriveError::Invalid(
-            "this command needs the name of an existing loose file or model; read this file for the commands".into(),
+            "this command needs an existing model or loose file of rawmodels/; reading this `ctl` file lists its commands".into(),
         ));
     }
     let command: Command = line.parse()?;
@@ -344,5 +344,8 @@ pub(in crate::drive) async fn commit(
 }
 
 fn not_here() -> DriveError {
-    DriveError::Invalid("this command cannot be used here; read this file for the commands".into())
+    DriveError::Invalid(
+        "this command cannot be used here: name a model or a draft; reading this `ctl` file lists its commands"
+            .into(),
+    )
 }
