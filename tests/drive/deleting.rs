@@ -5,6 +5,7 @@ use std::time::Duration;
 use assetfs::drive::{DriveError, FileKind, SetAttributes};
 
 use assetfs::service::WorkerCommand;
+use assetfs::wire::RapidId;
 
 use crate::support::account::{Account, MINIMAL_GLTF, OtherProcess};
 
@@ -324,6 +325,48 @@ async fn optimized_models_embeds_and_presets_that_were_deleted_stay_deleted_over
             tokio::time::sleep(Duration::from_millis(50)).await;
         }
         after.close().await;
+        mounted.close().await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_model_whose_results_were_deleted_can_be_deleted_too() {
+    for is_deleted_here in [true, false] {
+        let (account, mounted) = Account::mounted_with_cube().await;
+        let tree = &mounted.tree;
+        let preset = br#"{"limits":{"faces":{"percentage":50}}}"#;
+        let (folder, status) = (
+            "/rawmodels/cube/optimize",
+            "/rawmodels/cube/optimize/web.status",
+        );
+        tree.write(&format!("{folder}/web.json"), preset)
+            .await
+            .unwrap();
+        tree.until_status(status, "done").await;
+        assert_eq!(
+            tree.list(folder).await.unwrap(),
+            ["web", "web.json", "web.status"]
+        );
+        let rapid = tree.list("/rapidmodels").await.unwrap().remove(0);
+        let rapid = format!("/rapidmodels/{rapid}");
+        if is_deleted_here {
+            tree.remove_all(&rapid).await.unwrap();
+        } else {
+            let id = tree.xattr(&rapid, "user.assetfs.id").await.unwrap();
+            let id = RapidId(id.parse().unwrap());
+            account.client.rapids().delete(id).await.unwrap();
+        }
+        for name in tree.list(folder).await.unwrap() {
+            let looked = tree.stat(&format!("{folder}/{name}")).await;
+            assert!(looked.is_ok(), "{name} is listed: {looked:?}");
+        }
+        assert_eq!(
+            tree.list(folder).await.unwrap(),
+            ["web.json", "web.status"],
+            "the link leads nowhere"
+        );
+        tree.remove_all("/rawmodels/cube").await.unwrap();
+        assert!(account.assets().await.is_empty());
         mounted.close().await;
     }
 }

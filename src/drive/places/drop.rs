@@ -199,7 +199,12 @@ impl Place for JobEntry {
                 });
             }
             if self.part == JobPart::Result {
-                return Ok(link(tree, &self.target(tree).await?, tree.opened()));
+                let target = match self.target(tree).await {
+                    // The result was deleted, and this name may just have been listed: it can be removed.
+                    Err(DriveError::NotFound) if self.job(tree).is_some() => String::new(),
+                    target => target?,
+                };
+                return Ok(link(tree, &target, tree.opened()));
             }
             let Text { bytes, modified } = self.text_at_hand(tree)?;
             Ok(file(tree, bytes.len() as u64, modified))
@@ -319,12 +324,18 @@ pub(in crate::drive) fn shown_parts(job: &JobInfo) -> impl Iterator<Item = (&Job
         .map(move |part| (job, part))
 }
 
-/// True for the result link of an embed that was deleted.
+/// True for the link to a result that was deleted.
 fn leads_nowhere(tree: &Tree, job: &JobInfo, part: JobPart) -> bool {
-    let Some(embed) = job.embed.filter(|_| part == JobPart::Result) else {
+    if part != JobPart::Result {
         return false;
-    };
+    }
     let known = tree.catalog().known();
+    let Some(embed) = job.embed else {
+        // One that was deleted elsewhere is noticed when the link is looked at.
+        return job
+            .rapid
+            .is_some_and(|rapid| known.rapids.was_deleted(rapid.0));
+    };
     // A new embed may not be listed yet.
     let is_old = job.mtime.elapsed().is_ok_and(|age| age > LISTED_WITHIN);
     let is_missing = known.embeds.belief.is_known() && known.embeds.row(embed.0).is_none();
