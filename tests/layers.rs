@@ -57,7 +57,14 @@ const ROOMS: &[(&str, &[&str])] = &[
     (
         "ops",
         &[
-            "catalog", "files", "mount", "places", "reading", "tree", "values",
+            "catalog",
+            "deletions",
+            "files",
+            "mount",
+            "places",
+            "reading",
+            "tree",
+            "values",
         ],
     ),
 ];
