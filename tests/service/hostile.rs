@@ -10,7 +10,6 @@ use super::support::Fixture;
 async fn unknown_paths_and_methods_are_answered_as_json() {
     let service = Fixture::start().await;
     for path in [
-        "/",
         "/api",
         "/api/v2",
         "/api/v2/nothing",
