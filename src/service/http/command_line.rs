@@ -272,7 +272,7 @@ mod tests {
             (json!({ "texture-size": true }), "a number above 0"),
             (
                 json!({ "limits": 5, "texture-size": 5 }),
-                "has to be an object",
+                "must be an object",
             ),
         ] {
             let refusal = read(options.clone()).unwrap_err();
