@@ -297,7 +297,8 @@ mod tests {
                 "base_url" | "token_file" | "log_file" | "cache_dir" | "state_dir" => "\"x\"",
                 "webhook_url" => "\"http://x\"",
                 "webhook_listen" => "\"127.0.0.1:1\"",
-                "read_only" | "no_delete" | "allow_other" | "allow_insecure" | "local" | "notify" => "true",
+                "read_only" | "no_delete" | "allow_other" | "allow_insecure" | "local"
+                | "notify" => "true",
                 _ => "1000000",
             };
             parse_profile(&format!("{key} = {value}"), None).unwrap();

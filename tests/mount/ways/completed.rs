@@ -264,7 +264,7 @@ fn the_paths_of_a_loose_file_go_with_it() {
     for cancelled in [&file, &model] {
         fs::write(&file, triangle_glb("cancelled")).unwrap();
         assert!(fs::metadata(&model).unwrap().is_dir());
-        run(Command::new(ASSETFS).arg("cancel").arg(cancelled));
+        run(assetfs("cancel", cancelled));
         is_gone(&file, "cancelling");
         is_gone(&model, "cancelling");
     }
@@ -274,7 +274,7 @@ fn the_paths_of_a_loose_file_go_with_it() {
     is_gone(&model, "renaming the file");
     // As long as the model exists, and no longer.
     fs::write(&file, triangle_glb("sent")).unwrap();
-    run(Command::new(ASSETFS).arg("commit").arg(&file));
+    run(assetfs("commit", &file));
     fixture.wait("rawmodels/one");
     assert!(fs::metadata(&file).unwrap().is_file());
     run(Command::new("rm").arg("-r").arg(&model));
