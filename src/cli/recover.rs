@@ -147,6 +147,14 @@ fn take(args: &TakeArgs) -> Result<Exit> {
         ))
         .into());
     };
+    let unnamed = folder.files.iter().filter(|file| !file.is_named()).count();
+    if unnamed > 0 && fuse::find_mount(&args.target)?.is_some() {
+        return Err(WrongUse(format!(
+            "the names of {unnamed} files are lost, and in a drive all of them would become one model; \
+             take them to a folder outside of the drive, sort them, then copy the models in"
+        ))
+        .into());
+    }
     for file in &folder.files {
         let from = folder.path_of(file);
         let to = args.target.join(&file.path);

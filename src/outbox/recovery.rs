@@ -29,6 +29,8 @@ const FOLDER_PREFIX: &str = "recovered-";
 const ABOUT: &str = "about.json";
 /// The subfolder of the files.
 const FILES: &str = "files";
+/// The folder of the files whose names are lost.
+const UNNAMED: &str = "unnamed";
 /// Maximum depth of listed files.
 const DEPTH_MAX: usize = 64;
 
@@ -49,6 +51,13 @@ pub struct RecoveredFile {
     /// Its path below the folder: the draft's name first, if it is known.
     pub path: String,
     pub bytes: u64,
+}
+
+impl RecoveredFile {
+    /// False if nothing says which draft it belongs to, and under which name.
+    pub fn is_named(&self) -> bool {
+        !Path::new(&self.path).starts_with(UNNAMED)
+    }
 }
 
 #[derive(Debug, Serialize, Deserialize)]
@@ -276,7 +285,7 @@ fn fill_folder(
     }
     let mut folders = BTreeSet::from([folder.to_owned(), folder.join(FILES)]);
     for content in contents {
-        let unnamed = || format!("unnamed/{content}{}", kind_of(&staging.path(*content)));
+        let unnamed = || format!("{UNNAMED}/{content}{}", kind_of(&staging.path(*content)));
         let name = names.get(content).filter(|name| is_plain(name));
         let to = free_path(
             &folder

@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use super::models::triangle_glb;
 use crate::needs_fuse;
-use crate::support::{ASSETFS, Fixture, assetfs, read, run, wait_until};
+use crate::support::{ASSETFS, Fixture, assetfs, exists, read, run, wait_until};
 
 const MODELS: [&str; 3] = ["one", "two", "three"];
 
@@ -58,28 +58,39 @@ fn a_lost_journal_is_reported_and_its_files_can_be_recovered_into_drafts() {
     let listed: Value = serde_json::from_str(&run(recover(&fixture).arg("--json"))).unwrap();
     let name = listed[0]["name"].as_str().unwrap().to_owned();
     assert_eq!(listed[0]["files"].as_array().unwrap().len(), 3);
-    // First copied to another folder, then back into the drive.
+    // Without names they would become one model, so they go to another folder first.
     let aside = fixture.scratch.path().join("aside");
     run(recover(&fixture)
         .args(["take", &name, "--keep"])
         .arg(&aside));
-    run(recover(&fixture)
+    let refused = recover(&fixture)
         .args(["take", &name])
-        .arg(fixture.path("rawmodels")));
+        .arg(fixture.path("rawmodels"))
+        .output()
+        .unwrap();
+    let message = String::from_utf8_lossy(&refused.stderr);
+    assert_eq!(refused.status.code(), Some(2), "{message}");
+    assert!(message.contains("names of 3 files are lost"), "{message}");
+    assert!(!exists(fixture.path("rawmodels/unnamed")));
+    let sorted = fixture.scratch.path().join("sorted");
+    run(recover(&fixture).args(["take", &name]).arg(&sorted));
     let expected: BTreeSet<_> = MODELS.map(triangle_glb).into();
-    for folder in [aside.join("unnamed"), fixture.path("rawmodels/unnamed")] {
+    for folder in [aside, sorted.clone()].map(|folder| folder.join("unnamed")) {
         let files = fs::read_dir(&folder).unwrap();
         let bytes: BTreeSet<_> = files.map(|file| read(file.unwrap().path())).collect();
         assert_eq!(bytes, expected, "{}", folder.display());
     }
-    fixture.wait("rawmodels/unnamed");
-    assert_eq!(fixture.uploaded_names(&fixture.only_asset()).len(), 3);
+    for file in fs::read_dir(sorted.join("unnamed")).unwrap() {
+        run(Command::new("cp")
+            .arg(file.unwrap().path())
+            .arg(fixture.path("rawmodels")));
+    }
     wait_until("nothing is left to recover", || {
         fixture.status()["recovered"].is_null()
     });
     let again = recover(&fixture)
         .args(["take", &name])
-        .arg(&aside)
+        .arg(&sorted)
         .output()
         .unwrap();
     assert_eq!(again.status.code(), Some(2), "it was taken");
