@@ -36,6 +36,7 @@ use object::RemoteObject;
 
 pub use error::ReadError;
 pub use limits::ReadingLimits;
+pub use object::Download;
 pub use remote_file::RemoteFile;
 pub use spool::Spool;
 #[allow(unused_imports, reason = "used by implementations of a source of URLs")]
@@ -56,15 +57,6 @@ struct Shared {
     budget: Arc<Budget>,
     /// One for each open content, so that its readers share fetches.
     objects: Mutex<HashMap<ObjectKey, Weak<RemoteObject>>>,
-}
-
-/// A content that is being fetched.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Download {
-    /// Its name in the cache.
-    pub name: String,
-    pub cached_bytes: u64,
-    pub total_bytes: u64,
 }
 
 impl Reading {

@@ -9,13 +9,21 @@ use bytes::Bytes;
 use tokio::runtime::Handle;
 use tracing::debug;
 
-use super::Download;
 use super::budget::{Budget, Share};
 use super::fetch::{Landing, fly};
 use super::flight::{Course, Flight};
 use super::urls::{SignedUrls, UrlKeeper};
 use crate::cache::{BLOCK_LEN_BYTES, CachedObject, ObjectKey};
 use crate::client::Client;
+
+/// A content that is being fetched.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Download {
+    /// Its name in the cache.
+    pub name: String,
+    pub cached_bytes: u64,
+    pub total_bytes: u64,
+}
 
 /// The kernel requests at most 1 MiB at once.
 const LONGEST_READ_BLOCKS: u64 = 17;
