@@ -239,7 +239,6 @@ async fn empty_files_and_texts_of_jobs_and_presets_count_as_unsent() {
         }),
         ("removed", false, |outbox| {
             let draft = outbox.drafts().create("folder", 0o755, &ME).unwrap().id;
-            put(outbox, draft, EntryId::ROOT, "chair.glb", &glb(100));
             outbox.drafts().remove(draft).unwrap();
         }),
         ("job", true, |outbox| {

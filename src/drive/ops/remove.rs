@@ -110,15 +110,6 @@ fn was_removed(tree: &Tree, parent: Ino, name: &str, caller: &Caller) {
         .was_removed((parent, name), process, process_of);
 }
 
-/// Notes that the folder of a loose file is gone with the file: `rm -r` removes the folder next.
-fn was_emptied(mount: &Mount, folder: &Node, path: &str, caller: &Caller) {
-    let name = path.rsplit('/').next().unwrap_or_default();
-    let emptied = (mount.inodes().number(folder), name);
-    let (process, hold) = (caller.process(), mount.config().restore_after);
-    let mut deletions = mount.deletions();
-    deletions.was_emptied(emptied, process, process_of, hold);
-}
-
 async fn remove_file_node(
     mount: &Arc<Mount>,
     (folder, name): (&Node, &str),
@@ -132,12 +123,7 @@ async fn remove_file_node(
                 return Err(DriveError::IsAFolder);
             }
             let of = DraftEntry { draft, entry };
-            let path = folder.path(mount);
-            remove_entry(mount, folder, name, of, caller).await?;
-            if mount.outbox().drafts().get(draft).is_none() {
-                was_emptied(mount, folder, &path, caller);
-            }
-            Ok(())
+            remove_entry(mount, folder, name, of, caller).await
         }
         Removal::Job(folder, text_name) => remove_job(mount, folder, &text_name),
         Removal::JobPart(entry) if is_ghost(mount, &entry) => {
@@ -250,10 +236,7 @@ async fn remove_dir_node(
     caller: &Caller,
 ) -> DriveResult<()> {
     match node.removal() {
-        Removal::Vanished if node.kind() == Some(FileKind::Folder) => {
-            mount.deletions().remove_emptied(name);
-            Ok(())
-        }
+        Removal::Vanished if node.kind() == Some(FileKind::Folder) => Ok(()),
         Removal::Model(Model::Raw(Home::Made(draft))) if is_open_draft(mount, draft) => {
             if !is_empty_draft(mount, draft).await? {
                 return Err(DriveError::NotEmpty);

@@ -425,12 +425,14 @@ impl Fields {
     }
 }
 
-/// An unknown key, which may be a slip of a key that belongs to the request.
+/// An unknown key, which may be a slip of a key that belongs to the request if it is at the top.
 fn with_request_keys(key: &UnknownKey) -> UnknownKey {
     let first = |path: &str| path.split(['.', '[']).next().map(str::to_owned);
     let of_settings = key.nearest.as_deref().and_then(first);
     let known = REQUEST_KEYS.into_iter().chain(of_settings.as_deref());
-    let meant = most_alike(&key.path, known).filter(|meant| REQUEST_KEYS.contains(meant));
+    let is_at_the_top = !key.path.contains(['.', '[']);
+    let meant =
+        most_alike(&key.path, known).filter(|meant| is_at_the_top && REQUEST_KEYS.contains(meant));
     UnknownKey {
         path: key.path.clone(),
         nearest: meant.map(str::to_owned).or_else(|| key.nearest.clone()),
