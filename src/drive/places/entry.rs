@@ -15,7 +15,8 @@ use crate::drive::posix::{Access, Attributes, FileKind, OpenFlags};
 use crate::drive::tree::Tree;
 use crate::drive::values::node::{Home, Model};
 use crate::outbox::{
-    DraftId, DraftKind, EntryId, EntryInfo, EntryKind, ItemStatus, SentEntry, is_service_folder,
+    DraftId, DraftKind, EntryId, EntryInfo, EntryKind, ItemStatus, SentEntry, SentRecord,
+    is_service_folder,
 };
 
 /// A file or folder that was copied in. Its inode number stays the same when the draft becomes an asset and
@@ -267,7 +268,10 @@ pub(in crate::drive) fn sent_loose_file(
     name: &str,
 ) -> Option<(DraftEntry, SentEntry)> {
     let records = tree.outbox().uploads().sent_records();
-    let is_it = |record: &&Arc<_>| is_loose_record(record, name);
+    // A record leaves a moment after its asset was deleted.
+    let is_it = |record: &&Arc<SentRecord>| {
+        is_loose_record(record, name) && !tree.catalog().known().assets.was_deleted(record.asset.0)
+    };
     let record = records.iter().find(is_it)?;
     let sent = record.entries.first()?.clone();
     let entry = DraftEntry {
@@ -277,7 +281,7 @@ pub(in crate::drive) fn sent_loose_file(
     Some((entry, sent))
 }
 
-fn is_loose_record(record: &crate::outbox::SentRecord, name: &str) -> bool {
+fn is_loose_record(record: &SentRecord, name: &str) -> bool {
     record.kind == DraftKind::LooseFile && record.name == name
 }
 
