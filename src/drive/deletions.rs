@@ -26,6 +26,8 @@ pub(super) struct Deletions {
     /// Parts that were removed with a job's text, for a while: a tool that listed the folder before will remove
     /// them next, and must find them.
     ghosts: HashMap<JobEntry, Instant>,
+    /// Folders of loose files that were removed with their last file: `rm -r` removes the folder next, and must find it.
+    emptied: VecDeque<EmptiedFolder>,
 }
 
 /// A deletion of one model that has begun.
@@ -50,6 +52,14 @@ struct FolderRead {
     is_open: bool,
     /// When the process last removed one of the rows.
     removed_at: Option<Instant>,
+}
+
+/// A folder in `rawmodels/` that a draft showed and that is gone with it.
+#[derive(Debug)]
+struct EmptiedFolder {
+    name: String,
+    process: u32,
+    at: Instant,
 }
 
 /// A row that a process was shown.
@@ -271,6 +281,45 @@ impl Deletions {
     pub(super) fn find_ghost(&self, folder: DropFolder, name: &str) -> Option<JobEntry> {
         let is_named = |entry: &&JobEntry| entry.folder == folder && entry.name() == name;
         self.ghosts.keys().find(is_named).cloned()
+    }
+
+    /// A process removed the last file of a draft, and the folder of that name with it. Only a process that listed the
+    /// folder is about to remove it.
+    pub(super) fn was_emptied(
+        &mut self,
+        (folder, name): (Ino, &str),
+        process: u32,
+        process_of: impl Fn(u32) -> u32,
+        hold: Duration,
+    ) {
+        self.emptied.retain(|emptied| emptied.at.elapsed() < hold);
+        self.remove_emptied(name);
+        let mut newest_first = self.listed.iter().rev();
+        let has_listed = newest_first
+            .any(|listed| listed.folder == folder && process_of(listed.thread) == process);
+        if !has_listed {
+            return;
+        }
+        if self.emptied.len() == MAX_LISTED {
+            self.emptied.pop_front();
+        }
+        self.emptied.push_back(EmptiedFolder {
+            name: name.to_owned(),
+            process,
+            at: Instant::now(),
+        });
+    }
+
+    /// The emptied folder was removed too.
+    pub(super) fn remove_emptied(&mut self, name: &str) {
+        self.emptied.retain(|emptied| emptied.name != name);
+    }
+
+    /// True if the process emptied the folder of that name lately.
+    pub(super) fn is_emptied(&self, name: &str, process: u32, hold: Duration) -> bool {
+        self.emptied.iter().any(|emptied| {
+            emptied.name == name && emptied.process == process && emptied.at.elapsed() < hold
+        })
     }
 
     pub(super) fn is_ghost(&self, entry: &JobEntry, lasts: Duration) -> bool {

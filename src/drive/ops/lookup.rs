@@ -7,8 +7,8 @@ use crate::drive::catalog::look_at;
 use crate::drive::error::{DriveError, DriveResult};
 use crate::drive::mount::Mount;
 use crate::drive::ops::attributes::entry;
-use crate::drive::places::{Node, Vanished, child};
-use crate::drive::posix::{Caller, Entry, Ino, process_of};
+use crate::drive::places::{Container, Node, Vanished, child};
+use crate::drive::posix::{Caller, Entry, FileKind, Ino, process_of};
 use crate::drive::tree::Tree;
 use crate::drive::values::names::NAME_MAX_BYTES;
 
@@ -38,11 +38,18 @@ pub(in crate::drive) async fn child_or_vanished(
         found => return found,
     };
     let model = folder.model_folder().or_else(|| folder.owner(mount));
-    let kind = model.and_then(|model| {
-        let hold = mount.config().restore_after;
-        let deletions = mount.deletions();
-        deletions.find_vanished((model, parent, name), process_of, caller.pid, hold)
-    });
+    let hold = mount.config().restore_after;
+    let kind = match model {
+        Some(model) => {
+            let deletions = mount.deletions();
+            deletions.find_vanished((model, parent, name), process_of, caller.pid, hold)
+        }
+        None => {
+            let is_emptied = matches!(folder.container(), Some(Container::Drafts))
+                && mount.deletions().is_emptied(name, caller.process(), hold);
+            is_emptied.then_some(FileKind::Folder)
+        }
+    };
     let vanished = kind.map(|kind| Vanished {
         folder: folder.clone(),
         name: name.into(),

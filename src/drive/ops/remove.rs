@@ -23,7 +23,7 @@ use crate::drive::posix::{Caller, FileKind, Ino, process_of};
 use crate::drive::tree::Tree;
 use crate::drive::values::local::DropFolder;
 use crate::drive::values::node::{Home, ListingKind, Model};
-use crate::outbox::{DraftId, EntryId, EntryKind};
+use crate::outbox::{DraftId, EntryId, EntryKind, model_of_loose_file};
 use crate::wire::{AssetId, EmbedId, ModelId};
 
 /// Maximum number of models in one delete request.
@@ -110,6 +110,16 @@ fn was_removed(tree: &Tree, parent: Ino, name: &str, caller: &Caller) {
         .was_removed((parent, name), process, process_of);
 }
 
+/// Notes that the folder of a loose file is gone with the file: `rm -r` removes the folder next.
+fn was_emptied(mount: &Mount, folder: &Node, path: &str, caller: &Caller) {
+    let file = path.rsplit('/').next().unwrap_or_default();
+    let name = model_of_loose_file(file).unwrap_or(file);
+    let emptied = (mount.inodes().number(folder), name);
+    let (process, hold) = (caller.process(), mount.config().restore_after);
+    let mut deletions = mount.deletions();
+    deletions.was_emptied(emptied, process, process_of, hold);
+}
+
 async fn remove_file_node(
     mount: &Arc<Mount>,
     (folder, name): (&Node, &str),
@@ -123,7 +133,12 @@ async fn remove_file_node(
                 return Err(DriveError::IsAFolder);
             }
             let of = DraftEntry { draft, entry };
-            remove_entry(mount, folder, name, of, caller).await
+            let path = folder.path(mount);
+            remove_entry(mount, folder, name, of, caller).await?;
+            if mount.outbox().drafts().get(draft).is_none() {
+                was_emptied(mount, folder, &path, caller);
+            }
+            Ok(())
         }
         Removal::Job(folder, text_name) => remove_job(mount, folder, &text_name),
         Removal::JobPart(entry) if is_ghost(mount, &entry) => {
@@ -236,7 +251,10 @@ async fn remove_dir_node(
     caller: &Caller,
 ) -> DriveResult<()> {
     match node.removal() {
-        Removal::Vanished if node.kind() == Some(FileKind::Folder) => Ok(()),
+        Removal::Vanished if node.kind() == Some(FileKind::Folder) => {
+            mount.deletions().remove_emptied(name);
+            Ok(())
+        }
         Removal::Model(Model::Raw(Home::Made(draft))) if is_open_draft(mount, draft) => {
             if !is_empty_draft(mount, draft).await? {
                 return Err(DriveError::NotEmpty);

@@ -261,6 +261,13 @@ fn the_paths_of_a_loose_file_go_with_it() {
         fs::remove_file(&file).unwrap();
         is_gone(&model, "removing the file");
     }
+    // `rm -r` removes the file, and the folder with it; its own removal of the folder succeeds all the same.
+    fs::write(&file, triangle_glb("removed")).unwrap();
+    run(Command::new("rm").arg("-r").arg(&model));
+    is_gone(&file, "rm -r");
+    is_gone(&model, "rm -r");
+    fs::create_dir(&model).unwrap();
+    fs::remove_dir(&model).unwrap();
     for cancelled in [&file, &model] {
         fs::write(&file, triangle_glb("cancelled")).unwrap();
         assert!(fs::metadata(&model).unwrap().is_dir());
