@@ -19,7 +19,7 @@ use super::{Exit, WrongUse, settings};
 /// List files that were kept when the drive's journal was damaged, or restore them
 #[derive(Debug, clap::Args)]
 #[command(
-    after_help = "Example: assetfs recover\nExample: assetfs recover take recovered-2026-11-22T02-30-00Z ~/assets/rawmodels\n\
+    after_help = "Example: assetfs recover\nExample: assetfs recover take recovered-2026-11-22T02-30-00Z ~/recovered\n\
     Example: assetfs recover take recovered-2026-11-22T02-30-00Z ~/rescued --keep"
 )]
 pub(super) struct RecoverArgs {
@@ -36,7 +36,7 @@ enum RecoverAction {
     List(RecoverFrom),
     /// Copy the files of a folder to a target, then remove them from the folder
     #[command(
-        after_help = "Example: assetfs recover take recovered-2026-11-22T02-30-00Z ~/assets/rawmodels"
+        after_help = "Example: assetfs recover take recovered-2026-11-22T02-30-00Z ~/recovered"
     )]
     Take(TakeArgs),
 }
