@@ -266,17 +266,15 @@ fn the_paths_of_a_loose_file_go_with_it() {
     run(Command::new("rm").arg("-r").arg(&model));
     is_gone(&file, "rm -r");
     is_gone(&model, "rm -r");
-    fs::create_dir(&model).unwrap();
-    fs::remove_dir(&model).unwrap();
     for cancelled in [&file, &model] {
         fs::write(&file, triangle_glb("cancelled")).unwrap();
-        assert!(fs::metadata(&model).unwrap().is_dir());
+        wait_until("the folder of the copy", || model.is_dir());
         run(assetfs("cancel", cancelled));
         is_gone(&file, "cancelling");
         is_gone(&model, "cancelling");
     }
     fs::write(&file, triangle_glb("renamed")).unwrap();
-    assert!(fs::metadata(&model).unwrap().is_dir());
+    wait_until("the folder of the copy", || model.is_dir());
     fs::rename(&file, fixture.path("rawmodels/two.glb")).unwrap();
     is_gone(&model, "renaming the file");
     // As long as the model exists, and no longer.
@@ -286,6 +284,10 @@ fn the_paths_of_a_loose_file_go_with_it() {
     assert!(fs::metadata(&file).unwrap().is_file());
     run(Command::new("rm").arg("-r").arg(&model));
     is_gone(&file, "removing the model");
-    fs::write(&file, triangle_glb("again")).unwrap();
+    // The names of a deleted model leave a moment after the answer.
+    wait_until("the second copy", || {
+        fs::write(&file, triangle_glb("again")).is_ok()
+    });
+    wait_until("the folder of the copy", || model.is_dir());
     assert_eq!(read(model.join("one.glb")), triangle_glb("again"));
 }
