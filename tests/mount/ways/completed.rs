@@ -254,40 +254,39 @@ fn the_paths_of_a_loose_file_go_with_it() {
             fs::metadata(path).is_err_and(|error| error.kind() == ErrorKind::NotFound)
         });
     };
+    // The kernel drops the other path of what was removed a moment after the answer.
+    let copy = |text: &str| {
+        wait_until("the copy", || fs::write(&file, triangle_glb(text)).is_ok());
+        wait_until("the folder of the copy", || model.is_dir());
+    };
     // A second copy is another draft with the same two paths.
-    for copy in ["a copy", "another"] {
-        fs::write(&file, triangle_glb(copy)).unwrap();
-        assert_eq!(read(model.join("one.glb")), triangle_glb(copy));
+    for text in ["a copy", "another"] {
+        copy(text);
+        assert_eq!(read(model.join("one.glb")), triangle_glb(text));
         fs::remove_file(&file).unwrap();
         is_gone(&model, "removing the file");
     }
     // `rm -r` removes the file, and the folder with it; its own removal of the folder succeeds all the same.
-    fs::write(&file, triangle_glb("removed")).unwrap();
+    copy("removed");
     run(Command::new("rm").arg("-r").arg(&model));
     is_gone(&file, "rm -r");
     is_gone(&model, "rm -r");
     for cancelled in [&file, &model] {
-        fs::write(&file, triangle_glb("cancelled")).unwrap();
-        wait_until("the folder of the copy", || model.is_dir());
+        copy("cancelled");
         run(assetfs("cancel", cancelled));
         is_gone(&file, "cancelling");
         is_gone(&model, "cancelling");
     }
-    fs::write(&file, triangle_glb("renamed")).unwrap();
-    wait_until("the folder of the copy", || model.is_dir());
+    copy("renamed");
     fs::rename(&file, fixture.path("rawmodels/two.glb")).unwrap();
     is_gone(&model, "renaming the file");
     // As long as the model exists, and no longer.
-    fs::write(&file, triangle_glb("sent")).unwrap();
+    copy("sent");
     run(assetfs("commit", &file));
     fixture.wait("rawmodels/one");
     assert!(fs::metadata(&file).unwrap().is_file());
     run(Command::new("rm").arg("-r").arg(&model));
     is_gone(&file, "removing the model");
-    // The names of a deleted model leave a moment after the answer.
-    wait_until("the second copy", || {
-        fs::write(&file, triangle_glb("again")).is_ok()
-    });
-    wait_until("the folder of the copy", || model.is_dir());
+    copy("again");
     assert_eq!(read(model.join("one.glb")), triangle_glb("again"));
 }
