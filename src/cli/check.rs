@@ -41,7 +41,7 @@ pub(super) struct CheckArgs {
     json: bool,
 }
 
-/// What the comparison found.
+/// The result of the comparison.
 #[derive(Debug, Default, Serialize)]
 struct CheckReport {
     files: u64,

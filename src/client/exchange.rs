@@ -23,7 +23,7 @@ use super::transport::{self, Connection, Fault, Transport};
 use crate::wire::secret::without_secrets;
 use crate::wire::{Data, ErrorBody, Items, Token, TokenId};
 
-/// What all calls of a client share.
+/// State that all calls of a client share.
 pub(super) struct Exchange {
     pub(super) config: ClientConfig,
     pub(super) budget: RateBudget,

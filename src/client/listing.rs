@@ -115,7 +115,7 @@ pub(super) enum PageOrder {
 
 /// One of the paged lists of the service.
 pub(super) struct List<T> {
-    /// What a call does, for messages.
+    /// The action of a call, for messages.
     pub(super) what: &'static str,
     pub(super) path: &'static str,
     pub(super) id: fn(&T) -> u64,

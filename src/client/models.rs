@@ -18,7 +18,7 @@ use crate::wire::{
     AssetId, BaseAsset, Downloads, IdList, Page, RapidId, RapidModel, TagId, TagName,
 };
 
-/// What a call does, for messages, and its path.
+/// The action of a call, for messages, and its path.
 type Endpoint = (&'static str, &'static str);
 
 /// The endpoints that both kinds of models have.

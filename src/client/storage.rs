@@ -20,7 +20,7 @@ use crate::wire::{ErrorBody, SignedUrl};
 
 /// Maximum number of redirects.
 pub(super) const MAX_HOPS: usize = 5;
-/// What transfers through signed URLs share.
+/// State that all transfers through signed URLs share.
 pub(super) struct Storage {
     pub(super) transport: Arc<Transport>,
     pub(super) deadlines: Deadlines,
@@ -33,7 +33,7 @@ pub(super) struct Storage {
 pub(super) struct SignedObject {
     pub(super) storage: Arc<Storage>,
     pub(super) url: Url,
-    /// What it is, for messages.
+    /// The name of the transferred object, for messages.
     pub(super) what: String,
 }
 

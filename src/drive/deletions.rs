@@ -33,14 +33,14 @@ pub(super) struct Deletions {
 /// A deletion of one model that has begun.
 #[derive(Debug)]
 struct Hiding {
-    /// The identities of what was removed.
+    /// The identities of the removed nodes.
     nodes: HashSet<String>,
     processes: HashSet<u32>,
     first: Instant,
     last: Instant,
 }
 
-/// What a process was shown of a folder of a model when it opened it.
+/// The rows that a process saw when it opened a folder of a model.
 #[derive(Debug)]
 struct FolderRead {
     /// The thread that opened it: the process of a thread is looked up only when a folder is removed.
@@ -164,8 +164,8 @@ impl Deletions {
         }
     }
 
-    /// What a name was that a process listed in a folder that it is removing, and that went without its action.
-    /// `model` is what the folder is a part of.
+    /// The kind of a name that a process listed in the folder that it is removing, and that another process removed.
+    /// The folder is a part of `model`.
     pub(super) fn find_vanished(
         &self,
         (model, folder, name): (Model, Ino, &str),
@@ -277,7 +277,7 @@ impl Deletions {
         self.ghosts.insert(entry, Instant::now());
     }
 
-    /// What a removed job left under a name in a folder.
+    /// The removed job whose entry had this name in this folder.
     pub(super) fn find_ghost(&self, folder: DropFolder, name: &str) -> Option<JobEntry> {
         let is_named = |entry: &&JobEntry| entry.folder == folder && entry.name() == name;
         self.ghosts.keys().find(is_named).cloned()

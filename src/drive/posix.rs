@@ -91,7 +91,6 @@ pub struct Attributes {
 /// A found node, and how long the kernel may cache it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Entry {
-    /// What was found.
     pub attributes: Attributes,
     /// How long the kernel may cache name and attributes.
     pub ttl: Duration,

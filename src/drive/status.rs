@@ -95,7 +95,7 @@ pub struct DraftStatus {
     pub path: String,
     #[serde(default)]
     pub state: StatusWord,
-    /// How much of the present step is done, where that is known.
+    /// Progress of the current step, if it is known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub percent: Option<u8>,
     /// One line for people: what it does or waits for.
@@ -168,7 +168,7 @@ pub struct JobStatusLine {
     pub path: String,
     #[serde(default)]
     pub state: StatusWord,
-    /// How much of it is done, where that is known.
+    /// Progress of the transfer, if it is known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub percent: Option<u8>,
     /// The line of its `.status` file.

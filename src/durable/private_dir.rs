@@ -67,7 +67,7 @@ fn create(path: &Path, sync: SyncFolder) -> Result<(), DurableError> {
     match DirBuilder::new().mode(0o700).create(path) {
         Ok(()) => sync(folder_of(path)),
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
-        // Where the folder above is there, a name cannot be made in it: /proc is such a place.
+        // If the parent exists, it does not allow new names (as /proc), so only a missing parent is created.
         Err(error)
             if error.kind() == io::ErrorKind::NotFound
                 && has_parent(path)

@@ -15,19 +15,21 @@ pub enum EngineError {
     /// The upload cannot be read as a model.
     #[error(transparent)]
     Import(#[from] ImportError),
-    /// The configuration asks for something in a way we cannot read.
+    /// The configuration has a value that cannot be read.
     #[error("the configuration is not valid: {0}")]
     Settings(#[from] SettingsError),
     /// The settings leave no triangle of the model.
     #[error("nothing is left of the model: {0}")]
     NothingLeft(#[from] NothingLeft),
-    /// The result cannot be written in the format asked for.
+    /// The result cannot be written in the requested format.
     #[error("{0}")]
     Export(String),
     /// An allocation failed, most likely at the limit of the process.
     #[error("processing needs more memory than its limit")]
     OutOfMemory,
-    #[error("the engine failed on this model ({0}); this is a bug in the engine, not in the model")]
+    #[error(
+        "internal error of the engine on this model ({0}); please report it, because the model is not at fault"
+    )]
     Internal(String),
     #[error("{path}: {source}", path = path.display())]
     Io {

@@ -10,7 +10,7 @@ use std::path::{Component, Path, PathBuf};
 use super::number_text::grouped;
 use crate::formats::junk::is_system_path;
 
-/// What an archive may hold.
+/// Limits of an archive.
 #[derive(Debug, Clone, Copy)]
 pub struct ZipLimits {
     /// Maximum number of entries, folders and junk included.
@@ -40,13 +40,13 @@ pub enum ZipError {
     /// The archive cannot be read.
     #[error("{file} is not a readable zip archive: {what}")]
     Damaged { file: String, what: String },
-    /// An entry would be written outside of the archive's folder.
+    /// An entry would be written outside of the target folder.
     #[error("{file} holds the entry \"{entry}\", which leads out of the archive; it is refused")]
     Outside { file: String, entry: String },
-    /// It holds entries that are never accepted, such as links.
+    /// The archive holds entries that are never accepted, such as links.
     #[error("{file} is refused: {what}")]
     Refused { file: String, what: String },
-    /// A limit is passed.
+    /// The archive exceeds a limit.
     #[error("{file} is refused: {what}")]
     Limit { file: String, what: String },
     #[error("{path}: {source}", path = path.display())]
@@ -60,7 +60,7 @@ pub enum ZipError {
 /// Unpacks `archive` into the folder `into`; returns the files, relative to it with `/` between parts.
 ///
 /// # Errors
-/// When the archive is damaged, passes a limit or leads out of its folder.
+/// If the archive is damaged, exceeds a limit or leads out of its folder.
 pub fn unpack(archive: &Path, into: &Path, limits: &ZipLimits) -> Result<Vec<String>, ZipError> {
     let name = archive
         .file_name()
@@ -203,7 +203,7 @@ impl Unpacking<'_> {
         use io::ErrorKind::{AlreadyExists, InvalidFilename, IsADirectory, NotADirectory};
         match error.kind() {
             AlreadyExists | NotADirectory | IsADirectory => self.refused(format!(
-                "the name \"{}\" stands there twice, or for a file and a folder",
+                "the name \"{}\" occurs twice, or names both a file and a folder",
                 relative.display()
             )),
             InvalidFilename => {

@@ -1,6 +1,6 @@
 //! The pictures of a job: a thumbnail, a turntable, six views of the source, six of each export, their differences and scores.
 //!
-//! This is what analysis and optimization call. The source is drawn once and kept; each export is drawn with the
+//! Analysis and optimization call this module. The source is drawn once and kept; each export is drawn with the
 //! source's camera, so that its pictures can be laid over the source's pixel by pixel.
 
 use std::path::Path;
@@ -32,7 +32,7 @@ const NOTHING: BoundingBox = BoundingBox {
 /// it renders a quarter of the pixels.
 pub const PICTURE_SIZE: usize = if cfg!(debug_assertions) { 256 } else { 512 };
 
-/// Lights of the sky in thumbnails.
+/// Number of sky lights in thumbnails.
 const THUMBNAIL_LIGHTS: usize = if cfg!(debug_assertions) { 4 } else { 32 };
 
 fn settings() -> RenderSettings {
@@ -72,7 +72,7 @@ impl ModelPictures {
         }
     }
 
-    /// Draws a result that was not moved as a whole with the same cameras.
+    /// Draws a result with the same cameras. The result must not have been moved as a whole.
     pub fn draw_where_it_is(&self, result: &Scene) -> ModelPictures {
         self.draw_result(result, Mat4::IDENTITY)
     }
@@ -109,7 +109,7 @@ impl ModelPictures {
         }
     }
 
-    /// How much `result`, drawn by [`ModelPictures::draw_result`], looks like this model.
+    /// Compares this model with `result`, which [`ModelPictures::draw_result`] drew.
     pub fn compare(&self, result: &ModelPictures) -> Comparison {
         Comparison::new(self.gallery(), result.gallery())
     }
@@ -183,8 +183,8 @@ impl ModelPictures {
     }
 }
 
-/// A model and its result next to each other in the three-quarter view, with one camera: a picture to be shown, not
-/// measured.
+/// A model and its result next to each other in the three-quarter view, with one camera. The picture is for users, not
+/// for measurement.
 pub fn before_and_after(source: &Scene, result: &Scene) -> Sheet {
     let [source, result] = [source, result].map(|model| RenderScene::from_model(model).scene);
     let bounds = source.bounding_box().unwrap_or(NOTHING);
@@ -192,7 +192,7 @@ pub fn before_and_after(source: &Scene, result: &Scene) -> Sheet {
     side_by_side(&[&before, &after])
 }
 
-/// A picture to be shown: with many samples and soft light.
+/// A picture for users, with many samples and soft light.
 fn shown(scene: &PreparedScene, bounds: &BoundingBox) -> Picture {
     let (size, samples, most_lights) = if cfg!(debug_assertions) {
         (PICTURE_SIZE, 1, THUMBNAIL_LIGHTS)
@@ -208,7 +208,7 @@ fn shown(scene: &PreparedScene, bounds: &BoundingBox) -> Picture {
     scene.render(View::ThreeQuarter, bounds, &settings)
 }
 
-/// Each light draws all triangles once, so large models get fewer lights.
+/// The number of sky lights: each draws all triangles once, so large models get fewer.
 fn lights_for(scene: &PreparedScene, most: usize) -> usize {
     (4_000_000 / scene.triangle_count().max(1)).clamp(most.min(12), most)
 }

@@ -31,7 +31,7 @@ pub struct ModelFormat {
     pub parts: Parts,
 }
 
-/// What a format is for.
+/// The purpose of a format.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
     /// For the exchange of meshes; its materials are plain.
@@ -44,7 +44,7 @@ pub enum Kind {
     Archive,
 }
 
-/// What the engine does with a format.
+/// The support of a format in the engine.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Support {
     ReadWrite,
@@ -181,7 +181,7 @@ mod tests {
     }
 
     #[test]
-    fn the_model_of_an_upload_is_the_same_whoever_asks() {
+    fn the_model_of_an_upload_is_the_same_for_every_caller() {
         let cases: &[(&[(&str, u64)], &str)] = &[
             (
                 &[("wood.png", 9), ("c.bin", 9), ("chair.gltf", 1)],

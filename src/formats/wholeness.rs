@@ -9,7 +9,7 @@ use std::os::unix::fs::FileExt as _;
 
 use crate::formats::extension;
 
-/// How far back the end of a ZIP's directory can be: the record and the longest comment.
+/// Maximum length of a ZIP's end record with its comment.
 const ZIP_END_SEARCH_BYTES: u64 = 22 + 65_535;
 /// Size of one read while scanning.
 const SCAN_LEN_BYTES: usize = 256 * 1024;

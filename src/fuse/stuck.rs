@@ -4,8 +4,8 @@
 //! it waits for an answer of this very process. If the process is killed then, nobody answers, and the thread
 //! keeps the process and everything that it has open. Aborting its FUSE connection ends both waits.
 //!
-//! Only connections of dying processes are aborted. Which they are is read from the process itself or, without
-//! the right to do so, from what the process stored when it mounted.
+//! Only connections of dying processes are aborted. The number of a connection is read from the process itself or,
+//! without the right to do so, from the file that the process wrote when it mounted.
 
 use std::collections::BTreeSet;
 use std::fs::{self, File};

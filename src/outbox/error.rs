@@ -67,7 +67,7 @@ pub enum OutboxError {
          (drafts that are complete are still sent)"
     )]
     StagingFull {
-        /// What was to be written.
+        /// The data that was being written.
         what: String,
         /// A folder on that disk.
         dir: String,
@@ -105,7 +105,7 @@ pub enum OutboxError {
     #[error("the service could not import {name}: {reason}")]
     ImportFailed {
         name: String,
-        /// What the service said.
+        /// The message of the service.
         reason: String,
     },
     #[error("{what}: {source}")]

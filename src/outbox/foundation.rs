@@ -1,4 +1,4 @@
-//! What the three machines are made of: one foundation for all, and for each its memory and what only it has.
+//! The parts of the three machines: one foundation for all, and for each its memory and its own tools.
 
 use std::ops::Deref;
 use std::sync::{Arc, MutexGuard};
@@ -9,7 +9,7 @@ use crate::outbox::events::Events;
 use crate::outbox::journal::{Journal, Part, PartGuard};
 use crate::outbox::tasks::Tasks;
 
-/// What all machines share. Cheap to clone.
+/// The parts that all machines share. Cheap to clone.
 #[derive(Debug, Clone)]
 pub struct Foundation {
     pub config: Arc<OutboxConfig>,

@@ -130,7 +130,7 @@ impl Machines {
     }
 }
 
-/// What jobs need of drafts and presets.
+/// The calls of drafts and presets that jobs need.
 struct Answers {
     drafts: Arc<DraftParts>,
     presets: Presets,

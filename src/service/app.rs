@@ -1,4 +1,4 @@
-//! What every part of a running service shares: records, files, signatures, the queue.
+//! State that all parts of a running service share: records, files, signatures, the queue.
 
 use std::path::PathBuf;
 use std::time::Duration;

@@ -149,7 +149,7 @@ fn an_error_names_its_place() {
         (
             "/accessors/1/componentType",
             json!(1234),
-            "m.glb: accessors[1].componentType is 1234, which is no glTF component type",
+            "m.glb: accessors[1].componentType is 1234, which is not a glTF component type",
         ),
     ] {
         let mut json = source.clone();

@@ -64,7 +64,7 @@ pub fn hostile() -> Vec<Hostile> {
         (
             "both",
             file_and_folder(),
-            "stands there twice, or for a file and a folder",
+            "occurs twice, or names both a file and a folder",
             false,
         ),
         ("half", half, "not a readable zip archive", false),

@@ -1,4 +1,4 @@
-//! What an earlier mount leaves that was killed and hangs in the kernel: it keeps the lock of its account, and its
+//! Cleans up after an earlier mount that was killed and hangs in the kernel: it keeps the lock of its account, and its
 //! mount point does not answer. See [`fuse::free_dying`].
 
 use std::path::Path;
@@ -10,7 +10,7 @@ use crate::fuse::{self, Connection};
 
 /// The file in an account's state folder that says which connection its mount has.
 const CONNECTION_FILE: &str = "connection.json";
-/// How long a process that is being killed usually needs, with much room: it closes its files.
+/// A generous limit for the time that a killed process needs to close its files and to end.
 const END_OF_PROCESS: Duration = Duration::from_secs(2);
 
 /// Stores which connection this process has, for a later mount that may not read it from the process.

@@ -64,7 +64,7 @@ impl Register {
     }
 }
 
-/// What the service said about the token.
+/// The answer of the service about the token.
 enum Owner {
     Known(u64),
     /// The service has no owner for it.
@@ -137,7 +137,7 @@ pub(super) async fn open_remote(
     Ok(places)
 }
 
-/// Which of two folders has the state of an account.
+/// The one of two folders that has the state of an account.
 #[derive(Debug, PartialEq, Eq)]
 enum BetterFolder {
     /// The one that the register names.

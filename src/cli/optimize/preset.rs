@@ -170,7 +170,7 @@ mod tests {
         }
         for (text, reason) in [
             ("{", "is not JSON"),
-            ("[]", "has to be a JSON object"),
+            ("[]", "must be a JSON object"),
             ("{}", "is empty: give a configuration"),
             (r#"{"preset": "nope"}"#, "no factory preset `nope`"),
             (r#"{"preset_id": 1234}"#, "is not a factory preset"),

@@ -22,7 +22,7 @@ const PERIOD: Duration = Duration::from_millis(500);
 const FIXED_COLUMNS: usize = 58;
 const BAR_COLUMNS: usize = 14;
 const SMALLEST_WIDTH: usize = 60;
-/// Without a terminal a percentage is told in steps of this.
+/// Without a terminal a percentage is printed only in steps of this.
 const PERCENT_STEP: u64 = 10;
 
 pub(super) fn run(drive: &MountedDrive) -> Result<Exit> {
@@ -248,7 +248,7 @@ impl Rates {
     }
 }
 
-/// What was told last of each path.
+/// The last line that was printed for each path.
 #[derive(Default)]
 struct Changes {
     told: BTreeMap<String, String>,

@@ -56,7 +56,7 @@ pub(super) struct Queue {
 struct WatchedModel {
     source: Source,
     since: Instant,
-    /// What it lacks was said.
+    /// The missing files were reported.
     is_reported: bool,
 }
 
@@ -405,7 +405,7 @@ impl Queue {
                 }
             }
         };
-        // What has not ended by then is ended with this process.
+        // Work that is still under way then ends with this process.
         let _ = tokio::time::timeout(ENDING, ended).await;
     }
 }

@@ -1,4 +1,5 @@
-//! What was done already: one small file for each model and preset in `OUT/.assetfs-watch`, replaced atomically.
+//! A record of the work that is done: one small file for each model and preset in `OUT/.assetfs-watch`, replaced
+//! atomically.
 //!
 //! The record of a result is written before the result is moved to where it is seen, so after a kill at any moment the
 //! next run knows whether that move was made. Nothing is done a second time for the same bytes and the same settings.
@@ -17,7 +18,7 @@ use crate::durable::{DirLock, sync_dir, write_atomic};
 /// The folder of records and unfinished results, in the folder of the results.
 const FOLDER: &str = ".assetfs-watch";
 
-/// What became of one model with one preset.
+/// The outcome for one model with one preset.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Record {
     /// The entry of the watched folder.

@@ -31,7 +31,7 @@ pub(super) struct Source {
     pub(super) root: PathBuf,
     /// Its files, sorted.
     pub(super) files: Vec<PathBuf>,
-    /// What it still lacks, in words.
+    /// The missing files, in words.
     pub(super) lacks: Vec<String>,
     /// Changes whenever a name, a size or a time of its files changes.
     pub(super) stamp: String,
@@ -130,7 +130,7 @@ fn files_of_model(dir: &Path, name: &str, lacks: &mut Vec<String>) -> io::Result
     Ok(found.into_iter().map(PathBuf::from).collect())
 }
 
-/// What the files of a folder name and the folder does not have.
+/// Adds the files that the files of a folder refer to and that do not exist.
 fn add_lacking(folder: &Path, files: &[PathBuf], lacks: &mut Vec<String>) -> io::Result<()> {
     for file in files {
         for reference in named_by(folder, file)? {

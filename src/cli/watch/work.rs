@@ -73,7 +73,7 @@ impl WatchPreset {
     }
 }
 
-/// Who does the work.
+/// The worker: the engine in this process, or a mounted drive.
 #[derive(Debug, Clone)]
 pub(super) enum Back {
     /// The engine on this machine.

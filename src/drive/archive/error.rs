@@ -18,15 +18,15 @@ pub enum ArchiveError {
     #[error("{name} cannot be read from the zip: {reason}; `.assetfs/source.zip` is the whole zip")]
     Unreadable {
         name: String,
-        /// What is in the way.
+        /// The cause, as the end of a sentence.
         reason: String,
     },
     /// Writing unpacked data to the local disk failed.
     #[error("the unpacked file cannot be written to the local disk: {reason}")]
     Spool {
-        /// It is full.
+        /// The disk is full.
         is_full: bool,
-        /// What it said.
+        /// The error of the disk.
         reason: String,
     },
     /// The local zip was written to while a member of it was read.

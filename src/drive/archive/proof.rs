@@ -16,7 +16,7 @@ const SHORT_BYTES: u64 = 8 << 20;
 /// Bytes per write to the local file.
 const WRITE_BYTES: usize = 1 << 20;
 
-/// Where the verified bytes of a member are.
+/// The storage of a member's verified bytes.
 #[derive(Debug, Clone)]
 pub enum Proven {
     InZip,

@@ -36,7 +36,7 @@ pub(in crate::drive) type OnChange = Box<dyn Fn(Change) + Send + Sync>;
 /// Reads the names in an asset's zip and stores them as its file map.
 pub(super) type FetchMembers = fn(Arc<Catalog>, AssetId) -> BoxFuture<'static, DriveResult<()>>;
 
-/// What is known of the service, and what keeps it up to date.
+/// The data known of the service, and the tasks that keep it up to date.
 pub(in crate::drive) struct Catalog {
     pub(super) config: DriveConfig,
     pub(super) client: Client,

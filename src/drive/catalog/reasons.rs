@@ -40,7 +40,7 @@ pub(in crate::drive) async fn learn_reason(catalog: &Arc<Catalog>, model: Model)
     }
 }
 
-/// How far a source model is, draft or asset.
+/// The state of a source model: a draft or an asset.
 pub(in crate::drive) async fn model_status(
     catalog: &Arc<Catalog>,
     home: Home,
@@ -65,7 +65,7 @@ pub(in crate::drive) async fn model_status(
     Ok(asset_status(catalog, &row))
 }
 
-/// How far an asset is, with the reason of its failure.
+/// The state of an asset, with the reason of its failure.
 pub(in crate::drive) fn asset_status(catalog: &Catalog, row: &KnownAsset) -> ItemStatus {
     if row.state.is_failure() {
         ItemStatus::Failed {
@@ -84,7 +84,7 @@ pub(in crate::drive) fn asset_failure(catalog: &Catalog, row: &KnownAsset) -> St
     }
 }
 
-/// How far an optimized model is, with the reason of its failure.
+/// The state of an optimized model, with the reason of its failure.
 pub(in crate::drive) fn rapid_status(catalog: &Catalog, row: &KnownRapid) -> ItemStatus {
     let reason = match row.state.is_failure() {
         true => reason_of(catalog, ModelId::Rapid(row.id)),

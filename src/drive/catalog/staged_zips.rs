@@ -13,8 +13,8 @@ use crate::drive::values::filemap::FileMap;
 use crate::drive::values::node::Home;
 use crate::outbox::{Caller, DraftId, LoneZip, OpenMode};
 
-/// What is in the zip that is all of a draft; `None` while the draft is anything else, and for a zip
-/// that cannot be used, which is shown as the file that it is.
+/// The content of the zip that is the only file of a draft; `None` while the draft is anything else, and for a zip that
+/// cannot be used, which is shown as the file that it is.
 pub(in crate::drive) async fn staged_zip(
     catalog: &Arc<Catalog>,
     draft: DraftId,

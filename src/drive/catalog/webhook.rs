@@ -60,7 +60,7 @@ pub(in crate::drive) struct Receiver {
     registered: Arc<Mutex<Option<WebhookId>>>,
 }
 
-/// What authenticates a call.
+/// The secret that authenticates a call.
 struct CallSecret {
     secret: String,
 }

@@ -64,7 +64,7 @@ struct LockCounts {
     unnamed_folders: usize,
 }
 
-/// What the kernel keeps locked while it waits for the answer to a request.
+/// The inodes that the kernel keeps locked while it waits for the answer to a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum KernelLocks {
     /// The inode of the request: a folder in which a name is looked up or changed, a file that is changed, or
@@ -279,7 +279,7 @@ mod tests {
         );
     }
 
-    /// Corrections with a kernel that records what it is told.
+    /// Corrections with a kernel that records its calls.
     fn recorded() -> (Arc<Corrections>, Arc<Recorder>) {
         let (corrections, recorder) = (Arc::<Corrections>::default(), Arc::<Recorder>::default());
         corrections.attach(recorder.clone());

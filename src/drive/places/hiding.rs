@@ -1,4 +1,4 @@
-//! What deletions in progress hide, and what removed jobs leave.
+//! Names that deletions in progress hide, and names that removed jobs leave behind for a moment.
 
 use super::node::{Node, Row};
 use crate::drive::tree::Tree;

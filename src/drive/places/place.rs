@@ -306,7 +306,7 @@ pub(in crate::drive) trait Place: Send + Sync {
         false
     }
 
-    /// How far it is: `user.assetfs.state`, `.status` and `.progress`.
+    /// The extended attributes of its state: `user.assetfs.state`, `.status` and `.progress`.
     fn status<'a>(&'a self, _tree: &'a Arc<Tree>) -> Answer<'a, Option<ItemStatus>> {
         Box::pin(async { Ok(None) })
     }

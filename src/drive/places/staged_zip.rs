@@ -1,6 +1,6 @@
-//! What is in the zip that is all of a draft: shown in the model's folder under the paths that it will
-//! have on every machine, and read out of the staged file. The zip itself is not listed there, keeps
-//! its name, and is what can be written, renamed and removed.
+//! The members of a zip that is the only file of a draft. They are shown in the model's folder under the paths that
+//! they have on every machine, and are read from the staged file. The zip itself is not listed there but keeps its
+//! name; only the zip can be written, renamed and removed.
 
 use std::sync::Arc;
 use std::time::SystemTime;

@@ -139,7 +139,7 @@ impl RemoteObject {
         stored.is_ok()
     }
 
-    /// How much of it is cached, while something of it is being fetched.
+    /// The cached part of the file; `None` if no fetch is in flight.
     pub(super) fn download(&self) -> Option<Download> {
         let flights = self.flights.lock().unwrap_or_else(PoisonError::into_inner);
         let flights: Vec<Arc<Flight>> = flights.iter().filter_map(Weak::upgrade).collect();
@@ -226,7 +226,7 @@ impl RemoteObject {
         let mut start = run.start;
         while start < run.end {
             let must = wanted.end.clamp(start, run.end);
-            // What a read waits for is one request, unless it is long.
+            // The blocks that a read waits for are one request, unless they are many.
             let asked = request_blocks
                 .max((must - start).min(LONGEST_READ_BLOCKS))
                 .max(1);

@@ -68,7 +68,7 @@ impl FileMap {
             .map(|(path, _)| path)
     }
 
-    /// What a path is; the empty path is the folder itself.
+    /// Finds the file or folder at a path; the empty path is the root folder.
     pub fn find(&self, path: &str) -> Option<Arranged> {
         if let Some((path, _)) = self.files.get_key_value(path) {
             return Some(Arranged::File(Arc::clone(path)));

@@ -1,4 +1,4 @@
-//! What the drive itself adds to the things of the service: hidden folders, `ERROR.txt`, drop folders and the
+//! The files that the drive itself adds to those of the service: hidden folders, `ERROR.txt`, drop folders and the
 //! entries of their jobs, texts that are sent when they are closed.
 
 use std::fmt;

@@ -1,4 +1,4 @@
-//! The statistics of a model.
+//! Statistics of a model: the counts in reports, and the content of `rpd_info.json`.
 
 use serde_json::{Map, Value, json};
 

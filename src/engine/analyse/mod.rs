@@ -1,4 +1,4 @@
-//! What is in a model: true counts for `rpd_info.json`, run data for `metrics.json`, and the logs.
+//! Describes a model and its job: counts for `rpd_info.json`, times and memory for `metrics.json`, and the logs.
 
 mod info;
 mod metrics;
@@ -9,15 +9,15 @@ pub use metrics::Metrics;
 /// The three logs of a job.
 #[derive(Debug, Clone, Default)]
 pub struct Logs {
-    /// What was done.
+    /// The steps that were done.
     pub info: Vec<String>,
-    /// What was not done as requested, or may be unexpected.
+    /// Requests that were not fulfilled, and results that may be unexpected.
     pub warnings: Vec<String>,
-    /// Why it failed.
+    /// Why the job failed; empty if it succeeded.
     pub errors: Vec<String>,
 }
 
-/// Lines beyond this are counted instead of written.
+/// Maximum number of lines in a log; further lines are only counted.
 const MAX_LINES: usize = 500;
 
 impl Logs {

@@ -1,4 +1,4 @@
-//! Drops triangles that have two corners at the same place: they cover no pixel.
+//! Drops triangles that have two corners at the same position, because they cover no pixel.
 
 use super::super::scene::Geometry;
 
@@ -23,7 +23,7 @@ pub(super) fn remove(geometry: &mut Geometry) -> usize {
     (before - end) / 3
 }
 
-/// Whether a morph target or a skin can pull two vertices apart that lie at the same place.
+/// Whether a morph target or a skin can move two vertices apart that have the same position.
 fn moves_apart(geometry: &Geometry, one: u32, other: u32) -> bool {
     let differs = |attribute: &super::super::scene::Attribute| {
         attribute.at(one as usize) != attribute.at(other as usize)

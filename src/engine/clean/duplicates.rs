@@ -12,10 +12,10 @@ use super::super::scene::{Scene, index_in};
 use super::super::textures::{Usage, usages};
 use super::prune::{fit_texture_uses, fit_variants, knows_all_extensions};
 
-/// Places in `extensions` of a texture that name an image.
+/// Extensions of a texture that refer to an image.
 const IMAGE_EXTENSIONS: [&str; 3] = ["EXT_texture_webp", "EXT_texture_avif", "KHR_texture_basisu"];
 
-/// Shares what is equal; returns how many materials are no longer used.
+/// Shares equal objects; returns how many materials are no longer used.
 pub(super) fn share(scene: &mut Scene) -> usize {
     if !knows_all_extensions(scene) {
         return 0;
@@ -27,7 +27,7 @@ pub(super) fn share(scene: &mut Scene) -> usize {
     share_materials(scene)
 }
 
-/// Images with the same use alone: limits and resizing go by what an image is for.
+/// Shares equal images only if they have the same use, because limits and resizing depend on the use.
 fn share_images(scene: &mut Scene) {
     let usages = usages(scene);
     let mut known: HashMap<(&str, &[u8], &Usage), usize> = HashMap::new();
@@ -80,7 +80,7 @@ fn share_materials(scene: &mut Scene) -> usize {
     doubles.filter(|(index, first)| index != *first).count()
 }
 
-/// For each object the first that is equal to it, apart from some members.
+/// Returns for each object the index of the first object that equals it; the members in `but` are ignored.
 fn first_equal(objects: &[Value], but: &[&str]) -> Vec<usize> {
     let mut known: HashMap<String, usize> = HashMap::new();
     objects

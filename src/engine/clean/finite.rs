@@ -1,4 +1,4 @@
-//! Values that are not finite: triangles with such positions are removed, other attributes get a default.
+//! Repairs values that are not finite: removes triangles with such positions, and gives other attributes a default.
 
 use super::super::scene::{Geometry, Mode};
 

@@ -1,7 +1,7 @@
-//! Keyframes in half the bytes: rotations and weights of morph targets as 16-bit fractions.
+//! Halves the size of keyframes: stores rotations and weights of morph targets as normalized 16-bit integers.
 //!
-//! A rotation is then off by a few thousandths of a degree at most, far below what a result of fewer triangles
-//! differs by. Curves with tangents, values beyond the fractions and numbers that anything else uses stay floats.
+//! The error of a rotation is at most a few thousandths of a degree, far below the error of a simplification. Cubic
+//! splines, values outside of the normalized range and tables that have other uses too stay floats.
 
 use std::collections::HashMap;
 
@@ -10,7 +10,7 @@ use serde_json::Value;
 use super::super::document::ComponentType;
 use super::super::scene::{Scene, index_in};
 
-/// What a table of numbers holds.
+/// The kind of values in a table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum ValueKind {
     Rotations,
@@ -18,7 +18,7 @@ enum ValueKind {
     Other,
 }
 
-/// Stores rotations and weights of morph targets in 16 bits a number.
+/// Stores rotations and weights of morph targets with 16 bits for each number.
 pub fn pack_keyframes(scene: &mut Scene) {
     for (table, kind) in kinds_of_tables(scene) {
         let table = &mut scene.tables[table];
@@ -35,7 +35,7 @@ pub fn pack_keyframes(scene: &mut Scene) {
     }
 }
 
-/// What each table that animations, skins and nodes use is used for.
+/// The kind of values of each table that animations, skins and nodes use.
 fn kinds_of_tables(scene: &Scene) -> HashMap<usize, ValueKind> {
     let mut kinds: HashMap<usize, ValueKind> = HashMap::new();
     let mut uses = |table: Option<usize>, kind: ValueKind| {
@@ -73,7 +73,7 @@ fn kinds_of_tables(scene: &Scene) -> HashMap<usize, ValueKind> {
     kinds
 }
 
-/// What all channels of a sampler move.
+/// The kind of values that all channels of a sampler animate.
 fn kind_of_sampler(animation: &Value, sampler: usize) -> ValueKind {
     let channels = animation["channels"].as_array();
     let mut kinds = channels

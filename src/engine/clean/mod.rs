@@ -14,7 +14,7 @@ use rayon::prelude::*;
 
 use super::scene::{Mode, Scene};
 
-/// What a clean-up removed.
+/// Numbers of removed objects.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Cleaned {
     /// Vertices that were equal to another in every attribute.

@@ -1,14 +1,14 @@
-//! Normalizes attributes as glTF requires: unit normals and tangents, weights that sum to one,
-//! joints named only where they have a weight.
+//! Normalizes attributes as glTF requires: unit normals and tangents, weights that sum to one, index 0 for joints
+//! without a weight.
 //!
-//! Values that comply already keep their bits.
+//! Values that already comply are not changed.
 
 use glam::{Vec3, Vec4};
 
 use super::super::document::ComponentType;
 use super::super::scene::{Geometry, Mode, Storage};
 
-/// A vector this close to unit length is one, for every validator and viewer.
+/// Validators and viewers accept a unit vector whose length differs from 1 by at most this.
 const UNIT_TOLERANCE: f32 = 0.000_4;
 
 pub(super) fn normalize_attributes(geometry: &mut Geometry) {
@@ -105,7 +105,7 @@ fn clamp_colors(geometry: &mut Geometry) {
     }
 }
 
-/// Weights of all sets of a vertex sum to one, exactly so where they are stored as integers.
+/// Makes the weights of all sets of a vertex sum to 1, exactly if they are stored as integers.
 fn sum_of_weights(geometry: &mut Geometry) {
     let sets: Vec<(usize, usize)> = (0..)
         .map_while(|set| {
@@ -183,7 +183,7 @@ fn normalize(weights: &mut [f32], steps: Option<f32>) {
     }
 }
 
-/// The index of a joint without weight becomes 0; weights of a joint listed twice are added.
+/// Sets the index of a joint without weight to 0, and adds up the weights of a joint that is listed twice.
 fn drop_unused(joints: &mut [f32], weights: &mut [f32]) {
     for place in 0..joints.len() {
         if weights[place] <= 0.0 {

@@ -1,4 +1,4 @@
-//! Drops what nothing uses: materials, textures, samplers, images, cameras, skins.
+//! Drops unused materials, textures, samplers, images, cameras and skins.
 //!
 //! Nothing is dropped if the scene uses an extension that may refer to such objects by index in an unknown way.
 
@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use super::super::scene::{Primitive, Scene, index_in};
 
-/// Extensions whose references we know all of.
+/// Extensions of which this module knows all references.
 const KNOWN: &[&str] = &[
     "KHR_materials_anisotropy",
     "KHR_materials_clearcoat",
@@ -45,7 +45,7 @@ pub fn prune(scene: &mut Scene) {
     forget_unused_extensions(scene);
 }
 
-/// Whether every extension that the scene uses is one whose references we know.
+/// Whether the scene uses only extensions of which all references are known.
 pub(super) fn knows_all_extensions(scene: &Scene) -> bool {
     scene
         .list("extensionsUsed")
@@ -109,7 +109,7 @@ fn prune_images(scene: &mut Scene) {
             used[image] = true;
         }
     }
-    // An image without bytes is left out by the exporter, which fits the references.
+    // An image without bytes is left out by the exporter, which updates the references.
     for (image, _) in scene.images.iter_mut().zip(used).filter(|(_, used)| !used) {
         image.bytes = bytes::Bytes::new();
     }
@@ -146,7 +146,7 @@ fn refs(objects: &[Value], key: &str) -> Vec<usize> {
         .collect()
 }
 
-/// Keeps the entries of a list that are used; returns where each is now.
+/// Keeps the used entries of a list; returns the new index of each entry.
 fn keep(scene: &mut Scene, list: &str, used: &[usize]) -> Vec<Option<usize>> {
     let Some(entries) = scene.list_mut(list) else {
         return Vec::new();

@@ -4,12 +4,12 @@ use xxhash_rust::xxh3::Xxh3Default;
 
 use super::super::scene::{Attribute, Geometry};
 
-/// Points indices of equal vertices to the first of them; returns how many vertices became unused.
+/// Redirects the indices of equal vertices to the first of them; returns how many vertices became unused.
 pub(super) fn weld(geometry: &mut Geometry) -> usize {
     weld_by(geometry, |_| true)
 }
 
-/// The same, comparing only the attributes that `counts` says yes to.
+/// As [`weld`], but compares only attributes for which `counts` returns true.
 pub fn weld_by(geometry: &mut Geometry, counts: impl Fn(&Attribute) -> bool) -> usize {
     let count = geometry.vertex_count();
     let attributes: Vec<&Attribute> = geometry
@@ -60,7 +60,7 @@ fn is_equal(attributes: &[&Attribute], one: usize, other: usize) -> bool {
     })
 }
 
-/// The bits of a number, with one zero instead of two.
+/// The bits of a number, with -0 replaced by 0.
 fn bits(number: f32) -> u32 {
     (number + 0.0).to_bits()
 }

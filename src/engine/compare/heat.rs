@@ -1,7 +1,7 @@
 //! Heat maps of differences: from black (equal) through violet and orange to pale yellow.
 //!
-//! The scale is the square root of the difference, so that small ones can be seen; where the source is seen and nothing
-//! differs, a dark grey keeps its outline in sight.
+//! The scale is the square root of the difference, so that small differences are visible. Pixels of the source without
+//! a difference are dark grey, so that its outline is visible.
 
 use glam::Vec3;
 

@@ -1,4 +1,4 @@
-//! Compares a result with its source: from pictures of six sides to scores, heat maps and warnings.
+//! Compares a result with its source: makes scores, heat maps and warnings from pictures of six sides.
 //!
 //! A mean over a picture hides a vanished part, so the worst tile and the parts that changed most are reported as
 //! well. Scores run from 0 (completely different) to 100 (equal) and count only the pixels where either model is
@@ -22,7 +22,7 @@ pub use sheet::{Sheet, side_by_side};
 
 /// Pixels on each side of a tile.
 const TILE: usize = 32;
-/// A pixel that differs more than this is no longer the same part.
+/// A pixel with a greater difference counts as changed.
 const CHANGED: f32 = 0.22;
 /// Parts that cover fewer pixels in all views are too small to judge.
 const FEWEST_PIXELS: usize = 12;
@@ -45,9 +45,9 @@ pub struct ViewComparison {
     pub score: f64,
     /// The mean difference over the whole picture, background included: 0 to 1, as papers give it.
     pub mean_difference: f64,
-    /// Where the difference is greatest, unless there is none.
+    /// The tile with the greatest difference; `None` if the pictures are equal.
     pub worst_tile: Option<WorstTile>,
-    /// The differences as a heat map: dark is alike, bright is different.
+    /// The differences as a heat map: dark pixels are equal, bright ones different.
     pub heat_map: Picture,
 }
 
@@ -58,7 +58,7 @@ pub struct WorstTile {
     pub left: usize,
     /// Pixels from its top.
     pub top: usize,
-    /// 0 to 100, over the pixels of the tile in which either model is seen.
+    /// 0 to 100, over the pixels of the tile in which either model is visible.
     pub score: f64,
     /// The source's part with the greatest difference there.
     pub part: Option<String>,
@@ -76,7 +76,7 @@ pub struct ChangedPart {
 /// A set of pictures of one model, and the names of its parts.
 #[derive(Debug, Clone, Copy)]
 pub struct PictureSet<'a> {
-    /// What was drawn.
+    /// The scene that the pictures show.
     pub scene: &'a PreparedScene,
     /// The pictures, in the same order and size as those they are compared with.
     pub pictures: &'a [(View, Picture)],
@@ -227,7 +227,7 @@ fn score(errors: impl Iterator<Item = f32>) -> f64 {
     }
 }
 
-/// The difference of each pixel. Only the rectangle that holds all pixels that are not the same is computed.
+/// The difference of each pixel. Computes only the rectangle that holds all pixels that differ.
 fn differences(one: &Picture, two: &Picture) -> Vec<f32> {
     let size = one.size;
     let mut errors = vec![0.0; size * size];
@@ -253,7 +253,7 @@ fn differences(one: &Picture, two: &Picture) -> Vec<f32> {
     errors
 }
 
-/// Left, top, right and bottom of the pixels that differ, with room for the filters.
+/// Left, top, right and bottom of the pixels that differ, widened by the radius of the filters.
 fn changed_rectangle(one: &Picture, two: &Picture) -> Option<(usize, usize, usize, usize)> {
     let size = one.size;
     let (pixels, _) = one.rgba.as_chunks::<4>();
@@ -281,7 +281,7 @@ fn changed_rectangle(one: &Picture, two: &Picture) -> Option<(usize, usize, usiz
     })
 }
 
-/// Over mid grey where the picture is transparent.
+/// The linear colour of a pixel, blended over mid grey.
 fn linear(pixel: &[u8]) -> Vec3 {
     let alpha = f32::from(pixel[3]) / 255.0;
     let colour = Vec3::new(
@@ -300,8 +300,8 @@ fn linear(pixel: &[u8]) -> Vec3 {
     Vec3::splat(0.2).lerp(colour, alpha)
 }
 
-/// Left, top and score of the tile with the greatest sum of differences; tiles with few seen pixels cannot win by one
-/// bad pixel alone.
+/// Left, top and score of the tile with the greatest sum of differences; the sum prevents that a tile with few visible
+/// pixels is chosen because of one bad pixel.
 fn worst_tile(size: usize, errors: &[f32], seen: &[bool]) -> Option<(usize, usize, f64)> {
     let mut worst: Option<(f32, (usize, usize, f64))> = None;
     for top in (0..size).step_by(TILE) {

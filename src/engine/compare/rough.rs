@@ -1,5 +1,5 @@
-//! A rough difference of small pictures, many times faster than FLIP: to choose among results, not to report their
-//! quality.
+//! A rough difference of small pictures, many times faster than FLIP. It serves to choose among results, not to report
+//! their quality.
 
 use rayon::prelude::*;
 
@@ -8,7 +8,7 @@ use super::super::render::{Picture, View};
 /// Tiles on each side of a picture.
 const TILES: usize = 16;
 
-/// How much two sets of pictures differ.
+/// The difference of two sets of pictures.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct QuickDifference {
     /// The mean over all pixels, 0 to 1.
@@ -43,8 +43,8 @@ fn difference(one: &Picture, other: &Picture) -> QuickDifference {
     }
 }
 
-/// The difference of each pixel: that of the colours, blurred as an eye does it. Its root, since a slight difference is
-/// seen as well.
+/// The difference of each pixel: the square root of the blurred colour difference. The root raises slight differences,
+/// which are visible too.
 fn errors(one: &Picture, other: &Picture) -> Vec<f32> {
     let size = one.size;
     let (pixels, _) = one.rgba.as_chunks::<4>();
@@ -67,7 +67,7 @@ fn errors(one: &Picture, other: &Picture) -> Vec<f32> {
         .collect()
 }
 
-/// The mean of each pixel and its two neighbours, which are so far before and behind it.
+/// The mean of each pixel and its two neighbours; `steps` returns their distances before and after the pixel.
 fn blurred(pixels: &[[f32; 3]], steps: impl Fn(usize) -> [usize; 2]) -> Vec<[f32; 3]> {
     let mean = |at: usize| {
         let [before, behind] = steps(at);

@@ -1,4 +1,4 @@
-//! Pictures next to each other, and pictures as files.
+//! Joins pictures side by side, and writes pictures as files.
 
 use std::path::Path;
 
@@ -53,7 +53,7 @@ impl Picture {
         write_png(path, (self.size, self.size), &self.rgba)
     }
 
-    /// Writes the picture as JPEG; transparent places become white.
+    /// Writes the picture as JPEG; transparent pixels become white.
     pub fn write_jpeg(&self, path: &Path) -> Result<(), EngineError> {
         const QUALITY: u8 = 90;
         let pixels: Vec<u8> = self

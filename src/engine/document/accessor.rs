@@ -1,7 +1,7 @@
 //! Accessors: typed, bounds-checked reading of the numbers in the buffers.
 //!
-//! Every offset and count is checked against the bytes that are there before anything is allocated,
-//! so a hostile count cannot make us allocate much more than the size of the file.
+//! Every offset and count is checked against the available bytes before anything is allocated, so a hostile count
+//! cannot cause an allocation much larger than the file.
 
 use bytes::Bytes;
 
@@ -20,17 +20,17 @@ pub struct AccessorInfo {
     pub element: ElementType,
     /// Type of a component.
     pub component: ComponentType,
-    /// Whether integers stand for 0…1 or −1…1.
+    /// Whether integers are normalized to 0…1 or −1…1.
     pub normalized: bool,
-    /// Whether some elements are stored apart.
+    /// Whether a sparse list replaces some elements.
     pub sparse: bool,
 }
 
-/// Elements that no byte of the file stands for (an accessor without a view is all zeros) are only
-/// made up to this count, unless the caller knows how many there must be.
+/// Maximum count of an accessor without a buffer view, unless the caller passes the expected count. Its elements are
+/// all zero and take no bytes in the file, so a small file could ask for any number.
 const MAX_ZERO_ELEMENTS: usize = 1 << 20;
 
-/// Where the elements of an accessor lie.
+/// The byte positions of an accessor's elements.
 struct Layout {
     bytes: Bytes,
     stride: usize,
@@ -43,13 +43,16 @@ impl Document {
         let component_at = at.require("componentType")?;
         let component = ComponentType::from_code(component_at.number()?).ok_or_else(|| {
             component_at.invalid(format!(
-                "is {}, which is no glTF component type",
+                "is {}, which is not a glTF component type",
                 component_at.value()
             ))
         })?;
         let element_at = at.require("type")?;
         let element = ElementType::from_name(element_at.text()?).ok_or_else(|| {
-            element_at.invalid(format!("is {}, which is no glTF type", element_at.value()))
+            element_at.invalid(format!(
+                "is {}, which is not a glTF type",
+                element_at.value()
+            ))
         })?;
         let normalized = at
             .get("normalized")
@@ -64,9 +67,9 @@ impl Document {
         })
     }
 
-    /// The numbers of an accessor, normalized integers as the fractions that they stand for.
+    /// Reads the numbers of an accessor; normalized integers become fractions.
     ///
-    /// `expected` is the count that the caller needs, where it knows one; another count is refused.
+    /// If `expected` is given, any other count is an error.
     pub fn read_floats(
         &self,
         info: &AccessorInfo,
@@ -83,7 +86,7 @@ impl Document {
         self.read(info, expected, convert)
     }
 
-    /// The whole numbers of an accessor such as indices or joints.
+    /// Reads the integers of an accessor, such as indices or joints.
     pub fn read_integers(
         &self,
         info: &AccessorInfo,
@@ -125,7 +128,7 @@ impl Document {
         Ok(values)
     }
 
-    /// Checks that all elements lie inside the view and says where.
+    /// Checks that all elements lie inside the view, and returns their positions.
     fn layout(
         &self,
         at: &Cursor<'_>,

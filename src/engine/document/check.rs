@@ -1,15 +1,14 @@
-//! Every reference between the objects of a document is in range, and nodes form a forest.
+//! Checks that every reference between the objects of a document is in range, and that nodes form a forest.
 //!
-//! Checked once at opening, so that later code may index freely. The table names the places that
-//! the format and its common extensions define; a reference in an extension that we do not know
-//! passes through unchecked and unread.
+//! This is checked once at opening, so that later code may index without checks. The table lists the references of the
+//! format and of its common extensions; references in unknown extensions are neither checked nor read.
 
 use super::cursor::Cursor;
 use super::error::DocumentError;
 use super::{Document, is_fallback};
 
 impl Document {
-    /// Every buffer view lies inside its buffer.
+    /// Checks that every buffer view lies inside its buffer.
     pub(super) fn check_views(&self) -> Result<(), DocumentError> {
         let buffers = self.top().list("buffers")?;
         for (index, at) in self.top().list("bufferViews")?.iter().enumerate() {
@@ -23,7 +22,7 @@ impl Document {
         Ok(())
     }
 
-    /// Every reference leads to something.
+    /// Checks that the target of every reference exists.
     pub(super) fn check_references(&self) -> Result<(), DocumentError> {
         let top = self.top();
         self.refer(&top, "scene", "scenes")?;

@@ -1,7 +1,7 @@
-//! A value in the JSON of a document with its path, so that every error names the place.
+//! A value in the JSON of a document with its path, so that every error names its position.
 //!
-//! The methods of a [`Cursor`] check kind and range; their errors name file and path. Nothing here knows the
-//! meaning of a field.
+//! The methods of a [`Cursor`] check kind and range; their errors name file and path. The meaning of fields is not
+//! known here.
 
 use serde_json::{Map, Value};
 
@@ -17,7 +17,7 @@ pub struct Cursor<'a> {
 }
 
 impl<'a> Cursor<'a> {
-    /// The place `path` of `file`.
+    /// A cursor at `path` of `file`.
     pub fn new(file: &'a str, path: String, value: &'a Value) -> Cursor<'a> {
         Cursor { file, path, value }
     }
@@ -31,7 +31,7 @@ impl<'a> Cursor<'a> {
         &self.path
     }
 
-    /// An error about this place; `what` is the rest of the sentence.
+    /// An error about this value; `what` is the rest of the sentence.
     pub fn invalid(&self, what: impl Into<String>) -> DocumentError {
         DocumentError::Invalid {
             file: self.file.to_owned(),
@@ -104,7 +104,7 @@ impl<'a> Cursor<'a> {
         self.get(key).map_or(Ok(default), |value| value.number())
     }
 
-    /// An index into something of which there are `count`, called `thing`.
+    /// Reads an index into a list of `count` objects; errors call such an object `thing`.
     pub fn index_of(&self, count: usize, thing: &str) -> Result<usize, DocumentError> {
         let index = self.number()?;
         if index < count {

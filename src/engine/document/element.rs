@@ -1,4 +1,4 @@
-//! What the numbers of an accessor are: the type of a component, the shape of an element, and how both lie in memory.
+//! The numbers of an accessor: the type of a component, the shape of an element, and the layout of both in memory.
 
 /// How a component is stored.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -12,7 +12,7 @@ pub enum ComponentType {
 }
 
 impl ComponentType {
-    /// The type of the glTF number.
+    /// The type with this glTF number.
     pub fn from_code(code: usize) -> Option<ComponentType> {
         Some(match code {
             5120 => ComponentType::I8,
@@ -89,7 +89,7 @@ pub enum ElementType {
 }
 
 impl ElementType {
-    /// The shape of the glTF name.
+    /// The shape with this glTF name.
     pub fn from_name(name: &str) -> Option<ElementType> {
         Some(match name {
             "SCALAR" => ElementType::Scalar,

@@ -23,7 +23,7 @@ pub enum DocumentError {
     #[error("{file} is not valid JSON: {what} (line {line}, column {column})")]
     Syntax {
         file: String,
-        /// What the parser found.
+        /// The message of the parser.
         what: String,
         line: usize,
         column: usize,
@@ -32,26 +32,26 @@ pub enum DocumentError {
     #[error("{file}: {path} {what}")]
     Invalid {
         file: String,
-        /// The place in the JSON, such as `meshes[0].primitives[1].indices`.
+        /// The position in the JSON, such as `meshes[0].primitives[1].indices`.
         path: String,
-        /// What is wrong with it, as the rest of a sentence.
+        /// The fault, as the end of a sentence that begins with the path.
         what: String,
     },
-    /// A file that the document names is not there.
+    /// A file that the document refers to does not exist.
     #[error("{file}: {path} needs the file \"{uri}\", which is not among the uploaded files")]
     MissingFile {
         file: String,
         path: String,
         uri: String,
     },
-    /// A reference that leads out of the upload.
+    /// A reference leads out of the upload.
     #[error("{file}: {path} refers to \"{uri}\", which is outside of the uploaded files")]
     OutsideFile {
         file: String,
         path: String,
         uri: String,
     },
-    /// A newer or older version of the format.
+    /// The file has an unsupported version of the format.
     #[error("{file} is glTF version {version}; only version 2 can be read")]
     Version {
         file: String,

@@ -1,8 +1,8 @@
 //! A glTF document as in its file: ordered JSON and the bytes of its buffers.
 //!
-//! The JSON is kept as it is, so what we do not know passes through. Opening checks the container,
-//! the lengths of buffers and views and every reference between objects; after that an index read
-//! from the document is known to be in range. The meaning of the objects is left to the importer.
+//! The JSON is not changed, so unknown parts pass through. Opening checks the container, the lengths of buffers and
+//! views and every reference between objects; after that an index read from the document is known to be in range. The
+//! meaning of the objects is left to the importer.
 
 mod accessor;
 mod check;
@@ -104,12 +104,12 @@ impl Document {
         &self.json
     }
 
-    /// The top of the JSON.
+    /// The top-level object of the JSON.
     pub fn top(&self) -> Cursor<'_> {
         Cursor::new(&self.file, String::new(), &self.json)
     }
 
-    /// How many objects the top-level array `list` holds.
+    /// The number of objects in the top-level array `list`.
     pub fn count(&self, list: &str) -> usize {
         self.json[list].as_array().map_or(0, Vec::len)
     }
@@ -122,7 +122,7 @@ impl Document {
             None => Err(DocumentError::Invalid {
                 file: self.file.clone(),
                 path,
-                what: "is referred to but not there".to_owned(),
+                what: "is referred to but does not exist".to_owned(),
             }),
         }
     }

@@ -11,7 +11,7 @@ use base64::alphabet;
 use base64::engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig};
 use percent_encoding::percent_decode_str;
 
-/// Where a reference leads.
+/// The target of a reference.
 #[derive(Debug, PartialEq, Eq)]
 pub enum UriTarget {
     /// A file inside the input folder.
@@ -42,7 +42,7 @@ pub fn data_uri(uri: &str) -> Option<Result<(Vec<u8>, String), String>> {
     Some(Ok((percent_decode_str(body).collect(), media_type)))
 }
 
-/// Finds the file a reference means, seen from the file at `base` (relative to `root`).
+/// Finds the file that a reference in the file `base` (relative to `root`) points to.
 ///
 /// The reference is tried percent-decoded, then as written, then without regard to case.
 pub fn resolve(root: &Path, base: &Path, uri: &str) -> UriTarget {
@@ -83,7 +83,7 @@ fn is_remote(uri: &str) -> bool {
     })
 }
 
-/// `folder` and `text` joined and made plain; `None` when the result would leave the root.
+/// `folder` and `text` joined and normalized; `None` when the result would leave the root.
 fn join_inside(folder: &Path, text: &str) -> Option<PathBuf> {
     let text = text.replace('\\', "/");
     let is_drive = text.as_bytes().get(1) == Some(&b':');
@@ -106,7 +106,7 @@ fn join_inside(folder: &Path, text: &str) -> Option<PathBuf> {
     (!parts.is_empty()).then(|| parts.iter().collect())
 }
 
-/// The file below `root`, when it exists, is a file and is really inside (a symlink may not lead out).
+/// The path if it is a file below `root`, also after symlinks are resolved.
 fn existing(root: &Path, relative: &Path) -> Option<PathBuf> {
     let path = root.join(relative);
     if !path.is_file() {

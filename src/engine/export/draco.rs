@@ -1,4 +1,4 @@
-//! Packing a geometry with Draco.
+//! Packs a geometry with Draco.
 //!
 //! The packed data is unpacked again at once: counts and bounds in the file are those that a reader finds, and a
 //! geometry that Draco changes too much is written unpacked instead.
@@ -22,7 +22,7 @@ pub(super) struct Packed {
     pub(super) bounds: ([f32; 3], [f32; 3]),
 }
 
-/// Packs a geometry; `None` for one that Draco cannot hold as it is.
+/// Packs a geometry; `None` if Draco cannot represent it.
 pub(super) fn pack(geometry: &Geometry) -> Option<Packed> {
     let is_plain = geometry.mode == Mode::Triangles
         && geometry.targets.is_empty()
@@ -75,7 +75,7 @@ fn unpacked(bytes: Vec<u8>) -> Option<Packed> {
     })
 }
 
-/// How the numbers of an attribute are given to Draco: joints as whole numbers, all else as floats.
+/// The data type in which an attribute is passed to Draco: integers for joints, floats for all others.
 pub(super) fn stored_as(attribute: &Attribute) -> DataType {
     let is_whole = !attribute.storage.normalized;
     match attribute.storage.component {

@@ -1,4 +1,4 @@
-//! Numbers as bytes of an accessor: component types, fractions in integers, padded columns, limits.
+//! Encodes numbers as bytes of an accessor: component types, normalized integers, padded columns, limits.
 
 use serde_json::{Map, Value, json};
 

@@ -1,21 +1,21 @@
-//! A scene as triangles in the world, for formats that know no nodes.
+//! Converts a scene to triangles in world space, for formats without nodes.
 //!
-//! Skins and morph targets are in their rest pose; a mesh drawn twice is there twice.
+//! Skins and morph targets are in their rest pose. A mesh that is drawn twice is written twice.
 
 use glam::{Mat3, Vec3};
 
 use super::super::scene::{Mode, Scene};
 
-/// What one primitive draws at one place.
+/// The triangles of one primitive as one node draws them.
 #[derive(Debug)]
 pub(super) struct FlatPart {
     /// The name of its node or mesh.
     pub(super) name: Option<String>,
     /// Index into the scene's materials.
     pub(super) material: Option<usize>,
-    /// In the world.
+    /// Positions in world space.
     pub(super) positions: Vec<Vec3>,
-    /// Unit vectors in the world, one for each position, or none.
+    /// Unit vectors in world space, one for each position, or none.
     pub(super) normals: Vec<Vec3>,
     /// One for each position, or none; v points down, as in glTF.
     pub(super) coords: Vec<[f32; 2]>,
@@ -87,7 +87,7 @@ pub(super) fn flatten(scene: &Scene) -> Vec<FlatPart> {
                     .collect()
             });
             let mut indices = geometry.indices.clone();
-            // A mirrored matrix turns triangles inside out; their corners change places.
+            // A mirroring matrix turns triangles inside out, so two of their corners are swapped.
             if Mat3::from_mat4(draw.vertex_matrix(geometry, 0)).determinant() < 0.0 {
                 indices
                     .chunks_exact_mut(3)
@@ -107,7 +107,7 @@ pub(super) fn flatten(scene: &Scene) -> Vec<FlatPart> {
     parts
 }
 
-/// Linear light as the colour that is written for screens.
+/// Converts linear light to sRGB.
 pub(super) fn srgb_of_linear(value: f32) -> f32 {
     let value = value.clamp(0.0, 1.0);
     if value <= 0.003_130_8 {
@@ -117,7 +117,7 @@ pub(super) fn srgb_of_linear(value: f32) -> f32 {
     }
 }
 
-/// What a format without nodes and animations leaves out of this scene, for the warnings.
+/// Warnings about the parts of the scene that a format without nodes and animations cannot hold.
 pub(super) fn losses(scene: &Scene, format: &str) -> Vec<String> {
     let mut lost = Vec::new();
     let mut note = |is_there: bool, what: &str| {

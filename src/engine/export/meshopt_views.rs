@@ -1,4 +1,4 @@
-//! Packing buffer views with `EXT_meshopt_compression`.
+//! Packs buffer views with `EXT_meshopt_compression`.
 //!
 //! Floats are first rounded to a number of bits of their range, which makes them compressible; accessors declare the
 //! values after unpacking.
@@ -7,7 +7,7 @@ use meshopt::EncodeExpMode;
 
 use super::super::scene::Attribute;
 
-/// How a view is packed.
+/// The packing of a view.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Packing {
     /// Vertices of this many bytes, without a filter.
@@ -27,7 +27,7 @@ pub(super) struct PackedView {
     pub(super) filter: Option<&'static str>,
 }
 
-/// Packs the bytes of a view; `None` when the packer refuses them.
+/// Packs the bytes of a view; `None` if the encoder refuses them.
 pub(super) fn pack(packing: Packing, bytes: &[u8]) -> Option<PackedView> {
     let (stride, mode, filter) = match packing {
         Packing::Plain(stride) => (stride, "ATTRIBUTES", None),
@@ -58,7 +58,7 @@ pub(super) fn pack(packing: Packing, bytes: &[u8]) -> Option<PackedView> {
     })
 }
 
-/// A float attribute rounded for packing: the words to store, and what they unpack to.
+/// Rounds a float attribute for packing; returns the words to store, and the values after unpacking.
 pub(super) fn rounded(attribute: &Attribute) -> (Vec<u8>, Vec<f32>) {
     let bits = match attribute.name.split('_').next().unwrap_or_default() {
         "POSITION" => 16,

@@ -1,7 +1,7 @@
 //! Export: from a scene to the bytes of files.
 //!
-//! Writers return files in memory; only the job writes them to disk. Everything that a format cannot hold is named in a
-//! warning.
+//! Writers return files in memory; only the job writes them to disk. A warning names everything that a format cannot
+//! hold.
 
 mod draco;
 mod encoding;
@@ -35,21 +35,23 @@ pub struct OutFile {
 /// Why a scene cannot be written.
 #[derive(Debug, thiserror::Error)]
 pub enum ExportError {
-    /// The format cannot hold so much.
+    /// The file would exceed the maximum size of its format.
     #[error("the result is too large for a {format} file ({} bytes)", grouped(*bytes))]
     TooLarge { format: &'static str, bytes: u64 },
-    /// The archive of a USDZ file cannot be made.
+    /// The archive of a USDZ file cannot be written.
     #[error("the USDZ archive cannot be written: {0}")]
     Archive(String),
-    /// The scene has only points, lines or what no node draws.
-    #[error("a {format} file holds triangles only, and the model draws none; ask for glb or gltf")]
+    /// The scene draws no triangles, only points, lines or nothing.
+    #[error(
+        "a {format} file holds triangles only, and the model draws none; export it as glb or gltf"
+    )]
     NoTriangles { format: &'static str },
-    /// Nothing is left to write.
+    /// The scene has no geometry.
     #[error("the result holds no geometry, so there is nothing to export")]
     Empty,
 }
 
-/// What `format` cannot hold of this scene, as sentences for the warnings.
+/// Warnings about the parts of this scene that `format` cannot hold.
 pub fn losses(scene: &Scene, format: FileFormat) -> Vec<String> {
     match format {
         FileFormat::Glb | FileFormat::Gltf => Vec::new(),

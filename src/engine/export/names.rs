@@ -22,7 +22,7 @@ pub struct Names {
 const MAX_STEM_LEN_CHARS: usize = 120;
 
 impl Names {
-    /// No names taken; texture files start with `texture_prefix`.
+    /// An empty set of names; texture files start with `texture_prefix`.
     pub fn new(texture_prefix: &str) -> Names {
         Names {
             texture_prefix: texture_prefix.to_owned(),
@@ -40,7 +40,7 @@ impl Names {
         prefix.clone_into(&mut self.texture_prefix);
     }
 
-    /// A name for `stem` with `extension`, with a number when it is taken.
+    /// Takes a name for `stem` with `extension`; adds a number if the name is taken.
     pub fn take(&mut self, stem: &str, extension: &str) -> String {
         let stem = safe(stem);
         let mut name = format!("{stem}.{extension}");
@@ -92,7 +92,7 @@ fn without_extension(name: &str) -> &str {
     }
 }
 
-/// A name such as `wood.png` in an image's `name` is a file name; `v1.2` is not.
+/// The name without the extension of an image file: `wood.png` becomes `wood`, `v1.2` stays.
 fn without_image_extension(name: &str) -> &str {
     let extension = name.rsplit('.').next().unwrap_or_default().to_lowercase();
     match extension.as_str() {
@@ -101,7 +101,7 @@ fn without_image_extension(name: &str) -> &str {
     }
 }
 
-/// The name in one word, for formats whose readers end a name at a space and take `#` for a comment.
+/// The name without spaces, for formats whose readers end a name at a space and take `#` for a comment.
 pub(super) fn one_word(name: &str) -> String {
     name.trim()
         .chars()

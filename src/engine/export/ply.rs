@@ -1,11 +1,11 @@
-//! Binary PLY: triangles in the world with normals, texture coordinates and colours.
+//! Writes binary PLY: triangles in world space with normals, texture coordinates and colours.
 
 use super::super::scene::Scene;
 use super::flat::{FlatPart, flatten, srgb_of_linear};
 
 pub fn write_ply(scene: &Scene) -> Vec<u8> {
     let parts = flatten(scene);
-    // A property is there for all vertices or for none.
+    // PLY stores a property for all vertices or for none.
     let has = |wanted: fn(&FlatPart) -> bool| parts.iter().any(wanted);
     let with_normals = !parts.is_empty() && parts.iter().all(|part| !part.normals.is_empty());
     let with_coords = has(|part| !part.coords.is_empty());

@@ -1,4 +1,4 @@
-//! Binary STL: triangles in the world.
+//! Writes binary STL: triangles in world space.
 
 use glam::Vec3;
 

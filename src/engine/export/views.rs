@@ -1,8 +1,7 @@
-//! The binary side of a glTF file: buffer views by use, accessors into them.
+//! The binary part of a glTF file: buffer views by use, accessors into them.
 //!
-//! Data of one use and stride shares a view, so the JSON stays small. Invariant: every accessor is
-//! aligned to its component, every view to four bytes, and views of different uses are apart, as the
-//! validator asks.
+//! Data of one use and stride shares a view, so the JSON stays small. Invariant: every accessor is aligned to its
+//! component, every view to four bytes, and different uses have different views, as the glTF validator requires.
 
 use std::collections::BTreeMap;
 
@@ -13,7 +12,7 @@ use super::super::scene::{Attribute, Storage};
 use super::encoding::{add_limits, element_of, encode};
 use super::meshopt_views::{self, Packing};
 
-/// What a buffer view is for.
+/// The use of a buffer view.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum ViewUse {
     /// Vertex attributes with this distance between elements.
@@ -57,7 +56,7 @@ pub(super) struct FinishedViews {
     pub(super) views: Vec<Value>,
     pub(super) accessors: Vec<Value>,
     pub(super) buffer: Vec<u8>,
-    /// Bytes of the buffer that packed views stand in, when there are any.
+    /// Length of the fallback buffer that packed views refer to; `None` without packed views.
     pub(super) fallback_len_bytes: Option<usize>,
 }
 
@@ -91,7 +90,7 @@ impl Views {
         self.push_accessor(accessor)
     }
 
-    /// Views that are packed with meshopt in the end.
+    /// Views that [`Views::finish`] packs with meshopt.
     pub(super) fn packing() -> Views {
         Views {
             packs: true,
@@ -135,7 +134,8 @@ impl Views {
         self.push_accessor(accessor)
     }
 
-    /// Adds an attribute as the elements that are not zero, when that is smaller; else as a whole.
+    /// Adds an attribute as a sparse accessor of the elements that are not zero if that is smaller, else as a plain
+    /// one.
     pub(super) fn add_sparse_attribute(&mut self, attribute: &Attribute) -> usize {
         let width = attribute.components;
         let kept: Vec<u32> = attribute
@@ -201,7 +201,7 @@ impl Views {
         vertex_count: usize,
         are_triangles: bool,
     ) -> usize {
-        // The greatest value of a type is kept for restarting strips, so it names no vertex.
+        // The greatest value of an index type is reserved for primitive restart.
         let component = index_component(vertex_count);
         let length = component.len_bytes();
         let usage = if are_triangles {

@@ -1,4 +1,4 @@
-//! Holds every import to one rule of glTF: a material reads only sets of texture coordinates that the geometry has.
+//! Enforces a rule of glTF on every import: a material reads only sets of texture coordinates that the geometry has.
 //!
 //! Files of all formats break it: a textured material on a mesh without coordinates, or a texture for the second set on a
 //! mesh with one. Such a primitive gets a copy of its material without these textures, and a warning says so.

@@ -1,4 +1,4 @@
-//! Why an upload cannot be imported, for the user who made it.
+//! Errors of an import, for the user who made the upload.
 
 use super::super::document::DocumentError;
 use super::super::intake::ZipError;
@@ -15,13 +15,13 @@ pub enum ImportError {
     /// Nothing in the upload is a model.
     #[error("no 3D model found: {0}")]
     NoModel(String),
-    /// A kind of file that is known and not supported.
+    /// The format is known but not supported.
     #[error("{0}")]
     Unsupported(String),
     /// A file of another format is damaged.
     #[error("{file}: {what}")]
     Damaged { file: String, what: String },
-    /// The model is beyond what one job may take.
+    /// The model exceeds a limit of a job.
     #[error("{file} is too large: {what}")]
     TooLarge { file: String, what: String },
 }

@@ -6,7 +6,7 @@ use std::path::Path;
 use bytes::Bytes;
 use image::{ImageFormat, ImageReader, Limits};
 
-/// The media type by the first bytes; `None` where they match no format.
+/// The media type by the first bytes; `None` if they match no format.
 pub fn media_type_of(bytes: &[u8]) -> Option<&'static str> {
     let is_riff = |kind: &[u8]| bytes.starts_with(b"RIFF") && bytes.get(8..12) == Some(kind);
     if bytes.starts_with(b"\x89PNG\r\n\x1a\n") {
@@ -30,7 +30,7 @@ pub fn media_type_of(bytes: &[u8]) -> Option<&'static str> {
     }
 }
 
-/// An image as a file that glTF may hold: PNG, JPEG and WebP as they are, others as PNG.
+/// Converts an image to a file that glTF allows: PNG, JPEG and WebP are not changed, others become PNG.
 pub fn plain_image(bytes: Vec<u8>, path: &Path) -> Result<(Bytes, String), String> {
     let known = media_type_of(&bytes);
     if let Some(kind @ ("image/png" | "image/jpeg")) = known {

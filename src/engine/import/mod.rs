@@ -38,12 +38,12 @@ pub struct Imported {
     pub packing: MeshCompression,
     /// Bytes of the model's file and all that it refers to.
     pub size_bytes: u64,
-    /// What was left out or changed.
+    /// Parts of the model that were left out or changed.
     pub warnings: Vec<String>,
 }
 
-/// Finds the model among `files` in `dir` and reads it. Archives among the files are unpacked into a
-/// folder of their own, which is gone afterwards.
+/// Finds the model among `files` in `dir` and reads it. Archives among the files are unpacked into a temporary folder,
+/// which is deleted afterwards.
 ///
 /// # Errors
 /// When there is no model, or it cannot be read.
@@ -82,7 +82,7 @@ fn import_files(dir: &Path, files: &[String]) -> Result<Imported, ImportError> {
         "obj" => obj::import(dir, model),
         "stl" => stl::import(dir, model),
         "ply" => ply::import(dir, model),
-        other => unreachable!("{other} is read, says the table of formats"),
+        other => unreachable!("the table of formats lists {other}, which has no importer"),
     }?;
     let removed = coordinates::remove_unreadable_textures(&mut imported.scene);
     imported.warnings.extend(removed);
@@ -102,7 +102,7 @@ fn import_files(dir: &Path, files: &[String]) -> Result<Imported, ImportError> {
     Ok(imported)
 }
 
-/// The models among the files that we read, the one to take first.
+/// The readable models among the files; the first is the one to import.
 fn candidates(dir: &Path, files: &[String]) -> Vec<PathBuf> {
     let files = files.iter().map(String::as_str);
     let wanted = files.filter(|file| !is_system_path(Path::new(file)));
@@ -147,7 +147,7 @@ fn refusal(files: &[String]) -> ImportError {
     };
     if let Some(file) = files.iter().find(is_packed) {
         return ImportError::Unsupported(format!(
-            "{file}: archives in archives are not read, and zip is the only kind; send the files themselves or one zip"
+            "{file}: archives in archives are not read, and zip is the only supported kind; upload the files themselves or one zip"
         ));
     }
     let shown: Vec<&str> = files.iter().take(5).map(String::as_str).collect();
@@ -170,7 +170,7 @@ fn file_name(path: &Path) -> String {
         .unwrap_or_default()
 }
 
-/// Finds a file that a model names: as written, or by its last part, since such references are often
+/// Finds a file that a model refers to: as written, or by the last part of the path, because references are often
 /// absolute paths of another machine.
 fn find_file(dir: &Path, base: &Path, name: &str) -> Option<PathBuf> {
     let last = name.rsplit(['/', '\\']).next().unwrap_or(name);

@@ -47,7 +47,7 @@ pub(super) fn add_creased(geometry: &mut Geometry) {
         .insert(1, Attribute::new("NORMAL", 3, normals));
 }
 
-/// The first vertex at the same place, for each vertex.
+/// For each vertex the first vertex at the same position.
 fn places_of(geometry: &Geometry) -> Vec<u32> {
     let mut first_at: HashMap<[u32; 3], u32> = HashMap::new();
     (0..geometry.vertex_count() as u32)
@@ -61,10 +61,11 @@ fn places_of(geometry: &Geometry) -> Vec<u32> {
         .collect()
 }
 
-/// The mean of the faces around a corner that meet its own face at a flat angle, by area.
+/// The area-weighted mean normal of the faces around a corner that meet its own face at less than the crease angle.
 fn corner_normal(faces: &[Vec3], own: usize, around: &[u32]) -> Vec3 {
     let direction = faces[own].normalize_or_zero();
-    // A limit, since a fan of very many faces (the pole of a dense cone) would take quadratic time.
+    // The number of faces is limited, because a fan of very many faces (the pole of a dense cone) would take quadratic
+    // time.
     let sum: Vec3 = around
         .iter()
         .take(256)

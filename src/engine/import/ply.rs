@@ -125,7 +125,7 @@ fn build(body: Body, warnings: &mut Vec<String>) -> Result<Geometry, String> {
     Ok(geometry)
 }
 
-/// Colours of scans are those of screens; glTF wants linear light.
+/// Converts vertex colours from sRGB to linear light, as glTF requires.
 fn colors(rgba: &[f32]) -> Attribute {
     let is_opaque = rgba.chunks_exact(4).all(|color| color[3] >= 1.0);
     let width = if is_opaque { 3 } else { 4 };

@@ -1,11 +1,10 @@
-//! Building a scene for importers of formats that are not glTF.
+//! Builds scenes for importers of formats other than glTF.
 
 use bytes::Bytes;
 use serde_json::{Map, Value, json};
 
 use super::super::scene::{Geometry, Image, Mesh, Primitive, Scene};
 
-/// Builds a scene step by step.
 pub(super) struct SceneBuilder {
     scene: Scene,
     roots: Vec<usize>,

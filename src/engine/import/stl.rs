@@ -1,4 +1,4 @@
-//! STL, text and binary: triangles and nothing else.
+//! STL, text and binary: triangles without materials or colours.
 //!
 //! Corners at the same place become one vertex; without normals a viewer shades each face flat, as
 //! STL means it.
@@ -50,7 +50,7 @@ pub(super) fn import(dir: &Path, model: &Path) -> Result<Imported, ImportError> 
     })
 }
 
-/// Text starts with `solid`; so do some binary files, whose length then fits their count.
+/// Text starts with `solid`. Some binary files do as well, but their length matches their triangle count.
 fn is_text(bytes: &[u8]) -> bool {
     let start = bytes.trim_ascii_start();
     let says_solid = start

@@ -1,6 +1,6 @@
 //! Draws source and result of a job, and scores each export.
 //!
-//! An export is compared by importing its file again, so a mistake of the exporter shows as well.
+//! An export is compared by importing its file again, so that faults of the exporter are found as well.
 
 use std::path::Path;
 
@@ -35,8 +35,8 @@ pub(super) fn draw_source(
 
 /// Compares every export with the source and writes the pictures of both.
 ///
-/// `moved` of each export is its transform relative to the source. `scene` is what the last export was written from; it
-/// is drawn as the result when no export can be read again.
+/// `moved` of each export is its transform relative to the source. `scene` is the scene of the last export; it is drawn
+/// as the result if no export can be read again.
 pub(super) fn compare_exports(
     source: &ModelPictures,
     scene: &Scene,
@@ -110,7 +110,7 @@ fn write_pictures(
     Ok(())
 }
 
-/// Notes how similar an export is. `is_read` says whether `triangles` were counted in the file.
+/// Records the similarity of an export. `is_read` says whether `triangles` were counted in the file.
 fn record_score(
     file: &mut ExportedFile,
     comparison: &Comparison,
@@ -135,8 +135,8 @@ fn record_score(
     ));
 }
 
-/// Writes what a job shows once: the thumbnail and the turntable of the result, or one sheet with source and result,
-/// and the views of the source.
+/// Writes the pictures that a job has only once: the thumbnail and the turntable of the result, or one sheet with
+/// source and result, and the views of the source.
 fn write_pictures_of_job(
     source: &ModelPictures,
     result: &ModelPictures,
@@ -155,7 +155,7 @@ fn write_pictures_of_job(
     Ok(())
 }
 
-/// Formats without materials are compared by shape alone.
+/// Whether a format holds materials. Other formats are compared by shape alone.
 fn has_materials(format: &str) -> bool {
     !["stl", "ply"].contains(&format)
 }
@@ -173,7 +173,7 @@ fn imported_again(
 ) -> Option<Imported> {
     if is_only_written(export) {
         job.info(format!(
-            "{} is compared as it was before it was written: USD cannot be read here",
+            "the similarity of {} is that of the model before it was written, because USD files cannot be read",
             export.name
         ));
         return None;

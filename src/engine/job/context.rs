@@ -1,4 +1,4 @@
-//! What the steps of a running job share: its output folder, logs, metrics and progress.
+//! The state that the steps of a running job share.
 
 use std::fs;
 use std::path::{Path, PathBuf};

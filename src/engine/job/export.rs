@@ -19,7 +19,7 @@ use super::super::textures::{TexturePlan, channels, dimensions, fit, usages};
 use super::context::JobContext;
 use super::{ExportedFile, ExportedImage, OptimizeTask};
 
-/// An export, with what makes it look different from the scene.
+/// A written export, and how it differs from the scene.
 pub(super) struct Exported {
     pub(super) file: ExportedFile,
     /// Transforms positions of the scene to positions of the export.
@@ -28,19 +28,19 @@ pub(super) struct Exported {
     pub(super) appearance: Appearance,
 }
 
-/// Everything that affects the look of an export.
+/// All properties that affect the look of an export.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Appearance {
     plan: TexturePlan,
     scale: f64,
     compression: MeshCompression,
-    /// glb and gltf look the same; other formats hold less.
+    /// glb and gltf look the same; other formats lose information.
     is_gltf: bool,
     format: FileFormat,
 }
 
 impl Appearance {
-    /// Whether the other export shows the same.
+    /// Whether both exports look the same.
     pub(super) fn is_same(&self, other: &Appearance) -> bool {
         self.is_gltf
             && other.is_gltf
@@ -117,7 +117,7 @@ pub(super) fn export_all(
     Ok(exports)
 }
 
-/// The scene without what this export alone leaves out.
+/// The scene without the objects that only this export leaves out.
 pub(super) fn narrowed<'s>(scene: &'s Scene, export: &ExportSettings) -> Cow<'s, Scene> {
     if export.discard == Discard::default() {
         return Cow::Borrowed(scene);

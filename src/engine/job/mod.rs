@@ -1,9 +1,8 @@
 //! The two jobs of the engine, as a worker process receives them: analyse an upload, optimize a model.
 //!
-//! A [`Task`] is plain data (serde), names every folder and file it may touch, and is run by [`run`]
-//! from start to end on the calling thread (which may fan out with rayon). Whatever goes wrong is
-//! written to `error.log` in the output folder and returned as one plain sentence. This module
-//! orders the steps; it leaves each of them to its own module and starts no process.
+//! A [`Task`] is plain data (serde), names every folder and file it may touch, and is run by [`run`] from start to end
+//! on the calling thread (which may fan out with rayon). A failure is written to `error.log` in the output folder and
+//! returned as one sentence. This module only orders the steps; other modules do them. It starts no process.
 
 mod compare;
 mod context;
@@ -22,7 +21,7 @@ use super::settings::Settings;
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(tag = "task", rename_all = "snake_case")]
 pub enum Task {
-    /// Read an upload and write down what is in it.
+    /// Read an upload and report its content.
     Analyse(AnalyseTask),
     /// Read an upload, optimize it as the configuration says and write the exports.
     Optimize(OptimizeTask),
@@ -36,7 +35,7 @@ pub struct AnalyseTask {
     pub input_dir: PathBuf,
     /// The uploaded files, as paths relative to `input_dir` with `/` between parts.
     pub files: Vec<String>,
-    /// The folder that receives the results; made when it is missing.
+    /// The folder that receives the results; created if it does not exist.
     pub output_dir: PathBuf,
 }
 
@@ -48,7 +47,7 @@ pub struct OptimizeTask {
     pub input_dir: PathBuf,
     /// The uploaded files, as paths relative to `input_dir` with `/` between parts.
     pub files: Vec<String>,
-    /// The folder that receives the results; made when it is missing.
+    /// The folder that receives the results; created if it does not exist.
     pub output_dir: PathBuf,
     /// The optimizer configuration, layout A or B. An empty object is a lossless clean-up to GLB.
     #[serde(default)]
@@ -56,7 +55,7 @@ pub struct OptimizeTask {
     /// The name of the exported files without extension, where the user gave one.
     #[serde(default)]
     pub export_name: Option<String>,
-    /// The name the exports get when neither the configuration nor `export_name` gives one.
+    /// The name of the exports if neither the configuration nor `export_name` gives one.
     pub base_name: String,
     /// Scales every export, in addition to its own `customScaling`.
     #[serde(default = "no_scaling")]
@@ -67,14 +66,13 @@ fn no_scaling() -> f64 {
     1.0
 }
 
-/// How far a job has come.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Progress {
     /// 0 to 100, never decreasing.
     pub percent: u8,
     /// The current step, as text for users.
     pub step: String,
-    /// What is being done, for a program; none in an optimization.
+    /// The current phase, for programs; `None` in an optimization.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub phase: Option<Phase>,
 }
@@ -85,13 +83,13 @@ pub struct Progress {
 pub enum Phase {
     /// The model is read.
     Reading,
-    /// What is in it is counted and written down.
+    /// The statistics of the model are computed and written.
     Preparing,
-    /// The pictures are drawn by which its quality is judged.
+    /// The pictures are drawn, from which the quality is computed.
     Drawing,
 }
 
-/// What a finished job reports.
+/// The results of a finished job.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Report {
     /// The exported files; empty for an analysis.
@@ -101,7 +99,7 @@ pub struct Report {
     /// The lines of `warning.log`.
     pub warnings: Vec<String>,
     pub source: ModelCounts,
-    /// The model as it went out; equal to `source` for an analysis.
+    /// Counts of the result; equal to `source` for an analysis.
     pub result: ModelCounts,
     /// Which of the uploaded files was read as the model; `None` in reports of older versions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -111,8 +109,8 @@ pub struct Report {
 /// The file that was read as the model.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ModelFile {
-    /// Its path below the input folder, with `/` between parts; for one in an archive that the engine
-    /// opened, the path of the archive and then the path in it.
+    /// Its path below the input folder, with `/` between parts; for a file in an archive that the engine opened, the
+    /// path of the archive and then the path in it.
     pub path: String,
     /// Its format: the extension in lower case.
     pub format: String,
@@ -211,12 +209,12 @@ pub fn planned_names(
 /// Runs a task to its end and reports its progress.
 ///
 /// # Errors
-/// One sentence that says what is wrong with which file; it is also written to `error.log`.
+/// One sentence that names the file and its fault; it is also written to `error.log`.
 pub fn run(task: &Task, progress: &mut dyn FnMut(Progress)) -> Result<Report, EngineError> {
     run_with(task, Pictures::Drawn, progress)
 }
 
-/// The same, with or without pictures.
+/// As [`run`], with or without pictures.
 ///
 /// # Errors
 /// As [`run`].

@@ -359,10 +359,10 @@ fn reduce(scene: &mut Scene, settings: &Settings, job: &mut JobContext<'_>) {
     match done.method {
         Method::Strict | Method::Careful => {}
         Method::Pruning => job.warn(
-            "the limit could be met only by removing small loose pieces; look at the result",
+            "the limit could be met only by removing small loose pieces; check the result",
         ),
         Method::Sloppy => job.warn(
-            "the limit could be met only by merging vertices regardless of the shape; look closely at the result",
+            "the limit could be met only by merging vertices regardless of the shape; check the result closely",
         ),
     }
     if done.after > limit {

@@ -1,7 +1,7 @@
-//! Meeting a target file size: a search for the most faces and pixels that fit.
+//! Meets a target file size: a binary search for the most faces and pixels that fit.
 //!
 //! A number between 0 and 1 is the share that is kept: faces are proportional to it, and the sides of textures to its
-//! square root. The size grows with the share, so a binary search finds the largest that fits.
+//! square root. The size grows with the share, so the search finds the largest share that fits.
 
 use super::super::clean;
 use super::super::error::EngineError;
@@ -74,9 +74,9 @@ pub(super) fn settings_for_size(
 struct Search<'a> {
     scene: &'a Scene,
     settings: &'a Settings,
-    /// Faces with nothing saved.
+    /// Number of faces at share 1.
     faces: u64,
-    /// The longest side of any texture with nothing saved.
+    /// The longest side of any texture at share 1.
     longest_side: u32,
 }
 

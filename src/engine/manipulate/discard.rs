@@ -1,11 +1,11 @@
-//! Leaving out cameras, lights, animations, morph targets and unused texture coordinates.
+//! Removes cameras, lights, animations, morph targets and unused texture coordinates.
 
 use serde_json::Value;
 
 use super::super::scene::Scene;
 use super::super::settings::Discard;
 
-/// Leaves out what the configuration asks for; returns what was done, for `info.log`.
+/// Removes what the configuration requests; returns lines for `info.log`.
 pub fn discard(scene: &mut Scene, discard: &Discard) -> Vec<String> {
     let mut done = Vec::new();
     let mut note = |count: usize, thing: &str| {
@@ -95,7 +95,7 @@ fn morph_targets(scene: &mut Scene) -> usize {
     count
 }
 
-/// Samplers that no channel uses are left out, and the channels fitted.
+/// Removes samplers that no channel uses, and updates the channels.
 fn drop_unused_samplers(animation: &mut Value) {
     let mut used: Vec<u64> = animation["channels"]
         .as_array()
@@ -122,7 +122,8 @@ fn drop_unused_samplers(animation: &mut Value) {
     }
 }
 
-/// Sets above the highest that a material uses: the numbers have to stay without a gap.
+/// Removes the sets above the highest that a material uses. Unused sets below stay, because the numbers must have no
+/// gap.
 fn unused_uvs(scene: &mut Scene) -> usize {
     let texturings = scene.texturings();
     let mut count = 0;

@@ -1,7 +1,7 @@
 //! Removes triangles that are invisible from everywhere outside of the model.
 //!
-//! In doubt a triangle is kept. What moves (animations, skins, morph targets) is kept and hides nothing; transparent
-//! materials hide nothing either; and the neighbours of a visible triangle are kept, so that no crack opens
+//! In doubt a triangle is kept. Moving geometry (animations, skins, morph targets) is kept and hides nothing;
+//! transparent materials hide nothing either. The neighbours of a visible triangle are kept, so that no crack opens
 //! between two samples.
 
 use std::collections::{HashMap, HashSet};
@@ -78,7 +78,7 @@ fn is_seen_through(material: &Value) -> bool {
     .any(|name| extensions[name].is_object())
 }
 
-/// For each geometry, whether nothing that draws it ever moves.
+/// For each geometry, whether all nodes that draw it stay still.
 fn still_geometries(scene: &Scene) -> Vec<bool> {
     let moving = moving_nodes(scene);
     let mut still: Vec<bool> = scene
@@ -99,7 +99,7 @@ fn still_geometries(scene: &Scene) -> Vec<bool> {
     still
 }
 
-/// The nodes that an animation moves, with all that is below them.
+/// The nodes that an animation moves, with all nodes below them.
 fn moving_nodes(scene: &Scene) -> HashSet<usize> {
     let channels = scene
         .list("animations")
@@ -136,7 +136,7 @@ fn node_in(pointer: &str) -> Option<usize> {
         .ok()
 }
 
-/// Keeps the triangles that are seen and those that share a place with one; returns how many go.
+/// Keeps the visible triangles and those that share a position with one; returns how many are removed.
 fn keep_seen(geometry: &mut Geometry, seen: &[bool]) -> usize {
     let place = |vertex: u32| {
         let position = geometry.position(vertex).to_array();

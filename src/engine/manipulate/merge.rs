@@ -1,7 +1,7 @@
-//! Merging vertices that lie nearly in the same place.
+//! Merges vertices that are closer together than a distance.
 //!
-//! Distances are measured in the world, in the rest pose. A geometry that is drawn several times is measured where it is
-//! drawn largest, so that nowhere a vertex moves farther than the distance.
+//! Distances are measured in the world, in the rest pose. A geometry that is drawn several times is measured where it
+//! is drawn largest, so that no vertex moves farther than the distance anywhere.
 
 use std::collections::HashMap;
 

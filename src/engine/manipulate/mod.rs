@@ -1,5 +1,4 @@
-//! Changes to the scene that a configuration asks for: what to leave out, which way is up, where the
-//! middle is, how big.
+//! Changes a scene as the configuration requests: removes parts, merges vertices, rotates, centres and scales.
 //!
 //! Rotation, translation and scale are put into one node above all roots, so skins and animations follow.
 
@@ -28,9 +27,9 @@ pub enum NothingLeft {
         /// Percent of the model's diagonal.
         percent: f64,
     },
-    /// Nothing is seen from outside.
+    /// No triangle is visible from outside.
     #[error(
-        "sceneManipulation.removeInvisibleGeometry found no triangle that is seen from outside; leave it out"
+        "sceneManipulation.removeInvisibleGeometry found no triangle that is visible from outside; remove this setting"
     )]
     Invisible,
     /// All triangles collapsed.
@@ -46,16 +45,16 @@ pub enum NothingLeft {
     NoArea,
 }
 
-/// What was changed.
+/// The changes that were made.
 #[derive(Debug)]
 pub struct Manipulated {
     /// Lines for `info.log`.
     pub lines: Vec<String>,
-    /// From a place in the model as it was to the same place as it is.
+    /// Transforms positions in the original model to positions in the changed one.
     pub moved: Mat4,
 }
 
-/// Makes the changes that the settings ask for.
+/// Makes the changes that the settings request.
 ///
 /// # Errors
 /// When a setting removes every triangle of the model.

@@ -1,4 +1,4 @@
-//! Removing parts that are too small to matter.
+//! Removes parts that are smaller than a given percentage of the model.
 //!
 //! A part is a set of triangles connected by shared positions. Its size is measured in the world, where its
 //! geometry is drawn largest.
@@ -93,7 +93,7 @@ mod tests {
         let positions = vec![
             0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 1.0, 0.0, // large
             2.0, 0.0, 0.0, 2.01, 0.0, 0.0, 2.0, 0.01, 0.0, // small
-            2.01, 0.0, 0.0, 2.01, 0.01, 0.0, 2.0, 0.01, 0.0, // hangs together with it
+            2.01, 0.0, 0.0, 2.01, 0.01, 0.0, 2.0, 0.01, 0.0, // connected to it
         ];
         let mut geometry = Geometry {
             indices: (0..9).collect(),

@@ -1,4 +1,4 @@
-//! From the engine's scene to what the rasterizer draws: the default scene in its rest pose.
+//! Converts the engine's scene for the rasterizer: the default scene in its rest pose.
 //!
 //! Geometry that several nodes draw is shared; skinned and morphed geometry is posed for each of its nodes. An image
 //! that cannot be decoded is left out of the picture and named in a warning.
@@ -27,19 +27,19 @@ pub struct ConvertedModel {
 }
 
 impl RenderScene {
-    /// Everything that the model's default scene draws.
+    /// Converts everything that the model's default scene draws.
     pub fn from_model(model: &Scene) -> ConvertedModel {
         let (mut adapted, used) = RenderScene::adapt(model);
         (adapted.scene.textures, adapted.warnings) = decode(model, &used);
         adapted
     }
 
-    /// The same without the pixels of its textures, for [`super::PreparedScene::reshaped`].
+    /// As [`from_model`], without the pixels of the textures; for [`super::PreparedScene::reshaped`].
     pub fn shape_of(model: &Scene) -> RenderScene {
         RenderScene::adapt(model).0.scene
     }
 
-    /// The scene without textures, and the images that its textures are to be decoded from.
+    /// The scene without textures, and the images from which its textures must be decoded.
     fn adapt(model: &Scene) -> (ConvertedModel, Vec<usize>) {
         let mut adapter = ModelConverter {
             model,

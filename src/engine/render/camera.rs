@@ -27,8 +27,8 @@ pub enum View {
     Bottom,
     /// From the front, a little to the right and above; in perspective.
     ThreeQuarter,
-    /// One of [`View::TURNS`] steps around, counted from the front to the right, from as high as the three-quarter view;
-    /// in perspective, and equally far at every step.
+    /// One of [`View::TURNS`] steps around the model, counted from the front to the right, at the height of the
+    /// three-quarter view. In perspective, at the same distance for every step.
     Turn(u8),
 }
 
@@ -43,7 +43,7 @@ impl View {
         View::Top,
     ];
 
-    /// The steps of a turntable. Code that is not optimized takes fewer.
+    /// Number of steps of a turntable; fewer in unoptimized builds.
     pub const TURNS: u8 = if cfg!(debug_assertions) { 6 } else { 18 };
 
     /// The name in file names.
@@ -94,7 +94,7 @@ pub(super) struct Camera {
     pub(super) up: Vec3,
 }
 
-/// Where the three-quarter view looks from.
+/// The direction from the model to the camera of the three-quarter view.
 const THREE_QUARTER: Vec3 = Vec3::new(0.56, 0.36, 0.80);
 
 /// Empty border around the model, as a fraction.
@@ -113,7 +113,7 @@ impl Camera {
         }
     }
 
-    /// A camera that sees all of the box from a light.
+    /// A camera at a light that sees the whole box.
     pub(super) fn of_light(towards: Vec3, bounds: &BoundingBox) -> Camera {
         let right = towards.any_orthonormal_vector();
         CameraFrame {
@@ -124,7 +124,7 @@ impl Camera {
         .parallel(bounds)
     }
 
-    /// Towards the eye from a point.
+    /// The direction from a point to the eye.
     pub(super) fn towards_eye(&self, point: Vec3) -> Vec3 {
         self.eye
             .map_or(self.towards, |eye| (eye - point).normalize_or(self.towards))
@@ -152,7 +152,7 @@ impl CameraFrame {
         self.camera(clip, None)
     }
 
-    /// Steps back until all points are inside of a 26° lens, then centres the picture.
+    /// Moves the camera back until all points are inside of a field of view of 26°, then centres the picture.
     fn perspective(&self, bounds: &BoundingBox, points: &[Vec3]) -> Camera {
         const HALF_ANGLE_TANGENT: f32 = 0.231;
         let centre = (bounds.low + bounds.high) / 2.0;
@@ -186,7 +186,7 @@ impl CameraFrame {
         self.camera(clip, Some(eye))
     }
 
-    /// From the world to the eye: x right, y up, looking along -z.
+    /// The matrix from the world to the eye: x right, y up, looking along -z.
     fn look_from(&self, eye: Vec3) -> Mat4 {
         let turned = Mat4::from_cols(
             self.right.extend(0.0),
@@ -217,12 +217,12 @@ impl CameraFrame {
     }
 }
 
-/// A box of `2 half` wide and high and `depth` deep, to clip space with depth 0 to 1.
+/// Maps a box of width and height `2 half` and the given depth to clip space with depth 0 to 1.
 fn parallel_projection(half: f32, depth: f32) -> Mat4 {
     Mat4::from_diagonal(Vec4::new(1.0 / half, 1.0 / half, -1.0 / depth, 1.0))
 }
 
-/// A pyramid, to clip space with depth 0 at `near` to 1 at `far`.
+/// Maps a viewing pyramid to clip space with depth 0 at `near` to 1 at `far`.
 fn perspective_projection(half_angle_tangent: f32, near: f32, far: f32) -> Mat4 {
     let scale = 1.0 / half_angle_tangent;
     let depth = far / (near - far);

@@ -1,4 +1,4 @@
-//! Which samples a triangle covers, how deep it lies there, and how much each of its corners counts.
+//! Computes which samples a triangle covers, its depth there, and the weights of its corners.
 //!
 //! Corners are snapped to 1/256 of a sample and edges are integers with the top-left rule, so that two triangles with a
 //! common edge cover every sample along it exactly once.
@@ -39,7 +39,7 @@ pub(super) struct ScreenTriangle {
     order: [usize; 3],
     corners: [ScreenCorner; 3],
     inverse_area: f32,
-    /// The back is seen.
+    /// Whether the viewer sees the back.
     pub(super) backside: bool,
 }
 
@@ -79,7 +79,7 @@ const STEP: i64 = SUBSAMPLES as i64;
 const HALF: i64 = STEP / 2;
 
 impl ScreenTriangle {
-    /// `None` when nothing of the triangle can be seen.
+    /// Sets a triangle up; `None` if no part of it can be visible.
     pub(super) fn new(projection: &Projection<'_>, triangle: &Triangle) -> Option<ScreenTriangle> {
         let [a, b, c] = triangle
             .corners
@@ -158,7 +158,7 @@ impl ScreenTriangle {
             .sum()
     }
 
-    /// How much each corner of the triangle counts at a sample, in perspective.
+    /// The perspective-correct weights of the corners at a sample.
     pub(super) fn weights(&self, x: usize, y: usize) -> [f32; 3] {
         let flat = self.flat_weights(x, y);
         let scaled: [f32; 3] =

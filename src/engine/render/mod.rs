@@ -1,4 +1,4 @@
-//! A rasterizer on the CPU: scene in, square pictures out, from fixed views.
+//! A rasterizer on the CPU, which draws square pictures of a scene from fixed views.
 //!
 //! The same scene, box and settings give the same picture, whatever the number of threads. Pictures carry the number
 //! of the part seen in each pixel, for messages and for finding invisible triangles. This module reads no files.
@@ -35,7 +35,7 @@ use texture::{linear_to_srgb, srgb_to_linear};
 /// The part number of a pixel that shows the background.
 pub const NO_PART: u32 = u32::MAX;
 
-/// How pictures are made.
+/// Size, sampling and light of pictures.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RenderSettings {
     /// Pixels on each side.
@@ -44,8 +44,8 @@ pub struct RenderSettings {
     pub samples: usize,
     /// The sRGB colour behind the model; `None` leaves it transparent.
     pub background: Option<[u8; 3]>,
-    /// Lights that make up the sky, for soft shadows on the model and on a floor below it; 0 for none. Each costs a
-    /// drawing of the scene's depth.
+    /// Lights that make up the sky, for soft shadows on the model and on a floor below it; 0 for none. For each light
+    /// the depth of the scene is drawn once.
     pub sky_lights: usize,
 }
 
@@ -139,8 +139,9 @@ impl Painter<'_> {
         self.resolve(&buffer, &light)
     }
 
-    /// Light and coverage of each sample of the solid triangles. A triangle is shaded once for a pixel, in the middle of
-    /// the samples it covers there, and textures are read at the size of pixels; only its outline has the samples.
+    /// Light and coverage of each sample of the solid triangles. A triangle is shaded once for each pixel, in the
+    /// middle of the samples that it covers there, and textures are filtered for the size of a pixel. Only outlines
+    /// have the resolution of the samples.
     fn solid_light(&self, buffer: &TileBuffer) -> Vec<Vec4> {
         let window = &buffer.window;
         let step = self.settings.samples;
@@ -172,7 +173,7 @@ impl Painter<'_> {
         light
     }
 
-    /// The light of a triangle's samples within one pixel; of the floor where there is no triangle.
+    /// The light of a triangle's samples within one pixel; without a triangle that of the floor.
     fn shaded_group(&self, number: u32, window: &Window, group: &[usize]) -> Vec4 {
         let place = |at: usize| {
             (

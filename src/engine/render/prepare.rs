@@ -19,7 +19,7 @@ pub struct PreparedScene {
     pub(super) positions: Vec<Vec3>,
     pub(super) attributes: Vec<Attributes>,
     pub(super) triangles: Vec<Triangle>,
-    /// Triangles in the mesh of each instance, those included that cannot be drawn.
+    /// Triangles in the mesh of each instance, including those that cannot be drawn.
     pub(super) triangle_counts: Vec<usize>,
     pub(super) materials: Vec<PreparedMaterial>,
     pub(super) pyramids: Arc<Vec<Pyramid>>,
@@ -27,7 +27,7 @@ pub struct PreparedScene {
     pub(super) part_names: Vec<String>,
 }
 
-/// What is interpolated over a triangle.
+/// Attributes that are interpolated over a triangle.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Attributes {
     pub(super) normal: Vec3,
@@ -155,7 +155,7 @@ impl PreparedScene {
     }
 }
 
-/// One instance, multiplied out.
+/// The triangles of one instance in world space.
 #[derive(Debug, Default)]
 struct InstanceTriangles {
     positions: Vec<Vec3>,
@@ -235,7 +235,7 @@ impl InstanceTriangles {
         part
     }
 
-    /// Without normals every triangle is flat, as glTF asks for; corners are no longer shared.
+    /// Gives each triangle its own corners with its flat normal, as glTF requires for meshes without normals.
     fn make_flat(&mut self) {
         let mut positions = Vec::with_capacity(self.triangles.len() * 3);
         let mut attributes = Vec::with_capacity(self.triangles.len() * 3);
@@ -276,7 +276,7 @@ impl InstanceTriangles {
         for (vertex, attributes) in self.attributes.iter_mut().enumerate() {
             let normal = attributes.normal;
             let flat = (along_u[vertex] - normal * normal.dot(along_u[vertex])).normalize_or_zero();
-            // v goes down in the image, the bitangent up.
+            // v points down in the image, the bitangent points up.
             let sign = if normal.cross(flat).dot(along_v[vertex]) > 0.0 {
                 -1.0
             } else {
@@ -287,8 +287,8 @@ impl InstanceTriangles {
     }
 }
 
-/// The triangles whose corners exist and are finite, turned so that mirrored instances face outwards again, and their
-/// numbers in the mesh.
+/// The valid triangles, whose corners exist and are finite, and their numbers in the mesh. In mirrored instances their
+/// winding is reversed, so that they face outwards again.
 fn sound_triangles(
     mesh: &RenderMesh,
     positions: &[Vec3],
@@ -323,7 +323,8 @@ fn moved_tangent(linear: Mat3, tangent: Vec4, mirrored: bool) -> Vec4 {
     direction.extend(if mirrored { -sign } else { sign })
 }
 
-/// What normals are multiplied by: like the inverse transposed, but defined for flattened scales too.
+/// The cofactor matrix, by which normals are multiplied. It is a multiple of the inverse transpose, but also exists if
+/// a scale is 0.
 fn cofactors(linear: Mat3) -> Mat3 {
     Mat3::from_cols(
         linear.y_axis.cross(linear.z_axis),
@@ -344,13 +345,13 @@ impl PreparedMaterial {
         }
     }
 
-    /// Blended materials are drawn after all others.
+    /// Whether the material is blended. Such triangles are drawn after all others.
     pub(super) fn blends(&self) -> bool {
         self.plain.alpha == RenderAlpha::Blend
     }
 }
 
-/// Looks textures up; an image used both as colour and as data gets a pyramid for each.
+/// Prepares the materials and their textures; an image used both as colour and as data gets a pyramid for each.
 fn materials(scene: &RenderScene) -> (Vec<PreparedMaterial>, Vec<Pyramid>) {
     let mut wanted: Vec<(usize, bool)> = Vec::new();
     let mut slot = |usage: Option<RenderTextureUse>, srgb: bool| {

@@ -1,4 +1,4 @@
-//! Which triangle is seen where: projection, tiles, depth.
+//! Finds the visible triangle of each sample: projection, tiles, depth test.
 //!
 //! Tiles are independent and their triangles stay in scene order; the picture does not depend on the number of threads.
 
@@ -10,14 +10,14 @@ use super::coverage::{SUBSAMPLES, ScreenCorner, ScreenTriangle, Window};
 use super::prepare::{PreparedScene, Triangle};
 use super::scene::RenderAlpha;
 
-/// Samples a tile has on each side; whole pixels for one to four samples a side.
+/// Samples on each side of a tile. A multiple of 1, 2, 3 and 4, so that a tile holds whole pixels.
 pub(super) const TILE: usize = 96;
 
-/// Snapped coordinates stay within this, so that edge products fit 64 bits with room to spare.
+/// Maximum of snapped coordinates, so that products of edges fit into 64 bits.
 const FARTHEST: f32 = 1e8;
-/// Triangles that are put into tiles together.
+/// Number of triangles that one task sorts into tiles.
 const BATCH: usize = 16_384;
-/// In an id buffer: no triangle here.
+/// Marks a sample without a triangle.
 pub(super) const NOTHING: u32 = u32::MAX;
 
 /// A scene as one camera sees it, before any triangle is drawn.
@@ -76,7 +76,8 @@ impl<'a> Projection<'a> {
         }
     }
 
-    /// Only the depth of the nearest solid surface, without tiles; for small maps that are drawn side by side.
+    /// Draws only the depth of the nearest solid surface, without tiles; for small maps, several of which are drawn in
+    /// parallel.
     pub(super) fn depths(scene: &'a PreparedScene, camera: &Camera, size: usize) -> Vec<f32> {
         let projection = Projection::unsorted(scene, camera, size, 1);
         let window = Window {

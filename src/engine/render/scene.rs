@@ -1,7 +1,7 @@
-//! What the rasterizer draws: triangles with attributes, materials, decoded textures, placed instances.
+//! The input of the rasterizer: triangles with attributes, materials, decoded textures, placed instances.
 //!
-//! Plain data of our own, so that any importer can fill it. Nothing in here is trusted: indices out of range and
-//! attributes of the wrong length are dropped when the scene is prepared.
+//! It is plain data that any importer can fill. It is not trusted: preparing the scene drops indices out of range and
+//! attributes of the wrong length.
 
 use std::sync::Arc;
 
@@ -17,7 +17,7 @@ pub struct RenderScene {
     pub materials: Vec<RenderMaterial>,
     /// Images that materials name by index.
     pub textures: Vec<RenderTexture>,
-    /// What is drawn, and where.
+    /// The meshes to draw, with their transforms.
     pub instances: Vec<RenderInstance>,
 }
 
@@ -26,17 +26,17 @@ pub struct RenderScene {
 pub struct RenderMesh {
     /// Corners of the triangles.
     pub positions: Vec<Vec3>,
-    /// As many as positions, or empty: then they are computed, flat.
+    /// One for each position, or empty: then flat normals are computed.
     pub normals: Vec<Vec3>,
-    /// As many as positions, or empty: then they are computed where a normal map needs them.
+    /// One for each position, or empty: then they are computed if a normal map needs them.
     pub tangents: Vec<Vec4>,
-    /// Two sets, each as many as positions or empty.
+    /// Two sets, each with one for each position, or empty.
     pub uvs: [Vec<Vec2>; 2],
-    /// Linear factors on the base colour, as many as positions or empty.
+    /// Linear factors on the base colour, one for each position, or empty.
     pub colors: Vec<Vec4>,
     /// Three for each triangle.
     pub indices: Vec<u32>,
-    /// None draws in the default material.
+    /// `None` stands for the default material.
     pub material: Option<usize>,
 }
 
@@ -63,11 +63,11 @@ pub struct RenderTexture {
 #[derive(Debug, Clone, Copy)]
 pub struct RenderTextureUse {
     pub texture: usize,
-    /// Which coordinates: 0 or 1.
+    /// The set of coordinates: 0 or 1.
     pub uv_set: usize,
-    /// Outside of the image, across and down.
+    /// The mode for coordinates outside of the image, across and down.
     pub wrap: [Wrap; 2],
-    /// Applied to the coordinates first.
+    /// The transform of the coordinates before the look-up.
     pub transform: Affine2,
 }
 
@@ -89,7 +89,7 @@ pub enum RenderAlpha {
     /// Alpha is ignored.
     #[default]
     Opaque,
-    /// Below the limit nothing is drawn.
+    /// Pixels with an alpha below the limit are not drawn.
     Mask(f32),
     /// Alpha blends with what is behind.
     Blend,
@@ -106,15 +106,15 @@ pub struct RenderMaterial {
     pub metallic: f32,
     /// 0 to 1.
     pub roughness: f32,
-    /// Green is roughness, blue is metal.
+    /// Roughness in the green channel, metal in the blue one.
     pub metallic_roughness_texture: Option<RenderTextureUse>,
-    /// Tangent space, green up.
+    /// Normals in tangent space, green up.
     pub normal_texture: Option<RenderTextureUse>,
-    /// How steep the normal map is.
+    /// Factor on x and y of the normal map.
     pub normal_scale: f32,
-    /// Red.
+    /// Occlusion in the red channel.
     pub occlusion_texture: Option<RenderTextureUse>,
-    /// How much occlusion counts.
+    /// Strength of the occlusion: 0 to 1.
     pub occlusion_strength: f32,
     /// Linear.
     pub emissive: Vec3,
@@ -122,9 +122,9 @@ pub struct RenderMaterial {
     pub emissive_texture: Option<RenderTextureUse>,
     /// How alpha is used.
     pub alpha: RenderAlpha,
-    /// Backs are drawn too.
+    /// Whether back faces are drawn.
     pub double_sided: bool,
-    /// The base colour as it is, without light.
+    /// Whether the base colour is shown without light.
     pub unlit: bool,
 }
 
@@ -168,7 +168,7 @@ pub struct BoundingBox {
 }
 
 impl RenderScene {
-    /// The box of all that is drawn; `None` when nothing is.
+    /// The box of everything that is drawn; `None` if that is nothing.
     pub fn bounding_box(&self) -> Option<BoundingBox> {
         let mut bounds: Option<BoundingBox> = None;
         for instance in &self.instances {

@@ -1,7 +1,7 @@
-//! How a sample looks: textures, then light. A key light over the viewer's left shoulder, a softer one from the right,
-//! and a hemisphere with a soft box in it for metal to mirror.
+//! Shades a sample: textures, then light. There is a key light over the viewer's left shoulder, a softer one from the
+//! right, and a hemisphere with a soft box that metal reflects.
 //!
-//! All light is linear. The lights turn with the camera, so that every view of a comparison is lit alike.
+//! All light is linear. The lights turn with the camera, so that all views of a comparison have the same light.
 
 use glam::{Vec2, Vec3, Vec4};
 use std::f32::consts::PI;
@@ -78,12 +78,12 @@ impl InterpolatedPoint {
         pyramid.sample(uv, level, usage.wrap)
     }
 
-    /// The interpolated normal on the viewer's side.
+    /// The interpolated normal, which points to the viewer's side.
     pub(super) fn outward(&self, backside: bool) -> Vec3 {
         self.normal.normalize_or(Vec3::Y) * if backside { -1.0 } else { 1.0 }
     }
 
-    /// The normal with the normal map, looking to the viewer's side.
+    /// The normal changed by the normal map, which points to the viewer's side.
     fn shading_normal(
         &self,
         scene: &PreparedScene,
@@ -143,7 +143,7 @@ pub(super) struct Exposure {
 }
 
 impl Exposure {
-    /// No shadow.
+    /// Without shadow.
     pub(super) const FULL: Exposure = Exposure { key: 1.0, sky: 1.0 };
 }
 
@@ -171,7 +171,7 @@ impl Lights {
         }
     }
 
-    /// Towards the key light.
+    /// The direction to the key light.
     pub(super) fn key(&self) -> Vec3 {
         self.key
     }
@@ -262,7 +262,7 @@ impl Lights {
         GROUND.lerp(SKY, t * t * (3.0 - 2.0 * t))
     }
 
-    /// What a mirror sees: the hemisphere, a soft box at the key light and a strip opposite.
+    /// The light that a mirror reflects: the hemisphere, a soft box at the key light and a strip opposite.
     fn surroundings(&self, direction: Vec3, roughness: f32) -> Vec3 {
         let sharpness = 26.0 * (1.0 - roughness) * (1.0 - roughness) + 1.6;
         let lobe = |towards: Vec3| ((direction.dot(towards) - 1.0) * sharpness).exp2();
@@ -300,8 +300,8 @@ fn highlight(matter: &MaterialSample, normal: Vec3, eye: Vec3, light: Vec3, faci
     fresnel * (distribution * visibility).min(24.0)
 }
 
-/// Keeps colours true up to bright, then rolls off towards white without a shift of hue (the neutral curve of the
-/// glTF working group).
+/// Tone mapping: does not change colours up to a high brightness, then compresses them towards white without a shift of
+/// hue (Khronos PBR Neutral).
 fn tone(light: Vec3) -> Vec3 {
     const START: f32 = 0.8 - 0.04;
     const DESATURATION: f32 = 0.15;

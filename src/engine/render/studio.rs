@@ -14,17 +14,17 @@ use super::shade::{Exposure, Lights};
 
 /// Texels on each side of a depth map.
 const MAP_SIZE: usize = 320;
-/// How wide the key light is, as the tangent of half its angle.
+/// The size of the key light: the tangent of half its angle.
 const KEY_SPREAD: f32 = 0.16;
 
-/// The surroundings of a scene.
+/// Shadow maps of the lights, and the floor of a scene.
 pub(super) struct Studio {
     sky: Vec<DepthMap>,
     key: Vec<DepthMap>,
     floor: Floor,
 }
 
-/// The shadow on the floor: a blurred grid of darkness. The blur hides the steps that few lights make.
+/// The shadow on the floor: a blurred grid of darkness. The blur hides the steps between the shadows of a few lights.
 struct Floor {
     height: f32,
     /// The grid's corner with the smallest x and z, and the side of its square.
@@ -37,7 +37,7 @@ struct Floor {
 const FLOOR_POINTS: usize = 192;
 
 impl Studio {
-    /// Sets `sky_lights` lights over the scene and a quarter as many for the key light.
+    /// Places `sky_lights` lights over the scene, and a quarter as many for the key light.
     pub(super) fn new(
         scene: &PreparedScene,
         bounds: &BoundingBox,
@@ -74,7 +74,7 @@ impl Studio {
             }
         }
         let sky = if total > 0.0 { sky / total } else { 0.5 };
-        // A constant share for light that walls and floor reflect.
+        // A constant share stands for light that walls and floor reflect.
         Exposure {
             key: key / self.key.len() as f32,
             sky: 0.16 + 0.84 * sky,
@@ -133,7 +133,7 @@ impl Floor {
         }
     }
 
-    /// Between the grid's points, fading out towards its border.
+    /// The darkness at a place, interpolated between the grid's points and fading out towards the border.
     fn at(&self, place: Vec2) -> f32 {
         let within = (place - self.corner) / self.side;
         let fade = (1.0 - (within * 2.0 - 1.0).length()).clamp(0.0, 0.5) * 2.0;
@@ -152,7 +152,7 @@ impl Floor {
     }
 }
 
-/// A box blur along the rows, transposed: twice applied it blurs both ways and is upright again.
+/// A box blur along the rows, transposed: applied twice, it blurs in both directions and restores the orientation.
 fn blurred(values: &[f32], radius: usize) -> Vec<f32> {
     let mut result = vec![0.0; values.len()];
     for (y, row) in values.chunks(FLOOR_POINTS).enumerate() {
@@ -164,7 +164,7 @@ fn blurred(values: &[f32], radius: usize) -> Vec<f32> {
     result
 }
 
-/// Evenly over the upper half, a little beyond the horizon.
+/// Direction `number` of `count`, spread evenly over the upper hemisphere and slightly below the horizon.
 fn sky_direction(number: usize, count: usize) -> Vec3 {
     const GOLDEN_ANGLE: f32 = 2.399_963_2;
     let height = 1.0 - (number as f32 + 0.5) / count as f32 * 1.08;
@@ -173,7 +173,7 @@ fn sky_direction(number: usize, count: usize) -> Vec3 {
     Vec3::new(radius * angle.cos(), height, radius * angle.sin()).normalize()
 }
 
-/// A disc of lights around the key light.
+/// Directions in a disc around the key light.
 fn key_directions(key: Vec3, count: usize) -> Vec<Vec3> {
     const GOLDEN_ANGLE: f32 = 2.399_963_2;
     let across = key.any_orthonormal_vector();
@@ -211,7 +211,7 @@ impl DepthMap {
         }
     }
 
-    /// How much of the light passes, between the four nearest texels.
+    /// The share of the light that reaches a point, interpolated between the four nearest texels.
     fn lit(&self, point: Vec3, normal: Vec3) -> f32 {
         let slope = (1.0 - normal.dot(self.direction)).clamp(0.0, 1.0);
         let lifted = point + normal * (self.texel * (0.6 + 1.6 * slope));

@@ -1,6 +1,6 @@
-//! Textures as the rasterizer reads them: a pyramid of ever smaller images, sampled between pixels and levels.
+//! Textures for the rasterizer: mipmaps with trilinear filtering.
 //!
-//! sRGB images are averaged and interpolated in linear light. Levels keep eight bits, which is what they came in.
+//! sRGB images are averaged and interpolated in linear light. Levels have eight bits a channel, as their sources.
 
 use glam::{Vec2, Vec4};
 use rayon::prelude::*;
@@ -43,7 +43,7 @@ pub(super) fn linear_to_srgb(value: f32) -> u8 {
     table[(value.clamp(0.0, 1.0).sqrt() * STEPS as f32 + 0.5) as usize]
 }
 
-/// An image and its smaller versions.
+/// An image and its mipmap levels.
 #[derive(Debug, Clone)]
 pub(super) struct Pyramid {
     levels: Vec<Level>,
@@ -93,7 +93,7 @@ impl Pyramid {
         Vec2::new(self.levels[0].width as f32, self.levels[0].height as f32)
     }
 
-    /// The colour at a coordinate (`0..1`, v down), linear, `level` octaves above the largest image.
+    /// The colour at a coordinate (`0..1`, v down), linear, at mipmap level `level` (0 is the largest).
     pub(super) fn sample(&self, uv: Vec2, level: f32, wrap: [Wrap; 2]) -> Vec4 {
         let level = level.clamp(0.0, (self.levels.len() - 1) as f32);
         let lower = level as usize;
@@ -192,7 +192,7 @@ fn mean(four: &[[u8; 4]; 4], table: Option<&[f32; 256]>) -> [u8; 4] {
     })
 }
 
-/// The pixel for a place outside of the image.
+/// Wraps the coordinate of a pixel that lies outside of the image.
 fn wrapped(place: f32, size: usize, wrap: Wrap) -> usize {
     // The cast saturates, so coordinates of any size are safe.
     let (place, size) = (place as i64, size as i64);
@@ -214,10 +214,10 @@ fn wrapped(place: f32, size: usize, wrap: Wrap) -> usize {
     inside as usize
 }
 
-/// A texture slot, prepared.
+/// A texture slot of a prepared material.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Slot {
-    /// Which pyramid.
+    /// Index of the pyramid.
     pub(super) pyramid: usize,
     pub(super) usage: RenderTextureUse,
 }

@@ -1,7 +1,8 @@
-//! Which triangles are visible from outside: the scene is drawn from many directions around it.
+//! Finds the triangles that are visible from outside: draws the scene from many directions.
 //!
-//! In doubt a triangle is visible: one too small to be hit by a sample counts as seen when one of its corners lies
-//! at the surface. What is behind glass is seen through it; a back counts only where the material is double-sided.
+//! In doubt a triangle is visible: one that is too small to cover a sample counts as visible if one of its corners lies
+//! at the surface. Triangles behind transparent ones are visible; a back face counts only if its material is
+//! double-sided.
 
 use glam::Vec3;
 use rayon::prelude::*;
@@ -76,7 +77,7 @@ impl PreparedScene {
     }
 }
 
-/// Whether a triangle that faces the viewer has a corner that nothing clearly covers.
+/// Whether a triangle that faces the viewer has a corner that is not clearly hidden.
 fn corner_at_surface(projection: &Projection<'_>, number: usize, depths: &[f32]) -> bool {
     let triangle = &projection.scene.triangles[number];
     if !ScreenTriangle::faces_viewer(projection, triangle) {
@@ -97,7 +98,7 @@ fn corner_at_surface(projection: &Projection<'_>, number: usize, depths: &[f32])
     })
 }
 
-/// Evenly over the sphere.
+/// Direction `number` of `count`, spread evenly over the sphere.
 fn sphere_direction(number: usize, count: usize) -> Vec3 {
     const GOLDEN_ANGLE: f32 = 2.399_963_2;
     let height = 1.0 - (number as f32 + 0.5) / count as f32 * 2.0;

@@ -25,7 +25,7 @@ pub(super) struct ChairPart {
     pub(super) geometry: Geometry,
 }
 
-/// How texture coordinates run over a grid.
+/// The mapping of texture coordinates on a grid.
 #[derive(Clone, Copy)]
 enum Unrolled {
     /// u around, one texture per this many metres; v along the rows.
@@ -41,7 +41,7 @@ struct Grid {
     rows: usize,
     columns: usize,
     unrolled: Unrolled,
-    /// Whether the last row is the first, as of a ring.
+    /// Whether the last row equals the first, as in a ring.
     is_ring: bool,
 }
 
@@ -185,7 +185,7 @@ fn turned(
     })
 }
 
-/// Takes off the first and the last row, which close the ends of a solid part in one point each.
+/// Skips the first and the last row, which close the ends of a solid part in one point each.
 fn ended(at: f64, rows: usize, density: f64) -> (f64, bool) {
     let step = 1.0 / steps(rows, density) as f64;
     let is_end = at < step * 0.5 || at > 1.0 - step * 0.5;
@@ -246,7 +246,7 @@ fn seat(density: f64) -> ChairPart {
 const CUSHION_LOW: f64 = 0.460;
 const CUSHION_HIGH: f64 = 0.490;
 const CUSHION_HALF: DVec2 = DVec2::new(0.200, 0.188);
-/// Where buttons pull the cushion down: x and z.
+/// Positions of the buttons that pull the cushion down: x and z.
 const TUFTS: [DVec2; 4] = [
     DVec2::new(-0.07, -0.065),
     DVec2::new(0.07, -0.065),
@@ -350,7 +350,7 @@ fn carving(x: f64, up: f64) -> f64 {
     0.0050 * rosette + 0.0042 * inside * twig
 }
 
-/// A slat of the back, bent as a back is.
+/// A slat of the back, curved to fit a human back.
 fn slat(density: f64, number: usize) -> ChairPart {
     let rows = 150;
     let side = number as f64 / 2.0 - 1.0;
@@ -395,7 +395,7 @@ impl Grid {
         }
     }
 
-    /// The part whose points `point` gives by the fraction of the rows and of a turn.
+    /// Builds the part; `point` returns the position at a fraction of the rows and of a turn.
     fn part(&self, point: impl Fn(f64, f64) -> DVec3) -> ChairPart {
         let width = self.columns + 1;
         let mut points = Vec::with_capacity((self.rows + 1) * width);
@@ -472,7 +472,7 @@ impl Grid {
     }
 }
 
-/// Smooth normals: the faces around a place, by their area.
+/// Smooth normals: the area-weighted mean of the faces around each position.
 fn normals(points: &[DVec3], indices: &[u32]) -> Vec<DVec3> {
     let key = |point: &DVec3| point.to_array().map(|part| (part + 0.0).to_bits());
     let mut sums: HashMap<[u64; 3], DVec3> = HashMap::new();

@@ -1,7 +1,7 @@
 //! A model of our own: a wooden chair of about 300,000 triangles, generated in code, with painted textures.
 //!
 //! The same detail gives the same bytes on every machine: only exact arithmetic, no random numbers, no outside data.
-//! All files lie flat in one folder. [`chair`] shapes, [`paint`] makes the textures.
+//! All files lie flat in one folder. [`chair`] makes the shapes, [`paint`] the textures.
 
 mod chair;
 mod exact;
@@ -16,7 +16,7 @@ use super::scene::{Image, Mesh, Primitive, Scene};
 use super::settings::MeshCompression;
 use chair::ChairPart;
 
-/// How much of the chair is generated.
+/// The level of detail.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ChairDetail {
     /// About 300,000 triangles and 2048² textures.
@@ -25,12 +25,12 @@ pub enum ChairDetail {
     Small,
 }
 
-/// What [`write_chair`] wrote.
+/// The files that [`write_chair`] wrote.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ChairFiles {
     /// The folder that holds all files, side by side.
     pub dir: PathBuf,
-    /// The names, the model first: `chair.gltf`, `chair.bin`, then the images.
+    /// The names of the files, the model first: `chair.gltf`, `chair.bin`, then the images.
     pub names: Vec<String>,
     /// Triangles of all meshes together.
     pub triangles: u64,
@@ -73,7 +73,7 @@ impl ChairDetail {
     }
 }
 
-/// Writes the full chair as separate files into `dir`, which is made when missing.
+/// Writes the full chair as separate files into `dir`, which is created if it does not exist.
 pub fn write_chair(dir: &Path) -> Result<ChairFiles, SampleError> {
     write_chair_with(dir, ChairDetail::Full)
 }

@@ -1,4 +1,4 @@
-//! What a scene holds: meshes, geometries, images, tables of numbers, and the rest as glTF JSON.
+//! The content of a scene: meshes, geometries, images, tables of numbers, and the rest as glTF JSON.
 
 use bytes::Bytes;
 use serde_json::{Map, Value};
@@ -9,12 +9,12 @@ use super::geometry::Geometry;
 /// A model in memory.
 #[derive(Debug, Clone, Default)]
 pub struct Scene {
-    /// The top of the glTF JSON without `meshes`, `images`, `accessors`, `bufferViews` and `buffers`.
+    /// The top-level glTF object without `meshes`, `images`, `accessors`, `bufferViews` and `buffers`.
     ///
-    /// References to accessors in skins, animations and instancing are indices into `tables`;
-    /// `bufferView` in extensions that we do not know is an index into `blobs`.
+    /// References to accessors in skins, animations and instancing are indices into `tables`; `bufferView` in unknown
+    /// extensions is an index into `blobs`.
     pub json: Map<String, Value>,
-    /// What nodes draw.
+    /// The meshes that nodes draw.
     pub meshes: Vec<Mesh>,
     /// The geometry of primitives; primitives that share their data share an entry.
     pub geometries: Vec<Geometry>,
@@ -52,14 +52,14 @@ pub struct Image {
     pub json: Map<String, Value>,
     /// The name of the source file, if the image was a file.
     pub file_name: Option<String>,
-    /// Such as `image/png`, by the bytes where they identify it.
+    /// The media type, such as `image/png`; detected from the bytes if possible.
     pub media_type: String,
     /// The encoded bytes.
     pub bytes: Bytes,
 }
 
 impl Image {
-    /// The name of the file that it came from, without its extension.
+    /// The name of its source file without the extension.
     pub fn file_stem(&self) -> Option<&str> {
         let name = self.file_name.as_deref()?;
         Some(match name.rsplit_once('.') {
@@ -78,7 +78,7 @@ pub struct Table {
     pub component: ComponentType,
     /// Whether stored integers are normalized.
     pub normalized: bool,
-    /// The components as the numbers that they stand for.
+    /// The components after normalization.
     pub values: Vec<f32>,
 }
 
@@ -142,7 +142,7 @@ impl Scene {
             .sum()
     }
 
-    /// How often each geometry is drawn; at least once.
+    /// How often each geometry is drawn, at least 1.
     pub fn geometry_uses(&self) -> Vec<u64> {
         let mut mesh_uses = vec![0u64; self.meshes.len()];
         for node in self.list("nodes") {

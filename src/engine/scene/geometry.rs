@@ -1,20 +1,20 @@
 //! Indexed geometry with its vertex attributes as numbers.
 //!
-//! Attribute values are held as `f32` in the units that they stand for; how the file stored them is
-//! remembered in [`Storage`], so that a writer can store them as compactly again.
+//! Attribute values are `f32` in their final units. [`Storage`] keeps how the file stored them, so that an exporter can
+//! store them as compactly.
 
 use super::super::document::ComponentType;
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
 pub enum Mode {
     Points,
-    /// Pairs.
+    /// Two vertices each.
     Lines,
-    /// A closed line.
+    /// One closed line.
     LineLoop,
-    /// An open line.
+    /// One open line.
     LineStrip,
-    /// Triples. Strips and fans become this at import.
+    /// Three vertices each. The importers convert strips and fans to this.
     #[default]
     Triangles,
 }
@@ -103,7 +103,7 @@ impl Attribute {
     }
 }
 
-/// Vertices and the indices that join them.
+/// Vertices, and the indices that join them to points, lines or triangles.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Geometry {
     pub mode: Mode,

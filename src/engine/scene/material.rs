@@ -1,4 +1,4 @@
-//! Materials as numbers with defaults, and which texture serves which purpose.
+//! Materials with their defaults filled in, and the slot of each texture.
 //!
 //! This is a read-only view; the exporters write the JSON.
 
@@ -6,15 +6,15 @@ use serde_json::Value;
 
 use super::content::{Scene, index_in};
 
-/// What happens to alpha.
+/// The use of alpha.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum AlphaMode {
     /// Alpha is ignored.
     #[default]
     Opaque,
-    /// Below the cutoff nothing is drawn.
+    /// Pixels with an alpha below the cutoff are not drawn.
     Mask,
-    /// Alpha blends.
+    /// Alpha blends with the background.
     Blend,
 }
 
@@ -30,13 +30,13 @@ pub struct Material {
     pub metallic: f32,
     /// 0 to 1.
     pub roughness: f32,
-    /// Green is roughness, blue is metallic.
+    /// Roughness in the green channel, metallic in the blue one.
     pub metallic_roughness_texture: Option<TextureUse>,
     /// Tangent-space normals.
     pub normal_texture: Option<TextureUse>,
-    /// How strongly x and y of the normal texture count.
+    /// Factor on x and y of the normal texture.
     pub normal_scale: f32,
-    /// Red is occlusion.
+    /// Occlusion in the red channel.
     pub occlusion_texture: Option<TextureUse>,
     /// 0 to 1.
     pub occlusion_strength: f32,
@@ -44,13 +44,12 @@ pub struct Material {
     pub emissive: [f32; 3],
     /// Times this texture (sRGB).
     pub emissive_texture: Option<TextureUse>,
-    /// What alpha does.
     pub alpha_mode: AlphaMode,
     /// For [`AlphaMode::Mask`].
     pub alpha_cutoff: f32,
     /// Whether back faces are drawn.
     pub double_sided: bool,
-    /// Whether light has no influence.
+    /// Whether the base colour is shown without light.
     pub unlit: bool,
 }
 
@@ -61,9 +60,9 @@ pub struct TextureUse {
     pub texture: usize,
     /// Index into [`Scene::images`].
     pub image: usize,
-    /// Which `TEXCOORD_n`.
+    /// The `n` of the `TEXCOORD_n` that it reads.
     pub tex_coord: usize,
-    /// How coordinates are changed before the look-up.
+    /// The transform of coordinates before the look-up.
     pub transform: UvTransform,
     pub wrap_s: Wrap,
     pub wrap_t: Wrap,
@@ -102,19 +101,19 @@ impl UvTransform {
     }
 }
 
-/// What lies outside of 0…1.
+/// The mode for coordinates outside of 0…1.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Wrap {
-    /// The image again.
+    /// The image is repeated.
     #[default]
     Repeat,
-    /// The image again, mirrored every other time.
+    /// The image is repeated, every other time mirrored.
     MirroredRepeat,
-    /// The edge.
+    /// The pixels at the edge are repeated.
     ClampToEdge,
 }
 
-/// What a texture is for, as the texture limits name it.
+/// The purpose of a texture, with the names that texture limits use.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum TextureSlot {
     /// Base colour, and colours of extensions.
@@ -183,7 +182,7 @@ fn collect_slots<'a>(
     }
 }
 
-/// Textures are looked for no deeper than this in a material: extensions nest two or three levels.
+/// Maximum depth at which textures are searched for in a material: extensions nest two or three levels.
 const MAX_SLOT_DEPTH: usize = 8;
 
 fn is_texture(key: &str, member: &Value) -> bool {
@@ -277,12 +276,12 @@ impl Material {
     }
 }
 
-/// What the textures of materials show of a geometry.
+/// The attributes of a geometry that textures of its materials need.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Texturing {
     /// Sets of texture coordinates: the highest one that is read and all below.
     pub coordinate_sets: usize,
-    /// Whether shading follows a map of normals.
+    /// Whether a normal map is shown.
     pub has_normal_map: bool,
 }
 
@@ -332,7 +331,7 @@ impl Scene {
         })
     }
 
-    /// What textures show of each geometry.
+    /// The attributes of each geometry that textures need.
     pub fn texturings(&self) -> Vec<Texturing> {
         let of_materials: Vec<Texturing> = self
             .list("materials")
@@ -346,7 +345,7 @@ impl Scene {
         let mut texturings = vec![Texturing::default(); self.geometries.len()];
         for primitive in self.meshes.iter().flat_map(|mesh| &mesh.primitives) {
             let own = match primitive.material {
-                // A variant may show another material.
+                // A material variant may replace the material.
                 _ if primitive.json.contains_key("extensions") => all,
                 Some(material) => of_materials[material],
                 None => Texturing::default(),
@@ -357,7 +356,7 @@ impl Scene {
         texturings
     }
 
-    /// The image that a texture shows: the one we can decode best among its sources.
+    /// The image that a texture shows: the one among its sources that can be decoded best.
     pub fn image_of_texture(&self, texture: usize) -> Option<usize> {
         self.images_of_texture(texture).into_iter().next()
     }

@@ -42,7 +42,7 @@ impl Bounds {
     }
 }
 
-/// The attributes of skins; more sets are not in use.
+/// The attributes of skins; further sets are ignored.
 const SKIN_SETS: [(&str, &str); 4] = [
     ("JOINTS_0", "WEIGHTS_0"),
     ("JOINTS_1", "WEIGHTS_1"),
@@ -50,15 +50,15 @@ const SKIN_SETS: [(&str, &str); 4] = [
     ("JOINTS_3", "WEIGHTS_3"),
 ];
 
-/// A mesh drawn at a place.
+/// A mesh that one node draws.
 #[derive(Debug, Clone)]
 pub struct Draw {
     /// The node that draws.
     pub node: usize,
     pub mesh: usize,
-    /// From the mesh's space to the world. Skinned vertices do not use it.
+    /// The matrix from the mesh's space to the world. Skinned vertices do not use it.
     pub world: Mat4,
-    /// For a skinned mesh: from the mesh's space to the world for each joint.
+    /// For a skinned mesh, the matrix from the mesh's space to the world of each joint.
     pub joints: Option<Vec<Mat4>>,
     /// The weights of the mesh's morph targets in the rest pose.
     pub weights: Vec<f32>,
@@ -88,7 +88,7 @@ impl Draw {
         positions
     }
 
-    /// How many times as long as in the mesh's space an edge may become in the world; for a skin, measured at one vertex.
+    /// The factor by which an edge of the mesh may grow in the world; for a skin, measured at one vertex.
     fn scale_of(&self, geometry: &Geometry) -> f32 {
         let matrix = match geometry.vertex_count() {
             0 => self.world,
@@ -132,8 +132,7 @@ impl Draw {
 }
 
 impl Scene {
-    /// Everything that the default scene draws, in the rest pose. Instances made by
-    /// `EXT_mesh_gpu_instancing` are drawn each.
+    /// Everything that the default scene draws, in the rest pose. Each instance of `EXT_mesh_gpu_instancing` is a draw.
     pub fn draws(&self) -> Vec<Draw> {
         let worlds = self.world_matrices();
         let shown = self.shown_nodes();
@@ -173,7 +172,7 @@ impl Scene {
         largest.into_iter().map(|found| found.map(draw)).collect()
     }
 
-    /// The smallest box around all that is drawn, or `None` when nothing is.
+    /// The smallest box around everything that is drawn; `None` if that is nothing.
     pub fn bounds(&self) -> Option<Bounds> {
         let mut bounds = None;
         for draw in self.draws() {

@@ -17,7 +17,7 @@ impl Scene {
         if most == 0 || animations.is_empty() || !self.changes_shapes() {
             return Vec::new();
         }
-        // Of many animations some, from the first to the last; of few several moments each.
+        // Many animations: some of them, from the first to the last. Few: several moments of each.
         let shown = most.min(animations.len());
         let moments = most.div_ceil(shown);
         let parts = (1..=moments).map(|moment| moment as f32 / (moments + 1) as f32);
@@ -75,8 +75,7 @@ impl Scene {
         Pose { nodes }
     }
 
-    /// The value of a sampler at a time, by the rules of glTF 2.0, appendix C; a rotation comes out longer or shorter
-    /// than 1.
+    /// The value of a sampler at a time, by the rules of glTF 2.0, appendix C; a rotation is not normalized.
     fn value_at(&self, sampler: &Value, time: f32) -> Option<Vec<f32>> {
         let table = |key| Some(&self.tables.get(index_in(sampler, key)?)?.values);
         let (times, values) = (table("input")?, table("output")?);
@@ -102,7 +101,7 @@ impl Scene {
 
 fn between(one: &[f32], two: &[f32], share: f32) -> Vec<f32> {
     let pairs = || one.iter().zip(two);
-    // A rotation and its negative are the same; the shorter way is meant. Other values of four numbers are none.
+    // A quaternion and its negative are the same rotation; the shorter way is taken. No other values have four numbers.
     let turns_back = one.len() == 4 && pairs().map(|(one, two)| one * two).sum::<f32>() < 0.0;
     let sign = if turns_back { -1.0 } else { 1.0 };
     pairs()

@@ -1,4 +1,4 @@
-//! What is written and how: file formats, packing of geometry, encoding of textures.
+//! Settings of an export: file formats, packing of geometry, encoding of textures.
 
 use super::super::scene::TextureSlot;
 use super::Discard;
@@ -79,7 +79,7 @@ impl MeshCompression {
 /// The encoding of textures.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
 pub enum TextureFormat {
-    /// Whatever is smallest without a loss that one sees.
+    /// The smallest encoding without visible loss.
     #[default]
     Auto,
     Png,
@@ -113,9 +113,9 @@ impl TextureFormats {
 #[derive(Debug, Clone, PartialEq)]
 pub struct ExportSettings {
     pub format: FileFormat,
-    /// The name without extension, where one is given.
+    /// The name without extension, if the configuration has one.
     pub file_name: Option<String>,
-    /// What this file alone leaves out.
+    /// Objects that only this file leaves out.
     pub discard: Discard,
     /// Prefix of the names of texture files.
     pub texture_prefix: String,

@@ -1,5 +1,5 @@
-//! Every key of the two layouts: what becomes of it here, and how a form asks for its value. The warnings and the preset
-//! editor are made from this table; tests hold the documentation and the reader against it.
+//! Every key of the two layouts: its effect, and how a form asks for its value. The warnings and the preset editor are
+//! made from this table; tests compare it with the documentation and the reader.
 
 use serde::Serialize;
 
@@ -11,12 +11,12 @@ pub struct Key {
     pub treatment: Treatment,
 }
 
-/// What becomes of a key.
+/// The effect of a key.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Treatment {
-    /// It is done as the documentation says.
+    /// The key has the effect that the documentation describes.
     Done(Form),
-    /// It has no effect; `warning.log` contains this reason.
+    /// The key has no effect; `warning.log` contains this reason.
     NotDone(&'static str),
 }
 
@@ -25,7 +25,7 @@ pub enum Treatment {
 pub struct Form {
     /// A short name for users.
     pub label: &'static str,
-    /// What the value does, in a sentence.
+    /// The effect of the value, in one sentence.
     pub about: &'static str,
     pub value: FormValue,
 }
@@ -54,7 +54,7 @@ pub enum FormValue {
 
 const NO_BAKING: &str = "no textures are baked; those of the source are kept";
 const PIXELS: &str = "The longer side in pixels; larger images become smaller.";
-const OLDER: &str = "The older form of the limit above, which wins.";
+const OLDER: &str = "The older form of the limit above, which takes precedence.";
 const ENCODING: &str = "How the images are written; auto keeps the source's format.";
 
 const COUNT: FormValue = FormValue::Count { least: 1 };
@@ -98,12 +98,12 @@ macro_rules! keys {
 pub static KEYS: &[Key] = keys! {
     "schema": FormValue::Choice { options: &["2.5"] }, "Schema", "The version of the keys.";
     "limits.faces.count": COUNT, "At most", "Triangles of the result, as a viewer counts them.";
-    "limits.faces.percentage": PERCENT, "Percent of the source", "With both limits the smaller holds.";
+    "limits.faces.percentage": PERCENT, "Percent of the source", "If both limits are set, the smaller one applies.";
     "limits.textures.baseColor": COUNT, "Base colour", PIXELS;
     "limits.textures.emissive": COUNT, "Emissive", PIXELS;
     "limits.textures.normal": COUNT, "Normals", PIXELS;
     "limits.textures.orm": COUNT, "Occlusion, roughness, metal", PIXELS;
-    "workflowSettings.targetMBSize": Number { least: 0.0, most: Some(1e6) }, "Megabytes of the first file", "The most triangles and pixels that fit are searched for.";
+    "workflowSettings.targetMBSize": Number { least: 0.0, most: Some(1e6) }, "Megabytes of the first file", "Searches for the most triangles and pixels that fit.";
     "workflowSettings.targetMeshResolution.faceCount": COUNT, "Triangles", OLDER;
     "workflowSettings.targetTextureResolution.baseColor": COUNT, "Base colour", OLDER;
     "workflowSettings.targetTextureResolution.emissive": COUNT, "Emissive", OLDER;
@@ -154,7 +154,7 @@ mod tests {
     use super::super::Settings;
     use super::*;
 
-    /// A configuration with one value, and the other keys that an export needs.
+    /// A configuration with one value, and the other keys that an export requires.
     fn config(path: &str, value: &Value) -> Map<String, Value> {
         let mut config = value.clone();
         for step in path.rsplit('.') {
@@ -174,7 +174,7 @@ mod tests {
         config.as_object().expect("an object").clone()
     }
 
-    /// Values that the reader has to take, and those that it has to refuse.
+    /// Values that the reader must accept, and values that it must refuse.
     fn samples(kind: FormValue) -> (Vec<Value>, Vec<Value>) {
         let text = || json!("no such word");
         match kind {

@@ -6,19 +6,19 @@ use super::key_table::{KEYS, Key, Treatment};
 /// A key that has no effect.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Unread {
-    /// We know it and do not do it, for this reason.
+    /// The key is known but has no effect, for this reason.
     NotDone(&'static str),
     /// It is unknown.
     Unknown(UnknownKey),
 }
 
-/// A key that is in no configuration that we know.
+/// A key that neither layout has.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{path} is not a key of the configuration{}", hint(.nearest.as_deref()))]
 pub struct UnknownKey {
     /// Its path.
     pub path: String,
-    /// The path of the key that was probably meant.
+    /// The path of the known key that was probably intended.
     pub nearest: Option<String>,
 }
 
@@ -42,7 +42,8 @@ pub(super) fn judge(path: &str) -> Unread {
     }
 }
 
-/// `a[3].b` as `a[].b`; what the list has for one format of layout B holds for each.
+/// Converts `a[3].b` to `a[].b`. The table lists the keys of one format of layout B; the other formats have the same
+/// keys.
 fn plain(path: &str) -> String {
     const FORMATS: &str = "export[].format.";
     let plain = without_indices(path);
@@ -56,8 +57,8 @@ fn plain(path: &str) -> String {
 /// Minimum similarity of suggested keys, from 0 (nothing in common) to 1 (equal).
 const ALIKE: f64 = 0.8;
 
-/// The known path that `path` probably means: with its first unknown step replaced by one that is like
-/// it, or any key whose last step is like that of `path`.
+/// The known path that is most similar to `path`: with its first unknown step replaced by a similar one, or any key
+/// whose last step is similar to that of `path`.
 fn nearest(path: &str) -> Option<String> {
     let is_known = |path: &str| {
         let starts = |key: &Key| {
@@ -70,7 +71,7 @@ fn nearest(path: &str) -> Option<String> {
     let unknown_end = ends.iter().copied().chain([path.len()]);
     let end = unknown_end.into_iter().find(|end| !is_known(&path[..*end]));
     let Some(end) = end else {
-        // A known path with no value of its own: the first key below it.
+        // For a known path without a value of its own, the first key below it.
         let below = KEYS.iter().find(|key| key.path.starts_with(path));
         return below.map(|key| key.path.to_owned());
     };
@@ -102,7 +103,7 @@ fn nearest(path: &str) -> Option<String> {
     found.map(|key| key.path.to_owned())
 }
 
-/// The name that `wanted` is probably a slip of, regardless of case.
+/// The known name that is most similar to `wanted`, regardless of case; `None` if none is similar enough.
 pub fn most_alike<'a>(wanted: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let wanted = wanted.to_lowercase();
     known
@@ -113,7 +114,7 @@ pub fn most_alike<'a>(wanted: &str, known: impl IntoIterator<Item = &'a str>) ->
         .map(|(_, known)| known)
 }
 
-/// `a[3].b` as `a[].b`.
+/// Converts `a[3].b` to `a[].b`.
 fn without_indices(path: &str) -> String {
     path.split('[')
         .enumerate()

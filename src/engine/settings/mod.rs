@@ -1,8 +1,8 @@
 //! The optimizer configuration, layouts A and B, as typed settings.
 //!
-//! Every key is either understood, or its path stands in [`Settings::not_done`] or [`Settings::unknown`],
-//! which end in `warning.log`; nothing is ignored in silence. A key that we know with a value of the wrong kind is
-//! an error that names it.
+//! Every key is either used, or its path is listed in [`Settings::not_done`] or [`Settings::unknown`], which are
+//! written to `warning.log`; no key is ignored silently. A known key with a value of the wrong kind is an error that
+//! names it.
 
 mod formats;
 mod key_table;
@@ -16,7 +16,7 @@ pub use key_table::{Form, FormValue, KEYS, Key, Treatment};
 pub use keys::{UnknownKey, most_alike};
 pub use reader::SettingsError;
 
-/// What to do with a model.
+/// The requested changes of a model, and the files to write.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Settings {
     /// Maximum number of faces.
@@ -45,9 +45,8 @@ pub struct Settings {
     pub merge_distance: Option<f64>,
     /// The files to write. At least one.
     pub exports: Vec<ExportSettings>,
-    /// Keys that we know and that have no effect here, with the reason.
+    /// Known keys that have no effect, with the reason.
     pub not_done: Vec<String>,
-    /// Unknown keys.
     pub unknown: Vec<UnknownKey>,
 }
 
@@ -181,19 +180,19 @@ mod tests {
         for (config, sentence) in [
             (
                 json!({ "limits": { "faces": { "count": "many" } } }),
-                "limits.faces.count is \"many\"; it has to be a whole number of at least 1",
+                "limits.faces.count is \"many\"; it must be a whole number of at least 1",
             ),
             (
                 json!({ "limits": { "faces": { "percentage": 120 } } }),
-                "limits.faces.percentage is 120; it has to be a number from 0 to 100",
+                "limits.faces.percentage is 120; it must be a number from 0 to 100",
             ),
             (
                 json!({ "limits": [] }),
-                "limits is []; it has to be an object",
+                "limits is []; it must be an object",
             ),
             (
                 json!({ "sceneManipulation": { "rotateZUp": "yes" } }),
-                "sceneManipulation.rotateZUp is \"yes\"; it has to be true or false",
+                "sceneManipulation.rotateZUp is \"yes\"; it must be true or false",
             ),
             (
                 json!({ "compressionAndExport": { "fileExports": [{ "fileType": "dwg" }] } }),

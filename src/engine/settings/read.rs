@@ -46,7 +46,7 @@ impl Settings {
                 "schema is {schema}; the keys are read as those of 2.5"
             ));
         }
-        // These belong to the request. The starter of the job handles them.
+        // These belong to the request and are read by the caller that starts the job.
         for key in ["preset_id", "tags", "exportName"] {
             reader.take(key);
         }
@@ -182,7 +182,9 @@ impl Settings {
                 let path = format!("{at}.format.{name}");
                 let Some(format) = FileFormat::from_name(&name) else {
                     let known = formats::written_in_words();
-                    return Err(reader.wrong(&path, &format!("is no format; formats are {known}")));
+                    return Err(
+                        reader.wrong(&path, &format!("is not a format; the formats are {known}"))
+                    );
                 };
                 reader.touch(&path);
                 formats.push(format);
@@ -217,7 +219,7 @@ impl Settings {
                 "morphtargets" => discard.morph_targets = true,
                 "unuseduvs" => discard.unused_uvs = true,
                 _ => self.not_done.push(format!(
-                    "{at} \"{name}\": known are cameras, lights, animations, morphTargets and unusedUVs"
+                    "{at} \"{name}\" is unknown; the names are cameras, lights, animations, morphTargets and unusedUVs"
                 )),
             }
         }

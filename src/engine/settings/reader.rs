@@ -1,10 +1,10 @@
-//! Reading keys of a configuration by path, remembering which were read.
+//! Reads keys of a configuration by path, and records which were read.
 
 use std::collections::BTreeSet;
 
 use serde_json::{Map, Value};
 
-/// A configuration that cannot be followed.
+/// An invalid value in a configuration.
 #[derive(Debug, thiserror::Error)]
 #[error("{path} {what}")]
 pub struct SettingsError {
@@ -33,7 +33,7 @@ impl<'a> ConfigReader<'a> {
         }
     }
 
-    /// The value at `path`; `null` counts as not there.
+    /// The value at `path`; `null` counts as absent.
     pub(super) fn take(&mut self, path: &str) -> Option<&'a Value> {
         self.read.insert(path.to_owned());
         self.find(path).ok()?.filter(|value| !value.is_null())
@@ -59,7 +59,7 @@ impl<'a> ConfigReader<'a> {
                 Some(Value::Null) => return Ok(None),
                 Some(Value::Object(members)) => members,
                 Some(other) => {
-                    let what = format!("is {other}; it has to be an object");
+                    let what = format!("is {other}; it must be an object");
                     return Err(self.wrong(&walked, &what));
                 }
             };
@@ -70,7 +70,7 @@ impl<'a> ConfigReader<'a> {
                 let index: usize = index
                     .trim_end_matches(']')
                     .parse()
-                    .expect("paths are written by us");
+                    .expect("the paths are constants of this program");
                 let Some(element) = value.get(index) else {
                     return Ok(None);
                 };
@@ -90,9 +90,7 @@ impl<'a> ConfigReader<'a> {
         match self.required_kind(path)? {
             None => Ok(false),
             Some(Value::Bool(flag)) => Ok(*flag),
-            Some(other) => {
-                Err(self.wrong(path, &format!("is {other}; it has to be true or false")))
-            }
+            Some(other) => Err(self.wrong(path, &format!("is {other}; it must be true or false"))),
         }
     }
 
@@ -100,7 +98,7 @@ impl<'a> ConfigReader<'a> {
         match self.required_kind(path)? {
             None => Ok(None),
             Some(Value::String(text)) => Ok(Some(text.clone())),
-            Some(other) => Err(self.wrong(path, &format!("is {other}; it has to be a text"))),
+            Some(other) => Err(self.wrong(path, &format!("is {other}; it must be a string"))),
         }
     }
 
@@ -121,7 +119,7 @@ impl<'a> ConfigReader<'a> {
         match whole {
             Some(number) if number >= least => Ok(Some(number)),
             _ => {
-                let what = format!("is {value}; it has to be a whole number of at least {least}");
+                let what = format!("is {value}; it must be a whole number of at least {least}");
                 Err(self.wrong(path, &what))
             }
         }
@@ -145,17 +143,17 @@ impl<'a> ConfigReader<'a> {
                     (f64::MIN_POSITIVE, _) => format!("number above 0 and up to {most}"),
                     _ => format!("number from {least} to {most}"),
                 };
-                Err(self.wrong(path, &format!("is {value}; it has to be a {range}")))
+                Err(self.wrong(path, &format!("is {value}; it must be a {range}")))
             }
         }
     }
 
-    /// The length of a list; 0 when it is not there.
+    /// The length of a list; 0 if it is missing.
     pub(super) fn list_len(&mut self, path: &str) -> Result<usize, SettingsError> {
         match self.find(path)? {
             None | Some(Value::Null) => Ok(0),
             Some(Value::Array(list)) => Ok(list.len()),
-            Some(other) => Err(self.wrong(path, &format!("is {other}; it has to be a list"))),
+            Some(other) => Err(self.wrong(path, &format!("is {other}; it must be a list"))),
         }
     }
 
@@ -164,7 +162,7 @@ impl<'a> ConfigReader<'a> {
         match self.find(path)? {
             None | Some(Value::Null) => Ok(Vec::new()),
             Some(Value::Object(members)) => Ok(members.keys().cloned().collect()),
-            Some(other) => Err(self.wrong(path, &format!("is {other}; it has to be an object"))),
+            Some(other) => Err(self.wrong(path, &format!("is {other}; it must be an object"))),
         }
     }
 
@@ -197,7 +195,7 @@ impl<'a> ConfigReader<'a> {
                     self.collect_unread(format!("{path}[{index}]"), element, found);
                 }
             }
-            // Nothing was asked for, so nothing is left undone.
+            // `null` and `false` request nothing, so they are not reported.
             Value::Null | Value::Bool(false) => {}
             Value::Array(list) if list.is_empty() => {}
             Value::Object(members) if members.is_empty() => {}

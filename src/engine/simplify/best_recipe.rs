@@ -1,4 +1,4 @@
-//! The best of several recipes, for models that are small enough to try them all.
+//! Chooses the best of several recipes, for models that are small enough to try all of them.
 //!
 //! Each result is compared with the source in six small pictures and by the distance of the surfaces, and
 //! animated models also in several poses. The recipes tried depend on the model alone and never on time, so the
@@ -17,11 +17,12 @@ use super::motion::Motion;
 use super::recipe::{Recipe, Traits};
 use super::{Limits, Simplified, SourceInfo, simplify_by};
 
-/// Larger models look good with the default recipe and take long to draw; smaller ones leave no choice.
+/// Triangle counts of models for which recipes are compared. Larger models look good with the default recipe and take
+/// long to draw; for smaller ones the recipes hardly differ.
 const TRIANGLES: std::ops::RangeInclusive<u64> = 100..=3_000;
-/// Reading more pixels takes longer than all the rest.
+/// Maximum number of texture pixels: decoding more takes longer than all other steps.
 const MOST_PIXELS: u64 = 6 << 20;
-/// Pictures to choose by.
+/// The pictures by which results are compared.
 const PICTURES: RenderSettings = RenderSettings {
     size: 96,
     samples: 1,
@@ -52,7 +53,7 @@ pub(super) fn recipes_for(scene: &Scene, known: &SourceInfo) -> Vec<Recipe> {
     })
 }
 
-/// Simplifies the scene by each recipe and keeps the result that looks most like it.
+/// Simplifies the scene by each recipe and keeps the result that is most similar to it.
 pub(super) fn simplify_by_best(
     recipes: &[Recipe],
     scene: &mut Scene,
@@ -88,12 +89,12 @@ struct ResultComparer {
     bounds: BoundingBox,
     pictures: Vec<(View, Picture)>,
     surface: Surface,
-    /// The same surface in motion.
+    /// The surface in each pose.
     moved: Vec<(Pose, Surface)>,
 }
 
 impl ResultComparer {
-    /// `None` for a model of which nothing can be seen.
+    /// Draws and measures the source; `None` if nothing of it is visible.
     fn new(scene: &mut Scene, motion: &Motion) -> Option<ResultComparer> {
         let adapted = RenderScene::from_model(scene).scene;
         let bounds = adapted.bounding_box()?;

@@ -10,16 +10,16 @@ use super::joined::JoinedMesh;
 /// The library refuses more attributes for a vertex.
 pub(super) const MAX_ATTRIBUTES: usize = 32;
 
-/// An error that nothing reaches; its square is still a number.
+/// An error limit that no collapse reaches; its square is finite.
 const NO_LIMIT: f32 = 1e10;
 
 /// The methods of simplification, from the most to the least careful.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Method {
-    /// Edges collapse; seams collapse along themselves alone.
+    /// Edges collapse; seams collapse only along themselves.
     Strict,
-    /// Seams of normals, tangents, colours and texture coordinates are crossed where what that does to
-    /// them, measured like the shape, is little. Borders and parts stay.
+    /// Seams of normals, tangents, colours and texture coordinates may be crossed if the error is small, measured like
+    /// that of the shape. Borders and parts are kept.
     Careful,
     /// Loose pieces smaller than the error made so far are removed as well.
     Pruning,
@@ -70,9 +70,8 @@ fn check(joined: &JoinedMesh) {
     );
 }
 
-/// Simplifies to at most `target` triangles where the means allow it. Positions and attributes of
-/// the vertices that remain move to where they fit best. Returns the error made, in units of the
-/// joined space.
+/// Simplifies to at most `target` triangles if the method allows it. The remaining vertices get the positions and
+/// attributes with the least error. Returns the error made, in units of the joined space.
 pub(super) fn simplify(joined: &mut JoinedMesh, target: usize, method: Method) -> f32 {
     match method {
         Method::Sloppy => simplify_sloppy(joined, target),
@@ -101,7 +100,7 @@ fn run(joined: &mut JoinedMesh, target: usize, options: SimplifyOptions) -> f32 
         Some(&mut error),
     );
     joined.indices.truncate(length);
-    // Sums of numbers of very different size may overflow; such a vertex keeps its position.
+    // Sums of numbers of very different magnitude may overflow; such a vertex keeps its position.
     for (position, before) in joined.positions.iter_mut().zip(before) {
         if !position.iter().all(|number| number.is_finite()) {
             *position = before;
@@ -113,7 +112,7 @@ fn run(joined: &mut JoinedMesh, target: usize, options: SimplifyOptions) -> f32 
 
 /// Simplifies by clustering to at most `target` triangles; vertices stay where they are.
 ///
-/// Clusters know no parts, so each part is clustered alone, with a share of the target.
+/// Clustering ignores parts, so each part is clustered alone, with a share of the target.
 fn simplify_sloppy(joined: &mut JoinedMesh, target: usize) -> f32 {
     if joined.parts.len() == 1 {
         return cluster(joined, target);

@@ -22,7 +22,6 @@ use rayon::prelude::*;
 use super::clean::weld_by;
 use super::scene::{Attribute, Mode, Scene, Texturing};
 
-/// How the simplification went.
 #[derive(Debug, Clone, Copy)]
 pub struct Simplified {
     /// Drawn triangles before.
@@ -31,7 +30,7 @@ pub struct Simplified {
     pub after: u64,
     /// The most that the surface moved, in the world's units (an estimate of the simplifier).
     pub error: f32,
-    /// The same as a fraction of the model's longest side.
+    /// The error as a fraction of the model's longest side.
     pub relative_error: f32,
     /// The least careful method that was used.
     pub method: Method,
@@ -49,12 +48,11 @@ impl Simplified {
     }
 }
 
-/// What the simplifier may do.
 #[derive(Debug, Clone, Copy)]
 pub struct Limits {
     /// Maximum number of drawn triangles.
     pub triangles: u64,
-    /// Whether every seam, border and piece stays, even where the budget cannot be met so.
+    /// Whether every seam, border and piece is kept, even if the budget is then exceeded.
     pub keep_topology: bool,
 }
 
@@ -77,9 +75,9 @@ pub fn simplify(scene: &mut Scene, limits: &Limits) -> Simplified {
     best_recipe::simplify_by_best(&recipes, scene, limits, &known)
 }
 
-/// What is known of a scene before any triangle goes.
+/// Facts about a scene before its simplification.
 struct SourceInfo {
-    /// For each geometry, which of its attributes show.
+    /// For each geometry, which of its attributes are visible.
     texturings: Vec<Texturing>,
     motion: Motion,
 }
@@ -92,7 +90,7 @@ fn simplify_by(
 ) -> Simplified {
     let mut done = Simplified::nothing(scene.drawn_triangles());
     let source = JoinedMesh::new(scene, known, recipe);
-    // A model too large for its numbers has no shape to measure; it stays as it is.
+    // Positions that overflow in the joined space cannot be measured, so such a model is not simplified.
     if !source.is_finite() {
         return done;
     }
@@ -125,7 +123,7 @@ fn simplify_by(
     done
 }
 
-/// Joins vertices that differ only in attributes that no texture shows, so that these make no seams.
+/// Joins vertices that differ only in attributes that no texture shows, so that these cause no seams.
 fn join_unseen(scene: &mut Scene, texturings: &[Texturing]) {
     let geometries = scene.geometries.par_iter_mut().zip(texturings);
     geometries.for_each(|(geometry, texturing)| {
@@ -137,7 +135,7 @@ fn join_unseen(scene: &mut Scene, texturings: &[Texturing]) {
     });
 }
 
-/// Whether an attribute shows: texture coordinates and tangents do only where a texture reads them.
+/// Whether an attribute is visible: texture coordinates and tangents are only if a texture reads them.
 fn is_seen(attribute: &str, texturing: &Texturing) -> bool {
     match attribute.strip_prefix("TEXCOORD_") {
         Some(set) => set
@@ -195,7 +193,7 @@ fn reach_whole(source: &JoinedMesh, budget: u64, method: Method) -> Attempt {
     }
 }
 
-/// How often lost parts are set aside and the rest is simplified again.
+/// Maximum number of times that lost parts are set aside and the rest is simplified again.
 const MAX_RESCUES: usize = 4;
 
 /// A part with as few triangles as possible, at least four, such that it is not lost.
@@ -217,10 +215,10 @@ fn coarsest(part: JoinedMesh) -> JoinedMesh {
     best
 }
 
-/// Simplifies to at most `budget` drawn triangles with the given means.
+/// Simplifies to at most `budget` drawn triangles with the given method.
 ///
-/// Stored and drawn triangles differ where a mesh is drawn several times, and which meshes give up
-/// how much shows only afterwards: the stored target is then found in a few tries.
+/// Stored and drawn triangles differ if a mesh is drawn several times, and how many triangles each mesh loses is known
+/// only afterwards. So the stored target is searched for in a few tries.
 fn reach(source: &JoinedMesh, budget: u64, method: Method) -> (JoinedMesh, f32) {
     let stored = source.indices.len() as f64 / 3.0;
     let drawn = source.drawn_triangles() as f64;
@@ -243,7 +241,7 @@ fn reach(source: &JoinedMesh, budget: u64, method: Method) -> (JoinedMesh, f32) 
             best = Some((joined, error));
         }
         let is_close = drawn <= budget && drawn as f64 >= budget as f64 * CLOSE_ENOUGH;
-        // Fewer than asked for cannot be had when the simplifier stopped above its own target.
+        // A lower target does not help if the simplifier stopped above its own target.
         let is_stuck = left > target && drawn > budget;
         if is_close
             || is_stuck
@@ -269,7 +267,7 @@ fn reach(source: &JoinedMesh, budget: u64, method: Method) -> (JoinedMesh, f32) 
     best.expect("at least one try was made")
 }
 
-/// Tries at finding the stored target behind a drawn budget.
+/// Maximum number of tries to find the stored target for a drawn budget.
 const MAX_TRIES: usize = 6;
-/// A result this near below the budget is taken.
+/// A result above this fraction of the budget is accepted.
 const CLOSE_ENOUGH: f64 = 0.98;

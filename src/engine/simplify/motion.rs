@@ -1,4 +1,4 @@
-//! Where a skinned model's vertices are in motion.
+//! Positions of skinned vertices during animations.
 //!
 //! Two vertices that are close at rest may move apart in an animation. The positions in a few poses are therefore
 //! attributes in the error of a collapse. Vertices that move as one rigid piece add no error, because their positions
@@ -11,10 +11,10 @@ use super::super::scene::{Geometry, Pose, Scene};
 /// Number of moments of the animations.
 const POSES: usize = 2;
 
-/// The poses of a scene, and where skinned vertices are in them.
+/// The poses of a scene, and the positions of skinned vertices in them.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Motion {
-    /// Empty for what stays as it is.
+    /// Empty if no animation moves a skin.
     pub(super) poses: Vec<Pose>,
     /// For each pose and geometry the world positions of its first draw; empty where it has no skin.
     places: Vec<Vec<Vec<Vec3>>>,
@@ -31,13 +31,13 @@ impl Motion {
         }
     }
 
-    /// How many poses differ in the positions of skinned vertices.
+    /// The number of poses in which skinned vertices have other positions.
     pub(super) fn skinned_poses(&self) -> usize {
         let moves = |places: &&Vec<Vec<Vec3>>| places.iter().any(|places| !places.is_empty());
         self.places.iter().filter(moves).count()
     }
 
-    /// Where the vertices of a geometry are in a pose; `None` where no skin moves them or not all are numbers.
+    /// The positions of a geometry's vertices in a pose; `None` if no skin moves them or if one is not finite.
     pub(super) fn places(&self, pose: usize, index: usize, geometry: &Geometry) -> Option<&[Vec3]> {
         let places = self.places.get(pose)?.get(index)?;
         let known =

@@ -9,12 +9,12 @@ use meshopt::SimplifyOptions;
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct AttributeWeights {
     pub(super) normal: f32,
-    /// Where a map of normals is shown.
+    /// The weight of normals under a normal map.
     pub(super) mapped_normal: f32,
     pub(super) tangent: f32,
     pub(super) color: f32,
     pub(super) tex_coord: f32,
-    /// Where a skin moves a vertex to, in poses.
+    /// The weight of the positions to which a skin moves a vertex in poses.
     pub(super) motion: f32,
 }
 
@@ -26,8 +26,8 @@ pub(super) struct Recipe {
     pub(super) evens_out: bool,
 }
 
-/// Found by comparing pictures and surface distances on the sample models: a higher weight of the normals costs shape, a
-/// lower one costs shading. A map of normals hides half of what theirs do.
+/// Found by comparing pictures and surface distances on the sample models: a higher weight of the normals costs shape,
+/// a lower one costs shading. A normal map hides half of the effect of vertex normals.
 impl Default for Recipe {
     fn default() -> Recipe {
         Recipe {
@@ -44,7 +44,8 @@ impl Default for Recipe {
     }
 }
 
-/// What is tried on small models: weights of normals and of texture coordinates, and whether sizes are evened out.
+/// Recipes that are tried on small models: weights of normals and of texture coordinates, and whether sizes are evened
+/// out.
 const OTHERS: [(f32, f32, bool); 6] = [
     (0.4, 2.0, false),
     (0.4, 1.0, true),
@@ -53,11 +54,12 @@ const OTHERS: [(f32, f32, bool); 6] = [
     (0.05, 2.0, false),
     (0.05, 2.0, true),
 ];
-/// And on skinned ones: a weight of motion that keeps apart what a skin moves apart, with two of texture coordinates.
+/// Recipes that are tried on skinned models in addition: a weight of motion that separates vertices that a skin moves
+/// apart, with two weights of texture coordinates.
 const IN_MOTION: f32 = 2.0;
 const COORDS_IN_MOTION: [f32; 2] = [0.3, 2.0];
 
-/// What a model has that recipes differ in.
+/// Properties of a model for which recipes differ.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Traits {
     pub(super) normals: bool,

@@ -1,6 +1,7 @@
 //! The surface of a model as one list of triangles in the world, and the distance of two surfaces.
 //!
-//! Materials do not count. This finds what a comparison of pictures cannot, such as dents inside or out of view.
+//! Materials do not count. The distance shows differences that a comparison of pictures misses, such as dents inside or
+//! out of view.
 
 mod tree;
 
@@ -11,9 +12,9 @@ use super::scene::{Mode, Scene};
 
 pub use tree::{Nearest, Tree};
 
-/// Points taken from each surface.
+/// Number of sample points of each surface.
 const SAMPLES: usize = 100_000;
-/// Points for [`Surface`]'s quick measure.
+/// Number of sample points for [`Surface::quick_distance`].
 const QUICK_SAMPLES: usize = 3_000;
 
 /// The triangles of a model in the world, in its rest pose.
@@ -24,11 +25,11 @@ pub struct Surface {
     diagonal: f32,
 }
 
-/// How far the points of one surface lie from another, in percent of the source's diagonal.
+/// Distances of the points of one surface from another, in percent of the source's diagonal.
 #[derive(Debug, Clone, Copy, PartialEq, serde::Serialize)]
 pub struct Distances {
     pub mean: f64,
-    /// 99 of 100 points are nearer.
+    /// The 99th percentile.
     pub p99: f64,
     pub max: f64,
 }
@@ -74,7 +75,7 @@ impl Surface {
         }
     }
 
-    /// How far points of this surface lie from `other`, and how far points of `other` from this one.
+    /// The distances of points of this surface from `other`, and of points of `other` from this one.
     pub fn distances(&self, other: &Surface) -> [Distances; 2] {
         [
             distances(&self.samples(SAMPLES), other, self.diagonal),
@@ -82,7 +83,8 @@ impl Surface {
         ]
     }
 
-    /// The greater 99th percentile of both ways, from few points: fast, good enough to choose by.
+    /// The greater 99th percentile of both directions, from few points: fast, and accurate enough to choose among
+    /// results.
     pub fn quick_distance(&self, other: &Surface) -> f64 {
         let there = distances(&self.samples(QUICK_SAMPLES), other, self.diagonal);
         let back = distances(&other.samples(QUICK_SAMPLES), self, self.diagonal);

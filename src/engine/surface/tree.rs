@@ -1,7 +1,7 @@
-//! A tree of boxes over triangles, for the point of a surface that is nearest to another point.
+//! A bounding volume hierarchy over triangles, which finds the point of a surface that is nearest to another point.
 //!
-//! Children of a node lie next to each other, and leaves hold few triangles in the order of the
-//! tree, so that a search touches little memory. The answer does not depend on the tree.
+//! Children of a node lie next to each other, and leaves hold few triangles in the order of the tree, so that a search
+//! touches little memory. The result does not depend on the shape of the tree.
 
 use glam::Vec3A;
 
@@ -27,9 +27,7 @@ impl Node {
 /// The nearest point of a surface.
 #[derive(Debug, Clone, Copy)]
 pub struct Nearest {
-    /// Where it is.
     pub point: Vec3A,
-    /// How far away, squared.
     pub distance_squared: f32,
     /// The triangle, by its place in the list that the tree was made of.
     pub triangle: u32,

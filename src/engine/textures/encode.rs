@@ -20,7 +20,7 @@ pub(super) struct Encoded {
     pub(super) media_type: &'static str,
 }
 
-/// Encodes in the format asked for; `Auto` chooses by use, source and size.
+/// Encodes in the requested format; `Auto` chooses by use, source and size.
 pub(super) fn encode(
     pixels: &Pixels,
     usage: &Usage,
@@ -36,7 +36,7 @@ pub(super) fn encode(
         return jpeg(pixels, usage);
     }
     let png = png(pixels)?;
-    // A normal map without loss at its source stays so.
+    // A normal map that is lossless in the source stays lossless.
     if usage.is_normal() {
         return Ok(png);
     }
@@ -53,7 +53,7 @@ fn jpeg(pixels: &Pixels, usage: &Usage) -> Result<Encoded, String> {
     };
     let mut bytes = Vec::new();
     let mut encoder = Encoder::new(&mut bytes, quality);
-    // Channels of data textures are unrelated, and edges of colours are seen: none is halved.
+    // No chroma subsampling: channels of data textures are unrelated, and on colours it shows at edges.
     encoder.set_sampling_factor(SamplingFactor::F_1_1);
     encoder.set_optimized_huffman_tables(true);
     let (width, height) = (pixels.width as u16, pixels.height as u16);

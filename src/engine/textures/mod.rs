@@ -1,8 +1,8 @@
-//! Textures brought within their limits and into the format asked for.
+//! Brings textures within their size limits and into the requested format.
 //!
-//! An image is never enlarged, and keeps its bytes where nothing is to change. How it is processed depends on its use
-//! in materials: colours are resized in linear light, normals stay unit vectors, and alpha that is used is never
-//! dropped for JPEG.
+//! An image is never enlarged, and keeps its bytes if nothing has to change. How it is processed depends on its use in
+//! materials: colours are resized in linear light, normals stay unit vectors, and alpha that is used is never dropped
+//! for JPEG.
 
 mod encode;
 mod pixels;
@@ -41,12 +41,12 @@ pub struct ChangedImage {
     pub bytes_after: usize,
 }
 
-/// What was done and what was not.
+/// The changed images, and warnings.
 #[derive(Debug, Default)]
 pub struct Fitted {
     /// Images that were changed.
     pub changed: Vec<ChangedImage>,
-    /// What could not be done.
+    /// Requests that could not be fulfilled.
     pub warnings: Vec<String>,
 }
 
@@ -129,7 +129,7 @@ fn fit_image(index: usize, image: &Image, usage: &Usage, plan: &TexturePlan) -> 
         let is_asked = limit.is_some() || asked != TextureFormat::Auto || flips;
         return if is_asked || is_foreign {
             FitResult::warning(format!(
-                "texture {name} ({kind}) cannot be decoded here; it is kept as it is, whatever its size"
+                "texture {name} ({kind}) cannot be decoded here; it is not changed, even if it exceeds the size limit"
             ))
         } else {
             FitResult::default()
@@ -161,7 +161,7 @@ fn fit_image(index: usize, image: &Image, usage: &Usage, plan: &TexturePlan) -> 
             replaced(image, converted, name, before, after)
         }
         Err(why) => FitResult::warning(format!(
-            "texture {name} is damaged ({why}); it is kept as it is"
+            "texture {name} is damaged ({why}) and is not changed"
         )),
     }
 }
@@ -246,7 +246,7 @@ fn limited(size: (u32, u32), limit: Option<u32>) -> (u32, u32) {
     }
 }
 
-/// A texture whose WebP became PNG or JPEG names it as its plain source again.
+/// Makes textures whose WebP image became PNG or JPEG refer to it by their plain `source` again.
 pub fn settle_sources(scene: &mut Scene) {
     let kinds: Vec<String> = scene
         .images

@@ -4,7 +4,7 @@ use std::io::Cursor;
 
 use image::{ImageDecoder, ImageReader, Limits};
 
-/// Images with more pixels are left as they are: 16384 by 16384.
+/// Images with more pixels (16384 by 16384) are not changed.
 const MAX_PIXELS: u64 = 1 << 28;
 
 /// An image as eight bits for red, green, blue and alpha.

@@ -12,7 +12,7 @@ use super::pixels::Pixels;
 use super::usage::{AlphaUse, Usage};
 
 impl Pixels {
-    /// The image in another size.
+    /// Resizes the image.
     pub(super) fn resized(&self, size: (u32, u32), usage: &Usage) -> Pixels {
         // An image used both for normals and for colour is resized as a colour, since its colours are visible.
         if usage.is_normal() && !usage.is_srgb() {
@@ -64,8 +64,9 @@ impl Pixels {
         self.resized_in_bands(size, false, widened, |small| directions(small.buffer()))
     }
 
-    /// Resizes some rows at a time, given to `widened` with their number, since the wider numbers that this is done in take several times the memory of the
-    /// image. The bands depend on the sizes alone, so the result is the same on any number of cores.
+    /// Resizes the image in bands of rows, because the wider numbers of the filter take several times the memory of the
+    /// image. `widened` converts the given number of rows, `narrowed` the result. The bands depend on the sizes alone,
+    /// so the result is the same on any number of cores.
     fn resized_in_bands(
         &self,
         size: (u32, u32),
@@ -100,7 +101,7 @@ impl Pixels {
     }
 }
 
-/// Rows of the result, and what they are made of.
+/// Rows of the result, and the rows of the source from which they are computed.
 struct Band {
     target: Range<u32>,
     /// The rows of the source that the filter looks at.
@@ -110,9 +111,9 @@ struct Band {
     height: f64,
 }
 
-/// Pixels of the source in a band, about.
+/// Approximate number of source pixels in a band.
 const BAND: u32 = 1 << 19;
-/// The filter looks two pixels far, of the source or, where that is finer, of the result.
+/// Radius of the filter in pixels: of the source or, if that is larger, of the result.
 const REACH: f64 = 2.0;
 
 fn bands(from: u32, to: u32, width: u32) -> Vec<Band> {
@@ -130,7 +131,7 @@ fn bands(from: u32, to: u32, width: u32) -> Vec<Band> {
                 target: start..end,
                 source: top..bottom,
                 top: first - f64::from(top),
-                // What is rounded must not lie outside.
+                // Rounding must not move the end out of the band.
                 height: (last - first).min(f64::from(bottom) - first),
             }
         })
@@ -141,7 +142,7 @@ fn bytes_of(rows: &[u8], width: u32, height: u32) -> BufferRef<'_> {
     BufferRef::new(width, height, rows, PixelType::U8x4).expect("four bytes for each pixel")
 }
 
-/// Three floats a pixel as unit vectors in bytes, opaque.
+/// Converts three floats a pixel to unit vectors in bytes, with opaque alpha.
 fn directions(floats: &[u8]) -> Vec<u8> {
     floats
         .chunks_exact(12)
@@ -157,7 +158,7 @@ fn directions(floats: &[u8]) -> Vec<u8> {
         .collect()
 }
 
-/// Bytes as two-byte numbers of the same fraction.
+/// Converts bytes to 16-bit numbers that stand for the same fraction.
 fn widen(bytes: &[u8], wide: &mut [u8]) {
     for (byte, two) in bytes.iter().zip(wide.chunks_exact_mut(2)) {
         two.copy_from_slice(&(u16::from(*byte) * 257).to_ne_bytes());
@@ -231,7 +232,7 @@ mod tests {
         assert!(alpha.abs_diff(128) <= 2);
     }
 
-    /// Noise that is the same each time.
+    /// Deterministic noise.
     fn noise(width: u32, height: u32) -> Pixels {
         let mut state = 1u32;
         let mut byte = || {

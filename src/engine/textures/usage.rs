@@ -1,4 +1,4 @@
-//! What materials use each image for.
+//! The use of each image in materials.
 
 use std::collections::BTreeSet;
 
@@ -6,10 +6,10 @@ use serde_json::Value;
 
 use super::super::scene::{Scene, TextureSlot, index_in, slots_of};
 
-/// What the alpha channel of an image means.
+/// The meaning of an image's alpha channel.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum AlphaUse {
-    /// Nothing: it may be dropped.
+    /// No meaning: it may be dropped.
     #[default]
     Unused,
     /// Opacity.
@@ -18,12 +18,11 @@ pub enum AlphaUse {
     Data,
 }
 
-/// What an image is used for.
+/// The use of one image.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
 pub struct Usage {
-    /// The slots that show it; empty when no material does.
+    /// The slots that show it; empty if no material does.
     pub slots: BTreeSet<TextureSlot>,
-    /// What its alpha means.
     pub alpha: AlphaUse,
 }
 
@@ -83,7 +82,7 @@ fn alpha_of(material: &Value, key: &str) -> AlphaUse {
         | "iridescenceThicknessTexture"
         | "anisotropyTexture"
         | "diffuseTransmissionColorTexture" => AlphaUse::Unused,
-        // Specular, sheen roughness, glossiness, and what we do not know.
+        // Specular, sheen roughness, glossiness and unknown slots.
         _ => AlphaUse::Data,
     }
 }

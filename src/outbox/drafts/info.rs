@@ -91,7 +91,7 @@ pub enum DraftKind {
     LooseFile,
 }
 
-/// How far a draft is.
+/// The state of a draft.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum DraftPhase {
     /// It may change; nothing of it was sent.

@@ -63,14 +63,14 @@ pub enum DraftRecord {
         draft: DraftId,
         /// The root for the whole draft.
         entry: EntryId,
-        /// Where it is now.
+        /// The new position.
         to: Target,
         ctime: Moment,
     },
     /// A file or an empty folder was removed.
     EntryRemoved {
         draft: DraftId,
-        /// What was removed.
+        /// The removed entry.
         entry: EntryId,
         at: Moment,
     },

@@ -20,7 +20,7 @@ struct Source {
     file: Option<EntryId>,
 }
 
-/// What the move replaces.
+/// The entry that the move replaces.
 struct Occupant {
     draft: DraftId,
     entry: EntryId,

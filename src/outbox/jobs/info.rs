@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use crate::outbox::status::ItemStatus;
 use crate::wire::{EmbedId, RapidId};
 
-/// How far a job is.
+/// The state of a job.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum JobState {

@@ -1,4 +1,4 @@
-//! What jobs need of drafts and presets. Implemented by the owner of the three machines.
+//! The calls of drafts and presets that jobs need. The owner of the three machines implements them.
 
 use futures_util::future::BoxFuture;
 

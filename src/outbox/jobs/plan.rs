@@ -75,7 +75,7 @@ pub fn next_job_step(view: &JobView) -> JobStep {
 /// The result of a search for a lost request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Answer<T> {
-    /// What it made.
+    /// The result of the job.
     Found(T),
     /// The service has no result of it.
     NotThere,

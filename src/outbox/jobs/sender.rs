@@ -58,7 +58,7 @@ impl Job {
     }
 }
 
-/// What follows a step of a sender.
+/// The action after a step of a sender.
 enum Next {
     Again,
     Pause(Duration),

@@ -19,7 +19,7 @@ use crate::wire::PresetId;
 pub struct HeldPreset {
     pub text: Blob,
     pub at: Moment,
-    /// What the preset is for, once it is made.
+    /// The description to send with the preset.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
     /// It is to be saved on the service.

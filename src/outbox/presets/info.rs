@@ -1,4 +1,4 @@
-//! What the files of the presets folder look like from outside.
+//! The files of the presets folder as other layers see them.
 
 use std::time::SystemTime;
 
@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::wire::{OptimizerConfig, PresetId};
 
-/// How far the text of a preset file is.
+/// The state of the text of a preset file.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum PresetState {
@@ -57,7 +57,7 @@ pub struct SavedPreset {
     pub is_listed: bool,
 }
 
-/// What the outbox adds to, and takes from, the service's list of presets.
+/// The differences between the presets folder and the service's list of presets.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct PresetOverlay {
     /// How often a preset was changed on the service in this run.

@@ -1,4 +1,4 @@
-//! What presets hold in memory: the book that lasts, and what is in doubt.
+//! The memory of presets: the book that is recorded, and the calls whose effect is unknown.
 
 use std::collections::HashMap;
 use std::sync::Arc;

@@ -48,7 +48,7 @@ impl Presets {
         Ok(outcome)
     }
 
-    /// What is held here of the presets folder.
+    /// The files of the presets folder that the outbox holds.
     pub fn overlay(&self) -> PresetOverlay {
         let memory = self.parts.memory();
         let book = &memory.book;
@@ -152,7 +152,7 @@ impl Presets {
         if from == to {
             return Ok(None);
         }
-        // What is on its way under the old name arrives first.
+        // Texts in flight under the old name are finished first.
         let turn = self.preset_turn().await?;
         let (held, parked) = self.is_here(from);
         if held {
@@ -179,7 +179,7 @@ impl Presets {
 
     /// Removes a preset file: a local one here, a preset on the service. Gives the preset that is gone.
     pub async fn remove(&self, file_name: &str) -> OutboxResult<Option<PresetId>> {
-        // What is on its way under that name arrives first, so that it cannot come after the removal.
+        // Texts in flight under that name are finished first, so that they cannot take effect after the removal.
         let _turn = self.preset_turn().await?;
         let (held, parked) = self.is_here(file_name);
         let preset = match is_shown_name(file_name) && !parked {

@@ -24,7 +24,7 @@ use crate::wire::{CreatePreset, OptimizerConfig, Preset, PresetId, PresetText, U
 /// The longest pause between two tries while the service cannot be reached.
 const LONGEST_RETRY: Duration = Duration::from_secs(60);
 
-/// What trying to save gave.
+/// The outcome of an attempt to save.
 #[derive(Debug)]
 pub enum SaveOutcome {
     /// The service has it.

@@ -38,7 +38,7 @@ pub fn saved(name: &str, held: &HeldPreset) -> Option<SavedPreset> {
     })
 }
 
-/// What becomes of `texts` when the service lists `presets`. A text that was written since is left alone.
+/// The records to write for `texts` after the service listed `presets`. A text that was written since then gets none.
 pub fn records_of_list(
     book: &PresetBook,
     texts: &[SavedPreset],

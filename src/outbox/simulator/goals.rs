@@ -53,7 +53,7 @@ pub struct JobGoal {
     pub text: Vec<u8>,
     pub folder: Option<JobFolder>,
     pub step: usize,
-    /// How often it may have been ordered to pay again.
+    /// Number of runs that may have been paid again.
     pub runs: u32,
     pub run_again: bool,
 }

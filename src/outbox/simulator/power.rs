@@ -221,7 +221,7 @@ fn act(outbox: &Outbox, promised: &mut Promised) -> OutboxResult<()> {
     Ok(())
 }
 
-/// What a started outbox has, without incomplete files.
+/// The content of an outbox after its start, without incomplete files.
 fn found(outbox: &Outbox, dir: &Path) -> Promised {
     let machines = &outbox.owner.machines;
     let mut found = Promised::default();

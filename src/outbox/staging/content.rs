@@ -68,7 +68,7 @@ impl std::fmt::Debug for Live {
     }
 }
 
-/// What a sync made durable, for its record.
+/// The content that a sync made durable, for its record.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Flushed {
     /// Length of the file.
@@ -268,7 +268,7 @@ impl Content {
                 }
             }
             Err(errno) => {
-                // What was reserved behind the end goes.
+                // Releases the space that was reserved behind the end.
                 let _ = self.file.set_len(self.size());
                 return Err(no_room(errno.into()));
             }

@@ -14,13 +14,13 @@ use super::static_file::{StaticFile, plain_headers};
 use crate::service::app::App;
 use crate::service::page;
 
-/// Where the page is.
+/// The path of the page.
 pub const PAGE: &str = "/";
 
-/// Where the files are that it loads.
+/// The path of the files that it loads.
 pub const ASSET: &str = "/page/{*path}";
 
-/// What the page knows of formats and of the keys of presets.
+/// The formats and the keys of presets.
 pub const FACTS: &str = "/page/facts.json";
 
 pub async fn show(State(app): State<Arc<App>>, headers: HeaderMap) -> Response {

@@ -21,7 +21,7 @@ pub const PAGE: &str = "/embed/{identifier}";
 /// they name.
 pub const MODEL_FILE: &str = "/embed/{identifier}/{file}";
 
-/// Where the files are that every page loads.
+/// The path of the files that every page loads.
 pub const ASSET: &str = "/embed/assets/{name}";
 
 /// Kept for ten minutes; after that it is shown once more while a browser asks whether it changed.

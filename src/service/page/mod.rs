@@ -66,7 +66,7 @@ struct EditorKey {
     not_done: Option<&'static str>,
 }
 
-/// What the page knows of formats and of the keys of presets, from the tables of the engine.
+/// The formats and the keys of presets for the page, from the tables of the engine.
 pub fn facts() -> Value {
     let read = formats::MODELS
         .iter()

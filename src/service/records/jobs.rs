@@ -106,7 +106,7 @@ impl JobRow {
     }
 }
 
-/// What is left to do after a deletion: blobs to remove, jobs whose workers must stop.
+/// Work that remains after a deletion: blobs to remove, jobs whose workers must stop.
 #[derive(Debug, Default)]
 pub struct Removal {
     /// How many of the named records existed.

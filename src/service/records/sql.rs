@@ -36,7 +36,7 @@ pub(super) trait Column: Sized {
     fn read<I: ColumnIndex<SqliteRow>>(row: &SqliteRow, column: I) -> sqlx::Result<Self>;
 }
 
-/// What a row is read into: a `record!`, or the first columns.
+/// The type of a row: a `record!`, or the first columns.
 pub(super) trait Record: Sized {
     fn read(row: &SqliteRow) -> sqlx::Result<Self>;
 }

@@ -1,4 +1,4 @@
-//! What a viewer configuration means for the element `model-viewer`: its attributes.
+//! Converts a viewer configuration to attributes of the element `model-viewer`: its attributes.
 
 use super::settings::ViewerSettings;
 use super::{Exhibit, escaped};

@@ -98,7 +98,7 @@ pub fn page(exhibit: &Exhibit<'_>) -> Page {
     Page { html, policy }
 }
 
-/// What chats and social networks show in place of a link to the page.
+/// Metadata for the previews that chats and social networks make of a link to the page.
 fn preview(exhibit: &Exhibit<'_>) -> String {
     let (name, address) = (escaped(exhibit.name), escaped(exhibit.address));
     let mut tags = format!(
@@ -287,7 +287,7 @@ mod tests {
         }
     }
 
-    /// What a page shows, without what differs each time.
+    /// The text of a page without its nonces.
     fn look(config: &serde_json::Value) -> String {
         let html = shown("chair", &config.to_string()).html;
         let (head, rest) = html.split_once("<style nonce=\"").unwrap();

@@ -19,9 +19,9 @@ pub struct Logo {
     pub id: &'static str,
     /// The picture, a data URI.
     pub picture: String,
-    /// What it is, for those who do not see it.
+    /// A description of the picture for users who do not see it.
     pub alt: &'static str,
-    /// Where it leads.
+    /// The target of the link.
     pub link: Option<String>,
     /// Its style.
     pub style: String,

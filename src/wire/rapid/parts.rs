@@ -75,7 +75,7 @@ pub struct RapidMeta {
     pub other: Other,
 }
 
-/// How similar an export is to its source.
+/// The similarity of an export to its source.
 #[serde_with::apply(_ => #[serde(default, deserialize_with = "lenient::field")])]
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
 pub struct QcScore {

@@ -33,7 +33,7 @@ fn a_failure_leaves_its_sentence_in_the_error_log() {
     let error = model
         .optimize(json!({ "limits": { "faces": { "count": "few" } } }))
         .unwrap_err();
-    let sentence = "the configuration is not valid: limits.faces.count is \"few\"; it has to be a whole number of at least 1";
+    let sentence = "the configuration is not valid: limits.faces.count is \"few\"; it must be a whole number of at least 1";
     assert_eq!(error.to_string(), sentence);
     assert_eq!(model.log("error.log"), format!("{sentence}\n"));
     assert!(model.log("metrics.json").contains("\"succeeded\": false"));

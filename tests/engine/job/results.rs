@@ -121,7 +121,7 @@ end_header\n0 0 0\n1 0 0\n0 1 0\n";
             .optimize(exports(json!([{ "fileType": format }])))
             .unwrap_err();
         let sentence = format!(
-            "a {format} file holds triangles only, and the model draws none; ask for glb or gltf"
+            "a {format} file holds triangles only, and the model draws none; export it as glb or gltf"
         );
         assert_eq!(error.to_string(), sentence);
     }

@@ -136,7 +136,7 @@ impl FileMaps {
         all.insert(folder, kept);
     }
 
-    /// What is known of a folder: in memory, else the names that an earlier mount stored.
+    /// The known content of a folder: from memory, else the names that an earlier mount stored.
     pub(in crate::drive::catalog) fn known(
         &self,
         store: &MetaStore,

@@ -50,7 +50,7 @@ pub(in crate::drive) struct Orphans {
 }
 
 impl Known {
-    /// What an earlier mount knew.
+    /// The data that an earlier mount stored.
     pub(in crate::drive::catalog) fn restore(meta: &MetaStore) -> Known {
         let (jobs, jobs_belief) = restore_jobs(meta);
         Known {

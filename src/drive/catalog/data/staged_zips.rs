@@ -10,7 +10,7 @@ use crate::outbox::{DraftId, LoneZip};
 /// Directories kept in memory; those that are not are read again.
 const MAX_KEPT: usize = 64;
 
-/// What is in the zip of a draft.
+/// The content of the zip of a draft.
 #[derive(Debug)]
 pub(in crate::drive) struct StagedZip {
     pub(in crate::drive) zip: LoneZip,
@@ -25,11 +25,11 @@ pub(in crate::drive) struct StagedZips {
     kept: Mutex<HashMap<DraftId, KeptZip>>,
 }
 
-/// A zip, and what was found in it.
+/// A zip and its content; `None` if the zip cannot be used.
 type KeptZip = (LoneZip, Option<Arc<StagedZip>>);
 
 impl StagedZips {
-    /// What was found in that zip; the outer `None` if it was not read yet.
+    /// The content of that zip; the outer `None` if it was not read yet.
     pub(in crate::drive::catalog) fn get(
         &self,
         draft: DraftId,

@@ -133,7 +133,7 @@ async fn hits(catalog: &Catalog, family: Family, query: ListQuery) -> DriveResul
 
 /// Whether a name could be asked for.
 pub(in crate::drive) enum NameAnswer {
-    /// What is known of the name is as fresh as the service allows.
+    /// The known data of the name is as fresh as the service allows.
     Asked,
     /// The service cannot be reached, and the listing of the name is not known.
     OutOfReach(DriveError),

@@ -1,9 +1,9 @@
-//! Colours as FLIP compares them: an opponent space for blurring, Lab for distances, and the distance
-//! of two colours between 0 and 1. Colours come and go as linear RGB.
+//! Colours as FLIP compares them: an opponent space for blurring, Lab for distances, and the distance of two colours
+//! between 0 and 1. Input and output are in linear RGB.
 
 use glam::Vec3;
 
-/// The white of a daylight screen.
+/// The white point D65 in XYZ.
 const WHITE: Vec3 = Vec3::new(0.950_428_5, 1.0, 1.088_900_4);
 
 fn to_xyz(rgb: Vec3) -> Vec3 {
@@ -22,7 +22,7 @@ fn from_xyz(xyz: Vec3) -> Vec3 {
     )
 }
 
-/// Lightness, red-green, blue-yellow, all linear.
+/// Converts linear RGB to a linear opponent space: lightness, red-green, blue-yellow.
 pub(super) fn to_opponent(rgb: Vec3) -> Vec3 {
     let xyz = to_xyz(rgb) / WHITE;
     Vec3::new(
@@ -51,18 +51,18 @@ pub(super) fn to_lab(rgb: Vec3) -> Vec3 {
     Vec3::new(116.0 * y - 16.0, 500.0 * (x - y), 200.0 * (y - z))
 }
 
-/// Colours seem less colourful in the dark.
+/// Hunt effect: reduces the colourfulness of dark colours.
 pub(super) fn hunt(lab: Vec3) -> Vec3 {
     Vec3::new(lab.x, 0.01 * lab.x * lab.y, 0.01 * lab.x * lab.z)
 }
 
-/// Distance in Lab: lightness apart from colour.
+/// HyAB distance in Lab: the difference of lightness plus the Euclidean distance of the other two channels.
 fn hyab(one: Vec3, two: Vec3) -> f32 {
     let difference = one - two;
     difference.x.abs() + difference.y.hypot(difference.z)
 }
 
-/// The distance pressed into `0..1`, most of the range for the differences that occur.
+/// The distance of two colours mapped to `0..1`; common differences take most of the range.
 pub(super) fn colour_difference(one: Vec3, two: Vec3) -> f32 {
     const EXPONENT: f32 = 0.7;
     const KNEE: f32 = 0.4;

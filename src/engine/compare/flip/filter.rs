@@ -7,7 +7,8 @@ pub(super) struct Plane {
 }
 
 impl Plane {
-    /// Convolved with a row kernel, then with a column kernel; the border pixels go on outside.
+    /// Convolves the channel with a row kernel, then with a column kernel. Outside of the picture the border pixels are
+    /// repeated.
     pub(super) fn filtered(&self, across: &[f32], down: &[f32]) -> Plane {
         let rows = self.filtered_across(across);
         Plane {

@@ -1,8 +1,8 @@
 //! The difference of two pictures as seen when flipping between them: LDR-ꟻLIP (Andersson and others, 2020).
 //!
 //! Written from the paper: pictures are blurred as the eye blurs at a viewing distance, compared in a perceptual colour
-//! space, and differences at edges and points count more. 0 is no difference, 1 the greatest. Outside of the rectangle
-//! where the pictures differ (widened by the reach of the filters) the answer is 0 and is not computed.
+//! space, and differences at edges and points count more. 0 is no difference, 1 the greatest. The difference is
+//! computed only in the rectangle where the pictures differ, widened by the radius of the filters; elsewhere it is 0.
 
 mod colour;
 mod filter;
@@ -14,7 +14,7 @@ use std::f32::consts::PI;
 use colour::{colour_difference, from_opponent, hunt, to_lab, to_opponent};
 use filter::Plane;
 
-/// Pixels in a degree of sight: a screen of 0.7 m and 3840 pixels seen from 0.7 m.
+/// Pixels per degree of the visual field: a screen of 0.7 m and 3840 pixels seen from 0.7 m.
 const PIXELS_PER_DEGREE: f32 = 67.02;
 
 /// The contrast sensitivity of lightness, red-green and blue-yellow, as sums of `(height, width)`.
@@ -24,7 +24,7 @@ const SENSITIVITY: [&[(f32, f32)]; 3] = [
     &[(34.1, 0.04), (13.5, 0.025)],
 ];
 
-/// The width of an edge that the eye notices, in degrees.
+/// The width of an edge that the eye detects, in degrees.
 const FEATURE_WIDTH: f32 = 0.082;
 
 /// A picture in linear RGB.
@@ -72,7 +72,7 @@ pub(super) fn flip(reference: &Linear, test: &Linear) -> Vec<f32> {
         .collect()
 }
 
-/// How far the filters reach, in pixels.
+/// Radius of the largest filter, in pixels.
 pub(super) fn reach() -> usize {
     let widest = SENSITIVITY
         .iter()
@@ -84,7 +84,7 @@ pub(super) fn reach() -> usize {
 
 /// One picture as the eye sees it.
 struct PerceivedPicture {
-    /// Lab with the colours of dark places toned down.
+    /// Lab after the Hunt adjustment.
     lab: Vec<Vec3>,
     edges: Vec<f32>,
     points: Vec<f32>,
@@ -102,7 +102,7 @@ impl PerceivedPicture {
     }
 }
 
-/// The picture as blurred as the eye sees each of its channels.
+/// Blurs each channel as the contrast sensitivity of the eye does.
 fn blurred(opponent: &Linear) -> Linear {
     let planes: Vec<Vec<f32>> = (0..3)
         .into_par_iter()
@@ -141,7 +141,7 @@ fn sensitivity_radius(sums: &[(f32, f32)]) -> usize {
     (3.0 * (widest / (2.0 * PI * PI)).sqrt() * PIXELS_PER_DEGREE).ceil() as usize
 }
 
-/// A normalized row of a Gaussian and the sum of the whole square before it was normalized.
+/// One row of a normalized Gaussian kernel, and the sum of the square kernel before it was normalized.
 fn sensitivity_kernel((height, width): (f32, f32), radius: usize) -> (f32, Vec<f32>) {
     let row: Vec<f32> = offsets(radius)
         .map(|offset| {
@@ -158,7 +158,7 @@ fn feature_radius() -> usize {
     (3.0 * 0.5 * FEATURE_WIDTH * PIXELS_PER_DEGREE).ceil() as usize
 }
 
-/// How much of an edge and of a point each pixel is.
+/// The strength of the edge and of the point at each pixel.
 fn features(lightness: &Plane) -> (Vec<f32>, Vec<f32>) {
     let deviation = 0.5 * FEATURE_WIDTH * PIXELS_PER_DEGREE;
     let gauss = |x: f32| (-x * x / (2.0 * deviation * deviation)).exp();
@@ -195,7 +195,7 @@ fn features(lightness: &Plane) -> (Vec<f32>, Vec<f32>) {
     (strength(&edge), strength(&point))
 }
 
-/// Positive weights sum to 1, negative ones to -1.
+/// Scales a kernel so that its positive weights sum to 1 and its negative weights to -1.
 fn signed_normalized(mut kernel: Vec<f32>) -> Vec<f32> {
     let positive: f32 = kernel.iter().filter(|value| **value > 0.0).sum();
     let negative: f32 = -kernel.iter().filter(|value| **value < 0.0).sum::<f32>();
@@ -264,7 +264,8 @@ mod tests {
         assert_eq!(with_line[0], 0.0, "far from the line nothing differs");
     }
 
-    /// Pictures of 64 × 48 pixels by formula, and what the authors' own program (flip-evaluator 1.7) says of them.
+    /// Compares pictures of 64 × 48 pixels, made by a formula, with the results of the authors' program (flip-evaluator
+    /// 1.7).
     #[test]
     fn agrees_with_the_authors_program() {
         let decode = |byte: usize| {

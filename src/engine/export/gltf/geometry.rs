@@ -23,7 +23,7 @@ impl GltfWriter<'_> {
         }
         for (key, member) in &primitive.json {
             match (json.get_mut(key), member) {
-                // The geometry may have brought an extension of its own.
+                // The geometry may already have written an extension.
                 (Some(Value::Object(known)), Value::Object(more)) => known.extend(more.clone()),
                 _ => {
                     json.insert(key.clone(), member.clone());
@@ -76,7 +76,7 @@ impl GltfWriter<'_> {
         json
     }
 
-    /// Accessors without data of their own tell what the packed data holds.
+    /// Writes accessors without data, which describe the packed data.
     fn write_draco(&mut self, geometry: &Geometry, packed: draco::Packed) -> Map<String, Value> {
         self.has_draco = true;
         let (mut attributes, mut ids) = (Map::new(), Map::new());

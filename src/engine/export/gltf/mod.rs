@@ -1,7 +1,7 @@
-//! A scene as glTF or GLB.
+//! Writes a scene as glTF or GLB.
 //!
-//! Writes what the scene uses and nothing else: primitives without triangles, meshes without
-//! primitives and images that no texture shows are left out, and every reference is updated.
+//! Only what the scene uses is written: primitives without triangles, meshes without primitives and images that no
+//! texture shows are left out, and every reference is updated.
 
 mod geometry;
 mod references;
@@ -66,7 +66,7 @@ fn to_text(json: &Map<String, Value>) -> Vec<u8> {
     serde_json::to_vec(json).expect("a JSON value can be written to memory")
 }
 
-/// A file name as a URI: everything is encoded that is not plainly allowed in a path.
+/// A file name as a URI: percent-encodes every character that is not unreserved.
 pub(super) fn percent_encode(name: &str) -> String {
     use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
     const KEPT: &AsciiSet = &NON_ALPHANUMERIC
@@ -82,7 +82,7 @@ struct GltfWriter<'s> {
     scene: &'s Scene,
     json: Map<String, Value>,
     views: Views,
-    /// The accessors of each geometry, once written.
+    /// The accessors of each geometry that is already written.
     written: Vec<Option<Map<String, Value>>>,
     /// The new index of each image that some texture shows.
     image_places: Vec<Option<usize>>,
@@ -247,7 +247,7 @@ impl<'s> GltfWriter<'s> {
     }
 }
 
-/// Adds a name to the extensions that a reader has to know.
+/// Adds a name to the extensions that a reader must support.
 fn require_extension(json: &mut Map<String, Value>, name: &str) {
     for list in ["extensionsUsed", "extensionsRequired"] {
         let names = json.entry(list).or_insert_with(|| json!([]));

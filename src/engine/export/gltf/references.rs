@@ -7,7 +7,7 @@ use super::super::views::ViewUse;
 use super::GltfWriter;
 
 impl GltfWriter<'_> {
-    /// Skins, animations and instancing point to accessors again.
+    /// Writes the tables of skins, animations and instancing as accessors, and updates the references to them.
     pub(super) fn write_tables(&mut self) {
         let mut accessors = vec![None; self.scene.tables.len()];
         let mut json = std::mem::take(&mut self.json);

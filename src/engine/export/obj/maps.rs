@@ -8,12 +8,12 @@ use std::io::Cursor;
 pub(super) struct Channel {
     /// The mean of the image, or the number.
     pub(super) mean: f32,
-    /// The image's file; it holds the values themselves, no factor is left.
+    /// The image file. Its pixels are the final values, with the factor already applied.
     pub(super) file: Option<String>,
 }
 
 impl Channel {
-    /// One number everywhere.
+    /// A channel with the same value everywhere.
     pub(super) fn plain(value: f32) -> Channel {
         Channel {
             mean: value,
@@ -21,13 +21,14 @@ impl Channel {
         }
     }
 
-    /// The factor of the image: 1, so that readers that multiply by it and readers that ignore it agree.
+    /// The number in the material file. Next to an image it is 1, so that readers that multiply by it and readers that
+    /// ignore it agree.
     pub(super) fn number(&self) -> f32 {
         if self.file.is_some() { 1.0 } else { self.mean }
     }
 }
 
-/// The mean of a channel times `factor`, and the channel as a grey PNG unless it is the same everywhere. `None` when the
+/// The mean of a channel times `factor`, and the channel as a grey PNG unless all its values are equal. `None` if the
 /// image cannot be decoded.
 pub(super) fn split(bytes: &[u8], channel: usize, factor: f32) -> Option<(f32, Option<Vec<u8>>)> {
     let reader = ImageReader::new(Cursor::new(bytes))

@@ -84,7 +84,7 @@ impl ObjWriter<'_> {
                 writeln!(text, "vt {u} {}", 1.0 - v).expect(SAFE);
             }
             let own_normals = !part.normals.is_empty();
-            // Without normals glTF shades flat, while readers of OBJ smooth what has none.
+            // Without normals glTF shades flat, but OBJ readers shade smoothly; flat normals are therefore written.
             let flat = if own_normals {
                 Vec::new()
             } else {
@@ -181,7 +181,7 @@ impl ObjWriter<'_> {
         self.mtl.push_str(&lines);
     }
 
-    /// Roughness or metalness: a number, or a grey image of its own where the texture has more than one value.
+    /// Roughness or metalness: a number, or a separate grey image if the texture has more than one value.
     fn channel(&mut self, material: &Material, purpose: Purpose) -> maps::Channel {
         let factor = match purpose {
             Purpose::Roughness => material.roughness,
@@ -212,7 +212,7 @@ impl ObjWriter<'_> {
         made
     }
 
-    /// A name in one word for a file that is made of an image.
+    /// Takes a name without spaces for a file that is made from an image.
     fn take_name(&mut self, index: usize, suffix: &str, extension: &str, bytes: Bytes) -> String {
         let mut image = self.scene.images[index].clone();
         let own = image.json.get("name").and_then(|name| name.as_str());
@@ -259,7 +259,7 @@ fn face_normals(part: &FlatPart) -> Vec<Vec3> {
         .collect()
 }
 
-/// What a channel of an image is for.
+/// The purpose of a channel of an image.
 #[derive(Debug, Clone, Copy)]
 enum Purpose {
     Roughness,
@@ -267,7 +267,7 @@ enum Purpose {
 }
 
 impl Purpose {
-    /// Which channel glTF keeps it in.
+    /// The index of the channel in glTF's images.
     fn channel(self) -> usize {
         match self {
             Purpose::Roughness => 1,

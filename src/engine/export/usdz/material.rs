@@ -1,4 +1,4 @@
-//! Materials as `UsdPreviewSurface`, which is what every viewer of USDZ shows.
+//! Materials as `UsdPreviewSurface`, which every USDZ viewer supports.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -40,7 +40,7 @@ impl<'s> UsdMaterials<'s> {
         }
     }
 
-    /// The scope of materials and the images that they name.
+    /// The scope of materials, and the images that they use.
     pub(super) fn finish(self) -> (String, Vec<(String, Bytes)>) {
         let images = self
             .images
@@ -282,7 +282,8 @@ impl<'s> UsdMaterials<'s> {
         self.line(1, "}");
     }
 
-    /// glTF turns around the upper left corner and USD around the lower left one.
+    /// Writes a transform of texture coordinates. glTF rotates around the upper left corner, USD around the lower left
+    /// one.
     fn write_transform(&mut self, path: &str, node: &str, transform: &UvTransform) {
         let (sin, cos) = transform.rotation.sin_cos();
         let [u, v] = transform.offset;

@@ -1,6 +1,6 @@
 //! USDZ: a USD stage as text and its images in an aligned, uncompressed archive.
 //!
-//! The hierarchy, meshes and materials of the default scene. Skins and morph targets are written in
+//! The stage holds the hierarchy, meshes and materials of the default scene. Skins and morph targets are written in
 //! their rest pose and animations are left out; the warnings say so.
 
 mod material;

@@ -60,7 +60,7 @@ impl StageWriter<'_> {
     }
 
     fn write_roots(&mut self) {
-        // The scope of materials has its name among the roots.
+        // The name of the material scope is taken among the root prims.
         let mut taken: BTreeSet<String> = ["Materials".to_owned()].into();
         for node in self.scene.roots() {
             self.write_node(node, &mut taken);
@@ -114,8 +114,8 @@ impl StageWriter<'_> {
         self.line("uniform token[] xformOpOrder = [\"xformOp:transform\"]");
     }
 
-    /// The primitives of a mesh below its node. What skins, targets and instancing do to a vertex is
-    /// applied to it here, in the node's space.
+    /// Writes the primitives of a mesh below its node. Skins, morph targets and instancing are applied to the vertices
+    /// here, in the node's space.
     fn write_draw(&mut self, draw: &Draw, taken: &mut BTreeSet<String>) {
         let mesh = &self.scene.meshes[draw.mesh];
         let to_node = self.worlds[draw.node].inverse();
@@ -249,7 +249,7 @@ impl StageWriter<'_> {
         self.text.push_str("]\n");
     }
 
-    /// The array just written has a value for each vertex.
+    /// Declares that the array just written has one value for each vertex.
     fn interpolated(&mut self) {
         self.text.pop();
         self.text.push_str(" (\n");

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use super::super::super::document::{ComponentType, ElementType};
 use super::super::super::scene::{Scene, Table};
 
-/// Adds every animation that moves something.
+/// Adds the animations that move nodes.
 pub(super) fn add(loaded: &ufbx::Scene, scene: &mut Scene, warnings: &mut Vec<String>) {
     let mut animations = Vec::new();
     for stack in loaded.anim_stacks.iter() {

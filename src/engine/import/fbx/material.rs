@@ -36,8 +36,8 @@ impl<'a> FbxMaterials<'a> {
         }
     }
 
-    /// The scene's material for one of the file on a mesh whose sets of texture coordinates have these names: textures
-    /// of FBX name their set, and each mesh has its own order of sets.
+    /// Returns the scene's material for a material of the file. `set_names` are the names of the mesh's sets of texture
+    /// coordinates: FBX textures refer to a set by name, and each mesh has its own order of sets.
     pub(super) fn add(
         &mut self,
         found: &ufbx::Material,
@@ -145,7 +145,7 @@ impl<'a> FbxMaterials<'a> {
         made
     }
 
-    /// The embedded bytes, else the file that one of its names leads to.
+    /// Reads the embedded bytes, else the file that one of the texture's names leads to.
     fn read(&mut self, texture: &ufbx::Texture) -> Result<(String, String, Bytes), String> {
         let names: [&str; 3] = [
             &texture.relative_filename,

@@ -16,7 +16,7 @@ pub(super) struct ImportedMesh {
     pub(super) mesh: Option<usize>,
     /// Index of the scene's skin.
     pub(super) skin: Option<usize>,
-    /// For each cluster of the skin, its joint.
+    /// Index of the skin deformer in the file.
     deformer: Option<usize>,
 }
 
@@ -30,7 +30,7 @@ impl ImportedMesh {
     }
 }
 
-/// Indices of what a corner has: place, normal, texture coordinates, colour.
+/// Indices of a corner's position, normal, texture coordinates and colour.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 struct FbxCorner {
     position: u32,
@@ -40,7 +40,7 @@ struct FbxCorner {
 }
 
 const NONE: u32 = u32::MAX;
-/// How many sets of texture coordinates are read.
+/// Maximum number of sets of texture coordinates that are read.
 const MAX_UV_SETS: usize = 4;
 
 pub(super) fn add(

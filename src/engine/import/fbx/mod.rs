@@ -21,8 +21,8 @@ use material::FbxMaterials;
 
 /// The memory limit of the reader for any file.
 const MEMORY_LIMIT_BYTES: usize = 3 << 30;
-/// The memory limit for a small file, and what each of its bytes adds: arrays are compressed, those of simple shapes by a
-/// factor of some hundreds.
+/// The memory limit for an empty file, and the limit that each of its bytes adds: arrays are compressed, those of
+/// simple shapes by a factor of some hundreds.
 const MEMORY_OF_A_FILE: usize = 64 << 20;
 const MEMORY_OF_A_BYTE: usize = 512;
 

@@ -10,11 +10,11 @@ use super::super::scene_builder::SceneBuilder;
 use super::material::FbxMaterials;
 use super::mesh::ImportedMesh;
 
-/// A span is never divided into more pieces than this in one direction.
+/// Maximum number of pieces of a span in one direction.
 const MAX_PIECES: usize = 16;
-/// Cells of the grid in all surfaces of a file together.
+/// Maximum number of grid cells in all surfaces of a file.
 const MAX_CELLS: usize = 1 << 20;
-/// The time to evaluate a point grows with the square of the order; programs write 2 to 8.
+/// Maximum order of a surface: the time to evaluate a point grows with its square. Programs write 2 to 8.
 const MAX_ORDER: u32 = 16;
 
 /// Adds surfaces to a scene until the file's share of cells is used up.
@@ -117,7 +117,7 @@ fn tessellated(found: &ufbx::NurbsSurface, pieces: [usize; 2]) -> Geometry {
     }
 }
 
-/// The normal at a point. At a pole, where all of an edge is one point, the normal a little towards the middle.
+/// The normal at a point. At a pole, where an edge is a single point, the normal slightly towards the middle is taken.
 fn normal_at(found: &ufbx::NurbsSurface, u: f64, v: f64, middle: [f64; 2]) -> Vec3 {
     let at = |inwards: f64| {
         let u = u + (middle[0] - u) * inwards;
@@ -135,7 +135,7 @@ fn normal_at(found: &ufbx::NurbsSurface, u: f64, v: f64, middle: [f64; 2]) -> Ve
     normal.unwrap_or(Vec3::Y) * if found.flip_normals { -1.0 } else { 1.0 }
 }
 
-/// The parameters of the grid's lines. The last line of a closed surface is its first, to the bit.
+/// The parameters of the grid's lines. The last line of a closed surface is bit-identical to its first.
 fn parameters(basis: &ufbx::NurbsBasis, pieces: usize) -> Vec<f64> {
     let spans: &[f64] = &basis.spans;
     let mut found: Vec<f64> = spans

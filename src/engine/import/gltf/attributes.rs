@@ -5,7 +5,7 @@ use super::super::super::scene::Storage;
 
 /// The storage in which an attribute will be written again.
 ///
-/// What the core format allows is kept; what needs `KHR_mesh_quantization` becomes float.
+/// Types that the core format allows are kept; types that need `KHR_mesh_quantization` become float.
 pub(super) fn storage_of(name: &str, info: &AccessorInfo) -> Storage {
     let stored = Storage {
         component: info.component,
@@ -29,7 +29,7 @@ pub(super) fn storage_of(name: &str, info: &AccessorInfo) -> Storage {
     }
 }
 
-/// The numbers in an element that the format asks for, by attribute.
+/// The numbers of components that the format allows for an attribute.
 pub(super) fn allowed_components(name: &str) -> &'static [usize] {
     let kind = name.split_once('_').map_or(name, |(kind, _)| kind);
     match kind {

@@ -38,7 +38,7 @@ impl GltfReader<'_> {
                     self.charge(count as u64 * info.element.components() as u64 * 4)?;
                     unpacked(&mesh, &id, &info, count)?
                 }
-                // An attribute may stay outside of the packed data.
+                // An attribute may be stored outside of the packed data.
                 None => self.numbers(&info, Some(count))?.to_vec(),
             };
             attributes.push(Attribute {

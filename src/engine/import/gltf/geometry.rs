@@ -1,4 +1,4 @@
-//! One primitive's accessors to a [`Geometry`].
+//! Converts the accessors of a primitive to a [`Geometry`].
 
 use std::rc::Rc;
 
@@ -96,7 +96,7 @@ impl GltfReader<'_> {
                     ))
                     .into());
             }
-            // Only the position may set the count, and only data in the file may back it.
+            // POSITION determines the number of vertices; its accessor must have data in the file.
             let known = if name == "POSITION" && !is_target {
                 None
             } else {
@@ -112,7 +112,7 @@ impl GltfReader<'_> {
         Ok(wholes)
     }
 
-    /// The numbers of an accessor, decoded once.
+    /// The numbers of an accessor, which is decoded only once.
     pub(super) fn numbers(
         &mut self,
         info: &AccessorInfo,
@@ -195,8 +195,7 @@ fn fan(indices: &[u32]) -> Vec<u32> {
         .collect()
 }
 
-/// The vertices that the indices name, ascending, with the indices fitted to them; `None` when all
-/// are used.
+/// The vertices that the indices name, ascending, with the indices renumbered; `None` if all are used.
 fn used_vertices(indices: &mut [u32], count: usize) -> Option<Vec<u32>> {
     if indices.len() < count / 16 {
         return Some(used_of_few(indices));
@@ -220,7 +219,8 @@ fn used_vertices(indices: &mut [u32], count: usize) -> Option<Vec<u32>> {
     Some(used)
 }
 
-/// The same for a primitive that uses a small part of a big vertex buffer: no table of all vertices.
+/// As [`used_vertices`], for a primitive that uses a small part of a large vertex buffer: needs no table of all
+/// vertices.
 fn used_of_few(indices: &mut [u32]) -> Vec<u32> {
     let mut used = indices.to_vec();
     used.sort_unstable();

@@ -1,8 +1,8 @@
-//! glTF and GLB to a scene.
+//! Imports glTF and GLB.
 //!
-//! Geometry, images and keyframes are decoded; the rest of the JSON is taken over as it stands.
-//! Primitives that name the same accessors share one geometry, and an accessor is decoded once
-//! however many primitives use it. A missing buffer refuses the file; a missing image is left out.
+//! Geometry, images and keyframes are decoded; the rest of the JSON is not changed. Primitives that name the same
+//! accessors share one geometry, and an accessor is decoded once even if many primitives use it. A file with a missing
+//! buffer is refused; a missing image is left out.
 
 mod attributes;
 mod draco;
@@ -23,7 +23,7 @@ use super::super::settings::MeshCompression;
 use super::images::media_type_of;
 use super::{ImportError, Imported};
 
-/// Decoded numbers beyond this are refused: a small file can name the same bytes many times.
+/// Maximum bytes of decoded numbers: a small file can refer to the same bytes many times.
 const MAX_DECODED_BYTES: u64 = 6 << 30;
 
 /// Lists of the JSON that the scene holds in decoded form.
@@ -69,7 +69,7 @@ pub(super) fn import(
     })
 }
 
-/// The accessors that make a geometry.
+/// Identifies a geometry by its accessors.
 #[derive(Debug, PartialEq, Eq, Hash)]
 struct GeometryKey(String);
 
@@ -166,8 +166,8 @@ impl GltfReader<'_> {
         }))
     }
 
-    /// Reads the images that are shown. One whose file was not uploaded is left out with a warning, as it is in the
-    /// other formats; a light cannot do without its images.
+    /// Reads the images that are used. An image whose file was not uploaded is left out with a warning, as in the other
+    /// formats, unless the scene has image-based lights, which need their images.
     fn read_images(&mut self) -> Result<(), ImportError> {
         let lights = self.scene.uses_extension("EXT_lights_image_based");
         let mut missing = BTreeSet::new();
@@ -195,7 +195,7 @@ impl GltfReader<'_> {
         Ok(())
     }
 
-    /// An image that no texture shows is not read; exporting drops it.
+    /// Whether a texture or a light uses the image. Other images are not read, because exporting drops them.
     fn is_image_used(&self, image: usize) -> bool {
         let textures = self.scene.list("textures").len();
         let is_shown =
@@ -239,7 +239,7 @@ impl GltfReader<'_> {
         })
     }
 
-    /// Counts decoded bytes, and refuses a file beyond the limit.
+    /// Counts decoded bytes; fails if the file exceeds the limit.
     fn charge(&mut self, bytes: u64) -> Result<(), ImportError> {
         self.decoded_bytes = self.decoded_bytes.saturating_add(bytes);
         if self.decoded_bytes <= MAX_DECODED_BYTES {
@@ -255,10 +255,10 @@ impl GltfReader<'_> {
     }
 }
 
-/// The places of a texture's images in its JSON, besides `source`.
+/// Extensions of a texture that refer to an image, besides `source`.
 const IMAGE_EXTENSIONS: [&str; 3] = ["EXT_texture_webp", "EXT_texture_avif", "KHR_texture_basisu"];
 
-/// Takes missing images out of their textures, and a texture that has none left out of the materials.
+/// Removes missing images from their textures, and textures without any image from the materials.
 fn remove_missing_images(scene: &mut Scene, missing: &BTreeSet<usize>) {
     let is_missing =
         |json: &Value| index_in(json, "source").is_some_and(|image| missing.contains(&image));

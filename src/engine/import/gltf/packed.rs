@@ -93,7 +93,7 @@ fn rows<const N: usize>(packed: &[u8], count: usize) -> Result<Vec<u8>, meshopt:
     Ok(rows.iter().flat_map(|row| row.0).collect())
 }
 
-/// `None` for a stride that the format does not have.
+/// Unpacks vertices; `None` if the format does not allow the stride.
 fn vertices(packed: &[u8], count: usize, stride: usize) -> Option<Result<Vec<u8>, meshopt::Error>> {
     macro_rules! by_stride {
         ($($length:literal)*) => {

@@ -11,7 +11,7 @@ use super::super::super::scene::Table;
 use super::super::ImportError;
 use super::GltfReader;
 
-/// Keys of `EXT_structural_metadata` that name buffer views.
+/// Keys of `EXT_structural_metadata` that refer to buffer views.
 const METADATA_VIEWS: &[&str] = &["values", "arrayOffsets", "stringOffsets"];
 
 impl GltfReader<'_> {
@@ -65,7 +65,7 @@ impl GltfReader<'_> {
         self.mesh_blobs()
     }
 
-    /// Extensions of meshes and primitives may name buffer views as well.
+    /// Copies the buffer views that extensions of meshes and primitives refer to.
     fn mesh_blobs(&mut self) -> Result<(), ImportError> {
         let mut meshes = std::mem::take(&mut self.scene.meshes);
         for mesh in &mut meshes {
@@ -86,7 +86,7 @@ impl GltfReader<'_> {
         Ok(())
     }
 
-    /// Turns an accessor's index into that of a table with its numbers.
+    /// Replaces the index of an accessor by the index of a table with its numbers.
     fn table(
         &mut self,
         reference: Option<&mut Value>,
@@ -129,7 +129,7 @@ impl GltfReader<'_> {
             Value::Object(members) => {
                 let is_property =
                     in_extension && members.contains_key("values") && members["values"].is_u64();
-                // Transforms of instances have names of their own, and are tables.
+                // Instancing refers to accessors, which become tables.
                 let passes = |key: &str| !["extras", "EXT_mesh_gpu_instancing"].contains(&key);
                 for (key, member) in members.iter_mut().filter(|(key, _)| passes(key)) {
                     let names_view = in_extension && key == "bufferView"

@@ -14,7 +14,7 @@ use super::super::scene_builder::SceneBuilder;
 use super::channels;
 use super::mtl::{MtlEntry, base_color, linear, opacity, parse, roughness};
 
-/// The materials of all libraries, and what of them is in the scene already.
+/// The materials of all libraries, and those that are already in the scene.
 pub(super) struct Library<'a> {
     dir: &'a Path,
     model: &'a Path,
@@ -65,7 +65,7 @@ impl<'a> Library<'a> {
         }
     }
 
-    /// As written, by its last part, or in the model's folder under the model's name.
+    /// Finds a library file: as written, by the last part of the path, or in the model's folder under the model's name.
     fn find_library(&self, name: &str) -> Option<PathBuf> {
         let model = self.model.file_name()?.to_string_lossy().into_owned();
         let stem = Path::new(&model)
@@ -126,7 +126,7 @@ impl<'a> Library<'a> {
         }
         if let Some(texture) = self.surface_map(entry, builder, warnings) {
             pbr["metallicRoughnessTexture"] = json!({ "index": texture });
-            // With an image, a factor of zero or a missing factor means only the image.
+            // Next to an image, a factor of zero or a missing factor means that only the image counts.
             for (map, factor) in [("map_pr", "roughnessFactor"), ("map_pm", "metallicFactor")] {
                 let own = entry.one(&map[4..]).filter(|factor| *factor > 0.0);
                 if entry.maps.contains_key(map) {

@@ -1,7 +1,7 @@
 //! Wavefront OBJ with its materials.
 //!
-//! Objects become meshes, materials their primitives. Polygons are cut into triangles; normals are
-//! made where the file has none. Lines, points and curves are not read, and a warning says so.
+//! Objects become meshes, materials their primitives. Polygons are cut into triangles; normals are computed if the file
+//! has none. Lines, points and curves are not read, and a warning says so.
 
 mod channels;
 mod material;
@@ -37,7 +37,7 @@ struct Faces {
     corners: Vec<ObjCorner>,
 }
 
-/// What the file holds.
+/// The content of the file.
 #[derive(Debug, Default)]
 struct Parsed {
     positions: Vec<[f32; 3]>,
@@ -163,7 +163,7 @@ impl Parsed {
             None | Some(b"") => Some(None),
             Some(part) => Some(index_of(part, count)),
         };
-        // A texture coordinate or normal that is not there is left out; the shape does not need it.
+        // A reference to a missing texture coordinate or normal is ignored, because the shape does not need it.
         let coord = optional(self.coords.len())?;
         let normal = optional(self.normals.len())?;
         Some((position, coord, normal))

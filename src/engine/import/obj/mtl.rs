@@ -70,7 +70,7 @@ pub(super) fn linear(color: [f32; 3]) -> [f32; 3] {
 
 pub(super) fn base_color(entry: &MtlEntry, has_map: bool) -> [f32; 4] {
     let color = entry.three("kd").map_or([1.0; 3], linear);
-    // Black times a texture would be black; such files mean the texture alone.
+    // Black times a texture would be black; files with such a colour mean the texture alone.
     let [red, green, blue] = if has_map && color == [0.0; 3] {
         [1.0; 3]
     } else {
@@ -96,7 +96,7 @@ pub(super) fn roughness(entry: &MtlEntry) -> f32 {
         .clamp(0.0, 1.0)
 }
 
-/// The file of a map: what is left after the options, spaces included.
+/// The file of a map: the rest of the line after the options, spaces included.
 fn file_of_map(rest: &[u8]) -> String {
     let whole = text(rest);
     let mut left = whole.as_str();

@@ -1,8 +1,8 @@
-//! Cutting polygons into triangles by clipping ears, so that concave ones keep their outline.
+//! Cuts polygons into triangles by ear clipping, so that concave ones keep their outline.
 
 use glam::Vec3;
 
-/// Above this many corners a fan is cut: clipping takes a square number of steps.
+/// Polygons with more corners are cut as fans, because ear clipping takes quadratic time.
 const MAX_CLIPPED: usize = 512;
 
 /// The triangles of a polygon, as indices of its corners.

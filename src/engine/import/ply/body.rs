@@ -17,7 +17,7 @@ pub(super) struct Body {
     pub(super) indices: Vec<u32>,
 }
 
-/// Where a vertex's property goes.
+/// The target of a vertex's property.
 #[derive(Debug, Clone, Copy)]
 enum PropertyTarget {
     Position(usize),
@@ -55,11 +55,11 @@ impl Body {
             rest: bytes,
         };
         for element in &header.elements {
-            // However many elements without properties there are, they hold nothing.
+            // Elements without properties take no bytes, whatever their count.
             if element.properties.is_empty() {
                 continue;
             }
-            // Even an element of one byte, or of a digit and a space, takes room in the file.
+            // Each of the other elements takes at least one byte of the file.
             if element.count > source.rest.len() {
                 return Err(format!(
                     "is truncated: the header says {} elements of \"{}\", more than the {} bytes left can hold",
@@ -140,7 +140,7 @@ impl Body {
         Ok(())
     }
 
-    /// Polygons are cut as fans, as programs that write PLY expect.
+    /// Reads a face and cuts it as a fan, as programs that write PLY expect.
     fn read_face(
         &mut self,
         length: Scalar,

@@ -47,7 +47,7 @@ impl Scalar {
         }
     }
 
-    /// The greatest value of a fraction stored as this type; floats are fractions themselves.
+    /// The stored value that stands for the fraction 1.
     pub(super) fn full(self) -> f64 {
         match self {
             Scalar::I8 => 127.0,
@@ -79,7 +79,7 @@ pub(super) struct Element {
 }
 
 impl Element {
-    /// Bytes of one element; `None` when a list makes it differ.
+    /// Bytes of one element; `None` if a list makes the length variable.
     pub(super) fn stride(&self) -> Option<usize> {
         self.properties
             .iter()
@@ -91,7 +91,6 @@ impl Element {
     }
 }
 
-/// What the header says.
 #[derive(Debug)]
 pub(super) struct Header {
     pub(super) encoding: Encoding,

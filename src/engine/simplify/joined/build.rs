@@ -1,4 +1,4 @@
-//! From the scene to the joined mesh: positions in one space, attributes scaled to lengths.
+//! Builds the joined mesh from the scene: positions in one space, attributes scaled to lengths.
 
 use glam::{Mat3, Mat4, Vec3};
 use meshopt::SimplifyVertex;
@@ -17,7 +17,8 @@ use super::{Columns, JoinedMesh, JoinedPart, scaled};
 const MAX_MORPHS: usize = 6;
 
 impl JoinedMesh {
-    /// Joins the scene's triangles. What no texture shows takes no part in the error; where skins move to does.
+    /// Joins the scene's triangles. Attributes that no texture shows do not count in the error; the positions to which
+    /// skins move vertices do.
     pub(in super::super) fn new(scene: &Scene, known: &SourceInfo, recipe: &Recipe) -> JoinedMesh {
         let placed = placed_geometries(scene);
         let weights = &recipe.weights;
@@ -63,7 +64,7 @@ impl JoinedMesh {
         joined
     }
 
-    /// Makes room for the places of skinned vertices in as many poses as the simplifier takes.
+    /// Adds columns for the positions of skinned vertices in as many poses as the simplifier allows.
     fn choose_motion(&mut self, motion: &Motion) {
         let start = self.weights.len();
         let count = motion.skinned_poses().min((MAX_ATTRIBUTES - start) / 3);
@@ -75,7 +76,7 @@ impl JoinedMesh {
         }
     }
 
-    /// The places of the vertices of the last part in each pose.
+    /// Writes the positions of the last part's vertices in each pose.
     fn fill_motion(&mut self, motion: &Motion, geometry: &Geometry, to_unit: Mat4) {
         let (Some(column), Some(part)) = (self.columns.motion, self.parts.last().cloned()) else {
             return;

@@ -1,9 +1,9 @@
 //! All triangles of a scene as one mesh in one space, so that one error bound holds for all of them.
 //!
-//! Each geometry is placed where a node draws it largest. Borders that two parts share become seams
-//! that collapse together, so no crack opens between them; parts that coincide are moved apart by a tiny
-//! distance, since the simplifier would otherwise take them for one. Seams may be crossed
-//! only where everything that differs across them takes part in the error, and never between parts.
+//! Each geometry is placed where a node draws it largest. Borders that two parts share become seams that collapse
+//! together, so no crack opens between them; parts that coincide are moved apart by a tiny distance, because the
+//! simplifier would otherwise treat them as one. Seams are crossed only if everything that differs across them counts
+//! in the error, and never between parts.
 
 mod build;
 mod placement;
@@ -24,10 +24,10 @@ pub(super) struct JoinedPart {
     /// Its vertices: `first_vertex..end_vertex`.
     pub(super) first_vertex: usize,
     pub(super) end_vertex: usize,
-    /// From the geometry's space to the joined space, and back.
+    /// Matrices from the geometry's space to the joined space, and back.
     to_joined: Mat4,
     from_joined: Mat4,
-    /// How often it is drawn.
+    /// Number of draws of the geometry.
     pub(super) uses: u64,
     /// Attribute values are multiplied by these in the joined mesh.
     normal_scale: f32,
@@ -49,14 +49,13 @@ pub(super) struct JoinedMesh {
     /// For each vertex, whether its seam must not be crossed.
     pub(super) protections: Vec<SimplifyVertex>,
     pub(super) parts: Vec<JoinedPart>,
-    /// How it is simplified.
     pub(super) recipe: Recipe,
     /// World units per unit of the joined space.
     pub(super) extent: f32,
     columns: Columns,
 }
 
-/// Where each attribute lies in a vertex of the joined mesh.
+/// The first column of each attribute in a vertex of the joined mesh.
 #[derive(Debug, Clone, Copy, Default)]
 struct Columns {
     normal: Option<usize>,
@@ -87,7 +86,7 @@ impl JoinedMesh {
             .sum()
     }
 
-    /// Triangles that each part has left.
+    /// The remaining triangles of each part.
     pub(super) fn triangles_of_parts(&self) -> Vec<u64> {
         let mut counts = vec![0; self.parts.len()];
         for corners in self.indices.chunks_exact(3) {

@@ -21,7 +21,7 @@ pub(super) fn placed_geometries(scene: &Scene) -> Vec<(usize, Mat4)> {
         .collect()
 }
 
-/// The matrix of a draw; that of the first vertex for a skin. One that cannot be undone is replaced.
+/// The matrix of a draw; that of the first vertex for a skin. A matrix without an inverse is replaced.
 fn placing_matrix(draw: &Draw, geometry: &Geometry) -> Mat4 {
     let matrix = match (&draw.joints, geometry.vertex_count()) {
         (Some(_), 1..) => draw.vertex_matrix(geometry, 0),
@@ -69,7 +69,7 @@ pub(super) fn size_of_part(geometry: &Geometry, to_joined: Mat4) -> f32 {
         .clamp(1e-4, 1.0)
 }
 
-/// What one unit of texture coordinates is in the joined space: the ratio of the lengths of edges.
+/// The length of one unit of texture coordinates in the joined space: the ratio of the lengths of edges.
 pub(super) fn tex_coord_scale(geometry: &Geometry, to_joined: Mat4) -> f32 {
     let Some(coords) = geometry.attribute("TEXCOORD_0") else {
         return 1.0;

@@ -1,5 +1,5 @@
-//! Vertices at the same position: parts that coincide are moved apart, and seams are protected where the error
-//! does not measure what differs across them.
+//! Vertices at the same position: moves parts that coincide apart, and protects seams across which something differs
+//! that does not count in the error.
 
 use glam::{Mat4, Vec3};
 use meshopt::SimplifyVertex;
@@ -8,7 +8,7 @@ use super::super::super::scene::{Attribute, Geometry, Scene, Texturing};
 use super::super::is_seen;
 use super::JoinedMesh;
 
-/// What takes part in the error of every part that has it.
+/// Attributes that count in the error of every part that has them.
 const MEASURED: [&str; 5] = ["POSITION", "NORMAL", "TANGENT", "TEXCOORD_0", "COLOR_0"];
 
 impl JoinedMesh {
@@ -44,8 +44,8 @@ impl JoinedMesh {
         moved
     }
 
-    /// Protects seams between parts, and those across which something differs that is not measured:
-    /// weights of joints, displacements of morph targets, further sets of texture coordinates.
+    /// Protects seams between parts, and those across which something differs that does not count in the error: weights
+    /// of joints, displacements of morph targets, further sets of texture coordinates.
     fn protect(&mut self, firsts: &[u32], scene: &Scene, texturings: &[Texturing]) {
         let unmeasured: Vec<Vec<&Attribute>> = self
             .parts
@@ -87,7 +87,7 @@ fn unmeasured<'g>(geometry: &'g Geometry, texturing: &Texturing) -> Vec<&'g Attr
     own.chain(geometry.targets.iter().flatten()).collect()
 }
 
-/// For each vertex the first one at its place.
+/// For each vertex the first vertex at its position.
 fn firsts_at_places(positions: &[[f32; 3]]) -> Vec<u32> {
     let mask = (positions.len() * 2).next_power_of_two().max(2) - 1;
     let mut table = vec![u32::MAX; mask + 1];

@@ -1,14 +1,14 @@
-//! What is left of the shape of each part: whether it can still be seen, and whether a solid is still one.
+//! Finds parts that a simplification lost: those without triangles, and solids that became flat.
 
 use glam::DVec3;
 
 use super::JoinedMesh;
 
-/// A part whose area vectors leave so much of its area open is no solid.
+/// A part is not a solid if the sum of its area vectors is longer than this fraction of its area.
 const OPEN: f64 = 0.01;
-/// The volume of a sphere is 0.094 of its area to the power of 3/2; what has less than this is a sheet.
+/// The volume of a sphere is 0.094 of its area to the power of 3/2; a part with less than this is a sheet.
 const THIN: f64 = 0.001;
-/// A solid with so few triangles that keeps less of its volume has collapsed.
+/// A solid of few triangles that keeps less than this fraction of its volume has collapsed.
 const COLLAPSED: f64 = 0.05;
 const FEW: u64 = 8;
 

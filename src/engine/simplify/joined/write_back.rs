@@ -1,17 +1,16 @@
-//! From the joined mesh back into the scene: triangles, and vertices that moved.
+//! Writes the joined mesh back into the scene: triangles, and vertices that moved.
 
 use glam::{Vec2, Vec3};
 
 use super::super::super::scene::{Attribute, Geometry, Scene};
 use super::{JoinedMesh, JoinedPart, scaled};
 
-/// Texture coordinates follow a fit over this part of the longest edge, and this multiple of the way
-/// that their vertex moved.
+/// The reach of a vertex is this fraction of its longest edge, plus this multiple of the distance that it moved.
 const OF_EDGE: f32 = 0.25;
 const OF_MOVE: f32 = 2.0;
 
 impl JoinedMesh {
-    /// Puts the simplified triangles, and where vertices moved also those, back into the scene.
+    /// Writes the simplified triangles, and the vertices that moved, into the scene.
     pub(in super::super) fn split_into(&self, scene: &mut Scene) {
         let mut indices: Vec<Vec<u32>> = vec![Vec::new(); self.parts.len()];
         for corners in self.indices.chunks_exact(3) {
@@ -28,7 +27,8 @@ impl JoinedMesh {
         for (part, indices) in self.parts.iter().zip(indices) {
             let geometry = &mut scene.geometries[part.geometry];
             geometry.indices = indices;
-            // Displacements belong to the place of their vertex, so vertices that morph stay put.
+            // Displacements of morph targets are relative to the position of their vertex, so these vertices do not
+            // move.
             if geometry.targets.is_empty() {
                 self.take_back(part, geometry);
             }
@@ -53,10 +53,10 @@ impl JoinedMesh {
         }
     }
 
-    /// For each vertex that is used, how far along the surface its attributes may come from.
+    /// For each used vertex, the maximum distance on the surface from which its attributes may come.
     ///
-    /// The simplifier fits attributes to the triangles that a vertex stands for; where one of those is a
-    /// sliver, the fit is far off.
+    /// The simplifier fits attributes to the triangles that a vertex replaces; if one of those is a sliver, the fitted
+    /// values may be far off.
     fn reaches(&self, part: &JoinedPart, geometry: &Geometry) -> Vec<Option<f32>> {
         let place =
             |vertex: u32| Vec3::from_array(self.positions[part.first_vertex + vertex as usize]);

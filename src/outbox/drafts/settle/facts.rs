@@ -65,7 +65,7 @@ pub fn referred_folders(memory: &DraftsMemory, draft: &Draft) -> BTreeSet<String
         .collect()
 }
 
-/// What is to be sent of a draft.
+/// The files of a draft that will be sent.
 pub fn manifest_of(memory: &DraftsMemory, draft: &Draft) -> Manifest {
     let referred = referred_folders(memory, draft);
     Manifest::of(&draft.name, draft.kind, &draft.tree, |folder| {

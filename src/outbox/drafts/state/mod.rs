@@ -52,7 +52,7 @@ pub struct DraftsState {
     pub fates: Vec<ModelFate>,
 }
 
-/// What became of a draft or an asset; jobs follow it.
+/// The fate of a draft or an asset, which jobs follow.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ModelFate {
     /// The service has accepted a draft.

@@ -30,7 +30,7 @@ const LONGEST_COMPARISON: Duration = Duration::from_secs(3600);
 /// The longest pause between two retries while the service cannot be reached.
 const LONGEST_RETRY: Duration = Duration::from_secs(60);
 
-/// What follows a step.
+/// The action after a step.
 pub(super) enum Flow {
     Again,
     /// Ask the planner again after a pause, or when something changed.

@@ -22,7 +22,7 @@ pub struct EmbedText {
 pub fn parse(file: &str, text: &[u8]) -> Result<EmbedText, String> {
     let Value::Object(mut map) = parse_json(file, text)? else {
         return Err(format!(
-            "{file} is no embed: it has to be a JSON object, {{}} for the default viewer"
+            "{file} is no embed: it must be a JSON object, {{}} for the default viewer"
         ));
     };
     let name = match map.shift_remove("name") {
@@ -30,7 +30,7 @@ pub fn parse(file: &str, text: &[u8]) -> Result<EmbedText, String> {
         Some(Value::String(name)) if is_name(&name) => name,
         Some(_) => {
             return Err(format!(
-                "{file}: \"name\" has to be a text of 1 to {NAME_MAX_CHARS} characters"
+                "{file}: \"name\" must be a string of 1 to {NAME_MAX_CHARS} characters"
             ));
         }
     };
@@ -42,9 +42,7 @@ pub fn parse(file: &str, text: &[u8]) -> Result<EmbedText, String> {
         None | Some(Value::Null) => None,
         Some(Value::Bool(save)) => Some(save),
         Some(_) => {
-            return Err(format!(
-                "{file}: \"save_user_theme\" has to be true or false"
-            ));
+            return Err(format!("{file}: \"save_user_theme\" must be true or false"));
         }
     };
     match map.keys().next() {
@@ -65,7 +63,7 @@ fn is_name(name: &str) -> bool {
 
 /// The viewer's settings as the service expects them: the JSON text of an object of strings.
 fn config_of(file: &str, value: Value) -> Result<String, String> {
-    let wrong = |what: &str| format!("{file}: \"config\" has to be an object of strings{what}");
+    let wrong = |what: &str| format!("{file}: \"config\" must be an object of strings{what}");
     let map = match value {
         Value::Object(map) => map,
         Value::String(text) => {
@@ -128,9 +126,9 @@ mod tests {
     #[test]
     fn what_is_no_embed_is_refused_with_its_reason() {
         for (text, expected) in [
-            ("[]", "has to be a JSON object"),
-            (r#"{"name":7}"#, "\"name\" has to be a text"),
-            (r#"{"name":" "}"#, "\"name\" has to be a text"),
+            ("[]", "must be a JSON object"),
+            (r#"{"name":7}"#, "\"name\" must be a string"),
+            (r#"{"name":" "}"#, "\"name\" must be a string"),
             (r#"{"config":[]}"#, "an object of strings"),
             (r#"{"config":{"a":{}}}"#, "\"a\" is not a string"),
             (r#"{"save_user_theme":"yes"}"#, "true or false"),

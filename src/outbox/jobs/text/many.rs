@@ -35,7 +35,7 @@ pub enum ModelRef {
 pub fn parse(name: &str, text: &[u8]) -> Result<Vec<ManyItem>, String> {
     let wants = || {
         format!(
-            "{name} is no job for several models: it has to be {{\"optimizations\": [{{\"model\": \"<path>\", \"config\": {{…}}}}, …]}}"
+            "{name} is no job for several models: it must be {{\"optimizations\": [{{\"model\": \"<path>\", \"config\": {{…}}}}, …]}}"
         )
     };
     let Value::Object(mut map) = parse_json(name, text)? else {
@@ -60,11 +60,11 @@ pub fn parse(name: &str, text: &[u8]) -> Result<Vec<ManyItem>, String> {
 
 fn item_of(name: &str, item: Value) -> Result<ManyItem, String> {
     let Value::Object(mut item) = item else {
-        return Err(format!("{name} has to be an object"));
+        return Err(format!("{name} must be an object"));
     };
     let model = take_model(name, &mut item)?;
     let Some(Value::Object(mut config)) = item.shift_remove("config") else {
-        return Err(format!("{name}: \"config\" has to be an object"));
+        return Err(format!("{name}: \"config\" must be an object"));
     };
     if let Some(other) = item.keys().next() {
         return Err(format!("{name} has {other:?} next to \"config\""));
@@ -73,7 +73,7 @@ fn item_of(name: &str, item: Value) -> Result<ManyItem, String> {
     let export_name = match config.shift_remove("exportName") {
         None | Some(Value::Null) => None,
         Some(Value::String(text)) if !text.is_empty() => Some(text),
-        Some(_) => return Err(format!("{name}: \"exportName\" has to be a text")),
+        Some(_) => return Err(format!("{name}: \"exportName\" must be a string")),
     };
     Ok(ManyItem {
         model,
@@ -149,7 +149,7 @@ mod tests {
             ),
             (
                 r#"{"optimizations":[{"model_id":1}]}"#,
-                "\"config\" has to be",
+                "\"config\" must be",
             ),
         ];
         for (text, expected) in table {

@@ -61,7 +61,7 @@ pub enum Settings {
 pub fn parse(name: &str, text: &[u8]) -> Result<JobText, String> {
     let Value::Object(mut map) = parse_json(name, text)? else {
         return Err(format!(
-            "{name} is no job: it has to be a JSON object, a configuration or {{\"preset\": \"<name>\"}}"
+            "{name} is no job: it must be a JSON object, a configuration or {{\"preset\": \"<name>\"}}"
         ));
     };
     let tags = take_tags(name, &mut map)?;
@@ -83,7 +83,7 @@ fn read_settings(name: &str, mut map: Map<String, Value>) -> Result<Settings, St
             let preset = PresetText::from_map(map).map_err(|error| not_a_preset(name, &error))?;
             match preset.config.is_empty() {
                 true => Err(format!(
-                    "{name}: \"config\" has to be a configuration that is not empty"
+                    "{name}: \"config\" must be a configuration that is not empty"
                 )),
                 false => Ok(Settings::Config(preset.config)),
             }
@@ -104,7 +104,7 @@ fn read_settings(name: &str, mut map: Map<String, Value>) -> Result<Settings, St
 }
 
 fn take_settings(name: &str, key: &str, value: Value) -> Result<Settings, String> {
-    let wrong = |wants: &str| Err(format!("{name}: {key:?} has to be {wants}"));
+    let wrong = |wants: &str| Err(format!("{name}: {key:?} must be {wants}"));
     match (key, value) {
         ("preset", Value::String(preset)) if !preset.is_empty() => Ok(Settings::PresetName(preset)),
         ("preset", _) => wrong("the name of a preset"),
@@ -126,7 +126,7 @@ fn take_tags(name: &str, map: &mut Map<String, Value>) -> Result<Vec<String>, St
     let Some(tags) = map.shift_remove("tags") else {
         return Ok(Vec::new());
     };
-    let wrong = || format!("{name}: \"tags\" has to be a list of strings");
+    let wrong = || format!("{name}: \"tags\" must be a list of strings");
     let Value::Array(tags) = tags else {
         return Err(wrong());
     };
@@ -205,19 +205,16 @@ mod tests {
                 r#"{"preset":"a","limits":{}}"#,
                 "has \"limits\" next to \"preset\"",
             ),
-            (
-                r#"{"preset":7}"#,
-                "\"preset\" has to be the name of a preset",
-            ),
+            (r#"{"preset":7}"#, "\"preset\" must be the name of a preset"),
             (
                 r#"{"preset_id":-1}"#,
-                "\"preset_id\" has to be the number of a preset",
+                "\"preset_id\" must be the number of a preset",
             ),
             (
                 r#"{"preset":"a","tags":"b"}"#,
-                "\"tags\" has to be a list of strings",
+                "\"tags\" must be a list of strings",
             ),
-            ("[1]", "it has to be a JSON object"),
+            ("[1]", "it must be a JSON object"),
             ("{}", "is empty"),
             (
                 r#"{"rpdx_version":"2.5"}"#,
@@ -229,7 +226,7 @@ mod tests {
             ),
             (
                 r#"{"config":{}}"#,
-                "has to be a configuration that is not empty",
+                "must be a configuration that is not empty",
             ),
         ];
         for (text, expected) in table {
