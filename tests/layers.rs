@@ -47,18 +47,22 @@ const ROOMS: &[(&str, &[&str])] = &[
     ("inodes", &[]),
     ("deletions", &["inodes", "values"]),
     ("catalog", &["archive", "reading", "values"]),
-    ("tree", &["catalog", "deletions"]),
-    ("places", &["catalog", "inodes", "tree", "values"]),
+    ("events", &["values"]),
+    ("tree", &["catalog", "deletions", "events"]),
+    ("places", &["catalog", "events", "inodes", "tree", "values"]),
     (
         "files",
-        &["archive", "catalog", "places", "reading", "tree", "values"],
+        &[
+            "archive", "catalog", "events", "places", "reading", "tree", "values",
+        ],
     ),
-    ("mount", &["files", "inodes", "places", "tree"]),
+    ("mount", &["events", "files", "inodes", "places", "tree"]),
     (
         "ops",
         &[
             "catalog",
             "deletions",
+            "events",
             "files",
             "mount",
             "places",

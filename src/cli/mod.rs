@@ -19,6 +19,7 @@ mod demo;
 mod doctor;
 mod engine_compare;
 mod engine_worker;
+mod events;
 mod exit;
 mod files;
 mod indexers;
@@ -72,6 +73,7 @@ enum Command {
     Unmount(unmount::UnmountArgs),
     Status(status::StatusArgs),
     Wait(wait::WaitArgs),
+    Events(events::EventsArgs),
     Why(why::WhyArgs),
     Commit(control::CommitArgs),
     Cancel(control::CancelArgs),
@@ -116,6 +118,7 @@ pub fn run() -> ExitCode {
         Command::Unmount(args) => unmount::run(&args),
         Command::Status(args) => status::run(&args),
         Command::Wait(args) => wait::run(&args),
+        Command::Events(args) => events::run(&args),
         Command::Why(args) => why::run(&args),
         Command::Commit(args) => control::commit(&args),
         Command::Cancel(args) => control::cancel(&args),

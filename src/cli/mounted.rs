@@ -75,6 +75,17 @@ impl MountedDrive {
             .map_err(|error| self.explain(error))
     }
 
+    /// The stream of its change events.
+    pub(super) fn events(&self) -> Result<fs::File> {
+        let path = self.root.join(CONTROLS).join("events");
+        fs::File::open(path).map_err(|error| self.explain(error))
+    }
+
+    /// Ends the streams of events, whose readers would keep the drive in use. A read-only mount takes no command.
+    pub(super) fn end_events(&self) {
+        let _ = self.command("end-events");
+    }
+
     /// Sends the mount a command about models. The error is the drive's own message.
     pub(super) fn order(&self, line: &str) -> Result<()> {
         write_command(&self.root.join(CONTROLS).join("ctl"), line).map_err(|error| {
@@ -89,7 +100,7 @@ impl MountedDrive {
         self.status().is_ok_and(|status| status.read_only)
     }
 
-    fn explain(&self, error: io::Error) -> anyhow::Error {
+    pub(super) fn explain(&self, error: io::Error) -> anyhow::Error {
         let root = shell_quoted(&self.root);
         if error.raw_os_error() == Some(libc::ENOTCONN) {
             anyhow::anyhow!(

@@ -55,6 +55,9 @@ pub(super) fn run(args: &UnmountArgs) -> Result<Exit> {
         );
         return Ok(Exit::TimedOut);
     }
+    if status.is_some() {
+        drive.end_events();
+    }
     fuse::unmount(drive.root())?;
     if let Some(status) = status {
         wait_for_process(status.pid);

@@ -64,6 +64,9 @@ pub enum DriveError {
     /// The handle is not open, or not open for this.
     #[error("the handle is not open for this")]
     BadHandle,
+    /// A stream has nothing to read now, and the reader does not want to wait.
+    #[error("there is nothing to read now")]
+    NothingYet,
     /// There is no extended attribute of that name.
     #[error("there is no such extended attribute")]
     NoAttribute,
@@ -96,6 +99,7 @@ impl DriveError {
                 | DriveError::NotEmpty
                 | DriveError::NameTooLong
                 | DriveError::BadHandle
+                | DriveError::NothingYet
                 | DriveError::NoAttribute
         )
     }

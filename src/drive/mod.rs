@@ -9,6 +9,7 @@ mod catalog;
 mod config;
 mod deletions;
 mod error;
+mod events;
 mod failures;
 mod files;
 mod inodes;
@@ -26,10 +27,11 @@ mod verification;
 pub use crate::durable::Answering;
 pub use config::{DriveConfig, WebhookConfig};
 pub use error::{DriveError, DriveResult};
+pub use events::{DriveEvent, EventKind, ItemKind};
 pub use inodes::{InFlight, KernelCache, KernelLocks};
 pub use posix::{
     Access, Allocation, Attributes, Caller, DirEntry, Entry, Fh, FileKind, FileSystemStatus, Ino,
-    OpenFlags, Opened, OpenedMode, RenameMode, SetAttributes, SetTime, XattrMode,
+    OpenFlags, Opened, OpenedMode, Readiness, RenameMode, SetAttributes, SetTime, XattrMode,
 };
 pub use status::{
     CacheStatus, Direction, DraftStatus, FailureLine, FileTransferStatus, JobStatusLine,
@@ -49,6 +51,9 @@ use crate::client::Client;
 use crate::drive::catalog::recall_made;
 use crate::drive::ops::attributes::getattr;
 use crate::drive::ops::create::{make_dir, make_node};
+use crate::drive::ops::events::{
+    is_event_stream, poll, read_events_at_hand, refresh_for_readers, report_events,
+};
 use crate::drive::ops::list::{open_dir, read_dir};
 use crate::drive::ops::lookup::lookup;
 use crate::drive::ops::open::{create, open_file};
@@ -102,6 +107,8 @@ impl Drive {
             tokio::spawn(follow(Arc::clone(mount.catalog()), events)),
             tokio::spawn(watch(Arc::clone(mount.catalog()))),
             tokio::spawn(mount.inodes().teller()),
+            tokio::spawn(report_events(Arc::clone(&mount))),
+            tokio::spawn(refresh_for_readers(Arc::clone(&mount))),
         ];
         Ok(Drive {
             mount,
@@ -131,9 +138,30 @@ impl Drive {
         format!("{}/{name}", job_folder_path(&self.mount, folder))
     }
 
+    /// Ends the streams of events, so that their readers close them.
+    pub fn end_events(&self) {
+        self.mount.events().end_readers();
+    }
+
+    /// True for a handle of the stream of change events.
+    pub fn is_event_stream(&self, fh: Fh) -> bool {
+        is_event_stream(&self.mount, fh)
+    }
+
+    /// Reads change events without waiting.
+    pub fn read_events_at_hand(&self, fh: Fh, len: u32) -> DriveResult<Bytes> {
+        read_events_at_hand(&self.mount, fh, len)
+    }
+
+    /// Whether a read would wait. If it would, `wake` is called once when it would not any more.
+    pub fn poll(&self, fh: Fh, wake: Option<impl FnOnce() + Send + 'static>) -> Readiness {
+        poll(&self.mount, fh, wake)
+    }
+
     /// Stops and joins the tasks of the drive. Drafts stay; the outbox is stopped by its owner.
     pub async fn shut_down(&self) {
         self.mount.inodes().close();
+        self.end_events();
         self.mount.catalog().close();
         let receiver = self
             .receiver

@@ -5,10 +5,11 @@ use std::sync::Arc;
 
 use super::config::DriveConfig;
 use super::error::{DriveError, DriveResult};
+use super::events::EventLog;
 use super::files::ahead::ReadAhead;
 use super::files::handles::Handles;
 use super::inodes::Inodes;
-use super::places::{Node, Root, tell};
+use super::places::{Node, Root, changed_file, tell};
 use super::posix::Ino;
 use super::tree::{KernelUse, Tree};
 use crate::cache::BlockCache;
@@ -42,9 +43,14 @@ impl Mount {
     ) -> Mount {
         let inodes = Arc::new(Inodes::new(Node::from(Root)));
         let handles = Arc::<Handles>::default();
+        let events = Arc::<EventLog>::default();
         let on_change = {
             let (inodes, handles) = (Arc::clone(&inodes), Arc::clone(&handles));
-            Box::new(move |change| tell(&inodes, |ino| handles.file_of(ino).is_some(), change))
+            let events = Arc::clone(&events);
+            Box::new(move |change| {
+                events.note(changed_file(&change));
+                tell(&inodes, |ino| handles.file_of(ino).is_some(), change);
+            })
         };
         let kernel_use = {
             let (inodes, handles) = (Arc::clone(&inodes), Arc::clone(&handles));
@@ -53,7 +59,15 @@ impl Mount {
                 handles: handles.len() as u64,
             })
         };
-        let tree = Tree::new(config, (client, cache), outbox, meta, on_change, kernel_use);
+        let tree = Tree::new(
+            config,
+            (client, cache),
+            outbox,
+            meta,
+            events,
+            on_change,
+            kernel_use,
+        );
         Mount {
             ahead: ReadAhead::new(tree.catalog(), tree.background()),
             tree: Arc::new(tree),

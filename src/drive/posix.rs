@@ -166,6 +166,8 @@ pub enum OpenedMode {
     Cached,
     /// No caching: content or size may change at any time or is not known yet.
     Direct,
+    /// Not a file but a stream: reads continue where the last one ended, and wait for more.
+    Stream,
     /// The whole content is in this local file, which the kernel may read directly. If it cannot, it is treated
     /// like [`OpenedMode::Kept`].
     Passthrough(Arc<File>),
@@ -177,6 +179,17 @@ pub struct Opened {
     /// The handle, to be given to `read`, `write`, `flush` and `release`.
     pub fh: Fh,
     pub mode: OpenedMode,
+}
+
+/// Whether a read would wait, for `poll`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Readiness {
+    /// A file: it is always ready.
+    Always,
+    /// A stream with something to read.
+    Now,
+    /// A stream that would wait.
+    Later,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

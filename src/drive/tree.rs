@@ -11,6 +11,7 @@ use super::catalog::{Catalog, OnChange};
 use super::config::DriveConfig;
 use super::deletions::Deletions;
 use super::error::{DriveError, DriveResult};
+use super::events::EventLog;
 use super::failures::Failures;
 use super::traffic::Traffic;
 use super::verification::Verification;
@@ -41,6 +42,7 @@ pub(super) struct Tree {
     verification: Verification,
     deletions: Mutex<Deletions>,
     kernel_use: Box<dyn Fn() -> KernelUse + Send + Sync>,
+    events: Arc<EventLog>,
 }
 
 impl Tree {
@@ -51,6 +53,7 @@ impl Tree {
         (client, cache): (Client, BlockCache),
         outbox: Outbox,
         meta: MetaStore,
+        events: Arc<EventLog>,
         on_change: OnChange,
         kernel_use: Box<dyn Fn() -> KernelUse + Send + Sync>,
     ) -> Tree {
@@ -81,7 +84,13 @@ impl Tree {
             verification: Verification::default(),
             deletions: Mutex::default(),
             kernel_use,
+            events,
         }
+    }
+
+    /// The change events.
+    pub(super) fn events(&self) -> &Arc<EventLog> {
+        &self.events
     }
 
     pub(super) fn catalog(&self) -> &Arc<Catalog> {

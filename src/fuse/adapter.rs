@@ -8,12 +8,13 @@ use std::time::SystemTime;
 
 use fuser::{
     BsdFileFlags, Errno, FileHandle, Filesystem, INodeNo, InitFlags, KernelConfig, LockOwner,
-    OpenFlags, RenameFlags, ReplyAttr, ReplyCreate, ReplyData, ReplyDirectory, ReplyEmpty,
-    ReplyEntry, ReplyOpen, ReplyStatfs, ReplyWrite, ReplyXattr, Request, TimeOrNow, WriteFlags,
+    OpenFlags, PollEvents, PollFlags, PollNotifier, RenameFlags, ReplyAttr, ReplyCreate, ReplyData,
+    ReplyDirectory, ReplyEmpty, ReplyEntry, ReplyOpen, ReplyPoll, ReplyStatfs, ReplyWrite,
+    ReplyXattr, Request, TimeOrNow, WriteFlags,
 };
 
 use crate::drive::{
-    Allocation, Caller, Drive, DriveResult, Fh, InFlight, KernelLocks, SetAttributes,
+    Allocation, Caller, Drive, DriveResult, Fh, InFlight, KernelLocks, Readiness, SetAttributes,
 };
 
 use super::dispatch::{Dispatcher, Route};
@@ -98,6 +99,26 @@ impl Adapter {
             reply,
             move |drive, _| async move { drive.make_other(ino(parent), &name).await },
         );
+    }
+
+    /// Reads a stream. It may wait for ever, so a signal that the caller handles ends the wait too. The kernel holds
+    /// no lock for a direct read.
+    fn read_stream(
+        &self,
+        request: &Request,
+        number: INodeNo,
+        fh: FileHandle,
+        size: u32,
+        flags: OpenFlags,
+        reply: ReplyData,
+    ) {
+        let waits = flags.0 & libc::O_NONBLOCK == 0;
+        self.run(Route::Stream, request, reply, move |drive, _| async move {
+            match waits {
+                true => drive.read(ino(number), Fh(fh.0), 0, size).await,
+                false => drive.read_events_at_hand(Fh(fh.0), size),
+            }
+        });
     }
 
     /// A request that removes or moves a folder, or may do so.
@@ -348,10 +369,13 @@ impl Filesystem for Adapter {
         fh: FileHandle,
         offset: u64,
         size: u32,
-        _flags: OpenFlags,
+        flags: OpenFlags,
         _lock_owner: Option<LockOwner>,
         reply: ReplyData,
     ) {
+        if self.drive.is_event_stream(Fh(fh.0)) {
+            return self.read_stream(request, number, fh, size, flags, reply);
+        }
         self.run_locked(
             self.locks(number),
             Route::Disk,
@@ -393,6 +417,30 @@ impl Filesystem for Adapter {
                 );
             }
         }
+    }
+
+    /// Only the stream of events is ever not ready.
+    fn poll(
+        &self,
+        _request: &Request,
+        _number: INodeNo,
+        fh: FileHandle,
+        notifier: PollNotifier,
+        _events: PollEvents,
+        flags: PollFlags,
+        reply: ReplyPoll,
+    ) {
+        let schedule = flags.contains(PollFlags::FUSE_POLL_SCHEDULE_NOTIFY);
+        let wake = schedule.then_some(|| {
+            if let Err(error) = notifier.notify() {
+                tracing::debug!(%error, "the kernel took no wake-up of a poll");
+            }
+        });
+        reply.poll(match self.drive.poll(Fh(fh.0), wake) {
+            Readiness::Always => PollEvents::POLLIN | PollEvents::POLLOUT,
+            Readiness::Now => PollEvents::POLLIN,
+            Readiness::Later => PollEvents::empty(),
+        });
     }
 
     fn fallocate(

@@ -31,6 +31,9 @@ pub(super) enum Route {
     Disk,
     /// Syncs, hashes or new files: polled on blocking threads only.
     Blocking,
+    /// Events that may never come: as `Memory`, but every signal that the caller handles ends the wait, not only
+    /// one that kills it.
+    Stream,
 }
 
 /// Runs requests on the session thread or on the runtime.
@@ -61,7 +64,7 @@ impl Dispatcher {
         reply: impl FnOnce(Result<T, Errno>) + Send + 'static,
     ) {
         let _turn = match route {
-            Route::Memory => None,
+            Route::Memory | Route::Stream => None,
             Route::Disk => match self.disk.try_acquire() {
                 Ok(turn) => Some(turn),
                 Err(_) => return self.answer_off_session(tid, work, reply),
@@ -72,10 +75,14 @@ impl Dispatcher {
         match self.first_poll(work.as_mut()) {
             Some(Poll::Ready(result)) => reply(result.map_err(|error| errno(&error))),
             Some(Poll::Pending) => {
+                let ends = match route {
+                    Route::Stream => has_a_signal,
+                    Route::Memory | Route::Disk | Route::Blocking => is_being_killed,
+                };
                 self.runtime.spawn(async move {
                     let result = tokio::select! {
                         result = work => result.map_err(|error| errno(&error)),
-                        () = caller_ended(tid) => Err(Errno::EINTR),
+                        () = caller_ended(tid, ends) => Err(Errno::EINTR),
                     };
                     reply(result);
                 });
@@ -132,7 +139,7 @@ async fn poll_off_session<T: Send + 'static>(
     mut work: Pin<Box<impl Future<Output = DriveResult<T>> + Send + 'static>>,
 ) -> Result<T, Errno> {
     let woken = Arc::new(RequestWaker(Notify::new()));
-    let mut ended = pin!(caller_ended(tid));
+    let mut ended = pin!(caller_ended(tid, is_being_killed));
     loop {
         let waker = Waker::from(Arc::clone(&woken));
         let polling = tokio::task::spawn_blocking(move || {
@@ -158,9 +165,9 @@ async fn poll_off_session<T: Send + 'static>(
     }
 }
 
-/// Returns when the thread has ended or is being killed. Requests without a thread (pid 0: release, and
-/// requests of the kernel itself) are never interrupted.
-async fn caller_ended(tid: u32) {
+/// Returns when the thread has ended, or when its `/proc/PID/status` says that the wait ends. Requests without a
+/// thread (pid 0: release, and requests of the kernel itself) are never interrupted.
+async fn caller_ended(tid: u32, ends: fn(&str) -> bool) {
     if tid == 0 {
         return std::future::pending().await;
     }
@@ -168,7 +175,7 @@ async fn caller_ended(tid: u32) {
     loop {
         tokio::time::sleep(WATCH_PERIOD).await;
         match std::fs::read_to_string(&path) {
-            Ok(status) if is_being_killed(&status) => return,
+            Ok(status) if ends(&status) => return,
             Ok(_) => {}
             Err(_) => return,
         }
@@ -179,11 +186,22 @@ async fn caller_ended(tid: u32) {
 /// thread for each fatal signal.
 pub(super) fn is_being_killed(status: &str) -> bool {
     const SIGKILL_BIT: u64 = 1 << (libc::SIGKILL - 1);
+    signals(status, "SigPnd:") & SIGKILL_BIT != 0
+}
+
+/// True for a thread with a signal that it would handle if it did not wait in the kernel.
+fn has_a_signal(status: &str) -> bool {
+    let pending = signals(status, "SigPnd:") | signals(status, "ShdPnd:");
+    pending & !signals(status, "SigBlk:") != 0
+}
+
+/// A set of signals in `/proc/PID/status`.
+fn signals(status: &str, name: &str) -> u64 {
     status
         .lines()
-        .find_map(|line| line.strip_prefix("SigPnd:"))
+        .find_map(|line| line.strip_prefix(name))
         .and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok())
-        .is_some_and(|mask| mask & SIGKILL_BIT != 0)
+        .unwrap_or(0)
 }
 
 #[cfg(test)]
@@ -199,6 +217,19 @@ mod tests {
         ));
         assert!(!is_being_killed("SigPnd:\t0000000000000002\n"));
         assert!(!is_being_killed(""));
+    }
+
+    #[test]
+    fn a_signal_that_is_not_blocked_is_seen() {
+        let interrupt = "SigPnd:\t0000000000000000\nShdPnd:\t0000000000000002\n";
+        assert!(has_a_signal(&format!(
+            "{interrupt}SigBlk:\t0000000000000000\n"
+        )));
+        assert!(!has_a_signal(&format!(
+            "{interrupt}SigBlk:\t0000000000000002\n"
+        )));
+        assert!(!has_a_signal("SigPnd:\t0\nShdPnd:\t0\nSigBlk:\t0\n"));
+        assert!(!is_being_killed(interrupt));
     }
 
     #[test]

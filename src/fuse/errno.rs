@@ -24,6 +24,7 @@ pub fn errno(error: &DriveError) -> Errno {
         DriveError::TimedOut(_) => Errno::ETIMEDOUT,
         DriveError::Stale(_) => Errno::ESTALE,
         DriveError::BadHandle => Errno::EBADF,
+        DriveError::NothingYet => Errno::EAGAIN,
         DriveError::NoAttribute => Errno::ENODATA,
         DriveError::Unsupported(_) => Errno::ENOTSUP,
     }

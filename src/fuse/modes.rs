@@ -113,5 +113,7 @@ fn flags_of(wanted: &OpenedMode) -> FopenFlags {
         OpenedMode::Kept | OpenedMode::Passthrough(_) => FopenFlags::FOPEN_KEEP_CACHE,
         OpenedMode::Cached => FopenFlags::empty(),
         OpenedMode::Direct => FopenFlags::FOPEN_DIRECT_IO,
+        // Without FOPEN_NONSEEKABLE, tools take it for an empty file.
+        OpenedMode::Stream => FopenFlags::FOPEN_DIRECT_IO | FopenFlags::FOPEN_NONSEEKABLE,
     }
 }

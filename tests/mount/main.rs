@@ -13,6 +13,7 @@ mod copying;
 mod crash;
 mod documented;
 mod embeds;
+mod events;
 #[path = "../support/fault_server/mod.rs"]
 mod fault_server;
 mod fstab;

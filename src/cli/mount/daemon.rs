@@ -116,7 +116,7 @@ async fn serve_async(plan: &MountPlan, ready: impl FnOnce(Greeting)) -> Result<E
     ready(greeting);
     supervisor.ready();
     tokio::select! {
-        ended = until_unmounted(mounted, &plan.mount_point) => ended?,
+        ended = until_unmounted(mounted, &parts.drive, &plan.mount_point) => ended?,
         never = supervisor.report(&parts.drive, &plan.mount_point) => match never {},
     }
     tracing::info!("unmounted");
@@ -239,7 +239,7 @@ async fn see_it_answer(mount_point: &Path) -> Result<()> {
 }
 
 /// Waits until the drive is unmounted. SIGINT and SIGTERM unmount it.
-async fn until_unmounted(mounted: Mounted, mount_point: &Path) -> Result<()> {
+async fn until_unmounted(mounted: Mounted, drive: &Drive, mount_point: &Path) -> Result<()> {
     let mut gone = tokio::task::spawn_blocking(move || mounted.join());
     let mut terminate = signal(SignalKind::terminate())?;
     let mut interrupt = signal(SignalKind::interrupt())?;
@@ -248,9 +248,12 @@ async fn until_unmounted(mounted: Mounted, mount_point: &Path) -> Result<()> {
     loop {
         tokio::select! {
             result = &mut gone => return Ok(result??),
-            _ = terminate.recv() => detach(mount_point).await,
-            _ = interrupt.recv() => detach(mount_point).await,
+            _ = terminate.recv() => {}
+            _ = interrupt.recv() => {}
         }
+        // An open stream would keep the detached drive in use.
+        drive.end_events();
+        detach(mount_point).await;
     }
 }
 

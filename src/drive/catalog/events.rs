@@ -144,15 +144,9 @@ pub(super) fn asset_moved(catalog: &Arc<Catalog>, asset: AssetId) {
 }
 
 fn job_changed(catalog: &Catalog, folder: &JobFolder, name: &str) {
-    let shown = match folder {
-        JobFolder::Optimize(OwnerFolder::Draft(draft))
-        | JobFolder::Embeds(OwnerFolder::Draft(draft)) => {
-            let owner = catalog.asset_of_draft(*draft).map(OwnerFolder::Asset);
-            owner.map(|owner| folder.of_owner(owner))
-        }
-        folder => Some(*folder),
+    let Some(shown) = shown_job_folder(catalog, folder) else {
+        return;
     };
-    let Some(shown) = shown else { return };
     match &shown {
         JobFolder::Optimize(OwnerFolder::Asset(asset)) => doubt_rapids_of(catalog, *asset),
         JobFolder::Optimize(OwnerFolder::Draft(_)) => {}
@@ -167,6 +161,21 @@ fn job_changed(catalog: &Catalog, folder: &JobFolder, name: &str) {
         }
     }
     catalog.report(Change::Job(shown, name.to_owned()));
+}
+
+/// The drop folder of the asset, for one of a draft; none as long as that is no asset.
+pub(in crate::drive) fn shown_job_folder(
+    catalog: &Catalog,
+    folder: &JobFolder,
+) -> Option<JobFolder> {
+    match folder {
+        JobFolder::Optimize(OwnerFolder::Draft(draft))
+        | JobFolder::Embeds(OwnerFolder::Draft(draft)) => {
+            let asset = catalog.asset_of_draft(*draft)?;
+            Some(folder.of_owner(OwnerFolder::Asset(asset)))
+        }
+        folder => Some(*folder),
+    }
 }
 
 fn embeds_changed(catalog: &Arc<Catalog>) {

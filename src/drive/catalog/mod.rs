@@ -39,7 +39,7 @@ pub(super) use data::flight_key::FlightKey;
 pub(super) use data::listing_refs;
 pub(super) use data::listing_refs::ListingRef;
 pub(super) use data::staged_zips::StagedZip;
-pub(super) use events::{became, follow, is_asset_by_now, recall_made};
+pub(super) use events::{became, follow, is_asset_by_now, recall_made, shown_job_folder};
 pub(super) use flight::FlightEnd;
 pub(super) use identity::{ModelView, hidden_path, model_path, shown_as, subject_of};
 pub(super) use listings::freshness::{doubt, is_listed, is_stale, news_of_pages};
@@ -56,7 +56,7 @@ pub(super) use models::{
 pub(super) use orphans::refresh_orphans;
 pub(super) use parts::{Catalog, OnChange};
 pub(super) use presets::{preset_gone, preset_overlay};
-pub(super) use reasons::{asset_failure, learn_reason, model_status, rapid_status};
+pub(super) use reasons::{asset_failure, asset_status, learn_reason, model_status, rapid_status};
 pub(super) use sizes::{content_changed, content_of, first_block_landing, known_content};
 pub(super) use source_zip::{source_zip, source_zip_len, source_zip_name};
 pub(super) use staged_zips::{open_staged_member, staged_zip};

@@ -15,6 +15,7 @@ use super::recopy::RecopyCheck;
 use super::text::TextBuffer;
 use crate::drive::archive::MemberFile;
 use crate::drive::error::{DriveError, DriveResult};
+use crate::drive::events::EventReader;
 use crate::drive::posix::{Fh, Ino, OpenFlags};
 use crate::drive::reading::{RemoteFile, Spool};
 use crate::drive::values::local::TextTarget;
@@ -42,6 +43,8 @@ pub(in crate::drive) enum Body {
     Text(TextBuffer),
     /// A `ctl` file.
     Control(ControlBuffer),
+    /// The stream of change events.
+    Events(EventReader),
     /// A file of an asset that is written again and compared.
     Again(Box<RecopyCheck>),
 }

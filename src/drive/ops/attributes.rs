@@ -56,6 +56,7 @@ fn open_size(open: &OpenFile) -> Option<u64> {
         | Body::Member(_)
         | Body::Snapshot(_)
         | Body::Control(_)
+        | Body::Events(_)
         | Body::Again(_) => None,
     }
 }
@@ -70,7 +71,7 @@ fn removed_attributes(mount: &Mount, ino: Ino) -> DriveResult<Attributes> {
         Body::Remote(remote) => remote.size(),
         Body::Member(member) => member.size(),
         Body::Spool(spool) => spool.len(),
-        Body::Control(_) | Body::Again(_) => 0,
+        Body::Control(_) | Body::Events(_) | Body::Again(_) => 0,
     };
     Ok(Attributes {
         nlink: 0,

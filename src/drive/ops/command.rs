@@ -23,6 +23,7 @@ pub(super) enum Command {
     Pin(String),
     Unpin(String),
     Delete(Vec<ModelId>),
+    EndEvents,
 }
 
 impl Command {
@@ -37,6 +38,7 @@ impl Command {
                 | Command::VerifyCache
                 | Command::Pin(_)
                 | Command::Unpin(_)
+                | Command::EndEvents
         )
     }
 }
@@ -78,6 +80,7 @@ impl FromStr for Command {
             ["refresh"] => Ok(Command::Refresh),
             ["drain"] => Ok(Command::Drain { ready_only: false }),
             ["drain", "--ready" | "ready"] => Ok(Command::Drain { ready_only: true }),
+            ["end-events"] => Ok(Command::EndEvents),
             ["allow-delete"] => Ok(Command::AllowDelete),
             ["cache", "clear"] => Ok(Command::ClearCache),
             ["cache", "verify"] => Ok(Command::VerifyCache),

@@ -12,6 +12,7 @@ use crate::drive::catalog::{
 use crate::drive::error::{DriveError, DriveResult};
 use crate::drive::files::control::ControlBuffer;
 use crate::drive::ops::cache::{clear_cache, pin, unpin, verify_cache};
+use crate::drive::ops::events::end_events;
 use crate::drive::ops::remove::delete_many;
 use crate::drive::places::{RawModels, Root, refusals};
 use crate::drive::tree::Tree;
@@ -119,6 +120,10 @@ async fn run_on_mount(tree: &Arc<Tree>, command: Command) -> DriveResult<()> {
         Command::Delete(subjects) => delete_many(tree, subjects).await,
         Command::AllowDelete => {
             tree.deletions().allow(DELETE_ALLOWED_FOR);
+            Ok(())
+        }
+        Command::EndEvents => {
+            end_events(tree).await;
             Ok(())
         }
         Command::Refresh => {
@@ -231,6 +236,7 @@ async fn run_on_model(tree: &Arc<Tree>, home: Home, command: Command) -> DriveRe
             | Command::VerifyCache
             | Command::Pin(_)
             | Command::Unpin(_)
+            | Command::EndEvents
             | Command::Delete(_),
             ..,
         ) => Err(not_here()),

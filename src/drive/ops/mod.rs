@@ -6,6 +6,7 @@ pub(super) mod cache;
 mod command;
 pub(super) mod control;
 pub(super) mod create;
+pub(super) mod events;
 pub(super) mod list;
 pub(super) mod lookup;
 mod many;

@@ -7,6 +7,7 @@ use crate::drive::catalog::{
     source_zip_name, zip_in,
 };
 use crate::drive::error::{DriveError, DriveResult};
+use crate::drive::events::EventReader;
 use crate::drive::files::control::ControlBuffer;
 use crate::drive::files::handles::{Body, OpenFile};
 use crate::drive::files::recopy::same_bytes;
@@ -68,6 +69,10 @@ pub(in crate::drive) async fn open_node(
         Contents::Control(parent) => (
             Body::Control(ControlBuffer::new(parent)),
             OpenedMode::Direct,
+        ),
+        Contents::Events => (
+            Body::Events(EventReader::open(mount.events()).await),
+            OpenedMode::Stream,
         ),
         Contents::Editable(target) => open_text(mount, &node, target, flags, caller).await?,
         Contents::Snapshot => {

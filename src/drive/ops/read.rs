@@ -37,6 +37,7 @@ pub(in crate::drive) async fn read(
         Body::Again(_) => Err(DriveError::BadHandle),
         Body::Member(member) => Ok(member.read(offset, u64::from(len)).await?),
         Body::Spool(spool) => spool.read(offset, len).await,
+        Body::Events(events) => Ok(events.read(len).await),
         Body::Snapshot(bytes) => Ok(part(bytes, offset, len)),
         Body::Text(text) => Ok(part(&text.bytes(), offset, len)),
         Body::Control(control) => Ok(part(

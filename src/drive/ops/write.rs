@@ -26,7 +26,11 @@ pub(in crate::drive) async fn write(
         Body::Text(text) => text.write(offset, data)?,
         Body::Control(control) => write_control(mount, control, data).await?,
         Body::Again(same) => same.write(offset, data)?,
-        Body::Remote(_) | Body::Member(_) | Body::Spool(_) | Body::Snapshot(_) => {
+        Body::Remote(_)
+        | Body::Member(_)
+        | Body::Spool(_)
+        | Body::Events(_)
+        | Body::Snapshot(_) => {
             return Err(DriveError::BadHandle);
         }
     }
@@ -102,7 +106,11 @@ pub(in crate::drive) async fn flush(
         Body::Text(text) => flush_text(mount, text, caller).await,
         Body::Control(control) => flush_control(mount, control).await,
         Body::Again(same) => same.flush(),
-        Body::Remote(_) | Body::Member(_) | Body::Spool(_) | Body::Snapshot(_) => Ok(()),
+        Body::Remote(_)
+        | Body::Member(_)
+        | Body::Spool(_)
+        | Body::Events(_)
+        | Body::Snapshot(_) => Ok(()),
     }
 }
 

@@ -1,5 +1,7 @@
 //! Maps changes of the catalog to paths, and corrects the kernel's caches for them.
 
+use std::sync::Arc;
+
 use super::account::AccountValue;
 use super::embeds::EmbedPage;
 use super::hidden::HiddenFile;
@@ -8,6 +10,7 @@ use super::node::Node;
 use super::remote::{ServiceFile, ServiceFolder};
 use super::root::top_folder;
 use crate::drive::catalog::change::{Change, Listed};
+use crate::drive::events::FileChange;
 use crate::drive::inodes::Inodes;
 use crate::drive::posix::Ino;
 use crate::drive::values::local::{DropFolder, HiddenName, HiddenParent, JobPart};
@@ -70,6 +73,26 @@ pub(in crate::drive) fn tell(inodes: &Inodes<Node>, is_open: impl Fn(Ino) -> boo
                 inodes.attributes_changed(&entry.into());
             }
         }
+    }
+}
+
+/// The file, or the folder of files, whose content a change is about.
+pub(in crate::drive) fn changed_file(change: &Change) -> Option<FileChange> {
+    match change {
+        Change::File { folder, path, .. } => Some(FileChange {
+            folder: *folder,
+            path: Arc::clone(path),
+        }),
+        Change::Files(_, folder) => Some(FileChange {
+            folder: *folder,
+            path: "".into(),
+        }),
+        Change::Named(..)
+        | Change::Gone(..)
+        | Change::Model(_)
+        | Change::Account(_)
+        | Change::NoFile(..)
+        | Change::Job(..) => None,
     }
 }
 

@@ -143,6 +143,7 @@ impl Place for HiddenFile {
     fn contents(&self, _: &Tree) -> DriveResult<Contents> {
         Ok(match (self.1, self.0) {
             (HiddenName::Control, parent) => Contents::Control(parent),
+            (HiddenName::Events, _) => Contents::Events,
             (HiddenName::SourceZip, HiddenParent::Model(Model::Raw(home))) => {
                 Contents::SourceZip(home)
             }

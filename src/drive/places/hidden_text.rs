@@ -27,7 +27,7 @@ pub(in crate::drive) fn control_help(parent: HiddenParent) -> String {
     let commands = match parent {
         HiddenParent::Root => {
             "drain [ready]\ncancel --orphan ID\nallow-delete\ndelete rawmodels ID…\n\
-             delete rapidmodels ID…\nrun JOB.json\ncache clear\ncache verify\npin PATH\nunpin PATH\nrefresh\n"
+             delete rapidmodels ID…\nrun JOB.json\ncache clear\ncache verify\npin PATH\nunpin PATH\nrefresh\nend-events\n"
         }
         HiddenParent::Model(Model::Raw(_)) => {
             "commit [--force]\ncancel\nretry\nconvert FORMAT…\nscale FACTOR\nrun JOB.json\nrefresh\n"
@@ -51,6 +51,8 @@ pub(super) async fn top_text(
             SystemTime::now(),
         )),
         (HiddenName::Control, parent) => Ok(Text::new(control_help(parent), tree.opened())),
+        // A stream has no size.
+        (HiddenName::Events, _) => Ok(Text::new("", tree.opened())),
         (HiddenName::Categories, _) => {
             record_text(tree, FlightKey::Categories, move |client| async move {
                 client.presets().categories(Priority::Interactive).await

@@ -45,7 +45,7 @@ mod vanished;
 mod walk;
 
 pub(in crate::drive) use attributes::file;
-pub(in crate::drive) use changes::tell;
+pub(in crate::drive) use changes::{changed_file, tell};
 pub(in crate::drive) use drop::{job_folder_path, shown_parts};
 pub(in crate::drive) use entry::{DraftEntry, can_be_compared, loose_row, sent_loose_file};
 pub(in crate::drive) use errors::dismiss_error;
@@ -58,6 +58,7 @@ pub(in crate::drive) use node::{Node, Row};
 pub(in crate::drive) use place::{AttributeRule, Container, Contents, Lifetime, Place, Removal};
 pub(in crate::drive) use presets::{HeldPreset, PresetFolder};
 pub(in crate::drive) use rawmodels::RawModels;
+pub(in crate::drive) use remote::path_in;
 pub(in crate::drive) use root::Root;
 pub(in crate::drive) use vanished::Vanished;
 pub(in crate::drive) use walk::{child, resolve};

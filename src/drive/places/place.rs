@@ -82,6 +82,8 @@ pub(in crate::drive) enum Contents {
     SourceZip(Home),
     /// A `ctl` file.
     Control(HiddenParent),
+    /// The stream of change events.
+    Events,
     /// A text that is sent at close.
     Editable(TextTarget),
     /// [`Place::text`], as it is at open.

@@ -176,7 +176,8 @@ pub(super) fn path_of_content(tree: &Tree, name: &str) -> Option<String> {
     Some(path_in(tree, folder, &path))
 }
 
-fn path_in(tree: &Tree, folder: RemoteFolder, path: &str) -> String {
+/// The path of a file of the service; of its folder if `path` is empty.
+pub(in crate::drive) fn path_in(tree: &Tree, folder: RemoteFolder, path: &str) -> String {
     let model = model_path(tree.catalog(), shown_as(tree.catalog(), folder.subject()));
     let parts = [
         Some(model.as_str()),

@@ -70,6 +70,8 @@ pub(in crate::drive) enum HiddenName {
     MountStatus,
     /// `metrics`: the mount, for Prometheus.
     Metrics,
+    /// `events`: changes as they happen, as lines of JSON.
+    Events,
     /// `ctl`: commands, one per line.
     Control,
     /// `status`: one line.
@@ -98,6 +100,7 @@ impl HiddenName {
         match self {
             HiddenName::MountStatus => "status.json",
             HiddenName::Metrics => "metrics",
+            HiddenName::Events => "events",
             HiddenName::Control => "ctl",
             HiddenName::Status => "status",
             HiddenName::State => "state",
@@ -117,6 +120,7 @@ impl HiddenName {
             HiddenParent::Root => &[
                 HiddenName::MountStatus,
                 HiddenName::Metrics,
+                HiddenName::Events,
                 HiddenName::Control,
             ],
             HiddenParent::RawModels => &[HiddenName::Tags, HiddenName::Control],

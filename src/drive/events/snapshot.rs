@@ -1,0 +1,242 @@
+//! What the drive shows at one moment, and the difference of two such moments. Pure.
+
+use std::collections::{HashMap, HashSet};
+
+use super::record::{DriveEvent, EventKind, ItemKind};
+use crate::drive::values::node::{ListingKind, Model};
+use crate::outbox::{ItemStatus, JobFolder, StatusWord};
+use crate::wire::{EmbedId, PresetId};
+
+/// The identity of an item: it stays when the name changes, and when a draft becomes a model.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub(in crate::drive) enum Item {
+    Model(Model),
+    Embed(EmbedId),
+    Preset(PresetId),
+    /// A job by the name of its text.
+    Job(JobFolder, String),
+}
+
+/// How an item is shown.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub(in crate::drive) struct Shown {
+    /// Path from the top of the drive.
+    pub(in crate::drive) path: String,
+    pub(in crate::drive) id: Option<u64>,
+    pub(in crate::drive) status: Option<ItemStatus>,
+    /// A hash of what is reported as `changed`: tags, the text of a preset.
+    pub(in crate::drive) content: u64,
+}
+
+/// All items.
+#[derive(Debug, Default)]
+pub(in crate::drive) struct Snapshot {
+    pub(in crate::drive) items: HashMap<Item, Shown>,
+    /// The listings that are completely known. An item of another listing may have been there before.
+    pub(in crate::drive) listed: HashSet<ListingKind>,
+}
+
+impl Item {
+    fn kind(&self) -> ItemKind {
+        match self {
+            Item::Model(Model::Raw(_)) => ItemKind::Model,
+            Item::Model(Model::Rapid(_)) => ItemKind::RapidModel,
+            Item::Embed(_) => ItemKind::Embed,
+            Item::Preset(_) => ItemKind::Preset,
+            Item::Job(..) => ItemKind::Job,
+        }
+    }
+
+    /// The listing that it is from.
+    fn listing(&self) -> Option<ListingKind> {
+        match self {
+            Item::Model(Model::Raw(_)) => Some(ListingKind::Assets),
+            Item::Model(Model::Rapid(_)) => Some(ListingKind::Rapids),
+            Item::Embed(_) => Some(ListingKind::Embeds),
+            Item::Preset(_) => Some(ListingKind::Presets),
+            Item::Job(..) => None,
+        }
+    }
+}
+
+impl Shown {
+    /// What is compared of a status: seconds that count down are no news.
+    fn progress(&self) -> Option<(StatusWord, Option<u8>, Option<&str>)> {
+        let status = self.status.as_ref()?;
+        Some((status.word(), status.percent(), reason(status)))
+    }
+
+    fn event(&self, item: &Item, kind: EventKind) -> DriveEvent {
+        let status = self.status.as_ref();
+        DriveEvent {
+            kind,
+            path: self.path.clone(),
+            item: Some(item.kind()),
+            id: self.id,
+            state: status.map(ItemStatus::word),
+            percent: status.and_then(ItemStatus::percent),
+            status: status.map(ToString::to_string),
+            reason: status.and_then(reason).map(str::to_owned),
+            ..DriveEvent::default()
+        }
+    }
+}
+
+fn reason(status: &ItemStatus) -> Option<&str> {
+    match status {
+        ItemStatus::Failed { reason } => Some(reason),
+        _ => None,
+    }
+}
+
+impl Snapshot {
+    /// The events that lead from `before` to this snapshot, by path. Removals come first, so that a name that is used
+    /// again is reported as removed and then created.
+    pub(in crate::drive) fn since(&self, before: &Snapshot) -> Vec<DriveEvent> {
+        let gone = before
+            .items
+            .iter()
+            .filter(|(item, _)| !self.items.contains_key(item));
+        let mut events: Vec<DriveEvent> = gone
+            .map(|(item, shown)| DriveEvent {
+                state: None,
+                percent: None,
+                status: None,
+                reason: None,
+                ..shown.event(item, EventKind::Removed)
+            })
+            .collect();
+        events.sort_by(|a, b| a.path.cmp(&b.path));
+        let removed = events.len();
+        for (item, shown) in &self.items {
+            match before.items.get(item) {
+                Some(known) => events.extend(changes_of(item, known, shown)),
+                None if before.is_complete_for(item) => {
+                    events.push(shown.event(item, EventKind::Created));
+                }
+                None => {}
+            }
+        }
+        // Stable: the events of one item stay in their order.
+        events[removed..].sort_by(|a, b| a.path.cmp(&b.path));
+        events
+    }
+
+    fn is_complete_for(&self, item: &Item) -> bool {
+        let listing = item.listing();
+        listing.is_none_or(|listing| self.listed.contains(&listing))
+    }
+}
+
+fn changes_of(item: &Item, known: &Shown, shown: &Shown) -> Vec<DriveEvent> {
+    let mut events = Vec::new();
+    if known.path != shown.path {
+        events.push(DriveEvent {
+            from: Some(known.path.clone()),
+            ..shown.event(item, EventKind::Renamed)
+        });
+    }
+    if known.progress() != shown.progress() {
+        events.push(shown.event(item, EventKind::State));
+    }
+    if known.content != shown.content {
+        events.push(shown.event(item, EventKind::Changed));
+    }
+    events
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::drive::values::node::Home;
+    use crate::wire::{AssetId, RapidId};
+
+    fn model(id: u64) -> Item {
+        Item::Model(Model::Raw(Home::Found(AssetId(id))))
+    }
+
+    fn shown(path: &str, status: ItemStatus) -> Shown {
+        Shown {
+            path: path.to_owned(),
+            status: Some(status),
+            ..Shown::default()
+        }
+    }
+
+    fn snapshot<const N: usize>(items: [(Item, Shown); N]) -> Snapshot {
+        Snapshot {
+            items: items.into(),
+            listed: [ListingKind::Assets].into(),
+        }
+    }
+
+    fn words(events: &[DriveEvent]) -> Vec<(EventKind, &str)> {
+        let words = events.iter();
+        words.map(|event| (event.kind, &*event.path)).collect()
+    }
+
+    #[test]
+    fn each_difference_is_one_event_and_removals_come_first() {
+        let complete = ItemStatus::Complete;
+        let before = snapshot([
+            (model(1), shown("/rawmodels/a", complete.clone())),
+            (model(2), shown("/rawmodels/b", complete.clone())),
+            (
+                model(3),
+                shown("/rawmodels/c", ItemStatus::Running { percent: 4 }),
+            ),
+            (model(4), shown("/rawmodels/d", complete.clone())),
+            (
+                model(5),
+                shown("/rawmodels/e", ItemStatus::Settling { seconds: 2 }),
+            ),
+        ]);
+        let failed = ItemStatus::Failed {
+            reason: "no mesh".to_owned(),
+        };
+        let after = snapshot([
+            (model(9), shown("/rawmodels/a", complete.clone())),
+            (model(2), shown("/rawmodels/b2", complete.clone())),
+            (model(3), shown("/rawmodels/c", failed)),
+            (
+                model(4),
+                Shown {
+                    content: 7,
+                    ..shown("/rawmodels/d", complete)
+                },
+            ),
+            (
+                model(5),
+                shown("/rawmodels/e", ItemStatus::Settling { seconds: 1 }),
+            ),
+        ]);
+        let events = after.since(&before);
+        assert_eq!(
+            words(&events),
+            [
+                (EventKind::Removed, "/rawmodels/a"),
+                (EventKind::Created, "/rawmodels/a"),
+                (EventKind::Renamed, "/rawmodels/b2"),
+                (EventKind::State, "/rawmodels/c"),
+                (EventKind::Changed, "/rawmodels/d"),
+            ]
+        );
+        assert_eq!(events[2].from.as_deref(), Some("/rawmodels/b"));
+        assert_eq!(events[3].state, Some(StatusWord::Failed));
+        assert_eq!(events[3].reason.as_deref(), Some("no mesh"));
+        assert_eq!(after.since(&after), []);
+    }
+
+    #[test]
+    fn what_a_first_listing_shows_is_not_new() {
+        let rapid = Item::Model(Model::Rapid(RapidId(1)));
+        let after = snapshot([(rapid, shown("/rapidmodels/a", ItemStatus::Done))]);
+        assert_eq!(after.since(&snapshot([])), []);
+        let job = Item::Job(JobFolder::Multi, "all.json".to_owned());
+        let after = snapshot([(job, shown("/jobs/all.json", ItemStatus::NotSent))]);
+        assert_eq!(
+            words(&after.since(&snapshot([]))),
+            [(EventKind::Created, "/jobs/all.json")]
+        );
+    }
+}
