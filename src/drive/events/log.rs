@@ -32,7 +32,7 @@ pub(in crate::drive) struct FileChange {
 
 #[derive(Debug)]
 pub(in crate::drive) struct EventLog {
-    kept: Mutex<Kept>,
+    kept: Mutex<KeptLines>,
     /// Something may have changed.
     changed: Notify,
     /// Where the log ends, and whether it takes more.
@@ -50,7 +50,7 @@ struct End {
 }
 
 #[derive(Debug, Default)]
-struct Kept {
+struct KeptLines {
     lines: VecDeque<Bytes>,
     bytes: usize,
     /// The number of the first kept line.
@@ -148,7 +148,7 @@ impl EventLog {
         self.end.send_modify(|end| end.era += 1);
     }
 
-    fn lock(&self) -> MutexGuard<'_, Kept> {
+    fn lock(&self) -> MutexGuard<'_, KeptLines> {
         self.kept.lock().expect("the lock is never poisoned")
     }
 }
@@ -164,13 +164,13 @@ fn line_of(event: &DriveEvent) -> Bytes {
 pub(in crate::drive) struct EventReader {
     log: Arc<EventLog>,
     era: u64,
-    position: Mutex<Position>,
+    position: Mutex<ReaderPosition>,
     /// The task that wakes who polls.
     poller: Mutex<Option<AbortHandle>>,
 }
 
 #[derive(Debug)]
-struct Position {
+struct ReaderPosition {
     next: u64,
     /// What is left of a line that was longer than the reader's buffer.
     rest: Bytes,
@@ -184,7 +184,7 @@ impl EventReader {
         let reader = EventReader {
             log: Arc::clone(log),
             era: end.era,
-            position: Mutex::new(Position {
+            position: Mutex::new(ReaderPosition {
                 next: end.next,
                 rest: Bytes::new(),
             }),
@@ -278,7 +278,7 @@ impl EventReader {
         Some(text)
     }
 
-    fn lock(&self) -> MutexGuard<'_, Position> {
+    fn lock(&self) -> MutexGuard<'_, ReaderPosition> {
         self.position.lock().expect("the lock is never poisoned")
     }
 }
