@@ -1,5 +1,5 @@
 //! The allocator of the program: the one of the system. In a worker process an allocation that fails ends the process
-//! with an exit code of its own, so that the parent knows the reason. In all other processes it is as without this.
+//! with an exit code of its own, so that the parent knows the reason. The same holds for allocations of the C++ library of the engine. In all other processes it is as without this.
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -14,6 +14,7 @@ pub struct ProgramAllocator;
 /// From now on an allocation that fails ends this process with [`OUT_OF_MEMORY`].
 pub(super) fn exit_without_memory() {
     IS_WORKER.store(true, Ordering::Relaxed);
+    crate::engine::library_memory::on_out_of_memory(end_process);
 }
 
 fn checked(memory: *mut u8) -> *mut u8 {

@@ -11,6 +11,7 @@ pub mod export;
 pub mod import;
 pub mod intake;
 pub mod job;
+pub mod library_memory;
 pub mod manipulate;
 mod number_text;
 pub mod pictures;

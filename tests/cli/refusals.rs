@@ -156,6 +156,63 @@ fn a_model_beyond_the_limits_ends_its_worker_and_not_the_command() {
     assert!(!bench.path("out").exists());
 }
 
+/// A binary STL of a wavy square with `side` times `side` times two triangles.
+fn wavy_square(side: u32) -> Vec<u8> {
+    let mut bytes = vec![0; 80];
+    bytes.extend((side * side * 2).to_le_bytes());
+    let corner = |x: u32, y: u32| {
+        let height = (x as f32 * 0.7).sin() * (y as f32 * 0.9).cos();
+        [x as f32, y as f32, height]
+    };
+    for (x, y) in (0..side).flat_map(|x| (0..side).map(move |y| (x, y))) {
+        for corners in [[(0, 0), (1, 0), (1, 1)], [(0, 0), (1, 1), (0, 1)]] {
+            bytes.extend([0; 12]);
+            for (dx, dy) in corners {
+                bytes.extend(
+                    corner(x + dx, y + dy)
+                        .iter()
+                        .flat_map(|number| number.to_le_bytes()),
+                );
+            }
+            bytes.extend([0; 2]);
+        }
+    }
+    bytes
+}
+
+#[test]
+fn a_model_too_large_for_its_memory_is_not_called_broken() {
+    let bench = Bench::with_chair();
+    bench.write("wave.stl", &wavy_square(800));
+    bench.write(
+        "tenth.json",
+        br#"{"limits": {"faces": {"percentage": 10}}}"#,
+    );
+    let mut failed = 0;
+    for memory in ["320M", "400M", "440M"] {
+        let ran = bench.optimize(&[
+            "wave.stl",
+            "out",
+            "-p",
+            "tenth.json",
+            "-q",
+            "--no-pictures",
+            "--overwrite",
+            "--memory",
+            memory,
+        ]);
+        if ran.code() != 0 {
+            failed += 1;
+            let message = ran.err();
+            assert!(
+                message.contains("needs more memory than its limit"),
+                "{memory}: {message}"
+            );
+        }
+    }
+    assert!(failed > 0, "none of these limits is too small");
+}
+
 #[test]
 fn what_may_not_be_written_or_read_is_named() {
     if rustix::process::geteuid().is_root() {

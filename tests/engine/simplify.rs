@@ -180,3 +180,52 @@ fn the_same_model_gives_the_same_file_on_one_core_and_on_many() {
     let alone = bytes(1);
     assert!(bytes(2) == alone && bytes(5) == alone);
 }
+
+/// A thousand small loose boxes of about one size, as one mesh.
+#[test]
+fn loose_pieces_go_one_by_one_and_not_all_at_once() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut text = String::new();
+    for number in 0..1000 {
+        let at = [number % 10, number / 10 % 10, number / 100].map(|step| step as f32);
+        let size = 0.5 + number as f32 * 1e-5;
+        let cuboid = cuboid("box", at, at.map(|low| low + size), number * 8);
+        text.push_str(cuboid.strip_prefix("o box\n").unwrap());
+    }
+    fs::write(dir.path().join("boxes.obj"), text).unwrap();
+    for count in [5000, 3000, 1500] {
+        let config = json!({ "limits": { "faces": { "count": count } } });
+        let report = optimize(dir.path(), &["boxes.obj"], config, &format!("out{count}"));
+        let triangles = report.result.triangles;
+        assert!(
+            triangles <= count && triangles >= count / 2,
+            "{triangles} of {count}: {:?}",
+            report.warnings
+        );
+    }
+}
+
+/// Each part that would vanish is simplified alone; that works for any number of parts.
+#[test]
+fn hundreds_of_small_parts_all_keep_a_shape() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut text = String::new();
+    for number in 0..400 {
+        let at = [number % 20, number / 20, 0].map(|step| step as f32);
+        text.push_str(&cuboid(
+            &format!("box{number}"),
+            at,
+            at.map(|low| low + 0.5),
+            number * 8,
+        ));
+    }
+    fs::write(dir.path().join("boxes.obj"), text).unwrap();
+    let config = json!({ "limits": { "faces": { "count": 3400 } } });
+    let report = optimize(dir.path(), &["boxes.obj"], config, "out");
+    let result = read(&dir.path().join("out/exports"), &["model.glb"]);
+    assert_eq!(result.geometries.len(), 400);
+    assert!(
+        (3200..=3400).contains(&report.result.triangles),
+        "{report:?}"
+    );
+}

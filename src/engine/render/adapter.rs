@@ -7,9 +7,12 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use glam::{Affine2, Mat2, Mat3, Mat4, Vec2, Vec3, Vec4};
+use image::RgbaImage;
+use image::imageops::thumbnail;
 use rayon::prelude::*;
 
 use super::super::scene::{self as model, Draw, Geometry, Mode, Scene};
+use super::super::textures::dimensions;
 use super::scene::{
     RenderAlpha, RenderInstance, RenderMaterial, RenderMesh, RenderScene, RenderTexture,
     RenderTextureUse,
@@ -249,30 +252,40 @@ fn transform(transform: &model::UvTransform) -> Affine2 {
     Affine2::from_mat2_translation(matrix, Vec2::from_array(transform.offset))
 }
 
+/// Decodes the images of the textures. Many large images are decoded at a smaller size, so that the pixels of all of
+/// them together stay within [`MAX_PIXELS`]; the pictures are far smaller than that.
 fn decode(model: &Scene, used: &[usize]) -> (Vec<RenderTexture>, Vec<String>) {
+    let pixels_of = |image: &usize| {
+        let (width, height) = dimensions(&model.images[*image].bytes).unwrap_or((1, 1));
+        u64::from(width) * u64::from(height)
+    };
+    let halvings = halvings_for(used.iter().map(pixels_of).sum());
     let decoded: Vec<(RenderTexture, Option<String>)> = used
         .par_iter()
-        .map(|&image| decode_image(&model.images[image], image))
+        .map(|&image| decode_image(&model.images[image], image, halvings))
         .collect();
     let (textures, warnings): (Vec<_>, Vec<_>) = decoded.into_iter().unzip();
     (textures, warnings.into_iter().flatten().collect())
 }
 
+/// Maximum number of decoded pixels of all textures: 32 textures of 2048 by 2048.
+const MAX_PIXELS: u64 = 1 << 27;
+
+/// How often the sides of all textures are halved, so that `pixels` come within [`MAX_PIXELS`].
+fn halvings_for(pixels: u64) -> u32 {
+    (0..)
+        .find(|halvings| pixels >> (2 * halvings) <= MAX_PIXELS)
+        .unwrap_or(0)
+}
+
 /// The pixels of an image, or one white pixel and a warning.
-fn decode_image(image: &model::Image, number: usize) -> (RenderTexture, Option<String>) {
+fn decode_image(
+    image: &model::Image,
+    number: usize,
+    halvings: u32,
+) -> (RenderTexture, Option<String>) {
     match image::load_from_memory(&image.bytes) {
-        Ok(pixels) => {
-            let pixels = pixels.into_rgba8();
-            let (width, height) = pixels.dimensions();
-            (
-                RenderTexture {
-                    width,
-                    height,
-                    rgba: Arc::new(pixels.into_raw()),
-                },
-                None,
-            )
-        }
+        Ok(pixels) => (texture_of(pixels.into_rgba8(), halvings), None),
         Err(error) => {
             let name = image
                 .file_name
@@ -282,14 +295,41 @@ fn decode_image(image: &model::Image, number: usize) -> (RenderTexture, Option<S
                 "{name} ({}) is not shown in the pictures: {error}",
                 image.media_type
             );
-            (
-                RenderTexture {
-                    width: 1,
-                    height: 1,
-                    rgba: Arc::new(vec![255; 4]),
-                },
-                Some(warning),
-            )
+            let white = RgbaImage::from_pixel(1, 1, image::Rgba([255; 4]));
+            (texture_of(white, 0), Some(warning))
         }
+    }
+}
+
+fn texture_of(pixels: RgbaImage, halvings: u32) -> RenderTexture {
+    let pixels = match halvings {
+        0 => pixels,
+        _ => {
+            let smaller = |side: u32| (side >> halvings).max(1);
+            thumbnail(&pixels, smaller(pixels.width()), smaller(pixels.height()))
+        }
+    };
+    RenderTexture {
+        width: pixels.width(),
+        height: pixels.height(),
+        rgba: Arc::new(pixels.into_raw()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn many_large_textures_are_decoded_smaller_and_few_as_they_are() {
+        let square = |side: u64| side * side;
+        assert_eq!(halvings_for(0), 0);
+        assert_eq!(halvings_for(32 * square(2048)), 0);
+        assert_eq!(halvings_for(33 * square(2048)), 1);
+        assert_eq!(halvings_for(500 * square(2048)), 2);
+        let wide = RgbaImage::from_fn(8, 1, |x, _| image::Rgba([if x < 4 { 0 } else { 200 }; 4]));
+        let small = texture_of(wide, 2);
+        assert_eq!((small.width, small.height), (2, 1));
+        assert_eq!(*small.rgba, [0, 0, 0, 0, 200, 200, 200, 200]);
     }
 }

@@ -4,6 +4,7 @@
 //! input is a panic or an unchanged mesh, never an access out of bounds.
 
 use meshopt::{SimplifyOptions, VertexDataAdapter};
+use rayon::prelude::*;
 
 use super::joined::JoinedMesh;
 
@@ -119,15 +120,22 @@ fn simplify_sloppy(joined: &mut JoinedMesh, target: usize) -> f32 {
     }
     let counts = joined.triangles_of_parts();
     let total: u64 = counts.iter().sum();
-    let mut result = joined.without(&(0..counts.len()).collect::<Vec<_>>());
+    let parts: Vec<usize> = (0..counts.len()).filter(|part| counts[*part] > 0).collect();
+    let alone = joined.split(&parts);
+    let clustered: Vec<(f32, JoinedMesh)> = parts
+        .par_iter()
+        .zip(alone)
+        .map(|(part, mut alone)| {
+            let share = (target as u64 * counts[*part] / total.max(1)) as usize;
+            (cluster(&mut alone, share), alone)
+        })
+        .collect();
+    joined.indices.clear();
     let mut error: f32 = 0.0;
-    for (part, count) in counts.iter().enumerate().filter(|(_, count)| **count > 0) {
-        let mut alone = joined.alone(part);
-        let share = (target as u64 * count / total.max(1)) as usize;
-        error = error.max(cluster(&mut alone, share));
-        result.restore(part, &alone);
+    for (part, (moved, alone)) in parts.into_iter().zip(clustered) {
+        error = error.max(moved);
+        joined.restore(part, &alone);
     }
-    *joined = result;
     error
 }
 

@@ -94,24 +94,13 @@ fn simplify_by(
     if !source.is_finite() {
         return done;
     }
-    let method: &[Method] = match limits.keep_topology {
-        true => &[Method::Strict],
-        false => &[Method::Careful, Method::Pruning, Method::Sloppy],
+    let best = match limits.keep_topology {
+        true => best_attempt(&source, limits.triangles, &[Method::Strict]),
+        false => {
+            let methods = [Method::Careful, Method::Pruning, Method::Sloppy];
+            best_attempt(&source, limits.triangles, &methods)
+        }
     };
-    let mut best: Option<Attempt> = None;
-    for method in method {
-        let attempt = reach_whole(&source, limits.triangles, *method);
-        let known = best.as_ref().map_or(done.before, Attempt::triangles);
-        if attempt.triangles() < known && attempt.joined.lost_parts(&source).is_empty() {
-            best = Some(attempt);
-        }
-        if best
-            .as_ref()
-            .is_some_and(|best| best.triangles() <= limits.triangles)
-        {
-            break;
-        }
-    }
     let Some(best) = best else {
         return done;
     };
@@ -122,6 +111,58 @@ fn simplify_by(
     done.method = best.method;
     done
 }
+
+/// The attempt by the first method that meets the budget, else the one with the fewest triangles. `None` if no method
+/// removes anything.
+fn best_attempt(source: &JoinedMesh, budget: u64, methods: &[Method]) -> Option<Attempt> {
+    let mut best: Option<Attempt> = None;
+    for method in methods {
+        let attempt = match method {
+            Method::Pruning => prune(source, best.as_ref(), budget),
+            _ => reach_whole(source, budget, *method),
+        };
+        let known = best
+            .as_ref()
+            .map_or(source.drawn_triangles(), Attempt::triangles);
+        if attempt.triangles() < known && attempt.joined.lost_parts(source).is_empty() {
+            best = Some(attempt);
+        }
+        if best.as_ref().is_some_and(|best| best.triangles() <= budget) {
+            break;
+        }
+    }
+    best
+}
+
+/// Simplifies by [`Method::Pruning`]. The library removes all loose pieces of about the same size at once; where that
+/// leaves far less than the budget, only as many pieces are left out as needed, the smallest first.
+fn prune(source: &JoinedMesh, careful: Option<&Attempt>, budget: u64) -> Attempt {
+    let pruned = reach_whole(source, budget, Method::Pruning);
+    if pruned.triangles() as f64 >= budget as f64 * TOO_FEW {
+        return pruned;
+    }
+    let pieces = source.pieces();
+    let coarse = careful.map_or(source, |careful| &careful.joined);
+    let room = (budget as f64 * FOR_COARSEST) as u64;
+    let left_out = pieces
+        .to_leave_out(coarse, room)
+        .or_else(|| pieces.to_leave_out(coarse, budget));
+    let Some(left_out) = left_out else {
+        return pruned;
+    };
+    let others = source.filtered(|corner| !pieces.is_marked(corner, &left_out));
+    let some = Attempt {
+        method: Method::Pruning,
+        ..reach_whole(&others, budget, Method::Careful)
+    };
+    let is_better = some.triangles() <= budget && some.triangles() > pruned.triangles();
+    if is_better { some } else { pruned }
+}
+
+/// Pruning that leaves less than this part of the budget removed too much.
+const TOO_FEW: f64 = 0.5;
+/// Of the budget, the part that the remaining pieces need in their coarsest form; the rest shapes the large ones.
+const FOR_COARSEST: f64 = 0.75;
 
 /// Joins vertices that differ only in attributes that no texture shows, so that these cause no seams.
 fn join_unseen(scene: &mut Scene, texturings: &[Texturing]) {
@@ -161,22 +202,22 @@ impl Attempt {
 /// Simplifies to the budget. Parts that would vanish, and solids that would become flat, are kept in their
 /// coarsest form; the other parts get fewer triangles instead.
 fn reach_whole(source: &JoinedMesh, budget: u64, method: Method) -> Attempt {
+    let mut is_kept = vec![false; source.parts.len()];
     let mut kept: Vec<(usize, JoinedMesh)> = Vec::new();
     let (mut joined, mut error) = reach(source, budget, method);
     for _ in 0..MAX_RESCUES {
-        let is_kept = |part: &usize| kept.iter().any(|(known, _)| known == part);
         let mut lost = joined.lost_parts(source);
-        lost.retain(|part| !is_kept(part));
+        lost.retain(|part| !is_kept[*part]);
         if lost.is_empty() {
             break;
         }
-        kept.extend(
-            lost.into_iter()
-                .map(|part| (part, coarsest(source.alone(part)))),
-        );
+        let coarse = source.split(&lost).into_par_iter().map(coarsest);
+        kept.par_extend(lost.par_iter().copied().zip(coarse.collect::<Vec<_>>()));
+        for part in lost {
+            is_kept[part] = true;
+        }
         let cost: u64 = kept.iter().map(|(_, part)| part.drawn_triangles()).sum();
-        let parts: Vec<usize> = kept.iter().map(|(part, _)| *part).collect();
-        let others = source.without(&parts);
+        let others = source.filtered(|corner| !is_kept[source.part_of(corner)]);
         if others.indices.is_empty() {
             joined = others;
             break;

@@ -6,6 +6,7 @@
 //! in the error, and never between parts.
 
 mod build;
+mod pieces;
 mod placement;
 mod seams;
 mod shape;
@@ -95,18 +96,31 @@ impl JoinedMesh {
         counts
     }
 
-    /// One part as a mesh of its own.
-    pub(super) fn alone(&self, part: usize) -> JoinedMesh {
+    /// Some parts, each as a mesh of its own, in the same order. `wanted` names no part twice.
+    pub(super) fn split(&self, wanted: &[usize]) -> Vec<JoinedMesh> {
+        let mut slots = vec![None; self.parts.len()];
+        for (slot, part) in wanted.iter().enumerate() {
+            slots[*part] = Some(slot);
+        }
+        let mut indices: Vec<Vec<u32>> = vec![Vec::new(); wanted.len()];
+        for corners in self.indices.chunks_exact(3) {
+            let part = self.part_of(corners[0]);
+            if let Some(slot) = slots[part] {
+                let first = self.parts[part].first_vertex as u32;
+                indices[slot].extend(corners.iter().map(|index| index - first));
+            }
+        }
+        let parts = wanted.iter().zip(indices);
+        parts
+            .map(|(part, indices)| self.alone(*part, indices))
+            .collect()
+    }
+
+    /// One part as a mesh of its own; `indices` are its triangles, counted from its first vertex.
+    fn alone(&self, part: usize, indices: Vec<u32>) -> JoinedMesh {
         let known = &self.parts[part];
         let (first, end) = (known.first_vertex, known.end_vertex);
         let stride = self.weights.len();
-        let indices = self
-            .indices
-            .chunks_exact(3)
-            .filter(|corners| self.part_of(corners[0]) == part)
-            .flatten()
-            .map(|index| index - first as u32)
-            .collect();
         JoinedMesh {
             indices,
             positions: self.positions[first..end].to_vec(),
@@ -124,22 +138,31 @@ impl JoinedMesh {
         }
     }
 
-    /// The same mesh without the triangles of some parts.
-    pub(super) fn without(&self, parts: &[usize]) -> JoinedMesh {
-        self.filtered(|place| !parts.contains(&place))
-    }
-
-    fn filtered(&self, keep: impl Fn(usize) -> bool) -> JoinedMesh {
+    /// The same mesh with the triangles of which `keep` says so; it gets the first corner of each.
+    pub(super) fn filtered(&self, keep: impl Fn(u32) -> bool) -> JoinedMesh {
         let indices = self
             .indices
             .chunks_exact(3)
-            .filter(|corners| keep(self.part_of(corners[0])))
+            .filter(|corners| keep(corners[0]))
             .flatten()
             .copied()
             .collect();
         JoinedMesh {
             indices,
-            ..self.clone()
+            ..self.without_triangles()
+        }
+    }
+
+    /// The same vertices and parts without any triangle.
+    pub(super) fn without_triangles(&self) -> JoinedMesh {
+        JoinedMesh {
+            indices: Vec::new(),
+            positions: self.positions.clone(),
+            attributes: self.attributes.clone(),
+            weights: self.weights.clone(),
+            protections: self.protections.clone(),
+            parts: self.parts.clone(),
+            ..*self
         }
     }
 
@@ -155,7 +178,8 @@ impl JoinedMesh {
             .extend(alone.indices.iter().map(|index| index + offset));
     }
 
-    fn part_of(&self, vertex: u32) -> usize {
+    /// The index of the part that a vertex belongs to.
+    pub(super) fn part_of(&self, vertex: u32) -> usize {
         self.parts
             .partition_point(|part| part.end_vertex <= vertex as usize)
     }

@@ -88,7 +88,7 @@ fn unmeasured<'g>(geometry: &'g Geometry, texturing: &Texturing) -> Vec<&'g Attr
 }
 
 /// For each vertex the first vertex at its position.
-fn firsts_at_places(positions: &[[f32; 3]]) -> Vec<u32> {
+pub(super) fn firsts_at_places(positions: &[[f32; 3]]) -> Vec<u32> {
     let mask = (positions.len() * 2).next_power_of_two().max(2) - 1;
     let mut table = vec![u32::MAX; mask + 1];
     let bits = |vertex: usize| positions[vertex].map(|number| (number + 0.0).to_bits());
