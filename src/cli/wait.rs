@@ -91,7 +91,7 @@ pub(super) struct WaitOutcome {
     pub(super) exit: Exit,
 }
 
-/// How long to wait for a draft with missing files: the copy may still be running.
+/// How long to wait for a draft that is empty or has missing files: the copy may still be running.
 const MISSING_FILES_PATIENCE: Duration = Duration::from_secs(60);
 
 /// A status, and since when a path has it.
@@ -128,7 +128,8 @@ impl StatusTimer {
 fn patience_in(state: &StatusWord) -> Option<Duration> {
     match state {
         StatusWord::NeedsFolder | StatusWord::NeedsCommit => Some(Duration::ZERO),
-        StatusWord::Incomplete
+        StatusWord::Draft
+        | StatusWord::Incomplete
         | StatusWord::TemporaryName
         | StatusWord::NeedsFiles
         | StatusWord::NoModel => Some(MISSING_FILES_PATIENCE),
@@ -251,12 +252,32 @@ pub(super) fn state_of(path: &Path) -> Result<State> {
             let why = mounted::why(path)?.unwrap_or_else(|| "it was not sent".to_owned());
             Ok(State::Failed(format!("failed: {why}")))
         }
+        Ok(Some(report)) if report.state == StatusWord::WaitingForModel => {
+            Ok(model_of(path).unwrap_or_else(|| state_in(report)))
+        }
         Ok(Some(report)) => Ok(state_in(report)),
         Ok(None) => bail!("{} is neither a model nor a job", shell_quoted(path)),
         Err(error) if error.kind() == io::ErrorKind::NotFound => {
             bail!("{} does not exist", shell_quoted(path))
         }
         Err(error) => Err(error).with_context(|| path.display().to_string()),
+    }
+}
+
+/// The state of a job that waits for its model, as far as the model is not ready: what the model needs, the job needs.
+/// `None` for a job of several models.
+fn model_of(job: &Path) -> Option<State> {
+    let folder = job.parent()?;
+    let model = folder.parent()?;
+    if folder.file_name()? == "jobs" {
+        return None;
+    }
+    match state_in(mounted::item_report(model).ok()??) {
+        State::Done(_) => None,
+        State::Going(word, text) => {
+            Some(State::Going(word, format!("waiting for its model: {text}")))
+        }
+        State::Failed(text) => Some(State::Failed(format!("its model {text}"))),
     }
 }
 
@@ -316,7 +337,7 @@ mod tests {
             (StatusWord::TemporaryName, Some(MISSING_FILES_PATIENCE)),
             (StatusWord::NeedsFiles, Some(MISSING_FILES_PATIENCE)),
             (StatusWord::NoModel, Some(MISSING_FILES_PATIENCE)),
-            (StatusWord::Draft, None),
+            (StatusWord::Draft, Some(MISSING_FILES_PATIENCE)),
             (StatusWord::BeingWritten, None),
             (StatusWord::MissingFiles, None),
             (StatusWord::Uploading, None),

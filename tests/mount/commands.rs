@@ -189,3 +189,22 @@ fn orders_and_why_speak_of_the_path_they_were_given() {
     let (code, words) = said("rawmodels", &["cancel", "cut.glb"]);
     assert_eq!(code, Some(0), "{words}");
 }
+
+#[test]
+fn a_job_is_not_waited_for_longer_than_its_model_can_become_ready() {
+    needs_fuse!();
+    let fixture = Fixture::new();
+    let dir = fixture.scratch.path();
+    fs::create_dir(fixture.path("rawmodels/bad")).unwrap();
+    fs::write(fixture.path("rawmodels/bad/bad.glb"), "no model").unwrap();
+    run(assetfs("commit", fixture.path("rawmodels/bad")));
+    fs::write(
+        dir.join("half.json"),
+        r#"{"limits":{"faces":{"percentage":50}}}"#,
+    )
+    .unwrap();
+    shell(dir, "cp half.json mnt/rawmodels/bad/optimize/");
+    let job = fixture.path("rawmodels/bad/optimize/half.json");
+    let said = fails(assetfs("wait --timeout 100s", job), 1);
+    assert!(said.contains("its model failed: bad.glb"), "{said}");
+}
