@@ -1,5 +1,6 @@
 //! `assetfs status`: the current activity of a mount.
 
+mod frame;
 mod watch;
 
 use std::path::{Path, PathBuf};

@@ -13,15 +13,11 @@ use tokio_util::sync::CancellationToken;
 use super::super::Exit;
 use super::super::mounted::MountedDrive;
 use super::super::optimize::Interrupts;
-use super::super::table::bytes;
-use crate::drive::{Direction, MountStatus, StatusWord, TransferStatus};
+use super::frame::frame;
+use crate::drive::{Direction, MountStatus, StatusWord};
 
 /// How often the drive is asked.
 const PERIOD: Duration = Duration::from_millis(500);
-/// Columns beside the name of a transfer.
-const FIXED_COLUMNS: usize = 58;
-const BAR_COLUMNS: usize = 14;
-const SMALLEST_WIDTH: usize = 60;
 /// Without a terminal a percentage is printed only in steps of this.
 const PERCENT_STEP: u64 = 10;
 
@@ -93,121 +89,6 @@ impl Screen {
             self.lines[at].set_message(text);
             self.lines[at].tick();
         }
-    }
-}
-
-/// The picture: at most so many columns and lines.
-fn frame(
-    root: &Path,
-    status: &MountStatus,
-    down: u64,
-    (width, height): (usize, usize),
-) -> Vec<String> {
-    let width = width.max(SMALLEST_WIDTH) - 1;
-    let mut head = vec![format!("{}  {}", root.display(), status.account)];
-    if !status.online {
-        let reason = status.offline_because.as_deref();
-        head.push(format!(
-            "Offline: {}",
-            reason.unwrap_or("the service cannot be reached")
-        ));
-    }
-    let transfers = status.transfers.iter().map(|it| transfer_line(it, width));
-    let waiting =
-        waiting(status).map(|(path, status)| format!("· {}  {status}", shortened(path, width / 2)));
-    let body: Vec<String> = transfers.chain(waiting).collect();
-    let room = height.saturating_sub(head.len() + 3).max(1);
-    let hidden = body.len().saturating_sub(room);
-    let mut lines = head;
-    lines.extend(body.into_iter().take(room));
-    if hidden > 0 {
-        lines.push(format!("  … and {hidden} more"));
-    }
-    lines.push(summary(status, down));
-    lines.into_iter().map(|line| cut(&line, width)).collect()
-}
-
-/// Drafts that are not on their way, and jobs.
-fn waiting(status: &MountStatus) -> impl Iterator<Item = (&str, &str)> {
-    let is_shown = |path: &str| status.transfers.iter().any(|it| it.path == path);
-    let drafts = status.drafts.iter();
-    let drafts = drafts.filter(move |draft| !is_shown(&draft.path));
-    let drafts = drafts.map(|draft| (draft.path.as_str(), draft.status.as_str()));
-    let jobs = status.jobs.iter();
-    drafts.chain(jobs.map(|job| (job.path.as_str(), job.status.as_str())))
-}
-
-fn transfer_line(transfer: &TransferStatus, width: usize) -> String {
-    let (done, total) = (transfer.done_bytes, transfer.total_bytes.max(1));
-    let done = done.min(total);
-    let filled = (done as f64 / total as f64 * BAR_COLUMNS as f64) as usize;
-    let bar = format!("{}{}", "━".repeat(filled), "╌".repeat(BAR_COLUMNS - filled));
-    let amount = format!("{} of {}", bytes(done), bytes(total));
-    let rate = transfer.bytes_per_second;
-    let rate = rate.map_or_else(String::new, |rate| format!("{}/s", bytes(rate)));
-    let left = match transfer.seconds_left {
-        Some(left) if left >= 60 => format!("{} min", left.div_ceil(60)),
-        Some(left) => format!("{left} s"),
-        None => String::new(),
-    };
-    let name_columns = width - FIXED_COLUMNS;
-    let name = shortened(&transfer.path, name_columns);
-    let percent = (done as f64 / total as f64 * 100.0) as u64;
-    format!(
-        "{} {name:<name_columns$} {bar} {percent:>3}% {amount:>18} {rate:>9} {left:>6}",
-        arrow(transfer.direction)
-    )
-}
-
-fn arrow(direction: Direction) -> char {
-    match direction {
-        Direction::Up => '↑',
-        Direction::Down => '↓',
-    }
-}
-
-fn summary(status: &MountStatus, down: u64) -> String {
-    let of = |direction| {
-        let transfers = status.transfers.iter();
-        transfers.filter(move |it| it.direction == direction)
-    };
-    let up: u64 = of(Direction::Up).filter_map(|it| it.bytes_per_second).sum();
-    let mut counts = vec![
-        (of(Direction::Up).count(), "uploading"),
-        (of(Direction::Down).count(), "downloading"),
-        (waiting(status).count() - status.jobs.len(), "waiting"),
-        (status.jobs.len(), "jobs"),
-        (status.failures.len(), "failures"),
-    ];
-    counts.retain(|(count, _)| *count > 0);
-    let counts = counts
-        .into_iter()
-        .map(|(count, name)| format!("{count} {name}"));
-    let counts = counts.collect::<Vec<_>>().join(", ");
-    let counts = if counts.is_empty() {
-        "idle".to_owned()
-    } else {
-        counts
-    };
-    format!("↑ {}/s  ↓ {}/s  {counts}", bytes(up), bytes(down))
-}
-
-/// The end of a path, which tells more than its beginning.
-fn shortened(path: &str, columns: usize) -> String {
-    let path = path.trim_start_matches('/');
-    let path = path.strip_prefix("rawmodels/").unwrap_or(path);
-    let len = path.chars().count();
-    if len <= columns {
-        return path.to_owned();
-    }
-    let end: String = path.chars().skip(len + 1 - columns).collect();
-    format!("…{end}")
-}
-
-fn cut(line: &str, columns: usize) -> String {
-    match line.chars().count() > columns {
-        true => format!("{}…", line.chars().take(columns - 1).collect::<String>()),
-        false => line.trim_end().to_owned(),
     }
 }
 
@@ -294,69 +175,7 @@ fn step(percent: u64) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::drive::{DraftStatus, JobStatusLine};
-
-    fn ten_uploads() -> MountStatus {
-        let upload = |number: u64| TransferStatus {
-            path: format!("/rawmodels/a model with quite a long name {number}"),
-            direction: Direction::Up,
-            done_bytes: number * 123_456_789,
-            total_bytes: 1_234_567_890,
-            bytes_per_second: Some(12_345_678),
-            seconds_left: Some(100 - number * 10),
-            ..TransferStatus::default()
-        };
-        MountStatus {
-            account: "studio at https://assets.example.com".into(),
-            online: true,
-            transfers: (0..10).map(upload).collect(),
-            drafts: vec![DraftStatus {
-                path: "/rawmodels/lamp".into(),
-                status: "settling 2 s".into(),
-                ..DraftStatus::default()
-            }],
-            jobs: vec![JobStatusLine {
-                path: "/rawmodels/chair/optimize/web.json".into(),
-                status: "running 40%".into(),
-                ..JobStatusLine::default()
-            }],
-            ..MountStatus::default()
-        }
-    }
-
-    #[test]
-    fn ten_uploads_fit_into_80_columns_and_24_lines() {
-        let frame = frame(
-            Path::new("/home/me/assets"),
-            &ten_uploads(),
-            2_000_000,
-            (80, 24),
-        );
-        for line in &frame {
-            assert!(line.chars().count() < 80, "{line}");
-        }
-        assert_eq!(frame.len(), 1 + 10 + 2 + 1, "{frame:#?}");
-        assert!(frame[5].starts_with("↑ …"), "{}", frame[5]);
-        assert!(frame[5].contains("━━━━━╌╌╌╌╌╌╌╌╌  40%"), "{}", frame[5]);
-        assert!(frame[11].contains("lamp  settling 2 s"), "{}", frame[11]);
-        assert!(frame[5].ends_with(" 12 MB/s  1 min"), "{}", frame[5]);
-        let summary = &frame[13];
-        assert!(
-            summary.contains("10 uploading, 1 waiting, 1 jobs"),
-            "{summary}"
-        );
-        assert!(summary.contains("↓ 2.0 MB/s"), "{summary}");
-    }
-
-    #[test]
-    fn what_does_not_fit_is_counted() {
-        let frame = frame(Path::new("/mnt"), &ten_uploads(), 0, (80, 10));
-        assert!(frame.len() < 10, "{frame:#?}");
-        assert!(
-            frame[frame.len() - 2].contains("… and 6 more"),
-            "{frame:#?}"
-        );
-    }
+    use crate::drive::{DraftStatus, TransferStatus};
 
     #[test]
     fn without_a_terminal_each_change_is_one_line() {

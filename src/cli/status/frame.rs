@@ -1,0 +1,252 @@
+//! The picture of `assetfs status --watch`: one line for each transfer, draft and job, as much as the terminal has room
+//! for. Only text is made here.
+
+use std::path::Path;
+
+use super::super::table::bytes;
+use crate::drive::{Direction, MountStatus, TransferStatus};
+
+const BAR_COLUMNS: usize = 14;
+/// Fewer columns than any terminal has; lines would have room for nothing.
+const SMALLEST_WIDTH: usize = 20;
+
+/// The picture: at most so many columns and lines.
+pub(super) fn frame(
+    root: &Path,
+    status: &MountStatus,
+    down: u64,
+    (width, height): (usize, usize),
+) -> Vec<String> {
+    let width = width.max(SMALLEST_WIDTH) - 1;
+    let mut head = vec![format!("{}  {}", root.display(), status.account)];
+    if !status.online {
+        let reason = status.offline_because.as_deref();
+        head.push(format!(
+            "Offline: {}",
+            reason.unwrap_or("the service cannot be reached")
+        ));
+    }
+    let transfers = status.transfers.iter().map(|it| transfer_line(it, width));
+    let waiting =
+        waiting(status).map(|(path, status)| format!("· {}  {status}", shortened(path, width / 2)));
+    let body: Vec<String> = transfers.chain(waiting).collect();
+    let room = height.saturating_sub(head.len() + 3).max(1);
+    let hidden = body.len().saturating_sub(room);
+    let mut lines = head;
+    lines.extend(body.into_iter().take(room));
+    if hidden > 0 {
+        lines.push(format!("  … and {hidden} more"));
+    }
+    lines.push(summary(status, down));
+    lines.into_iter().map(|line| cut(&line, width)).collect()
+}
+
+/// Drafts that are not on their way, and jobs.
+fn waiting(status: &MountStatus) -> impl Iterator<Item = (&str, &str)> {
+    let is_shown = |path: &str| status.transfers.iter().any(|it| it.path == path);
+    let drafts = status.drafts.iter();
+    let drafts = drafts.filter(move |draft| !is_shown(&draft.path));
+    let drafts = drafts.map(|draft| (draft.path.as_str(), draft.status.as_str()));
+    let jobs = status.jobs.iter();
+    drafts.chain(jobs.map(|job| (job.path.as_str(), job.status.as_str())))
+}
+
+fn transfer_line(transfer: &TransferStatus, width: usize) -> String {
+    let (done, total) = (transfer.done_bytes, transfer.total_bytes.max(1));
+    let done = done.min(total);
+    let columns = TransferColumns::of(width);
+    let name = shortened(&transfer.path, columns.name);
+    let mut line = format!("{} {name:<1$}", arrow(transfer.direction), columns.name);
+    if columns.bar {
+        let filled = (done as f64 / total as f64 * BAR_COLUMNS as f64) as usize;
+        let rest = "╌".repeat(BAR_COLUMNS - filled);
+        line += &format!(" {}{rest}", "━".repeat(filled));
+    }
+    let percent = (done as f64 / total as f64 * 100.0) as u64;
+    line += &format!(" {percent:>3}%");
+    if columns.amount {
+        let amount = format!("{} of {}", bytes(done), bytes(total));
+        line += &format!(" {amount:>18}");
+    }
+    let rate = transfer.bytes_per_second.filter(|rate| *rate > 0);
+    let rate = rate.map_or_else(String::new, |rate| format!("{}/s", bytes(rate)));
+    line += &format!(" {rate:>9}");
+    if columns.left {
+        let left = match transfer.seconds_left {
+            Some(left) if left >= 60 => format!("{} min", left.div_ceil(60)),
+            Some(left) => format!("{left} s"),
+            None => String::new(),
+        };
+        line += &format!(" {left:>6}");
+    }
+    line
+}
+
+/// What a line about a transfer has room for. Arrow, name, percentage and rate are always there.
+struct TransferColumns {
+    name: usize,
+    bar: bool,
+    amount: bool,
+    left: bool,
+}
+
+impl TransferColumns {
+    fn of(width: usize) -> TransferColumns {
+        let (bar, left, amount) = (width >= 44, width >= 56, width >= 76);
+        let taken = [
+            (true, 2 + 5 + 10),
+            (bar, 1 + BAR_COLUMNS),
+            (amount, 19),
+            (left, 7),
+        ];
+        let taken = taken.iter().filter(|(is_shown, _)| *is_shown);
+        let taken: usize = taken.map(|(_, columns)| columns).sum();
+        TransferColumns {
+            name: width.saturating_sub(taken).max(1),
+            bar,
+            amount,
+            left,
+        }
+    }
+}
+
+fn arrow(direction: Direction) -> char {
+    match direction {
+        Direction::Up => '↑',
+        Direction::Down => '↓',
+    }
+}
+
+fn summary(status: &MountStatus, down: u64) -> String {
+    let of = |direction| {
+        let transfers = status.transfers.iter();
+        transfers.filter(move |it| it.direction == direction)
+    };
+    let up: u64 = of(Direction::Up).filter_map(|it| it.bytes_per_second).sum();
+    let mut counts = vec![
+        (of(Direction::Up).count(), "uploading"),
+        (of(Direction::Down).count(), "downloading"),
+        (waiting(status).count() - status.jobs.len(), "waiting"),
+        (status.jobs.len(), "jobs"),
+        (status.failures.len(), "failures"),
+    ];
+    counts.retain(|(count, _)| *count > 0);
+    let counts = counts
+        .into_iter()
+        .map(|(count, name)| format!("{count} {name}"));
+    let counts = counts.collect::<Vec<_>>().join(", ");
+    let counts = if counts.is_empty() {
+        "idle".to_owned()
+    } else {
+        counts
+    };
+    format!("↑ {}/s  ↓ {}/s  {counts}", bytes(up), bytes(down))
+}
+
+/// A path in so many columns. What is too long is cut in the middle: names differ at the beginning or at the end.
+fn shortened(path: &str, columns: usize) -> String {
+    let path = path.trim_start_matches('/');
+    let path = path.strip_prefix("rawmodels/").unwrap_or(path);
+    let len = path.chars().count();
+    if len <= columns {
+        return path.to_owned();
+    }
+    let tail = columns.saturating_sub(1) / 2;
+    let head: String = path.chars().take(columns - 1 - tail).collect();
+    let tail: String = path.chars().skip(len - tail).collect();
+    format!("{head}…{tail}")
+}
+
+fn cut(line: &str, columns: usize) -> String {
+    match line.chars().count() > columns {
+        true => format!("{}…", line.chars().take(columns - 1).collect::<String>()),
+        false => line.trim_end().to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::drive::{DraftStatus, JobStatusLine};
+
+    fn ten_uploads() -> MountStatus {
+        let upload = |number: u64| TransferStatus {
+            path: format!("/rawmodels/a model with quite a long name {number}"),
+            direction: Direction::Up,
+            done_bytes: number * 123_456_789,
+            total_bytes: 1_234_567_890,
+            bytes_per_second: Some(12_345_678),
+            seconds_left: Some(100 - number * 10),
+            ..TransferStatus::default()
+        };
+        MountStatus {
+            account: "studio at https://assets.example.com".into(),
+            online: true,
+            transfers: (0..10).map(upload).collect(),
+            drafts: vec![DraftStatus {
+                path: "/rawmodels/lamp".into(),
+                status: "settling 2 s".into(),
+                ..DraftStatus::default()
+            }],
+            jobs: vec![JobStatusLine {
+                path: "/rawmodels/chair/optimize/web.json".into(),
+                status: "running 40%".into(),
+                ..JobStatusLine::default()
+            }],
+            ..MountStatus::default()
+        }
+    }
+
+    #[test]
+    fn ten_uploads_fit_into_80_columns_and_24_lines() {
+        let frame = frame(
+            Path::new("/home/me/assets"),
+            &ten_uploads(),
+            2_000_000,
+            (80, 24),
+        );
+        for line in &frame {
+            assert!(line.chars().count() < 80, "{line}");
+        }
+        assert_eq!(frame.len(), 1 + 10 + 2 + 1, "{frame:#?}");
+        assert!(
+            frame[5].starts_with("↑ a model wi…g name 4 "),
+            "{}",
+            frame[5]
+        );
+        assert!(frame[5].contains("━━━━━╌╌╌╌╌╌╌╌╌  40%"), "{}", frame[5]);
+        assert!(frame[11].contains("lamp  settling 2 s"), "{}", frame[11]);
+        assert!(frame[5].ends_with(" 12 MB/s  1 min"), "{}", frame[5]);
+        let summary = &frame[13];
+        assert!(
+            summary.contains("10 uploading, 1 waiting, 1 jobs"),
+            "{summary}"
+        );
+        assert!(summary.contains("↓ 2.0 MB/s"), "{summary}");
+    }
+
+    #[test]
+    fn narrow_terminals_show_less_of_each_transfer_and_break_no_line() {
+        for (width, shown) in [
+            (70, "↑ a model with qu…te a long name 4 "),
+            (50, "↑ a model… name 4 ━━━━━"),
+            (30, "↑ a mod…me 4  40%   12 MB/s"),
+            (20, "↑ …"),
+        ] {
+            let frame = frame(Path::new("/mnt"), &ten_uploads(), 0, (width, 24));
+            assert!(frame[5].starts_with(shown), "{width}: {}", frame[5]);
+            let longest = frame.iter().map(|line| line.chars().count()).max();
+            assert!(longest < Some(width), "{frame:#?}");
+        }
+    }
+
+    #[test]
+    fn what_does_not_fit_is_counted() {
+        let frame = frame(Path::new("/mnt"), &ten_uploads(), 0, (80, 10));
+        assert!(frame.len() < 10, "{frame:#?}");
+        assert!(
+            frame[frame.len() - 2].contains("… and 6 more"),
+            "{frame:#?}"
+        );
+    }
+}
