@@ -22,6 +22,7 @@ mod long;
 mod optimizing;
 mod others;
 mod reading;
+mod recipes;
 mod refused;
 mod samples;
 #[path = "../support/skip.rs"]

@@ -1,0 +1,97 @@
+//! The recipes that keep and show: the nightly backup, a model on a web page.
+
+use std::fs;
+
+use super::{Recipe, Workplace, write};
+use crate::support::{assert_same_files, exists, fetch, names_in, read, small_chair, status_of};
+use crate::{needs_fuse, needs_program};
+
+#[test]
+fn a_nightly_backup_goes_both_ways_and_can_be_restored() {
+    needs_fuse!();
+    needs_program!("rsync");
+    let recipe = Recipe::named("Nightly backup");
+    let [script, service, timer] = recipe.files([
+        "~/bin/assets-backup",
+        "~/.config/systemd/user/assets-backup.service",
+        "~/.config/systemd/user/assets-backup.timer",
+    ]);
+    let [restore] = recipe.commands();
+    assert!(timer.contains("OnCalendar="), "{timer}");
+    let mut workplace = Workplace::new();
+    write(&workplace.home("bin/assets-backup"), script);
+    let backup = workplace.exec(service, "ExecStart");
+    fs::create_dir_all(workplace.home("models")).unwrap();
+    fs::create_dir_all(workplace.home("backup")).unwrap();
+    let source = small_chair(&workplace.home("models"));
+    workplace.preset(50);
+    workplace.run("cp web.json ~/assets/presets/mine.json");
+    workplace.run(&backup);
+    assert_eq!(workplace.totals(), (1, 0));
+    workplace.run("cp web.json ~/assets/rawmodels/chair/optimize/ && assetfs wait ~/assets/rawmodels/chair/optimize/web.json");
+    workplace.run(&backup);
+    assert_same_files(&source, &workplace.home("backup/rawmodels/chair"));
+    assert!(exists(workplace.home("backup/rapidmodels/chair/chair.glb")));
+    assert_eq!(
+        read(workplace.home("backup/presets/mine.json")),
+        read(workplace.work("web.json"))
+    );
+    // The next night transfers nothing.
+    let said = workplace.run(&format!(
+        "sed -i 's/^rsync/rsync --itemize-changes/' ~/bin/assets-backup; {backup}"
+    ));
+    let moved: Vec<_> = said
+        .lines()
+        .filter(|line| line.contains('f'))
+        .filter(|line| line.starts_with(['<', '>']))
+        .collect();
+    assert_eq!(moved, [""; 0], "{said}");
+    // Without the drive the backup is not emptied.
+    workplace.unmount();
+    let said = workplace.fails(&backup, 1);
+    assert!(said.contains("not mounted"), "{said}");
+    assert!(exists(workplace.home("backup/rawmodels/chair")));
+    workplace.mount();
+    // The model is deleted, and restored from the backup with its times.
+    workplace.run("rm -r ~/assets/rawmodels/chair");
+    assert_eq!(workplace.totals().0, 0);
+    workplace.run(restore);
+    assert_eq!(workplace.totals().0, 1);
+    assert_same_files(&source, &workplace.drive("rawmodels/chair"));
+    let time = |path| fs::metadata(path).unwrap().modified().unwrap();
+    assert_eq!(
+        time(workplace.drive("rawmodels/chair/chair.gltf")),
+        time(source.join("chair.gltf"))
+    );
+    // A changed model is refused, and the rest is done all the same.
+    fs::write(source.join("chair.gltf"), "changed").unwrap();
+    fs::create_dir(workplace.home("models/lamp")).unwrap();
+    workplace.model("../home/models/lamp/lamp.glb", 2);
+    let said = workplace.fails(&backup, 1);
+    assert!(said.contains("Read-only file system"), "{said}");
+    assert!(exists(workplace.home("backup/rawmodels/lamp/lamp.glb")));
+}
+
+#[test]
+fn an_embed_is_shared_and_taken_back() {
+    needs_fuse!();
+    needs_program!("jq");
+    let recipe = Recipe::named("Sharing a model on a web page");
+    let [share, end] = recipe.commands();
+    let workplace = Workplace::new();
+    workplace.model("chair.glb", 1);
+    workplace.preset(50);
+    workplace.run(
+        "cp chair.glb ~/assets/rawmodels/ && assetfs wait ~/assets/rawmodels/chair
+         cp web.json ~/assets/rawmodels/chair/optimize/ && assetfs wait ~/assets/rawmodels/chair/optimize/web.json",
+    );
+    workplace.run(share);
+    let line = String::from_utf8(read(workplace.work("chair.html"))).unwrap();
+    let address = line.split('"').nth(1).unwrap();
+    assert!(line.starts_with("<iframe src=\"http"), "{line}");
+    let page = String::from_utf8(fetch(address)).unwrap();
+    assert!(page.contains("Chair"), "{page}");
+    workplace.run(end);
+    assert_eq!(status_of(address, ""), 404);
+    assert!(names_in(&workplace.drive("embeds")).is_empty());
+}

@@ -1,0 +1,28 @@
+//! The recipes of `docs/recipes.md`, each taken out of the document and run on a real mount.
+
+mod blender;
+mod building;
+mod document;
+mod keeping;
+mod workplace;
+
+use document::{Recipe, write};
+use workplace::Workplace;
+
+#[test]
+fn every_recipe_has_its_test() {
+    let recipes = Recipe::all();
+    let titles: Vec<_> = recipes.iter().map(Recipe::title).collect();
+    assert_eq!(
+        titles,
+        [
+            "Make",
+            "CI",
+            "Blender",
+            "Hot folder",
+            "Nightly backup",
+            "Sharing a model on a web page"
+        ],
+        "a recipe without a test here may not work"
+    );
+}
