@@ -210,7 +210,7 @@ mod tests {
         }
         assert_eq!(frame.len(), 1 + 10 + 2 + 1, "{frame:#?}");
         assert!(
-            frame[5].starts_with("↑ a model wi…g name 4 "),
+            frame[5].starts_with("↑ a model wi…ong name 4 "),
             "{}",
             frame[5]
         );
@@ -228,10 +228,10 @@ mod tests {
     #[test]
     fn narrow_terminals_show_less_of_each_transfer_and_break_no_line() {
         for (width, shown) in [
-            (70, "↑ a model with qu…te a long name 4 "),
-            (50, "↑ a model… name 4 ━━━━━"),
-            (30, "↑ a mod…me 4  40%   12 MB/s"),
-            (20, "↑ …"),
+            (70, "↑ a model with qu… a long name 4 "),
+            (50, "↑ a model …g name 4 ━━━━━"),
+            (30, "↑ a mode…ame 4  40%   12 MB/s"),
+            (20, "↑ a…  40%   12 MB/s"),
         ] {
             let frame = frame(Path::new("/mnt"), &ten_uploads(), 0, (width, 24));
             assert!(frame[5].starts_with(shown), "{width}: {}", frame[5]);
