@@ -12,7 +12,7 @@ use assetfs::engine::scene::Scene;
 use serde_json::{Value, json};
 
 /// The triangles of a box from `low` to `high`, as an object of an OBJ file whose vertices start behind `before`.
-fn cuboid(name: &str, low: [f32; 3], high: [f32; 3], before: usize) -> String {
+pub(crate) fn cuboid(name: &str, low: [f32; 3], high: [f32; 3], before: usize) -> String {
     let mut text = format!("o {name}\n");
     for corner in 0..8 {
         let at = |axis: usize| {
@@ -73,7 +73,7 @@ fn checkered_ball(dir: &Path) {
     picture.save(dir.join("m.png")).unwrap();
 }
 
-fn optimize(dir: &Path, files: &[&str], config: Value, out: &str) -> Report {
+pub(crate) fn optimize(dir: &Path, files: &[&str], config: Value, out: &str) -> Report {
     let task = Task::Optimize(OptimizeTask {
         input_dir: dir.to_owned(),
         files: files.iter().map(|name| (*name).to_owned()).collect(),

@@ -1,4 +1,4 @@
-//! Removes triangles that are invisible from everywhere outside of the model.
+//! Removes triangles that are invisible from everywhere outside of the model and from inside its rooms.
 //!
 //! In doubt a triangle is kept. Moving geometry (animations, skins, morph targets) is kept and hides nothing;
 //! transparent materials hide nothing either. The neighbours of a visible triangle are kept, so that no crack opens
@@ -55,7 +55,9 @@ fn seen_by_geometry(scene: &Scene) -> HashMap<usize, Vec<bool>> {
     let Some(bounds) = adapted.scene.bounding_box() else {
         return HashMap::new();
     };
-    let seen = PreparedScene::new(&adapted.scene).seen_triangles(&bounds, DIRECTIONS, SIZE);
+    let prepared = PreparedScene::new(&adapted.scene);
+    let mut seen = prepared.seen_triangles(&bounds, DIRECTIONS, SIZE);
+    prepared.add_seen_from_rooms(&bounds, &mut seen);
     let mut by_geometry: HashMap<usize, Vec<bool>> = HashMap::new();
     for (geometry, seen) in drawn.into_iter().zip(seen) {
         let known = by_geometry

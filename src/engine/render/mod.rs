@@ -8,6 +8,7 @@ mod camera;
 mod coverage;
 mod prepare;
 mod raster;
+mod rooms;
 mod scene;
 mod shade;
 mod studio;

@@ -111,7 +111,7 @@ pub static KEYS: &[Key] = keys! {
     "workflowSettings.targetTextureResolution.orm": COUNT, "Occlusion, roughness, metal", OLDER;
     "sceneManipulation.rotateZUp": Flag, "Turn from z up to y up", "For models that lie on their back.";
     "sceneManipulation.centerModel": Flag, "Center the model", "Moves the middle of the model to the origin.";
-    "sceneManipulation.removeInvisibleGeometry": Flag, "Remove what cannot be seen", "Triangles that are hidden from everywhere outside. Not for rooms that people enter.";
+    "sceneManipulation.removeInvisibleGeometry": Flag, "Remove what cannot be seen", "Triangles that are hidden from everywhere outside and from inside of rooms.";
     "sceneManipulation.discardAnimations": Flag, "Leave out animations", "The model stays in its rest pose.";
     "sceneManipulation.removeSmallFeatures.removalPercentage": PERCENT, "Remove small parts", "Loose pieces smaller than this percentage of the model.";
     "assetSimplification.meshDecimation.method" => "triangles are always removed from the mesh itself; nothing is baked anew";

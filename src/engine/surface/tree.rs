@@ -22,6 +22,18 @@ impl Node {
     fn distance_squared(&self, point: Vec3A) -> f32 {
         (point - point.clamp(self.low, self.high)).length_squared()
     }
+
+    /// Whether a ray comes into the box before `within` lengths of its direction. `inverse` is one over the direction.
+    fn is_met(&self, origin: Vec3A, inverse: Vec3A, within: f32) -> bool {
+        let (low, high) = (
+            (self.low - origin) * inverse,
+            (self.high - origin) * inverse,
+        );
+        let enters = low.min(high).max_element();
+        let leaves = low.max(high).min_element();
+        // A NaN stands for a ray that runs in a side of the box.
+        !(enters > leaves || leaves < 0.0 || enters > within)
+    }
 }
 
 /// The nearest point of a surface.
@@ -29,6 +41,17 @@ impl Node {
 pub struct Nearest {
     pub point: Vec3A,
     pub distance_squared: f32,
+    /// The triangle, by its place in the list that the tree was made of.
+    pub triangle: u32,
+}
+
+/// Where a ray meets a surface first.
+#[derive(Debug, Clone, Copy)]
+pub struct Hit {
+    /// In lengths of the ray's direction.
+    pub distance: f32,
+    /// Whether the ray comes from the side from which the corners run counter-clockwise.
+    pub is_front: bool,
     /// The triangle, by its place in the list that the tree was made of.
     pub triangle: u32,
 }
@@ -115,6 +138,59 @@ impl Tree {
         }
         best
     }
+
+    /// The first triangle that a ray meets, nearer than `within` lengths of its direction.
+    pub fn first_hit(&self, origin: Vec3A, direction: Vec3A, within: f32) -> Option<Hit> {
+        let inverse = direction.recip();
+        let mut best: Option<Hit> = None;
+        let mut limit = within;
+        if self.nodes.is_empty() {
+            return None;
+        }
+        let mut waiting = [0u32; 72];
+        let mut depth = 1;
+        while depth > 0 {
+            depth -= 1;
+            let node = &self.nodes[waiting[depth] as usize];
+            if !node.is_met(origin, inverse, limit) {
+                continue;
+            }
+            if node.count == 0 {
+                waiting[depth] = node.first;
+                waiting[depth + 1] = node.first + 1;
+                depth += 2;
+                continue;
+            }
+            for at in node.first as usize..(node.first + node.count) as usize {
+                let met = meet(origin, direction, &self.corners[at]);
+                if let Some((distance, is_front)) = met.filter(|(distance, _)| *distance < limit) {
+                    limit = distance;
+                    best = Some(Hit {
+                        distance,
+                        is_front,
+                        triangle: self.places[at],
+                    });
+                }
+            }
+        }
+        best
+    }
+}
+
+/// Where a ray meets a triangle, by Möller and Trumbore ("Fast, Minimum Storage Ray/Triangle Intersection", 1997): the
+/// distance in lengths of the direction, and whether it meets the front.
+fn meet(origin: Vec3A, direction: Vec3A, [a, b, c]: &[Vec3A; 3]) -> Option<(f32, bool)> {
+    let (ab, ac) = (*b - *a, *c - *a);
+    let across = direction.cross(ac);
+    let determinant = ab.dot(across);
+    let from = origin - *a;
+    let u = from.dot(across) / determinant;
+    let along = from.cross(ab);
+    let v = direction.dot(along) / determinant;
+    let distance = ac.dot(along) / determinant;
+    // A determinant of 0 makes these infinite or not a number.
+    let is_met = u >= 0.0 && v >= 0.0 && u + v <= 1.0 && distance > 0.0;
+    is_met.then_some((distance, determinant > 0.0))
 }
 
 /// Splits at the middle of the longest side, or into halves by count where one side would be empty.
@@ -228,6 +304,36 @@ mod tests {
                 .fold(f32::INFINITY, f32::min);
             assert_eq!(found.distance_squared, exact);
         }
+    }
+
+    #[test]
+    fn ray_meets_first_what_a_look_at_every_triangle_finds() {
+        let triangles = soup(500);
+        let tree = Tree::new(&triangles);
+        let mut met_any = 0;
+        for [origin, towards, ..] in soup(200) {
+            let direction = (towards - origin).normalize();
+            let found = tree.first_hit(origin, direction, f32::INFINITY);
+            let exact = triangles
+                .iter()
+                .filter_map(|triangle| meet(origin, direction, triangle))
+                .map(|(distance, _)| distance)
+                .fold(f32::INFINITY, f32::min);
+            met_any += usize::from(found.is_some());
+            assert_eq!(found.map_or(f32::INFINITY, |hit| hit.distance), exact);
+        }
+        assert!(met_any > 20, "only {met_any} rays met a triangle");
+        let up = [Vec3A::ZERO, Vec3A::X, Vec3A::Y];
+        let tree = Tree::new(&[up]);
+        let from = |z: f32| Vec3A::new(0.2, 0.2, z);
+        assert!(
+            tree.first_hit(from(1.0), Vec3A::NEG_Z, 2.0)
+                .unwrap()
+                .is_front
+        );
+        assert!(!tree.first_hit(from(-1.0), Vec3A::Z, 2.0).unwrap().is_front);
+        assert!(tree.first_hit(from(1.0), Vec3A::NEG_Z, 0.9).is_none());
+        assert!(tree.first_hit(from(1.0), Vec3A::Z, 2.0).is_none());
     }
 
     #[test]

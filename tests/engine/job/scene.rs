@@ -3,6 +3,7 @@
 use serde_json::json;
 
 use super::shapes::{bar, boxes, spheres};
+use crate::simplify::{cuboid, optimize};
 
 #[test]
 fn skins_animations_morph_targets_and_unknown_extensions_survive() {
@@ -68,6 +69,38 @@ fn the_scene_is_turned_centred_and_scaled_as_asked() {
     let bounds = model.result("model.glb").bounds().unwrap();
     assert!(bounds.center().length() < 1e-3, "{bounds:?}");
     assert!((bounds.size().x - 46.5).abs() < 0.05, "{bounds:?}");
+}
+
+/// A closed room of 5 by 3 by 5 with a box in the middle, and another box outside below its floor. Walls that face
+/// inwards make it a room; walls that face outwards alone make it a closed body.
+fn closed_room(dir: &std::path::Path, walls_face_inwards: bool) {
+    let walls = cuboid("walls", [0.0; 3], [5.0, 3.0, 5.0], 0);
+    let walls = match walls_face_inwards {
+        true => walls.lines().map(turned).collect::<Vec<_>>().join("\n") + "\n",
+        false => walls,
+    };
+    let table = cuboid("table", [2.0, 0.5, 2.0], [3.0, 1.0, 3.0], 8);
+    std::fs::write(dir.join("room.obj"), walls + &table).unwrap();
+}
+
+/// A line of an OBJ file, with its face turned around.
+fn turned(line: &str) -> String {
+    match line.split(' ').collect::<Vec<_>>()[..] {
+        ["f", a, b, c] => format!("f {c} {b} {a}"),
+        _ => line.to_owned(),
+    }
+}
+
+#[test]
+fn what_is_seen_from_inside_a_closed_room_stays() {
+    let asked = json!({ "sceneManipulation": { "removeInvisibleGeometry": true } });
+    let dir = tempfile::tempdir().unwrap();
+    closed_room(dir.path(), true);
+    let report = optimize(dir.path(), &["room.obj"], asked.clone(), "room");
+    assert_eq!(report.result.triangles, 24, "walls and table");
+    closed_room(dir.path(), false);
+    let report = optimize(dir.path(), &["room.obj"], asked, "body");
+    assert_eq!(report.result.triangles, 12, "the table is inside of a body");
 }
 
 #[test]

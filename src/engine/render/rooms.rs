@@ -1,0 +1,139 @@
+//! Rooms: enclosed space that is meant to be seen from inside, such as the rooms of a building.
+//!
+//! A point is in a room if nearly all rays from it end at a side of the model that is drawn: a front face, or either
+//! face of a double-sided material. Inside a closed body rays end at back faces, so it is no room. Only opaque triangles
+//! stop a ray.
+
+use glam::{Vec3, Vec3A};
+use rayon::prelude::*;
+
+use super::super::surface::{Hit, Tree};
+use super::prepare::PreparedScene;
+use super::scene::{BoundingBox, RenderAlpha};
+use super::visibility::sphere_direction;
+
+/// Points on each side of the grid that looks for rooms.
+const GRID: usize = 12;
+/// Rays from each point.
+const RAYS: usize = 96;
+/// Of the rays of a point in a room, the fraction that ends at a side that is drawn.
+const ENCLOSED: f32 = 0.9;
+/// A model of which so much of the box is in rooms is made to be entered.
+const MIN_SHARE: f32 = 0.15;
+/// Points of rooms that each triangle is looked at from.
+const EYES: usize = 64;
+
+impl PreparedScene {
+    /// Marks as seen what is seen from inside the rooms of the model. `seen` is what
+    /// [`PreparedScene::seen_triangles`] returns. Returns whether the model has rooms.
+    pub fn add_seen_from_rooms(&self, bounds: &BoundingBox, seen: &mut [Vec<bool>]) -> bool {
+        let walls = Walls::new(self);
+        let points = walls.points_in_rooms(bounds);
+        if (points.len() as f32) < MIN_SHARE * (GRID * GRID * GRID) as f32 {
+            return false;
+        }
+        let step = points.len().div_ceil(EYES);
+        let eyes: Vec<Vec3A> = points.into_iter().step_by(step).collect();
+        let is_seen: Vec<bool> = self
+            .triangles
+            .par_iter()
+            .map(|triangle| {
+                let known = seen[triangle.part as usize][triangle.number as usize];
+                known
+                    || walls.sees(
+                        &eyes,
+                        triangle.corners,
+                        self.is_double_sided(triangle.material),
+                    )
+            })
+            .collect();
+        for (triangle, is_seen) in self.triangles.iter().zip(is_seen) {
+            seen[triangle.part as usize][triangle.number as usize] = is_seen;
+        }
+        true
+    }
+
+    fn is_double_sided(&self, material: u32) -> bool {
+        self.materials[material as usize].plain.double_sided
+    }
+}
+
+/// The opaque triangles of a scene, for rays.
+struct Walls<'s> {
+    scene: &'s PreparedScene,
+    tree: Tree,
+    /// For each triangle of the tree, whether both its sides are drawn.
+    double_sided: Vec<bool>,
+}
+
+impl Walls<'_> {
+    fn new(scene: &PreparedScene) -> Walls<'_> {
+        let opaque = scene.triangles.iter().filter(|triangle| {
+            scene.materials[triangle.material as usize].plain.alpha == RenderAlpha::Opaque
+        });
+        let (corners, double_sided): (Vec<[Vec3A; 3]>, Vec<bool>) = opaque
+            .map(|triangle| {
+                let corners = triangle
+                    .corners
+                    .map(|corner| Vec3A::from(scene.positions[corner as usize]));
+                (corners, scene.is_double_sided(triangle.material))
+            })
+            .unzip();
+        Walls {
+            scene,
+            tree: Tree::new(&corners),
+            double_sided,
+        }
+    }
+
+    /// The points of a grid over the box that are in rooms.
+    fn points_in_rooms(&self, bounds: &BoundingBox) -> Vec<Vec3A> {
+        let (low, size) = (bounds.low, bounds.high - bounds.low);
+        (0..GRID * GRID * GRID)
+            .into_par_iter()
+            .map(|number| {
+                let at = [number % GRID, number / GRID % GRID, number / GRID / GRID];
+                let part = Vec3::from_array(at.map(|step| (step as f32 + 0.5) / GRID as f32));
+                Vec3A::from(low + size * part)
+            })
+            .filter(|point| self.is_in_room(*point))
+            .collect()
+    }
+
+    fn is_in_room(&self, point: Vec3A) -> bool {
+        let allowed = (RAYS as f32 * (1.0 - ENCLOSED)) as usize;
+        let mut missed = 0;
+        for number in 0..RAYS {
+            let direction = Vec3A::from(sphere_direction(number, RAYS));
+            let hit = self.tree.first_hit(point, direction, f32::INFINITY);
+            if !hit.is_some_and(|hit| self.is_drawn(&hit)) {
+                missed += 1;
+            }
+            if missed > allowed {
+                return false;
+            }
+        }
+        true
+    }
+
+    fn is_drawn(&self, hit: &Hit) -> bool {
+        hit.is_front || self.double_sided[hit.triangle as usize]
+    }
+
+    /// Whether a triangle is seen from one of the eyes, at its middle or next to one of its corners.
+    fn sees(&self, eyes: &[Vec3A], corners: [u32; 3], is_double_sided: bool) -> bool {
+        let corners = corners.map(|corner| Vec3A::from(self.scene.positions[corner as usize]));
+        let [a, b, c] = corners;
+        let normal = (b - a).cross(c - a);
+        let middle = (a + b + c) / 3.0;
+        let near = |corner: Vec3A| corner + (middle - corner) * 0.1;
+        [middle, near(a), near(b), near(c)].iter().any(|spot| {
+            eyes.iter().any(|eye| {
+                let way = *spot - *eye;
+                let faces = is_double_sided || way.dot(normal) <= 0.0;
+                // The triangle itself ends the ray at 1.
+                faces && self.tree.first_hit(*eye, way, 1.0 - 1e-3).is_none()
+            })
+        })
+    }
+}
