@@ -1,5 +1,6 @@
 //! Names that come from the service.
 
+use assetfs::client::Priority;
 use assetfs::drive::DriveError;
 
 use crate::support::account::{Account, MINIMAL_GLTF};
@@ -119,4 +120,102 @@ async fn a_name_over_255_bytes_is_too_long_everywhere() {
         .await
         .unwrap();
     mounted.close().await;
+}
+
+/// A configuration that keeps so many percent of the faces: each is another text.
+fn percent(faces: u8) -> String {
+    format!(
+        r#"{{"schema":"2.5","limits":{{"faces":{{"percentage":{faces}}}}},
+        "compressionAndExport":{{"fileExports":[{{"fileType":"glb"}}]}}}}"#
+    )
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_later_result_is_named_by_its_text_in_optimize_and_keeps_that_name_over_remounts() {
+    let account = Account::new().await;
+    let cube = account.add_cube().await;
+    let mounted = account.mount().await;
+    let odd = ["small", "web", "50%25 \u{202e}off", "~7"];
+    let named = [
+        "cube",
+        "cube (web)",
+        "cube (50%2525 %E2%80%AEoff)",
+        "cube (~7)",
+    ];
+    for (faces, text) in (10..).zip(odd) {
+        let path = format!("/rawmodels/cube/optimize/{text}");
+        let config = percent(faces);
+        mounted
+            .tree
+            .write(&format!("{path}.json"), config.as_bytes())
+            .await
+            .unwrap();
+        mounted
+            .tree
+            .until_status(&format!("{path}.status"), "done")
+            .await;
+    }
+    // The same text is paid again: its name is taken by its first result.
+    mounted
+        .tree
+        .write("/rawmodels/cube/.assetfs/ctl", b"run web.json")
+        .await
+        .unwrap();
+    let web = "/rawmodels/cube/optimize/web";
+    let first = format!("../../../rapidmodels/{}", named[1]);
+    let is_second = |target: &String| *target != first;
+    while !mounted
+        .tree
+        .read_link(web)
+        .await
+        .is_ok_and(|target| is_second(&target))
+    {
+        tokio::time::sleep(std::time::Duration::from_millis(50)).await;
+    }
+    let preset = account.client.presets().factory(Priority::Interactive);
+    let preset = preset.await.unwrap().remove(0).id;
+    let request = assetfs::wire::OptimizeRequest::by_preset(preset);
+    let made = account
+        .client
+        .optimizations()
+        .start(cube, &request)
+        .await
+        .unwrap();
+    mounted.close().await;
+
+    for _ in 0..2 {
+        let mounted = account.mount().await;
+        let tree = &mounted.tree;
+        for (text, name) in odd.iter().zip(named) {
+            let link = format!("/rawmodels/cube/optimize/{text}");
+            let target = tree.read_link(&link).await.unwrap();
+            if *text != "web" {
+                assert_eq!(target, format!("../../../rapidmodels/{name}"));
+            }
+        }
+        let listed = tree.list("/rapidmodels").await.unwrap();
+        assert!(
+            named
+                .iter()
+                .all(|name| listed.contains(&(*name).to_owned())),
+            "{listed:?}"
+        );
+        assert_eq!(listed.len(), 6, "{listed:?}");
+        assert!(listed.contains(&format!("cube~{}", made.id)), "{listed:?}");
+        let again = listed
+            .iter()
+            .find(|name| name.starts_with("cube (web)~"))
+            .unwrap_or_else(|| panic!("{listed:?}"));
+        let target = tree.read_link("/rawmodels/cube/optimize/web").await;
+        assert_eq!(target.unwrap(), format!("../../../rapidmodels/{again}"));
+        let links = tree.list("/rawmodels/cube/rapidmodels").await.unwrap();
+        assert_eq!(links, listed);
+        for name in &listed {
+            let path = format!("/rapidmodels/{name}");
+            let id = tree.xattr(&path, "user.assetfs.id").await.unwrap();
+            let by_id = tree.stat(&format!("/rapidmodels/cube~{id}")).await.unwrap();
+            assert_eq!(by_id.ino, tree.stat(&path).await.unwrap().ino, "{name}");
+        }
+        mounted.close().await;
+    }
 }

@@ -107,7 +107,7 @@ pub(in crate::drive) async fn rapids_of(
         let records = shared.client.assets().rapid_models(asset, NOW);
         let records = asked(&shared, records).await?;
         for record in &records {
-            store_rapid(&shared, KnownRapid::from_record(record), began);
+            store_rapid(&shared, record, began);
         }
         let mut rapids: Vec<RapidId> = records.iter().map(|record| record.id).collect();
         rapids.sort_unstable();
@@ -145,7 +145,7 @@ pub(in crate::drive) fn store_rapid_detail(catalog: &Catalog, record: &RapidMode
     if catalog.known().rapids.is_late(record.id.0, asked) {
         return;
     }
-    store_rapid(catalog, KnownRapid::from_record(record), asked);
+    store_rapid(catalog, record, asked);
     store_rapid_files(catalog, record);
     keep_detail(catalog, FlightKey::Rapid(record.id), record);
 }

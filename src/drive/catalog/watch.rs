@@ -14,7 +14,6 @@ use crate::drive::catalog::listings::records::{asset_gone, store_jobs, store_rap
 use crate::drive::catalog::models::{refreshed_rapid, store_asset_detail};
 use crate::drive::catalog::parts::Catalog;
 use crate::drive::error::{DriveError, DriveResult};
-use crate::drive::values::known::KnownRapid;
 use crate::drive::values::node::{Home, Model, RemoteFolder};
 use crate::wire::{AssetId, RapidId, UploadStatus};
 
@@ -143,7 +142,7 @@ async fn fetch_running_jobs(catalog: &Arc<Catalog>) -> DriveResult<()> {
         let records = asked(&shared, records).await?;
         let named: HashSet<RapidId> = records.iter().map(|record| record.id).collect();
         for record in &records {
-            store_rapid(&shared, KnownRapid::from_record(record), began);
+            store_rapid(&shared, record, began);
         }
         let rows = records.iter().map(|record| record.id).collect();
         store_jobs(&shared, rows, began);

@@ -1,13 +1,14 @@
 //! Assigns unique names to objects.
 //!
 //! Invariant: within a folder, names and objects correspond one to one. An object keeps its name as long as it
-//! exists and its service name stays, whatever else appears. The first object keeps the plain name, later ones
-//! are `name~<id>`; of objects that appear together the lowest id is first. The state can be stored and read
-//! back by [`NameClaims::restore`], so that names are the same after a remount.
+//! exists and its service name stays, whatever else appears. The first object keeps the plain name. A later one is
+//! `name (qualifier)` if it has a qualifier and that name is free, else it gets `~<id>`; of objects that appear together
+//! the lowest id is first. The state can be stored and read back by [`NameClaims::restore`], so that names are the same
+//! after a remount.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
-use super::names::{ends_in_id, safe_name, split_id, with_id};
+use super::names::{NAME_MAX_BYTES, ends_in_id, safe_name, split_id, with_id};
 
 /// The names of one folder. Ids are those of the folder's kind of object.
 #[derive(Debug, Clone, Default)]
@@ -17,6 +18,15 @@ pub struct NameClaims {
     by_name: HashMap<String, u64>,
     /// The suffix of every name: `.json` in `presets/`, empty in most folders.
     extension: &'static str,
+}
+
+/// What a name is made of.
+#[derive(Debug, Clone, Copy)]
+pub struct NameParts<'a> {
+    /// The object's name on the service.
+    pub service_name: &'a str,
+    /// Tells it apart from others of its name.
+    pub qualifier: Option<&'a str>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -79,7 +89,11 @@ impl NameClaims {
             let other_service_name = self.by_id[&other].service_name.clone();
             self.release(other);
             self.insert(id, name.to_owned(), service_name.to_owned());
-            self.name_one(other, &other_service_name, &HashSet::new());
+            let parts = NameParts {
+                service_name: &other_service_name,
+                qualifier: None,
+            };
+            self.name_one(other, parts, &HashSet::new());
         } else {
             self.insert(id, name.to_owned(), service_name.to_owned());
         }
@@ -89,26 +103,27 @@ impl NameClaims {
         displaced
     }
 
-    /// Names new objects (id and service name, in any order) and renames objects whose service name changed.
+    /// Names new objects (in any order) and renames objects whose service name changed.
     /// `taken` are names of other things in the folder, such as drafts. Returns the ids whose name changed.
     pub fn assign<'a>(
         &mut self,
-        objects: impl IntoIterator<Item = (u64, &'a str)>,
+        objects: impl IntoIterator<Item = (u64, NameParts<'a>)>,
         taken: &HashSet<String>,
     ) -> Vec<u64> {
-        let mut unnamed: BTreeMap<u64, &str> = BTreeMap::new();
-        for (id, service_name) in objects {
+        let mut unnamed: BTreeMap<u64, NameParts<'_>> = BTreeMap::new();
+        for (id, parts) in objects {
+            let service_name = parts.service_name;
             match self.by_id.get_mut(&id) {
                 Some(claim) if claim.is_chosen => service_name.clone_into(&mut claim.service_name),
                 Some(claim) if claim.service_name == service_name => {}
-                _ => drop(unnamed.insert(id, service_name)),
+                _ => drop(unnamed.insert(id, parts)),
             }
         }
         for id in unnamed.keys() {
             self.release(*id);
         }
-        for (id, service_name) in &unnamed {
-            self.name_one(*id, service_name, taken);
+        for (id, parts) in &unnamed {
+            self.name_one(*id, *parts, taken);
         }
         unnamed.into_keys().collect()
     }
@@ -135,15 +150,27 @@ impl NameClaims {
         gone
     }
 
-    fn name_one(&mut self, id: u64, service_name: &str, taken: &HashSet<String>) {
+    fn name_one(&mut self, id: u64, parts: NameParts<'_>, taken: &HashSet<String>) {
+        let service_name = parts.service_name;
         let stem = safe_name(service_name, id);
         let plain = format!("{stem}{}", self.extension);
-        let fits = plain.len() <= super::names::NAME_MAX_BYTES;
-        let is_free = !self.by_name.contains_key(&plain) && !taken.contains(&plain);
-        let name = if fits && is_free && !ends_in_id(&stem) {
+        let is_free = |name: &String| {
+            let is_taken = self.by_name.contains_key(name) || taken.contains(name);
+            name.len() <= NAME_MAX_BYTES && !is_taken
+        };
+        let name = if is_free(&plain) && !ends_in_id(&stem) {
             plain
         } else {
-            with_id(&stem, id, self.extension)
+            let qualified = parts
+                .qualifier
+                .map(|qualifier| safe_name(&format!("{service_name} ({qualifier})"), id))
+                .filter(|stem| !ends_in_id(stem));
+            let stem = qualified.unwrap_or(stem);
+            let name = format!("{stem}{}", self.extension);
+            match is_free(&name) && !ends_in_id(&stem) {
+                true => name,
+                false => with_id(&stem, id, self.extension),
+            }
         };
         self.insert_with_care(id, name, service_name, taken);
     }
@@ -189,7 +216,85 @@ mod tests {
     use proptest::prelude::*;
 
     fn assign(claims: &mut NameClaims, objects: &[(u64, &str)]) {
-        claims.assign(objects.iter().copied(), &HashSet::new());
+        assign_beside(claims, objects, &HashSet::new());
+    }
+
+    fn assign_beside(claims: &mut NameClaims, objects: &[(u64, &str)], taken: &HashSet<String>) {
+        let objects = objects.iter().map(|(id, service_name)| {
+            let qualifier = None;
+            (
+                *id,
+                NameParts {
+                    service_name,
+                    qualifier,
+                },
+            )
+        });
+        claims.assign(objects, taken);
+    }
+
+    fn assign_qualified(claims: &mut NameClaims, objects: &[(u64, &str, &str)]) {
+        let objects = objects.iter().map(|(id, service_name, qualifier)| {
+            let qualifier = Some(*qualifier);
+            (
+                *id,
+                NameParts {
+                    service_name,
+                    qualifier,
+                },
+            )
+        });
+        claims.assign(objects, &HashSet::new());
+    }
+
+    #[test]
+    fn a_later_object_is_named_by_its_qualifier_and_by_its_id_only_if_that_name_is_taken() {
+        let mut claims = NameClaims::new("");
+        assign_qualified(
+            &mut claims,
+            &[
+                (4, "chair", "web"),
+                (7, "chair", "web"),
+                (9, "chair", "web"),
+                (8, "chair", "ar"),
+            ],
+        );
+        assert_eq!(claims.name(4), Some("chair"));
+        assert_eq!(claims.name(7), Some("chair (web)"));
+        assert_eq!(claims.name(8), Some("chair (ar)"));
+        assert_eq!(claims.name(9), Some("chair (web)~9"));
+        assign(&mut claims, &[(11, "chair"), (12, "chair (ar)")]);
+        assert_eq!(claims.name(11), Some("chair~11"), "no qualifier is known");
+        assert_eq!(claims.name(12), Some("chair (ar)~12"));
+        for id in [4, 7, 8, 9, 11] {
+            assert_eq!(claims.id_by_suffix(&format!("chair~{id}")), Some(id));
+        }
+    }
+
+    #[test]
+    fn a_name_keeps_standing_for_its_object_whatever_qualifier_is_learned_later() {
+        let mut claims = NameClaims::new("");
+        assign(&mut claims, &[(4, "chair"), (7, "chair")]);
+        assign_qualified(&mut claims, &[(4, "chair", "web"), (7, "chair", "web")]);
+        assert_eq!(claims.name(4), Some("chair"));
+        assert_eq!(claims.name(7), Some("chair~7"));
+    }
+
+    #[test]
+    fn any_qualifier_makes_a_safe_name() {
+        let mut claims = NameClaims::new("");
+        let long = "x".repeat(300);
+        let mut named = |id, qualifier: &str| {
+            assign_qualified(&mut claims, &[(id, "chair", qualifier)]);
+            claims.name(id).unwrap().to_owned()
+        };
+        assert_eq!(named(1, "plain"), "chair");
+        assert_eq!(named(2, "a/b\n"), "chair (a%2Fb%0A)");
+        assert_eq!(named(3, "\u{202e}"), "chair (%E2%80%AE)");
+        assert_eq!(named(4, "50%25"), "chair (50%2525)");
+        assert_eq!(named(5, "~1"), "chair (~1)");
+        let cut = named(6, &long);
+        assert!(cut.ends_with("~6") && cut.len() <= NAME_MAX_BYTES, "{cut}");
     }
 
     #[test]
@@ -238,7 +343,7 @@ mod tests {
     fn a_draft_keeps_its_name_when_it_becomes_an_asset() {
         let mut claims = NameClaims::new("");
         let drafts = HashSet::from(["chair".to_owned()]);
-        claims.assign([(3, "chair")], &drafts);
+        assign_beside(&mut claims, &[(3, "chair")], &drafts);
         assert_eq!(claims.name(3), Some("chair~3"));
         assert_eq!(claims.claim(8, "chair", "chair"), None);
         assert_eq!(claims.name(8), Some("chair"));
@@ -272,7 +377,8 @@ mod tests {
                 let before: BTreeMap<u64, (String, String)> = claims.kept()
                     .map(|(id, name, service)| (id, (name.to_owned(), service.to_owned()))).collect();
                 claims.retain(|id| round.contains_key(&id));
-                claims.assign(round.iter().map(|(id, name)| (*id, name.as_str())), &drafts);
+                let objects: Vec<(u64, &str)> = round.iter().map(|(id, name)| (*id, name.as_str())).collect();
+                assign_beside(&mut claims, &objects, &drafts);
                 let mut seen = HashSet::new();
                 for (id, service_name) in &round {
                     let name = claims.name(*id).expect("every object has a name").to_owned();

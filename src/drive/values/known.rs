@@ -151,6 +151,10 @@ pub struct KnownRapid {
     pub step: Option<String>,
     /// The model it was made from.
     pub source: Option<AssetId>,
+    /// The text of a drop folder it was made with, without extension; `None` if it was made elsewhere, or was named
+    /// before this was known.
+    #[serde(default)]
+    pub made_with: Option<String>,
     /// Creation time.
     pub created: Option<Timestamp>,
     /// When it last changed.
@@ -169,6 +173,7 @@ impl KnownRapid {
             progress: record.progress,
             step: record.processing_step.clone(),
             source: record.rawmodel.as_ref().map(|source| source.id),
+            made_with: None,
             created: record.created_at,
             updated: record.updated_at,
             tags: KnownTag::all(&record.tags),
@@ -204,11 +209,15 @@ impl Record for KnownRapid {
     fn service_name(&self) -> &str {
         &self.name
     }
+    fn qualifier(&self) -> Option<&str> {
+        self.made_with.as_deref()
+    }
     fn has_moved(&self, known: &KnownRapid) -> bool {
         self.state != known.state
     }
     fn keep_details_of(&mut self, known: &KnownRapid) {
         self.source = self.source.or(known.source);
+        self.made_with.clone_from(&known.made_with);
     }
 }
 

@@ -67,6 +67,18 @@ impl Jobs {
         Some(info(&memory, &key, file))
     }
 
+    /// The file of a drop folder that a rapid model was made with, if it was sent from here. `tags` are the tags in its
+    /// record: it carries that of its request until the answer is recorded.
+    pub fn text_of<'a>(
+        &self,
+        rapid: RapidId,
+        tags: impl Iterator<Item = &'a str>,
+    ) -> Option<String> {
+        let memory = self.parts.memory();
+        let key = memory.book.key_of_rapid(rapid, tags)?;
+        Some(key.name)
+    }
+
     /// All drop folders with files.
     pub fn folders(&self) -> Vec<JobFolder> {
         let memory = self.parts.memory();

@@ -17,13 +17,13 @@ use crate::drive::catalog::listings::first::{first_assets, first_rapids};
 use crate::drive::catalog::listings::freshness::is_listed;
 use crate::drive::catalog::listings::records::store_rapid;
 use crate::drive::catalog::listings::records::{
-    learned_rows, store_all, store_assets, store_changes, store_jobs, store_rapids,
+    learned_rows, rapid_row, store_all, store_assets, store_changes, store_jobs, store_rapids,
 };
 use crate::drive::catalog::listings::store::keep_for_good;
 use crate::drive::catalog::parts::Catalog;
 use crate::drive::catalog::presets::preset_overlay;
 use crate::drive::error::DriveResult;
-use crate::drive::values::known::{KnownAsset, KnownEmbed, KnownPreset, KnownRapid, KnownRecord};
+use crate::drive::values::known::{KnownAsset, KnownEmbed, KnownPreset, KnownRecord};
 use crate::drive::values::listing::{Confirmation, Record};
 use crate::drive::values::node::ListingKind;
 
@@ -90,7 +90,8 @@ async fn fetch_rapids(catalog: &Catalog) -> DriveResult<()> {
     if let Some(page) = page {
         let query = ListQuery::all().at_page(page.into());
         let reply = asked(catalog, catalog.client.rapids().list(query, NOW)).await?;
-        let rows = reply.data.iter().map(KnownRapid::from_record).collect();
+        let rows = reply.data.iter().map(|record| rapid_row(catalog, record));
+        let rows = rows.collect();
         let mut known = catalog.known();
         let now = Instant::now();
         let confirmation =
@@ -108,7 +109,7 @@ async fn fetch_rapids(catalog: &Catalog) -> DriveResult<()> {
     let mut pages = catalog.client.rapids().pages(None, NOW);
     let mut rows = Vec::new();
     while let Some(page) = asked(catalog, pages.try_next()).await? {
-        rows.extend(page.data.iter().map(KnownRapid::from_record));
+        rows.extend(page.data.iter().map(|record| rapid_row(catalog, record)));
     }
     let mut known = catalog.known();
     let changes = known
@@ -200,7 +201,7 @@ async fn fetch_jobs(catalog: &Catalog) -> DriveResult<()> {
     let began = Instant::now();
     let records = asked(catalog, catalog.client.optimizations().running(NOW)).await?;
     for record in &records {
-        store_rapid(catalog, KnownRapid::from_record(record), began);
+        store_rapid(catalog, record, began);
     }
     store_jobs(
         catalog,

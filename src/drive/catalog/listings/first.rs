@@ -13,11 +13,13 @@ use crate::client::{PageStream, Priority};
 use crate::drive::catalog::asking::asked;
 use crate::drive::catalog::data::listing_refs::RAPIDS;
 use crate::drive::catalog::listings::changes::{assets_changed, rapids_changed};
-use crate::drive::catalog::listings::records::{learned_rows, store_asset_changes, store_rapids};
+use crate::drive::catalog::listings::records::{
+    learned_rows, rapid_row, store_asset_changes, store_rapids,
+};
 use crate::drive::catalog::listings::store::keep;
 use crate::drive::catalog::parts::Catalog;
 use crate::drive::error::DriveResult;
-use crate::drive::values::known::{KnownAsset, KnownRapid};
+use crate::drive::values::known::KnownAsset;
 use crate::drive::values::listing::{Changes, Listing, Order, Record};
 use crate::wire::{BaseAsset, Page, RapidModel};
 
@@ -53,7 +55,8 @@ pub(super) async fn first_rapids(catalog: &Catalog, began: Instant) -> DriveResu
         .rapids()
         .pages_oldest_first(Priority::Interactive);
     let learn = |records: &[RapidModel], highest: u64| {
-        let rows = records.iter().map(KnownRapid::from_record).collect();
+        let rows = records.iter().map(|record| rapid_row(catalog, record));
+        let rows = rows.collect();
         let mut known = catalog.known();
         let changes = known
             .rapids

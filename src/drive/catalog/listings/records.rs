@@ -17,9 +17,10 @@ use crate::drive::catalog::listings::store::keep;
 use crate::drive::catalog::parts::Catalog;
 use crate::drive::values::known::{KnownAsset, KnownRapid, KnownTag};
 use crate::drive::values::listing::{Changes, Listing, Record};
+use crate::drive::values::names::split_extension;
 use crate::drive::values::node::{ListingKind, Model};
 use crate::outbox::DraftKind;
-use crate::wire::{AssetId, BaseAsset, EmbedId, ModelId, RapidId};
+use crate::wire::{AssetId, BaseAsset, EmbedId, ModelId, RapidId, RapidModel};
 
 /// Stores one record of a source model from a request that began at `asked`.
 pub(in crate::drive) fn store_asset(catalog: &Catalog, record: &BaseAsset, asked: Instant) {
@@ -30,8 +31,23 @@ pub(in crate::drive) fn store_asset(catalog: &Catalog, record: &BaseAsset, asked
     });
 }
 
-/// Stores one row of an optimized model.
-pub(in crate::drive) fn store_rapid(catalog: &Catalog, row: KnownRapid, asked: Instant) {
+/// The row of an optimized model. A new one gets the name of the text that it was made with, which its name may need.
+pub(in crate::drive) fn rapid_row(catalog: &Catalog, record: &RapidModel) -> KnownRapid {
+    let row = KnownRapid::from_record(record);
+    if catalog.rapid_name(record.id).is_some() {
+        return row;
+    }
+    let tags = record.tags.iter().map(|tag| tag.name.as_str());
+    let text = catalog.outbox.jobs().text_of(record.id, tags);
+    KnownRapid {
+        made_with: text.map(|name| split_extension(&name).0.to_owned()),
+        ..row
+    }
+}
+
+/// Stores one record of an optimized model.
+pub(in crate::drive) fn store_rapid(catalog: &Catalog, record: &RapidModel, asked: Instant) {
+    let row = rapid_row(catalog, record);
     let mut known = catalog.known();
     let changes = known
         .rapids

@@ -8,7 +8,7 @@ use crate::client::{ListQuery, Priority};
 use crate::drive::catalog::asking::{asked, landed, out_of_reach};
 use crate::drive::catalog::data::flight_key::FlightKey;
 use crate::drive::catalog::listings::freshness::is_listed;
-use crate::drive::catalog::listings::records::{store_assets, store_rapids};
+use crate::drive::catalog::listings::records::{rapid_row, store_assets, store_rapids};
 use crate::drive::catalog::listings::refreshed;
 use crate::drive::catalog::models::{refreshed_asset, refreshed_rapid};
 use crate::drive::catalog::parts::Catalog;
@@ -125,8 +125,8 @@ async fn hits(catalog: &Catalog, family: Family, query: ListQuery) -> DriveResul
         }
         Family::Rapid => {
             let reply = asked(catalog, client.rapids().list(query, now)).await?;
-            let rows = reply.data.iter().map(KnownRapid::from_record).collect();
-            (Hits::Rapids(rows), reply.meta.last_page)
+            let rows = reply.data.iter().map(|record| rapid_row(catalog, record));
+            (Hits::Rapids(rows.collect()), reply.meta.last_page)
         }
     })
 }

@@ -13,13 +13,17 @@ use std::ops::Bound;
 use std::time::{Duration, Instant};
 
 use super::belief::Freshness;
-use super::claims::NameClaims;
+use super::claims::{NameClaims, NameParts};
 
 /// A record of a listing.
 pub trait Record: Clone + PartialEq {
     fn number(&self) -> u64;
     /// Its name on the service.
     fn service_name(&self) -> &str;
+    /// Tells it apart from others of its name: it is shown as `name (qualifier)` if the plain name is taken.
+    fn qualifier(&self) -> Option<&str> {
+        None
+    }
     /// True if dependent data may have changed too and must be requested again.
     fn has_moved(&self, _known: &Self) -> bool {
         false
@@ -129,7 +133,7 @@ impl<R: Record> Listing<R> {
         self.claims.restore(names);
         for row in rows {
             self.claims
-                .assign([(row.number(), row.service_name())], &HashSet::new());
+                .assign([(row.number(), name_parts(&row))], &HashSet::new());
             let learned = Learned {
                 row,
                 at: now,
@@ -273,7 +277,7 @@ impl<R: Record> Listing<R> {
             .filter_map(|row| Some((row.number(), self.claims.name(row.number())?.to_owned())))
             .collect();
         let renamed = self.claims.assign(
-            rows.iter().map(|row| (row.number(), row.service_name())),
+            rows.iter().map(|row| (row.number(), name_parts(row))),
             taken,
         );
         changes.renamed.append(&mut self.renamed);
@@ -311,5 +315,12 @@ impl<R: Record> Listing<R> {
             self.claims.release(id);
             changes.gone.push((id, name));
         }
+    }
+}
+
+fn name_parts<R: Record>(row: &R) -> NameParts<'_> {
+    NameParts {
+        service_name: row.service_name(),
+        qualifier: row.qualifier(),
     }
 }

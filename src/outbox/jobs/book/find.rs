@@ -2,7 +2,7 @@
 
 use crate::outbox::jobs::book::{JobBook, JobFile, JobKey, Submission};
 use crate::outbox::staging::ContentHash;
-use crate::wire::{AssetId, ModelId};
+use crate::wire::{AssetId, ModelId, RapidId};
 
 impl JobBook {
     /// The tag of the latest request of a text for one asset.
@@ -39,6 +39,21 @@ impl JobBook {
         submissions
             .filter(|(tag, it)| *tag == request || it.group.as_deref() == Some(request))
             .collect()
+    }
+
+    /// The file, the first by name, whose request a rapid model or one of its tags belongs to.
+    pub fn key_of_rapid<'a>(
+        &self,
+        rapid: RapidId,
+        mut tags: impl Iterator<Item = &'a str>,
+    ) -> Option<JobKey> {
+        let by_tag = tags.find(|tag| self.submissions.contains_key(*tag));
+        let tag = by_tag.or_else(|| {
+            let mut submissions = self.submissions.iter();
+            let (tag, _) = submissions.find(|(_, it)| it.stage.rapid() == Some(rapid))?;
+            Some(tag.as_str())
+        })?;
+        self.keys_of(tag).into_iter().next()
     }
 
     /// The files whose request, or group of requests, contains a submission.
