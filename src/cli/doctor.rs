@@ -5,7 +5,7 @@ use std::path::Path;
 
 use anyhow::Result;
 
-use super::{Exit, indexers, settings};
+use super::{Exit, indexers, settings, thumbnail};
 
 /// Check what this machine has and lacks for mounting a drive
 #[derive(Debug, clap::Args)]
@@ -38,6 +38,7 @@ pub(super) fn run(args: &DoctorArgs) -> Result<Exit> {
         folders(),
         open_files(),
         search(),
+        pictures(),
     ];
     let missing = findings
         .iter()
@@ -193,6 +194,19 @@ fn search() -> Finding {
     };
     Finding {
         what: "Indexers",
+        verdict,
+    }
+}
+
+fn pictures() -> Finding {
+    let verdict = match thumbnail::setup::missing() {
+        None => Verdict::Good("file managers show pictures of models".to_owned()),
+        Some(missing) => Verdict::Advice(format!(
+            "file managers show no pictures of models ({missing} are missing); run `assetfs thumbnail --setup`, or install the package"
+        )),
+    };
+    Finding {
+        what: "Pictures",
         verdict,
     }
 }

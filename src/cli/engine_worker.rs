@@ -7,7 +7,7 @@ use std::io::{self, Read, Write};
 use anyhow::{Context, Result};
 use serde_json::json;
 
-use crate::engine::job::{self, AnalyseTask, OptimizeTask, Pictures, Progress, Task};
+use crate::engine::job::{self, Pictures, Progress, Task};
 
 use super::Exit;
 
@@ -55,8 +55,7 @@ pub(super) fn run(args: &EngineWorkerArgs) -> Result<Exit> {
 
 /// Archives are unpacked next to the results, so that the service removes both if it kills this process.
 fn keep_scratch_in(task: &Task) {
-    let (Task::Analyse(AnalyseTask { output_dir, .. })
-    | Task::Optimize(OptimizeTask { output_dir, .. })) = task;
+    let output_dir = task.output_dir();
     if std::fs::create_dir_all(output_dir).is_ok() {
         // If another folder was already set, that one is used.
         let _ = tempfile::env::override_temp_dir(output_dir);

@@ -39,6 +39,7 @@ mod settings;
 mod sign_in;
 mod status;
 mod table;
+mod thumbnail;
 mod token;
 mod unmount;
 mod wait;
@@ -93,6 +94,7 @@ enum Command {
     Account(sign_in::AccountCommandArgs),
     Optimize(optimize::OptimizeArgs),
     Watch(watch::WatchArgs),
+    Thumbnail(thumbnail::ThumbnailArgs),
     Pin(cache::PinArgs),
     Unpin(cache::UnpinArgs),
     Check(check::CheckArgs),
@@ -138,6 +140,7 @@ pub fn run() -> ExitCode {
         Command::Account(args) => sign_in::account(&args),
         Command::Optimize(args) => optimize::run(&args),
         Command::Watch(args) => watch::run(&args),
+        Command::Thumbnail(args) => thumbnail::run(&args),
         Command::Pin(args) => cache::pin(&args),
         Command::Unpin(args) => cache::unpin(&args),
         Command::Check(args) => check::run(&args),

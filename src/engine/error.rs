@@ -21,6 +21,9 @@ pub enum EngineError {
     /// The settings leave no triangle of the model.
     #[error("nothing is left of the model: {0}")]
     NothingLeft(#[from] NothingLeft),
+    /// A picture of it would be empty.
+    #[error("{0} has no triangles, so there is nothing to draw")]
+    NothingToDraw(String),
     /// The result cannot be written in the requested format.
     #[error("{0}")]
     Export(String),

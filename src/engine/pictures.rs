@@ -3,9 +3,12 @@
 //! Analysis and optimization call this module. The source is drawn once and kept; each export is drawn with the
 //! source's camera, so that its pictures can be laid over the source's pixel by pixel.
 
+use std::io::Cursor;
 use std::path::Path;
 
 use glam::Mat4;
+use image::imageops::FilterType;
+use image::{ImageFormat, ImageReader};
 use rayon::prelude::*;
 
 use super::compare::{Comparison, PictureSet, Sheet, side_by_side};
@@ -19,6 +22,8 @@ pub const RENDERS_FOLDER: &str = "renders";
 pub const TURNTABLE_FOLDER: &str = "turntable";
 /// The thumbnail's name in a job's output folder.
 pub const THUMBNAIL_NAME: &str = "thumb.jpg";
+/// The name of a small picture that is drawn alone.
+pub const ICON_NAME: &str = "icon.png";
 /// The name of the picture of source and result, if it is requested.
 pub const BEFORE_AFTER_NAME: &str = "before-after.png";
 
@@ -190,6 +195,45 @@ pub fn before_and_after(source: &Scene, result: &Scene) -> Sheet {
     let bounds = source.bounding_box().unwrap_or(NOTHING);
     let [before, after] = [source, result].map(|scene| shown(&PreparedScene::new(&scene), &bounds));
     side_by_side(&[&before, &after])
+}
+
+/// A model in the three-quarter view, as in its thumbnail: `size` pixels on each side.
+pub fn icon(model: &Scene, size: usize) -> Picture {
+    let adapted = RenderScene::from_model(model);
+    let bounds = adapted.scene.bounding_box().unwrap_or(NOTHING);
+    let scene = PreparedScene::new(&adapted.scene);
+    let settings = RenderSettings {
+        size,
+        sky_lights: lights_for(&scene, THUMBNAIL_LIGHTS),
+        ..RenderSettings::default()
+    };
+    scene.render(View::ThreeQuarter, &bounds, &settings)
+}
+
+/// The largest thumbnail that is decoded, in pixels on each side and in bytes of memory.
+const LARGEST_THUMBNAIL: (u32, u64) = (8192, 256 << 20);
+
+/// A thumbnail, as PNG with at most `size` pixels on each side. It is never enlarged.
+///
+/// # Errors
+/// When it is no JPEG, is damaged, or is too large to be a thumbnail.
+pub fn icon_of_thumbnail(jpeg: &[u8], size: u32) -> image::ImageResult<Vec<u8>> {
+    let (side, memory) = LARGEST_THUMBNAIL;
+    let mut limits = image::Limits::default();
+    limits.max_image_width = Some(side);
+    limits.max_image_height = Some(side);
+    limits.max_alloc = Some(memory);
+    let mut reader = ImageReader::with_format(Cursor::new(jpeg), ImageFormat::Jpeg);
+    reader.limits(limits);
+    let mut picture = reader.decode()?;
+    if picture.width() > size || picture.height() > size {
+        picture = picture.resize(size, size, FilterType::Triangle);
+    }
+    let mut png = Vec::new();
+    picture
+        .into_rgb8()
+        .write_to(&mut Cursor::new(&mut png), ImageFormat::Png)?;
+    Ok(png)
 }
 
 /// A picture for users, with many samples and soft light.

@@ -95,6 +95,7 @@ pub(super) static BESIDE: &[(&str, &str)] = &[
     ("jpeg", "image/jpeg"),
     ("webp", "image/webp"),
     ("json", "application/json"),
+    ("rpdx", "application/x-rpdx+json"),
     ("log", "text/plain"),
     ("txt", "text/plain"),
 ];

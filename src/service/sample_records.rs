@@ -6,13 +6,17 @@
 use super::ServiceError;
 use super::app::App;
 use super::records::{Area, NewFile};
+use crate::engine::pictures::THUMBNAIL_NAME;
 use crate::wire::UserId;
 
 /// Assets in one commit.
 const AT_ONCE: u64 = 1_000;
 
-/// The content of each asset's only file: the header of a glb.
+/// The content of each asset's model: the header of a glb.
 const CONTENT: &[u8] = b"glTF\x02\0\0\0\x0c\0\0\0";
+
+/// The content of each asset's thumbnail: a JPEG of one grey pixel.
+const THUMBNAIL: &[u8] = include_bytes!("sample_thumbnail.jpg");
 
 /// Adds `count` assets named `sample 000000`, `sample 000001`, ….
 pub async fn add(app: &App, user: UserId, count: u64) -> Result<(), ServiceError> {
@@ -21,19 +25,26 @@ pub async fn add(app: &App, user: UserId, count: u64) -> Result<(), ServiceError
         let until = count.min(made + AT_ONCE);
         let mut new = Vec::new();
         for number in made..until {
-            let stored = app.files.keep(CONTENT)?;
-            let file = NewFile {
-                area: Area::Source,
-                name: "sample.glb".to_owned(),
-                blob: stored.blob,
-                size: stored.size,
-                md5: stored.md5,
-                crc32: stored.crc32,
-            };
-            new.push((format!("sample {number:06}"), file));
+            let files = [
+                file(app, Area::Source, "sample.glb", CONTENT)?,
+                file(app, Area::Analysis, THUMBNAIL_NAME, THUMBNAIL)?,
+            ];
+            new.push((format!("sample {number:06}"), files));
         }
         app.records.assets().add_complete(user, &new).await?;
         made = until;
     }
     Ok(())
+}
+
+fn file(app: &App, area: Area, name: &str, content: &[u8]) -> Result<NewFile, ServiceError> {
+    let stored = app.files.keep(content)?;
+    Ok(NewFile {
+        area,
+        name: name.to_owned(),
+        blob: stored.blob,
+        size: stored.size,
+        md5: stored.md5,
+        crc32: stored.crc32,
+    })
 }

@@ -12,6 +12,7 @@ mod skip;
 #[path = "../support/square_glb.rs"]
 mod square_glb;
 mod support;
+mod thumbnail;
 mod watch;
 #[path = "../support/zips.rs"]
 mod zips;

@@ -21,6 +21,7 @@ mod hostile;
 mod long;
 mod optimizing;
 mod others;
+mod pictures;
 mod reading;
 mod recipes;
 mod refused;

@@ -11,20 +11,20 @@ use super::super::WrongUse;
 const MOST_FILES: usize = 50_000;
 
 #[derive(Debug)]
-pub(super) struct Model {
+pub(in crate::cli) struct Model {
     /// The folder that holds its files.
-    pub(super) dir: PathBuf,
+    pub(in crate::cli) dir: PathBuf,
     /// The files that may be the model, relative to `dir`, with `/` as separator.
-    pub(super) files: Vec<String>,
+    pub(in crate::cli) files: Vec<String>,
     /// The name of the results.
     pub(super) name: String,
     /// The argument, for messages.
-    pub(super) shown: String,
+    pub(in crate::cli) shown: String,
 }
 
 impl Model {
     /// Resolves `input`. Excludes `out` if it is inside of it.
-    pub(super) fn find(input: &Path, out: &Path) -> Result<Model> {
+    pub(in crate::cli) fn find(input: &Path, out: &Path) -> Result<Model> {
         let shown = input.display().to_string();
         let wrong = |reason: String| WrongUse(reason).into();
         let path = match fs::canonicalize(input) {

@@ -3,7 +3,7 @@
 //! Models are not trusted, so a worker process with limits does the work, in a hidden folder inside OUT. Only
 //! complete results are moved into OUT. Ctrl-C, a failure or a full disk leave OUT unchanged.
 
-mod input;
+pub(super) mod input;
 mod output;
 pub(super) mod preset;
 mod summary;
@@ -119,7 +119,7 @@ pub(super) fn run(args: &OptimizeArgs) -> Result<Exit> {
     Ok(Exit::Done)
 }
 
-fn runtime() -> Result<tokio::runtime::Runtime> {
+pub(super) fn runtime() -> Result<tokio::runtime::Runtime> {
     let mut builder = tokio::runtime::Builder::new_current_thread();
     let built = builder.enable_all().build();
     built.context("cannot start the async runtime")

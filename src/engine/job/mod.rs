@@ -1,4 +1,4 @@
-//! The two jobs of the engine, as a worker process receives them: analyse an upload, optimize a model.
+//! The jobs of the engine, as a worker process receives them: analyse an upload, optimize a model, draw a picture of one.
 //!
 //! A [`Task`] is plain data (serde), names every folder and file it may touch, and is run by [`run`] from start to end
 //! on the calling thread (which may fan out with rayon). A failure is written to `error.log` in the output folder and
@@ -10,7 +10,7 @@ mod export;
 mod run;
 mod target_size;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
@@ -25,6 +25,34 @@ pub enum Task {
     Analyse(AnalyseTask),
     /// Read an upload, optimize it as the configuration says and write the exports.
     Optimize(OptimizeTask),
+    /// Read a model and draw one small picture of it.
+    Draw(DrawTask),
+}
+
+impl Task {
+    /// The folder that receives the results.
+    pub fn output_dir(&self) -> &Path {
+        match self {
+            Task::Analyse(task) => &task.output_dir,
+            Task::Optimize(task) => &task.output_dir,
+            Task::Draw(task) => &task.output_dir,
+        }
+    }
+}
+
+/// Reads a model and writes a picture of it, [`ICON_NAME`], into the output folder.
+///
+/// [`ICON_NAME`]: super::pictures::ICON_NAME
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct DrawTask {
+    /// The folder that holds the model's files; nothing outside it is read.
+    pub input_dir: PathBuf,
+    /// The files that may be the model, as paths relative to `input_dir` with `/` between parts.
+    pub files: Vec<String>,
+    /// The folder that receives the picture; made when it is missing.
+    pub output_dir: PathBuf,
+    /// Pixels on each side.
+    pub size: usize,
 }
 
 /// Reads a model and writes `rpd_info.json`, `metrics.json`, `info.log`, `warning.log`, `error.log`

@@ -14,7 +14,7 @@ use super::super::error::EngineError;
 use super::super::import::{Imported, import};
 use super::super::manipulate::{NothingLeft, manipulate};
 use super::super::number_text::grouped;
-use super::super::pictures::ModelPictures;
+use super::super::pictures::{ICON_NAME, ModelPictures, icon};
 use super::super::scene::Scene;
 use super::super::settings::{MeshCompression, Settings};
 use super::super::simplify::{Limits, Method, simplify};
@@ -23,7 +23,8 @@ use super::context::JobContext;
 use super::export::export_all;
 use super::target_size::settings_for_size;
 use super::{
-    AnalyseTask, ExportedFile, ModelFile, OptimizeTask, Phase, Pictures, Progress, Report, Task,
+    AnalyseTask, DrawTask, ExportedFile, ModelFile, OptimizeTask, Phase, Pictures, Progress,
+    Report, Task,
 };
 
 pub(super) fn run(
@@ -31,10 +32,7 @@ pub(super) fn run(
     pictures: Pictures,
     progress: &mut dyn FnMut(Progress),
 ) -> Result<Report, EngineError> {
-    let output_dir = match task {
-        Task::Analyse(task) => task.output_dir.clone(),
-        Task::Optimize(task) => task.output_dir.clone(),
-    };
+    let output_dir = task.output_dir().to_owned();
     fs::create_dir_all(&output_dir).map_err(|source| EngineError::Io {
         path: output_dir.clone(),
         source,
@@ -53,6 +51,7 @@ pub(super) fn run(
     let outcome = catch_unwind(AssertUnwindSafe(|| match task {
         Task::Analyse(task) => analyse(task, &mut job),
         Task::Optimize(task) => optimize(task, &mut job),
+        Task::Draw(task) => draw(task, &mut job),
     }));
     let outcome = outcome.unwrap_or_else(|panic| Err(failure_of(text_of(&*panic))));
     if let Err(error) = &outcome {
@@ -155,6 +154,25 @@ fn analyse(task: &AnalyseTask, job: &mut JobContext<'_>) -> Result<Report, Engin
         job.step(60, "drawing pictures");
         draw_source(&imported.scene, imported.format, job)?;
     }
+    Ok(Report {
+        source,
+        result: source,
+        model: Some(model_file(&imported)),
+        ..Report::default()
+    })
+}
+
+fn draw(task: &DrawTask, job: &mut JobContext<'_>) -> Result<Report, EngineError> {
+    let imported = read_model(&task.input_dir, &task.files, job)?;
+    let source = counts(&imported.scene, imported.size_bytes);
+    if source.triangles == 0 {
+        return Err(EngineError::NothingToDraw(
+            imported.model.display().to_string(),
+        ));
+    }
+    let picture = icon(&imported.scene, task.size);
+    picture.write_png(&job.output_dir.join(ICON_NAME))?;
+    job.written.push(ICON_NAME.to_owned());
     Ok(Report {
         source,
         result: source,

@@ -81,10 +81,11 @@ impl AssetRecords<'_> {
         Ok((asset, ids))
     }
 
-    /// Adds complete assets with one file each, without upload and analysis.
-    pub async fn add_complete(self, user: UserId, new: &[(String, NewFile)]) -> Result<()> {
+    /// Adds complete assets without upload and analysis. The first of the files of each is the model.
+    pub async fn add_complete(self, user: UserId, new: &[(String, [NewFile; 2])]) -> Result<()> {
         let mut tx = self.database.begin().await?;
-        for (name, file) in new {
+        for (name, files) in new {
+            let file = &files[0];
             let insert = sql!(
                 "INSERT INTO assets (user_id, uuid, name, name_folded, is_zip, upload_status, format, \
                  main_file, size, scale_factor, has_errors, created_at) \
@@ -99,7 +100,7 @@ impl AssetRecords<'_> {
                 tx.now(),
             );
             let owner = ModelId::Asset(tx.one(insert).await?);
-            files::add(&mut tx, user, owner, std::slice::from_ref(file)).await?;
+            files::add(&mut tx, user, owner, files).await?;
         }
         tx.commit().await?;
         Ok(())

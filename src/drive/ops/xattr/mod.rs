@@ -5,6 +5,7 @@ use std::ffi::{OsStr, OsString};
 use std::sync::Arc;
 
 mod tags;
+mod thumbnail;
 
 use crate::drive::catalog::{content_of, learn_reason};
 use crate::drive::error::{DriveError, DriveResult};
@@ -45,6 +46,9 @@ pub(in crate::drive) async fn get_xattr(
         return why_name(mount, &node, child)
             .map(String::into_bytes)
             .ok_or(DriveError::NoAttribute);
+    }
+    if let Some(offset) = thumbnail::offset_of(name) {
+        return thumbnail::part(mount, &node, offset).await;
     }
     if let Some((draft, entry)) = own_xattrs_of(mount, &node)
         && !is_ours(name)

@@ -1,0 +1,188 @@
+//! `assetfs thumbnail`: a small picture of a model, as file managers ask for it (freedesktop `.thumbnailer` files).
+//!
+//! On a drive the picture is the service's, and no byte of the model is read. Other models are drawn by the engine in a
+//! worker process with limits, because nobody chose to open these files.
+
+pub(super) mod setup;
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use anyhow::{Context, Result, bail};
+use rustix::io::Errno;
+use tokio_util::sync::CancellationToken;
+use url::Url;
+
+use crate::engine::job::{DrawTask, Task};
+use crate::engine::pictures::{ICON_NAME, icon_of_thumbnail};
+use crate::service::{Outcome, WorkerCommand, WorkerLimits, Workers};
+
+use super::optimize::input::Model;
+use super::optimize::{Interrupts, runtime};
+use super::{Exit, WrongUse};
+
+/// The picture of a model on a drive; the name of a later part ends in `.` and its offset.
+const THUMBNAIL: &str = "user.assetfs.thumbnail";
+/// Every model of a drive has this attribute.
+const STATE: &str = "user.assetfs.state";
+/// The longest value of an attribute that the kernel passes.
+const LONGEST_VALUE_BYTES: usize = 64 << 10;
+/// A larger picture is no thumbnail.
+const LARGEST_PICTURE_BYTES: usize = 8 << 20;
+
+/// What the engine may use for one picture: a file manager waits for it, and for the next.
+const MEMORY_BYTES: u64 = 4 << 30;
+const WALL: Duration = Duration::from_secs(30);
+const CPU: Duration = Duration::from_secs(60);
+
+/// Draw a small picture of a model, for file managers
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Example: assetfs thumbnail -s 256 chair.glb chair.png\n\
+    Example: assetfs thumbnail --setup\n\
+    On a drive the picture is the service's thumbnail, and the model is not downloaded.\n\
+    A model that cannot be drawn within 30 seconds has no picture.")]
+pub(super) struct ThumbnailArgs {
+    /// Model (glb, gltf, fbx, obj, stl, ply, zip) or folder of a model on a drive; a path or a file: URI
+    #[arg(value_name = "IN", required_unless_present = "setup")]
+    model: Option<String>,
+    /// PNG file to write; a path or a file: URI
+    #[arg(value_name = "OUT", required_unless_present = "setup")]
+    out: Option<String>,
+    /// Pixels on the longer side
+    #[arg(long, short, default_value = "128", value_parser = clap::value_parser!(u16).range(16..=1024))]
+    size: u16,
+    /// Let the file managers of this user show pictures of models; a package does it for all users
+    #[arg(long, conflicts_with_all = ["model", "out"])]
+    setup: bool,
+}
+
+pub(super) fn run(args: &ThumbnailArgs) -> Result<Exit> {
+    let (Some(model), Some(out)) = (&args.model, &args.out) else {
+        return setup::run();
+    };
+    let (model, out) = (path_of(model)?, path_of(out)?);
+    let size = args.size;
+    let png = match picture_on_drive(&model)? {
+        Some(jpeg) => icon_of_thumbnail(&jpeg, u32::from(size)).with_context(|| {
+            format!(
+                "the service's picture of {} cannot be read",
+                model.display()
+            )
+        })?,
+        None => drawn(&model, size)?,
+    };
+    std::fs::write(&out, png).with_context(|| format!("cannot write {}", out.display()))?;
+    Ok(Exit::Done)
+}
+
+/// A path, or the path of a `file:` URI.
+fn path_of(text: &str) -> Result<PathBuf> {
+    if !text.starts_with("file:") {
+        return Ok(PathBuf::from(text));
+    }
+    let path = Url::parse(text)
+        .ok()
+        .and_then(|uri| uri.to_file_path().ok());
+    path.ok_or_else(|| WrongUse(format!("{text} is not the URI of a file on this machine")).into())
+}
+
+/// The service's picture of a model; `None` if it is to be drawn.
+fn picture_on_drive(model: &Path) -> Result<Option<Vec<u8>>> {
+    let unreadable = || format!("the picture of {} cannot be read", model.display());
+    let Some(mut picture) = attribute(model, THUMBNAIL).with_context(unreadable)? else {
+        return Ok(None);
+    };
+    if picture.is_empty() {
+        bail!(
+            "the service has no picture of {} yet, and the model is not downloaded for one",
+            model.display()
+        );
+    }
+    while picture.len() <= LARGEST_PICTURE_BYTES {
+        let name = format!("{THUMBNAIL}.{}", picture.len());
+        match attribute(model, &name).with_context(unreadable)? {
+            Some(part) if !part.is_empty() => picture.extend(part),
+            _ => return Ok(Some(picture)),
+        }
+    }
+    bail!(
+        "the picture of {} has more than {} MB",
+        model.display(),
+        LARGEST_PICTURE_BYTES >> 20
+    )
+}
+
+/// The value of an extended attribute; `None` if the file has none of this name.
+fn attribute(path: &Path, name: &str) -> Result<Option<Vec<u8>>> {
+    let mut value = vec![0; LONGEST_VALUE_BYTES];
+    match rustix::fs::getxattr(path, name, &mut value) {
+        Ok(len) => {
+            value.truncate(len);
+            Ok(Some(value))
+        }
+        // What is missing is reported when it is read.
+        Err(Errno::NODATA | Errno::NOTSUP | Errno::NOENT) => Ok(None),
+        Err(error) => Err(std::io::Error::from(error).into()),
+    }
+}
+
+/// Draws a model in a worker process; returns the PNG.
+fn drawn(path: &Path, size: u16) -> Result<Vec<u8>> {
+    if path.is_dir() && attribute(path, STATE)?.is_none() {
+        bail!(
+            "{} is not the folder of a model on a drive, so it has no picture",
+            path.display()
+        );
+    }
+    let scratch = tempfile::tempdir().context("cannot make a temporary folder")?;
+    let model = Model::find(path, scratch.path())?;
+    let task = Task::Draw(DrawTask {
+        input_dir: model.dir,
+        files: model.files,
+        output_dir: scratch.path().to_owned(),
+        size: size.into(),
+    });
+    let program = std::env::current_exe().context("cannot find the program itself")?;
+    let worker = WorkerCommand {
+        program,
+        args: vec!["engine-worker".into()],
+    };
+    let limits = WorkerLimits {
+        memory_bytes: MEMORY_BYTES,
+        cpu: CPU,
+        wall: WALL,
+        attempts: 1,
+    };
+    let stop = CancellationToken::new();
+    let outcome = runtime()?.block_on(async {
+        Interrupts::new()?.cancel(&stop);
+        let workers = Workers::start(worker, limits)?;
+        anyhow::Ok(workers.run(&task, |_| {}, &stop).await)
+    })?;
+    match outcome {
+        Outcome::Done(_) => std::fs::read(scratch.path().join(ICON_NAME))
+            .with_context(|| format!("the worker made no picture of {}", model.shown)),
+        Outcome::Failed(failure) => bail!("cannot draw {}: {}", model.shown, failure.reason),
+        Outcome::Stopped => bail!("interrupted; nothing was written"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_path_and_the_uri_of_a_file_are_read() {
+        for (text, path) in [
+            ("chair.glb", "chair.glb"),
+            ("/a b/chair.glb", "/a b/chair.glb"),
+            ("file:///a%20b/ch%C3%A4ir.glb", "/a b/chäir.glb"),
+            ("100%25.glb", "100%25.glb"),
+        ] {
+            assert_eq!(path_of(text).unwrap(), Path::new(path), "{text}");
+        }
+        for text in ["file://elsewhere/chair.glb", "file:"] {
+            assert!(path_of(text).is_err(), "{text}");
+        }
+    }
+}

@@ -1,0 +1,159 @@
+//! `assetfs thumbnail --setup`: what a package installs for file managers, for one user. The files are those of the
+//! package.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use anyhow::{Context, Result, bail};
+
+use crate::fuse::shell_quoted;
+
+use super::super::{Exit, settings};
+
+/// The program in the files of the package.
+const PACKAGED_PROGRAM: &str = "/usr/bin/assetfs";
+/// Files of `.thumbnailer` programs: model files, and folders of models.
+const MODELS: &str = include_str!("../../../packaging/desktop/assetfs.thumbnailer");
+const FOLDERS: &str = include_str!("../../../packaging/desktop/assetfs-folders.thumbnailer");
+/// Media types of models.
+const MEDIA_TYPES: &str = include_str!("../../../packaging/desktop/assetfs.xml");
+
+const MODELS_FILE: &str = "thumbnailers/assetfs.thumbnailer";
+const FOLDERS_FILE: &str = "thumbnailers/assetfs-folders.thumbnailer";
+const MEDIA_TYPES_FILE: &str = "mime/packages/assetfs.xml";
+
+pub(super) fn run() -> Result<Exit> {
+    let program = std::env::current_exe().context("cannot find the program itself")?;
+    let dir = user_data_dir()?;
+    for (name, text) in files(&program) {
+        let path = dir.join(name);
+        let parent = path.parent().unwrap_or(&dir);
+        fs::create_dir_all(parent)
+            .and_then(|()| fs::write(&path, text))
+            .with_context(|| format!("cannot write {}", path.display()))?;
+        println!("{}", path.display());
+    }
+    let mime = dir.join("mime");
+    let updated = Command::new("update-mime-database").arg(&mime).status();
+    match updated {
+        Ok(status) if status.success() => {}
+        Ok(status) => bail!("update-mime-database {} failed: {status}", mime.display()),
+        Err(error) => bail!(
+            "cannot start update-mime-database ({error}); install it with `apt install shared-mime-info`, then repeat this command"
+        ),
+    }
+    if !program.starts_with("/usr") {
+        eprintln!(
+            "Nautilus draws in a sandbox that has only /usr. Copy {} to /usr/local/bin and repeat this command there.",
+            shell_quoted(&program)
+        );
+    }
+    eprintln!("Sign out and in again, so that the file managers read it.");
+    Ok(Exit::Done)
+}
+
+/// What is not set up on this machine for this user; `None` if everything is.
+pub(in crate::cli) fn missing() -> Option<String> {
+    let dirs: Vec<PathBuf> = user_data_dir()
+        .into_iter()
+        .chain(system_data_dirs())
+        .collect();
+    let is_there = |name: &str| dirs.iter().any(|dir| dir.join(name).is_file());
+    let missing = [MODELS_FILE, FOLDERS_FILE, MEDIA_TYPES_FILE]
+        .into_iter()
+        .filter(|name| !is_there(name));
+    let missing: Vec<&str> = missing.collect();
+    (!missing.is_empty()).then(|| missing.join(", "))
+}
+
+/// The files by their paths below a data folder, with this program in them.
+fn files(program: &Path) -> [(&'static str, String); 3] {
+    let with_program = |text: &str| {
+        let tried = format!("TryExec={PACKAGED_PROGRAM}\n");
+        let run = format!("Exec={PACKAGED_PROGRAM} ");
+        text.replace(&tried, &format!("TryExec={}\n", program.display()))
+            .replace(&run, &format!("Exec={} ", shell_quoted(program)))
+    };
+    [
+        (MODELS_FILE, with_program(MODELS)),
+        (FOLDERS_FILE, with_program(FOLDERS)),
+        (MEDIA_TYPES_FILE, MEDIA_TYPES.to_owned()),
+    ]
+}
+
+fn user_data_dir() -> Result<PathBuf> {
+    let set = std::env::var_os("XDG_DATA_HOME").map(PathBuf::from);
+    match set.filter(|dir| dir.is_absolute()) {
+        Some(dir) => Ok(dir),
+        None => Ok(settings::home_dir()?.join(".local/share")),
+    }
+}
+
+fn system_data_dirs() -> Vec<PathBuf> {
+    let set = std::env::var_os("XDG_DATA_DIRS").filter(|dirs| !dirs.is_empty());
+    let dirs = set.unwrap_or_else(|| "/usr/local/share:/usr/share".into());
+    std::env::split_paths(&dirs).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+    use crate::formats::{self, MODELS as FORMATS};
+
+    /// The values between `before` and the next quotation mark.
+    fn values<'a>(text: &'a str, before: &str) -> Vec<&'a str> {
+        let parts = text.split(before).skip(1);
+        parts.filter_map(|part| part.split('"').next()).collect()
+    }
+
+    #[test]
+    fn the_media_types_of_file_managers_are_those_of_the_table_of_formats() {
+        let mut described = BTreeSet::new();
+        for entry in MEDIA_TYPES.split("<mime-type ").skip(1) {
+            let media_type = values(entry, "type=\"")[0];
+            let globs = values(entry, "pattern=\"*.");
+            assert!(!globs.is_empty(), "{media_type} has no file name");
+            for extension in globs {
+                let name = format!("x.{extension}");
+                assert_eq!(formats::media_type(&name), Some(media_type), "{extension}");
+                described.insert(extension.to_owned());
+            }
+        }
+        let known = FORMATS
+            .iter()
+            .filter(|format| format.is_read() || format.is_written());
+        let known = known.map(|format| format.extension).chain(["mtl", "rpdx"]);
+        for extension in known {
+            assert!(described.contains(extension), "{extension} is missing");
+        }
+    }
+
+    #[test]
+    fn file_managers_ask_for_pictures_of_all_models_that_are_read_or_written() {
+        let line = MODELS
+            .lines()
+            .find_map(|line| line.strip_prefix("MimeType="));
+        let asked: BTreeSet<&str> = line.unwrap().split_terminator(';').collect();
+        let known = FORMATS
+            .iter()
+            .filter(|format| format.is_read() || format.is_written());
+        let known: BTreeSet<&str> = known.filter_map(|format| format.media_type).collect();
+        assert_eq!(asked, known);
+        assert!(FOLDERS.contains("MimeType=inode/directory;"));
+    }
+
+    #[test]
+    fn the_files_of_a_user_start_this_program() {
+        for (name, text) in files(Path::new("/home/me/my bin/assetfs")) {
+            assert!(!text.contains(PACKAGED_PROGRAM), "{name}");
+            if name.ends_with(".thumbnailer") {
+                assert!(text.contains("TryExec=/home/me/my bin/assetfs\n"), "{text}");
+                let run = "Exec='/home/me/my bin/assetfs' thumbnail -s %s %u %o\n";
+                assert!(text.contains(run), "{text}");
+            }
+        }
+    }
+}

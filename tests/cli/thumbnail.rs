@@ -1,0 +1,194 @@
+//! `assetfs thumbnail` on local files: pictures for file managers, of anything that somebody may have downloaded.
+
+use std::fs;
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+use super::skip::has_program_or_skips;
+use super::square_glb::changed_glb;
+use super::support::{ASSETFS, Bench, Ran};
+
+/// A square in a text FBX.
+const SQUARE_FBX: &str = r#"; FBX 7.4.0 project file
+FBXHeaderExtension:  {
+	FBXHeaderVersion: 1003
+	FBXVersion: 7400
+}
+Objects:  {
+	Geometry: 1000, "Geometry::square", "Mesh" {
+		Vertices: *12 {
+			a: 0,0,0,1,0,0,1,0,2,0,0,2
+		}
+		PolygonVertexIndex: *4 {
+			a: 0,1,2,-4
+		}
+	}
+	Model: 2000, "Model::square", "Mesh" {
+	}
+}
+Connections:  {
+	C: "OO",2000,0
+	C: "OO",1000,2000
+}
+"#;
+
+fn thumbnail(bench: &Bench, args: &[&str]) -> Ran {
+    let mut command = Command::new(ASSETFS);
+    let dir = bench.path("");
+    Ran(command
+        .arg("thumbnail")
+        .args(args)
+        .current_dir(dir)
+        .output()
+        .unwrap())
+}
+
+/// The number of different colours in a picture of this size.
+fn colours(bench: &Bench, name: &str, size: u32) -> usize {
+    let picture = image::open(bench.path(name)).unwrap().into_rgb8();
+    assert_eq!((picture.width(), picture.height()), (size, size), "{name}");
+    let mut colours: Vec<_> = picture.pixels().map(|pixel| pixel.0).collect();
+    colours.sort_unstable();
+    colours.dedup();
+    colours.len()
+}
+
+#[test]
+fn every_format_that_is_read_has_a_picture() {
+    let bench = Bench::with_chair();
+    let exports = ["glb", "gltf", "obj", "stl", "ply"]
+        .map(|format| format!(r#"{{"fileType":"{format}"}}"#))
+        .join(",");
+    let preset = format!(r#"{{"compressionAndExport":{{"fileExports":[{exports}]}}}}"#);
+    bench.write("all.json", preset.as_bytes());
+    bench
+        .optimize(&["chair", "out", "--preset", "all.json", "--no-pictures"])
+        .expect(0);
+    bench.write("out/chair.fbx", SQUARE_FBX.as_bytes());
+    let read: Vec<&str> = assetfs::formats::read().collect();
+    for format in read {
+        let found = bench.names("out");
+        let name = found
+            .iter()
+            .find(|name| name.ends_with(&format!(".{format}")));
+        let name = name.unwrap_or_else(|| panic!("no {format} in {found:?}"));
+        thumbnail(&bench, &["-s", "64", &format!("out/{name}"), "picture.png"]).expect(0);
+        assert!(colours(&bench, "picture.png", 64) > 2, "{name} is drawn");
+        fs::remove_file(bench.path("picture.png")).unwrap();
+    }
+}
+
+#[test]
+fn uris_are_read_as_file_managers_write_them() {
+    let bench = Bench::new();
+    bench.write("my models/ch\u{e4}ir.glb", &changed_glb(|_| {}));
+    let base = bench.path("").display().to_string();
+    let model = format!("file://{base}/my%20models/ch%C3%A4ir.glb");
+    thumbnail(&bench, &[&model, &format!("file://{base}/a%20b.png")]).expect(0);
+    assert!(colours(&bench, "a b.png", 128) > 1);
+    let far = thumbnail(&bench, &["file://elsewhere/chair.glb", "x.png"]).expect(2);
+    assert!(
+        far.err().contains("not the URI of a file on this machine"),
+        "{}",
+        far.err()
+    );
+}
+
+#[test]
+fn what_cannot_be_drawn_has_no_picture_and_a_reason() {
+    let bench = Bench::new();
+    let glb = changed_glb(|_| {});
+    let endless =
+        changed_glb(|json| json["nodes"] = serde_json::json!([{"mesh": 0, "children": [0]}]));
+    let cases: &[(&str, &[u8], &str)] = &[
+        ("cut.glb", &glb[..glb.len() - 9], "truncated"),
+        ("endless.glb", &endless, "endless.glb"),
+        ("empty.glb", b"", "empty.glb"),
+        ("noise.gltf", b"\xff\xfe\0noise", "noise.gltf"),
+        (
+            "noise.fbx",
+            b"Kaydara FBX Binary  \0\x1a\0junk",
+            "noise.fbx",
+        ),
+        ("noise.obj", b"\0\0\0\0", "noise.obj"),
+        ("noise.stl", &[0xff; 200], "noise.stl"),
+        (
+            "noise.ply",
+            b"ply\nformat ascii 1.0\nelement vertex 99999999999\n",
+            "noise.ply",
+        ),
+        (
+            "lost.gltf",
+            br#"{"asset":{"version":"2.0"},"buffers":[{"uri":"gone.bin","byteLength":9}],
+          "bufferViews":[{"buffer":0,"byteLength":9}]}"#,
+            "lost.gltf",
+        ),
+        ("points.obj", b"v 0 0 0\nv 1 1 1\n", "points.obj"),
+        ("noise.zip", b"PK\x03\x04junk", "noise.zip"),
+        ("model.usdz", b"PK\x03\x04junk", "not supported"),
+        ("notes.txt", b"chair", "notes.txt"),
+    ];
+    for (name, bytes, reason) in cases {
+        bench.write(name, bytes);
+        let started = Instant::now();
+        let ran = thumbnail(&bench, &[name, "picture.png"]).expect(1);
+        assert!(started.elapsed() < Duration::from_secs(60), "{name}");
+        let said = ran.err();
+        assert!(said.contains(reason), "{name}: {said}");
+        assert!(!said.contains("bug in the engine"), "{name}: {said}");
+        assert!(!bench.path("picture.png").exists(), "{name}");
+    }
+    thumbnail(&bench, &["missing.glb", "picture.png"]).expect(2);
+    let pipe = bench.path("pipe.glb");
+    assert!(
+        Command::new("mkfifo")
+            .arg(&pipe)
+            .status()
+            .unwrap()
+            .success()
+    );
+    thumbnail(&bench, &["pipe.glb", "picture.png"]).expect(2);
+    let folder = thumbnail(&bench, &[".", "picture.png"]).expect(1);
+    assert!(
+        folder
+            .err()
+            .contains("is not the folder of a model on a drive"),
+        "{}",
+        folder.err()
+    );
+    thumbnail(&bench, &["-s", "0", "cut.glb", "picture.png"]).expect(2);
+}
+
+#[test]
+fn file_managers_are_set_up_for_one_user_and_doctor_says_so() {
+    if !has_program_or_skips("update-mime-database") {
+        return;
+    }
+    let bench = Bench::new();
+    let run = |args: &[&str]| {
+        let mut command = Command::new(ASSETFS);
+        command.args(args).env("XDG_DATA_HOME", bench.path("data"));
+        Ran(command
+            .env("XDG_DATA_DIRS", bench.path("none"))
+            .output()
+            .unwrap())
+    };
+    let pictures = || {
+        let found = run(&["doctor", "--json"]).out();
+        let line = found.lines().find(|line| line.contains("\"Pictures\""));
+        line.unwrap_or_else(|| panic!("{found}")).to_owned()
+    };
+    let before = pictures();
+    assert!(
+        before.contains("advice") && before.contains("thumbnail --setup"),
+        "{before}"
+    );
+    run(&["thumbnail", "--setup"]).expect(0);
+    let after = pictures();
+    assert!(after.contains("good"), "{after}");
+    let globs = fs::read_to_string(bench.path("data/mime/globs2")).unwrap();
+    assert!(globs.contains("80:model/obj:*.obj"), "{globs}");
+    let thumbnailer = fs::read_to_string(bench.path("data/thumbnailers/assetfs.thumbnailer"));
+    let program = fs::canonicalize(ASSETFS).unwrap();
+    assert!(thumbnailer.unwrap().contains(program.to_str().unwrap()));
+}
