@@ -20,7 +20,7 @@ Objects:  {
 			a: 0,0,0,1,0,0,1,0,2,0,0,2
 		}
 		PolygonVertexIndex: *4 {
-			a: 0,1,2,-4
+			a: 3,2,1,-1
 		}
 	}
 	Model: 2000, "Model::square", "Mesh" {

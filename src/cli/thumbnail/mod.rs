@@ -181,8 +181,6 @@ mod tests {
         ] {
             assert_eq!(path_of(text).unwrap(), Path::new(path), "{text}");
         }
-        for text in ["file://elsewhere/chair.glb", "file:"] {
-            assert!(path_of(text).is_err(), "{text}");
-        }
+        assert!(path_of("file://elsewhere/chair.glb").is_err());
     }
 }
