@@ -56,7 +56,11 @@ const ROOMS: &[(&str, &[&str])] = &[
             "archive", "catalog", "events", "places", "reading", "tree", "values",
         ],
     ),
-    ("mount", &["events", "files", "inodes", "places", "tree"]),
+    ("inotify", &[]),
+    (
+        "mount",
+        &["events", "files", "inodes", "inotify", "places", "tree"],
+    ),
     (
         "ops",
         &[
@@ -64,6 +68,7 @@ const ROOMS: &[(&str, &[&str])] = &[
             "deletions",
             "events",
             "files",
+            "inotify",
             "mount",
             "places",
             "reading",

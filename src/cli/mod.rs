@@ -23,6 +23,7 @@ mod events;
 mod exit;
 mod files;
 mod indexers;
+mod inotify_helper;
 mod kept_tokens;
 mod local;
 mod logging;
@@ -107,6 +108,8 @@ enum Command {
     #[command(hide = true)]
     EngineWorker(engine_worker::EngineWorkerArgs),
     #[command(hide = true)]
+    InotifyHelper(inotify_helper::InotifyHelperArgs),
+    #[command(hide = true)]
     EngineCompare(engine_compare::EngineCompareArgs),
 }
 
@@ -151,6 +154,7 @@ pub fn run() -> ExitCode {
         Command::Man(args) => pages::man(&args),
         Command::Completions(args) => pages::completions(&args),
         Command::EngineWorker(args) => engine_worker::run(&args),
+        Command::InotifyHelper(args) => inotify_helper::run(&args),
         Command::EngineCompare(args) => engine_compare::run(&args),
     };
     let exit = result.unwrap_or_else(|error| {

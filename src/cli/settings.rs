@@ -39,6 +39,7 @@ pub(super) struct Profile {
     pub(super) limit_up: Option<ByteRate>,
     pub(super) limit_down: Option<ByteRate>,
     pub(super) notify: Option<bool>,
+    pub(super) no_inotify: Option<bool>,
 }
 
 #[derive(Debug, Default, Deserialize)]
@@ -298,7 +299,7 @@ mod tests {
                 "webhook_url" => "\"http://x\"",
                 "webhook_listen" => "\"127.0.0.1:1\"",
                 "read_only" | "no_delete" | "allow_other" | "allow_insecure" | "local"
-                | "notify" => "true",
+                | "notify" | "no_inotify" => "true",
                 _ => "1000000",
             };
             parse_profile(&format!("{key} = {value}"), None).unwrap();

@@ -13,6 +13,7 @@ mod events;
 mod failures;
 mod files;
 mod inodes;
+mod inotify;
 mod mount;
 mod ops;
 mod places;
@@ -29,6 +30,7 @@ pub use config::{DriveConfig, WebhookConfig};
 pub use error::{DriveError, DriveResult};
 pub use events::{DriveEvent, EventKind, ItemKind};
 pub use inodes::{InFlight, KernelCache, KernelLocks};
+pub use inotify::{Echo, InotifyHelper};
 pub use posix::{
     Access, Allocation, Attributes, Caller, DirEntry, Entry, Fh, FileKind, FileSystemStatus, Ino,
     OpenFlags, Opened, OpenedMode, Readiness, RenameMode, SetAttributes, SetTime, XattrMode,
@@ -54,6 +56,9 @@ use crate::drive::ops::create::{make_dir, make_node};
 use crate::drive::ops::events::{
     is_event_stream, poll, read_events_at_hand, refresh_for_readers, report_events,
 };
+use crate::drive::ops::inotify::{
+    lookup_of_helper, make_of_helper, remove_of_helper, report_to_inotify, touch_of_helper,
+};
 use crate::drive::ops::list::{open_dir, read_dir};
 use crate::drive::ops::lookup::lookup;
 use crate::drive::ops::open::{create, open_file};
@@ -72,6 +77,7 @@ use crate::outbox::{JobFolder, Outbox, OutboxEvent};
 
 use catalog::{Receiver, follow, watch};
 use failures::Deed;
+use inotify::Own;
 use mount::Mount;
 use ops::rename::rename;
 use ops::why::noted;
@@ -109,6 +115,7 @@ impl Drive {
             tokio::spawn(mount.inodes().teller()),
             tokio::spawn(report_events(Arc::clone(&mount))),
             tokio::spawn(refresh_for_readers(Arc::clone(&mount))),
+            tokio::spawn(report_to_inotify(Arc::clone(&mount))),
         ];
         Ok(Drive {
             mount,
@@ -120,6 +127,51 @@ impl Drive {
     /// Sets the kernel whose caches are corrected after changes that it did not make.
     pub fn attach_kernel(&self, kernel: Arc<dyn KernelCache>) {
         self.mount.inodes().attach(kernel);
+    }
+
+    /// Sets what finds inotify watchers and makes operations for them.
+    pub fn attach_inotify(&self, helper: Arc<dyn InotifyHelper>) {
+        self.mount.inotify().attach(helper);
+    }
+
+    /// A program made a request: it may watch by now.
+    pub fn was_used(&self) {
+        self.mount.inotify().was_used();
+    }
+
+    /// The answer to a lookup of the helper for inotify about a name that it makes or removes.
+    pub fn helper_lookup(&self, pid: u32, parent: Ino, name: &OsStr) -> Option<DriveResult<Entry>> {
+        self.is_helper(pid)
+            .then(|| lookup_of_helper(&self.mount, parent, name))?
+    }
+
+    /// The answer to the helper that makes a name, without an effect; `None` for other programs.
+    pub fn helper_make(&self, pid: u32, parent: Ino, name: &OsStr) -> Option<DriveResult<Entry>> {
+        self.is_helper(pid)
+            .then(|| make_of_helper(&self.mount, parent, name))
+    }
+
+    /// The same for a name that it removes.
+    pub fn helper_remove(&self, pid: u32, parent: Ino, name: &OsStr) -> Option<DriveResult<()>> {
+        self.is_helper(pid)
+            .then(|| remove_of_helper(&self.mount, parent, name))
+    }
+
+    /// The same for times that it sets.
+    pub fn helper_touch(&self, pid: u32, ino: Ino) -> Option<DriveResult<Entry>> {
+        self.is_helper(pid)
+            .then(|| touch_of_helper(&self.mount, ino))
+    }
+
+    fn is_helper(&self, pid: u32) -> bool {
+        self.mount.inotify().is_helper(pid)
+    }
+
+    /// The kernel reports to inotify what a program did.
+    fn done_here<T>(&self, parent: Ino, name: &OsStr, done: Own, result: &DriveResult<T>) {
+        if result.is_ok() {
+            self.mount.inotify().own(parent, name.to_str(), done);
+        }
     }
 
     /// A request of the kernel has begun for which it holds locks. The result is dropped after the answer: until
@@ -227,6 +279,7 @@ impl Drive {
         caller: &Caller,
     ) -> DriveResult<Entry> {
         let result = make_dir(&self.mount, parent, name, mode, caller).await;
+        self.done_here(parent, name, Own::Made, &result);
         noted(&self.mount, parent, name.to_str(), Deed::Name, result)
     }
 
@@ -239,6 +292,7 @@ impl Drive {
         caller: &Caller,
     ) -> DriveResult<Entry> {
         let result = make_node(&self.mount, parent, name, mode, caller).await;
+        self.done_here(parent, name, Own::Made, &result);
         noted(&self.mount, parent, name.to_str(), Deed::Name, result)
     }
 
@@ -251,11 +305,13 @@ impl Drive {
     /// Removes a file or a link.
     pub async fn remove_file(&self, parent: Ino, name: &OsStr, caller: &Caller) -> DriveResult<()> {
         let result = remove_file(&self.mount, parent, name, caller).await;
+        self.done_here(parent, name, Own::Removed, &result);
         noted(&self.mount, parent, name.to_str(), Deed::Remove, result)
     }
 
     pub async fn remove_dir(&self, parent: Ino, name: &OsStr, caller: &Caller) -> DriveResult<()> {
         let result = remove_dir(&self.mount, parent, name, caller).await;
+        self.done_here(parent, name, Own::Removed, &result);
         noted(&self.mount, parent, name.to_str(), Deed::Remove, result)
     }
 
@@ -277,6 +333,11 @@ impl Drive {
             caller,
         )
         .await;
+        if result.is_ok() {
+            self.mount
+                .inotify()
+                .own_rename((parent, name.to_str()), (new_parent, new_name.to_str()));
+        }
         noted(&self.mount, parent, name.to_str(), Deed::Name, result)
     }
 
@@ -301,6 +362,7 @@ impl Drive {
         caller: &Caller,
     ) -> DriveResult<(Entry, Opened)> {
         let result = create(&self.mount, parent, name, mode, flags, caller).await;
+        self.done_here(parent, name, Own::Made, &result);
         noted(&self.mount, parent, name.to_str(), Deed::Name, result)
     }
 

@@ -9,7 +9,8 @@ use super::events::EventLog;
 use super::files::ahead::ReadAhead;
 use super::files::handles::Handles;
 use super::inodes::Inodes;
-use super::places::{Node, Root, changed_file, tell};
+use super::inotify::Inotify;
+use super::places::{Node, Root, changed_file, tell, touched};
 use super::posix::Ino;
 use super::tree::{KernelUse, Tree};
 use crate::cache::BlockCache;
@@ -23,6 +24,7 @@ pub(super) struct Mount {
     inodes: Arc<Inodes<Node>>,
     handles: Arc<Handles>,
     ahead: Arc<ReadAhead>,
+    inotify: Arc<Inotify<Node>>,
 }
 
 impl Deref for Mount {
@@ -44,19 +46,23 @@ impl Mount {
         let inodes = Arc::new(Inodes::new(Node::from(Root)));
         let handles = Arc::<Handles>::default();
         let events = Arc::<EventLog>::default();
+        let inotify = Arc::<Inotify<Node>>::default();
         let on_change = {
             let (inodes, handles) = (Arc::clone(&inodes), Arc::clone(&handles));
-            let events = Arc::clone(&events);
+            let (events, inotify) = (Arc::clone(&events), Arc::clone(&inotify));
             Box::new(move |change| {
+                inotify.note(touched(&change));
                 events.note(changed_file(&change));
                 tell(&inodes, |ino| handles.file_of(ino).is_some(), change);
             })
         };
         let kernel_use = {
             let (inodes, handles) = (Arc::clone(&inodes), Arc::clone(&handles));
+            let inotify = Arc::clone(&inotify);
             Box::new(move || KernelUse {
                 inodes: inodes.count() as u64,
                 handles: handles.len() as u64,
+                inotify_folders: inotify.count() as u64,
             })
         };
         let tree = Tree::new(
@@ -73,7 +79,12 @@ impl Mount {
             tree: Arc::new(tree),
             inodes,
             handles,
+            inotify,
         }
+    }
+
+    pub(super) fn inotify(&self) -> &Inotify<Node> {
+        &self.inotify
     }
 
     pub(super) fn inodes(&self) -> &Inodes<Node> {

@@ -47,6 +47,9 @@ pub struct MountStatus {
     pub inodes: u64,
     /// Open files and folders.
     pub handles: u64,
+    /// Folders that programs watch by inotify and that changes are reported for.
+    #[serde(default)]
+    pub inotify_folders: u64,
 }
 
 impl MountStatus {

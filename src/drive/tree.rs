@@ -24,6 +24,7 @@ use crate::outbox::Outbox;
 pub(super) struct KernelUse {
     pub(super) inodes: u64,
     pub(super) handles: u64,
+    pub(super) inotify_folders: u64,
 }
 
 /// The parts that every path of one drive is described from.

@@ -73,6 +73,7 @@ impl Adapter {
         Work: Future<Output = DriveResult<T>> + Send + 'static,
     {
         let caller = caller(request);
+        self.drive.was_used();
         let work = work(self.drive.clone(), caller);
         let in_flight = in_flight.into();
         let give = move |result| {
@@ -128,6 +129,17 @@ impl Adapter {
     }
 }
 
+/// Answers a request of the helper for inotify on this thread; gives the reply of any other program back.
+fn of_program<T, R: Reply<T>>(reply: R, answer: Option<DriveResult<T>>) -> Option<R> {
+    match answer {
+        None => Some(reply),
+        Some(answer) => {
+            reply.give(answer.map_err(|error| errno(&error)));
+            None
+        }
+    }
+}
+
 impl Filesystem for Adapter {
     fn init(&mut self, _request: &Request, config: &mut KernelConfig) -> io::Result<()> {
         let wanted = [
@@ -151,6 +163,12 @@ impl Filesystem for Adapter {
     }
 
     fn lookup(&self, request: &Request, parent: INodeNo, name: &OsStr, reply: ReplyEntry) {
+        let Some(reply) = of_program(
+            reply,
+            self.drive.helper_lookup(request.pid(), ino(parent), name),
+        ) else {
+            return;
+        };
         let name = name.to_owned();
         self.run_locked(
             self.locks(parent),
@@ -199,6 +217,10 @@ impl Filesystem for Adapter {
         _flags: Option<BsdFileFlags>,
         reply: ReplyAttr,
     ) {
+        let Some(reply) = of_program(reply, self.drive.helper_touch(request.pid(), ino(number)))
+        else {
+            return;
+        };
         let change = SetAttributes {
             mode: mode.map(|mode| permissions(mode, 0)),
             uid,
@@ -233,6 +255,12 @@ impl Filesystem for Adapter {
         _rdev: u32,
         reply: ReplyEntry,
     ) {
+        let Some(reply) = of_program(
+            reply,
+            self.drive.helper_make(request.pid(), ino(parent), name),
+        ) else {
+            return;
+        };
         if mode & libc::S_IFMT != libc::S_IFREG {
             return self.refuse_other(request, parent, name, reply);
         }
@@ -251,6 +279,12 @@ impl Filesystem for Adapter {
         umask: u32,
         reply: ReplyEntry,
     ) {
+        let Some(reply) = of_program(
+            reply,
+            self.drive.helper_make(request.pid(), ino(parent), name),
+        ) else {
+            return;
+        };
         let (name, mode) = (name.to_owned(), permissions(mode, umask));
         self.run_locked(self.locks(parent), Route::Blocking, request, reply, move |drive, caller| async move {
             drive.make_dir(ino(parent), &name, mode, &caller).await
@@ -258,6 +292,12 @@ impl Filesystem for Adapter {
     }
 
     fn unlink(&self, request: &Request, parent: INodeNo, name: &OsStr, reply: ReplyEmpty) {
+        let Some(reply) = of_program(
+            reply,
+            self.drive.helper_remove(request.pid(), ino(parent), name),
+        ) else {
+            return;
+        };
         let name = name.to_owned();
         self.run_locked(self.locks(parent), Route::Blocking, request, reply, move |drive, caller| async move {
             drive.remove_file(ino(parent), &name, &caller).await
@@ -265,6 +305,12 @@ impl Filesystem for Adapter {
     }
 
     fn rmdir(&self, request: &Request, parent: INodeNo, name: &OsStr, reply: ReplyEmpty) {
+        let Some(reply) = of_program(
+            reply,
+            self.drive.helper_remove(request.pid(), ino(parent), name),
+        ) else {
+            return;
+        };
         let name = name.to_owned();
         self.run_locked(
             self.locks_folders(parent, parent),
@@ -283,6 +329,12 @@ impl Filesystem for Adapter {
         _target: &Path,
         reply: ReplyEntry,
     ) {
+        let Some(reply) = of_program(
+            reply,
+            self.drive.helper_make(request.pid(), ino(parent), name),
+        ) else {
+            return;
+        };
         self.refuse_other(request, parent, name, reply);
     }
 

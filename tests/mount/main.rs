@@ -18,6 +18,7 @@ mod events;
 mod fault_server;
 mod fstab;
 mod hostile;
+mod inotify;
 mod long;
 mod optimizing;
 mod others;

@@ -16,6 +16,7 @@ use crate::fuse::{self, Access, MountOptions, Mounted};
 use crate::outbox::{Outbox, OutboxConfig};
 use crate::service::RunningService;
 
+use super::inotify;
 use super::notifications;
 use super::secrets::protect_memory;
 use super::state_dirs::{self, Places};
@@ -111,6 +112,7 @@ async fn serve_async(plan: &MountPlan, ready: impl FnOnce(Greeting)) -> Result<E
     let runtime = tokio::runtime::Handle::current();
     let mounted = fuse::mount(&parts.drive, &plan.mount_point, &options, runtime)?;
     see_it_answer(&plan.mount_point).await?;
+    report_to_inotify(plan, &parts.drive);
     dying::store_connection(&parts.places.state, &plan.mount_point);
     tracing::info!(mount_point = %plan.mount_point.display(), "mounted");
     ready(greeting);
@@ -123,6 +125,17 @@ async fn serve_async(plan: &MountPlan, ready: impl FnOnce(Greeting)) -> Result<E
     supervisor.stopping();
     parts.close().await;
     Ok(Exit::Done)
+}
+
+/// Reports to inotify what changes elsewhere. The kernel refuses that on a read-only mount.
+fn report_to_inotify(plan: &MountPlan, drive: &Drive) {
+    if plan.no_inotify || plan.read_only {
+        return;
+    }
+    match inotify::HelperProcess::new(&plan.mount_point) {
+        Ok(helper) => drive.attach_inotify(std::sync::Arc::new(helper)),
+        Err(error) => tracing::warn!(%error, "changes elsewhere are not reported to inotify"),
+    }
 }
 
 /// The parts of a mount, from the bottom up.

@@ -4,6 +4,7 @@
 mod background;
 mod daemon;
 mod dying;
+mod inotify;
 mod mount_helper;
 mod notifications;
 mod options;
@@ -98,6 +99,9 @@ pub(super) struct MountArgs {
     /// URL under which the service reaches that address [default: http://ADDR]
     #[arg(long, env = "ASSETFS_WEBHOOK_URL", value_name = "URL")]
     webhook_url: Option<String>,
+    /// Do not report to inotify what changes elsewhere
+    #[arg(long, env = "ASSETFS_NO_INOTIFY")]
+    no_inotify: bool,
     /// Show a notification of the desktop at the end of each job; needs notify-send
     #[arg(long, env = "ASSETFS_NOTIFY")]
     notify: bool,
@@ -127,6 +131,7 @@ struct MountPlan {
     mount_point: PathBuf,
     account: Account,
     read_only: bool,
+    no_inotify: bool,
     no_delete: bool,
     delete_limit: u32,
     cache_size: u64,
@@ -189,6 +194,7 @@ fn plan(args: &MountArgs, profile: &Profile, fstab: FstabOptions) -> Result<Moun
         chaos: chosen_chaos(args, &account)?,
         account,
         read_only: args.read_only || profile.read_only.unwrap_or(false),
+        no_inotify: args.no_inotify || profile.no_inotify.unwrap_or(false),
         no_delete: args.no_delete || profile.no_delete.unwrap_or(false),
         delete_limit: args.delete_limit.or(profile.delete_limit).unwrap_or(20),
         cache_size: args

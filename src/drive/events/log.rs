@@ -5,6 +5,7 @@
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard};
+use std::time::{Duration, Instant};
 
 use bytes::{Bytes, BytesMut};
 use tokio::runtime::Handle;
@@ -56,6 +57,7 @@ struct KeptLines {
     /// The number of the first kept line.
     first: u64,
     files: VecDeque<FileChange>,
+    ended: Option<Instant>,
 }
 
 impl Default for EventLog {
@@ -143,8 +145,15 @@ impl EventLog {
         self.end.send_modify(|end| end.next = next + 1);
     }
 
+    /// True if the readers were ended within this time, because the drive is being unmounted.
+    pub(in crate::drive) fn ended_within(&self, time: Duration) -> bool {
+        let ended = self.lock().ended;
+        ended.is_some_and(|ended| ended.elapsed() < time)
+    }
+
     /// Ends all present readers: they get the end of the file.
     pub(in crate::drive) fn end_readers(&self) {
+        self.lock().ended = Some(Instant::now());
         self.end.send_modify(|end| end.era += 1);
     }
 

@@ -80,7 +80,7 @@ fn removed_attributes(mount: &Mount, ino: Ino) -> DriveResult<Attributes> {
 }
 
 /// How long the kernel may cache a name and its attributes.
-fn time_to_live(tree: &Tree, node: &Node) -> Duration {
+pub(super) fn time_to_live(tree: &Tree, node: &Node) -> Duration {
     match node.lifetime() {
         Lifetime::Own => OWN_HOLDS,
         Lifetime::Draft => OWN_HOLDS.min(tree.config().refresh * 6),

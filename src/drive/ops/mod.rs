@@ -7,6 +7,7 @@ mod command;
 pub(super) mod control;
 pub(super) mod create;
 pub(super) mod events;
+pub(super) mod inotify;
 pub(super) mod list;
 pub(super) mod lookup;
 mod many;

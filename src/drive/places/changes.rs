@@ -76,6 +76,29 @@ pub(in crate::drive) fn tell(inodes: &Inodes<Node>, is_open: impl Fn(Ino) -> boo
     }
 }
 
+/// The folder and the item in it whose attributes or content changed.
+pub(in crate::drive) fn touched(change: &Change) -> Option<(Node, Node)> {
+    match change {
+        Change::Model(model) => {
+            let listing = match model {
+                Model::Raw(_) => ListingKind::Assets,
+                Model::Rapid(_) => ListingKind::Rapids,
+            };
+            Some((top_folder(listing), model.folder()))
+        }
+        Change::Job(folder, name) => {
+            let folder = DropFolder::of_outbox(folder)?;
+            Some((folder.into(), folder.entry(name, JobPart::Status).into()))
+        }
+        Change::Named(..)
+        | Change::Gone(..)
+        | Change::Account(_)
+        | Change::File { .. }
+        | Change::NoFile(..)
+        | Change::Files(..) => None,
+    }
+}
+
 /// The file, or the folder of files, whose content a change is about.
 pub(in crate::drive) fn changed_file(change: &Change) -> Option<FileChange> {
     match change {

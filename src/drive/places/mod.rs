@@ -45,7 +45,7 @@ mod vanished;
 mod walk;
 
 pub(in crate::drive) use attributes::file;
-pub(in crate::drive) use changes::{changed_file, tell};
+pub(in crate::drive) use changes::{changed_file, tell, touched};
 pub(in crate::drive) use drop::{job_folder_path, shown_parts};
 pub(in crate::drive) use entry::{DraftEntry, can_be_compared, loose_row, sent_loose_file};
 pub(in crate::drive) use errors::dismiss_error;

@@ -61,6 +61,7 @@ pub(in crate::drive) fn mount_status(tree: &Tree) -> MountStatus {
             .collect(),
         inodes: kernel_use.inodes,
         handles: kernel_use.handles,
+        inotify_folders: kernel_use.inotify_folders,
     }
 }
 

@@ -1,0 +1,221 @@
+//! Reports changes that the kernel did not make to inotify watchers.
+//!
+//! The kernel reports to inotify only what a system call does: no notification of FUSE makes an event for a folder. So a
+//! process of its own, the helper, makes the operation on the drive: `mkdir` of a model that appeared elsewhere, `rmdir`
+//! of one that is gone. The drive recognizes the helper by its process id and answers from what is noted here, without
+//! an effect. Everything else that the helper asks to change is refused.
+//!
+//! The helper is another process because it waits for locks of the kernel as any program does: if the drive is killed,
+//! its connection to the kernel ends, and with that the helper's calls.
+
+use std::collections::{HashMap, VecDeque};
+use std::io;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
+
+use futures_util::future::BoxFuture;
+use serde::{Deserialize, Serialize};
+use tokio::sync::Notify;
+
+use super::posix::{Entry, Ino};
+
+/// Maximum number of noted changes of attributes, and of names that were made or removed here.
+const MAX_NOTED: usize = 4096;
+
+/// What the helper does on the drive.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Echo {
+    MakeFolder(String),
+    MakeFile(String),
+    MakeLink(String),
+    RemoveFolder(String),
+    /// A file or a link.
+    RemoveFile(String),
+    /// Sets both times.
+    Attributes(String),
+    /// Sets the modification time.
+    Content(String),
+}
+
+/// Finds watchers, and makes operations on the drive in another process.
+pub trait InotifyHelper: Send + Sync {
+    /// The inodes of the drive that programs watch by inotify.
+    fn watched(&self) -> BoxFuture<'_, io::Result<Vec<Ino>>>;
+    /// Makes an operation; paths start with `/` at the top of the drive.
+    fn echo(&self, echo: Echo) -> BoxFuture<'_, io::Result<()>>;
+    /// The process that makes operations; 0 while there is none.
+    fn pid(&self) -> u32;
+    /// Ends that process, because nobody watches any more.
+    fn rest(&self);
+}
+
+/// What the helper is about to ask, with the answer.
+#[derive(Debug, Clone)]
+pub(super) enum Expected<N> {
+    /// A name that is to appear.
+    Made {
+        parent: Ino,
+        name: String,
+        node: N,
+        entry: Entry,
+    },
+    /// A name that is to disappear; the node stands for it until then.
+    Removed {
+        parent: Ino,
+        name: String,
+        node: N,
+        entry: Entry,
+    },
+    /// A change of attributes.
+    Touched { ino: Ino, entry: Entry },
+}
+
+/// What a program did to a name through this mount: the kernel has reported that.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Own {
+    Made,
+    Removed,
+}
+
+/// In the order in which they were done.
+pub(super) type OwnNames = Vec<(String, Own)>;
+
+pub(super) struct Inotify<N> {
+    helper: OnceLock<Arc<dyn InotifyHelper>>,
+    expected: Mutex<Option<Expected<N>>>,
+    noted: Mutex<InotifyNotes<N>>,
+    changed: Notify,
+    /// A request came since the last look: a program may watch by now.
+    was_used: AtomicBool,
+}
+
+struct InotifyNotes<N> {
+    /// Watched folders, with what was made in them here.
+    folders: HashMap<Ino, OwnNames>,
+    /// Folder and item with changed attributes.
+    touched: VecDeque<(N, N)>,
+}
+
+impl<N> Default for Inotify<N> {
+    fn default() -> Inotify<N> {
+        Inotify {
+            helper: OnceLock::new(),
+            expected: Mutex::default(),
+            noted: Mutex::new(InotifyNotes {
+                folders: HashMap::new(),
+                touched: VecDeque::new(),
+            }),
+            changed: Notify::new(),
+            was_used: AtomicBool::new(false),
+        }
+    }
+}
+
+impl<N: Clone + PartialEq> Inotify<N> {
+    /// Sets the helper, once.
+    pub(super) fn attach(&self, helper: Arc<dyn InotifyHelper>) {
+        let _ = self.helper.set(helper);
+        self.changed.notify_one();
+    }
+
+    pub(super) fn helper(&self) -> Option<&Arc<dyn InotifyHelper>> {
+        self.helper.get()
+    }
+
+    /// True for requests of the helper.
+    pub(super) fn is_helper(&self, pid: u32) -> bool {
+        pid != 0 && self.helper().is_some_and(|helper| helper.pid() == pid)
+    }
+
+    /// A program made a request.
+    pub(super) fn was_used(&self) {
+        // Written only once between two looks: this is called for each request.
+        if !self.was_used.load(Ordering::Relaxed) {
+            self.was_used.store(true, Ordering::Relaxed);
+        }
+    }
+
+    /// True if a program made a request since the last call.
+    pub(super) fn take_used(&self) -> bool {
+        self.was_used.swap(false, Ordering::Relaxed)
+    }
+
+    /// Something changed, and the attributes of an item in a folder if it was that.
+    pub(super) fn note(&self, touched: Option<(N, N)>) {
+        let mut noted = self.noted();
+        if noted.folders.is_empty() {
+            return;
+        }
+        if let Some(touched) = touched
+            && noted.touched.len() < MAX_NOTED
+            && !noted.touched.contains(&touched)
+        {
+            noted.touched.push_back(touched);
+        }
+        drop(noted);
+        self.changed.notify_one();
+    }
+
+    /// Returns after the next change.
+    pub(super) async fn changed(&self) {
+        self.changed.notified().await;
+    }
+
+    /// Sets which folders are watched.
+    pub(super) fn watch(&self, folders: &[Ino]) {
+        let mut noted = self.noted();
+        noted.folders.retain(|folder, _| folders.contains(folder));
+        for folder in folders {
+            noted.folders.entry(*folder).or_default();
+        }
+        if folders.is_empty() {
+            noted.touched.clear();
+        }
+    }
+
+    /// A name was made or removed through this mount.
+    pub(super) fn own(&self, folder: Ino, name: Option<&str>, done: Own) {
+        let mut noted = self.noted();
+        if let (Some(names), Some(name)) = (noted.folders.get_mut(&folder), name)
+            && names.len() < MAX_NOTED
+        {
+            names.push((name.to_owned(), done));
+        }
+    }
+
+    /// A name was renamed through this mount. The kind is not known here, so the new name is taken as it is found.
+    pub(super) fn own_rename(&self, from: (Ino, Option<&str>), to: (Ino, Option<&str>)) {
+        self.own(from.0, from.1, Own::Removed);
+        self.own(to.0, to.1, Own::Made);
+    }
+
+    pub(super) fn take_own(&self, folder: Ino) -> OwnNames {
+        let mut noted = self.noted();
+        let names = noted.folders.get_mut(&folder);
+        names.map(std::mem::take).unwrap_or_default()
+    }
+
+    pub(super) fn take_touched(&self) -> VecDeque<(N, N)> {
+        std::mem::take(&mut self.noted().touched)
+    }
+
+    /// Number of watched folders.
+    pub(super) fn count(&self) -> usize {
+        self.noted().folders.len()
+    }
+
+    /// Sets what the helper is about to ask.
+    pub(super) fn expect(&self, expected: Option<Expected<N>>) {
+        *self.expected.lock().expect("the lock is never poisoned") = expected;
+    }
+
+    pub(super) fn expected(&self) -> Option<Expected<N>> {
+        let expected = self.expected.lock().expect("the lock is never poisoned");
+        expected.clone()
+    }
+
+    fn noted(&self) -> MutexGuard<'_, InotifyNotes<N>> {
+        self.noted.lock().expect("the lock is never poisoned")
+    }
+}
