@@ -118,6 +118,48 @@ async fn vim_keeps_the_id() {
 }
 
 #[tokio::test]
+async fn a_preset_that_is_renamed_over_a_backup_name_keeps_the_id() {
+    let world = World::start().await;
+    let mut outbox = world.outbox();
+    outbox.presets().save("web.json", A).await.unwrap();
+    let id = the_one(&presets(&world).await, "web", A);
+    outbox.presets().rename("web.json", "x.bak").await.unwrap();
+    outbox
+        .presets()
+        .rename("x.bak", "other.json")
+        .await
+        .unwrap();
+    for _ in 0..2 {
+        assert_eq!(the_one(&presets(&world).await, "other", A), id);
+        let overlay = outbox.presets().overlay();
+        assert!(overlay.hidden.is_empty(), "{overlay:?}");
+        assert!(overlay.files.is_empty(), "{overlay:?}");
+        outbox = world.reopen(outbox).await;
+    }
+    // An edited backup goes out under its new name; one with another preset's name updates that.
+    outbox
+        .presets()
+        .rename("other.json", "x.bak")
+        .await
+        .unwrap();
+    outbox.presets().save("x.bak", B).await.unwrap();
+    outbox.presets().rename("x.bak", "web.json").await.unwrap();
+    assert_eq!(the_one(&presets(&world).await, "web", B), id);
+    outbox.presets().save("second.json", A).await.unwrap();
+    outbox.presets().rename("web.json", "x.bak").await.unwrap();
+    outbox
+        .presets()
+        .rename("x.bak", "second.json")
+        .await
+        .unwrap();
+    let found = presets(&world).await;
+    let second = found.iter().find(|preset| preset.name == "second");
+    assert_ne!(second.unwrap().id, id);
+    assert!(world.relay.calls("DELETE", "preset").is_empty());
+    outbox.shut_down().await;
+}
+
+#[tokio::test]
 async fn a_temporary_file_renamed_over_a_preset_updates_it() {
     let world = World::start().await;
     let outbox = world.outbox();

@@ -215,6 +215,7 @@ impl PresetBook {
                     held.mark_saved(*preset);
                 }
                 self.parked.remove(name);
+                self.parked.retain(|_, parked| parked.preset != *preset);
             }
             PresetRecord::Listed { name } => {
                 if let Some(held) = self.held.get_mut(name) {

@@ -156,7 +156,11 @@ impl Presets {
         let turn = self.preset_turn().await?;
         let (held, parked) = self.is_here(from);
         if held {
-            let (text, at) = self.rename_held(from, to).await?;
+            let (text, at) = match self.rename_parked(from, to).await? {
+                // The backup may have been edited, or be written in another form.
+                Some(written) => written,
+                None => self.rename_held(from, to).await?,
+            };
             drop(turn);
             // Under a name that does not go to the service this cancels the pending save.
             self.save_written(to, text, at).await?;
@@ -175,6 +179,33 @@ impl Presets {
             self.park(preset, from, to).await?;
             Ok(None)
         }
+    }
+
+    /// Gives the preset of a backup the name to which the backup is renamed, and returns the backup's text with its time.
+    /// `None` if it is no backup of a preset, or if another preset has the new name.
+    async fn rename_parked(&self, backup: &str, to: &str) -> OutboxResult<Option<(Blob, Moment)>> {
+        let parked = {
+            let memory = self.parts.memory();
+            let mut parked = memory.book.parked.iter();
+            let found = parked.find(|(_, parked)| parked.backup == backup);
+            found.map(|(own, parked)| (own.clone(), parked.preset))
+        };
+        let Some((own, id)) = parked.filter(|(own, _)| own != to && is_shown_name(to)) else {
+            return Ok(None);
+        };
+        let named = within(&self.parts, save::lookup(&self.parts, &own)).await?;
+        let Some(preset) = named.filter(|preset| preset.id == id) else {
+            return Ok(None);
+        };
+        if within(&self.parts, save::lookup(&self.parts, to))
+            .await?
+            .is_some()
+        {
+            return Ok(None);
+        }
+        let held = self.parts.memory().book.held.get(backup).cloned();
+        self.rename_on_service(preset, backup, to).await?;
+        Ok(held.map(|held| (held.text, held.at)))
     }
 
     /// Removes a preset file: a local one here, a preset on the service. Gives the preset that is gone.
