@@ -125,9 +125,14 @@ impl Place for ModelFolder {
     }
 
     fn check_movable(&self, tree: &Tree) -> DriveResult<()> {
-        match tree.catalog().asset_of(self.0) {
-            None => Ok(()),
-            Some(_) => Err(refusals::no_rename(&self.path(tree))),
+        // The service may have accepted it before it says so.
+        let is_frozen = match self.0 {
+            Home::Made(draft) => tree.outbox().uploads().is_frozen(draft),
+            Home::Found(_) => false,
+        };
+        match tree.catalog().asset_of(self.0).is_some() || is_frozen {
+            false => Ok(()),
+            true => Err(refusals::no_rename(&self.path(tree))),
         }
     }
 

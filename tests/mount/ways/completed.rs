@@ -245,6 +245,40 @@ fn the_same_bytes_are_taken_again_while_the_service_has_not_answered() {
 }
 
 #[test]
+fn a_model_whose_upload_may_be_accepted_is_not_renamed() {
+    needs_fuse!();
+    let plan = "[[rule]]\nmethod = \"GET\"\npath = \"*/api-upload/complete\"\ntimes = 1\n\
+        fault = { kind = \"latency\", ms = 12000 }\n";
+    let mut fixture = Fixture::unmounted_with_chaos(plan, &[]);
+    fixture.mount(&[]);
+    fixture.copy_chair();
+    let target = fixture.path("rawmodels/chair");
+    wait_until("the end of the upload is asked for", || {
+        fixture.chaos_fired() > 0
+    });
+    let elsewhere = fixture.path("rawmodels/table");
+    let file = target.join("chair.gltf");
+    for (from, to) in [
+        (&target, elsewhere.clone()),
+        (&file, elsewhere.with_extension("gltf")),
+    ] {
+        let refused = fs::rename(from, to).unwrap_err();
+        // Not EXDEV, on which `mv` would copy the model and delete it.
+        assert_eq!(refused.kind(), ErrorKind::PermissionDenied, "{refused}");
+    }
+    let why = fixture.why("rawmodels/chair");
+    assert!(why.contains("cannot be renamed"), "{why}");
+    let status = fs::read_to_string(target.join(".assetfs/status")).unwrap();
+    assert!(
+        status.contains("uploading"),
+        "it was still unanswered: {status}"
+    );
+    fixture.wait("rawmodels/chair");
+    assert!(fs::rename(&target, &elsewhere).is_err());
+    fixture.only_asset();
+}
+
+#[test]
 fn the_paths_of_a_loose_file_go_with_it() {
     needs_fuse!();
     let fixture = Fixture::with(&[], &["--settle", "10m"]);
