@@ -38,7 +38,7 @@ pub(super) fn commit(args: &CommitArgs) -> Result<Exit> {
 
 /// Sends the command and waits until it ends. If the service does not answer, it does not wait: the draft is sent
 /// later.
-fn commit_at(path: &Path, order: &'static str) -> Result<()> {
+pub(super) fn commit_at(path: &Path, order: &'static str) -> Result<()> {
     let drive = MountedDrive::of(path)?;
     let (tell, outcome) = mpsc::channel();
     let ordered = path.to_owned();

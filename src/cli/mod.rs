@@ -34,6 +34,7 @@ mod pages;
 mod preset;
 mod progress;
 mod recover;
+mod replace;
 mod rm;
 mod serve;
 mod settings;
@@ -84,6 +85,7 @@ enum Command {
     AllowDelete(control::AllowDeleteArgs),
     Convert(control::ConvertArgs),
     Scale(control::ScaleArgs),
+    Replace(replace::ReplaceArgs),
     Rm(rm::RmArgs),
     Recover(recover::RecoverArgs),
     Login(sign_in::LoginArgs),
@@ -132,6 +134,7 @@ pub fn run() -> ExitCode {
         Command::AllowDelete(args) => control::allow_delete(&args),
         Command::Convert(args) => control::convert(&args),
         Command::Scale(args) => control::scale(&args),
+        Command::Replace(args) => replace::run(&args),
         Command::Rm(args) => rm::run(&args),
         Command::Recover(args) => recover::run(&args),
         Command::Login(args) => sign_in::login(&args),

@@ -25,6 +25,8 @@ const STATUS_ATTRIBUTE: &str = "user.assetfs.status";
 const STATE_ATTRIBUTE: &str = "user.assetfs.state";
 /// The attribute that holds the service's id of a path.
 const ID_ATTRIBUTE: &str = "user.assetfs.id";
+/// The attribute that holds the checksum (XXH3, 128 bits) of a file that was copied in on this machine.
+const CHECKSUM_ATTRIBUTE: &str = "user.assetfs.xxh3";
 
 /// A drive that is mounted on this machine.
 #[derive(Debug, Clone)]
@@ -224,6 +226,13 @@ pub(super) fn item_report(path: &Path) -> io::Result<Option<ItemReport>> {
         state: StatusWord::from_word(&word),
         status,
     }))
+}
+
+/// The checksum of a file that was copied into the drive here; `None` for other files.
+pub(super) fn own_checksum(path: &Path) -> Result<Option<String>> {
+    attribute(path, CHECKSUM_ATTRIBUTE)
+        .map_err(io::Error::from)
+        .with_context(|| path.display().to_string())
 }
 
 /// The service's id of the object at a path; `None` if it has no id yet.

@@ -106,6 +106,9 @@ pub struct DraftStatus {
     /// The id of its asset, once known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub asset: Option<u64>,
+    /// The path of the model that it is a new version of.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub replaces: Option<String>,
     /// Bytes uploaded.
     pub sent_bytes: u64,
     /// Bytes in all.

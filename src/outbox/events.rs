@@ -22,6 +22,8 @@ pub enum OutboxEvent {
         /// The asset it became.
         asset: AssetId,
     },
+    /// A new version has taken the name of an asset.
+    NameTaken { old: AssetId, new: AssetId },
     /// The state of an asset changed.
     AssetChanged(AssetId),
     /// The state of a job changed.

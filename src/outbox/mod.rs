@@ -39,7 +39,7 @@ pub use config::OutboxConfig;
 pub use drafts::{
     AttributeChange, Deletions, DraftInfo, DraftKind, DraftPhase, Drafts, DrainReport, Entries,
     EntryInfo, EntryKind, FileTransfer, LoneZip, OpenMode, Orphan, Orphans, Place, Renamed,
-    SentEntry, SentRecord, StagedFile, TransferInfo, Uploads,
+    Replaced, SentEntry, SentRecord, StagedFile, TransferInfo, Uploads,
 };
 pub use error::{OutboxError, OutboxResult};
 pub use events::OutboxEvent;

@@ -75,6 +75,22 @@ pub fn stem(name: &str) -> &str {
     }
 }
 
+/// The name of a model with its id behind it, shortened to fit.
+pub fn with_id(name: &str, id: u64) -> String {
+    let suffix = format!("~{id}");
+    let room = NAME_MAX_BYTES.saturating_sub(suffix.len());
+    let end = name.floor_char_boundary(room.min(name.len()));
+    format!("{}{suffix}", &name[..end])
+}
+
+/// The name of a file with another stem, shortened to fit.
+pub fn with_stem(name: &str, new_stem: &str) -> String {
+    let ending = &name[stem(name).len()..];
+    let room = NAME_MAX_BYTES.saturating_sub(ending.len());
+    let end = new_stem.floor_char_boundary(room.min(new_stem.len()));
+    format!("{}{ending}", &new_stem[..end])
+}
+
 /// True if a file of this name is a model.
 pub fn is_model(name: &str) -> bool {
     formats::of_name(name).is_some()

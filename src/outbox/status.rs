@@ -49,6 +49,8 @@ pub enum ItemStatus {
     NeedsFolder { why: String },
     /// A draft with a version control folder, which is only sent by command.
     NeedsCommit { folder: String },
+    /// A draft that is a new version of a model, which is only sent by command.
+    NewVersion { name: String },
     /// A file of the draft is open for writing.
     BeingWritten { path: String },
     /// A file of the draft has the temporary name of a copy.
@@ -125,7 +127,9 @@ impl ItemStatus {
             ItemStatus::Draft => StatusWord::Draft,
             ItemStatus::NoModel => StatusWord::NoModel,
             ItemStatus::NeedsFolder { .. } => StatusWord::NeedsFolder,
-            ItemStatus::NeedsCommit { .. } => StatusWord::NeedsCommit,
+            ItemStatus::NeedsCommit { .. } | ItemStatus::NewVersion { .. } => {
+                StatusWord::NeedsCommit
+            }
             ItemStatus::BeingWritten { .. } => StatusWord::BeingWritten,
             ItemStatus::TemporaryName { .. } => StatusWord::TemporaryName,
             ItemStatus::Incomplete { .. } => StatusWord::Incomplete,
@@ -173,6 +177,10 @@ impl fmt::Display for ItemStatus {
             ItemStatus::NeedsCommit { folder } => write!(
                 f,
                 "draft: contains {folder}, so it is sent by `assetfs commit` only"
+            ),
+            ItemStatus::NewVersion { name } => write!(
+                f,
+                "draft: a new version of {name}, which `assetfs replace` or `assetfs commit` sends"
             ),
             ItemStatus::BeingWritten { path } => write!(f, "draft: {path} is being written"),
             ItemStatus::TemporaryName { path } => write!(

@@ -78,7 +78,7 @@ async fn make_embed(outbox: &Outbox, folder: &JobFolder, name: &str) {
     .await;
 }
 
-async fn sent_or_send(outbox: &Outbox, name: &str) -> AssetId {
+pub(super) async fn sent_or_send(outbox: &Outbox, name: &str) -> AssetId {
     let sent = outbox
         .uploads()
         .sent_records()

@@ -9,6 +9,7 @@ mod full_disk;
 mod jobs;
 mod presets;
 mod recovery;
+mod replacing;
 #[path = "../support/skip.rs"]
 mod skip;
 mod speed;

@@ -8,7 +8,7 @@ use tokio::sync::mpsc;
 use crate::drive::catalog::account::{doubt_points, room_changed};
 use crate::drive::catalog::change::Change;
 use crate::drive::catalog::listings::freshness::{doubt, is_listed};
-use crate::drive::catalog::listings::records::store_asset;
+use crate::drive::catalog::listings::records::{apply_names, store_asset};
 use crate::drive::catalog::listings::refreshed;
 use crate::drive::catalog::maps::store::rapid_ended;
 use crate::drive::catalog::models::{doubt_rapids_of, refreshed_asset, refreshed_rapid};
@@ -31,6 +31,7 @@ pub(in crate::drive) async fn follow(
             OutboxEvent::DraftChanged(draft) => draft_changed(&catalog, draft),
             OutboxEvent::LooseFileLeft(name) => loose_file_left(&catalog, name),
             OutboxEvent::AssetCreated { draft, asset } => asset_created(&catalog, draft, asset),
+            OutboxEvent::NameTaken { old, new } => apply_names(&catalog, &[old, new]),
             OutboxEvent::AssetChanged(asset) => asset_moved(&catalog, asset),
             OutboxEvent::JobChanged(folder, name) => {
                 doubt_points(&catalog);
@@ -115,7 +116,7 @@ fn store_made(catalog: &Catalog, asset: AssetId, name: &str, kind: DraftKind, cr
     store_asset(catalog, &record, Instant::now());
 }
 
-/// Restores rows of uploaded assets that an earlier mount did not store before it was killed.
+/// Restores rows of uploaded assets, and names that moved, which an earlier mount did not store before it was killed.
 pub(in crate::drive) fn recall_made(catalog: &Catalog) {
     if !is_listed(catalog, ListingKind::Assets) {
         return;
@@ -131,6 +132,18 @@ pub(in crate::drive) fn recall_made(catalog: &Catalog) {
             );
         }
     }
+    let records = catalog.outbox.uploads().sent_records();
+    let is_elsewhere = |record: &&std::sync::Arc<crate::outbox::SentRecord>| {
+        let known = catalog.known();
+        let shown = known.assets.name(record.asset.0);
+        record.folder_name().is_some_and(|name| shown != Some(name))
+    };
+    let moved: Vec<AssetId> = records
+        .iter()
+        .filter(is_elsewhere)
+        .map(|it| it.asset)
+        .collect();
+    apply_names(catalog, &moved);
 }
 
 pub(super) fn asset_moved(catalog: &Arc<Catalog>, asset: AssetId) {

@@ -1,31 +1,73 @@
-//! Copying a loose file a second time by a rename: the new copy gets the name of the uploaded one.
+//! Writing to a loose file that was uploaded: the same bytes change nothing, other bytes are the next version of the
+//! model.
 
 use crate::drive::error::{DriveError, DriveResult};
 use crate::drive::mount::Mount;
+use crate::drive::ops::replace::replaced_by_next;
 use crate::drive::places::{DraftEntry, Node, Place as _, refusals};
 use crate::drive::tree::Tree;
-use crate::outbox::{DraftId, EntryId, SentEntry};
+use crate::outbox::{self, Caller, DraftId, EntryId, Renamed, Replaced, SentEntry};
+use crate::wire::UploadStatus;
 
 /// True for a draft that is an asset, or whose upload the service may have accepted.
 pub(in crate::drive) fn is_frozen(tree: &Tree, draft: DraftId) -> bool {
     tree.catalog().asset_of_draft(draft).is_some() || tree.outbox().uploads().is_frozen(draft)
 }
 
-/// Renames a loose file to the name of an uploaded one: a success without effect if both are equal, refused
-/// otherwise.
-pub(in crate::drive) fn replace_sent_loose_file(
+/// What became of a rename to the name of an uploaded loose file.
+pub(in crate::drive) enum RenamedOver {
+    /// Both have the same bytes: the new file is gone.
+    Same,
+    /// The new file is the next version.
+    Version(Renamed),
+}
+
+/// Renames a file to the name of an uploaded loose file.
+pub(in crate::drive) fn rename_over_sent(
     mount: &Mount,
-    source: &Node,
+    (source, from): (&Node, &outbox::Place),
+    name: &str,
     (standing, sent): (DraftEntry, SentEntry),
-) -> DriveResult<()> {
+    caller: &Caller,
+) -> DriveResult<RenamedOver> {
     let Some((draft, entry)) = source.draft_entry().filter(|(_, it)| *it != EntryId::ROOT) else {
         return Err(DriveError::NotAFolder);
     };
     let flushed = mount.outbox().entries().flushed_content(draft, entry);
-    if flushed.is_none_or(|(size, hash)| (size, Some(hash)) != (sent.size, sent.hash)) {
-        return Err(refusals::frozen_asset(&standing.path(mount)));
+    if flushed.is_some_and(|(size, hash)| (size, Some(hash)) == (sent.size, sent.hash)) {
+        mount.outbox().drafts().remove(draft)?;
+        mount.inodes().relocate(source, standing.into());
+        return Ok(RenamedOver::Same);
     }
-    mount.outbox().drafts().remove(draft)?;
-    mount.inodes().relocate(source, standing.into());
-    Ok(())
+    let replaced = replaced_by_file(mount, standing)?;
+    // It may be marked as the new version already, with the wish to delete the old one.
+    let marked = mount
+        .outbox()
+        .drafts()
+        .get(draft)
+        .and_then(|draft| draft.replaces);
+    let replaced = marked
+        .filter(|marked| marked.asset == replaced.asset)
+        .unwrap_or(replaced);
+    let drafts = mount.outbox().drafts();
+    let renamed = drafts.rename_to_version(from, name, &replaced, caller)?;
+    Ok(RenamedOver::Version(renamed))
+}
+
+/// What the next version of an uploaded loose file replaces. Until the model is complete and the service has its files,
+/// the name belongs to the staged copy.
+pub(in crate::drive) fn replaced_by_file(
+    tree: &Tree,
+    standing: DraftEntry,
+) -> DriveResult<Replaced> {
+    let asset = tree.catalog().asset_of_draft(standing.draft);
+    let asset = asset.ok_or_else(|| refusals::frozen_asset(&standing.path(tree)))?;
+    let is_complete = tree
+        .catalog()
+        .asset(asset)
+        .is_none_or(|known| known.state == UploadStatus::Complete);
+    if !is_complete || tree.outbox().drafts().get(standing.draft).is_some() {
+        return Err(refusals::not_complete_yet(&standing.path(tree)));
+    }
+    replaced_by_next(tree, asset)
 }

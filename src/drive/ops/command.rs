@@ -8,15 +8,24 @@ use crate::wire::{AssetId, ModelId, RapidId};
 /// One command.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Command {
-    Commit { force: bool },
+    Commit {
+        force: bool,
+    },
     Cancel,
     CancelOrphan(AssetId),
     Retry,
     Convert(Vec<String>),
     Scale(f64),
     Run(String),
+    /// The draft of that name is a new version of the model.
+    Replace {
+        draft: String,
+        remove_old: bool,
+    },
     Refresh,
-    Drain { ready_only: bool },
+    Drain {
+        ready_only: bool,
+    },
     AllowDelete,
     ClearCache,
     VerifyCache,
@@ -77,6 +86,14 @@ impl FromStr for Command {
                 }
                 Ok(Command::Run(name.to_owned()))
             }
+            ["replace", "--remove-old", _, ..] => Ok(Command::Replace {
+                draft: rest_of(&rest_of(line, "replace"), "--remove-old"),
+                remove_old: true,
+            }),
+            ["replace", _, ..] => Ok(Command::Replace {
+                draft: rest_of(line, "replace"),
+                remove_old: false,
+            }),
             ["refresh"] => Ok(Command::Refresh),
             ["drain"] => Ok(Command::Drain { ready_only: false }),
             ["drain", "--ready" | "ready"] => Ok(Command::Drain { ready_only: true }),
@@ -133,6 +150,13 @@ mod tests {
             ("scale 0.01", Command::Scale(0.01)),
             ("run my web.json", Command::Run("my web.json".into())),
             ("cancel --orphan 1042", Command::CancelOrphan(AssetId(1042))),
+            (
+                "replace --remove-old my chair~new",
+                Command::Replace {
+                    draft: "my chair~new".into(),
+                    remove_old: true,
+                },
+            ),
             ("drain", Command::Drain { ready_only: false }),
             ("pin rawmodels/a  b", Command::Pin("rawmodels/a  b".into())),
             (

@@ -14,6 +14,7 @@ use crate::drive::files::control::ControlBuffer;
 use crate::drive::ops::cache::{clear_cache, pin, unpin, verify_cache};
 use crate::drive::ops::events::end_events;
 use crate::drive::ops::remove::delete_many;
+use crate::drive::ops::replace::replace;
 use crate::drive::places::{RawModels, Root, refusals};
 use crate::drive::tree::Tree;
 use crate::drive::values::local::{DropFolder, HiddenParent};
@@ -192,6 +193,11 @@ async fn run_on_model(tree: &Arc<Tree>, home: Home, command: Command) -> DriveRe
         // The service has accepted it: there is nothing left to commit.
         (Command::Commit { .. }, _, Some(_)) => Ok(()),
         (Command::Commit { force }, Home::Made(draft), None) => commit(tree, draft, force).await,
+        (Command::Cancel, _, Some(asset))
+            if tree.outbox().uploads().version_of(asset).is_some() =>
+        {
+            cancel_version(tree, asset).await
+        }
         (Command::Cancel, Home::Made(draft), _) if tree.outbox().drafts().get(draft).is_some() => {
             cancel(tree, draft, asset).await
         }
@@ -220,6 +226,12 @@ async fn run_on_model(tree: &Arc<Tree>, home: Home, command: Command) -> DriveRe
             let (folder, name) = job_named(tree, asset, &name);
             run_job(tree, folder, name.to_owned()).await
         }
+        (Command::Replace { draft, remove_old }, _, Some(asset)) => {
+            replace(tree, asset, &draft, remove_old)
+        }
+        (Command::Replace { .. }, _, None) => Err(DriveError::Invalid(
+            "this is still a draft: change its files, or replace it once it is uploaded".into(),
+        )),
         (Command::Refresh, _, Some(asset)) => refresh_asset(tree, asset).await,
         (Command::Refresh, _, None) => Ok(()),
         (Command::Convert(_) | Command::Scale(_) | Command::Run(_) | Command::Retry, _, None) => {
@@ -249,6 +261,20 @@ async fn cancel(tree: &Arc<Tree>, draft: DraftId, asset: Option<AssetId>) -> Dri
     tree.detached(async move { Ok(outbox.uploads().cancel(draft).await?) })
         .await?;
     if let Some(asset) = asset {
+        asset_gone(tree.catalog(), asset);
+    }
+    Ok(())
+}
+
+/// Cancels the new version of an asset, which keeps its name.
+async fn cancel_version(tree: &Arc<Tree>, asset: AssetId) -> DriveResult<()> {
+    let Some(version) = tree.outbox().uploads().version_of(asset) else {
+        return Ok(());
+    };
+    let outbox = tree.outbox().clone();
+    tree.detached(async move { Ok(outbox.uploads().cancel_version(version.id).await?) })
+        .await?;
+    if let Some(asset) = version.asset {
         asset_gone(tree.catalog(), asset);
     }
     Ok(())
@@ -336,8 +362,15 @@ pub(in crate::drive) async fn commit(
 ) -> DriveResult<()> {
     let shared = Arc::clone(tree);
     let accepted = tree.detached(async move {
-        let asset = shared.outbox().uploads().commit(draft, force).await?;
-        became(shared.catalog(), draft, asset);
+        let uploads = shared.outbox().uploads();
+        let asset = uploads.commit(draft, force).await?;
+        // A new version that equals the old one is not sent.
+        if uploads
+            .sent_record(asset)
+            .is_some_and(|sent| sent.draft == draft)
+        {
+            became(shared.catalog(), draft, asset);
+        }
         Ok(())
     });
     match tokio::time::timeout(tree.config().sync_deadline, accepted).await {

@@ -15,6 +15,7 @@ pub(super) mod open;
 pub(super) mod read;
 pub(super) mod remove;
 pub(super) mod rename;
+mod replace;
 pub(super) mod setattr;
 pub(super) mod statfs;
 pub(super) mod sync;

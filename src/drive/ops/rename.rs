@@ -8,7 +8,7 @@ use super::lookup::text;
 use crate::drive::catalog::{doubt, keep_for_good, preset_gone, preset_overlay, refreshed};
 use crate::drive::error::{DriveError, DriveResult};
 use crate::drive::mount::Mount;
-use crate::drive::ops::again::replace_sent_loose_file;
+use crate::drive::ops::again::{RenamedOver, rename_over_sent};
 use crate::drive::ops::remove::is_on_service;
 use crate::drive::ops::text::send_job;
 use crate::drive::places::{
@@ -89,9 +89,16 @@ async fn rename_draft_entry(
         && RawModels::open_draft(mount, new_name).is_none()
         && let Some(sent) = sent_loose_file(mount, new_name)
     {
-        return match noreplace {
-            true => Err(DriveError::Exists),
-            false => replace_sent_loose_file(mount, &source, sent),
+        if noreplace {
+            return Err(DriveError::Exists);
+        }
+        let moved = (&source, &place(source_in, name));
+        return match rename_over_sent(mount, moved, new_name, sent, &caller.for_outbox())? {
+            RenamedOver::Same => Ok(()),
+            RenamedOver::Version(renamed) => {
+                relocate(mount, &source, renamed);
+                Ok(())
+            }
         };
     }
     let (from, to) = (place(source_in, name), place(target_in, new_name));

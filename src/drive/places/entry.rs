@@ -66,8 +66,9 @@ impl Place for DraftEntry {
 
     /// A loose file that was sent keeps its name in `rawmodels/`.
     fn other_path(&self, tree: &Tree) -> Option<String> {
-        let sent = self.sent(tree).filter(|_| self.is_loose(tree))?;
-        Some(format!("/rawmodels/{}", sent.path))
+        let asset = tree.catalog().asset_of_draft(self.draft)?;
+        let record = tree.outbox().uploads().sent_record(asset)?;
+        Some(format!("/rawmodels/{}", record.loose_name()?))
     }
 
     fn lifetime(&self) -> Lifetime {
@@ -147,7 +148,7 @@ impl Place for DraftEntry {
     }
 
     fn check_movable(&self, tree: &Tree) -> DriveResult<()> {
-        match self.is_frozen(tree) {
+        match self.is_frozen(tree) || tree.outbox().uploads().is_frozen(self.draft) {
             true => Err(DriveError::NotPermitted(
                 refusals::frozen_asset(&self.path(tree)).to_string(),
             )),
@@ -272,7 +273,8 @@ pub(in crate::drive) fn sent_loose_file(
     let is_it = |record: &&Arc<SentRecord>| {
         is_loose_record(record, name) && !tree.catalog().known().assets.was_deleted(record.asset.0)
     };
-    let record = records.iter().find(is_it)?;
+    // A new version has the name of the one that it is going to replace.
+    let record = records.iter().rev().find(is_it)?;
     let sent = record.entries.first()?.clone();
     let entry = DraftEntry {
         draft: record.draft,

@@ -11,7 +11,7 @@ use crate::drive::tree::Tree;
 use crate::drive::values::local::{ErrorParent, HiddenParent};
 use crate::drive::values::node::{Home, Model};
 use crate::outbox::{DraftKind, DraftPhase};
-use crate::wire::RapidId;
+use crate::wire::{AssetId, RapidId};
 
 pub(super) const ERROR_FILE: &str = "ERROR.txt";
 /// The table of texts that were removed.
@@ -146,15 +146,26 @@ pub(super) fn model_failure(tree: &Tree, home: Home) -> Option<String> {
             _ => sentence,
         });
     }
-    view.known
-        .filter(|known| known.state.is_failure())
-        .map(|known| {
-            let said = asset_failure(tree.catalog(), &known);
-            format!(
-                "{said}; the service could not import it: copy the whole model in again under \
-                 another name, or `assetfs retry` to import it once more"
-            )
-        })
+    let asset = view.asset;
+    let of_import = view.known.filter(|known| known.state.is_failure());
+    let of_import = of_import.map(|known| {
+        let said = asset_failure(tree.catalog(), &known);
+        format!(
+            "{said}; the service could not import it: copy the whole model in again under \
+             another name, or `assetfs retry` to import it once more"
+        )
+    });
+    of_import.or_else(|| version_failure(tree, asset?))
+}
+
+/// Why a model still has its old files: its new version failed.
+fn version_failure(tree: &Tree, asset: AssetId) -> Option<String> {
+    let version = tree.outbox().uploads().version_of(asset)?;
+    let path = tree.catalog().home_path(Home::Made(version.id));
+    let failure = version.failure?;
+    Some(format!(
+        "its new version {path} failed, so the old one is kept: {failure}"
+    ))
 }
 
 /// The message for a failed import of a model whose files are still staged.

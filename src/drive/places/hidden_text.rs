@@ -30,7 +30,7 @@ pub(in crate::drive) fn control_help(parent: HiddenParent) -> String {
              delete rapidmodels ID…\nrun JOB.json\ncache clear\ncache verify\npin PATH\nunpin PATH\nrefresh\nend-events\n"
         }
         HiddenParent::Model(Model::Raw(_)) => {
-            "commit [--force]\ncancel\nretry\nconvert FORMAT…\nscale FACTOR\nrun JOB.json\nrefresh\n"
+            "commit [--force]\ncancel\nretry\nconvert FORMAT…\nscale FACTOR\nrun JOB.json\nreplace [--remove-old] DRAFT\nrefresh\n"
         }
         HiddenParent::Model(Model::Rapid(_)) => "run VIEWER.json\nrefresh\n",
         _ => "commit [--force] FILE\ncancel FILE\nretry FILE\n",

@@ -86,6 +86,10 @@ fn draft_status(tree: &Tree, draft: &DraftInfo, transfers: &[TransferInfo]) -> D
         percent: draft.status.percent(),
         status: draft.status.to_string(),
         asset: draft.asset.map(|asset| asset.0),
+        replaces: draft
+            .replaces
+            .as_ref()
+            .map(|replaced| format!("/rawmodels/{}", replaced.name)),
         sent_bytes: transfer.map_or(if is_sent { draft.size } else { 0 }, |transfer| {
             transfer.sent
         }),

@@ -12,7 +12,13 @@ pub(in crate::drive) fn read_only_mount() -> DriveError {
 pub(in crate::drive) fn frozen_asset(name: &str) -> DriveError {
     DriveError::ReadOnly(format!(
         "{name} belongs to an asset that has been uploaded, and the service cannot change or add files of an asset; \
-         copy the model in under another name"
+         copy the model in under another name, or as its next version with `assetfs replace`"
+    ))
+}
+
+pub(in crate::drive) fn not_complete_yet(name: &str) -> DriveError {
+    DriveError::ReadOnly(format!(
+        "{name} is being imported; it can be replaced once the model is complete and its files were checked"
     ))
 }
 

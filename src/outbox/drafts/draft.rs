@@ -10,6 +10,7 @@ use crate::outbox::drafts::tree::Tree;
 use crate::outbox::drafts::upload::manifest::Manifest;
 use crate::outbox::ids::{DraftId, EntryId};
 use crate::outbox::moment::Moment;
+use crate::outbox::names;
 use crate::outbox::staging::ContentId;
 use crate::wire::AssetId;
 
@@ -32,6 +33,25 @@ pub struct Draft {
     /// A warning for the user.
     #[serde(default)]
     pub warning: Option<String>,
+    /// The asset whose name it takes when its import is complete.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub replaces: Option<Replaced>,
+    /// The asset that it has replaced, which is deleted once the service is known to have this one's files.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub outdated: Option<AssetId>,
+}
+
+/// The asset that a new version replaces.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Replaced {
+    pub asset: AssetId,
+    /// Its name in `rawmodels/`, which the new version takes.
+    pub name: String,
+    /// Its name on the service, which the new version is given.
+    pub model_name: String,
+    /// Delete it once the new version is complete.
+    #[serde(default)]
+    pub remove_old: bool,
 }
 
 /// A start request whose outcome is unknown.
@@ -107,6 +127,15 @@ impl Draft {
         (self.kind == DraftKind::LooseFile).then(|| self.name.clone())
     }
 
+    /// The name of the asset that it becomes.
+    pub fn model_name(&self) -> &str {
+        match (&self.replaces, self.kind) {
+            (Some(replaced), _) => &replaced.model_name,
+            (None, DraftKind::Folder) => &self.name,
+            (None, DraftKind::LooseFile) => names::stem(&self.name),
+        }
+    }
+
     /// The stage of its present attempt.
     pub fn stage(&self) -> Option<Stage> {
         self.attempt.as_ref().map(|attempt| attempt.stage)
@@ -159,6 +188,7 @@ impl Draft {
             asset,
             draft: id,
             name: self.name.clone(),
+            taken_name: None,
             kind: self.kind,
             zip_name: manifest.zip_name.clone(),
             created: self.created.into(),

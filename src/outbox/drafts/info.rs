@@ -4,6 +4,7 @@ use std::time::SystemTime;
 
 use serde::{Deserialize, Serialize};
 
+use crate::outbox::drafts::draft::Replaced;
 use crate::outbox::ids::{DraftId, EntryId};
 use crate::outbox::status::ItemStatus;
 use crate::wire::AssetId;
@@ -135,6 +136,8 @@ pub struct DraftInfo {
     pub failure: Option<String>,
     /// Why the service did not answer the last request.
     pub no_answer: Option<String>,
+    /// The asset that it is a new version of, until it has taken the name.
+    pub replaces: Option<Replaced>,
     pub size: u64,
     /// When it was made.
     pub created: SystemTime,

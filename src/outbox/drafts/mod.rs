@@ -25,9 +25,9 @@ mod state;
 mod tree;
 mod upload;
 
-pub use draft::Draft;
 #[cfg(test)]
 pub use draft::Stage;
+pub use draft::{Draft, Replaced};
 pub use entries::Entries;
 pub use info::{
     AttributeChange, DraftInfo, DraftKind, DraftPhase, EntryInfo, EntryKind, OpenMode, Place,

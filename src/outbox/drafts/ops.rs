@@ -3,6 +3,7 @@
 
 use std::sync::Arc;
 
+use crate::outbox::drafts::draft::Replaced;
 use crate::outbox::drafts::info::{DraftInfo, DraftKind, EntryInfo, Place, Renamed};
 use crate::outbox::drafts::open::{check_free_at_top, make_file, not_found};
 use crate::outbox::drafts::parts::DraftParts;
@@ -131,6 +132,28 @@ impl Drafts {
         noreplace: bool,
         caller: &Caller,
     ) -> OutboxResult<Renamed> {
+        self.move_to(from, (to, noreplace), None, caller)
+    }
+
+    /// Renames a loose file in `rawmodels/`, which becomes the new version of an asset. Durable on return.
+    pub fn rename_to_version(
+        &self,
+        from: &Place,
+        name: &str,
+        replaced: &Replaced,
+        caller: &Caller,
+    ) -> OutboxResult<Renamed> {
+        let to = Place::Top(name.to_owned());
+        self.move_to(from, (&to, false), Some(replaced), caller)
+    }
+
+    fn move_to(
+        &self,
+        from: &Place,
+        (to, noreplace): (&Place, bool),
+        replaces: Option<&Replaced>,
+        caller: &Caller,
+    ) -> OutboxResult<Renamed> {
         let (source, renamed, left, ticket) = {
             let mut memory = self.parts.memory();
             let left = match from {
@@ -138,7 +161,7 @@ impl Drafts {
                 Place::In { .. } => None,
             };
             let left = left.and_then(|draft| memory.draft(draft).ok()?.loose_name());
-            let (source, renamed) = match record_move(&mut memory, from, to, noreplace)? {
+            let (source, renamed) = match record_move(&mut memory, from, to, noreplace, replaces)? {
                 Moved::From(source, renamed) => (source, renamed),
                 Moved::Nowhere(renamed) => return Ok(renamed),
             };

@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::outbox::drafts::draft::Replaced;
 use crate::outbox::drafts::info::DraftKind;
 use crate::outbox::drafts::tree::Attributes;
 use crate::outbox::drafts::upload::manifest::Manifest;
@@ -66,7 +67,12 @@ pub enum DraftRecord {
         /// The new position.
         to: Target,
         ctime: Moment,
+        /// The asset that it is a new version of, if it was a whole draft.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        replaces: Option<Replaced>,
     },
+    /// The draft is a new version of an asset.
+    Replaces { draft: DraftId, replaced: Replaced },
     /// A file or an empty folder was removed.
     EntryRemoved {
         draft: DraftId,

@@ -1,5 +1,6 @@
 //! Renames within a draft, between drafts, and from or to `rawmodels/` itself. Each is one record.
 
+use crate::outbox::drafts::draft::Replaced;
 use crate::outbox::drafts::info::{DraftKind, EntryKind, Place, Renamed};
 use crate::outbox::drafts::memory::DraftsMemory;
 use crate::outbox::drafts::record::{DraftRecord, Target};
@@ -41,6 +42,7 @@ pub fn record_move(
     from: &Place,
     to: &Place,
     noreplace: bool,
+    replaces: Option<&Replaced>,
 ) -> OutboxResult<Moved> {
     let source = find_source(memory, from)?;
     let occupant = find_occupant(memory, to)?;
@@ -61,11 +63,19 @@ pub fn record_move(
     let target = make_target(memory, &source, to)?;
     prepare(memory, &source, &target, occupant.as_ref())?;
     let renamed = new_place(&source, &target);
+    // What replaces a new version is the new version.
+    let replaces = replaces.cloned().or_else(|| {
+        let replaced = occupant
+            .filter(|occupant| occupant.entry == EntryId::ROOT)?
+            .draft;
+        memory.draft(replaced).ok()?.replaces.clone()
+    });
     memory.record(DraftRecord::Moved {
         draft: source.draft,
         entry: source.entry,
         to: target,
         ctime: Moment::now(),
+        replaces,
     })?;
     Ok(Moved::From(source.draft, renamed))
 }

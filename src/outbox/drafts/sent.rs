@@ -36,6 +36,9 @@ pub struct SentRecord {
     pub draft: DraftId,
     /// The draft's name in `rawmodels/`; a loose file's with its extension.
     pub name: String,
+    /// The name of its model's folder, if that was taken over from another version or given away to one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub taken_name: Option<String>,
     pub kind: DraftKind,
     /// The name of the zip that it was sent as, if any.
     pub zip_name: Option<String>,
@@ -55,5 +58,12 @@ impl SentRecord {
     /// The name in `rawmodels/` of a loose file; `None` for a folder.
     pub fn loose_name(&self) -> Option<String> {
         (self.kind == DraftKind::LooseFile).then(|| self.name.clone())
+    }
+
+    /// The name that its model's folder keeps in `rawmodels/`, whatever the service calls it. `None` for a loose file,
+    /// whose model has the name that the service gives it.
+    pub fn folder_name(&self) -> Option<&str> {
+        let own = (self.kind == DraftKind::Folder).then_some(self.name.as_str());
+        self.taken_name.as_deref().or(own)
     }
 }

@@ -78,6 +78,7 @@ pub fn draft_info(memory: &DraftsMemory, id: DraftId) -> Option<DraftInfo> {
             Some(Trouble::Service(error)) if error.is_no_answer() => Some(error.to_string()),
             _ => None,
         },
+        replaces: draft.replaces.clone(),
         size: draft.size(),
         created: draft.created.into(),
     })

@@ -156,7 +156,7 @@ fn kept_when_failed(outbox: &Outbox, asset: &Asset, goal: &DraftGoal) -> Vec<Str
 }
 
 /// The files of an asset; a zip is unpacked.
-fn files_of(asset: &Asset) -> Files {
+pub fn files_of(asset: &Asset) -> Files {
     let there = asset.files.iter();
     let there: Files = there
         .filter_map(|(name, bytes)| Some((name.clone(), bytes.clone()?)))

@@ -142,7 +142,7 @@ fn bytes(len: u64) -> Vec<u8> {
     (0..len).map(|_| below(256) as u8).collect()
 }
 
-fn glb(len: u32) -> Vec<u8> {
+pub fn glb(len: u32) -> Vec<u8> {
     let mut glb = b"glTF\x02\0\0\0".to_vec();
     glb.extend(len.to_le_bytes());
     glb.extend(2u32.to_le_bytes());

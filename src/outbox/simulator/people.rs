@@ -15,7 +15,7 @@ use crate::outbox::simulator::hook::below;
 use crate::outbox::{Outbox, OutboxError, OutboxResult};
 use crate::wire::AssetId;
 
-async fn rest(longest_ms: u64) {
+pub async fn rest(longest_ms: u64) {
     tokio::time::sleep(Duration::from_millis(10 + below(longest_ms))).await;
 }
 
@@ -93,7 +93,7 @@ fn put(outbox: &Outbox, goal: &Mutex<DraftGoal>, path: &str, bytes: &[u8]) -> Ou
     write(outbox, draft, path, bytes)
 }
 
-fn write(outbox: &Outbox, draft: DraftId, path: &str, bytes: &[u8]) -> OutboxResult<()> {
+pub fn write(outbox: &Outbox, draft: DraftId, path: &str, bytes: &[u8]) -> OutboxResult<()> {
     let (parent, name) = match path.split_once('/') {
         None => (EntryId::ROOT, path),
         Some((folder, name)) => match outbox.entries().child(draft, EntryId::ROOT, folder) {

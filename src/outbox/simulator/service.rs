@@ -13,6 +13,7 @@ use tokio::time::Instant;
 use crate::client::scripted::{ScriptedReply, ScriptedRequest};
 use crate::outbox::simulator::hook;
 use crate::outbox::simulator::hook::{below, chance};
+use crate::outbox::simulator::versions::is_version;
 
 pub const BASE_URL: &str = "https://service.example";
 const STORAGE: &str = "https://storage.example";
@@ -61,6 +62,8 @@ pub struct Preset {
 pub struct Holdings {
     pub assets: BTreeMap<u64, Asset>,
     pub deleted: BTreeSet<u64>,
+    /// Those of them that another machine deleted.
+    pub deleted_elsewhere: BTreeSet<u64>,
     pub rapids: BTreeMap<u64, Rapid>,
     pub embeds: BTreeMap<u64, Embed>,
     pub presets: BTreeMap<u64, Preset>,
@@ -281,6 +284,16 @@ impl Holdings {
                 asset.name
             ));
         }
+        if is_version(&asset.name) && asset.status == "complete" {
+            let stays =
+                |it: &Asset| it.name == asset.name && !it.foreign && it.status == "complete";
+            if !self.assets.values().any(stays) {
+                self.violation(format!(
+                    "the only complete version of {} was deleted",
+                    asset.name
+                ));
+            }
+        }
         self.deleted.insert(id);
         self.rapids.retain(|_, rapid| rapid.asset != id);
         reply(200, Value::Null)
@@ -307,6 +320,7 @@ impl Holdings {
         if self.assets.remove(&id).is_some() {
             hook::note(format!("another machine deletes {id}"));
             self.deleted.insert(id);
+            self.deleted_elsewhere.insert(id);
             self.rapids.retain(|_, rapid| rapid.asset != id);
         }
     }

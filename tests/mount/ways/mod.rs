@@ -16,5 +16,6 @@ mod lost_replies;
 pub mod models;
 mod promises;
 mod recovered;
+mod replacing;
 mod slow_disk;
 mod tools;

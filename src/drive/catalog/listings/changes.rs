@@ -22,10 +22,13 @@ pub(super) fn forget_files(catalog: &Catalog, prefix: &str) {
 }
 
 pub(super) fn assets_changed(catalog: &Catalog, changes: &Changes) {
-    for (id, name) in changes.gone.iter().chain(&changes.renamed) {
+    for (id, name) in &changes.gone {
         let model = Model::Raw(catalog.home_of(AssetId(*id)));
         catalog.report(Change::Gone(Listed::Model(model), name.clone()));
     }
+    report_renamed(catalog, changes, ListingKind::Assets, |known, id| {
+        known.assets.name(id).map(str::to_owned)
+    });
     for (id, _) in &changes.gone {
         check_gone(catalog, AssetId(*id));
     }
@@ -50,10 +53,13 @@ pub(super) fn assets_changed(catalog: &Catalog, changes: &Changes) {
 }
 
 pub(super) fn rapids_changed(catalog: &Catalog, changes: &Changes) {
-    for (id, name) in changes.gone.iter().chain(&changes.renamed) {
+    for (id, name) in &changes.gone {
         let model = Model::Rapid(RapidId(*id));
         catalog.report(Change::Gone(Listed::Model(model), name.clone()));
     }
+    report_renamed(catalog, changes, ListingKind::Rapids, |known, id| {
+        known.rapids.name(id).map(str::to_owned)
+    });
     for (id, _) in &changes.gone {
         forget_files(catalog, &format!("rapid/{id}"));
     }
@@ -76,6 +82,25 @@ pub(super) fn rapids_changed(catalog: &Catalog, changes: &Changes) {
     report_appeared(catalog, changes, ListingKind::Rapids, |known, id| {
         known.rapids.name(id).map(str::to_owned)
     });
+}
+
+/// Both names of what was renamed mean something else now. The model itself is still there, so the kernel must not
+/// take its folder for a removed one.
+fn report_renamed(
+    catalog: &Catalog,
+    changes: &Changes,
+    which: ListingKind,
+    name: impl Fn(&Known, u64) -> Option<String>,
+) {
+    let new: Vec<String> = {
+        let known = catalog.known();
+        let renamed = changes.renamed.iter().take(MAX_REPORTED);
+        renamed.filter_map(|(id, _)| name(&known, *id)).collect()
+    };
+    let old = changes.renamed.iter().map(|(_, name)| name.clone());
+    for name in old.chain(new) {
+        catalog.report(Change::Named(which, name));
+    }
 }
 
 fn report_appeared(

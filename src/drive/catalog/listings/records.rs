@@ -19,7 +19,6 @@ use crate::drive::values::known::{KnownAsset, KnownRapid, KnownTag};
 use crate::drive::values::listing::{Changes, Listing, Record};
 use crate::drive::values::names::split_extension;
 use crate::drive::values::node::{ListingKind, Model};
-use crate::outbox::DraftKind;
 use crate::wire::{AssetId, BaseAsset, EmbedId, ModelId, RapidId, RapidModel};
 
 /// Stores one record of a source model from a request that began at `asked`.
@@ -161,12 +160,22 @@ pub(super) fn store_asset_changes(
     assets_changed(catalog, changes);
 }
 
-/// An asset that was copied in here keeps the name of its draft.
+/// Gives known assets the names that the outbox records for them.
+pub(in crate::drive) fn apply_names(catalog: &Catalog, assets: &[AssetId]) {
+    let rows = assets.iter().filter_map(|asset| catalog.asset(*asset));
+    let now = Instant::now();
+    let changes = learned_rows(catalog, rows.collect(), |listing, rows, taken| {
+        Some(listing.put_all(rows, now, now, taken))
+    });
+    assets_changed(catalog, &changes.unwrap_or_default());
+}
+
+/// An asset that was copied in here keeps the name of its draft, or that of the version before it.
 fn claim_made(catalog: &Catalog, known: &mut Known, row: &KnownAsset) {
     if let Some(record) = catalog.outbox.uploads().sent_record(row.id)
-        && record.kind == DraftKind::Folder
+        && let Some(name) = record.folder_name()
     {
-        known.assets.claim(row.id.0, &record.name, &row.name);
+        known.assets.claim(row.id.0, name, &row.name);
     }
 }
 

@@ -12,7 +12,7 @@ use crate::drive::error::{DriveError, DriveResult};
 use crate::drive::mount::Mount;
 use crate::drive::ops::why::{why, why_name};
 use crate::drive::ops::xattr::tags::{set_tags, tags_of};
-use crate::drive::places::{Node, Removal, refusals};
+use crate::drive::places::{DraftEntry, Node, Removal, refusals};
 use crate::drive::posix::{FileKind, Ino, XattrMode};
 use crate::drive::tree::Tree;
 use crate::formats;
@@ -30,6 +30,8 @@ const STATE: &str = "user.assetfs.state";
 const PROGRESS: &str = "user.assetfs.progress";
 const URL: &str = "user.assetfs.url";
 const MD5: &str = "user.assetfs.md5";
+/// The checksum of a file that was copied in here, known without a request.
+const XXH3: &str = "user.assetfs.xxh3";
 const DESCRIPTION: &str = "user.assetfs.description";
 const RPDX_VERSION: &str = "user.assetfs.rpdx_version";
 
@@ -70,6 +72,7 @@ pub(in crate::drive) async fn get_xattr(
             .and_then(|it| Some(it.percent()?.to_string())),
         URL => node.url(mount),
         MD5 => md5_text(mount, &node).await,
+        XXH3 => own_checksum(mount, &node),
         TAGS => tags_of(mount, &node).map(|tags| tags::join_tags(&tags)),
         MIME_TYPE => mime_type(mount, &node).map(str::to_owned),
         DESCRIPTION => node.description(mount),
@@ -110,6 +113,14 @@ pub(in crate::drive) async fn list_xattr(
             .map(|(name, _)| name.to_owned()),
     );
     Ok(names.into_iter().map(OsString::from).collect())
+}
+
+/// The checksum of a file that was copied in here, as soon as it was closed.
+fn own_checksum(mount: &Mount, node: &Node) -> Option<String> {
+    let (draft, entry) = node.draft_entry()?;
+    let staged = mount.outbox().entries().flushed_content(draft, entry);
+    let staged = staged.map(|(_, hash)| hash);
+    staged.or_else(|| DraftEntry { draft, entry }.sent(mount)?.hash)
 }
 
 pub(in crate::drive) async fn set_xattr(

@@ -68,7 +68,7 @@ pub fn referred_folders(memory: &DraftsMemory, draft: &Draft) -> BTreeSet<String
 /// The files of a draft that will be sent.
 pub fn manifest_of(memory: &DraftsMemory, draft: &Draft) -> Manifest {
     let referred = referred_folders(memory, draft);
-    Manifest::of(&draft.name, draft.kind, &draft.tree, |folder| {
+    Manifest::of(draft.model_name(), &draft.tree, |folder| {
         referred.contains(folder)
     })
 }
@@ -85,11 +85,14 @@ fn empty(draft: &Draft) -> DraftFacts {
             version_control = Some(path);
         }
     }
+    let is_version = draft.kind == DraftKind::Folder;
+    let replaced = draft.replaces.as_ref().filter(|_| is_version);
     DraftFacts {
         kind: draft.kind,
         files: Vec::new(),
         in_flight,
         version_control,
+        replaces: replaced.map(|replaced| replaced.name.clone()),
         being_written: Vec::new(),
     }
 }

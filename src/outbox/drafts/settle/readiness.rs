@@ -54,8 +54,23 @@ pub struct DraftFacts {
     pub in_flight: Vec<String>,
     /// A version control folder in it.
     pub version_control: Option<String>,
+    /// The model that it is a new version of: only a command says that all of it is there.
+    pub replaces: Option<String>,
     /// Files that are open for writing.
     pub being_written: Vec<String>,
+}
+
+impl DraftFacts {
+    /// The status of a draft that only a command sends.
+    pub fn held_for_command(&self) -> Option<ItemStatus> {
+        let of_folder = self.version_control.clone();
+        let of_folder = of_folder.map(|folder| ItemStatus::NeedsCommit { folder });
+        let of_version = || {
+            let name = self.replaces.clone()?;
+            Some(ItemStatus::NewVersion { name })
+        };
+        of_folder.or_else(of_version)
+    }
 }
 
 /// A content that is ready.

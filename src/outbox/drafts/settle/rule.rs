@@ -99,11 +99,9 @@ pub fn verdict(
             };
         }
     };
-    if let Some(folder) = &facts.version_control {
+    if let Some(status) = facts.held_for_command() {
         return Verdict::Blocked {
-            status: ItemStatus::NeedsCommit {
-                folder: folder.clone(),
-            },
+            status,
             missing: content.missing,
         };
     }

@@ -53,7 +53,15 @@ impl DraftsState {
                 entry,
                 to,
                 ctime,
-            } => self.apply_move(*draft, *entry, to, *ctime),
+                replaces,
+            } => {
+                self.apply_move(*draft, *entry, to, *ctime)?;
+                match (to, replaces) {
+                    (Target::Top { draft, .. }, Some(replaced)) => self.replaces(*draft, replaced),
+                    _ => Ok(()),
+                }
+            }
+            DraftRecord::Replaces { draft, replaced } => self.replaces(*draft, replaced),
             DraftRecord::EntryRemoved { draft, entry, at } => {
                 let branch = self.take_branch(*draft, *entry, *at)?;
                 self.freed.extend(branch.contents());
@@ -115,6 +123,7 @@ impl DraftsState {
             | DraftRecord::FileMade { .. }
             | DraftRecord::FolderMade { .. }
             | DraftRecord::Moved { .. }
+            | DraftRecord::Replaces { .. }
             | DraftRecord::EntryRemoved { .. } => unreachable!("changes more than one entry"),
         }
         Ok(())
@@ -261,5 +270,7 @@ fn new_draft(name: &str, kind: DraftKind, created: Moment, tree: Tree) -> Draft 
         attempt: None,
         failure: None,
         warning: None,
+        replaces: None,
+        outdated: None,
     }
 }

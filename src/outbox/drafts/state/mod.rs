@@ -2,6 +2,7 @@
 //! way when it is made and in replay. Pure: no clock, no disk.
 
 mod entries;
+mod replacing;
 mod uploads;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
@@ -196,6 +197,8 @@ impl DraftsState {
     fn rename_draft(&mut self, id: DraftId, name: &str) -> Applied {
         self.clear_top(name, id)?;
         let draft = self.changed(id)?;
+        // Under another name it is a model of its own.
+        draft.replaces = None;
         let old = std::mem::replace(&mut draft.name, name.to_owned());
         if draft.kind == DraftKind::LooseFile
             && let Some(file) = draft.tree.child(EntryId::ROOT, &old)

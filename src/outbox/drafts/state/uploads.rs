@@ -61,14 +61,18 @@ impl DraftsState {
             }
             UploadRecord::Retried { draft } => self.retried(*draft),
             UploadRecord::Imported { draft } => {
-                self.advance_present(*draft, |asset| Stage::Imported { asset })
+                self.advance_present(*draft, |asset| Stage::Imported { asset })?;
+                self.take_name(*draft)
             }
             UploadRecord::ImportFailed { draft, reason } => {
                 self.advance_present(*draft, |asset| Stage::ImportFailed { asset })?;
                 self.draft_mut(*draft)?.failure = Some(reason.clone());
                 Ok(())
             }
-            UploadRecord::Verified { draft } => self.end_draft(*draft),
+            UploadRecord::Verified { draft } => {
+                self.drop_outdated(*draft)?;
+                self.end_draft(*draft)
+            }
             UploadRecord::Discarded { .. }
             | UploadRecord::DeletionSent { .. }
             | UploadRecord::DeletionRefused { .. }
@@ -188,7 +192,7 @@ impl DraftsState {
     }
 
     /// Ends a draft; its asset remains.
-    fn end_draft(&mut self, draft: DraftId) -> Applied {
+    pub(super) fn end_draft(&mut self, draft: DraftId) -> Applied {
         let gone = self
             .drafts
             .remove(&draft)

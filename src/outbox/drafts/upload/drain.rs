@@ -101,7 +101,7 @@ impl Drain<'_> {
         let failed = info.is_some_and(|info| info.failure.is_some());
         match readiness::readiness(&facts) {
             Err(obstacle) => Err(obstacle.status().to_string()),
-            Ok(_) if facts.version_control.is_some() || failed => Err(self.status(draft)),
+            Ok(_) if facts.held_for_command().is_some() || failed => Err(self.status(draft)),
             Ok(content) if ready_only && !content.missing.is_empty() => Err(self.status(draft)),
             Ok(_) => {
                 let order = UploadRecord::Ordered {

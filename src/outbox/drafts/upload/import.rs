@@ -67,9 +67,18 @@ impl Upload {
     }
 
     pub(super) async fn imported(&mut self) -> OutboxResult<Flow> {
+        let replaced = {
+            let memory = self.parts.memory();
+            let draft = memory.state.drafts.get(&self.draft);
+            draft.and_then(|draft| Some((draft.replaces.clone()?, draft.accepted_asset()?)))
+        };
         self.write(UploadRecord::Imported { draft: self.draft })
             .await?;
         failpoint::hit(Failpoint::AfterImport);
+        if let Some((replaced, new)) = replaced {
+            let old = replaced.asset;
+            self.parts.events.send(OutboxEvent::NameTaken { old, new });
+        }
         self.report_asset_changed();
         Ok(Flow::Again)
     }
@@ -127,6 +136,8 @@ impl Upload {
                 self.write(UploadRecord::Verified { draft: self.draft })
                     .await?;
                 failpoint::hit(Failpoint::BeforeDrop);
+                // The old version of a model may be unwanted now.
+                self.parts.own.discard_news.notify_one();
                 self.parts.remove_doomed().await?;
                 self.parts.memory().forget_gone();
                 self.parts.draft_changed(self.draft);

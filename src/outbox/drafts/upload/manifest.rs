@@ -1,8 +1,10 @@
 //! The files of one upload, with lengths and checksums. Fixed when the upload starts. Pure.
 
+use std::collections::BTreeSet;
+
 use serde::{Deserialize, Serialize};
 
-use crate::outbox::drafts::info::{DraftKind, EntryKind};
+use crate::outbox::drafts::info::EntryKind;
 use crate::outbox::drafts::tree::{FileBody, Tree};
 use crate::outbox::ids::EntryId;
 use crate::outbox::moment::Moment;
@@ -37,14 +39,9 @@ pub struct Manifest {
 }
 
 impl Manifest {
-    /// The manifest of a draft. `referred` tells whether a model refers to a file in a service folder. Files that
+    /// The manifest of a draft that becomes the asset of that name. `referred` tells whether a model refers to a file in a service folder. Files that
     /// were never flushed are left out.
-    pub fn of(
-        name: &str,
-        kind: DraftKind,
-        tree: &Tree,
-        referred: impl Fn(&str) -> bool,
-    ) -> Manifest {
+    pub fn of(model_name: &str, tree: &Tree, referred: impl Fn(&str) -> bool) -> Manifest {
         let files: Vec<ManifestFile> = sendable_with(tree, referred)
             .into_iter()
             .filter_map(|item| {
@@ -59,15 +56,19 @@ impl Manifest {
             })
             .collect();
         let nested = files.iter().any(|file| file.path.contains('/'));
-        let model_name = match kind {
-            DraftKind::Folder => name.to_owned(),
-            DraftKind::LooseFile => names::stem(name).to_owned(),
-        };
         Manifest {
             zip_name: nested.then(|| format!("{model_name}.zip")),
-            model_name,
+            model_name: model_name.to_owned(),
             files,
         }
+    }
+
+    /// The paths, lengths and checksums of what is sent, for a comparison.
+    pub fn contents(&self) -> BTreeSet<(String, u64, String)> {
+        let files = self.files.iter();
+        files
+            .map(|file| (file.path.clone(), file.size, file.hash.to_string()))
+            .collect()
     }
 
     /// The names of the objects to send.
@@ -258,42 +259,22 @@ mod tests {
 
     #[test]
     fn a_flat_folder_goes_file_by_file_and_a_nested_one_as_a_zip() {
-        let flat = Manifest::of(
-            "chair",
-            DraftKind::Folder,
-            &tree(&["b.bin", "a.gltf"]),
-            |_| false,
-        );
+        let flat = Manifest::of("chair", &tree(&["b.bin", "a.gltf"]), |_| false);
         assert_eq!(flat.object_names(), ["a.gltf", "b.bin"]);
         assert!(!flat.is_zip());
-        let nested = Manifest::of(
-            "chair",
-            DraftKind::Folder,
-            &tree(&["a.gltf", "t/b.png"]),
-            |_| false,
-        );
+        let nested = Manifest::of("chair", &tree(&["a.gltf", "t/b.png"]), |_| false);
         assert_eq!(nested.object_names(), ["chair.zip"]);
         assert!(nested.is_zip());
     }
 
     #[test]
     fn a_loose_file_becomes_the_asset_of_its_stem() {
-        let loose = Manifest::of(
-            "chair.glb",
-            DraftKind::LooseFile,
-            &tree(&["chair.glb"]),
-            |_| false,
-        );
+        let loose = Manifest::of("chair", &tree(&["chair.glb"]), |_| false);
         assert_eq!(
             (loose.model_name.as_str(), loose.is_zip()),
             ("chair", false)
         );
-        let zip = Manifest::of(
-            "chair.zip",
-            DraftKind::LooseFile,
-            &tree(&["chair.zip"]),
-            |_| false,
-        );
+        let zip = Manifest::of("chair", &tree(&["chair.zip"]), |_| false);
         assert!(zip.is_zip());
         assert_eq!(zip.object_names(), ["chair.zip"]);
     }

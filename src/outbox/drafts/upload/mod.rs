@@ -1,7 +1,7 @@
 //! Sending drafts: the files to send ([`manifest`]), their bytes ([`body`]), the planner ([`plan`]), the executor
 //! ([`run`], with its steps in [`start`], [`put`] and [`import`]), the comparison at the end ([`verify`]), deleting
 //! unwanted assets ([`discard`]) and assets that the user deletes ([`deletion`]), commands ([`ops`], [`drain`],
-//! [`orphans`]), and the speed ([`rate`]). The journal stores URLs encrypted ([`seal`]).
+//! [`orphans`], [`version`]), and the speed ([`rate`]). The journal stores URLs encrypted ([`seal`]).
 
 pub mod begin;
 pub mod body;
@@ -20,3 +20,4 @@ mod run;
 pub mod seal;
 mod start;
 mod verify;
+pub mod version;

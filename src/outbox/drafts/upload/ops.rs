@@ -20,6 +20,7 @@ use crate::outbox::drafts::settle::{look, readiness};
 use crate::outbox::drafts::show::draft_info;
 use crate::outbox::drafts::staged_file::StagedFile;
 use crate::outbox::drafts::upload::info::{FileTransfer, TransferInfo};
+use crate::outbox::drafts::upload::version;
 use crate::outbox::error::{OutboxError, OutboxResult};
 use crate::outbox::events::OutboxEvent;
 use crate::outbox::ids::{DraftId, EntryId};
@@ -52,7 +53,7 @@ impl Uploads {
     }
 
     /// Sends the draft now and returns when the service has accepted it. `force` sends an incomplete draft. Dropping
-    /// the future does not stop the upload.
+    /// the future does not stop the upload. A new version that equals the old one is removed, and the old one returned.
     pub async fn commit(&self, draft: DraftId, force: bool) -> OutboxResult<AssetId> {
         if let UploadStanding::Accepted(asset) = self.standing(draft)? {
             return Ok(asset);
@@ -64,6 +65,10 @@ impl Uploads {
         }
         if !self.is_uploading(draft) {
             self.check_before_order(draft, force).await?;
+            if let Some(old) = version::unchanged(&self.parts, draft) {
+                self.cancel(draft).await?;
+                return Ok(old);
+            }
             self.parts
                 .record(UploadRecord::Ordered { draft, force })
                 .await?;

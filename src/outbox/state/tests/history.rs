@@ -7,7 +7,7 @@ use proptest::prelude::*;
 use super::super::*;
 use crate::outbox::drafts::Attributes;
 use crate::outbox::drafts::EntryKind;
-use crate::outbox::drafts::{DraftKind, Manifest, Stage};
+use crate::outbox::drafts::{DraftKind, Manifest, Replaced, Stage};
 use crate::outbox::drafts::{DraftRecord, Target, UploadRecord};
 use crate::outbox::ids::{DraftId, EntryId};
 use crate::outbox::journal::forms::Blob;
@@ -30,6 +30,7 @@ pub(super) enum Choice {
     RemoveDraft(u8),
     Xattr(u8, u8),
     Upload(u8, u8),
+    Replace(u8, u8),
     Gone(u8),
 }
 
@@ -46,6 +47,7 @@ pub(super) fn choices() -> impl Strategy<Value = Vec<Choice>> {
         1 => n().prop_map(Choice::RemoveDraft),
         1 => (n(), n()).prop_map(|(a, b)| Choice::Xattr(a, b)),
         8 => (n(), n()).prop_map(|(a, b)| Choice::Upload(a, b)),
+        2 => (n(), n()).prop_map(|(a, b)| Choice::Replace(a, b)),
         1 => n().prop_map(Choice::Gone),
     ];
     prop::collection::vec(choice, 0..80)
@@ -218,6 +220,7 @@ impl History {
                         entry,
                         to,
                         ctime: at,
+                        replaces: None,
                     }
                     .into(),
                 )
@@ -253,6 +256,7 @@ impl History {
                 )
             }
             Choice::Upload(n, outcome) => self.upload_record(n, outcome, at),
+            Choice::Replace(n, of) => self.replace_record(n, of),
             Choice::Gone(n) => {
                 let sent: Vec<AssetId> = self.state.drafts.sent.keys().copied().collect();
                 let asset = pick(&sent, n)?;
@@ -297,9 +301,24 @@ impl History {
                 entry,
                 to,
                 ctime,
+                replaces: None,
             }
             .into(),
         )
+    }
+
+    fn replace_record(&mut self, n: u8, of: u8) -> Option<Record> {
+        let draft = self.changeable(n)?;
+        let assets: Vec<AssetId> = self.state.drafts.sent.keys().copied().collect();
+        let asset = pick(&assets, of)?;
+        let name = self.state.drafts.sent[&asset].folder_name()?.to_owned();
+        let replaced = Replaced {
+            asset,
+            model_name: name.clone(),
+            name,
+            remove_old: of.is_multiple_of(2),
+        };
+        Some(DraftRecord::Replaces { draft, replaced }.into())
     }
 
     /// The next step of an upload, with one of its results.
@@ -308,7 +327,7 @@ impl History {
         let draft = pick(&drafts, n)?;
         let found = self.state.drafts.drafts[&draft].clone();
         let Some(present) = &found.attempt else {
-            let manifest = Manifest::of(&found.name, found.kind, &found.tree, |_| false);
+            let manifest = Manifest::of(found.model_name(), &found.tree, |_| false);
             let attempt = self.fresh();
             let warning = None;
             return Some(
@@ -350,7 +369,11 @@ impl History {
                 draft,
                 reason: "no".to_owned(),
             },
-            Stage::Imported { .. } => UploadRecord::Verified { draft },
+            Stage::Imported { .. } => {
+                // The deletion of the old version, which was asked for.
+                self.assets.retain(|asset| found.outdated != Some(*asset));
+                UploadRecord::Verified { draft }
+            }
             Stage::ImportFailed { .. } => UploadRecord::Retried { draft },
         };
         Some(record.into())

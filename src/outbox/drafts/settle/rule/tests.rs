@@ -41,6 +41,7 @@ fn draft(files: Vec<FileFacts>) -> DraftFacts {
         files,
         in_flight: Vec::new(),
         version_control: None,
+        replaces: None,
         being_written: Vec::new(),
     }
 }

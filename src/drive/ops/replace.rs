@@ -1,0 +1,61 @@
+//! New versions of models. The outbox moves the name when the new version is complete.
+
+use crate::drive::error::{DriveError, DriveResult};
+use crate::drive::places::refusals;
+use crate::drive::tree::Tree;
+use crate::drive::values::names::ends_in_id;
+use crate::outbox::Replaced;
+use crate::wire::AssetId;
+
+/// Makes the draft of that name in `rawmodels/` the new version of an asset.
+pub(in crate::drive) fn replace(
+    tree: &Tree,
+    asset: AssetId,
+    draft: &str,
+    remove_old: bool,
+) -> DriveResult<()> {
+    let found = tree.outbox().drafts().find(draft);
+    let found = found.filter(|found| tree.catalog().asset_of_draft(found.id).is_none());
+    let Some(found) = found else {
+        return Err(DriveError::Invalid(format!(
+            "there is no draft {draft} in rawmodels/; copy the new version in, then name it here"
+        )));
+    };
+    let replaced = Replaced {
+        remove_old,
+        ..replaced_by_next(tree, asset)?
+    };
+    if remove_old {
+        let limit = tree.config().delete_limit;
+        if tree.config().no_delete {
+            return Err(refusals::no_delete());
+        }
+        if tree.deletions().is_over_limit(limit) {
+            return Err(refusals::delete_limit(limit));
+        }
+    }
+    tree.outbox().uploads().make_version(found.id, &replaced)?;
+    if remove_old {
+        tree.deletions().count();
+    }
+    Ok(())
+}
+
+/// What the next version of an asset replaces.
+pub(in crate::drive) fn replaced_by_next(tree: &Tree, asset: AssetId) -> DriveResult<Replaced> {
+    let name = tree.catalog().model_name(tree.catalog().home_of(asset));
+    let name = name.ok_or(DriveError::NotFound)?;
+    // A name with an id always means that one model.
+    if ends_in_id(&name) {
+        return Err(DriveError::Invalid(format!(
+            "{name} always means the model with this id, so it cannot be replaced; replace the model that has the name without the id"
+        )));
+    }
+    let known = tree.catalog().asset(asset);
+    Ok(Replaced {
+        asset,
+        model_name: known.map_or_else(|| name.clone(), |known| known.name),
+        name,
+        remove_old: false,
+    })
+}

@@ -1,0 +1,118 @@
+//! How a draft becomes the new version of an asset: while it is imported, the old version keeps the name; the record
+//! that the import is complete moves the name.
+
+use std::sync::Arc;
+
+use crate::outbox::drafts::draft::Replaced;
+use crate::outbox::drafts::info::DraftKind;
+use crate::outbox::drafts::state::{Applied, DraftsMismatch, DraftsState, in_draft};
+use crate::outbox::ids::{DraftId, EntryId};
+use crate::outbox::names;
+use crate::wire::AssetId;
+
+impl DraftsState {
+    pub(super) fn replaces(&mut self, draft: DraftId, replaced: &Replaced) -> Applied {
+        let draft = self.draft_mut(draft)?;
+        draft.replaces = Some(replaced.clone());
+        draft.ordered = None;
+        Ok(())
+    }
+
+    /// The import of a draft is complete. If it is a new version, the name moves to it, and the old version is called
+    /// by its name and id.
+    pub(super) fn take_name(&mut self, id: DraftId) -> Applied {
+        let draft = self.draft_mut(id)?;
+        let Some(replaced) = draft.replaces.take() else {
+            return Ok(());
+        };
+        let asset = draft
+            .accepted_asset()
+            .ok_or(DraftsMismatch::WrongStage(id))?;
+        draft.outdated = replaced.remove_old.then_some(replaced.asset);
+        let kind = draft.kind;
+        self.give_name_away(asset, &replaced);
+        // A draft that was made under the name meanwhile keeps it.
+        let name = match self.top.get(&replaced.name) {
+            Some(other) if *other != id => self.free_name(&replaced.name, asset),
+            _ => replaced.name,
+        };
+        let Some(record) = self.sent.get_mut(&asset) else {
+            return Ok(());
+        };
+        match kind {
+            DraftKind::Folder => {
+                Arc::make_mut(record).name.clone_from(&name);
+                self.call_draft(id, &name)
+            }
+            DraftKind::LooseFile => {
+                Arc::make_mut(record).taken_name = Some(name);
+                Ok(())
+            }
+        }
+    }
+
+    /// What has the name of a new version gets its id behind it.
+    fn give_name_away(&mut self, new: AssetId, replaced: &Replaced) {
+        let has_name = |asset: &AssetId, folder: Option<&str>| {
+            *asset != new && (*asset == replaced.asset || folder == Some(replaced.name.as_str()))
+        };
+        let sent = self.sent.iter();
+        let held = sent.filter(|(asset, record)| has_name(asset, record.folder_name()));
+        let held: Vec<AssetId> = held.map(|(asset, _)| *asset).collect();
+        for old in held {
+            let name = self.free_name(&replaced.name, old);
+            let kept = self.draft_of(old);
+            let Some(record) = self.sent.get_mut(&old).map(Arc::make_mut) else {
+                continue;
+            };
+            let new_name = match record.kind {
+                DraftKind::Folder => name.clone(),
+                DraftKind::LooseFile => names::with_stem(&record.name, &name),
+            };
+            record.name.clone_from(&new_name);
+            record.taken_name = Some(name);
+            if let Some(draft) = kept {
+                // Its name is free, and its tree has the file.
+                let _ = self.call_draft(draft, &new_name);
+            }
+        }
+    }
+
+    /// `name~id`, or more of it while a draft has that name.
+    fn free_name(&self, name: &str, asset: AssetId) -> String {
+        let mut found = names::with_id(name, asset.0);
+        while self.top.contains_key(&found) {
+            found = names::with_id(&found, asset.0);
+        }
+        found
+    }
+
+    /// Gives a draft another name without changing anything else of it.
+    fn call_draft(&mut self, id: DraftId, name: &str) -> Applied {
+        let draft = self.draft_mut(id)?;
+        let old = std::mem::replace(&mut draft.name, name.to_owned());
+        if draft.kind == DraftKind::LooseFile
+            && let Some(file) = draft.tree.child(EntryId::ROOT, &old)
+        {
+            let branch = draft.tree.take(file).map_err(in_draft(id))?;
+            let grafted = draft.tree.graft(EntryId::ROOT, name, branch);
+            grafted.map_err(in_draft(id))?;
+        }
+        self.top.remove(&old);
+        self.top.insert(name.to_owned(), id);
+        Ok(())
+    }
+
+    /// The service has the files of a new version: the old one is to be deleted, if that was asked for.
+    pub(super) fn drop_outdated(&mut self, draft: DraftId) -> Applied {
+        let Some(old) = self.draft(draft)?.outdated else {
+            return Ok(());
+        };
+        if let Some(kept) = self.draft_of(old) {
+            self.drop_outdated(kept)?;
+            self.end_draft(kept)?;
+        }
+        self.drop_asset(Some(old));
+        Ok(())
+    }
+}

@@ -1,0 +1,413 @@
+//! New versions of models: `assetfs replace`, and tools that rename a new file over a loose one. The name moves when
+//! the new version is complete, the old version stays, and nothing is sent that is there already.
+
+use std::ffi::OsString;
+use std::fs;
+use std::os::unix::fs::MetadataExt as _;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::Duration;
+
+use serde_json::Value;
+
+use super::models::triangle_glb;
+use crate::support::{
+    ASSETFS, Fixture, assert_same_files, assetfs, exists, fails, names_in, read, run, text,
+    wait_until,
+};
+use crate::{needs_fuse, needs_program};
+
+/// A copy of a model's folder with another generator.
+fn version_of(source: &Path, mark: &str) -> PathBuf {
+    let version = source.with_file_name(format!("version-{mark}"));
+    run(Command::new("cp").arg("-rT").args([source, &version]));
+    let model = version.join("chair.gltf");
+    let mut document: Value = serde_json::from_slice(&read(&model)).unwrap();
+    document["asset"]["generator"] = mark.into();
+    fs::write(&model, document.to_string()).unwrap();
+    version
+}
+
+fn replace(source: &Path, model: &Path) -> Command {
+    let mut command = Command::new(ASSETFS);
+    command.arg("replace").args([source, model]);
+    command
+}
+
+/// The service's id of a model.
+fn id(path: &Path) -> u64 {
+    let mut value = [0; 32];
+    let len = rustix::fs::getxattr(path, "user.assetfs.id", &mut value[..]).unwrap();
+    text(&value[..len]).parse().unwrap()
+}
+
+fn listed(fixture: &Fixture) -> Vec<String> {
+    let names = names_in(&fixture.path("rawmodels")).into_iter();
+    names.map(|name| name.into_string().unwrap()).collect()
+}
+
+/// How many assets of the account are more than begun.
+fn uploaded(fixture: &Fixture) -> usize {
+    let assets = fixture.service.assets().into_iter();
+    assets
+        .filter(|asset| asset["upload_status"] != "incomplete")
+        .count()
+}
+
+fn rapids(fixture: &Fixture) -> usize {
+    names_in(&fixture.path("rapidmodels")).len()
+}
+
+const CONFIG: &[u8] = br#"{"limits": {"faces": {"percentage": 50}}}"#;
+
+#[test]
+fn a_new_version_takes_the_name_and_the_old_one_keeps_its_results() {
+    needs_fuse!();
+    let mut fixture = Fixture::new();
+    let first = fixture.add_chair();
+    let model = fixture.path("rawmodels/chair");
+    fs::write(model.join("optimize/web.json"), CONFIG).unwrap();
+    fixture.wait("rawmodels/chair/optimize/web.json");
+    let (old_id, old_inode) = (id(&model), fs::metadata(&model).unwrap().ino());
+    let second = version_of(&first, "2");
+    run(replace(&second, &model));
+    let old = fixture.path(&format!("rawmodels/chair~{old_id}"));
+    for _ in 0..2 {
+        assert_ne!(id(&model), old_id);
+        assert_ne!(fs::metadata(&model).unwrap().ino(), old_inode);
+        assert_same_files(&second, &model);
+        assert_same_files(&first, &old);
+        assert_eq!(id(&old), old_id);
+        let expected = ["chair".to_owned(), format!("chair~{old_id}")];
+        assert_eq!(listed(&fixture), expected);
+        // The results belong to the version that they were made from.
+        assert!(!exists(model.join("optimize/web.json")));
+        assert!(names_in(&model.join("rapidmodels")).is_empty());
+        assert!(exists(old.join("optimize/web/chair.glb")));
+        assert_eq!(names_in(&old.join("rapidmodels")), ["chair"]);
+        // What is there already is not sent again.
+        let again = run(replace(&second, &model));
+        assert!(again.contains("has these files already"), "{again}");
+        assert_eq!(uploaded(&fixture), 2);
+        run(assetfs("unmount", fixture.root()));
+        fixture.mount(&[]);
+    }
+    // The same text runs for the new version, once.
+    for _ in 0..2 {
+        fs::write(model.join("optimize/web.json"), CONFIG).unwrap();
+        fixture.wait("rawmodels/chair/optimize/web.json");
+    }
+    assert_eq!(rapids(&fixture), 2);
+    let result = fs::canonicalize(model.join("optimize/web")).unwrap();
+    let before = fs::canonicalize(old.join("optimize/web")).unwrap();
+    assert_eq!(before, fixture.path("rapidmodels/chair"));
+    assert_ne!(result, before);
+    let source = fs::canonicalize(result.join(".assetfs/source")).unwrap();
+    assert_eq!(source, model);
+}
+
+#[test]
+fn the_old_version_is_deleted_on_request_and_only_then() {
+    needs_fuse!();
+    let fixture = Fixture::new();
+    let first = fixture.add_chair();
+    let model = fixture.path("rawmodels/chair");
+    let old = id(&model);
+    let output = run(replace(&version_of(&first, "2"), &model).arg("--json"));
+    let row: Value = serde_json::from_str(&output).unwrap();
+    assert_eq!(row["outcome"], "replaced");
+    assert_eq!(
+        (row["old_id"].as_u64(), row["id"].as_u64()),
+        (Some(old), Some(id(&model)))
+    );
+    let second = id(&model);
+    run(replace(&version_of(&first, "3"), &model).arg("--remove-old"));
+    let third = id(&model);
+    wait_until("the second version is deleted", || uploaded(&fixture) == 2);
+    wait_until("it is not listed", || {
+        listed(&fixture) == ["chair".to_owned(), format!("chair~{old}")]
+    });
+    assert!(![old, second].contains(&third));
+    let ids: Vec<u64> = fixture
+        .service
+        .assets()
+        .iter()
+        .map(|asset| asset["id"].as_u64().unwrap())
+        .collect();
+    assert!(ids.contains(&old) && ids.contains(&third), "{ids:?}");
+}
+
+#[test]
+fn deleting_the_old_version_obeys_the_rules_of_deleting() {
+    needs_fuse!();
+    let mut fixture = Fixture::with(&[], &["--delete-limit", "0"]);
+    let first = fixture.add_chair();
+    let model = fixture.path("rawmodels/chair");
+    let second = version_of(&first, "2");
+    let refused = fails(replace(&second, &model).arg("--remove-old"), 1);
+    assert!(refused.contains("allow-delete"), "{refused}");
+    run(assetfs("unmount", fixture.root()));
+    fixture.mount(&["--no-delete"]);
+    let refused = fails(replace(&second, &model).arg("--remove-old"), 1);
+    assert!(refused.contains("--no-delete"), "{refused}");
+    assert_eq!(uploaded(&fixture), 1);
+    assert_same_files(&first, &model);
+    run(replace(&second, &model));
+    assert_eq!(uploaded(&fixture), 2);
+}
+
+#[test]
+fn a_version_that_cannot_be_imported_leaves_the_old_one_in_its_place() {
+    needs_fuse!();
+    let fixture = Fixture::new();
+    let first = fixture.add_chair();
+    let model = fixture.path("rawmodels/chair");
+    let old = id(&model);
+    // Whole by its length, and no model.
+    let mut broken = b"glTF\x02\0\0\0".to_vec();
+    broken.extend(64_u32.to_le_bytes());
+    broken.resize(64, 0xFF);
+    let file = fixture.scratch.path().join("broken.glb");
+    fs::write(&file, &broken).unwrap();
+    let said = fails(replace(&file, &model), 1);
+    assert!(said.contains("the old one is kept"), "{said}");
+    assert_eq!(id(&model), old);
+    assert_same_files(&first, &model);
+    let why = fixture.why("rawmodels/chair");
+    assert!(why.contains("/rawmodels/chair~new failed"), "{why}");
+    let version = fixture.path("rawmodels/chair~new");
+    assert_eq!(read(version.join("broken.glb")), broken);
+    assert!(!read(version.join("ERROR.txt")).is_empty());
+    // The next version takes its place.
+    let second = version_of(&first, "2");
+    run(replace(&second, &model));
+    assert_same_files(&second, &model);
+    assert_eq!(
+        listed(&fixture),
+        ["chair".to_owned(), format!("chair~{old}")]
+    );
+    wait_until("the failed one is deleted", || uploaded(&fixture) == 2);
+}
+
+#[test]
+fn a_version_under_way_survives_a_kill_and_is_joined_or_cancelled() {
+    needs_fuse!();
+    let mut fixture = Fixture::with(&[], &["--limit-up", "64K"]);
+    let first = fixture.add_chair();
+    let model = fixture.path("rawmodels/chair");
+    let old = id(&model);
+    // Uploading it takes some seconds.
+    let large = |mark: &str| {
+        let folder = version_of(&first, mark);
+        fs::write(folder.join("more.bin"), mark.repeat(200_000)).unwrap();
+        folder
+    };
+    let (second, third) = (large("2"), large("3"));
+    run(replace(&second, &model).arg("--no-wait"));
+    assert_eq!(id(&model), old);
+    let status = fixture.status();
+    let draft = &status["drafts"][0];
+    assert_eq!(draft["replaces"], "/rawmodels/chair", "{status}");
+    assert_eq!(draft["path"], "/rawmodels/chair~new");
+    fixture.kill_mount();
+    fixture.mount(&["--limit-up", "64K"]);
+    // Another version takes the place of the one under way.
+    run(replace(&third, &model).arg("--no-wait"));
+    // The old model has a new version: that is cancelled, not the model.
+    run(assetfs("cancel", &model));
+    assert!(!exists(fixture.path("rawmodels/chair~new")));
+    assert_eq!(id(&model), old);
+    run(replace(&second, &model).arg("--no-wait"));
+    fixture.kill_mount();
+    fixture.mount(&[]);
+    run(replace(&second, &model));
+    assert_same_files(&second, &model);
+    assert_eq!(
+        listed(&fixture),
+        ["chair".to_owned(), format!("chair~{old}")]
+    );
+    wait_until("nothing else is left", || {
+        fixture.service.assets().len() == 2
+    });
+}
+
+#[test]
+fn an_interrupted_copy_replaces_nothing() {
+    needs_fuse!();
+    let fixture = Fixture::new();
+    let first = fixture.add_chair();
+    let model = fixture.path("rawmodels/chair");
+    let old = id(&model);
+    let second = version_of(&first, "2");
+    // What a killed command leaves: a marked draft with a model that looks whole.
+    let version = fixture.path("rawmodels/chair~new");
+    fs::create_dir(&version).unwrap();
+    fs::write(model.join(".assetfs/ctl"), "replace chair~new\n").unwrap();
+    fs::write(version.join("one.glb"), triangle_glb("one")).unwrap();
+    wait_until("it says what it waits for", || {
+        text(&read(version.join(".assetfs/status"))).contains("a new version of chair")
+    });
+    // Much longer than the settle time.
+    std::thread::sleep(Duration::from_secs(4));
+    assert_eq!(
+        text(&read(version.join(".assetfs/state"))).trim(),
+        "needs_commit"
+    );
+    assert_eq!((uploaded(&fixture), id(&model)), (1, old));
+    run(replace(&second, &model));
+    assert_same_files(&second, &model);
+    assert_eq!(uploaded(&fixture), 2);
+}
+
+#[test]
+fn a_model_that_does_not_exist_is_made_and_what_is_no_model_is_refused() {
+    needs_fuse!();
+    let fixture = Fixture::new();
+    let scratch = fixture.scratch.path().to_owned();
+    let source = scratch.join("one.glb");
+    fs::write(&source, triangle_glb("1")).unwrap();
+    let model = fixture.path("rawmodels/one");
+    let made = run(replace(&source, &model));
+    assert!(made.contains("is a new model"), "{made}");
+    assert_eq!(read(model.join("one.glb")), triangle_glb("1"));
+    fs::write(&source, triangle_glb("2")).unwrap();
+    run(replace(&source, &model));
+    assert_eq!(read(model.join("one.glb")), triangle_glb("2"));
+    let old = listed(&fixture).pop().unwrap();
+    assert!(old.starts_with("one~"), "{old}");
+    fs::write(&source, triangle_glb("3")).unwrap();
+    let refused = fails(replace(&source, &fixture.path("rawmodels").join(&old)), 1);
+    assert!(
+        refused.contains("always means the model with this id"),
+        "{refused}"
+    );
+    fails(replace(&source, &fixture.path("presets/one")), 2);
+    fails(replace(&source, &scratch.join("elsewhere")), 1);
+    fails(replace(&scratch.join("missing.glb"), &model), 1);
+    std::os::unix::fs::symlink(&source, scratch.join("link.glb")).unwrap();
+    let folder = scratch.join("linked");
+    fs::create_dir(&folder).unwrap();
+    std::os::unix::fs::symlink(&source, folder.join("one.glb")).unwrap();
+    let refused = fails(replace(&folder, &model), 1);
+    assert!(refused.contains("is a symbolic link"), "{refused}");
+    assert_eq!(uploaded(&fixture), 2);
+}
+
+#[test]
+fn a_file_renamed_over_a_loose_one_is_its_new_version() {
+    needs_fuse!();
+    let mut fixture = Fixture::new();
+    let source = fixture.scratch.path().join("one.glb");
+    let loose = fixture.path("rawmodels/one.glb");
+    let model = fixture.path("rawmodels/one");
+    let rsync = || {
+        let mut command = Command::new("rsync");
+        command.args(["-t", "--checksum"]).args([&source, &loose]);
+        command
+    };
+    fs::write(&source, triangle_glb("1")).unwrap();
+    run(rsync());
+    fixture.wait("rawmodels/one");
+    let old = id(&model);
+    wait_until("its staged copy is gone", || {
+        let drafts = fixture.status();
+        drafts["drafts"].as_array().unwrap().is_empty()
+    });
+    fs::write(&source, triangle_glb("2")).unwrap();
+    wait_until("the service has checked the files", || {
+        rsync().output().unwrap().status.success()
+    });
+    // The file has the new bytes at once, the model when they are complete.
+    assert_eq!(read(&loose), triangle_glb("2"));
+    wait_until("the new version has the name", || id(&model) != old);
+    let times = |path: &Path| fs::metadata(path).unwrap().mtime();
+    for _ in 0..2 {
+        assert_eq!(read(&loose), triangle_glb("2"));
+        assert_eq!(read(model.join("one.glb")), triangle_glb("2"));
+        assert_eq!(times(&loose), times(&source));
+        let kept = fixture.path(&format!("rawmodels/one~{old}/one.glb"));
+        assert_eq!(read(kept), triangle_glb("1"));
+        run(rsync());
+        assert_eq!(uploaded(&fixture), 2);
+        run(assetfs("unmount", fixture.root()));
+        fixture.mount(&[]);
+    }
+    // The command keeps the path, and can delete the old version.
+    fs::write(&source, triangle_glb("3")).unwrap();
+    run(replace(&source, &model).arg("--remove-old"));
+    assert_eq!(read(&loose), triangle_glb("3"));
+    wait_until("the second version is deleted", || uploaded(&fixture) == 2);
+    assert_eq!(listed(&fixture), ["one".to_owned(), format!("one~{old}")]);
+}
+
+#[test]
+fn the_makefile_of_the_documents_needs_no_version_in_its_names() {
+    needs_fuse!();
+    needs_program!("make");
+    let fixture = Fixture::new();
+    let page = include_str!("../../../docs/semantics.md");
+    let rules = page.split_once("```make\n").expect("a Makefile").1;
+    let rules = rules.split_once("```").expect("its end").0;
+    let project = fixture.scratch.path().join("project");
+    fs::create_dir_all(project.join("models")).unwrap();
+    fs::create_dir(project.join("presets")).unwrap();
+    fs::write(project.join("Makefile"), rules).unwrap();
+    fs::write(project.join("presets/web.json"), CONFIG).unwrap();
+    let model = project.join("models/one.glb");
+    let made = project.join("web/one.glb");
+    let program = Path::new(ASSETFS).parent().unwrap().display().to_string();
+    let path = format!("{program}:{}", std::env::var("PATH").unwrap());
+    let make = || {
+        run(Command::new("make")
+            .arg("web/one.glb")
+            .env("ASSETS", fixture.root())
+            .env("PATH", &path)
+            .current_dir(&project))
+    };
+    fs::write(&model, triangle_glb("1")).unwrap();
+    make();
+    let first = read(&made);
+    assert!(first.starts_with(b"glTF"));
+    let said = make();
+    assert!(said.contains("up to date"), "{said}");
+    fs::write(&model, triangle_glb("2")).unwrap();
+    make();
+    assert_eq!((uploaded(&fixture), rapids(&fixture)), (2, 2));
+    // The model was only touched: nothing is sent and nothing is paid.
+    let touched = std::time::SystemTime::now() + Duration::from_secs(5);
+    fs::File::options()
+        .append(true)
+        .open(&model)
+        .unwrap()
+        .set_modified(touched)
+        .unwrap();
+    make();
+    assert_eq!((uploaded(&fixture), rapids(&fixture)), (2, 2));
+}
+
+#[test]
+fn another_machine_sees_both_versions() {
+    needs_fuse!();
+    let fixture = Fixture::new();
+    let first = fixture.add_chair();
+    let model = fixture.path("rawmodels/chair");
+    let other = fixture.second_machine();
+    let there = other.root().join("rawmodels");
+    wait_until("the other machine lists it", || {
+        names_in(&there) == ["chair"]
+    });
+    let (old, second) = (id(&model), version_of(&first, "2"));
+    run(replace(&second, &model));
+    let new = id(&model);
+    // Names are kept by each machine: what was seen first keeps the plain one.
+    wait_until("the other machine lists the new version", || {
+        names_in(&there) == ["chair".to_owned(), format!("chair~{new}")].map(OsString::from)
+    });
+    assert_eq!(id(&there.join("chair")), old);
+    assert_eq!(id(&there.join(format!("chair~{new}"))), new);
+    // It replaces a model that it knows from the service alone.
+    let third = version_of(&first, "3");
+    run(replace(&third, &there.join("chair")));
+    assert_same_files(&third, &there.join("chair"));
+    assert_eq!(id(&there.join(format!("chair~{old}"))), old);
+}
