@@ -1,5 +1,6 @@
 //! Chooses the account of a command: an account of a service by URL and token, or the local service. The token comes
-//! from standard input, a file that only its owner can read, or the environment, never from the command line.
+//! from standard input, a file that only its owner can read, the environment, or the keyring, never from the command
+//! line.
 
 use std::fs;
 use std::io::{self, BufRead, IsTerminal};
@@ -13,7 +14,7 @@ use url::Url;
 use crate::wire::Token;
 
 use super::WrongUse;
-use super::kept_tokens::kept_token;
+use super::kept_tokens::{TokenSource, kept_token};
 use super::settings::Profile;
 
 /// Flags that choose the account.
@@ -77,8 +78,19 @@ pub(super) fn choose(args: &AccountArgs, profile: &Profile, data_dir: PathBuf) -
         .into());
     };
     let base_url = parse_base_url(base_url)?;
-    let token = find_token(args, profile, &base_url)?;
+    let (token, _) = find_token(args, profile, &base_url)?;
     Ok(Account::Remote { base_url, token })
+}
+
+/// Where the token of an account of a service comes from.
+pub(super) fn token_source(args: &AccountArgs, profile: &Profile) -> Result<TokenSource> {
+    if args.token_stdin {
+        // It has been read.
+        return Ok(TokenSource::Stdin);
+    }
+    let base_url = args.base_url.as_ref().or(profile.base_url.as_ref());
+    let base_url = parse_base_url(base_url.map_or("", String::as_str))?;
+    Ok(find_token(args, profile, &base_url)?.1)
 }
 
 fn parse_base_url(text: &str) -> Result<Url> {
@@ -97,26 +109,32 @@ fn parse_base_url(text: &str) -> Result<Url> {
     Ok(url)
 }
 
-fn find_token(args: &AccountArgs, profile: &Profile, base_url: &Url) -> Result<Token> {
+fn find_token(
+    args: &AccountArgs,
+    profile: &Profile,
+    base_url: &Url,
+) -> Result<(Token, TokenSource)> {
     if args.token_stdin {
         let mut line = String::new();
         io::stdin()
             .lock()
             .read_line(&mut line)
             .context("cannot read the token from standard input")?;
-        return parse_token(&line, "standard input");
+        let token = parse_token(&line, "standard input")?;
+        return Ok((token, TokenSource::Stdin));
     }
     if let Some(path) = &args.token_file {
-        return token_from_file(path);
+        return Ok((token_from_file(path)?, TokenSource::File(path.clone())));
     }
     if let Ok(text) = std::env::var("ASSETFS_TOKEN") {
-        return parse_token(&text, "ASSETFS_TOKEN");
+        let token = parse_token(&text, "ASSETFS_TOKEN")?;
+        return Ok((token, TokenSource::Environment));
     }
     if let Some(path) = &profile.token_file {
-        return token_from_file(path);
+        return Ok((token_from_file(path)?, TokenSource::File(path.clone())));
     }
-    if let Some(token) = kept_token(base_url)? {
-        return Ok(token);
+    if let Some(kept) = kept_token(base_url)? {
+        return Ok(kept);
     }
     Err(WrongUse(
         "no token: sign in with `assetfs login`, put it into ASSETFS_TOKEN, into a file named by --token-file (mode 0600), or give it by --token-stdin".to_owned(),

@@ -10,6 +10,7 @@ use crate::client::{Client, ClientConfig, ClientError};
 use crate::wire::Token;
 
 use super::account::{self, Account, AccountArgs};
+use super::kept_tokens::TokenSource;
 use super::{local, settings};
 
 /// A client for an address, with or without a token.
@@ -84,6 +85,12 @@ impl ServiceArgs {
                 local::reach(&data_dir).map(|reached| Connected::Local(Box::new(reached)))
             }
         }
+    }
+
+    /// Where the token of an account comes from.
+    pub(super) fn token_source(&self) -> Result<TokenSource> {
+        let profile = settings::load_profile(self.account.profile.as_deref())?;
+        account::token_source(&self.account, &profile)
     }
 
     /// Runs one request on the account's service.

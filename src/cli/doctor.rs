@@ -5,7 +5,7 @@ use std::path::Path;
 
 use anyhow::Result;
 
-use super::{Exit, indexers, settings, thumbnail};
+use super::{Exit, indexers, keyring, settings, thumbnail};
 
 /// Check what this machine has and lacks for mounting a drive
 #[derive(Debug, clap::Args)]
@@ -39,6 +39,7 @@ pub(super) fn run(args: &DoctorArgs) -> Result<Exit> {
         open_files(),
         search(),
         pictures(),
+        tokens(),
     ];
     let missing = findings
         .iter()
@@ -121,6 +122,20 @@ fn passthrough() -> Finding {
     };
     Finding {
         what: "Passthrough",
+        verdict,
+    }
+}
+
+/// Where `assetfs login` keeps a token.
+fn tokens() -> Finding {
+    let verdict = match keyring::check() {
+        Ok(()) => Verdict::Good("`assetfs login` keeps them in the keyring".to_owned()),
+        Err(why) => Verdict::Advice(format!(
+            "`assetfs login` keeps them in files of mode 0600, because {why}"
+        )),
+    };
+    Finding {
+        what: "Tokens",
         verdict,
     }
 }

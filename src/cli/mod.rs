@@ -25,6 +25,7 @@ mod files;
 mod indexers;
 mod inotify_helper;
 mod kept_tokens;
+mod keyring;
 mod local;
 mod logging;
 mod mount;

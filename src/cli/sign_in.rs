@@ -1,18 +1,16 @@
-//! `assetfs login`, `logout`, `whoami`, `account delete`: sign-in and identity. The token is stored in a file of mode
-//! 0600, one for each service, named by its address.
+//! `assetfs login`, `logout`, `whoami`, `account delete`: sign-in and identity.
 
-use std::fs;
 use std::io::{self, BufRead, IsTerminal, Write};
 use std::process::{Command, Stdio};
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Result, bail};
 use serde_json::json;
 
 use crate::client::Priority;
 use crate::wire::{Password, Token};
 
 use super::connect::{Connected, ServiceArgs, block_on, client_for};
-use super::kept_tokens::{keep_token, kept_token, token_path};
+use super::kept_tokens::{TokenSource, forget_token, keep_token, kept_token};
 use super::{Exit, WrongUse};
 
 /// Sign in to a service and store the token
@@ -40,8 +38,11 @@ pub(super) fn login(args: &LoginArgs) -> Result<Exit> {
     };
     let password = Password::new(secretly_asked("Password: ")?);
     let token = block_on(async { Ok(client.account().login(&email, password).await?) })?;
-    let path = keep_token(client.base_url(), &token)?;
-    println!("Signed in; the token is in {}", path.display());
+    let (place, why_not_keyring) = keep_token(client.base_url(), &token)?;
+    match why_not_keyring {
+        None => println!("Signed in; the token is in {place}"),
+        Some(why) => println!("Signed in; the token is in {place}, because {why}"),
+    }
     println!("Mount it: assetfs mount DIR --base-url {}", args.base_url);
     Ok(Exit::Done)
 }
@@ -62,9 +63,9 @@ pub(super) fn logout(args: &LogoutArgs) -> Result<Exit> {
         );
         return Ok(Exit::Done);
     }
-    let path = token_path(client.base_url())?;
     let kept = kept_token(client.base_url())?;
-    let Some(id) = kept.as_ref().and_then(Token::id) else {
+    let id = kept.as_ref().and_then(|(token, _)| Token::id(token));
+    let (Some((_, source)), Some(id)) = (&kept, id) else {
         bail!(
             "no token of `assetfs login` is stored for {}",
             client.base_url()
@@ -74,7 +75,14 @@ pub(super) fn logout(args: &LogoutArgs) -> Result<Exit> {
     if let Err(error) = deleted {
         eprintln!("assetfs: the token could not be deleted on the service: {error}");
     }
-    fs::remove_file(&path).with_context(|| path.display().to_string())?;
+    match forget_token(client.base_url())? {
+        Some(why) if *source == TokenSource::Keyring => {
+            bail!("the token could not be removed from the keyring: {why}")
+        }
+        // The token was in a file.
+        Some(why) => eprintln!("assetfs: {why}, so a token of an earlier sign-in may be in it"),
+        None => {}
+    }
     println!("Signed out of {}", client.base_url());
     Ok(Exit::Done)
 }
@@ -94,6 +102,10 @@ pub(super) struct WhoamiArgs {
 
 pub(super) fn whoami(args: &WhoamiArgs) -> Result<Exit> {
     let client = args.service.client()?;
+    let from = match client {
+        Connected::Remote(_) => Some(args.service.token_source()?),
+        Connected::Local(_) => None,
+    };
     let told = block_on(async {
         let identity = client.account().identity().await?;
         let points = client
@@ -110,6 +122,7 @@ pub(super) fn whoami(args: &WhoamiArgs) -> Result<Exit> {
             "service": identity.origin,
             "owner": identity.owner.map(|owner| owner.0),
             "token_id": identity.token_id.map(|token| token.0),
+            "token_from": from.as_ref().map(ToString::to_string),
             "points": points,
             "storage_left": storage,
         }))
@@ -118,7 +131,8 @@ pub(super) fn whoami(args: &WhoamiArgs) -> Result<Exit> {
         println!("{told}");
         return Ok(Exit::Done);
     }
-    for (name, value) in told.as_object().into_iter().flatten() {
+    let known = told.as_object().into_iter().flatten();
+    for (name, value) in known.filter(|(_, value)| !value.is_null()) {
         let value = value
             .as_str()
             .map_or_else(|| value.to_string(), str::to_owned);
@@ -154,7 +168,11 @@ pub(super) fn account(args: &AccountCommandArgs) -> Result<Exit> {
     let password = Password::new(secretly_asked("Password of the account: ")?);
     block_on(async { Ok(client.account().delete(password).await?) })?;
     // The token is invalid now.
-    let _ = fs::remove_file(token_path(client.base_url())?);
+    match forget_token(client.base_url()) {
+        Ok(None) => {}
+        Ok(Some(why)) => eprintln!("assetfs: {why}, so the token may still be in it"),
+        Err(error) => eprintln!("assetfs: {error:#}"),
+    }
     println!("The account is deleted.");
     Ok(Exit::Done)
 }

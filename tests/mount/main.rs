@@ -19,6 +19,7 @@ mod fault_server;
 mod fstab;
 mod hostile;
 mod inotify;
+mod keyring;
 mod long;
 mod optimizing;
 mod others;

@@ -198,6 +198,7 @@ fn tokens_and_the_account_are_managed_from_the_command_line() {
             .args(args)
             .args(["--base-url", &fixture.service.base_url])
             .env("XDG_CONFIG_HOME", &config)
+            .env("ASSETFS_KEYRING", "off")
             .env_remove("ASSETFS_TOKEN");
         command
     };
@@ -223,7 +224,7 @@ fn tokens_and_the_account_are_managed_from_the_command_line() {
     .unwrap();
     let (email, password) = (&account["email"], &account["password"]);
     let login = format!(
-        "printf '%s\\n' '{}' | XDG_CONFIG_HOME={} {ASSETFS} login --base-url {} --email {}",
+        "printf '%s\\n' '{}' | ASSETFS_KEYRING=off XDG_CONFIG_HOME={} {ASSETFS} login --base-url {} --email {}",
         password.as_str().unwrap(),
         config.display(),
         fixture.service.base_url,
