@@ -20,10 +20,8 @@ struct Events {
 }
 
 impl Events {
-    /// Starts a program; returns when the drive has a reader.
-    fn of(fixture: &Fixture, command: &mut Command) -> Events {
-        let handles = || fixture.status()["handles"].as_u64().unwrap();
-        let before = handles();
+    /// Starts a program; returns when it has opened the stream.
+    fn of(command: &mut Command) -> Events {
         let mut program = command.stdout(Stdio::piped()).spawn().expect("it starts");
         let out: ChildStdout = program.stdout.take().expect("piped");
         let (send, lines) = mpsc::channel();
@@ -34,7 +32,14 @@ impl Events {
                 }
             }
         });
-        wait_until("the stream is open", || handles() > before);
+        let files = format!("/proc/{}/fd", program.id());
+        wait_until("the stream is open", || {
+            let mut files = fs::read_dir(&files).expect("it runs").flatten();
+            files.any(|file| {
+                let target = fs::read_link(file.path()).unwrap_or_default();
+                target.ends_with(".assetfs/events")
+            })
+        });
         Events {
             program,
             lines,
@@ -43,10 +48,7 @@ impl Events {
     }
 
     fn cat(fixture: &Fixture) -> Events {
-        Events::of(
-            fixture,
-            Command::new("cat").arg(fixture.path(".assetfs/events")),
-        )
+        Events::of(Command::new("cat").arg(fixture.path(".assetfs/events")))
     }
 
     /// Waits for an event with these values.
@@ -156,7 +158,7 @@ fn what_another_machine_does_arrives_within_the_refresh_time_without_a_look() {
 fn a_failure_has_its_reason_and_a_rename_its_old_path() {
     needs_fuse!();
     let fixture = Fixture::new();
-    let mut events = Events::of(&fixture, &mut assetfs("events", fixture.path("rawmodels")));
+    let mut events = Events::of(&mut assetfs("events", fixture.path("rawmodels")));
     fs::create_dir(fixture.path("rawmodels/a")).unwrap();
     events.until(&[("kind", "created"), ("path", "/rawmodels/a")]);
     fs::rename(fixture.path("rawmodels/a"), fixture.path("rawmodels/b")).unwrap();
@@ -189,7 +191,7 @@ fn a_reader_ends_by_ctrl_c_by_a_handled_signal_and_with_the_drive() {
             .args(["-c", HANDLES_THE_SIGNAL])
             .arg(fixture.path(".assetfs/events")),
     ] {
-        let mut events = Events::of(&fixture, command);
+        let mut events = Events::of(command);
         // Python opens the stream after it has its handler; the others have theirs from the start.
         interrupt(events.program.id());
         let began = Instant::now();
@@ -197,10 +199,7 @@ fn a_reader_ends_by_ctrl_c_by_a_handled_signal_and_with_the_drive() {
         assert!(began.elapsed() < Duration::from_secs(5), "{command:?}");
         assert_ne!(status.code(), Some(1), "{command:?}");
     }
-    let mut events = Events::of(
-        &fixture,
-        Command::new(ASSETFS).arg("events").arg(fixture.root()),
-    );
+    let mut events = Events::of(Command::new(ASSETFS).arg("events").arg(fixture.root()));
     let unmounted = assetfs("unmount", fixture.root()).output().unwrap();
     assert!(unmounted.status.success(), "{}", text(&unmounted.stderr));
     assert!(events.program.wait().unwrap().success());
