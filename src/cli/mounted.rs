@@ -109,7 +109,9 @@ impl MountedDrive {
                 "the process of the drive at {root} has ended; `assetfs mount {root}` starts it again and finishes the unfinished uploads"
             )
         } else if error.raw_os_error() == Some(libc::EROFS) && self.is_read_only() {
-            anyhow::anyhow!("the drive at {root} is mounted read-only and accepts no commands")
+            anyhow::anyhow!(
+                "the drive at {root} is mounted read-only, and this would change something"
+            )
         } else {
             anyhow::Error::new(error).context(format!("cannot reach the drive at {root}"))
         }
@@ -192,8 +194,14 @@ fn is_missing(error: &io::Error) -> bool {
 }
 
 fn write_command(ctl: &Path, line: &str) -> io::Result<()> {
-    let mut file = fs::File::options().write(true).open(ctl)?;
-    file.write_all(format!("{line}\n").as_bytes())
+    match fs::File::options().write(true).open(ctl) {
+        Ok(mut file) => file.write_all(format!("{line}\n").as_bytes()),
+        // On a read-only mount the kernel opens no file for writing.
+        Err(error) if error.raw_os_error() == Some(libc::EROFS) => {
+            fuse::send_command(&fs::File::open(ctl)?, line)
+        }
+        Err(error) => Err(error),
+    }
 }
 
 /// The folder and the text of a command for `path`: an asset has its own folder; a loose file is named in the command

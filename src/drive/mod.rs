@@ -52,6 +52,7 @@ use crate::cache::BlockCache;
 use crate::client::Client;
 use crate::drive::catalog::recall_made;
 use crate::drive::ops::attributes::getattr;
+use crate::drive::ops::control::command;
 use crate::drive::ops::create::{make_dir, make_node};
 use crate::drive::ops::events::{
     is_event_stream, poll, read_events_at_hand, refresh_for_readers, report_events,
@@ -454,6 +455,13 @@ impl Drive {
         self.mount.handles().remove_folder(fh);
         self.mount.deletions().was_closed(fh);
         Ok(())
+    }
+
+    /// Runs a command that was sent to a `ctl` file over ioctl(2). The file may be open for reading only, so who may
+    /// write it is checked here.
+    pub async fn command(&self, ino: Ino, line: &str, caller: &Caller) -> DriveResult<()> {
+        let result = command(&self.mount, ino, line, caller).await;
+        noted(&self.mount, ino, None, Deed::Write, result)
     }
 
     /// `fsync` on a folder: commits a draft if the process did not write into it.

@@ -7,16 +7,17 @@ use std::sync::Arc;
 use std::time::SystemTime;
 
 use fuser::{
-    BsdFileFlags, Errno, FileHandle, Filesystem, INodeNo, InitFlags, KernelConfig, LockOwner,
-    OpenFlags, PollEvents, PollFlags, PollNotifier, RenameFlags, ReplyAttr, ReplyCreate, ReplyData,
-    ReplyDirectory, ReplyEmpty, ReplyEntry, ReplyOpen, ReplyPoll, ReplyStatfs, ReplyWrite,
-    ReplyXattr, Request, TimeOrNow, WriteFlags,
+    BsdFileFlags, Errno, FileHandle, Filesystem, INodeNo, InitFlags, IoctlFlags, KernelConfig,
+    LockOwner, OpenFlags, PollEvents, PollFlags, PollNotifier, RenameFlags, ReplyAttr, ReplyCreate,
+    ReplyData, ReplyDirectory, ReplyEmpty, ReplyEntry, ReplyIoctl, ReplyOpen, ReplyPoll,
+    ReplyStatfs, ReplyWrite, ReplyXattr, Request, TimeOrNow, WriteFlags,
 };
 
 use crate::drive::{
     Allocation, Caller, Drive, DriveResult, Fh, InFlight, KernelLocks, Readiness, SetAttributes,
 };
 
+use super::command::command_in;
 use super::dispatch::{Dispatcher, Route};
 use super::errno::errno;
 use super::modes::OpenModes;
@@ -623,6 +624,25 @@ impl Filesystem for Adapter {
         self.run_locked(self.locks(number), Route::Blocking, request, reply, move |drive, caller| async move {
             drive.sync_dir(ino(number), Fh(fh.0), &caller).await
         });
+    }
+
+    fn ioctl(
+        &self,
+        request: &Request,
+        number: INodeNo,
+        _fh: FileHandle,
+        _flags: IoctlFlags,
+        opcode: u32,
+        argument: &[u8],
+        _out_size: u32,
+        reply: ReplyIoctl,
+    ) {
+        match command_in(opcode, argument) {
+            Some(line) => self.run(Route::Blocking, request, reply, move |drive, caller| async move {
+                drive.command(ino(number), &line, &caller).await
+            }),
+            None => reply.error(Errno::ENOTTY),
+        }
     }
 
     fn statfs(&self, request: &Request, _number: INodeNo, reply: ReplyStatfs) {

@@ -4,6 +4,7 @@
 //! network; a request that has to wait moves to the async runtime and is answered there (see [`dispatch`]).
 
 mod adapter;
+mod command;
 mod dispatch;
 mod errno;
 mod kernel;
@@ -15,6 +16,7 @@ mod session;
 mod stuck;
 mod translate;
 
+pub use command::send_command;
 pub use errno::errno;
 pub use mountpoint::{
     MountPointError, detach_now, find_mount, mounts, own_mounts, prepare_mount_point, shell_quoted,

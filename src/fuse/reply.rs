@@ -7,7 +7,8 @@ use std::sync::Arc;
 use bytes::Bytes;
 use fuser::{
     Errno, FileHandle, FopenFlags, Generation, INodeNo, ReplyAttr, ReplyCreate, ReplyData,
-    ReplyDirectory, ReplyEmpty, ReplyEntry, ReplyOpen, ReplyStatfs, ReplyWrite, ReplyXattr,
+    ReplyDirectory, ReplyEmpty, ReplyEntry, ReplyIoctl, ReplyOpen, ReplyStatfs, ReplyWrite,
+    ReplyXattr,
 };
 
 use crate::drive::{DirEntry, Entry, Fh, FileSystemStatus, Ino, Opened};
@@ -46,6 +47,15 @@ impl Reply<()> for ReplyEmpty {
     fn give(self, result: Result<(), Errno>) {
         match result {
             Ok(()) => self.ok(),
+            Err(errno) => self.error(errno),
+        }
+    }
+}
+
+impl Reply<()> for ReplyIoctl {
+    fn give(self, result: Result<(), Errno>) {
+        match result {
+            Ok(()) => self.ioctl(0, &[]),
             Err(errno) => self.error(errno),
         }
     }

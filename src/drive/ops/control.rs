@@ -11,11 +11,13 @@ use crate::drive::catalog::{
 };
 use crate::drive::error::{DriveError, DriveResult};
 use crate::drive::files::control::ControlBuffer;
+use crate::drive::mount::Mount;
 use crate::drive::ops::cache::{clear_cache, pin, unpin, verify_cache};
 use crate::drive::ops::events::end_events;
 use crate::drive::ops::remove::delete_many;
 use crate::drive::ops::replace::replace;
-use crate::drive::places::{RawModels, Root, refusals};
+use crate::drive::places::{Contents, RawModels, Root, refusals};
+use crate::drive::posix::{Caller, Ino};
 use crate::drive::tree::Tree;
 use crate::drive::values::local::{DropFolder, HiddenParent};
 use crate::drive::values::node::{Home, ListingKind, Model, RemoteFolder};
@@ -46,6 +48,25 @@ pub(in crate::drive) async fn flush_control(
         Some(line) => run_line(tree, control.parent(), &line).await,
         None => Ok(()),
     }
+}
+
+/// Runs one line for a caller that may write the `ctl` file.
+pub(in crate::drive) async fn command(
+    mount: &Mount,
+    ino: Ino,
+    line: &str,
+    caller: &Caller,
+) -> DriveResult<()> {
+    let tree: &Arc<Tree> = mount;
+    let Contents::Control(parent) = mount.node(ino)?.contents(tree)? else {
+        return Err(DriveError::Invalid("commands go to `ctl` files".into()));
+    };
+    if caller.uid != 0 && caller.uid != tree.config().uid {
+        return Err(DriveError::NotPermitted(
+            "the drive belongs to another user, who alone gives it commands".into(),
+        ));
+    }
+    run_line(tree, parent, line).await
 }
 
 async fn run_line(tree: &Arc<Tree>, parent: HiddenParent, line: &str) -> DriveResult<()> {

@@ -71,6 +71,13 @@ fn a_read_only_mount_refuses_every_change_and_can_be_taken_away() {
     }
     shell(&root, "find . -type f -exec cat {} + >/dev/null");
     assert_eq!(total(&fixture, "api/v2/rawmodel"), 1);
+    // What changes only this machine is possible.
+    let cube = fixture.path("rawmodels/cube");
+    run(assetfs("pin", &cube));
+    assert!(run(assetfs("cache info", &root)).contains("pinned"));
+    run(assetfs("unpin", &cube));
+    run(assetfs("cache verify", &root));
+    run(assetfs("cache clear", &root));
     run(assetfs("unmount", &root));
     assert!(!exists(fixture.path("rawmodels")));
 }

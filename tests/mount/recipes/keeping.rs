@@ -1,9 +1,13 @@
 //! The recipes that keep and show: the nightly backup, a model on a web page.
 
 use std::fs;
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::{Path, PathBuf};
 
 use super::{Recipe, Workplace, write};
-use crate::support::{assert_same_files, exists, fetch, names_in, read, small_chair, status_of};
+use crate::support::{
+    MountPoint, assert_same_files, exists, fetch, names_in, read, run, small_chair, status_of, text,
+};
 use crate::{needs_fuse, needs_program};
 
 #[test]
@@ -72,6 +76,64 @@ fn a_nightly_backup_goes_both_ways_and_can_be_restored() {
     assert!(exists(workplace.home("backup/rawmodels/lamp/lamp.glb")));
 }
 
+/// The home folder of one machine of a farm, with its drive.
+struct Node {
+    _drive: MountPoint,
+    home: PathBuf,
+}
+
+#[test]
+fn the_machines_of_a_render_farm_read_what_they_pinned_without_the_service() {
+    needs_fuse!();
+    let recipe = Recipe::named("Render farm");
+    let [config] = recipe.files(["~/.config/assetfs/config.toml"]);
+    let [begin, end] = recipe.commands();
+    let mut workplace = Workplace::new();
+    workplace.optimized_chair();
+    let token = workplace.work("farm.token");
+    write(&token, &workplace.fixture.service.token());
+    fs::set_permissions(&token, fs::Permissions::from_mode(0o600)).unwrap();
+    let config = config
+        .replace(
+            "https://assets.example.com",
+            &workplace.fixture.service.base_url,
+        )
+        .replace("/etc/assetfs/farm.token", token.to_str().unwrap());
+    let on = |home: &Path, lines: &str| {
+        let lines = format!(
+            "unset ${{!ASSETFS_@}}; export HOME={}; {lines}",
+            home.display()
+        );
+        workplace.command(&lines)
+    };
+    let nodes = ["node-1", "node-2", "node-3"].map(|name| {
+        let home = workplace.work(name);
+        write(&home.join(".config/assetfs/config.toml"), &config);
+        let drive = MountPoint(home.join("assets"));
+        run(on(&home, begin));
+        Node {
+            _drive: drive,
+            home,
+        }
+    });
+    let expected = read(workplace.drive("rapidmodels/chair/chair.glb"));
+    workplace.fixture.service.stop();
+    for node in &nodes {
+        let model = node.home.join("assets/rapidmodels/chair/chair.glb");
+        assert_eq!(read(&model), expected);
+        let refused = on(&node.home, "touch ~/assets/rawmodels/new.glb")
+            .output()
+            .unwrap();
+        let said = text(&refused.stderr);
+        assert!(said.contains("Read-only file system"), "{said}");
+    }
+    for node in &nodes {
+        run(on(&node.home, end));
+        let held = run(on(&node.home, "assetfs cache info ~/assets"));
+        assert!(!held.contains("pinned"), "{held}");
+    }
+}
+
 #[test]
 fn an_embed_is_shared_and_taken_back() {
     needs_fuse!();
@@ -79,12 +141,7 @@ fn an_embed_is_shared_and_taken_back() {
     let recipe = Recipe::named("Sharing a model on a web page");
     let [share, end] = recipe.commands();
     let workplace = Workplace::new();
-    workplace.model("chair.glb", 1);
-    workplace.preset(50);
-    workplace.run(
-        "cp chair.glb ~/assets/rawmodels/ && assetfs wait ~/assets/rawmodels/chair
-         cp web.json ~/assets/rawmodels/chair/optimize/ && assetfs wait ~/assets/rawmodels/chair/optimize/web.json",
-    );
+    workplace.optimized_chair();
     workplace.run(share);
     let line = String::from_utf8(read(workplace.work("chair.html"))).unwrap();
     let address = line.split('"').nth(1).unwrap();

@@ -21,6 +21,7 @@ fn every_recipe_has_its_test() {
             "Blender",
             "Hot folder",
             "Nightly backup",
+            "Render farm",
             "Sharing a model on a web page"
         ],
         "a recipe without a test here may not work"

@@ -132,6 +132,16 @@ impl Workplace {
         fs::write(path, numbered_glb(number)).expect("written");
     }
 
+    /// A model `chair` on the drive, and the optimized one made from it.
+    pub fn optimized_chair(&self) {
+        self.model("chair.glb", 1);
+        self.preset(50);
+        self.run(
+            "cp chair.glb ~/assets/rawmodels/ && assetfs wait ~/assets/rawmodels/chair
+             cp web.json ~/assets/rawmodels/chair/optimize/ && assetfs wait ~/assets/rawmodels/chair/optimize/web.json",
+        );
+    }
+
     /// A preset as `web.json` in the folder of the work.
     pub fn preset(&self, faces_percentage: u32) {
         let config = format!(r#"{{"limits":{{"faces":{{"percentage":{faces_percentage}}}}}}}"#);
