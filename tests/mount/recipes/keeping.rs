@@ -3,6 +3,7 @@
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 
 use super::{Recipe, Workplace, write};
 use crate::support::{
@@ -82,6 +83,14 @@ struct Node {
     home: PathBuf,
 }
 
+/// Lines for the shell of one machine.
+fn on(workplace: &Workplace, home: &Path, lines: &str) -> Command {
+    let home = home.display();
+    workplace.command(&format!(
+        "unset ${{!ASSETFS_@}}; export HOME={home}; {lines}"
+    ))
+}
+
 #[test]
 fn the_machines_of_a_render_farm_read_what_they_pinned_without_the_service() {
     needs_fuse!();
@@ -99,18 +108,11 @@ fn the_machines_of_a_render_farm_read_what_they_pinned_without_the_service() {
             &workplace.fixture.service.base_url,
         )
         .replace("/etc/assetfs/farm.token", token.to_str().unwrap());
-    let on = |home: &Path, lines: &str| {
-        let lines = format!(
-            "unset ${{!ASSETFS_@}}; export HOME={}; {lines}",
-            home.display()
-        );
-        workplace.command(&lines)
-    };
     let nodes = ["node-1", "node-2", "node-3"].map(|name| {
         let home = workplace.work(name);
         write(&home.join(".config/assetfs/config.toml"), &config);
         let drive = MountPoint(home.join("assets"));
-        run(on(&home, begin));
+        run(on(&workplace, &home, begin));
         Node {
             _drive: drive,
             home,
@@ -121,15 +123,15 @@ fn the_machines_of_a_render_farm_read_what_they_pinned_without_the_service() {
     for node in &nodes {
         let model = node.home.join("assets/rapidmodels/chair/chair.glb");
         assert_eq!(read(&model), expected);
-        let refused = on(&node.home, "touch ~/assets/rawmodels/new.glb")
+        let refused = on(&workplace, &node.home, "touch ~/assets/rawmodels/new.glb")
             .output()
             .unwrap();
         let said = text(&refused.stderr);
         assert!(said.contains("Read-only file system"), "{said}");
     }
     for node in &nodes {
-        run(on(&node.home, end));
-        let held = run(on(&node.home, "assetfs cache info ~/assets"));
+        run(on(&workplace, &node.home, end));
+        let held = run(on(&workplace, &node.home, "assetfs cache info ~/assets"));
         assert!(!held.contains("pinned"), "{held}");
     }
 }
