@@ -36,10 +36,20 @@ struct Layout {
     stride: usize,
 }
 
-impl Document {
+/// The accessors of a document.
+#[derive(Clone, Copy)]
+pub struct Accessors<'d> {
+    document: &'d Document,
+}
+
+impl<'d> Accessors<'d> {
+    pub(super) fn new(document: &'d Document) -> Accessors<'d> {
+        Accessors { document }
+    }
+
     /// The declared type and size of accessor `index`, checked.
-    pub fn accessor(&self, index: usize) -> Result<AccessorInfo, DocumentError> {
-        let at = self.item("accessors", index)?;
+    pub fn info(&self, index: usize) -> Result<AccessorInfo, DocumentError> {
+        let at = self.document.item("accessors", index)?;
         let component_at = at.require("componentType")?;
         let component = ComponentType::from_code(component_at.number()?).ok_or_else(|| {
             component_at.invalid(format!(
@@ -70,7 +80,7 @@ impl Document {
     /// Reads the numbers of an accessor; normalized integers become fractions.
     ///
     /// If `expected` is given, any other count is an error.
-    pub fn read_floats(
+    pub fn floats(
         &self,
         info: &AccessorInfo,
         expected: Option<usize>,
@@ -87,7 +97,7 @@ impl Document {
     }
 
     /// Reads the integers of an accessor, such as indices or joints.
-    pub fn read_integers(
+    pub fn integers(
         &self,
         info: &AccessorInfo,
         expected: Option<usize>,
@@ -101,7 +111,7 @@ impl Document {
         expected: Option<usize>,
         convert: impl Fn(f64) -> T,
     ) -> Result<Vec<T>, DocumentError> {
-        let at = self.item("accessors", info.index)?;
+        let at = self.document.item("accessors", info.index)?;
         if let Some(expected) = expected
             && expected != info.count
         {
@@ -112,7 +122,7 @@ impl Document {
         }
         let mut values = match at.get("bufferView") {
             Some(view) => {
-                let view = view.index_of(self.count("bufferViews"), "bufferView")?;
+                let view = view.index_of(self.document.count("bufferViews"), "bufferView")?;
                 let offset = at.number_or("byteOffset", 0)?;
                 let layout = self.layout(&at, view, offset, info)?;
                 decode(&layout, info, &convert)
@@ -137,7 +147,7 @@ impl Document {
         info: &AccessorInfo,
     ) -> Result<Layout, DocumentError> {
         let element_len = info.element.len_bytes(info.component);
-        let view_at = self.item("bufferViews", view)?;
+        let view_at = self.document.item("bufferViews", view)?;
         let stride = match view_at.get("byteStride") {
             Some(stride) => stride.number()?,
             None => element_len,
@@ -147,7 +157,7 @@ impl Document {
                 "has a byteStride of {stride}, too small for elements of {element_len} bytes"
             )));
         }
-        let bytes = self.view_bytes(view)?;
+        let bytes = self.document.view_bytes(view)?;
         let needed = match info.count {
             0 => Some(offset),
             count => (count - 1)
@@ -216,7 +226,7 @@ impl Document {
     ) -> Result<Vec<T>, DocumentError> {
         let view = at
             .require("bufferView")?
-            .index_of(self.count("bufferViews"), "bufferView")?;
+            .index_of(self.document.count("bufferViews"), "bufferView")?;
         let offset = at.number_or("byteOffset", 0)?;
         let layout = self.layout(at, view, offset, info)?;
         Ok(decode(&layout, info, convert))

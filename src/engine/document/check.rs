@@ -7,24 +7,34 @@ use super::cursor::Cursor;
 use super::error::DocumentError;
 use super::{Document, is_fallback};
 
-impl Document {
+pub(super) fn check(document: &Document) -> Result<(), DocumentError> {
+    let check = DocumentCheck { document };
+    check.check_views()?;
+    check.check_references()
+}
+
+struct DocumentCheck<'d> {
+    document: &'d Document,
+}
+
+impl DocumentCheck<'_> {
     /// Checks that every buffer view lies inside its buffer.
-    pub(super) fn check_views(&self) -> Result<(), DocumentError> {
-        let buffers = self.top().list("buffers")?;
-        for (index, at) in self.top().list("bufferViews")?.iter().enumerate() {
+    fn check_views(&self) -> Result<(), DocumentError> {
+        let buffers = self.document.top().list("buffers")?;
+        for (index, at) in self.document.top().list("bufferViews")?.iter().enumerate() {
             let buffer = at.require("buffer")?.index_of(buffers.len(), "buffer")?;
             at.number_or("byteOffset", 0)?;
             at.require("byteLength")?.number()?;
             if !is_fallback(&buffers[buffer]) {
-                self.view_bytes(index)?;
+                self.document.view_bytes(index)?;
             }
         }
         Ok(())
     }
 
     /// Checks that the target of every reference exists.
-    pub(super) fn check_references(&self) -> Result<(), DocumentError> {
-        let top = self.top();
+    fn check_references(&self) -> Result<(), DocumentError> {
+        let top = self.document.top();
         self.refer(&top, "scene", "scenes")?;
         for scene in top.list("scenes")? {
             self.refer_each(&scene, "nodes", "nodes")?;
@@ -49,7 +59,7 @@ impl Document {
     }
 
     fn check_nodes(&self) -> Result<(), DocumentError> {
-        let nodes = self.top().list("nodes")?;
+        let nodes = self.document.top().list("nodes")?;
         let mut parents: Vec<Option<usize>> = vec![None; nodes.len()];
         for (index, node) in nodes.iter().enumerate() {
             self.refer(node, "mesh", "meshes")?;
@@ -86,7 +96,7 @@ impl Document {
     }
 
     fn check_meshes(&self) -> Result<(), DocumentError> {
-        for mesh in self.top().list("meshes")? {
+        for mesh in self.document.top().list("meshes")? {
             mesh.require("primitives")?;
             for primitive in mesh.list("primitives")? {
                 self.refer_members(&primitive, "attributes", "accessors")?;
@@ -109,10 +119,10 @@ impl Document {
     }
 
     fn check_materials(&self) -> Result<(), DocumentError> {
-        for material in self.top().list("materials")? {
+        for material in self.document.top().list("materials")? {
             self.check_texture_references(&material, 0)?;
         }
-        for texture in self.top().list("textures")? {
+        for texture in self.document.top().list("textures")? {
             self.refer(&texture, "sampler", "samplers")?;
             self.refer(&texture, "source", "images")?;
             for name in ["EXT_texture_webp", "KHR_texture_basisu", "EXT_texture_avif"] {
@@ -143,7 +153,7 @@ impl Document {
     }
 
     fn check_animations(&self) -> Result<(), DocumentError> {
-        for animation in self.top().list("animations")? {
+        for animation in self.document.top().list("animations")? {
             let samplers = animation.list("samplers")?;
             for sampler in &samplers {
                 sampler.require("input")?;
@@ -192,6 +202,6 @@ impl Document {
             "meshes" => "mesh",
             plural => plural.trim_end_matches('s'),
         };
-        at.index_of(self.count(list), thing).map(|_| ())
+        at.index_of(self.document.count(list), thing).map(|_| ())
     }
 }

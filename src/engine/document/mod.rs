@@ -18,7 +18,7 @@ use std::path::{Path, PathBuf};
 use bytes::Bytes;
 use serde_json::Value;
 
-pub use accessor::AccessorInfo;
+pub use accessor::{AccessorInfo, Accessors};
 pub use cursor::Cursor;
 pub use element::{ComponentType, ElementType};
 pub use error::DocumentError;
@@ -85,8 +85,7 @@ impl Document {
         };
         document.check_version()?;
         document.load_buffers(bin)?;
-        document.check_views()?;
-        document.check_references()?;
+        check::check(&document)?;
         Ok(document)
     }
 
@@ -125,6 +124,10 @@ impl Document {
                 what: "is referred to but does not exist".to_owned(),
             }),
         }
+    }
+
+    pub fn accessors(&self) -> Accessors<'_> {
+        Accessors::new(self)
     }
 
     pub fn view_bytes(&self, view: usize) -> Result<Bytes, DocumentError> {

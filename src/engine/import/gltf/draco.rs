@@ -27,7 +27,7 @@ impl GltfReader<'_> {
         let mut attributes = Vec::new();
         for name in accessors.members()?.keys() {
             let reference = accessors.require(name)?;
-            let info = self.document.accessor(reference.number()?)?;
+            let info = self.document.accessors().info(reference.number()?)?;
             if !allowed_components(name).contains(&info.element.components()) {
                 let element = info.element.name();
                 let what = format!("has elements of type {element}, which {name} cannot have");

@@ -79,14 +79,14 @@ impl GltfReader<'_> {
         let expected = match expected {
             Some(expected) => Some(expected),
             None => match at.get("POSITION") {
-                Some(position) => Some(self.document.accessor(position.number()?)?.count),
+                Some(position) => Some(self.document.accessors().info(position.number()?)?.count),
                 None => None,
             },
         };
         let mut wholes = Vec::with_capacity(names.len());
         for name in names {
             let reference = at.require(name)?;
-            let info = self.document.accessor(reference.number()?)?;
+            let info = self.document.accessors().info(reference.number()?)?;
             let components = info.element.components();
             if !allowed_components(name).contains(&components) {
                 return Err(reference
@@ -123,7 +123,7 @@ impl GltfReader<'_> {
         {
             return Ok(known.clone());
         }
-        let values = Rc::new(self.document.read_floats(info, expected)?);
+        let values = Rc::new(self.document.accessors().floats(info, expected)?);
         self.charge(values.len() as u64 * 4)?;
         self.decoded.insert(info.index, values.clone());
         Ok(values)
@@ -135,7 +135,7 @@ impl GltfReader<'_> {
                 .map_err(|_| at.invalid("has more vertices than an index can name"))?;
             return Ok((0..count).collect());
         };
-        let info = self.document.accessor(reference.number()?)?;
+        let info = self.document.accessors().info(reference.number()?)?;
         let is_index = matches!(
             info.component,
             ComponentType::U8 | ComponentType::U16 | ComponentType::U32
@@ -145,7 +145,7 @@ impl GltfReader<'_> {
                 .invalid("does not hold indices (unsigned whole numbers)")
                 .into());
         }
-        let indices = self.document.read_integers(&info, None)?;
+        let indices = self.document.accessors().integers(&info, None)?;
         self.charge(indices.len() as u64 * 4)?;
         let beyond = indices.iter().find(|index| **index as usize >= count);
         if let Some(beyond) = beyond {

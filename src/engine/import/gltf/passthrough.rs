@@ -101,7 +101,7 @@ impl GltfReader<'_> {
         let table = match tables.get(&accessor) {
             Some(known) => *known,
             None => {
-                let info = self.document.accessor(accessor as usize)?;
+                let info = self.document.accessors().info(accessor as usize)?;
                 let values = self.numbers(&info, None)?.to_vec();
                 self.scene.tables.push(Table {
                     element: info.element,

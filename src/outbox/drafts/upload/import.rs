@@ -1,89 +1,199 @@
-//! After the service has accepted an upload: polls the import, then compares the service's files with those that were
-//! sent.
+//! The asset of an upload on the service: ends the upload, polls the import, then compares the service's files with
+//! those that were sent.
 
 use std::time::Duration;
+
+use tokio::time::Instant;
 
 use crate::client::{ClientError, Priority};
 use crate::outbox::drafts::activity::Trouble;
 use crate::outbox::drafts::draft::Attempt;
 use crate::outbox::drafts::record::UploadRecord;
+use crate::outbox::drafts::upload::link::DraftLink;
 use crate::outbox::drafts::upload::plan::ServiceView;
-use crate::outbox::drafts::upload::run::{Flow, Upload};
+use crate::outbox::drafts::upload::run::Flow;
 use crate::outbox::drafts::upload::verify;
 use crate::outbox::drafts::upload::verify::Comparison;
+use crate::outbox::effect::Effect;
 use crate::outbox::error::OutboxResult;
 use crate::outbox::events::OutboxEvent;
 use crate::outbox::failpoint;
 use crate::outbox::failpoint::Failpoint;
+use crate::outbox::pauses::Pauses;
 use crate::outbox::status::ItemStatus;
 use crate::wire::{AssetId, BaseAsset, UploadStatus};
 
+/// The longest pause between two polls of an import.
+const LONGEST_POLL: Duration = Duration::from_secs(10);
+/// The longest pause between two comparisons that found a difference.
+const LONGEST_COMPARISON: Duration = Duration::from_secs(3600);
 /// How late the drive may report that it deleted an asset.
 const LATE_REPORT: Duration = Duration::from_secs(2);
 
-impl Upload {
-    pub(super) async fn ask(&mut self, asset: AssetId) -> Flow {
-        let call = self.parts.client.assets().get(asset, Priority::Background);
-        let Some(reply) = self.parts.tasks.until_closed(call).await else {
+/// The asset of one attempt, as the service showed it last.
+pub(super) struct SentAsset {
+    view: ServiceView,
+    record: Option<BaseAsset>,
+    /// The accepted asset was missing at the last poll.
+    gone_before: bool,
+    completion_sent: Option<Instant>,
+    polls: Pauses,
+    comparisons: Pauses,
+}
+
+impl SentAsset {
+    pub(super) fn new(first_poll: Duration) -> SentAsset {
+        SentAsset {
+            view: ServiceView::Unknown,
+            record: None,
+            gone_before: false,
+            completion_sent: None,
+            polls: Pauses::new(first_poll, LONGEST_POLL),
+            comparisons: Pauses::new(first_poll * 4, LONGEST_COMPARISON),
+        }
+    }
+
+    pub(super) fn view(&self) -> &ServiceView {
+        &self.view
+    }
+
+    /// Time since the request that ends the upload was sent.
+    pub(super) fn completion_age(&self) -> Option<Duration> {
+        self.completion_sent.map(|at| at.elapsed())
+    }
+
+    /// The next attempt has another asset.
+    pub(super) fn forget(&mut self) {
+        self.view = ServiceView::Unknown;
+        self.completion_sent = None;
+    }
+
+    pub(super) fn ask_later(&mut self) -> Flow {
+        self.view = ServiceView::Unknown;
+        Flow::Pause(self.polls.next_pause())
+    }
+
+    /// Ends the upload.
+    pub(super) async fn complete(
+        &mut self,
+        link: &mut DraftLink,
+        attempt: &Attempt,
+        asset: AssetId,
+    ) -> OutboxResult<Flow> {
+        let (draft, number) = (link.draft(), attempt.number);
+        link.write(UploadRecord::CompleteSent {
+            draft,
+            attempt: number,
+        })
+        .await?;
+        if link.is_stopped() {
+            return Ok(Flow::Again);
+        }
+        failpoint::hit(Failpoint::BeforeComplete);
+        self.completion_sent = Some(Instant::now());
+        self.view = ServiceView::Unknown;
+        let call = link.parts().client.assets().complete_upload(asset);
+        let Some(reply) = link.parts().tasks.with_grace(call).await else {
+            return Ok(Flow::End);
+        };
+        failpoint::hit(Failpoint::AfterComplete);
+        let error = match reply {
+            Ok(record) => {
+                self.record = Some(record);
+                return self.accept(link, attempt).await;
+            }
+            Err(error) => error,
+        };
+        let effect = Effect::of(&error);
+        if effect == Effect::Unknown {
+            // It may have taken effect: the asset's state decides.
+            tracing::info!(draft = draft.0, asset = asset.0, %error, "the reply to the completion request was lost");
+            return Ok(Flow::Again);
+        }
+        link.write(UploadRecord::CompleteRefused {
+            draft,
+            attempt: number,
+        })
+        .await?;
+        if effect == Effect::Gone {
+            self.view = ServiceView::Gone;
+            return Ok(Flow::Again);
+        }
+        link.failed_or_again(error, "ending the upload").await
+    }
+
+    pub(super) async fn accept(
+        &mut self,
+        link: &mut DraftLink,
+        attempt: &Attempt,
+    ) -> OutboxResult<Flow> {
+        let draft = link.draft();
+        link.write(UploadRecord::Accepted {
+            draft,
+            attempt: attempt.number,
+        })
+        .await?;
+        failpoint::hit(Failpoint::AfterAccepted);
+        link.is_answered();
+        self.polls.reset();
+        if let Some(asset) = attempt.stage.asset() {
+            link.parts()
+                .events
+                .send(OutboxEvent::AssetCreated { draft, asset });
+        }
+        // The reply to the completion contains the first state of the import.
+        self.view = match self.record.take() {
+            Some(record) => seen(link, &record),
+            None => ServiceView::Unknown,
+        };
+        link.parts().draft_changed(draft);
+        Ok(Flow::Again)
+    }
+
+    pub(super) async fn ask(&mut self, link: &mut DraftLink, asset: AssetId) -> Flow {
+        let call = link
+            .parts()
+            .client
+            .assets()
+            .get(asset, Priority::Background);
+        let Some(reply) = link.parts().tasks.until_closed(call).await else {
             return Flow::End;
         };
         match reply {
             Ok(record) => {
-                self.set_trouble(None);
-                self.retries.reset();
-                self.service = self.seen(&record);
+                link.is_answered();
+                self.view = seen(link, &record);
                 self.record = Some(record);
                 Flow::Again
             }
             Err(ClientError::NotFound { .. }) => {
-                self.service = ServiceView::Gone;
+                self.view = ServiceView::Gone;
                 Flow::Again
             }
-            Err(error) => {
-                self.set_trouble(Some(Trouble::Service(error)));
-                Flow::Pause(self.retries.next_pause())
-            }
+            Err(error) => link.retry_after(Trouble::Service(error)),
         }
     }
 
-    /// Stores the state in an asset's record for the status.
-    pub(super) fn seen(&self, record: &BaseAsset) -> ServiceView {
-        let status = match &record.upload_status {
-            UploadStatus::Incomplete => ItemStatus::Uploading {
-                percent: 99,
-                obstacle: None,
-            },
-            step => ItemStatus::importing(step, record.progress),
-        };
-        let mut memory = self.parts.memory();
-        let activity = memory.activity(self.draft);
-        if activity.import.as_ref() != Some(&status) {
-            activity.import = Some(status);
-            drop(memory);
-            self.parts.events.send(OutboxEvent::AssetChanged(record.id));
-            self.parts.status_changed(self.draft);
-        }
-        ServiceView::Status(record.upload_status.clone())
-    }
-
-    pub(super) async fn imported(&mut self) -> OutboxResult<Flow> {
+    pub(super) async fn imported(link: &DraftLink) -> OutboxResult<Flow> {
         let replaced = {
-            let memory = self.parts.memory();
-            let draft = memory.state.drafts.get(&self.draft);
+            let memory = link.parts().memory();
+            let draft = memory.state.drafts.get(&link.draft());
             draft.and_then(|draft| Some((draft.replaces.clone()?, draft.accepted_asset()?)))
         };
-        self.write(UploadRecord::Imported { draft: self.draft })
-            .await?;
+        link.write(UploadRecord::Imported {
+            draft: link.draft(),
+        })
+        .await?;
         failpoint::hit(Failpoint::AfterImport);
         if let Some((replaced, new)) = replaced {
             let old = replaced.asset;
-            self.parts.events.send(OutboxEvent::NameTaken { old, new });
+            link.parts().events.send(OutboxEvent::NameTaken { old, new });
         }
-        self.report_asset_changed();
+        report_asset_changed(link);
         Ok(Flow::Again)
     }
 
-    pub(super) async fn import_failed(&mut self) -> OutboxResult<Flow> {
+    pub(super) async fn import_failed(&self, link: &DraftLink) -> OutboxResult<Flow> {
         let record = self.record.as_ref();
         let said = record.and_then(|record| {
             let texts = [&record.error_message, &record.import_status];
@@ -95,82 +205,111 @@ impl Upload {
         });
         let status = record.map_or("", |record| record.upload_status.as_str());
         let reason = said.unwrap_or_else(|| status.to_owned());
-        let draft = self.draft;
-        self.write(UploadRecord::ImportFailed { draft, reason })
+        let draft = link.draft();
+        link.write(UploadRecord::ImportFailed { draft, reason })
             .await?;
-        self.report_asset_changed();
+        report_asset_changed(link);
         Ok(Flow::End)
     }
 
-    pub(super) async fn lost(&mut self, attempt: &Attempt) -> OutboxResult<Flow> {
+    pub(super) async fn lost(&mut self, link: &DraftLink, attempt: &Attempt) -> OutboxResult<Flow> {
         // Deleted through the drive, which will remove the draft too.
         let asset = attempt.stage.asset();
-        if asset.is_some_and(|asset| self.parts.memory().state.deletions.contains(&asset)) {
-            self.service = ServiceView::Unknown;
+        if asset.is_some_and(|asset| link.parts().memory().state.deletions.contains(&asset)) {
+            self.view = ServiceView::Unknown;
             return Ok(Flow::Pause(LATE_REPORT));
         }
         // Another task may be about to report the deletion.
         if !std::mem::replace(&mut self.gone_before, true) {
-            self.service = ServiceView::Unknown;
+            self.view = ServiceView::Unknown;
             return Ok(Flow::Pause(LATE_REPORT));
         }
-        let draft = self.draft;
-        self.drop_attempt(attempt.number).await?;
+        let draft = link.draft();
+        link.drop_attempt(attempt.number).await?;
         let reason = "the asset was deleted on the service before it was complete; the copy is kept here: `assetfs retry` sends it again, `rm -r` removes it".to_owned();
-        self.write(UploadRecord::Failed { draft, reason }).await?;
+        link.write(UploadRecord::Failed { draft, reason }).await?;
         if let Some(asset) = asset {
-            self.parts.events.send(OutboxEvent::AssetChanged(asset));
+            link.parts().events.send(OutboxEvent::AssetChanged(asset));
         }
-        self.parts.draft_changed(draft);
+        link.parts().draft_changed(draft);
         Ok(Flow::End)
     }
 
-    pub(super) async fn verify(&mut self, attempt: &Attempt, asset: AssetId) -> OutboxResult<Flow> {
-        let compared = verify::compare(&self.parts, &attempt.manifest, asset);
-        let Some(compared) = self.parts.tasks.until_closed(compared).await else {
+    pub(super) async fn verify(
+        &mut self,
+        link: &DraftLink,
+        attempt: &Attempt,
+        asset: AssetId,
+    ) -> OutboxResult<Flow> {
+        let compared = verify::compare(link.parts(), &attempt.manifest, asset);
+        let Some(compared) = link.parts().tasks.until_closed(compared).await else {
             return Ok(Flow::End);
         };
         let note = match compared {
             Ok(Comparison::Same) => {
                 failpoint::hit(Failpoint::AfterVerified);
-                self.write(UploadRecord::Verified { draft: self.draft })
-                    .await?;
+                link.write(UploadRecord::Verified {
+                    draft: link.draft(),
+                })
+                .await?;
                 failpoint::hit(Failpoint::BeforeDrop);
                 // The old version of a model may be unwanted now.
-                self.parts.own.discard_news.notify_one();
-                self.parts.remove_doomed().await?;
-                self.parts.memory().forget_gone();
-                self.parts.draft_changed(self.draft);
-                self.parts.events.send(OutboxEvent::AssetChanged(asset));
+                link.parts().own.discard_news.notify_one();
+                link.parts().remove_doomed().await?;
+                link.parts().memory().forget_gone();
+                link.parts().draft_changed(link.draft());
+                link.parts().events.send(OutboxEvent::AssetChanged(asset));
                 return Ok(Flow::End);
             }
             Ok(Comparison::Gone) => {
-                self.service = ServiceView::Gone;
+                self.view = ServiceView::Gone;
                 return Ok(Flow::Again);
             }
             Ok(Comparison::Different(note)) => note,
             Err(error) => error.to_string(),
         };
-        let mut memory = self.parts.memory();
-        memory.activity(self.draft).comparison = Some(format!("the local copy is kept: {note}"));
+        let mut memory = link.parts().memory();
+        memory.activity(link.draft()).comparison = Some(format!("the local copy is kept: {note}"));
         drop(memory);
         Ok(Flow::Pause(self.comparisons.next_pause()))
     }
+}
 
-    /// Sends the events that the asset changed.
-    fn report_asset_changed(&self) {
-        let asset = {
-            let memory = self.parts.memory();
-            memory
-                .state
-                .drafts
-                .get(&self.draft)
-                .and_then(|draft| draft.accepted_asset())
-        };
-        if let Some(asset) = asset {
-            self.parts.events.send(OutboxEvent::AssetChanged(asset));
-        }
-        self.parts.draft_changed(self.draft);
-        self.parts.events.asset_may_have_changed();
+/// Stores the state in an asset's record for the status.
+fn seen(link: &DraftLink, record: &BaseAsset) -> ServiceView {
+    let status = match &record.upload_status {
+        UploadStatus::Incomplete => ItemStatus::Uploading {
+            percent: 99,
+            obstacle: None,
+        },
+        step => ItemStatus::importing(step, record.progress),
+    };
+    let mut memory = link.parts().memory();
+    let activity = memory.activity(link.draft());
+    if activity.import.as_ref() != Some(&status) {
+        activity.import = Some(status);
+        drop(memory);
+        link.parts()
+            .events
+            .send(OutboxEvent::AssetChanged(record.id));
+        link.parts().status_changed(link.draft());
     }
+    ServiceView::Status(record.upload_status.clone())
+}
+
+/// Sends the events that the asset changed.
+fn report_asset_changed(link: &DraftLink) {
+    let asset = {
+        let memory = link.parts().memory();
+        memory
+            .state
+            .drafts
+            .get(&link.draft())
+            .and_then(|draft| draft.accepted_asset())
+    };
+    if let Some(asset) = asset {
+        link.parts().events.send(OutboxEvent::AssetChanged(asset));
+    }
+    link.parts().draft_changed(link.draft());
+    link.parts().events.asset_may_have_changed();
 }

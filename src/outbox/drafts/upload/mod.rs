@@ -1,7 +1,8 @@
 //! Sending drafts: the files to send ([`manifest`]), their bytes ([`body`]), the planner ([`plan`]), the executor
-//! ([`run`], with its steps in [`start`], [`put`] and [`import`]), the comparison at the end ([`verify`]), deleting
-//! unwanted assets ([`discard`]) and assets that the user deletes ([`deletion`]), commands ([`ops`], [`drain`],
-//! [`orphans`], [`version`]), and the speed ([`rate`]). The journal stores URLs encrypted ([`seal`]).
+//! ([`run`]) with its steps ([`start`], [`put`] and [`import`]), its link to the draft ([`link`]) and the signed URLs
+//! ([`urls`]), the comparison at the end ([`verify`]), deleting unwanted assets ([`discard`]) and assets that the user
+//! deletes ([`deletion`]), commands ([`ops`], [`drain`], [`orphans`], [`version`]), and the speed ([`rate`]). The
+//! journal stores URLs encrypted ([`seal`]).
 
 pub mod begin;
 pub mod body;
@@ -10,6 +11,7 @@ pub mod discard;
 pub mod drain;
 mod import;
 pub mod info;
+mod link;
 pub mod manifest;
 pub mod ops;
 pub mod orphans;
@@ -19,5 +21,6 @@ pub mod rate;
 mod run;
 pub mod seal;
 mod start;
+mod urls;
 mod verify;
 pub mod version;

@@ -1,21 +1,20 @@
 //! Starts an upload: checks the free storage, fixes the manifest, and sends the start request.
 
-use std::collections::BTreeMap;
-
 use crate::client::{ClientError, Priority};
 use crate::outbox::drafts::activity::Trouble;
-use crate::outbox::drafts::draft::Attempt;
 use crate::outbox::drafts::record::UploadRecord;
 use crate::outbox::drafts::settle::readiness::DraftFacts;
 use crate::outbox::drafts::settle::{facts, look, readiness};
+use crate::outbox::drafts::upload::link::DraftLink;
 use crate::outbox::drafts::upload::manifest::Manifest;
-use crate::outbox::drafts::upload::run::{Flow, Upload};
+use crate::outbox::drafts::upload::run::Flow;
+use crate::outbox::drafts::upload::urls::{self, ObjectUrls};
 use crate::outbox::effect::Effect;
 use crate::outbox::error::OutboxResult;
 use crate::outbox::failpoint;
 use crate::outbox::failpoint::Failpoint;
 use crate::outbox::moment::Moment;
-use crate::wire::{Downloads, StartUpload, UploadStarted};
+use crate::wire::{StartUpload, UploadStarted};
 
 /// An upload that is about to be started.
 struct Start {
@@ -23,16 +22,26 @@ struct Start {
     manifest: Manifest,
 }
 
-impl Upload {
+/// Starts an attempt.
+pub(super) struct Starter<'u> {
+    link: &'u mut DraftLink,
+    urls: &'u mut ObjectUrls,
+}
+
+impl<'u> Starter<'u> {
+    pub(super) fn new(link: &'u mut DraftLink, urls: &'u mut ObjectUrls) -> Self {
+        Starter { link, urls }
+    }
+
     /// Starts a new attempt.
     pub(super) async fn start(&mut self) -> OutboxResult<Flow> {
-        let Some(found) = look::look(&self.parts, self.draft).await? else {
+        let Some(found) = look::look(self.link.parts(), self.link.draft()).await? else {
             return Ok(Flow::End);
         };
         let ready = match self.check(&found) {
             Ok(warning) => warning,
             Err(None) => return Ok(Flow::End),
-            Err(Some(reason)) => return self.fail(reason).await,
+            Err(Some(reason)) => return self.link.fail(reason).await,
         };
         if let Some(flow) = self.wait_for_room().await {
             return Ok(flow);
@@ -47,12 +56,13 @@ impl Upload {
             is_zip: start.manifest.is_zip(),
         };
         let reply = self
-            .parts
+            .link
+            .parts()
             .tasks
-            .with_grace(self.parts.client.assets().start_upload(&request))
+            .with_grace(self.link.parts().client.assets().start_upload(&request))
             .await;
         failpoint::hit(Failpoint::AfterStart);
-        self.parts.memory().starting.remove(&start.attempt);
+        self.link.parts().memory().starting.remove(&start.attempt);
         match reply {
             // The outbox closes. The next run finds an open start request and makes a new attempt.
             None => Ok(Flow::End),
@@ -65,11 +75,11 @@ impl Upload {
     /// longer ready, and the settle rule decides again.
     fn check(&self, found: &DraftFacts) -> Result<Option<String>, Option<String>> {
         let ordered = {
-            let memory = self.parts.memory();
+            let memory = self.link.parts().memory();
             memory
                 .state
                 .drafts
-                .get(&self.draft)
+                .get(&self.link.draft())
                 .and_then(|draft| draft.ordered)
         };
         match readiness::readiness(found) {
@@ -85,32 +95,31 @@ impl Upload {
     /// Checks the free storage of the account. If the service does not report it, the upload continues.
     async fn wait_for_room(&mut self) -> Option<Flow> {
         let needed = {
-            let memory = self.parts.memory();
-            let draft = memory.state.drafts.get(&self.draft)?;
+            let memory = self.link.parts().memory();
+            let draft = memory.state.drafts.get(&self.link.draft())?;
             facts::manifest_of(&memory, draft).total_size()
         };
         let call = self
-            .parts
+            .link
+            .parts()
             .client
             .account()
             .storage_left(Priority::Background);
-        let reply = match self.parts.tasks.until_closed(call).await {
+        let reply = match self.link.parts().tasks.until_closed(call).await {
             Some(reply) => reply,
             None => return Some(Flow::End),
         };
         if let Ok(storage) = &reply {
-            self.parts.storage_is_left(storage.storage_left);
+            self.link.parts().storage_is_left(storage.storage_left);
         }
         match reply {
             Ok(storage) if storage.storage_left < needed => {
                 let left = storage.storage_left;
-                self.set_trouble(Some(Trouble::Quota { needed, left }));
-                Some(Flow::Pause(self.retries.next_pause()))
+                Some(self.link.retry_after(Trouble::Quota { needed, left }))
             }
             // Nothing can be started while the service does not answer.
             Err(error) if error.is_transient() || error.is_about_token() => {
-                self.set_trouble(Some(Trouble::Service(error)));
-                Some(Flow::Pause(self.retries.next_pause()))
+                Some(self.link.retry_after(Trouble::Service(error)))
             }
             _ => None,
         }
@@ -119,17 +128,17 @@ impl Upload {
     /// Records that the upload is about to be started. `None` if the draft changed meanwhile.
     async fn intend(&mut self, warning: Option<String>) -> OutboxResult<Option<Start>> {
         let (start, ticket) = {
-            let mut memory = self.parts.memory();
-            if *self.live.stop.borrow() {
+            let mut memory = self.link.parts().memory();
+            if self.link.is_cancelled() {
                 return Ok(None);
             }
-            let Some(draft) = memory.state.drafts.get(&self.draft) else {
+            let Some(draft) = memory.state.drafts.get(&self.link.draft()) else {
                 return Ok(None);
             };
             let manifest = facts::manifest_of(&memory, draft);
             let attempt = memory.state.next_id();
             let ticket = memory.record(UploadRecord::StartSent {
-                draft: self.draft,
+                draft: self.link.draft(),
                 attempt,
                 at: Moment::now(),
                 manifest: manifest.clone(),
@@ -138,86 +147,60 @@ impl Upload {
             memory.starting.insert(attempt);
             (Start { attempt, manifest }, ticket)
         };
-        if let Err(error) = self.parts.journal.settled(ticket).await {
-            self.parts.memory().starting.remove(&start.attempt);
+        if let Err(error) = self.link.parts().journal.settled(ticket).await {
+            self.link.parts().memory().starting.remove(&start.attempt);
             self.refused(&start).await?;
             return Err(error);
         }
-        self.parts.draft_changed(self.draft);
+        self.link.parts().draft_changed(self.link.draft());
         Ok(Some(start))
     }
 
     async fn started(&mut self, start: &Start, reply: UploadStarted) -> OutboxResult<Flow> {
         // Recorded even if the draft was changed or removed: then the asset has to be deleted.
-        self.parts
+        self.link
+            .parts()
             .record(UploadRecord::Started {
-                draft: self.draft,
+                draft: self.link.draft(),
                 attempt: start.attempt,
                 asset: reply.id,
-                urls: self.sealed(&reply.links.s3_upload_urls),
+                urls: urls::sealed(&reply.links.s3_upload_urls, &self.link.parts().own.seal),
             })
             .await?;
         failpoint::hit(Failpoint::BeforePuts);
-        self.parts.own.discard_news.notify_one();
-        self.set_trouble(None);
+        self.link.parts().own.discard_news.notify_one();
+        self.link.set_trouble(None);
         let names = start.manifest.object_names();
-        self.take_urls(&names, &reply.links.s3_upload_urls);
-        match (0..names.len()).find(|at| !self.urls.contains_key(at)) {
+        match self.urls.take(&names, &reply.links.s3_upload_urls) {
             None => Ok(Flow::Again),
-            Some(at) => {
-                self.drop_attempt(start.attempt).await?;
-                self.fail(format!(
-                    "the service returned no upload URL for {}; `assetfs retry` repeats the upload",
-                    names[at]
-                ))
-                .await
+            Some(name) => {
+                self.link.drop_attempt(start.attempt).await?;
+                self.link
+                    .fail(format!(
+                        "the service returned no upload URL for {name}; `assetfs retry` repeats the upload"
+                    ))
+                    .await
             }
-        }
-    }
-
-    /// The URLs, encrypted for the journal.
-    fn sealed(&self, urls: &Downloads) -> Option<String> {
-        let text: BTreeMap<&str, &str> = urls
-            .iter()
-            .map(|(name, url)| (name, url.expose()))
-            .collect();
-        let text = serde_json::to_string(&text).ok()?;
-        Some(self.parts.own.seal.close(&text))
-    }
-
-    fn take_urls(&mut self, names: &[String], urls: &Downloads) {
-        let named = names.iter().enumerate();
-        self.urls = named
-            .filter_map(|(at, name)| Some((at, urls.get(name)?.clone())))
-            .collect();
-    }
-
-    /// Reads the URLs of an attempt that an earlier run started.
-    pub(super) fn recall_urls(&mut self, attempt: &Attempt) {
-        let Some(sealed) = attempt.urls.as_deref().filter(|_| self.urls.is_empty()) else {
-            return;
-        };
-        let text = self.parts.own.seal.reveal(sealed);
-        let urls = text.and_then(|text| serde_json::from_str::<Downloads>(&text).ok());
-        if let Some(urls) = urls {
-            self.take_urls(&attempt.manifest.object_names(), &urls);
         }
     }
 
     async fn not_started(&mut self, start: &Start, error: ClientError) -> OutboxResult<Flow> {
         if Effect::of(&error) == Effect::Unknown {
             // There may be an asset with an unknown id; it is listed as an orphan.
-            self.drop_attempt(start.attempt).await?;
+            self.link.drop_attempt(start.attempt).await?;
         } else {
             self.refused(start).await?;
         }
-        self.failed_or_again(error, "starting the upload").await
+        self.link
+            .failed_or_again(error, "starting the upload")
+            .await
     }
 
     async fn refused(&self, start: &Start) -> OutboxResult<()> {
-        self.parts
+        self.link
+            .parts()
             .record(UploadRecord::StartRefused {
-                draft: self.draft,
+                draft: self.link.draft(),
                 attempt: start.attempt,
             })
             .await

@@ -1,0 +1,176 @@
+//! The link of a running upload to its draft: records its steps in the journal, shows its state, and stops it when the
+//! draft changes.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::time::Instant;
+
+use crate::client::ClientError;
+use crate::outbox::drafts::activity::{LiveUpload, Trouble};
+use crate::outbox::drafts::parts::DraftParts;
+use crate::outbox::drafts::record::UploadRecord;
+use crate::outbox::drafts::upload::run::Flow;
+use crate::outbox::effect::passes;
+use crate::outbox::error::OutboxResult;
+use crate::outbox::events::OutboxEvent;
+use crate::outbox::ids::DraftId;
+use crate::outbox::pauses::Pauses;
+
+/// The longest pause between two retries while the service cannot be reached.
+pub(super) const LONGEST_RETRY: Duration = Duration::from_secs(60);
+
+pub(super) struct DraftLink {
+    parts: Arc<DraftParts>,
+    draft: DraftId,
+    live: LiveUpload,
+    retries: Pauses,
+}
+
+impl DraftLink {
+    pub(super) fn new(parts: Arc<DraftParts>, draft: DraftId, live: LiveUpload) -> DraftLink {
+        DraftLink {
+            draft,
+            live,
+            retries: Pauses::new(parts.config.first_poll * 2, LONGEST_RETRY),
+            parts,
+        }
+    }
+
+    pub(super) fn parts(&self) -> &Arc<DraftParts> {
+        &self.parts
+    }
+
+    pub(super) fn draft(&self) -> DraftId {
+        self.draft
+    }
+
+    pub(super) fn live(&self) -> &LiveUpload {
+        &self.live
+    }
+
+    /// Whether the draft was changed or removed since the upload began.
+    pub(super) fn is_cancelled(&self) -> bool {
+        *self.live.stop.borrow()
+    }
+
+    /// Whether the upload must end: the draft changed, or the outbox closes.
+    pub(super) fn is_stopped(&self) -> bool {
+        self.is_cancelled() || self.parts.tasks.is_closing()
+    }
+
+    /// Waits until the time is over, the upload must end, or something changed.
+    pub(super) async fn rest(&self, time: Duration) {
+        self.note_next_try(time);
+        tokio::select! {
+            biased;
+            () = tokio::time::sleep(time) => {}
+            () = self.live.poke.notified() => {}
+            () = self.live.stopped() => {}
+            () = self.parts.tasks.closed() => {}
+        }
+    }
+
+    /// Stores when the upload is retried, if it is interrupted.
+    fn note_next_try(&self, pause: Duration) {
+        let mut memory = self.parts.memory();
+        if memory.state.drafts.contains_key(&self.draft) {
+            let activity = memory.activity(self.draft);
+            let stuck = activity.trouble.is_some();
+            activity.next_try = stuck.then(|| Instant::now() + pause);
+        }
+    }
+
+    /// Ends the upload: removes it from the draft's activity.
+    pub(super) fn leave(self) {
+        let mut memory = self.parts.memory();
+        if memory.state.drafts.contains_key(&self.draft) {
+            let activity = memory.activity(self.draft);
+            if activity
+                .upload
+                .as_ref()
+                .is_some_and(|live| live.is(&self.live))
+            {
+                activity.upload = None;
+            }
+        }
+        drop(memory);
+        self.parts.draft_changed(self.draft);
+    }
+
+    /// Records a step durably, unless the draft was changed or removed meanwhile.
+    pub(super) async fn write(&self, record: UploadRecord) -> OutboxResult<()> {
+        let ticket = {
+            let mut memory = self.parts.memory();
+            if self.is_cancelled() {
+                return Ok(());
+            }
+            memory.record(record)?
+        };
+        self.parts.journal.settled(ticket).await
+    }
+
+    /// Abandons an attempt; its asset is deleted.
+    pub(super) async fn drop_attempt(&self, attempt: u64) -> OutboxResult<()> {
+        let draft = self.draft;
+        self.write(UploadRecord::AttemptDropped { draft, attempt })
+            .await?;
+        self.parts.own.discard_news.notify_one();
+        Ok(())
+    }
+
+    /// Records a failure that needs the user.
+    pub(super) async fn fail(&self, reason: String) -> OutboxResult<Flow> {
+        let draft = self.draft;
+        self.write(UploadRecord::Failed { draft, reason }).await?;
+        self.set_trouble(None);
+        self.parts.draft_changed(draft);
+        Ok(Flow::End)
+    }
+
+    /// Handles an error of the service: a later retry, or a failure that needs the user.
+    pub(super) async fn failed_or_again(
+        &mut self,
+        error: ClientError,
+        what: &str,
+    ) -> OutboxResult<Flow> {
+        if passes(&error) {
+            let pause = error
+                .retry_after()
+                .unwrap_or_else(|| self.retries.next_pause());
+            self.set_trouble(Some(Trouble::Service(error)));
+            return Ok(Flow::Pause(pause));
+        }
+        let reason = format!("{what} failed: {error}; `assetfs retry` repeats it");
+        self.fail(reason).await
+    }
+
+    /// Shows why the upload is interrupted, and pauses before the next try.
+    pub(super) fn retry_after(&mut self, trouble: Trouble) -> Flow {
+        self.set_trouble(Some(trouble));
+        Flow::Pause(self.retries.next_pause())
+    }
+
+    /// The service answered: the upload is not interrupted, and the pauses start again from the shortest.
+    pub(super) fn is_answered(&mut self) {
+        self.set_trouble(None);
+        self.retries.reset();
+    }
+
+    pub(super) fn set_trouble(&self, trouble: Option<Trouble>) {
+        let mut memory = self.parts.memory();
+        if !memory.state.drafts.contains_key(&self.draft) {
+            return;
+        }
+        let activity = memory.activity(self.draft);
+        let changed = activity.trouble.is_some() != trouble.is_some();
+        activity.trouble = trouble;
+        drop(memory);
+        if changed {
+            self.parts
+                .events
+                .send(OutboxEvent::DraftChanged(self.draft));
+        }
+        self.parts.events.something_changed();
+    }
+}
