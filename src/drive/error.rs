@@ -58,6 +58,9 @@ pub enum DriveError {
     /// The content changed under an open file.
     #[error("{0}")]
     Stale(String),
+    /// The kernel asked for a file that is gone. It looks the path up again: another file may have the path now.
+    #[error("the file is gone")]
+    FileGone,
     /// The local disk or the local state failed.
     #[error("{0}")]
     Local(String),
@@ -98,6 +101,7 @@ impl DriveError {
                 | DriveError::Exists
                 | DriveError::NotEmpty
                 | DriveError::NameTooLong
+                | DriveError::FileGone
                 | DriveError::BadHandle
                 | DriveError::NothingYet
                 | DriveError::NoAttribute

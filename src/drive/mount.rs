@@ -50,10 +50,12 @@ impl Mount {
         let on_change = {
             let (inodes, handles) = (Arc::clone(&inodes), Arc::clone(&handles));
             let (events, inotify) = (Arc::clone(&events), Arc::clone(&inotify));
+            let uploads = outbox.uploads().clone();
             Box::new(move |change| {
                 inotify.note(touched(&change));
                 events.note(changed_file(&change));
-                tell(&inodes, |ino| handles.file_of(ino).is_some(), change);
+                let is_open = |ino| handles.file_of(ino).is_some();
+                tell(&inodes, &uploads, is_open, change);
             })
         };
         let kernel_use = {

@@ -22,7 +22,8 @@ pub fn errno(error: &DriveError) -> Errno {
         DriveError::Busy(_) => Errno::EBUSY,
         DriveError::Unreachable(_) | DriveError::Local(_) => Errno::EIO,
         DriveError::TimedOut(_) => Errno::ETIMEDOUT,
-        DriveError::Stale(_) => Errno::ESTALE,
+        // The kernel answers ESTALE of `open` and `stat` by looking the path up again, so programs see ENOENT.
+        DriveError::Stale(_) | DriveError::FileGone => Errno::ESTALE,
         DriveError::BadHandle => Errno::EBADF,
         DriveError::NothingYet => Errno::EAGAIN,
         DriveError::NoAttribute => Errno::ENODATA,

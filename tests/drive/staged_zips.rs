@@ -3,7 +3,7 @@
 use std::io::{Cursor, Write as _};
 use std::time::Duration;
 
-use assetfs::drive::{Access, DriveError};
+use assetfs::drive::{Access, DriveError, Ino};
 use zip::write::SimpleFileOptions;
 use zip::{CompressionMethod, DateTime, ZipWriter};
 
@@ -118,6 +118,39 @@ async fn a_zip_has_the_same_paths_and_bytes_before_and_after_the_upload_and_else
         }
         mounted.close().await;
     }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_members_of_a_zip_keep_their_inode_numbers_when_the_staged_copy_goes() {
+    let (account, mounted) = Account::mounted().await;
+    let model = "/rawmodels/loose";
+    let zip = mac_zip(CompressionMethod::Deflated);
+    mounted
+        .tree
+        .write("/rawmodels/loose.zip", &zip)
+        .await
+        .unwrap();
+    until_shown(&mounted.tree, "/rawmodels/loose/cube.gltf").await;
+    let before = inode_numbers(&mounted.tree, model).await;
+    send(&mounted, model, model).await;
+    while !mounted.outbox.drafts().all().is_empty() {
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+    assert_eq!(inode_numbers(&mounted.tree, model).await, before);
+    mounted.close().await;
+    let again = account.mount().await;
+    assert_eq!(inode_numbers(&again.tree, model).await, before, "remounted");
+    again.close().await;
+}
+
+/// The inode numbers of two members and of the folders between them.
+async fn inode_numbers(tree: &Tree, model: &str) -> Vec<Ino> {
+    let mut numbers = Vec::new();
+    for path in ["cube.gltf", "maps", "maps/wood", "maps/wood/grain.dat"] {
+        let found = tree.stat(&format!("{model}/{path}")).await.unwrap();
+        numbers.push(found.ino);
+    }
+    numbers
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -34,12 +34,9 @@ impl ModelView {
 
     /// True for a model that was sent as one zip of its owner's.
     pub(in crate::drive) fn is_zip(&self) -> bool {
-        self.sent.as_ref().is_some_and(|sent| {
-            let files = sent.entries.iter().filter(|entry| entry.sent_as.is_some());
-            let mut names = files.map(|file| file.path.to_ascii_lowercase());
-            let is_zip = names.next().is_some_and(|name| name.ends_with(".zip"));
-            sent.zip_name.is_none() && is_zip && names.next().is_none()
-        })
+        self.sent
+            .as_ref()
+            .is_some_and(|sent| sent.only_zip().is_some())
     }
 }
 

@@ -7,7 +7,7 @@ use crate::drive::error::{DriveError, DriveResult};
 use crate::drive::files::handles::{Body, OpenFile};
 use crate::drive::mount::Mount;
 use crate::drive::places::{Lifetime, Node, file};
-use crate::drive::posix::{Attributes, Entry, Fh, Ino};
+use crate::drive::posix::{Attributes, Entry, Fh, FileKind, Ino};
 use crate::drive::tree::Tree;
 
 /// Cache time for things that only this mount can change.
@@ -37,7 +37,12 @@ pub(in crate::drive) async fn getattr(
         // The size of an open handle is newer than the stored one.
         (Some(size), Ok(attributes)) => Ok(Attributes { size, ..attributes }),
         (None, Ok(attributes)) => Ok(attributes),
-        (_, Err(DriveError::NotFound)) => removed_attributes(mount, ino),
+        (_, Err(DriveError::NotFound)) => match removed_attributes(mount, ino) {
+            Some(attributes) => Ok(attributes),
+            None if node.kind() == Some(FileKind::File) => Err(DriveError::FileGone),
+            // A folder may be the working directory of a program, whose path the kernel cannot look up again.
+            None => Err(DriveError::NotFound),
+        },
         (_, Err(error)) => Err(error),
     };
     let attributes = Attributes { ino, ..found? };
@@ -62,8 +67,8 @@ fn open_size(open: &OpenFile) -> Option<u64> {
 }
 
 /// Attributes of a file that was removed while it is open. The kernel does not say which handle it asks for.
-fn removed_attributes(mount: &Mount, ino: Ino) -> DriveResult<Attributes> {
-    let open = mount.handles().file_of(ino).ok_or(DriveError::NotFound)?;
+fn removed_attributes(mount: &Mount, ino: Ino) -> Option<Attributes> {
+    let open = mount.handles().file_of(ino)?;
     let size = match &open.body {
         Body::Staged(staged) => staged.size(),
         Body::Text(text) => text.len(),
@@ -73,7 +78,7 @@ fn removed_attributes(mount: &Mount, ino: Ino) -> DriveResult<Attributes> {
         Body::Spool(spool) => spool.len(),
         Body::Control(_) | Body::Events(_) | Body::Again(_) => 0,
     };
-    Ok(Attributes {
+    Some(Attributes {
         nlink: 0,
         ..file(mount, size, SystemTime::now())
     })

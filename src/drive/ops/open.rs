@@ -33,7 +33,16 @@ pub(in crate::drive) async fn open_file(
     caller: &Caller,
 ) -> DriveResult<Opened> {
     let node = mount.node(ino)?;
-    open_node(mount, node, flags, caller).await
+    match open_node(mount, node.clone(), flags, caller).await {
+        Err(DriveError::NotFound | DriveError::ReadOnly(_)) if is_gone(mount, &node).await => {
+            Err(DriveError::FileGone)
+        }
+        result => result,
+    }
+}
+
+async fn is_gone(tree: &Arc<Tree>, node: &Node) -> bool {
+    matches!(node.attributes(tree).await, Err(DriveError::NotFound))
 }
 
 pub(in crate::drive) async fn open_node(

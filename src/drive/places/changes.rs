@@ -9,15 +9,22 @@ use super::job_links::JobLink;
 use super::node::Node;
 use super::remote::{ServiceFile, ServiceFolder};
 use super::root::top_folder;
+use super::staged_zip::ZipOrigin;
 use crate::drive::catalog::change::{Change, Listed};
 use crate::drive::events::FileChange;
 use crate::drive::inodes::Inodes;
 use crate::drive::posix::Ino;
 use crate::drive::values::local::{DropFolder, HiddenName, HiddenParent, JobPart};
 use crate::drive::values::node::{ListingKind, Model, RemoteFolder};
+use crate::outbox::Uploads;
 
 /// Corrects the kernel's caches after a change. `is_open` says whether a file is open now.
-pub(in crate::drive) fn tell(inodes: &Inodes<Node>, is_open: impl Fn(Ino) -> bool, change: Change) {
+pub(in crate::drive) fn tell(
+    inodes: &Inodes<Node>,
+    uploads: &Uploads,
+    is_open: impl Fn(Ino) -> bool,
+    change: Change,
+) {
     match change {
         Change::Named(listing, name) => inodes.entry_changed(&top_folder(listing), &name),
         Change::Gone(listed, name) => {
@@ -41,11 +48,13 @@ pub(in crate::drive) fn tell(inodes: &Inodes<Node>, is_open: impl Fn(Ino) -> boo
             path,
             old,
         } => {
-            let (parent, name) = folder_of(model, folder, &path);
+            let origin = ZipOrigin::of(uploads, folder);
+            let (parent, name) = folder_of(model, folder, &path, origin.clone());
             let file = ServiceFile {
                 folder,
                 path,
                 content: old,
+                origin,
             };
             inodes.content_changed(&file.into(), is_open);
             inodes.entry_changed(&parent, &name);
@@ -56,6 +65,7 @@ pub(in crate::drive) fn tell(inodes: &Inodes<Node>, is_open: impl Fn(Ino) -> boo
                 folder,
                 path,
                 content: 0,
+                origin: ZipOrigin::of(uploads, folder),
             };
             inodes.entry_removed(&ServiceFolder::top(folder).into(), &file.into(), &name);
         }
@@ -120,12 +130,18 @@ pub(in crate::drive) fn changed_file(change: &Change) -> Option<FileChange> {
 }
 
 /// The folder that shows a file of the service, and the file's name in it.
-fn folder_of(model: Model, folder: RemoteFolder, path: &str) -> (Node, String) {
+fn folder_of(
+    model: Model,
+    folder: RemoteFolder,
+    path: &str,
+    origin: Option<ZipOrigin>,
+) -> (Node, String) {
     match (path.rsplit_once('/'), folder.name()) {
         (Some((parent, name)), _) => {
             let parent = ServiceFolder {
                 folder,
                 path: parent.into(),
+                origin,
             };
             (parent.into(), name.to_owned())
         }

@@ -9,6 +9,7 @@ use super::hiding::without_hidden;
 use super::node::{Node, Row};
 use super::place::{Answer, Contents, Lifetime, Place, Removal, Text};
 use super::refusals;
+use super::staged_zip::ZipOrigin;
 use crate::drive::catalog::{
     content_count, content_of, file_map, model_path, read_blob, report_at, shown_as,
 };
@@ -25,13 +26,16 @@ pub(in crate::drive) struct ServiceFolder {
     pub(in crate::drive) folder: RemoteFolder,
     /// The path of the subfolder, else empty.
     pub(in crate::drive) path: Arc<str>,
+    /// The staged zip that it was a folder of.
+    pub(in crate::drive) origin: Option<ZipOrigin>,
 }
 
 impl Place for ServiceFolder {
     fn identity(&self) -> String {
-        match &*self.path {
-            "" => format!("remote/{}", self.folder),
-            path => format!("remote/{}/folder/{path}", self.folder),
+        match (&*self.path, &self.origin) {
+            ("", _) => format!("remote/{}", self.folder),
+            (path, None) => format!("remote/{}/folder/{path}", self.folder),
+            (path, Some(origin)) => origin.folder_identity(path),
         }
     }
 
@@ -84,6 +88,7 @@ impl ServiceFolder {
         ServiceFolder {
             folder,
             path: "".into(),
+            origin: None,
         }
     }
 
@@ -98,11 +103,17 @@ pub(in crate::drive) struct ServiceFile {
     pub(in crate::drive) folder: RemoteFolder,
     pub(in crate::drive) path: Arc<str>,
     pub(in crate::drive) content: u32,
+    /// The staged zip that it was a member of.
+    pub(in crate::drive) origin: Option<ZipOrigin>,
 }
 
 impl Place for ServiceFile {
     fn identity(&self) -> String {
-        format!("remote/{}/{}/{}", self.folder, self.content, self.path)
+        match &self.origin {
+            // Its first content is that of the staged zip.
+            Some(origin) if self.content == 0 => origin.file_identity(&self.path),
+            _ => format!("remote/{}/{}/{}", self.folder, self.content, self.path),
+        }
     }
 
     fn kind(&self) -> Option<FileKind> {
@@ -200,16 +211,23 @@ async fn rows_in(tree: &Arc<Tree>, folder: RemoteFolder, path: &str) -> DriveRes
 async fn find_in(tree: &Arc<Tree>, folder: RemoteFolder, path: String) -> DriveResult<Node> {
     let map = file_map(tree.catalog(), folder).await?;
     let found = map.find(&path).ok_or(DriveError::NotFound)?;
-    Ok(arranged_row(tree, folder, path, found).node)
+    let origin = ZipOrigin::of(tree.outbox().uploads(), folder);
+    Ok(arranged_row(tree, folder, origin, (path, found)).node)
 }
 
 pub(super) fn map_rows(tree: &Tree, folder: RemoteFolder, map: &FileMap, path: &str) -> Vec<Row> {
+    let origin = ZipOrigin::of(tree.outbox().uploads(), folder);
     let rows = map.rows(path).into_iter();
-    rows.map(|(name, arranged)| arranged_row(tree, folder, name, arranged))
+    rows.map(|named| arranged_row(tree, folder, origin.clone(), named))
         .collect()
 }
 
-fn arranged_row(tree: &Tree, folder: RemoteFolder, name: String, arranged: Arranged) -> Row {
+fn arranged_row(
+    tree: &Tree,
+    folder: RemoteFolder,
+    origin: Option<ZipOrigin>,
+    (name, arranged): (String, Arranged),
+) -> Row {
     match arranged {
         Arranged::File(path) => {
             let content = content_count(tree.catalog(), folder, &path);
@@ -217,9 +235,17 @@ fn arranged_row(tree: &Tree, folder: RemoteFolder, name: String, arranged: Arran
                 folder,
                 path,
                 content,
+                origin,
             };
             Row::new(name, file)
         }
-        Arranged::Folder(path) => Row::new(name, ServiceFolder { folder, path }),
+        Arranged::Folder(path) => {
+            let subfolder = ServiceFolder {
+                folder,
+                path,
+                origin,
+            };
+            Row::new(name, subfolder)
+        }
     }
 }

@@ -34,6 +34,7 @@ fn file(folder: RemoteFolder) -> ServiceFile {
         folder,
         path: "a/b.png".into(),
         content: 2,
+        origin: None,
     }
 }
 
@@ -115,6 +116,7 @@ fn the_identity_of_a_path_is_what_earlier_versions_made_numbers_from() {
             ServiceFolder {
                 folder: RemoteFolder::AssetMembers(ASSET),
                 path: "a".into(),
+                origin: None,
             }
             .into(),
             "remote/raw/7/members/folder/a",

@@ -66,4 +66,12 @@ impl SentRecord {
         let own = (self.kind == DraftKind::Folder).then_some(self.name.as_str());
         self.taken_name.as_deref().or(own)
     }
+
+    /// The zip that was the only file of the draft and was sent as it is.
+    pub fn only_zip(&self) -> Option<&SentEntry> {
+        let mut files = self.entries.iter().filter(|entry| entry.sent_as.is_some());
+        let file = files.next().filter(|_| self.zip_name.is_none())?;
+        let is_zip = file.path.to_ascii_lowercase().ends_with(".zip");
+        (is_zip && files.next().is_none()).then_some(file)
+    }
 }

@@ -10,7 +10,6 @@ use crate::client::ClientError;
 use crate::outbox::drafts::activity::{LiveUpload, Trouble};
 use crate::outbox::drafts::parts::DraftParts;
 use crate::outbox::drafts::record::UploadRecord;
-use crate::outbox::drafts::upload::run::Flow;
 use crate::outbox::effect::passes;
 use crate::outbox::error::OutboxResult;
 use crate::outbox::events::OutboxEvent;
@@ -19,6 +18,14 @@ use crate::outbox::pauses::Pauses;
 
 /// The longest pause between two retries while the service cannot be reached.
 pub(super) const LONGEST_RETRY: Duration = Duration::from_secs(60);
+
+/// The action of the executor after a step.
+pub(super) enum Flow {
+    Again,
+    /// Ask the planner again after a pause, or when something changed.
+    Pause(Duration),
+    End,
+}
 
 pub(super) struct DraftLink {
     parts: Arc<DraftParts>,

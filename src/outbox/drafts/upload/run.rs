@@ -3,14 +3,13 @@
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::time::Duration;
 
 use crate::client::ClientError;
 use crate::outbox::drafts::activity::{LiveUpload, Trouble};
 use crate::outbox::drafts::draft::Attempt;
 use crate::outbox::drafts::parts::DraftParts;
 use crate::outbox::drafts::upload::import::SentAsset;
-use crate::outbox::drafts::upload::link::{DraftLink, LONGEST_RETRY};
+use crate::outbox::drafts::upload::link::{DraftLink, Flow, LONGEST_RETRY};
 use crate::outbox::drafts::upload::plan::{ServiceView, Step, Urls, View, next_step};
 use crate::outbox::drafts::upload::put::{ObjectSender, Sent};
 use crate::outbox::drafts::upload::start::Starter;
@@ -20,14 +19,6 @@ use crate::outbox::failpoint;
 use crate::outbox::failpoint::Failpoint;
 use crate::outbox::ids::DraftId;
 use crate::outbox::pauses::Pauses;
-
-/// The action after a step.
-pub(super) enum Flow {
-    Again,
-    /// Ask the planner again after a pause, or when something changed.
-    Pause(Duration),
-    End,
-}
 
 pub(super) struct Upload {
     link: DraftLink,
