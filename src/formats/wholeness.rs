@@ -8,9 +8,8 @@ use std::io;
 use std::os::unix::fs::FileExt as _;
 
 use crate::formats::extension;
+use crate::formats::zip::{END_RECORD, LOCAL_HEADER, MAX_TAIL_BYTES, end_records};
 
-/// Maximum length of a ZIP's end record with its comment.
-const ZIP_END_SEARCH_BYTES: u64 = 22 + 65_535;
 /// Size of one read while scanning.
 const SCAN_LEN_BYTES: usize = 256 * 1024;
 
@@ -195,27 +194,19 @@ fn scan_for_end_marker(bytes: &Bytes<'_>, from: u64) -> io::Result<Wholeness> {
 
 fn zip(bytes: &Bytes<'_>) -> io::Result<Wholeness> {
     let head = bytes.at(0, 4)?;
-    let is_zip = head.starts_with(b"PK\x03\x04") || head.starts_with(b"PK\x05\x06");
-    if bytes.stops_inside(&head, b"PK\x03\x04") {
+    if bytes.stops_inside(&head, LOCAL_HEADER) {
         return Ok(SHORT);
     }
-    if !is_zip {
+    if !head.starts_with(LOCAL_HEADER) && !head.starts_with(END_RECORD) {
         return Ok(Wholeness::Whole);
     }
-    let from = bytes.size.saturating_sub(ZIP_END_SEARCH_BYTES);
-    let tail = bytes.at(from, ZIP_END_SEARCH_BYTES as usize)?;
-    let ends = tail
-        .windows(22)
-        .enumerate()
-        .rev()
-        .filter(|(_, record)| record.starts_with(b"PK\x05\x06"))
-        .any(|(at, record)| {
-            let directory_len = u32_le(record, 12);
-            let comment_len = u64::from(u16::from_le_bytes([record[20], record[21]]));
-            let at = from + at as u64;
-            let directory_fits = directory_len == 0xFFFF_FFFF || directory_len <= at;
-            directory_fits && at + 22 + comment_len <= bytes.size
-        });
+    let from = bytes.size.saturating_sub(MAX_TAIL_BYTES);
+    let tail = bytes.at(from, MAX_TAIL_BYTES as usize)?;
+    let ends = end_records(&tail).any(|end| {
+        let at = from + end.at() as u64;
+        let directory_fits = end.has_long_len() || end.extent().len <= at;
+        directory_fits && at + end.len_bytes() as u64 <= bytes.size
+    });
     Ok(if ends { Wholeness::Whole } else { SHORT })
 }
 

@@ -1,6 +1,7 @@
 //! Why a zip, or a member of it, cannot be read.
 
 use crate::drive::reading::ReadError;
+use crate::formats::zip::DamagedZip;
 
 #[derive(Debug, Clone, thiserror::Error)]
 pub enum ArchiveError {
@@ -35,6 +36,12 @@ pub enum ArchiveError {
     /// The zip's own bytes could not be read.
     #[error(transparent)]
     Read(#[from] ReadError),
+}
+
+impl From<DamagedZip> for ArchiveError {
+    fn from(DamagedZip(reason): DamagedZip) -> ArchiveError {
+        ArchiveError::Refused(reason)
+    }
 }
 
 pub(super) fn refused<T>(reason: impl Into<String>) -> Result<T, ArchiveError> {

@@ -11,12 +11,12 @@ use std::sync::Arc;
 use bytes::Bytes;
 use tokio::sync::OnceCell;
 
-use super::directory::{LOCAL_BYTES, Member, Method, u16_at};
 use super::error::{ArchiveError, refused};
 use super::inflate::{Inflater, Step};
 use super::proof::{Gathering, Proven, read_file};
 use super::source::ZipSource;
 use crate::cache::{BLOCK_LEN_BYTES, BlockCache, CachedObject, ObjectKey};
+use crate::formats::zip::{LOCAL_HEADER_BYTES, Method, ZipMember, local_data_at};
 
 /// Packed bytes per read.
 const CHUNK_BYTES: u64 = 256 * 1024;
@@ -30,7 +30,7 @@ pub struct OpenMember {
     pub zip: ZipSource,
     pub zip_name: String,
     /// What the directory says of the member.
-    pub member: Member,
+    pub member: ZipMember,
     /// The cache key of its unpacked bytes.
     pub object_name: String,
     /// The folder in which long members are unpacked.
@@ -210,13 +210,11 @@ impl MemberFile {
             let header = self
                 .open
                 .zip
-                .read(self.open.member.header_at, LOCAL_BYTES)
+                .read(self.open.member.header_at, LOCAL_HEADER_BYTES)
                 .await?;
-            if header.len() < LOCAL_BYTES as usize || !header.starts_with(b"PK\x03\x04") {
+            let Some(data_at) = local_data_at(&self.open.member, &header) else {
                 return Err(self.damaged("its header is not where it should be"));
-            }
-            let rest = u64::from(u16_at(&header, 26)) + u64::from(u16_at(&header, 28));
-            let data_at = self.open.member.header_at + LOCAL_BYTES + rest;
+            };
             if data_at + self.open.member.stored_len > self.open.zip.size() {
                 return refused("an entry is out of bounds");
             }

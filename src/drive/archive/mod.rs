@@ -1,4 +1,4 @@
-//! What is inside a zip: its directory, and its members' bytes. The zip lies on the service and is read
+//! The content of a zip: its directory, and its members' bytes. [`formats::zip`](crate::formats::zip) parses the format. The zip lies on the service and is read
 //! through the block cache, or in a local file.
 //!
 //! Invariants: data of a zip is validated before use; a member returns no byte before its length and checksum
@@ -13,7 +13,7 @@ mod source;
 #[cfg(test)]
 mod tests;
 
-pub use directory::{Directory, Method};
+pub use directory::Directory;
 pub use error::ArchiveError;
 pub use member::{MemberFile, OpenMember, Proof};
 pub use source::{LocalZip, ZipSource};

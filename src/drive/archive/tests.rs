@@ -6,9 +6,9 @@ use bytes::Bytes;
 use zip::write::SimpleFileOptions;
 use zip::{CompressionMethod, ZipWriter};
 
-use super::directory::Method;
 use super::inflate::{Inflater, Step};
 use super::{ArchiveError, Directory};
+use crate::formats::zip::Method;
 
 fn zip_of(files: &[(&str, &[u8])], method: CompressionMethod) -> Vec<u8> {
     let mut writer = ZipWriter::new(Cursor::new(Vec::new()));

@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use crate::drive::archive::{ArchiveError, Directory, MemberFile, Method, OpenMember, ZipSource};
+use crate::drive::archive::{ArchiveError, Directory, MemberFile, OpenMember, ZipSource};
 use crate::drive::catalog::maps::file_map;
 use crate::drive::catalog::maps::store::store_names;
 use crate::drive::catalog::parts::Catalog;
@@ -14,6 +14,7 @@ use crate::drive::reading::RemoteFile;
 use crate::drive::values::filemap::FileMap;
 use crate::drive::values::node::RemoteFolder;
 use crate::drive::values::sizes::{ContentTable, ReportedSize};
+use crate::formats::zip::Method;
 use crate::outbox::is_junk_path;
 use crate::wire::{AssetId, SignedUrl};
 

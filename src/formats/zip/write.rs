@@ -1,10 +1,12 @@
-//! The layout of zip archives whose entries are stored as they are: everything but the entries' own bytes,
-//! and the length of the whole, known before the first byte is sent. The only writer of zips that are streamed.
+//! The layout of zip archives whose entries are stored without compression: everything but the entries' own bytes, and
+//! the length of the whole, which is known before the first byte is sent. The only writer of zips that are streamed.
 //!
 //! Zip64 records (APPNOTE 4.3.14, 4.5.3) are written only if a size, an offset or the number of entries needs them.
 
-use jiff::Timestamp;
-use jiff::tz::TimeZone;
+use super::dos_time::to_dos;
+use super::{
+    DIRECTORY_ENTRY, END_RECORD, END64, END64_LOCATOR, EXTRA_ZIP64, IN_ZIP64, LOCAL_HEADER, STORED,
+};
 
 /// Names are UTF-8.
 const FLAG_UTF8: u16 = 1 << 11;
@@ -14,8 +16,6 @@ const VERSION_ZIP64: u16 = 45;
 const UNIX: u16 = 3 << 8;
 /// A plain file that all may read and its owner write.
 const ATTRIBUTES: u32 = 0o100_644 << 16;
-/// The value of a short field whose actual value is in a zip64 record.
-const IN_ZIP64: u32 = u32::MAX;
 
 /// One file of an archive.
 #[derive(Debug, Clone, Copy)]
@@ -63,12 +63,12 @@ impl ZipHeaders {
 fn local_header(entry: &ZipEntry<'_>) -> Vec<u8> {
     let is_large = entry.size >= u64::from(IN_ZIP64);
     let mut header = Vec::with_capacity(64 + entry.name.len());
-    header.extend(b"PK\x03\x04");
+    header.extend(LOCAL_HEADER);
     put_u16(&mut header, if is_large { VERSION_ZIP64 } else { VERSION });
     put_common(&mut header, entry, if is_large { 20 } else { 0 });
     header.extend(entry.name.as_bytes());
     if is_large {
-        put_u16(&mut header, 1);
+        put_u16(&mut header, EXTRA_ZIP64);
         put_u16(&mut header, 16);
         header.extend(entry.size.to_le_bytes());
         header.extend(entry.size.to_le_bytes());
@@ -89,7 +89,7 @@ fn put_directory_entry(to: &mut Vec<u8>, entry: &ZipEntry<'_>, at: u64) {
         0 => (VERSION, 0),
         len => (VERSION_ZIP64, len as u16 + 4),
     };
-    to.extend(b"PK\x01\x02");
+    to.extend(DIRECTORY_ENTRY);
     put_u16(to, UNIX | version);
     put_u16(to, version);
     put_common(to, entry, extra_len);
@@ -99,7 +99,7 @@ fn put_directory_entry(to: &mut Vec<u8>, entry: &ZipEntry<'_>, at: u64) {
     put_short(to, at);
     to.extend(entry.name.as_bytes());
     if !extra.is_empty() {
-        put_u16(to, 1);
+        put_u16(to, EXTRA_ZIP64);
         put_u16(to, extra.len() as u16);
         to.extend(extra);
     }
@@ -107,9 +107,9 @@ fn put_directory_entry(to: &mut Vec<u8>, entry: &ZipEntry<'_>, at: u64) {
 
 /// The fields from the flags to the length of the extra field, which both headers have in this order.
 fn put_common(to: &mut Vec<u8>, entry: &ZipEntry<'_>, extra_len: u16) {
-    let (time, date) = dos_time(entry.modified_secs);
+    let (time, date) = to_dos(entry.modified_secs);
     put_u16(to, FLAG_UTF8);
-    put_u16(to, 0);
+    put_u16(to, STORED);
     put_u16(to, time);
     put_u16(to, date);
     to.extend(entry.crc32.to_le_bytes());
@@ -124,7 +124,7 @@ fn put_end_records(to: &mut Vec<u8>, entries: u64, directory_at: u64) {
     let directory_len = to.len() as u64;
     let short = u64::from(IN_ZIP64);
     if entries >= u64::from(u16::MAX) || directory_at >= short || directory_len >= short {
-        to.extend(b"PK\x06\x06");
+        to.extend(END64);
         to.extend(44_u64.to_le_bytes());
         put_u16(to, VERSION_ZIP64);
         put_u16(to, VERSION_ZIP64);
@@ -133,13 +133,13 @@ fn put_end_records(to: &mut Vec<u8>, entries: u64, directory_at: u64) {
         to.extend(entries.to_le_bytes());
         to.extend(directory_len.to_le_bytes());
         to.extend(directory_at.to_le_bytes());
-        to.extend(b"PK\x06\x07");
+        to.extend(END64_LOCATOR);
         to.extend([0; 4]);
         to.extend((directory_at + directory_len).to_le_bytes());
         to.extend(1_u32.to_le_bytes());
     }
     let count = u16::try_from(entries).unwrap_or(u16::MAX);
-    to.extend(b"PK\x05\x06");
+    to.extend(END_RECORD);
     to.extend([0; 4]);
     put_u16(to, count);
     put_u16(to, count);
@@ -154,22 +154,6 @@ fn put_u16(to: &mut Vec<u8>, value: u16) {
 
 fn put_short(to: &mut Vec<u8>, value: u64) {
     to.extend(u32::try_from(value).unwrap_or(IN_ZIP64).to_le_bytes());
-}
-
-/// The time as DOS wrote it, in UTC.
-fn dos_time(modified_secs: i64) -> (u16, u16) {
-    let earliest = (0, 1 << 5 | 1);
-    let Ok(stamp) = Timestamp::from_second(modified_secs) else {
-        return earliest;
-    };
-    let at = stamp.to_zoned(TimeZone::UTC);
-    if !(1980..=2107).contains(&at.year()) {
-        return earliest;
-    }
-    let half_seconds = at.second() as u16 / 2;
-    let time = (at.hour() as u16) << 11 | (at.minute() as u16) << 5 | half_seconds;
-    let date = (at.year() as u16 - 1980) << 9 | (at.month() as u16) << 5 | at.day() as u16;
-    (time, date)
 }
 
 #[cfg(test)]
@@ -196,7 +180,7 @@ mod tests {
         }
         let second = (5_u64 << 30) + headers.local[0].len() as u64;
         assert!(contains(&headers.directory, &second.to_le_bytes()));
-        assert!(contains(&headers.directory, b"PK\x06\x06"));
+        assert!(contains(&headers.directory, END64));
         let local: usize = headers.local.iter().map(Vec::len).sum();
         let without_content = (local + headers.directory.len()) as u64;
         assert_eq!(headers.len_bytes, without_content + (10 << 30));
@@ -209,17 +193,8 @@ mod tests {
             ..huge("a")
         };
         let many = ZipHeaders::of(&vec![small; 70_000]);
-        assert!(many.directory.windows(4).any(|at| at == b"PK\x06\x06"));
+        assert!(many.directory.windows(4).any(|at| at == END64));
         let few = ZipHeaders::of(&[small]);
-        assert!(!few.directory.windows(4).any(|at| at == b"PK\x06\x06"));
-    }
-
-    #[test]
-    fn times_outside_the_calendar_are_its_first_day() {
-        let earliest = (0, 33);
-        for secs in [-5, 0, i64::MAX, 5_000_000_000] {
-            assert_eq!(dos_time(secs), earliest, "{secs}");
-        }
-        assert_ne!(dos_time(1_700_000_000), earliest);
+        assert!(!few.directory.windows(4).any(|at| at == END64));
     }
 }
