@@ -6,6 +6,7 @@ pub(super) mod cache;
 mod command;
 pub(super) mod control;
 pub(super) mod create;
+pub(super) mod delete;
 pub(super) mod events;
 pub(super) mod inotify;
 pub(super) mod list;

@@ -7,12 +7,9 @@ use std::ffi::OsStr;
 use std::sync::Arc;
 
 use super::again::is_frozen;
+use super::delete::{check_may_delete, delete_embed, delete_on_service};
 use super::lookup::{child_or_vanished, text};
-use crate::client::ClientError;
-use crate::drive::catalog::{
-    asked, asset_gone, doubt, embed_gone, is_stale, keep_for_good, model_path, preset_gone,
-    rapid_gone, refreshed, room_changed, shown_as,
-};
+use crate::drive::catalog::{doubt, keep_for_good, model_path, preset_gone};
 use crate::drive::error::{DriveError, DriveResult};
 use crate::drive::mount::Mount;
 use crate::drive::places::{
@@ -24,10 +21,6 @@ use crate::drive::tree::Tree;
 use crate::drive::values::local::DropFolder;
 use crate::drive::values::node::{Home, ListingKind, Model};
 use crate::outbox::{DraftId, EntryId, EntryKind, model_of_loose_file};
-use crate::wire::{AssetId, EmbedId, ModelId};
-
-/// Maximum number of models in one delete request.
-const DELETED_AT_ONCE: usize = 50;
 
 /// The hidden file of an asset under this name. Tools that remove a file before they write it may copy it in
 /// again.
@@ -111,10 +104,8 @@ fn was_removed(tree: &Tree, parent: Ino, name: &str, caller: &Caller) {
 }
 
 /// Notes that the folder of a loose file is gone with the file: `rm -r` removes the folder next.
-fn was_emptied(mount: &Mount, folder: &Node, path: &str, caller: &Caller) {
-    let file = path.rsplit('/').next().unwrap_or_default();
-    let name = model_of_loose_file(file).unwrap_or(file);
-    let emptied = (mount.inodes().number(folder), name);
+fn was_emptied(mount: &Mount, (folder, model): (&Node, &str), caller: &Caller) {
+    let emptied = (mount.inodes().number(folder), model);
     let (process, hold) = (caller.process(), mount.config().restore_after);
     let mut deletions = mount.deletions();
     deletions.was_emptied(emptied, process, process_of, hold);
@@ -133,10 +124,11 @@ async fn remove_file_node(
                 return Err(DriveError::IsAFolder);
             }
             let of = DraftEntry { draft, entry };
-            let path = folder.path(mount);
             remove_entry(mount, folder, name, of, caller).await?;
-            if mount.outbox().drafts().get(draft).is_none() {
-                was_emptied(mount, folder, &path, caller);
+            if let Some(model) = model_of_loose_file(name)
+                && mount.outbox().drafts().get(draft).is_none()
+            {
+                was_emptied(mount, (folder, model), caller);
             }
             Ok(())
         }
@@ -175,23 +167,6 @@ async fn remove_file_node(
 /// Whether the service has a preset that is shown under the name.
 pub(in crate::drive) fn is_on_service(tree: &Tree, preset: &str) -> bool {
     tree.catalog().known().presets.find(preset).is_some()
-}
-
-async fn delete_embed(tree: &Arc<Tree>, embed: EmbedId) -> DriveResult<()> {
-    if tree.config().no_delete {
-        return Err(refusals::no_delete());
-    }
-    let shared = Arc::clone(tree);
-    tree.detached(async move {
-        match asked(shared.catalog(), shared.client().embeds().delete(embed)).await {
-            // Already deleted by someone else: a success.
-            Ok(()) | Err(DriveError::NotFound) => {}
-            Err(error) => return Err(error),
-        }
-        embed_gone(shared.catalog(), embed);
-        keep_for_good(shared.catalog()).await
-    })
-    .await
 }
 
 fn remove_job(tree: &Tree, folder: DropFolder, text_name: &str) -> DriveResult<()> {
@@ -361,109 +336,4 @@ async fn delete_model(mount: &Arc<Mount>, model: Model, caller: &Caller) -> Driv
         .await;
     mount.deletions().end(model);
     deleted
-}
-
-/// Deletes models with few requests: all of them, or none if they are more than the limit allows.
-pub(in crate::drive) async fn delete_many(
-    tree: &Arc<Tree>,
-    subjects: Vec<ModelId>,
-) -> DriveResult<()> {
-    for subject in &subjects {
-        check_may_delete(tree, shown_as(tree.catalog(), *subject)).await?;
-    }
-    let limit = tree.config().delete_limit;
-    if tree.deletions().would_be_over_limit(limit, subjects.len()) {
-        return Err(refusals::delete_limit(limit));
-    }
-    let shared = Arc::clone(tree);
-    tree.detached(async move { delete_in_bulk(&shared, &subjects).await })
-        .await
-}
-
-async fn delete_in_bulk(tree: &Arc<Tree>, subjects: &[ModelId]) -> DriveResult<()> {
-    let mut assets = Vec::new();
-    let mut rapids = Vec::new();
-    for subject in subjects {
-        match subject {
-            ModelId::Asset(asset) => assets.push(*asset),
-            ModelId::Rapid(rapid) => rapids.push(*rapid),
-        }
-    }
-    for assets in assets.chunks(DELETED_AT_ONCE) {
-        delete_assets(tree, assets, tree.client().assets().delete_many(assets)).await?;
-        for asset in assets {
-            tree.deletions().count();
-            asset_gone(tree.catalog(), *asset);
-        }
-    }
-    for rapids in rapids.chunks(DELETED_AT_ONCE) {
-        asked(tree.catalog(), tree.client().rapids().delete_many(rapids)).await?;
-        for rapid in rapids {
-            tree.deletions().count();
-            rapid_gone(tree.catalog(), *rapid);
-        }
-    }
-    keep_for_good(tree.catalog()).await
-}
-
-async fn delete_on_service(tree: &Arc<Tree>, model: Model) -> DriveResult<()> {
-    let reply = match model {
-        Model::Raw(home) => {
-            let asset = tree.catalog().asset_of(home).ok_or(DriveError::NotFound)?;
-            delete_assets(tree, &[asset], tree.client().assets().delete(asset)).await
-        }
-        Model::Rapid(rapid) => asked(tree.catalog(), tree.client().rapids().delete(rapid)).await,
-    };
-    match reply {
-        // Already deleted by someone else: a success.
-        Ok(()) | Err(DriveError::NotFound) => {}
-        Err(error) => return Err(error),
-    }
-    tree.deletions().count();
-    match model {
-        Model::Raw(home) => {
-            if let Some(asset) = tree.catalog().asset_of(home) {
-                asset_gone(tree.catalog(), asset);
-            }
-        }
-        Model::Rapid(rapid) => rapid_gone(tree.catalog(), rapid),
-    }
-    room_changed(tree.catalog());
-    keep_for_good(tree.catalog()).await
-}
-
-/// Deletes assets on the service; the journal records the intention before and a refusal after.
-async fn delete_assets(
-    tree: &Arc<Tree>,
-    assets: &[AssetId],
-    call: impl Future<Output = Result<(), ClientError>>,
-) -> DriveResult<()> {
-    tree.outbox().deletions().begin(assets).await?;
-    let reply = asked(tree.catalog(), call).await;
-    match &reply {
-        Ok(()) => {}
-        // Already deleted by someone else: a success.
-        Err(DriveError::NotFound) if assets.len() == 1 => {}
-        Err(_) => tree.outbox().deletions().refused(assets).await?,
-    }
-    reply
-}
-
-/// Refuses a deletion before anything is hidden.
-async fn check_may_delete(tree: &Arc<Tree>, model: Model) -> DriveResult<()> {
-    if tree.config().no_delete {
-        return Err(refusals::no_delete());
-    }
-    let which = match model {
-        Model::Rapid(_) => ListingKind::Rapids,
-        Model::Raw(_) => ListingKind::Assets,
-    };
-    if refreshed(tree.catalog(), which).await.is_err() || is_stale(tree.catalog(), which) {
-        return Err(refusals::stale_delete());
-    }
-    let limit = tree.config().delete_limit;
-    if tree.deletions().is_over_limit(limit) {
-        return Err(refusals::delete_limit(limit));
-    }
-    Ok(())
 }

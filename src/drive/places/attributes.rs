@@ -56,3 +56,19 @@ pub(super) fn created(tree: &Tree, subject: ModelId) -> SystemTime {
         ModelId::Rapid(rapid) => known.rapids.row(rapid.0).and_then(|row| row.created),
     })
 }
+
+/// Makes a folder of an asset accessible to its owner. Nothing can be written there anyway, and `rm -r` of a
+/// model that was copied from a read-only folder would fail otherwise.
+pub(super) fn deletable(attributes: Attributes) -> Attributes {
+    match attributes.kind {
+        FileKind::Folder => Attributes {
+            perm: attributes.perm | 0o700,
+            ..attributes
+        },
+        _ => attributes,
+    }
+}
+
+pub(super) fn permissions(mode: u32) -> u16 {
+    (mode & 0o7777) as u16
+}

@@ -3,20 +3,20 @@
 
 use std::sync::Arc;
 
-use super::attributes::{file, folder};
+use super::attributes::{deletable, file, folder, permissions};
 use super::errors::model_failure;
 use super::hiding::without_hidden;
 use super::node::{Node, Row};
 use super::place::{Answer, AttributeRule, Container, Contents, Lifetime, Place, Removal};
 use super::refusals;
+use super::sent_entry::{can_be_compared, sent_attributes, sent_children};
 use crate::drive::catalog::model_status;
 use crate::drive::error::{DriveError, DriveResult};
-use crate::drive::posix::{Access, Attributes, FileKind, OpenFlags};
+use crate::drive::posix::{Attributes, FileKind, OpenFlags};
 use crate::drive::tree::Tree;
 use crate::drive::values::node::{Home, Model};
 use crate::outbox::{
     DraftId, DraftKind, EntryId, EntryInfo, EntryKind, ItemStatus, SentEntry, SentRecord,
-    is_service_folder,
 };
 
 /// A file or folder that was copied in. Its inode number stays the same when the draft becomes an asset and
@@ -229,17 +229,6 @@ impl DraftEntry {
     }
 }
 
-/// True if writes to an uploaded entry can be compared with the uploaded bytes: the checksum is known, and the writer
-/// writes from start to end without reading.
-pub(in crate::drive) fn can_be_compared(sent: &SentEntry, flags: OpenFlags) -> bool {
-    let reads = match flags.access {
-        Access::Read => true,
-        Access::Write => false,
-        Access::ReadWrite => !flags.truncate,
-    };
-    sent.hash.is_some() && !reads && !flags.append
-}
-
 pub(super) fn own_child(tree: &Tree, draft: DraftId, folder: EntryId, name: &str) -> Option<Node> {
     let info = tree.outbox().entries().child(draft, folder, name)?;
     let entry = DraftEntry {
@@ -295,6 +284,14 @@ fn entry_row(draft: DraftId, info: &EntryInfo) -> Row {
     Row::of_kind(&info.name, entry, entry_kind(info.kind))
 }
 
+fn sent_row(draft: DraftId, (name, sent): (String, SentEntry)) -> Row {
+    let entry = DraftEntry {
+        draft,
+        entry: sent.id,
+    };
+    Row::of_kind(name, entry, entry_kind(sent.kind))
+}
+
 fn entry_kind(kind: EntryKind) -> FileKind {
     match kind {
         EntryKind::File => FileKind::File,
@@ -308,59 +305,16 @@ pub(super) fn entry_rows(tree: &Tree, draft: DraftId, folder: EntryId) -> DriveR
         let children = tree.outbox().entries().children(draft, folder)?;
         children.iter().map(|info| entry_row(draft, info)).collect()
     } else {
-        sent_rows(tree, draft, folder)?
+        let children = sent_children(tree, draft, folder)?;
+        children
+            .into_iter()
+            .map(|child| sent_row(draft, child))
+            .collect()
     };
     if folder != EntryId::ROOT {
         without_hidden(tree, &mut rows, Model::Raw(Home::Made(draft)));
     }
     Ok(rows)
-}
-
-fn sent_rows(tree: &Tree, draft: DraftId, folder: EntryId) -> DriveResult<Vec<Row>> {
-    let asset = tree
-        .catalog()
-        .asset_of_draft(draft)
-        .ok_or(DriveError::NotFound)?;
-    let record = tree
-        .outbox()
-        .uploads()
-        .sent_record(asset)
-        .ok_or(DriveError::NotFound)?;
-    let prefix = match folder {
-        EntryId::ROOT => String::new(),
-        folder => {
-            let mut entries = record.entries.iter();
-            let within = entries.find(|entry| entry.id == folder);
-            format!("{}/", within.ok_or(DriveError::NotFound)?.path)
-        }
-    };
-    let in_folder = |sent: &SentEntry| {
-        let name = sent.path.strip_prefix(&prefix)?;
-        let is_here = !name.is_empty() && !name.contains('/');
-        let entry = DraftEntry {
-            draft,
-            entry: sent.id,
-        };
-        (is_here && is_still_there(&record.entries, sent))
-            .then(|| Row::of_kind(name, entry, entry_kind(sent.kind)))
-    };
-    Ok(record.entries.iter().filter_map(in_folder).collect())
-}
-
-/// Files that were never sent were deleted with the staged copy, and with them folders that contained nothing
-/// else. Empty folders stay, except those with the name of a service folder.
-fn is_still_there(entries: &[SentEntry], entry: &SentEntry) -> bool {
-    if entry.kind == EntryKind::File {
-        return entry.sent_as.is_some();
-    }
-    let within = format!("{}/", entry.path);
-    let is_file_within =
-        |other: &&SentEntry| other.kind == EntryKind::File && other.path.starts_with(&within);
-    let mut files = entries.iter().filter(is_file_within).peekable();
-    match files.peek() {
-        None => !is_service_folder(&entry.path),
-        Some(_) => files.any(|file| file.sent_as.is_some()),
-    }
 }
 
 /// Attributes of a staged entry.
@@ -383,35 +337,6 @@ pub(super) fn staged_in(tree: &Tree, draft: DraftId, info: &EntryInfo) -> Attrib
         Some(_) => deletable(staged),
         None => staged,
     }
-}
-
-fn sent_attributes(tree: &Tree, sent: &SentEntry) -> Attributes {
-    let plain = match sent.kind {
-        EntryKind::Folder => folder(tree, sent.mtime),
-        EntryKind::File => file(tree, sent.size, sent.mtime),
-    };
-    deletable(Attributes {
-        perm: permissions(sent.mode),
-        uid: sent.uid.unwrap_or(plain.uid),
-        gid: sent.gid.unwrap_or(plain.gid),
-        ..plain
-    })
-}
-
-/// Makes a folder of an asset accessible to its owner. Nothing can be written there anyway, and `rm -r` of a
-/// model that was copied from a read-only folder would fail otherwise.
-pub(super) fn deletable(attributes: Attributes) -> Attributes {
-    match attributes.kind {
-        FileKind::Folder => Attributes {
-            perm: attributes.perm | 0o700,
-            ..attributes
-        },
-        _ => attributes,
-    }
-}
-
-pub(super) fn permissions(mode: u32) -> u16 {
-    (mode & 0o7777) as u16
 }
 
 /// The prefix under which the block cache stores the files of a source model.

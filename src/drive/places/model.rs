@@ -3,8 +3,8 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use super::attributes::folder;
-use super::entry::{self, DraftEntry, cache_name, own_child, permissions};
+use super::attributes::{deletable, folder, permissions};
+use super::entry::{self, DraftEntry, cache_name, own_child};
 use super::errors::{ERROR_FILE, ErrorText, error_text, free_name, model_failure};
 use super::hiding::without_hidden;
 use super::node::{Node, Row};
@@ -189,7 +189,7 @@ impl ModelFolder {
             return Ok(entry::staged_in(tree, draft, &info));
         }
         if let Some(sent) = &view.sent {
-            return Ok(entry::deletable(Attributes {
+            return Ok(deletable(Attributes {
                 perm: permissions(sent.mode),
                 ..folder(tree, sent.mtime)
             }));

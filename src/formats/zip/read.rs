@@ -3,7 +3,7 @@
 use std::time::SystemTime;
 
 use super::dos_time::{from_dos, since_1970};
-use super::{
+use super::layout::{
     DEFLATED, DIRECTORY_ENTRY, END_RECORD, END64, END64_LOCATOR, EXTRA_ZIP64, LOCAL_HEADER,
     LOCAL_HEADER_BYTES, STORED,
 };

@@ -4,7 +4,7 @@
 //! Zip64 records (APPNOTE 4.3.14, 4.5.3) are written only if a size, an offset or the number of entries needs them.
 
 use super::dos_time::to_dos;
-use super::{
+use super::layout::{
     DIRECTORY_ENTRY, END_RECORD, END64, END64_LOCATOR, EXTRA_ZIP64, IN_ZIP64, LOCAL_HEADER, STORED,
 };
 

@@ -9,6 +9,7 @@ use crate::outbox::events::OutboxEvent;
 use crate::outbox::journal::forms::Blob;
 use crate::outbox::moment::Moment;
 use crate::outbox::presets::book::{HeldPreset, PresetRecord};
+use crate::outbox::presets::file_name::check_preset_name;
 use crate::outbox::presets::info::{PresetFile, PresetOverlay, PresetState, SavedPreset};
 use crate::outbox::presets::parts::PresetParts;
 use crate::outbox::presets::save;
@@ -397,28 +398,6 @@ impl Presets {
     }
 }
 
-/// Refuses what is neither a preset nor a name that editors and copying tools give to a file for a
-/// while: it would stay here and never become one.
-fn check_preset_name(name: &str) -> OutboxResult<()> {
-    /// Backups and texts that are not finished.
-    const PASSING: &[&str] = &["bak", "new", "old", "orig", "save", "tmp", "temp"];
-    names::check_new(name)?;
-    let extension = names::extension(name);
-    let looks_like_a_type =
-        (2..=5).contains(&extension.len()) && extension.bytes().all(|it| it.is_ascii_alphabetic());
-    let is_passing = PASSING.contains(&extension.as_str())
-        || names::judge_file(name) != names::FileName::Plain
-        || name.starts_with(['.', '#'])
-        || name.to_ascii_lowercase().contains(".json");
-    if is_sendable_name(name) || is_passing || !looks_like_a_type {
-        return Ok(());
-    }
-    Err(OutboxError::Invalid(format!(
-        "{name} cannot be a preset, and only presets are kept here: name it {}.json, with an optimizer configuration in it",
-        names::stem(name)
-    )))
-}
-
 /// The outcome of a request that a tool waits for, within the time it may take.
 async fn within<T>(
     parts: &PresetParts,
@@ -437,40 +416,5 @@ async fn within<T>(
                 after: parts.config.answer_within * 3,
             },
         }),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn presets_and_the_passing_names_of_editors_are_taken_and_other_files_refused() {
-        let taken = [
-            "web.json",
-            "Web.JSON",
-            "web.json~",
-            "#web.json#",
-            ".web.json.swp",
-            "4913",
-            "web.bak",
-            "web.json.bak",
-            "web.tmp",
-            "tmpa8b3",
-            "sedXq12aB",
-            ".goutputstream-AB12CD",
-            "web.json.part",
-            "web.json.Xa3fG9",
-            ".web.json.Xa3fG9",
-            "web",
-            "web.rpdx",
-        ];
-        for name in taken {
-            assert!(check_preset_name(name).is_ok(), "{name}");
-        }
-        for name in ["notes.txt", "chair.glb", "README.md", "page.html"] {
-            let refused = check_preset_name(name).unwrap_err();
-            assert!(matches!(refused, OutboxError::Invalid(_)), "{name}");
-        }
     }
 }

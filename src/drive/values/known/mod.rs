@@ -1,18 +1,22 @@
 //! Stored parts of the service's records: enough to show a folder without a request, offline and after a
 //! remount. URLs are not stored.
 
+mod preset;
+mod shown;
+
 use std::time::SystemTime;
 
 use serde::{Deserialize, Serialize};
-use xxhash_rust::xxh3::xxh3_64;
+
+pub use preset::KnownPreset;
+pub use shown::{KnownEmbed, KnownRecord};
 
 use super::listing::Record;
 use crate::formats::{self, Kind};
-use crate::outbox::{ItemStatus, SavedPreset};
-use crate::wire::secret::json_without_secrets;
+use crate::outbox::ItemStatus;
 use crate::wire::{
-    ApiToken, AssetId, BaseAsset, Embed, EmbedId, FactoryPreset, OptimizationStatus, Preset,
-    PresetId, RapidId, RapidModel, Tag, TagId, Timestamp, UploadStatus, Webhook,
+    AssetId, BaseAsset, OptimizationStatus, RapidId, RapidModel, Tag, TagId, Timestamp,
+    UploadStatus,
 };
 
 /// A tag of a model.
@@ -219,192 +223,6 @@ impl Record for KnownRapid {
         self.source = self.source.or(known.source);
         self.made_with.clone_from(&known.made_with);
     }
-}
-
-/// A preset, the user's own or one of the service.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct KnownPreset {
-    pub id: PresetId,
-    /// Its name on the service.
-    pub name: String,
-    /// Its config as it was written, or rendered.
-    pub text: String,
-    /// Its description.
-    pub description: Option<String>,
-    /// Version of its format.
-    pub rpdx_version: Option<String>,
-    /// Modification time.
-    pub updated: Option<Timestamp>,
-}
-
-impl KnownPreset {
-    /// From the record of an own preset. One of the `written` texts with the same value is its text.
-    pub fn from_record(record: &Preset, written: &[SavedPreset]) -> KnownPreset {
-        let mut written = written.iter();
-        let written =
-            written.find(|it| it.preset == record.id && it.config.meaning_eq(&record.config));
-        KnownPreset {
-            id: record.id,
-            name: record.name.clone(),
-            text: written.map_or_else(|| record.config.to_pretty_text(), |it| it.text.clone()),
-            description: record.description.clone(),
-            rpdx_version: record.rpdx_version.clone(),
-            updated: written
-                .map(|it| Timestamp::from(it.mtime))
-                .or(record.updated_at)
-                .or(record.created_at),
-        }
-    }
-
-    /// From a preset that the outbox saved, and what was known of it `before`.
-    pub fn saved(saved: &SavedPreset, before: Option<&KnownPreset>) -> KnownPreset {
-        let name = saved.name.rsplit_once('.').map_or(&*saved.name, |it| it.0);
-        let described = before.and_then(|before| before.description.clone());
-        KnownPreset {
-            id: saved.preset,
-            name: name.to_owned(),
-            text: saved.text.clone(),
-            description: described.or_else(|| saved.description.clone()),
-            rpdx_version: before.and_then(|before| before.rpdx_version.clone()),
-            updated: Some(Timestamp::from(saved.mtime)),
-        }
-    }
-
-    /// From the record of a factory preset.
-    pub fn from_factory_record(record: &FactoryPreset) -> KnownPreset {
-        KnownPreset {
-            id: record.id,
-            name: record.name.clone(),
-            text: record.config.to_pretty_text(),
-            description: None,
-            rpdx_version: None,
-            updated: None,
-        }
-    }
-
-    /// A checksum of the text: other text is another inode.
-    pub fn text_checksum(&self) -> u64 {
-        xxh3_64(self.text.as_bytes())
-    }
-}
-
-impl Record for KnownPreset {
-    fn number(&self) -> u64 {
-        self.id.0
-    }
-    fn service_name(&self) -> &str {
-        &self.name
-    }
-}
-
-/// A viewer.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct KnownEmbed {
-    pub id: EmbedId,
-    /// Its name on the service.
-    pub name: String,
-    /// The URL of the viewer, if reported.
-    pub url: Option<String>,
-    /// The optimized model it shows.
-    pub rapid: Option<RapidId>,
-    /// Creation time.
-    pub created: Option<Timestamp>,
-    /// Its record, as text.
-    pub text: String,
-}
-
-impl KnownEmbed {
-    /// From a record. The view count changes all the time and is left out.
-    pub fn from_record(record: &Embed) -> KnownEmbed {
-        let seen_by_nobody = Embed {
-            view_count: None,
-            ..record.clone()
-        };
-        KnownEmbed {
-            id: record.id,
-            name: record.name.clone(),
-            url: record.url.clone(),
-            rapid: record.rapid(),
-            created: record.created_at,
-            text: text_of(&seen_by_nobody, &["thumbnail"]),
-        }
-    }
-}
-
-impl Record for KnownEmbed {
-    fn number(&self) -> u64 {
-        self.id.0
-    }
-    fn service_name(&self) -> &str {
-        &self.name
-    }
-    fn keep_details_of(&mut self, known: &KnownEmbed) {
-        if self.url.is_none() {
-            self.url.clone_from(&known.url);
-            self.text.clone_from(&known.text);
-        }
-    }
-}
-
-/// A record of the account that is only shown.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct KnownRecord {
-    pub id: u64,
-    pub name: String,
-    /// Creation time.
-    pub created: Option<Timestamp>,
-    /// Its JSON without secrets.
-    pub text: String,
-}
-
-impl KnownRecord {
-    /// From the record of an API token.
-    pub fn from_token(record: &ApiToken) -> KnownRecord {
-        KnownRecord {
-            id: record.id.0,
-            name: record.name.clone(),
-            created: record.created_at,
-            text: text_of(record, &["plain_text", "last_used_at"]),
-        }
-    }
-
-    /// From the record of a webhook, without its secret and without the path of its URL, which may authenticate
-    /// calls of the service.
-    pub fn from_webhook(record: &Webhook) -> KnownRecord {
-        let parsed = url::Url::parse(&record.url);
-        let host = parsed.map_or_else(
-            |_| "unknown".to_owned(),
-            |url| url.origin().ascii_serialization(),
-        );
-        let shown = Webhook {
-            url: host.clone(),
-            ..record.clone()
-        };
-        KnownRecord {
-            id: record.id.0,
-            name: host.rsplit('/').next().unwrap_or(&host).replace(':', "_"),
-            created: record.created_at,
-            text: text_of(&shown, &["secret"]),
-        }
-    }
-}
-
-impl Record for KnownRecord {
-    fn number(&self) -> u64 {
-        self.id
-    }
-    fn service_name(&self) -> &str {
-        &self.name
-    }
-}
-
-/// A record as JSON, without the named fields and without the secrets in its URLs.
-fn text_of(record: &impl Serialize, left_out: &[&str]) -> String {
-    let mut value = serde_json::to_value(record).unwrap_or_default();
-    if let Some(map) = value.as_object_mut() {
-        map.retain(|name, _| !left_out.contains(&name.as_str()));
-    }
-    format!("{:#}\n", json_without_secrets(value))
 }
 
 /// A time as the file system shows it; the epoch if there is none.
