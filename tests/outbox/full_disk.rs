@@ -1,6 +1,6 @@
 //! A full staging disk stays usable: complete drafts are sent, removals free space, and no acknowledged data is lost.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
@@ -8,25 +8,53 @@ use assetfs::outbox::{EntryId, Outbox, OutboxConfig, OutboxError};
 
 use crate::support::{ME, World, eventually, glb, killed, put};
 
-/// A small disk; drop unmounts it.
-struct SmallDisk<'a>(&'a Path);
+/// A service, and a disk of 2 MiB for the outbox; drop unmounts it.
+struct SmallDisk {
+    world: World,
+    dir: PathBuf,
+}
 
-impl SmallDisk<'_> {
-    fn mount(dir: &Path) -> Option<SmallDisk<'_>> {
-        std::fs::create_dir_all(dir).unwrap();
+impl SmallDisk {
+    /// `None`, reported as a skipped test, if no file system can be mounted.
+    async fn mount() -> Option<SmallDisk> {
+        let world = World::start().await;
+        let dir = world.dir.path().join("small");
+        std::fs::create_dir_all(&dir).unwrap();
         let mounted = Command::new("mount")
             .args(["-t", "tmpfs", "-o", "size=2m", "tmpfs"])
-            .arg(dir)
+            .arg(&dir)
             .status();
-        mounted
-            .is_ok_and(|status| status.success())
-            .then_some(SmallDisk(dir))
+        if !mounted.is_ok_and(|status| status.success()) {
+            crate::skip::skipped("no tmpfs can be mounted");
+            return None;
+        }
+        Some(SmallDisk { world, dir })
+    }
+
+    fn state(&self) -> PathBuf {
+        self.dir.join("outbox")
+    }
+
+    fn open(&self) -> Outbox {
+        self.open_at(&self.state())
+    }
+
+    /// Opens an outbox that sends nothing on its own.
+    fn open_at(&self, state: &Path) -> Outbox {
+        let config = OutboxConfig {
+            settle: Duration::from_secs(600),
+            ..crate::support::quick(state)
+        };
+        let opened = Outbox::open(config, self.world.client());
+        let (outbox, mut events) = opened.expect("a full disk does not keep the drafts away");
+        tokio::spawn(async move { while events.recv().await.is_some() {} });
+        outbox
     }
 }
 
-impl Drop for SmallDisk<'_> {
+impl Drop for SmallDisk {
     fn drop(&mut self) {
-        let _ = Command::new("umount").arg("-l").arg(self.0).status();
+        let _ = Command::new("umount").arg("-l").arg(&self.dir).status();
     }
 }
 
@@ -41,18 +69,10 @@ fn ballast(path: &Path) {
 
 #[tokio::test]
 async fn bytes_that_the_journal_does_not_know_stay_where_they_are_while_the_disk_is_full() {
-    let world = World::start().await;
-    let dir = world.dir.path().join("small");
-    let Some(_disk) = SmallDisk::mount(&dir) else {
-        crate::skip::skipped("no tmpfs can be mounted");
+    let Some(disk) = SmallDisk::mount().await else {
         return;
     };
-    let config = || OutboxConfig {
-        settle: Duration::from_secs(600),
-        ..crate::support::quick(&dir.join("outbox"))
-    };
-    let open = || Outbox::open(config(), world.client()).map(|(outbox, _)| outbox);
-    let outbox = open().unwrap();
+    let (dir, outbox) = (&disk.dir, disk.open());
     let draft = outbox.drafts().create("one", 0o755, &ME).unwrap().id;
     put(&outbox, draft, EntryId::ROOT, "chair.glb", &glb(100_000));
     outbox.shut_down().await;
@@ -62,7 +82,7 @@ async fn bytes_that_the_journal_does_not_know_stay_where_they_are_while_the_disk
     std::fs::write(&unknown, b"bytes that were never acknowledged").unwrap();
     ballast(&dir.join("ballast"));
     for _ in 0..2 {
-        let outbox = open().expect("a full disk does not keep the drafts away");
+        let outbox = disk.open();
         let chair = outbox.entries().child(draft, EntryId::ROOT, "chair.glb");
         assert_eq!(chair.unwrap().size, 100_000);
         assert!(unknown.exists());
@@ -70,7 +90,7 @@ async fn bytes_that_the_journal_does_not_know_stay_where_they_are_while_the_disk
         outbox.shut_down().await;
     }
     std::fs::remove_file(dir.join("ballast")).unwrap();
-    let outbox = open().unwrap();
+    let outbox = disk.open();
     let recovered = outbox.recovered();
     assert_eq!(recovered.len(), 1);
     assert_eq!(recovered[0].files[0].bytes, 34);
@@ -100,22 +120,10 @@ fn fill(outbox: &Outbox, name: &str) -> OutboxError {
 
 #[tokio::test]
 async fn a_full_staging_disk_stays_usable() {
-    let world = World::start().await;
-    let dir = world.dir.path().join("small");
-    let Some(_disk) = SmallDisk::mount(&dir) else {
-        crate::skip::skipped("no tmpfs can be mounted");
+    let Some(disk) = SmallDisk::mount().await else {
         return;
     };
-    let config = || OutboxConfig {
-        settle: Duration::from_secs(600),
-        ..crate::support::quick(&dir.join("outbox"))
-    };
-    let open = || {
-        let (outbox, mut events) = Outbox::open(config(), world.client()).unwrap();
-        tokio::spawn(async move { while events.recv().await.is_some() {} });
-        outbox
-    };
-    let outbox = open();
+    let (dir, world, outbox) = (&disk.dir, &disk.world, disk.open());
     let kept: Vec<_> = ["one", "two", "three"]
         .map(|name| {
             let draft = outbox.drafts().create(name, 0o755, &ME).unwrap().id;
@@ -167,7 +175,7 @@ async fn a_full_staging_disk_stays_usable() {
     // No acknowledged data is lost, also over a restart.
     outbox.shut_down().await;
     drop(outbox);
-    let outbox = open();
+    let outbox = disk.open();
     for draft in &kept[1..] {
         let chair = outbox
             .entries()
@@ -182,31 +190,24 @@ async fn a_full_staging_disk_stays_usable() {
 
 /// Removes all files of a draft on a disk without room, and dies.
 async fn what_is_left_after_a_kill(prepare: impl Fn(&Path)) -> Option<Vec<String>> {
-    let world = World::start().await;
-    let dir = world.dir.path().join("small");
-    let _disk = SmallDisk::mount(&dir)?;
-    let state = dir.join("outbox");
-    let config = |dir: &Path| OutboxConfig {
-        settle: Duration::from_secs(600),
-        ..crate::support::quick(dir)
-    };
-    let (outbox, _) = Outbox::open(config(&state), world.client()).unwrap();
+    let disk = SmallDisk::mount().await?;
+    let (state, outbox) = (disk.state(), disk.open());
     let draft = outbox.drafts().create("one", 0o755, &ME).unwrap().id;
     let names: Vec<String> = (0..200).map(|number| format!("{number}.txt")).collect();
     for name in &names {
         put(&outbox, draft, EntryId::ROOT, name, b"x");
     }
     prepare(&state);
-    ballast(&dir.join("ballast"));
+    ballast(&disk.dir.join("ballast"));
     for name in &names {
         let removed = outbox
             .entries()
             .remove_file(draft, EntryId::ROOT, name, &ME);
         removed.unwrap_or_else(|error| panic!("{name}: {error}"));
     }
-    let copy = world.dir.path().join("killed");
+    let copy = disk.world.dir.path().join("killed");
     killed(&state, &copy);
-    let (after, _) = Outbox::open(config(&copy), world.client()).unwrap();
+    let after = disk.open_at(&copy);
     let left = after.entries().children(draft, EntryId::ROOT).unwrap();
     let left = left.into_iter().map(|entry| entry.name).collect();
     after.shut_down().await;
@@ -219,7 +220,6 @@ async fn what_was_removed_on_a_full_disk_stays_removed_over_a_kill() {
     let no_reserve = |state: &Path| std::fs::remove_file(state.join("journal.reserve")).unwrap();
     let left = what_is_left_after_a_kill(|_| {}).await;
     let Some(left) = left else {
-        crate::skip::skipped("no tmpfs can be mounted");
         return;
     };
     assert_eq!(left, [""; 0], "with the room that is set aside");
