@@ -186,7 +186,9 @@ impl SentAsset {
         failpoint::hit(Failpoint::AfterImport);
         if let Some((replaced, new)) = replaced {
             let old = replaced.asset;
-            link.parts().events.send(OutboxEvent::NameTaken { old, new });
+            link.parts()
+                .events
+                .send(OutboxEvent::NameTaken { old, new });
         }
         report_asset_changed(link);
         Ok(Flow::Again)
