@@ -3,7 +3,7 @@
 //! The kernel reports to inotify only what a system call does: no notification of FUSE makes an event for a folder. So a
 //! process of its own, the helper, makes the operation on the drive: `mkdir` of a model that appeared elsewhere, `rmdir`
 //! of one that is gone. The drive recognizes the helper by its process id and answers from what is noted here, without
-//! an effect. Everything else that the helper asks to change is refused.
+//! an effect. It refuses the helper every such call that it does not expect; the helper makes no others.
 //!
 //! The helper is another process because it waits for locks of the kernel as any program does: if the drive is killed,
 //! its connection to the kernel ends, and with that the helper's calls.
