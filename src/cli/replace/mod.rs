@@ -64,7 +64,7 @@ pub(super) struct ReplaceArgs {
 /// What became of a model.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize)]
 #[serde(rename_all = "snake_case")]
-enum Outcome {
+enum ReplaceOutcome {
     /// There was no model of that name.
     Made,
     Replaced,
@@ -78,7 +78,7 @@ pub(super) fn run(args: &ReplaceArgs) -> Result<Exit> {
     let replacement = Replacement::of(args)?;
     let old = replacement.id()?;
     let outcome = match replacement.has_source()? {
-        true => Outcome::Unchanged,
+        true => ReplaceOutcome::Unchanged,
         false => replacement.replace()?,
     };
     replacement.report(outcome, old.as_deref())?;
@@ -144,11 +144,11 @@ impl Replacement<'_> {
         Ok(!failed && self.source.equals_model(&self.model)?)
     }
 
-    fn replace(&self) -> Result<Outcome> {
+    fn replace(&self) -> Result<ReplaceOutcome> {
         if self.model.exists() && self.id()?.is_none() {
             self.end_first_upload()?;
             if self.has_source()? {
-                return Ok(Outcome::Made);
+                return Ok(ReplaceOutcome::Made);
             }
         }
         let Some(old) = self.id()? else {
@@ -158,7 +158,7 @@ impl Replacement<'_> {
             self.copy_version()?;
         }
         if self.args.no_wait {
-            return Ok(Outcome::Uploading);
+            return Ok(ReplaceOutcome::Uploading);
         }
         self.wait_for_name(&old)
     }
@@ -187,7 +187,7 @@ impl Replacement<'_> {
     }
 
     /// There is no model of that name: the source becomes it.
-    fn make(&self) -> Result<Outcome> {
+    fn make(&self) -> Result<ReplaceOutcome> {
         fs::create_dir(&self.model).with_context(|| self.model.display().to_string())?;
         // Until it is removed, the draft is not sent: an interrupted copy never becomes a model.
         let unfinished = self.model.join(UNFINISHED);
@@ -196,7 +196,7 @@ impl Replacement<'_> {
         fs::remove_file(&unfinished).with_context(|| unfinished.display().to_string())?;
         self.send(&self.model)?;
         if self.args.no_wait {
-            return Ok(Outcome::Uploading);
+            return Ok(ReplaceOutcome::Uploading);
         }
         let ended = wait_for(
             std::slice::from_ref(&self.model),
@@ -206,7 +206,7 @@ impl Replacement<'_> {
         match ended.states.into_iter().next() {
             Some((_, State::Failed(why))) => bail!("{}: {why}", shell_quoted(&self.model)),
             Some((_, State::Going(_, status))) => Err(self.timed_out(&status)),
-            _ => Ok(Outcome::Made),
+            _ => Ok(ReplaceOutcome::Made),
         }
     }
 
@@ -283,7 +283,7 @@ impl Replacement<'_> {
     }
 
     /// Waits until the new version has the name.
-    fn wait_for_name(&self, old: &str) -> Result<Outcome> {
+    fn wait_for_name(&self, old: &str) -> Result<ReplaceOutcome> {
         let mut task = Progress::new(self.args.quiet).task(shell_quoted(&self.model));
         let mut left = None;
         loop {
@@ -301,11 +301,11 @@ impl Replacement<'_> {
                     let now = self.id()?;
                     if now.is_some_and(|now| now != old) {
                         task.finish("complete");
-                        return Ok(Outcome::Replaced);
+                        return Ok(ReplaceOutcome::Replaced);
                     }
                     if self.has_source()? {
                         task.finish("unchanged");
-                        return Ok(Outcome::Unchanged);
+                        return Ok(ReplaceOutcome::Unchanged);
                     }
                     let since = *left.get_or_insert_with(Instant::now);
                     if since.elapsed() > NAME_PATIENCE {
@@ -356,7 +356,7 @@ impl Replacement<'_> {
         .into()
     }
 
-    fn report(&self, outcome: Outcome, old: Option<&str>) -> Result<()> {
+    fn report(&self, outcome: ReplaceOutcome, old: Option<&str>) -> Result<()> {
         let id = self.id()?;
         if self.args.json {
             let row = serde_json::json!({
@@ -374,15 +374,15 @@ impl Replacement<'_> {
         let path = shell_quoted(&self.model);
         let kept = || format!("{}~{}", self.name, old.unwrap_or_default());
         match outcome {
-            Outcome::Made => println!("{path} is a new model."),
-            Outcome::Replaced if self.args.remove_old => {
+            ReplaceOutcome::Made => println!("{path} is a new model."),
+            ReplaceOutcome::Replaced if self.args.remove_old => {
                 println!("{path} has the new files; the old version is deleted.");
             }
-            Outcome::Replaced => {
+            ReplaceOutcome::Replaced => {
                 println!("{path} has the new files; the old version is {}.", kept())
             }
-            Outcome::Unchanged => println!("{path} has these files already."),
-            Outcome::Uploading => println!("{path} is being uploaded in the background."),
+            ReplaceOutcome::Unchanged => println!("{path} has these files already."),
+            ReplaceOutcome::Uploading => println!("{path} is being uploaded in the background."),
         }
         Ok(())
     }
