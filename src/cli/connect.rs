@@ -10,6 +10,7 @@ use crate::client::{Client, ClientConfig, ClientError};
 use crate::wire::Token;
 
 use super::account::{self, Account, AccountArgs};
+use super::block_on::block_on;
 use super::kept_tokens::TokenSource;
 use super::{local, settings};
 
@@ -27,15 +28,6 @@ pub(super) fn client_for(
         config = config.with_token(token);
     }
     Client::new(config).context("cannot use this service")
-}
-
-/// Runs a future to completion.
-pub(super) fn block_on<T>(work: impl Future<Output = Result<T>>) -> Result<T> {
-    tokio::runtime::Builder::new_current_thread()
-        .enable_all()
-        .build()
-        .context("cannot start")?
-        .block_on(work)
 }
 
 /// Common flags of these commands.

@@ -16,7 +16,7 @@ use zbus::{Connection, conn};
 
 use crate::wire::Token;
 
-use super::connect::block_on;
+use super::block_on::block_on;
 
 /// How long the keyring may take in all.
 const DEADLINE: Duration = Duration::from_secs(3);

@@ -11,6 +11,7 @@
 mod account;
 mod allocator;
 mod before_after;
+mod block_on;
 mod cache;
 mod check;
 mod connect;

@@ -7,7 +7,8 @@ use anyhow::{Context as _, Result, bail};
 use futures_util::StreamExt as _;
 use serde_json::Value;
 
-use super::connect::{ServiceArgs, block_on};
+use super::block_on::block_on;
+use super::connect::ServiceArgs;
 use super::{Exit, WrongUse};
 use crate::client::{Client, Download, Priority};
 use crate::wire::{PresetId, PresetText};

@@ -9,7 +9,8 @@ use serde_json::json;
 use crate::client::Priority;
 use crate::wire::{Password, Token};
 
-use super::connect::{Connected, ServiceArgs, block_on, client_for};
+use super::block_on::block_on;
+use super::connect::{Connected, ServiceArgs, client_for};
 use super::kept_tokens::{TokenSource, forget_token, keep_token, kept_token};
 use super::{Exit, WrongUse};
 

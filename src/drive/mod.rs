@@ -9,11 +9,13 @@ mod catalog;
 mod config;
 mod deletions;
 mod error;
+mod event_streams;
 mod events;
 mod failures;
 mod files;
 mod inodes;
 mod inotify;
+mod inotify_reports;
 mod mount;
 mod ops;
 mod places;
@@ -28,9 +30,11 @@ mod verification;
 pub use crate::durable::Answering;
 pub use config::{DriveConfig, WebhookConfig};
 pub use error::{DriveError, DriveResult};
+pub use event_streams::EventStreams;
 pub use events::{DriveEvent, EventKind, ItemKind};
 pub use inodes::{InFlight, KernelCache, KernelLocks};
 pub use inotify::{Echo, InotifyHelper};
+pub use inotify_reports::{HelperRequests, InotifyReports};
 pub use posix::{
     Access, Allocation, Attributes, Caller, DirEntry, Entry, Fh, FileKind, FileSystemStatus, Ino,
     OpenFlags, Opened, OpenedMode, Readiness, RenameMode, SetAttributes, SetTime, XattrMode,
@@ -54,12 +58,8 @@ use crate::drive::catalog::recall_made;
 use crate::drive::ops::attributes::getattr;
 use crate::drive::ops::control::command;
 use crate::drive::ops::create::{make_dir, make_node};
-use crate::drive::ops::events::{
-    is_event_stream, poll, read_events_at_hand, refresh_for_readers, report_events,
-};
-use crate::drive::ops::inotify::{
-    lookup_of_helper, make_of_helper, remove_of_helper, report_to_inotify, touch_of_helper,
-};
+use crate::drive::ops::events::{refresh_for_readers, report_events};
+use crate::drive::ops::inotify::report_to_inotify;
 use crate::drive::ops::list::{open_dir, read_dir};
 use crate::drive::ops::lookup::lookup;
 use crate::drive::ops::open::{create, open_file};
@@ -130,49 +130,9 @@ impl Drive {
         self.mount.inodes().attach(kernel);
     }
 
-    /// Sets what finds inotify watchers and makes operations for them.
-    pub fn attach_inotify(&self, helper: Arc<dyn InotifyHelper>) {
-        self.mount.inotify().attach(helper);
-    }
-
-    /// A program made a request: it may watch by now.
-    pub fn was_used(&self) {
-        self.mount.inotify().was_used();
-    }
-
-    /// The answer to a lookup of the helper for inotify about a name that it makes or removes.
-    pub fn helper_lookup(&self, pid: u32, parent: Ino, name: &OsStr) -> Option<DriveResult<Entry>> {
-        self.is_helper(pid)
-            .then(|| lookup_of_helper(&self.mount, parent, name))?
-    }
-
-    /// The answer to the helper that makes a name, without an effect; `None` for other programs.
-    pub fn helper_make(&self, pid: u32, parent: Ino, name: &OsStr) -> Option<DriveResult<Entry>> {
-        self.is_helper(pid)
-            .then(|| make_of_helper(&self.mount, parent, name))
-    }
-
-    /// The same for a name that it removes.
-    pub fn helper_remove(&self, pid: u32, parent: Ino, name: &OsStr) -> Option<DriveResult<()>> {
-        self.is_helper(pid)
-            .then(|| remove_of_helper(&self.mount, parent, name))
-    }
-
-    /// The same for times that it sets.
-    pub fn helper_touch(&self, pid: u32, ino: Ino) -> Option<DriveResult<Entry>> {
-        self.is_helper(pid)
-            .then(|| touch_of_helper(&self.mount, ino))
-    }
-
-    fn is_helper(&self, pid: u32) -> bool {
-        self.mount.inotify().is_helper(pid)
-    }
-
-    /// The kernel reports to inotify what a program did.
-    fn done_here<T>(&self, parent: Ino, name: &OsStr, done: Own, result: &DriveResult<T>) {
-        if result.is_ok() {
-            self.mount.inotify().own(parent, name.to_str(), done);
-        }
+    /// The reports to programs that watch folders with inotify.
+    pub fn inotify(&self) -> InotifyReports<'_> {
+        InotifyReports { mount: &self.mount }
     }
 
     /// A request of the kernel has begun for which it holds locks. The result is dropped after the answer: until
@@ -191,30 +151,15 @@ impl Drive {
         format!("{}/{name}", job_folder_path(&self.mount, folder))
     }
 
-    /// Ends the streams of events, so that their readers close them.
-    pub fn end_events(&self) {
-        self.mount.events().end_readers();
-    }
-
-    /// True for a handle of the stream of change events.
-    pub fn is_event_stream(&self, fh: Fh) -> bool {
-        is_event_stream(&self.mount, fh)
-    }
-
-    /// Reads change events without waiting.
-    pub fn read_events_at_hand(&self, fh: Fh, len: u32) -> DriveResult<Bytes> {
-        read_events_at_hand(&self.mount, fh, len)
-    }
-
-    /// Whether a read would wait. If it would, `wake` is called once when it would not any more.
-    pub fn poll(&self, fh: Fh, wake: Option<impl FnOnce() + Send + 'static>) -> Readiness {
-        poll(&self.mount, fh, wake)
+    /// The open streams of change events.
+    pub fn event_streams(&self) -> EventStreams<'_> {
+        EventStreams { mount: &self.mount }
     }
 
     /// Stops and joins the tasks of the drive. Drafts stay; the outbox is stopped by its owner.
     pub async fn shut_down(&self) {
         self.mount.inodes().close();
-        self.end_events();
+        self.event_streams().end();
         self.mount.catalog().close();
         let receiver = self
             .receiver
@@ -280,7 +225,7 @@ impl Drive {
         caller: &Caller,
     ) -> DriveResult<Entry> {
         let result = make_dir(&self.mount, parent, name, mode, caller).await;
-        self.done_here(parent, name, Own::Made, &result);
+        done_here(&self.mount, parent, name, Own::Made, &result);
         noted(&self.mount, parent, name.to_str(), Deed::Name, result)
     }
 
@@ -293,7 +238,7 @@ impl Drive {
         caller: &Caller,
     ) -> DriveResult<Entry> {
         let result = make_node(&self.mount, parent, name, mode, caller).await;
-        self.done_here(parent, name, Own::Made, &result);
+        done_here(&self.mount, parent, name, Own::Made, &result);
         noted(&self.mount, parent, name.to_str(), Deed::Name, result)
     }
 
@@ -306,13 +251,13 @@ impl Drive {
     /// Removes a file or a link.
     pub async fn remove_file(&self, parent: Ino, name: &OsStr, caller: &Caller) -> DriveResult<()> {
         let result = remove_file(&self.mount, parent, name, caller).await;
-        self.done_here(parent, name, Own::Removed, &result);
+        done_here(&self.mount, parent, name, Own::Removed, &result);
         noted(&self.mount, parent, name.to_str(), Deed::Remove, result)
     }
 
     pub async fn remove_dir(&self, parent: Ino, name: &OsStr, caller: &Caller) -> DriveResult<()> {
         let result = remove_dir(&self.mount, parent, name, caller).await;
-        self.done_here(parent, name, Own::Removed, &result);
+        done_here(&self.mount, parent, name, Own::Removed, &result);
         noted(&self.mount, parent, name.to_str(), Deed::Remove, result)
     }
 
@@ -363,7 +308,7 @@ impl Drive {
         caller: &Caller,
     ) -> DriveResult<(Entry, Opened)> {
         let result = create(&self.mount, parent, name, mode, flags, caller).await;
-        self.done_here(parent, name, Own::Made, &result);
+        done_here(&self.mount, parent, name, Own::Made, &result);
         noted(&self.mount, parent, name.to_str(), Deed::Name, result)
     }
 
@@ -511,5 +456,12 @@ impl Drive {
     pub async fn remove_xattr(&self, ino: Ino, name: &OsStr, _caller: &Caller) -> DriveResult<()> {
         let result = remove_xattr(&self.mount, ino, name).await;
         noted(&self.mount, ino, None, Deed::Attribute, result)
+    }
+}
+
+/// The kernel reports to inotify what a program did.
+fn done_here<T>(mount: &Mount, parent: Ino, name: &OsStr, done: Own, result: &DriveResult<T>) {
+    if result.is_ok() {
+        mount.inotify().own(parent, name.to_str(), done);
     }
 }

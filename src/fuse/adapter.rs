@@ -74,7 +74,7 @@ impl Adapter {
         Work: Future<Output = DriveResult<T>> + Send + 'static,
     {
         let caller = caller(request);
-        self.drive.was_used();
+        self.drive.inotify().was_used();
         let work = work(self.drive.clone(), caller);
         let in_flight = in_flight.into();
         let give = move |result| {
@@ -118,7 +118,7 @@ impl Adapter {
         self.run(Route::Stream, request, reply, move |drive, _| async move {
             match waits {
                 true => drive.read(ino(number), Fh(fh.0), 0, size).await,
-                false => drive.read_events_at_hand(Fh(fh.0), size),
+                false => drive.event_streams().read_at_hand(Fh(fh.0), size),
             }
         });
     }
@@ -166,7 +166,10 @@ impl Filesystem for Adapter {
     fn lookup(&self, request: &Request, parent: INodeNo, name: &OsStr, reply: ReplyEntry) {
         let Some(reply) = of_program(
             reply,
-            self.drive.helper_lookup(request.pid(), ino(parent), name),
+            self.drive
+                .inotify()
+                .of_helper(request.pid())
+                .and_then(|helper| helper.lookup(ino(parent), name)),
         ) else {
             return;
         };
@@ -218,8 +221,13 @@ impl Filesystem for Adapter {
         _flags: Option<BsdFileFlags>,
         reply: ReplyAttr,
     ) {
-        let Some(reply) = of_program(reply, self.drive.helper_touch(request.pid(), ino(number)))
-        else {
+        let Some(reply) = of_program(
+            reply,
+            self.drive
+                .inotify()
+                .of_helper(request.pid())
+                .map(|helper| helper.touch(ino(number))),
+        ) else {
             return;
         };
         let change = SetAttributes {
@@ -258,7 +266,10 @@ impl Filesystem for Adapter {
     ) {
         let Some(reply) = of_program(
             reply,
-            self.drive.helper_make(request.pid(), ino(parent), name),
+            self.drive
+                .inotify()
+                .of_helper(request.pid())
+                .map(|helper| helper.make(ino(parent), name)),
         ) else {
             return;
         };
@@ -282,7 +293,10 @@ impl Filesystem for Adapter {
     ) {
         let Some(reply) = of_program(
             reply,
-            self.drive.helper_make(request.pid(), ino(parent), name),
+            self.drive
+                .inotify()
+                .of_helper(request.pid())
+                .map(|helper| helper.make(ino(parent), name)),
         ) else {
             return;
         };
@@ -295,7 +309,10 @@ impl Filesystem for Adapter {
     fn unlink(&self, request: &Request, parent: INodeNo, name: &OsStr, reply: ReplyEmpty) {
         let Some(reply) = of_program(
             reply,
-            self.drive.helper_remove(request.pid(), ino(parent), name),
+            self.drive
+                .inotify()
+                .of_helper(request.pid())
+                .map(|helper| helper.remove(ino(parent), name)),
         ) else {
             return;
         };
@@ -308,7 +325,10 @@ impl Filesystem for Adapter {
     fn rmdir(&self, request: &Request, parent: INodeNo, name: &OsStr, reply: ReplyEmpty) {
         let Some(reply) = of_program(
             reply,
-            self.drive.helper_remove(request.pid(), ino(parent), name),
+            self.drive
+                .inotify()
+                .of_helper(request.pid())
+                .map(|helper| helper.remove(ino(parent), name)),
         ) else {
             return;
         };
@@ -332,7 +352,10 @@ impl Filesystem for Adapter {
     ) {
         let Some(reply) = of_program(
             reply,
-            self.drive.helper_make(request.pid(), ino(parent), name),
+            self.drive
+                .inotify()
+                .of_helper(request.pid())
+                .map(|helper| helper.make(ino(parent), name)),
         ) else {
             return;
         };
@@ -426,7 +449,7 @@ impl Filesystem for Adapter {
         _lock_owner: Option<LockOwner>,
         reply: ReplyData,
     ) {
-        if self.drive.is_event_stream(Fh(fh.0)) {
+        if self.drive.event_streams().has(Fh(fh.0)) {
             return self.read_stream(request, number, fh, size, flags, reply);
         }
         self.run_locked(
@@ -489,7 +512,7 @@ impl Filesystem for Adapter {
                 tracing::debug!(%error, "the kernel took no wake-up of a poll");
             }
         });
-        reply.poll(match self.drive.poll(Fh(fh.0), wake) {
+        reply.poll(match self.drive.event_streams().poll(Fh(fh.0), wake) {
             Readiness::Always => PollEvents::POLLIN | PollEvents::POLLOUT,
             Readiness::Now => PollEvents::POLLIN,
             Readiness::Later => PollEvents::empty(),

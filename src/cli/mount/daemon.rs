@@ -133,7 +133,7 @@ fn report_to_inotify(plan: &MountPlan, drive: &Drive) {
         return;
     }
     match inotify::HelperProcess::new(&plan.mount_point) {
-        Ok(helper) => drive.attach_inotify(std::sync::Arc::new(helper)),
+        Ok(helper) => drive.inotify().attach(std::sync::Arc::new(helper)),
         Err(error) => tracing::warn!(%error, "changes elsewhere are not reported to inotify"),
     }
 }
@@ -265,7 +265,7 @@ async fn until_unmounted(mounted: Mounted, drive: &Drive, mount_point: &Path) ->
             _ = interrupt.recv() => {}
         }
         // An open stream would keep the detached drive in use.
-        drive.end_events();
+        drive.event_streams().end();
         detach(mount_point).await;
     }
 }

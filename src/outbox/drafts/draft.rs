@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use serde::{Deserialize, Serialize};
 
-use crate::outbox::drafts::info::DraftKind;
+use crate::outbox::drafts::info::{DraftKind, Replaced};
 use crate::outbox::drafts::sent::{SentEntry, SentRecord};
 use crate::outbox::drafts::tree::Tree;
 use crate::outbox::drafts::upload::manifest::Manifest;
@@ -39,19 +39,6 @@ pub struct Draft {
     /// The asset that it has replaced, which is deleted once the service is known to have this one's files.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub outdated: Option<AssetId>,
-}
-
-/// The asset that a new version replaces.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Replaced {
-    pub asset: AssetId,
-    /// Its name in `rawmodels/`, which the new version takes.
-    pub name: String,
-    /// Its name on the service, which the new version is given.
-    pub model_name: String,
-    /// Delete it once the new version is complete.
-    #[serde(default)]
-    pub remove_old: bool,
 }
 
 /// A start request whose outcome is unknown.

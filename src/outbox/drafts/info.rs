@@ -4,7 +4,6 @@ use std::time::SystemTime;
 
 use serde::{Deserialize, Serialize};
 
-use crate::outbox::drafts::draft::Replaced;
 use crate::outbox::ids::{DraftId, EntryId};
 use crate::outbox::status::ItemStatus;
 use crate::wire::AssetId;
@@ -141,4 +140,17 @@ pub struct DraftInfo {
     pub size: u64,
     /// When it was made.
     pub created: SystemTime,
+}
+
+/// The asset that a new version replaces.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Replaced {
+    pub asset: AssetId,
+    /// Its name in `rawmodels/`, which the new version takes.
+    pub name: String,
+    /// Its name on the service, which the new version is given.
+    pub model_name: String,
+    /// Delete it once the new version is complete.
+    #[serde(default)]
+    pub remove_old: bool,
 }

@@ -25,13 +25,13 @@ mod state;
 mod tree;
 mod upload;
 
+pub use draft::Draft;
 #[cfg(test)]
 pub use draft::Stage;
-pub use draft::{Draft, Replaced};
 pub use entries::Entries;
 pub use info::{
     AttributeChange, DraftInfo, DraftKind, DraftPhase, EntryInfo, EntryKind, OpenMode, Place,
-    Renamed,
+    Renamed, Replaced,
 };
 pub use lone_zip::LoneZip;
 pub use memory::FateListener;

@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use crate::outbox::drafts::draft::Replaced;
+use crate::outbox::drafts::info::Replaced;
 use crate::outbox::drafts::info::{DraftInfo, DraftKind, EntryInfo, Place, Renamed};
 use crate::outbox::drafts::open::{check_free_at_top, make_file, not_found};
 use crate::outbox::drafts::parts::DraftParts;

@@ -2,8 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::outbox::drafts::draft::Replaced;
 use crate::outbox::drafts::info::DraftKind;
+use crate::outbox::drafts::info::Replaced;
 use crate::outbox::drafts::tree::Attributes;
 use crate::outbox::drafts::upload::manifest::Manifest;
 use crate::outbox::ids::{DraftId, EntryId};

@@ -1,6 +1,6 @@
 //! Renames within a draft, between drafts, and from or to `rawmodels/` itself. Each is one record.
 
-use crate::outbox::drafts::draft::Replaced;
+use crate::outbox::drafts::info::Replaced;
 use crate::outbox::drafts::info::{DraftKind, EntryKind, Place, Renamed};
 use crate::outbox::drafts::memory::DraftsMemory;
 use crate::outbox::drafts::record::{DraftRecord, Target};

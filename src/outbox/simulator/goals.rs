@@ -256,3 +256,8 @@ pub fn asset_names(goal: &DraftGoal) -> BTreeSet<String> {
     let stem = stem.trim_end_matches('r');
     BTreeSet::from([stem.to_owned(), format!("{stem}r")])
 }
+
+/// True for the name of a model that is replaced.
+pub fn is_version(name: &str) -> bool {
+    name.starts_with('v')
+}

@@ -11,9 +11,9 @@ use serde_json::{Value, json};
 use tokio::time::Instant;
 
 use crate::client::scripted::{ScriptedReply, ScriptedRequest};
+use crate::outbox::simulator::goals::is_version;
 use crate::outbox::simulator::hook;
 use crate::outbox::simulator::hook::{below, chance};
-use crate::outbox::simulator::versions::is_version;
 
 pub const BASE_URL: &str = "https://service.example";
 const STORAGE: &str = "https://storage.example";

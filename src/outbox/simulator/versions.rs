@@ -36,11 +36,6 @@ struct Version {
     hesitates: bool,
 }
 
-/// True for the name of a model that is replaced.
-pub fn is_version(name: &str) -> bool {
-    name.starts_with('v')
-}
-
 /// The name of the file that only one version has.
 fn marker(step: usize) -> String {
     format!("version{step}.glb")

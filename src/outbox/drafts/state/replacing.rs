@@ -3,8 +3,8 @@
 
 use std::sync::Arc;
 
-use crate::outbox::drafts::draft::Replaced;
 use crate::outbox::drafts::info::DraftKind;
+use crate::outbox::drafts::info::Replaced;
 use crate::outbox::drafts::state::{Applied, DraftsMismatch, DraftsState, in_draft};
 use crate::outbox::ids::{DraftId, EntryId};
 use crate::outbox::names;
@@ -33,7 +33,7 @@ impl DraftsState {
         self.give_name_away(asset, &replaced);
         // A draft that was made under the name meanwhile keeps it.
         let name = match self.top.get(&replaced.name) {
-            Some(other) if *other != id => self.free_name(&replaced.name, asset),
+            Some(other) if *other != id => free_name(self, &replaced.name, asset),
             _ => replaced.name,
         };
         let Some(record) = self.sent.get_mut(&asset) else {
@@ -42,7 +42,7 @@ impl DraftsState {
         match kind {
             DraftKind::Folder => {
                 Arc::make_mut(record).name.clone_from(&name);
-                self.call_draft(id, &name)
+                call_draft(self, id, &name)
             }
             DraftKind::LooseFile => {
                 Arc::make_mut(record).taken_name = Some(name);
@@ -60,7 +60,7 @@ impl DraftsState {
         let held = sent.filter(|(asset, record)| has_name(asset, record.folder_name()));
         let held: Vec<AssetId> = held.map(|(asset, _)| *asset).collect();
         for old in held {
-            let name = self.free_name(&replaced.name, old);
+            let name = free_name(self, &replaced.name, old);
             let kept = self.draft_of(old);
             let Some(record) = self.sent.get_mut(&old).map(Arc::make_mut) else {
                 continue;
@@ -73,34 +73,9 @@ impl DraftsState {
             record.taken_name = Some(name);
             if let Some(draft) = kept {
                 // Its name is free, and its tree has the file.
-                let _ = self.call_draft(draft, &new_name);
+                let _ = call_draft(self, draft, &new_name);
             }
         }
-    }
-
-    /// `name~id`, or more of it while a draft has that name.
-    fn free_name(&self, name: &str, asset: AssetId) -> String {
-        let mut found = names::with_id(name, asset.0);
-        while self.top.contains_key(&found) {
-            found = names::with_id(&found, asset.0);
-        }
-        found
-    }
-
-    /// Gives a draft another name without changing anything else of it.
-    fn call_draft(&mut self, id: DraftId, name: &str) -> Applied {
-        let draft = self.draft_mut(id)?;
-        let old = std::mem::replace(&mut draft.name, name.to_owned());
-        if draft.kind == DraftKind::LooseFile
-            && let Some(file) = draft.tree.child(EntryId::ROOT, &old)
-        {
-            let branch = draft.tree.take(file).map_err(in_draft(id))?;
-            let grafted = draft.tree.graft(EntryId::ROOT, name, branch);
-            grafted.map_err(in_draft(id))?;
-        }
-        self.top.remove(&old);
-        self.top.insert(name.to_owned(), id);
-        Ok(())
     }
 
     /// The service has the files of a new version: the old one is to be deleted, if that was asked for.
@@ -115,4 +90,29 @@ impl DraftsState {
         self.drop_asset(Some(old));
         Ok(())
     }
+}
+
+/// `name~id`, or more of it while a draft has that name.
+fn free_name(state: &DraftsState, name: &str, asset: AssetId) -> String {
+    let mut found = names::with_id(name, asset.0);
+    while state.top.contains_key(&found) {
+        found = names::with_id(&found, asset.0);
+    }
+    found
+}
+
+/// Gives a draft another name without changing anything else of it.
+fn call_draft(state: &mut DraftsState, id: DraftId, name: &str) -> Applied {
+    let draft = state.draft_mut(id)?;
+    let old = std::mem::replace(&mut draft.name, name.to_owned());
+    if draft.kind == DraftKind::LooseFile
+        && let Some(file) = draft.tree.child(EntryId::ROOT, &old)
+    {
+        let branch = draft.tree.take(file).map_err(in_draft(id))?;
+        let grafted = draft.tree.graft(EntryId::ROOT, name, branch);
+        grafted.map_err(in_draft(id))?;
+    }
+    state.top.remove(&old);
+    state.top.insert(name.to_owned(), id);
+    Ok(())
 }

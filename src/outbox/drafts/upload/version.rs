@@ -3,8 +3,9 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use crate::outbox::drafts::draft::{Draft, Replaced, Stage};
+use crate::outbox::drafts::draft::{Draft, Stage};
 use crate::outbox::drafts::info::DraftInfo;
+use crate::outbox::drafts::info::Replaced;
 use crate::outbox::drafts::memory::DraftsMemory;
 use crate::outbox::drafts::parts::DraftParts;
 use crate::outbox::drafts::record::DraftRecord;
