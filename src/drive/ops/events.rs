@@ -32,8 +32,10 @@ const LISTINGS: [ListingKind; 4] = [
 ];
 /// Shortest time between two snapshots.
 const SHORTEST_PAUSE: Duration = Duration::from_millis(50);
-/// A snapshot that takes long is taken seldom: at most this part of the time is spent on them.
+/// A snapshot that takes long is taken seldom: at most one part in so many of the time is spent on them.
 const SHARE_OF_TIME: u32 = 20;
+/// Longest time between two snapshots: one that waited for the disk must not delay the next events.
+const LONGEST_PAUSE: Duration = Duration::from_secs(1);
 /// How long readers may take to close an ended stream.
 const CLOSING: Duration = Duration::from_secs(1);
 
@@ -69,7 +71,7 @@ pub(in crate::drive) async fn report_events(mount: Arc<Mount>) {
                 log.push(event);
             }
             before = after;
-            tokio::time::sleep(SHORTEST_PAUSE.max(took * SHARE_OF_TIME)).await;
+            tokio::time::sleep((took * SHARE_OF_TIME).clamp(SHORTEST_PAUSE, LONGEST_PAUSE)).await;
         }
     }
 }

@@ -285,9 +285,12 @@ impl Holdings {
             ));
         }
         if is_version(&asset.name) && asset.status == "complete" {
-            let stays =
-                |it: &Asset| it.name == asset.name && !it.foreign && it.status == "complete";
-            if !self.assets.values().any(stays) {
+            // A newer version may be cancelled while the older one is imported.
+            let stays = |(other, it): (&u64, &Asset)| {
+                let is_mine = it.name == asset.name && !it.foreign;
+                is_mine && (it.status == "complete" || *other < id && it.status != "incomplete")
+            };
+            if !self.assets.iter().any(stays) {
                 self.violation(format!(
                     "the only complete version of {} was deleted",
                     asset.name
