@@ -109,6 +109,13 @@ mod tests {
         parts.filter_map(|part| part.split('"').next()).collect()
     }
 
+    /// The media types of a `.thumbnailer` file.
+    fn asked_types(thumbnailer: &str) -> impl Iterator<Item = &str> {
+        let mut lines = thumbnailer.lines();
+        let line = lines.find_map(|line| line.strip_prefix("MimeType="));
+        line.unwrap().split_terminator(';')
+    }
+
     #[test]
     fn the_media_types_of_file_managers_are_those_of_the_table_of_formats() {
         let mut described = BTreeSet::new();
@@ -133,16 +140,23 @@ mod tests {
 
     #[test]
     fn file_managers_ask_for_pictures_of_all_models_that_are_read_or_written() {
-        let line = MODELS
-            .lines()
-            .find_map(|line| line.strip_prefix("MimeType="));
-        let asked: BTreeSet<&str> = line.unwrap().split_terminator(';').collect();
+        let asked: BTreeSet<&str> = asked_types(MODELS).collect();
         let known = FORMATS
             .iter()
             .filter(|format| format.is_read() || format.is_written());
         let known: BTreeSet<&str> = known.filter_map(|format| format.media_type).collect();
         assert_eq!(asked, known);
-        assert!(FOLDERS.contains("MimeType=inode/directory;"));
+        assert!(asked_types(FOLDERS).eq(["inode/directory"]));
+    }
+
+    #[test]
+    fn the_plugin_for_dolphin_is_asked_for_the_same_pictures() {
+        let described = include_str!("../../../packaging/kde/assetfsthumbnail.json");
+        let described: serde_json::Value = serde_json::from_str(described).unwrap();
+        let asked = described["KPlugin"]["MimeTypes"].as_array().unwrap();
+        let asked: BTreeSet<&str> = asked.iter().filter_map(|name| name.as_str()).collect();
+        let others = asked_types(MODELS).chain(asked_types(FOLDERS));
+        assert_eq!(asked, others.collect::<BTreeSet<&str>>());
     }
 
     #[test]
