@@ -20,6 +20,8 @@ pub struct OutboxConfig {
     pub first_poll: Duration,
     /// Sends nothing: drafts can only be made and read.
     pub paused: bool,
+    /// Deletes no old version of a model, although it was asked for; a later run does.
+    pub keep_old_versions: bool,
 }
 
 impl OutboxConfig {
@@ -33,6 +35,7 @@ impl OutboxConfig {
             answer_within: Duration::from_secs(10),
             first_poll: Duration::from_millis(500),
             paused: false,
+            keep_old_versions: false,
         }
     }
 }

@@ -3,6 +3,7 @@
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::time::Duration;
 
 use assetfs::outbox::{DraftPhase, EntryId, Failpoint, Outbox, OutboxError, Replaced};
 use assetfs::wire::{AssetId, BaseAsset, UploadStatus};
@@ -240,4 +241,27 @@ async fn a_version_with_the_same_files_is_not_sent_and_a_second_one_is_refused()
     let assets = world.assets().await;
     assert_eq!(world.the_one(&assets), old);
     outbox.shut_down().await;
+}
+
+#[tokio::test]
+async fn a_complete_model_is_not_cancelled_while_its_staged_copy_is_kept() {
+    let world = World::start().await;
+    let outbox = world.outbox();
+    let draft = copy_chair(&outbox, "chair");
+    let asset = outbox.uploads().commit(draft.id, false).await.unwrap();
+    let is_importing = || {
+        let draft = outbox.drafts().get(draft.id);
+        draft.is_some_and(|draft| draft.phase == DraftPhase::Accepted)
+    };
+    while is_importing() {
+        tokio::time::sleep(Duration::from_millis(1)).await;
+    }
+    let refused = outbox.uploads().cancel(draft.id).await;
+    assert!(
+        matches!(refused, Err(OutboxError::NotFound(_))),
+        "{refused:?}"
+    );
+    outbox.shut_down().await;
+    let assets = world.assets().await;
+    assert_eq!(world.the_one(&assets), asset);
 }

@@ -207,6 +207,7 @@ async fn open_drive(plan: &MountPlan, client: &Client, places: &Places) -> Resul
         .context("cannot open the store of known listings")?;
     let outbox_dir: PathBuf = places.state.join("outbox");
     let mut config = OutboxConfig::new(&outbox_dir);
+    config.keep_old_versions = plan.read_only || plan.no_delete;
     if let Some(settle) = plan.settle {
         config.settle = settle;
     }

@@ -36,7 +36,7 @@ struct RunningHelper {
     input: ChildStdin,
     output: Lines<BufReader<ChildStdout>>,
     /// Killed when it is dropped.
-    _child: Child,
+    child: Child,
 }
 
 impl HelperProcess {
@@ -72,7 +72,7 @@ impl HelperProcess {
         Ok(RunningHelper {
             input,
             output: BufReader::new(output).lines(),
-            _child: child,
+            child,
         })
     }
 
@@ -113,6 +113,10 @@ impl InotifyHelper for HelperProcess {
                 Ok(Outcome { errno: None }) => Ok(()),
                 Ok(Outcome { errno: Some(errno) }) => Err(io::Error::from_raw_os_error(errno)),
                 Err(error) => {
+                    // A request that it has sent must be known as its own until it is dead.
+                    if let Some(process) = &mut *slot {
+                        let _ = tokio::time::timeout(DEADLINE, process.child.kill()).await;
+                    }
                     self.forget(&mut slot);
                     Err(error)
                 }

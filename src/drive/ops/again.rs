@@ -35,7 +35,18 @@ pub(in crate::drive) fn rename_over_sent(
     };
     let flushed = mount.outbox().entries().flushed_content(draft, entry);
     if flushed.is_some_and(|(size, hash)| (size, Some(hash)) == (sent.size, sent.hash)) {
-        mount.outbox().drafts().remove(draft)?;
+        match from {
+            outbox::Place::Top(_) => mount.outbox().drafts().remove(draft)?,
+            // The other files of that draft stay.
+            outbox::Place::In {
+                draft,
+                parent,
+                name,
+            } => mount
+                .outbox()
+                .entries()
+                .remove_file(*draft, *parent, name, caller)?,
+        }
         mount.inodes().relocate(source, standing.into());
         return Ok(RenamedOver::Same);
     }

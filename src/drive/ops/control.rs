@@ -222,9 +222,7 @@ async fn run_on_model(tree: &Arc<Tree>, home: Home, command: Command) -> DriveRe
         (Command::Cancel, Home::Made(draft), _) if tree.outbox().drafts().get(draft).is_some() => {
             cancel(tree, draft, asset).await
         }
-        (Command::Cancel, ..) => Err(DriveError::Invalid(
-            "there is nothing to cancel; `rm -r` deletes an asset".into(),
-        )),
+        (Command::Cancel, ..) => Err(nothing_to_cancel()),
         (Command::Retry, Home::Made(draft), _) if tree.outbox().drafts().get(draft).is_some() => {
             let outbox = tree.outbox().clone();
             tree.detached(async move { Ok(outbox.uploads().retry(draft).await?) })
@@ -279,12 +277,21 @@ async fn run_on_model(tree: &Arc<Tree>, home: Home, command: Command) -> DriveRe
 /// Cancels an upload. Its asset, if the service has created one, is gone then.
 async fn cancel(tree: &Arc<Tree>, draft: DraftId, asset: Option<AssetId>) -> DriveResult<()> {
     let outbox = tree.outbox().clone();
-    tree.detached(async move { Ok(outbox.uploads().cancel(draft).await?) })
-        .await?;
+    tree.detached(async move {
+        match outbox.uploads().cancel(draft).await {
+            Err(OutboxError::NotFound(_)) => Err(nothing_to_cancel()),
+            outcome => Ok(outcome?),
+        }
+    })
+    .await?;
     if let Some(asset) = asset {
         asset_gone(tree.catalog(), asset);
     }
     Ok(())
+}
+
+fn nothing_to_cancel() -> DriveError {
+    DriveError::Invalid("there is nothing to cancel; `rm -r` deletes an asset".into())
 }
 
 /// Cancels the new version of an asset, which keeps its name.

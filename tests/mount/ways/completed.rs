@@ -324,3 +324,25 @@ fn the_paths_of_a_loose_file_go_with_it() {
     copy("again");
     assert_eq!(read(model.join("one.glb")), triangle_glb("again"));
 }
+
+#[test]
+fn a_file_of_a_set_renamed_over_its_uploaded_copy_takes_nothing_else_of_the_set() {
+    needs_fuse!();
+    let fixture = Fixture::with(&[], &["--settle", "10m"]);
+    let sent = fixture.path("rawmodels/chair.glb");
+    fs::write(&sent, triangle_glb("chair")).unwrap();
+    run(assetfs("commit", &sent));
+    fixture.wait("rawmodels/chair");
+    let set = fixture.path("rawmodels/set");
+    fs::create_dir(&set).unwrap();
+    fs::write(set.join("chair.glb"), triangle_glb("chair")).unwrap();
+    fs::write(set.join("table.glb"), triangle_glb("table")).unwrap();
+    // Until the service's files were compared, the name belongs to the staged copy.
+    wait_until("the rename is accepted", || {
+        fs::rename(set.join("chair.glb"), &sent).is_ok()
+    });
+    assert_eq!(read(set.join("table.glb")), triangle_glb("table"));
+    assert!(!set.join("chair.glb").exists());
+    assert_eq!(read(&sent), triangle_glb("chair"));
+    fixture.only_asset();
+}

@@ -49,7 +49,10 @@ impl DraftsState {
             UploadRecord::Accepted { draft, attempt } => self.accepted(*draft, *attempt),
             UploadRecord::AttemptDropped { draft, attempt } => {
                 let asset = self.attempt_mut(*draft, *attempt)?.stage.asset();
-                self.draft_mut(*draft)?.attempt = None;
+                let draft = self.draft_mut(*draft)?;
+                draft.attempt = None;
+                // The old version may be the only one now.
+                draft.outdated = None;
                 self.drop_asset(asset);
                 Ok(())
             }

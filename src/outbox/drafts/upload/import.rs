@@ -247,6 +247,8 @@ impl SentAsset {
             return Ok(Flow::End);
         };
         let note = match compared {
+            // With the record the old version is to be deleted.
+            Ok(Comparison::Same) if keeps_old_version(link) => return Ok(Flow::End),
             Ok(Comparison::Same) => {
                 failpoint::hit(Failpoint::AfterVerified);
                 link.write(UploadRecord::Verified {
@@ -313,4 +315,15 @@ fn report_asset_changed(link: &DraftLink) {
     }
     link.parts().draft_changed(link.draft());
     link.parts().events.asset_may_have_changed();
+}
+
+/// True for the new version of a model whose old one is to be deleted by a later run only.
+fn keeps_old_version(link: &DraftLink) -> bool {
+    let is_replacing = || {
+        let memory = link.parts().memory();
+        memory
+            .draft(link.draft())
+            .is_ok_and(|draft| draft.outdated.is_some())
+    };
+    link.parts().config.keep_old_versions && is_replacing()
 }

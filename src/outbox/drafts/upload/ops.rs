@@ -8,12 +8,12 @@ use std::time::Duration;
 use tokio::time::Instant;
 
 use crate::outbox::drafts::activity::Trouble;
-use crate::outbox::drafts::draft::Stage;
+use crate::outbox::drafts::draft::{Draft, Stage};
 use crate::outbox::drafts::info::DraftPhase;
 use crate::outbox::drafts::open::open_file;
 use crate::outbox::drafts::parts::DraftParts;
 use crate::outbox::drafts::record::UploadRecord;
-use crate::outbox::drafts::remove::remove_draft;
+use crate::outbox::drafts::remove::remove_draft_if;
 use crate::outbox::drafts::sent::{SentEntry, SentRecord};
 use crate::outbox::drafts::settle::readiness::{Obstacle, human_size};
 use crate::outbox::drafts::settle::{look, readiness};
@@ -46,10 +46,12 @@ pub struct Uploads {
 }
 
 impl Uploads {
-    /// Removes a draft, or the staged copy of a failed import together with its asset.
+    /// Removes a draft, or the staged copy of a failed import together with its asset. A complete asset is never
+    /// cancelled, even while its staged copy is kept: [`OutboxError::NotFound`].
     pub async fn cancel(&self, draft: DraftId) -> OutboxResult<()> {
         let parts = Arc::clone(&self.parts);
-        off_thread(move || remove_draft(&parts, draft)).await?
+        let is_unfinished = |draft: &Draft| !matches!(draft.stage(), Some(Stage::Imported { .. }));
+        off_thread(move || remove_draft_if(&parts, draft, is_unfinished)).await?
     }
 
     /// Sends the draft now and returns when the service has accepted it. `force` sends an incomplete draft. Dropping
