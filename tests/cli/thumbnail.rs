@@ -160,6 +160,19 @@ fn what_cannot_be_drawn_has_no_picture_and_a_reason() {
 }
 
 #[test]
+fn a_model_is_never_overwritten_by_its_own_picture() {
+    let bench = Bench::new();
+    let glb = changed_glb(|_| {});
+    bench.write("chair.glb", &glb);
+    std::os::unix::fs::symlink("chair.glb", bench.path("link.glb")).unwrap();
+    for out in ["chair.glb", "./chair.glb", "link.glb"] {
+        let ran = thumbnail(&bench, &["chair.glb", out]).expect(2);
+        assert!(ran.err().contains("is the model itself"), "{}", ran.err());
+        assert_eq!(std::fs::read(bench.path("chair.glb")).unwrap(), glb);
+    }
+}
+
+#[test]
 fn file_managers_are_set_up_for_one_user_and_doctor_says_so() {
     if !has_program_or_skips("update-mime-database") {
         return;

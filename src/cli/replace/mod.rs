@@ -154,13 +154,21 @@ impl Replacement<'_> {
         let Some(old) = self.id()? else {
             return self.make();
         };
+        if self.name.ends_with(&format!("~{old}")) {
+            bail!(
+                "{} always means the model with this id, so it cannot be replaced; \
+                 name the model without the id",
+                shell_quoted(&self.model)
+            );
+        }
         if !self.joins_version()? {
             self.copy_version()?;
         }
         if self.args.no_wait {
             return Ok(ReplaceOutcome::Uploading);
         }
-        self.wait_for_name(&old)
+        let own = self.version()?.and_then(|version| version.asset);
+        self.wait_for_name(&old, own)
     }
 
     /// A draft has the name: what an interrupted command left is removed, and an upload is waited for.
@@ -179,7 +187,10 @@ impl Replacement<'_> {
         )?;
         match ended.states.into_iter().next() {
             Some((_, State::Failed(why))) => {
-                bail!("{path} could not be uploaded, so it cannot be replaced: {why}")
+                bail!(
+                    "{path} is not uploaded, so it cannot be replaced: {why}. \
+                     `assetfs cancel {path}` removes it; then run this again"
+                )
             }
             Some((_, State::Going(_, status))) => Err(self.timed_out(&status)),
             _ => Ok(()),
@@ -282,8 +293,8 @@ impl Replacement<'_> {
         }
     }
 
-    /// Waits until the new version has the name.
-    fn wait_for_name(&self, old: &str) -> Result<ReplaceOutcome> {
+    /// Waits until the new version has the name. `own` is its id, if it was known.
+    fn wait_for_name(&self, old: &str, own: Option<u64>) -> Result<ReplaceOutcome> {
         let mut task = Progress::new(self.args.quiet).task(shell_quoted(&self.model));
         let mut left = None;
         loop {
@@ -299,7 +310,14 @@ impl Replacement<'_> {
                 Some(version) => task.show(&version.status),
                 None => {
                     let now = self.id()?;
-                    if now.is_some_and(|now| now != old) {
+                    if now.as_deref().is_some_and(|now| now != old) {
+                        let is_other = own.is_some() && number(now.as_deref()) != own;
+                        if is_other && !self.source.equals_model(&self.model)? {
+                            bail!(
+                                "{}: another version replaced it meanwhile",
+                                shell_quoted(&self.model)
+                            );
+                        }
                         task.finish("complete");
                         return Ok(ReplaceOutcome::Replaced);
                     }

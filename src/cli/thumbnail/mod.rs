@@ -61,6 +61,11 @@ pub(super) fn run(args: &ThumbnailArgs) -> Result<Exit> {
         return setup::run();
     };
     let (model, out) = (path_of(model)?, path_of(out)?);
+    let same = model.canonicalize().ok().zip(out.canonicalize().ok());
+    if same.is_some_and(|(model, out)| model == out) {
+        let message = format!("{} is the model itself; name another OUT", out.display());
+        return Err(WrongUse(message).into());
+    }
     let size = args.size;
     let png = match picture_on_drive(&model)? {
         Some(jpeg) => icon_of_thumbnail(&jpeg, u32::from(size)).with_context(|| {

@@ -411,3 +411,21 @@ fn another_machine_sees_both_versions() {
     assert_same_files(&third, &there.join("chair"));
     assert_eq!(id(&there.join(format!("chair~{old}"))), old);
 }
+
+#[test]
+fn a_replacement_that_another_one_takes_the_place_of_does_not_report_success() {
+    needs_fuse!();
+    let fixture = Fixture::with(&[], &["--limit-up", "64K"]);
+    let first = fixture.add_chair();
+    let model = fixture.path("rawmodels/chair");
+    let second = version_of(&first, "2");
+    fs::write(second.join("more.bin"), "2".repeat(300_000)).unwrap();
+    let third = version_of(&first, "3");
+    let mut waiting = replace(&second, &model).arg("--quiet").spawn().unwrap();
+    wait_until("the service has begun the second version", || {
+        fixture.status()["drafts"][0]["asset"].is_u64()
+    });
+    run(replace(&third, &model));
+    assert_same_files(&third, &model);
+    assert_eq!(waiting.wait().unwrap().code(), Some(1));
+}
