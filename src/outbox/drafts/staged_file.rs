@@ -180,7 +180,7 @@ impl StagedFile {
                         .or(set)
                         .unwrap_or_else(crate::outbox::moment::Moment::now),
                 })?;
-                memory.findings.prove(self.content.id(), flushed.hash);
+                memory.findings.flushed(self.content.id(), flushed.hash);
             }
             self.parts.journal.last()
         };

@@ -18,6 +18,7 @@ pub fn put(outbox: &Outbox, draft: DraftId, parent: EntryId, name: &str, bytes: 
                 .unwrap();
             file.write_at(bytes, 0).unwrap();
             file.flush().unwrap();
+            file.release();
             found.id
         }
         None => {

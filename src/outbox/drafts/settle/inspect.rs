@@ -40,6 +40,16 @@ pub struct Findings {
     known: HashMap<ContentId, (Subject, Finding)>,
     /// Contents whose bytes were hashed in this run.
     proven: HashMap<ContentId, ContentHash>,
+    /// How often each content was flushed in this run.
+    flushes: HashMap<ContentId, u64>,
+}
+
+/// What was known of a file when its inspection began.
+#[derive(Debug, Clone, Copy)]
+pub struct InspectionStart {
+    /// True if the checksum has to be verified first.
+    pub needs_proof: bool,
+    flushes: u64,
 }
 
 impl Findings {
@@ -49,18 +59,31 @@ impl Findings {
         (known == subject).then_some(finding)
     }
 
-    /// Notes that the bytes of a content have this hash, because they were hashed in this run.
-    pub fn prove(&mut self, content: ContentId, hash: ContentHash) {
+    /// Notes that the bytes of a content were flushed and have this hash. The earlier result is forgotten: it may be
+    /// from a moment in which the same bytes were being written again.
+    pub fn flushed(&mut self, content: ContentId, hash: ContentHash) {
         self.proven.insert(content, hash);
+        self.known.remove(&content);
+        *self.flushes.entry(content).or_default() += 1;
     }
 
-    /// True if the checksum has to be verified first.
-    pub fn needs_proof(&self, subject: &Subject) -> bool {
-        self.proven.get(&subject.content) != Some(&subject.hash)
+    /// To be called before a file is inspected.
+    pub fn begin(&self, subject: &Subject) -> InspectionStart {
+        InspectionStart {
+            needs_proof: self.proven.get(&subject.content) != Some(&subject.hash),
+            flushes: self.flushes_of(subject.content),
+        }
     }
 
-    /// Stores a result.
-    pub fn keep(&mut self, subject: Subject, finding: Finding) {
+    fn flushes_of(&self, content: ContentId) -> u64 {
+        self.flushes.get(&content).copied().unwrap_or_default()
+    }
+
+    /// Stores a result, unless the file was flushed during the inspection: then it has to be inspected again.
+    pub fn keep(&mut self, start: InspectionStart, subject: Subject, finding: Finding) {
+        if start.flushes != self.flushes_of(subject.content) {
+            return;
+        }
         if finding.state != BytesState::Interrupted {
             self.proven.insert(subject.content, subject.hash);
         }
@@ -71,6 +94,7 @@ impl Findings {
     pub fn forget(&mut self, content: ContentId) {
         self.known.remove(&content);
         self.proven.remove(&content);
+        self.flushes.remove(&content);
     }
 }
 
@@ -105,16 +129,47 @@ mod tests {
 
     use super::*;
 
-    #[test]
-    fn bytes_that_changed_behind_the_journal_are_an_interrupted_copy() {
-        let mut file = tempfile::tempfile().unwrap();
-        file.write_all(b"solid a endsolid").unwrap();
-        let subject = Subject {
+    fn subject() -> Subject {
+        Subject {
             path: "a.stl".to_owned(),
             content: ContentId(1),
             hash: ContentHash::of(b"solid a endsolid"),
             size: 16,
-        };
+        }
+    }
+
+    fn finding(state: BytesState) -> Finding {
+        Finding {
+            state,
+            references: Vec::new(),
+        }
+    }
+
+    #[test]
+    fn what_was_seen_while_the_same_bytes_were_written_again_does_not_stay() {
+        let mut findings = Findings::default();
+        // The inspection ends before the flush.
+        let start = findings.begin(&subject());
+        findings.keep(start, subject(), finding(BytesState::Interrupted));
+        assert!(findings.of(&subject()).is_some());
+        findings.flushed(subject().content, subject().hash);
+        assert_eq!(findings.of(&subject()), None);
+        // The inspection ends after the flush.
+        let start = findings.begin(&subject());
+        findings.flushed(subject().content, subject().hash);
+        findings.keep(start, subject(), finding(BytesState::Interrupted));
+        assert_eq!(findings.of(&subject()), None);
+        let start = findings.begin(&subject());
+        assert!(!start.needs_proof);
+        findings.keep(start, subject(), finding(BytesState::Whole));
+        assert_eq!(findings.of(&subject()), Some(&finding(BytesState::Whole)));
+    }
+
+    #[test]
+    fn bytes_that_changed_behind_the_journal_are_an_interrupted_copy() {
+        let mut file = tempfile::tempfile().unwrap();
+        file.write_all(b"solid a endsolid").unwrap();
+        let subject = subject();
         assert_eq!(
             inspect(&subject, &file, true).unwrap().state,
             BytesState::Whole

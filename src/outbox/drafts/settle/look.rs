@@ -35,9 +35,9 @@ fn inspect_all(parts: &DraftParts, subjects: Vec<Subject>) {
         if parts.tasks.is_closing() {
             return;
         }
-        let needs_proof = parts.memory().findings.needs_proof(&subject);
+        let start = parts.memory().findings.begin(&subject);
         let path = parts.own.staging.path(subject.content);
-        let finding = File::open(path).and_then(|file| inspect(&subject, &file, needs_proof));
+        let finding = File::open(path).and_then(|file| inspect(&subject, &file, start.needs_proof));
         let finding = finding.unwrap_or_else(|error| {
             tracing::warn!(content = %subject.content, %error, "a staged file cannot be read");
             Finding {
@@ -45,6 +45,6 @@ fn inspect_all(parts: &DraftParts, subjects: Vec<Subject>) {
                 references: Vec::new(),
             }
         });
-        parts.memory().findings.keep(subject, finding);
+        parts.memory().findings.keep(start, subject, finding);
     }
 }
