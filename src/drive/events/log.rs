@@ -31,16 +31,22 @@ pub(in crate::drive) struct FileChange {
     pub(in crate::drive) path: Arc<str>,
 }
 
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(in crate::drive) struct EventLog {
     kept: Mutex<KeptLines>,
     /// Something may have changed.
     changed: Notify,
     /// Where the log ends, and whether it takes more.
     end: watch::Sender<End>,
-    readers: watch::Sender<usize>,
-    /// True while there is a snapshot that later changes are compared with.
-    is_compared: watch::Sender<bool>,
+    readers: watch::Sender<Readers>,
+}
+
+#[derive(Debug, Clone, Copy, Default)]
+struct Readers {
+    count: usize,
+    /// There is a snapshot that later changes are compared with. Cleared when the last reader goes: the next one needs a
+    /// new snapshot.
+    is_compared: bool,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -60,22 +66,10 @@ struct KeptLines {
     ended: Option<Instant>,
 }
 
-impl Default for EventLog {
-    fn default() -> EventLog {
-        EventLog {
-            kept: Mutex::default(),
-            changed: Notify::new(),
-            end: watch::Sender::default(),
-            readers: watch::Sender::new(0),
-            is_compared: watch::Sender::new(false),
-        }
-    }
-}
-
 impl EventLog {
     /// Notes that something changed, and which file if it was one.
     pub(in crate::drive) fn note(&self, file: Option<FileChange>) {
-        if *self.readers.borrow() == 0 {
+        if self.readers.borrow().count == 0 {
             return;
         }
         if let Some(file) = file {
@@ -101,28 +95,24 @@ impl EventLog {
     pub(in crate::drive) async fn until_read(&self) {
         let mut readers = self.readers.subscribe();
         // The sender is not dropped before this.
-        let _ = readers.wait_for(|readers| *readers > 0).await;
+        let _ = readers.wait_for(|readers| readers.count > 0).await;
     }
 
     /// Returns when there is no reader.
     pub(in crate::drive) async fn until_unread(&self) {
         let mut readers = self.readers.subscribe();
-        let _ = readers.wait_for(|readers| *readers == 0).await;
+        let _ = readers.wait_for(|readers| readers.count == 0).await;
     }
 
     /// There is a snapshot that later changes are compared with. Without a reader it is not kept.
     pub(in crate::drive) fn begin_comparing(&self) {
-        self.readers.send_if_modified(|readers| {
-            if *readers > 0 {
-                self.is_compared.send_replace(true);
-            }
-            false
-        });
+        self.readers
+            .send_modify(|readers| readers.is_compared = readers.count > 0);
     }
 
     /// False once the last reader is gone, also if there is another one by now: it needs a new snapshot.
     pub(in crate::drive) fn is_compared(&self) -> bool {
-        *self.is_compared.borrow()
+        self.readers.borrow().is_compared
     }
 
     /// Adds an event.
@@ -188,7 +178,7 @@ struct ReaderPosition {
 impl EventReader {
     /// A reader of all later events. Returns when every later change leads to an event.
     pub(in crate::drive) async fn open(log: &Arc<EventLog>) -> EventReader {
-        log.readers.send_modify(|readers| *readers += 1);
+        log.readers.send_modify(|readers| readers.count += 1);
         let end = *log.end.borrow();
         let reader = EventReader {
             log: Arc::clone(log),
@@ -199,8 +189,8 @@ impl EventReader {
             }),
             poller: Mutex::default(),
         };
-        let mut compared = log.is_compared.subscribe();
-        let _ = compared.wait_for(|compared| *compared).await;
+        let mut readers = log.readers.subscribe();
+        let _ = readers.wait_for(|readers| readers.is_compared).await;
         reader
     }
 
@@ -299,10 +289,8 @@ impl Drop for EventReader {
             poller.abort();
         }
         self.log.readers.send_modify(|readers| {
-            *readers -= 1;
-            if *readers == 0 {
-                self.log.is_compared.send_replace(false);
-            }
+            readers.count -= 1;
+            readers.is_compared &= readers.count > 0;
         });
     }
 }

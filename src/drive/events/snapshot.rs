@@ -26,13 +26,16 @@ pub(in crate::drive) struct Shown {
     pub(in crate::drive) status: Option<ItemStatus>,
     /// A hash of what is reported as `changed`: tags, the text of a preset.
     pub(in crate::drive) content: u64,
+    /// The outbox handles it: it is known from its beginning, whether or not the service's list has arrived.
+    pub(in crate::drive) is_draft: bool,
 }
 
 /// All items.
 #[derive(Debug, Default)]
 pub(in crate::drive) struct Snapshot {
     pub(in crate::drive) items: HashMap<Item, Shown>,
-    /// The listings that are completely known. An item of another listing may have been there before.
+    /// The listings that are completely known. An item of another listing may have been there before, unless it is a
+    /// draft.
     pub(in crate::drive) listed: HashSet<ListingKind>,
 }
 
@@ -111,7 +114,7 @@ impl Snapshot {
         for (item, shown) in &self.items {
             match before.items.get(item) {
                 Some(known) => events.extend(changes_of(item, known, shown)),
-                None if before.is_complete_for(item) => {
+                None if shown.is_draft || before.is_complete_for(item) => {
                     events.push(shown.event(item, EventKind::Created));
                 }
                 None => {}
@@ -225,6 +228,22 @@ mod tests {
         assert_eq!(events[3].state, Some(StatusWord::Failed));
         assert_eq!(events[3].reason.as_deref(), Some("no mesh"));
         assert_eq!(after.since(&after), []);
+    }
+
+    #[test]
+    fn a_draft_is_new_before_the_first_listing_has_arrived() {
+        let draft = Shown {
+            is_draft: true,
+            ..shown("/rawmodels/a", ItemStatus::Draft)
+        };
+        let after = Snapshot {
+            listed: [].into(),
+            ..snapshot([(model(1), draft)])
+        };
+        assert_eq!(
+            words(&after.since(&Snapshot::default())),
+            [(EventKind::Created, "/rawmodels/a")]
+        );
     }
 
     #[test]

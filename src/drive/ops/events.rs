@@ -143,6 +143,7 @@ fn add_assets(tree: &Tree, snapshot: &mut Snapshot) {
             id: Some(row.id.0),
             status: Some(asset_status(catalog, &row)),
             content: hash_of_tags(&row.tags),
+            ..Shown::default()
         };
         let item = Item::Model(Model::Raw(home));
         snapshot.items.insert(item, shown);
@@ -160,6 +161,7 @@ fn add_drafts(tree: &Tree, snapshot: &mut Snapshot) {
             ..Shown::default()
         });
         shown.status = Some(draft.status);
+        shown.is_draft = true;
     }
 }
 
@@ -172,6 +174,7 @@ fn add_rapids(tree: &Tree, snapshot: &mut Snapshot) {
             id: Some(row.id.0),
             status: Some(rapid_status(catalog, &row)),
             content: hash_of_tags(&row.tags),
+            ..Shown::default()
         };
         let item = Item::Model(Model::Rapid(row.id));
         snapshot.items.insert(item, shown);
@@ -192,6 +195,7 @@ fn add_records(tree: &Tree, snapshot: &mut Snapshot) {
             id: Some(preset.0),
             status: None,
             content,
+            ..Shown::default()
         };
         snapshot.items.insert(Item::Preset(preset), shown);
     }
@@ -218,6 +222,7 @@ fn add_jobs(tree: &Tree, snapshot: &mut Snapshot) {
                 id: job.rapid.map(|rapid| rapid.0),
                 status: Some(job.status),
                 content: hash_of(&job.text),
+                ..Shown::default()
             };
             snapshot.items.insert(Item::Job(shown_in, job.name), shown);
         }
