@@ -51,6 +51,8 @@ fn simplifying(c: &mut Criterion) {
     let mut group = c.benchmark_group("a tenth of the triangles");
     group.sample_size(10);
     let limits = Limits {
+        evenness: 0.0,
+        border_lock: 0.0,
         triangles: scene.drawn_triangles() / 10,
         keep_topology: false,
     };

@@ -16,5 +16,6 @@ mod simplify;
 mod skip;
 #[path = "../support/square_glb.rs"]
 mod square_glb;
+mod topology;
 #[path = "../support/validators.rs"]
 mod validators;

@@ -260,6 +260,8 @@ fn work_on(mut scene: Scene) {
     let before = scene.drawn_triangles();
     clean::clean(&mut scene);
     let limits = Limits {
+        evenness: 0.0,
+        border_lock: 0.0,
         triangles: before / 2,
         keep_topology: false,
     };

@@ -1,6 +1,7 @@
 //! Clean-up without visible change: removes numbers that are not finite, duplicate vertices and materials,
 //! triangles without area, and unused entries.
 
+mod animations;
 mod degenerate;
 mod draw_order;
 mod duplicates;
@@ -72,6 +73,7 @@ pub fn finish(scene: &mut Scene) {
     });
 }
 
+pub use animations::fix_animations;
 pub use keyframes::pack_keyframes;
 pub use prune::prune;
 pub use weld::weld_by;

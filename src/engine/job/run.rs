@@ -335,6 +335,16 @@ fn prepare(
     Ok(done.moved)
 }
 
+/// The limits of a simplification to this number of triangles.
+pub(super) fn simplify_limits(settings: &Settings, triangles: u64) -> Limits {
+    Limits {
+        triangles,
+        keep_topology: settings.preserve_topology,
+        evenness: settings.density_equalization as f32,
+        border_lock: settings.border_lock as f32,
+    }
+}
+
 fn reduce(scene: &mut Scene, settings: &Settings, job: &mut JobContext<'_>) {
     let faces = scene.drawn_triangles();
     let Some(limit) = settings.face_limit(faces) else {
@@ -348,13 +358,7 @@ fn reduce(scene: &mut Scene, settings: &Settings, job: &mut JobContext<'_>) {
             grouped(limit.min(faces))
         ),
     );
-    let done = simplify(
-        scene,
-        &Limits {
-            triangles: limit,
-            keep_topology: settings.preserve_topology,
-        },
-    );
+    let done = simplify(scene, &simplify_limits(settings, limit));
     job.metrics.lap("simplify");
     if done.before != done.after {
         clean::pack_keyframes(scene);

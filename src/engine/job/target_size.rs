@@ -9,10 +9,11 @@ use super::super::export::Names;
 use super::super::number_text::grouped;
 use super::super::scene::Scene;
 use super::super::settings::{Settings, TextureLimits};
-use super::super::simplify::{Limits, simplify};
+use super::super::simplify::simplify;
 use super::super::textures::{dimensions, fit};
 use super::context::JobContext;
 use super::export::{encode, narrowed, plan_of};
+use super::run::simplify_limits;
 
 /// Steps of the binary search: the result is within a few percent of the target.
 const TRIES: u8 = 7;
@@ -104,13 +105,7 @@ impl Search<'_> {
     fn size_with(&self, settings: &Settings) -> Result<u64, EngineError> {
         let mut scene = self.scene.clone();
         if let Some(triangles) = settings.face_limit(scene.drawn_triangles()) {
-            let done = simplify(
-                &mut scene,
-                &Limits {
-                    triangles,
-                    keep_topology: settings.preserve_topology,
-                },
-            );
+            let done = simplify(&mut scene, &simplify_limits(settings, triangles));
             if done.before != done.after {
                 clean::pack_keyframes(&mut scene);
             }

@@ -10,6 +10,7 @@ mod small_parts;
 use glam::{Mat4, Quat, Vec3};
 use serde_json::{Value, json};
 
+use super::clean::fix_animations;
 use super::number_text::grouped;
 use super::scene::Scene;
 use super::settings::Settings;
@@ -62,6 +63,12 @@ pub fn manipulate(scene: &mut Scene, settings: &Settings) -> Result<Manipulated,
     let had_triangles = scene.drawn_triangles() > 0;
     let mut done = discard(scene, &settings.discard);
     let mut moved = Mat4::IDENTITY;
+    if settings.fix_animations {
+        let fixed = fix_animations(scene);
+        done.push(format!(
+            "{fixed} samplers and channels of animations were repaired"
+        ));
+    }
     if let Some(distance) = settings.merge_distance {
         let joined = merge::merge(scene, distance as f32);
         done.push(format!(

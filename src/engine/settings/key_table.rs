@@ -62,6 +62,10 @@ const PERCENT: FormValue = FormValue::Number {
     least: 0.0,
     most: Some(100.0),
 };
+const WEIGHT: FormValue = FormValue::Number {
+    least: 0.0,
+    most: Some(100.0),
+};
 const ENCODINGS: FormValue = FormValue::Choice {
     options: &["auto", "png", "jpg"],
 };
@@ -116,8 +120,8 @@ pub static KEYS: &[Key] = keys! {
     "sceneManipulation.removeSmallFeatures.removalPercentage": PERCENT, "Remove small parts", "Loose pieces smaller than this percentage of the model.";
     "assetSimplification.meshDecimation.method" => "triangles are always removed from the mesh itself; nothing is baked anew";
     "assetSimplification.topologySettings.vertexMergingDistance": Number { least: 0.0, most: None }, "Join vertices nearer than", "In the units of the model.";
-    "assetSimplification.topologySettings.meshDensityEqualization" => "triangles stay dense where the shape needs them";
-    "assetSimplification.topologySettings.boundaryPreservationFactor" => "open borders are always kept as well as the rest of the shape";
+    "assetSimplification.topologySettings.meshDensityEqualization": WEIGHT, "Even triangles", "0 keeps triangles dense where the shape needs them; 1 makes their sizes most even.";
+    "assetSimplification.topologySettings.boundaryPreservationFactor": WEIGHT, "Keep open borders", "The part of the vertices on open borders that stays in place: 0 none, 1 all that shape a border.";
     "assetSimplification.topologySettings.preserveTopology": Flag, "Preserve topology", "Never crosses seams or drops parts to meet a limit, which may then be exceeded.";
     "assetSimplification.uvAndAtlasSettings.uvStretchTolerance" => "texture coordinates are kept, never unwrapped anew";
     "assetSimplification.materialAndTextureBaking.bakingQuality" => NO_BAKING;
@@ -131,7 +135,7 @@ pub static KEYS: &[Key] = keys! {
     "compressionAndExport.fileExports[].textureFormat.normal": ENCODINGS, "Normals", ENCODING;
     "compressionAndExport.fileExports[].textureFormat.orm": ENCODINGS, "Occlusion, roughness, metal", ENCODING;
     "import.general.rotateZUp": Flag, "Turn from z up to y up", "For models that lie on their back.";
-    "import.general.fixAnimationData" => "animations are passed on as they are";
+    "import.general.fixAnimationData": Flag, "Repair animations", "Removes keyframes that viewers refuse, sorts the others, and gives rotations unit length.";
     "import.general.normalmapYFlip": Flag, "Flip normal maps", "Inverts their green channel.";
     "import.USD.profile" => "USD is written, not read";
     "import.USD.purpose" => "USD is written, not read";

@@ -43,6 +43,12 @@ pub struct Settings {
     pub preserve_topology: bool,
     /// Joins vertices nearer than this, in the units of the model.
     pub merge_distance: Option<f64>,
+    /// How much triangles of like sizes are preferred: 0 not at all, 1 most.
+    pub density_equalization: f64,
+    /// The part of the vertices that shape open borders which is kept in place, from 0 to 1.
+    pub border_lock: f64,
+    /// Repairs keyframes that viewers refuse.
+    pub fix_animations: bool,
     /// The files to write. At least one.
     pub exports: Vec<ExportSettings>,
     /// Known keys that have no effect, with the reason.

@@ -104,12 +104,16 @@ impl Settings {
         self.merge_distance = reader
             .number(&format!("{topology}.vertexMergingDistance"), 0.0, f64::MAX)?
             .filter(|distance| *distance > 0.0);
+        let mut weight = |key: &str| reader.number(&format!("{topology}.{key}"), 0.0, 100.0);
+        self.density_equalization = weight("meshDensityEqualization")?.unwrap_or(0.0);
+        self.border_lock = weight("boundaryPreservationFactor")?.unwrap_or(0.0);
         Ok(())
     }
 
     fn read_import(&mut self, reader: &mut ConfigReader<'_>) -> Result<(), SettingsError> {
         self.rotate_z_up |= reader.flag("import.general.rotateZUp")?;
         self.flip_normal_maps = reader.flag("import.general.normalmapYFlip")?;
+        self.fix_animations = reader.flag("import.general.fixAnimationData")?;
         self.discard.cameras = reader.flag("import.discard.cameras")?;
         self.discard.lights = reader.flag("import.discard.lights")?;
         self.discard.animations |= reader.flag("import.discard.animations")?;

@@ -54,6 +54,10 @@ pub struct Limits {
     pub triangles: u64,
     /// Whether every seam, border and piece is kept, even if the budget is then exceeded.
     pub keep_topology: bool,
+    /// How much triangles of like sizes are preferred: 0 not at all, 1 most.
+    pub evenness: f32,
+    /// The part of the vertices that shape open borders which is kept in place, from 0 to 1.
+    pub border_lock: f32,
 }
 
 /// Simplifies the scene to the limits, or as close as the methods get.
@@ -68,7 +72,13 @@ pub fn simplify(scene: &mut Scene, limits: &Limits) -> Simplified {
         motion: Motion::of(scene),
         texturings,
     };
-    let recipes = best_recipe::recipes_for(scene, &known);
+    let mut recipes: Vec<Recipe> = Vec::new();
+    for recipe in best_recipe::recipes_for(scene, &known) {
+        let recipe = recipe.with(limits);
+        if !recipes.contains(&recipe) {
+            recipes.push(recipe);
+        }
+    }
     if recipes.len() == 1 {
         return simplify_by(&recipes[0], scene, limits, &known);
     }

@@ -3,7 +3,9 @@
 //! No recipe is best for all models. A model of many triangles looks good with any of them; for one of a few hundred
 //! triangles the best is found by trying.
 
-use meshopt::SimplifyOptions;
+use meshopt::{SimplifyOptions, SimplifyVertex};
+
+use super::Limits;
 
 /// How much a change of each attribute counts, as parts of the model's size.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -22,8 +24,42 @@ pub(super) struct AttributeWeights {
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Recipe {
     pub(super) weights: AttributeWeights,
-    /// Whether triangles of like sizes are preferred, at a small cost to the measured error.
-    pub(super) evens_out: bool,
+    /// How much triangles of like sizes are preferred, at a cost to the measured error.
+    pub(super) evenness: Evenness,
+    pub(super) border: BorderLock,
+}
+
+/// Which vertices of open borders stay in place: those that shape the border most.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub(super) struct BorderLock {
+    /// The part of the vertices that shape a border: 0 to 1.
+    pub(super) part: f32,
+    /// How many at most, as a viewer counts them.
+    pub(super) most: u64,
+}
+
+/// How much triangles of like sizes are preferred. Each step weighs the distance that a vertex moves along the surface
+/// ten times as much as the step before it.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Evenness {
+    #[default]
+    None,
+    Light,
+    Strong,
+    /// By [`SimplifyVertex::Priority`] on every vertex.
+    Strongest,
+}
+
+impl Evenness {
+    /// The step for a number from 0 to 1.
+    fn of(number: f32) -> Evenness {
+        match number {
+            number if number >= 1.0 => Evenness::Strongest,
+            number if number >= 0.5 => Evenness::Strong,
+            number if number > 0.0 => Evenness::Light,
+            _ => Evenness::None,
+        }
+    }
 }
 
 /// Found by comparing pictures and surface distances on the sample models: a higher weight of the normals costs shape,
@@ -39,20 +75,21 @@ impl Default for Recipe {
                 tex_coord: 0.3,
                 motion: 0.5,
             },
-            evens_out: false,
+            evenness: Evenness::None,
+            border: BorderLock::default(),
         }
     }
 }
 
 /// Recipes that are tried on small models: weights of normals and of texture coordinates, and whether sizes are evened
 /// out.
-const OTHERS: [(f32, f32, bool); 6] = [
-    (0.4, 2.0, false),
-    (0.4, 1.0, true),
-    (0.1, 1.0, false),
-    (0.1, 2.0, false),
-    (0.05, 2.0, false),
-    (0.05, 2.0, true),
+const OTHERS: [(f32, f32, Evenness); 6] = [
+    (0.4, 2.0, Evenness::None),
+    (0.4, 1.0, Evenness::Light),
+    (0.1, 1.0, Evenness::None),
+    (0.1, 2.0, Evenness::None),
+    (0.05, 2.0, Evenness::None),
+    (0.05, 2.0, Evenness::Light),
 ];
 /// Recipes that are tried on skinned models in addition: a weight of motion that separates vertices that a skin moves
 /// apart, with two weights of texture coordinates.
@@ -79,8 +116,8 @@ impl Recipe {
                 all.push(recipe);
             }
         };
-        for (normal, tex_coord, evens_out) in OTHERS {
-            let mut recipe = Recipe { evens_out, ..usual };
+        for (normal, tex_coord, evenness) in OTHERS {
+            let mut recipe = Recipe { evenness, ..usual };
             if traits.normals {
                 recipe.weights.normal = normal;
                 recipe.weights.mapped_normal = normal / 2.0;
@@ -101,11 +138,33 @@ impl Recipe {
         all
     }
 
+    /// The recipe with the settings of a job: at least as even, and with the border that they keep.
+    pub(super) fn with(self, limits: &Limits) -> Recipe {
+        Recipe {
+            evenness: self.evenness.max(Evenness::of(limits.evenness)),
+            border: BorderLock {
+                part: limits.border_lock,
+                // The rest of the model needs triangles as well.
+                most: limits.triangles / 2,
+            },
+            ..self
+        }
+    }
+
     /// The simplifier's own switches.
     pub(super) fn options(&self) -> SimplifyOptions {
-        match self.evens_out {
-            true => SimplifyOptions::RegularizeLight,
-            false => SimplifyOptions::None,
+        match self.evenness {
+            Evenness::None => SimplifyOptions::None,
+            Evenness::Light => SimplifyOptions::RegularizeLight,
+            Evenness::Strong | Evenness::Strongest => SimplifyOptions::Regularize,
+        }
+    }
+
+    /// The flags of every vertex.
+    pub(super) fn vertex_flags(&self) -> SimplifyVertex {
+        match self.evenness {
+            Evenness::Strongest => SimplifyVertex::Priority,
+            _ => SimplifyVertex::None,
         }
     }
 }

@@ -139,3 +139,79 @@ fn invisible_geometry_is_removed_if_configured() {
         assert_eq!(lid.optimize(still).unwrap().result.triangles, 24);
     }
 }
+
+/// A square that turns by the given keyframes.
+fn turning(times: &[f32], turns: &[f32]) -> super::gltf::Model {
+    let mut maker = super::gltf::Maker::default();
+    let primitive = super::shapes::sphere_primitive(&mut maker, 4, [0.0; 3], 1.0);
+    let input = maker.floats("SCALAR", times);
+    let output = maker.floats("VEC4", turns);
+    let limits = |accessor: &mut serde_json::Value| {
+        accessor.as_object_mut().unwrap().remove("min");
+        accessor.as_object_mut().unwrap().remove("max");
+    };
+    limits(&mut maker.accessors[input]);
+    limits(&mut maker.accessors[output]);
+    let (json, bin) = maker.finish(json!({
+        "scene": 0, "scenes": [{ "nodes": [0] }], "nodes": [{ "mesh": 0 }],
+        "meshes": [{ "primitives": [primitive] }],
+        "animations": [{
+            "samplers": [{ "input": input, "output": output }],
+            "channels": [
+                { "sampler": 0, "target": { "node": 0, "path": "rotation" } },
+                { "sampler": 0, "target": { "node": 0, "path": "rotation" } },
+            ],
+        }],
+    }));
+    super::gltf::Model::new(&json, &bin, &[])
+}
+
+/// The keyframes of the result, and its number of channels.
+fn keyframes(model: &super::gltf::Model, config: serde_json::Value) -> (Vec<f32>, Vec<f32>, usize) {
+    model.optimize(config).unwrap();
+    let scene = model.result("model.glb");
+    let animation = &scene.list("animations")[0];
+    let numbers = |key: &str| {
+        let table = animation["samplers"][0][key].as_u64().unwrap();
+        scene.tables[table as usize].values.clone()
+    };
+    let channels = animation["channels"].as_array().unwrap().len();
+    (numbers("input"), numbers("output"), channels)
+}
+
+#[test]
+fn fix_animation_data_repairs_keyframes_that_viewers_refuse() {
+    let config = json!({ "import": { "general": { "fixAnimationData": true } } });
+    let whole = [0.0, 0.0, 0.0, 1.0];
+    let half = [0.0, 0.0, 0.6, 0.8];
+    // Out of order, twice at one time, before zero; a rotation of length 2; one more keyframe than rotations.
+    let times = [1.0, -1.0, 0.0, 0.0, 2.0];
+    let turns = [half, whole, half.map(|number| number * 2.0), whole].concat();
+    let model = turning(&times, &turns);
+    let fixed = keyframes(&model, config.clone());
+    assert_eq!(
+        fixed,
+        (vec![0.0, 1.0, 2.0], [whole, half, half].concat(), 1)
+    );
+    let log = model.log("info.log");
+    assert!(
+        log.contains("2 samplers and channels of animations were repaired"),
+        "{log}"
+    );
+    // Without the key nothing is changed.
+    let (before, _, channels) = keyframes(&model, json!({}));
+    assert_eq!((before.as_slice(), channels), (times.as_slice(), 2));
+    let broken = turning(&[0.0, f32::NAN, 2.0], &[whole, half, half].concat());
+    let (times, turns, _) = keyframes(&broken, config.clone());
+    assert_eq!((times, turns), (vec![0.0, 2.0], [whole, half].concat()));
+}
+
+#[test]
+fn fix_animation_data_leaves_what_is_right_as_it_is() {
+    let model = bar();
+    let config = json!({ "import": { "general": { "fixAnimationData": true } } });
+    model.optimize(config).unwrap();
+    let fixed = std::fs::read(model.dir.path().join("out/exports/model.glb")).unwrap();
+    model.optimize(json!({})).unwrap();
+    assert!(fixed == std::fs::read(model.dir.path().join("out/exports/model.glb")).unwrap());
+}

@@ -1,7 +1,6 @@
 //! Builds the joined mesh from the scene: positions in one space, attributes scaled to lengths.
 
 use glam::{Mat3, Mat4, Vec3};
-use meshopt::SimplifyVertex;
 
 use super::super::super::scene::{Geometry, Scene};
 use super::super::SourceInfo;
@@ -61,6 +60,7 @@ impl JoinedMesh {
             joined.fill_motion(&known.motion, geometry, to_unit);
         }
         joined.settle_seams(scene, &known.texturings);
+        joined.lock_borders();
         joined
     }
 
@@ -148,7 +148,7 @@ impl JoinedMesh {
         self.attributes
             .resize(self.positions.len() * self.weights.len(), 0.0);
         self.protections
-            .resize(self.positions.len(), SimplifyVertex::None);
+            .resize(self.positions.len(), self.recipe.vertex_flags());
         self.fill_attributes(geometry, &part);
         self.fill_morphs(geometry, &part);
         let offset = part.first_vertex as u32;

@@ -5,6 +5,7 @@
 //! simplifier would otherwise treat them as one. Seams are crossed only if everything that differs across them counts
 //! in the error, and never between parts.
 
+mod borders;
 mod build;
 mod pieces;
 mod placement;
@@ -47,7 +48,7 @@ pub(super) struct JoinedMesh {
     /// `weights.len()` numbers for each vertex.
     pub(super) attributes: Vec<f32>,
     pub(super) weights: Vec<f32>,
-    /// For each vertex, whether its seam must not be crossed.
+    /// For each vertex, whether its seam must not be crossed, and the flags of the recipe.
     pub(super) protections: Vec<SimplifyVertex>,
     pub(super) parts: Vec<JoinedPart>,
     pub(super) recipe: Recipe,

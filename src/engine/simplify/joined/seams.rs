@@ -74,7 +74,7 @@ impl JoinedMesh {
         }
         for (protection, first) in self.protections.iter_mut().zip(firsts) {
             if protected[*first as usize] {
-                *protection = SimplifyVertex::Protect;
+                *protection |= SimplifyVertex::Protect;
             }
         }
     }
