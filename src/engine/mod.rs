@@ -22,5 +22,10 @@ pub mod settings;
 pub mod simplify;
 pub mod surface;
 pub mod textures;
+#[cfg_attr(
+    not(test),
+    expect(dead_code, reason = "the step that bakes textures is its first user")
+)]
+mod unwrap;
 
 pub use error::EngineError;
