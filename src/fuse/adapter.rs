@@ -14,7 +14,8 @@ use fuser::{
 };
 
 use crate::drive::{
-    Allocation, Caller, Drive, DriveResult, Fh, InFlight, KernelLocks, Readiness, SetAttributes,
+    Allocation, Caller, Drive, DriveResult, Fh, HelperRequests, InFlight, KernelLocks, Readiness,
+    SetAttributes,
 };
 
 use super::command::command_in;
@@ -128,16 +129,21 @@ impl Adapter {
         let locks = KernelLocks::Folders(ino(from), ino(to));
         self.drive.in_flight(locks)
     }
-}
 
-/// Answers a request of the helper for inotify on this thread; gives the reply of any other program back.
-fn of_program<T, R: Reply<T>>(reply: R, answer: Option<DriveResult<T>>) -> Option<R> {
-    match answer {
-        None => Some(reply),
-        Some(answer) => {
-            reply.give(answer.map_err(|error| errno(&error)));
-            None
-        }
+    /// Answers a request of the helper for inotify on this thread, unless `ask` leaves it to the drive. Gives the reply
+    /// of any other program back.
+    fn of_program<T, R: Reply<T>>(
+        &self,
+        request: &Request,
+        reply: R,
+        ask: impl FnOnce(HelperRequests<'_>) -> Option<DriveResult<T>>,
+    ) -> Option<R> {
+        let helper = self.drive.inotify().of_helper(request.pid());
+        let Some(answer) = helper.and_then(ask) else {
+            return Some(reply);
+        };
+        reply.give(answer.map_err(|error| errno(&error)));
+        None
     }
 }
 
@@ -164,13 +170,9 @@ impl Filesystem for Adapter {
     }
 
     fn lookup(&self, request: &Request, parent: INodeNo, name: &OsStr, reply: ReplyEntry) {
-        let Some(reply) = of_program(
-            reply,
-            self.drive
-                .inotify()
-                .of_helper(request.pid())
-                .and_then(|helper| helper.lookup(ino(parent), name)),
-        ) else {
+        let Some(reply) =
+            self.of_program(request, reply, |helper| helper.lookup(ino(parent), name))
+        else {
             return;
         };
         let name = name.to_owned();
@@ -221,13 +223,8 @@ impl Filesystem for Adapter {
         _flags: Option<BsdFileFlags>,
         reply: ReplyAttr,
     ) {
-        let Some(reply) = of_program(
-            reply,
-            self.drive
-                .inotify()
-                .of_helper(request.pid())
-                .map(|helper| helper.touch(ino(number))),
-        ) else {
+        let Some(reply) = self.of_program(request, reply, |helper| Some(helper.touch(ino(number))))
+        else {
             return;
         };
         let change = SetAttributes {
@@ -264,13 +261,9 @@ impl Filesystem for Adapter {
         _rdev: u32,
         reply: ReplyEntry,
     ) {
-        let Some(reply) = of_program(
-            reply,
-            self.drive
-                .inotify()
-                .of_helper(request.pid())
-                .map(|helper| helper.make(ino(parent), name)),
-        ) else {
+        let Some(reply) = self.of_program(request, reply, |helper| {
+            Some(helper.make(ino(parent), name))
+        }) else {
             return;
         };
         if mode & libc::S_IFMT != libc::S_IFREG {
@@ -291,13 +284,9 @@ impl Filesystem for Adapter {
         umask: u32,
         reply: ReplyEntry,
     ) {
-        let Some(reply) = of_program(
-            reply,
-            self.drive
-                .inotify()
-                .of_helper(request.pid())
-                .map(|helper| helper.make(ino(parent), name)),
-        ) else {
+        let Some(reply) = self.of_program(request, reply, |helper| {
+            Some(helper.make(ino(parent), name))
+        }) else {
             return;
         };
         let (name, mode) = (name.to_owned(), permissions(mode, umask));
@@ -307,13 +296,9 @@ impl Filesystem for Adapter {
     }
 
     fn unlink(&self, request: &Request, parent: INodeNo, name: &OsStr, reply: ReplyEmpty) {
-        let Some(reply) = of_program(
-            reply,
-            self.drive
-                .inotify()
-                .of_helper(request.pid())
-                .map(|helper| helper.remove(ino(parent), name)),
-        ) else {
+        let Some(reply) = self.of_program(request, reply, |helper| {
+            Some(helper.remove(ino(parent), name))
+        }) else {
             return;
         };
         let name = name.to_owned();
@@ -323,13 +308,9 @@ impl Filesystem for Adapter {
     }
 
     fn rmdir(&self, request: &Request, parent: INodeNo, name: &OsStr, reply: ReplyEmpty) {
-        let Some(reply) = of_program(
-            reply,
-            self.drive
-                .inotify()
-                .of_helper(request.pid())
-                .map(|helper| helper.remove(ino(parent), name)),
-        ) else {
+        let Some(reply) = self.of_program(request, reply, |helper| {
+            Some(helper.remove(ino(parent), name))
+        }) else {
             return;
         };
         let name = name.to_owned();
@@ -350,13 +331,9 @@ impl Filesystem for Adapter {
         _target: &Path,
         reply: ReplyEntry,
     ) {
-        let Some(reply) = of_program(
-            reply,
-            self.drive
-                .inotify()
-                .of_helper(request.pid())
-                .map(|helper| helper.make(ino(parent), name)),
-        ) else {
+        let Some(reply) = self.of_program(request, reply, |helper| {
+            Some(helper.make(ino(parent), name))
+        }) else {
             return;
         };
         self.refuse_other(request, parent, name, reply);
