@@ -118,15 +118,13 @@ impl Source {
         let stall = self.object.storage.deadlines.stall;
         let status = response.status();
         let meta = ObjectMeta::of(status, response.headers());
+        let down = &self.object.storage.down;
+        let body_of = |response| down.limit(body::chunks(response, stall));
         match status {
             StatusCode::OK => {
                 self.check_version(&meta, if_range)?;
                 let end = meta.size;
-                let body = self
-                    .object
-                    .storage
-                    .down
-                    .limit(body::chunks(response, stall));
+                let body = body_of(response);
                 Ok(Part {
                     meta,
                     partial: false,
@@ -138,11 +136,7 @@ impl Source {
             StatusCode::PARTIAL_CONTENT => {
                 self.check_version(&meta, if_range)?;
                 let part_end = self.check_range(&response, offset, end)?;
-                let body = self
-                    .object
-                    .storage
-                    .down
-                    .limit(body::chunks(response, stall));
+                let body = body_of(response);
                 Ok(Part {
                     meta,
                     partial: true,
