@@ -59,6 +59,20 @@ impl MountStatus {
         self.drafts.iter().filter(is_sent)
     }
 
+    /// The failures that no draft and no job shows already.
+    pub fn other_failures(&self) -> impl Iterator<Item = &FailureLine> {
+        let drafts = self.drafts.iter().map(|draft| (&draft.path, &draft.status));
+        let jobs = self.jobs.iter().map(|job| (&job.path, &job.status));
+        let shown: Vec<_> = drafts.chain(jobs).collect();
+        let is_shown = move |failure: &FailureLine| {
+            let mut shown = shown.iter();
+            shown.any(|(path, status)| **path == failure.path && status.contains(&failure.why))
+        };
+        self.failures
+            .iter()
+            .filter(move |failure| !is_shown(failure))
+    }
+
     /// How much of these is uploaded.
     pub fn percent_uploaded(&self) -> u64 {
         let (sent, total) = self.uploading().fold((0, 0), |(sent, total), draft| {
@@ -272,4 +286,45 @@ pub struct FailureLine {
     /// When it failed, in UTC.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub at: Option<String>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_failure_that_a_job_or_a_draft_shows_is_no_other_failure() {
+        let failure = |path: &str, why: &str| FailureLine {
+            path: path.into(),
+            why: why.into(),
+            at: None,
+        };
+        let status = MountStatus {
+            drafts: vec![DraftStatus {
+                path: "/rawmodels/fan".into(),
+                status: "failed: no faces".into(),
+                ..DraftStatus::default()
+            }],
+            jobs: vec![JobStatusLine {
+                path: "/rawmodels/chair/optimize/web.json".into(),
+                status: "failed: web.json is not JSON".into(),
+                ..JobStatusLine::default()
+            }],
+            failures: vec![
+                failure("/rawmodels/fan", "no faces"),
+                failure("/rawmodels/fan", "no room"),
+                failure("/rawmodels/chair/optimize/web.json", "web.json is not JSON"),
+                failure("/rawmodels/chair", "no faces"),
+            ],
+            ..MountStatus::default()
+        };
+        let others: Vec<_> = status.other_failures().cloned().collect();
+        assert_eq!(
+            others,
+            [
+                failure("/rawmodels/fan", "no room"),
+                failure("/rawmodels/chair", "no faces")
+            ]
+        );
+    }
 }

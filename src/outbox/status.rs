@@ -82,6 +82,8 @@ pub enum ItemStatus {
     NotSent,
     /// The job is sent once its models are ready.
     WaitingForModel { folder: JobFolder },
+    /// The model of the job failed; the job is sent if the model becomes complete after all.
+    WaitingForFailedModel { why: String },
     /// The service has the job, or it is being sent.
     Queued { obstacle: Option<String> },
     /// The service works on the job.
@@ -145,7 +147,9 @@ impl ItemStatus {
             ItemStatus::Importing { .. } => StatusWord::Importing,
             ItemStatus::Complete => StatusWord::Complete,
             ItemStatus::NotSent => StatusWord::NotSent,
-            ItemStatus::WaitingForModel { .. } => StatusWord::WaitingForModel,
+            ItemStatus::WaitingForModel { .. } | ItemStatus::WaitingForFailedModel { .. } => {
+                StatusWord::WaitingForModel
+            }
             ItemStatus::Queued { .. } => StatusWord::Queued,
             ItemStatus::Running { .. } => StatusWord::Running,
             ItemStatus::Done => StatusWord::Done,
@@ -218,6 +222,9 @@ impl fmt::Display for ItemStatus {
                 JobFolder::RapidEmbeds(_) => "waiting for the rapid model to be done",
                 JobFolder::Multi => "waiting for all assets to be complete",
             }),
+            ItemStatus::WaitingForFailedModel { why } => {
+                write!(f, "waiting for its model, which failed: {why}")
+            }
             ItemStatus::Queued { obstacle: None } => f.write_str("queued"),
             ItemStatus::Queued {
                 obstacle: Some(obstacle),

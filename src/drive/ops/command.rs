@@ -41,7 +41,6 @@ impl Command {
         !matches!(
             self,
             Command::Refresh
-                | Command::AllowDelete
                 | Command::Drain { .. }
                 | Command::ClearCache
                 | Command::VerifyCache

@@ -10,6 +10,7 @@ use crate::drive::catalog::{
     refreshed_asset, refreshed_rapid, watch_conversions,
 };
 use crate::drive::error::{DriveError, DriveResult};
+use crate::drive::failures::Deed;
 use crate::drive::files::control::ControlBuffer;
 use crate::drive::mount::Mount;
 use crate::drive::ops::cache::{clear_cache, pin, unpin, verify_cache};
@@ -140,6 +141,7 @@ async fn run_on_mount(tree: &Arc<Tree>, command: Command) -> DriveResult<()> {
         Command::Pin(path) => pin(tree, &path).await,
         Command::Unpin(path) => unpin(tree, &path).await,
         Command::Delete(subjects) => delete_many(tree, subjects).await,
+        Command::AllowDelete if tree.config().no_delete => Err(refusals::no_delete()),
         Command::AllowDelete => {
             tree.deletions().allow(DELETE_ALLOWED_FOR);
             Ok(())
@@ -277,6 +279,7 @@ async fn run_on_model(tree: &Arc<Tree>, home: Home, command: Command) -> DriveRe
 /// Cancels an upload. Its asset, if the service has created one, is gone then.
 async fn cancel(tree: &Arc<Tree>, draft: DraftId, asset: Option<AssetId>) -> DriveResult<()> {
     let outbox = tree.outbox().clone();
+    let path = tree.catalog().home_path(Home::Made(draft));
     tree.detached(async move {
         match outbox.uploads().cancel(draft).await {
             Err(OutboxError::NotFound(_)) => Err(nothing_to_cancel()),
@@ -284,6 +287,7 @@ async fn cancel(tree: &Arc<Tree>, draft: DraftId, asset: Option<AssetId>) -> Dri
         }
     })
     .await?;
+    tree.failures().succeeded(&path, Deed::Remove);
     if let Some(asset) = asset {
         asset_gone(tree.catalog(), asset);
     }
@@ -300,8 +304,10 @@ async fn cancel_version(tree: &Arc<Tree>, asset: AssetId) -> DriveResult<()> {
         return Ok(());
     };
     let outbox = tree.outbox().clone();
+    let path = tree.catalog().home_path(Home::Made(version.id));
     tree.detached(async move { Ok(outbox.uploads().cancel_version(version.id).await?) })
         .await?;
+    tree.failures().succeeded(&path, Deed::Remove);
     if let Some(asset) = version.asset {
         asset_gone(tree.catalog(), asset);
     }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use super::attributes::{changed, created, file, link};
-use super::errors::{ERROR_FILE, ErrorText, error_text, free_name};
+use super::errors::{ERROR_FILE, ErrorText, end_of_model, error_text, free_name};
 use super::hiding::{find_ghost, is_ghost, without_hidden};
 use super::job_links::job_link_rows;
 use super::node::{Node, Row};
@@ -174,6 +174,27 @@ pub(in crate::drive) fn job_folder_path(tree: &Tree, folder: &JobFolder) -> Stri
     }
 }
 
+/// The model of a drop folder of the outbox; `None` for `jobs/`.
+pub(super) fn model_of_folder(tree: &Tree, folder: &JobFolder) -> Option<Model> {
+    match folder {
+        JobFolder::Optimize(OwnerFolder::Draft(draft))
+        | JobFolder::Embeds(OwnerFolder::Draft(draft)) => Some(Model::Raw(Home::Made(*draft))),
+        folder => DropFolder::of_outbox(folder)?.owner(tree),
+    }
+}
+
+/// The status of a job of a model, which may have failed before the job was sent.
+pub(super) fn job_status(tree: &Tree, model: Option<Model>, job: &JobInfo) -> ItemStatus {
+    let ended = match (&job.status, model) {
+        (ItemStatus::WaitingForModel { .. }, Some(model)) => end_of_model(tree, model),
+        _ => None,
+    };
+    match ended {
+        Some(why) => ItemStatus::WaitingForFailedModel { why },
+        None => job.status.clone(),
+    }
+}
+
 impl Place for JobEntry {
     fn identity(&self) -> String {
         format!("job/{}/{:?}/{}", self.folder, self.part, self.text_name)
@@ -234,7 +255,14 @@ impl Place for JobEntry {
 
     fn failure(&self, tree: &Tree) -> Option<String> {
         match self.part {
-            JobPart::Text | JobPart::Status => self.job(tree)?.failure,
+            JobPart::Text | JobPart::Status => {
+                let job = self.job(tree)?;
+                let of_model = || match job_status(tree, self.folder.owner(tree), &job) {
+                    status @ ItemStatus::WaitingForFailedModel { .. } => Some(status.to_string()),
+                    _ => None,
+                };
+                job.failure.clone().or_else(of_model)
+            }
             JobPart::Result => None,
         }
     }
@@ -286,7 +314,10 @@ impl Place for JobEntry {
     fn status<'a>(&'a self, tree: &'a Arc<Tree>) -> Answer<'a, Option<ItemStatus>> {
         Box::pin(async {
             Ok(match self.part {
-                JobPart::Text | JobPart::Status => self.job(tree).map(|job| job.status),
+                JobPart::Text | JobPart::Status => {
+                    let owner = self.folder.owner(tree);
+                    self.job(tree).map(|job| job_status(tree, owner, &job))
+                }
                 JobPart::Result => None,
             })
         })
@@ -307,7 +338,10 @@ impl JobEntry {
                 bytes: job.text.into(),
                 modified: job.mtime,
             }),
-            JobPart::Status => Ok(Text::line(&job.status.to_string(), job.mtime)),
+            JobPart::Status => {
+                let status = job_status(tree, self.folder.owner(tree), &job);
+                Ok(Text::line(&status.to_string(), job.mtime))
+            }
             JobPart::Result => Err(DriveError::NotFound),
         }
     }

@@ -10,7 +10,7 @@ use crate::drive::posix::FileKind;
 use crate::drive::tree::Tree;
 use crate::drive::values::local::{ErrorParent, HiddenParent};
 use crate::drive::values::node::{Home, Model};
-use crate::outbox::{DraftKind, DraftPhase};
+use crate::outbox::{DraftKind, DraftPhase, StatusWord};
 use crate::wire::{AssetId, RapidId};
 
 pub(super) const ERROR_FILE: &str = "ERROR.txt";
@@ -133,6 +133,21 @@ pub(super) fn rapid_failure(tree: &Tree, rapid: RapidId) -> Option<String> {
     row.state
         .is_failure()
         .then(|| rapid_status(tree.catalog(), &row).to_string())
+}
+
+/// Why a model has failed and will not become complete by itself, and what the user can do.
+pub(super) fn end_of_model(tree: &Tree, model: Model) -> Option<String> {
+    match model {
+        Model::Rapid(rapid) => rapid_failure(tree, rapid),
+        Model::Raw(home) => {
+            let view = tree.catalog().model(home)?;
+            let is_over = match (&view.draft, &view.known) {
+                (Some(draft), _) => draft.status.word() == StatusWord::Failed,
+                (None, known) => known.as_ref().is_some_and(|known| known.state.is_failure()),
+            };
+            is_over.then(|| model_failure(tree, home)).flatten()
+        }
+    }
 }
 
 /// Why a source model failed, and what the user can do.

@@ -1,14 +1,14 @@
 //! The contents of `status.json`.
 
 use super::cache_status::cache_status;
-use super::drop::job_folder_path;
+use super::drop::{job_folder_path, job_status, model_of_folder};
 use super::remote::path_of_content;
 use crate::drive::status::{
     Direction, DraftStatus, FailureLine, FileTransferStatus, JobStatusLine, MountStatus,
     OrphanStatus, RateStatus, RecoveredStatus, TrafficStatus, TransferStatus,
 };
 use crate::drive::tree::Tree;
-use crate::drive::values::node::Home;
+use crate::drive::values::node::{Home, Model};
 use crate::outbox::{DraftInfo, DraftPhase, JobState, TransferInfo};
 use crate::wire::Timestamp;
 
@@ -31,7 +31,7 @@ pub(in crate::drive) fn mount_status(tree: &Tree) -> MountStatus {
         offline_because: offline,
         drafts: drafts
             .iter()
-            .filter(|draft| draft.phase != DraftPhase::Complete)
+            .filter(|draft| draft.phase != DraftPhase::Complete && !is_replaced(tree, draft))
             .map(|draft| draft_status(tree, draft, &transfers))
             .collect(),
         transfers: transfers
@@ -75,6 +75,16 @@ pub(in crate::drive) fn recovered_status(tree: &Tree) -> Vec<RecoveredStatus> {
         bytes: found.bytes(),
     });
     rows.collect()
+}
+
+/// True for a model that failed and that a newer version has replaced: nobody needs to act on it.
+fn is_replaced(tree: &Tree, draft: &DraftInfo) -> bool {
+    let sent = |asset| tree.outbox().uploads().sent_record(asset);
+    draft.phase == DraftPhase::ImportFailed
+        && draft
+            .asset
+            .and_then(sent)
+            .is_some_and(|sent| sent.is_old_version())
 }
 
 fn draft_status(tree: &Tree, draft: &DraftInfo, transfers: &[TransferInfo]) -> DraftStatus {
@@ -138,15 +148,25 @@ fn downloads(tree: &Tree) -> Vec<TransferStatus> {
 
 fn job_lines(tree: &Tree) -> Vec<JobStatusLine> {
     let mut lines = Vec::new();
+    let drafts = tree.outbox().drafts().all();
+    let replaced = drafts.iter().filter(|draft| is_replaced(tree, draft));
+    let replaced: Vec<Model> = replaced
+        .map(|draft| Model::Raw(Home::Made(draft.id)))
+        .collect();
     for folder in tree.outbox().jobs().folders() {
+        let model = model_of_folder(tree, &folder);
+        if model.is_some_and(|model| replaced.contains(&model)) {
+            continue;
+        }
         let path = job_folder_path(tree, &folder);
         for job in tree.outbox().jobs().in_folder(&folder) {
             if !matches!(job.state, JobState::Editing | JobState::Done) {
+                let status = job_status(tree, model, &job);
                 lines.push(JobStatusLine {
                     path: format!("{path}/{}", job.name),
-                    state: job.status.word(),
-                    percent: job.status.percent(),
-                    status: job.status.to_string(),
+                    state: status.word(),
+                    percent: status.percent(),
+                    status: status.to_string(),
                 });
             }
         }
@@ -175,8 +195,12 @@ fn orphans_at_hand(tree: &Tree) -> Vec<OrphanStatus> {
 pub(super) fn recovered_sentence(tree: &Tree) -> Option<String> {
     let recovered = recovered_status(tree);
     let found = recovered.first()?;
+    let files = match found.files {
+        1 => "1 copied file is".to_owned(),
+        files => format!("{files} copied files are"),
+    };
     Some(format!(
-        "{}, so {} copied files are kept in {}; `assetfs recover` lists and restores them",
-        found.reason, found.files, found.folder
+        "{}, so {files} kept in {}; `assetfs recover` lists and restores them",
+        found.reason, found.folder
     ))
 }

@@ -84,7 +84,7 @@ pub(in crate::drive) fn tags_of_a_draft() -> DriveError {
 
 pub(in crate::drive) fn no_delete() -> DriveError {
     DriveError::NotPermitted(
-        "the drive is mounted with --no-delete; nothing on the service is deleted".into(),
+        "the drive is mounted with --no-delete, so nothing on the service is deleted; mount it without that option to delete".into(),
     )
 }
 

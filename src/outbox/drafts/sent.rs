@@ -67,6 +67,14 @@ impl SentRecord {
         self.taken_name.as_deref().or(own)
     }
 
+    /// True once a newer version has taken its name.
+    pub fn is_old_version(&self) -> bool {
+        let id = format!("~{}", self.asset);
+        self.taken_name
+            .as_ref()
+            .is_some_and(|name| name.ends_with(&id))
+    }
+
     /// The zip that was the only file of the draft and was sent as it is.
     pub fn only_zip(&self) -> Option<&SentEntry> {
         let mut files = self.entries.iter().filter(|entry| entry.sent_as.is_some());
