@@ -133,6 +133,12 @@ fn a_failure_is_a_text_in_the_place_of_the_results_until_the_model_is_mended() {
     // The same again: it is known, and the exit code still says so.
     let again = once(&bench, &["--json"]).expect(1);
     assert_eq!(again.out(), "");
+    let said = again.err();
+    assert!(
+        said.contains("a.glb failed in an earlier run") && said.contains("done/a.failed.txt"),
+        "{said}"
+    );
+    assert!(said.contains("Remove that text to try it again"), "{said}");
     // The text is removed: it is tried again.
     fs::remove_file(bench.path("done/a.failed.txt")).unwrap();
     assert_eq!(

@@ -29,15 +29,16 @@ const RESCAN_PERIOD: Duration = Duration::from_secs(10);
 /// Changes within this time are one change.
 const DEBOUNCE: Duration = Duration::from_millis(200);
 
-/// Optimize every model that is dropped into a folder
+/// Optimize every model that is copied into a folder
 #[derive(Debug, clap::Args)]
 #[command(
     after_help = "Example: assetfs watch ~/hot --preset 'Web Viewer' --out ~/done\n\
     Example: assetfs watch ~/hot --preset web.json --preset ar.json --out ~/done --once\n\
     Example: assetfs watch ~/hot --preset web.json --out ~/done --drive ~/assets\n\
-    The results of chair.glb are in DONE/chair, with several presets in 'DONE/chair (web)' and so on; a failure is a\n\
-    text in its place. A model is done again when its bytes or the preset change, or when its failure text is removed.\n\
-    Exit codes: 0 done, 1 a model failed (with --once), 2 wrong use"
+    The results of chair.glb are in ~/done/chair; with several presets in '~/done/chair (web)' and so on.\n\
+    A failure is the text ~/done/chair.failed.txt. A model is optimized again when its bytes or the preset change, or\n\
+    when that text is removed.\n\
+    Exit codes: 0 done, 1 with --once: a model failed, now or in an earlier run, 2 wrong use"
 )]
 pub(super) struct WatchArgs {
     /// Folder to watch: each folder, model file and zip in it is one model
@@ -159,7 +160,7 @@ async fn watch(args: &WatchArgs, queue: &mut Queue) -> Result<Exit> {
         queue.look()?;
         queue.start(&stop)?;
         if args.once && queue.is_idle() {
-            return Ok(queue.exit());
+            return Ok(queue.conclude());
         }
         let next = queue
             .next_look()

@@ -48,6 +48,8 @@ pub(super) struct Queue {
     progress: Arc<Progress>,
     seen: BTreeMap<String, WatchedModel>,
     running: BTreeSet<String>,
+    /// The failures of this run, by entry and preset; they were reported when they happened.
+    failed: BTreeSet<(String, String)>,
     sender: mpsc::UnboundedSender<WorkEvent>,
     events: mpsc::UnboundedReceiver<WorkEvent>,
 }
@@ -73,6 +75,7 @@ impl Queue {
             records,
             seen: BTreeMap::new(),
             running: BTreeSet::new(),
+            failed: BTreeSet::new(),
             sender,
             events,
         })
@@ -344,6 +347,8 @@ impl Queue {
             record.entry, record.preset
         );
         write_atomic(&path, text.as_bytes())?;
+        self.failed
+            .insert((record.entry.clone(), record.preset.clone()));
         self.records.put(Record {
             state: RecordState::Failed,
             ..record.clone()
@@ -382,15 +387,30 @@ impl Queue {
         due.min()
     }
 
-    /// Whether a model that is there failed.
-    pub(super) fn exit(&self) -> Exit {
-        let has_failed = |record: &Record| {
-            record.state == RecordState::Failed && self.seen.contains_key(&record.entry)
+    /// How the run ended: it failed if a model that is there failed with one of the presets, now or in an earlier run.
+    /// Reports the earlier failures, which are not tried again.
+    pub(super) fn conclude(&self) -> Exit {
+        let presets = &self.settings.presets;
+        let has_failed = |record: &&Record| {
+            record.state == RecordState::Failed
+                && self.seen.contains_key(&record.entry)
+                && presets.iter().any(|preset| preset.label == record.preset)
         };
-        match self.records.all().any(has_failed) {
-            true => Exit::Failed,
-            false => Exit::Done,
+        let mut exit = Exit::Done;
+        for record in self.records.all().filter(has_failed) {
+            exit = Exit::Failed;
+            let key = (record.entry.clone(), record.preset.clone());
+            if !self.failed.contains(&key) {
+                let text = failure_text(&self.settings.out, record);
+                eprintln!(
+                    "assetfs: {} failed in an earlier run with {}; {} says why. Remove that text to try it again.",
+                    record.entry,
+                    record.preset,
+                    shell_quoted(&text)
+                );
+            }
         }
+        exit
     }
 
     /// Waits until the engine has ended what it was stopped in. What a drive does goes on without us.
