@@ -94,9 +94,11 @@ pub(super) fn token_source(args: &AccountArgs, profile: &Profile) -> Result<Toke
 }
 
 fn parse_base_url(text: &str) -> Result<Url> {
-    let mut url: Url = text
-        .parse()
-        .map_err(|error| WrongUse(format!("`{text}` is not a URL: {error}")))?;
+    let mut url: Url = text.parse().map_err(|_: url::ParseError| {
+        WrongUse(format!(
+            "`{text}` is not a URL; write it like https://assets.example.com"
+        ))
+    })?;
     if !matches!(url.scheme(), "http" | "https") || url.host().is_none() {
         return Err(WrongUse(format!("`{text}` is not an http or https URL")).into());
     }
@@ -145,7 +147,8 @@ fn find_token(
 /// Reads a token from a file that only its owner can read.
 fn token_from_file(path: &Path) -> Result<Token> {
     let named = || format!("token file {}", path.display());
-    let metadata = fs::metadata(path).with_context(named)?;
+    let unreadable = || format!("cannot read the {}", named());
+    let metadata = fs::metadata(path).with_context(unreadable)?;
     if metadata.mode() & 0o077 != 0 {
         bail!(
             "{} can be read by others; run `chmod 600 {}`",
@@ -153,7 +156,10 @@ fn token_from_file(path: &Path) -> Result<Token> {
             path.display()
         );
     }
-    parse_token(&fs::read_to_string(path).with_context(named)?, &named())
+    parse_token(
+        &fs::read_to_string(path).with_context(unreadable)?,
+        &named(),
+    )
 }
 
 /// Parses a token, one line `<id>|<secret>`, so that a typing mistake is reported before a request is sent.

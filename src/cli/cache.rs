@@ -13,7 +13,7 @@ use crate::fuse::{self, shell_quoted};
 
 use super::mounted::{MountedDrive, POLL_PERIOD, check_exists};
 use super::progress::Progress;
-use super::table::{bytes, grouped, table};
+use super::table::{bytes, counted, grouped, table};
 use super::{Exit, WrongUse, files, settings};
 
 /// Show, clear or verify the cache
@@ -261,8 +261,8 @@ pub(super) fn pin(args: &PinArgs) -> Result<Exit> {
             }
         }
         task.finish(&format!(
-            "{} files, {}",
-            grouped(list.len() as u64),
+            "{}, {}",
+            counted(list.len() as u64, "file"),
             bytes(total)
         ));
         let cache = drive.status()?.cache;

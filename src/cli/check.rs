@@ -15,7 +15,7 @@ use super::Exit;
 use super::files::{self, FileBelow, at, percent, read_from_drive, read_through};
 use super::mounted::{MountedDrive, check_exists};
 use super::progress::{Progress, Task};
-use super::table::{bytes, grouped};
+use super::table::{bytes, counted, grouped};
 
 /// The extended attribute with a file's MD5.
 const MD5_ATTRIBUTE: &str = "user.assetfs.md5";
@@ -84,8 +84,8 @@ pub(super) fn run(args: &CheckArgs) -> Result<Exit> {
     }
     let Check { task, report, .. } = check;
     task.finish(&format!(
-        "{} files, {}: {} differ",
-        grouped(report.files),
+        "{}, {}: {} differ",
+        counted(report.files, "file"),
         bytes(report.bytes),
         grouped(report.differences.len() as u64)
     ));
@@ -216,7 +216,11 @@ impl DifferenceKind {
         match self {
             DifferenceKind::Missing => "is not in the drive".to_owned(),
             DifferenceKind::Size { local, drive } => {
-                format!("has {local} bytes here and {drive} in the drive")
+                format!(
+                    "has {} here and {} in the drive",
+                    counted(*local, "byte"),
+                    grouped(*drive)
+                )
             }
             DifferenceKind::Content => "has the same size but other bytes in the drive".to_owned(),
             DifferenceKind::Unreadable { why } => format!("cannot be read from the drive: {why}"),

@@ -70,7 +70,7 @@ pub(super) fn commit_at(path: &Path, order: &'static str) -> Result<()> {
     after_help = "Example: assetfs cancel ~/assets/rawmodels/chair\nExample: assetfs cancel --orphan 1042"
 )]
 pub(super) struct CancelArgs {
-    /// Drafts below rawmodels/
+    /// Drafts below rawmodels/; of a model, its new version that is not complete
     paths: Vec<PathBuf>,
     /// Remove an upload that began on the service without an answer (`assetfs status` lists them)
     #[arg(long, value_name = "ID", conflicts_with = "paths")]
@@ -101,7 +101,7 @@ pub(super) fn cancel(args: &CancelArgs) -> Result<Exit> {
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Example: assetfs retry ~/assets/rawmodels/chair")]
 pub(super) struct RetryArgs {
-    /// Drafts or assets below rawmodels/
+    /// Drafts or models below rawmodels/
     #[arg(required = true)]
     paths: Vec<PathBuf>,
 }
@@ -151,11 +151,11 @@ fn no_job(path: &Path) -> anyhow::Error {
     .into()
 }
 
-/// Convert an asset to further formats
+/// Convert a model to other formats
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Example: assetfs convert ~/assets/rawmodels/chair usdz obj")]
 pub(super) struct ConvertArgs {
-    /// An asset below rawmodels/
+    /// A model below rawmodels/
     path: PathBuf,
     /// Formats; the files appear in its converted/ folder
     #[arg(required = true)]
@@ -167,11 +167,11 @@ pub(super) fn convert(args: &ConvertArgs) -> Result<Exit> {
     Ok(Exit::Done)
 }
 
-/// Set the scale factor of an asset's exports
+/// Set the scale factor of a model's exports
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Example: assetfs scale ~/assets/rawmodels/chair 0.01")]
 pub(super) struct ScaleArgs {
-    /// An asset below rawmodels/
+    /// A model below rawmodels/
     path: PathBuf,
     /// The factor, greater than 0
     factor: f64,
@@ -191,7 +191,7 @@ pub(super) struct AllowDeleteArgs {
 }
 
 pub(super) fn allow_delete(args: &AllowDeleteArgs) -> Result<Exit> {
-    MountedDrive::at_or_only(args.dir.as_deref(), "allow-delete")?.command("allow-delete")?;
+    MountedDrive::at_or_only(args.dir.as_deref(), "allow-delete")?.order("allow-delete")?;
     Ok(Exit::Done)
 }
 

@@ -23,7 +23,7 @@ use super::Exit;
 use super::WrongUse;
 use super::before_after::{rows, score_row};
 use super::settings;
-use super::table::{grouped, table};
+use super::table::{counted, table};
 use super::wait;
 
 /// Marks a folder of the demo, which the next demo may empty.
@@ -39,7 +39,7 @@ pub(super) struct DemoArgs {
     /// Leave the drive mounted, and show commands to try next
     #[arg(long)]
     keep: bool,
-    /// Factory preset to drop
+    /// Factory preset to use
     #[arg(long, default_value = DEFAULT_PRESET, value_name = "NAME")]
     preset: String,
     /// Folder for the demo's model, mount point and results; must be new, empty or an earlier demo's
@@ -152,9 +152,9 @@ impl Demo {
             names, triangles, ..
         } = write_chair(&self.model())?;
         println!(
-            "A model: a wooden chair of {} triangles in {} files, made in {}",
-            grouped(triangles),
-            names.len(),
+            "A model: a wooden chair of {} in {}, made in {}",
+            counted(triangles, "triangle"),
+            counted(names.len() as u64, "file"),
             seconds(start.elapsed())
         );
         Seen::read(&self.model())

@@ -68,7 +68,9 @@ fn fuse_device() -> Finding {
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => Verdict::Missing(
             "there is no /dev/fuse: run `modprobe fuse`, or give the container --device /dev/fuse --cap-add SYS_ADMIN".to_owned(),
         ),
-        Err(error) => Verdict::Missing(format!("/dev/fuse cannot be opened: {error}")),
+        Err(error) => Verdict::Missing(super::sentence(
+            &anyhow::Error::new(error).context("/dev/fuse cannot be opened"),
+        )),
     };
     Finding {
         what: "FUSE device",
@@ -214,9 +216,15 @@ fn search() -> Finding {
 }
 
 fn pictures() -> Finding {
-    let verdict = match thumbnail::setup::missing() {
-        None => Verdict::Good("file managers show pictures of models".to_owned()),
-        Some(missing) => Verdict::Advice(format!(
+    let verdict = match (
+        thumbnail::setup::missing(),
+        thumbnail::setup::not_for_nautilus(),
+    ) {
+        (None, None) => Verdict::Good("file managers show pictures of models".to_owned()),
+        (None, Some(why)) => {
+            Verdict::Advice(format!("Nautilus shows no pictures of models: {why}"))
+        }
+        (Some(missing), _) => Verdict::Advice(format!(
             "file managers show no pictures of models ({missing} are missing); run `assetfs thumbnail --setup`, or install the package"
         )),
     };

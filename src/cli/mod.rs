@@ -10,6 +10,7 @@
 
 mod account;
 mod allocator;
+mod arguments;
 mod before_after;
 mod block_on;
 mod cache;
@@ -55,6 +56,7 @@ use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 
+use crate::client::without_error_numbers;
 pub use allocator::ProgramAllocator;
 use exit::{Exit, WrongUse};
 
@@ -122,7 +124,7 @@ pub fn run() -> ExitCode {
     if let Some(line) = mount::Helper::called_with(std::env::args_os().collect()) {
         return mount::Helper::run(line);
     }
-    let result = match Cli::parse().command {
+    let result = match arguments::parse::<Cli>().command {
         Command::Mount(args) => mount::run(*args),
         Command::Unmount(args) => unmount::run(&args),
         Command::Status(args) => status::run(&args),
@@ -169,10 +171,11 @@ pub fn run() -> ExitCode {
     exit.into()
 }
 
-/// An error with its causes, without repetitions.
+/// An error with its causes, without repetitions and error numbers.
 fn sentence(error: &anyhow::Error) -> String {
     let mut text = String::new();
-    for cause in error.chain().map(ToString::to_string) {
+    for cause in error.chain() {
+        let cause = without_error_numbers(&cause.to_string());
         if !text.contains(&cause) {
             if !text.is_empty() {
                 text.push_str(": ");
@@ -217,5 +220,15 @@ mod tests {
             .context("cannot write: no room")
             .context("copy");
         assert_eq!(sentence(&error), "copy: cannot write: no room");
+    }
+
+    #[test]
+    fn error_numbers_are_left_out() {
+        let missing = std::io::Error::from_raw_os_error(libc::ENOENT);
+        let error = anyhow::anyhow!("cannot read a: {missing}; name another file");
+        assert_eq!(
+            sentence(&error.context(missing)),
+            "No such file or directory: cannot read a: No such file or directory; name another file"
+        );
     }
 }

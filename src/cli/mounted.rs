@@ -110,7 +110,7 @@ impl MountedDrive {
             )
         } else if error.raw_os_error() == Some(libc::EROFS) && self.is_read_only() {
             anyhow::anyhow!(
-                "the drive at {root} is mounted read-only, and this would change something"
+                "the drive at {root} is mounted read-only, and this would change something; to change it, unmount it and mount it without --read-only (or `read_only` in the configuration)"
             )
         } else {
             anyhow::Error::new(error).context(format!("cannot reach the drive at {root}"))

@@ -49,9 +49,12 @@ pub(super) fn completions(args: &CompletionsArgs) -> Result<Exit> {
 
 /// One page for the program and one for each visible command, with the file names that `man` expects.
 fn write_pages(dir: &Path) -> Result<()> {
-    fs::create_dir_all(dir).with_context(|| dir.display().to_string())?;
+    fs::create_dir_all(dir).with_context(|| format!("cannot make the folder {}", dir.display()))?;
+    let write = |path: &Path, text: Vec<u8>| {
+        fs::write(path, text).with_context(|| format!("cannot write {}", path.display()))
+    };
     let whole = Cli::command();
-    fs::write(dir.join("assetfs.1"), page(whole.clone())?)?;
+    write(&dir.join("assetfs.1"), page(whole.clone())?)?;
     for command in whole
         .get_subcommands()
         .filter(|command| !command.is_hide_set())
@@ -62,7 +65,7 @@ fn write_pages(dir: &Path) -> Result<()> {
             .clone()
             .bin_name(name.replacen('-', " ", 1))
             .display_name(name);
-        fs::write(&path, page(command)?).with_context(|| path.display().to_string())?;
+        write(&path, page(command)?)?;
     }
     Ok(())
 }

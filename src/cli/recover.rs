@@ -13,7 +13,7 @@ use crate::fuse;
 use crate::outbox::{Recovered, RecoveredFile, recovered_in};
 
 use super::mounted::MountedDrive;
-use super::table::bytes;
+use super::table::{bytes, counted};
 use super::{Exit, WrongUse, settings};
 
 /// List files that were kept when the drive's journal was damaged, or restore them
@@ -82,8 +82,9 @@ fn list(place: &RecoverFrom) -> Result<Exit> {
         println!("Nothing to recover.");
     }
     for folder in &found {
-        let (files, size) = (folder.files.len(), bytes(folder.bytes()));
-        println!("{}  {files} files, {size}: {}", folder.name, folder.reason);
+        let files = counted(folder.files.len() as u64, "file");
+        let size = bytes(folder.bytes());
+        println!("{}  {files}, {size}: {}", folder.name, folder.reason);
         println!("  in {}", folder.path.display());
         for file in &folder.files {
             println!("  {}  {}", file.path, bytes(file.bytes));
@@ -150,8 +151,9 @@ fn take(args: &TakeArgs) -> Result<Exit> {
     let unnamed = folder.files.iter().filter(|file| !file.is_named()).count();
     if unnamed > 0 && fuse::find_mount(&args.target)?.is_some() {
         return Err(WrongUse(format!(
-            "the names of {unnamed} files are lost, and in a drive all of them would become one model; \
-             take them to a folder outside of the drive, sort them, then copy the models in"
+            "the names of {} are lost, and in a drive all of them would become one model; \
+             take them to a folder outside of the drive, sort them, then copy the models in",
+            counted(unnamed as u64, "file")
         ))
         .into());
     }
@@ -175,8 +177,8 @@ fn take(args: &TakeArgs) -> Result<Exit> {
     if args.place.json {
         println!("{}", serde_json::to_string_pretty(&taken)?);
     } else {
-        let (files, target) = (taken.files.len(), taken.target.display());
-        println!("Restored {files} files to {target}.");
+        let files = counted(taken.files.len() as u64, "file");
+        println!("Restored {files} to {}.", taken.target.display());
     }
     Ok(Exit::Done)
 }

@@ -15,7 +15,7 @@ use super::{Exit, WrongUse};
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Example: assetfs rm ~/assets/rawmodels/chair ~/assets/rapidmodels/chair*")]
 pub(super) struct RmArgs {
-    /// Objects to delete permanently
+    /// What to delete for good
     #[arg(required = true)]
     paths: Vec<PathBuf>,
 }

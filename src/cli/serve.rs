@@ -111,7 +111,10 @@ async fn until_stopped(args: &ServeArgs, service: &RunningService) -> Result<()>
                 let Some(path) = &args.chaos else { return Ok(()) };
                 match read_plan(path) {
                     Ok(plan) => service.set_chaos(Some(plan)),
-                    Err(error) => eprintln!("assetfs: {error:#}; the previous plan stays active"),
+                    Err(error) => {
+                        let why = super::sentence(&error);
+                        eprintln!("assetfs: {why}; the previous plan stays active");
+                    }
                 }
             }
         }

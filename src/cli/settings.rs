@@ -45,9 +45,9 @@ pub(super) struct Profile {
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 struct ConfigFile {
-    profiles: BTreeMap<String, Profile>,
+    profiles: BTreeMap<String, toml::Table>,
     #[serde(flatten)]
-    top: BTreeMap<String, toml::Value>,
+    top: toml::Table,
 }
 
 /// The named profile of the configuration file, merged over the file's top-level settings. A missing file counts as
@@ -63,11 +63,15 @@ pub(super) fn load_profile(name: Option<&str>) -> Result<Profile> {
 }
 
 fn parse_profile(text: &str, name: Option<&str>) -> Result<Profile> {
-    let file: ConfigFile = toml::from_str(text)?;
-    let mut merged: toml::Table = file.top.into_iter().collect();
+    let ConfigFile { profiles, top } = toml::from_str(text)?;
+    let mut merged = top;
+    check_values(&merged)?;
+    for (name, own) in &profiles {
+        check_values(own).with_context(|| format!("in the profile `{name}`"))?;
+    }
     if let Some(name) = name {
-        if !file.profiles.contains_key(name) {
-            let known: Vec<_> = file.profiles.keys().map(String::as_str).collect();
+        let Some(own) = profiles.get(name) else {
+            let known: Vec<_> = profiles.keys().map(String::as_str).collect();
             return Err(WrongUse(format!(
                 "there is no profile `{name}`; known: {}",
                 if known.is_empty() {
@@ -77,22 +81,48 @@ fn parse_profile(text: &str, name: Option<&str>) -> Result<Profile> {
                 }
             ))
             .into());
-        }
-        let whole: toml::Table = toml::from_str(text)?;
-        if let Some(toml::Value::Table(own)) = whole
-            .get("profiles")
-            .and_then(|profiles| profiles.get(name))
-        {
-            // The account of the profile replaces the other kind of account at the top.
-            for (named, replaced) in [("local", "base_url"), ("base_url", "local")] {
-                if own.contains_key(named) {
-                    merged.remove(replaced);
-                }
+        };
+        // The account of the profile replaces the other kind of account at the top.
+        for (named, replaced) in [("local", "base_url"), ("base_url", "local")] {
+            if own.contains_key(named) {
+                merged.remove(replaced);
             }
-            merged.extend(own.clone());
         }
+        merged.extend(own.clone());
     }
     Ok(merged.try_into()?)
+}
+
+/// Refuses a key or a value that the program cannot use, with the key.
+fn check_values(table: &toml::Table) -> Result<()> {
+    for (key, value) in table {
+        let alone = toml::Table::from_iter([(key.clone(), value.clone())]);
+        if let Err(error) = alone.try_into::<Profile>() {
+            let why = in_plain_words(error.message());
+            anyhow::bail!("`{key} = {value}` cannot be used: {why}");
+        }
+    }
+    Ok(())
+}
+
+/// What the parser says about a value, in words of the documentation.
+fn in_plain_words(message: &str) -> String {
+    // What it found is in the sentence already.
+    let expected = match message.split_once(", expected ") {
+        Some((found, expected)) if found.starts_with("invalid ") => expected,
+        _ => message,
+    };
+    match expected {
+        "u32" => "write a whole number, like 20".to_owned(),
+        "a boolean" => "write true or false".to_owned(),
+        "a string" | "path string" => "write a text in quotes".to_owned(),
+        "invalid socket address syntax" | "socket address" => {
+            "write an address with a port in quotes, like \"127.0.0.1:9100\"".to_owned()
+        }
+        other => other
+            .replace("unknown field", "there is no key")
+            .replace(", expected one of", "; the keys are"),
+    }
 }
 
 /// A number of bytes, written as `512M`, `20G`, `1.5GiB` or plain. Units are powers of 1024.

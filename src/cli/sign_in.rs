@@ -12,7 +12,7 @@ use crate::wire::{Password, Token};
 use super::block_on::block_on;
 use super::connect::{Connected, ServiceArgs, client_for};
 use super::kept_tokens::{TokenSource, forget_token, keep_token, kept_token};
-use super::{Exit, WrongUse};
+use super::{Exit, WrongUse, sentence};
 
 /// Sign in to a service and store the token
 #[derive(Debug, clap::Args)]
@@ -74,7 +74,8 @@ pub(super) fn logout(args: &LogoutArgs) -> Result<Exit> {
     };
     let deleted = block_on(async { Ok(client.tokens().delete(id).await) })?;
     if let Err(error) = deleted {
-        eprintln!("assetfs: the token could not be deleted on the service: {error}");
+        let why = sentence(&error.into());
+        eprintln!("assetfs: the token could not be deleted on the service: {why}");
     }
     match forget_token(client.base_url())? {
         Some(why) if *source == TokenSource::Keyring => {
@@ -172,7 +173,7 @@ pub(super) fn account(args: &AccountCommandArgs) -> Result<Exit> {
     match forget_token(client.base_url()) {
         Ok(None) => {}
         Ok(Some(why)) => eprintln!("assetfs: {why}, so the token may still be in it"),
-        Err(error) => eprintln!("assetfs: {error:#}"),
+        Err(error) => eprintln!("assetfs: {}", sentence(&error)),
     }
     println!("The account is deleted.");
     Ok(Exit::Done)

@@ -13,7 +13,7 @@ use crate::fuse::shell_quoted;
 use super::Exit;
 use super::cache::keeps_nothing_new;
 use super::mounted::MountedDrive;
-use super::table::{bytes, grouped};
+use super::table::{bytes, counted};
 
 /// Show drafts, transfers, jobs, cache and failures of a mounted drive
 #[derive(Debug, clap::Args)]
@@ -90,15 +90,16 @@ fn describe(root: &Path, status: &MountStatus) -> String {
         &status.recovered,
         |found| {
             format!(
-                "{}  {} files, {}: {}",
+                "{}  {}, {}: {}",
                 found.folder,
-                found.files,
+                counted(found.files, "file"),
                 bytes(found.bytes),
                 found.reason
             )
         },
     );
-    section(&mut page, "Failures", &status.failures, |failure| {
+    let failures: Vec<_> = status.other_failures().collect();
+    section(&mut page, "Failures", &failures, |failure| {
         let at = failure.at.as_deref().map(to_the_second);
         format!(
             "{}  {}: {}",
@@ -135,10 +136,10 @@ fn transfer_lines(root: &Path, transfer: &TransferStatus) -> String {
 
 fn cache_and_requests(status: &MountStatus) -> String {
     format!(
-        "Cache: {} of {} in {} objects. Requests: {} available now, {} a minute.\n",
+        "Cache: {} of {} in {}. Requests: {} available now, {} a minute.\n",
         bytes(status.cache.used_bytes),
         bytes(status.cache.limit_bytes),
-        grouped(status.cache.objects),
+        counted(status.cache.objects, "object"),
         status.rate.available,
         status.rate.limit_per_minute,
     )

@@ -1,5 +1,6 @@
 //! Plain text tables, and readable numbers.
 
+pub(super) use crate::engine::number_text::{counted, grouped};
 use crate::wire::Timestamp;
 
 /// A table with a header.
@@ -50,19 +51,6 @@ pub(super) fn table(rows: &[Vec<String>]) -> String {
     text
 }
 
-/// `12,345,678`.
-pub(super) fn grouped(number: u64) -> String {
-    let digits = number.to_string();
-    let mut text = String::with_capacity(digits.len() * 4 / 3);
-    for (index, digit) in digits.chars().enumerate() {
-        if index > 0 && (digits.len() - index).is_multiple_of(3) {
-            text.push(',');
-        }
-        text.push(digit);
-    }
-    text
-}
-
 /// `1.5 MB`, in powers of 1000 as file managers show it.
 pub(super) fn bytes(number: u64) -> String {
     const UNITS: [&str; 5] = ["B", "kB", "MB", "GB", "TB"];
@@ -84,9 +72,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn numbers_are_grouped_and_bytes_rounded() {
-        assert_eq!(grouped(1_234_567), "1,234,567");
-        assert_eq!(grouped(12), "12");
+    fn bytes_are_rounded() {
         assert_eq!(bytes(999), "999 B");
         assert_eq!(bytes(1_500_000), "1.5 MB");
         assert_eq!(bytes(47_300_000), "47 MB");

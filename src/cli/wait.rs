@@ -21,10 +21,11 @@ use crate::fuse::shell_quoted;
     after_help = "Example: cp -r chair ~/assets/rawmodels/ && assetfs wait ~/assets/rawmodels/chair\n\
     Example: assetfs wait ~/assets/rawmodels/chair/optimize/web.json --timeout 10m\n\
     Example: assetfs wait\n\
-    Exit codes: 0 all done, 1 one failed or cannot go without help, 3 timed out"
+    Exit codes: 0 all done, 1 one failed or needs your help (a draft that stays empty or incomplete for a minute),\n\
+    3 timed out"
 )]
 pub(super) struct WaitArgs {
-    /// Models, rapid models, job texts or optimize/ folders; a drive means all drafts and jobs in it, and is not
+    /// Models, optimized models, job texts, or the folders optimize/, embeds/ and jobs/; a drive means all drafts and jobs in it, and is not
     /// needed if you mounted only one
     paths: Vec<PathBuf>,
     /// Give up after this time
@@ -113,6 +114,7 @@ impl StatusTimer {
         let State::Going(word, text) = state else {
             return state;
         };
+        let text = with_advice(&word, text);
         if self.text != text {
             self.since = Instant::now();
             self.text.clone_from(&text);
@@ -121,6 +123,22 @@ impl StatusTimer {
             Some(patience) if self.since.elapsed() >= patience => State::Failed(text),
             _ => State::Going(word, text),
         }
+    }
+}
+
+/// Adds what the user has to do, for the statuses that do not say it themselves.
+fn with_advice(state: &StatusWord, status: String) -> String {
+    match state {
+        StatusWord::Draft => {
+            format!("{status}: nothing to upload yet; copy a model into it, or remove it")
+        }
+        StatusWord::NoModel => format!("{status}; copy the model file in, or remove the folder"),
+        StatusWord::Incomplete => {
+            format!(
+                "{status}; repeat the copy, or upload it as it is with `assetfs commit --force`"
+            )
+        }
+        _ => status,
     }
 }
 
@@ -253,7 +271,7 @@ pub(super) fn state_of(path: &Path) -> Result<State> {
             Ok(State::Failed(format!("failed: {why}")))
         }
         Ok(Some(report)) if report.state == StatusWord::WaitingForModel => {
-            Ok(model_of(path).unwrap_or_else(|| state_in(report)))
+            Ok(model_of(path, report.status.clone()).unwrap_or_else(|| state_in(report)))
         }
         Ok(Some(report)) => Ok(state_in(report)),
         Ok(None) => bail!("{} is neither a model nor a job", shell_quoted(path)),
@@ -266,7 +284,7 @@ pub(super) fn state_of(path: &Path) -> Result<State> {
 
 /// The state of a job that waits for its model, as far as the model is not ready: what the model needs, the job needs.
 /// `None` for a job of several models.
-fn model_of(job: &Path) -> Option<State> {
+fn model_of(job: &Path, job_status: String) -> Option<State> {
     let folder = job.parent()?;
     let model = folder.parent()?;
     if folder.file_name()? == "jobs" {
@@ -277,7 +295,8 @@ fn model_of(job: &Path) -> Option<State> {
         State::Going(word, text) => {
             Some(State::Going(word, format!("waiting for its model: {text}")))
         }
-        State::Failed(text) => Some(State::Failed(format!("its model {text}"))),
+        // The status of the job says that its model failed, and what to do.
+        State::Failed(_) => Some(State::Failed(job_status)),
     }
 }
 
@@ -328,6 +347,20 @@ mod tests {
             }] += 1;
         }
         assert_eq!(counts, [2, 4, StatusWord::KNOWN.len() - 6]);
+    }
+
+    #[test]
+    fn a_draft_that_waits_for_its_owner_says_what_to_do() {
+        for (word, advice) in [
+            (StatusWord::Draft, "copy a model into it, or remove it"),
+            (StatusWord::NoModel, "copy the model file in"),
+            (StatusWord::Incomplete, "repeat the copy"),
+        ] {
+            let State::Going(_, text) = judged(word.clone()) else {
+                panic!("{word} is over");
+            };
+            assert!(text.contains(advice), "{word}: {text}");
+        }
     }
 
     #[test]

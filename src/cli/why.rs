@@ -24,7 +24,7 @@ pub(super) struct WhyArgs {
 pub(super) fn run(args: &WhyArgs) -> Result<Exit> {
     let mut exit = Exit::Done;
     for path in &args.paths {
-        MountedDrive::of(path)?;
+        let drive = MountedDrive::of(path)?;
         let why = mounted::why(path)?;
         let missing = match why {
             Some(_) => None,
@@ -39,7 +39,8 @@ pub(super) fn run(args: &WhyArgs) -> Result<Exit> {
         } else if let Some(missing) = &missing {
             eprintln!("assetfs: {}", super::sentence(missing));
         } else {
-            let sentence = why.as_deref().unwrap_or("nothing failed here");
+            let nothing = || nothing_failed(&drive);
+            let sentence = why.clone().unwrap_or_else(nothing);
             match args.paths.len() {
                 1 => println!("{sentence}"),
                 _ => println!("{}: {sentence}", shell_quoted(path)),
@@ -50,4 +51,17 @@ pub(super) fn run(args: &WhyArgs) -> Result<Exit> {
         }
     }
     Ok(exit)
+}
+
+/// What to do if nothing is recorded for a path.
+fn nothing_failed(drive: &MountedDrive) -> String {
+    let root = shell_quoted(drive.root());
+    match drive.status() {
+        Ok(status) if status.read_only => format!(
+            "nothing failed here. The drive is mounted read-only: to change something, unmount it and mount it without --read-only"
+        ),
+        _ => format!(
+            "nothing failed here. A command that was refused prints its reason itself; `assetfs status {root}` lists what failed elsewhere"
+        ),
+    }
 }

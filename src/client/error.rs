@@ -165,3 +165,13 @@ pub(super) fn message_of(status: StatusCode, body: &ErrorBody) -> String {
     let reason = status.canonical_reason().unwrap_or("no reason given");
     body.sentence().unwrap_or_else(|| reason.to_owned())
 }
+
+/// A message without the numbers that [`std::io::Error`] adds: "No such file or directory (os error 2)".
+pub fn without_error_numbers(message: &str) -> String {
+    let mut parts = message.split(" (os error ");
+    let mut text = parts.next().unwrap_or_default().to_owned();
+    for part in parts {
+        text.push_str(part.split_once(')').map_or("", |(_, rest)| rest));
+    }
+    text
+}

@@ -12,7 +12,7 @@ use std::time::Duration;
 use reqwest::{ClientBuilder, Request, Response, redirect};
 
 use super::config::ClientConfig;
-use super::error::ClientError;
+use super::error::{ClientError, without_error_numbers};
 use super::origin::AddressRule;
 use super::resolver::{GuardedResolver, RefusedAddress};
 use crate::wire::secret::without_secrets;
@@ -253,9 +253,5 @@ pub(super) fn reason_of(error: reqwest::Error) -> String {
     while let Some(cause) = innermost.source() {
         innermost = cause;
     }
-    let text = without_secrets(&innermost.to_string());
-    match text.split_once(" (os error ") {
-        Some((words, _)) => words.to_owned(),
-        None => text,
-    }
+    without_error_numbers(&without_secrets(&innermost.to_string()))
 }

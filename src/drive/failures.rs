@@ -9,6 +9,8 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant, SystemTime};
 
+use crate::client::without_error_numbers;
+
 /// Maximum number of messages.
 const MAX_KEPT: usize = 2000;
 
@@ -104,7 +106,7 @@ impl Failures {
         let noted = Noted {
             number,
             deed,
-            why: why.to_owned(),
+            why: without_error_numbers(why),
             at: SystemTime::now(),
             since: Instant::now(),
         };

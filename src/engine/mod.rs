@@ -13,7 +13,7 @@ pub mod intake;
 pub mod job;
 pub mod library_memory;
 pub mod manipulate;
-mod number_text;
+pub mod number_text;
 pub mod pictures;
 pub mod render;
 pub mod sample;

@@ -6,7 +6,7 @@ use std::path::Path;
 
 use thiserror::Error;
 
-use crate::client::ClientError;
+use crate::client::{ClientError, without_error_numbers};
 
 #[derive(Debug, Error)]
 pub enum OutboxError {
@@ -123,7 +123,7 @@ pub enum OutboxError {
     #[error("the file is open for reading only")]
     NotWritable,
     /// The staging disk failed.
-    #[error("the staging directory failed at {what}: {source}")]
+    #[error("the staging directory failed at {what}: {}", without_error_numbers(&source.to_string()))]
     Staging {
         /// What was being done.
         what: String,

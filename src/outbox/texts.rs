@@ -36,9 +36,11 @@ pub fn parse_json(name: &str, text: &[u8]) -> Result<Value, String> {
     let text = text.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(text);
     serde_json::from_slice(text).map_err(|error| {
         let whole = error.to_string();
-        let reason = whole
-            .rsplit_once(" at line ")
-            .map_or(whole.as_str(), |(reason, _)| reason);
+        let reason = match whole.rsplit_once(" at line ") {
+            _ if error.is_eof() => "the text ends too early",
+            Some((reason, _)) => reason,
+            None => whole.as_str(),
+        };
         let (line, column) = (error.line(), error.column());
         format!("{name} is not JSON: {reason} at line {line}, column {column}")
     })

@@ -1,5 +1,6 @@
 //! Commands that need no mount, run as in a shell.
 
+mod bad_arguments;
 mod memory;
 mod optimize;
 mod presets;

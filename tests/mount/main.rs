@@ -21,6 +21,7 @@ mod hostile;
 mod inotify;
 mod keyring;
 mod long;
+mod next_steps;
 mod optimizing;
 mod others;
 mod pictures;

@@ -5,6 +5,7 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use crate::cli::mounted::POLL_PERIOD;
+use crate::cli::sentence;
 use crate::durable::{DirLock, PrivateDir, write_atomic};
 use crate::fuse::{self, Connection};
 
@@ -60,7 +61,7 @@ fn free(account: &Path, pid: u32) {
             );
             is_free_within(account, END_OF_PROCESS);
         }
-        Err(error) => eprintln!("assetfs: {error}"),
+        Err(error) => eprintln!("assetfs: {}", sentence(&error.into())),
     }
 }
 

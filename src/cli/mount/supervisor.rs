@@ -9,6 +9,7 @@ use std::os::unix::net::{SocketAddr, UnixDatagram};
 use std::path::Path;
 use std::time::Duration;
 
+use crate::cli::table::counted;
 use crate::drive::{DraftStatus, Drive, MountStatus, StatusWord};
 use crate::fuse::shell_quoted;
 
@@ -107,10 +108,7 @@ fn status_line(mount_point: &Path, status: &MountStatus) -> String {
 }
 
 fn models(count: usize) -> String {
-    match count {
-        1 => "1 model".to_owned(),
-        count => format!("{count} models"),
-    }
+    counted(count as u64, "model")
 }
 
 #[cfg(test)]

@@ -48,7 +48,8 @@ fn of_file(path: &Path) -> Result<Config> {
         JobSettings::PresetId(id) => match FACTORY.iter().find(|preset| preset.id == id) {
             Some(preset) => Ok(preset.config().0),
             None => Err(wrong(format!(
-                "{shown} names the preset {id}, which is not a factory preset; only the service knows the presets of an account"
+                "{shown}: there is no factory preset with the id {id}, and the engine does not know the presets of an account; \
+                 write {{\"preset\": \"NAME\"}} with a name that `assetfs optimize --list-presets` shows"
             ))),
         },
     }

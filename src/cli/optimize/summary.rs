@@ -6,7 +6,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 
 use super::super::before_after::{rows, score_row};
-use super::super::table::{bytes, grouped, table};
+use super::super::table::{bytes, counted, grouped, table};
 use super::output::WARNING_LOG;
 use crate::engine::job::{ExportedFile, Report};
 use crate::engine::pictures::BEFORE_AFTER_NAME;
@@ -85,12 +85,8 @@ impl Finished<'_> {
         let warnings = &self.report.warnings;
         if !warnings.is_empty() {
             let log = self.out.join(WARNING_LOG);
-            let plural = if warnings.len() == 1 { "" } else { "s" };
-            text.push_str(&format!(
-                "{} warning{plural} ({}):\n",
-                warnings.len(),
-                log.display()
-            ));
+            let count = counted(warnings.len() as u64, "warning");
+            text.push_str(&format!("{count} ({}):\n", log.display()));
             for warning in warnings.iter().take(SHOWN_WARNINGS) {
                 text.push_str(&format!("  {warning}\n"));
             }

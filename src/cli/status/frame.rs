@@ -3,14 +3,14 @@
 
 use std::path::Path;
 
-use super::super::table::bytes;
+use super::super::table::{bytes, counted};
 use crate::drive::{Direction, MountStatus, TransferStatus};
 
 const BAR_COLUMNS: usize = 14;
 /// Fewer columns than any terminal has; lines would have room for nothing.
 const SMALLEST_WIDTH: usize = 20;
 
-/// The picture: at most so many columns and lines.
+/// The picture, which has no more columns and lines than the terminal.
 pub(super) fn frame(
     root: &Path,
     status: &MountStatus,
@@ -123,18 +123,20 @@ fn summary(status: &MountStatus, down: u64) -> String {
         transfers.filter(move |it| it.direction == direction)
     };
     let up: u64 = of(Direction::Up).filter_map(|it| it.bytes_per_second).sum();
-    let mut counts = vec![
+    let states = [
         (of(Direction::Up).count(), "uploading"),
         (of(Direction::Down).count(), "downloading"),
         (waiting(status).count() - status.jobs.len(), "waiting"),
-        (status.jobs.len(), "jobs"),
-        (status.failures.len(), "failures"),
     ];
-    counts.retain(|(count, _)| *count > 0);
-    let counts = counts
-        .into_iter()
-        .map(|(count, name)| format!("{count} {name}"));
-    let counts = counts.collect::<Vec<_>>().join(", ");
+    let things = [
+        (status.jobs.len(), "job"),
+        (status.other_failures().count(), "failure"),
+    ];
+    let states = states.iter().filter(|(count, _)| *count > 0);
+    let states = states.map(|(count, state)| format!("{count} {state}"));
+    let things = things.iter().filter(|(count, _)| *count > 0);
+    let things = things.map(|(count, thing)| counted(*count as u64, thing));
+    let counts = states.chain(things).collect::<Vec<_>>().join(", ");
     let counts = if counts.is_empty() {
         "idle".to_owned()
     } else {
@@ -143,7 +145,7 @@ fn summary(status: &MountStatus, down: u64) -> String {
     format!("↑ {}/s  ↓ {}/s  {counts}", bytes(up), bytes(down))
 }
 
-/// A path in so many columns. What is too long is cut in the middle: names differ at the beginning or at the end.
+/// A path in a number of columns. What is too long is cut in the middle: names differ at the beginning or at the end.
 fn shortened(path: &str, columns: usize) -> String {
     let path = path.trim_start_matches('/');
     let path = path.strip_prefix("rawmodels/").unwrap_or(path);
@@ -219,7 +221,7 @@ mod tests {
         assert!(frame[5].ends_with(" 12 MB/s  1 min"), "{}", frame[5]);
         let summary = &frame[13];
         assert!(
-            summary.contains("10 uploading, 1 waiting, 1 jobs"),
+            summary.contains("10 uploading, 1 waiting, 1 job"),
             "{summary}"
         );
         assert!(summary.contains("↓ 2.0 MB/s"), "{summary}");

@@ -5,6 +5,7 @@
 
 pub(super) mod setup;
 
+use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -42,18 +43,30 @@ const CPU: Duration = Duration::from_secs(60);
     On a drive the picture is the service's thumbnail, and the model is not downloaded.\n\
     A model that cannot be drawn within 30 seconds has no picture.")]
 pub(super) struct ThumbnailArgs {
-    /// Model (glb, gltf, fbx, obj, stl, ply, zip) or folder of a model on a drive; a path or a file: URI
+    /// Model file (glb, gltf, fbx, obj, stl, ply, zip); on a drive any model file, also usdz, or the folder of a model. A
+    /// path or a file: URI
     #[arg(value_name = "IN", required_unless_present = "setup")]
     model: Option<String>,
     /// PNG file to write; a path or a file: URI
     #[arg(value_name = "OUT", required_unless_present = "setup")]
     out: Option<String>,
     /// Pixels on the longer side
-    #[arg(long, short, default_value = "128", value_parser = clap::value_parser!(u16).range(16..=1024))]
+    #[arg(long, short, default_value = "128", value_parser = parse_size)]
     size: u16,
     /// Let the file managers of this user show pictures of models; a package does it for all users
     #[arg(long, conflicts_with_all = ["model", "out"])]
     setup: bool,
+}
+
+/// The sizes that can be asked for.
+const SIZES: RangeInclusive<u16> = 16..=1024;
+
+fn parse_size(text: &str) -> Result<u16, String> {
+    let size = text.parse().ok().filter(|size| SIZES.contains(size));
+    size.ok_or_else(|| {
+        let (least, most) = (SIZES.start(), SIZES.end());
+        format!("write a whole number from {least} to {most}")
+    })
 }
 
 pub(super) fn run(args: &ThumbnailArgs) -> Result<Exit> {
@@ -175,6 +188,23 @@ fn drawn(path: &Path, size: u16) -> Result<Vec<u8>> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_help_names_the_formats_that_are_read() {
+        use super::super::optimize::OptimizeArgs;
+        use clap::Args as _;
+        let read: Vec<&str> = crate::formats::read().collect();
+        let formats = format!("({})", read.join(", "));
+        let command = clap::Command::new("test");
+        for (command, id) in [
+            (ThumbnailArgs::augment_args(command.clone()), "model"),
+            (OptimizeArgs::augment_args(command), "model"),
+        ] {
+            let model = command.get_arguments().find(|it| it.get_id() == id);
+            let help = model.unwrap().get_help().unwrap().to_string();
+            assert!(help.contains(&formats), "{help}: {formats}");
+        }
+    }
 
     #[test]
     fn a_path_and_the_uri_of_a_file_are_read() {

@@ -43,11 +43,8 @@ pub(super) fn run() -> Result<Exit> {
             "cannot start update-mime-database ({error}); install it with `apt install shared-mime-info`, then repeat this command"
         ),
     }
-    if !program.starts_with("/usr") {
-        eprintln!(
-            "Nautilus draws in a sandbox that has only /usr. Copy {} to /usr/local/bin and repeat this command there.",
-            shell_quoted(&program)
-        );
+    if !is_in_sandbox(&program) {
+        eprintln!("{}", outside_of_sandbox(&program));
     }
     eprintln!("Sign out and in again, so that the file managers read it.");
     Ok(Exit::Done)
@@ -65,6 +62,38 @@ pub(in crate::cli) fn missing() -> Option<String> {
         .filter(|name| !is_there(name));
     let missing: Vec<&str> = missing.collect();
     (!missing.is_empty()).then(|| missing.join(", "))
+}
+
+/// Why Nautilus cannot start the program that draws models; `None` if it can, or if nothing is set up.
+pub(in crate::cli) fn not_for_nautilus() -> Option<String> {
+    let dirs = user_data_dir().into_iter().chain(system_data_dirs());
+    let mut files = dirs.map(|dir| dir.join(MODELS_FILE));
+    let text = files.find_map(|file| fs::read_to_string(file).ok())?;
+    let program = text
+        .lines()
+        .find_map(|line| line.strip_prefix("TryExec="))?;
+    let program = Path::new(program);
+    if !program.exists() {
+        return Some(format!(
+            "{} is not there any more; run `assetfs thumbnail --setup` again",
+            shell_quoted(program)
+        ));
+    }
+    (!is_in_sandbox(program)).then(|| outside_of_sandbox(program))
+}
+
+/// Whether the sandbox in which Nautilus draws has a program: it has only /usr. A link that leads out of it is broken
+/// there.
+fn is_in_sandbox(program: &Path) -> bool {
+    let is_below_usr = |path: &Path| path.starts_with("/usr");
+    is_below_usr(program) && program.canonicalize().is_ok_and(|path| is_below_usr(&path))
+}
+
+fn outside_of_sandbox(program: &Path) -> String {
+    let program = shell_quoted(program);
+    format!(
+        "Nautilus draws in a sandbox that has only /usr, so it cannot start {program}; run `sudo cp {program} /usr/local/bin/assetfs`, then `/usr/local/bin/assetfs thumbnail --setup`"
+    )
 }
 
 /// The files by their paths below a data folder, with this program in them.

@@ -22,7 +22,7 @@ use crate::outbox::moment::Moment;
 use crate::outbox::staging::ContentHash;
 use crate::wire::{
     AssetId, CreateEmbed, CreateRawEmbed, EmbedId, ModelId, MultiOptimize, MultiOptimizeConfig,
-    MultiOptimizeItem, OptimizeRequest, OptimizeSettings, OptimizerConfig, RapidId,
+    MultiOptimizeItem, OptimizeRequest, OptimizeSettings, OptimizerConfig, PresetId, RapidId,
 };
 
 /// The prefix of one-off tags.
@@ -120,6 +120,17 @@ pub enum Made {
 }
 
 impl Outgoing {
+    /// The preset that an optimization names by its id.
+    pub fn preset_id(&self) -> Option<PresetId> {
+        match &self.call {
+            OutgoingCall::Optimize(_, request) => match &request.settings {
+                OptimizeSettings::Preset(id) => Some(*id),
+                OptimizeSettings::Config(_) | OptimizeSettings::ServiceDefault => None,
+            },
+            OutgoingCall::Many(_) | OutgoingCall::Embed(_) | OutgoingCall::RawEmbed(_) => None,
+        }
+    }
+
     /// Prepares the request of a text for its models, which are ready.
     pub async fn prepare(
         parts: &Arc<JobParts>,

@@ -1,5 +1,5 @@
 //! Resolves the settings of a job: presets by id, by name, or by a configuration that equals that of a known preset.
-//! The lists are fetched right before, because std::sync::Arc;
+//! The lists are fetched right before, because presets change.
 
 use crate::client::{ClientError, Priority};
 use crate::outbox::jobs::needs::PresetSaved;

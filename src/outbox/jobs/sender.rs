@@ -21,7 +21,7 @@ use crate::outbox::jobs::search::taken;
 use crate::outbox::jobs::text;
 use crate::outbox::jobs::text::Request;
 use crate::outbox::pauses::Pauses;
-use crate::wire::{ModelId, UploadStatus};
+use crate::wire::{ModelId, PresetId, UploadStatus};
 
 /// The longest pause between two polls of an incomplete asset.
 const LONGEST_POLL: Duration = Duration::from_secs(10);
@@ -271,7 +271,7 @@ impl Sender {
             return Ok(Next::Again);
         };
         let reply = outgoing.send(&self.parts).await;
-        let next = self.conclude(&outgoing.request, again, reply).await;
+        let next = self.conclude(&outgoing, again, reply).await;
         self.release(&outgoing.request);
         self.report();
         next
@@ -322,11 +322,11 @@ impl Sender {
 
     async fn conclude(
         &mut self,
-        request: &str,
+        outgoing: &Outgoing,
         again: bool,
         reply: Option<Result<Made, ClientError>>,
     ) -> OutboxResult<Next> {
-        let tag = request.to_owned();
+        let tag = outgoing.request.clone();
         let error = match reply {
             // The next run searches for it.
             None => return Ok(Next::End),
@@ -344,7 +344,7 @@ impl Sender {
                 Ok(self.trouble(error))
             }
             Effect::Refused | Effect::Gone => {
-                let reason = refusal(&error);
+                let reason = refusal(&error, outgoing.preset_id());
                 self.parts
                     .record(JobRecord::Refused { tag, reason })
                     .await?;
@@ -383,9 +383,20 @@ impl Sender {
     }
 }
 
-fn refusal(error: &ClientError) -> String {
-    match error {
-        ClientError::Rejected { message, .. } if !message.is_empty() => message.clone(),
+fn refusal(error: &ClientError, asked: Option<PresetId>) -> String {
+    let said = match error {
+        ClientError::Rejected { message, .. } | ClientError::NotFound { message, .. }
+            if !message.is_empty() =>
+        {
+            message.clone()
+        }
         error => error.to_string(),
+    };
+    match asked {
+        Some(id) => format!(
+            "the service refused \"preset_id\": {id}: {said} Write {{\"preset\": \"NAME\"}} with the name of a file in \
+             presets/ or presets/factory/"
+        ),
+        None => said,
     }
 }

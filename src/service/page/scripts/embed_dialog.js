@@ -47,5 +47,5 @@ export function showSnippet(title, url) {
   tell({ title, wide: true, body: [
     copied('Address', url, false), copied('Snippet', snippet, true),
     h('p', {}, h('a', { href: url, target: '_blank', rel: 'noopener' }, icon('open', 16), ' Open in a new tab')),
-    h('p.hint', {}, 'Everybody with the address can see the model; the account stays private.')] });
+    h('p.hint', {}, 'Anyone who has the address can see the model. Nothing else of the account is public.')] });
 }

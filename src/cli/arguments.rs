@@ -1,0 +1,50 @@
+//! Parses the command line. If the value of an argument cannot be parsed, the message says how to write it: the errors of
+//! Rust's own parsers do not.
+
+use std::error::Error as _;
+use std::net::AddrParseError;
+use std::num::{IntErrorKind, ParseFloatError, ParseIntError};
+
+use clap::Parser;
+use clap::error::{ContextKind, ErrorKind};
+
+/// The arguments of this process. Ends the process for help, and for wrong arguments.
+pub(super) fn parse<T: Parser>() -> T {
+    T::try_parse().unwrap_or_else(|error| explained(error).exit())
+}
+
+fn explained(error: clap::Error) -> clap::Error {
+    let context = |kind| error.get(kind).map(ToString::to_string);
+    let parts = (
+        error.source().and_then(how_to_write),
+        context(ContextKind::InvalidValue),
+        context(ContextKind::InvalidArg),
+    );
+    let (Some(advice), Some(value), Some(argument)) = parts else {
+        return error;
+    };
+    let message = format!(
+        "invalid value '{value}' for '{argument}': {advice}\n\nFor more information, try '--help'.\n"
+    );
+    clap::Error::raw(ErrorKind::ValueValidation, message)
+}
+
+/// How to write a value of the type whose parser failed; `None` if its own message says it.
+fn how_to_write(error: &(dyn std::error::Error + 'static)) -> Option<&'static str> {
+    if let Some(error) = error.downcast_ref::<ParseIntError>() {
+        return Some(match error.kind() {
+            IntErrorKind::PosOverflow => "the number is too large",
+            IntErrorKind::Zero => "write a whole number of at least 1",
+            _ => "write a whole number, like 20",
+        });
+    }
+    if error.is::<ParseFloatError>() {
+        return Some("write a number, like 0.01");
+    }
+    if error.is::<AddrParseError>() {
+        return Some("write an address with a port, like 127.0.0.1:8080");
+    }
+    error
+        .is::<url::ParseError>()
+        .then_some("write an address like https://assets.example.com")
+}

@@ -1,0 +1,191 @@
+//! Commands with bad arguments, settings and files: each fails with a sentence for people, without the words of a parser
+//! or of the operating system's error numbers.
+
+use std::process::Command;
+
+use super::support::{ASSETFS, Bench, Ran};
+
+/// Words that belong into no message: error numbers, and what parsers say about their own types.
+const RAW_WORDS: &[&str] = &[
+    "os error",
+    "invalid digit",
+    "invalid float",
+    "number too large",
+    "invalid socket address",
+    "without a base",
+    "empty host",
+    "invalid port",
+    "expected u",
+    "expected a boolean",
+    "EOF while",
+    "panicked",
+];
+
+/// Runs a command line (words separated by blanks) in a folder without any configuration.
+fn ran(bench: &Bench, line: &str, variables: &[(&str, &str)]) -> Ran {
+    let mut command = Command::new(ASSETFS);
+    command
+        .args(line.split_whitespace())
+        .current_dir(bench.path(""))
+        .env_clear()
+        .env("PATH", std::env::var_os("PATH").unwrap())
+        .env("HOME", bench.path(""))
+        .env("ASSETFS_KEYRING", "off")
+        .envs(variables.iter().copied());
+    Ran(command.output().unwrap())
+}
+
+/// The message of a command that fails; it is for people.
+#[track_caller]
+fn refusal(bench: &Bench, line: &str, variables: &[(&str, &str)]) -> String {
+    let ran = ran(bench, line, variables);
+    let message = ran.err();
+    assert!(
+        [1, 2].contains(&ran.code()),
+        "{line}: {} {message}",
+        ran.code()
+    );
+    for raw in RAW_WORDS {
+        assert!(!message.contains(raw), "{line}: {message}");
+    }
+    assert!(message.len() > 20, "{line}: {message}");
+    message
+}
+
+#[test]
+fn a_bad_argument_is_named_with_what_to_write_instead() {
+    let bench = Bench::with_chair();
+    for (line, expected) in [
+        ("serve --workers many", "a whole number"),
+        ("serve --workers 99999999999999999999999", "too large"),
+        ("serve --workers -1", "-1"),
+        ("serve --listen here", "like 127.0.0.1:8080"),
+        ("serve --public-url here", "like https://assets.example.com"),
+        ("serve --quota much", "is not a size"),
+        ("mount mnt --local --delete-limit few", "a whole number"),
+        ("mount mnt --local --cache-size much", "is not a size"),
+        ("mount mnt --local --settle soon", "is not a time"),
+        ("mount mnt --local --limit-up 1K", "the lowest limit is 64K"),
+        (
+            "mount mnt --local --webhook-listen here",
+            "like 127.0.0.1:8080",
+        ),
+        ("mount mnt --local -o delete_limit=few", "a whole number"),
+        (
+            "mount mnt --base-url banana",
+            "like https://assets.example.com",
+        ),
+        ("scale chair much", "a number, like 0.01"),
+        ("cancel --orphan first", "a whole number"),
+        ("token delete first", "a whole number"),
+        ("webhook delete first", "a whole number"),
+        ("webhook test first", "a whole number"),
+        (
+            "thumbnail chair/chair.gltf out.png --size big",
+            "a whole number",
+        ),
+        ("thumbnail chair/chair.gltf out.png --size 5", "16"),
+        ("watch chair --preset web.json --out done --jobs 0", "0"),
+        (
+            "watch chair --preset web.json --out done --jobs many",
+            "a whole number",
+        ),
+        ("wait --timeout soon", "is not a time"),
+        ("unmount --timeout soon", "is not a time"),
+        (
+            "optimize chair out --preset web.json --memory much",
+            "is not a size",
+        ),
+    ] {
+        let message = refusal(&bench, line, &[]);
+        assert!(message.contains(expected), "{line}: {message}");
+    }
+    let message = refusal(
+        &bench,
+        "mount mnt --local",
+        &[("ASSETFS_DELETE_LIMIT", "few")],
+    );
+    assert!(message.contains("--delete-limit"), "{message}");
+}
+
+#[test]
+fn a_missing_or_unreadable_file_is_named_without_error_numbers() {
+    let bench = Bench::with_chair();
+    bench.write("file", b"x");
+    bench.write("half.json", b"{");
+    bench.write("list.json", b"[1]");
+    bench.write("wrong.json", br#"{"limits": 5}"#);
+    for line in [
+        "optimize nowhere.glb out --preset nowhere.json",
+        "optimize chair out --preset nowhere.json",
+        "optimize chair out --preset half.json",
+        "optimize chair out --preset list.json",
+        "optimize chair out --preset wrong.json",
+        "optimize chair file/out --preset wrong.json",
+        "thumbnail nowhere.glb out.png",
+        "thumbnail chair/chair.gltf nowhere/out.png",
+        "thumbnail file out.png",
+        "watch nowhere --preset web.json --out done",
+        "watch file --preset web.json --out done",
+        "watch chair --preset nowhere.json --out done",
+        "watch chair --preset half.json --out done",
+        "check nowhere chair",
+        "check chair nowhere",
+        "commit nowhere",
+        "cancel nowhere",
+        "retry nowhere",
+        "run nowhere",
+        "why nowhere",
+        "wait nowhere",
+        "status nowhere",
+        "events nowhere",
+        "unmount nowhere",
+        "allow-delete nowhere",
+        "pin nowhere",
+        "unpin nowhere",
+        "cache verify nowhere",
+        "convert nowhere obj",
+        "scale nowhere 2",
+        "rm nowhere",
+        "replace nowhere.glb nowhere",
+        "recover take nowhere out",
+        "preset show nowhere.json",
+        "mount file --local",
+        "mount mnt --token-file nowhere --base-url https://127.0.0.1:1",
+        "mount mnt --local --state-dir file",
+        "mount mnt --local --data-dir file/data",
+        "mount mnt --profile nowhere",
+        "serve --data file",
+        "serve --chaos nowhere.json",
+        "serve --chaos half.json",
+        "serve --listen 192.0.2.1:80",
+        "man --dir file",
+        "login --base-url https://127.0.0.1:1",
+        "whoami --base-url https://127.0.0.1:1",
+    ] {
+        refusal(&bench, line, &[]);
+    }
+}
+
+#[test]
+fn a_wrong_key_of_the_configuration_is_named() {
+    let bench = Bench::new();
+    for (text, expected) in [
+        ("delete_limit = \"few\"", "delete_limit"),
+        ("delete_limit = -1", "delete_limit"),
+        ("read_only = \"yes\"", "read_only"),
+        ("cache_size = \"much\"", "cache_size"),
+        ("webhook_listen = \"here\"", "webhook_listen"),
+        ("settle = true", "settle"),
+        ("cache_sise = 1", "cache_sise"),
+        ("[profiles.studio]\nread_only = \"yes\"", "read_only"),
+        ("base_url = ", "config.toml"),
+    ] {
+        bench.write(".config/assetfs/config.toml", text.as_bytes());
+        let message = refusal(&bench, "mount mnt --local", &[]);
+        assert!(
+            message.contains(expected) && message.contains("config.toml"),
+            "{text}: {message}"
+        );
+    }
+}

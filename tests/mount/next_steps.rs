@@ -1,0 +1,159 @@
+//! What `status`, `wait` and `why` say, and what to do next: failures that were answered go, and each is listed once.
+
+use std::fs;
+use std::process::Command;
+
+use crate::needs_fuse;
+use crate::square_glb::{changed_glb, numbered_glb};
+use crate::support::{ASSETFS, Fixture, assetfs, fails, run, text};
+
+/// A GLB that looks complete and that the service cannot import.
+fn bad_glb() -> Vec<u8> {
+    changed_glb(|json| json["meshes"][0]["primitives"][0]["attributes"]["POSITION"] = 7.into())
+}
+
+/// Copies a model in whose import fails.
+fn add_failed_model(fixture: &Fixture, name: &str) {
+    fs::write(
+        fixture.path("rawmodels").join(format!("{name}.glb")),
+        bad_glb(),
+    )
+    .unwrap();
+    fails(assetfs("wait", fixture.path("rawmodels").join(name)), 1);
+}
+
+/// The exit code and the messages of `assetfs wait` for the whole drive.
+fn wait_for_all(fixture: &Fixture) -> (Option<i32>, String) {
+    let output = assetfs("wait --timeout 60s", fixture.root())
+        .output()
+        .unwrap();
+    (output.status.code(), text(&output.stderr))
+}
+
+#[test]
+fn a_failed_model_that_a_later_version_replaced_is_over() {
+    needs_fuse!();
+    let fixture = Fixture::new();
+    add_failed_model(&fixture, "lamp");
+    let job = fixture.path("rawmodels/lamp/optimize/web.json");
+    fs::write(&job, r#"{"preset": "Web Viewer"}"#).unwrap();
+    // The job of a failed model says so, and what to do.
+    let status = fs::read_to_string(job.with_extension("status")).unwrap();
+    for said in [&status, &fixture.why("rawmodels/lamp/optimize/web.json")] {
+        assert!(
+            said.contains("its model, which failed") && said.contains("`assetfs retry`"),
+            "{said}"
+        );
+    }
+    let (code, said) = wait_for_all(&fixture);
+    assert_eq!(code, Some(1), "{said}");
+    assert!(said.contains("`assetfs retry`"), "{said}");
+    // A later version is complete: nobody needs to act on the failed one.
+    let good = fixture.scratch.path().join("good.glb");
+    fs::write(&good, numbered_glb(1)).unwrap();
+    run(Command::new(ASSETFS)
+        .arg("replace")
+        .arg(&good)
+        .arg(fixture.path("rawmodels/lamp")));
+    let status = fixture.status();
+    assert_eq!(status["drafts"], serde_json::json!([]));
+    assert_eq!(status["jobs"], serde_json::json!([]));
+    let (code, said) = wait_for_all(&fixture);
+    assert_eq!(code, Some(0), "{said}");
+    // Its files and the reason are kept.
+    let names = fs::read_dir(fixture.path("rawmodels")).unwrap();
+    let names = names.map(|entry| entry.unwrap().file_name().into_string().unwrap());
+    let old = names
+        .into_iter()
+        .find(|name| name.starts_with("lamp~"))
+        .unwrap();
+    let reason = fs::read_to_string(fixture.path("rawmodels").join(old).join("ERROR.txt"));
+    assert!(!reason.unwrap().is_empty());
+}
+
+#[test]
+fn a_failure_is_listed_once_and_goes_with_the_cancelled_model() {
+    needs_fuse!();
+    let fixture = Fixture::new();
+    add_failed_model(&fixture, "fan");
+    let job = fixture.path("rawmodels/fan/optimize/half.json");
+    fails(Command::new("cp").arg("/etc/hostname").arg(&job), 1);
+    let page = run(assetfs("status", fixture.root()));
+    assert_eq!(page.matches("half.json is not JSON").count(), 1, "{page}");
+    assert!(!page.contains("Failures:"), "{page}");
+    run(assetfs("cancel", fixture.path("rawmodels/fan")));
+    let page = run(assetfs("status", fixture.root()));
+    assert!(
+        !page.contains("half.json") && !page.contains("fan"),
+        "{page}"
+    );
+    assert_eq!(fixture.status()["failures"], serde_json::json!([]));
+    assert_eq!(wait_for_all(&fixture).0, Some(0));
+}
+
+#[test]
+fn a_wait_for_an_empty_draft_says_what_to_do() {
+    needs_fuse!();
+    let fixture = Fixture::new();
+    fs::create_dir(fixture.path("rawmodels/empty")).unwrap();
+    let path = fixture.path("rawmodels/empty");
+    let said = fails(
+        Command::new(ASSETFS)
+            .args(["wait", "--timeout", "1s"])
+            .arg(path),
+        3,
+    );
+    assert!(
+        said.contains("nothing to upload yet; copy a model into it, or remove it"),
+        "{said}"
+    );
+}
+
+#[test]
+fn a_preset_id_that_does_not_exist_is_named_with_what_to_write() {
+    needs_fuse!();
+    let fixture = Fixture::new();
+    fixture.add_chair();
+    let job = fixture.path("rawmodels/chair/optimize/mine.json");
+    let text = fixture.scratch.path().join("mine.json");
+    fs::write(&text, r#"{"preset_id": 4711}"#).unwrap();
+    // `close` reports the refusal, which `fs::write` ignores.
+    fails(Command::new("cp").arg(&text).arg(&job), 1);
+    let why = fixture.why("rawmodels/chair/optimize/mine.json");
+    assert!(
+        why.contains(r#""preset_id": 4711"#) && why.contains(r#"{"preset": "NAME"}"#),
+        "{why}"
+    );
+    assert!(!why.contains("rawmodel/optimize"), "{why}");
+}
+
+#[test]
+fn why_says_where_to_look_if_nothing_is_recorded() {
+    needs_fuse!();
+    let mut fixture = Fixture::new();
+    fixture.add_chair();
+    let note = fixture.scratch.path().join("note.txt");
+    fs::write(&note, "no model").unwrap();
+    let refused = Command::new(ASSETFS)
+        .arg("replace")
+        .arg(&note)
+        .arg(fixture.path("rawmodels/chair"))
+        .output()
+        .unwrap();
+    assert!(!refused.status.success());
+    let why = run(assetfs("why", fixture.path("rawmodels/chair")));
+    assert!(
+        why.contains("prints its reason itself") && why.contains("assetfs status"),
+        "{why}"
+    );
+    run(assetfs("unmount", fixture.root()));
+    fixture.mount(&["--read-only"]);
+    let why = run(assetfs("why", fixture.path("rawmodels/chair")));
+    assert!(why.contains("mount it without --read-only"), "{why}");
+    let said = fails(assetfs("allow-delete", fixture.root()), 1);
+    assert!(said.contains("mount it without --read-only"), "{said}");
+    run(assetfs("unmount", fixture.root()));
+    fixture.mount(&["--no-delete"]);
+    let said = fails(assetfs("allow-delete", fixture.root()), 1);
+    assert!(said.contains("--no-delete"), "{said}");
+}
