@@ -139,6 +139,8 @@ fn a_failure_is_a_text_in_the_place_of_the_results_until_the_model_is_mended() {
         "{said}"
     );
     assert!(said.contains("Remove that text to try it again"), "{said}");
+    let quiet = once(&bench, &["--quiet"]).expect(1);
+    assert_eq!(quiet.err(), "");
     // The text is removed: it is tried again.
     fs::remove_file(bench.path("done/a.failed.txt")).unwrap();
     assert_eq!(

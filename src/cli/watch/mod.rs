@@ -75,7 +75,7 @@ pub(super) struct WatchArgs {
     /// Give up a model after this time
     #[arg(long, value_name = "TIME", default_value = "30m")]
     timeout: Span,
-    /// Show no progress
+    /// Show no progress, and do not report the failures of earlier runs again
     #[arg(long, short)]
     quiet: bool,
     /// Print each result as a line of JSON

@@ -388,7 +388,8 @@ impl Queue {
     }
 
     /// How the run ended: it failed if a model that is there failed with one of the presets, now or in an earlier run.
-    /// Reports the earlier failures, which are not tried again.
+    /// Reports the earlier failures, which are not tried again: with `--quiet` not, because of scripts that run every few
+    /// minutes.
     pub(super) fn conclude(&self) -> Exit {
         let presets = &self.settings.presets;
         let has_failed = |record: &&Record| {
@@ -400,7 +401,7 @@ impl Queue {
         for record in self.records.all().filter(has_failed) {
             exit = Exit::Failed;
             let key = (record.entry.clone(), record.preset.clone());
-            if !self.failed.contains(&key) {
+            if !self.failed.contains(&key) && !self.settings.is_quiet {
                 let text = failure_text(&self.settings.out, record);
                 eprintln!(
                     "assetfs: {} failed in an earlier run with {}; {} says why. Remove that text to try it again.",
