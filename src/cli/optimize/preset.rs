@@ -174,7 +174,10 @@ mod tests {
             ("[]", "must be a JSON object"),
             ("{}", "is empty: give a configuration"),
             (r#"{"preset": "nope"}"#, "no factory preset `nope`"),
-            (r#"{"preset_id": 1234}"#, "is not a factory preset"),
+            (
+                r#"{"preset_id": 1234}"#,
+                "no factory preset with the id 1234",
+            ),
         ] {
             let error = chosen(text).unwrap_err();
             assert!(
