@@ -57,9 +57,9 @@ pub(super) fn run(args: &WhyArgs) -> Result<Exit> {
 fn nothing_failed(drive: &MountedDrive) -> String {
     let root = shell_quoted(drive.root());
     match drive.status() {
-        Ok(status) if status.read_only => format!(
-            "nothing failed here. The drive is mounted read-only: to change something, unmount it and mount it without --read-only"
-        ),
+        Ok(status) if status.read_only => {
+            "nothing failed here. The drive is mounted read-only: to change something, unmount it and mount it without --read-only".to_owned()
+        }
         _ => format!(
             "nothing failed here. A command that was refused prints its reason itself; `assetfs status {root}` lists what failed elsewhere"
         ),
