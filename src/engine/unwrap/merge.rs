@@ -2,7 +2,8 @@
 //!
 //! Each round takes the pairs with the longest common border for their size, each chart at most once, and tries them in
 //! parallel: one chart is moved to the other, both are glued along the border, and the whole is relaxed. Two charts that
-//! touch in several places are glued in all of them, or else along the longest one: so a tube opens along one line.
+//! touch in several places are glued in all of them, or else along the longest one: so a tube opens along one line. A
+//! small chart may also hang on another one by a single edge, as a side of an unfolded box does.
 //! What is tried depends on the mesh alone, and the work has a limit.
 
 use std::collections::{BTreeMap, HashSet};
@@ -20,6 +21,9 @@ const STEPS: [usize; 3] = [3, 6, 12];
 
 /// The number of triangles in all trials, for each triangle of the mesh.
 const WORK: usize = 150;
+
+/// A chart of no more triangles than this may hang on another one by a single edge.
+const HINGED: usize = 12;
 
 pub(super) struct MergeLimits {
     /// The stretch of a chart, 1 for none.
@@ -160,21 +164,25 @@ fn try_pair(
         charts[pair.charts[0]].as_ref()?,
         charts[pair.charts[1]].as_ref()?,
     );
-    let mut pieces = connected_borders(mesh, &pair.border);
-    let whole = glue(mesh, [one, other], glued, &pair.border, limits);
-    match whole {
-        Some(chart) => Some((chart, pair.border.clone())),
-        None if pieces.len() > 1 => {
-            let longest = pieces.swap_remove(0);
-            let chart = glue(mesh, [one, other], glued, &longest, limits)?;
-            Some((chart, longest))
-        }
-        None => None,
+    let smaller = (one.patch.triangles.len()).min(other.patch.triangles.len());
+    let mut ways = vec![pair.border.clone()];
+    let piece = longest_piece(mesh, &pair.border);
+    if piece.len() < pair.border.len() {
+        ways.push(piece);
     }
+    if smaller <= HINGED && pair.border.len() > 1 {
+        let edge = (pair.border.iter())
+            .max_by(|a, b| mesh.length(**a).total_cmp(&mesh.length(**b)).then(b.cmp(a)))?;
+        ways.push(vec![*edge]);
+    }
+    ways.into_iter().find_map(|border| {
+        let chart = glue(mesh, [one, other], glued, &border, limits)?;
+        Some((chart, border))
+    })
 }
 
-/// The connected pieces of a border, the longest first.
-fn connected_borders(mesh: &WeldedMesh, border: &[u32]) -> Vec<Vec<u32>> {
+/// The longest connected piece of a border.
+fn longest_piece(mesh: &WeldedMesh, border: &[u32]) -> Vec<u32> {
     let mut sets = Sets::new(border.len());
     let mut first_at = BTreeMap::new();
     for (at, half_edge) in border.iter().enumerate() {
@@ -186,10 +194,14 @@ fn connected_borders(mesh: &WeldedMesh, border: &[u32]) -> Vec<Vec<u32>> {
     for (at, half_edge) in border.iter().enumerate() {
         pieces.entry(sets.root(at)).or_default().push(*half_edge);
     }
-    let length = |piece: &[u32]| piece.iter().map(|at| mesh.length(*at)).sum::<f64>();
-    let mut pieces: Vec<Vec<u32>> = pieces.into_values().collect();
-    pieces.sort_by(|a, b| length(b).total_cmp(&length(a)));
-    pieces
+    let mut longest = (0.0, Vec::new());
+    for piece in pieces.into_values() {
+        let length: f64 = piece.iter().map(|at| mesh.length(*at)).sum();
+        if length > longest.0 {
+            longest = (length, piece);
+        }
+    }
+    longest.1
 }
 
 fn glue(

@@ -11,7 +11,7 @@
 //! 4. `validity` measures the stretch (Sander, Snyder, Gortler, Hoppe, "Texture Mapping Progressive Meshes", 2001) and refuses charts
 //!    with flipped triangles or overlaps.
 //! 5. `merge` joins neighbouring charts while the result is valid and within the tolerated stretch.
-//! 6. `pack` places all charts at one scale.
+//! 6. `pack` places all charts at one scale. If much of the texture stays empty, smaller charts are tried.
 //!
 //! Invariants: every triangle with an area lies in one chart, front up; no two triangles cover a point of the texture; the
 //! result depends on the input alone, not on the number of threads. All loops have limits that depend on the size of
@@ -50,7 +50,7 @@ pub(in crate::engine) struct UnwrapOptions {
 }
 
 /// The mesh with its new texture coordinates. Vertices at the borders of charts are split.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub(in crate::engine) struct Unwrapped {
     /// For each new vertex, the vertex that it was.
     pub source: Vec<u32>,
@@ -70,6 +70,17 @@ pub(in crate::engine) struct Unwrapped {
 /// The tolerated stretch that is used where the options ask for less.
 const LEAST_TOLERANCE: f64 = 1.01;
 
+/// The longest side of a chart, as a fraction of the side of a square with the area of the mesh. Few large charts may leave
+/// much of the texture empty; then smaller ones are tried.
+const LONGEST: [f64; 2] = [1.0, 0.7];
+/// The fill that ends the trials.
+const GOOD_FILL: f32 = 0.6;
+/// With more charts than this, their size is not what leaves the texture empty.
+const FEW_CHARTS: u32 = 40;
+
+/// The most padding at the side of a chart, as a fraction of the texture.
+const MOST_PADDING: f64 = 0.05;
+
 /// Makes texture coordinates for a list of triangles. Works for any input, and gives the same result each time.
 ///
 /// Triangles without an area, or with a position that is not finite, get a point of the texture as all three coordinates.
@@ -83,15 +94,38 @@ pub(in crate::engine) fn unwrap(
         stretch if stretch.is_finite() => stretch.max(LEAST_TOLERANCE),
         _ => LEAST_TOLERANCE,
     };
-    let limits = MergeLimits {
-        tolerance,
-        longest: mesh.areas.iter().sum::<f64>().sqrt(),
-    };
-    let charts: Vec<Chart> = cluster::clusters(&mesh, limits.longest)
+    let side = mesh.areas.iter().sum::<f64>().sqrt();
+    let padding = f64::from(options.padding) / f64::from(options.texture_size.max(1)) / 2.0;
+    let mut best = None;
+    for longest in LONGEST {
+        let limits = MergeLimits {
+            tolerance,
+            longest: longest * side,
+        };
+        let result = unwrap_within(&mesh, indices, &limits, padding.min(MOST_PADDING));
+        let is_done = result.fill >= GOOD_FILL || result.chart_count > FEW_CHARTS;
+        let is_better = |best: &Unwrapped| result.fill > best.fill;
+        if best.as_ref().is_none_or(is_better) {
+            best = Some(result);
+        }
+        if is_done {
+            break;
+        }
+    }
+    best.unwrap_or_default()
+}
+
+fn unwrap_within(
+    mesh: &WeldedMesh,
+    indices: &[u32],
+    limits: &MergeLimits,
+    padding: f64,
+) -> Unwrapped {
+    let charts: Vec<Chart> = cluster::clusters(mesh, limits.longest)
         .into_par_iter()
-        .flat_map_iter(|cluster| Chart::of_cluster(&mesh, cluster, tolerance))
+        .flat_map_iter(|cluster| Chart::of_cluster(mesh, cluster, limits.tolerance))
         .collect();
-    let charts = merge::merge(&mesh, charts, &limits);
+    let charts = merge::merge(mesh, charts, limits);
     let mut shapes: Vec<pack::FlatShape> = (charts.iter())
         .map(|chart| pack::FlatShape {
             uvs: chart.uvs.clone(),
@@ -99,10 +133,9 @@ pub(in crate::engine) fn unwrap(
             area: chart.area,
         })
         .collect();
-    let padding = f64::from(options.padding) / f64::from(options.texture_size.max(1)) / 2.0;
-    pack::pack(&mut shapes, padding.min(0.05));
+    pack::pack(&mut shapes, padding);
     let mut result = assemble(indices, &charts, &shapes);
-    (result.fill, result.stretch) = quality(&mesh, &result);
+    (result.fill, result.stretch) = quality(mesh, &result);
     result
 }
 

@@ -131,7 +131,7 @@ impl WeldedMesh {
             for (at, one) in forward.iter().enumerate() {
                 for (to, other) in backward.iter().enumerate() {
                     let flat = normal(*one).dot(normal(*other));
-                    if flat > 0.5 && best.is_none_or(|(so_far, _, _)| flat > so_far) {
+                    if flat > -0.5 && best.is_none_or(|(so_far, _, _)| flat > so_far) {
                         best = Some((flat, at, to));
                     }
                 }

@@ -5,13 +5,19 @@
 
 use super::mask::Mask;
 
-type Words = Vec<u64>;
+/// Which of the directions of a chart is taken.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Rule {
+    LowestTop,
+    LowestMiddle,
+}
 
 pub(super) struct CellGrid {
     side: usize,
     words: usize,
-    /// `rows[y][k]`: bit x is set if one of the cells `x..x + 2^k` of row y is occupied.
-    rows: Vec<Vec<Words>>,
+    levels: usize,
+    /// The words of level k of row y: bit x is set if one of the cells `x..x + 2^k` of this row is occupied.
+    rows: Vec<u64>,
     /// The longest run of free cells of each row.
     longest_free: Vec<usize>,
 }
@@ -23,18 +29,22 @@ impl CellGrid {
         CellGrid {
             side,
             words: side / 64,
-            rows: vec![vec![vec![0; side / 64]; levels]; side],
+            levels,
+            rows: vec![0; side * levels * (side / 64)],
             longest_free: vec![side; side],
         }
     }
 
     /// Occupies the lowest free place for one of the masks, and returns the number of the mask with x and y of its corner.
-    pub(super) fn place(&mut self, masks: &[Mask]) -> Option<(usize, usize, usize)> {
+    pub(super) fn place(&mut self, masks: &[Mask], rule: Rule) -> Option<(usize, usize, usize)> {
         let mut best: Option<(usize, usize, usize, usize)> = None;
         for (at, mask) in masks.iter().enumerate() {
-            let top = best.map_or(self.side, |(top, ..)| top);
-            if let Some((x, y)) = self.lowest(mask, top) {
-                let found = (y + mask.height, x, y, at);
+            if let Some((x, y)) = self.lowest(mask) {
+                let height = match rule {
+                    Rule::LowestTop => y + mask.height,
+                    Rule::LowestMiddle => 2 * y + mask.height,
+                };
+                let found = (height, x, y, at);
                 if best.is_none_or(|best| (found.0, found.1) < (best.0, best.1)) {
                     best = Some(found);
                 }
@@ -45,13 +55,13 @@ impl CellGrid {
         Some((at, x, y))
     }
 
-    /// The lowest place whose upper end is not above `top`, the leftmost of these.
-    fn lowest(&self, mask: &Mask, top: usize) -> Option<(usize, usize)> {
-        if mask.width > self.side || mask.height > top {
+    /// The lowest free place, the leftmost of these.
+    fn lowest(&self, mask: &Mask) -> Option<(usize, usize)> {
+        if mask.width.max(mask.height) > self.side {
             return None;
         }
         let mut taken = vec![0; self.words];
-        (0..=top - mask.height).find_map(|y| {
+        (0..=self.side - mask.height).find_map(|y| {
             let fits = mask
                 .runs
                 .first()
@@ -72,7 +82,8 @@ impl CellGrid {
         }
         for (row, run) in &mask.runs {
             let level = run.length.ilog2();
-            let touched = &self.rows[y + row][level as usize];
+            let start = self.start_of(y + row) + level as usize * self.words;
+            let touched = &self.rows[start..start + self.words];
             or_shifted(taken, touched, run.start);
             or_shifted(taken, touched, run.start + run.length - (1 << level));
             if taken.iter().all(|word| *word == u64::MAX) {
@@ -83,21 +94,28 @@ impl CellGrid {
         Some(word * 64 + taken[word].trailing_ones() as usize)
     }
 
+    /// Where the words of a row begin.
+    fn start_of(&self, row: usize) -> usize {
+        row * self.levels * self.words
+    }
+
     fn occupy(&mut self, mask: &Mask, x: usize, y: usize) {
         for (row, run) in &mask.runs {
-            let cells = &mut self.rows[y + row][0];
+            let start = self.start_of(y + row);
             for cell in x + run.start..x + run.start + run.length {
-                cells[cell / 64] |= 1 << (cell % 64);
+                self.rows[start + cell / 64] |= 1 << (cell % 64);
             }
         }
         for row in y..y + mask.height {
-            let levels = &mut self.rows[row];
-            for level in 1..levels.len() {
-                let mut next = levels[level - 1].clone();
-                or_shifted(&mut next, &levels[level - 1], 1 << (level - 1));
-                levels[level] = next;
+            let start = self.start_of(row);
+            self.longest_free[row] = longest_free(&self.rows[start..start + self.words]);
+            for level in 1..self.levels {
+                let (done, next) =
+                    self.rows[start + (level - 1) * self.words..].split_at_mut(self.words);
+                let next = &mut next[..self.words];
+                next.copy_from_slice(done);
+                or_shifted(next, done, 1 << (level - 1));
             }
-            self.longest_free[row] = longest_free(&levels[0]);
         }
     }
 }

@@ -3,32 +3,41 @@
 //! Each chart is turned so that its box is smallest, drawn into a coarse grid with every cell that it or its padding touches,
 //! and placed, large charts first, at the lowest free place of the square in one of four directions (bottom-left packing of
 //! masks, as in Lévy et al. 2002, with the whole mask instead of its horizon). The scale is searched: the largest at which
-//! all charts fit. Charts too many for that are packed by their boxes, in rows.
+//! all charts fit. The fewer the charts, the more orders are tried for each scale. Charts too many for that are packed by
+//! their boxes, in rows.
 
 mod grid;
 mod mask;
 mod rows;
 
+use std::ops::Range;
+
 use glam::DVec2;
 use rayon::prelude::*;
 
-use grid::CellGrid;
+use grid::{CellGrid, Rule};
 use mask::Mask;
 
 /// More charts than this are packed by their boxes.
 const MOST_MASKS: usize = 6000;
 
 /// Cells of the grid for the width of a chart of mean size, and the limits of the grid's side.
-const CELLS_A_CHART: f64 = 20.0;
-const SIDES: (f64, f64) = (128.0, 512.0);
+const CELLS_A_CHART: f64 = 24.0;
+const SIDES: (f64, f64) = (192.0, 512.0);
 
 /// The share of the square that charts fill at the first scale that is tried.
 const FIRST_FILL: f64 = 0.8;
 /// Scales in steps down to the first that fits, and the number of steps.
-const STEP_DOWN: f64 = 0.93;
-const STEPS_DOWN: usize = 30;
-/// Halvings of the last step.
-const REFINEMENTS: usize = 2;
+const STEP_DOWN: f64 = 0.94;
+const STEPS_DOWN: i32 = 36;
+/// From there the scale grows again by this part, which halves with each failure.
+const FIRST_STEP_UP: f64 = 0.04;
+const LAST_STEP_UP: f64 = 0.01;
+/// Charts that are placed in all tries at one scale, and the most tries.
+const TRIES: usize = 500;
+const MOST_TRIES: usize = 16;
+/// How much larger a chart may be taken for at random, which changes the order of a try.
+const DISORDER: f64 = 0.6;
 
 /// A chart as the packer sees it: triangles in the plane.
 pub(super) struct FlatShape {
@@ -132,64 +141,80 @@ fn pack_masks(shapes: &[FlatShape], padding: f64) -> Option<Arrangement> {
     let longest = (shapes.iter())
         .map(|shape| size_of(&shape.uvs).max_element())
         .fold(0.0, f64::max);
-    let side = (CELLS_A_CHART * (shapes.len() as f64).sqrt()).clamp(SIDES.0, SIDES.1);
-    let side = (side / 64.0).ceil() as usize * 64;
-    let mut order: Vec<usize> = (0..shapes.len()).collect();
-    order.sort_by(|a, b| {
-        let size = |at: usize| {
-            let size = size_of(&shapes[at].uvs);
-            size.max_element() + 0.5 * size.min_element()
-        };
-        size(*b).total_cmp(&size(*a)).then(a.cmp(b))
-    });
     let widest = (1.0 - 2.0 * padding - 1e-9) / longest;
-    let mut fails = ((FIRST_FILL / total).sqrt()).min(widest) / STEP_DOWN;
-    let attempt = |scale: f64| place_all(shapes, &order, side, padding, scale);
-    let mut best = (0..STEPS_DOWN).find_map(|_| {
-        let scale = fails * STEP_DOWN;
-        let packing = attempt(scale);
-        if packing.is_none() {
-            fails = scale;
-        }
-        packing
+    let first = (FIRST_FILL / total).sqrt().min(widest);
+    let mut best = (0..STEPS_DOWN).find_map(|step| {
+        let scale = first * STEP_DOWN.powi(step);
+        place_all(shapes, padding, scale, 0..1)
     })?;
-    for _ in 0..REFINEMENTS {
-        let scale = ((fails + best.scale) / 2.0).min(widest);
-        match attempt(scale) {
+    let tries = 0..(TRIES / shapes.len()).clamp(1, MOST_TRIES);
+    let mut step = FIRST_STEP_UP;
+    while step >= LAST_STEP_UP && best.scale < widest {
+        let scale = (best.scale * (1.0 + step)).min(widest);
+        match place_all(shapes, padding, scale, tries.clone()) {
             Some(packing) => best = packing,
-            None => fails = scale,
+            None => step /= 2.0,
         }
     }
     Some(best)
 }
 
+/// Places all charts at one scale, by the first try that succeeds.
 fn place_all(
     shapes: &[FlatShape],
-    order: &[usize],
-    side: usize,
     padding: f64,
     scale: f64,
+    tries: Range<usize>,
 ) -> Option<Arrangement> {
+    let side = (CELLS_A_CHART * (shapes.len() as f64).sqrt()).clamp(SIDES.0, SIDES.1);
+    let side = (side / 64.0).ceil() as usize * 64;
     let cells = side as f64;
-    let mut grid = CellGrid::new(side);
-    let mut places = vec![
-        Place {
-            quarter_turns: 0,
-            corner: DVec2::ZERO
-        };
-        shapes.len()
-    ];
-    let masks: Vec<[Mask; 4]> = (order.par_iter())
-        .map(|at| {
-            [0, 1, 2, 3].map(|turns| Mask::new(&shapes[*at], turns, scale * cells, padding * cells))
+    let masks: Vec<[Mask; 4]> = (shapes.par_iter())
+        .map(|shape| {
+            [0, 1, 2, 3].map(|turns| Mask::new(shape, turns, scale * cells, padding * cells))
         })
         .collect();
-    for (at, masks) in order.iter().zip(&masks) {
-        let (turns, x, y) = grid.place(masks)?;
-        places[*at] = Place {
-            quarter_turns: turns,
+    let (_, corners) = (tries.into_par_iter())
+        .map(|number| place_in_order(&masks, side, number).map(|corners| (number, corners)))
+        .find_first(Option::is_some)??;
+    let places = (corners.into_iter())
+        .map(|(quarter_turns, x, y)| Place {
+            quarter_turns,
             corner: DVec2::new(x as f64, y as f64) / cells + DVec2::splat(padding),
-        };
-    }
+        })
+        .collect();
     Some(Arrangement { scale, places })
+}
+
+/// For each chart its quarter turns and its cell, if all fit in the order of this try.
+fn place_in_order(
+    masks: &[[Mask; 4]],
+    side: usize,
+    number: usize,
+) -> Option<Vec<(usize, usize, usize)>> {
+    let mut random = number as u64;
+    let keys: Vec<f64> = (masks.iter())
+        .map(|[mask, ..]| {
+            let size =
+                mask.width.max(mask.height) as f64 + 0.5 * mask.width.min(mask.height) as f64;
+            // A linear congruential generator (Knuth's constants).
+            random = (random.wrapping_mul(6_364_136_223_846_793_005))
+                .wrapping_add(1_442_695_040_888_963_407);
+            let disorder = if number == 0 { 0.0 } else { DISORDER };
+            size * (1.0 + disorder * (random >> 40) as f64 / (1_u64 << 24) as f64)
+        })
+        .collect();
+    let mut order: Vec<usize> = (0..masks.len()).collect();
+    order.sort_by(|a, b| keys[*b].total_cmp(&keys[*a]).then(a.cmp(b)));
+    let rule = if number.is_multiple_of(2) {
+        Rule::LowestTop
+    } else {
+        Rule::LowestMiddle
+    };
+    let mut grid = CellGrid::new(side);
+    let mut places = vec![(0, 0, 0); masks.len()];
+    for at in order {
+        places[at] = grid.place(&masks[at], rule)?;
+    }
+    Some(places)
 }
