@@ -21,7 +21,7 @@ pub(super) struct FileBelow {
 pub(super) fn below(root: &Path) -> Result<Vec<FileBelow>> {
     let mut found = Vec::new();
     let mut folders = vec![PathBuf::new()];
-    let status = fs::metadata(root).with_context(|| root.display().to_string())?;
+    let status = fs::metadata(root).with_context(|| format!("cannot read {}", root.display()))?;
     if status.is_file() {
         let (path, len) = (PathBuf::new(), status.len());
         return Ok(vec![FileBelow { path, len }]);

@@ -24,7 +24,7 @@ pub enum ClientError {
     #[error("the service does not allow this: {message}")]
     Forbidden { message: String },
     /// Status 404 or 410.
-    #[error("{what} does not exist: {message}")]
+    #[error("{}", not_found(what, message))]
     NotFound { what: String, message: String },
     /// The service rejects the content (400, 422 and other 4xx).
     #[error("the service rejected the request ({status}): {message}")]
@@ -150,6 +150,14 @@ impl ClientError {
             }
             _ => None,
         }
+    }
+}
+
+/// The service's own sentence; without one, the path that does not exist.
+fn not_found(what: &str, message: &str) -> String {
+    match message {
+        "" | "Not Found" => format!("{what} does not exist"),
+        sentence => sentence.trim_end_matches('.').to_owned(),
     }
 }
 

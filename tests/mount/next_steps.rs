@@ -157,3 +157,61 @@ fn why_says_where_to_look_if_nothing_is_recorded() {
     let said = fails(assetfs("allow-delete", fixture.root()), 1);
     assert!(said.contains("--no-delete"), "{said}");
 }
+
+#[test]
+fn no_command_on_a_drive_prints_an_error_number_or_a_path_of_the_api() {
+    needs_fuse!();
+    let fixture = Fixture::new();
+    fixture.add_chair();
+    let note = fixture.scratch.path().join("note.txt");
+    fs::write(&note, "no model").unwrap();
+    for line in [
+        "commit mnt/rawmodels/nowhere",
+        "wait mnt/rawmodels/nowhere",
+        "run mnt/rawmodels/chair",
+        "run mnt/rawmodels/chair/optimize/nowhere.json",
+        "scale mnt/rawmodels/chair 0",
+        "convert mnt/rawmodels/chair nope",
+        "pin mnt/rawmodels/nowhere",
+        "unpin mnt/rawmodels/nowhere",
+        "check note.txt mnt/rawmodels/nowhere",
+        "check nowhere mnt/rawmodels/chair",
+        "rm mnt/rawmodels/nowhere",
+        "cancel mnt/rawmodels/chair",
+        "cancel --orphan 99 --drive mnt",
+        "retry mnt/rawmodels/chair",
+        "commit mnt",
+        "thumbnail mnt/rawmodels/nowhere out.png",
+        "thumbnail note.txt nowhere/out.png",
+        "optimize mnt/rawmodels/nowhere out --preset nowhere.json",
+        "replace nowhere.glb mnt/rawmodels/chair",
+        "replace note.txt mnt/jobs",
+        "mount mnt --local",
+    ] {
+        let output = Command::new(ASSETFS)
+            .args(line.split(' '))
+            .current_dir(fixture.scratch.path())
+            .output()
+            .unwrap();
+        let said = text(&output.stderr);
+        assert!(
+            matches!(output.status.code(), Some(1 | 2)),
+            "{line}: {said}"
+        );
+        for raw in ["os error", "invalid digit", "api/v", "panicked"] {
+            assert!(!said.contains(raw), "{line}: {said}");
+        }
+    }
+    // A failed command is listed once.
+    let page = run(assetfs("status", fixture.root()));
+    assert!(!page.contains(".assetfs/ctl"), "{page}");
+    fails(
+        Command::new(ASSETFS)
+            .arg("scale")
+            .arg(fixture.path("rawmodels/chair"))
+            .arg("0"),
+        1,
+    );
+    let page = run(assetfs("status", fixture.root()));
+    assert_eq!(page.matches("0 is not a scale").count(), 1, "{page}");
+}

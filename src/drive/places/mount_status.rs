@@ -8,6 +8,8 @@ use crate::drive::status::{
     OrphanStatus, RateStatus, RecoveredStatus, TrafficStatus, TransferStatus,
 };
 use crate::drive::tree::Tree;
+use crate::drive::values::local::HiddenName;
+use crate::drive::values::names::HIDDEN_FOLDER;
 use crate::drive::values::node::{Home, Model};
 use crate::outbox::{DraftInfo, DraftPhase, JobState, TransferInfo};
 use crate::wire::Timestamp;
@@ -53,6 +55,7 @@ pub(in crate::drive) fn mount_status(tree: &Tree) -> MountStatus {
             .failures()
             .latest(FAILURES_SHOWN)
             .into_iter()
+            .filter(|failure| !is_of_ctl(&failure.path))
             .map(|failure| FailureLine {
                 path: failure.path,
                 why: failure.why,
@@ -75,6 +78,11 @@ pub(in crate::drive) fn recovered_status(tree: &Tree) -> Vec<RecoveredStatus> {
         bytes: found.bytes(),
     });
     rows.collect()
+}
+
+/// True for a `ctl` file: the failure of a command is also that of its model, and is shown once.
+fn is_of_ctl(path: &str) -> bool {
+    path.ends_with(&format!("/{HIDDEN_FOLDER}/{}", HiddenName::Control.text()))
 }
 
 /// True for a model that failed and that a newer version has replaced: nobody needs to act on it.
