@@ -66,3 +66,48 @@ fn in_rows(sizes: &[DVec2], order: &[usize], padding: f64, scale: f64) -> Option
     }
     Some(places)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn boxes(count: usize) -> Vec<FlatShape> {
+        (0..count)
+            .map(|at| {
+                let size = DVec2::new(0.2 + (at * 7 % 13) as f64, 0.1 + (at * 5 % 11) as f64);
+                FlatShape {
+                    uvs: vec![DVec2::ZERO, DVec2::new(size.x, 0.0), size],
+                    triangles: vec![[0, 1, 2]],
+                    area: size.x * size.y / 2.0,
+                }
+            })
+            .collect()
+    }
+
+    #[test]
+    fn boxes_lie_in_the_square_at_a_distance() {
+        for (count, padding) in [(1, 0.01), (2, 0.05), (7, 0.001), (300, 0.001), (300, 0.05)] {
+            let shapes = boxes(count);
+            let packed = pack(&shapes, padding);
+            let least = padding.min(0.1 / (count as f64).sqrt().ceil());
+            let placed: Vec<(DVec2, DVec2)> = (shapes.iter().zip(&packed.places))
+                .map(|(shape, place)| {
+                    let size = size_of(&shape.uvs);
+                    let size = if place.quarter_turns == 1 {
+                        size.yx()
+                    } else {
+                        size
+                    };
+                    (place.corner, place.corner + size * packed.scale)
+                })
+                .collect();
+            for (at, (low, high)) in placed.iter().enumerate() {
+                assert!(low.min_element() >= 0.0 && high.max_element() <= 1.0 + 1e-6);
+                for (other_low, other_high) in &placed[..at] {
+                    let gap = (low - other_high).max(other_low - high).max_element();
+                    assert!(gap >= 2.0 * least - 1e-9, "{count} boxes: {gap}");
+                }
+            }
+        }
+    }
+}
