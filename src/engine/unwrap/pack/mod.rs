@@ -19,7 +19,7 @@ use grid::{CellGrid, Rule};
 use mask::Mask;
 
 /// More charts than this are packed by their boxes.
-const MOST_MASKS: usize = 6000;
+const MOST_MASKS: usize = 2000;
 
 /// Cells of the grid for the width of a chart of mean size, and the limits of the grid's side.
 const CELLS_A_CHART: f64 = 24.0;
