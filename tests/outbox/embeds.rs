@@ -81,6 +81,35 @@ async fn embeds_of_an_asset_and_of_a_rapid_model_are_made_once() {
 }
 
 #[tokio::test]
+async fn a_lost_embed_is_not_mistaken_for_another_one_of_its_name() {
+    let world = World::start().await;
+    let outbox = world.outbox();
+    let asset = glb_asset(&world, &outbox, "chair").await;
+    let folder = JobFolder::Embeds(OwnerFolder::Asset(asset));
+    // The first request never arrives; the reply to the second is lost.
+    for fault in [Fault::Status(500), Fault::LostAfter] {
+        world.relay.fault("POST", "embeds/raw", fault, 1);
+    }
+    let text = |unit: &str| format!(r#"{{"name":"viewer","config":{{"baseUnit":"{unit}"}}}}"#);
+    let (metres, centimetres) = (text("m"), text("cm"));
+    let first = submit(&outbox, &folder, "first.json", metres.as_bytes());
+    let second = async {
+        eventually("the first was sent", async || {
+            world.relay.calls("POST", "embeds/raw").len() == 1
+        })
+        .await;
+        submit(&outbox, &folder, "second.json", centimetres.as_bytes()).await
+    };
+    tokio::join!(first, second);
+    done(&outbox, &folder, "second.json").await;
+    let first = outbox.jobs().get(&folder, "first.json").unwrap();
+    assert_eq!(first.state, JobState::Unknown);
+    assert_eq!(embeds(&world).await.len(), 1);
+    assert_eq!(world.relay.calls("POST", "embeds/raw").len(), 2);
+    outbox.shut_down().await;
+}
+
+#[tokio::test]
 async fn a_lost_reply_of_an_embed_makes_one_embed() {
     let world = World::start().await;
     let outbox = world.outbox();

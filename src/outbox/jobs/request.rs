@@ -152,6 +152,14 @@ impl Outgoing {
         }
     }
 
+    /// The embed that it asks for.
+    pub fn embed(&self) -> Option<&EmbedSubmission> {
+        match &self.intent {
+            JobRecord::EmbedSent { embed, .. } => Some(embed),
+            _ => None,
+        }
+    }
+
     /// Sends it, once.
     pub async fn send(&self, parts: &JobParts) -> Option<Result<Made, ClientError>> {
         let client = &parts.client;

@@ -58,6 +58,16 @@ impl Job {
     }
 }
 
+/// Whether a request may be sent.
+enum Intent {
+    /// It is recorded and is to be sent now; `again` if it pays again.
+    Recorded { again: bool },
+    /// The file or its earlier requests changed meanwhile.
+    Changed,
+    /// The outcome of a request that its own could be mistaken for is not known yet.
+    Later,
+}
+
 /// The action after a step of a sender.
 enum Next {
     Again,
@@ -267,8 +277,10 @@ impl Sender {
             Err(Unresolved::Trouble(error)) => return Ok(self.trouble(error)),
             Err(Unresolved::Closed) => return Ok(Next::End),
         };
-        let Some(again) = self.intend(text, models, &outgoing).await? else {
-            return Ok(Next::Again);
+        let again = match self.intend(text, models, &outgoing).await? {
+            Intent::Recorded { again } => again,
+            Intent::Changed => return Ok(Next::Again),
+            Intent::Later => return Ok(Next::Pause(self.looks.next_pause())),
         };
         let reply = outgoing.send(&self.parts).await;
         let next = self.conclude(&outgoing, again, reply).await;
@@ -283,31 +295,36 @@ impl Sender {
         self.parts.own.news.notify_one();
     }
 
-    /// Records that the request is about to be sent; returns whether it pays again. `None` if the file or its earlier
-    /// requests changed meanwhile.
+    /// Records that the request is about to be sent, unless it must not be sent now.
     async fn intend(
         &self,
         text: &[u8],
         models: &[ModelId],
         outgoing: &Outgoing,
-    ) -> OutboxResult<Option<bool>> {
+    ) -> OutboxResult<Intent> {
         let (ticket, again) = {
             let mut memory = self.parts.memory();
             let Some(file) = memory.book.files.get(&self.key) else {
-                return Ok(None);
+                return Ok(Intent::Changed);
             };
             let again = file.wanted == Wanted::Again;
             let stands = file.wanted != Wanted::No && file.text.0 == text;
             let sent = sent_before(&memory, &self.key, models, text);
             if !stands || (!again && sent.is_some()) {
-                return Ok(None);
+                return Ok(Intent::Changed);
+            }
+            if outgoing
+                .embed()
+                .is_some_and(|it| memory.book.is_like_a_lost_one(it))
+            {
+                return Ok(Intent::Later);
             }
             let ticket = memory.record(outgoing.intent.clone())?;
             memory.calls.insert(outgoing.request.clone());
             (ticket, again)
         };
         match self.parts.journal.settled(ticket).await {
-            Ok(()) => Ok(Some(again)),
+            Ok(()) => Ok(Intent::Recorded { again }),
             Err(error) => {
                 // It was not sent, and must not count as sent.
                 let tag = outgoing.request.clone();

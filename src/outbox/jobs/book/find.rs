@@ -1,6 +1,8 @@
 //! Finds earlier requests and their files. Read-only.
 
-use crate::outbox::jobs::book::{JobBook, JobFile, JobKey, Submission};
+use crate::outbox::jobs::book::{
+    EmbedStage, EmbedSubmission, JobBook, JobFile, JobKey, Submission,
+};
 use crate::outbox::staging::ContentHash;
 use crate::wire::{AssetId, ModelId, RapidId};
 
@@ -22,6 +24,14 @@ impl JobBook {
             .filter(|it| it.text_hash == text_hash && it.group.is_some())
             .max_by_key(|it| it.at)
             .and_then(|it| it.group.as_ref())
+    }
+
+    /// True while the outcome of a request for an embed of the same model and name is not known. The search for a lost
+    /// one tells embeds apart by these two.
+    pub fn is_like_a_lost_one(&self, embed: &EmbedSubmission) -> bool {
+        let mut embeds = self.embeds.values();
+        embeds
+            .any(|it| it.stage == EmbedStage::Sent && (it.of, &it.name) == (embed.of, &embed.name))
     }
 
     /// The same for an embed.
