@@ -93,8 +93,8 @@ fn reason(status: &ItemStatus) -> Option<&str> {
 }
 
 impl Snapshot {
-    /// The events that lead from `before` to this snapshot, by path. Removals come first, so that a name that is used
-    /// again is reported as removed and then created.
+    /// The events that lead from `before` to this snapshot, by path. A path is free before another item takes it:
+    /// removals come first, then renames, each after the one that frees its path.
     pub(in crate::drive) fn since(&self, before: &Snapshot) -> Vec<DriveEvent> {
         let gone = before
             .items
@@ -110,18 +110,24 @@ impl Snapshot {
             })
             .collect();
         events.sort_by(|a, b| a.path.cmp(&b.path));
-        let removed = events.len();
+        let mut renames = Vec::new();
+        let mut others = Vec::new();
         for (item, shown) in &self.items {
             match before.items.get(item) {
-                Some(known) => events.extend(changes_of(item, known, shown)),
+                Some(known) => {
+                    renames.extend(rename_of(item, known, shown));
+                    others.extend(changes_of(item, known, shown));
+                }
                 None if shown.is_draft || before.is_complete_for(item) => {
-                    events.push(shown.event(item, EventKind::Created));
+                    others.push(shown.event(item, EventKind::Created));
                 }
                 None => {}
             }
         }
+        events.extend(in_possible_order(renames));
         // Stable: the events of one item stay in their order.
-        events[removed..].sort_by(|a, b| a.path.cmp(&b.path));
+        others.sort_by(|a, b| a.path.cmp(&b.path));
+        events.extend(others);
         events
     }
 
@@ -131,14 +137,34 @@ impl Snapshot {
     }
 }
 
+fn rename_of(item: &Item, known: &Shown, shown: &Shown) -> Option<DriveEvent> {
+    (known.path != shown.path).then(|| DriveEvent {
+        from: Some(known.path.clone()),
+        ..shown.event(item, EventKind::Renamed)
+    })
+}
+
+/// Renames by path, each after the one that frees its path. Names that are exchanged have no such order.
+fn in_possible_order(mut renames: Vec<DriveEvent>) -> Vec<DriveEvent> {
+    renames.sort_by(|a, b| a.path.cmp(&b.path));
+    let from = |rename: &DriveEvent| rename.from.clone().unwrap_or_default();
+    let frees: HashMap<String, usize> = renames.iter().map(from).zip(0..).collect();
+    let mut left: Vec<Option<DriveEvent>> = renames.into_iter().map(Some).collect();
+    let mut ordered = Vec::with_capacity(left.len());
+    for start in 0..left.len() {
+        let mut chain = Vec::new();
+        let mut next = Some(start);
+        while let Some(rename) = next.and_then(|at| left[at].take()) {
+            next = frees.get(&rename.path).copied();
+            chain.push(rename);
+        }
+        ordered.extend(chain.into_iter().rev());
+    }
+    ordered
+}
+
 fn changes_of(item: &Item, known: &Shown, shown: &Shown) -> Vec<DriveEvent> {
     let mut events = Vec::new();
-    if known.path != shown.path {
-        events.push(DriveEvent {
-            from: Some(known.path.clone()),
-            ..shown.event(item, EventKind::Renamed)
-        });
-    }
     if known.progress() != shown.progress() {
         events.push(shown.event(item, EventKind::State));
     }
@@ -179,7 +205,7 @@ mod tests {
     }
 
     #[test]
-    fn each_difference_is_one_event_and_removals_come_first() {
+    fn each_difference_is_one_event_and_removals_and_renames_come_first() {
         let complete = ItemStatus::Complete;
         let before = snapshot([
             (model(1), shown("/rawmodels/a", complete.clone())),
@@ -218,13 +244,13 @@ mod tests {
             words(&events),
             [
                 (EventKind::Removed, "/rawmodels/a"),
-                (EventKind::Created, "/rawmodels/a"),
                 (EventKind::Renamed, "/rawmodels/b2"),
+                (EventKind::Created, "/rawmodels/a"),
                 (EventKind::State, "/rawmodels/c"),
                 (EventKind::Changed, "/rawmodels/d"),
             ]
         );
-        assert_eq!(events[2].from.as_deref(), Some("/rawmodels/b"));
+        assert_eq!(events[1].from.as_deref(), Some("/rawmodels/b"));
         assert_eq!(events[3].state, Some(StatusWord::Failed));
         assert_eq!(events[3].reason.as_deref(), Some("no mesh"));
         assert_eq!(after.since(&after), []);
@@ -243,6 +269,55 @@ mod tests {
         assert_eq!(
             words(&after.since(&Snapshot::default())),
             [(EventKind::Created, "/rawmodels/a")]
+        );
+    }
+
+    #[test]
+    fn a_path_is_free_before_another_item_takes_it() {
+        let items = |paths: [&str; 5]| {
+            let shown = |path| shown(path, ItemStatus::Complete);
+            let [a, b, c, d, e] = paths.map(shown);
+            snapshot([
+                (model(1), a),
+                (model(2), b),
+                (model(3), c),
+                (model(4), d),
+                (model(5), e),
+            ])
+        };
+        // A version takes the name of a model; a chain of three; two names that are exchanged.
+        for (before, after, expected) in [
+            (
+                ["/chair", "/chair~new", "/x", "/y", "/z"],
+                ["/chair~1", "/chair", "/x", "/y", "/z"],
+                vec!["/chair~1", "/chair"],
+            ),
+            (
+                ["/a", "/b", "/c", "/y", "/z"],
+                ["/b", "/c", "/d", "/y", "/z"],
+                vec!["/d", "/c", "/b"],
+            ),
+            (
+                ["/a", "/b", "/x", "/y", "/old"],
+                ["/b", "/a", "/x", "/y", "/new"],
+                vec!["/b", "/a", "/new"],
+            ),
+        ] {
+            let events = items(after).since(&items(before));
+            let paths: Vec<&str> = events.iter().map(|event| &*event.path).collect();
+            assert_eq!(paths, expected, "{before:?}");
+            assert!(events.iter().all(|event| event.kind == EventKind::Renamed));
+        }
+        // What is new comes after the rename that makes room for it.
+        let complete = || ItemStatus::Complete;
+        let before = snapshot([(model(1), shown("/a", complete()))]);
+        let after = snapshot([
+            (model(1), shown("/z", complete())),
+            (model(2), shown("/a", complete())),
+        ]);
+        assert_eq!(
+            words(&after.since(&before)),
+            [(EventKind::Renamed, "/z"), (EventKind::Created, "/a")]
         );
     }
 
