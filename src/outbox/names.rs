@@ -75,12 +75,19 @@ pub fn stem(name: &str) -> &str {
     }
 }
 
-/// The name of a model with its id behind it, shortened to fit.
-pub fn with_id(name: &str, id: u64) -> String {
-    let suffix = format!("~{id}");
-    let room = NAME_MAX_BYTES.saturating_sub(suffix.len());
-    let end = name.floor_char_boundary(room.min(name.len()));
-    format!("{}{suffix}", &name[..end])
+/// The first of `name~id`, `name~id~id` and so on that is free. It is shortened so that `ending` fits behind it; the ids
+/// never are, so each is another name.
+pub fn with_free_id(name: &str, id: u64, ending: &str, is_free: impl Fn(&str) -> bool) -> String {
+    let mut suffix = String::new();
+    loop {
+        suffix.push_str(&format!("~{id}"));
+        let room = NAME_MAX_BYTES.saturating_sub(suffix.len() + ending.len());
+        let end = name.floor_char_boundary(room.min(name.len()));
+        let found = format!("{}{suffix}", &name[..end]);
+        if is_free(&found) {
+            return found;
+        }
+    }
 }
 
 /// The name of a file with another stem, shortened to fit.
@@ -230,6 +237,30 @@ mod tests {
         assert_eq!(judge_folder("__MACOSX"), FolderName::Junk);
         assert_eq!(judge_folder("tmp1"), FolderName::Plain);
         assert_eq!(judge_folder("textures"), FolderName::Plain);
+    }
+
+    #[test]
+    fn a_free_name_is_found_also_for_the_longest_names() {
+        for name in ["x".repeat(255), "ü".repeat(127), "椅".repeat(85)] {
+            for ending in ["", ".glb"] {
+                let mut taken: Vec<String> = Vec::new();
+                for _ in 0..5 {
+                    let is_free = |found: &str| !taken.iter().any(|it| it == found);
+                    let found = with_free_id(&name, 1042, ending, is_free);
+                    assert!(found.len() + ending.len() <= NAME_MAX_BYTES, "{found}");
+                    assert!(found.ends_with("~1042"), "{found}");
+                    assert!(name.starts_with(found.trim_end_matches("~1042")), "{found}");
+                    assert!(is_free(&found), "{found}");
+                    // The file of a loose draft keeps the whole id.
+                    let file = with_stem(&format!("x{ending}"), &found);
+                    assert_eq!(file, format!("{found}{ending}"));
+                    taken.push(found);
+                }
+            }
+        }
+        assert_eq!(with_free_id("chair", 7, "", |_| true), "chair~7");
+        let second = with_free_id("chair", 7, "", |found| found != "chair~7");
+        assert_eq!(second, "chair~7~7");
     }
 
     #[test]

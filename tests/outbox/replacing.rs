@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
-use assetfs::outbox::{DraftPhase, EntryId, Failpoint, Outbox, OutboxError, Replaced};
+use assetfs::outbox::{DraftId, DraftPhase, EntryId, Failpoint, Outbox, OutboxError, Replaced};
 use assetfs::wire::{AssetId, BaseAsset, UploadStatus};
 
 use super::crash::sent_or_send;
@@ -240,6 +240,138 @@ async fn a_version_with_the_same_files_is_not_sent_and_a_second_one_is_refused()
     assert_eq!(named(&outbox, "chair"), Some(old));
     let assets = world.assets().await;
     assert_eq!(world.the_one(&assets), old);
+    outbox.shut_down().await;
+}
+
+/// An outbox of a mount that deletes no old version.
+fn keeping_outbox(world: &World) -> Outbox {
+    let mut config = world.config();
+    config.keep_old_versions = true;
+    let (outbox, mut events) = Outbox::open(config, world.client()).unwrap();
+    tokio::spawn(async move { while events.recv().await.is_some() {} });
+    outbox
+}
+
+/// A model whose new version has the name, while a mount that deletes nothing is to delete the old one. Returns both,
+/// and the draft.
+async fn replaced_but_kept(world: &World) -> (AssetId, AssetId, DraftId) {
+    let outbox = keeping_outbox(world);
+    let old = sent_or_send(&outbox, "chair").await;
+    eventually("the first version is checked", async || {
+        outbox.drafts().all().is_empty()
+    })
+    .await;
+    let version = outbox.drafts().create("chair~new", 0o755, &ME).unwrap();
+    let replaced = replaced(old, "chair", true);
+    let uploads = outbox.uploads();
+    uploads.make_version(version.id, &replaced).unwrap();
+    for (file, bytes) in second() {
+        put(&outbox, version.id, EntryId::ROOT, file, &bytes);
+    }
+    let new = uploads.commit(version.id, false).await.unwrap();
+    eventually("the name has moved", async || {
+        named(&outbox, "chair") == Some(new)
+    })
+    .await;
+    // Its files are compared with those of the service, twice: in this run and in the next.
+    outbox.shut_down().await;
+    drop(outbox);
+    let before = world.relay.calls("GET", "downloads").len();
+    let outbox = keeping_outbox(world);
+    eventually("its files are looked at", async || {
+        world.relay.calls("GET", "downloads").len() > before
+    })
+    .await;
+    tokio::time::sleep(Duration::from_millis(300)).await;
+    assert!(outbox.drafts().get(version.id).is_some());
+    outbox.shut_down().await;
+    drop(outbox);
+    assert_eq!(world.relay.calls("DELETE", "").len(), 0);
+    (old, new, version.id)
+}
+
+async fn ids(world: &World) -> Vec<AssetId> {
+    let assets = world.assets().await;
+    assets.iter().map(|asset| asset.id).collect()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_old_version_is_deleted_only_by_a_run_that_may_delete() {
+    let world = World::start().await;
+    let (old, new, _) = replaced_but_kept(&world).await;
+    assert!(ids(&world).await.contains(&old));
+    let outbox = world.outbox();
+    eventually("the old version is deleted", async || {
+        ids(&world).await == [new]
+    })
+    .await;
+    assert_eq!(named(&outbox, "chair"), Some(new));
+    outbox.shut_down().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_old_version_stays_if_the_new_one_is_lost_before_it_was_checked() {
+    let world = World::start().await;
+    let (old, new, draft) = replaced_but_kept(&world).await;
+    world.direct().assets().delete(new).await.unwrap();
+    let outbox = world.outbox();
+    eventually("the loss is noticed", async || {
+        let draft = outbox.drafts().get(draft);
+        draft.is_some_and(|draft| draft.phase == DraftPhase::Editing && draft.failure.is_some())
+    })
+    .await;
+    // Sent again, it is a model of its own: the wish to delete the old one is over.
+    outbox.uploads().retry(draft).await.unwrap();
+    let again = outbox.uploads().commit(draft, false).await.unwrap();
+    eventually("it is checked", async || outbox.drafts().all().is_empty()).await;
+    let outbox = world.reopen(outbox).await;
+    let mut left = ids(&world).await;
+    left.sort();
+    assert_eq!(left, [old, again]);
+    assert_eq!(world.files(old).await, as_map(chair()));
+    outbox.shut_down().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn a_file_added_while_an_unchanged_version_is_committed_is_not_lost() {
+    let world = World::start().await;
+    let outbox = world.outbox();
+    let old = sent_or_send(&outbox, "chair").await;
+    let (mut kept, mut removed) = (0, 0);
+    for round in 0..60_u64 {
+        let version = copy_chair(&outbox, "chair~new").id;
+        let replaced = replaced(old, "chair", false);
+        outbox.uploads().make_version(version, &replaced).unwrap();
+        let adding = {
+            let outbox = outbox.clone();
+            tokio::task::spawn_blocking(move || {
+                std::thread::sleep(Duration::from_micros(round % 20 * 100));
+                let entries = outbox.entries();
+                let made = entries.create_file(version, EntryId::ROOT, "more.txt", 0o644, &ME);
+                let (_, file) = made.ok()?;
+                file.write_at(b"more", 0).ok()?;
+                file.flush().ok()?;
+                file.release();
+                Some(())
+            })
+        };
+        // Refused while the file is written; sent with or without the file, if that came later.
+        let committed = outbox.uploads().commit(version, false).await;
+        match adding.await.unwrap() {
+            Some(()) => {
+                kept += 1;
+                let is_sent = matches!(committed, Ok(asset) if asset != old);
+                let there = outbox.drafts().get(version).is_some();
+                assert!(there || is_sent, "round {round}: the file is nowhere");
+            }
+            None => removed += 1,
+        }
+        if matches!(committed, Ok(asset) if asset != old) {
+            break;
+        }
+        let _ = outbox.uploads().cancel_version(version).await;
+    }
+    assert!(kept + removed > 0);
     outbox.shut_down().await;
 }
 

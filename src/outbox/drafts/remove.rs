@@ -1,6 +1,7 @@
 //! Removes drafts. The staged bytes are deleted once the record of the removal is durable.
 
 use crate::outbox::drafts::draft::Draft;
+use crate::outbox::drafts::memory::DraftsMemory;
 use crate::outbox::drafts::parts::DraftParts;
 use crate::outbox::drafts::record::DraftRecord;
 use crate::outbox::error::{OutboxError, OutboxResult};
@@ -9,20 +10,20 @@ use crate::outbox::ids::DraftId;
 /// Removes a draft with everything in it. Cancels a running upload and deletes its unfinished asset on the service.
 /// Durable on return.
 pub fn remove_draft(parts: &DraftParts, draft: DraftId) -> OutboxResult<()> {
-    remove_draft_if(parts, draft, |_| true)
+    remove_draft_if(parts, draft, |_, _| true)
 }
 
 /// The same for a draft that is still what the caller takes it for.
 pub fn remove_draft_if(
     parts: &DraftParts,
     draft: DraftId,
-    is_it: impl FnOnce(&Draft) -> bool,
+    is_it: impl FnOnce(&DraftsMemory, &Draft) -> bool,
 ) -> OutboxResult<()> {
     let mut left = None;
     let (ticket, there) = {
         let mut memory = parts.memory();
         match memory.draft(draft) {
-            Ok(found) if !is_it(found) => {
+            Ok(found) if !is_it(&memory, found) => {
                 return Err(OutboxError::NotFound(format!("draft {draft}")));
             }
             Ok(found) => {

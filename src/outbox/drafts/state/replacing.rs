@@ -13,8 +13,12 @@ use crate::wire::AssetId;
 impl DraftsState {
     pub(super) fn replaces(&mut self, draft: DraftId, replaced: &Replaced) -> Applied {
         let draft = self.draft_mut(draft)?;
+        let is_marked = |known: &Replaced| known.asset == replaced.asset;
+        // A mark that only changes what becomes of the old version does not stop an upload.
+        if !draft.replaces.as_ref().is_some_and(is_marked) {
+            draft.ordered = None;
+        }
         draft.replaces = Some(replaced.clone());
-        draft.ordered = None;
         Ok(())
     }
 
@@ -33,7 +37,7 @@ impl DraftsState {
         self.give_name_away(asset, &replaced);
         // A draft that was made under the name meanwhile keeps it.
         let name = match self.top.get(&replaced.name) {
-            Some(other) if *other != id => free_name(self, &replaced.name, asset),
+            Some(other) if *other != id => free_name(self, &replaced.name, asset, ""),
             _ => replaced.name,
         };
         let Some(record) = self.sent.get_mut(&asset) else {
@@ -60,8 +64,15 @@ impl DraftsState {
         let held = sent.filter(|(asset, record)| has_name(asset, record.folder_name()));
         let held: Vec<AssetId> = held.map(|(asset, _)| *asset).collect();
         for old in held {
-            let name = free_name(self, &replaced.name, old);
             let kept = self.draft_of(old);
+            let Some(record) = self.sent.get(&old) else {
+                continue;
+            };
+            let ending = match record.kind {
+                DraftKind::Folder => "",
+                DraftKind::LooseFile => &record.name[names::stem(&record.name).len()..],
+            };
+            let name = free_name(self, &replaced.name, old, ending);
             let Some(record) = self.sent.get_mut(&old).map(Arc::make_mut) else {
                 continue;
             };
@@ -92,13 +103,12 @@ impl DraftsState {
     }
 }
 
-/// `name~id`, or more of it while a draft has that name.
-fn free_name(state: &DraftsState, name: &str, asset: AssetId) -> String {
-    let mut found = names::with_id(name, asset.0);
-    while state.top.contains_key(&found) {
-        found = names::with_id(&found, asset.0);
-    }
-    found
+/// `name~id`, or more of it while a draft has that name, also with `ending`.
+fn free_name(state: &DraftsState, name: &str, asset: AssetId, ending: &str) -> String {
+    let is_taken = |name: &str| state.top.contains_key(name);
+    names::with_free_id(name, asset.0, ending, |found| {
+        !is_taken(found) && !is_taken(&format!("{found}{ending}"))
+    })
 }
 
 /// Gives a draft another name without changing anything else of it.

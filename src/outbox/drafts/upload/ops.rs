@@ -10,6 +10,7 @@ use tokio::time::Instant;
 use crate::outbox::drafts::activity::Trouble;
 use crate::outbox::drafts::draft::{Draft, Stage};
 use crate::outbox::drafts::info::DraftPhase;
+use crate::outbox::drafts::memory::DraftsMemory;
 use crate::outbox::drafts::open::open_file;
 use crate::outbox::drafts::parts::DraftParts;
 use crate::outbox::drafts::record::UploadRecord;
@@ -20,7 +21,6 @@ use crate::outbox::drafts::settle::{look, readiness};
 use crate::outbox::drafts::show::draft_info;
 use crate::outbox::drafts::staged_file::StagedFile;
 use crate::outbox::drafts::upload::info::{FileTransfer, TransferInfo};
-use crate::outbox::drafts::upload::version;
 use crate::outbox::error::{OutboxError, OutboxResult};
 use crate::outbox::events::OutboxEvent;
 use crate::outbox::ids::{DraftId, EntryId};
@@ -50,7 +50,9 @@ impl Uploads {
     /// cancelled, even while its staged copy is kept: [`OutboxError::NotFound`].
     pub async fn cancel(&self, draft: DraftId) -> OutboxResult<()> {
         let parts = Arc::clone(&self.parts);
-        let is_unfinished = |draft: &Draft| !matches!(draft.stage(), Some(Stage::Imported { .. }));
+        let is_unfinished = |_: &DraftsMemory, draft: &Draft| {
+            !matches!(draft.stage(), Some(Stage::Imported { .. }))
+        };
         off_thread(move || remove_draft_if(&parts, draft, is_unfinished)).await?
     }
 
@@ -67,8 +69,7 @@ impl Uploads {
         }
         if !self.is_uploading(draft) {
             self.check_before_order(draft, force).await?;
-            if let Some(old) = version::unchanged(&self.parts, draft) {
-                self.cancel(draft).await?;
+            if let Some(old) = self.remove_unchanged(draft).await? {
                 return Ok(old);
             }
             self.parts

@@ -7,12 +7,12 @@ use crate::outbox::drafts::draft::{Draft, Stage};
 use crate::outbox::drafts::info::DraftInfo;
 use crate::outbox::drafts::info::Replaced;
 use crate::outbox::drafts::memory::DraftsMemory;
-use crate::outbox::drafts::parts::DraftParts;
 use crate::outbox::drafts::record::DraftRecord;
 use crate::outbox::drafts::remove::remove_draft_if;
 use crate::outbox::drafts::sent::SentRecord;
-use crate::outbox::drafts::settle::facts;
+use crate::outbox::drafts::settle::facts::{self, Knowledge};
 use crate::outbox::drafts::show::draft_info;
+use crate::outbox::drafts::tree::FileState;
 use crate::outbox::drafts::upload::ops::Uploads;
 use crate::outbox::error::{OutboxError, OutboxResult};
 use crate::outbox::ids::DraftId;
@@ -20,13 +20,16 @@ use crate::outbox::off_thread::off_thread;
 use crate::wire::AssetId;
 
 impl Uploads {
-    /// Marks a draft as the new version of an asset. Only a command sends it then, unless it is a loose file. Durable on
-    /// return.
+    /// Marks a draft as the new version of an asset. Only a command sends it then, unless it is a loose file. A draft
+    /// that has the mark goes on being uploaded: only what becomes of the old version changes. Durable on return.
     pub fn make_version(&self, draft: DraftId, replaced: &Replaced) -> OutboxResult<()> {
         let ticket = {
             let mut memory = self.parts.memory();
             check_only_version(&memory, draft, replaced.asset)?;
-            memory.begin_change(draft)?;
+            let marked = memory.draft(draft)?.replaces.as_ref();
+            if marked.is_none_or(|marked| marked.asset != replaced.asset) {
+                memory.begin_change(draft)?;
+            }
             let replaced = replaced.clone();
             memory.record(DraftRecord::Replaces { draft, replaced })?
         };
@@ -40,8 +43,27 @@ impl Uploads {
     /// deleted.
     pub async fn cancel_version(&self, version: DraftId) -> OutboxResult<()> {
         let parts = Arc::clone(&self.parts);
-        let is_version = |draft: &Draft| draft.replaces.is_some();
+        let is_version = |_: &DraftsMemory, draft: &Draft| draft.replaces.is_some();
         off_thread(move || remove_draft_if(&parts, version, is_version)).await?
+    }
+
+    /// Removes a new version that has the same files as the asset that it replaces, and returns that asset. A file that
+    /// is added meanwhile is never lost: both are looked at and removed in one step.
+    pub(super) async fn remove_unchanged(&self, version: DraftId) -> OutboxResult<Option<AssetId>> {
+        let parts = Arc::clone(&self.parts);
+        off_thread(move || {
+            let mut old = None;
+            let is_unchanged = |memory: &DraftsMemory, draft: &Draft| {
+                old = unchanged(memory, version, draft);
+                old.is_some()
+            };
+            match remove_draft_if(&parts, version, is_unchanged) {
+                Ok(()) => Ok(old),
+                Err(OutboxError::NotFound(_)) if old.is_none() => Ok(None),
+                Err(error) => Err(error),
+            }
+        })
+        .await?
     }
 
     /// The draft that is the new version of an asset and has not taken its name yet.
@@ -74,18 +96,31 @@ fn check_only_version(memory: &DraftsMemory, draft: DraftId, asset: AssetId) -> 
     }
 }
 
-/// The asset that a draft is a new version of, if both have the same files. An asset that failed is never the same.
-pub fn unchanged(parts: &DraftParts, draft: DraftId) -> Option<AssetId> {
-    let memory = parts.memory();
-    let draft = memory.state.drafts.get(&draft)?;
+/// The asset that a draft is a new version of, if both have the same files. An asset that failed is never the same, nor
+/// is a draft that is being written.
+fn unchanged(memory: &DraftsMemory, id: DraftId, draft: &Draft) -> Option<AssetId> {
     let old = draft.replaces.as_ref()?.asset;
+    if !is_settled(memory, id, draft) {
+        return None;
+    }
     let kept = memory.state.draft_of(old);
     let kept = kept.and_then(|kept| memory.state.drafts.get(&kept)?.stage());
     if matches!(kept, Some(Stage::ImportFailed { .. })) {
         return None;
     }
     let sent = contents_sent(memory.state.sent.get(&old)?)?;
-    (facts::manifest_of(&memory, draft).contents() == sent).then_some(old)
+    (facts::manifest_of(memory, draft).contents() == sent).then_some(old)
+}
+
+/// True if every byte of a draft is durable and no copy into it runs.
+fn is_settled(memory: &DraftsMemory, id: DraftId, draft: &Draft) -> bool {
+    let Some(Knowledge::All(facts)) = facts::gather(memory, id) else {
+        return false;
+    };
+    let mut files = draft.tree.files();
+    facts.being_written.is_empty()
+        && facts.in_flight.is_empty()
+        && files.all(|file| file.state == FileState::Flushed)
 }
 
 /// Paths, lengths and checksums of what was sent for an asset. `None` if a checksum is not known.
