@@ -1,6 +1,6 @@
 //! Walks through folders and reads whole files, for commands that check contents.
 
-use std::fs::{self, File};
+use std::fs::{self, File, FileType};
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
@@ -19,6 +19,14 @@ pub(super) struct FileBelow {
 
 /// All files at and below a path, sorted. Symbolic links are not followed, so no file occurs twice.
 pub(super) fn below(root: &Path) -> Result<Vec<FileBelow>> {
+    below_with(root, |_, _| Ok(true))
+}
+
+/// The same without what `take` refuses by its path and kind; a folder is refused with everything in it.
+pub(super) fn below_with(
+    root: &Path,
+    take: impl Fn(&Path, FileType) -> Result<bool>,
+) -> Result<Vec<FileBelow>> {
     let mut found = Vec::new();
     let mut folders = vec![PathBuf::new()];
     let status = fs::metadata(root).with_context(|| format!("cannot read {}", root.display()))?;
@@ -33,6 +41,9 @@ pub(super) fn below(root: &Path) -> Result<Vec<FileBelow>> {
             let entry = entry.with_context(|| dir.display().to_string())?;
             let path = folder.join(entry.file_name());
             let kind = entry.file_type()?;
+            if !take(&path, kind)? {
+                continue;
+            }
             if kind.is_dir() {
                 folders.push(path);
             } else if kind.is_file() {

@@ -136,6 +136,11 @@ fn only(mut own: Vec<PathBuf>, command: &str) -> Result<PathBuf> {
     }
 }
 
+/// A command that the object cannot follow as it is.
+#[derive(Debug, thiserror::Error)]
+#[error("{0}")]
+pub(super) struct CommandRefused(String);
+
 /// Sends a command to one asset, rapid model or draft. If the command fails, the write fails, and the error is the
 /// drive's message.
 pub(super) fn command_at(path: &Path, line: &str) -> Result<()> {
@@ -167,6 +172,9 @@ fn order_about(path: &Path, folder: &Path, order: &str, noted_at: &Path) -> Resu
         match said {
             Some(sentence) if error.raw_os_error() == Some(libc::ETIMEDOUT) => {
                 TimedOut(format!("{}: {sentence}", shell_quoted(path))).into()
+            }
+            Some(sentence) if error.raw_os_error() == Some(libc::EINVAL) => {
+                CommandRefused(format!("{}: {sentence}", shell_quoted(path))).into()
             }
             Some(sentence) => anyhow::anyhow!("{}: {sentence}", shell_quoted(path)),
             None => anyhow::Error::new(error)
@@ -248,6 +256,13 @@ pub(super) fn item_id(path: &Path) -> Result<Option<String>> {
     attribute(path, ID_ATTRIBUTE)
         .map_err(io::Error::from)
         .with_context(|| path.display().to_string())
+}
+
+/// The service's id of an open file or folder, also when its path has changed.
+pub(super) fn id_of(open: &fs::File) -> Option<String> {
+    let mut buffer = [0; 32];
+    let len = rustix::fs::fgetxattr(open, ID_ATTRIBUTE, &mut buffer[..]).ok()?;
+    Some(String::from_utf8_lossy(&buffer[..len]).trim().to_owned())
 }
 
 /// An extended attribute of the drive; `None` if it is not set.

@@ -75,6 +75,7 @@ use crate::drive::ops::xattr::{get_xattr, list_xattr, remove_xattr, set_xattr};
 use crate::durable::MetaStore;
 pub use crate::outbox::StatusWord;
 use crate::outbox::{JobFolder, Outbox, OutboxEvent};
+pub use values::names::ends_in_id;
 
 use catalog::{Receiver, follow, watch};
 use failures::Deed;

@@ -123,6 +123,9 @@ pub struct DraftStatus {
     /// The path of the model that it is a new version of.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub replaces: Option<String>,
+    /// True if that model is deleted once this one is complete.
+    #[serde(default)]
+    pub removes_old: bool,
     /// Bytes uploaded.
     pub sent_bytes: u64,
     /// Bytes in all.

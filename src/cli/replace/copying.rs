@@ -1,68 +1,106 @@
 //! The files of a new version: compared with those of a model, and copied into the drive.
 
+use std::cell::OnceCell;
 use std::collections::BTreeMap;
 use std::fs::{self, File, FileTimes};
-use std::io::Read as _;
+use std::io::{Read as _, Write as _};
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
 
+use super::claim::Claim;
 use crate::cli::files::{self, FileBelow, percent, read_through};
 use crate::cli::mounted::own_checksum;
-use crate::cli::progress::Progress;
+use crate::cli::progress::{Progress, Task};
 use crate::fuse::shell_quoted;
 use crate::outbox::{ContentHasher, is_junk_path, is_service_folder};
-
-/// A file in a draft that is being copied. It has a temporary name, so the draft is not sent by itself.
-pub(super) const UNFINISHED: &str = ".assetfs-replace.copies";
 
 /// A model on the local disk.
 pub(super) struct NewFiles {
     root: PathBuf,
-    files: Vec<FileBelow>,
+    files: Vec<SourceFile>,
+}
+
+struct SourceFile {
+    at: PathBuf,
+    /// Its path in the model.
+    place: PathBuf,
+    len: u64,
+    /// Computed once: a model is compared several times.
+    checksum: OnceCell<String>,
+}
+
+impl SourceFile {
+    fn new(root: &Path, file: &FileBelow) -> SourceFile {
+        SourceFile {
+            at: files::at(root, file),
+            place: match file.path.as_os_str().is_empty() {
+                true => root.file_name().unwrap_or_default().into(),
+                false => file.path.clone(),
+            },
+            len: file.len,
+            checksum: OnceCell::new(),
+        }
+    }
+
+    fn checksum(&self) -> Result<&str> {
+        if let Some(known) = self.checksum.get() {
+            return Ok(known);
+        }
+        let mut hasher = ContentHasher::default();
+        read_through(&self.at, |part| {
+            hasher.update(part);
+            true
+        })?;
+        Ok(self.checksum.get_or_init(|| hasher.digest().to_string()))
+    }
 }
 
 impl NewFiles {
     pub(super) fn open(root: &Path) -> Result<NewFiles> {
-        refuse_links(root)?;
-        let files = files::below(root)?;
-        if files.is_empty() {
+        let below = files::below_with(root, |path, kind| match kind.is_symlink() {
+            // A model with links would be incomplete.
+            true => bail!(
+                "{} is a symbolic link; put the file itself there",
+                shell_quoted(&root.join(path))
+            ),
+            false => Ok(true),
+        })?;
+        if below.is_empty() {
             bail!("{} contains no file", shell_quoted(root));
         }
         Ok(NewFiles {
             root: root.to_owned(),
-            files,
+            files: below
+                .iter()
+                .map(|file| SourceFile::new(root, file))
+                .collect(),
         })
     }
 
-    fn is_file(&self) -> bool {
-        self.files[0].path.as_os_str().is_empty()
-    }
-
-    /// Where a file lies in the model.
-    fn place(&self, file: &FileBelow) -> PathBuf {
-        match self.is_file() {
-            true => self.root.file_name().unwrap_or_default().into(),
-            false => file.path.clone(),
+    /// The name of the source, if it is one file.
+    pub(super) fn file_name(&self) -> Option<&Path> {
+        match self.files.as_slice() {
+            [file] if file.at == self.root => Some(&file.place),
+            _ => None,
         }
     }
 
     /// True if the files of a model were copied in on this machine, and are those of the source.
     pub(super) fn equals_model(&self, model: &Path) -> Result<bool> {
-        let mut left = own_files(model, &self.places())?;
+        let places: Vec<&Path> = self.files.iter().map(|file| &*file.place).collect();
+        let mut left = own_files(model, &places)?;
         for file in &self.files {
-            let place = self.place(file);
-            if is_junk_path(&place.to_string_lossy()) {
+            if is_junk_path(&file.place.to_string_lossy()) {
                 continue;
             }
             // The zip of a model that is shown as its content is not listed.
-            let listed = left.remove(&place);
-            let there = match listed {
+            let there = match left.remove(&file.place) {
                 Some(checksum) => Some(checksum),
-                None => checksum_at(&model.join(&place))?,
+                None => checksum_at(&model.join(&file.place))?,
             };
-            if there.is_none() || there != Some(checksum(&files::at(&self.root, file))?) {
+            if there.is_none() || there.as_deref() != Some(file.checksum()?) {
                 return Ok(false);
             }
         }
@@ -75,47 +113,38 @@ impl NewFiles {
             return self.equals_model(draft);
         }
         let there = checksum_at(draft)?;
-        Ok(self.is_file() && there == Some(checksum(&self.root)?))
-    }
-
-    fn places(&self) -> Vec<PathBuf> {
-        self.files.iter().map(|file| self.place(file)).collect()
+        Ok(self.file_name().is_some() && there.as_deref() == Some(self.files[0].checksum()?))
     }
 
     /// The path in `rawmodels/` of the loose file that a model was made of, if the source is a file of that name.
-    pub(super) fn loose_file_of(&self, model: &Path) -> Result<Option<PathBuf>> {
-        let (Some(top), Some(name)) = (model.parent(), self.root.file_name()) else {
-            return Ok(None);
-        };
-        let loose = top.join(name);
-        let (Ok(there), Ok(within)) = (fs::metadata(&loose), fs::metadata(model.join(name))) else {
-            return Ok(None);
-        };
-        let is_it = self.is_file() && there.is_file() && there.ino() == within.ino();
-        Ok(is_it.then_some(loose))
+    pub(super) fn loose_file_of(&self, model: &Path) -> Option<PathBuf> {
+        let name = self.file_name()?;
+        let loose = model.parent()?.join(name);
+        let (there, within) = (
+            fs::metadata(&loose).ok()?,
+            fs::metadata(model.join(name)).ok()?,
+        );
+        (there.is_file() && there.ino() == within.ino()).then_some(loose)
     }
 
-    /// Copies a file next to a loose file, under a name that is not sent.
-    pub(super) fn copy_beside(&self, loose: &Path, quiet: bool) -> Result<PathBuf> {
-        let name = loose.file_name().unwrap_or_default().to_string_lossy();
-        let temporary = loose.with_file_name(format!(".{name}.copies"));
-        // Left by a command that was interrupted.
-        let _ = fs::remove_file(&temporary);
+    /// Writes the source, which is one file, into a claimed file.
+    pub(super) fn copy_into_file(&self, claim: &Claim, quiet: bool) -> Result<()> {
+        let target = File::options().write(true).open(claim.path());
+        let target = target.with_context(|| claim.path().display().to_string())?;
         let mut copy = Copy::new(self, quiet);
-        copy.file(&self.root, &temporary)?;
+        copy.file(&self.files[0], target, claim.path())?;
         copy.end();
-        Ok(temporary)
+        Ok(())
     }
 
-    /// Copies all files into a folder, with their times.
-    pub(super) fn copy_to(&self, folder: &Path, quiet: bool) -> Result<()> {
+    /// Copies all files into a claimed folder, with their times.
+    pub(super) fn copy_into(&self, claim: &Claim, quiet: bool) -> Result<()> {
         let mut copy = Copy::new(self, quiet);
         for file in &self.files {
-            let to = folder.join(self.place(file));
-            if let Some(parent) = to.parent() {
-                fs::create_dir_all(parent).with_context(|| parent.display().to_string())?;
-            }
-            copy.file(&files::at(&self.root, file), &to)?;
+            let named = claim.path().join(&file.place);
+            let target = claim.new_file(&file.place);
+            let target = target.with_context(|| named.display().to_string())?;
+            copy.file(file, target, &named)?;
         }
         copy.end();
         Ok(())
@@ -124,7 +153,7 @@ impl NewFiles {
 
 /// A copy into the drive, with its progress.
 struct Copy {
-    task: crate::cli::progress::Task,
+    task: Task,
     done: u64,
     total: u64,
 }
@@ -138,20 +167,19 @@ impl Copy {
         }
     }
 
-    fn file(&mut self, from: &Path, to: &Path) -> Result<()> {
-        let named = || to.display().to_string();
-        let mut source = File::open(from).with_context(|| from.display().to_string())?;
+    /// `named` is what errors call the target.
+    fn file(&mut self, from: &SourceFile, mut target: File, named: &Path) -> Result<()> {
+        let read = || from.at.display().to_string();
+        let written = || named.display().to_string();
+        let mut source = File::open(&from.at).with_context(read)?;
         let status = source.metadata()?;
-        let mut target = File::create(to).with_context(named)?;
         let mut part = vec![0; 1 << 20];
         loop {
-            let len = source
-                .read(&mut part)
-                .with_context(|| from.display().to_string())?;
+            let len = source.read(&mut part).with_context(read)?;
             if len == 0 {
                 break;
             }
-            std::io::Write::write_all(&mut target, &part[..len]).with_context(named)?;
+            target.write_all(&part[..len]).with_context(written)?;
             self.done += len as u64;
             let percent = percent(self.done, self.total);
             if self.task.is_watched() {
@@ -159,9 +187,9 @@ impl Copy {
             }
         }
         let times = FileTimes::new().set_modified(status.modified()?);
-        target.set_times(times).with_context(named)?;
+        target.set_times(times).with_context(written)?;
         // `close` reports errors to nobody here.
-        target.sync_all().with_context(named)
+        target.sync_all().with_context(written)
     }
 
     fn end(self) {
@@ -169,56 +197,21 @@ impl Copy {
     }
 }
 
-/// Links are not copied, so a model with links would be incomplete.
-fn refuse_links(root: &Path) -> Result<()> {
-    let mut folders = vec![root.to_owned()];
-    while let Some(folder) = folders.pop() {
-        if !folder.is_dir() {
-            continue;
-        }
-        let entries = fs::read_dir(&folder).with_context(|| folder.display().to_string())?;
-        for entry in entries {
-            let entry = entry.with_context(|| folder.display().to_string())?;
-            let kind = entry.file_type()?;
-            if kind.is_symlink() {
-                let path = entry.path();
-                bail!(
-                    "{} is a symbolic link; put the file itself there",
-                    shell_quoted(&path)
-                );
-            }
-            if kind.is_dir() {
-                folders.push(entry.path());
-            }
-        }
-    }
-    Ok(())
-}
-
 /// The files of a model that were copied in on this machine, with their checksums. Folders of the service are not
 /// read, unless one of `places` is in a folder of that name.
-fn own_files(model: &Path, places: &[PathBuf]) -> Result<BTreeMap<PathBuf, String>> {
+fn own_files(model: &Path, places: &[&Path]) -> Result<BTreeMap<PathBuf, String>> {
+    let listed = files::below_with(model, |path, kind| {
+        let name = path.to_string_lossy();
+        let is_own = || places.iter().any(|place| place.starts_with(path));
+        Ok(match kind.is_dir() {
+            true => !is_service_folder(name.trim_end_matches('@')) || is_own(),
+            false => !is_junk_path(&name),
+        })
+    })?;
     let mut found = BTreeMap::new();
-    let mut folders = vec![PathBuf::new()];
-    while let Some(folder) = folders.pop() {
-        let dir = model.join(&folder);
-        let entries = fs::read_dir(&dir).with_context(|| dir.display().to_string())?;
-        for entry in entries {
-            let entry = entry.with_context(|| dir.display().to_string())?;
-            let path = folder.join(entry.file_name());
-            let kind = entry.file_type()?;
-            if kind.is_dir() {
-                let name = path.to_string_lossy();
-                let is_own = places.iter().any(|place| place.starts_with(&path));
-                if is_own || !is_service_folder(name.trim_end_matches('@')) {
-                    folders.push(path);
-                }
-            } else if kind.is_file()
-                && !is_junk_path(&path.to_string_lossy())
-                && let Some(checksum) = own_checksum(&entry.path())?
-            {
-                found.insert(path, checksum);
-            }
+    for file in listed {
+        if let Some(checksum) = own_checksum(&files::at(model, &file))? {
+            found.insert(file.path, checksum);
         }
     }
     Ok(found)
@@ -229,13 +222,4 @@ fn checksum_at(path: &Path) -> Result<Option<String>> {
         true => own_checksum(path),
         false => Ok(None),
     }
-}
-
-fn checksum(path: &Path) -> Result<String> {
-    let mut hasher = ContentHasher::default();
-    read_through(path, |part| {
-        hasher.update(part);
-        true
-    })?;
-    Ok(hasher.digest().to_string())
 }

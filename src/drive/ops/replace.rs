@@ -4,7 +4,7 @@ use crate::drive::error::{DriveError, DriveResult};
 use crate::drive::places::refusals;
 use crate::drive::tree::Tree;
 use crate::drive::values::names::ends_in_id;
-use crate::outbox::Replaced;
+use crate::outbox::{DraftInfo, Replaced};
 use crate::wire::AssetId;
 
 /// Makes the draft of that name in `rawmodels/` the new version of an asset.
@@ -15,7 +15,13 @@ pub(in crate::drive) fn replace(
     remove_old: bool,
 ) -> DriveResult<()> {
     let found = tree.outbox().drafts().find(draft);
-    let found = found.filter(|found| tree.catalog().asset_of_draft(found.id).is_none());
+    let is_version = |found: &DraftInfo| {
+        let replaced = found.replaces.as_ref();
+        replaced.is_some_and(|replaced| replaced.asset == asset)
+    };
+    // A version that is under way has an asset already; only what becomes of the old one can be changed then.
+    let found = found
+        .filter(|found| is_version(found) || tree.catalog().asset_of_draft(found.id).is_none());
     let Some(found) = found else {
         return Err(DriveError::Invalid(format!(
             "there is no draft {draft} in rawmodels/; copy the new version in, then name it here"
@@ -34,8 +40,9 @@ pub(in crate::drive) fn replace(
             return Err(refusals::delete_limit(limit));
         }
     }
+    let was_counted = found.replaces.is_some_and(|replaced| replaced.remove_old);
     tree.outbox().uploads().make_version(found.id, &replaced)?;
-    if remove_old {
+    if remove_old && !was_counted {
         tree.deletions().count();
     }
     Ok(())

@@ -108,6 +108,10 @@ fn draft_status(tree: &Tree, draft: &DraftInfo, transfers: &[TransferInfo]) -> D
             .replaces
             .as_ref()
             .map(|replaced| format!("/rawmodels/{}", replaced.name)),
+        removes_old: draft
+            .replaces
+            .as_ref()
+            .is_some_and(|replaced| replaced.remove_old),
         sent_bytes: transfer.map_or(if is_sent { draft.size } else { 0 }, |transfer| {
             transfer.sent
         }),

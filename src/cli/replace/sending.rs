@@ -1,0 +1,169 @@
+//! Copies the source into a draft, sends it, and waits until it is the model.
+
+use std::path::Path;
+use std::sync::mpsc;
+use std::time::{Duration, Instant};
+
+use anyhow::{Result, bail};
+
+use super::claim::Claim;
+use super::{ReplaceOutcome, Replacement, number};
+use crate::cli::control::commit_at;
+use crate::cli::exit::TimedOut;
+use crate::cli::mounted::{self, CommandRefused, POLL_PERIOD, command_at};
+use crate::cli::progress::Progress;
+use crate::cli::wait::{State, wait_for};
+use crate::drive::StatusWord;
+use crate::fuse::shell_quoted;
+
+/// How long the name of a new version may take to show after the version is complete.
+const NAME_PATIENCE: Duration = Duration::from_secs(10);
+
+impl Replacement<'_> {
+    /// Copies the files of the source into a draft. If that fails, the draft is removed: it is of no use.
+    pub(super) fn fill(&self, claim: &Claim, copy: impl Fn() -> Result<()>) -> Result<()> {
+        copy().map_err(|error| match claim.is_gone_from(claim.path()) {
+            true => self.taken_away(claim),
+            false => {
+                // The error of the copy is the one to report; the next command removes what is left.
+                let _ = command_at(claim.path(), "cancel");
+                error.context("the copy failed, so nothing is replaced")
+            }
+        })
+    }
+
+    /// Commits a draft. Without waiting it returns when the order is durable. `path` is where the draft is now.
+    pub(super) fn send(&self, claim: &Claim, path: &Path) -> Result<()> {
+        let Err(error) = self.order_upload(path) else {
+            return Ok(());
+        };
+        if error.is::<TimedOut>() {
+            return Err(error);
+        }
+        if claim.is_gone_from(path) {
+            return Err(self.taken_away(claim));
+        }
+        // Nothing else was written into it.
+        let is_own = || self.source.equals_staged(path).unwrap_or(false);
+        if error.is::<CommandRefused>() && is_own() && command_at(path, "cancel").is_ok() {
+            return Err(error.context("nothing is replaced, and the copy on the drive is removed"));
+        }
+        let quoted = shell_quoted(path);
+        Err(error.context(format!(
+            "{quoted} keeps the new files: `assetfs why {quoted}` says what it waits for, `assetfs cancel {quoted}` removes it"
+        )))
+    }
+
+    fn order_upload(&self, draft: &Path) -> Result<()> {
+        let (tell, outcome) = mpsc::channel();
+        let ordered = draft.to_owned();
+        std::thread::spawn(move || {
+            // The receiver is gone if nobody waits.
+            let _ = tell.send(commit_at(&ordered, "commit"));
+        });
+        loop {
+            match outcome.recv_timeout(POLL_PERIOD) {
+                Ok(Err(error)) if error.is::<TimedOut>() => return Ok(()),
+                Ok(sent) => return sent,
+                Err(mpsc::RecvTimeoutError::Disconnected) => {
+                    bail!("the command to send it was lost")
+                }
+                Err(mpsc::RecvTimeoutError::Timeout) => {}
+            }
+            if self.args.no_wait
+                && let Ok(Some(report)) = mounted::item_report(draft)
+                && matches!(
+                    report.state,
+                    StatusWord::Uploading | StatusWord::Importing | StatusWord::Waiting
+                )
+            {
+                return Ok(());
+            }
+            self.time_left("it was being uploaded")?;
+        }
+    }
+
+    /// Waits until the new version has the name. `own` is its id, if it is known.
+    pub(super) fn wait_for_name(&self, old: &str, own: Option<u64>) -> Result<ReplaceOutcome> {
+        if self.args.no_wait {
+            return Ok(ReplaceOutcome::Uploading);
+        }
+        let mut task = Progress::new(self.args.quiet).task(shell_quoted(&self.model));
+        let mut left = None;
+        let path = shell_quoted(&self.model);
+        loop {
+            match self.version()? {
+                Some(version) if version.state == StatusWord::Failed => {
+                    let why = mounted::why(&self.path_of(&version))?.unwrap_or(version.status);
+                    task.finish("failed");
+                    bail!("{path}: the new version failed, so the old one is kept: {why}");
+                }
+                Some(version) => task.show(&version.status),
+                None => {
+                    let now = self.id()?;
+                    if now.as_deref().is_some_and(|now| now != old) {
+                        let is_other = own.is_some() && number(now.as_deref()) != own;
+                        if is_other && !self.source.equals_model(&self.model)? {
+                            bail!("{path}: another version replaced it meanwhile");
+                        }
+                        task.finish("complete");
+                        return Ok(ReplaceOutcome::Replaced);
+                    }
+                    if self.has_source()? {
+                        task.finish("unchanged");
+                        return Ok(ReplaceOutcome::Unchanged);
+                    }
+                    let since = *left.get_or_insert_with(Instant::now);
+                    if since.elapsed() > NAME_PATIENCE {
+                        bail!("{path}: the new version was cancelled");
+                    }
+                }
+            }
+            self.time_left("it was being uploaded")?;
+            std::thread::sleep(POLL_PERIOD);
+        }
+    }
+
+    /// Waits until the model is complete.
+    pub(super) fn wait_for_model(&self, failed: impl Fn(String) -> anyhow::Error) -> Result<()> {
+        let left = self.time_left("it was being uploaded")?;
+        let ended = wait_for(std::slice::from_ref(&self.model), left, self.args.quiet)?;
+        match ended.states.into_iter().next() {
+            Some((_, State::Failed(why))) => Err(failed(why)),
+            Some((_, State::Going(_, status))) => Err(self.timed_out(&status)),
+            _ => Ok(()),
+        }
+    }
+
+    fn taken_away(&self, claim: &Claim) -> anyhow::Error {
+        anyhow::anyhow!(
+            "{}: its new version was cancelled or removed before it was uploaded ({}); run this again to replace the model",
+            shell_quoted(&self.model),
+            shell_quoted(claim.path())
+        )
+    }
+
+    /// What is left of the time to wait; an error when it is over. `doing` is what it was spent with.
+    pub(super) fn time_left(&self, doing: &str) -> Result<Option<Duration>> {
+        let Some(limit) = self.args.timeout else {
+            return Ok(None);
+        };
+        match limit.0.checked_sub(self.begun.elapsed()) {
+            Some(left) => Ok(Some(left)),
+            None => Err(self.timed_out(doing)),
+        }
+    }
+
+    fn timed_out(&self, status: &str) -> anyhow::Error {
+        let path = shell_quoted(&self.model);
+        TimedOut(format!(
+            "{path}: timed out while {status}; what was begun goes on, and the same command waits for it again"
+        ))
+        .into()
+    }
+}
+
+/// The asset that a claimed draft became, also after the name has moved.
+pub(super) fn own_asset(claim: &Claim) -> Option<u64> {
+    number(mounted::id_of(claim.itself()).as_deref())
+}

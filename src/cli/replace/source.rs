@@ -1,0 +1,75 @@
+//! What is refused before anything is begun: a source that cannot become the model.
+
+use std::fs::File;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result};
+
+use super::{ReplaceArgs, steps, wrong_use};
+use crate::formats::references;
+use crate::fuse::shell_quoted;
+use crate::outbox::model_of_loose_file;
+
+/// How many names a message shows.
+const NAMES_SHOWN: usize = 3;
+
+/// The path of the source without links.
+pub(super) fn existing(source: &Path) -> Result<PathBuf> {
+    source.canonicalize().map_err(|error| {
+        let path = shell_quoted(source);
+        wrong_use(match error.kind() {
+            std::io::ErrorKind::NotFound => format!("{path} does not exist"),
+            _ => format!("cannot read {path}: {error}"),
+        })
+    })
+}
+
+/// Refuses a source that belongs to the model: its folder, its loose file, or the draft of its new version, which would
+/// be removed before it is read.
+pub(super) fn check_is_not_model(source: &Path, model: &Path, args: &ReplaceArgs) -> Result<()> {
+    let name = source.file_name().unwrap_or_default().to_string_lossy();
+    let is_loose = source.parent() == model.parent()
+        && model_of_loose_file(&name).is_some_and(|stem| model.ends_with(stem));
+    let version = steps::version_path(model);
+    if is_loose || source.starts_with(model) || source.starts_with(version) {
+        return Err(wrong_use(format!(
+            "{} belongs to {} itself; give the new files from another folder",
+            shell_quoted(&args.source),
+            shell_quoted(&args.model)
+        )));
+    }
+    Ok(())
+}
+
+/// Refuses one file of a model whose other files lie beside it: they would be missing.
+pub(super) fn check_stands_alone(source: &Path) -> Result<()> {
+    let (Some(folder), Some(name)) = (source.parent(), source.file_name()) else {
+        return Ok(());
+    };
+    if !source.is_file() {
+        return Ok(());
+    }
+    let shown = || source.display().to_string();
+    let file = File::open(source).with_context(shown)?;
+    let named = references::find(&name.to_string_lossy(), &file).with_context(shown)?;
+    let beside: Vec<&str> = named
+        .files
+        .iter()
+        .flat_map(|reference| &reference.paths)
+        .filter(|path| folder.join(path).is_file())
+        .map(String::as_str)
+        .collect();
+    if beside.is_empty() {
+        return Ok(());
+    }
+    let more = match beside.len().saturating_sub(NAMES_SHOWN) {
+        0 => String::new(),
+        more => format!(" and {more} more"),
+    };
+    Err(wrong_use(format!(
+        "{} needs {}{more}, which would not be sent with it; give the folder {}, or one with only these files",
+        shell_quoted(source),
+        beside[..beside.len().min(NAMES_SHOWN)].join(", "),
+        shell_quoted(folder)
+    )))
+}

@@ -1,0 +1,338 @@
+//! Which step comes next to replace a model. It is decided under the turn, and taken without it.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result, bail};
+
+use super::claim::{Claim, Turn};
+use super::sending::own_asset;
+use super::{Ended, ReplaceOutcome, Replacement};
+use crate::cli::mounted::{self, POLL_PERIOD, command_at};
+use crate::cli::progress::Progress;
+use crate::cli::wait::{State, state_of};
+use crate::drive::{DraftStatus, StatusWord};
+use crate::fuse::shell_quoted;
+
+/// What the draft of a new version is called: the model's name with this behind it.
+const VERSION_SUFFIX: &str = "~new";
+/// What the draft of a new version of a loose file is called until its copy is complete: the file's name between a dot
+/// and this. It is the temporary name of a copy, so the draft is not sent.
+const LOOSE_SUFFIX: &str = ".copies";
+/// A file in the draft of a first version that is being copied. It has a temporary name, so the draft is not sent.
+const UNFINISHED: &str = ".assetfs-replace.copies";
+/// Longest name of a file.
+const NAME_MAX_BYTES: usize = 255;
+/// The next step.
+enum Step {
+    /// The model has the files of the source.
+    Nothing,
+    /// Another command copies files into a draft of this model.
+    AwaitCopy(PathBuf),
+    /// A draft or an upload has the name of the model.
+    AwaitFirst,
+    /// The files of the source are on their way to take the name of this asset.
+    Join(DraftStatus, String),
+    /// There is no model of the name: this draft becomes it.
+    Make(Claim),
+    /// This draft takes the name of this asset.
+    Version(Claim, String),
+    /// The same for a file that is renamed over the loose file of this path.
+    LooseVersion(Claim, PathBuf, String),
+}
+
+impl Replacement<'_> {
+    /// Makes the source a version of the model.
+    pub(super) fn replace(&self) -> Result<Ended> {
+        let mut removes_old = self.args.remove_old;
+        let outcome = self.take_steps(&mut removes_old)?;
+        Ok(Ended {
+            outcome,
+            removes_old,
+        })
+    }
+
+    fn take_steps(&self, removes_old: &mut bool) -> Result<ReplaceOutcome> {
+        let mut task = Progress::new(self.args.quiet).task(shell_quoted(&self.model));
+        let mut was_uploading = false;
+        loop {
+            match self.next_step()? {
+                Step::Nothing if was_uploading => return Ok(ReplaceOutcome::Made),
+                Step::Nothing => return Ok(ReplaceOutcome::Unchanged),
+                Step::AwaitCopy(draft) => {
+                    let name = shell_quoted(&draft);
+                    task.show(&format!(
+                        "waiting: another assetfs replace copies into {name}"
+                    ));
+                    self.time_left("waiting for another `assetfs replace` of this model")?;
+                    std::thread::sleep(POLL_PERIOD);
+                }
+                Step::AwaitFirst => {
+                    self.await_first()?;
+                    was_uploading = true;
+                }
+                Step::Join(version, old) => {
+                    *removes_old |= version.removes_old;
+                    return self.wait_for_name(&old, version.asset);
+                }
+                Step::Make(claim) => return self.make(&claim),
+                Step::Version(claim, old) => {
+                    self.fill(&claim, || self.source.copy_into(&claim, self.args.quiet))?;
+                    self.send(&claim, claim.path())?;
+                    return self.wait_for_name(&old, own_asset(&claim));
+                }
+                Step::LooseVersion(claim, loose, old) => {
+                    self.fill(&claim, || {
+                        self.source.copy_into_file(&claim, self.args.quiet)
+                    })?;
+                    // A loose file is replaced by a rename, so that it keeps its path.
+                    fs::rename(claim.path(), &loose)
+                        .map_err(|error| self.refused(&loose, error))?;
+                    self.send(&claim, &loose)?;
+                    let own = self.version()?.and_then(|version| version.asset);
+                    return self.wait_for_name(&old, own);
+                }
+            }
+        }
+    }
+
+    fn next_step(&self) -> Result<Step> {
+        let turn = self.turn()?;
+        if !self.model.exists() {
+            return self.new_model(&turn);
+        }
+        let Some(old) = self.id()? else {
+            return self.first_upload(&turn);
+        };
+        if self.has_source()? {
+            return Ok(Step::Nothing);
+        }
+        if let Some(version) = self.version()? {
+            let path = self.path_of(&version);
+            let is_going = is_going(&version);
+            if !is_going && Claim::exists_on(&path, &turn)? {
+                return Ok(Step::AwaitCopy(path));
+            }
+            if is_going && self.source.equals_staged(&path)? {
+                return self.join(version, old);
+            }
+            command_at(&path, "cancel")?;
+        }
+        match self.source.loose_file_of(&self.model) {
+            Some(loose) => self.new_loose_version(&turn, loose, old),
+            None => self.new_version(&turn, old),
+        }
+    }
+
+    /// Waits for a version that is under way, and has it remove the old one if that is asked for.
+    fn join(&self, version: DraftStatus, old: String) -> Result<Step> {
+        if self.args.remove_old
+            && !version.removes_old
+            && let Err(error) = self.mark(&self.path_of(&version))
+        {
+            // It may have taken the name meanwhile; then it is too late.
+            return match self.version()? {
+                Some(_) => Err(error),
+                None => Ok(Step::Nothing),
+            };
+        }
+        Ok(Step::Join(version, old))
+    }
+
+    fn turn(&self) -> Result<Turn> {
+        loop {
+            let turn = Turn::take(self.drive.root());
+            if let Some(turn) = turn.map_err(|error| self.drive.explain(error))? {
+                return Ok(turn);
+            }
+            self.time_left("waiting for another `assetfs replace`")?;
+            std::thread::sleep(POLL_PERIOD);
+        }
+    }
+
+    fn new_model(&self, turn: &Turn) -> Result<Step> {
+        let claim = Claim::on_new_folder(&self.model, turn);
+        let claim = claim.map_err(|error| self.refused(&self.model, error))?;
+        // Until it is removed, the draft is not sent: an interrupted copy never becomes a model.
+        let unfinished = claim.new_file(Path::new(UNFINISHED));
+        unfinished.with_context(|| self.model.join(UNFINISHED).display().to_string())?;
+        Ok(Step::Make(claim))
+    }
+
+    /// A draft has the name: another command fills it, or an interrupted one left it, or it is being uploaded.
+    fn first_upload(&self, turn: &Turn) -> Result<Step> {
+        if !self.model.join(UNFINISHED).exists() {
+            return Ok(Step::AwaitFirst);
+        }
+        if Claim::exists_on(&self.model, turn)? {
+            return Ok(Step::AwaitCopy(self.model.clone()));
+        }
+        command_at(&self.model, "cancel")?;
+        self.new_model(turn)
+    }
+
+    fn new_version(&self, turn: &Turn, old: String) -> Result<Step> {
+        let path = version_path(&self.model);
+        // Left by a command that was interrupted before it was marked: it is empty.
+        if !self.clear(&path, turn, |path| fs::remove_dir(path))? {
+            return Ok(Step::AwaitCopy(path));
+        }
+        let claim = Claim::on_new_folder(&path, turn);
+        let claim = claim.map_err(|error| self.refused(&path, error))?;
+        self.mark_new(&claim)?;
+        Ok(Step::Version(claim, old))
+    }
+
+    fn new_loose_version(&self, turn: &Turn, loose: PathBuf, old: String) -> Result<Step> {
+        let path = loose.with_file_name(loose_copy_name(&file_name(&loose)));
+        if !self.clear(&path, turn, |path| fs::remove_file(path))? {
+            return Ok(Step::AwaitCopy(path));
+        }
+        let claim = Claim::on_new_file(&path, turn);
+        let claim = claim.map_err(|error| self.refused(&path, error))?;
+        self.mark_new(&claim)?;
+        Ok(Step::LooseVersion(claim, loose, old))
+    }
+
+    /// Removes what an interrupted command left at the path of a draft. False while another command fills it.
+    fn clear(
+        &self,
+        path: &Path,
+        turn: &Turn,
+        remove: impl Fn(&Path) -> std::io::Result<()>,
+    ) -> Result<bool> {
+        if fs::symlink_metadata(path).is_err() {
+            return Ok(true);
+        }
+        if Claim::exists_on(path, turn)? {
+            return Ok(false);
+        }
+        match remove(path) {
+            Ok(()) => Ok(true),
+            Err(_) => bail!(
+                "{} is there already, and the new version needs this name until it is complete; \
+                 rename or remove it, then run this again",
+                shell_quoted(path)
+            ),
+        }
+    }
+
+    /// Marks a draft that this command just made.
+    fn mark_new(&self, claim: &Claim) -> Result<()> {
+        self.mark(claim.path())
+            .inspect_err(|_| drop(command_at(claim.path(), "cancel")))
+    }
+
+    /// Makes a draft the new version of the model.
+    fn mark(&self, draft: &Path) -> Result<()> {
+        let order = match self.args.remove_old {
+            true => "replace --remove-old",
+            false => "replace",
+        };
+        command_at(&self.model, &format!("{order} {}", file_name(draft)))
+    }
+
+    /// A draft has the name; it is no draft of this command.
+    fn await_first(&self) -> Result<()> {
+        let path = shell_quoted(&self.model);
+        if self.args.no_wait {
+            bail!("{path} is still being uploaded; `assetfs wait {path}`, then replace it");
+        }
+        self.wait_for_model(|why| {
+            anyhow::anyhow!(
+                "{path} is not uploaded, so it cannot be replaced: {why}. \
+                 `assetfs cancel {path}` removes it; then run this again"
+            )
+        })
+    }
+
+    fn make(&self, claim: &Claim) -> Result<ReplaceOutcome> {
+        self.fill(claim, || {
+            self.source.copy_into(claim, self.args.quiet)?;
+            let unfinished = claim.remove_file(UNFINISHED);
+            unfinished.with_context(|| self.model.join(UNFINISHED).display().to_string())
+        })?;
+        self.send(claim, &self.model)?;
+        if self.args.no_wait {
+            return Ok(ReplaceOutcome::Uploading);
+        }
+        let path = shell_quoted(&self.model);
+        self.wait_for_model(|why| anyhow::anyhow!("{path}: {why}"))?;
+        Ok(ReplaceOutcome::Made)
+    }
+
+    /// True if the model has the files of the source, and is not failed.
+    pub(super) fn has_source(&self) -> Result<bool> {
+        if self.version()?.is_some() {
+            return Ok(false);
+        }
+        let failed = matches!(state_of(&self.model)?, State::Failed(_));
+        Ok(!failed && self.source.equals_model(&self.model)?)
+    }
+
+    /// The new version that has not taken the name yet.
+    pub(super) fn version(&self) -> Result<Option<DraftStatus>> {
+        let name = format!("/rawmodels/{}", self.name);
+        let mut drafts = self.drive.status()?.drafts.into_iter();
+        Ok(drafts.find(|draft| draft.replaces.as_deref() == Some(&name)))
+    }
+
+    pub(super) fn path_of(&self, draft: &DraftStatus) -> PathBuf {
+        self.drive.root().join(draft.path.trim_start_matches('/'))
+    }
+
+    fn refused(&self, path: &Path, error: std::io::Error) -> anyhow::Error {
+        match mounted::why(path).ok().flatten() {
+            Some(why) => anyhow::anyhow!("{}: {why}", shell_quoted(path)),
+            None => anyhow::Error::new(error).context(path.display().to_string()),
+        }
+    }
+}
+
+/// True if a draft is sent without another command.
+fn is_going(version: &DraftStatus) -> bool {
+    matches!(
+        version.state,
+        StatusWord::Settling | StatusWord::Waiting | StatusWord::Uploading | StatusWord::Importing
+    )
+}
+
+/// The path of the draft of a new version.
+pub(super) fn version_path(model: &Path) -> PathBuf {
+    model.with_file_name(version_name(&file_name(model)))
+}
+
+fn version_name(model: &str) -> String {
+    shortened(model, VERSION_SUFFIX.len()) + VERSION_SUFFIX
+}
+
+fn loose_copy_name(file: &str) -> String {
+    format!(".{}{LOOSE_SUFFIX}", shortened(file, 1 + LOOSE_SUFFIX.len()))
+}
+
+/// As much of a name as leaves room for so many bytes more.
+fn shortened(name: &str, room: usize) -> String {
+    let end = name.floor_char_boundary(name.len().min(NAME_MAX_BYTES - room));
+    name[..end].to_owned()
+}
+
+fn file_name(path: &Path) -> String {
+    let name = path.file_name().unwrap_or_default();
+    name.to_string_lossy().into_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_names_of_drafts_fit_also_for_the_longest_names() {
+        for name in ["x".repeat(255), "ü".repeat(127), "chair".to_owned()] {
+            for draft in [version_name(&name), loose_copy_name(&name)] {
+                assert!(draft.len() <= NAME_MAX_BYTES, "{draft}");
+            }
+        }
+        assert_eq!(version_name("chair"), "chair~new");
+        assert_eq!(loose_copy_name("chair.glb"), ".chair.glb.copies");
+    }
+}
