@@ -5,6 +5,7 @@
 
 use std::io::Cursor;
 use std::path::Path;
+use std::sync::OnceLock;
 
 use glam::Mat4;
 use image::imageops::FilterType;
@@ -15,6 +16,7 @@ use super::compare::{Comparison, PictureSet, Sheet, side_by_side};
 use super::error::EngineError;
 use super::render::{BoundingBox, Picture, PreparedScene, RenderScene, RenderSettings, View};
 use super::scene::Scene;
+use super::surface::Surface;
 
 /// The folder for pictures, below a job's output folder.
 pub const RENDERS_FOLDER: &str = "renders";
@@ -47,12 +49,28 @@ fn settings() -> RenderSettings {
     }
 }
 
-/// A model and its six pictures.
+/// Surfaces of more triangles are not measured: the search tree takes about 150 bytes for a triangle.
+const MOST_MEASURED: usize = 2_000_000;
+
+/// Distances of two surfaces: 99th percentiles in percent of the source's diagonal.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct SurfaceDistances {
+    /// Of points of the source from the result: great where something is missing.
+    pub of_source: f64,
+    /// Of points of the result from the source: great where something was added or bent.
+    pub of_result: f64,
+}
+
+/// A model and its pictures.
 #[derive(Debug)]
 pub struct ModelPictures {
     scene: PreparedScene,
     bounds: BoundingBox,
+    /// The six views, then the views from inside.
     pictures: Vec<(View, Picture)>,
+    /// The views from inside of the source's rooms.
+    inside: Vec<View>,
+    surface: OnceLock<Surface>,
     /// Whether it is drawn without its materials.
     is_bare: bool,
     /// Images of the model that could not be decoded.
@@ -65,12 +83,14 @@ impl ModelPictures {
         let adapted = RenderScene::from_model(model);
         let bounds = adapted.scene.bounding_box().unwrap_or(NOTHING);
         let scene = PreparedScene::new(&adapted.scene);
-        ModelPictures::draw_in(scene, bounds, adapted.warnings)
+        let inside = scene.inside_views(&bounds);
+        ModelPictures::draw_in(scene, bounds, inside, adapted.warnings)
     }
 
     /// The same model without its materials. Results that are compared with it are rendered without theirs, too.
     pub fn bare(&self) -> ModelPictures {
-        let bare = ModelPictures::draw_in(self.scene.bare(), self.bounds, Vec::new());
+        let (scene, inside) = (self.scene.bare(), self.inside.clone());
+        let bare = ModelPictures::draw_in(scene, self.bounds, inside, Vec::new());
         ModelPictures {
             is_bare: true,
             ..bare
@@ -96,22 +116,57 @@ impl ModelPictures {
         if self.is_bare {
             scene = scene.bare();
         }
-        let result = ModelPictures::draw_in(scene, self.bounds, adapted.warnings);
+        let inside = self.inside.clone();
+        let result = ModelPictures::draw_in(scene, self.bounds, inside, adapted.warnings);
         ModelPictures {
             is_bare: self.is_bare,
             ..result
         }
     }
 
-    fn draw_in(scene: PreparedScene, bounds: BoundingBox, warnings: Vec<String>) -> ModelPictures {
-        let pictures = scene.render_six(&bounds, &settings());
+    fn draw_in(
+        scene: PreparedScene,
+        bounds: BoundingBox,
+        inside: Vec<View>,
+        warnings: Vec<String>,
+    ) -> ModelPictures {
+        let mut pictures = scene.render_six(&bounds, &settings());
+        let smaller = RenderSettings {
+            size: PICTURE_SIZE / 2,
+            samples: if cfg!(debug_assertions) { 1 } else { 2 },
+            ..RenderSettings::default()
+        };
+        pictures.extend(scene.render_inside(&inside, &bounds, &smaller));
         ModelPictures {
+            inside,
+            surface: OnceLock::new(),
             scene,
             bounds,
             pictures,
             is_bare: false,
             warnings,
         }
+    }
+
+    /// How far the surface of a result, which [`ModelPictures::draw_result`] drew, is from this one, and this one from
+    /// the result: 99th percentiles in percent of the diagonal. `None` for models of so many triangles that the search
+    /// would take too much memory.
+    pub fn distances(&self, result: &ModelPictures) -> Option<SurfaceDistances> {
+        let (source, result) = (self.surface()?, result.surface()?);
+        let [of_source, of_result] = source.quick_distances(result);
+        Some(SurfaceDistances {
+            of_source,
+            of_result,
+        })
+    }
+
+    fn surface(&self) -> Option<&Surface> {
+        let count = self.scene.triangle_count();
+        let is_measured = (1..=MOST_MEASURED).contains(&count);
+        is_measured.then(|| {
+            let measured = || Surface::from_triangles(self.scene.triangles_in_world());
+            self.surface.get_or_init(measured)
+        })
     }
 
     /// Compares this model with `result`, which [`ModelPictures::draw_result`] drew.
@@ -183,6 +238,7 @@ impl ModelPictures {
         let pictures = self
             .pictures
             .iter()
+            .filter(|(view, _)| !view.is_inside())
             .map(|(view, picture)| (format!("{prefix}-{}.png", view.name()), picture));
         write_all(output_dir, pictures.collect())
     }
@@ -268,6 +324,7 @@ impl Comparison {
         let pictures = self
             .views
             .iter()
+            .filter(|compared| !compared.view.is_inside())
             .map(|compared| (name(compared.view), &compared.heat_map));
         write_all(output_dir, pictures.collect())
     }

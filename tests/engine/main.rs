@@ -8,6 +8,7 @@ mod job;
 mod minimal;
 mod motion;
 mod render;
+mod rooms;
 #[path = "../support/samples.rs"]
 mod samples;
 mod settings;

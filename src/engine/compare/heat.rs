@@ -25,6 +25,7 @@ pub(super) fn heat_map(size: usize, errors: &[f32], parts: &[u32]) -> Picture {
         size,
         rgba: pixels.collect(),
         parts: parts.to_vec(),
+        depths: Vec::new(),
     }
 }
 

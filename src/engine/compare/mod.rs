@@ -1,4 +1,5 @@
-//! Compares a result with its source: makes scores, heat maps and warnings from pictures of six sides.
+//! Compares a result with its source: makes scores, heat maps and warnings from pictures of six sides, and from inside
+//! of the rooms of a model.
 //!
 //! A mean over a picture hides a vanished part, so the worst tile and the parts that changed most are reported as
 //! well. Scores run from 0 (completely different) to 100 (equal) and count only the pixels where either model is
@@ -98,14 +99,27 @@ impl Comparison {
         }
     }
 
-    /// The mean of the views' scores.
+    /// The mean of the views' scores. For a model with rooms, the lower one of the means from outside and from inside:
+    /// a room without its furniture is not the same room, however it looks from outside.
     pub fn average_score(&self) -> f64 {
-        let sum: f64 = self.views.iter().map(|view| view.score).sum();
-        if self.views.is_empty() {
-            100.0
-        } else {
-            sum / self.views.len() as f64
+        self.mean_score(false).min(self.mean_score(true))
+    }
+
+    fn mean_score(&self, is_inside: bool) -> f64 {
+        let views = self.views.iter();
+        let scores = views
+            .filter(|compared| compared.view.is_inside() == is_inside)
+            .map(|compared| compared.score);
+        match scores.clone().count() {
+            0 => 100.0,
+            count => scores.sum::<f64>() / count as f64,
         }
+    }
+
+    /// The number of views from inside.
+    pub fn inside_views(&self) -> usize {
+        let views = self.views.iter();
+        views.filter(|compared| compared.view.is_inside()).count()
     }
 
     /// The mean over all views of [`ViewComparison::mean_difference`].
@@ -177,7 +191,10 @@ struct ComparedView {
 impl ComparedView {
     fn new(view: View, one: &Picture, two: &Picture, source: &PreparedScene) -> ComparedView {
         let size = one.size;
-        let errors = differences(one, two);
+        let mut errors = differences(one, two);
+        if view.is_inside() {
+            count_moved_surfaces(&mut errors, one, two);
+        }
         let seen: Vec<bool> = one
             .parts
             .iter()
@@ -213,6 +230,21 @@ impl ComparedView {
         }
     }
 }
+
+/// From inside of a room, a pixel differs completely if it shows a surface that is nearer or farther than the source's,
+/// or none. A wall behind furniture that is missing may have the same colour.
+fn count_moved_surfaces(errors: &mut [f32], one: &Picture, two: &Picture) {
+    let depths = one.depths.iter().zip(&two.depths);
+    for (error, (one, two)) in errors.iter_mut().zip(depths) {
+        let is_same = one == two || (one - two).abs() <= one.min(*two) * MOVED;
+        if !is_same {
+            *error = 1.0;
+        }
+    }
+}
+
+/// A surface has moved if its distance changes by more than this fraction.
+const MOVED: f32 = 0.1;
 
 fn score(errors: impl Iterator<Item = f32>) -> f64 {
     let (mut sum, mut count) = (0.0, 0);

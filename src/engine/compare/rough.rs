@@ -91,6 +91,7 @@ mod tests {
             size,
             rgba: pixels.collect(),
             parts: vec![0; size * size],
+            depths: Vec::new(),
         };
         vec![(View::Front, picture)]
     }

@@ -10,7 +10,7 @@ use super::super::compare::Comparison;
 use super::super::error::EngineError;
 use super::super::import::{Imported, import};
 use super::super::number_text::grouped;
-use super::super::pictures::{BEFORE_AFTER_NAME, ModelPictures};
+use super::super::pictures::{BEFORE_AFTER_NAME, ModelPictures, SurfaceDistances};
 use super::super::scene::Scene;
 use super::context::JobContext;
 use super::export::{Appearance, Exported};
@@ -41,6 +41,7 @@ pub(super) fn compare_exports(
     source: &ModelPictures,
     scene: &Scene,
     exports: &mut [Exported],
+    hidden: HiddenParts,
     job: &mut JobContext<'_>,
 ) -> Result<(), EngineError> {
     let output_dir = job.output_dir.clone();
@@ -73,6 +74,12 @@ pub(super) fn compare_exports(
             for warning in comparison.warnings() {
                 job.warn(format!("{}: {warning}", export.file.name));
             }
+            if let Some(warning) = source
+                .distances(result)
+                .and_then(|apart| far(apart, hidden))
+            {
+                job.warn(format!("{}: {warning}", export.file.name));
+            }
         }
         let triangles = written.drawn_triangles();
         record_score(
@@ -94,6 +101,29 @@ pub(super) fn compare_exports(
     write_pictures_of_job(source, first, job)?;
     job.metrics.lap("compare");
     Ok(())
+}
+
+/// Whether a job was asked to remove parts that cannot be seen.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum HiddenParts {
+    Kept,
+    Removed,
+}
+
+/// A surface that is farther away, in percent of the diagonal, is not the same shape, even if the pictures agree.
+const FAR: f64 = 2.0;
+
+/// The warning about surfaces that are far apart. Parts that the job was asked to remove are not missed.
+fn far(apart: SurfaceDistances, hidden: HiddenParts) -> Option<String> {
+    let sentence = |percent: f64, one: &str, other: &str| {
+        format!(
+            "1 % of the surface of {one} is at least {percent:.1} % of the model's diagonal away from {other}, which the pictures may not show"
+        )
+    };
+    if hidden == HiddenParts::Kept && apart.of_source > FAR {
+        return Some(sentence(apart.of_source, "the source", "the result"));
+    }
+    (apart.of_result > FAR).then(|| sentence(apart.of_result, "the result", "the source"))
 }
 
 /// Writes the views of an export and the heat maps of its differences.
@@ -126,8 +156,12 @@ fn record_score(
         min_score: Some(comparison.worst_score()),
         worst_tile: Some(worst_tile.map_or(100.0, |(_, tile)| tile.score)),
     });
+    let views = match comparison.inside_views() {
+        0 => "mean of six views".to_owned(),
+        inside => format!("the lower of the means of six views and of {inside} from inside"),
+    };
     job.info(format!(
-        "{}: similarity {:.1} of 100 (mean of six views), {} triangles counted{}",
+        "{}: similarity {:.1} of 100 ({views}), {} triangles counted{}",
         file.name,
         comparison.average_score(),
         grouped(triangles),

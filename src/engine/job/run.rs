@@ -18,7 +18,7 @@ use super::super::pictures::{ICON_NAME, ModelPictures, icon};
 use super::super::scene::Scene;
 use super::super::settings::{MeshCompression, Settings};
 use super::super::simplify::{Limits, Method, simplify};
-use super::compare::{compare_exports, draw_source};
+use super::compare::{HiddenParts, compare_exports, draw_source};
 use super::context::JobContext;
 use super::export::export_all;
 use super::target_size::settings_for_size;
@@ -229,7 +229,11 @@ fn optimize(task: &OptimizeTask, job: &mut JobContext<'_>) -> Result<Report, Eng
     }
     if let Some(pictures) = pictures {
         job.step(85, "comparing with the source");
-        compare_exports(&pictures, &scene, &mut exports, job)?;
+        let hidden = match settings.remove_invisible {
+            true => HiddenParts::Removed,
+            false => HiddenParts::Kept,
+        };
+        compare_exports(&pictures, &scene, &mut exports, hidden, job)?;
     }
     for export in &exports {
         if export.file.size_bytes > source.bytes {

@@ -11,7 +11,7 @@ use glam::{Mat4, Vec3, Vec4};
 use super::scene::BoundingBox;
 
 /// A direction to look from. The front of a glTF model looks along +Z.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq)]
 pub enum View {
     /// From +Z.
     Front,
@@ -30,6 +30,13 @@ pub enum View {
     /// One of [`View::TURNS`] steps around the model, counted from the front to the right, at the height of the
     /// three-quarter view. In perspective, at the same distance for every step.
     Turn(u8),
+    /// From a place inside of the model, in perspective with a field of view of 90°.
+    Inside {
+        /// The place of the camera.
+        eye: Vec3,
+        /// A horizontal direction, against which the camera looks.
+        towards: Vec3,
+    },
 }
 
 impl View {
@@ -57,7 +64,13 @@ impl View {
             View::Bottom => "bottom",
             View::ThreeQuarter => "three-quarter",
             View::Turn(_) => "turn",
+            View::Inside { .. } => "inside",
         }
+    }
+
+    /// Whether the camera is inside of the model.
+    pub fn is_inside(self) -> bool {
+        matches!(self, View::Inside { .. })
     }
 
     /// The direction from the model to the camera, and the up vector of the picture.
@@ -77,6 +90,7 @@ impl View {
                 let towards = Vec3::new(angle.sin() * across, height, angle.cos() * across);
                 (towards, Vec3::Y)
             }
+            View::Inside { towards, .. } => (towards, Vec3::Y),
         }
     }
 }
@@ -109,6 +123,7 @@ impl Camera {
         match view {
             View::ThreeQuarter => frame.perspective(bounds, &corners(bounds)),
             View::Turn(_) => frame.perspective(bounds, &rims(bounds)),
+            View::Inside { eye, .. } => frame.inside(bounds, eye),
             _ => frame.parallel(bounds),
         }
     }
@@ -186,6 +201,14 @@ impl CameraFrame {
         self.camera(clip, Some(eye))
     }
 
+    /// From a place in the box; everything from close to it to the farthest corner is in the picture.
+    fn inside(&self, bounds: &BoundingBox, eye: Vec3) -> Camera {
+        const HALF_ANGLE_TANGENT: f32 = 1.0;
+        let (near, far) = planes_inside(bounds);
+        let projection = perspective_projection(HALF_ANGLE_TANGENT, near, far);
+        self.camera(projection * self.look_from(eye), Some(eye))
+    }
+
     /// The matrix from the world to the eye: x right, y up, looking along -z.
     fn look_from(&self, eye: Vec3) -> Mat4 {
         let turned = Mat4::from_cols(
@@ -214,6 +237,21 @@ impl CameraFrame {
             right: self.right,
             up: self.up,
         }
+    }
+}
+
+/// The near and the far plane of a camera inside of the box.
+fn planes_inside(bounds: &BoundingBox) -> (f32, f32) {
+    let diagonal = (bounds.high - bounds.low).length().max(1e-6);
+    (diagonal * 0.002, diagonal * 1.5)
+}
+
+/// The distance along the view of a depth in clip space, for a camera inside of the box.
+pub(super) fn distance_inside(depth: f32, bounds: &BoundingBox) -> f32 {
+    let (near, far) = planes_inside(bounds);
+    match depth < 1.0 {
+        true => near / (1.0 - depth * (far - near) / far),
+        false => f32::INFINITY,
     }
 }
 

@@ -6,6 +6,7 @@
 mod adapter;
 mod camera;
 mod coverage;
+mod inside;
 mod prepare;
 mod raster;
 mod rooms;
@@ -62,7 +63,7 @@ impl Default for RenderSettings {
 }
 
 /// A square picture.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Picture {
     /// Pixels on each side.
     pub size: usize,
@@ -70,6 +71,8 @@ pub struct Picture {
     pub rgba: Vec<u8>,
     /// The part seen in each pixel, or [`NO_PART`].
     pub parts: Vec<u32>,
+    /// The distance of the nearest solid surface in each pixel, infinite without one; empty in views from outside.
+    pub depths: Vec<f32>,
 }
 
 impl PreparedScene {
@@ -325,6 +328,7 @@ fn assemble(tiles: &[PaintedTile], settings: &RenderSettings) -> Picture {
         size,
         rgba: vec![0; size * size * 4],
         parts: vec![NO_PART; size * size],
+        depths: Vec::new(),
     };
     for tile in tiles {
         for (row, (pixels, parts)) in tile

@@ -5,7 +5,7 @@
 
 use std::sync::Arc;
 
-use glam::{Mat3, Vec2, Vec3, Vec4};
+use glam::{Mat3, Vec2, Vec3, Vec3A, Vec4};
 use rayon::prelude::*;
 
 use super::scene::{
@@ -147,6 +147,15 @@ impl PreparedScene {
     /// The number of triangles that can be drawn.
     pub fn triangle_count(&self) -> usize {
         self.triangles.len()
+    }
+
+    /// The triangles in the world.
+    pub fn triangles_in_world(&self) -> Vec<[Vec3A; 3]> {
+        let corner = |corner: u32| Vec3A::from(self.positions[corner as usize]);
+        let triangles = self.triangles.iter();
+        triangles
+            .map(|triangle| triangle.corners.map(corner))
+            .collect()
     }
 
     /// The name of a part that a [`super::Picture`] names by number.

@@ -29,7 +29,7 @@ impl PreparedScene {
     pub fn add_seen_from_rooms(&self, bounds: &BoundingBox, seen: &mut [Vec<bool>]) -> bool {
         let walls = Walls::new(self);
         let points = walls.points_in_rooms(bounds);
-        if (points.len() as f32) < MIN_SHARE * (GRID * GRID * GRID) as f32 {
+        if points.is_empty() {
             return false;
         }
         let step = points.len().div_ceil(EYES);
@@ -51,6 +51,11 @@ impl PreparedScene {
             seen[triangle.part as usize][triangle.number as usize] = is_seen;
         }
         true
+    }
+
+    /// Points of a grid that are in the rooms of the model; none if it is not made to be entered.
+    pub(super) fn room_points(&self, bounds: &BoundingBox) -> Vec<Vec3A> {
+        Walls::new(self).points_in_rooms(bounds)
     }
 
     fn is_double_sided(&self, material: u32) -> bool {
@@ -86,10 +91,11 @@ impl Walls<'_> {
         }
     }
 
-    /// The points of a grid over the box that are in rooms.
+    /// The points of a grid over the box that are in rooms; none if they are too few for a model that is made to be
+    /// entered.
     fn points_in_rooms(&self, bounds: &BoundingBox) -> Vec<Vec3A> {
         let (low, size) = (bounds.low, bounds.high - bounds.low);
-        (0..GRID * GRID * GRID)
+        let points: Vec<Vec3A> = (0..GRID * GRID * GRID)
             .into_par_iter()
             .map(|number| {
                 let at = [number % GRID, number / GRID % GRID, number / GRID / GRID];
@@ -97,7 +103,11 @@ impl Walls<'_> {
                 Vec3A::from(low + size * part)
             })
             .filter(|point| self.is_in_room(*point))
-            .collect()
+            .collect();
+        if (points.len() as f32) < MIN_SHARE * (GRID * GRID * GRID) as f32 {
+            return Vec::new();
+        }
+        points
     }
 
     fn is_in_room(&self, point: Vec3A) -> bool {

@@ -55,6 +55,11 @@ impl Surface {
                 }));
             }
         }
+        Surface::from_triangles(triangles)
+    }
+
+    /// The surface of finite triangles.
+    pub fn from_triangles(triangles: Vec<[Vec3A; 3]>) -> Surface {
         let low = triangles
             .iter()
             .flatten()
@@ -86,9 +91,15 @@ impl Surface {
     /// The greater 99th percentile of both directions, from few points: fast, and accurate enough to choose among
     /// results.
     pub fn quick_distance(&self, other: &Surface) -> f64 {
+        let [there, back] = self.quick_distances(other);
+        there.max(back)
+    }
+
+    /// The 99th percentiles of [`Surface::distances`], from few points.
+    pub fn quick_distances(&self, other: &Surface) -> [f64; 2] {
         let there = distances(&self.samples(QUICK_SAMPLES), other, self.diagonal);
         let back = distances(&other.samples(QUICK_SAMPLES), self, self.diagonal);
-        there.p99.max(back.p99)
+        [there.p99, back.p99]
     }
 
     /// About `count` points, spread evenly over the area; deterministic.

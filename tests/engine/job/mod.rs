@@ -5,6 +5,6 @@ mod gltf;
 mod limits;
 mod reports;
 mod results;
-mod scene;
+pub mod scene;
 mod shapes;
 mod textures;

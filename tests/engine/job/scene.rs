@@ -84,7 +84,7 @@ fn closed_room(dir: &std::path::Path, walls_face_inwards: bool) {
 }
 
 /// A line of an OBJ file, with its face turned around.
-fn turned(line: &str) -> String {
+pub(crate) fn turned(line: &str) -> String {
     match line.split(' ').collect::<Vec<_>>()[..] {
         ["f", a, b, c] => format!("f {c} {b} {a}"),
         _ => line.to_owned(),

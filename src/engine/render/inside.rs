@@ -1,0 +1,124 @@
+//! Pictures from inside of a model with rooms. The rasterizer draws only triangles that are wholly in front of the
+//! camera, so triangles that reach behind it are cut first.
+
+use glam::{Vec3, Vec3A, Vec4};
+
+use super::camera::{Camera, View, distance_inside};
+use super::prepare::{Attributes, PreparedScene, Triangle};
+use super::raster::Projection;
+use super::scene::BoundingBox;
+use super::{Picture, RenderSettings};
+
+/// Places from which a model is looked at from inside.
+const EYES: usize = 3;
+/// Sides that are looked to from each place.
+const SIDES: [Vec3; 4] = [Vec3::Z, Vec3::X, Vec3::NEG_Z, Vec3::NEG_X];
+/// Larger models are not searched for rooms, because the search tree would take more memory than all pictures.
+const MOST_TRIANGLES: usize = 4_000_000;
+
+impl PreparedScene {
+    /// The views from inside of the rooms of a model; none for a model that has no rooms.
+    pub fn inside_views(&self, bounds: &BoundingBox) -> Vec<View> {
+        if self.triangle_count() > MOST_TRIANGLES {
+            return Vec::new();
+        }
+        let points = self.room_points(bounds);
+        let eyes =
+            (0..EYES).filter_map(|eye| points.get((eye * 2 + 1) * points.len() / (EYES * 2)));
+        let views = |eye: &Vec3A| {
+            let eye = Vec3::from(*eye);
+            // A camera looks against the direction from the model to the camera.
+            SIDES.map(|towards| View::Inside { eye, towards })
+        };
+        eyes.flat_map(views).collect()
+    }
+
+    /// Draws views from inside, one after another: each needs a copy of what is in front of its camera.
+    pub fn render_inside(
+        &self,
+        views: &[View],
+        bounds: &BoundingBox,
+        settings: &RenderSettings,
+    ) -> Vec<(View, Picture)> {
+        let draw = |view: &View| {
+            let camera = Camera::new(*view, bounds);
+            let cut = self.in_front_of(&camera);
+            let depths = Projection::depths(&cut, &camera, settings.size);
+            let depths = depths
+                .into_iter()
+                .map(|depth| distance_inside(depth, bounds));
+            let picture = Picture {
+                depths: depths.collect(),
+                ..cut.render(*view, bounds, settings)
+            };
+            (*view, picture)
+        };
+        views.iter().map(draw).collect()
+    }
+
+    /// What is in front of a camera: triangles behind it are left out, those that reach behind it are cut.
+    fn in_front_of(&self, camera: &Camera) -> PreparedScene {
+        let mut cut = PreparedScene {
+            positions: self.positions.clone(),
+            attributes: self.attributes.clone(),
+            triangles: Vec::new(),
+            triangle_counts: self.triangle_counts.clone(),
+            materials: self.materials.clone(),
+            pyramids: self.pyramids.clone(),
+            part_names: self.part_names.clone(),
+        };
+        // Cuts are a little before the near plane, so that rounding puts no corner behind it.
+        let depths: Vec<f32> = self
+            .positions
+            .iter()
+            .map(|position| camera.clip * position.extend(1.0))
+            .map(|clip| clip.z - clip.w * 1e-3)
+            .collect();
+        for triangle in &self.triangles {
+            let depth = triangle.corners.map(|corner| depths[corner as usize]);
+            match depth.iter().filter(|depth| **depth > 0.0).count() {
+                0 => {}
+                3 => cut.triangles.push(*triangle),
+                _ => cut.add_cut(triangle, depth),
+            }
+        }
+        cut
+    }
+
+    /// Adds the part of a triangle whose depth is not negative, as one or two triangles.
+    fn add_cut(&mut self, triangle: &Triangle, depth: [f32; 3]) {
+        let mut outline: Vec<u32> = Vec::with_capacity(4);
+        for at in 0..3 {
+            let next = (at + 1) % 3;
+            let [one, other] = [at, next].map(|at| triangle.corners[at]);
+            if depth[at] > 0.0 {
+                outline.push(one);
+            }
+            if (depth[at] > 0.0) != (depth[next] > 0.0) {
+                let part = depth[at] / (depth[at] - depth[next]);
+                outline.push(self.add_between(one, other, part));
+            }
+        }
+        for at in 2..outline.len() {
+            let corners = [outline[0], outline[at - 1], outline[at]];
+            self.triangles.push(Triangle {
+                corners,
+                ..*triangle
+            });
+        }
+    }
+
+    /// Adds a vertex on the line between two others.
+    fn add_between(&mut self, one: u32, other: u32, part: f32) -> u32 {
+        let [from, to] = [one, other].map(|vertex| self.positions[vertex as usize]);
+        let [a, b] = [one, other].map(|vertex| self.attributes[vertex as usize]);
+        self.positions.push(from.lerp(to, part));
+        self.attributes.push(Attributes {
+            normal: a.normal.lerp(b.normal, part),
+            tangent: Vec4::lerp(a.tangent, b.tangent, part).with_w(a.tangent.w),
+            uvs: [0, 1].map(|set| a.uvs[set].lerp(b.uvs[set], part)),
+            color: a.color.lerp(b.color, part),
+        });
+        self.positions.len() as u32 - 1
+    }
+}
