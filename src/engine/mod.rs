@@ -15,6 +15,7 @@ pub mod library_memory;
 pub mod manipulate;
 pub mod number_text;
 pub mod pictures;
+pub mod rebake;
 pub mod render;
 pub mod sample;
 pub mod scene;
@@ -22,10 +23,6 @@ pub mod settings;
 pub mod simplify;
 pub mod surface;
 pub mod textures;
-#[cfg_attr(
-    not(test),
-    expect(dead_code, reason = "the step that bakes textures is its first user")
-)]
 mod unwrap;
 
 pub use error::EngineError;

@@ -143,7 +143,8 @@ async fn an_unknown_key_is_refused_without_cost_and_names_the_nearest_one() {
         .expect(422);
     assert_eq!(points(&service).await, before);
     // Known keys without effect are not refused.
-    let known = json!({ "assetSimplification": { "meshDecimation": { "method": "rebake" } }, "import": null });
+    let known =
+        json!({ "export": [{ "format": { "gltf": { "pbrMaterial": true } } }], "import": null });
     service
         .post(&optimize, json!({ "config": known }))
         .await

@@ -7,6 +7,7 @@
 mod compare;
 mod context;
 mod export;
+mod reduce;
 mod run;
 mod target_size;
 

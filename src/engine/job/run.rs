@@ -17,10 +17,11 @@ use super::super::number_text::grouped;
 use super::super::pictures::{ICON_NAME, ModelPictures, icon};
 use super::super::scene::Scene;
 use super::super::settings::{MeshCompression, Settings};
-use super::super::simplify::{Limits, Method, simplify};
+use super::super::textures::{TexturePlan, fit};
 use super::compare::{HiddenParts, compare_exports, draw_source};
 use super::context::JobContext;
 use super::export::export_all;
+use super::reduce::reduce;
 use super::target_size::settings_for_size;
 use super::{
     AnalyseTask, DrawTask, ExportedFile, ModelFile, OptimizeTask, Phase, Pictures, Progress,
@@ -207,6 +208,7 @@ fn optimize(task: &OptimizeTask, job: &mut JobContext<'_>) -> Result<Report, Eng
     });
     job.metrics.lap("render");
     let moved = prepare(&mut scene, &settings, job)?;
+    flip_before_baking(&mut scene, &mut settings);
     if source.triangles > 0 && scene.drawn_triangles() == 0 {
         return Err(match settings.merge_distance {
             Some(distance) => NothingLeft::Merging { distance },
@@ -304,6 +306,18 @@ fn main_export(exports: &[ExportedFile]) -> (String, String, u64) {
         .unwrap_or_default()
 }
 
+/// Flips normal maps before the model is rebaked, since baked ones are right. Exports flip those of other models.
+fn flip_before_baking(scene: &mut Scene, settings: &mut Settings) {
+    if settings.rebakes && settings.flip_normal_maps {
+        let plan = TexturePlan {
+            flip_normals: true,
+            ..TexturePlan::default()
+        };
+        fit(scene, &plan);
+        settings.flip_normal_maps = false;
+    }
+}
+
 /// Changes and cleans the scene; returns the transform that was applied to the whole model.
 fn prepare(
     scene: &mut Scene,
@@ -337,70 +351,4 @@ fn prepare(
     }
     job.metrics.lap("clean");
     Ok(done.moved)
-}
-
-/// The limits of a simplification to this number of triangles.
-pub(super) fn simplify_limits(settings: &Settings, triangles: u64) -> Limits {
-    Limits {
-        triangles,
-        keep_topology: settings.preserve_topology,
-        evenness: settings.density_equalization as f32,
-        border_lock: settings.border_lock as f32,
-    }
-}
-
-fn reduce(scene: &mut Scene, settings: &Settings, job: &mut JobContext<'_>) {
-    let faces = scene.drawn_triangles();
-    let Some(limit) = settings.face_limit(faces) else {
-        return;
-    };
-    job.step(
-        25,
-        format!(
-            "simplifying {} to {} triangles",
-            grouped(faces),
-            grouped(limit.min(faces))
-        ),
-    );
-    let done = simplify(scene, &simplify_limits(settings, limit));
-    job.metrics.lap("simplify");
-    if done.before != done.after {
-        clean::pack_keyframes(scene);
-    }
-    if done.before == done.after {
-        job.info(format!(
-            "{} triangles are within the limit of {}",
-            grouped(done.before),
-            grouped(limit)
-        ));
-    } else {
-        job.info(format!(
-            "simplified from {} to {} triangles (limit {}), error {:.3} % of the size",
-            grouped(done.before),
-            grouped(done.after),
-            grouped(limit),
-            done.relative_error * 100.0
-        ));
-    }
-    match done.method {
-        Method::Strict | Method::Careful => {}
-        Method::Pruning => job.warn(
-            "the limit could be met only by removing small loose pieces; check the result",
-        ),
-        Method::Sloppy => job.warn(
-            "the limit could be met only by merging vertices regardless of the shape; check the result closely",
-        ),
-    }
-    if done.after > limit {
-        let why = if settings.preserve_topology {
-            "preserveTopology is set"
-        } else {
-            "fewer would make parts of the model vanish"
-        };
-        job.warn(format!(
-            "the limit of {} triangles is not met: {} are left, because {why}",
-            grouped(limit),
-            grouped(done.after)
-        ));
-    }
 }

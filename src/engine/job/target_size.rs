@@ -9,11 +9,10 @@ use super::super::export::Names;
 use super::super::number_text::grouped;
 use super::super::scene::Scene;
 use super::super::settings::{Settings, TextureLimits};
-use super::super::simplify::simplify;
 use super::super::textures::{dimensions, fit};
 use super::context::JobContext;
 use super::export::{encode, narrowed, plan_of};
-use super::run::simplify_limits;
+use super::reduce::reduced;
 
 /// Steps of the binary search: the result is within a few percent of the target.
 const TRIES: u8 = 7;
@@ -104,12 +103,7 @@ impl Search<'_> {
     /// The bytes of the first export with these settings.
     fn size_with(&self, settings: &Settings) -> Result<u64, EngineError> {
         let mut scene = self.scene.clone();
-        if let Some(triangles) = settings.face_limit(scene.drawn_triangles()) {
-            let done = simplify(&mut scene, &simplify_limits(settings, triangles));
-            if done.before != done.after {
-                clean::pack_keyframes(&mut scene);
-            }
-        }
+        reduced(&mut scene, settings);
         clean::finish(&mut scene);
         clean::prune(&mut scene);
         let export = settings.exports.first().expect("settings name an export");

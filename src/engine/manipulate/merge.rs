@@ -12,7 +12,7 @@ use super::super::scene::{Geometry, Mode, Scene};
 
 /// Moves vertices onto an earlier one within `distance`; the clean-up that follows joins those that
 /// are then equal. Returns how many moved.
-pub(super) fn merge(scene: &mut Scene, distance: f32) -> usize {
+pub(in crate::engine) fn merge(scene: &mut Scene, distance: f32) -> usize {
     let draws = scene.largest_draws();
     scene
         .geometries

@@ -16,6 +16,7 @@ use super::scene::Scene;
 use super::settings::Settings;
 
 pub use discard::discard;
+pub(in crate::engine) use merge::merge as merge_near;
 
 /// Which setting removed every triangle of a model.
 #[derive(Debug, thiserror::Error)]
@@ -70,7 +71,7 @@ pub fn manipulate(scene: &mut Scene, settings: &Settings) -> Result<Manipulated,
         ));
     }
     if let Some(distance) = settings.merge_distance {
-        let joined = merge::merge(scene, distance as f32);
+        let joined = merge_near(scene, distance as f32);
         done.push(format!(
             "{joined} vertices were moved onto a neighbour within {distance}"
         ));

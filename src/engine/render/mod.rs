@@ -13,6 +13,7 @@ mod rooms;
 mod scene;
 mod shade;
 mod studio;
+mod surface_point;
 mod texture;
 mod visibility;
 
@@ -26,13 +27,16 @@ pub use scene::{
     BoundingBox, RenderAlpha, RenderInstance, RenderMaterial, RenderMesh, RenderScene,
     RenderTexture, RenderTextureUse,
 };
+pub use surface_point::SurfacePoint;
+pub(in crate::engine) use texture::linear_to_srgb;
+pub(in crate::engine) use visibility::sphere_direction;
 
 use camera::Camera;
 use coverage::{ScreenTriangle, Window};
 use raster::{NOTHING, Projection, TileBuffer};
 use shade::{Exposure, InterpolatedPoint, Lights};
 use studio::Studio;
-use texture::{linear_to_srgb, srgb_to_linear};
+use texture::srgb_to_linear;
 
 /// The part number of a pixel that shows the background.
 pub const NO_PART: u32 = u32::MAX;

@@ -24,7 +24,7 @@ pub(super) fn srgb_to_linear() -> &'static [f32; 256] {
 }
 
 /// sRGB byte of a linear value in `0..1`, by a table over its square root.
-pub(super) fn linear_to_srgb(value: f32) -> u8 {
+pub(in crate::engine) fn linear_to_srgb(value: f32) -> u8 {
     const STEPS: usize = 4096;
     static TABLE: std::sync::OnceLock<Vec<u8>> = std::sync::OnceLock::new();
     let table = TABLE.get_or_init(|| {

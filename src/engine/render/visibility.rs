@@ -99,7 +99,7 @@ fn corner_at_surface(projection: &Projection<'_>, number: usize, depths: &[f32])
 }
 
 /// Direction `number` of `count`, spread evenly over the sphere.
-pub(super) fn sphere_direction(number: usize, count: usize) -> Vec3 {
+pub(in crate::engine) fn sphere_direction(number: usize, count: usize) -> Vec3 {
     const GOLDEN_ANGLE: f32 = 2.399_963_2;
     let height = 1.0 - (number as f32 + 0.5) / count as f32 * 2.0;
     let radius = (1.0 - height * height).max(0.0).sqrt();

@@ -52,7 +52,6 @@ pub enum FormValue {
     Names { options: &'static [&'static str] },
 }
 
-const NO_BAKING: &str = "no textures are baked; those of the source are kept";
 const PIXELS: &str = "The longer side in pixels; larger images become smaller.";
 const OLDER: &str = "The older form of the limit above, which takes precedence.";
 const ENCODING: &str = "How the images are written; auto keeps the source's format.";
@@ -74,6 +73,12 @@ const FORMATS: FormValue = FormValue::Choice {
 };
 const COMPRESSIONS: FormValue = FormValue::Choice {
     options: &["none", "auto", "draco", "meshopt"],
+};
+const METHODS: FormValue = FormValue::Choice {
+    options: &["rebake"],
+};
+const QUALITIES: FormValue = FormValue::Choice {
+    options: &["low", "medium", "high"],
 };
 const DISCARDS: FormValue = FormValue::Names {
     options: &[
@@ -118,15 +123,15 @@ pub static KEYS: &[Key] = keys! {
     "sceneManipulation.removeInvisibleGeometry": Flag, "Remove what cannot be seen", "Triangles that are hidden from everywhere outside and from inside of rooms.";
     "sceneManipulation.discardAnimations": Flag, "Leave out animations", "The model stays in its rest pose.";
     "sceneManipulation.removeSmallFeatures.removalPercentage": PERCENT, "Remove small parts", "Loose pieces smaller than this percentage of the model.";
-    "assetSimplification.meshDecimation.method" => "triangles are always removed from the mesh itself; nothing is baked anew";
+    "assetSimplification.meshDecimation.method": METHODS, "Method", "rebake makes a new mesh with one texture set for each use of alpha, if that looks better.";
     "assetSimplification.topologySettings.vertexMergingDistance": Number { least: 0.0, most: None }, "Join vertices nearer than", "In the units of the model.";
     "assetSimplification.topologySettings.meshDensityEqualization": WEIGHT, "Even triangles", "0 keeps triangles dense where the shape needs them; 1 makes their sizes most even.";
     "assetSimplification.topologySettings.boundaryPreservationFactor": WEIGHT, "Keep open borders", "The part of the vertices on open borders that stays in place: 0 none, 1 all that shape a border.";
     "assetSimplification.topologySettings.preserveTopology": Flag, "Preserve topology", "Never crosses seams or drops parts to meet a limit, which may then be exceeded.";
-    "assetSimplification.uvAndAtlasSettings.uvStretchTolerance" => "texture coordinates are kept, never unwrapped anew";
-    "assetSimplification.materialAndTextureBaking.bakingQuality" => NO_BAKING;
-    "assetSimplification.materialAndTextureBaking.bakeNormalMap" => NO_BAKING;
-    "assetSimplification.materialAndTextureBaking.bakeAOMap" => NO_BAKING;
+    "assetSimplification.uvAndAtlasSettings.uvStretchTolerance": Number { least: 0.0, most: None }, "Stretch of charts", "How much rebaking may stretch textures; less makes more charts.";
+    "assetSimplification.materialAndTextureBaking.bakingQuality": QUALITIES, "Quality of baking", "How many samples rebaking takes for each texel.";
+    "assetSimplification.materialAndTextureBaking.bakeNormalMap": Flag, "Bake a normal map", "Rebaking bakes the shape of the source, even without normal maps there.";
+    "assetSimplification.materialAndTextureBaking.bakeAOMap": Flag, "Bake ambient occlusion", "Rebaking computes how much parts darken each other.";
     "compressionAndExport.fileExports[].fileType": FORMATS, "Format", "Each file has one.";
     "compressionAndExport.fileExports[].meshCompressionMethod": COMPRESSIONS, "Compression of geometry", "For glb and gltf; auto packs as the source is packed.";
     "compressionAndExport.fileExports[].customScaling": Number { least: 0.0, most: Some(1e9) }, "Scale", "The factor for this file alone.";

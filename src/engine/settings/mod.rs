@@ -4,6 +4,7 @@
 //! written to `warning.log`; no key is ignored silently. A known key with a value of the wrong kind is an error that
 //! names it.
 
+mod baking;
 mod formats;
 mod key_table;
 mod keys;
@@ -11,6 +12,7 @@ mod read;
 mod reader;
 
 use super::scene::TextureSlot;
+pub use baking::{Baking, BakingQuality};
 pub use formats::{ExportSettings, FileFormat, MeshCompression, TextureFormat, TextureFormats};
 pub use key_table::{Form, FormValue, KEYS, Key, Treatment};
 pub use keys::{UnknownKey, most_alike};
@@ -49,6 +51,10 @@ pub struct Settings {
     pub border_lock: f64,
     /// Repairs keyframes that viewers refuse.
     pub fix_animations: bool,
+    /// Replaces materials and texture coordinates when triangles are removed, instead of keeping them.
+    pub rebakes: bool,
+    /// How textures are baked, if the model is rebaked.
+    pub baking: Baking,
     /// The files to write. At least one.
     pub exports: Vec<ExportSettings>,
     /// Known keys that have no effect, with the reason.
@@ -159,16 +165,14 @@ mod tests {
     fn what_is_not_done_is_named_by_its_path() {
         let settings = read(json!({
             "sceneManipulation": { "sparkle": true, "centerModel": false },
-            "assetSimplification": { "meshDecimation": { "method": "rebake" } },
+            "export": [{ "format": { "gltf": { "pbrMaterial": true } } }],
             "limits": { "faces": { "cuont": 5 } },
             "colour": [1, 2]
         }))
         .unwrap();
         assert_eq!(
             settings.not_done,
-            [
-                "assetSimplification.meshDecimation.method: triangles are always removed from the mesh itself; nothing is baked anew",
-            ]
+            ["export[0].format.gltf.pbrMaterial: materials are written whole",]
         );
         let unknown: Vec<String> = settings.unknown.iter().map(UnknownKey::to_string).collect();
         assert_eq!(
@@ -207,6 +211,44 @@ mod tests {
         ] {
             assert_eq!(read(config).unwrap_err().to_string(), sentence);
         }
+    }
+
+    #[test]
+    fn baking_is_read_and_an_unknown_word_is_named() {
+        let baking = |quality: &str| {
+            read(json!({ "assetSimplification": {
+                "meshDecimation": { "method": "Rebake" },
+                "uvAndAtlasSettings": { "uvStretchTolerance": 0.5 },
+                "materialAndTextureBaking": { "bakingQuality": quality, "bakeNormalMap": true, "bakeAOMap": false },
+            } }))
+            .unwrap()
+        };
+        let settings = baking("high");
+        assert!(settings.rebakes && settings.not_done.is_empty());
+        let expected = Baking {
+            quality: Some(BakingQuality::High),
+            normal_map: true,
+            occlusion_map: false,
+            stretch: Some(0.5),
+        };
+        assert_eq!(settings.baking, expected);
+        let settings = baking("superb");
+        assert_eq!(settings.baking.quality, None);
+        assert_eq!(
+            settings.not_done,
+            [
+                "assetSimplification.materialAndTextureBaking.bakingQuality \"superb\" is unknown; the qualities are low, medium and high"
+            ]
+        );
+        let other = json!({ "assetSimplification": { "meshDecimation": { "method": "remesh" } } });
+        let settings = read(other).unwrap();
+        assert!(!settings.rebakes);
+        assert_eq!(
+            settings.not_done,
+            [
+                "assetSimplification.meshDecimation.method \"remesh\" is unknown; the only method is rebake"
+            ]
+        );
     }
 
     #[test]

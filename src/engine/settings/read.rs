@@ -6,7 +6,8 @@ use super::super::scene::TextureSlot;
 use super::keys::{self, Unread};
 use super::reader::{ConfigReader, SettingsError};
 use super::{
-    Discard, ExportSettings, FileFormat, MeshCompression, Settings, TextureFormat, TextureFormats,
+    BakingQuality, Discard, ExportSettings, FileFormat, MeshCompression, Settings, TextureFormat,
+    TextureFormats,
 };
 use crate::formats;
 
@@ -107,6 +108,32 @@ impl Settings {
         let mut weight = |key: &str| reader.number(&format!("{topology}.{key}"), 0.0, 100.0);
         self.density_equalization = weight("meshDensityEqualization")?.unwrap_or(0.0);
         self.border_lock = weight("boundaryPreservationFactor")?.unwrap_or(0.0);
+        self.read_baking(reader)
+    }
+
+    fn read_baking(&mut self, reader: &mut ConfigReader<'_>) -> Result<(), SettingsError> {
+        const METHOD: &str = "assetSimplification.meshDecimation.method";
+        const BAKING: &str = "assetSimplification.materialAndTextureBaking";
+        match reader.text(METHOD)?.as_deref() {
+            None | Some("") => {}
+            Some(name) if name.eq_ignore_ascii_case("rebake") => self.rebakes = true,
+            Some(other) => self.not_done.push(format!(
+                "{METHOD} \"{other}\" is unknown; the only method is rebake"
+            )),
+        }
+        let path = format!("{BAKING}.bakingQuality");
+        if let Some(name) = reader.name(&path)? {
+            self.baking.quality = BakingQuality::from_name(&name);
+            if self.baking.quality.is_none() {
+                self.not_done.push(format!(
+                    "{path} \"{name}\" is unknown; the qualities are low, medium and high"
+                ));
+            }
+        }
+        self.baking.normal_map = reader.flag(&format!("{BAKING}.bakeNormalMap"))?;
+        self.baking.occlusion_map = reader.flag(&format!("{BAKING}.bakeAOMap"))?;
+        let path = "assetSimplification.uvAndAtlasSettings.uvStretchTolerance";
+        self.baking.stretch = reader.number(path, 0.0, f64::MAX)?;
         Ok(())
     }
 

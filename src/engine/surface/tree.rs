@@ -94,6 +94,16 @@ impl Tree {
 
     /// The point nearest to `point`, if one is nearer than the root of `within`.
     pub fn nearest(&self, point: Vec3A, within: f32) -> Option<Nearest> {
+        self.nearest_of(point, within, |_| true)
+    }
+
+    /// As [`nearest`](Tree::nearest), but only on triangles for which `counts` is true; it gets their places in the list.
+    pub fn nearest_of(
+        &self,
+        point: Vec3A,
+        within: f32,
+        counts: impl Fn(u32) -> bool,
+    ) -> Option<Nearest> {
         let mut best: Option<Nearest> = None;
         let mut limit = within;
         if self.nodes.is_empty() {
@@ -114,7 +124,7 @@ impl Tree {
                 for at in leaf {
                     let found = nearest_on(point, &self.corners[at]);
                     let distance_squared = (found - point).length_squared();
-                    if distance_squared < limit {
+                    if distance_squared < limit && counts(self.places[at]) {
                         limit = distance_squared;
                         best = Some(Nearest {
                             point: found,
@@ -141,6 +151,17 @@ impl Tree {
 
     /// The first triangle that a ray meets, nearer than `within` lengths of its direction.
     pub fn first_hit(&self, origin: Vec3A, direction: Vec3A, within: f32) -> Option<Hit> {
+        self.first_hit_of(origin, direction, within, |_| true)
+    }
+
+    /// As [`first_hit`](Tree::first_hit), but the ray goes through hits for which `counts` is false.
+    pub fn first_hit_of(
+        &self,
+        origin: Vec3A,
+        direction: Vec3A,
+        within: f32,
+        counts: impl Fn(&Hit) -> bool,
+    ) -> Option<Hit> {
         let inverse = direction.recip();
         let mut best: Option<Hit> = None;
         let mut limit = within;
@@ -163,13 +184,18 @@ impl Tree {
             }
             for at in node.first as usize..(node.first + node.count) as usize {
                 let met = meet(origin, direction, &self.corners[at]);
-                if let Some((distance, is_front)) = met.filter(|(distance, _)| *distance < limit) {
+                let Some((distance, is_front)) = met.filter(|(distance, _)| *distance < limit)
+                else {
+                    continue;
+                };
+                let hit = Hit {
+                    distance,
+                    is_front,
+                    triangle: self.places[at],
+                };
+                if counts(&hit) {
                     limit = distance;
-                    best = Some(Hit {
-                        distance,
-                        is_front,
-                        triangle: self.places[at],
-                    });
+                    best = Some(hit);
                 }
             }
         }

@@ -13,7 +13,7 @@ use rayon::prelude::*;
 use serde_json::Value;
 
 use super::import::images::extension_of;
-use super::scene::{Image, Scene, index_in};
+use super::scene::{Image, Scene, TextureSlot, index_in};
 use super::settings::{TextureFormat, TextureFormats, TextureLimits};
 use pixels::Pixels;
 pub use usage::{AlphaUse, Usage, usages};
@@ -48,6 +48,55 @@ pub struct Fitted {
     pub changed: Vec<ChangedImage>,
     /// Requests that could not be fulfilled.
     pub warnings: Vec<String>,
+}
+
+/// A square picture that the engine made.
+#[derive(Debug, Clone, Copy)]
+pub struct BakedPicture<'p> {
+    /// Pixels on each side.
+    pub side: u32,
+    /// Four bytes a pixel.
+    pub rgba: &'p [u8],
+    pub slot: TextureSlot,
+    pub alpha: AlphaUse,
+    /// The longest side that is written.
+    pub limit: Option<u32>,
+    pub format: TextureFormat,
+    /// Whether the pictures that it replaces are JPEG files.
+    pub was_jpeg: bool,
+}
+
+/// Encodes a picture that the engine made, by the same rules as an image that had to be resized.
+///
+/// # Errors
+/// When the encoder fails; the text says why.
+pub fn encode_baked(picture: &BakedPicture<'_>) -> Result<Image, String> {
+    let usage = Usage {
+        slots: [picture.slot].into(),
+        alpha: picture.alpha,
+    };
+    let mut pixels = Pixels {
+        width: picture.side,
+        height: picture.side,
+        rgba: picture.rgba.to_vec(),
+    };
+    let size = limited((picture.side, picture.side), picture.limit);
+    if (pixels.width, pixels.height) != size {
+        pixels = pixels.resized(size, &usage);
+    }
+    if usage.alpha == AlphaUse::Unused {
+        pixels.forget_alpha();
+    }
+    let source_type = match picture.was_jpeg {
+        true => "image/jpeg",
+        false => "image/png",
+    };
+    let encoded = encode::encode(&pixels, &usage, picture.format, source_type)?;
+    Ok(Image {
+        media_type: encoded.media_type.to_owned(),
+        bytes: encoded.bytes.into(),
+        ..Image::default()
+    })
 }
 
 /// Brings all images of the scene in line with the plan.

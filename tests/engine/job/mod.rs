@@ -3,6 +3,7 @@
 mod formats;
 mod gltf;
 mod limits;
+mod rebake;
 mod reports;
 mod results;
 pub mod scene;

@@ -13,18 +13,13 @@ fn settings_that_are_not_done_stand_in_the_warning_log() {
     let model = spheres();
     let report = model
         .optimize(json!({
-            "import": { "CAD": { "tessellationResolution": "fine" } },
-            "assetSimplification": { "materialAndTextureBaking": { "bakeAOMap": true } },
+            "export": [{ "format": { "gltf": { "pbrMaterial": true } } }],
         }))
         .unwrap();
     let log = model.log("warning.log");
-    for key in [
-        "import.CAD.tessellationResolution: CAD files are not read",
-        "assetSimplification.materialAndTextureBaking.bakeAOMap",
-    ] {
-        assert!(log.contains(key), "{log}");
-        assert!(report.warnings.iter().any(|line| line.contains(key)));
-    }
+    let key = "export[0].format.gltf.pbrMaterial: materials are written whole";
+    assert!(log.contains(key), "{log}");
+    assert!(report.warnings.iter().any(|line| line.contains(key)));
 }
 
 #[test]

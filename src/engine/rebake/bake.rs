@@ -1,0 +1,210 @@
+//! Bakes the textures of a low mesh: looks up the source for every texel that a triangle covers.
+
+use glam::{Vec3, Vec3A, Vec4};
+use rayon::prelude::*;
+
+use super::super::render::{PreparedScene, RenderAlpha, SurfacePoint, linear_to_srgb};
+use super::atlas::{Atlas, LowTriangle, NOTHING};
+use super::caster::{Caster, LowPoint, mixed};
+use super::fill::fill;
+use super::occlusion::OcclusionMap;
+
+/// One pixel: red, green, blue, alpha.
+pub(super) type Pixel = [u8; 4];
+
+/// The textures of a class, square and of one size.
+#[derive(Debug)]
+pub(super) struct Maps {
+    pub(super) side: u32,
+    /// sRGB with alpha.
+    pub(super) base_color: Vec<Pixel>,
+    /// Occlusion, roughness, metallic.
+    pub(super) orm: Vec<Pixel>,
+    /// sRGB, as a part of `emissive_scale`.
+    pub(super) emissive: Vec<Pixel>,
+    /// The brightest channel of the emitted light.
+    pub(super) emissive_scale: f32,
+    pub(super) normal: Vec<Pixel>,
+    /// Whether each texel was baked; the others are filled from their neighbours.
+    pub(super) is_covered: Vec<bool>,
+}
+
+/// What a class is baked from and into.
+pub(super) struct Baker<'b> {
+    pub(super) source: &'b PreparedScene,
+    pub(super) caster: &'b Caster<'b>,
+    pub(super) atlas: &'b Atlas,
+    pub(super) occlusion: Option<&'b OcclusionMap>,
+    /// The brightest channel that a material of the class emits.
+    pub(super) emissive_scale: f32,
+}
+
+/// The baked texels of some rows.
+#[derive(Default)]
+struct Rows {
+    base_color: Vec<Pixel>,
+    orm: Vec<Pixel>,
+    emissive: Vec<Pixel>,
+    normal: Vec<Pixel>,
+    is_covered: Vec<bool>,
+}
+
+/// The sum over the samples of a texel.
+#[derive(Default)]
+struct TexelSum {
+    count: f32,
+    /// Colour times alpha, and alpha.
+    weighted: Vec4,
+    color: Vec3,
+    /// Occlusion, roughness, metallic.
+    orm: Vec3,
+    emissive: Vec3,
+    normal: Vec3,
+}
+
+impl Baker<'_> {
+    /// Bakes all textures.
+    pub(super) fn bake(&self) -> Maps {
+        let parts = parts_below(self.atlas, self.caster);
+        let bands: Vec<Rows> = (0..self.atlas.band_count())
+            .into_par_iter()
+            .map(|band| self.bake_band(band, &parts))
+            .collect();
+        let mut maps = Maps {
+            side: self.atlas.side,
+            base_color: Vec::new(),
+            orm: Vec::new(),
+            emissive: Vec::new(),
+            emissive_scale: self.emissive_scale,
+            normal: Vec::new(),
+            is_covered: Vec::new(),
+        };
+        for rows in bands {
+            maps.base_color.extend(rows.base_color);
+            maps.orm.extend(rows.orm);
+            maps.emissive.extend(rows.emissive);
+            maps.normal.extend(rows.normal);
+            maps.is_covered.extend(rows.is_covered);
+        }
+        let all = [
+            &mut maps.base_color,
+            &mut maps.orm,
+            &mut maps.emissive,
+            &mut maps.normal,
+        ];
+        fill(maps.side, &maps.is_covered, all);
+        maps
+    }
+
+    fn bake_band(&self, band: usize, parts: &[Vec<u32>]) -> Rows {
+        let owners = self.atlas.covered(band);
+        let range = self.atlas.rows(band);
+        let (side, samples) = (self.atlas.side, self.atlas.samples);
+        let width = side * samples;
+        let mut rows = Rows::default();
+        for y in range.clone() {
+            for x in 0..side {
+                let mut sum = TexelSum::default();
+                for sample in 0..samples * samples {
+                    let (sx, sy) = (
+                        x * samples + sample % samples,
+                        y * samples + sample / samples,
+                    );
+                    let row = sy - range.start * samples;
+                    let owner = owners[(row * width + sx) as usize];
+                    if owner != NOTHING {
+                        let triangle = &self.atlas.triangles[owner as usize];
+                        self.add(&mut sum, triangle, &parts[owner as usize], (sx, sy));
+                    }
+                }
+                self.finish(sum, (x, y), &mut rows);
+            }
+        }
+        rows
+    }
+
+    /// Adds the source at one sample of a texel.
+    fn add(&self, sum: &mut TexelSum, triangle: &LowTriangle, parts: &[u32], (x, y): (u32, u32)) {
+        let weights = self.atlas.weights(triangle, x, y);
+        let point = low_point(triangle, weights, parts);
+        let Some(found) = self.caster.find(&point) else {
+            return;
+        };
+        let area = triangle.texel_area / (self.atlas.samples * self.atlas.samples) as f32;
+        let seen = self
+            .source
+            .surface_point(found.triangle, found.weights, area);
+        let material = self
+            .source
+            .material(self.source.material_number(found.triangle));
+        let color = seen.base_color.truncate();
+        let alpha = baked_alpha(&seen, material.alpha);
+        sum.count += 1.0;
+        sum.color += color;
+        sum.weighted += (color * alpha).extend(alpha);
+        sum.orm += Vec3::new(seen.occlusion, seen.roughness, seen.metallic);
+        sum.emissive += seen.emissive;
+        sum.normal += triangle.frame(weights).inside(seen.normal);
+    }
+
+    /// Writes the mean of a texel's samples.
+    fn finish(&self, sum: TexelSum, (x, y): (u32, u32), rows: &mut Rows) {
+        rows.is_covered.push(sum.count > 0.0);
+        let count = sum.count.max(1.0);
+        let alpha = sum.weighted.w / count;
+        // Transparent samples have no say in the colour unless all are transparent.
+        let color = match sum.weighted.w > 1e-4 {
+            true => sum.weighted.truncate() / sum.weighted.w,
+            false => sum.color / count,
+        };
+        let mut orm = sum.orm / count;
+        if let Some(map) = self.occlusion {
+            orm.x *= map.at(x, y, self.atlas.side);
+        }
+        let emissive = sum.emissive / count / self.emissive_scale.max(1e-6);
+        let normal = sum.normal.normalize_or(Vec3::Z);
+        let normal = normal.with_z(normal.z.max(0.0)).normalize_or(Vec3::Z);
+        let byte = |value: f32| (value.clamp(0.0, 1.0) * 255.0 + 0.5) as u8;
+        let [r, g, b] = color.to_array().map(linear_to_srgb);
+        rows.base_color.push([r, g, b, byte(alpha)]);
+        let [r, g, b] = orm.to_array().map(byte);
+        rows.orm.push([r, g, b, 255]);
+        let [r, g, b] = emissive.to_array().map(linear_to_srgb);
+        rows.emissive.push([r, g, b, 255]);
+        let [r, g, b] = (normal * 0.5 + 0.5).to_array().map(byte);
+        rows.normal.push([r, g, b, 255]);
+    }
+}
+
+/// The point of a low triangle at `weights` of its corners.
+pub(super) fn low_point<'p>(
+    triangle: &LowTriangle,
+    weights: [f32; 3],
+    parts: &'p [u32],
+) -> LowPoint<'p> {
+    LowPoint {
+        position: mixed(triangle.corners, weights),
+        normal: Vec3A::from(triangle.frame(weights).normal),
+        face: triangle.face,
+        parts,
+    }
+}
+
+/// The parts of the source below each triangle of an atlas.
+pub(super) fn parts_below(atlas: &Atlas, caster: &Caster<'_>) -> Vec<Vec<u32>> {
+    let triangles = atlas.triangles.par_iter();
+    triangles
+        .map(|triangle| caster.parts_below(triangle.corners, triangle.face))
+        .collect()
+}
+
+/// The alpha to store. Masks with different cutoffs are scaled to the cutoff 0.5.
+fn baked_alpha(seen: &SurfacePoint, alpha: RenderAlpha) -> f32 {
+    let value = seen.base_color.w.clamp(0.0, 1.0);
+    match alpha {
+        RenderAlpha::Opaque => 1.0,
+        RenderAlpha::Blend => value,
+        RenderAlpha::Mask(cutoff) if value < cutoff => 0.5 * value / cutoff.max(1e-3),
+        RenderAlpha::Mask(cutoff) => 0.5 + 0.5 * (value - cutoff) / (1.0 - cutoff).max(1e-3),
+    }
+}

@@ -1,0 +1,218 @@
+//! The material and the textures of a class, as glTF. A texture of one value becomes a factor.
+
+use serde_json::{Map, Value, json};
+
+use super::super::scene::{AlphaMode, Image, Scene, TextureSlot};
+use super::super::settings::{TextureFormat, TextureFormats, TextureLimits};
+use super::super::textures::{AlphaUse, BakedPicture, encode_baked};
+use super::bake::{Maps, Pixel};
+use super::classes::Class;
+
+/// Channels of a texture that differ by at most this much from texel to texel are one value.
+const SAME: u8 = 2;
+
+/// How the textures of a class are written.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct MapPlan {
+    pub(super) limits: TextureLimits,
+    pub(super) formats: TextureFormats,
+    /// Whether the source's textures of each kind are JPEG.
+    pub(super) were_jpeg: bool,
+    /// Whether the normal map is written.
+    pub(super) has_normal_map: bool,
+}
+
+/// A material that is being put together.
+struct MaterialMaker<'m> {
+    scene: &'m mut Scene,
+    name: String,
+    plan: &'m MapPlan,
+    side: u32,
+}
+
+/// Adds the material of a class to the scene, with its textures; returns its number.
+pub(super) fn add_material(
+    scene: &mut Scene,
+    class: &Class,
+    maps: &Maps,
+    plan: &MapPlan,
+) -> Result<usize, String> {
+    let mut maker = MaterialMaker {
+        scene,
+        name: class.name(),
+        plan,
+        side: maps.side,
+    };
+    let mut material = Map::new();
+    material.insert("name".to_owned(), maker.name.clone().into());
+    let mut pbr = maker.base_color(class, maps)?;
+    if class.unlit {
+        pbr.insert("metallicFactor".to_owned(), 0.into());
+        material.insert(
+            "extensions".to_owned(),
+            json!({ "KHR_materials_unlit": {} }),
+        );
+        maker.uses_extension("KHR_materials_unlit");
+    } else {
+        let occlusion = maker.orm(maps, &mut pbr)?;
+        if let Some(occlusion) = occlusion {
+            material.insert("occlusionTexture".to_owned(), occlusion);
+        }
+        if plan.has_normal_map {
+            let texture = maker.texture(&maps.normal, TextureSlot::Normal, AlphaUse::Unused)?;
+            material.insert("normalTexture".to_owned(), texture);
+        }
+        maker.emissive(maps, &mut material)?;
+    }
+    material.insert("pbrMetallicRoughness".to_owned(), pbr.into());
+    match class.alpha {
+        AlphaMode::Opaque => {}
+        AlphaMode::Mask => {
+            material.insert("alphaMode".to_owned(), "MASK".into());
+        }
+        AlphaMode::Blend => {
+            material.insert("alphaMode".to_owned(), "BLEND".into());
+        }
+    }
+    if class.double_sided {
+        material.insert("doubleSided".to_owned(), true.into());
+    }
+    Ok(push(scene, "materials", material.into()))
+}
+
+impl MaterialMaker<'_> {
+    fn base_color(&mut self, class: &Class, maps: &Maps) -> Result<Map<String, Value>, String> {
+        let mut pbr = Map::new();
+        if let Some([r, g, b, a]) = one_value(&maps.base_color, &maps.is_covered, [0, 1, 2, 3]) {
+            let alpha = f64::from(a) / 255.0;
+            let factor = [linear(r), linear(g), linear(b), alpha];
+            pbr.insert("baseColorFactor".to_owned(), json!(factor));
+            return Ok(pbr);
+        }
+        let alpha = match class.alpha {
+            AlphaMode::Opaque => AlphaUse::Unused,
+            AlphaMode::Mask | AlphaMode::Blend => AlphaUse::Coverage,
+        };
+        let texture = self.texture(&maps.base_color, TextureSlot::BaseColor, alpha)?;
+        pbr.insert("baseColorTexture".to_owned(), texture);
+        Ok(pbr)
+    }
+
+    /// Sets roughness and metallic; returns the occlusion, which is in the same texture.
+    fn orm(&mut self, maps: &Maps, pbr: &mut Map<String, Value>) -> Result<Option<Value>, String> {
+        let occludes = one_value(&maps.orm, &maps.is_covered, [0, 0, 0, 0])
+            .is_none_or(|[light, ..]| light < 255 - SAME);
+        let plain = one_value(&maps.orm, &maps.is_covered, [1, 2, 1, 2]);
+        let texture = match occludes || plain.is_none() {
+            true => Some(self.texture(&maps.orm, TextureSlot::Orm, AlphaUse::Unused)?),
+            false => None,
+        };
+        if let Some([_, roughness, metallic, _]) = plain {
+            let part = |byte: u8| f64::from(byte) / 255.0;
+            pbr.insert("metallicFactor".to_owned(), part(metallic).into());
+            pbr.insert("roughnessFactor".to_owned(), part(roughness).into());
+        } else if let Some(texture) = &texture {
+            pbr.insert("metallicRoughnessTexture".to_owned(), texture.clone());
+        }
+        Ok(texture.filter(|_| occludes))
+    }
+
+    fn emissive(&mut self, maps: &Maps, material: &mut Map<String, Value>) -> Result<(), String> {
+        let scale = f64::from(maps.emissive_scale);
+        let value = one_value(&maps.emissive, &maps.is_covered, [0, 1, 2, 2]);
+        if scale <= 0.0 || value.is_some_and(|[r, g, b, _]| r.max(g).max(b) == 0) {
+            return Ok(());
+        }
+        let part = value.map_or([1.0; 3], |[r, g, b, _]| [r, g, b].map(linear));
+        let factor = part.map(|part| part * scale.min(1.0));
+        material.insert("emissiveFactor".to_owned(), json!(factor));
+        if value.is_none() {
+            let texture = self.texture(&maps.emissive, TextureSlot::Emissive, AlphaUse::Unused)?;
+            material.insert("emissiveTexture".to_owned(), texture);
+        }
+        if scale > 1.0 {
+            const NAME: &str = "KHR_materials_emissive_strength";
+            let strength = json!({ NAME: { "emissiveStrength": scale } });
+            material.insert("extensions".to_owned(), strength);
+            self.uses_extension(NAME);
+        }
+        Ok(())
+    }
+
+    /// Adds a texture to the scene; returns the reference to it.
+    fn texture(
+        &mut self,
+        pixels: &[Pixel],
+        slot: TextureSlot,
+        alpha: AlphaUse,
+    ) -> Result<Value, String> {
+        let format = self.plan.formats.of(slot);
+        let image = encode_baked(&BakedPicture {
+            side: self.side,
+            rgba: pixels.as_flattened(),
+            slot,
+            alpha,
+            limit: self.plan.limits.of(slot),
+            format,
+            was_jpeg: self.plan.were_jpeg && format == TextureFormat::Auto,
+        })?;
+        let name = format!("{} {}", self.name, slot.name()).replace(' ', "_");
+        self.scene.images.push(Image {
+            json: Map::from_iter([("name".to_owned(), Value::from(name))]),
+            ..image
+        });
+        if self.scene.list("samplers").is_empty() {
+            let clamped = json!({
+                "magFilter": 9729, "minFilter": 9987, "wrapS": 33071, "wrapT": 33071,
+            });
+            push(self.scene, "samplers", clamped);
+        }
+        let source = self.scene.images.len() - 1;
+        let texture = json!({ "sampler": 0, "source": source });
+        Ok(json!({ "index": push(self.scene, "textures", texture) }))
+    }
+
+    fn uses_extension(&mut self, name: &str) {
+        if !self.scene.uses_extension(name) {
+            push(self.scene, "extensionsUsed", name.into());
+        }
+    }
+}
+
+/// Adds an entry to a list of the scene's JSON; returns its number.
+pub(super) fn push(scene: &mut Scene, list: &str, entry: Value) -> usize {
+    let entries = scene
+        .json
+        .entry(list)
+        .or_insert_with(|| Value::Array(Vec::new()));
+    let Some(entries) = entries.as_array_mut() else {
+        return 0;
+    };
+    entries.push(entry);
+    entries.len() - 1
+}
+
+/// The value of some channels, if it is the same in every baked texel. Other channels are not compared.
+fn one_value(pixels: &[Pixel], is_covered: &[bool], channels: [usize; 4]) -> Option<Pixel> {
+    let mut baked = pixels
+        .iter()
+        .zip(is_covered)
+        .filter(|(_, covered)| **covered);
+    let (first, _) = baked.next()?;
+    let is_same = |pixel: &Pixel| {
+        channels
+            .iter()
+            .all(|channel| pixel[*channel].abs_diff(first[*channel]) <= SAME)
+    };
+    baked.all(|(pixel, _)| is_same(pixel)).then_some(*first)
+}
+
+/// The linear value of an sRGB byte.
+fn linear(byte: u8) -> f64 {
+    let value = f64::from(byte) / 255.0;
+    if value <= 0.04045 {
+        value / 12.92
+    } else {
+        ((value + 0.055) / 1.055).powf(2.4)
+    }
+}

@@ -1,0 +1,200 @@
+//! Rebaking: a new low mesh with one atlas, and textures that are baked from the source.
+//!
+//! The triangles of a model are sorted into classes by their use of alpha, their sides and light. Each class is simplified
+//! without regard to materials, seams of textures and parts, unwrapped, and gets one material whose textures are looked up
+//! on the source by rays. The same source and options always give the same bytes.
+
+mod assemble;
+mod atlas;
+mod bake;
+mod caster;
+mod classes;
+mod fill;
+mod fitness;
+mod low;
+mod material;
+mod occlusion;
+mod resolution;
+mod tangents;
+
+use glam::Vec3;
+
+use super::render::{PreparedScene, RenderScene};
+use super::scene::{Geometry, Scene};
+use super::settings::{BakingQuality, TextureFormats, TextureLimits};
+use super::simplify::{Limits, Simplified};
+use super::unwrap::{UnwrapOptions, unwrap};
+
+use atlas::Atlas;
+use bake::{Baker, Maps};
+use caster::Caster;
+use classes::{Class, classes};
+pub use fitness::NotRebaked;
+use material::{MapPlan, add_material};
+use occlusion::{OcclusionMap, Surroundings};
+
+/// Texels between charts.
+const PADDING: u32 = 4;
+/// How far the low mesh may lie from the source at least and at most, as parts of the model's size.
+const REACH: (f32, f32) = (0.01, 0.1);
+/// The same, in multiples of the simplifier's error.
+const REACH_OF_ERROR: f32 = 2.0;
+
+/// How a model is rebaked.
+#[derive(Debug, Clone, Copy)]
+pub struct RebakeOptions {
+    pub quality: BakingQuality,
+    /// Whether normals are baked even where the source has no normal map.
+    pub normal_map: bool,
+    /// Whether ambient occlusion is computed.
+    pub occlusion_map: bool,
+    /// How much charts may be stretched: 0 is not at all.
+    pub stretch: f32,
+    /// The longest side of each texture.
+    pub limits: TextureLimits,
+    pub formats: TextureFormats,
+}
+
+/// A rebaked model.
+#[derive(Debug)]
+pub struct Rebaked {
+    pub scene: Scene,
+    pub simplified: Simplified,
+    /// Charts of all atlases.
+    pub charts: u32,
+    /// Extensions of materials whose effect is not in the result.
+    pub left_out: Vec<String>,
+}
+
+/// What all classes of a model are baked from.
+struct Job<'j> {
+    model: &'j Scene,
+    source: PreparedScene,
+    options: &'j RebakeOptions,
+    /// The diagonal of the model.
+    size: f32,
+    reach: f32,
+    surroundings: Option<Surroundings>,
+}
+
+/// Rebakes a model within the limits.
+///
+/// # Errors
+/// When the model cannot be rebaked; the error says why.
+pub fn rebake(
+    model: &Scene,
+    limits: &Limits,
+    options: &RebakeOptions,
+) -> Result<Rebaked, NotRebaked> {
+    let bakes_shape = options.normal_map || options.occlusion_map;
+    if model.drawn_triangles() <= limits.triangles {
+        return Err(NotRebaked::WithinLimit);
+    }
+    if let Some(obstacle) = fitness::obstacle(model, bakes_shape) {
+        return Err(obstacle);
+    }
+    let adapted = RenderScene::from_model(model).scene;
+    let bounds = adapted.bounding_box().ok_or(NotRebaked::NotMeasurable)?;
+    let size = (bounds.high - bounds.low).length();
+    if !size.is_finite() || size <= 0.0 {
+        return Err(NotRebaked::NotMeasurable);
+    }
+    let source = PreparedScene::new(&adapted);
+    let classes = classes(&source);
+    let has_normal_map = |class: &Class| has_normal_map(&source, class, options);
+    let (meshes, simplified) = low::low_meshes(&source, &classes, limits, size, has_normal_map);
+    let error = simplified.error * REACH_OF_ERROR;
+    let rays = match options.quality {
+        BakingQuality::Low => 16,
+        BakingQuality::Medium => 32,
+        BakingQuality::High => 64,
+    };
+    let job = Job {
+        surroundings: options
+            .occlusion_map
+            .then(|| Surroundings::new(&source, size, rays)),
+        model,
+        source,
+        options,
+        size,
+        reach: error.clamp(size * REACH.0, size * REACH.1),
+    };
+    let mut scene = assemble::emptied(model);
+    let mut charts = 0;
+    for (class, low) in classes.iter().zip(&meshes) {
+        if !low.indices.is_empty() {
+            charts += job.add_class(&mut scene, class, low)?;
+        }
+    }
+    Ok(Rebaked {
+        scene,
+        simplified,
+        charts,
+        left_out: fitness::extensions_left_out(model),
+    })
+}
+
+impl Job<'_> {
+    /// Unwraps and bakes a class and adds it to the scene; returns the number of its charts.
+    fn add_class(
+        &self,
+        scene: &mut Scene,
+        class: &Class,
+        low: &Geometry,
+    ) -> Result<u32, NotRebaked> {
+        let has_normal_map = has_normal_map(&self.source, class, self.options);
+        let side = resolution::side_of(self.model, class, &self.options.limits);
+        let positions: Vec<[f32; 3]> = low.positions().as_chunks::<3>().0.to_vec();
+        let unwrapped = unwrap(
+            &positions,
+            &low.indices,
+            &UnwrapOptions {
+                stretch: self.options.stretch,
+                texture_size: side,
+                padding: PADDING,
+            },
+        );
+        let mesh = tangents::with_coordinates(low, &unwrapped, has_normal_map);
+        let maps = self.bake(class, &mesh, side);
+        let plan = MapPlan {
+            limits: self.options.limits,
+            formats: self.options.formats,
+            were_jpeg: resolution::are_jpeg(self.model, class),
+            has_normal_map,
+        };
+        let material = add_material(scene, class, &maps, &plan).map_err(NotRebaked::NotEncoded)?;
+        assemble::add_mesh(scene, &class.name(), mesh, material);
+        Ok(unwrapped.chart_count)
+    }
+
+    fn bake(&self, class: &Class, mesh: &Geometry, side: u32) -> Maps {
+        let caster = Caster::new(&self.source, &class.triangles, self.reach, self.size);
+        let samples = match self.options.quality {
+            BakingQuality::Low => 1,
+            BakingQuality::Medium => 2,
+            BakingQuality::High => 4,
+        };
+        let occlusion = self.surroundings.as_ref().map(|around| {
+            let small = Atlas::new(mesh, side.min(occlusion::LONGEST), 1);
+            OcclusionMap::new(&self.source, &caster, &small, around)
+        });
+        let emitted = class.materials.iter().map(|material| {
+            let emissive: Vec3 = self.source.material(*material).emissive;
+            emissive.max_element()
+        });
+        let baker = Baker {
+            source: &self.source,
+            caster: &caster,
+            atlas: &Atlas::new(mesh, side, samples),
+            occlusion: occlusion.as_ref(),
+            emissive_scale: emitted.fold(0.0, f32::max),
+        };
+        baker.bake()
+    }
+}
+
+/// Whether a class gets a normal map: on request, and where the source has one.
+fn has_normal_map(source: &PreparedScene, class: &Class, options: &RebakeOptions) -> bool {
+    let is_bumpy = |number: &usize| source.material(*number).normal_texture.is_some();
+    !class.unlit && (options.normal_map || class.materials.iter().any(is_bumpy))
+}

@@ -1,0 +1,72 @@
+//! The size of the atlas of a class: about as many texels as its textures have in the source, within the limits.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::super::scene::{Scene, TextureSlot, index_in, slots_of};
+use super::super::settings::TextureLimits;
+use super::super::textures::dimensions;
+use super::classes::Class;
+
+/// The largest atlas, in texels on each side.
+const LARGEST: u32 = 4096;
+const SMALLEST: u32 = 64;
+/// About the share of an atlas that charts cover.
+const FILL: f64 = 0.7;
+/// The size for a class without textures.
+const UNTEXTURED: u32 = 1024;
+const SLOTS: [TextureSlot; 4] = [
+    TextureSlot::BaseColor,
+    TextureSlot::Emissive,
+    TextureSlot::Normal,
+    TextureSlot::Orm,
+];
+
+/// Texels on each side of the atlas of a class.
+pub(super) fn side_of(model: &Scene, class: &Class, limits: &TextureLimits) -> u32 {
+    let most = images_by_slot(model, class)
+        .values()
+        .map(|images| {
+            let sizes = images
+                .iter()
+                .filter_map(|image| dimensions(&model.images[*image].bytes));
+            sizes
+                .map(|(width, height)| f64::from(width) * f64::from(height))
+                .sum::<f64>()
+        })
+        .fold(0.0, f64::max);
+    let wanted = match most > 0.0 {
+        // The nearest power of two.
+        true => ((most / FILL).sqrt().log2().round().clamp(0.0, 31.0)).exp2() as u32,
+        false => UNTEXTURED,
+    };
+    let wanted = wanted.clamp(SMALLEST, LARGEST);
+    let limit = SLOTS
+        .iter()
+        .map(|slot| limits.of(*slot).unwrap_or(LARGEST))
+        .max();
+    wanted.min(limit.unwrap_or(LARGEST)).max(1)
+}
+
+/// Whether the base colours of a class, or its other textures if it has none, are JPEG files.
+pub(super) fn are_jpeg(model: &Scene, class: &Class) -> bool {
+    let by_slot = images_by_slot(model, class);
+    let shown = SLOTS.iter().find_map(|slot| by_slot.get(slot));
+    shown.is_some_and(|images| {
+        let mut images = images.iter();
+        images.all(|image| model.images[*image].media_type == "image/jpeg")
+    })
+}
+
+fn images_by_slot(model: &Scene, class: &Class) -> BTreeMap<TextureSlot, BTreeSet<usize>> {
+    let mut found: BTreeMap<TextureSlot, BTreeSet<usize>> = BTreeMap::new();
+    let materials = class.materials.iter();
+    for material in materials.filter_map(|number| model.list("materials").get(*number)) {
+        for (slot, _, texture) in slots_of(material) {
+            let image = index_in(texture, "index").and_then(|at| model.image_of_texture(at));
+            if let Some(image) = image {
+                found.entry(slot).or_default().insert(image);
+            }
+        }
+    }
+    found
+}
