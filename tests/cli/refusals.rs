@@ -51,7 +51,7 @@ fn wrong_use_is_reported_before_anything_is_done() {
 #[test]
 fn what_is_no_model_is_refused_in_plain_words() {
     let bench = Bench::new();
-    bench.write("part.STEP", b"ISO-10303-21;");
+    bench.write("part.sldprt", b"SolidWorks");
     bench.write("scene.blend", b"BLENDER");
     bench.write("notes.txt", b"hello");
     bench.write("empty.glb", b"");
@@ -60,8 +60,8 @@ fn what_is_no_model_is_refused_in_plain_words() {
     fs::create_dir(bench.path("nothing")).unwrap();
     for (input, reason) in [
         (
-            "part.STEP",
-            "CAD files are not supported. Export the part as a mesh",
+            "part.sldprt",
+            "this format of CAD files is not supported. Export the part as STEP",
         ),
         ("scene.blend", "this format is not supported"),
         ("notes.txt", "no 3D model found"),
@@ -79,13 +79,13 @@ fn what_is_no_model_is_refused_in_plain_words() {
 }
 
 #[test]
-fn broken_samples_and_cad_fail_with_a_reason() {
+fn broken_samples_fail_with_a_reason() {
     let Some(samples) = samples() else { return };
     let bench = Bench::new();
     let broken = fs::read_dir(samples.join("14-broken")).unwrap();
     let broken = broken.map(|entry| entry.unwrap().path());
     // The buffer of one of them is a whole file, but no model.
-    for path in broken.chain([samples.join("12-featuretype.STEP")]) {
+    for path in broken {
         let input = path.to_str().unwrap();
         let args = [
             input,
@@ -108,6 +108,21 @@ fn broken_samples_and_cad_fail_with_a_reason() {
         );
         assert!(!bench.path("out").exists(), "{input}");
     }
+}
+
+#[test]
+fn without_the_reader_of_cad_files_the_message_says_what_to_install() {
+    let bench = Bench::new();
+    bench.write("part.step", b"ISO-10303-21;");
+    let args = ["part.step", "out", "-p", "Web Viewer", "-q"];
+    let ran = bench
+        .optimize_with(&args, &[("PATH", "/nonexistent")])
+        .expect(1);
+    let sentence = ran.err();
+    assert!(
+        sentence.contains("Install the package assetfs-cad"),
+        "{sentence}"
+    );
 }
 
 /// A black grey PNG.

@@ -41,10 +41,16 @@ impl Bench {
 
     /// `assetfs optimize` from within the folder.
     pub fn optimize(&self, args: &[&str]) -> Ran {
+        self.optimize_with(args, &[])
+    }
+
+    /// The same with environment variables.
+    pub fn optimize_with(&self, args: &[&str], variables: &[(&str, &str)]) -> Ran {
         let mut command = Command::new(ASSETFS);
         command
             .arg("optimize")
             .args(args)
+            .envs(variables.iter().copied())
             .current_dir(self.dir.path());
         Ran(command.output().unwrap())
     }

@@ -71,15 +71,10 @@ fn says(reason: &str, words: &[&str]) {
 }
 
 #[test]
-fn cad_and_broken_models_fail_with_a_reason_and_the_next_job_runs() {
+fn broken_models_fail_with_a_reason_and_the_next_job_runs() {
     needs_fuse!();
     let fixture = Fixture::new();
     for (name, file, words) in [
-        (
-            "cad",
-            "12-featuretype.STEP",
-            &["CAD files are not supported", "export"][..],
-        ),
         (
             "range",
             "14-broken/integer-out-of-bounds.gltf",

@@ -5,6 +5,7 @@ use std::path::Path;
 use serde_json::{Value, json};
 
 use super::samples::samples;
+use super::skip::has_program_or_skips;
 use super::support::{Fixture, engine};
 
 /// The files of a folder, by name.
@@ -136,10 +137,10 @@ async fn what_is_broken_fails_with_a_reason_and_the_next_job_runs() {
         config.worker_limits.memory_bytes = 1 << 30;
     })
     .await;
-    let cad = "12-featuretype.STEP";
+    let cad = "part.sldprt";
     let mut files = files_of(&samples.join("14-broken"));
     assert!(!files.is_empty(), "there are broken samples");
-    files.push((cad.to_owned(), std::fs::read(samples.join(cad)).unwrap()));
+    files.push((cad.to_owned(), b"SolidWorks".to_vec()));
     for (name, bytes) in files {
         let id = service.upload(&name, &[(&name, &bytes)]).await;
         let asset = service.analysed(id).await;
@@ -156,4 +157,34 @@ async fn what_is_broken_fails_with_a_reason_and_the_next_job_runs() {
     let glb = std::fs::read(samples.join("03-exploding-barrel.glb")).unwrap();
     let id = service.upload("barrel", &[("barrel.glb", &glb)]).await;
     assert_eq!(service.analysed(id).await["upload_status"], "complete");
+}
+
+#[tokio::test]
+async fn a_cad_upload_has_a_glb_and_a_usdz_when_it_is_complete() {
+    if !has_program_or_skips("assetfs-cad") {
+        return;
+    }
+    let service = Fixture::with("", |config| {
+        config.worker = engine();
+    })
+    .await;
+    let step = include_bytes!("../engine/import/cad/bracket.step");
+    let id = service.upload("bracket", &[("bracket.step", step)]).await;
+    let asset = service.analysed(id).await;
+    assert_eq!(asset["upload_status"], "complete", "{asset}");
+    assert_eq!(asset["format"], "step", "{asset}");
+    for (key, name) in [
+        ("converted_glb", "bracket.glb"),
+        ("converted_usdz", "bracket.usdz"),
+    ] {
+        assert_eq!(asset[key]["name"], name, "{asset}");
+        let url = asset[key]["url"].as_str().unwrap();
+        assert!(service.read(url).await.body.len() > 1000, "{key}");
+    }
+    let converted = service
+        .get(&format!("/api/v2/rawmodel/{id}/downloads/converted"))
+        .await;
+    let converted = converted.json();
+    assert!(converted["bracket.glb"].is_string(), "{converted}");
+    assert!(converted["bracket.usdz"].is_string(), "{converted}");
 }

@@ -3,6 +3,7 @@
 //! [`import`] finds the model among the files and calls the importer of its format. A file that can be read in part is
 //! read, and warnings name what is missing; any other file is refused.
 
+mod cad;
 mod coordinates;
 mod error;
 mod fbx;
@@ -22,7 +23,7 @@ pub use error::ImportError;
 
 use super::intake::{ZipError, ZipLimits, unpack};
 use super::scene::Scene;
-use super::settings::MeshCompression;
+use super::settings::{MeshCompression, Tessellation};
 use crate::formats::junk::is_system_path;
 use crate::formats::{self, Kind};
 
@@ -48,29 +49,49 @@ pub struct Imported {
 /// # Errors
 /// When there is no model, or it cannot be read.
 pub fn import(dir: &Path, files: &[String]) -> Result<Imported, ImportError> {
+    import_as(dir, files, Tessellation::default())
+}
+
+/// The same, with the fineness of the triangles of CAD files.
+///
+/// # Errors
+/// When there is no model, or it cannot be read.
+pub fn import_as(
+    dir: &Path,
+    files: &[String],
+    tessellation: Tessellation,
+) -> Result<Imported, ImportError> {
     if candidates(dir, files).is_empty()
         && let Some(archive) = files
             .iter()
             .find(|file| !is_system_path(Path::new(file)) && is_archive(file))
     {
-        return import_archive(dir, archive);
+        return import_archive(dir, archive, tessellation);
     }
-    import_files(dir, files)
+    import_files(dir, files, tessellation)
 }
 
 /// Unpacks into the system's folder for temporary files (`TMPDIR`).
-fn import_archive(dir: &Path, archive: &str) -> Result<Imported, ImportError> {
+fn import_archive(
+    dir: &Path,
+    archive: &str,
+    tessellation: Tessellation,
+) -> Result<Imported, ImportError> {
     let scratch = tempfile::tempdir().map_err(|source| ZipError::Io {
         path: std::env::temp_dir(),
         source,
     })?;
     let files = unpack(&dir.join(archive), scratch.path(), &ZipLimits::default())?;
-    let mut imported = import_files(scratch.path(), &files)?;
+    let mut imported = import_files(scratch.path(), &files, tessellation)?;
     imported.model = Path::new(archive).join(&imported.model);
     Ok(imported)
 }
 
-fn import_files(dir: &Path, files: &[String]) -> Result<Imported, ImportError> {
+fn import_files(
+    dir: &Path,
+    files: &[String],
+    tessellation: Tessellation,
+) -> Result<Imported, ImportError> {
     let candidates = candidates(dir, files);
     let Some((model, others)) = candidates.split_first() else {
         return Err(refusal(files));
@@ -82,6 +103,9 @@ fn import_files(dir: &Path, files: &[String]) -> Result<Imported, ImportError> {
         "obj" => obj::import(dir, model),
         "stl" => stl::import(dir, model),
         "ply" => ply::import(dir, model),
+        "step" | "stp" => cad::import(dir, model, "step", tessellation),
+        "iges" | "igs" => cad::import(dir, model, "iges", tessellation),
+        "brep" => cad::import(dir, model, "brep", tessellation),
         other => unreachable!("the table of formats lists {other}, which has no importer"),
     }?;
     let removed = coordinates::remove_unreadable_textures(&mut imported.scene);
@@ -133,7 +157,7 @@ fn refusal(files: &[String]) -> ImportError {
     };
     if let Some(file) = of_kind(&[Kind::Cad]) {
         return ImportError::Unsupported(format!(
-            "{file}: CAD files are not supported. Export the part as a mesh (glTF, OBJ or STL) from the CAD program"
+            "{file}: this format of CAD files is not supported. Export the part as STEP, or as a mesh (glTF, OBJ or STL), from the CAD program"
         ));
     }
     if let Some(file) = of_kind(&[Kind::Exchange, Kind::Authoring]) {

@@ -4,6 +4,7 @@
 //! on the calling thread (which may fan out with rayon). A failure is written to `error.log` in the output folder and
 //! returned as one sentence. This module only orders the steps; other modules do them. It starts no process.
 
+mod automatic;
 mod compare;
 mod context;
 mod export;
@@ -57,7 +58,7 @@ pub struct DrawTask {
 }
 
 /// Reads a model and writes `rpd_info.json`, `metrics.json`, `info.log`, `warning.log`, `error.log`
-/// and `thumb.jpg` into the output folder.
+/// and `thumb.jpg` into the output folder; for a CAD file also `converted/<file>`, a glb and a usdz.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct AnalyseTask {
     /// The folder that holds the uploaded files; nothing outside it is read.

@@ -80,6 +80,9 @@ const METHODS: FormValue = FormValue::Choice {
 const QUALITIES: FormValue = FormValue::Choice {
     options: &["low", "medium", "high"],
 };
+const TESSELLATIONS: FormValue = FormValue::Choice {
+    options: &["coarse", "medium", "fine"],
+};
 const DISCARDS: FormValue = FormValue::Names {
     options: &[
         "cameras",
@@ -144,7 +147,7 @@ pub static KEYS: &[Key] = keys! {
     "import.general.normalmapYFlip": Flag, "Flip normal maps", "Inverts their green channel.";
     "import.USD.profile" => "USD is written, not read";
     "import.USD.purpose" => "USD is written, not read";
-    "import.CAD.tessellationResolution" => "CAD files are not read";
+    "import.CAD.tessellationResolution": TESSELLATIONS, "Triangles of CAD files", "How closely they follow the surfaces.";
     "import.discard.cameras": Flag, "Leave out cameras", "In every file.";
     "import.discard.lights": Flag, "Leave out lights", "In every file.";
     "import.discard.animations": Flag, "Leave out animations", "In every file.";

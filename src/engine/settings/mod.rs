@@ -55,6 +55,8 @@ pub struct Settings {
     pub rebakes: bool,
     /// How textures are baked, if the model is rebaked.
     pub baking: Baking,
+    /// How closely the triangles of CAD files follow the surfaces.
+    pub tessellation: Tessellation,
     /// The files to write. At least one.
     pub exports: Vec<ExportSettings>,
     /// Known keys that have no effect, with the reason.
@@ -80,6 +82,26 @@ impl TextureLimits {
             TextureSlot::Emissive => self.emissive,
             TextureSlot::Normal => self.normal,
             TextureSlot::Orm => self.orm,
+        }
+    }
+}
+
+/// How closely the triangles of CAD files follow the surfaces.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Tessellation {
+    Coarse,
+    #[default]
+    Medium,
+    Fine,
+}
+
+impl Tessellation {
+    fn from_name(name: &str) -> Option<Tessellation> {
+        match name {
+            "coarse" => Some(Tessellation::Coarse),
+            "medium" => Some(Tessellation::Medium),
+            "fine" => Some(Tessellation::Fine),
+            _ => None,
         }
     }
 }

@@ -6,8 +6,8 @@ use super::super::scene::TextureSlot;
 use super::keys::{self, Unread};
 use super::reader::{ConfigReader, SettingsError};
 use super::{
-    BakingQuality, Discard, ExportSettings, FileFormat, MeshCompression, Settings, TextureFormat,
-    TextureFormats,
+    BakingQuality, Discard, ExportSettings, FileFormat, MeshCompression, Settings, Tessellation,
+    TextureFormat, TextureFormats,
 };
 use crate::formats;
 
@@ -141,6 +141,7 @@ impl Settings {
         self.rotate_z_up |= reader.flag("import.general.rotateZUp")?;
         self.flip_normal_maps = reader.flag("import.general.normalmapYFlip")?;
         self.fix_animations = reader.flag("import.general.fixAnimationData")?;
+        self.tessellation = read_tessellation(reader)?;
         self.discard.cameras = reader.flag("import.discard.cameras")?;
         self.discard.lights = reader.flag("import.discard.lights")?;
         self.discard.animations |= reader.flag("import.discard.animations")?;
@@ -256,6 +257,18 @@ impl Settings {
         }
         Ok(discard)
     }
+}
+
+fn read_tessellation(reader: &mut ConfigReader<'_>) -> Result<Tessellation, SettingsError> {
+    const PATH: &str = "import.CAD.tessellationResolution";
+    let text = reader.text(PATH)?.unwrap_or_default().to_lowercase();
+    if text.is_empty() {
+        return Ok(Tessellation::default());
+    }
+    Tessellation::from_name(&text).ok_or_else(|| {
+        let what = format!("is \"{text}\"; it must be coarse, medium or fine");
+        reader.wrong(PATH, &what)
+    })
 }
 
 fn read_formats(reader: &mut ConfigReader<'_>, at: &str) -> Result<TextureFormats, SettingsError> {

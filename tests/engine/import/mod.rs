@@ -1,5 +1,6 @@
 //! Importing: what is in the file is in the scene, and a damaged file is refused with its reason.
 
+mod cad;
 mod coordinates;
 mod fbx;
 mod nurbs;
@@ -15,7 +16,10 @@ use assetfs::engine::import::import;
 fn cad_and_unknown_files_are_refused_clearly() {
     let dir = tempfile::tempdir().unwrap();
     for (file, start) in [
-        ("part.STEP", "part.STEP: CAD files are not supported"),
+        (
+            "part.SLDPRT",
+            "part.SLDPRT: this format of CAD files is not supported",
+        ),
         ("scene.blend", "scene.blend: this format is not supported"),
         (
             "notes.txt",

@@ -1,0 +1,215 @@
+// assetfs-cad: reads a STEP, IGES or BREP file and writes its surfaces as triangles into a GLB file.
+//
+//   assetfs-cad INPUT OUTPUT.glb DEFLECTION ANGLE
+//
+// DEFLECTION is the largest distance between a surface and its triangles, as a share of the diagonal of the model's
+// bounding box. ANGLE is the largest angle between neighbouring triangles of a curved surface, in degrees. The output
+// keeps the tree of parts, their names, their colours and repeated parts; y is up and the unit is the metre.
+//
+// It is a program of its own because Open CASCADE (LGPL) stays outside of assetfs, and because a damaged file may end
+// the process. Messages go to standard error, one a line. Exit codes: 0 written, 1 cannot be read, 2 wrong use,
+// 3 not enough memory, 4 the file has no surfaces.
+
+#include <algorithm>
+#include <cctype>
+#include <cmath>
+#include <cstdlib>
+#include <exception>
+#include <iostream>
+#include <new>
+#include <stdexcept>
+#include <string>
+
+#include <BRepBndLib.hxx>
+#include <BRepMesh_IncrementalMesh.hxx>
+#include <BRepTools.hxx>
+#include <BRep_Builder.hxx>
+#include <BRep_Tool.hxx>
+#include <Bnd_Box.hxx>
+#include <IGESCAFControl_Reader.hxx>
+#include <Message.hxx>
+#include <RWGltf_CafWriter.hxx>
+#include <STEPCAFControl_Reader.hxx>
+#include <Standard_Failure.hxx>
+#include <Standard_OutOfMemory.hxx>
+#include <TDF_LabelSequence.hxx>
+#include <TDocStd_Document.hxx>
+#include <TopExp_Explorer.hxx>
+#include <TopoDS.hxx>
+#include <TopoDS_Compound.hxx>
+#include <XCAFApp_Application.hxx>
+#include <XCAFDoc_DocumentTool.hxx>
+#include <XCAFDoc_ShapeTool.hxx>
+
+namespace {
+
+enum class Outcome { Written = 0, Unreadable = 1, WrongUse = 2, OutOfMemory = 3, Empty = 4 };
+
+// A readable file whose content is wrong.
+struct Unreadable : std::runtime_error {
+    using std::runtime_error::runtime_error;
+};
+
+enum class Format { Step, Iges, Brep, Unknown };
+
+Format format_of(const std::string& path) {
+    const auto dot = path.rfind('.');
+    std::string extension = dot == std::string::npos ? "" : path.substr(dot + 1);
+    for (char& letter : extension) {
+        letter = static_cast<char>(std::tolower(static_cast<unsigned char>(letter)));
+    }
+    if (extension == "step" || extension == "stp") return Format::Step;
+    if (extension == "iges" || extension == "igs") return Format::Iges;
+    if (extension == "brep") return Format::Brep;
+    return Format::Unknown;
+}
+
+// Reads with the names and colours of the parts. Lengths become millimetres, whatever the unit of the file.
+template <class Reader>
+void read_with_parts(Reader& reader, const std::string& path, Handle(TDocStd_Document) & document) {
+    reader.SetColorMode(true);
+    reader.SetNameMode(true);
+    reader.SetLayerMode(false);
+    if (reader.ReadFile(path.c_str()) != IFSelect_RetDone) {
+        throw Unreadable("it is damaged, or its content is of another format");
+    }
+    if (!reader.Transfer(document)) {
+        throw Unreadable("none of its shapes can be read");
+    }
+}
+
+void read_brep(const std::string& path, const Handle(TDocStd_Document) & document) {
+    TopoDS_Shape shape;
+    if (!BRepTools::Read(shape, path.c_str(), BRep_Builder()) || shape.IsNull()) {
+        throw Unreadable("it is damaged, or its content is of another format");
+    }
+    const auto tool = XCAFDoc_DocumentTool::ShapeTool(document->Main());
+    tool->AddShape(shape, false);
+}
+
+// All shapes that stand alone, in one.
+TopoDS_Compound whole(const Handle(TDocStd_Document) & document) {
+    TDF_LabelSequence labels;
+    XCAFDoc_DocumentTool::ShapeTool(document->Main())->GetFreeShapes(labels);
+    TopoDS_Compound compound;
+    BRep_Builder builder;
+    builder.MakeCompound(compound);
+    for (const TDF_Label& label : labels) {
+        const TopoDS_Shape shape = XCAFDoc_ShapeTool::GetShape(label);
+        if (!shape.IsNull()) builder.Add(compound, shape);
+    }
+    return compound;
+}
+
+struct Counts {
+    long faces = 0;
+    long faces_without_triangles = 0;
+    long triangles = 0;
+};
+
+Counts counts_of(const TopoDS_Shape& shape) {
+    Counts counts;
+    for (TopExp_Explorer at(shape, TopAbs_FACE); at.More(); at.Next()) {
+        TopLoc_Location location;
+        const auto triangles = BRep_Tool::Triangulation(TopoDS::Face(at.Current()), location);
+        counts.faces += 1;
+        if (triangles.IsNull() || triangles->NbTriangles() == 0) {
+            counts.faces_without_triangles += 1;
+        } else {
+            counts.triangles += triangles->NbTriangles();
+        }
+    }
+    return counts;
+}
+
+void tessellate(const TopoDS_Shape& shape, double deflection, double angle) {
+    Bnd_Box box;
+    BRepBndLib::Add(shape, box, false);
+    if (box.IsVoid()) return;
+    const double diagonal = std::sqrt(box.SquareExtent());
+    IMeshTools_Parameters parameters;
+    parameters.Deflection = std::max(diagonal * deflection, 1e-7);
+    parameters.Angle = angle * M_PI / 180.0;
+    parameters.InParallel = false;
+    // Triangles of the file itself are of unknown quality.
+    parameters.CleanModel = true;
+    BRepMesh_IncrementalMesh(shape, parameters);
+}
+
+void write(const Handle(TDocStd_Document) & document, const std::string& path) {
+    RWGltf_CafWriter writer(path.c_str(), true);
+    writer.ChangeCoordinateSystemConverter().SetInputLengthUnit(0.001);
+    writer.ChangeCoordinateSystemConverter().SetInputCoordinateSystem(RWMesh_CoordinateSystem_Zup);
+    writer.SetNodeNameFormat(RWMesh_NameFormat_Product);
+    writer.SetTransformationFormat(RWGltf_WriterTrsfFormat_Mat4);
+    writer.SetForcedUVExport(false);
+    writer.SetMergeFaces(true);
+    const TColStd_IndexedDataMapOfStringString about;
+    if (!writer.Perform(document, about, Message_ProgressRange())) {
+        throw std::runtime_error("the triangles cannot be written");
+    }
+}
+
+Outcome convert(const std::string& input, const std::string& output, double deflection, double angle) {
+    Handle(TDocStd_Document) document;
+    XCAFApp_Application::GetApplication()->NewDocument("BinXCAF", document);
+    switch (format_of(input)) {
+        case Format::Step: {
+            STEPCAFControl_Reader reader;
+            read_with_parts(reader, input, document);
+            break;
+        }
+        case Format::Iges: {
+            IGESCAFControl_Reader reader;
+            read_with_parts(reader, input, document);
+            break;
+        }
+        case Format::Brep:
+            read_brep(input, document);
+            break;
+        case Format::Unknown:
+            std::cerr << "its extension is none of step, stp, iges, igs and brep\n";
+            return Outcome::WrongUse;
+    }
+    const TopoDS_Compound model = whole(document);
+    tessellate(model, deflection, angle);
+    const Counts counts = counts_of(model);
+    if (counts.triangles == 0) {
+        std::cerr << "it has no surfaces\n";
+        return Outcome::Empty;
+    }
+    write(document, output);
+    std::cout << counts.faces << ' ' << counts.faces_without_triangles << ' ' << counts.triangles << '\n';
+    return Outcome::Written;
+}
+
+}  // namespace
+
+int main(int count, char** arguments) {
+    if (count != 5) {
+        std::cerr << "usage: assetfs-cad INPUT OUTPUT.glb DEFLECTION ANGLE\n";
+        return static_cast<int>(Outcome::WrongUse);
+    }
+    const double deflection = std::atof(arguments[3]);
+    const double angle = std::atof(arguments[4]);
+    if (!(deflection > 0.0 && deflection < 1.0 && angle > 0.0 && angle < 180.0)) {
+        std::cerr << "DEFLECTION must be between 0 and 1, and ANGLE between 0 and 180\n";
+        return static_cast<int>(Outcome::WrongUse);
+    }
+    // The reports of Open CASCADE are not for the user.
+    Message::DefaultMessenger()->ChangePrinters().Clear();
+    try {
+        return static_cast<int>(convert(arguments[1], arguments[2], deflection, angle));
+    } catch (const std::bad_alloc&) {
+        std::cerr << "not enough memory\n";
+        return static_cast<int>(Outcome::OutOfMemory);
+    } catch (const Standard_OutOfMemory&) {
+        std::cerr << "not enough memory\n";
+        return static_cast<int>(Outcome::OutOfMemory);
+    } catch (const Standard_Failure& failure) {
+        std::cerr << failure.GetMessageString() << '\n';
+    } catch (const std::exception& error) {
+        std::cerr << error.what() << '\n';
+    }
+    return static_cast<int>(Outcome::Unreadable);
+}

@@ -1,0 +1,175 @@
+//! Imports CAD files (STEP, IGES, BREP): the program `assetfs-cad` turns their surfaces into triangles and writes a GLB,
+//! which is then read like any other. It is a package of its own (folder `cad`), because it needs Open CASCADE.
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+
+use super::super::number_text::grouped;
+use super::super::settings::Tessellation;
+use super::{ImportError, Imported, gltf};
+
+const PROGRAM: &str = "assetfs-cad";
+
+/// Exit codes of the program.
+const OUT_OF_MEMORY: i32 = 3;
+const NO_SURFACES: i32 = 4;
+
+/// Reads the file `model` in `dir`.
+pub(super) fn import(
+    dir: &Path,
+    model: &Path,
+    format: &'static str,
+    tessellation: Tessellation,
+) -> Result<Imported, ImportError> {
+    const WRITTEN: &str = "model.glb";
+    let file = model.display().to_string();
+    let failed = |source: io::Error| ImportError::Damaged {
+        file: file.clone(),
+        what: format!("the program {PROGRAM} could not be used: {source}"),
+    };
+    let scratch = tempfile::tempdir().map_err(failed)?;
+    let (deflection, angle) = precision(tessellation);
+    // Not `-`: the path is absolute.
+    let input = std::path::absolute(dir.join(model)).map_err(failed)?;
+    let ran = Command::new(program())
+        .arg(&input)
+        .arg(scratch.path().join(WRITTEN))
+        .args([deflection.to_string(), angle.to_string()])
+        .current_dir(scratch.path())
+        .stdin(Stdio::null())
+        .output();
+    let output = match ran {
+        Ok(output) => output,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Err(not_installed(&file)),
+        Err(error) => return Err(failed(error)),
+    };
+    if !output.status.success() {
+        return Err(failure(&file, &output));
+    }
+    let mut imported = gltf::import(scratch.path(), Path::new(WRITTEN), format)?;
+    imported.model = model.to_owned();
+    imported.size_bytes = fs::metadata(&input).map_err(failed)?.len();
+    imported.warnings.extend(lost_surfaces(&file, &output));
+    Ok(imported)
+}
+
+/// The largest distance of triangles from a surface, as a share of the diagonal of the model, and the largest angle
+/// between neighbouring triangles of a curved surface in degrees.
+fn precision(tessellation: Tessellation) -> (f64, f64) {
+    match tessellation {
+        Tessellation::Coarse => (0.002, 25.0),
+        Tessellation::Medium => (0.0005, 12.0),
+        Tessellation::Fine => (0.0002, 5.0),
+    }
+}
+
+/// Next to assetfs, where its package installs it, or else in `PATH`.
+fn program() -> PathBuf {
+    let own = std::env::current_exe().unwrap_or_default();
+    let beside = own.parent().unwrap_or(Path::new("/"));
+    let places = [
+        beside.join(PROGRAM),
+        beside.join("../lib/assetfs").join(PROGRAM),
+    ];
+    let installed = places.into_iter().find(|path| path.is_file());
+    installed.unwrap_or_else(|| PROGRAM.into())
+}
+
+fn not_installed(file: &str) -> ImportError {
+    ImportError::Unsupported(format!(
+        "{file}: CAD files are read by the program {PROGRAM}, which is not installed. Install the package {PROGRAM}, \
+         or export the part as a mesh (glTF, OBJ or STL) from the CAD program"
+    ))
+}
+
+fn failure(file: &str, output: &Output) -> ImportError {
+    let file = file.to_owned();
+    let said = String::from_utf8_lossy(&output.stderr);
+    let reason = said.lines().last().unwrap_or_default().trim();
+    match output.status.code() {
+        Some(OUT_OF_MEMORY) => ImportError::TooLarge {
+            file,
+            what: "its surfaces need more memory than a job may use".to_owned(),
+        },
+        Some(NO_SURFACES) => ImportError::Damaged {
+            file,
+            what: "it has no surfaces, so there is nothing to show".to_owned(),
+        },
+        Some(_) if !reason.is_empty() => ImportError::Damaged {
+            file,
+            what: reason.to_owned(),
+        },
+        _ => ImportError::Damaged {
+            file,
+            what: format!(
+                "{PROGRAM} ended while it read the file ({}); the file is probably damaged",
+                output.status
+            ),
+        },
+    }
+}
+
+/// A warning if the program could not turn all surfaces into triangles. It prints three numbers: surfaces, surfaces
+/// without triangles, triangles.
+fn lost_surfaces(file: &str, output: &Output) -> Option<String> {
+    let said = String::from_utf8_lossy(&output.stdout);
+    let mut numbers = said.split_whitespace().map(|number| number.parse::<u64>());
+    let (all, lost) = (numbers.next()?.ok()?, numbers.next()?.ok()?);
+    (lost > 0).then(|| {
+        format!(
+            "{file}: {} of {} surfaces could not be turned into triangles and are left out",
+            grouped(lost),
+            grouped(all)
+        )
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::process::ExitStatusExt as _;
+    use std::process::ExitStatus;
+
+    use super::*;
+
+    fn output(code: i32, stdout: &str, stderr: &str) -> Output {
+        Output {
+            status: ExitStatus::from_raw(code),
+            stdout: stdout.into(),
+            stderr: stderr.into(),
+        }
+    }
+
+    #[test]
+    fn every_failure_of_the_reader_is_a_sentence() {
+        for (output, expected) in [
+            (
+                output(1 << 8, "", "a\nit is damaged\n"),
+                "part.step: it is damaged",
+            ),
+            (
+                output(3 << 8, "", "not enough memory\n"),
+                "part.step is too large: its surfaces need more memory",
+            ),
+            (output(4 << 8, "", ""), "part.step: it has no surfaces"),
+            (
+                output(11, "", ""),
+                "part.step: assetfs-cad ended while it read the file",
+            ),
+        ] {
+            let sentence = failure("part.step", &output).to_string();
+            assert!(sentence.starts_with(expected), "{sentence}");
+        }
+    }
+
+    #[test]
+    fn surfaces_without_triangles_are_a_warning() {
+        assert_eq!(lost_surfaces("a.step", &output(0, "96 0 6532\n", "")), None);
+        let warning = lost_surfaces("a.step", &output(0, "1200 3 6532\n", "")).unwrap();
+        assert!(
+            warning.starts_with("a.step: 3 of 1,200 surfaces"),
+            "{warning}"
+        );
+    }
+}

@@ -1,0 +1,132 @@
+//! CAD files: parts, names, colours and sizes arrive; the number of triangles follows the settings. `bracket.step` is a
+//! plate with a hole and two pins, `pin.igs` and `pin.brep` are one pin, in millimetres.
+
+use std::path::{Path, PathBuf};
+
+use assetfs::engine::import::{import, import_as};
+use assetfs::engine::scene::Scene;
+use assetfs::engine::settings::Tessellation;
+
+use crate::samples::samples;
+use crate::skip::has_program_or_skips;
+
+const READER: &str = "assetfs-cad";
+
+fn files() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/engine/import/cad")
+}
+
+fn read(file: &str, tessellation: Tessellation) -> Scene {
+    let imported = import_as(&files(), &[file.to_owned()], tessellation).expect(file);
+    assert_eq!(imported.warnings, Vec::<String>::new());
+    imported.scene
+}
+
+#[test]
+fn an_assembly_keeps_its_parts_names_colours_and_size() {
+    if !has_program_or_skips(READER) {
+        return;
+    }
+    let scene = read("bracket.step", Tessellation::Medium);
+    let names: Vec<&str> = scene
+        .list("nodes")
+        .iter()
+        .filter_map(|node| node["name"].as_str())
+        .collect();
+    assert_eq!(names, ["bracket", "plate", "pin", "pin"]);
+    let colours = scene.list("materials").iter().map(|material| {
+        let factor = &material["pbrMetallicRoughness"]["baseColorFactor"];
+        (0..3)
+            .map(|at| factor[at].as_f64().unwrap())
+            .collect::<Vec<_>>()
+    });
+    let colours: Vec<_> = colours.collect();
+    assert_eq!(colours.len(), 2);
+    // Strong red and strong blue.
+    assert!(colours[0][0] > 0.5 && colours[0][2] < 0.1, "{colours:?}");
+    assert!(colours[1][2] > 0.5 && colours[1][0] < 0.1, "{colours:?}");
+    // 100 × 60 × 10 mm lying flat, with pins of 30 mm on top: y is up, and the unit is the metre.
+    let bounds = scene.bounds().unwrap();
+    let size = bounds.max - bounds.min;
+    assert!(
+        (size - glam::Vec3::new(0.1, 0.04, 0.06)).length() < 1e-4,
+        "{size}"
+    );
+}
+
+#[test]
+fn finer_settings_make_more_triangles() {
+    if !has_program_or_skips(READER) {
+        return;
+    }
+    let counts = [
+        Tessellation::Coarse,
+        Tessellation::Medium,
+        Tessellation::Fine,
+    ]
+    .map(|tessellation| read("bracket.step", tessellation).drawn_triangles());
+    assert!(counts.is_sorted_by(|a, b| a < b), "{counts:?}");
+}
+
+#[test]
+fn iges_and_brep_are_read() {
+    if !has_program_or_skips(READER) {
+        return;
+    }
+    for file in ["pin.igs", "pin.brep"] {
+        let bounds = read(file, Tessellation::Fine).bounds().expect(file);
+        let size = bounds.max - bounds.min;
+        assert!(
+            (size - glam::Vec3::new(0.008, 0.03, 0.008)).length() < 1e-4,
+            "{file}: {size}"
+        );
+    }
+}
+
+#[test]
+fn damaged_cad_files_are_refused_with_a_reason() {
+    if !has_program_or_skips(READER) {
+        return;
+    }
+    let whole = std::fs::read(files().join("bracket.step")).unwrap();
+    let dir = tempfile::tempdir().unwrap();
+    for (file, bytes) in [
+        ("empty.step", &b""[..]),
+        ("text.step", b"ISO-10303-21; nothing else"),
+        ("cut.step", &whole[..whole.len() / 3]),
+        ("other.igs", &whole),
+        (
+            "other.brep",
+            b"CASCADE Topology V3, (c) Open Cascade\nLocations 99999999\n",
+        ),
+    ] {
+        std::fs::write(dir.path().join(file), bytes).unwrap();
+        let error = import(dir.path(), &[file.to_owned()])
+            .expect_err(file)
+            .to_string();
+        assert!(
+            error.starts_with(file) && error.len() > file.len() + 15,
+            "{error}"
+        );
+    }
+}
+
+#[test]
+fn the_sample_of_cad_has_its_surfaces() {
+    let Some(samples) = samples() else { return };
+    if !has_program_or_skips(READER) {
+        return;
+    }
+    let file = "12-featuretype.STEP".to_owned();
+    let imported = import_as(&samples, &[file], Tessellation::Fine).unwrap();
+    assert_eq!(imported.format, "step");
+    assert!(imported.scene.drawn_triangles() > 10_000);
+    let size = imported
+        .scene
+        .bounds()
+        .map(|bounds| bounds.max - bounds.min);
+    assert!(
+        size.is_some_and(|size| (size.x - 0.127).abs() < 1e-4),
+        "{size:?}"
+    );
+}
