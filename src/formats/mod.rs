@@ -143,7 +143,7 @@ pub fn extension(name: &str) -> String {
 
 /// The models among the files of an upload, the chosen one first. `files` are paths and sizes.
 ///
-/// Formats that the engine reads come first, then archives, then other formats. Within these the order is: fewest
+/// Formats of meshes that the engine reads come first, then archives, then CAD files that it reads, then other formats. Within these the order is: fewest
 /// parent folders, format, largest file, name. So the choice is deterministic.
 pub fn rank_models<'a>(files: impl IntoIterator<Item = (&'a str, u64)>) -> Vec<&'a str> {
     let mut found: Vec<_> = files
@@ -153,9 +153,11 @@ pub fn rank_models<'a>(files: impl IntoIterator<Item = (&'a str, u64)>) -> Vec<&
             let rank = MODELS.iter().position(|it| it.extension == extension)?;
             let format = &MODELS[rank];
             let use_of = match format.kind {
+                // They need another program, which may be missing.
+                Kind::Cad if format.is_read() => 2,
                 _ if format.is_read() => 0,
                 Kind::Archive => 1,
-                _ => 2,
+                _ => 3,
             };
             Some((use_of, name.matches('/').count(), rank, Reverse(size), name))
         })
@@ -193,7 +195,8 @@ mod tests {
             (&[("parts/chair.glb", 1), ("chair.obj", 1)], "chair.obj"),
             (&[("small.glb", 1), ("large.glb", 2)], "large.glb"),
             (&[("b.glb", 1), ("a.glb", 1)], "a.glb"),
-            // Formats that are read, then archives, then other formats.
+            // Meshes that are read, then archives, then CAD files that are read, then other formats.
+            (&[("chair.blend", 1), ("a/chair.step", 1)], "a/chair.step"),
             (
                 &[("chair.step", 1), ("deep/er/chair.stl", 1)],
                 "deep/er/chair.stl",

@@ -61,7 +61,12 @@ pub fn import_as(
     files: &[String],
     tessellation: Tessellation,
 ) -> Result<Imported, ImportError> {
-    if candidates(dir, files).is_empty()
+    let candidates = candidates(dir, files);
+    let has_mesh = candidates.first().is_some_and(|model| {
+        let format = formats::of_name(&model.to_string_lossy());
+        format.is_some_and(|format| format.kind != Kind::Cad)
+    });
+    if !has_mesh
         && let Some(archive) = files
             .iter()
             .find(|file| !is_system_path(Path::new(file)) && is_archive(file))
