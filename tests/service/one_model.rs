@@ -1,7 +1,5 @@
 //! Which file of an upload is the model: the record, its metadata, renders, embeds and formats agree.
 
-use std::path::Path;
-
 use reqwest::Method;
 use serde_json::{Value, json};
 use zip::CompressionMethod;
@@ -185,17 +183,4 @@ async fn a_scale_factor_scales_every_export_and_adds_none() {
         .await
         .body;
     assert!((longest_side("square.stl", &bytes) - 3.0).abs() < 1e-4);
-}
-
-#[test]
-fn the_formats_that_the_command_names_are_those_that_are_read() {
-    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/cli/optimize/mod.rs");
-    let source = std::fs::read_to_string(source).unwrap();
-    let (_, rest) = source.split_once("/// Model file (").unwrap();
-    let (named, _) = rest.split_once(')').unwrap();
-    let mut named: Vec<&str> = named.split(", ").collect();
-    let mut read: Vec<&str> = assetfs::formats::read().collect();
-    named.sort_unstable();
-    read.sort_unstable();
-    assert_eq!(named, read);
 }
