@@ -231,19 +231,21 @@ impl fmt::Display for ItemStatus {
             } => write!(f, "queued ({obstacle}; retried automatically)"),
             ItemStatus::Running { percent } => write!(f, "running {percent}%"),
             ItemStatus::Done => f.write_str("done"),
-            ItemStatus::Unknown { folder } => {
-                let again = match folder {
-                    JobFolder::Embeds(_) | JobFolder::RapidEmbeds(_) => "may make a second embed",
-                    JobFolder::Optimize(_) | JobFolder::Multi => "pays again",
-                };
-                write!(
-                    f,
-                    "unknown: the service may or may not have it; `assetfs run` sends it again and {again}"
-                )
-            }
+            ItemStatus::Unknown { folder } => write!(
+                f,
+                "unknown: the service may or may not have it; `assetfs run` sends it again and {}",
+                cost_of_sending_again(folder)
+            ),
             ItemStatus::Failed { reason } => write!(f, "failed: {reason}"),
             ItemStatus::Other { word } => f.write_str(word),
         }
+    }
+}
+
+fn cost_of_sending_again(folder: &JobFolder) -> &'static str {
+    match folder {
+        JobFolder::Embeds(_) | JobFolder::RapidEmbeds(_) => "may make a second embed",
+        JobFolder::Optimize(_) | JobFolder::Multi => "pays again",
     }
 }
 

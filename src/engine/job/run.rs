@@ -185,7 +185,8 @@ fn draw(task: &DrawTask, job: &mut JobContext<'_>) -> Result<Report, EngineError
     })
 }
 
-fn optimize(task: &OptimizeTask, job: &mut JobContext<'_>) -> Result<Report, EngineError> {
+/// The settings of a task; those that have no effect are warnings.
+fn read_settings(task: &OptimizeTask, job: &mut JobContext<'_>) -> Result<Settings, EngineError> {
     let mut settings = Settings::read(&task.config)?;
     for export in &mut settings.exports {
         export.scale *= task.scale;
@@ -196,6 +197,11 @@ fn optimize(task: &OptimizeTask, job: &mut JobContext<'_>) -> Result<Report, Eng
     for key in &settings.unknown {
         job.warn(format!("setting not done: {key}"));
     }
+    Ok(settings)
+}
+
+fn optimize(task: &OptimizeTask, job: &mut JobContext<'_>) -> Result<Report, EngineError> {
+    let mut settings = read_settings(task, job)?;
     let imported = read_model(&task.input_dir, &task.files, settings.tessellation, job)?;
     let source = counts(&imported.scene, imported.size_bytes);
     let model = model_file(&imported);

@@ -13,9 +13,10 @@ use super::super::render::{
 use super::super::scene::{Pose, Scene, Texturing};
 use super::super::surface::Surface;
 use super::super::textures::dimensions;
+use super::limits::Limits;
 use super::motion::Motion;
 use super::recipe::{Recipe, Traits};
-use super::{Limits, Simplified, SourceInfo, simplify_by};
+use super::{Simplified, SourceInfo, simplify_by};
 
 /// Triangle counts of models for which recipes are compared. Larger models look good with the default recipe and take
 /// long to draw; for smaller ones the recipes hardly differ.

@@ -7,10 +7,12 @@
 
 mod best_recipe;
 mod joined;
+mod limits;
 mod meshopt_calls;
 mod motion;
 mod recipe;
 
+pub use limits::Limits;
 pub use meshopt_calls::Method;
 
 use joined::JoinedMesh;
@@ -46,18 +48,6 @@ impl Simplified {
             method: Method::Careful,
         }
     }
-}
-
-#[derive(Debug, Clone, Copy)]
-pub struct Limits {
-    /// Maximum number of drawn triangles.
-    pub triangles: u64,
-    /// Whether every seam, border and piece is kept, even if the budget is then exceeded.
-    pub keep_topology: bool,
-    /// How much triangles of like sizes are preferred: 0 not at all, 1 most.
-    pub evenness: f32,
-    /// The part of the vertices that shape open borders which is kept in place, from 0 to 1.
-    pub border_lock: f32,
 }
 
 /// Simplifies the scene to the limits, or as close as the methods get.

@@ -5,7 +5,7 @@
 
 use meshopt::{SimplifyOptions, SimplifyVertex};
 
-use super::Limits;
+use super::limits::Limits;
 
 /// How much a change of each attribute counts, as parts of the model's size.
 #[derive(Debug, Clone, Copy, PartialEq)]

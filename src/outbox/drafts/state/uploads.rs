@@ -48,13 +48,7 @@ impl DraftsState {
             }
             UploadRecord::Accepted { draft, attempt } => self.accepted(*draft, *attempt),
             UploadRecord::AttemptDropped { draft, attempt } => {
-                let asset = self.attempt_mut(*draft, *attempt)?.stage.asset();
-                let draft = self.draft_mut(*draft)?;
-                draft.attempt = None;
-                // The old version may be the only one now.
-                draft.outdated = None;
-                self.drop_asset(asset);
-                Ok(())
+                self.attempt_dropped(*draft, *attempt)
             }
             UploadRecord::Failed { draft, reason } => {
                 let draft = self.draft_mut(*draft)?;
@@ -82,6 +76,16 @@ impl DraftsState {
             | UploadRecord::AssetGone { .. }
             | UploadRecord::StartForgotten { .. } => self.apply_to_assets(record),
         }
+    }
+
+    fn attempt_dropped(&mut self, draft: DraftId, attempt: u64) -> Applied {
+        let asset = self.attempt_mut(draft, attempt)?.stage.asset();
+        let draft = self.draft_mut(draft)?;
+        draft.attempt = None;
+        // The old version may be the only one now.
+        draft.outdated = None;
+        self.drop_asset(asset);
+        Ok(())
     }
 
     /// Records about assets on the service.
