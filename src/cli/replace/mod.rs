@@ -73,13 +73,14 @@ struct Ended {
     outcome: ReplaceOutcome,
     /// The version that was replaced is deleted.
     removes_old: bool,
+    /// The id of the version that was replaced.
+    old: Option<String>,
 }
 
 pub(super) fn run(args: &ReplaceArgs) -> Result<Exit> {
     let replacement = Replacement::of(args)?;
-    let old = replacement.id()?;
     let ended = replacement.replace()?;
-    replacement.report(&ended, old.as_deref())?;
+    replacement.report(&ended)?;
     Ok(Exit::Done)
 }
 
@@ -142,8 +143,8 @@ impl Replacement<'_> {
         }
     }
 
-    fn report(&self, ended: &Ended, old: Option<&str>) -> Result<()> {
-        let outcome = ended.outcome;
+    fn report(&self, ended: &Ended) -> Result<()> {
+        let (outcome, old) = (ended.outcome, ended.old.as_deref());
         if self.args.json {
             // While the new version is uploaded, the name still has the id of the old one.
             let id = match outcome {

@@ -13,7 +13,7 @@ use crate::cli::exit::TimedOut;
 use crate::cli::mounted::{self, CommandRefused, POLL_PERIOD, command_at};
 use crate::cli::progress::Progress;
 use crate::cli::wait::{State, wait_for};
-use crate::drive::StatusWord;
+use crate::drive::{DraftStatus, StatusWord};
 use crate::fuse::shell_quoted;
 
 /// How long the name of a new version may take to show after the version is complete.
@@ -22,13 +22,15 @@ const NAME_PATIENCE: Duration = Duration::from_secs(10);
 impl Replacement<'_> {
     /// Copies the files of the source into a draft. If that fails, the draft is removed: it is of no use.
     pub(super) fn fill(&self, claim: &Claim, copy: impl Fn() -> Result<()>) -> Result<()> {
-        copy().map_err(|error| match claim.is_gone_from(claim.path()) {
-            true => self.taken_away(claim),
-            false => {
-                // The error of the copy is the one to report; the next command removes what is left.
-                let _ = command_at(claim.path(), "cancel");
-                error.context("the copy failed, so nothing is replaced")
-            }
+        let copied = copy();
+        // Files of a removed draft can still be written, so a copy into it does not fail.
+        if claim.is_gone_from(claim.path()) {
+            return Err(self.taken_away(claim));
+        }
+        copied.map_err(|error| {
+            // The error of the copy is the one to report; the next command removes what is left.
+            let _ = command_at(claim.path(), "cancel");
+            error.context("the copy failed, so nothing is replaced")
         })
     }
 
@@ -45,13 +47,30 @@ impl Replacement<'_> {
         }
         // Nothing else was written into it.
         let is_own = || self.source.equals_staged(path).unwrap_or(false);
-        if error.is::<CommandRefused>() && is_own() && command_at(path, "cancel").is_ok() {
+        // An upload that failed is kept, so that it can be repeated.
+        let has_failed = || {
+            let report = mounted::item_report(path).ok().flatten();
+            report.is_some_and(|report| report.state == StatusWord::Failed)
+        };
+        let is_refused = error.is::<CommandRefused>() && !has_failed();
+        if is_refused && is_own() && command_at(path, "cancel").is_ok() {
             return Err(error.context("nothing is replaced, and the copy on the drive is removed"));
         }
         let quoted = shell_quoted(path);
         Err(error.context(format!(
             "{quoted} keeps the new files: `assetfs why {quoted}` says what it waits for, `assetfs cancel {quoted}` removes it"
         )))
+    }
+
+    /// Sends a version that another command began: what keeps it from being sent is reported again.
+    pub(super) fn send_joined(&self, version: &DraftStatus) -> Result<()> {
+        if self.args.no_wait {
+            return Ok(());
+        }
+        match self.order_upload(&self.path_of(version)) {
+            Err(error) if error.is::<TimedOut>() || self.is_still(version)? => Err(error),
+            _ => Ok(()),
+        }
     }
 
     fn order_upload(&self, draft: &Path) -> Result<()> {
@@ -102,8 +121,8 @@ impl Replacement<'_> {
                 None => {
                     let now = self.id()?;
                     if now.as_deref().is_some_and(|now| now != old) {
-                        let is_other = own.is_some() && number(now.as_deref()) != own;
-                        if is_other && !self.source.equals_model(&self.model)? {
+                        let is_own = own.is_some() && number(now.as_deref()) == own;
+                        if !is_own && !self.source.equals_model(&self.model)? {
                             bail!("{path}: another version replaced it meanwhile");
                         }
                         task.finish("complete");

@@ -23,8 +23,11 @@ const LOOSE_SUFFIX: &str = ".copies";
 const UNFINISHED: &str = ".assetfs-replace.copies";
 /// Longest name of a file.
 const NAME_MAX_BYTES: usize = 255;
+
 /// The next step.
 enum Step {
+    /// What was found has changed meanwhile: look again.
+    Again,
     /// The model has the files of the source.
     Nothing,
     /// Another command copies files into a draft of this model.
@@ -44,19 +47,21 @@ enum Step {
 impl Replacement<'_> {
     /// Makes the source a version of the model.
     pub(super) fn replace(&self) -> Result<Ended> {
-        let mut removes_old = self.args.remove_old;
-        let outcome = self.take_steps(&mut removes_old)?;
-        Ok(Ended {
-            outcome,
-            removes_old,
-        })
+        let mut ended = Ended {
+            outcome: ReplaceOutcome::Unchanged,
+            removes_old: self.args.remove_old,
+            old: None,
+        };
+        ended.outcome = self.take_steps(&mut ended)?;
+        Ok(ended)
     }
 
-    fn take_steps(&self, removes_old: &mut bool) -> Result<ReplaceOutcome> {
+    fn take_steps(&self, ended: &mut Ended) -> Result<ReplaceOutcome> {
         let mut task = Progress::new(self.args.quiet).task(shell_quoted(&self.model));
         let mut was_uploading = false;
         loop {
             match self.next_step()? {
+                Step::Again => std::thread::sleep(POLL_PERIOD),
                 Step::Nothing if was_uploading => return Ok(ReplaceOutcome::Made),
                 Step::Nothing => return Ok(ReplaceOutcome::Unchanged),
                 Step::AwaitCopy(draft) => {
@@ -72,14 +77,23 @@ impl Replacement<'_> {
                     was_uploading = true;
                 }
                 Step::Join(version, old) => {
-                    *removes_old |= version.removes_old;
-                    return self.wait_for_name(&old, version.asset);
+                    ended.removes_old |= version.removes_old;
+                    self.send_joined(&version)?;
+                    let own = self.version()?.and_then(|version| version.asset);
+                    let outcome = self.wait_for_name(&old, own.or(version.asset));
+                    ended.old = Some(old);
+                    return outcome;
                 }
-                Step::Make(claim) => return self.make(&claim),
+                Step::Make(claim) => return self.make(claim),
                 Step::Version(claim, old) => {
                     self.fill(&claim, || self.source.copy_into(&claim, self.args.quiet))?;
                     self.send(&claim, claim.path())?;
-                    return self.wait_for_name(&old, own_asset(&claim));
+                    let own = own_asset(&claim);
+                    // An open folder would keep the drive from being unmounted.
+                    drop(claim);
+                    let outcome = self.wait_for_name(&old, own);
+                    ended.old = Some(old);
+                    return outcome;
                 }
                 Step::LooseVersion(claim, loose, old) => {
                     self.fill(&claim, || {
@@ -89,8 +103,11 @@ impl Replacement<'_> {
                     fs::rename(claim.path(), &loose)
                         .map_err(|error| self.refused(&loose, error))?;
                     self.send(&claim, &loose)?;
+                    drop(claim);
                     let own = self.version()?.and_then(|version| version.asset);
-                    return self.wait_for_name(&old, own);
+                    let outcome = self.wait_for_name(&old, own);
+                    ended.old = Some(old);
+                    return outcome;
                 }
             }
         }
@@ -108,15 +125,12 @@ impl Replacement<'_> {
             return Ok(Step::Nothing);
         }
         if let Some(version) = self.version()? {
-            let path = self.path_of(&version);
-            let is_going = is_going(&version);
-            if !is_going && Claim::exists_on(&path, &turn)? {
-                return Ok(Step::AwaitCopy(path));
+            match self.join_or_cancel(&version, &old, &turn) {
+                Ok(None) => {}
+                Ok(Some(step)) => return Ok(step),
+                Err(error) if self.is_still(&version)? => return Err(error),
+                Err(_) => return Ok(Step::Again),
             }
-            if is_going && self.source.equals_staged(&path)? {
-                return self.join(version, old);
-            }
-            command_at(&path, "cancel")?;
         }
         match self.source.loose_file_of(&self.model) {
             Some(loose) => self.new_loose_version(&turn, loose, old),
@@ -124,24 +138,38 @@ impl Replacement<'_> {
         }
     }
 
-    /// Waits for a version that is under way, and has it remove the old one if that is asked for.
-    fn join(&self, version: DraftStatus, old: String) -> Result<Step> {
-        if self.args.remove_old
-            && !version.removes_old
-            && let Err(error) = self.mark(&self.path_of(&version))
-        {
-            // It may have taken the name meanwhile; then it is too late.
-            return match self.version()? {
-                Some(_) => Err(error),
-                None => Ok(Step::Nothing),
-            };
+    /// Joins a version that is under way if it has the files of the source; else cancels it, which is `None`.
+    fn join_or_cancel(
+        &self,
+        version: &DraftStatus,
+        old: &str,
+        turn: &Turn,
+    ) -> Result<Option<Step>> {
+        let path = self.path_of(version);
+        let is_going = is_going(version);
+        if !is_going && Claim::exists_on(&path, turn)? {
+            return Ok(Some(Step::AwaitCopy(path)));
         }
-        Ok(Step::Join(version, old))
+        if is_going && self.source.equals_staged(&path)? {
+            if self.args.remove_old && !version.removes_old {
+                self.mark(&path)?;
+            }
+            return Ok(Some(Step::Join(version.clone(), old.to_owned())));
+        }
+        command_at(&path, "cancel")?;
+        Ok(None)
+    }
+
+    /// False once a version has become the model, or was cancelled.
+    pub(super) fn is_still(&self, version: &DraftStatus) -> Result<bool> {
+        let now = self.version()?;
+        Ok(now.is_some_and(|now| now.path == version.path))
     }
 
     fn turn(&self) -> Result<Turn> {
         loop {
-            let turn = Turn::take(self.drive.root());
+            // Not the top folder, which scripts may lock themselves.
+            let turn = Turn::take(&self.drive.root().join(".assetfs"));
             if let Some(turn) = turn.map_err(|error| self.drive.explain(error))? {
                 return Ok(turn);
             }
@@ -246,13 +274,14 @@ impl Replacement<'_> {
         })
     }
 
-    fn make(&self, claim: &Claim) -> Result<ReplaceOutcome> {
-        self.fill(claim, || {
-            self.source.copy_into(claim, self.args.quiet)?;
+    fn make(&self, claim: Claim) -> Result<ReplaceOutcome> {
+        self.fill(&claim, || {
+            self.source.copy_into(&claim, self.args.quiet)?;
             let unfinished = claim.remove_file(UNFINISHED);
             unfinished.with_context(|| self.model.join(UNFINISHED).display().to_string())
         })?;
-        self.send(claim, &self.model)?;
+        self.send(&claim, &self.model)?;
+        drop(claim);
         if self.args.no_wait {
             return Ok(ReplaceOutcome::Uploading);
         }

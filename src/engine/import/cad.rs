@@ -6,7 +6,10 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
+use serde_json::Value;
+
 use super::super::number_text::grouped;
+use super::super::scene::Scene;
 use super::super::settings::Tessellation;
 use super::{ImportError, Imported, gltf};
 
@@ -49,10 +52,27 @@ pub(super) fn import(
         return Err(failure(&file, &output));
     }
     let mut imported = gltf::import(scratch.path(), Path::new(WRITTEN), format)?;
+    set_finish(&mut imported.scene);
     imported.model = model.to_owned();
     imported.size_bytes = fs::metadata(&input).map_err(failed)?.len();
     imported.warnings.extend(lost_surfaces(&file, &output));
     Ok(imported)
+}
+
+/// CAD files have colours only. Without numbers for metal and roughness, glTF takes a material for pure metal.
+fn set_finish(scene: &mut Scene) {
+    let materials = scene
+        .json
+        .get_mut("materials")
+        .and_then(Value::as_array_mut);
+    for material in materials.into_iter().flatten() {
+        let finish = material["pbrMetallicRoughness"].as_object_mut();
+        let Some(finish) = finish else { continue };
+        finish.entry("metallicFactor").or_insert_with(|| 0.into());
+        finish
+            .entry("roughnessFactor")
+            .or_insert_with(|| 0.5.into());
+    }
 }
 
 /// The largest distance of triangles from a surface, as a share of the diagonal of the model, and the largest angle

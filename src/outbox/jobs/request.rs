@@ -17,7 +17,7 @@ use crate::outbox::jobs::resolve::{PresetLookup, Unresolved};
 use crate::outbox::jobs::show::asset_of;
 use crate::outbox::jobs::text::embed::EmbedText;
 use crate::outbox::jobs::text::many::{ManyItem, ModelRef};
-use crate::outbox::jobs::text::{JobText, Request};
+use crate::outbox::jobs::text::{JobText, Request, Settings};
 use crate::outbox::moment::Moment;
 use crate::outbox::staging::ContentHash;
 use crate::wire::{
@@ -99,6 +99,8 @@ pub struct Outgoing {
     pub request: String,
     /// The record that must be durable before the request is sent.
     pub intent: JobRecord,
+    /// The preset that its text names by the id.
+    pub named_preset: Option<PresetId>,
     call: OutgoingCall,
 }
 
@@ -120,17 +122,6 @@ pub enum Made {
 }
 
 impl Outgoing {
-    /// The preset that an optimization names by its id.
-    pub fn preset_id(&self) -> Option<PresetId> {
-        match &self.call {
-            OutgoingCall::Optimize(_, request) => match &request.settings {
-                OptimizeSettings::Preset(id) => Some(*id),
-                OptimizeSettings::Config(_) | OptimizeSettings::ServiceDefault => None,
-            },
-            OutgoingCall::Many(_) | OutgoingCall::Embed(_) | OutgoingCall::RawEmbed(_) => None,
-        }
-    }
-
     /// Prepares the request of a text for its models, which are ready.
     pub async fn prepare(
         parts: &Arc<JobParts>,
@@ -208,10 +199,15 @@ impl Preparation<'_> {
     async fn optimize(&self, text: JobText, asset: AssetId) -> Result<Outgoing, Unresolved> {
         let mut presets = PresetLookup::default();
         let settings = presets.resolve(self.parts, &text.settings).await?;
+        let named_preset = match text.settings {
+            Settings::PresetId(id) => Some(id),
+            Settings::PresetName(_) | Settings::Config(_) => None,
+        };
         let tag = new_tag();
         let mut tags = text.tags;
         tags.push(tag.clone());
         Ok(Outgoing {
+            named_preset,
             intent: JobRecord::Sent {
                 job: self.job.clone(),
                 asset,
@@ -252,6 +248,7 @@ impl Preparation<'_> {
         }
         let group = new_tag();
         Ok(Outgoing {
+            named_preset: None,
             intent: JobRecord::ManySent {
                 job: self.job.clone(),
                 group: group.clone(),
@@ -308,6 +305,7 @@ impl Preparation<'_> {
             }),
         };
         Ok(Outgoing {
+            named_preset: None,
             intent: JobRecord::EmbedSent {
                 job: self.job.clone(),
                 tag: tag.clone(),

@@ -361,7 +361,7 @@ impl Sender {
                 Ok(self.trouble(error))
             }
             Effect::Refused | Effect::Gone => {
-                let reason = refusal(&error, outgoing.preset_id());
+                let reason = refusal(&error, outgoing.named_preset);
                 self.parts
                     .record(JobRecord::Refused { tag, reason })
                     .await?;
@@ -409,7 +409,12 @@ fn refusal(error: &ClientError, asked: Option<PresetId>) -> String {
         }
         error => error.to_string(),
     };
-    match asked {
+    // Other refusals have other reasons, such as a lack of points.
+    let may_be_the_preset = match error {
+        ClientError::Rejected { status, .. } => matches!(status, 400 | 422),
+        error => matches!(error, ClientError::NotFound { .. }),
+    };
+    match asked.filter(|_| may_be_the_preset) {
         Some(id) => format!(
             "the service refused \"preset_id\": {id}: {said} Write {{\"preset\": \"NAME\"}} with the name of a file in \
              presets/ or presets/factory/"

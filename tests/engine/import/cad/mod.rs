@@ -42,6 +42,12 @@ fn an_assembly_keeps_its_parts_names_colours_and_size() {
     });
     let colours: Vec<_> = colours.collect();
     assert_eq!(colours.len(), 2);
+    for material in scene.list("materials") {
+        assert_eq!(
+            material["pbrMetallicRoughness"]["metallicFactor"], 0,
+            "{material}"
+        );
+    }
     // Strong red and strong blue.
     assert!(colours[0][0] > 0.5 && colours[0][2] < 0.1, "{colours:?}");
     assert!(colours[1][2] > 0.5 && colours[1][0] < 0.1, "{colours:?}");
