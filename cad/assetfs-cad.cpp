@@ -40,7 +40,6 @@
 #include <XCAFApp_Application.hxx>
 #include <XCAFDoc_DocumentTool.hxx>
 #include <XCAFDoc_ShapeTool.hxx>
-#include <XCAFPrs_Style.hxx>
 
 namespace {
 
@@ -141,9 +140,6 @@ void write(const Handle(TDocStd_Document) & document, const std::string& path) {
     RWGltf_CafWriter writer(path.c_str(), true);
     writer.ChangeCoordinateSystemConverter().SetInputLengthUnit(0.001);
     writer.ChangeCoordinateSystemConverter().SetInputCoordinateSystem(RWMesh_CoordinateSystem_Zup);
-    XCAFPrs_Style without_colour;
-    without_colour.SetColorSurf(Quantity_ColorRGBA(Quantity_Color(0.6, 0.6, 0.6, Quantity_TOC_RGB), 1.0f));
-    writer.SetDefaultStyle(without_colour);
     writer.SetNodeNameFormat(RWMesh_NameFormat_Product);
     writer.SetTransformationFormat(RWGltf_WriterTrsfFormat_Mat4);
     writer.SetForcedUVExport(false);

@@ -6,7 +6,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::super::number_text::grouped;
 use super::super::scene::Scene;
@@ -59,8 +59,30 @@ pub(super) fn import(
     Ok(imported)
 }
 
-/// CAD files have colours only. Without numbers for metal and roughness, glTF takes a material for pure metal.
+/// CAD files have colours only, and some parts have none. Without numbers for metal and roughness, glTF takes a material
+/// for pure metal.
 fn set_finish(scene: &mut Scene) {
+    let plain = scene.list("materials").len();
+    let primitives = scene
+        .meshes
+        .iter_mut()
+        .flat_map(|mesh| &mut mesh.primitives);
+    let mut is_needed = false;
+    for primitive in primitives.filter(|primitive| primitive.material.is_none()) {
+        primitive.material = Some(plain);
+        is_needed = true;
+    }
+    if is_needed {
+        let grey = json!({
+            "name": "no colour",
+            "pbrMetallicRoughness": { "baseColorFactor": [0.6, 0.6, 0.6, 1.0] },
+            "doubleSided": true,
+        });
+        let materials = scene.json.entry("materials").or_insert_with(|| json!([]));
+        if let Some(materials) = materials.as_array_mut() {
+            materials.push(grey);
+        }
+    }
     let materials = scene
         .json
         .get_mut("materials")

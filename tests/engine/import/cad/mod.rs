@@ -80,7 +80,10 @@ fn iges_and_brep_are_read() {
         return;
     }
     for file in ["pin.igs", "pin.brep"] {
-        let bounds = read(file, Tessellation::Fine).bounds().expect(file);
+        let scene = read(file, Tessellation::Fine);
+        let finish = &scene.list("materials")[0]["pbrMetallicRoughness"];
+        assert_eq!(finish["metallicFactor"], 0, "{file}");
+        let bounds = scene.bounds().expect(file);
         let size = bounds.max - bounds.min;
         assert!(
             (size - glam::Vec3::new(0.008, 0.03, 0.008)).length() < 1e-4,
