@@ -171,7 +171,7 @@ pub fn run() -> ExitCode {
     exit.into()
 }
 
-/// An error with its causes, without repetitions and error numbers.
+/// The text of an error and its causes. Repeated texts and the error numbers of the system are left out.
 fn sentence(error: &anyhow::Error) -> String {
     let mut text = String::new();
     for cause in error.chain() {

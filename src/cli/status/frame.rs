@@ -10,7 +10,7 @@ const BAR_COLUMNS: usize = 14;
 /// Fewer columns than any terminal has; lines would have room for nothing.
 const SMALLEST_WIDTH: usize = 20;
 
-/// The picture, which has no more columns and lines than the terminal.
+/// The lines to show. They fit into the columns and lines of the terminal.
 pub(super) fn frame(
     root: &Path,
     status: &MountStatus,

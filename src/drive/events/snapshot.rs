@@ -34,8 +34,8 @@ pub(in crate::drive) struct Shown {
 #[derive(Debug, Default)]
 pub(in crate::drive) struct Snapshot {
     pub(in crate::drive) items: HashMap<Item, Shown>,
-    /// The listings that are completely known. An item of another listing may have been there before, unless it is a
-    /// draft.
+    /// The listings that were loaded completely. A new item of any other listing may be an old one that was not known
+    /// yet, unless it is a draft.
     pub(in crate::drive) listed: HashSet<ListingKind>,
 }
 

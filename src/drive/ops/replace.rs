@@ -19,7 +19,7 @@ pub(in crate::drive) fn replace(
         let replaced = found.replaces.as_ref();
         replaced.is_some_and(|replaced| replaced.asset == asset)
     };
-    // A version that is under way has an asset already; only what becomes of the old one can be changed then.
+    // A version that is being uploaded has an asset already. Only whether the old version is deleted can still change.
     let found = found
         .filter(|found| is_version(found) || tree.catalog().asset_of_draft(found.id).is_none());
     let Some(found) = found else {

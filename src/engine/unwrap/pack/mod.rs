@@ -186,7 +186,7 @@ fn place_all(
     Some(Arrangement { scale, places })
 }
 
-/// For each chart its quarter turns and its cell, if all fit in the order of this try.
+/// Places the charts in this order: the quarter turns and the cell of each; `None` if they do not all fit.
 fn place_in_order(
     masks: &[[Mask; 4]],
     side: usize,
