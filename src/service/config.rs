@@ -10,6 +10,7 @@ use std::time::Duration;
 use url::Url;
 
 use super::chaos::ChaosPlan;
+use super::records::RecordsAt;
 use crate::listener::ConnectionLimits;
 
 const GIB: u64 = 1 << 30;
@@ -64,6 +65,8 @@ pub struct ServiceConfig {
     pub listen: SocketAddr,
     /// The folder of records, files and the first account; created with mode 0700.
     pub data_dir: PathBuf,
+    /// Where the records are, if not in the data folder.
+    pub records: RecordsAt,
     pub worker: WorkerCommand,
     /// Maximum number of jobs that run at the same time.
     pub workers: usize,
@@ -98,6 +101,7 @@ impl ServiceConfig {
         ServiceConfig {
             listen: SocketAddr::from(([127, 0, 0, 1], 0)),
             data_dir: data_dir.into(),
+            records: RecordsAt::default(),
             worker,
             workers: 1,
             worker_limits: WorkerLimits::default(),

@@ -24,6 +24,9 @@ mod records;
 mod sample_records;
 mod secrets;
 mod signing;
+#[cfg(test)]
+#[path = "../../tests/support/test_records.rs"]
+mod test_records;
 mod viewer;
 mod workers;
 
@@ -49,6 +52,7 @@ use signing::Signer;
 pub use chaos::{ChaosError, ChaosPlan};
 pub use config::{ServiceConfig, StorageOrigin, WorkerCommand, WorkerLimits};
 pub use presets::{FACTORY, FactoryPreset};
+pub use records::{DatabaseUrlError, PostgresServer, RecordsAt};
 pub use workers::{Failure, OUT_OF_MEMORY, Outcome, Workers};
 
 /// File with only the token of the first account, for scripts. The starter of the service writes it.
@@ -122,7 +126,8 @@ impl Service {
             None => None,
         };
         let clock = clock::Clock::default();
-        let records = Records::open(&data_dir.join("records.sqlite"), clock.clone()).await?;
+        let file = data_dir.join("records.sqlite");
+        let records = Records::open(&config.records, &file, clock.clone()).await?;
         records.accounts().set_quota(config.quota_bytes).await?;
         let (events, notices) = events::Events::new(clock.clone());
         let token = first_start::account(&records, &config, data_dir.path()).await?;

@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 use serde_json::{Value, json};
 
 use super::support::Fixture;
+use super::test_records::TestDatabase;
 
 /// Part of everything that the account creates.
 const MARK: &str = "zebrafish";
@@ -122,8 +123,7 @@ async fn nothing_of_a_deleted_account_is_left_in_the_data_folder() {
     }
     assert_eq!(files_below(&data.join("files")), 0);
     assert!(!data.join("account.json").exists());
-    let options = sqlx::sqlite::SqliteConnectOptions::new().filename(data.join("records.sqlite"));
-    let database = sqlx::SqlitePool::connect_with(options).await.unwrap();
+    let mut database = TestDatabase::open(&data).await;
     for table in [
         "users",
         "tokens",
@@ -137,11 +137,9 @@ async fn nothing_of_a_deleted_account_is_left_in_the_data_folder() {
         "embeds",
         "webhooks",
     ] {
-        let count = sqlx::AssertSqlSafe(format!("SELECT COUNT(*) FROM {table}"));
-        let rows: i64 = sqlx::query_scalar(count)
-            .fetch_one(&database)
-            .await
-            .unwrap();
+        let rows = database
+            .number(&format!("SELECT COUNT(*) FROM {table}"))
+            .await;
         assert_eq!(rows, 0, "{table}");
     }
 }

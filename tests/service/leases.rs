@@ -8,7 +8,8 @@ use assetfs::service::{Service, ServiceConfig};
 use serde_json::json;
 use sqlx::sqlite::{SqliteConnectOptions, SqlitePool};
 
-use super::support::{COPYING_WORKER, Fixture, script};
+use super::support::{COPYING_WORKER, Fixture, config, script};
+use super::test_records::TestDatabase;
 
 /// Optimizing writes its process id and waits until a file exists.
 const WAITING_WORKER: &str = r#"
@@ -21,18 +22,9 @@ case "$task" in
 esac
 "#;
 
-async fn database(dir: &Path) -> SqlitePool {
-    let options = SqliteConnectOptions::new()
-        .filename(dir.join("data/records.sqlite"))
-        .busy_timeout(Duration::from_secs(10));
-    SqlitePool::connect_with(options).await.unwrap()
-}
-
 async fn change(dir: &Path, statement: &'static str) -> u64 {
-    let database = database(dir).await;
-    let done = sqlx::query(statement).execute(&database).await.unwrap();
-    database.close().await;
-    done.rows_affected()
+    let mut database = TestDatabase::open(&dir.join("data")).await;
+    database.run(statement).await
 }
 
 fn runs(dir: &Path) -> Vec<String> {
@@ -104,14 +96,14 @@ async fn a_restart_runs_no_finished_job_again() {
     service.shutdown().await;
     for _ in 0..2 {
         let worker = script(dir.path(), WAITING_WORKER);
-        let config = ServiceConfig::new(dir.path().join("data"), worker);
+        let config = config(&dir.path().join("data"), worker).await;
         let service = Service::start(config).await.unwrap();
         tokio::time::sleep(Duration::from_millis(700)).await;
         service.shutdown().await;
     }
     assert_eq!(runs(dir.path()).len(), 1);
     let worker = script(dir.path(), WAITING_WORKER);
-    let config = ServiceConfig::new(dir.path().join("data"), worker);
+    let config = config(&dir.path().join("data"), worker).await;
     let service = Service::start(config).await.unwrap();
     let service = Fixture { dir, service, http };
     let after = service.optimized(rapid).await;
@@ -144,7 +136,7 @@ async fn stored_results_survive_a_shutdown_at_any_time() {
         service.shutdown().await;
         let runs_before = runs(dir.path()).len();
         let worker = script(dir.path(), QUICK_WORKER);
-        let config = ServiceConfig::new(dir.path().join("data"), worker);
+        let config = config(&dir.path().join("data"), worker).await;
         let service = Service::start(config).await.unwrap();
         let service = Fixture { dir, service, http };
         let record = service.optimized(rapid).await;

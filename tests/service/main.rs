@@ -28,6 +28,8 @@ mod spec_forms;
 mod square_glb;
 mod start_page;
 mod support;
+#[path = "../support/test_records.rs"]
+mod test_records;
 mod tokens;
 mod uploads;
 mod version_1;

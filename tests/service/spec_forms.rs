@@ -6,6 +6,7 @@ use reqwest::Method;
 use serde_json::{Value, json};
 
 use super::support::{Fixture, engine};
+use super::test_records::TestDatabase;
 
 const MULTI: &str = "/api/v2/rawmodel/optimize";
 
@@ -84,22 +85,14 @@ async fn errors_of_multi_optimize_are_plain_text() {
         assert!(text.contains(reason), "{body}: {text}");
     }
     // An internal error has its documented text and no details.
-    let options = sqlx::sqlite::SqliteConnectOptions::new()
-        .filename(service.dir.path().join("data/records.sqlite"));
-    let database = sqlx::SqlitePool::connect_with(options).await.unwrap();
-    sqlx::query("ALTER TABLE jobs RENAME TO gone")
-        .execute(&database)
-        .await
-        .unwrap();
+    let mut database = TestDatabase::open(&service.dir.path().join("data")).await;
+    database.run("ALTER TABLE jobs RENAME TO gone").await;
     let answer = service.post(MULTI, good).await.expect(500);
     assert!(answer.header("content-type").starts_with("text/plain"));
     let text = answer.text();
     let begin = "An error occurred while processing your request: ";
     assert!(text.starts_with(begin) && !text.contains("jobs"), "{text}");
-    sqlx::query("ALTER TABLE gone RENAME TO jobs")
-        .execute(&database)
-        .await
-        .unwrap();
+    database.run("ALTER TABLE gone RENAME TO jobs").await;
 }
 
 #[tokio::test]
@@ -121,13 +114,9 @@ async fn a_preset_that_needs_a_newer_optimizer_is_refused_when_made_and_when_use
     let presets = service.get("/api/v2/preset").await.json();
     let preset = presets[0]["id"].as_u64().unwrap();
     // As written by a newer version of the program.
-    let options = sqlx::sqlite::SqliteConnectOptions::new()
-        .filename(service.dir.path().join("data/records.sqlite"));
-    let database = sqlx::SqlitePool::connect_with(options).await.unwrap();
-    sqlx::query("UPDATE presets SET core_version = '999.0.0'")
-        .execute(&database)
-        .await
-        .unwrap();
+    let mut database = TestDatabase::open(&service.dir.path().join("data")).await;
+    let newer = "UPDATE presets SET core_version = '999.0.0'";
+    assert_eq!(database.run(newer).await, 1);
     let points = service.get("/api/v2/user/rapidpoints").await.json();
     let path = format!("/api/v2/rawmodel/optimize/{id}");
     let refused = service.post(&path, json!({ "preset_id": preset })).await;

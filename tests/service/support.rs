@@ -7,11 +7,13 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use assetfs::service::{RunningService, Service, ServiceConfig, WorkerCommand};
+use assetfs::service::{RecordsAt, RunningService, Service, ServiceConfig, WorkerCommand};
 use reqwest::header::HeaderMap;
 use reqwest::{Method, StatusCode};
 use serde_json::{Value, json};
 use tempfile::TempDir;
+
+use super::test_records::database_url;
 
 /// Copies the task's first file to the result, and reports progress.
 pub const COPYING_WORKER: &str = r#"
@@ -100,6 +102,15 @@ pub fn engine_without_pictures() -> WorkerCommand {
     worker
 }
 
+/// The settings of a service on a data folder, with its records in the database that the tests use.
+pub async fn config(data: &Path, worker: WorkerCommand) -> ServiceConfig {
+    let mut config = ServiceConfig::new(data, worker);
+    if let Some(url) = database_url(data).await {
+        config.records = RecordsAt::Postgres(url.parse().unwrap());
+    }
+    config
+}
+
 impl Fixture {
     /// A service whose worker copies.
     pub async fn start() -> Fixture {
@@ -109,7 +120,7 @@ impl Fixture {
     /// A service with its own worker and settings.
     pub async fn with(worker: &str, change: impl FnOnce(&mut ServiceConfig)) -> Fixture {
         let dir = tempfile::tempdir().unwrap();
-        let mut config = ServiceConfig::new(dir.path().join("data"), script(dir.path(), worker));
+        let mut config = config(&dir.path().join("data"), script(dir.path(), worker)).await;
         change(&mut config);
         let service = Service::start(config).await.unwrap();
         // Fails if another test has already installed it.

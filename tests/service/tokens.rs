@@ -124,7 +124,7 @@ async fn the_first_account_is_private_and_stays() {
     assert_eq!(mode(&data.join("account.json")) & 0o777, 0o600);
     service.shutdown().await;
     let worker = super::support::script(dir.path(), "");
-    let again = assetfs::service::ServiceConfig::new(&data, worker);
+    let again = super::support::config(&data, worker).await;
     let again = assetfs::service::Service::start(again).await.unwrap();
     assert_eq!(again.token(), token);
 }

@@ -2,10 +2,10 @@
 
 use std::time::{Duration, Instant};
 
-use assetfs::service::{Service, ServiceConfig};
+use assetfs::service::Service;
 use serde_json::{Value, json};
 
-use super::support::{COPYING_WORKER, Fixture, script};
+use super::support::{COPYING_WORKER, Fixture, config, script};
 
 /// A worker that does what the name of the model asks for.
 const MOODY_WORKER: &str = r#"
@@ -196,7 +196,7 @@ async fn a_job_survives_a_service_shutdown_and_runs_again() {
     assert!(!is_alive(dir.path()), "no worker outlives its service");
     std::fs::write(dir.path().join("go"), "").unwrap();
     let worker = script(dir.path(), WAITING_WORKER);
-    let config = ServiceConfig::new(dir.path().join("data"), worker);
+    let config = config(&dir.path().join("data"), worker).await;
     let service = Service::start(config).await.unwrap();
     let service = Fixture { dir, service, http };
     let record = service.optimized(rapid).await;
@@ -213,7 +213,7 @@ async fn a_job_survives_a_service_shutdown_and_runs_again() {
 async fn a_second_service_on_the_same_data_is_refused() {
     let service = Fixture::start().await;
     let worker = script(service.dir.path(), COPYING_WORKER);
-    let config = ServiceConfig::new(service.dir.path().join("data"), worker);
+    let config = config(&service.dir.path().join("data"), worker).await;
     let error = Service::start(config).await.unwrap_err();
     assert!(!error.to_string().is_empty());
 }

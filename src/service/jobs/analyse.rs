@@ -57,7 +57,7 @@ async fn show(app: &App, job: &JobRow, status: &UploadStatus) -> Result<bool, Jo
     Ok(app
         .records
         .imports()
-        .set_status(job.lease(), job.asset, status)
+        .set_status(job.lease(), (job.user, job.asset), status)
         .await?)
 }
 

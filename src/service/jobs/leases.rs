@@ -43,12 +43,17 @@ async fn renew(app: &App) -> Result<(), RecordsError> {
     Ok(())
 }
 
-/// Queues the jobs again that ran when the last service died, and fails those that did so too often.
+/// Queues the jobs again that ran when the last service died, and fails those that did so too often. If other
+/// processes share the records, their jobs keep running until their leases expire.
 ///
 /// # Errors
 /// If the records fail.
 pub async fn recover(app: &App) -> Result<(), RecordsError> {
-    requeue(app, Lost::All).await
+    let lost = match app.records.is_shared() {
+        true => Lost::Expired,
+        false => Lost::All,
+    };
+    requeue(app, lost).await
 }
 
 async fn requeue(app: &App, lost: Lost) -> Result<(), RecordsError> {

@@ -186,7 +186,7 @@ async fn note(
         let status = analyse::status_in(phase);
         app.records
             .imports()
-            .set_status(lease, job.asset, &status)
+            .set_status(lease, (job.user, job.asset), &status)
             .await?;
         *shown = Some(phase);
     }

@@ -4,8 +4,9 @@ use std::time::{Duration, SystemTime};
 
 use super::collect::{settle, store_text};
 use crate::service::records::{
-    AnalysisEnd, AssetRow, JobRow, Lost, NewAsset, NewFile, RecordsError,
+    AnalysisEnd, AssetRow, JobRow, Lost, NewAsset, NewFile, RecordsAt, RecordsError,
 };
+use crate::service::test_records::database_url;
 use crate::service::{RunningService, Service, ServiceConfig, WorkerCommand};
 use crate::wire::{AssetId, UploadStatus, UserId};
 
@@ -26,7 +27,11 @@ impl Waiting {
             program: "/bin/true".into(),
             args: Vec::new(),
         };
-        let mut config = ServiceConfig::new(dir.path().join("data"), worker);
+        let data = dir.path().join("data");
+        let mut config = ServiceConfig::new(&data, worker);
+        if let Some(url) = database_url(&data).await {
+            config.records = RecordsAt::Postgres(url.parse().unwrap());
+        }
         config.workers = 0;
         let service = Service::start(config).await.unwrap();
         let token = service.token.id().unwrap();
@@ -122,7 +127,9 @@ async fn an_attempt_that_lost_its_job_changes_nothing() {
     assert!(!records.jobs().note_progress(old, 50, "late").await.unwrap());
     assert!(!records.jobs().renew_lease(old, LEASE).await.unwrap());
     let analysing = UploadStatus::Analysing;
-    let shown = records.imports().set_status(old, waiting.asset, &analysing);
+    let shown = records
+        .imports()
+        .set_status(old, (waiting.user, waiting.asset), &analysing);
     assert!(!shown.await.unwrap());
     records.jobs().requeue(old).await.unwrap();
     records.jobs().fail(old, "{}").await.unwrap();

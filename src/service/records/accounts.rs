@@ -1,9 +1,9 @@
 //! Accounts. Passwords are stored as hashes.
 
-use super::database::{Result, Tx};
+use super::database::{Result, Tx, retried};
 use super::groups::AccountRecords;
-use super::jobs::Removal;
-use super::sql::{record, sql};
+use super::jobs::{JobId, Removal};
+use super::sql::{columns, record, sql};
 use crate::wire::UserId;
 
 #[derive(Debug)]
@@ -65,14 +65,16 @@ impl AccountRecords<'_> {
     }
 
     pub async fn get(self, user: UserId) -> Result<Option<UserRow>> {
-        let query = sql!("SELECT * FROM users WHERE id = $1", user);
-        self.database.optional(query).await
+        let columns = columns::<UserRow>("");
+        let query = format!("SELECT {columns} FROM users WHERE id = $1");
+        self.database.optional(sql!(query, user)).await
     }
 
     /// The account that logs in with `email`.
     pub async fn get_by_email(self, email: &str) -> Result<Option<UserRow>> {
-        let query = sql!("SELECT * FROM users WHERE email = $1", email);
-        self.database.optional(query).await
+        let columns = columns::<UserRow>("");
+        let query = format!("SELECT {columns} FROM users WHERE email = $1");
+        self.database.optional(sql!(query, email)).await
     }
 
     pub async fn is_any(self) -> Result<bool> {
@@ -92,36 +94,36 @@ impl AccountRecords<'_> {
     /// Deletes an account and everything in it. Objects that are created for it at the same time are deleted, too, or
     /// not created.
     pub async fn delete(self, user: UserId) -> Result<Removal> {
-        let mut tx = self.database.begin().await?;
-        let delete_jobs = sql!("DELETE FROM jobs WHERE user_id = $1 RETURNING id", user);
-        let jobs = tx.all(delete_jobs).await?;
-        let delete_files = sql!(
-            "DELETE FROM files WHERE \
-             (owner_kind = 'asset' AND owner_id IN (SELECT id FROM assets WHERE user_id = $1)) OR \
-             (owner_kind = 'rapid' AND owner_id IN (SELECT id FROM rapids WHERE user_id = $1)) \
-             RETURNING blob",
-            user,
-        );
-        let blobs: Vec<Option<String>> = tx.all(delete_files).await?;
-        for statement in [
-            "DELETE FROM conversions WHERE asset_id IN (SELECT id FROM assets WHERE user_id = $1)",
-            "DELETE FROM tags WHERE user_id = $1",
-            "DELETE FROM assets WHERE user_id = $1",
-            "DELETE FROM rapids WHERE user_id = $1",
-            "DELETE FROM tokens WHERE user_id = $1",
-            "DELETE FROM presets WHERE user_id = $1",
-            "DELETE FROM embeds WHERE user_id = $1",
-            "DELETE FROM webhooks WHERE user_id = $1",
-            "DELETE FROM settings WHERE name = 'theme:' || $1",
-            "DELETE FROM users WHERE id = $1",
-        ] {
-            tx.run(sql!(statement, user)).await?;
-        }
-        tx.commit().await?;
-        // The write-ahead log still contains the deleted data.
-        self.database
-            .run(sql!("PRAGMA wal_checkpoint(TRUNCATE)"))
-            .await?;
+        let (blobs, jobs): (Vec<Option<String>>, Vec<JobId>) = retried!({
+            let mut tx = self.database.begin_locking(user).await?;
+            let delete_jobs = sql!("DELETE FROM jobs WHERE user_id = $1 RETURNING id", user);
+            let jobs = tx.all(delete_jobs).await?;
+            let delete_files = sql!(
+                "DELETE FROM files WHERE \
+                 (owner_kind = 'asset' AND owner_id IN (SELECT id FROM assets WHERE user_id = $1)) OR \
+                 (owner_kind = 'rapid' AND owner_id IN (SELECT id FROM rapids WHERE user_id = $1)) \
+                 RETURNING blob",
+                user,
+            );
+            let blobs = tx.all(delete_files).await?;
+            for statement in [
+                "DELETE FROM conversions WHERE asset_id IN (SELECT id FROM assets WHERE user_id = $1)",
+                "DELETE FROM tags WHERE user_id = $1",
+                "DELETE FROM assets WHERE user_id = $1",
+                "DELETE FROM rapids WHERE user_id = $1",
+                "DELETE FROM tokens WHERE user_id = $1",
+                "DELETE FROM presets WHERE user_id = $1",
+                "DELETE FROM embeds WHERE user_id = $1",
+                "DELETE FROM webhooks WHERE user_id = $1",
+                "DELETE FROM settings WHERE name = 'theme:' || $1",
+                "DELETE FROM users WHERE id = $1",
+            ] {
+                tx.run(sql!(statement, user)).await?;
+            }
+            tx.commit().await?;
+            Ok((blobs, jobs))
+        })?;
+        self.database.purge().await?;
         Ok(Removal {
             records: 1,
             blobs: blobs.into_iter().flatten().collect(),

@@ -6,7 +6,7 @@ use super::database::Result;
 use super::files::{self, Area, FileId, NewFile};
 use super::groups::AssetRecords;
 use super::search::{Listing, PageOf, PageRequest, Search};
-use super::sql::{record, sql};
+use super::sql::{columns, record, sql};
 use crate::service::ids::random_uuid;
 use crate::wire::{AssetId, ModelId, UploadStatus, UserId};
 
@@ -47,7 +47,7 @@ record! {
 }
 
 const LISTING: Listing = Listing {
-    select: "SELECT t.* FROM assets t",
+    select: || format!("SELECT {} FROM assets t", columns::<AssetRow>("t.")),
     counted: "assets t",
     tags: Some(ModelId::ASSET_KIND),
     filter: None,
@@ -83,7 +83,7 @@ impl AssetRecords<'_> {
 
     /// Adds complete assets without upload and analysis. The first of the files of each is the model.
     pub async fn add_complete(self, user: UserId, new: &[(String, [NewFile; 2])]) -> Result<()> {
-        let mut tx = self.database.begin().await?;
+        let mut tx = self.database.begin_locking(user).await?;
         for (name, files) in new {
             let file = &files[0];
             let insert = sql!(
@@ -108,7 +108,8 @@ impl AssetRecords<'_> {
 
     /// One asset of `user`.
     pub async fn get(self, user: UserId, asset: AssetId) -> Result<Option<AssetRow>> {
-        let query = "SELECT * FROM assets WHERE id = $1 AND user_id = $2";
+        let columns = columns::<AssetRow>("");
+        let query = format!("SELECT {columns} FROM assets WHERE id = $1 AND user_id = $2");
         self.database.optional(sql!(query, asset, user)).await
     }
 

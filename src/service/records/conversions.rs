@@ -1,12 +1,10 @@
 //! Conversions of assets to other formats.
 
-use sqlx::sqlite::SqliteRow;
-
-use super::database::{Result, Tx};
+use super::database::{Result, Tx, retried};
 use super::files::{self, Area, NewFile};
 use super::groups::ConversionRecords;
 use super::jobs::{self, JobKind, JobState, Lease};
-use super::sql::{Column, Record, sql};
+use super::sql::{Column, Record, Row, sql};
 use crate::formats;
 use crate::wire::{AssetId, ModelId, UploadStatus, UserId};
 
@@ -22,7 +20,7 @@ pub struct ConversionRow {
 }
 
 impl Record for ConversionRow {
-    fn read(row: &SqliteRow) -> sqlx::Result<ConversionRow> {
+    fn read(row: &Row) -> sqlx::Result<ConversionRow> {
         let formats: String = Column::read(row, "formats")?;
         let progress: Option<u64> = Column::read(row, "progress")?;
         Ok(ConversionRow {
@@ -88,7 +86,7 @@ impl ConversionRecords<'_> {
         asked: &[String],
         uploaded: Uploaded,
     ) -> Result<Conversion> {
-        let mut tx = self.database.begin().await?;
+        let mut tx = self.database.begin_locking(user).await?;
         let query = "SELECT upload_status, format FROM assets WHERE id = $1 AND user_id = $2";
         let row: Option<(UploadStatus, String)> = tx.optional(sql!(query, asset, user)).await?;
         let Some((status, format)) = row else {
@@ -143,28 +141,30 @@ impl ConversionRecords<'_> {
         files: &[NewFile],
         output: &str,
     ) -> Result<Option<Vec<String>>> {
-        let mut tx = self.database.begin().await?;
-        let state = match failure {
-            None => JobState::Finished,
-            Some(_) => JobState::Failed,
-        };
-        if !jobs::end(&mut tx, lease, state, "Done", output).await? {
-            return Ok(None);
-        }
-        let update = sql!(
-            "UPDATE conversions SET status = $2, message = $3, updated_at = $4 WHERE id = $1",
-            conversion,
-            state,
-            failure,
-            tx.now(),
-        );
-        if tx.run(update).await? == 0 {
-            return Ok(None);
-        }
-        let owner = ModelId::Asset(asset);
-        let replaced = files::remove_named(&mut tx, user, owner, files).await?;
-        files::add(&mut tx, user, owner, files).await?;
-        tx.commit().await?;
-        Ok(Some(replaced))
+        retried!({
+            let mut tx = self.database.begin_locking(user).await?;
+            let state = match failure {
+                None => JobState::Finished,
+                Some(_) => JobState::Failed,
+            };
+            if !jobs::end(&mut tx, lease, state, "Done", output).await? {
+                return Ok(None);
+            }
+            let update = sql!(
+                "UPDATE conversions SET status = $2, message = $3, updated_at = $4 WHERE id = $1",
+                conversion,
+                state,
+                failure,
+                tx.now(),
+            );
+            if tx.run(update).await? == 0 {
+                return Ok(None);
+            }
+            let owner = ModelId::Asset(asset);
+            let replaced = files::remove_named(&mut tx, user, owner, files).await?;
+            files::add(&mut tx, user, owner, files).await?;
+            tx.commit().await?;
+            Ok(Some(replaced))
+        })
     }
 }

@@ -1,34 +1,128 @@
-//! The open database: connections, transactions, migrations.
+//! The open database: connections and transactions.
 //!
-//! One connection writes and several read (WAL), so a write never finds the database busy. A commit is on disk when
-//! it returns. Statements are valid for SQLite and PostgreSQL. A comment with `PostgreSQL:` gives the equivalent of
-//! those that are not.
+//! In SQLite, one connection writes and several read (WAL), so a write never finds the database busy; a transaction
+//! that writes has the whole database. In PostgreSQL, every transaction that changes records of an account first locks
+//! the row of the account ([`Database::begin_locking`]). So the transactions of one account run one after another,
+//! what one of them has checked stays true until it commits, and no two wait for each other. Claims of jobs are single
+//! statements and lock one row each. A commit is on disk when it returns.
 
-use std::ops::{Deref, DerefMut};
-use std::path::Path;
-use std::time::Duration;
-
-use sqlx::Sqlite;
-use sqlx::sqlite::{
-    SqliteConnectOptions, SqliteConnection, SqliteJournalMode, SqlitePool, SqlitePoolOptions,
-    SqliteRow, SqliteSynchronous,
-};
+use sqlx::pool::PoolConnection;
+use sqlx::postgres::{PgConnection, PgPool};
+use sqlx::sqlite::{SqliteConnection, SqlitePool};
+use sqlx::{Postgres, Sqlite, Transaction};
 
 use super::error::RecordsError;
-use super::sql::{Record, Statement, sql};
+use super::sql::{Record, Row, Statement, sql};
 use crate::service::clock::Clock;
 use crate::wire::{ModelId, UserId};
 
-/// The steps of the schema. Opening a database applies the missing ones.
-const MIGRATIONS: &[&str] = &[
-    include_str!("migrations/0001_start.sql"),
-    include_str!("migrations/0002_leases.sql"),
-    include_str!("migrations/0003_file_names.sql"),
-];
+pub(super) type Result<T> = std::result::Result<T, RecordsError>;
+
+/// How often a transaction runs that the database refuses because of others.
+pub(super) const MOST_TRIES: u32 = 5;
+
+/// Runs a block with a transaction. It runs again, a bounded number of times, if the database rolled the transaction
+/// back because of another one.
+macro_rules! retried {
+    ($body:block) => {{
+        let mut tries = 1;
+        loop {
+            let done: crate::service::records::database::Result<_> = async { $body }.await;
+            match done {
+                Err(error)
+                    if error.is_conflict()
+                        && tries < crate::service::records::database::MOST_TRIES =>
+                {
+                    tries += 1;
+                }
+                done => break done,
+            }
+        }
+    }};
+}
+pub(super) use retried;
+
+/// A connection that runs a statement.
+enum Link<'a> {
+    Sqlite(&'a mut SqliteConnection),
+    Postgres(&'a mut PgConnection),
+}
+
+impl Link<'_> {
+    async fn run(self, statement: &Statement) -> Result<u64> {
+        Ok(match self {
+            Link::Sqlite(link) => {
+                let done = statement.for_sqlite().execute(link).await?;
+                done.rows_affected()
+            }
+            Link::Postgres(link) => {
+                let done = statement.for_postgres().execute(link).await?;
+                done.rows_affected()
+            }
+        })
+    }
+
+    async fn optional<T: Record>(self, statement: &Statement) -> Result<Option<T>> {
+        let row = match self {
+            Link::Sqlite(link) => {
+                let row = statement.for_sqlite().fetch_optional(link).await?;
+                row.map(Row::Sqlite)
+            }
+            Link::Postgres(link) => {
+                let row = statement.for_postgres().fetch_optional(link).await?;
+                row.map(Row::Postgres)
+            }
+        };
+        Ok(row.as_ref().map(T::read).transpose()?)
+    }
+
+    async fn one<T: Record>(self, statement: &Statement) -> Result<T> {
+        let row = self.optional(statement).await?;
+        Ok(row.ok_or(sqlx::Error::RowNotFound)?)
+    }
+
+    async fn all<T: Record>(self, statement: &Statement) -> Result<Vec<T>> {
+        let read: sqlx::Result<Vec<T>> = match self {
+            Link::Sqlite(link) => {
+                let rows = statement.for_sqlite().fetch_all(link).await?;
+                rows.into_iter()
+                    .map(|row| T::read(&Row::Sqlite(row)))
+                    .collect()
+            }
+            Link::Postgres(link) => {
+                let rows = statement.for_postgres().fetch_all(link).await?;
+                rows.into_iter()
+                    .map(|row| T::read(&Row::Postgres(row)))
+                    .collect()
+            }
+        };
+        Ok(read?)
+    }
+}
+
+/// A connection of a pool.
+enum Pooled {
+    Sqlite(PoolConnection<Sqlite>),
+    Postgres(PoolConnection<Postgres>),
+}
+
+impl Pooled {
+    fn link(&mut self) -> Link<'_> {
+        match self {
+            Pooled::Sqlite(pooled) => Link::Sqlite(pooled),
+            Pooled::Postgres(pooled) => Link::Postgres(pooled),
+        }
+    }
+}
+
+enum Open {
+    Sqlite(Transaction<'static, Sqlite>),
+    Postgres(Transaction<'static, Postgres>),
+}
 
 /// An open transaction. Without a commit it is rolled back.
 pub(super) struct Tx {
-    inner: sqlx::Transaction<'static, Sqlite>,
+    open: Open,
     now: i64,
 }
 
@@ -39,7 +133,17 @@ impl Tx {
     }
 
     pub(super) async fn commit(self) -> Result<()> {
-        Ok(self.inner.commit().await?)
+        Ok(match self.open {
+            Open::Sqlite(open) => open.commit().await?,
+            Open::Postgres(open) => open.commit().await?,
+        })
+    }
+
+    /// Locks an account; false if there is none.
+    async fn lock(&mut self, user: UserId) -> Result<bool> {
+        let query = "SELECT id FROM users WHERE id = $1 FOR UPDATE";
+        let account: Option<UserId> = self.optional(sql!(query, user)).await?;
+        Ok(account.is_some())
     }
 
     /// Whether `user` has `owner`. It may have been deleted since the request began.
@@ -53,139 +157,147 @@ impl Tx {
     }
 
     /// Runs a statement; returns the number of changed rows.
-    pub(super) async fn run(&mut self, statement: Statement<'_>) -> Result<u64> {
-        Ok(statement.execute(&mut **self).await?.rows_affected())
+    pub(super) async fn run(&mut self, statement: Statement) -> Result<u64> {
+        self.link().run(&statement).await
     }
 
-    pub(super) async fn one<T: Record>(&mut self, statement: Statement<'_>) -> Result<T> {
-        Ok(T::read(&statement.fetch_one(&mut **self).await?)?)
+    /// Runs statements without values.
+    pub(super) async fn run_script(&mut self, script: &str) -> Result<()> {
+        let script = sqlx::raw_sql(sqlx::AssertSqlSafe(script.to_owned()));
+        match self.link() {
+            Link::Sqlite(link) => script.execute(link).await.map(drop)?,
+            Link::Postgres(link) => script.execute(link).await.map(drop)?,
+        }
+        Ok(())
     }
 
-    pub(super) async fn optional<T: Record>(
-        &mut self,
-        statement: Statement<'_>,
-    ) -> Result<Option<T>> {
-        let row = statement.fetch_optional(&mut **self).await?;
-        Ok(row.as_ref().map(T::read).transpose()?)
+    pub(super) async fn one<T: Record>(&mut self, statement: Statement) -> Result<T> {
+        self.link().one(&statement).await
     }
 
-    pub(super) async fn all<T: Record>(&mut self, statement: Statement<'_>) -> Result<Vec<T>> {
-        read_all(statement.fetch_all(&mut **self).await?)
+    pub(super) async fn optional<T: Record>(&mut self, statement: Statement) -> Result<Option<T>> {
+        self.link().optional(&statement).await
     }
-}
 
-fn read_all<T: Record>(rows: Vec<SqliteRow>) -> Result<Vec<T>> {
-    Ok(rows.iter().map(T::read).collect::<sqlx::Result<_>>()?)
-}
-
-impl Deref for Tx {
-    type Target = SqliteConnection;
-
-    fn deref(&self) -> &SqliteConnection {
-        &self.inner
+    pub(super) async fn all<T: Record>(&mut self, statement: Statement) -> Result<Vec<T>> {
+        self.link().all(&statement).await
     }
-}
 
-impl DerefMut for Tx {
-    fn deref_mut(&mut self) -> &mut SqliteConnection {
-        &mut self.inner
+    fn link(&mut self) -> Link<'_> {
+        match &mut self.open {
+            Open::Sqlite(open) => Link::Sqlite(open),
+            Open::Postgres(open) => Link::Postgres(open),
+        }
     }
 }
 
-pub(super) type Result<T> = std::result::Result<T, RecordsError>;
+#[derive(Debug, Clone)]
+pub(super) enum Pools {
+    /// One connection that writes, and several that read.
+    Sqlite {
+        reader: SqlitePool,
+        writer: SqlitePool,
+    },
+    Postgres(PgPool),
+}
 
-/// The open database: one connection that writes and several that read.
+/// The open database.
 #[derive(Debug, Clone)]
 pub(super) struct Database {
-    pub(super) reader: SqlitePool,
-    pub(super) writer: SqlitePool,
+    pools: Pools,
     clock: Clock,
 }
 
 impl Database {
-    /// Opens the database in the file `path`, creates it if it is missing, and migrates its schema.
-    ///
-    /// # Errors
-    /// If the file cannot be opened, is not a database, or comes from a newer version.
-    pub(super) async fn open(path: &Path, clock: Clock) -> Result<Database> {
-        // PostgreSQL: one pool, without the pragmas.
-        let options = SqliteConnectOptions::new()
-            .filename(path)
-            .create_if_missing(true)
-            .journal_mode(SqliteJournalMode::Wal)
-            .synchronous(SqliteSynchronous::Full)
-            // Deleted data is overwritten.
-            .pragma("secure_delete", "ON")
-            .busy_timeout(Duration::from_secs(10));
-        let writer = SqlitePoolOptions::new()
-            .max_connections(1)
-            .connect_with(options.clone())
-            .await?;
-        let reader = SqlitePoolOptions::new()
-            .max_connections(4)
-            .connect_with(options)
-            .await?;
-        let database = Database {
-            reader,
-            writer,
-            clock,
-        };
-        database.migrate().await?;
-        Ok(database)
+    pub(super) fn new(pools: Pools, clock: Clock) -> Database {
+        Database { pools, clock }
+    }
+
+    /// The pool, if the database is PostgreSQL.
+    pub(super) fn postgres(&self) -> Option<&PgPool> {
+        match &self.pools {
+            Pools::Sqlite { .. } => None,
+            Pools::Postgres(pool) => Some(pool),
+        }
     }
 
     /// Closes the database once the statements under way have ended.
     pub(super) async fn close(&self) {
-        self.reader.close().await;
-        self.writer.close().await;
+        match &self.pools {
+            Pools::Sqlite { reader, writer } => {
+                reader.close().await;
+                writer.close().await;
+            }
+            Pools::Postgres(pool) => pool.close().await,
+        }
     }
 
     /// Runs a statement in its own transaction; returns the number of changed rows.
-    pub(super) async fn run(&self, statement: Statement<'_>) -> Result<u64> {
-        Ok(statement.execute(&self.writer).await?.rows_affected())
+    pub(super) async fn run(&self, statement: Statement) -> Result<u64> {
+        retried!({ self.writer().await?.link().run(&statement).await })
     }
 
     /// Runs a statement that changes rows in its own transaction; returns the first changed row.
-    pub(super) async fn change<T: Record>(&self, statement: Statement<'_>) -> Result<Option<T>> {
-        let row = statement.fetch_optional(&self.writer).await?;
-        Ok(row.as_ref().map(T::read).transpose()?)
+    pub(super) async fn change<T: Record>(&self, statement: Statement) -> Result<Option<T>> {
+        retried!({ self.writer().await?.link().optional(&statement).await })
     }
 
-    pub(super) async fn one<T: Record>(&self, statement: Statement<'_>) -> Result<T> {
-        Ok(T::read(&statement.fetch_one(&self.reader).await?)?)
+    pub(super) async fn one<T: Record>(&self, statement: Statement) -> Result<T> {
+        self.reader().await?.link().one(&statement).await
     }
 
-    pub(super) async fn optional<T: Record>(&self, statement: Statement<'_>) -> Result<Option<T>> {
-        let row = statement.fetch_optional(&self.reader).await?;
-        Ok(row.as_ref().map(T::read).transpose()?)
+    pub(super) async fn optional<T: Record>(&self, statement: Statement) -> Result<Option<T>> {
+        self.reader().await?.link().optional(&statement).await
     }
 
-    pub(super) async fn all<T: Record>(&self, statement: Statement<'_>) -> Result<Vec<T>> {
-        read_all(statement.fetch_all(&self.reader).await?)
+    pub(super) async fn all<T: Record>(&self, statement: Statement) -> Result<Vec<T>> {
+        self.reader().await?.link().all(&statement).await
     }
 
-    /// Begins a transaction on records of `user`.
+    /// Begins a transaction on records of `user`, alone with them.
     ///
     /// # Errors
     /// If the account was deleted since the request began: nothing is created for it any more.
     pub(super) async fn begin_for(&self, user: UserId) -> Result<Tx> {
         let mut tx = self.begin().await?;
-        let account: Option<UserId> = tx
-            .optional(sql!("SELECT id FROM users WHERE id = $1", user))
-            .await?;
-        match account {
-            Some(_) => Ok(tx),
-            None => Err(RecordsError::NoAccount),
+        match tx.lock(user).await? {
+            true => Ok(tx),
+            false => Err(RecordsError::NoAccount),
         }
     }
 
-    /// Begins a transaction.
+    /// Begins a transaction on records of `user`, alone with them, even if the account was deleted.
+    pub(super) async fn begin_locking(&self, user: UserId) -> Result<Tx> {
+        let mut tx = self.begin().await?;
+        if self.postgres().is_some() {
+            tx.lock(user).await?;
+        }
+        Ok(tx)
+    }
+
+    /// Begins a transaction that locks no account.
     pub(super) async fn begin(&self) -> Result<Tx> {
-        // PostgreSQL: `BEGIN`, because it locks rows, not the database.
+        let open = match &self.pools {
+            Pools::Sqlite { writer, .. } => {
+                Open::Sqlite(writer.begin_with("BEGIN IMMEDIATE").await?)
+            }
+            Pools::Postgres(pool) => Open::Postgres(pool.begin().await?),
+        };
         Ok(Tx {
-            inner: self.writer.begin_with("BEGIN IMMEDIATE").await?,
+            open,
             now: self.now(),
         })
+    }
+
+    /// Removes deleted data from the log files of SQLite.
+    pub(super) async fn purge(&self) -> Result<()> {
+        match &self.pools {
+            Pools::Sqlite { .. } => {
+                let purge = sql!("PRAGMA wal_checkpoint(TRUNCATE)");
+                self.run(purge).await.map(drop)
+            }
+            Pools::Postgres(_) => Ok(()),
+        }
     }
 
     /// The current time, in microseconds.
@@ -193,27 +305,18 @@ impl Database {
         self.clock.now().as_microsecond()
     }
 
-    async fn migrate(&self) -> Result<()> {
-        let mut tx = self.begin().await?;
-        sqlx::raw_sql("CREATE TABLE IF NOT EXISTS schema_version (version BIGINT NOT NULL)")
-            .execute(&mut *tx)
-            .await?;
-        let newest = sql!("SELECT COALESCE(MAX(version), 0) FROM schema_version");
-        let version: i64 = tx.one(newest).await?;
-        let done = usize::try_from(version).unwrap_or(usize::MAX);
-        if done > MIGRATIONS.len() {
-            return Err(RecordsError::NewerSchema { version });
-        }
-        for (number, migration) in (1_i64..).zip(MIGRATIONS).skip(done) {
-            sqlx::raw_sql(*migration).execute(&mut *tx).await?;
-            tx.run(sql!(
-                "INSERT INTO schema_version (version) VALUES ($1)",
-                number
-            ))
-            .await?;
-        }
-        tx.commit().await?;
-        Ok(())
+    async fn reader(&self) -> Result<Pooled> {
+        Ok(match &self.pools {
+            Pools::Sqlite { reader, .. } => Pooled::Sqlite(reader.acquire().await?),
+            Pools::Postgres(pool) => Pooled::Postgres(pool.acquire().await?),
+        })
+    }
+
+    async fn writer(&self) -> Result<Pooled> {
+        Ok(match &self.pools {
+            Pools::Sqlite { writer, .. } => Pooled::Sqlite(writer.acquire().await?),
+            Pools::Postgres(pool) => Pooled::Postgres(pool.acquire().await?),
+        })
     }
 }
 

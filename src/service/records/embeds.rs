@@ -1,12 +1,11 @@
 //! Embeds: viewers of a rapid model or of a base asset.
 
 use jiff::Timestamp;
-use sqlx::sqlite::SqliteRow;
 
 use super::database::Result;
 use super::groups::EmbedRecords;
 use super::search::{Listing, PageOf, PageRequest, Search};
-use super::sql::{Column, record, sql};
+use super::sql::{Column, Row, columns, record, sql};
 use crate::wire::{AssetId, EmbedId, ModelId, RapidId, UserId};
 
 /// What an embed shows.
@@ -34,9 +33,9 @@ record! {
         /// Its name in URLs.
         pub identifier: String,
         pub name: String,
-        pub source: EmbedSource => source_of,
+        pub source: EmbedSource => source_of("rapid_id", "asset_id"),
         /// The name of the model, if it still exists.
-        pub source_name: Option<String>,
+        pub source_name: Option<String> => source_name_of(),
         /// The viewer configuration as JSON text.
         pub config: String,
         pub view_count: u64,
@@ -45,28 +44,30 @@ record! {
     }
 }
 
-macro_rules! select {
-    ($condition:literal) => {
-        concat!(
-            "SELECT t.*, COALESCE(r.name, a.name) AS source_name FROM embeds t \
-             LEFT JOIN rapids r ON r.id = t.rapid_id LEFT JOIN assets a ON a.id = t.asset_id ",
-            $condition
-        )
-    };
+fn select(condition: &str) -> String {
+    format!(
+        "SELECT {}, COALESCE(r.name, a.name) AS source_name FROM embeds t \
+         LEFT JOIN rapids r ON r.id = t.rapid_id LEFT JOIN assets a ON a.id = t.asset_id {condition}",
+        columns::<EmbedRow>("t.")
+    )
 }
 
 const LISTING: Listing = Listing {
-    select: select!(""),
+    select: || select(""),
     counted: "embeds t",
     tags: None,
     filter: Some("t.rapid_id = $2"),
 };
 
-fn source_of(row: &SqliteRow) -> sqlx::Result<EmbedSource> {
+fn source_of(row: &Row) -> sqlx::Result<EmbedSource> {
     Ok(match Column::read(row, "rapid_id")? {
         Some(rapid) => EmbedSource::Rapid(rapid),
         None => EmbedSource::Asset(Column::read(row, "asset_id")?),
     })
+}
+
+fn source_name_of(row: &Row) -> sqlx::Result<Option<String>> {
+    Column::read(row, "source_name")
 }
 
 impl EmbedRecords<'_> {
@@ -118,7 +119,7 @@ impl EmbedRecords<'_> {
 
     /// One embed of `user`.
     pub async fn get(self, user: UserId, embed: EmbedId) -> Result<Option<EmbedRow>> {
-        let query = select!("WHERE t.id = $1 AND t.user_id = $2");
+        let query = select("WHERE t.id = $1 AND t.user_id = $2");
         self.database.optional(sql!(query, embed, user)).await
     }
 
@@ -131,7 +132,7 @@ impl EmbedRecords<'_> {
 
     /// The embed with this name in URLs.
     pub async fn find(self, identifier: &str) -> Result<Option<EmbedRow>> {
-        let query = select!("WHERE t.identifier = $1");
+        let query = select("WHERE t.identifier = $1");
         self.database.optional(sql!(query, identifier)).await
     }
 

@@ -8,13 +8,11 @@ use std::collections::HashSet;
 use std::fmt;
 
 use jiff::Timestamp;
-use sqlx::AssertSqlSafe;
-use sqlx::sqlite::SqliteRow;
 
 use super::accounts;
 use super::database::{Result, Tx, places};
 use super::groups::FileRecords;
-use super::sql::{Column, Value as _, ids, record, sql, words};
+use super::sql::{Column, Row, Value as _, columns, ids, record, sql, words};
 use crate::wire::{AssetId, ModelId, RapidId, UserId};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -84,7 +82,7 @@ record! {
     #[derive(Debug, Clone)]
     pub struct FileRow {
         pub id: FileId,
-        pub owner: ModelId => owner_of,
+        pub owner: ModelId => owner_of("owner_kind", "owner_id"),
         pub area: Area,
         /// Path in its area, separated by `/`.
         pub name: String,
@@ -111,7 +109,7 @@ pub struct NewFile {
     pub crc32: u32,
 }
 
-fn owner_of(row: &SqliteRow) -> sqlx::Result<ModelId> {
+fn owner_of(row: &Row) -> sqlx::Result<ModelId> {
     let kind: String = Column::read(row, "owner_kind")?;
     Ok(if kind == ModelId::ASSET_KIND {
         ModelId::Asset(Column::read(row, "owner_id")?)
@@ -211,8 +209,9 @@ pub(super) async fn add(tx: &mut Tx, user: UserId, owner: ModelId, new: &[NewFil
 
 impl FileRecords<'_> {
     pub async fn get(self, file: FileId) -> Result<Option<FileRow>> {
-        let query = sql!("SELECT * FROM files WHERE id = $1", file);
-        self.database.optional(query).await
+        let columns = columns::<FileRow>("");
+        let query = format!("SELECT {columns} FROM files WHERE id = $1");
+        self.database.optional(sql!(query, file)).await
     }
 
     /// All files of `owners`, including those without bytes, in the order of their creation.
@@ -221,13 +220,14 @@ impl FileRecords<'_> {
             return Ok(Vec::new());
         };
         let text = format!(
-            "SELECT * FROM files WHERE owner_kind = $1 AND owner_id IN ({}) ORDER BY id",
+            "SELECT {} FROM files WHERE owner_kind = $1 AND owner_id IN ({}) ORDER BY id",
+            columns::<FileRow>(""),
             places(2, owners.len())
         );
-        let query = sql!(AssertSqlSafe(text), first.kind());
+        let query = sql!(text, first.kind());
         let query = owners
             .iter()
-            .fold(query, |query, owner| query.bind(owner.key()));
+            .fold(query, |query, owner| query.bind(&owner.key()));
         self.database.all(query).await
     }
 
@@ -238,7 +238,7 @@ impl FileRecords<'_> {
         }
         let places = places(1, blobs.len());
         let text = format!("SELECT blob FROM files WHERE blob IN ({places})");
-        let query = sql!(AssertSqlSafe(text));
+        let query = sql!(text);
         let query = blobs.iter().fold(query, |query, blob| query.bind(blob));
         let owned: Vec<String> = self.database.all(query).await?;
         let owned: HashSet<String> = owned.into_iter().collect();

@@ -4,7 +4,7 @@
 //! or a failure. Completing an upload and queueing its analysis are one commit. The end of an analysis and its result
 //! are one commit, too.
 
-use super::database::{Result, Tx};
+use super::database::{Result, Tx, retried};
 use super::files::{self, Area, NewFile};
 use super::groups::ImportRecords;
 use super::jobs::{self, JobKind, JobState, Lease};
@@ -55,7 +55,7 @@ async fn status_of(tx: &mut Tx, user: UserId, asset: AssetId) -> Result<Option<U
 impl ImportRecords<'_> {
     /// Completes an upload and queues its analysis, or returns why that is impossible.
     pub async fn start(self, user: UserId, asset: AssetId) -> Result<Completion> {
-        let mut tx = self.database.begin().await?;
+        let mut tx = self.database.begin_locking(user).await?;
         match status_of(&mut tx, user, asset).await? {
             None => return Ok(Completion::Gone),
             Some(UploadStatus::Incomplete) => {}
@@ -78,7 +78,7 @@ impl ImportRecords<'_> {
 
     /// Queues the analysis of a failed import again; false if the import has not failed.
     pub async fn retry(self, user: UserId, asset: AssetId) -> Result<bool> {
-        let mut tx = self.database.begin().await?;
+        let mut tx = self.database.begin_locking(user).await?;
         let status = status_of(&mut tx, user, asset).await?;
         if !status.is_some_and(|status| status.is_failure()) {
             return Ok(false);
@@ -98,18 +98,17 @@ impl ImportRecords<'_> {
     pub async fn set_status(
         self,
         lease: Lease,
-        asset: AssetId,
+        (user, asset): (UserId, AssetId),
         status: &UploadStatus,
     ) -> Result<bool> {
-        let update = sql!(
-            "UPDATE assets SET upload_status = $2 WHERE id = $1 AND EXISTS \
-             (SELECT 1 FROM jobs WHERE id = $3 AND fence = $4 AND state = 'running')",
-            asset,
-            status,
-            lease.job,
-            lease.fence,
-        );
-        Ok(self.database.run(update).await? > 0)
+        let mut tx = self.database.begin_locking(user).await?;
+        if !jobs::is_running(&mut tx, lease).await? {
+            return Ok(false);
+        }
+        let update = "UPDATE assets SET upload_status = $2 WHERE id = $1";
+        let is_changed = tx.run(sql!(update, asset, status)).await? > 0;
+        tx.commit().await?;
+        Ok(is_changed)
     }
 
     /// Records the result of an analysis together with the end of its job. Returns the replaced blobs; `None` if the
@@ -121,34 +120,36 @@ impl ImportRecords<'_> {
         asset: AssetId,
         end: &AnalysisEnd,
     ) -> Result<Option<Vec<String>>> {
-        let mut tx = self.database.begin().await?;
-        let (state, step) = if end.status == UploadStatus::Complete {
-            (JobState::Finished, "Done")
-        } else {
-            (JobState::Failed, "Failed")
-        };
-        if !jobs::end(&mut tx, lease, state, step, &end.output).await? {
-            return Ok(None);
-        }
-        let update = sql!(
-            "UPDATE assets SET upload_status = $2, has_errors = $3, error_message = $4, metadata = $5, \
-             format = COALESCE($6, format), main_file = COALESCE($7, main_file) WHERE id = $1",
-            asset,
-            end.status,
-            end.has_errors,
-            end.error_message,
-            end.metadata,
-            end.format,
-            end.main_file,
-        );
-        if tx.run(update).await? == 0 {
-            return Ok(None);
-        }
-        let owner = ModelId::Asset(asset);
-        let made = [Area::Analysis, Area::Render, Area::Turntable];
-        let replaced = files::remove(&mut tx, user, owner, &made).await?;
-        files::add(&mut tx, user, owner, &end.files).await?;
-        tx.commit().await?;
-        Ok(Some(replaced))
+        retried!({
+            let mut tx = self.database.begin_locking(user).await?;
+            let (state, step) = if end.status == UploadStatus::Complete {
+                (JobState::Finished, "Done")
+            } else {
+                (JobState::Failed, "Failed")
+            };
+            if !jobs::end(&mut tx, lease, state, step, &end.output).await? {
+                return Ok(None);
+            }
+            let update = sql!(
+                "UPDATE assets SET upload_status = $2, has_errors = $3, error_message = $4, metadata = $5, \
+                 format = COALESCE($6, format), main_file = COALESCE($7, main_file) WHERE id = $1",
+                asset,
+                end.status,
+                end.has_errors,
+                end.error_message,
+                end.metadata,
+                end.format,
+                end.main_file,
+            );
+            if tx.run(update).await? == 0 {
+                return Ok(None);
+            }
+            let owner = ModelId::Asset(asset);
+            let made = [Area::Analysis, Area::Render, Area::Turntable];
+            let replaced = files::remove(&mut tx, user, owner, &made).await?;
+            files::add(&mut tx, user, owner, &end.files).await?;
+            tx.commit().await?;
+            Ok(Some(replaced))
+        })
     }
 }

@@ -12,7 +12,7 @@ use jiff::Timestamp;
 
 use super::database::{Result, Tx};
 use super::groups::JobRecords;
-use super::sql::{ids, record, sql, words};
+use super::sql::{columns, ids, record, sql, words};
 use crate::service::ids::random_uuid;
 use crate::wire::{AssetId, RapidId, UserId};
 
@@ -166,27 +166,34 @@ pub(super) async fn end(
     Ok(tx.run(update).await? > 0)
 }
 
-/// The current time for leases, in microseconds: the clock of the machine, without the offset of the service's clock.
-fn lease_now() -> i64 {
-    // PostgreSQL: the clock of the database.
-    Timestamp::now().as_microsecond()
+/// Whether the attempt still has its job.
+pub(super) async fn is_running(tx: &mut Tx, lease: Lease) -> Result<bool> {
+    let query = sql!(
+        "SELECT id FROM jobs WHERE id = $1 AND fence = $2 AND state = 'running'",
+        lease.job,
+        lease.fence,
+    );
+    Ok(tx.optional::<JobId>(query).await?.is_some())
 }
 
-fn lease_end(lease: Duration) -> i64 {
-    let micros = i64::try_from(lease.as_micros()).unwrap_or(i64::MAX);
-    lease_now().saturating_add(micros)
+/// The duration of a lease in microseconds. Leases begin and end by the clock of the database.
+fn lease_time(lease: Duration) -> i64 {
+    i64::try_from(lease.as_micros()).unwrap_or(i64::MAX / 2)
 }
 
 impl JobRecords<'_> {
     /// Claims the oldest queued job, if there is one, for the time `lease`.
     pub async fn claim(self, lease: Duration) -> Result<Option<JobRow>> {
-        // PostgreSQL: the inner SELECT ends with `FOR UPDATE SKIP LOCKED`.
+        let columns = columns::<JobRow>("");
         let update = sql!(
-            "UPDATE jobs SET state = 'running', attempts = attempts + 1, fence = fence + 1, \
-             lease_until = $2, updated_at = $1, started_at = COALESCE(started_at, $1) \
-             WHERE id = (SELECT id FROM jobs WHERE state = 'queued' ORDER BY id LIMIT 1) RETURNING *",
+            format!(
+                "UPDATE jobs SET state = 'running', attempts = attempts + 1, fence = fence + 1, \
+                 lease_until = now_micros() + $2, updated_at = $1, started_at = COALESCE(started_at, $1) \
+                 WHERE id = (SELECT id FROM jobs WHERE state = 'queued' ORDER BY id LIMIT 1 \
+                 FOR UPDATE SKIP LOCKED) RETURNING {columns}"
+            ),
             self.database.now(),
-            lease_end(lease),
+            lease_time(lease),
         );
         self.database.change(update).await
     }
@@ -194,10 +201,11 @@ impl JobRecords<'_> {
     /// Renews a lease; false if it is lost.
     pub async fn renew_lease(self, lease: Lease, time: Duration) -> Result<bool> {
         let update = sql!(
-            "UPDATE jobs SET lease_until = $3 WHERE id = $1 AND fence = $2 AND state = 'running'",
+            "UPDATE jobs SET lease_until = now_micros() + $3 \
+             WHERE id = $1 AND fence = $2 AND state = 'running'",
             lease.job,
             lease.fence,
-            lease_end(time),
+            lease_time(time),
         );
         Ok(self.database.run(update).await? > 0)
     }
@@ -250,36 +258,37 @@ impl JobRecords<'_> {
     /// Queues the running jobs that `lost` selects. Returns the jobs that already had all their `attempts` and must
     /// be marked as failed, and the number of queued jobs.
     pub async fn recover(self, lost: Lost, attempts: u32) -> Result<(Vec<JobRow>, u64)> {
-        let until = match lost {
-            Lost::All => i64::MAX,
-            Lost::Expired => lease_now(),
+        let is_lost = match lost {
+            Lost::All => "state = 'running'",
+            Lost::Expired => "state = 'running' AND COALESCE(lease_until, 0) <= now_micros()",
         };
-        let mut tx = self.database.begin().await?;
+        // A row that is locked belongs to a job that ends at this moment.
         let update = sql!(
-            "UPDATE jobs SET state = 'queued', progress = 0, step = $2, updated_at = $3, \
-             lease_until = NULL \
-             WHERE state = 'running' AND attempts < $1 AND COALESCE(lease_until, 0) <= $4",
+            format!(
+                "UPDATE jobs SET state = 'queued', progress = 0, step = $2, updated_at = $3, \
+                 lease_until = NULL WHERE id IN (SELECT id FROM jobs WHERE {is_lost} AND attempts < $1 \
+                 FOR UPDATE SKIP LOCKED)"
+            ),
             attempts,
             QUEUED_STEP,
-            tx.now(),
-            until,
+            self.database.now(),
         );
-        let queued = tx.run(update).await?;
+        let queued = self.database.run(update).await?;
+        let columns = columns::<JobRow>("");
         let query = sql!(
-            "SELECT * FROM jobs WHERE state = 'running' AND COALESCE(lease_until, 0) <= $1 ORDER BY id",
-            until,
+            format!("SELECT {columns} FROM jobs WHERE {is_lost} AND attempts >= $1 ORDER BY id"),
+            attempts,
         );
-        let failed = tx.all(query).await?;
-        tx.commit().await?;
+        let failed = self.database.all(query).await?;
         Ok((failed, queued))
     }
 
     /// The newest analysis of an asset.
     pub async fn latest_analysis(self, asset: AssetId) -> Result<Option<JobRow>> {
-        let query = sql!(
-            "SELECT * FROM jobs WHERE asset_id = $1 AND kind = 'analyse' ORDER BY id DESC LIMIT 1",
-            asset,
+        let columns = columns::<JobRow>("");
+        let query = format!(
+            "SELECT {columns} FROM jobs WHERE asset_id = $1 AND kind = 'analyse' ORDER BY id DESC LIMIT 1"
         );
-        self.database.optional(query).await
+        self.database.optional(sql!(query, asset)).await
     }
 }

@@ -6,6 +6,7 @@
 
 mod accounts;
 mod assets;
+mod connect;
 mod conversions;
 mod database;
 mod embeds;
@@ -14,6 +15,7 @@ mod files;
 mod groups;
 mod imports;
 mod jobs;
+mod migrations;
 mod optimizations;
 mod presets;
 mod rapids;
@@ -33,6 +35,7 @@ use sql::sql;
 
 pub use accounts::{NewUser, UserRow};
 pub use assets::{AssetRow, NewAsset};
+pub use connect::{DatabaseUrlError, PostgresServer, RecordsAt};
 pub use conversions::{Conversion, Uploaded};
 pub use embeds::{EmbedRow, EmbedSource, NewEmbed};
 pub use error::RecordsError;
@@ -55,13 +58,18 @@ pub struct Records {
 }
 
 impl Records {
-    /// Opens the database in the file `path`, creates it if it is missing, and migrates its schema.
+    /// Opens the database, creates the file of SQLite if it is missing, and migrates the schema.
     ///
     /// # Errors
-    /// If the file cannot be opened, is not a database, or comes from a newer version.
-    pub async fn open(path: &Path, clock: Clock) -> Result<Records> {
-        let database = Database::open(path, clock).await?;
+    /// If the database cannot be reached or opened, refuses the login, or comes from a newer version.
+    pub async fn open(at: &RecordsAt, file: &Path, clock: Clock) -> Result<Records> {
+        let database = connect::open(at, file, clock).await?;
         Ok(Records { database })
+    }
+
+    /// Whether other processes may work on the same records.
+    pub fn is_shared(&self) -> bool {
+        self.database.postgres().is_some()
     }
 
     /// Closes the database after the running statements.

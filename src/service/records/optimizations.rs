@@ -1,7 +1,6 @@
 //! Start and end of optimizations. The rapid model, its job and its price are one commit.
 
-use super::accounts::UserRow;
-use super::database::{Result, Tx};
+use super::database::{Result, Tx, retried};
 use super::files::{self, Area, NewFile};
 use super::groups::OptimizationRecords;
 use super::jobs::{self, JobKind, JobState, Lease};
@@ -85,45 +84,46 @@ impl OptimizationRecords<'_> {
     /// Accepts all optimizations or none: takes a point for each, creates the rapid models and queues their jobs.
     pub async fn start(self, user: UserId, token: TokenId, new: &[NewRapid]) -> Result<Started> {
         let price = new.len() as u64;
-        let mut tx = self.database.begin_for(user).await?;
-        for rapid in new {
-            let query = sql!(
-                "SELECT id FROM assets WHERE id = $1 AND user_id = $2 AND upload_status = $3",
-                rapid.asset,
-                user,
-                UploadStatus::Complete,
-            );
-            if tx.optional::<AssetId>(query).await?.is_none() {
-                return Ok(Started::NotComplete(rapid.asset));
+        retried!({
+            let mut tx = self.database.begin_for(user).await?;
+            for rapid in new {
+                let query = sql!(
+                    "SELECT id FROM assets WHERE id = $1 AND user_id = $2 AND upload_status = $3",
+                    rapid.asset,
+                    user,
+                    UploadStatus::Complete,
+                );
+                if tx.optional::<AssetId>(query).await?.is_none() {
+                    return Ok(Started::NotComplete(rapid.asset));
+                }
             }
-        }
-        let pay = "UPDATE users SET points = points - $2 WHERE id = $1 AND points >= $2";
-        if tx.run(sql!(pay, user, price)).await? == 0 {
-            let account: UserRow = tx
-                .one(sql!("SELECT * FROM users WHERE id = $1", user))
+            let pay = "UPDATE users SET points = points - $2 WHERE id = $1 AND points >= $2";
+            if tx.run(sql!(pay, user, price)).await? == 0 {
+                let left = "SELECT points FROM users WHERE id = $1";
+                let left = tx.one(sql!(left, user)).await?;
+                return Ok(Started::NoPoints { left });
+            }
+            let mut ids = Vec::with_capacity(new.len());
+            for rapid in new {
+                let id = insert(&mut tx, user, token, rapid).await?;
+                tags::add(&mut tx, user, ModelId::Rapid(id), &rapid.tags).await?;
+                jobs::add(
+                    &mut tx,
+                    JobKind::Optimize,
+                    user,
+                    rapid.asset,
+                    Some(id),
+                    None,
+                )
                 .await?;
-            let left = account.points;
-            return Ok(Started::NoPoints { left });
-        }
-        let mut ids = Vec::with_capacity(new.len());
-        for rapid in new {
-            let id = insert(&mut tx, user, token, rapid).await?;
-            tags::add(&mut tx, user, ModelId::Rapid(id), &rapid.tags).await?;
-            jobs::add(
-                &mut tx,
-                JobKind::Optimize,
-                user,
-                rapid.asset,
-                Some(id),
-                None,
-            )
-            .await?;
-            ids.push(id);
-        }
-        let count = "UPDATE tokens SET optimization_count = optimization_count + $2 WHERE id = $1";
-        tx.run(sql!(count, token, price)).await?;
-        tx.commit().await?;
-        Ok(Started::Queued(ids))
+                ids.push(id);
+            }
+            let count =
+                "UPDATE tokens SET optimization_count = optimization_count + $2 WHERE id = $1";
+            tx.run(sql!(count, token, price)).await?;
+            tx.commit().await?;
+            Ok(Started::Queued(ids))
+        })
     }
 
     /// Records the result of an optimization together with the end of its job. Returns the replaced blobs; `None` if
@@ -135,29 +135,31 @@ impl OptimizationRecords<'_> {
         rapid: RapidId,
         end: &OptimizationEnd,
     ) -> Result<Option<Vec<String>>> {
-        let mut tx = self.database.begin().await?;
-        let (state, step) = if end.status == OptimizationStatus::Done {
-            (JobState::Finished, "Done")
-        } else {
-            (JobState::Failed, "Failed")
-        };
-        if !jobs::end(&mut tx, lease, state, step, &end.output).await? {
-            return Ok(None);
-        }
-        let update = sql!(
-            "UPDATE rapids SET status = $2, report = $3, updated_at = $4 WHERE id = $1",
-            rapid,
-            end.status,
-            end.report,
-            tx.now(),
-        );
-        if tx.run(update).await? == 0 {
-            return Ok(None);
-        }
-        let owner = ModelId::Rapid(rapid);
-        let replaced = files::remove(&mut tx, user, owner, Area::ALL).await?;
-        files::add(&mut tx, user, owner, &end.files).await?;
-        tx.commit().await?;
-        Ok(Some(replaced))
+        retried!({
+            let mut tx = self.database.begin_locking(user).await?;
+            let (state, step) = if end.status == OptimizationStatus::Done {
+                (JobState::Finished, "Done")
+            } else {
+                (JobState::Failed, "Failed")
+            };
+            if !jobs::end(&mut tx, lease, state, step, &end.output).await? {
+                return Ok(None);
+            }
+            let update = sql!(
+                "UPDATE rapids SET status = $2, report = $3, updated_at = $4 WHERE id = $1",
+                rapid,
+                end.status,
+                end.report,
+                tx.now(),
+            );
+            if tx.run(update).await? == 0 {
+                return Ok(None);
+            }
+            let owner = ModelId::Rapid(rapid);
+            let replaced = files::remove(&mut tx, user, owner, Area::ALL).await?;
+            files::add(&mut tx, user, owner, &end.files).await?;
+            tx.commit().await?;
+            Ok(Some(replaced))
+        })
     }
 }

@@ -5,7 +5,7 @@ use jiff::Timestamp;
 use super::database::Result;
 use super::groups::PresetRecords;
 use super::search::Search;
-use super::sql::{Value, record, sql};
+use super::sql::{Value, columns, record, sql};
 use crate::wire::{FilenameRule, PresetId, UserId};
 
 #[derive(Debug)]
@@ -43,9 +43,12 @@ record! {
 impl PresetRecords<'_> {
     pub async fn create(self, user: UserId, new: &NewPreset<'_>) -> Result<PresetRow> {
         let mut tx = self.database.begin_for(user).await?;
+        let columns = columns::<PresetRow>("");
         let insert = sql!(
-            "INSERT INTO presets (user_id, name, description, folded, config, core_version, created_at, \
-             updated_at, filename_rule) VALUES ($1, $2, $3, $4, $5, $6, $7, $7, $8) RETURNING *",
+            format!(
+                "INSERT INTO presets (user_id, name, description, folded, config, core_version, created_at, \
+                 updated_at, filename_rule) VALUES ($1, $2, $3, $4, $5, $6, $7, $7, $8) RETURNING {columns}"
+            ),
             user,
             new.name,
             new.description,
@@ -69,15 +72,18 @@ impl PresetRecords<'_> {
         (name, config): (&str, &str),
         rule: Option<&FilenameRule>,
     ) -> Result<Option<PresetRow>> {
-        let mut tx = self.database.begin().await?;
+        let mut tx = self.database.begin_locking(user).await?;
         let query = "SELECT description FROM presets WHERE id = $1 AND user_id = $2";
         let description: Option<String> = tx.optional(sql!(query, preset, user)).await?;
         let Some(description) = description else {
             return Ok(None);
         };
+        let columns = columns::<PresetRow>("");
         let update = sql!(
-            "UPDATE presets SET name = $2, folded = $3, config = $4, updated_at = $5, \
-             filename_rule = COALESCE($6, filename_rule) WHERE id = $1 RETURNING *",
+            format!(
+                "UPDATE presets SET name = $2, folded = $3, config = $4, updated_at = $5, \
+                 filename_rule = COALESCE($6, filename_rule) WHERE id = $1 RETURNING {columns}"
+            ),
             preset,
             name,
             folded(name, &description),
@@ -92,7 +98,8 @@ impl PresetRecords<'_> {
 
     /// The presets of `user` that `search` finds by name or description, oldest first.
     pub async fn list(self, user: UserId, search: &Search) -> Result<Vec<PresetRow>> {
-        let query = "SELECT * FROM presets WHERE user_id = $1 ORDER BY id";
+        let columns = columns::<PresetRow>("");
+        let query = format!("SELECT {columns} FROM presets WHERE user_id = $1 ORDER BY id");
         let mut presets: Vec<PresetRow> = self.database.all(sql!(query, user)).await?;
         presets.retain(|preset| search.matches(&folded(&preset.name, &preset.description)));
         Ok(presets)
@@ -100,7 +107,8 @@ impl PresetRecords<'_> {
 
     /// One preset of `user`.
     pub async fn get(self, user: UserId, preset: PresetId) -> Result<Option<PresetRow>> {
-        let query = "SELECT * FROM presets WHERE id = $1 AND user_id = $2";
+        let columns = columns::<PresetRow>("");
+        let query = format!("SELECT {columns} FROM presets WHERE id = $1 AND user_id = $2");
         self.database.optional(sql!(query, preset, user)).await
     }
 

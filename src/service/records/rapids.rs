@@ -1,13 +1,12 @@
 //! Records of rapid models, each with its job.
 
 use jiff::Timestamp;
-use sqlx::sqlite::SqliteRow;
 
 use super::database::Result;
 use super::groups::RapidRecords;
 use super::jobs::{self, JobKind, JobRow, JobState};
 use super::search::{Listing, PageOf, PageRequest, Search};
-use super::sql::{Column, record, sql};
+use super::sql::{Column, Row, columns, record, sql};
 use crate::wire::{AssetId, FilenameRule, ModelId, OptimizationStatus, PresetId, RapidId, UserId};
 
 record! {
@@ -36,7 +35,7 @@ record! {
         pub report: Option<String>,
         pub created_at: Timestamp,
         pub updated_at: Timestamp,
-        pub job: Option<JobRow> => job_of,
+        pub job: Option<JobRow> => job_of(),
     }
 }
 
@@ -59,26 +58,24 @@ impl RapidRow {
 }
 
 /// A query for rapid models: their columns, and those of their jobs as `j_…`.
-macro_rules! select {
-    ($condition:literal) => {
-        concat!(
-            "SELECT t.*, j.id AS j_id, j.key AS j_key, j.state AS j_state, j.attempts AS j_attempts, \
-             j.fence AS j_fence, j.progress AS j_progress, j.step AS j_step, j.output AS j_output, \
-             j.created_at AS j_created_at, j.updated_at AS j_updated_at, j.started_at AS j_started_at, \
-             j.finished_at AS j_finished_at FROM rapids t LEFT JOIN jobs j ON j.rapid_id = t.id ",
-            $condition
-        )
-    };
+fn select(condition: &str) -> String {
+    format!(
+        "SELECT {}, t.user_id, j.id AS j_id, j.key AS j_key, j.state AS j_state, j.attempts AS j_attempts, \
+         j.fence AS j_fence, j.progress AS j_progress, j.step AS j_step, j.output AS j_output, \
+         j.created_at AS j_created_at, j.updated_at AS j_updated_at, j.started_at AS j_started_at, \
+         j.finished_at AS j_finished_at FROM rapids t LEFT JOIN jobs j ON j.rapid_id = t.id {condition}",
+        columns::<RapidRow>("t.")
+    )
 }
 
 const LISTING: Listing = Listing {
-    select: select!(""),
+    select: || select(""),
     counted: "rapids t",
     tags: Some(ModelId::RAPID_KIND),
     filter: None,
 };
 
-fn job_of(row: &SqliteRow) -> sqlx::Result<Option<JobRow>> {
+fn job_of(row: &Row) -> sqlx::Result<Option<JobRow>> {
     let Some(id) = Column::read(row, "j_id")? else {
         return Ok(None);
     };
@@ -106,7 +103,7 @@ fn job_of(row: &SqliteRow) -> sqlx::Result<Option<JobRow>> {
 impl RapidRecords<'_> {
     /// One rapid model of `user`.
     pub async fn get(self, user: UserId, rapid: RapidId) -> Result<Option<RapidRow>> {
-        let query = select!("WHERE t.id = $1 AND t.user_id = $2");
+        let query = select("WHERE t.id = $1 AND t.user_id = $2");
         self.database.optional(sql!(query, rapid, user)).await
     }
 
@@ -124,14 +121,14 @@ impl RapidRecords<'_> {
 
     /// All rapid models of `user` that were made from `asset`, oldest first.
     pub async fn list_of_asset(self, user: UserId, asset: AssetId) -> Result<Vec<RapidRow>> {
-        let query = select!("WHERE t.asset_id = $1 AND t.user_id = $2 ORDER BY t.id");
+        let query = select("WHERE t.asset_id = $1 AND t.user_id = $2 ORDER BY t.id");
         self.database.all(sql!(query, asset, user)).await
     }
 
     /// The rapid models of `user` that were requested since `since` and are not done, oldest first.
     pub async fn list_unfinished(self, user: UserId, since: Timestamp) -> Result<Vec<RapidRow>> {
-        let query = select!(
-            "WHERE t.user_id = $1 AND t.created_at >= $2 AND t.status <> 'done' ORDER BY t.id"
+        let query = select(
+            "WHERE t.user_id = $1 AND t.created_at >= $2 AND t.status <> 'done' ORDER BY t.id",
         );
         self.database.all(sql!(query, user, since)).await
     }

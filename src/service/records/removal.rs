@@ -1,6 +1,6 @@
 //! Deletion of models with everything that belongs to them.
 
-use super::database::Result;
+use super::database::{Result, retried};
 use super::files::{self, Area};
 use super::groups::ModelRecords;
 use super::jobs::{JobId, Removal};
@@ -12,38 +12,40 @@ impl ModelRecords<'_> {
     /// Deletes those of `models` that `user` has, with their files, tags, jobs, conversions and embeds. Rapid models
     /// stay when their asset is deleted.
     pub async fn delete(self, user: UserId, models: &[ModelId]) -> Result<Removal> {
-        let mut tx = self.database.begin().await?;
-        let mut removal = Removal::default();
-        for &model in models {
-            let (record, others, jobs): (_, &[_], _) = match model {
-                ModelId::Asset(_) => (
-                    "DELETE FROM assets WHERE id = $1 AND user_id = $2",
-                    &[
-                        "DELETE FROM conversions WHERE asset_id = $1",
-                        "DELETE FROM embeds WHERE asset_id = $1",
-                    ],
-                    "DELETE FROM jobs WHERE asset_id = $1 AND rapid_id IS NULL RETURNING id",
-                ),
-                ModelId::Rapid(_) => (
-                    "DELETE FROM rapids WHERE id = $1 AND user_id = $2",
-                    &["DELETE FROM embeds WHERE rapid_id = $1"],
-                    "DELETE FROM jobs WHERE rapid_id = $1 RETURNING id",
-                ),
-            };
-            if tx.run(sql!(record, model.key(), user)).await? == 0 {
-                continue;
+        retried!({
+            let mut tx = self.database.begin_locking(user).await?;
+            let mut removal = Removal::default();
+            for &model in models {
+                let (record, others, jobs): (_, &[_], _) = match model {
+                    ModelId::Asset(_) => (
+                        "DELETE FROM assets WHERE id = $1 AND user_id = $2",
+                        &[
+                            "DELETE FROM conversions WHERE asset_id = $1",
+                            "DELETE FROM embeds WHERE asset_id = $1",
+                        ],
+                        "DELETE FROM jobs WHERE asset_id = $1 AND rapid_id IS NULL RETURNING id",
+                    ),
+                    ModelId::Rapid(_) => (
+                        "DELETE FROM rapids WHERE id = $1 AND user_id = $2",
+                        &["DELETE FROM embeds WHERE rapid_id = $1"],
+                        "DELETE FROM jobs WHERE rapid_id = $1 RETURNING id",
+                    ),
+                };
+                if tx.run(sql!(record, model.key(), user)).await? == 0 {
+                    continue;
+                }
+                removal.records += 1;
+                let blobs = files::remove(&mut tx, user, model, Area::ALL).await?;
+                removal.blobs.extend(blobs);
+                tags::remove_all(&mut tx, model).await?;
+                for &statement in others {
+                    tx.run(sql!(statement, model.key())).await?;
+                }
+                let jobs: Vec<JobId> = tx.all(sql!(jobs, model.key())).await?;
+                removal.jobs.extend(jobs);
             }
-            removal.records += 1;
-            let blobs = files::remove(&mut tx, user, model, Area::ALL).await?;
-            removal.blobs.extend(blobs);
-            tags::remove_all(&mut tx, model).await?;
-            for &statement in others {
-                tx.run(sql!(statement, model.key())).await?;
-            }
-            let jobs: Vec<JobId> = tx.all(sql!(jobs, model.key())).await?;
-            removal.jobs.extend(jobs);
-        }
-        tx.commit().await?;
-        Ok(removal)
+            tx.commit().await?;
+            Ok(removal)
+        })
     }
 }

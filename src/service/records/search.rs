@@ -4,10 +4,8 @@
 //! one term. A page beyond the last one becomes the last one. The generated SQL contains only placeholders, never
 //! values.
 
-use sqlx::AssertSqlSafe;
-
 use super::database::{Database, Result};
-use super::sql::{Record, Value, sql};
+use super::sql::{Record, Statement, Value as _, sql};
 use crate::wire::UserId;
 
 /// Longer terms match nothing.
@@ -87,7 +85,7 @@ impl<T> PageOf<T> {
 /// A table that can be listed and searched.
 pub(super) struct Listing {
     /// The query without conditions; its first table is `t`.
-    pub select: &'static str,
+    pub select: fn() -> String,
     /// The table whose rows are counted, as `t`.
     pub counted: &'static str,
     /// The owner kind of its tags; none when it has no tags.
@@ -107,10 +105,10 @@ impl Listing {
     ) -> Result<PageOf<T>> {
         let condition = self.condition(search, filter.is_some());
         let statement = |text: String| {
-            let values = sql!(AssertSqlSafe(text), user, filter.unwrap_or(0));
+            let values = sql!(text, user, filter.unwrap_or(0));
             search
                 .patterns()
-                .fold(values, |values, pattern| values.bind(pattern))
+                .fold(values, |values: Statement, pattern| values.bind(&pattern))
         };
         let count = format!("SELECT COUNT(*) FROM {} {condition}", self.counted);
         let total: u64 = database.one(statement(count)).await?;
@@ -118,7 +116,7 @@ impl Listing {
         let page = request.page.clamp(1, last);
         let limit = request.per_page.stored();
         let offset = (page - 1).saturating_mul(request.per_page).stored();
-        let select = self.select;
+        let select = (self.select)();
         let items = database
             .all(statement(format!(
                 "{select} {condition} ORDER BY t.id DESC LIMIT {limit} OFFSET {offset}"

@@ -3,52 +3,175 @@
 //! `sql!("… $1 …", value)` makes a statement. [`Tx`](super::database::Tx) and
 //! [`Database`](super::database::Database) run it: `run` counts the changed rows, `one`, `optional` and `all` read
 //! what it returns as a [`Record`].
+//!
+//! Statements are written once, for PostgreSQL. SQLite gets the same text without row locks, because a transaction
+//! that writes locks the whole database there. `now_micros()` is the clock of the database, in microseconds.
+
+use std::borrow::Cow;
 
 use jiff::Timestamp;
+use sqlx::postgres::{PgArguments, PgRow};
+use sqlx::query::Query;
 use sqlx::sqlite::{SqliteArguments, SqliteRow};
-use sqlx::{ColumnIndex, Encode, Row as _, Sqlite, Type, ValueRef as _};
+use sqlx::{AssertSqlSafe, ColumnIndex, Decode, Postgres, Row as _, Sqlite, Type, ValueRef as _};
 
 use crate::wire::{
     AssetId, EmbedId, FilenameRule, OptimizationStatus, PresetId, RapidId, TagId, TokenId,
     UploadStatus, UserId, WebhookId,
 };
 
-pub(super) type Statement<'a> = sqlx::query::Query<'a, Sqlite, SqliteArguments>;
+/// A statement and the values of `$1`, `$2`, …. Its text contains only placeholders, never values.
+#[derive(Debug, Clone)]
+pub(super) struct Statement {
+    text: Cow<'static, str>,
+    values: Vec<Bound>,
+}
+
+/// A value in one of the types that both databases know. A NULL has a type, too: PostgreSQL needs it.
+#[derive(Debug, Clone)]
+pub(super) enum Bound {
+    Integer(Option<i64>),
+    Float(Option<f64>),
+    Text(Option<String>),
+}
+
+/// Binds the values to a query of one database.
+macro_rules! bind_all {
+    ($query:expr, $values:expr, $text:expr) => {
+        $values.iter().fold($query, |query, value| match value {
+            Bound::Integer(value) => query.bind(*value),
+            Bound::Float(value) => query.bind(*value),
+            Bound::Text(value) => query.bind(value.as_deref().map($text)),
+        })
+    };
+}
+
+impl Statement {
+    pub(super) fn new(text: impl Into<Cow<'static, str>>) -> Statement {
+        Statement {
+            text: text.into(),
+            values: Vec::new(),
+        }
+    }
+
+    /// Adds the value of the next placeholder.
+    pub(super) fn bind<T: Value + ?Sized>(mut self, value: &T) -> Statement {
+        self.values.push(value.stored().into());
+        self
+    }
+
+    pub(super) fn for_sqlite(&self) -> Query<'static, Sqlite, SqliteArguments> {
+        let text = self
+            .text
+            .replace(" FOR UPDATE SKIP LOCKED", "")
+            .replace(" FOR UPDATE", "")
+            .replace(
+                "now_micros()",
+                "CAST(unixepoch('subsec') * 1000000 AS INTEGER)",
+            );
+        bind_all!(sqlx::query(AssertSqlSafe(text)), self.values, str::to_owned)
+    }
+
+    pub(super) fn for_postgres(&self) -> Query<'static, Postgres, PgArguments> {
+        let text = self.text.replace(
+            "now_micros()",
+            "CAST(EXTRACT(EPOCH FROM clock_timestamp()) * 1000000 AS BIGINT)",
+        );
+        // PostgreSQL cannot store NUL in a text.
+        bind_all!(
+            sqlx::query(AssertSqlSafe(text)),
+            self.values,
+            |text: &str| text.replace('\0', "\u{fffd}")
+        )
+    }
+}
 
 /// Makes a [`Statement`] from its text and the values of `$1`, `$2`, ….
 macro_rules! sql {
     ($text:expr $(, $value:expr)* $(,)?) => {
-        sqlx::query::<sqlx::Sqlite>($text)
-            $(.bind(crate::service::records::sql::Value::stored(&$value)))*
+        crate::service::records::sql::Statement::new($text)$(.bind(&$value))*
     };
 }
 pub(super) use sql;
 
+/// A row of either database.
+pub(super) enum Row {
+    Sqlite(SqliteRow),
+    Postgres(PgRow),
+}
+
+/// The name of a column, or its number.
+pub(super) trait Place: ColumnIndex<SqliteRow> + ColumnIndex<PgRow> {}
+
+impl<T: ColumnIndex<SqliteRow> + ColumnIndex<PgRow>> Place for T {}
+
+impl Row {
+    pub(super) fn get<T>(&self, column: impl Place) -> sqlx::Result<T>
+    where
+        T: for<'r> Decode<'r, Sqlite> + Type<Sqlite>,
+        T: for<'r> Decode<'r, Postgres> + Type<Postgres>,
+    {
+        match self {
+            Row::Sqlite(row) => row.try_get(column),
+            Row::Postgres(row) => row.try_get(column),
+        }
+    }
+
+    /// The number of a column if its value is not NULL.
+    fn filled(&self, column: impl Place) -> sqlx::Result<Option<usize>> {
+        let (index, is_null) = match self {
+            Row::Sqlite(row) => {
+                let index = column.index(row)?;
+                (index, row.try_get_raw(index)?.is_null())
+            }
+            Row::Postgres(row) => {
+                let index = column.index(row)?;
+                (index, row.try_get_raw(index)?.is_null())
+            }
+        };
+        Ok((!is_null).then_some(index))
+    }
+}
+
 /// A value of a statement.
 pub(super) trait Value {
-    type Stored: for<'a> Encode<'a, Sqlite> + Type<Sqlite>;
+    type Stored: Into<Bound>;
 
     fn stored(&self) -> Self::Stored;
 }
 
 /// A type that can be read from a column.
 pub(super) trait Column: Sized {
-    fn read<I: ColumnIndex<SqliteRow>>(row: &SqliteRow, column: I) -> sqlx::Result<Self>;
+    fn read(row: &Row, column: impl Place) -> sqlx::Result<Self>;
 }
 
 /// The type of a row: a `record!`, or the first columns.
 pub(super) trait Record: Sized {
-    fn read(row: &SqliteRow) -> sqlx::Result<Self>;
+    /// The columns that a `record!` is read from.
+    const COLUMNS: &'static [&'static str] = &[];
+
+    fn read(row: &Row) -> sqlx::Result<Self>;
+}
+
+/// The columns of a record for `SELECT` and `RETURNING`, each behind `table`, such as `t.`.
+///
+/// They are written out because the prepared `SELECT *` of a running version fails after a migration.
+pub(super) fn columns<T: Record>(table: &str) -> String {
+    let columns: Vec<String> = T::COLUMNS
+        .iter()
+        .map(|column| format!("{table}{column}"))
+        .collect();
+    columns.join(", ")
 }
 
 impl<T: Column> Record for T {
-    fn read(row: &SqliteRow) -> sqlx::Result<T> {
+    fn read(row: &Row) -> sqlx::Result<T> {
         T::read(row, 0)
     }
 }
 
 impl<A: Column, B: Column> Record for (A, B) {
-    fn read(row: &SqliteRow) -> sqlx::Result<(A, B)> {
+    fn read(row: &Row) -> sqlx::Result<(A, B)> {
         Ok((A::read(row, 0)?, B::read(row, 1)?))
     }
 }
@@ -92,12 +215,15 @@ macro_rules! words {
 pub(super) use words;
 
 /// Declares a struct that rows are read into. A field is read from the column of its name, or from the column behind
-/// `=`, or by the function behind `=>`.
+/// `=`, or by the function behind `=>` from the columns in its parentheses.
 macro_rules! record {
     (
         $(#[$meta:meta])*
         pub struct $name:ident {
-            $($(#[$doc:meta])* pub $field:ident: $type:ty $(= $column:literal)? $(=> $read:path)?,)*
+            $(
+                $(#[$doc:meta])*
+                pub $field:ident: $type:ty $(= $column:literal)? $(=> $read:ident($($from:literal),*))?,
+            )*
         }
     ) => {
         $(#[$meta])*
@@ -106,7 +232,11 @@ macro_rules! record {
         }
 
         impl crate::service::records::sql::Record for $name {
-            fn read(row: &sqlx::sqlite::SqliteRow) -> sqlx::Result<Self> {
+            const COLUMNS: &'static [&'static str] = crate::service::records::sql::field_columns!(
+                [] $($field $(= $column)? $(=> ($($from),*))?,)*
+            );
+
+            fn read(row: &crate::service::records::sql::Row) -> sqlx::Result<Self> {
                 use crate::service::records::sql::read_field;
                 Ok(Self { $($field: read_field!(row, $field $(= $column)? $(=> $read)?),)* })
             }
@@ -115,6 +245,23 @@ macro_rules! record {
 }
 pub(super) use record;
 
+/// The list of the columns of all fields of a record.
+macro_rules! field_columns {
+    ([$($done:expr),* $(,)?]) => {
+        &[$($done),*]
+    };
+    ([$($done:expr),* $(,)?] $field:ident, $($rest:tt)*) => {
+        crate::service::records::sql::field_columns!([$($done,)* stringify!($field)] $($rest)*)
+    };
+    ([$($done:expr),* $(,)?] $field:ident = $column:literal, $($rest:tt)*) => {
+        crate::service::records::sql::field_columns!([$($done,)* $column] $($rest)*)
+    };
+    ([$($done:expr),* $(,)?] $field:ident => ($($from:literal),*), $($rest:tt)*) => {
+        crate::service::records::sql::field_columns!([$($done,)* $($from),*] $($rest)*)
+    };
+}
+pub(super) use field_columns;
+
 macro_rules! read_field {
     ($row:ident, $field:ident) => {
         read_field!($row, $field = (stringify!($field)))
@@ -122,7 +269,7 @@ macro_rules! read_field {
     ($row:ident, $field:ident = $column:tt) => {
         crate::service::records::sql::Column::read($row, $column)?
     };
-    ($row:ident, $field:ident => $read:path) => {
+    ($row:ident, $field:ident => $read:ident) => {
         $read($row)?
     };
 }
@@ -138,7 +285,7 @@ impl<T: Value + ?Sized> Value for &T {
 
 impl<T: Value> Value for Option<T>
 where
-    Option<T::Stored>: for<'a> Encode<'a, Sqlite> + Type<Sqlite>,
+    Option<T::Stored>: Into<Bound>,
 {
     type Stored = Option<T::Stored>;
 
@@ -148,18 +295,29 @@ where
 }
 
 impl<T: Column> Column for Option<T> {
-    fn read<I: ColumnIndex<SqliteRow>>(row: &SqliteRow, column: I) -> sqlx::Result<Self> {
-        let index = column.index(row)?;
-        match row.try_get_raw(index)?.is_null() {
-            true => Ok(None),
-            false => T::read(row, index).map(Some),
+    fn read(row: &Row, column: impl Place) -> sqlx::Result<Self> {
+        match row.filled(column)? {
+            None => Ok(None),
+            Some(index) => T::read(row, index).map(Some),
         }
     }
 }
 
-/// Types that the database knows.
+/// Types that the databases know.
 macro_rules! plain {
-    ($($type:ty),*) => {$(
+    ($($type:ty => $bound:ident),*) => {$(
+        impl From<$type> for Bound {
+            fn from(value: $type) -> Bound {
+                Bound::$bound(Some(value))
+            }
+        }
+
+        impl From<Option<$type>> for Bound {
+            fn from(value: Option<$type>) -> Bound {
+                Bound::$bound(value)
+            }
+        }
+
         impl Value for $type {
             type Stored = $type;
 
@@ -169,13 +327,13 @@ macro_rules! plain {
         }
 
         impl Column for $type {
-            fn read<I: ColumnIndex<SqliteRow>>(row: &SqliteRow, column: I) -> sqlx::Result<Self> {
-                row.try_get(column)
+            fn read(row: &Row, column: impl Place) -> sqlx::Result<Self> {
+                row.get(column)
             }
         }
     )*};
 }
-plain!(i64, f64, String);
+plain!(i64 => Integer, f64 => Float, String => Text);
 
 impl Value for str {
     type Stored = String;
@@ -198,11 +356,11 @@ macro_rules! converted {
         }
 
         impl crate::service::records::sql::Column for $type {
-            fn read<I: sqlx::ColumnIndex<sqlx::sqlite::SqliteRow>>(
-                row: &sqlx::sqlite::SqliteRow,
-                column: I,
+            fn read(
+                row: &crate::service::records::sql::Row,
+                column: impl crate::service::records::sql::Place,
             ) -> sqlx::Result<Self> {
-                let $read_value: $stored = sqlx::Row::try_get(row, column)?;
+                let $read_value: $stored = row.get(column)?;
                 Ok($read)
             }
         }

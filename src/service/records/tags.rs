@@ -3,11 +3,10 @@
 use std::collections::HashMap;
 
 use jiff::Timestamp;
-use sqlx::AssertSqlSafe;
 
 use super::database::{Result, Tx, places};
 use super::groups::TagRecords;
-use super::sql::{record, sql};
+use super::sql::{columns, record, sql};
 use crate::wire::{ModelId, TagId, UserId};
 
 record! {
@@ -51,7 +50,7 @@ pub(super) async fn remove_all(tx: &mut Tx, owner: ModelId) -> Result<()> {
 impl TagRecords<'_> {
     /// Adds tags to an owner; false if `user` does not have it (any more).
     pub async fn add(self, user: UserId, owner: ModelId, names: &[String]) -> Result<bool> {
-        let mut tx = self.database.begin().await?;
+        let mut tx = self.database.begin_locking(user).await?;
         if !tx.has(user, owner).await? {
             return Ok(false);
         }
@@ -79,13 +78,14 @@ impl TagRecords<'_> {
             return Ok(found);
         };
         let text = format!(
-            "SELECT * FROM tags WHERE owner_kind = $1 AND owner_id IN ({}) ORDER BY id",
+            "SELECT {} FROM tags WHERE owner_kind = $1 AND owner_id IN ({}) ORDER BY id",
+            columns::<TagRow>(""),
             places(2, owners.len())
         );
-        let query = sql!(AssertSqlSafe(text), first.kind());
+        let query = sql!(text, first.kind());
         let query = owners
             .iter()
-            .fold(query, |query, owner| query.bind(owner.key()));
+            .fold(query, |query, owner| query.bind(&owner.key()));
         for tag in self.database.all::<TagRow>(query).await? {
             let owner = first.of_same_kind(tag.owner);
             found.entry(owner).or_default().push(tag);
@@ -95,11 +95,10 @@ impl TagRecords<'_> {
 
     /// All names of tags that `user` has on assets, or on rapid models, sorted.
     pub async fn names(self, user: UserId, owner_kind: &str) -> Result<Vec<String>> {
-        let query = sql!(
-            "SELECT DISTINCT name FROM tags WHERE user_id = $1 AND owner_kind = $2 ORDER BY name",
-            user,
-            owner_kind,
-        );
-        self.database.all(query).await
+        let query = "SELECT DISTINCT name FROM tags WHERE user_id = $1 AND owner_kind = $2";
+        let mut names: Vec<String> = self.database.all(sql!(query, user, owner_kind)).await?;
+        // Not by the database, whose order depends on its locale.
+        names.sort_unstable();
+        Ok(names)
     }
 }

@@ -65,7 +65,12 @@ impl UploadRecords<'_> {
 
     /// Gives `file` of an asset whose upload is under way its bytes.
     pub async fn publish(self, file: FileId, bytes: &Stored) -> Result<Publish> {
-        let mut tx = self.database.begin().await?;
+        let target: Option<Target> = self.database.optional(sql!(TARGET, file)).await?;
+        let Some(Target { user, .. }) = target else {
+            return Ok(Publish::Gone);
+        };
+        // Again, now that nobody else changes the account.
+        let mut tx = self.database.begin_locking(user).await?;
         let target: Option<Target> = tx.optional(sql!(TARGET, file)).await?;
         let Some(target) = target else {
             return Ok(Publish::Gone);

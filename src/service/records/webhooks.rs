@@ -6,7 +6,7 @@ use jiff::Timestamp;
 
 use super::database::Result;
 use super::groups::WebhookRecords;
-use super::sql::{record, sql};
+use super::sql::{columns, record, sql};
 use crate::wire::{UserId, WebhookId};
 
 /// `Debug` omits the secret.
@@ -68,9 +68,12 @@ impl WebhookRecords<'_> {
         if existing >= u64::from(most) {
             return Ok(None);
         }
+        let columns = columns::<WebhookRow>("");
         let insert = sql!(
-            "INSERT INTO webhooks (user_id, url, secret, verify_ssl, failed_calls, created_at, updated_at) \
-             VALUES ($1, $2, $3, $4, 0, $5, $5) RETURNING *",
+            format!(
+                "INSERT INTO webhooks (user_id, url, secret, verify_ssl, failed_calls, created_at, updated_at) \
+                 VALUES ($1, $2, $3, $4, 0, $5, $5) RETURNING {columns}"
+            ),
             user,
             new.url,
             new.secret,
@@ -84,7 +87,8 @@ impl WebhookRecords<'_> {
 
     /// The webhooks of `user`, oldest first.
     pub async fn list(self, user: UserId) -> Result<Vec<WebhookRow>> {
-        let query = "SELECT * FROM webhooks WHERE user_id = $1 ORDER BY id";
+        let columns = columns::<WebhookRow>("");
+        let query = format!("SELECT {columns} FROM webhooks WHERE user_id = $1 ORDER BY id");
         self.database.all(sql!(query, user)).await
     }
 
