@@ -41,7 +41,7 @@ pub enum RecordsAt {
 /// A PostgreSQL database and how to log in. `Display` and `Debug` omit the password.
 #[derive(Clone)]
 pub struct PostgresServer {
-    options: PgConnectOptions,
+    options: Box<PgConnectOptions>,
     /// The URL without the password.
     shown: String,
 }
@@ -79,12 +79,13 @@ impl FromStr for PostgresServer {
             return Err(form());
         }
         let options = PgConnectOptions::from_url(&url).map_err(|_| form())?;
+        // Wherever the server's settings differ, these two must not.
+        let options = options.options([
+            ("default_transaction_isolation", "read committed"),
+            ("standard_conforming_strings", "on"),
+        ]);
         Ok(PostgresServer {
-            // Wherever the server's settings differ, these two must not.
-            options: options.options([
-                ("default_transaction_isolation", "read committed"),
-                ("standard_conforming_strings", "on"),
-            ]),
+            options: Box::new(options),
             shown: text.to_owned(),
         })
     }
@@ -92,7 +93,7 @@ impl FromStr for PostgresServer {
 
 impl PostgresServer {
     pub fn with_password(mut self, password: &str) -> PostgresServer {
-        self.options = self.options.password(password);
+        self.options = Box::new(self.options.password(password));
         self
     }
 }
@@ -155,7 +156,7 @@ async fn postgres(server: &PostgresServer) -> Result<Pools> {
     let pool = PgPoolOptions::new()
         .max_connections(MOST_CONNECTIONS)
         .acquire_timeout(CONNECT_TIME)
-        .connect_with(server.options.clone())
+        .connect_with(PgConnectOptions::clone(&server.options))
         .await?;
     Ok(Pools::Postgres(pool))
 }

@@ -133,10 +133,11 @@ impl Tx {
     }
 
     pub(super) async fn commit(self) -> Result<()> {
-        Ok(match self.open {
+        match self.open {
             Open::Sqlite(open) => open.commit().await?,
             Open::Postgres(open) => open.commit().await?,
-        })
+        }
+        Ok(())
     }
 
     /// Locks an account; false if there is none.
