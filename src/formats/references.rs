@@ -1,7 +1,10 @@
-//! The files that a model names: buffers and images of glTF and GLB, `mtllib` of OBJ, maps of MTL.
+//! The files that a model names: buffers and images of glTF and GLB, `mtllib` of OBJ, maps of MTL, asset paths of USD
+//! layers in text form.
 //!
 //! Returns paths relative to the folder of the upload. Files outside of it, on another machine or embedded in the
 //! file are not returned.
+
+mod usda;
 
 use std::fs::File;
 use std::io;
@@ -32,7 +35,7 @@ pub struct Reference {
 pub enum Need {
     /// The model can be imported, but looks different: a texture, a material library.
     ForLooks,
-    /// The model has no geometry, and the service refuses it: a buffer of a glTF.
+    /// The model lacks geometry: a buffer of a glTF, without which the service refuses it, or a layer of USD.
     ForImport,
 }
 
@@ -52,6 +55,7 @@ pub fn find(path: &str, file: &File) -> io::Result<References> {
         "glb" => glb(folder, file),
         "obj" => lines(folder, file, obj_line),
         "mtl" => lines(folder, file, mtl_line),
+        "usda" | "usd" => usda::find(folder, file),
         _ => Ok(References::default()),
     }
 }

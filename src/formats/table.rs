@@ -3,7 +3,7 @@
 use super::Kind::{Archive, Authoring, Cad, Exchange};
 use super::ModelFormat;
 use super::Parts::{Named, OneFile, OneFileOrNamed, Unknown};
-use super::Support::{Read, ReadWrite, Unsupported, Write};
+use super::Support::{Read, ReadWrite, Unsupported};
 
 macro_rules! models {
     ($($extension:literal $media_type:expr, $kind:ident, $support:ident, $parts:ident;)*) => {
@@ -25,10 +25,10 @@ pub static MODELS: &[ModelFormat] = models! {
     "obj" Some("model/obj"), Exchange, ReadWrite, Named;
     "ply" Some("model/ply"), Exchange, ReadWrite, OneFile;
     "stl" Some("model/stl"), Exchange, ReadWrite, OneFile;
-    "usdz" Some("model/vnd.usdz+zip"), Exchange, Write, OneFile;
-    "usdc" None, Exchange, Unsupported, Unknown;
-    "usda" Some("model/vnd.usda"), Exchange, Unsupported, Unknown;
-    "usd" None, Exchange, Unsupported, Unknown;
+    "usdz" Some("model/vnd.usdz+zip"), Exchange, ReadWrite, OneFile;
+    "usdc" None, Exchange, Read, Unknown;
+    "usda" Some("model/vnd.usda"), Exchange, Read, OneFileOrNamed;
+    "usd" None, Exchange, Read, Unknown;
     "3mf" Some("model/3mf"), Exchange, Unsupported, Unknown;
     "dae" Some("model/vnd.collada+xml"), Exchange, Unsupported, Unknown;
     "ctm" None, Exchange, Unsupported, Unknown;

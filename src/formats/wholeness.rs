@@ -1,5 +1,6 @@
 //! Detects truncated files, if their format allows it: by the length in a GLB's header, the end chunk of a PNG, the
-//! end marker of a JPEG, the central directory of a ZIP, the triangle count of a binary STL.
+//! end marker of a JPEG, the central directory of a ZIP, the triangle count of a binary STL, the table of sections of a
+//! binary USD layer.
 //!
 //! Reads only what it needs. A file of another format, or whose content does not match its name, counts as complete.
 
@@ -35,6 +36,7 @@ pub fn judge(name: &str, file: &File, size: u64) -> io::Result<Wholeness> {
         "jpg" | "jpeg" => jpeg(&bytes),
         "zip" | "usdz" | "3mf" => zip(&bytes),
         "stl" => stl(&bytes),
+        "usdc" | "usd" => usdc(&bytes),
         "webp" => webp(&bytes),
         _ => Ok(Wholeness::Whole),
     }
@@ -83,6 +85,10 @@ fn u32_le(bytes: &[u8], at: usize) -> u64 {
     u64::from(u32::from_le_bytes(
         bytes[at..at + 4].try_into().expect("four bytes"),
     ))
+}
+
+fn u64_le(bytes: &[u8], at: usize) -> u64 {
+    u64::from_le_bytes(bytes[at..at + 8].try_into().expect("eight bytes"))
 }
 
 fn u32_be(bytes: &[u8], at: usize) -> u64 {
@@ -225,6 +231,29 @@ fn stl(bytes: &Bytes<'_>) -> io::Result<Wholeness> {
     Ok(bytes.needs(84 + 50 * u32_le(&head, 80)))
 }
 
+/// The offset of the table of sections is in the header, which is written last.
+fn usdc(bytes: &Bytes<'_>) -> io::Result<Wholeness> {
+    const MAGIC: &[u8] = b"PXR-USDC";
+    const ENTRY_LEN: u64 = 32;
+    let head = bytes.at(0, 24)?;
+    if bytes.stops_inside(&head, MAGIC) || (head.starts_with(MAGIC) && head.len() < 24) {
+        return Ok(SHORT);
+    }
+    if !head.starts_with(MAGIC) {
+        return Ok(Wholeness::Whole);
+    }
+    let table = u64_le(&head, 16);
+    if table == 0 {
+        return Ok(SHORT);
+    }
+    let count = bytes.at(table, 8)?;
+    if count.len() < 8 {
+        return Ok(bytes.needs(table.saturating_add(8)));
+    }
+    let entries = u64_le(&count, 0).saturating_mul(ENTRY_LEN);
+    Ok(bytes.needs(table.saturating_add(8).saturating_add(entries)))
+}
+
 fn is_text(bytes: &[u8]) -> bool {
     bytes
         .iter()
@@ -291,6 +320,15 @@ mod tests {
         stl
     }
 
+    fn usdc_bytes() -> Vec<u8> {
+        let mut usdc = b"PXR-USDC\0\x08\0\0\0\0\0\0".to_vec();
+        usdc.extend(120u64.to_le_bytes());
+        usdc.resize(120, 3);
+        usdc.extend(2u64.to_le_bytes());
+        usdc.resize(120 + 8 + 64, 1);
+        usdc
+    }
+
     #[test]
     fn every_file_is_whole_as_far_as_its_format_tells() {
         let text_stl = b"solid a\nfacet normal 0 0 1\nendfacet\nendsolid a\n".to_vec();
@@ -303,6 +341,7 @@ mod tests {
             ("a.stl", stl_bytes()),
             ("b.STL", text_stl),
             ("a.webp", webp),
+            ("a.usdc", usdc_bytes()),
         ];
         for (name, bytes) in table {
             assert_eq!(judged(name, &bytes), Wholeness::Whole, "{name}");

@@ -129,7 +129,14 @@ fn what_cannot_be_drawn_has_no_picture_and_a_reason() {
         ),
         ("points.obj", b"v 0 0 0\nv 1 1 1\n", "points.obj"),
         ("noise.zip", b"PK\x03\x04junk", "noise.zip"),
-        ("model.usdz", b"PK\x03\x04junk", "not supported"),
+        ("model.usdz", b"PK\x03\x04junk", "model.usdz"),
+        ("noise.usda", b"#usda 1.0\ndef Mesh \"a\" {", "noise.usda"),
+        (
+            "noise.usdc",
+            b"PXR-USDC\0\x08\0\0\0\0\0\0\xff\xff\xff\xff\xff\xff\xff\xff",
+            "noise.usdc",
+        ),
+        ("model.dae", b"<COLLADA/>", "not supported"),
         ("notes.txt", b"chair", "notes.txt"),
     ];
     for (name, bytes, reason) in cases {

@@ -51,9 +51,14 @@ pub fn assert_gltf_has_no_error(model: &Path) {
     );
 }
 
+/// A Python that has usd-core.
+pub fn usd_python() -> Option<PathBuf> {
+    test_tool("venv/bin/python", "usd-core")
+}
+
 /// Asserts that the validators of USD report nothing, and that every face is drawn.
 pub fn assert_usd_has_no_issue(model: &Path) {
-    let Some(python) = test_tool("venv/bin/python", "usd-core") else {
+    let Some(python) = usd_python() else {
         return;
     };
     let script = "\

@@ -43,8 +43,8 @@ const CPU: Duration = Duration::from_secs(60);
     On a drive the picture is the service's thumbnail, and the model is not downloaded.\n\
     A model that cannot be drawn within 30 seconds has no picture.")]
 pub(super) struct ThumbnailArgs {
-    /// Model file (glb, gltf, fbx, obj, ply, stl, step, stp, iges, igs, brep, zip); on a drive any model file, also usdz, or the folder of a model. A
-    /// path or a file: URI
+    /// Model file (glb, gltf, fbx, obj, ply, stl, usdz, usdc, usda, usd, step, stp, iges, igs, brep, zip); on a drive also
+    /// the folder of a model. A path or a file: URI
     #[arg(value_name = "IN", required_unless_present = "setup")]
     model: Option<String>,
     /// PNG file to write; a path or a file: URI

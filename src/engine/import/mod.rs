@@ -4,6 +4,7 @@
 //! read, and warnings name what is missing; any other file is refused.
 
 mod cad;
+mod channels;
 mod coordinates;
 mod error;
 mod fbx;
@@ -13,8 +14,10 @@ mod lines;
 mod normals;
 mod obj;
 mod ply;
+mod polygon;
 mod scene_builder;
 mod stl;
+mod usd;
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -23,7 +26,7 @@ pub use error::ImportError;
 
 use super::intake::{ZipError, ZipLimits, unpack};
 use super::scene::Scene;
-use super::settings::{MeshCompression, Tessellation};
+use super::settings::{MeshCompression, Tessellation, UsdPurpose};
 use crate::formats::junk::is_system_path;
 use crate::formats::{self, Kind};
 
@@ -49,17 +52,26 @@ pub struct Imported {
 /// # Errors
 /// When there is no model, or it cannot be read.
 pub fn import(dir: &Path, files: &[String]) -> Result<Imported, ImportError> {
-    import_as(dir, files, Tessellation::default())
+    import_as(dir, files, ImportOptions::default())
 }
 
-/// The same, with the fineness of the triangles of CAD files.
+/// What a configuration can ask of importers.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct ImportOptions {
+    /// For CAD files.
+    pub tessellation: Tessellation,
+    /// For USD.
+    pub purpose: UsdPurpose,
+}
+
+/// The same, with options.
 ///
 /// # Errors
 /// When there is no model, or it cannot be read.
 pub fn import_as(
     dir: &Path,
     files: &[String],
-    tessellation: Tessellation,
+    options: ImportOptions,
 ) -> Result<Imported, ImportError> {
     let candidates = candidates(dir, files);
     let has_mesh = candidates.first().is_some_and(|model| {
@@ -71,23 +83,23 @@ pub fn import_as(
             .iter()
             .find(|file| !is_system_path(Path::new(file)) && is_archive(file))
     {
-        return import_archive(dir, archive, tessellation);
+        return import_archive(dir, archive, options);
     }
-    import_files(dir, files, tessellation)
+    import_files(dir, files, options)
 }
 
 /// Unpacks into the system's folder for temporary files (`TMPDIR`).
 fn import_archive(
     dir: &Path,
     archive: &str,
-    tessellation: Tessellation,
+    options: ImportOptions,
 ) -> Result<Imported, ImportError> {
     let scratch = tempfile::tempdir().map_err(|source| ZipError::Io {
         path: std::env::temp_dir(),
         source,
     })?;
     let files = unpack(&dir.join(archive), scratch.path(), &ZipLimits::default())?;
-    let mut imported = import_files(scratch.path(), &files, tessellation)?;
+    let mut imported = import_files(scratch.path(), &files, options)?;
     imported.model = Path::new(archive).join(&imported.model);
     Ok(imported)
 }
@@ -95,7 +107,7 @@ fn import_archive(
 fn import_files(
     dir: &Path,
     files: &[String],
-    tessellation: Tessellation,
+    options: ImportOptions,
 ) -> Result<Imported, ImportError> {
     let candidates = candidates(dir, files);
     let Some((model, others)) = candidates.split_first() else {
@@ -108,9 +120,13 @@ fn import_files(
         "obj" => obj::import(dir, model),
         "stl" => stl::import(dir, model),
         "ply" => ply::import(dir, model),
-        "step" | "stp" => cad::import(dir, model, "step", tessellation),
-        "iges" | "igs" => cad::import(dir, model, "iges", tessellation),
-        "brep" => cad::import(dir, model, "brep", tessellation),
+        "usdz" => usd::import(dir, model, "usdz", options.purpose),
+        "usdc" => usd::import(dir, model, "usdc", options.purpose),
+        "usda" => usd::import(dir, model, "usda", options.purpose),
+        "usd" => usd::import(dir, model, "usd", options.purpose),
+        "step" | "stp" => cad::import(dir, model, "step", options.tessellation),
+        "iges" | "igs" => cad::import(dir, model, "iges", options.tessellation),
+        "brep" => cad::import(dir, model, "brep", options.tessellation),
         other => unreachable!("the table of formats lists {other}, which has no importer"),
     }?;
     let removed = coordinates::remove_unreadable_textures(&mut imported.scene);

@@ -3,7 +3,7 @@
 use bytes::Bytes;
 use serde_json::{Map, Value, json};
 
-use super::super::scene::{Geometry, Image, Mesh, Primitive, Scene};
+use super::super::scene::{Geometry, Image, Mesh, Primitive, Scene, Wrap};
 
 pub(super) struct SceneBuilder {
     scene: Scene,
@@ -36,6 +36,22 @@ impl SceneBuilder {
 
     pub(super) fn add_texture(&mut self, image: usize) -> usize {
         self.push("textures", json!({ "source": image }))
+    }
+
+    /// Adds a texture with a way to repeat it in each direction, if there is no such texture yet.
+    pub(super) fn add_wrapped_texture(&mut self, image: usize, wraps: [Wrap; 2]) -> usize {
+        let mut texture = json!({ "source": image });
+        if wraps != [Wrap::Repeat; 2] {
+            let [s, t] = wraps.map(Wrap::code);
+            let sampler = json!({ "wrapS": s, "wrapT": t });
+            texture["sampler"] = self.add_once("samplers", sampler).into();
+        }
+        self.add_once("textures", texture)
+    }
+
+    /// Says that the scene uses an extension.
+    pub(super) fn use_extension(&mut self, name: &str) {
+        self.add_once("extensionsUsed", name.into());
     }
 
     pub(super) fn add_material(&mut self, material: Value) -> usize {
@@ -96,6 +112,10 @@ impl SceneBuilder {
         self.roots = vec![node];
     }
 
+    pub(super) fn set_roots(&mut self, nodes: Vec<usize>) {
+        self.roots = nodes;
+    }
+
     /// The scene with its roots.
     pub(super) fn finish(mut self) -> Scene {
         if !self.roots.is_empty() {
@@ -105,6 +125,16 @@ impl SceneBuilder {
                 .insert("scenes".to_owned(), json!([{ "nodes": self.roots }]));
         }
         self.scene
+    }
+
+    /// The index of an equal entry, which is added if there is none.
+    fn add_once(&mut self, list: &str, value: Value) -> usize {
+        let known = self
+            .scene
+            .list(list)
+            .iter()
+            .position(|entry| *entry == value);
+        known.unwrap_or_else(|| self.push(list, value))
     }
 
     fn push(&mut self, list: &str, value: Value) -> usize {

@@ -49,12 +49,10 @@ pub(super) fn compare_exports(
     let mut bare = None;
     let last_moved = exports.last().map_or(Mat4::IDENTITY, |export| export.moved);
     for export in exports.iter_mut() {
-        let imported = imported_again(&output_dir, &export.file, job);
-        let (written, moved) = match &imported {
-            Some(imported) => (&imported.scene, export.moved),
-            None if is_only_written(&export.file) => (scene, last_moved),
-            None => continue,
+        let Some(imported) = imported_again(&output_dir, &export.file, job) else {
+            continue;
         };
+        let written = &imported.scene;
         let known = seen
             .iter()
             .position(|(appearance, ..)| appearance.is_same(&export.appearance));
@@ -63,7 +61,7 @@ pub(super) fn compare_exports(
                 true => source,
                 false => bare.get_or_insert_with(|| source.bare()),
             };
-            let result = source.draw_result(written, moved);
+            let result = source.draw_result(written, export.moved);
             let comparison = source.compare(&result);
             seen.push((export.appearance, result, comparison));
             seen.len() - 1
@@ -81,14 +79,7 @@ pub(super) fn compare_exports(
                 job.warn(format!("{}: {warning}", export.file.name));
             }
         }
-        let triangles = written.drawn_triangles();
-        record_score(
-            &mut export.file,
-            comparison,
-            triangles,
-            imported.is_some(),
-            job,
-        );
+        record_score(&mut export.file, comparison, written.drawn_triangles(), job);
     }
     let unread;
     let first = match seen.first() {
@@ -140,15 +131,14 @@ fn write_pictures(
     Ok(())
 }
 
-/// Records the similarity of an export. `is_read` says whether `triangles` were counted in the file.
+/// Records the similarity of an export, and the triangles that were counted in the file.
 fn record_score(
     file: &mut ExportedFile,
     comparison: &Comparison,
     triangles: u64,
-    is_read: bool,
     job: &mut JobContext<'_>,
 ) {
-    file.triangles = is_read.then_some(triangles);
+    file.triangles = Some(triangles);
     let worst_tile = comparison.worst_tile();
     file.quality = Some(QualityScore {
         max_score: comparison.best_score(),
@@ -161,11 +151,10 @@ fn record_score(
         inside => format!("the lower of the means of six views and of {inside} from inside"),
     };
     job.info(format!(
-        "{}: similarity {:.1} of 100 ({views}), {} triangles counted{}",
+        "{}: similarity {:.1} of 100 ({views}), {} triangles counted in the file",
         file.name,
         comparison.average_score(),
         grouped(triangles),
-        if is_read { " in the file" } else { "" },
     ));
 }
 
@@ -194,24 +183,12 @@ fn has_materials(format: &str) -> bool {
     !["stl", "ply"].contains(&format)
 }
 
-/// Whether an export is in a format that we do not read.
-fn is_only_written(export: &ExportedFile) -> bool {
-    export.format == "usdz"
-}
-
-/// The export as our own importer reads it; `None`, with a warning, for a format that we only write.
+/// The export as our own importer reads it; `None`, with a warning, if it cannot be read.
 fn imported_again(
     output_dir: &Path,
     export: &ExportedFile,
     job: &mut JobContext<'_>,
 ) -> Option<Imported> {
-    if is_only_written(export) {
-        job.info(format!(
-            "the similarity of {} is that of the model before it was written, because USD files cannot be read",
-            export.name
-        ));
-        return None;
-    }
     match import(
         &output_dir.join("exports"),
         std::slice::from_ref(&export.name),

@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 use std::collections::HashMap;
+use std::fs;
 
 use bytes::Bytes;
 use glam::{Mat4, Vec3};
@@ -14,7 +15,9 @@ use super::super::export::{
 use super::super::manipulate::{discard, scale};
 use super::super::number_text::grouped;
 use super::super::scene::{Image, Scene};
-use super::super::settings::{Discard, ExportSettings, FileFormat, MeshCompression, Settings};
+use super::super::settings::{
+    Discard, ExportSettings, FileFormat, MeshCompression, Settings, UsdProfile,
+};
 use super::super::textures::{TexturePlan, channels, dimensions, fit, usages};
 use super::context::JobContext;
 use super::{ExportedFile, ExportedImage, OptimizeTask};
@@ -80,6 +83,13 @@ pub(super) fn export_all(
         names.name_images_in_one_word();
     }
     let mut exports = Vec::new();
+    let writes_usdz = settings
+        .exports
+        .iter()
+        .any(|export| export.format == FileFormat::Usdz);
+    if settings.usd_profile.is_some() && !writes_usdz {
+        job.warn("profile arkit: the job writes no usdz, so nothing is checked");
+    }
     let count = settings.exports.len() as u8;
     for (index, export) in settings.exports.iter().enumerate() {
         let start = 55 + 25 * index as u8 / count.max(1);
@@ -101,6 +111,7 @@ pub(super) fn export_all(
         let stem = stem_of(export, task.export_name.as_deref(), &task.base_name);
         let shown = narrowed(scene, export);
         let written = write_export(&shown, export, &stem, &mut names, job)?;
+        check_profile(settings, &written, job);
         exports.push(Exported {
             file: written,
             moved,
@@ -115,6 +126,27 @@ pub(super) fn export_all(
         job.metrics.lap("export");
     }
     Ok(exports)
+}
+
+/// Warns where a usdz breaks the rules of the profile that the settings name.
+fn check_profile(settings: &Settings, file: &ExportedFile, job: &mut JobContext<'_>) {
+    if settings.usd_profile != Some(UsdProfile::ArKit) || file.format != "usdz" {
+        return;
+    }
+    let path = job.output_dir.join("exports").join(&file.name);
+    let issues = match fs::read(&path) {
+        Ok(bytes) => usdz::arkit_issues(&path, &bytes),
+        Err(error) => vec![format!("it cannot be read: {error}")],
+    };
+    if issues.is_empty() {
+        job.info(format!(
+            "{}: keeps the rules of the profile arkit",
+            file.name
+        ));
+    }
+    for issue in issues {
+        job.warn(format!("{}: profile arkit: {issue}", file.name));
+    }
 }
 
 /// The scene without the objects that only this export leaves out.

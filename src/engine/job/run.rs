@@ -11,12 +11,12 @@ use serde_json::Value;
 use super::super::analyse::{Logs, Metrics, counts, rpd_info};
 use super::super::clean;
 use super::super::error::EngineError;
-use super::super::import::{Imported, import_as};
+use super::super::import::{ImportOptions, Imported, import_as};
 use super::super::manipulate::{NothingLeft, manipulate};
 use super::super::number_text::grouped;
 use super::super::pictures::{ICON_NAME, ModelPictures, icon};
 use super::super::scene::Scene;
-use super::super::settings::{MeshCompression, Settings, Tessellation};
+use super::super::settings::{MeshCompression, Settings};
 use super::super::textures::{TexturePlan, fit};
 use super::automatic;
 use super::compare::{HiddenParts, compare_exports, draw_source};
@@ -105,11 +105,11 @@ fn pretty(json: &Value) -> String {
 fn read_model(
     dir: &Path,
     files: &[String],
-    tessellation: Tessellation,
+    options: ImportOptions,
     job: &mut JobContext<'_>,
 ) -> Result<Imported, EngineError> {
     job.step(2, "reading the model");
-    let mut imported = import_as(dir, files, tessellation)?;
+    let mut imported = import_as(dir, files, options)?;
     job.logs.warnings.append(&mut imported.warnings);
     let counted = counts(&imported.scene, imported.size_bytes);
     job.info(format!(
@@ -139,7 +139,7 @@ fn describe(
 
 fn analyse(task: &AnalyseTask, job: &mut JobContext<'_>) -> Result<Report, EngineError> {
     job.phase = Some(Phase::Reading);
-    let imported = read_model(&task.input_dir, &task.files, Tessellation::default(), job)?;
+    let imported = read_model(&task.input_dir, &task.files, ImportOptions::default(), job)?;
     job.phase = Some(Phase::Preparing);
     job.step(50, "counting");
     let source = counts(&imported.scene, imported.size_bytes);
@@ -167,7 +167,7 @@ fn analyse(task: &AnalyseTask, job: &mut JobContext<'_>) -> Result<Report, Engin
 }
 
 fn draw(task: &DrawTask, job: &mut JobContext<'_>) -> Result<Report, EngineError> {
-    let imported = read_model(&task.input_dir, &task.files, Tessellation::default(), job)?;
+    let imported = read_model(&task.input_dir, &task.files, ImportOptions::default(), job)?;
     let source = counts(&imported.scene, imported.size_bytes);
     if source.triangles == 0 {
         return Err(EngineError::NothingToDraw(
@@ -202,7 +202,11 @@ fn read_settings(task: &OptimizeTask, job: &mut JobContext<'_>) -> Result<Settin
 
 fn optimize(task: &OptimizeTask, job: &mut JobContext<'_>) -> Result<Report, EngineError> {
     let mut settings = read_settings(task, job)?;
-    let imported = read_model(&task.input_dir, &task.files, settings.tessellation, job)?;
+    let options = ImportOptions {
+        tessellation: settings.tessellation,
+        purpose: settings.usd_purpose,
+    };
+    let imported = read_model(&task.input_dir, &task.files, options, job)?;
     let source = counts(&imported.scene, imported.size_bytes);
     let model = model_file(&imported);
     for export in &mut settings.exports {

@@ -113,6 +113,17 @@ pub enum Wrap {
     ClampToEdge,
 }
 
+impl Wrap {
+    /// The glTF number of the mode.
+    pub fn code(self) -> u32 {
+        match self {
+            Wrap::Repeat => 10_497,
+            Wrap::MirroredRepeat => 33_648,
+            Wrap::ClampToEdge => 33_071,
+        }
+    }
+}
+
 /// The purpose of a texture, with the names that texture limits use.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum TextureSlot {

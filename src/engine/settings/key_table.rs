@@ -83,6 +83,12 @@ const QUALITIES: FormValue = FormValue::Choice {
 const TESSELLATIONS: FormValue = FormValue::Choice {
     options: &["coarse", "medium", "fine"],
 };
+const PROFILES: FormValue = FormValue::Choice {
+    options: &["arkit"],
+};
+const PURPOSES: FormValue = FormValue::Choice {
+    options: &["default", "render", "proxy", "guide"],
+};
 const DISCARDS: FormValue = FormValue::Names {
     options: &[
         "cameras",
@@ -145,8 +151,8 @@ pub static KEYS: &[Key] = keys! {
     "import.general.rotateZUp": Flag, "Turn from z up to y up", "For models that lie on their back.";
     "import.general.fixAnimationData": Flag, "Repair animations", "Removes keyframes that viewers refuse, sorts the others, and gives rotations unit length.";
     "import.general.normalmapYFlip": Flag, "Flip normal maps", "Inverts their green channel.";
-    "import.USD.profile" => "USD is written, not read";
-    "import.USD.purpose" => "USD is written, not read";
+    "import.USD.profile": PROFILES, "Check usdz files", "Warns where a usdz breaks the rules of Apple's viewers.";
+    "import.USD.purpose": PURPOSES, "Purpose of USD prims", "Which prims are read besides those for every purpose.";
     "import.CAD.tessellationResolution": TESSELLATIONS, "Triangles of CAD files", "How closely they follow the surfaces.";
     "import.discard.cameras": Flag, "Leave out cameras", "In every file.";
     "import.discard.lights": Flag, "Leave out lights", "In every file.";

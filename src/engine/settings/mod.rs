@@ -57,6 +57,10 @@ pub struct Settings {
     pub baking: Baking,
     /// How closely the triangles of CAD files follow the surfaces.
     pub tessellation: Tessellation,
+    /// Which prims of a USD file are read besides those for every purpose.
+    pub usd_purpose: UsdPurpose,
+    /// The rules that a usdz is checked against after it is written.
+    pub usd_profile: Option<UsdProfile>,
     /// The files to write. At least one.
     pub exports: Vec<ExportSettings>,
     /// Known keys that have no effect, with the reason.
@@ -104,6 +108,49 @@ impl Tessellation {
             _ => None,
         }
     }
+}
+
+/// Which prims of a USD file are read besides those for every purpose.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum UsdPurpose {
+    /// No others.
+    Default,
+    /// Those for the final picture.
+    #[default]
+    Render,
+    /// Light stand-ins for those of the final picture.
+    Proxy,
+    /// Help for the people who make the scene.
+    Guide,
+}
+
+impl UsdPurpose {
+    fn from_name(name: &str) -> Option<UsdPurpose> {
+        match name {
+            "default" => Some(UsdPurpose::Default),
+            "render" => Some(UsdPurpose::Render),
+            "proxy" => Some(UsdPurpose::Proxy),
+            "guide" => Some(UsdPurpose::Guide),
+            _ => None,
+        }
+    }
+
+    /// The word for it in USD files.
+    pub fn name(self) -> &'static str {
+        match self {
+            UsdPurpose::Default => "default",
+            UsdPurpose::Render => "render",
+            UsdPurpose::Proxy => "proxy",
+            UsdPurpose::Guide => "guide",
+        }
+    }
+}
+
+/// Rules for a usdz, beyond those of the format.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum UsdProfile {
+    /// What Apple's viewers show.
+    ArKit,
 }
 
 /// What to leave out.

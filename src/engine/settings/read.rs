@@ -7,7 +7,7 @@ use super::keys::{self, Unread};
 use super::reader::{ConfigReader, SettingsError};
 use super::{
     BakingQuality, Discard, ExportSettings, FileFormat, MeshCompression, Settings, Tessellation,
-    TextureFormat, TextureFormats,
+    TextureFormat, TextureFormats, UsdProfile, UsdPurpose,
 };
 use crate::formats;
 
@@ -142,6 +142,8 @@ impl Settings {
         self.flip_normal_maps = reader.flag("import.general.normalmapYFlip")?;
         self.fix_animations = reader.flag("import.general.fixAnimationData")?;
         self.tessellation = read_tessellation(reader)?;
+        self.usd_purpose = read_purpose(reader)?;
+        self.usd_profile = read_profile(reader)?;
         self.discard.cameras = reader.flag("import.discard.cameras")?;
         self.discard.lights = reader.flag("import.discard.lights")?;
         self.discard.animations |= reader.flag("import.discard.animations")?;
@@ -269,6 +271,31 @@ fn read_tessellation(reader: &mut ConfigReader<'_>) -> Result<Tessellation, Sett
         let what = format!("is \"{text}\"; it must be coarse, medium or fine");
         reader.wrong(PATH, &what)
     })
+}
+
+fn read_purpose(reader: &mut ConfigReader<'_>) -> Result<UsdPurpose, SettingsError> {
+    const PATH: &str = "import.USD.purpose";
+    let text = reader.text(PATH)?.unwrap_or_default().to_lowercase();
+    if text.is_empty() {
+        return Ok(UsdPurpose::default());
+    }
+    UsdPurpose::from_name(&text).ok_or_else(|| {
+        let what = format!("is \"{text}\"; it must be default, render, proxy or guide");
+        reader.wrong(PATH, &what)
+    })
+}
+
+fn read_profile(reader: &mut ConfigReader<'_>) -> Result<Option<UsdProfile>, SettingsError> {
+    const PATH: &str = "import.USD.profile";
+    let text = reader.text(PATH)?.unwrap_or_default().to_lowercase();
+    match text.as_str() {
+        "" => Ok(None),
+        "arkit" => Ok(Some(UsdProfile::ArKit)),
+        _ => {
+            let what = format!("is \"{text}\"; the only profile is arkit");
+            Err(reader.wrong(PATH, &what))
+        }
+    }
 }
 
 fn read_formats(reader: &mut ConfigReader<'_>, at: &str) -> Result<TextureFormats, SettingsError> {

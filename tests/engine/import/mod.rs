@@ -8,6 +8,7 @@ mod obj;
 mod samples;
 mod stl_and_ply;
 mod texts;
+mod usd;
 mod zip_archives;
 
 use assetfs::engine::import::import;

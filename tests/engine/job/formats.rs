@@ -209,3 +209,27 @@ fn what_is_flat_stays_flat_in_obj() {
         }
     }
 }
+
+#[test]
+fn usdz_is_checked_against_the_profile() {
+    let model = spheres();
+    let profile = |format: &str| {
+        let report = model.optimize(json!({
+            "import": { "USD": { "profile": "arkit" } },
+            "export": [{ "format": { format: {} } }],
+        }));
+        let warnings = report.unwrap().warnings;
+        let of_profile = warnings.into_iter().filter(|line| line.contains("profile"));
+        of_profile.collect::<Vec<_>>()
+    };
+    assert_eq!(profile("usdz"), Vec::<String>::new());
+    assert!(
+        model
+            .log("info.log")
+            .contains("model.usdz: keeps the rules of the profile arkit")
+    );
+    assert_eq!(
+        profile("glb"),
+        ["profile arkit: the job writes no usdz, so nothing is checked"]
+    );
+}

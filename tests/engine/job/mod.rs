@@ -7,5 +7,5 @@ mod rebake;
 mod reports;
 mod results;
 pub mod scene;
-mod shapes;
+pub mod shapes;
 mod textures;

@@ -3,10 +3,13 @@
 //! The stage holds the hierarchy, meshes and materials of the default scene. Skins and morph targets are written in
 //! their rest pose and animations are left out; the warnings say so.
 
+mod arkit;
 mod material;
 mod stage;
 
 use std::io::{Cursor, Write};
+
+pub use arkit::arkit_issues;
 
 use zip::CompressionMethod;
 use zip::write::SimpleFileOptions;

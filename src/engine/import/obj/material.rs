@@ -8,10 +8,10 @@ use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
 
+use super::super::channels::{self, Channel};
 use super::super::find_file as find;
 use super::super::images::plain_image;
 use super::super::scene_builder::SceneBuilder;
-use super::channels;
 use super::mtl::{MtlEntry, base_color, linear, opacity, parse, roughness};
 
 /// The materials of all libraries, and those that are already in the scene.
@@ -188,7 +188,14 @@ impl<'a> Library<'a> {
         };
         let both = read(&paths[0]).and_then(|rough| {
             let metal = read(&paths[1])?;
-            channels::together(rough.as_deref(), metal.as_deref())
+            channels::combined(
+                [
+                    None,
+                    rough.as_deref().map(|bytes| (bytes, Channel::Luma)),
+                    metal.as_deref().map(|bytes| (bytes, Channel::Luma)),
+                ],
+                None,
+            )
         });
         let texture = match both {
             Ok(bytes) => {

@@ -3,10 +3,8 @@
 //! Objects become meshes, materials their primitives. Polygons are cut into triangles; normals are computed if the file
 //! has none. Lines, points and curves are not read, and a warning says so.
 
-mod channels;
 mod material;
 mod mtl;
-mod polygon;
 
 use std::collections::HashMap;
 use std::fs;
@@ -18,6 +16,7 @@ use super::super::scene::{Attribute, Geometry, Storage};
 use super::super::settings::MeshCompression;
 use super::lines::{lines, number, text, words};
 use super::normals::add_creased;
+use super::polygon;
 use super::scene_builder::{SceneBuilder, linear_of_srgb};
 use super::{ImportError, Imported};
 use material::Library;

@@ -3,7 +3,7 @@
 
 use std::path::{Path, PathBuf};
 
-use assetfs::engine::import::{import, import_as};
+use assetfs::engine::import::{ImportOptions, import, import_as};
 use assetfs::engine::scene::Scene;
 use assetfs::engine::settings::Tessellation;
 
@@ -17,7 +17,11 @@ fn files() -> PathBuf {
 }
 
 fn read(file: &str, tessellation: Tessellation) -> Scene {
-    let imported = import_as(&files(), &[file.to_owned()], tessellation).expect(file);
+    let options = ImportOptions {
+        tessellation,
+        ..ImportOptions::default()
+    };
+    let imported = import_as(&files(), &[file.to_owned()], options).expect(file);
     assert_eq!(imported.warnings, Vec::<String>::new());
     imported.scene
 }
@@ -127,7 +131,11 @@ fn the_sample_of_cad_has_its_surfaces() {
         return;
     }
     let file = "12-featuretype.STEP".to_owned();
-    let imported = import_as(&samples, &[file], Tessellation::Fine).unwrap();
+    let options = ImportOptions {
+        tessellation: Tessellation::Fine,
+        ..ImportOptions::default()
+    };
+    let imported = import_as(&samples, &[file], options).unwrap();
     assert_eq!(imported.format, "step");
     assert!(imported.scene.drawn_triangles() > 10_000);
     let size = imported

@@ -1,0 +1,106 @@
+//! Makes one image from channels of several: glTF keeps roughness and metalness in one image, and alpha in that of the
+//! base colour.
+
+use std::io::Cursor;
+
+use bytes::Bytes;
+use image::imageops::{FilterType, resize};
+use image::{GrayImage, ImageFormat, ImageReader, Limits, RgbImage, RgbaImage};
+
+/// A channel of an image.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(super) enum Channel {
+    Red,
+    Green,
+    Blue,
+    Alpha,
+    /// The brightness of the colour.
+    Luma,
+}
+
+/// A channel of an encoded image; `None` is 255 everywhere.
+pub(super) type Source<'a> = Option<(&'a [u8], Channel)>;
+
+/// A PNG with these channels: red, green, blue and perhaps alpha. Images of other sizes are scaled to the largest. Errors
+/// name what cannot be decoded.
+pub(super) fn combined(colors: [Source<'_>; 3], alpha: Source<'_>) -> Result<Bytes, String> {
+    let [red, green, blue] = colors.map(|source| source.map(channel).transpose());
+    let planes = [red?, green?, blue?, alpha.map(channel).transpose()?];
+    let size = planes.iter().flatten().map(GrayImage::dimensions);
+    let (width, height) = size.fold((1, 1), |most, size| {
+        (most.0.max(size.0), most.1.max(size.1))
+    });
+    let fit = |image: Option<GrayImage>| match image {
+        None => GrayImage::from_pixel(width, height, image::Luma([255])),
+        Some(image) if image.dimensions() == (width, height) => image,
+        Some(image) => resize(&image, width, height, FilterType::Triangle),
+    };
+    let [red, green, blue, opacity] = planes.map(fit);
+    let value = |plane: &GrayImage, x, y| plane.get_pixel(x, y)[0];
+    let colour = |x, y| [value(&red, x, y), value(&green, x, y), value(&blue, x, y)];
+    let mut png = Cursor::new(Vec::new());
+    let written = match alpha {
+        None => RgbImage::from_fn(width, height, |x, y| image::Rgb(colour(x, y)))
+            .write_to(&mut png, ImageFormat::Png),
+        Some(_) => RgbaImage::from_fn(width, height, |x, y| {
+            let [red, green, blue] = colour(x, y);
+            image::Rgba([red, green, blue, value(&opacity, x, y)])
+        })
+        .write_to(&mut png, ImageFormat::Png),
+    };
+    written.map_err(|error| error.to_string())?;
+    Ok(png.into_inner().into())
+}
+
+fn channel((bytes, wanted): (&[u8], Channel)) -> Result<GrayImage, String> {
+    let mut reader = ImageReader::new(Cursor::new(bytes))
+        .with_guessed_format()
+        .map_err(|error| error.to_string())?;
+    let mut limits = Limits::default();
+    limits.max_alloc = Some(2 << 30);
+    reader.limits(limits);
+    let image = reader.decode().map_err(|error| error.to_string())?;
+    let place = match wanted {
+        Channel::Luma => return Ok(image.into_luma8()),
+        Channel::Red => 0,
+        Channel::Green => 1,
+        Channel::Blue => 2,
+        Channel::Alpha => 3,
+    };
+    let pixels = image.into_rgba8();
+    let (width, height) = pixels.dimensions();
+    Ok(GrayImage::from_fn(width, height, |x, y| {
+        image::Luma([pixels.get_pixel(x, y)[place]])
+    }))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn png(image: &GrayImage) -> Vec<u8> {
+        let mut bytes = Cursor::new(Vec::new());
+        image.write_to(&mut bytes, ImageFormat::Png).unwrap();
+        bytes.into_inner()
+    }
+
+    #[test]
+    fn images_of_two_sizes_become_one() {
+        let rough = png(&GrayImage::from_pixel(4, 4, image::Luma([60])));
+        let metal = png(&GrayImage::from_pixel(2, 2, image::Luma([200])));
+        let (rough, metal) = (
+            Some((rough.as_slice(), Channel::Luma)),
+            Some((metal.as_slice(), Channel::Blue)),
+        );
+        let both = combined([None, rough, metal], None).unwrap();
+        let both = image::load_from_memory(&both).unwrap().into_rgb8();
+        assert_eq!(
+            (both.dimensions(), both.get_pixel(3, 3).0),
+            ((4, 4), [255, 60, 200])
+        );
+        let alone = combined([None, rough, None], rough).unwrap();
+        let alone = image::load_from_memory(&alone).unwrap().into_rgba8();
+        assert_eq!(alone.get_pixel(0, 0).0, [255, 60, 255, 60]);
+        assert!(combined([Some((b"no image", Channel::Red)), None, None], None).is_err());
+    }
+}

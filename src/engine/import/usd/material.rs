@@ -1,0 +1,413 @@
+//! Materials: `UsdPreviewSurface` as metallic-roughness materials of glTF.
+
+use std::cell::RefCell;
+use std::collections::HashMap;
+use std::rc::Rc;
+
+use openusd::sdf::Path;
+use openusd::usd::Stage;
+use serde_json::{Map, Value as Json, json};
+
+use super::super::super::scene::UvTransform;
+use super::super::channels::Channel;
+use super::super::scene_builder::SceneBuilder;
+use super::Warnings;
+use super::images::Images;
+use super::resolver::Files;
+use super::shader::{Input, TextureSource, shader_id, surface_of};
+
+/// What a mesh brings to its materials.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub(super) struct MaterialUser {
+    /// The names of the mesh's sets of texture coordinates.
+    pub(super) coords: Vec<String>,
+    pub(super) is_double_sided: bool,
+    /// Whether the mesh has colours of its own (`displayColor`), and whether they are translucent.
+    pub(super) has_colors: bool,
+    pub(super) is_translucent: bool,
+}
+
+/// A material of the scene.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct UsedMaterial {
+    pub(super) index: usize,
+    /// Whether it shows the colours of the mesh.
+    pub(super) shows_colors: bool,
+}
+
+/// The materials that are in the scene already.
+pub(super) struct Materials {
+    made: HashMap<(Option<String>, MaterialUser), UsedMaterial>,
+    images: Images,
+}
+
+/// The inputs of a surface that are read.
+struct Surface {
+    color: Input,
+    emissive: Input,
+    metallic: Input,
+    roughness: Input,
+    opacity: Input,
+    threshold: Input,
+    normal: Input,
+    occlusion: Input,
+    clearcoat: Input,
+    clearcoat_roughness: Input,
+    ior: Input,
+    /// Colours of reflections instead of metalness.
+    is_specular: bool,
+}
+
+impl Surface {
+    /// The surface of a material; `None` without one that is read, with a warning.
+    fn of(stage: &Stage, path: &Path, warnings: &mut Warnings) -> Option<Surface> {
+        let name = path.name().unwrap_or_default();
+        let Some(shader) = surface_of(stage, path) else {
+            warnings.add(format!(
+                "material \"{name}\" has no surface that viewers show; a plain one is taken"
+            ));
+            return None;
+        };
+        let id = shader_id(&shader).unwrap_or_default();
+        // The MaterialX form has the same inputs.
+        if !["UsdPreviewSurface", "ND_UsdPreviewSurface_surfaceshader"].contains(&&*id) {
+            warnings.add(format!(
+                "material \"{name}\" has a surface of the kind {id}; only UsdPreviewSurface is read, and a plain one is taken"
+            ));
+            return None;
+        }
+        let input = |name: &str| Input::of(stage, &shader, name);
+        let surface = Surface {
+            color: input("diffuseColor"),
+            emissive: input("emissiveColor"),
+            metallic: input("metallic"),
+            roughness: input("roughness"),
+            opacity: input("opacity"),
+            threshold: input("opacityThreshold"),
+            normal: input("normal"),
+            occlusion: input("occlusion"),
+            clearcoat: input("clearcoat"),
+            clearcoat_roughness: input("clearcoatRoughness"),
+            ior: input("ior"),
+            is_specular: input("useSpecularWorkflow").number() == Some(1.0),
+        };
+        surface.warn_of_unread(name, warnings);
+        Some(surface)
+    }
+
+    fn warn_of_unread(&self, name: &str, warnings: &mut Warnings) {
+        if self.is_specular {
+            warnings.add(format!(
+                "material \"{name}\" has colours of reflections, which are not read; its metalness is 0"
+            ));
+        }
+        for input in [
+            &self.color,
+            &self.emissive,
+            &self.metallic,
+            &self.roughness,
+            &self.opacity,
+            &self.normal,
+            &self.occlusion,
+        ] {
+            if let Input::Unknown(id) = input {
+                warnings.add(format!(
+                    "material \"{name}\": a shader of the kind {id} is not read"
+                ));
+            }
+        }
+    }
+}
+
+impl Materials {
+    pub(super) fn new(files: Rc<RefCell<Files>>) -> Materials {
+        Materials {
+            made: HashMap::new(),
+            images: Images::new(files),
+        }
+    }
+
+    /// Returns the scene's material for a material of the stage, or a plain one.
+    pub(super) fn add(
+        &mut self,
+        stage: &Stage,
+        path: Option<&Path>,
+        user: &MaterialUser,
+        builder: &mut SceneBuilder,
+        warnings: &mut Warnings,
+    ) -> UsedMaterial {
+        let key = (path.map(|path| path.as_str().to_owned()), user.clone());
+        if let Some(made) = self.made.get(&key) {
+            return *made;
+        }
+        let surface = path.and_then(|path| Surface::of(stage, path, warnings));
+        let shows_colors = user.has_colors
+            && match &surface {
+                None => true,
+                Some(surface) => {
+                    matches!(&surface.color, Input::Primvar(name) if name == "displayColor")
+                }
+            };
+        let name = path.and_then(Path::name);
+        let mut json = match &surface {
+            Some(surface) => {
+                let mut maker = Maker {
+                    name: name.unwrap_or_default(),
+                    user,
+                    images: &mut self.images,
+                    builder,
+                    warnings,
+                };
+                maker.make(surface)
+            }
+            None => plain(user),
+        };
+        if let Some(name) = name {
+            json["name"] = name.into();
+        }
+        if user.is_double_sided {
+            json["doubleSided"] = true.into();
+        }
+        if shows_colors && user.is_translucent {
+            json["alphaMode"] = "BLEND".into();
+        }
+        let made = UsedMaterial {
+            index: builder.add_material(json),
+            shows_colors,
+        };
+        self.made.insert(key, made);
+        made
+    }
+}
+
+/// The material of meshes without one: their own colours, or grey.
+fn plain(user: &MaterialUser) -> Json {
+    let grey = if user.has_colors { 1.0 } else { 0.6 };
+    json!({
+        "pbrMetallicRoughness": {
+            "baseColorFactor": [grey, grey, grey, 1.0],
+            "metallicFactor": 0.0,
+            "roughnessFactor": 0.5,
+        },
+    })
+}
+
+/// Makes one material.
+struct Maker<'a> {
+    name: &'a str,
+    user: &'a MaterialUser,
+    images: &'a mut Images,
+    builder: &'a mut SceneBuilder,
+    warnings: &'a mut Warnings,
+}
+
+impl Maker<'_> {
+    fn make(&mut self, surface: &Surface) -> Json {
+        let mut json = json!({});
+        json["pbrMetallicRoughness"] = self.base(surface);
+        let opacity = surface.opacity.number().unwrap_or(1.0);
+        let cutoff = surface.threshold.number().unwrap_or(0.0);
+        let is_textured = surface.opacity.texture().is_some();
+        if cutoff > 0.0 && (is_textured || opacity < 1.0) {
+            json["alphaMode"] = "MASK".into();
+            json["alphaCutoff"] = cutoff.into();
+        } else if is_textured || opacity < 1.0 {
+            json["alphaMode"] = "BLEND".into();
+        }
+        self.add_emission(surface, &mut json);
+        if let Some(source) = surface.normal.texture()
+            && let Some(mut texture) = self.whole(source)
+        {
+            // Two is the scale of pixels that are plain normals.
+            let strength = source.scale[0] / 2.0;
+            if source.scale != [1.0; 4] && strength != 1.0 {
+                texture["scale"] = strength.into();
+            }
+            json["normalTexture"] = texture;
+        }
+        if let Some(source) = surface.occlusion.texture()
+            && let Some(mut texture) = self.channels([Some(source), None, None])
+        {
+            if source.scale[0] != 1.0 {
+                texture["strength"] = source.scale[0].clamp(0.0, 1.0).into();
+            }
+            json["occlusionTexture"] = texture;
+        }
+        self.add_extensions(surface, &mut json);
+        json
+    }
+
+    fn base(&mut self, surface: &Surface) -> Json {
+        let mut base = json!({});
+        let mut color = match &surface.color {
+            Input::Primvar(_) => [1.0; 3],
+            // Without a value, the default of the surface.
+            other => other.color().unwrap_or([0.18; 3]),
+        };
+        let mut opacity = surface.opacity.number().unwrap_or(1.0);
+        let (color_source, opacity_source) = (surface.color.texture(), surface.opacity.texture());
+        if let Some(source) = color_source {
+            color = [source.scale[0], source.scale[1], source.scale[2]];
+        }
+        if let Some(source) = opacity_source {
+            opacity = source.scale[channel_place(source.channel)];
+        }
+        let texture = match (color_source, opacity_source) {
+            (Some(color), None) => self.whole(color),
+            (Some(color), Some(opacity))
+                if color.asset == opacity.asset && opacity.channel == Channel::Alpha =>
+            {
+                self.whole(color)
+            }
+            (color, Some(opacity)) => self.with_alpha(color, opacity),
+            (None, None) => None,
+        };
+        if let Some(texture) = texture {
+            base["baseColorTexture"] = texture;
+        }
+        base["baseColorFactor"] = json!([color[0], color[1], color[2], opacity].map(unit));
+        let (rough, metal) = (surface.roughness.texture(), surface.metallic.texture());
+        let factor = |input: &Input, usual: f32| match input.texture() {
+            Some(source) => source.scale[channel_place(source.channel)],
+            None => input.number().unwrap_or(usual),
+        };
+        base["roughnessFactor"] = unit(factor(&surface.roughness, 0.5)).into();
+        base["metallicFactor"] = match surface.is_specular {
+            true => 0.0.into(),
+            false => unit(factor(&surface.metallic, 0.0)).into(),
+        };
+        if (rough.is_some() || metal.is_some())
+            && let Some(texture) = self.channels([None, rough, metal])
+        {
+            base["metallicRoughnessTexture"] = texture;
+        }
+        base
+    }
+
+    fn add_emission(&mut self, surface: &Surface, json: &mut Json) {
+        let source = surface.emissive.texture();
+        let texture = source.and_then(|source| self.whole(source));
+        let emitted = match source {
+            Some(source) if texture.is_some() => {
+                [source.scale[0], source.scale[1], source.scale[2]]
+            }
+            Some(_) => [0.0; 3],
+            None => surface.emissive.color().unwrap_or([0.0; 3]),
+        };
+        let emitted = emitted.map(|part| if part.is_finite() { part.max(0.0) } else { 0.0 });
+        let strength = emitted.into_iter().fold(1.0f32, f32::max);
+        if emitted != [0.0; 3] {
+            json["emissiveFactor"] = json!(emitted.map(|part| part / strength));
+        }
+        if strength > 1.0 {
+            self.add_extension(
+                json,
+                "KHR_materials_emissive_strength",
+                json!({ "emissiveStrength": strength }),
+            );
+        }
+        if let Some(texture) = texture {
+            json["emissiveTexture"] = texture;
+        }
+    }
+
+    fn add_extensions(&mut self, surface: &Surface, json: &mut Json) {
+        if let Some(ior) = surface.ior.number()
+            && ior >= 1.0
+            && (ior - 1.5).abs() > 1e-3
+        {
+            self.add_extension(json, "KHR_materials_ior", json!({ "ior": ior }));
+        }
+        let coat = surface.clearcoat.number().unwrap_or(0.0);
+        if coat > 0.0 {
+            let rough = surface.clearcoat_roughness.number().unwrap_or(0.01);
+            let coat =
+                json!({ "clearcoatFactor": unit(coat), "clearcoatRoughnessFactor": unit(rough) });
+            self.add_extension(json, "KHR_materials_clearcoat", coat);
+        }
+        if surface.clearcoat.texture().is_some() {
+            let name = self.name;
+            self.warnings.add(format!(
+                "material \"{name}\": its clearcoat texture is not read"
+            ));
+        }
+    }
+
+    fn add_extension(&mut self, json: &mut Json, name: &str, content: Json) {
+        json["extensions"][name] = content;
+        self.builder.use_extension(name);
+    }
+
+    /// A texture as it is.
+    fn whole(&mut self, source: &TextureSource) -> Option<Json> {
+        let image = self.images.whole(source, self.builder, self.warnings)?;
+        self.texture(source, image)
+    }
+
+    /// A texture of occlusion, roughness and metalness in its three channels.
+    fn channels(&mut self, sources: [Option<&TextureSource>; 3]) -> Option<Json> {
+        let image = self
+            .images
+            .channels(sources, None, self.builder, self.warnings)?;
+        let source = sources.into_iter().flatten().next()?;
+        self.texture(source, image)
+    }
+
+    /// The texture of a colour, whose alpha is a channel of another.
+    fn with_alpha(
+        &mut self,
+        color: Option<&TextureSource>,
+        opacity: &TextureSource,
+    ) -> Option<Json> {
+        let image = self
+            .images
+            .with_alpha(color, opacity, self.builder, self.warnings)?;
+        self.texture(color.unwrap_or(opacity), image)
+    }
+
+    /// The JSON of a use of a texture; `None`, with a warning, if the mesh lacks its coordinates.
+    fn texture(&mut self, source: &TextureSource, image: usize) -> Option<Json> {
+        let set = self
+            .user
+            .coords
+            .iter()
+            .position(|name| *name == source.coords);
+        let Some(set) = set else {
+            self.warnings.add(format!(
+                "material \"{}\": its textures read the coordinates \"{}\", which some meshes lack; they are left out there",
+                self.name, source.coords
+            ));
+            return None;
+        };
+        let index = self.builder.add_wrapped_texture(image, source.wraps);
+        let mut json = json!({ "index": index });
+        if set > 0 {
+            json["texCoord"] = set.into();
+        }
+        let transform = source.transform;
+        if transform != UvTransform::default() {
+            let mut content = Map::new();
+            content.insert("offset".to_owned(), json!(transform.offset));
+            content.insert("rotation".to_owned(), json!(transform.rotation));
+            content.insert("scale".to_owned(), json!(transform.scale));
+            self.add_extension(&mut json, "KHR_texture_transform", Json::Object(content));
+        }
+        Some(json)
+    }
+}
+
+fn channel_place(channel: Channel) -> usize {
+    match channel {
+        Channel::Red | Channel::Luma => 0,
+        Channel::Green => 1,
+        Channel::Blue => 2,
+        Channel::Alpha => 3,
+    }
+}
+
+fn unit(number: f32) -> f32 {
+    match number.is_finite() {
+        true => number.clamp(0.0, 1.0),
+        false => 1.0,
+    }
+}

@@ -1,0 +1,202 @@
+//! USD: usda, usdc and usdz, through `openusd`, which composes layers into a stage.
+//!
+//! Prims become nodes; meshes, materials (`UsdPreviewSurface`), textures, instances, skeletons and animations are
+//! converted to glTF, in metres with y up. What is not read is a warning. Layers and textures are found within the upload
+//! only (`resolver`).
+
+mod animation;
+mod bindings;
+mod images;
+mod material;
+mod nodes;
+mod primvar;
+mod resolver;
+mod shader;
+mod skin;
+mod surface;
+mod transform;
+mod values;
+
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::rc::Rc;
+
+use glam::{DMat4, DVec3};
+use openusd::sdf::Value;
+use openusd::usd::Stage;
+use serde_json::json;
+
+use super::super::document::DocumentError;
+use super::super::number_text::grouped;
+use super::super::scene::Scene;
+use super::super::settings::{MeshCompression, UsdPurpose};
+use super::scene_builder::SceneBuilder;
+use super::{ImportError, Imported};
+use crate::formats;
+use nodes::Reader;
+use resolver::{Confined, Files};
+
+/// Reads the file `model` in `dir`.
+pub(super) fn import(
+    dir: &Path,
+    model: &Path,
+    format: &'static str,
+    purpose: UsdPurpose,
+) -> Result<Imported, ImportError> {
+    let file = super::file_name(model);
+    let io = |source| DocumentError::Io {
+        path: dir.join(model),
+        source,
+    };
+    let damaged = |what: String| ImportError::Damaged {
+        file: file.clone(),
+        what,
+    };
+    let files = Rc::new(RefCell::new(Files::new(dir).map_err(io)?));
+    let layer = files.borrow_mut().main_layer(model);
+    let layer = layer.map_err(|absence| damaged(absence.reason()))?;
+    let opened = Stage::builder()
+        .resolver(Confined(Rc::clone(&files)))
+        .open(&layer.to_string_lossy());
+    let stage = opened.map_err(|error| {
+        let reason = files.borrow().without_folders(&format!("{error:#}"));
+        damaged(format!("cannot be read as USD: {reason}"))
+    })?;
+    let mut reader = Reader::new(&stage, &file, purpose, Rc::clone(&files));
+    let roots = reader.read_roots()?;
+    let mut warnings = reader.warnings.lines(&file);
+    warnings.extend(absent_layers(&files.borrow()));
+    if !reader.triangles {
+        let reasons = warnings.iter().take(3).map(|line| format!("; {line}"));
+        return Err(damaged(format!(
+            "holds no meshes{}",
+            reasons.collect::<String>()
+        )));
+    }
+    let (skeletons, moving) = (reader.skeletons, reader.moving);
+    let mut scene = finish(&stage, reader.builder, roots);
+    skeletons.add_skins(&mut scene);
+    animation::add(&stage, &skeletons, &moving, &mut scene);
+    let size_bytes = files.borrow().size_bytes();
+    Ok(Imported {
+        packing: MeshCompression::None,
+        scene,
+        model: model.to_owned(),
+        format,
+        size_bytes,
+        warnings,
+    })
+}
+
+/// The scene with its roots, in metres with y up.
+fn finish(stage: &Stage, mut builder: SceneBuilder, roots: Vec<usize>) -> Scene {
+    let metadata = |name: &str| stage.stage_metadata(name).ok().flatten();
+    let is_z_up = metadata("upAxis")
+        .and_then(|value| values::text_of(&value))
+        .as_deref()
+        == Some("Z");
+    let unit = metadata("metersPerUnit").as_ref().and_then(values::number);
+    // Without a unit, a stage is in centimetres.
+    let unit = unit
+        .filter(|unit| unit.is_finite() && *unit > 0.0)
+        .unwrap_or(0.01);
+    let turn = match is_z_up {
+        true => DMat4::from_rotation_x(-std::f64::consts::FRAC_PI_2),
+        false => DMat4::IDENTITY,
+    };
+    let matrix = DMat4::from_scale(DVec3::splat(unit)) * turn;
+    if matrix == DMat4::IDENTITY {
+        builder.set_roots(roots);
+    } else {
+        let mut node = nodes::placed(matrix);
+        node["children"] = json!(roots);
+        let node = builder.add_node(node);
+        builder.set_root(node);
+    }
+    builder.finish()
+}
+
+/// A line for each layer that was not found.
+fn absent_layers(files: &Files) -> Vec<String> {
+    let is_layer = |name: &str| {
+        let name = name.strip_suffix(']').unwrap_or(name);
+        formats::of_name(name).is_some_and(|format| format.extension.starts_with("usd"))
+    };
+    let absent = files.absent().iter().filter(|(name, _)| is_layer(name));
+    absent
+        .map(|(name, absence)| format!("the layer \"{name}\" is left out: {}", absence.reason()))
+        .collect()
+}
+
+/// What is not as in the file, each thing said once.
+#[derive(Default)]
+struct Warnings {
+    lines: Vec<String>,
+    /// Prims that are not read, by their type.
+    unread: BTreeMap<String, u64>,
+    /// Meshes that are control cages of subdivision surfaces.
+    cages: u64,
+}
+
+impl Warnings {
+    fn add(&mut self, line: String) {
+        if !self.lines.contains(&line) {
+            self.lines.push(line);
+        }
+    }
+
+    /// Counts a prim, if it would show something that is not read.
+    fn count_unread(&mut self, kind: &str) {
+        const DRAWN: &[&str] = &[
+            "BasisCurves",
+            "Camera",
+            "Capsule",
+            "Cone",
+            "Cube",
+            "Cylinder",
+            "HermiteCurves",
+            "NurbsCurves",
+            "NurbsPatch",
+            "ParticleField",
+            "Plane",
+            "PointInstancer",
+            "Points",
+            "Sphere",
+            "TetMesh",
+            "Volume",
+        ];
+        if DRAWN.contains(&kind) || kind.ends_with("Light") {
+            *self.unread.entry(kind.to_owned()).or_default() += 1;
+        }
+    }
+
+    fn lines(&self, file: &str) -> Vec<String> {
+        let mut lines = self.lines.clone();
+        for (kind, count) in &self.unread {
+            lines.push(format!(
+                "{file}: {} prims of the type {kind} are not read",
+                grouped(*count)
+            ));
+        }
+        if self.cages > 0 {
+            lines.push(format!(
+                "{file}: {} meshes are subdivision surfaces; their control cages are read as they are",
+                grouped(self.cages)
+            ));
+        }
+        lines
+    }
+}
+
+/// The number of time codes in a second.
+fn time_codes_per_second(stage: &Stage) -> f64 {
+    let written = stage.stage_metadata("timeCodesPerSecond").ok().flatten();
+    let frames = || stage.stage_metadata("framesPerSecond").ok().flatten();
+    let rate = written
+        .or_else(frames)
+        .as_ref()
+        .and_then(|value: &Value| values::number(value));
+    rate.filter(|rate| rate.is_finite() && *rate > 0.0)
+        .unwrap_or(24.0)
+}

@@ -1,0 +1,362 @@
+//! The tree of prims as nodes, with the meshes that they draw.
+
+use std::cell::RefCell;
+use std::collections::HashMap;
+use std::rc::Rc;
+
+use glam::{DMat4, DQuat, DVec3};
+use openusd::sdf::Path;
+use openusd::usd::{Prim, PrimStatus, Stage};
+use serde_json::{Value as Json, json};
+
+use super::super::super::settings::UsdPurpose;
+use super::super::ImportError;
+use super::super::scene_builder::SceneBuilder;
+use super::Warnings;
+use super::bindings::Bindings;
+use super::material::{MaterialUser, Materials};
+use super::resolver::Files;
+use super::skin::Skeletons;
+use super::surface::Surface;
+use super::transform::{Operations, is_invisible};
+use super::values::{flag, integers, of, text};
+
+/// Deeper trees and more prims than programs write.
+const MAX_DEPTH: usize = 400;
+const MAX_PRIMS: usize = 2_000_000;
+
+/// A prim whose transform changes over time.
+pub(super) struct Moving {
+    pub(super) prim: Prim,
+    pub(super) node: usize,
+}
+
+/// Reads the prims of a stage.
+pub(super) struct Reader<'a> {
+    stage: &'a Stage,
+    file: &'a str,
+    purpose: UsdPurpose,
+    pub(super) builder: SceneBuilder,
+    pub(super) warnings: Warnings,
+    materials: Materials,
+    bindings: Bindings,
+    pub(super) skeletons: Skeletons,
+    /// The meshes of prims in prototypes, by the prim and its materials.
+    shared: HashMap<(String, Vec<usize>), usize>,
+    pub(super) moving: Vec<Moving>,
+    /// Nodes to which the transforms of their parents do not apply.
+    pub(super) detached: Vec<usize>,
+    prims: usize,
+    pub(super) triangles: bool,
+}
+
+/// What a prim takes from its parents.
+#[derive(Clone)]
+struct Inherited {
+    purpose: Option<String>,
+    depth: usize,
+}
+
+impl<'a> Reader<'a> {
+    pub(super) fn new(
+        stage: &'a Stage,
+        file: &'a str,
+        purpose: UsdPurpose,
+        files: Rc<RefCell<Files>>,
+    ) -> Reader<'a> {
+        Reader {
+            stage,
+            file,
+            purpose,
+            builder: SceneBuilder::new(),
+            warnings: Warnings::default(),
+            materials: Materials::new(files),
+            bindings: Bindings::default(),
+            skeletons: Skeletons::default(),
+            shared: HashMap::new(),
+            moving: Vec::new(),
+            detached: Vec::new(),
+            prims: 0,
+            triangles: false,
+        }
+    }
+
+    /// The nodes of all prims below the root of the stage.
+    pub(super) fn read_roots(&mut self) -> Result<Vec<usize>, ImportError> {
+        let names = self.stage.root_prims().unwrap_or_default();
+        let mut roots = Vec::new();
+        let inherited = Inherited {
+            purpose: None,
+            depth: 0,
+        };
+        for name in names {
+            let path = Path::abs_root().append_path(name.as_str());
+            if let Ok(path) = path {
+                roots.extend(self.read(&self.stage.prim(path), &inherited)?);
+            }
+        }
+        for skeleton in self.skeletons.take_loose() {
+            let mut node = placed(self.world_of(&skeleton.path));
+            node["children"] = json!(skeleton.roots());
+            roots.push(self.builder.add_node(node));
+        }
+        roots.append(&mut self.detached);
+        Ok(roots)
+    }
+
+    /// The matrix from a prim to the stage.
+    fn world_of(&self, path: &Path) -> DMat4 {
+        let mut world = DMat4::IDENTITY;
+        for ancestor in path.ancestors_below_root() {
+            let prim = self.stage.prim(ancestor);
+            let operations = Operations::of(&prim);
+            world = operations.matrix(&prim, None) * world;
+            if operations.resets {
+                break;
+            }
+        }
+        world
+    }
+
+    /// The node of a prim; `None` if it and all below draw nothing.
+    fn read(&mut self, prim: &Prim, inherited: &Inherited) -> Result<Option<usize>, ImportError> {
+        self.check_limits(inherited)?;
+        let status = self
+            .stage
+            .prim_status(prim.path().clone())
+            .unwrap_or_default();
+        let wanted = PrimStatus::ACTIVE | PrimStatus::LOADED | PrimStatus::DEFINED;
+        if !status.contains(wanted) || status.contains(PrimStatus::ABSTRACT) || is_invisible(prim) {
+            return Ok(None);
+        }
+        let kind = prim.type_name().ok().flatten();
+        let kind = kind.as_ref().map_or("", |kind| kind.as_str());
+        if matches!(
+            kind,
+            "Material" | "Shader" | "NodeGraph" | "GeomSubset" | "SkelAnimation" | "BlendShape"
+        ) {
+            return Ok(None);
+        }
+        // The purpose of the nearest parent that has one counts for all below.
+        let purpose = inherited.purpose.clone().or_else(|| {
+            let own = text(prim, "purpose");
+            own.filter(|own| own != "default")
+        });
+        let is_shown = purpose
+            .as_deref()
+            .is_none_or(|purpose| purpose == self.purpose.name());
+        let mut node = json!({});
+        let mut children = Vec::new();
+        if is_shown {
+            match kind {
+                "Mesh" => self.draw(prim, &mut node),
+                "Skeleton" => children.extend(self.skeletons.hang(
+                    self.stage,
+                    prim.path(),
+                    &mut self.builder,
+                )),
+                _ => self.warnings.count_unread(kind),
+            }
+        }
+        let below = Inherited {
+            purpose,
+            depth: inherited.depth + 1,
+        };
+        for child in prim.children().unwrap_or_default() {
+            children.extend(self.read(&child, &below)?);
+        }
+        if children.is_empty() && node.get("mesh").is_none() {
+            return Ok(None);
+        }
+        Ok(self.place(prim, node, &children))
+    }
+
+    fn check_limits(&mut self, inherited: &Inherited) -> Result<(), ImportError> {
+        self.prims += 1;
+        let what = if self.prims > MAX_PRIMS {
+            format!("it has more than {MAX_PRIMS} prims")
+        } else if inherited.depth > MAX_DEPTH {
+            format!("its prims are nested more than {MAX_DEPTH} levels deep")
+        } else {
+            return Ok(());
+        };
+        Err(ImportError::TooLarge {
+            file: self.file.to_owned(),
+            what,
+        })
+    }
+
+    /// Adds the node of a prim; `None` if it belongs to the root.
+    fn place(&mut self, prim: &Prim, mut node: Json, children: &[usize]) -> Option<usize> {
+        let operations = Operations::of(prim);
+        let is_moving = operations.times(prim).len() > 1;
+        let matrix = operations.matrix(prim, None);
+        let place = if is_moving {
+            placed(matrix)
+        } else {
+            matrix_of(matrix)
+        };
+        if let (Some(node), Json::Object(place)) = (node.as_object_mut(), place) {
+            node.extend(place);
+        }
+        node["name"] = prim.path().name().unwrap_or_default().into();
+        if !children.is_empty() {
+            node["children"] = json!(children);
+        }
+        let node = self.builder.add_node(node);
+        if is_moving {
+            self.moving.push(Moving {
+                prim: prim.clone(),
+                node,
+            });
+        }
+        if operations.resets {
+            self.detached.push(node);
+            return None;
+        }
+        Some(node)
+    }
+
+    /// Adds the mesh of a prim to its node.
+    fn draw(&mut self, prim: &Prim, node: &mut Json) {
+        let name = prim.path().name().unwrap_or_default().to_owned();
+        let mut surface = match Surface::of(prim) {
+            Ok(surface) => surface,
+            Err(what) => {
+                self.warnings
+                    .add(format!("mesh \"{name}\" is left out: {what}"));
+                return;
+            }
+        };
+        let parts = self.parts_of(prim, &surface);
+        if parts.is_empty() {
+            return;
+        }
+        if text(prim, "subdivisionScheme").as_deref() != Some("none") {
+            self.warnings.cages += 1;
+        }
+        let skinned = self.skeletons.bind(
+            self.stage,
+            prim,
+            surface.points.len(),
+            &mut self.builder,
+            &mut self.warnings,
+        );
+        if let Some((influences, skin)) = skinned {
+            surface.influences = Some(influences);
+            node["skin"] = skin.into();
+        }
+        let user = MaterialUser {
+            coords: surface
+                .coord_names()
+                .iter()
+                .map(|name| (*name).to_owned())
+                .collect(),
+            is_double_sided: flag(prim, "doubleSided"),
+            has_colors: surface.colors.is_some(),
+            is_translucent: surface.is_translucent(),
+        };
+        let used: Vec<_> = parts
+            .iter()
+            .map(|(material, _)| {
+                self.materials.add(
+                    self.stage,
+                    material.as_ref(),
+                    &user,
+                    &mut self.builder,
+                    &mut self.warnings,
+                )
+            })
+            .collect();
+        let prototype = prim.prim_in_prototype().ok().flatten();
+        let key = prototype
+            .filter(|_| surface.influences.is_none())
+            .map(|prototype| {
+                let materials = used.iter().map(|material| material.index).collect();
+                (prototype.path().as_str().to_owned(), materials)
+            });
+        let known = key.as_ref().and_then(|key| self.shared.get(key).copied());
+        let mesh = known.unwrap_or_else(|| {
+            let geometries = parts.iter().zip(&used).map(|((_, faces), material)| {
+                (
+                    surface.geometry(faces, material.shows_colors),
+                    Some(material.index),
+                )
+            });
+            self.builder.add_mesh(Some(&name), geometries.collect())
+        });
+        if let Some(key) = key {
+            self.shared.insert(key, mesh);
+        }
+        self.triangles = true;
+        node["mesh"] = mesh.into();
+    }
+
+    /// The faces of each material of a mesh.
+    fn parts_of(&mut self, prim: &Prim, surface: &Surface) -> Vec<(Option<Path>, Vec<usize>)> {
+        let mut left: Vec<Option<usize>> = surface.drawn_faces().into_iter().map(Some).collect();
+        let place_of: HashMap<usize, usize> = left
+            .iter()
+            .enumerate()
+            .filter_map(|(place, face)| Some(((*face)?, place)))
+            .collect();
+        let mut parts: Vec<(Option<Path>, Vec<usize>)> = Vec::new();
+        for child in prim.children().unwrap_or_default() {
+            let kind = child.type_name().ok().flatten();
+            let of_faces = text(&child, "elementType").is_none_or(|kind| kind == "face");
+            if kind.is_none_or(|kind| kind.as_str() != "GeomSubset") || !of_faces {
+                continue;
+            }
+            let material = self.bindings.material_of(self.stage, child.path());
+            let faces = of(&child, "indices").and_then(integers).unwrap_or_default();
+            let faces: Vec<usize> = faces
+                .into_iter()
+                .filter_map(|face| left[*place_of.get(&usize::try_from(face).ok()?)?].take())
+                .collect();
+            if !faces.is_empty() {
+                parts.push((material, faces));
+            }
+        }
+        let rest: Vec<usize> = left.into_iter().flatten().collect();
+        if !rest.is_empty() {
+            parts.insert(
+                0,
+                (self.bindings.material_of(self.stage, prim.path()), rest),
+            );
+        }
+        parts
+    }
+}
+
+/// A node's place as a matrix, or nothing.
+fn matrix_of(matrix: DMat4) -> Json {
+    match matrix == DMat4::IDENTITY {
+        true => json!({}),
+        false => json!({ "matrix": matrix.as_mat4().to_cols_array() }),
+    }
+}
+
+/// A node's place as translation, rotation and scale.
+pub(super) fn placed(matrix: DMat4) -> Json {
+    let (scale, turn, place) = split(matrix);
+    let mut json = json!({});
+    if place != DVec3::ZERO {
+        json["translation"] = json!(place.as_vec3().to_array());
+    }
+    if turn != DQuat::IDENTITY {
+        json["rotation"] = json!(turn.as_quat().to_array());
+    }
+    if scale != DVec3::ONE {
+        json["scale"] = json!(scale.as_vec3().to_array());
+    }
+    json
+}
+
+/// Scale, rotation and translation of a matrix.
+pub(super) fn split(matrix: DMat4) -> (DVec3, DQuat, DVec3) {
+    let (scale, turn, place) = matrix.to_scale_rotation_translation();
+    match turn.is_finite() && scale.is_finite() && place.is_finite() {
+        true => (scale, turn.normalize(), place),
+        false => (DVec3::ZERO, DQuat::IDENTITY, matrix.w_axis.truncate()),
+    }
+}

@@ -1,0 +1,97 @@
+//! Values on the points, faces or corners of a mesh (`UsdGeomPrimvar`).
+
+use openusd::sdf::Value;
+use openusd::usd::Prim;
+
+use super::values::{integers, of, text_of, vectors};
+
+/// What has one value each.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Interpolation {
+    Constant,
+    Uniform,
+    Vertex,
+    FaceVarying,
+}
+
+/// A corner of a face.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Corner {
+    pub(super) face: u32,
+    /// Its place among the corners of all faces.
+    pub(super) place: u32,
+    pub(super) point: u32,
+}
+
+/// Values of `N` numbers.
+#[derive(Debug)]
+pub(super) struct Primvar<const N: usize> {
+    values: Vec<[f32; N]>,
+    indices: Option<Vec<i64>>,
+    interpolation: Interpolation,
+}
+
+/// How many points and corners a mesh has.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct MeshSize {
+    pub(super) points: usize,
+    pub(super) corners: usize,
+}
+
+impl<const N: usize> Primvar<N> {
+    /// The primvar that the attribute `name` of a mesh holds. Where the file does not say what has a value each, their
+    /// number tells.
+    pub(super) fn of(prim: &Prim, name: &str, size: MeshSize) -> Option<Primvar<N>> {
+        let attribute = prim.attribute(name);
+        let values: Vec<[f32; N]> = of(prim, name).and_then(vectors)?;
+        if values.is_empty() {
+            return None;
+        }
+        let indices = of(prim, &format!("{name}:indices")).and_then(integers);
+        let written = attribute
+            .get_metadata::<Value>("interpolation")
+            .ok()
+            .flatten();
+        let count = indices.as_ref().map_or(values.len(), Vec::len);
+        let interpolation = match written.and_then(|value| text_of(&value)).as_deref() {
+            Some("constant") => Interpolation::Constant,
+            Some("uniform") => Interpolation::Uniform,
+            Some("vertex" | "varying") => Interpolation::Vertex,
+            Some("faceVarying") => Interpolation::FaceVarying,
+            _ if count == size.points => Interpolation::Vertex,
+            _ if count == size.corners => Interpolation::FaceVarying,
+            _ => Interpolation::Constant,
+        };
+        Some(Primvar {
+            values,
+            indices,
+            interpolation,
+        })
+    }
+
+    /// The place of a corner's value; `None` if the file has none for it.
+    pub(super) fn index_at(&self, corner: Corner) -> Option<u32> {
+        let element = match self.interpolation {
+            Interpolation::Constant => 0,
+            Interpolation::Uniform => corner.face,
+            Interpolation::Vertex => corner.point,
+            Interpolation::FaceVarying => corner.place,
+        };
+        let index = match &self.indices {
+            Some(indices) => u32::try_from(*indices.get(element as usize)?).ok()?,
+            None => element,
+        };
+        ((index as usize) < self.values.len()).then_some(index)
+    }
+
+    pub(super) fn value(&self, index: u32) -> Option<[f32; N]> {
+        self.values.get(index as usize).copied()
+    }
+}
+
+impl Primvar<1> {
+    pub(super) fn smallest(&self) -> f32 {
+        let values = self.values.iter().map(|[value]| *value);
+        values.fold(f32::INFINITY, f32::min)
+    }
+}

@@ -1,0 +1,219 @@
+//! Networks of shaders: what an input of a shader gets, through connections, node graphs and inputs of materials.
+
+use openusd::sdf::{Path, Value};
+use openusd::usd::{Prim, Stage};
+
+use super::super::super::scene::{UvTransform, Wrap};
+use super::super::channels::Channel;
+use super::values::{number, text, text_of, value, vector};
+
+/// A longer chain of connections is a loop.
+const MAX_STEPS: usize = 16;
+
+/// What an input gets.
+pub(super) enum Source {
+    Value(Value),
+    /// An output of another shader.
+    Output {
+        shader: Prim,
+        output: String,
+    },
+}
+
+/// What the input or output `name` of a prim gets.
+pub(super) fn source_of(stage: &Stage, prim: &Prim, name: &str) -> Option<Source> {
+    let mut path = prim.path().append_property(name).ok()?;
+    for _ in 0..MAX_STEPS {
+        let attribute = stage.attribute(path.clone());
+        let connected = attribute
+            .connections()
+            .ok()
+            .and_then(|all| all.into_iter().next());
+        let Some(next) = connected else {
+            return value(&attribute, None).map(Source::Value);
+        };
+        let owner = stage.prim(next.prim_path());
+        let (_, property) = next.split_property()?;
+        if let Some(output) = property.strip_prefix("outputs:")
+            && shader_id(&owner).is_some()
+        {
+            return Some(Source::Output {
+                shader: owner,
+                output: output.to_owned(),
+            });
+        }
+        path = next;
+    }
+    None
+}
+
+/// The kind of a shader, such as `UsdPreviewSurface`.
+pub(super) fn shader_id(prim: &Prim) -> Option<String> {
+    text(prim, "info:id")
+}
+
+/// The shader of a material's surface.
+pub(super) fn surface_of(stage: &Stage, material: &Path) -> Option<Prim> {
+    let material = stage.prim(material.clone());
+    let outputs = [
+        "outputs:surface",
+        "outputs:glslfx:surface",
+        "outputs:mtlx:surface",
+    ];
+    outputs
+        .into_iter()
+        .find_map(|output| match source_of(stage, &material, output)? {
+            Source::Output { shader, .. } => Some(shader),
+            Source::Value(_) => None,
+        })
+}
+
+/// A texture that an input reads.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct TextureSource {
+    /// As the layer spells it.
+    pub(super) asset: String,
+    /// The file, if there is one.
+    pub(super) file: Option<String>,
+    /// The channel, for inputs of one number.
+    pub(super) channel: Channel,
+    /// The name of the set of texture coordinates.
+    pub(super) coords: String,
+    pub(super) transform: UvTransform,
+    pub(super) wraps: [Wrap; 2],
+    pub(super) scale: [f32; 4],
+    pub(super) bias: [f32; 4],
+}
+
+/// An input of a surface.
+pub(super) enum Input {
+    Unset,
+    Value(Value),
+    Texture(Box<TextureSource>),
+    /// A primvar of the mesh, by its name.
+    Primvar(String),
+    /// The output of a shader of this kind, which is not read.
+    Unknown(String),
+}
+
+impl Input {
+    pub(super) fn of(stage: &Stage, surface: &Prim, name: &str) -> Input {
+        let (shader, output) = match source_of(stage, surface, &format!("inputs:{name}")) {
+            None => return Input::Unset,
+            Some(Source::Value(value)) => return Input::Value(value),
+            Some(Source::Output { shader, output }) => (shader, output),
+        };
+        let id = shader_id(&shader).unwrap_or_default();
+        if id == "UsdUVTexture" {
+            return match texture_of(stage, &shader, &output) {
+                Some(texture) => Input::Texture(Box::new(texture)),
+                None => Input::Unset,
+            };
+        }
+        if id.starts_with("UsdPrimvarReader_") {
+            return Input::Primvar(primvar_of(stage, &shader));
+        }
+        Input::Unknown(id)
+    }
+
+    pub(super) fn texture(&self) -> Option<&TextureSource> {
+        match self {
+            Input::Texture(texture) => Some(texture),
+            _ => None,
+        }
+    }
+
+    pub(super) fn number(&self) -> Option<f32> {
+        match self {
+            Input::Value(value) => number(value).map(|number| number as f32),
+            _ => None,
+        }
+    }
+
+    pub(super) fn color(&self) -> Option<[f32; 3]> {
+        match self {
+            Input::Value(value) => vector(value.clone()),
+            _ => None,
+        }
+    }
+}
+
+fn input_value(stage: &Stage, shader: &Prim, name: &str) -> Option<Value> {
+    match source_of(stage, shader, &format!("inputs:{name}"))? {
+        Source::Value(value) => Some(value),
+        Source::Output { .. } => None,
+    }
+}
+
+fn texture_of(stage: &Stage, shader: &Prim, output: &str) -> Option<TextureSource> {
+    let Value::AssetPath(asset) = input_value(stage, shader, "file")? else {
+        return None;
+    };
+    let wrap = |name: &str| {
+        let word = input_value(stage, shader, name).and_then(|value| text_of(&value));
+        match word.as_deref() {
+            Some("mirror") => Wrap::MirroredRepeat,
+            Some("clamp" | "black") => Wrap::ClampToEdge,
+            _ => Wrap::Repeat,
+        }
+    };
+    let four = |name: &str, usual: [f32; 4]| {
+        let written = input_value(stage, shader, name).and_then(vector::<4>);
+        written.unwrap_or(usual)
+    };
+    let (coords, transform) = coords_of(stage, shader);
+    Some(TextureSource {
+        asset: asset.as_str().to_owned(),
+        file: asset.resolved_path().map(str::to_owned),
+        channel: match output {
+            "g" => Channel::Green,
+            "b" => Channel::Blue,
+            "a" => Channel::Alpha,
+            _ => Channel::Red,
+        },
+        coords,
+        transform,
+        wraps: [wrap("wrapS"), wrap("wrapT")],
+        scale: four("scale", [1.0; 4]),
+        bias: four("bias", [0.0; 4]),
+    })
+}
+
+/// The set of texture coordinates that a texture reads, and its transform.
+fn coords_of(stage: &Stage, texture: &Prim) -> (String, UvTransform) {
+    let mut transform = UvTransform::default();
+    let Some(Source::Output { mut shader, .. }) = source_of(stage, texture, "inputs:st") else {
+        return ("st".to_owned(), transform);
+    };
+    if shader_id(&shader).as_deref() == Some("UsdTransform2d") {
+        transform = transform_of(stage, &shader);
+        match source_of(stage, &shader, "inputs:in") {
+            Some(Source::Output { shader: reader, .. }) => shader = reader,
+            _ => return ("st".to_owned(), transform),
+        }
+    }
+    (primvar_of(stage, &shader), transform)
+}
+
+fn primvar_of(stage: &Stage, reader: &Prim) -> String {
+    let name = input_value(stage, reader, "varname").and_then(|value| text_of(&value));
+    name.unwrap_or_else(|| "st".to_owned())
+}
+
+/// The transform as glTF has it: USD rotates around the lower left corner, glTF around the upper left one.
+fn transform_of(stage: &Stage, shader: &Prim) -> UvTransform {
+    let two = |name: &str, usual: [f32; 2]| {
+        let written = input_value(stage, shader, name).and_then(vector::<2>);
+        written.unwrap_or(usual)
+    };
+    let degrees = input_value(stage, shader, "rotation").and_then(|value| number(&value));
+    let rotation = degrees.unwrap_or(0.0).to_radians() as f32;
+    let [width, height] = two("scale", [1.0; 2]);
+    let [right, up] = two("translation", [0.0; 2]);
+    let (sin, cos) = rotation.sin_cos();
+    UvTransform {
+        offset: [right - sin * height, 1.0 - up - cos * height],
+        rotation,
+        scale: [width, height],
+    }
+}

@@ -1,0 +1,313 @@
+//! Skeletons (`UsdSkel`): joints as nodes, influences of joints on points, skins.
+
+use std::collections::HashMap;
+
+use glam::DMat4;
+use openusd::sdf::{Path, Value};
+use openusd::usd::{Prim, Stage};
+use serde_json::{Value as Json, json};
+
+use super::super::super::document::{ComponentType, ElementType};
+use super::super::super::scene::{Attribute, Scene, Storage, Table};
+use super::super::scene_builder::SceneBuilder;
+use super::Warnings;
+use super::values::{integers, of, texts, vectors};
+
+/// The joints that move each point, the strongest four first.
+pub(super) struct Influences {
+    joints: Vec<[f32; 4]>,
+    weights: Vec<[f32; 4]>,
+}
+
+impl Influences {
+    /// The influences that a mesh names; joints are those of its skin.
+    fn of(
+        prim: &Prim,
+        points: usize,
+        joints: usize,
+        warnings: &mut Warnings,
+    ) -> Option<Influences> {
+        let indices = of(prim, "primvars:skel:jointIndices").and_then(integers)?;
+        let weights: Vec<[f32; 1]> = of(prim, "primvars:skel:jointWeights").and_then(vectors)?;
+        let attribute = prim.attribute("primvars:skel:jointIndices");
+        let width = attribute
+            .get_metadata::<Value>("elementSize")
+            .ok()
+            .flatten();
+        let width = width
+            .and_then(|width| super::values::number(&width))
+            .unwrap_or(1.0);
+        let width = (width as usize).max(1);
+        // A rigid mesh has the joints of one point for all.
+        let is_rigid = indices.len() == width;
+        if indices.len() != weights.len()
+            || (!is_rigid && indices.len() != points.checked_mul(width)?)
+        {
+            warnings.add(format!(
+                "mesh \"{}\": its joints and weights do not fit its points; it is read without a skin",
+                prim.path().name().unwrap_or_default()
+            ));
+            return None;
+        }
+        let mut found = Influences {
+            joints: Vec::with_capacity(points),
+            weights: Vec::with_capacity(points),
+        };
+        for point in 0..points {
+            let start = if is_rigid { 0 } else { point * width };
+            let pairs = indices[start..start + width]
+                .iter()
+                .zip(&weights[start..start + width]);
+            let mut pairs: Vec<(f32, f32)> = pairs
+                .filter(|(joint, _)| (0..joints as i64).contains(*joint))
+                .map(|(joint, [weight])| (*joint as f32, *weight))
+                .filter(|(_, weight)| weight.is_finite() && *weight > 0.0)
+                .collect();
+            pairs.sort_by(|a, b| b.1.total_cmp(&a.1));
+            pairs.resize(4, (0.0, 0.0));
+            let sum: f32 = pairs.iter().map(|(_, weight)| weight).sum();
+            let share = |at: usize| match sum > 0.0 {
+                true => pairs[at].1 / sum,
+                // A point without joints follows the first.
+                false => f32::from(u8::from(at == 0)),
+            };
+            found.joints.push(std::array::from_fn(|at| pairs[at].0));
+            found.weights.push(std::array::from_fn(share));
+        }
+        Some(found)
+    }
+
+    /// The attributes of vertices at these points.
+    pub(super) fn attributes(&self, points: impl Iterator<Item = usize> + Clone) -> Vec<Attribute> {
+        let joints = points
+            .clone()
+            .flat_map(|point| self.joints[point])
+            .collect();
+        let weights = points.flat_map(|point| self.weights[point]).collect();
+        let mut joints = Attribute::new("JOINTS_0", 4, joints);
+        joints.storage = Storage {
+            component: ComponentType::U16,
+            normalized: false,
+        };
+        vec![joints, Attribute::new("WEIGHTS_0", 4, weights)]
+    }
+}
+
+/// A skeleton whose joints are nodes of the scene.
+#[derive(Clone)]
+pub(super) struct Skeleton {
+    pub(super) path: Path,
+    pub(super) joints: Vec<String>,
+    /// The node of each joint.
+    pub(super) nodes: Vec<usize>,
+    /// The matrix of each joint to its parent.
+    pub(super) rest: Vec<DMat4>,
+    /// The matrix of each joint to the skeleton, when the skin was bound.
+    bind: Vec<DMat4>,
+    roots: Vec<usize>,
+}
+
+/// The skeletons that are in the scene already, and the skins of their meshes.
+#[derive(Default)]
+pub(super) struct Skeletons {
+    known: HashMap<String, Option<Skeleton>>,
+    /// Skeletons whose joints hang below no node yet.
+    loose: Vec<String>,
+    skins: Vec<(Vec<usize>, Vec<DMat4>)>,
+}
+
+impl Skeletons {
+    /// The influences and the skin of a mesh; `None` if no skeleton moves it.
+    pub(super) fn bind(
+        &mut self,
+        stage: &Stage,
+        mesh: &Prim,
+        points: usize,
+        builder: &mut SceneBuilder,
+        warnings: &mut Warnings,
+    ) -> Option<(Influences, usize)> {
+        let path = inherited_target(mesh, "skel:skeleton")?;
+        let skeleton = self.get(stage, &path, builder)?;
+        let names = of(mesh, "skel:joints")
+            .map(texts)
+            .filter(|names| !names.is_empty());
+        let places: Vec<usize> = match names {
+            None => (0..skeleton.joints.len()).collect(),
+            Some(names) => {
+                let place = |name: &String| skeleton.joints.iter().position(|known| known == name);
+                names.iter().map(|name| place(name).unwrap_or(0)).collect()
+            }
+        };
+        let influences = Influences::of(mesh, points, places.len(), warnings)?;
+        let bound = match of(mesh, "primvars:skel:geomBindTransform") {
+            Some(Value::Matrix4d(matrix)) => DMat4::from_cols_array(&matrix.0),
+            _ => DMat4::IDENTITY,
+        };
+        let joints = places.iter().map(|place| skeleton.nodes[*place]).collect();
+        let inverse = |place: &usize| {
+            let bind = skeleton.bind[*place];
+            let back = match bind.determinant() != 0.0 {
+                true => bind.inverse(),
+                false => DMat4::IDENTITY,
+            };
+            back * bound
+        };
+        self.skins
+            .push((joints, places.iter().map(inverse).collect()));
+        Some((influences, builder.next_skin()))
+    }
+
+    /// The skeleton at a path, whose joints become nodes.
+    pub(super) fn get(
+        &mut self,
+        stage: &Stage,
+        path: &Path,
+        builder: &mut SceneBuilder,
+    ) -> Option<Skeleton> {
+        let key = path.as_str().to_owned();
+        if let Some(known) = self.known.get(&key) {
+            return known.clone();
+        }
+        let made = add_joints(&stage.prim(path.clone()), builder);
+        if made.is_some() {
+            self.loose.push(key.clone());
+        }
+        self.known.insert(key, made.clone());
+        made
+    }
+
+    /// The nodes of the root joints, for the node of the skeleton's prim.
+    pub(super) fn hang(
+        &mut self,
+        stage: &Stage,
+        path: &Path,
+        builder: &mut SceneBuilder,
+    ) -> Vec<usize> {
+        let Some(skeleton) = self.get(stage, path, builder) else {
+            return Vec::new();
+        };
+        self.loose.retain(|known| known != path.as_str());
+        skeleton.roots
+    }
+
+    /// Skeletons whose prims were not drawn, with the nodes of their root joints.
+    pub(super) fn take_loose(&mut self) -> Vec<Skeleton> {
+        let loose = std::mem::take(&mut self.loose);
+        let skeletons = loose.iter().filter_map(|key| self.known.get(key)?.clone());
+        skeletons.collect()
+    }
+
+    /// All skeletons, in the order of their paths.
+    pub(super) fn all(&self) -> Vec<&Skeleton> {
+        let mut all: Vec<&Skeleton> = self.known.values().flatten().collect();
+        all.sort_by(|a, b| a.path.cmp(&b.path));
+        all
+    }
+
+    /// Adds the skins in the order of their indices.
+    pub(super) fn add_skins(&self, scene: &mut Scene) {
+        let mut skins = Vec::new();
+        for (joints, binds) in &self.skins {
+            let values = binds
+                .iter()
+                .flat_map(|matrix| matrix.as_mat4().to_cols_array());
+            scene.tables.push(Table {
+                element: ElementType::Mat4,
+                component: ComponentType::F32,
+                normalized: false,
+                values: values.collect(),
+            });
+            let table = scene.tables.len() - 1;
+            skins.push(json!({ "joints": joints, "inverseBindMatrices": table }));
+        }
+        if !skins.is_empty() {
+            scene.json.insert("skins".to_owned(), Json::Array(skins));
+        }
+    }
+}
+
+impl Skeleton {
+    pub(super) fn roots(&self) -> &[usize] {
+        &self.roots
+    }
+}
+
+/// The first target of a relationship of a prim, or of the nearest parent that has it.
+pub(super) fn inherited_target(prim: &Prim, name: &str) -> Option<Path> {
+    prim.path().ancestors_below_root().find_map(|path| {
+        let targets = prim.stage().prim(path).relationship(name).targets().ok()?;
+        targets.into_iter().next()
+    })
+}
+
+fn add_joints(prim: &Prim, builder: &mut SceneBuilder) -> Option<Skeleton> {
+    let joints = of(prim, "joints")
+        .map(texts)
+        .filter(|joints| !joints.is_empty())?;
+    let matrices = |name: &str| match of(prim, name) {
+        Some(Value::Matrix4dVec(list)) if list.len() == joints.len() => {
+            let list = list.iter().map(|matrix| DMat4::from_cols_array(&matrix.0));
+            Some(list.collect::<Vec<_>>())
+        }
+        _ => None,
+    };
+    let place_of: HashMap<&str, usize> = joints
+        .iter()
+        .enumerate()
+        .map(|(at, name)| (name.as_str(), at))
+        .collect();
+    // The parent of a joint is the nearest of its path that is a joint, and comes before it.
+    let parent = |at: usize| {
+        let mut path = joints[at].as_str();
+        while let Some((above, _)) = path.rsplit_once('/') {
+            if let Some(place) = place_of.get(above).filter(|place| **place < at) {
+                return Some(*place);
+            }
+            path = above;
+        }
+        None
+    };
+    let parents: Vec<Option<usize>> = (0..joints.len()).map(parent).collect();
+    let bind = matrices("bindTransforms");
+    let rest = matrices("restTransforms").unwrap_or_else(|| local_of(bind.as_deref(), &parents));
+    let bind = bind.unwrap_or_else(|| vec![DMat4::IDENTITY; joints.len()]);
+    let mut children: Vec<Vec<usize>> = vec![Vec::new(); joints.len()];
+    let mut nodes = vec![0; joints.len()];
+    let mut roots = Vec::new();
+    // Children come after their parents, so they are added first.
+    for at in (0..joints.len()).rev() {
+        let name = joints[at].rsplit('/').next().unwrap_or_default();
+        let mut node = super::nodes::placed(rest[at]);
+        node["name"] = name.into();
+        if !children[at].is_empty() {
+            children[at].reverse();
+            node["children"] = json!(children[at]);
+        }
+        nodes[at] = builder.add_node(node);
+        match parents[at] {
+            Some(parent) => children[parent].push(nodes[at]),
+            None => roots.push(nodes[at]),
+        }
+    }
+    roots.reverse();
+    Some(Skeleton {
+        path: prim.path().clone(),
+        joints,
+        nodes,
+        rest,
+        bind,
+        roots,
+    })
+}
+
+/// Matrices to the parent joints, from matrices to the skeleton.
+fn local_of(bind: Option<&[DMat4]>, parents: &[Option<usize>]) -> Vec<DMat4> {
+    let Some(bind) = bind else {
+        return vec![DMat4::IDENTITY; parents.len()];
+    };
+    let local = |(at, parent): (usize, &Option<usize>)| match parent {
+        Some(parent) if bind[*parent].determinant() != 0.0 => bind[*parent].inverse() * bind[at],
+        _ => bind[at],
+    };
+    parents.iter().enumerate().map(local).collect()
+}

@@ -1,0 +1,243 @@
+//! The faces of a mesh: polygons to triangles, corners to vertices.
+
+use std::collections::{HashMap, HashSet};
+
+use glam::Vec3;
+use openusd::usd::Prim;
+
+use super::super::super::document::ComponentType;
+use super::super::super::scene::{Attribute, Geometry, Storage};
+use super::super::normals::add_creased;
+use super::super::polygon;
+use super::primvar::{Corner, MeshSize, Primvar};
+use super::skin::Influences;
+use super::values::{integers, of, text, vectors};
+
+/// Maximum number of sets of texture coordinates that are read.
+const MAX_UV_SETS: usize = 4;
+const NONE: u32 = u32::MAX;
+
+/// A mesh of polygons.
+pub(super) struct Surface {
+    pub(super) points: Vec<[f32; 3]>,
+    /// The first corner of each face, and the number of its corners.
+    faces: Vec<(u32, u32)>,
+    /// The point of each corner.
+    corners: Vec<u32>,
+    holes: HashSet<usize>,
+    is_left_handed: bool,
+    normals: Option<Primvar<3>>,
+    /// Sets of texture coordinates by their names.
+    coords: Vec<(String, Primvar<2>)>,
+    pub(super) colors: Option<Primvar<3>>,
+    opacity: Option<Primvar<1>>,
+    /// The joints that move each point, once they are known.
+    pub(super) influences: Option<Influences>,
+    /// Displacements of points: one list for each blend shape.
+    pub(super) shapes: Vec<Vec<[f32; 3]>>,
+}
+
+/// Places of a corner's values: point, normal, colour, opacity, texture coordinates.
+type VertexKey = [u32; 4 + MAX_UV_SETS];
+
+impl Surface {
+    /// The mesh of a prim; the error says what is wrong with it.
+    pub(super) fn of(prim: &Prim) -> Result<Surface, String> {
+        let points: Vec<[f32; 3]> = of(prim, "points").and_then(vectors).unwrap_or_default();
+        let list = |name: &str| of(prim, name).and_then(integers).unwrap_or_default();
+        let (counts, corners) = (list("faceVertexCounts"), list("faceVertexIndices"));
+        let mut faces = Vec::with_capacity(counts.len());
+        let mut start = 0u32;
+        for count in counts {
+            let count = u32::try_from(count).map_err(|_| "a face has fewer than no corners")?;
+            faces.push((start, count));
+            start = start.checked_add(count).ok_or("it has too many corners")?;
+        }
+        if start as usize > corners.len() {
+            return Err("its faces have more corners than it lists".to_owned());
+        }
+        let is_point = |index: &i64| (0..points.len() as i64).contains(index);
+        if !corners.iter().all(is_point) {
+            return Err("its faces name points that it does not have".to_owned());
+        }
+        let size = MeshSize {
+            points: points.len(),
+            corners: corners.len(),
+        };
+        let holes = list("holeIndices").into_iter();
+        Ok(Surface {
+            faces,
+            corners: corners.into_iter().map(|index| index as u32).collect(),
+            holes: holes
+                .filter_map(|face| usize::try_from(face).ok())
+                .collect(),
+            is_left_handed: text(prim, "orientation").as_deref() == Some("leftHanded"),
+            normals: Primvar::of(prim, "primvars:normals", size)
+                .or_else(|| Primvar::of(prim, "normals", size)),
+            coords: coords_of(prim, size),
+            colors: Primvar::of(prim, "primvars:displayColor", size),
+            opacity: Primvar::of(prim, "primvars:displayOpacity", size),
+            influences: None,
+            shapes: Vec::new(),
+            points,
+        })
+    }
+
+    /// The faces that are drawn.
+    pub(super) fn drawn_faces(&self) -> Vec<usize> {
+        let is_drawn = |face: &usize| self.faces[*face].1 >= 3 && !self.holes.contains(face);
+        (0..self.faces.len()).filter(is_drawn).collect()
+    }
+
+    /// The names of the sets of texture coordinates, in the order of the geometry's sets.
+    pub(super) fn coord_names(&self) -> Vec<&str> {
+        self.coords.iter().map(|(name, _)| name.as_str()).collect()
+    }
+
+    /// The triangles of some faces, with colours if these are shown.
+    pub(super) fn geometry(&self, faces: &[usize], shows_colors: bool) -> Geometry {
+        let mut known: HashMap<VertexKey, u32> = HashMap::new();
+        let (mut keys, mut indices) = (Vec::new(), Vec::new());
+        for face in faces {
+            let (start, count) = self.faces[*face];
+            let place = |corner: usize| Corner {
+                face: *face as u32,
+                place: start + corner as u32,
+                point: self.corners[start as usize + corner],
+            };
+            for corner in self.cut(start as usize, count as usize) {
+                let key = self.key_of(place(corner), shows_colors);
+                let next = keys.len() as u32;
+                let vertex = *known.entry(key).or_insert(next);
+                if vertex == next {
+                    keys.push(key);
+                }
+                indices.push(vertex);
+            }
+        }
+        let mut geometry = Geometry {
+            indices,
+            attributes: self.attributes(&keys, shows_colors),
+            targets: self.targets(&keys),
+            sparse_targets: true,
+            ..Geometry::default()
+        };
+        if self.normals.is_none() {
+            add_creased(&mut geometry);
+        }
+        geometry
+    }
+
+    /// The corners of a face's triangles.
+    fn cut(&self, start: usize, count: usize) -> Vec<usize> {
+        let point = |corner: usize| {
+            let index = self.corners[start + corner] as usize;
+            Vec3::from_array(self.points[index])
+        };
+        let triangles = match count {
+            3 => vec![[0, 1, 2]],
+            _ => polygon::triangles(&(0..count).map(point).collect::<Vec<_>>()),
+        };
+        let turned = triangles
+            .into_iter()
+            .flat_map(|[a, b, c]| match self.is_left_handed {
+                true => [a, c, b],
+                false => [a, b, c],
+            });
+        turned.collect()
+    }
+
+    fn key_of(&self, corner: Corner, shows_colors: bool) -> VertexKey {
+        fn at<const N: usize>(primvar: Option<&Primvar<N>>, corner: Corner) -> u32 {
+            primvar.and_then(|it| it.index_at(corner)).unwrap_or(NONE)
+        }
+        let mut key = [NONE; 4 + MAX_UV_SETS];
+        key[0] = corner.point;
+        key[1] = at(self.normals.as_ref(), corner);
+        if shows_colors {
+            key[2] = at(self.colors.as_ref(), corner);
+            key[3] = at(self.opacity.as_ref(), corner);
+        }
+        for (set, (_, coords)) in self.coords.iter().enumerate() {
+            key[4 + set] = at(Some(coords), corner);
+        }
+        key
+    }
+
+    fn attributes(&self, keys: &[VertexKey], shows_colors: bool) -> Vec<Attribute> {
+        let points = keys.iter().flat_map(|key| self.points[key[0] as usize]);
+        let mut attributes = vec![Attribute::new("POSITION", 3, points.collect())];
+        if let Some(normals) = &self.normals {
+            let values = keys.iter().flat_map(|key| {
+                let normal = Vec3::from_array(normals.value(key[1]).unwrap_or_default());
+                normal.normalize_or(Vec3::Y).to_array()
+            });
+            attributes.push(Attribute::new("NORMAL", 3, values.collect()));
+        }
+        for (set, (_, coords)) in self.coords.iter().enumerate() {
+            let values = keys.iter().flat_map(|key| {
+                let [u, v] = coords.value(key[4 + set]).unwrap_or_default();
+                [u, 1.0 - v]
+            });
+            attributes.push(Attribute::new(
+                &format!("TEXCOORD_{set}"),
+                2,
+                values.collect(),
+            ));
+        }
+        if let Some(colors) = self.colors.as_ref().filter(|_| shows_colors) {
+            let values = keys.iter().flat_map(|key| {
+                let [red, green, blue] = colors.value(key[2]).unwrap_or([1.0; 3]);
+                let opacity = self
+                    .opacity
+                    .as_ref()
+                    .and_then(|opacity| opacity.value(key[3]));
+                let [alpha] = opacity.unwrap_or([1.0]);
+                [red, green, blue, alpha].map(|part| part.clamp(0.0, 1.0))
+            });
+            attributes.push(Attribute {
+                storage: Storage {
+                    component: ComponentType::U16,
+                    normalized: true,
+                },
+                ..Attribute::new("COLOR_0", 4, values.collect())
+            });
+        }
+        if let Some(influences) = &self.influences {
+            attributes.extend(influences.attributes(keys.iter().map(|key| key[0] as usize)));
+        }
+        attributes
+    }
+
+    fn targets(&self, keys: &[VertexKey]) -> Vec<Vec<Attribute>> {
+        let target = |moves: &Vec<[f32; 3]>| {
+            let moved = |key: &VertexKey| moves.get(key[0] as usize).copied().unwrap_or_default();
+            let values = keys.iter().flat_map(moved).collect();
+            vec![Attribute::new("POSITION", 3, values)]
+        };
+        self.shapes.iter().map(target).collect()
+    }
+
+    /// Whether the opacity of points or faces is below 1 somewhere.
+    pub(super) fn is_translucent(&self) -> bool {
+        let opacity = self.opacity.as_ref();
+        opacity.is_some_and(|opacity| opacity.smallest() < 1.0)
+    }
+}
+
+/// The sets of texture coordinates: `st` first, then by name.
+fn coords_of(prim: &Prim, size: MeshSize) -> Vec<(String, Primvar<2>)> {
+    let names = prim.property_names().unwrap_or_default();
+    let mut names: Vec<String> = names
+        .iter()
+        .filter_map(|name| name.as_str().strip_prefix("primvars:"))
+        .filter(|name| !name.contains(':'))
+        .map(str::to_owned)
+        .collect();
+    names.sort_by_key(|name| (name != "st", name.clone()));
+    let sets = names.into_iter().filter_map(|name| {
+        let coords = Primvar::of(prim, &format!("primvars:{name}"), size)?;
+        Some((name, coords))
+    });
+    sets.take(MAX_UV_SETS).collect()
+}

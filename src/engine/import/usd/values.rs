@@ -1,0 +1,159 @@
+//! Values of attributes as numbers, whatever precision they are stored in.
+//!
+//! A value is the attribute's default; without one, its first time sample. What has another type than asked for counts as
+//! absent, as in USD.
+
+use openusd::sdf::Value;
+use openusd::usd::{Attribute, Prim, TimeCode};
+
+/// The value of an attribute at rest, or at a time.
+pub(super) fn value(attribute: &Attribute, time: Option<f64>) -> Option<Value> {
+    let at = |time: Option<TimeCode>| attribute.get_at::<Value>(time).ok().flatten();
+    let found = match time {
+        Some(time) => at(Some(TimeCode::new(time))),
+        None => at(None).or_else(|| at(Some(TimeCode::EARLIEST))),
+    };
+    found.filter(|value| !matches!(value, Value::ValueBlock | Value::None))
+}
+
+/// The value of a prim's attribute at rest.
+pub(super) fn of(prim: &Prim, name: &str) -> Option<Value> {
+    value(&prim.attribute(name), None)
+}
+
+/// The text of a token or string attribute.
+pub(super) fn text(prim: &Prim, name: &str) -> Option<String> {
+    of(prim, name).and_then(|value| text_of(&value))
+}
+
+pub(super) fn text_of(value: &Value) -> Option<String> {
+    match value {
+        Value::Token(token) => Some(token.as_str().to_owned()),
+        Value::String(text) => Some(text.clone()),
+        _ => None,
+    }
+}
+
+pub(super) fn texts(value: Value) -> Vec<String> {
+    match value {
+        Value::TokenVec(tokens) => tokens.iter().map(|it| it.as_str().to_owned()).collect(),
+        Value::StringVec(texts) => texts,
+        Value::TokenListOp(tokens) => {
+            let tokens = tokens.flatten();
+            tokens.iter().map(|it| it.as_str().to_owned()).collect()
+        }
+        _ => Vec::new(),
+    }
+}
+
+pub(super) fn flag(prim: &Prim, name: &str) -> bool {
+    match of(prim, name) {
+        Some(Value::Bool(flag)) => flag,
+        Some(Value::Int(number)) => number != 0,
+        Some(Value::Uchar(number)) => number != 0,
+        _ => false,
+    }
+}
+
+/// A single number.
+pub(super) fn number(value: &Value) -> Option<f64> {
+    Some(match value {
+        Value::Double(number) => *number,
+        Value::Float(number) => f64::from(*number),
+        Value::Half(number) => f64::from(number.to_f32()),
+        Value::Int(number) => f64::from(*number),
+        Value::Uint(number) => f64::from(*number),
+        Value::Int64(number) => *number as f64,
+        Value::Uint64(number) => *number as f64,
+        _ => return None,
+    })
+}
+
+pub(super) fn integers(value: Value) -> Option<Vec<i64>> {
+    Some(match value {
+        Value::IntVec(list) => list.into_iter().map(i64::from).collect(),
+        Value::UintVec(list) => list.into_iter().map(i64::from).collect(),
+        Value::Int64Vec(list) => list,
+        _ => return None,
+    })
+}
+
+/// A list of numbers, or of vectors of `N` numbers; a single one is a list of one.
+pub(super) fn vectors<const N: usize>(value: Value) -> Option<Vec<[f32; N]>> {
+    let (numbers, width) = flat(value)?;
+    if width != N {
+        return None;
+    }
+    let list = numbers.chunks_exact(N);
+    list.map(|part| part.try_into().ok()).collect()
+}
+
+/// The one vector of `N` numbers.
+pub(super) fn vector<const N: usize>(value: Value) -> Option<[f32; N]> {
+    vectors(value)?.into_iter().next()
+}
+
+/// The numbers of a value, and how many belong together. Quaternions are x, y, z, w.
+fn flat(value: Value) -> Option<(Vec<f32>, usize)> {
+    use Value as V;
+    let half = |number: openusd::gf::f16| number.to_f32();
+    let double = |number: f64| number as f32;
+    Some(match value {
+        V::Half(one) => (vec![half(one)], 1),
+        V::Float(one) => (vec![one], 1),
+        V::Double(one) => (vec![double(one)], 1),
+        V::HalfVec(list) => (list.into_iter().map(half).collect(), 1),
+        V::FloatVec(list) => (list, 1),
+        V::DoubleVec(list) => (list.into_iter().map(double).collect(), 1),
+        V::Vec2h(v) => (vec![half(v.x), half(v.y)], 2),
+        V::Vec2f(v) => (vec![v.x, v.y], 2),
+        V::Vec2d(v) => (vec![double(v.x), double(v.y)], 2),
+        V::Vec2hVec(list) => (
+            list.iter().flat_map(|v| [half(v.x), half(v.y)]).collect(),
+            2,
+        ),
+        V::Vec2fVec(list) => (list.iter().flat_map(|v| [v.x, v.y]).collect(), 2),
+        V::Vec2dVec(list) => (
+            list.iter()
+                .flat_map(|v| [double(v.x), double(v.y)])
+                .collect(),
+            2,
+        ),
+        V::Vec3h(v) => ([v.x, v.y, v.z].map(half).to_vec(), 3),
+        V::Vec3f(v) => (vec![v.x, v.y, v.z], 3),
+        V::Vec3d(v) => ([v.x, v.y, v.z].map(double).to_vec(), 3),
+        V::Vec3hVec(list) => (
+            list.iter()
+                .flat_map(|v| [v.x, v.y, v.z].map(half))
+                .collect(),
+            3,
+        ),
+        V::Vec3fVec(list) => (list.iter().flat_map(|v| [v.x, v.y, v.z]).collect(), 3),
+        V::Vec3dVec(list) => (
+            list.iter()
+                .flat_map(|v| [v.x, v.y, v.z].map(double))
+                .collect(),
+            3,
+        ),
+        V::Vec4h(v) => ([v.x, v.y, v.z, v.w].map(half).to_vec(), 4),
+        V::Vec4f(v) => (vec![v.x, v.y, v.z, v.w], 4),
+        V::Vec4d(v) => ([v.x, v.y, v.z, v.w].map(double).to_vec(), 4),
+        V::Quath(q) => ([q.x, q.y, q.z, q.w].map(half).to_vec(), 4),
+        V::Quatf(q) => (vec![q.x, q.y, q.z, q.w], 4),
+        V::Quatd(q) => ([q.x, q.y, q.z, q.w].map(double).to_vec(), 4),
+        V::QuathVec(list) => (
+            list.iter()
+                .flat_map(|q| [q.x, q.y, q.z, q.w].map(half))
+                .collect(),
+            4,
+        ),
+        V::QuatfVec(list) => (list.iter().flat_map(|q| [q.x, q.y, q.z, q.w]).collect(), 4),
+        V::QuatdVec(list) => (
+            list.iter()
+                .flat_map(|q| [q.x, q.y, q.z, q.w].map(double))
+                .collect(),
+            4,
+        ),
+        _ => return None,
+    })
+}

@@ -1,0 +1,88 @@
+//! Skeletons and transforms that change over time.
+
+use glam::Vec3;
+
+use super::{read_one, square};
+
+const ARM: &str = r#"def SkelRoot "Root"
+{
+    def Skeleton "Skel" (prepend apiSchemas = ["SkelBindingAPI"])
+    {
+        uniform token[] joints = ["upper", "upper/lower"]
+        uniform matrix4d[] bindTransforms = [( (1, 0, 0, 0), (0, 1, 0, 0), (0, 0, 1, 0), (0, 0, 0, 1) ),
+            ( (1, 0, 0, 0), (0, 1, 0, 0), (0, 0, 1, 0), (0, 1, 0, 1) )]
+        uniform matrix4d[] restTransforms = [( (1, 0, 0, 0), (0, 1, 0, 0), (0, 0, 1, 0), (0, 0, 0, 1) ),
+            ( (1, 0, 0, 0), (0, 1, 0, 0), (0, 0, 1, 0), (0, 1, 0, 1) )]
+        rel skel:animationSource = </Root/Wave>
+    }
+    def SkelAnimation "Wave"
+    {
+        uniform token[] joints = ["upper/lower"]
+        float3[] translations = [(0, 1, 0)]
+        quatf[] rotations.timeSamples = { 0: [(1, 0, 0, 0)], 24: [(0.70710678, 0, 0, 0.70710678)] }
+        half3[] scales = [(1, 1, 1)]
+    }
+    def Mesh "Arm" (prepend apiSchemas = ["SkelBindingAPI"])
+    {
+        int[] faceVertexCounts = [3]
+        int[] faceVertexIndices = [0, 1, 2]
+        point3f[] points = [(0, 0, 0), (1, 0, 0), (0, 2, 0)]
+        uniform token subdivisionScheme = "none"
+        int[] primvars:skel:jointIndices = [0, 1, 0, 1, 1, 0] (
+            elementSize = 2
+            interpolation = "vertex"
+        )
+        float[] primvars:skel:jointWeights = [1, 0, 1, 0, 1, 0] (
+            elementSize = 2
+            interpolation = "vertex"
+        )
+        rel skel:skeleton = </Root/Skel>
+    }
+}
+"#;
+
+#[test]
+fn a_skeleton_moves_its_mesh() {
+    let imported = read_one(ARM);
+    assert_eq!(imported.warnings, Vec::<String>::new());
+    let mut scene = imported.scene;
+    assert_eq!(scene.list("skins").len(), 1);
+    let top = |scene: &assetfs::engine::scene::Scene| scene.bounds().unwrap();
+    assert!((top(&scene).max - Vec3::new(1.0, 2.0, 0.0)).length() < 1e-5);
+    let animation = &scene.list("animations")[0];
+    assert_eq!(animation["name"], "Wave");
+    assert_eq!(animation["channels"].as_array().unwrap().len(), 1);
+    // Half of a quarter turn around the joint at (0, 1, 0).
+    let pose = scene.poses(1)[0].clone();
+    let posed = scene.in_pose(&pose, top);
+    let expected = 1.0 + std::f32::consts::FRAC_1_SQRT_2;
+    assert!((posed.max.y - expected).abs() < 1e-2, "{posed:?}");
+    assert!(
+        (posed.min.x + std::f32::consts::FRAC_1_SQRT_2).abs() < 1e-2,
+        "{posed:?}"
+    );
+}
+
+#[test]
+fn moving_prims_have_keyframes_in_seconds() {
+    let body = format!(
+        "def Xform \"X\"\n{{\n double3 xformOp:translate.timeSamples = {{ 10: (0, 0, 0), 58: (4, 0, 0) }}\n \
+         uniform token[] xformOpOrder = [\"xformOp:translate\"]\n{}}}\n",
+        square("M", "")
+    );
+    let scene = read_one(&body).scene;
+    let animation = &scene.list("animations")[0];
+    let sampler = &animation["samplers"][0];
+    let table = |key: &str| &scene.tables[sampler[key].as_u64().unwrap() as usize].values;
+    assert_eq!(animation["channels"][0]["target"]["path"], "translation");
+    assert_eq!(
+        (table("input")[0], table("input").last()),
+        (0.0, Some(&2.0))
+    );
+    assert_eq!(
+        table("output")[table("output").len() - 3..],
+        [4.0, 0.0, 0.0]
+    );
+    let body = body.replace("def Xform", "#\ndef Xform");
+    assert!(read_one(&body).scene.bounds().unwrap().max.x - 1.0 < 1e-5);
+}
