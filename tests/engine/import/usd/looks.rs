@@ -84,11 +84,15 @@ fn surfaces_become_materials() {
     assert_eq!(imported.scene.list("extensionsUsed").len(), 3);
 }
 
-fn with_textures(
-    inputs: &str,
-    shaders: &str,
-    files: &[(&str, Vec<u8>)],
-) -> (Value, Vec<(Vec<u8>, String)>, Vec<String>) {
+/// What is read of a material with textures.
+struct Textured {
+    material: Value,
+    /// Bytes and names.
+    images: Vec<(Vec<u8>, String)>,
+    warnings: Vec<String>,
+}
+
+fn with_textures(inputs: &str, shaders: &str, files: &[(&str, Vec<u8>)]) -> Textured {
     let shaders = format!("{READER}{shaders}");
     let text = layer(&format!(
         "{}{}",
@@ -104,11 +108,11 @@ fn with_textures(
             image.file_name.clone().unwrap_or_default(),
         )
     });
-    (
-        imported.scene.list("materials")[0].clone(),
-        images.collect(),
-        imported.warnings,
-    )
+    Textured {
+        material: imported.scene.list("materials")[0].clone(),
+        images: images.collect(),
+        warnings: imported.warnings,
+    }
 }
 
 #[test]
@@ -128,7 +132,11 @@ fn textures_keep_their_bytes_wraps_and_transforms() {
         ("tex/wood.png", wood.clone()),
         ("tex/bumps.png", png(2, |_, _| [128, 128, 255, 255])),
     ];
-    let (found, images, warnings) = with_textures(inputs, &shaders, &files);
+    let Textured {
+        material: found,
+        images,
+        warnings,
+    } = with_textures(inputs, &shaders, &files);
     assert_eq!(warnings, Vec::<String>::new());
     assert_eq!(images[0], (wood, "wood.png".to_owned()));
     assert_eq!(
@@ -162,7 +170,11 @@ fn channels_of_several_images_become_one_image() {
         ("rough.png", grey(60)),
         ("colour.png", png(2, |_, _| [10, 200, 30, 255])),
     ];
-    let (found, images, warnings) = with_textures(inputs, &shaders, &files);
+    let Textured {
+        material: found,
+        images,
+        warnings,
+    } = with_textures(inputs, &shaders, &files);
     assert_eq!(warnings, Vec::<String>::new());
     assert_eq!(
         (&found["alphaMode"], &found["alphaCutoff"]),
@@ -191,7 +203,11 @@ fn missing_and_refused_textures_are_left_out_with_a_reason() {
         ("/etc/secret.png", "its path leads out of the upload"),
     ] {
         let inputs = "color3f inputs:diffuseColor.connect = </M/T.outputs:rgb>";
-        let (found, images, warnings) = with_textures(inputs, &texture("T", asset, ""), &[]);
+        let Textured {
+            material: found,
+            images,
+            warnings,
+        } = with_textures(inputs, &texture("T", asset, ""), &[]);
         assert_eq!(
             warnings,
             [format!("the texture \"{asset}\" is left out: {reason}")]
