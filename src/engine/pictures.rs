@@ -240,7 +240,30 @@ impl ModelPictures {
             .iter()
             .filter(|(view, _)| !view.is_inside())
             .map(|(view, picture)| (format!("{prefix}-{}.png", view.name()), picture));
-        write_all(output_dir, pictures.collect())
+        write_all(output_dir, RENDERS_FOLDER, pictures.collect())
+    }
+
+    /// Writes `<folder>/render_<n>.png`, the views of this result, and `<folder>/diff_<n>.png`, how they differ from the
+    /// source; returns the names below the output folder.
+    pub fn write_numbered(
+        &self,
+        comparison: &Comparison,
+        output_dir: &Path,
+        folder: &str,
+    ) -> Result<Vec<String>, EngineError> {
+        let outside = self.pictures.iter().filter(|(view, _)| !view.is_inside());
+        let mut pictures: Vec<(String, &Picture)> = outside
+            .enumerate()
+            .map(|(number, (_, picture))| (format!("render_{number}.png"), picture))
+            .collect();
+        let outside = comparison
+            .views
+            .iter()
+            .filter(|compared| !compared.view.is_inside());
+        for (number, compared) in outside.enumerate() {
+            pictures.push((format!("diff_{number}.png"), &compared.heat_map));
+        }
+        write_all(output_dir, folder, pictures)
     }
 }
 
@@ -326,7 +349,7 @@ impl Comparison {
             .iter()
             .filter(|compared| !compared.view.is_inside())
             .map(|compared| (name(compared.view), &compared.heat_map));
-        write_all(output_dir, pictures.collect())
+        write_all(output_dir, RENDERS_FOLDER, pictures.collect())
     }
 }
 
@@ -339,15 +362,16 @@ fn make_folder(folder: &Path) -> Result<(), EngineError> {
 
 fn write_all(
     output_dir: &Path,
+    below: &str,
     pictures: Vec<(String, &Picture)>,
 ) -> Result<Vec<String>, EngineError> {
-    let folder = output_dir.join(RENDERS_FOLDER);
+    let folder = output_dir.join(below);
     make_folder(&folder)?;
     pictures
         .into_par_iter()
         .map(|(name, picture)| {
             picture.write_png(&folder.join(&name))?;
-            Ok(format!("{RENDERS_FOLDER}/{name}"))
+            Ok(format!("{below}/{name}"))
         })
         .collect()
 }

@@ -36,6 +36,8 @@ pub struct ModelFormat {
 pub enum Kind {
     /// For the exchange of meshes; its materials are plain.
     Exchange,
+    /// A whole scene for authoring programs, with their materials, in a format that other programs read.
+    Scene,
     /// Surfaces of a CAD program instead of triangles.
     Cad,
     /// The scene of an authoring program, with materials of its render engines.
@@ -67,6 +69,12 @@ pub enum Parts {
 }
 
 impl ModelFormat {
+    /// Whether authoring programs save scenes in it: an upload of one is converted to other formats at once, and its
+    /// materials are translated.
+    pub fn is_scene(&self) -> bool {
+        matches!(self.kind, Kind::Scene | Kind::Authoring)
+    }
+
     /// Whether the engine imports it.
     pub fn is_read(&self) -> bool {
         matches!(self.support, Support::ReadWrite | Support::Read)
@@ -230,6 +238,6 @@ mod tests {
 
     #[test]
     fn what_is_written_can_be_said() {
-        assert_eq!(written_in_words(), "glb, gltf, obj, ply, stl and usdz");
+        assert_eq!(written_in_words(), "fbx, glb, gltf, obj, ply, stl and usdz");
     }
 }

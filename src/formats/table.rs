@@ -1,6 +1,6 @@
 //! The rows of the table.
 
-use super::Kind::{Archive, Authoring, Cad, Exchange};
+use super::Kind::{Archive, Authoring, Cad, Exchange, Scene};
 use super::ModelFormat;
 use super::Parts::{Named, OneFile, OneFileOrNamed, Unknown};
 use super::Support::{Read, ReadWrite, Unsupported};
@@ -21,14 +21,14 @@ macro_rules! models {
 pub static MODELS: &[ModelFormat] = models! {
     "glb" Some("model/gltf-binary"), Exchange, ReadWrite, OneFileOrNamed;
     "gltf" Some("model/gltf+json"), Exchange, ReadWrite, OneFileOrNamed;
-    "fbx" Some("application/vnd.autodesk.fbx"), Exchange, Read, OneFile;
+    "fbx" Some("application/vnd.autodesk.fbx"), Scene, ReadWrite, OneFile;
     "obj" Some("model/obj"), Exchange, ReadWrite, Named;
     "ply" Some("model/ply"), Exchange, ReadWrite, OneFile;
     "stl" Some("model/stl"), Exchange, ReadWrite, OneFile;
     "usdz" Some("model/vnd.usdz+zip"), Exchange, ReadWrite, OneFile;
-    "usdc" None, Exchange, Read, Unknown;
-    "usda" Some("model/vnd.usda"), Exchange, Read, OneFileOrNamed;
-    "usd" None, Exchange, Read, Unknown;
+    "usdc" None, Scene, Read, Unknown;
+    "usda" Some("model/vnd.usda"), Scene, Read, OneFileOrNamed;
+    "usd" None, Scene, Read, Unknown;
     "3mf" Some("model/3mf"), Exchange, Unsupported, Unknown;
     "dae" Some("model/vnd.collada+xml"), Exchange, Unsupported, Unknown;
     "ctm" None, Exchange, Unsupported, Unknown;

@@ -102,6 +102,7 @@ fn a_done_key_changes_the_settings() {
         let value = match path.rsplit('.').next().unwrap() {
             "meshCompressionMethod" => json!("draco"),
             "customScaling" => json!(2),
+            "purpose" => json!("proxy"),
             "baseColor" | "emissive" | "normal" | "orm" if value.is_string() => json!("png"),
             _ => value,
         };

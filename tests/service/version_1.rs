@@ -96,7 +96,7 @@ async fn what_version_1_cannot_do_is_refused_unpaid() {
         ),
         (
             json!({ "config": ctm }),
-            "is \"ctm\"; formats are glb, gltf, obj, ply, stl and usdz",
+            "is \"ctm\"; formats are fbx, glb, gltf, obj, ply, stl and usdz",
         ),
     ];
     for (body, reason) in cases {

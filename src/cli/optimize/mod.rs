@@ -41,7 +41,7 @@ const LEAST_MEMORY_BYTES: u64 = 256 << 20;
     Exit codes: 0 done, 1 failed (nothing is left in OUT), 2 wrong use"
 )]
 pub(super) struct OptimizeArgs {
-    /// Model file (glb, gltf, fbx, obj, ply, stl, step, stp, iges, igs, brep, zip), or the folder of a model
+    /// Model file (glb, gltf, fbx, obj, ply, stl, usdz, usdc, usda, usd, step, stp, iges, igs, brep, zip), or the folder of a model
     #[arg(value_name = "IN", required_unless_present = "list_presets")]
     model: Option<PathBuf>,
     /// Folder for the results; created if it is missing

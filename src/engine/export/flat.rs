@@ -130,15 +130,19 @@ pub(super) fn losses(scene: &Scene, format: &str) -> Vec<String> {
         !scene.list("skins").is_empty(),
         "skins (the model is written in its rest pose)",
     );
-    let has_targets = scene
-        .geometries
-        .iter()
-        .any(|geometry| !geometry.targets.is_empty());
-    note(has_targets, "morph targets");
-    let has_others = scene
-        .geometries
-        .iter()
-        .any(|geometry| geometry.mode != Mode::Triangles);
-    note(has_others, "points and lines");
+    note(has_targets(scene), "morph targets");
+    note(has_points_or_lines(scene), "points and lines");
     lost
+}
+
+/// Whether some geometry has morph targets.
+pub(super) fn has_targets(scene: &Scene) -> bool {
+    let mut geometries = scene.geometries.iter();
+    geometries.any(|geometry| !geometry.targets.is_empty())
+}
+
+/// Whether some geometry is not made of triangles.
+pub(super) fn has_points_or_lines(scene: &Scene) -> bool {
+    let mut geometries = scene.geometries.iter();
+    geometries.any(|geometry| geometry.mode != Mode::Triangles)
 }

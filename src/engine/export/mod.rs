@@ -5,9 +5,11 @@
 
 mod draco;
 mod encoding;
+pub mod fbx;
 mod flat;
 pub mod gltf;
 mod meshopt_views;
+mod motion;
 mod names;
 pub mod obj;
 pub mod ply;
@@ -55,6 +57,8 @@ pub enum ExportError {
 pub fn losses(scene: &Scene, format: FileFormat) -> Vec<String> {
     match format {
         FileFormat::Glb | FileFormat::Gltf => Vec::new(),
+        FileFormat::Fbx => fbx::losses(scene),
+        FileFormat::Usdz => usdz::losses(scene),
         other => flat::losses(scene, other.name()),
     }
 }

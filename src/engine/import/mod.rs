@@ -181,7 +181,7 @@ fn refusal(files: &[String]) -> ImportError {
             "{file}: this format of CAD files is not supported. Export the part as STEP, or as a mesh (glTF, OBJ or STL), from the CAD program"
         ));
     }
-    if let Some(file) = of_kind(&[Kind::Exchange, Kind::Authoring]) {
+    if let Some(file) = of_kind(&[Kind::Exchange, Kind::Scene, Kind::Authoring]) {
         return ImportError::Unsupported(format!(
             "{file}: this format is not supported. Export the model as one of {}",
             formats::read().collect::<Vec<_>>().join(", ")

@@ -21,7 +21,7 @@ pub(super) fn draw_source(
     scene: &Scene,
     format: &str,
     job: &mut JobContext<'_>,
-) -> Result<(), EngineError> {
+) -> Result<ModelPictures, EngineError> {
     let pictures = ModelPictures::draw(scene);
     job.logs.warnings.extend(pictures.warnings.iter().cloned());
     let output_dir = job.output_dir.clone();
@@ -30,7 +30,7 @@ pub(super) fn draw_source(
     let views = pictures.write_views(&output_dir, format)?;
     job.written.extend(views);
     job.metrics.lap("render");
-    Ok(())
+    Ok(pictures)
 }
 
 /// Compares every export with the source and writes the pictures of both.

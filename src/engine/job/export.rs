@@ -10,7 +10,7 @@ use glam::{Mat4, Vec3};
 use super::super::clean;
 use super::super::error::EngineError;
 use super::super::export::{
-    ExportError, Names, OutFile, draws_triangles, gltf, losses, obj, ply, safe, stl, usdz,
+    ExportError, Names, OutFile, draws_triangles, fbx, gltf, losses, obj, ply, safe, stl, usdz,
 };
 use super::super::manipulate::{discard, scale};
 use super::super::number_text::grouped;
@@ -208,7 +208,7 @@ fn fit_textures(
     let plan = plan_of(settings, export);
     if !matches!(
         export.format,
-        FileFormat::Glb | FileFormat::Gltf | FileFormat::Obj | FileFormat::Usdz
+        FileFormat::Fbx | FileFormat::Glb | FileFormat::Gltf | FileFormat::Obj | FileFormat::Usdz
     ) {
         return;
     }
@@ -241,7 +241,10 @@ pub(super) fn plan_of(settings: &Settings, export: &ExportSettings) -> TexturePl
         limits: settings.texture_limits,
         formats: export.textures,
         flip_normals: settings.flip_normal_maps,
-        plain_only: matches!(export.format, FileFormat::Obj | FileFormat::Usdz),
+        plain_only: matches!(
+            export.format,
+            FileFormat::Fbx | FileFormat::Obj | FileFormat::Usdz
+        ),
     }
 }
 
@@ -271,6 +274,7 @@ pub(super) fn encode(
         FileFormat::Stl => one(names, "stl", stl::write_stl(scene)),
         FileFormat::Ply => one(names, "ply", ply::write_ply(scene)),
         FileFormat::Usdz => one(names, "usdz", usdz::write_usdz(scene, stem)?),
+        FileFormat::Fbx => one(names, "fbx", fbx::write_fbx(scene)?),
     })
 }
 

@@ -58,7 +58,8 @@ pub struct DrawTask {
 }
 
 /// Reads a model and writes `rpd_info.json`, `metrics.json`, `info.log`, `warning.log`, `error.log`
-/// and `thumb.jpg` into the output folder; for a CAD file also `converted/<file>`, a glb and a usdz.
+/// and `thumb.jpg` into the output folder; for a CAD file also `converted/<file>`, a glb and a usdz, and for a scene of an
+/// authoring program (fbx, USD) `converted/<file>` in four formats, `materials/<file>` and `pbr_qc/<file>`.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct AnalyseTask {
     /// The folder that holds the uploaded files; nothing outside it is read.

@@ -152,11 +152,14 @@ fn analyse(task: &AnalyseTask, job: &mut JobContext<'_>) -> Result<Report, Engin
         job,
     )?;
     job.metrics.lap("analyse");
-    automatic::convert(&imported, job)?;
+    let converted = automatic::convert(&imported, job)?;
     if job.pictures != Pictures::Skipped {
         job.phase = Some(Phase::Drawing);
         job.step(60, "drawing pictures");
-        draw_source(&imported.scene, imported.format, job)?;
+        let pictures = draw_source(&imported.scene, imported.format, job)?;
+        if let Some(glb) = converted {
+            automatic::compare(&pictures, &glb, job)?;
+        }
     }
     Ok(Report {
         source,

@@ -186,22 +186,7 @@ impl Scene {
     }
 
     pub fn world_matrices(&self) -> Vec<Mat4> {
-        let nodes = self.list("nodes");
-        let mut worlds = vec![Mat4::IDENTITY; nodes.len()];
-        let mut waiting: Vec<(usize, Mat4)> = self
-            .parents()
-            .iter()
-            .enumerate()
-            .filter(|(_, parent)| parent.is_none())
-            .map(|(root, _)| (root, Mat4::IDENTITY))
-            .collect();
-        while let Some((node, above)) = waiting.pop() {
-            worlds[node] = above * local_matrix(&nodes[node]);
-            for child in children(&nodes[node]) {
-                waiting.push((child, worlds[node]));
-            }
-        }
-        worlds
+        worlds_of(self.list("nodes"), &self.parents())
     }
 
     pub fn parents(&self) -> Vec<Option<usize>> {
@@ -295,6 +280,23 @@ impl Scene {
             })
             .unwrap_or_default()
     }
+}
+
+/// The matrices of all nodes to the world.
+pub(super) fn worlds_of(nodes: &[Value], parents: &[Option<usize>]) -> Vec<Mat4> {
+    let mut worlds = vec![Mat4::IDENTITY; nodes.len()];
+    let roots = parents
+        .iter()
+        .enumerate()
+        .filter(|(_, parent)| parent.is_none());
+    let mut waiting: Vec<(usize, Mat4)> = roots.map(|(root, _)| (root, Mat4::IDENTITY)).collect();
+    while let Some((node, above)) = waiting.pop() {
+        worlds[node] = above * local_matrix(&nodes[node]);
+        for child in children(&nodes[node]) {
+            waiting.push((child, worlds[node]));
+        }
+    }
+    worlds
 }
 
 /// The node's own transform.

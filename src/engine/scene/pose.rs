@@ -3,11 +3,19 @@
 use serde_json::{Value, json};
 
 use super::content::{Scene, index_in};
+use super::nodes::worlds_of;
 
 /// The nodes of a scene at one moment of one of its animations.
 #[derive(Debug, Clone)]
 pub struct Pose {
     nodes: Vec<Value>,
+}
+
+impl Pose {
+    /// The nodes of the scene, with the values that they have at the moment.
+    pub fn nodes(&self) -> &[Value] {
+        &self.nodes
+    }
 }
 
 impl Scene {
@@ -52,13 +60,22 @@ impl Scene {
 
     /// The pose of an animation at a fraction of its length. Other nodes stay at rest.
     fn pose(&self, animation: &Value, part: f32) -> Pose {
-        let mut nodes = self.list("nodes").to_vec();
         let samplers = animation["samplers"].as_array();
         let lengths = samplers.into_iter().flatten().filter_map(|sampler| {
             let times = &self.tables.get(index_in(sampler, "input")?)?.values;
             times.last().copied()
         });
-        let time = part * lengths.fold(0.0, f32::max);
+        self.pose_at(animation, part * lengths.fold(0.0, f32::max))
+    }
+
+    /// The matrices of all nodes to the world in a pose.
+    pub fn worlds_in(&self, pose: &Pose) -> Vec<glam::Mat4> {
+        worlds_of(&pose.nodes, &self.parents())
+    }
+
+    /// The pose of an animation at a time in seconds. Other nodes stay at rest.
+    pub fn pose_at(&self, animation: &Value, time: f32) -> Pose {
+        let mut nodes = self.list("nodes").to_vec();
         for channel in animation["channels"].as_array().into_iter().flatten() {
             let target = &channel["target"];
             let moved = index_in(target, "node").and_then(|node| nodes.get_mut(node));

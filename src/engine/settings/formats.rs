@@ -18,16 +18,19 @@ pub enum FileFormat {
     Ply,
     /// Universal Scene Description, as Apple's devices show it.
     Usdz,
+    /// For authoring programs.
+    Fbx,
 }
 
 impl FileFormat {
-    pub const ALL: [FileFormat; 6] = [
+    pub const ALL: [FileFormat; 7] = [
         FileFormat::Glb,
         FileFormat::Gltf,
         FileFormat::Obj,
         FileFormat::Stl,
         FileFormat::Ply,
         FileFormat::Usdz,
+        FileFormat::Fbx,
     ];
 
     /// The name in configurations, which is the extension as well.
@@ -39,6 +42,7 @@ impl FileFormat {
             FileFormat::Stl => "stl",
             FileFormat::Ply => "ply",
             FileFormat::Usdz => "usdz",
+            FileFormat::Fbx => "fbx",
         }
     }
 

@@ -69,7 +69,7 @@ const ENCODINGS: FormValue = FormValue::Choice {
     options: &["auto", "png", "jpg"],
 };
 const FORMATS: FormValue = FormValue::Choice {
-    options: &["glb", "gltf", "obj", "ply", "stl", "usdz"],
+    options: &["fbx", "glb", "gltf", "obj", "ply", "stl", "usdz"],
 };
 const COMPRESSIONS: FormValue = FormValue::Choice {
     options: &["none", "auto", "draco", "meshopt"],

@@ -275,7 +275,7 @@ mod tests {
             ),
             (
                 json!({ "compressionAndExport": { "fileExports": [{ "fileType": "dwg" }] } }),
-                "compressionAndExport.fileExports[0].fileType is \"dwg\"; formats are glb, gltf, obj, ply, stl and usdz",
+                "compressionAndExport.fileExports[0].fileType is \"dwg\"; formats are fbx, glb, gltf, obj, ply, stl and usdz",
             ),
         ] {
             assert_eq!(read(config).unwrap_err().to_string(), sentence);

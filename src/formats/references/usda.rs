@@ -4,7 +4,7 @@ use std::fs::File;
 use std::io::{self, BufRead as _, BufReader, Seek as _, SeekFrom};
 
 use super::{Need, Reference, References, within_upload};
-use crate::formats::{Kind, extension, of_name};
+use crate::formats::extension;
 
 /// Longer asset paths are not read.
 const MAX_PATH_BYTES: usize = 4096;
@@ -82,8 +82,7 @@ fn reference(folder: &str, path: &str) -> Option<Reference> {
         return None;
     }
     let path = within_upload(folder, &outer.replace('\\', "/"))?;
-    let is_layer = of_name(&path).is_some_and(|format| format.kind == Kind::Exchange);
-    let need = match is_layer && extension(&path).starts_with("usd") {
+    let need = match extension(&path).starts_with("usd") {
         true => Need::ForImport,
         false => Need::ForLooks,
     };
@@ -201,8 +200,8 @@ def Xform "A@b.png" (references = @@@odd@name.usdc@@@</A> payload = @box.usdz[in
 
     #[test]
     fn a_layer_that_ends_in_the_middle_is_cut_short() {
-        let body = LAYER.find("def Xform").unwrap();
-        for len in (body + 60..LAYER.len() - 2).chain([20, 60]) {
+        let body = LAYER.find("{\n    asset").unwrap() + 1;
+        for len in (body..LAYER.len() - 2).chain([20, 60]) {
             assert!(found(&LAYER[..len]).cut_short, "{}", &LAYER[..len]);
         }
         assert_eq!(found("PXR-USDC @a.png@"), References::default());

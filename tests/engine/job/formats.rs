@@ -2,6 +2,7 @@
 
 use std::fs;
 
+use assetfs::engine::scene::{Bounds, Scene};
 use serde_json::{Value, json};
 
 use super::shapes::{bar, boxes, decode, png, spheres, textured};
@@ -31,7 +32,7 @@ fn gltf_is_written_with_its_files_and_reads_back() {
 #[test]
 fn every_format_is_written_and_reads_back() {
     let model = spheres();
-    let formats = ["glb", "gltf", "obj", "stl", "ply", "usdz"];
+    let formats = ["glb", "gltf", "obj", "stl", "ply", "usdz", "fbx"];
     let exports: Vec<Value> = formats
         .iter()
         .map(|format| json!({ "fileType": format }))
@@ -54,6 +55,8 @@ fn every_format_is_written_and_reads_back() {
         "model.obj",
         "model.stl",
         "model.ply",
+        "model.usdz",
+        "model.fbx",
     ] {
         let scene = model.result(name);
         assert_eq!(scene.drawn_triangles(), report.result.triangles, "{name}");
@@ -70,16 +73,32 @@ fn every_format_is_written_and_reads_back() {
 fn what_a_format_cannot_hold_is_a_warning() {
     let model = bar();
     let report = model
-        .optimize(json!({ "compressionAndExport": { "fileExports": [{ "fileType": "usdz" }] } }))
+        .optimize(json!({ "compressionAndExport": { "fileExports": [
+            { "fileType": "obj" }, { "fileType": "usdz" }, { "fileType": "fbx" },
+        ] } }))
         .unwrap();
-    for what in ["animations", "skins", "morph targets"] {
-        let says = |line: &String| line.contains("usdz cannot hold") && line.contains(what);
+    for (format, what) in [
+        ("obj", "animations"),
+        ("obj", "skins"),
+        ("obj", "morph targets"),
+        ("usdz", "morph targets"),
+        ("fbx", "animations of morph targets"),
+    ] {
+        let sentence = format!("{format} cannot hold {what}");
         assert!(
-            report.warnings.iter().any(says),
-            "{what}: {:?}",
+            report
+                .warnings
+                .iter()
+                .any(|line| line.starts_with(&sentence)),
+            "{sentence}: {:?}",
             report.warnings
         );
     }
+    let of_usdz = report
+        .warnings
+        .iter()
+        .filter(|line| line.starts_with("usdz cannot"));
+    assert_eq!(of_usdz.count(), 1, "{:?}", report.warnings);
 }
 
 #[test]
@@ -232,4 +251,85 @@ fn usdz_is_checked_against_the_profile() {
         profile("glb"),
         ["profile arkit: the job writes no usdz, so nothing is checked"]
     );
+}
+
+/// The box around the model in the middle of its animation, without the axis along which only morph targets move it.
+fn posed_box(scene: &mut Scene) -> [[f32; 3]; 2] {
+    let pose = scene
+        .poses(1)
+        .into_iter()
+        .next()
+        .expect("an animation that moves joints");
+    let bounds = scene.in_pose(&pose, |scene| scene.bounds().unwrap());
+    [
+        bounds.min.with_z(0.0).to_array(),
+        bounds.max.with_z(0.0).to_array(),
+    ]
+}
+
+fn assert_near(a: [[f32; 3]; 2], b: [[f32; 3]; 2], what: &str) {
+    let far = a
+        .as_flattened()
+        .iter()
+        .zip(b.as_flattened())
+        .any(|(a, b)| (a - b).abs() > 0.02);
+    assert!(!far, "{what}: {a:?} {b:?}");
+}
+
+#[test]
+fn skins_and_clips_survive_in_usdz_and_fbx() {
+    let model = bar();
+    model
+        .optimize(json!({ "compressionAndExport": { "fileExports": [
+            { "fileType": "glb" }, { "fileType": "usdz" }, { "fileType": "fbx" },
+        ] } }))
+        .unwrap();
+    let mut plain = model.result("model.glb");
+    let (rest, posed) = (plain.bounds().unwrap(), posed_box(&mut plain));
+    for name in ["model.usdz", "model.fbx"] {
+        let mut scene = model.result(name);
+        assert_eq!(scene.drawn_triangles(), plain.drawn_triangles(), "{name}");
+        assert_eq!(scene.list("skins").len(), 1, "{name}");
+        assert_eq!(scene.list("animations").len(), 1, "{name}");
+        assert_eq!(scene.list("animations")[0]["name"], "wave", "{name}");
+        let bounds = scene.bounds().unwrap();
+        let corners = |it: Bounds| [it.min.to_array(), it.max.to_array()];
+        assert_near(corners(bounds), corners(rest), name);
+        assert_near(posed_box(&mut scene), posed, name);
+    }
+    let fbx = model.result("model.fbx");
+    assert_eq!(fbx.geometries[0].targets.len(), 1);
+    assert_eq!(fbx.meshes[0].json["extras"]["targetNames"][0], "swell");
+}
+
+#[test]
+fn materials_textures_and_moving_nodes_survive_in_fbx_and_usdz() {
+    let colour = png(8, |x, y| [x as u8 * 30, y as u8 * 30, 9, 255]);
+    let material = json!({
+        "name": "Wood",
+        "pbrMetallicRoughness": {
+            "baseColorTexture": { "index": 0 }, "roughnessFactor": 0.25, "metallicFactor": 0.5,
+        },
+        "emissiveFactor": [0.5, 0.25, 0.0],
+    });
+    let model = textured(material, &[("wood.png", colour.clone())]);
+    model
+        .optimize(json!({ "compressionAndExport": { "fileExports": [
+            { "fileType": "usdz" }, { "fileType": "fbx" },
+        ] } }))
+        .unwrap();
+    for name in ["model.usdz", "model.fbx"] {
+        let scene = model.result(name);
+        let found = scene.material(Some(0));
+        assert_eq!(scene.list("materials").len(), 1, "{name}");
+        assert_eq!(found.name.as_deref(), Some("Wood"), "{name}");
+        assert!((found.roughness - 0.25).abs() < 1e-3, "{name}: {found:?}");
+        assert!((found.metallic - 0.5).abs() < 1e-3, "{name}: {found:?}");
+        assert!((found.emissive[0] - 0.5).abs() < 1e-3, "{name}: {found:?}");
+        assert_eq!(
+            scene.images[found.base_color_texture.unwrap().image].bytes,
+            colour,
+            "{name}"
+        );
+    }
 }

@@ -6,7 +6,7 @@ use std::path::Path;
 use assetfs::engine::job::{AnalyseTask, OptimizeTask, Progress, Task, run};
 use serde_json::{Value, json};
 
-use super::shapes::{spheres, textured};
+use super::shapes::{png, spheres, textured};
 
 #[test]
 fn settings_that_are_not_done_stand_in_the_warning_log() {
@@ -87,4 +87,54 @@ fn pictures_and_scores_come_with_every_job() {
     ] {
         assert!(model.dir.path().join("out").join(name).is_file(), "{name}");
     }
+}
+
+#[test]
+fn a_scene_of_an_authoring_program_is_converted_with_its_materials() {
+    let colour = png(8, |x, y| [x as u8 * 30, y as u8 * 30, 9, 255]);
+    let material = json!({
+        "name": "Wood",
+        "pbrMetallicRoughness": { "baseColorTexture": { "index": 0 }, "roughnessFactor": 0.25 },
+    });
+    let model = textured(material, &[("wood.png", colour.clone())]);
+    model
+        .optimize(json!({ "compressionAndExport": { "fileExports": [{ "fileType": "fbx" }] } }))
+        .unwrap();
+    let out = model.dir.path().join("analysis");
+    let task = Task::Analyse(AnalyseTask {
+        input_dir: model.dir.path().join("out/exports"),
+        files: vec!["model.fbx".to_owned()],
+        output_dir: out.clone(),
+    });
+    let report = run(&task, &mut |_| {}).unwrap();
+    for file in [
+        "converted/model.glb",
+        "converted/model.gltf",
+        "converted/model.usdz",
+        "materials/model.json",
+        "pbr_qc/render_0.png",
+        "pbr_qc/render_5.png",
+        "pbr_qc/diff_5.png",
+    ] {
+        assert!(
+            report.files.iter().any(|name| name == file),
+            "{file}: {:?}",
+            report.files
+        );
+        assert!(out.join(file).is_file(), "{file}");
+    }
+    assert!(!out.join("converted/model.fbx").exists());
+    let text = fs::read(out.join("materials/model.json")).unwrap();
+    let materials: Value = serde_json::from_slice(&text).unwrap();
+    let wood = &materials["materials"][0];
+    assert_eq!(wood["name"], "Wood");
+    let file = wood["pbrMetallicRoughness"]["baseColorTexture"]["file"]
+        .as_str()
+        .unwrap();
+    assert_eq!(fs::read(out.join("materials").join(file)).unwrap(), colour);
+    let info = fs::read_to_string(out.join("info.log")).unwrap();
+    assert!(
+        info.contains("model.glb: similarity 100.0 of 100"),
+        "{info}"
+    );
 }

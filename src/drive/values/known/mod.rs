@@ -12,7 +12,7 @@ pub use preset::KnownPreset;
 pub use shown::{KnownEmbed, KnownRecord};
 
 use super::listing::Record;
-use crate::formats::{self, Kind};
+use crate::formats;
 use crate::outbox::ItemStatus;
 use crate::wire::{
     AssetId, BaseAsset, OptimizationStatus, RapidId, RapidModel, Tag, TagId, Timestamp,
@@ -91,7 +91,7 @@ impl KnownAsset {
     pub fn may_have_materials(&self) -> bool {
         let format = self.format.as_deref().unwrap_or_default();
         let known = formats::of_extension(format);
-        known.is_none_or(|format| format.kind == Kind::Authoring)
+        known.is_none_or(|format| format.is_scene())
     }
 
     pub fn status(&self) -> ItemStatus {

@@ -6,13 +6,14 @@ use bytes::Bytes;
 
 use super::super::super::import::images::extension_of;
 use super::super::super::scene::{AlphaMode, Material, Scene, TextureUse, UvTransform, Wrap};
+use super::geometry::coord_name;
 use super::identifier;
-use super::stage::coord_name;
 
 /// The materials that meshes use, and their images.
 pub(super) struct UsdMaterials<'s> {
     scene: &'s Scene,
-    paths: BTreeMap<Option<usize>, String>,
+    /// By material, and whether it shows the colours of vertices.
+    paths: BTreeMap<(Option<usize>, bool), String>,
     names: BTreeSet<String>,
     text: String,
     images: BTreeMap<usize, String>,
@@ -57,8 +58,8 @@ impl<'s> UsdMaterials<'s> {
     }
 
     /// The path of a material on the stage.
-    pub(super) fn path_of(&mut self, index: Option<usize>) -> String {
-        if let Some(known) = self.paths.get(&index) {
+    pub(super) fn path_of(&mut self, index: Option<usize>, shows_colors: bool) -> String {
+        if let Some(known) = self.paths.get(&(index, shows_colors)) {
             return known.clone();
         }
         let material = self.scene.material(index);
@@ -70,9 +71,24 @@ impl<'s> UsdMaterials<'s> {
             number += 1;
         }
         let path = format!("/Root/Materials/{name}");
-        self.write(&name, &path, &material);
-        self.paths.insert(index, path.clone());
+        self.write(&name, &path, &material, shows_colors);
+        self.paths.insert((index, shows_colors), path.clone());
         path
+    }
+
+    /// Whether a material can show colours of vertices: `UsdPreviewSurface` cannot multiply them with a texture.
+    pub(super) fn can_show_colors(&self, index: Option<usize>) -> bool {
+        self.scene.material(index).base_color_texture.is_none()
+    }
+
+    /// What the colours of vertices are multiplied with.
+    pub(super) fn tint_of(&self, index: Option<usize>, shows_colors: bool) -> [f32; 3] {
+        let [red, green, blue, _] = self.scene.material(index).base_color;
+        if shows_colors {
+            [red, green, blue]
+        } else {
+            [1.0; 3]
+        }
     }
 
     fn line(&mut self, depth: usize, line: &str) {
@@ -83,7 +99,7 @@ impl<'s> UsdMaterials<'s> {
         self.text.push('\n');
     }
 
-    fn write(&mut self, name: &str, path: &str, material: &Material) {
+    fn write(&mut self, name: &str, path: &str, material: &Material, shows_colors: bool) {
         self.line(0, &format!("def Material \"{name}\""));
         self.line(0, "{");
         self.line(
@@ -93,16 +109,34 @@ impl<'s> UsdMaterials<'s> {
         self.line(1, "def Shader \"Surface\"");
         self.line(1, "{");
         self.line(2, "uniform token info:id = \"UsdPreviewSurface\"");
-        let inputs = self.surface_inputs(path, material);
+        let inputs = self.surface_inputs(path, material, shows_colors);
         self.line(2, "token outputs:surface");
         self.line(1, "}");
         for input in inputs {
             self.write_texture(path, &input);
         }
+        if shows_colors {
+            let [red, green, blue, _] = material.base_color;
+            self.line(1, "def Shader \"VertexColor\"");
+            self.line(1, "{");
+            self.line(2, "uniform token info:id = \"UsdPrimvarReader_float3\"");
+            self.line(
+                2,
+                &format!("float3 inputs:fallback = ({red}, {green}, {blue})"),
+            );
+            self.line(2, "string inputs:varname = \"displayColor\"");
+            self.line(2, "float3 outputs:result");
+            self.line(1, "}");
+        }
         self.line(0, "}");
     }
 
-    fn surface_inputs<'m>(&mut self, path: &str, material: &'m Material) -> Vec<Input<'m>> {
+    fn surface_inputs<'m>(
+        &mut self,
+        path: &str,
+        material: &'m Material,
+        shows_colors: bool,
+    ) -> Vec<Input<'m>> {
         let mut inputs = Vec::new();
         let [red, green, blue, alpha] = material.base_color;
         match &material.base_color_texture {
@@ -115,6 +149,9 @@ impl<'s> UsdMaterials<'s> {
                     scale: [red, green, blue, alpha],
                     bias: [0.0; 4],
                 });
+            }
+            None if shows_colors => {
+                self.connect(path, "color3f inputs:diffuseColor", "VertexColor", "result");
             }
             None => self.line(
                 2,

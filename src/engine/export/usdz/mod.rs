@@ -1,12 +1,16 @@
 //! USDZ: a USD stage as text and its images in an aligned, uncompressed archive.
 //!
-//! The stage holds the hierarchy, meshes and materials of the default scene. Skins and morph targets are written in
-//! their rest pose and animations are left out; the warnings say so.
+//! The stage holds the hierarchy, meshes, materials, skins and the first animation of the default scene. Morph targets are
+//! written as they are at rest; the warnings say so.
 
 mod arkit;
+mod geometry;
+mod lines;
 mod material;
+mod skeleton;
 mod stage;
 
+use std::collections::BTreeSet;
 use std::io::{Cursor, Write};
 
 pub use arkit::arkit_issues;
@@ -16,6 +20,7 @@ use zip::write::SimpleFileOptions;
 
 use super::super::scene::Scene;
 use super::ExportError;
+use super::flat::{has_points_or_lines, has_targets};
 
 /// Every file in the archive starts at a multiple of this, so that it can be mapped into memory.
 const ALIGNMENT: u16 = 64;
@@ -40,6 +45,45 @@ pub fn write_usdz(scene: &Scene, stem: &str) -> Result<Vec<u8>, ExportError> {
         .finish()
         .map_err(|error| ExportError::Archive(error.to_string()))?;
     Ok(file.into_inner())
+}
+
+/// Warnings about the parts of a scene that a usdz cannot hold.
+pub(super) fn losses(scene: &Scene) -> Vec<String> {
+    let mut lost = Vec::new();
+    let animations = scene.list("animations");
+    if animations.len() > 1 {
+        let name = animations[0]["name"].as_str().unwrap_or("the first");
+        lost.push(format!(
+            "usdz holds one animation: \"{name}\" is written, {} others are left out",
+            animations.len() - 1
+        ));
+    }
+    for (is_there, what) in [
+        (has_targets(scene), "morph targets"),
+        (has_points_or_lines(scene), "points and lines"),
+    ] {
+        if is_there {
+            lost.push(format!("usdz cannot hold {what}; they are left out"));
+        }
+    }
+    lost
+}
+
+/// The name as an identifier that is not taken yet.
+fn unique(name: &str, taken: &mut BTreeSet<String>) -> String {
+    let base = identifier(name);
+    let mut name = base.clone();
+    let mut number = 2;
+    while !taken.insert(name.clone()) {
+        name = format!("{base}_{number}");
+        number += 1;
+    }
+    name
+}
+
+/// A number as USD reads it.
+fn number(value: f32) -> f32 {
+    if value.is_finite() { value } else { 0.0 }
 }
 
 /// A name as USD allows it: letters, digits and underscores of ASCII, no digit first.

@@ -1,14 +1,17 @@
 //! The stage: nodes as transforms, primitives as meshes.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fmt::Write;
 
 use bytes::Bytes;
 use glam::Mat4;
 
-use super::super::super::scene::{Bounds, Draw, Geometry, Mode, Scene, local_matrix};
-use super::identifier;
+use super::super::super::scene::{Draw, Mode, Scene, index_in, local_matrix};
+use super::super::motion::{Motion, Placement};
+use super::geometry::{write_geometry, write_influences};
+use super::lines::Lines;
 use super::material::UsdMaterials;
+use super::skeleton::{TIME_CODES_PER_SECOND, UsdSkeleton, matrix, quaternion, track, triple};
+use super::unique;
 
 /// A stage and the images that it names.
 pub(super) struct Stage {
@@ -16,66 +19,149 @@ pub(super) struct Stage {
     pub(super) images: Vec<(String, Bytes)>,
 }
 
-const SAFE: &str = "writing to a string cannot fail";
-
 pub(super) fn write_stage(scene: &Scene) -> Stage {
     let mut draws: BTreeMap<usize, Vec<Draw>> = BTreeMap::new();
+    let mut skinned: BTreeMap<usize, Vec<Draw>> = BTreeMap::new();
     for draw in scene.draws() {
-        draws.entry(draw.node).or_default().push(draw);
+        let skin = index_in(&scene.list("nodes")[draw.node], "skin");
+        match skin.filter(|_| draw.joints.is_some()) {
+            Some(skin) => skinned.entry(skin).or_default().push(draw),
+            None => draws.entry(draw.node).or_default().push(draw),
+        }
     }
+    let skins: Vec<(UsdSkeleton, Vec<Draw>)> = skinned
+        .into_iter()
+        .map(|(skin, draws)| (UsdSkeleton::of(scene, skin), draws))
+        .collect();
+    let trees: Vec<_> = skins.iter().map(|(skeleton, _)| &skeleton.tree).collect();
+    let animation = scene.list("animations").first();
+    let motion = animation.and_then(|animation| Motion::of(scene, animation, &trees, None));
     let mut writer = StageWriter {
         scene,
+        shown: shown_nodes(scene, &draws),
         draws,
         worlds: scene.world_matrices(),
         materials: UsdMaterials::new(scene),
-        text: String::new(),
-        depth: 1,
+        motion,
+        text: Lines::new(1),
     };
-    writer.write_roots();
+    writer.write_roots(&skins);
     let (materials, images) = writer.materials.finish();
-    let header = "#usda 1.0\n(\n    defaultPrim = \"Root\"\n    metersPerUnit = 1\n    upAxis = \"Y\"\n)\n\n";
+    let end = writer
+        .motion
+        .as_ref()
+        .and_then(|motion| motion.times.last());
+    let times = end.map_or_else(String::new, |end| {
+        format!(
+            "    startTimeCode = 0\n    endTimeCode = {}\n    timeCodesPerSecond = {TIME_CODES_PER_SECOND}\n",
+            end * TIME_CODES_PER_SECOND
+        )
+    });
+    let header = format!(
+        "#usda 1.0\n(\n    defaultPrim = \"Root\"\n    metersPerUnit = 1\n{times}    upAxis = \"Y\"\n)\n\n"
+    );
     let root = "def Xform \"Root\" (\n    kind = \"component\"\n)\n{\n";
     Stage {
-        text: format!("{header}{root}{}{materials}}}\n", writer.text),
+        text: format!("{header}{root}{}{materials}}}\n", writer.text.finish()),
         images,
     }
 }
 
+/// The nodes that draw something themselves or below them.
+fn shown_nodes(scene: &Scene, draws: &BTreeMap<usize, Vec<Draw>>) -> Vec<bool> {
+    let parents = scene.parents();
+    let mut shown = vec![false; parents.len()];
+    for node in draws.keys() {
+        let mut next = Some(*node);
+        while let Some(node) = next.filter(|node| !shown[*node]) {
+            shown[node] = true;
+            next = parents[node];
+        }
+    }
+    shown
+}
+
 struct StageWriter<'s> {
     scene: &'s Scene,
+    /// The nodes that are written.
+    shown: Vec<bool>,
+    /// What nodes draw, without skins.
     draws: BTreeMap<usize, Vec<Draw>>,
     worlds: Vec<Mat4>,
     materials: UsdMaterials<'s>,
-    text: String,
-    depth: usize,
+    motion: Option<Motion>,
+    text: Lines,
 }
 
 impl StageWriter<'_> {
-    fn line(&mut self, line: &str) {
-        for _ in 0..self.depth {
-            self.text.push_str("    ");
-        }
-        self.text.push_str(line);
-        self.text.push('\n');
-    }
-
-    fn write_roots(&mut self) {
+    fn write_roots(&mut self, skins: &[(UsdSkeleton, Vec<Draw>)]) {
         // The name of the material scope is taken among the root prims.
         let mut taken: BTreeSet<String> = ["Materials".to_owned()].into();
         for node in self.scene.roots() {
             self.write_node(node, &mut taken);
         }
+        for (index, (skeleton, draws)) in skins.iter().enumerate() {
+            let name = unique("Skin", &mut taken);
+            self.write_skin(&name, index, skeleton, draws);
+        }
+    }
+
+    /// Writes a skin with its skeleton, its part of the animation and its meshes.
+    fn write_skin(&mut self, name: &str, index: usize, skeleton: &UsdSkeleton, draws: &[Draw]) {
+        let path = format!("/Root/{name}");
+        let bound = "    prepend apiSchemas = [\"SkelBindingAPI\"]";
+        self.text.line(&format!("def SkelRoot \"{name}\" ("));
+        self.text.line(bound);
+        self.text.line(")");
+        self.text.open();
+        let clip = self.motion.as_ref().map(|motion| {
+            let name = motion.name.as_deref().unwrap_or("Animation");
+            let lines = skeleton.clip_lines(&motion.times, &motion.joints[index]);
+            (name.to_owned(), lines)
+        });
+        let mut taken: BTreeSet<String> = ["Skeleton".to_owned()].into();
+        self.text.line("def Skeleton \"Skeleton\" (");
+        self.text.line(bound);
+        self.text.line(")");
+        self.text.open();
+        for line in skeleton.lines() {
+            self.text.line(&line);
+        }
+        let clip = clip.map(|(name, lines)| (unique(&name, &mut taken), lines));
+        if let Some((clip, _)) = &clip {
+            self.text
+                .line(&format!("rel skel:animationSource = <{path}/{clip}>"));
+        }
+        self.text.close();
+        if let Some((clip, lines)) = clip {
+            self.text.line(&format!("def SkelAnimation \"{clip}\""));
+            self.text.open();
+            for line in lines {
+                self.text.line(&line);
+            }
+            self.text.close();
+        }
+        for draw in draws {
+            self.write_draw(draw, &mut taken, Some((skeleton, &path)));
+        }
+        self.text.close();
     }
 
     fn write_node(&mut self, node: usize, taken: &mut BTreeSet<String>) {
+        if !self.shown[node] {
+            return;
+        }
         let json = &self.scene.list("nodes")[node];
         let name = unique(json["name"].as_str().unwrap_or("node"), taken);
-        self.line(&format!("def Xform \"{name}\""));
-        self.open();
-        self.write_matrix(local_matrix(json));
+        self.text.line(&format!("def Xform \"{name}\""));
+        self.text.open();
+        match self.placements(node, local_matrix(json)) {
+            Some(lines) => lines.iter().for_each(|line| self.text.line(line)),
+            None => self.write_matrix(local_matrix(json)),
+        }
         let mut inner = BTreeSet::new();
         for draw in self.draws.remove(&node).unwrap_or_default() {
-            self.write_draw(&draw, &mut inner);
+            self.write_draw(&draw, &mut inner, None);
         }
         let children: Vec<usize> = json["children"]
             .as_array()
@@ -86,39 +172,70 @@ impl StageWriter<'_> {
         for child in children {
             self.write_node(child, &mut inner);
         }
-        self.close();
+        self.text.close();
     }
 
-    fn open(&mut self) {
-        self.line("{");
-        self.depth += 1;
-    }
-
-    fn close(&mut self) {
-        self.depth -= 1;
-        self.line("}");
+    /// The lines of a node that moves: its place at rest and at each time.
+    fn placements(&self, node: usize, rest: Mat4) -> Option<Vec<String>> {
+        let motion = self.motion.as_ref()?;
+        let tracks = motion.nodes.get(&node)?;
+        let rest = Placement::of(rest);
+        let part = |name: &str, text: &dyn Fn(&Placement) -> String| {
+            let values: Vec<String> = tracks.iter().map(text).collect();
+            let rest = text(&rest);
+            let mut lines = vec![format!("{name} = {rest}")];
+            if values.iter().any(|value| *value != rest) {
+                lines.push(track(name, &motion.times, &values));
+            }
+            lines
+        };
+        let mut lines = part("double3 xformOp:translate", &|it| {
+            triple(it.translation.to_array())
+        });
+        lines.extend(part("quatf xformOp:orient", &quaternion));
+        lines.extend(part("float3 xformOp:scale", &|it| {
+            triple(it.scale.to_array())
+        }));
+        lines.push(
+            "uniform token[] xformOpOrder = [\"xformOp:translate\", \"xformOp:orient\", \"xformOp:scale\"]"
+                .to_owned(),
+        );
+        Some(lines)
     }
 
     fn write_matrix(&mut self, matrix: Mat4) {
         if matrix == Mat4::IDENTITY {
             return;
         }
-        let rows: Vec<String> = [matrix.x_axis, matrix.y_axis, matrix.z_axis, matrix.w_axis]
-            .iter()
-            .map(|row| format!("({}, {}, {}, {})", row.x, row.y, row.z, row.w))
-            .collect();
-        self.line(&format!(
-            "matrix4d xformOp:transform = ( {} )",
-            rows.join(", ")
+        self.text.line(&format!(
+            "matrix4d xformOp:transform = {}",
+            self::matrix(&matrix)
         ));
-        self.line("uniform token[] xformOpOrder = [\"xformOp:transform\"]");
+        self.text
+            .line("uniform token[] xformOpOrder = [\"xformOp:transform\"]");
     }
 
-    /// Writes the primitives of a mesh below its node. Skins, morph targets and instancing are applied to the vertices
-    /// here, in the node's space.
-    fn write_draw(&mut self, draw: &Draw, taken: &mut BTreeSet<String>) {
+    /// Writes the primitives of a mesh: below its node, or with its skeleton and the path of that one's root. Morph targets
+    /// and instancing are applied to the vertices here, in the node's space.
+    fn write_draw(
+        &mut self,
+        draw: &Draw,
+        taken: &mut BTreeSet<String>,
+        skin: Option<(&UsdSkeleton, &str)>,
+    ) {
         let mesh = &self.scene.meshes[draw.mesh];
-        let to_node = self.worlds[draw.node].inverse();
+        // Skinned vertices stay in the space of the mesh.
+        let (to_node, placed) = match skin {
+            None => (self.worlds[draw.node].inverse(), draw.clone()),
+            Some(_) => {
+                let unbound = Draw {
+                    joints: None,
+                    world: Mat4::IDENTITY,
+                    ..draw.clone()
+                };
+                (Mat4::IDENTITY, unbound)
+            }
+        };
         let base = mesh.name().unwrap_or("mesh").to_owned();
         for primitive in &mesh.primitives {
             let geometry = &self.scene.geometries[primitive.geometry];
@@ -126,153 +243,33 @@ impl StageWriter<'_> {
                 continue;
             }
             let name = unique(&base, taken);
-            self.line(&format!("def Mesh \"{name}\" ("));
-            self.line("    prepend apiSchemas = [\"MaterialBindingAPI\"]");
-            self.line(")");
-            self.open();
-            self.write_geometry(draw, geometry, to_node);
-            let material = self.materials.path_of(primitive.material);
+            self.text.line(&format!("def Mesh \"{name}\" ("));
+            let schemas = match skin {
+                None => "\"MaterialBindingAPI\"",
+                Some(_) => "\"MaterialBindingAPI\", \"SkelBindingAPI\"",
+            };
+            self.text
+                .line(&format!("    prepend apiSchemas = [{schemas}]"));
+            self.text.line(")");
+            self.text.open();
+            let shows_colors = geometry.attribute("COLOR_0").is_some()
+                && self.materials.can_show_colors(primitive.material);
+            let tint = self.materials.tint_of(primitive.material, shows_colors);
+            write_geometry(&mut self.text, &placed, geometry, (to_node, tint));
+            if let Some((skeleton, path)) = skin {
+                write_influences(&mut self.text, skeleton, draw, geometry);
+                self.text
+                    .line(&format!("rel skel:skeleton = <{path}/Skeleton>"));
+            }
+            let material = self.materials.path_of(primitive.material, shows_colors);
             let is_double_sided = self.scene.material(primitive.material).double_sided;
             if is_double_sided {
-                self.line("uniform bool doubleSided = 1");
+                self.text.line("uniform bool doubleSided = 1");
             }
-            self.line(&format!("rel material:binding = <{material}>"));
-            self.line("uniform token subdivisionScheme = \"none\"");
-            self.close();
+            self.text
+                .line(&format!("rel material:binding = <{material}>"));
+            self.text.line("uniform token subdivisionScheme = \"none\"");
+            self.text.close();
         }
     }
-
-    fn write_geometry(&mut self, draw: &Draw, geometry: &Geometry, to_node: Mat4) {
-        let positions: Vec<_> = draw
-            .world_positions(geometry)
-            .into_iter()
-            .map(|position| to_node.transform_point3(position))
-            .collect();
-        let mut bounds = None;
-        for position in &positions {
-            Bounds::grow(&mut bounds, *position);
-        }
-        if let Some(bounds) = bounds {
-            let (min, max) = (bounds.min, bounds.max);
-            self.line(&format!(
-                "float3[] extent = [({}, {}, {}), ({}, {}, {})]",
-                min.x, min.y, min.z, max.x, max.y, max.z
-            ));
-        }
-        let faces = geometry.indices.len() / 3;
-        self.list(
-            "int[] faceVertexCounts = ",
-            (0..faces).map(|_| "3".to_owned()),
-        );
-        let is_mirrored = (to_node * draw.vertex_matrix(geometry, 0)).determinant() < 0.0;
-        let corners = geometry.indices.chunks_exact(3).flat_map(|corners| {
-            let turned = [corners[0], corners[2], corners[1]];
-            if is_mirrored {
-                turned
-            } else {
-                [corners[0], corners[1], corners[2]]
-            }
-        });
-        self.list(
-            "int[] faceVertexIndices = ",
-            corners.map(|corner| corner.to_string()),
-        );
-        self.list(
-            "point3f[] points = ",
-            positions
-                .iter()
-                .map(|at| format!("({}, {}, {})", at.x, at.y, at.z)),
-        );
-        self.write_normals(draw, geometry, to_node);
-        self.write_coords(geometry);
-        if let Some(colors) = geometry.attribute("COLOR_0") {
-            self.list(
-                "color3f[] primvars:displayColor = ",
-                (0..colors.count()).map(|vertex| {
-                    let color = colors.at(vertex);
-                    format!("({}, {}, {})", color[0], color[1], color[2])
-                }),
-            );
-            self.interpolated();
-        }
-    }
-
-    fn write_normals(&mut self, draw: &Draw, geometry: &Geometry, to_node: Mat4) {
-        let Some(normals) = geometry.attribute("NORMAL") else {
-            return;
-        };
-        let written = (0..normals.count()).map(|vertex| {
-            let matrix = glam::Mat3::from_mat4(to_node * draw.vertex_matrix(geometry, vertex));
-            let turn = if matrix.determinant() == 0.0 {
-                matrix
-            } else {
-                matrix.inverse().transpose()
-            };
-            let normal =
-                (turn * glam::Vec3::from_slice(normals.at(vertex))).normalize_or(glam::Vec3::Y);
-            format!("({}, {}, {})", normal.x, normal.y, normal.z)
-        });
-        let written: Vec<String> = written.collect();
-        self.list("normal3f[] normals = ", written.into_iter());
-        self.interpolated();
-    }
-
-    fn write_coords(&mut self, geometry: &Geometry) {
-        for set in 0..2 {
-            let Some(coords) = geometry.attribute(&format!("TEXCOORD_{set}")) else {
-                return;
-            };
-            let name = coord_name(set);
-            let written: Vec<String> = coords
-                .values
-                .chunks_exact(2)
-                .map(|uv| format!("({}, {})", uv[0], 1.0 - uv[1]))
-                .collect();
-            self.list(
-                &format!("texCoord2f[] primvars:{name} = "),
-                written.into_iter(),
-            );
-            self.interpolated();
-        }
-    }
-
-    fn list(&mut self, start: &str, elements: impl Iterator<Item = String>) {
-        for _ in 0..self.depth {
-            self.text.push_str("    ");
-        }
-        self.text.push_str(start);
-        self.text.push('[');
-        for (index, element) in elements.enumerate() {
-            let comma = if index > 0 { ", " } else { "" };
-            write!(self.text, "{comma}{element}").expect(SAFE);
-        }
-        self.text.push_str("]\n");
-    }
-
-    /// Declares that the array just written has one value for each vertex.
-    fn interpolated(&mut self) {
-        self.text.pop();
-        self.text.push_str(" (\n");
-        self.line("    interpolation = \"vertex\"");
-        self.line(")");
-    }
-}
-
-/// The primvar of a set of texture coordinates.
-pub(super) fn coord_name(set: usize) -> String {
-    match set {
-        0 => "st".to_owned(),
-        set => format!("st{set}"),
-    }
-}
-
-fn unique(name: &str, taken: &mut BTreeSet<String>) -> String {
-    let base = identifier(name);
-    let mut name = base.clone();
-    let mut number = 2;
-    while !taken.insert(name.clone()) {
-        name = format!("{base}_{number}");
-        number += 1;
-    }
-    name
 }

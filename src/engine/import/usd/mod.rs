@@ -12,6 +12,7 @@ mod nodes;
 mod primvar;
 mod resolver;
 mod shader;
+mod shapes;
 mod skin;
 mod surface;
 mod transform;
@@ -151,18 +152,12 @@ impl Warnings {
         const DRAWN: &[&str] = &[
             "BasisCurves",
             "Camera",
-            "Capsule",
-            "Cone",
-            "Cube",
-            "Cylinder",
             "HermiteCurves",
             "NurbsCurves",
             "NurbsPatch",
             "ParticleField",
-            "Plane",
             "PointInstancer",
             "Points",
-            "Sphere",
             "TetMesh",
             "Volume",
         ];

@@ -9,6 +9,7 @@ use openusd::sdf::Path;
 use openusd::usd::{Prim, PrimStatus, Stage};
 use serde_json::{Value as Json, json};
 
+use super::super::super::scene::{Attribute, Geometry};
 use super::super::super::settings::UsdPurpose;
 use super::super::ImportError;
 use super::super::scene_builder::SceneBuilder;
@@ -16,10 +17,11 @@ use super::Warnings;
 use super::bindings::Bindings;
 use super::material::{MaterialUser, Materials};
 use super::resolver::Files;
+use super::shapes;
 use super::skin::Skeletons;
 use super::surface::Surface;
 use super::transform::{Operations, is_invisible};
-use super::values::{flag, integers, of, text};
+use super::values::{flag, integers, of, text, vector};
 
 /// Deeper trees and more prims than programs write.
 const MAX_DEPTH: usize = 400;
@@ -155,7 +157,10 @@ impl<'a> Reader<'a> {
                     prim.path(),
                     &mut self.builder,
                 )),
-                _ => self.warnings.count_unread(kind),
+                _ => match shapes::of_prim(prim, kind) {
+                    Some(geometry) => self.draw_shape(prim, geometry, &mut node),
+                    None => self.warnings.count_unread(kind),
+                },
             }
         }
         let below = Inherited {
@@ -232,7 +237,7 @@ impl<'a> Reader<'a> {
         if parts.is_empty() {
             return;
         }
-        if text(prim, "subdivisionScheme").as_deref() != Some("none") {
+        if surface.is_cage {
             self.warnings.cages += 1;
         }
         let skinned = self.skeletons.bind(
@@ -288,6 +293,38 @@ impl<'a> Reader<'a> {
         if let Some(key) = key {
             self.shared.insert(key, mesh);
         }
+        self.triangles = true;
+        node["mesh"] = mesh.into();
+    }
+
+    /// Adds a shape without a mesh to the node of its prim.
+    fn draw_shape(&mut self, prim: &Prim, mut geometry: Geometry, node: &mut Json) {
+        let material = self.bindings.material_of(self.stage, prim.path());
+        let color = of(prim, "primvars:displayColor").and_then(vector::<3>);
+        let user = MaterialUser {
+            coords: Vec::new(),
+            is_double_sided: flag(prim, "doubleSided"),
+            has_colors: color.is_some(),
+            is_translucent: false,
+        };
+        let used = self.materials.add(
+            self.stage,
+            material.as_ref(),
+            &user,
+            &mut self.builder,
+            &mut self.warnings,
+        );
+        if let Some([red, green, blue]) = color.filter(|_| used.shows_colors) {
+            let color = [red, green, blue, 1.0].map(|part| part.clamp(0.0, 1.0));
+            let colors = color.repeat(geometry.vertex_count());
+            geometry
+                .attributes
+                .push(Attribute::new("COLOR_0", 4, colors));
+        }
+        let name = prim.path().name().unwrap_or_default();
+        let mesh = self
+            .builder
+            .add_mesh(Some(name), vec![(geometry, Some(used.index))]);
         self.triangles = true;
         node["mesh"] = mesh.into();
     }

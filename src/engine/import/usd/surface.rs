@@ -26,6 +26,8 @@ pub(super) struct Surface {
     corners: Vec<u32>,
     holes: HashSet<usize>,
     is_left_handed: bool,
+    /// Whether it is the control cage of a subdivision surface.
+    pub(super) is_cage: bool,
     normals: Option<Primvar<3>>,
     /// Sets of texture coordinates by their names.
     coords: Vec<(String, Primvar<2>)>,
@@ -72,6 +74,7 @@ impl Surface {
                 .filter_map(|face| usize::try_from(face).ok())
                 .collect(),
             is_left_handed: text(prim, "orientation").as_deref() == Some("leftHanded"),
+            is_cage: text(prim, "subdivisionScheme").as_deref() != Some("none"),
             normals: Primvar::of(prim, "primvars:normals", size)
                 .or_else(|| Primvar::of(prim, "normals", size)),
             coords: coords_of(prim, size),
@@ -122,7 +125,8 @@ impl Surface {
             sparse_targets: true,
             ..Geometry::default()
         };
-        if self.normals.is_none() {
+        // Without normals, polygons are flat; subdivision surfaces are smooth.
+        if self.normals.is_none() && self.is_cage {
             add_creased(&mut geometry);
         }
         geometry

@@ -277,3 +277,54 @@ fn damaged_layers_are_refused_with_a_reason() {
         assert!(!error.contains("/tmp"), "{error}");
     }
 }
+
+#[test]
+fn shapes_become_triangles() {
+    for (shape, size) in [
+        ("Cube \"C\"\n{\n double size = 3\n", [3.0, 3.0, 3.0]),
+        ("Sphere \"C\"\n{\n double radius = 2\n", [4.0, 4.0, 4.0]),
+        (
+            "Cylinder \"C\"\n{\n double radius = 1\n double height = 5\n token axis = \"X\"\n",
+            [5.0, 2.0, 2.0],
+        ),
+        (
+            "Cone \"C\"\n{\n double radius = 1\n double height = 5\n token axis = \"Y\"\n",
+            [2.0, 5.0, 2.0],
+        ),
+        (
+            "Capsule \"C\"\n{\n double radius = 1\n double height = 5\n",
+            [2.0, 2.0, 7.0],
+        ),
+        (
+            "Plane \"C\"\n{\n double width = 2\n double length = 3\n",
+            [2.0, 3.0, 0.0],
+        ),
+    ] {
+        let imported = read_one(&format!(
+            "def {shape} color3f[] primvars:displayColor = [(1, 0, 0)]\n}}\n"
+        ));
+        let scene = &imported.scene;
+        assert_eq!(imported.warnings, Vec::<String>::new(), "{shape}");
+        let half = size.map(|length: f32| length / 2.0);
+        assert_box(scene, half.map(|length| -length), half);
+        let geometry = &scene.geometries[0];
+        assert_eq!(
+            geometry.attribute("COLOR_0").unwrap().at(0),
+            [1.0, 0.0, 0.0, 1.0]
+        );
+        for corners in geometry.indices.chunks_exact(3) {
+            let [a, b, c] = [0, 1, 2].map(|corner| geometry.position(corners[corner]));
+            let face = (b - a).cross(c - a);
+            assert!(face.length() > 1e-6, "{shape}: a triangle without area");
+            let normal = geometry
+                .attribute("NORMAL")
+                .unwrap()
+                .at(corners[0] as usize);
+            let normal = glam::Vec3::from_slice(normal);
+            assert!(
+                face.normalize().dot(normal) > 0.5,
+                "{shape}: {face} {normal}"
+            );
+        }
+    }
+}

@@ -1,0 +1,288 @@
+//! FBX 7.4, binary, in metres with y up: nodes, meshes, materials with their textures inside the file, skins, blend
+//! shapes, animations of nodes.
+
+mod animation;
+mod binary;
+mod document;
+mod material;
+mod mesh;
+mod skin;
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use glam::{EulerRot, Mat4, Quat};
+use serde_json::Value;
+
+use super::super::scene::{Draw, Scene, index_in, local_matrix};
+use super::ExportError;
+use super::motion::Placement;
+use binary::{Property, Record};
+use document::{Document, ObjectId, ROOT, number, properties, property, triple};
+use material::Materials;
+
+/// The bytes of an FBX file.
+///
+/// # Errors
+/// If the file would be too large for the format.
+pub fn write_fbx(scene: &Scene) -> Result<Vec<u8>, ExportError> {
+    let mut draws: BTreeMap<usize, Vec<Draw>> = BTreeMap::new();
+    for draw in scene.draws() {
+        draws.entry(draw.node).or_default().push(draw);
+    }
+    let skins = scene
+        .list("skins")
+        .iter()
+        .flat_map(|skin| skin["joints"].as_array());
+    let joints = skins
+        .flatten()
+        .filter_map(|joint| joint.as_u64().map(|joint| joint as usize));
+    let mut writer = Writer {
+        scene,
+        draws,
+        joints: joints.collect(),
+        worlds: scene.world_matrices(),
+        document: Document::default(),
+        materials: Materials::new(scene),
+        models: vec![None; scene.list("nodes").len()],
+        meshes: BTreeMap::new(),
+    };
+    for root in scene.roots() {
+        writer.write_node(root, ROOT);
+    }
+    writer.write_skinned();
+    for animation in scene.list("animations") {
+        animation::add(scene, animation, &writer.models, &mut writer.document);
+    }
+    writer.document.finish()
+}
+
+struct Writer<'s> {
+    scene: &'s Scene,
+    draws: BTreeMap<usize, Vec<Draw>>,
+    /// The nodes that are joints of a skin.
+    joints: BTreeSet<usize>,
+    worlds: Vec<Mat4>,
+    document: Document,
+    materials: Materials<'s>,
+    /// The objects of nodes.
+    models: Vec<Option<ObjectId>>,
+    /// Meshes without a skin, which may be drawn several times.
+    meshes: BTreeMap<usize, Option<mesh::FbxMesh>>,
+}
+
+impl Writer<'_> {
+    fn write_node(&mut self, node: usize, parent: ObjectId) {
+        let json = &self.scene.list("nodes")[node];
+        let name = json["name"].as_str().unwrap_or("node");
+        let placement = Placement::of(local_matrix(json));
+        let drawn: Vec<Draw> = self.draws.get(&node).cloned().unwrap_or_default();
+        let drawn: Vec<Draw> = drawn
+            .into_iter()
+            .filter(|draw| draw.joints.is_none())
+            .collect();
+        let is_one = drawn.len() == 1 && drawn[0].world == self.worlds[node];
+        let is_joint = self.joints.contains(&node);
+        let kind = match (is_one, is_joint) {
+            (true, _) => "Mesh",
+            (false, true) => "LimbNode",
+            (false, false) => "Null",
+        };
+        let model = self.add_model(name, kind, &placement, parent);
+        self.models[node] = Some(model);
+        if is_joint && !is_one {
+            let records = vec![
+                properties([number("Size", 1.0)]),
+                Record::of("TypeFlags", "Skeleton"),
+            ];
+            let attribute = self.document.add(
+                "NodeAttribute",
+                (name, "NodeAttribute"),
+                "LimbNode",
+                records,
+            );
+            self.document.connect(attribute, model);
+        }
+        if is_one {
+            self.draw(drawn[0].mesh, model);
+        } else {
+            // Instances are models of their own.
+            for draw in &drawn {
+                let local = self.worlds[node].inverse() * draw.world;
+                let instance = self.add_model(name, "Mesh", &Placement::of(local), model);
+                self.draw(draw.mesh, instance);
+            }
+        }
+        for child in json["children"].as_array().into_iter().flatten() {
+            if let Some(child) = child.as_u64() {
+                self.write_node(child as usize, model);
+            }
+        }
+    }
+
+    fn add_model(
+        &mut self,
+        name: &str,
+        kind: &str,
+        placement: &Placement,
+        parent: ObjectId,
+    ) -> ObjectId {
+        let angles = angles_of(placement.rotation, None);
+        let records = vec![
+            Record::of("Version", 232),
+            properties([
+                property("InheritType", "enum", "", [1.into()]),
+                triple(
+                    "Lcl Translation",
+                    placement.translation.to_array().map(f64::from),
+                ),
+                triple("Lcl Rotation", angles),
+                triple("Lcl Scaling", placement.scale.to_array().map(f64::from)),
+            ]),
+            Record::of("Shading", Property::I16(1)),
+            Record::of("Culling", "CullingOff"),
+        ];
+        let model = self.document.add("Model", (name, "Model"), kind, records);
+        self.document.connect(model, parent);
+        model
+    }
+
+    /// Connects a mesh and its materials to a model.
+    fn draw(&mut self, mesh: usize, model: ObjectId) {
+        if !self.meshes.contains_key(&mesh) {
+            let made = mesh::add(self.scene, mesh, &mut self.document);
+            if let Some(made) = &made {
+                let name = self.scene.meshes[mesh].name().unwrap_or("mesh");
+                skin::add_shapes(self.scene, mesh, (made, name), &mut self.document);
+            }
+            self.meshes.insert(mesh, made);
+        }
+        let Some(Some(made)) = self.meshes.get(&mesh) else {
+            return;
+        };
+        self.document.connect(made.id, model);
+        for material in made.materials.clone() {
+            let material = self.materials.add(material, &mut self.document);
+            self.document.connect(material, model);
+        }
+    }
+
+    /// Skinned meshes stand at the root: their joints place them in the world.
+    fn write_skinned(&mut self) {
+        let draws: Vec<Draw> = self
+            .draws
+            .values()
+            .flatten()
+            .filter(|draw| draw.joints.is_some())
+            .cloned()
+            .collect();
+        for draw in draws {
+            let Some(made) = mesh::add(self.scene, draw.mesh, &mut self.document) else {
+                continue;
+            };
+            let json = &self.scene.list("nodes")[draw.node];
+            let mesh_name = self.scene.meshes[draw.mesh].name().unwrap_or("mesh");
+            let name = json["name"].as_str().unwrap_or(mesh_name);
+            let model = self.add_model(name, "Mesh", &Placement::of(Mat4::IDENTITY), ROOT);
+            self.document.connect(made.id, model);
+            for material in made.materials.clone() {
+                let material = self.materials.add(material, &mut self.document);
+                self.document.connect(material, model);
+            }
+            if let Some(skin) = index_in(json, "skin") {
+                skin::add_skin(
+                    self.scene,
+                    skin,
+                    (&made, mesh_name),
+                    &self.models,
+                    &mut self.document,
+                );
+            }
+            skin::add_shapes(
+                self.scene,
+                draw.mesh,
+                (&made, mesh_name),
+                &mut self.document,
+            );
+        }
+    }
+}
+
+/// Warnings about the parts of a scene that FBX cannot hold.
+pub(super) fn losses(scene: &Scene) -> Vec<String> {
+    let mut lost = Vec::new();
+    let mut note = |is_there: bool, what: &str| {
+        if is_there {
+            lost.push(format!("fbx cannot hold {what}; they are left out"));
+        }
+    };
+    let has_slot = |material: &Value, slot: &str| material[slot].is_object();
+    let materials = scene.list("materials");
+    let has_surface = |material: &Value| {
+        has_slot(
+            &material["pbrMetallicRoughness"],
+            "metallicRoughnessTexture",
+        ) || has_slot(material, "occlusionTexture")
+    };
+    note(
+        materials.iter().any(has_surface),
+        "textures of roughness, metalness and occlusion",
+    );
+    let moves_weights = |animation: &Value| {
+        let channels = animation["channels"].as_array().into_iter().flatten();
+        channels
+            .into_iter()
+            .any(|channel| channel["target"]["path"] == "weights")
+    };
+    note(
+        scene.list("animations").iter().any(moves_weights),
+        "animations of morph targets",
+    );
+    note(super::flat::has_points_or_lines(scene), "points and lines");
+    lost
+}
+
+/// Angles around x, y and z in degrees, which apply in this order; those nearest to `before` of the equal ones.
+fn angles_of(rotation: Quat, before: Option<[f64; 3]>) -> [f64; 3] {
+    let (z, y, x) = rotation.as_dquat().to_euler(EulerRot::ZYX);
+    let own = [x, y, z].map(f64::to_degrees);
+    let Some(before) = before else {
+        return own;
+    };
+    let near = |angles: [f64; 3]| -> [f64; 3] {
+        std::array::from_fn(|axis| {
+            angles[axis] + ((before[axis] - angles[axis]) / 360.0).round() * 360.0
+        })
+    };
+    let distance =
+        |angles: &[f64; 3]| -> f64 { angles.iter().zip(before).map(|(a, b)| (a - b).abs()).sum() };
+    let [own, other] = [own, [own[0] + 180.0, 180.0 - own[1], own[2] + 180.0]].map(near);
+    if distance(&other) < distance(&own) {
+        other
+    } else {
+        own
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn angles_go_on_without_jumps() {
+        let mut before = None;
+        for step in 0..100 {
+            let turn = Quat::from_rotation_y(step as f32 * 0.1) * Quat::from_rotation_x(0.3);
+            let angles = angles_of(turn, before);
+            let [x, y, z] = angles.map(|angle| angle.to_radians() as f32);
+            let again = Quat::from_euler(EulerRot::ZYX, z, y, x);
+            assert!(again.dot(turn).abs() > 0.9999, "{step}: {angles:?}");
+            if let Some(before) = before {
+                let jump = (0..3)
+                    .map(|axis| f64::abs(angles[axis] - before[axis]))
+                    .fold(0.0, f64::max);
+                assert!(jump < 45.0, "{step}: {before:?} {angles:?}");
+            }
+            before = Some(angles);
+        }
+    }
+}
