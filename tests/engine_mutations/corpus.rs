@@ -1,10 +1,10 @@
 //! Small models to start from, one list for each importer: written by our own exporters where there is
 //! one, by hand where there is none. Small, because a mutation of a small file hits something.
 
-use std::io::Write as _;
+use std::io::{Cursor, Read as _, Write as _};
 
 use assetfs::engine::document::glb;
-use assetfs::engine::export::{gltf, ply, stl};
+use assetfs::engine::export::{gltf, ply, stl, usdz};
 use assetfs::engine::import::import;
 use assetfs::engine::scene::Scene;
 use assetfs::engine::settings::MeshCompression;
@@ -22,12 +22,15 @@ pub enum Target {
     Stl,
     Ply,
     Fbx,
+    Usda,
+    Usdc,
+    Usdz,
     Zip,
     Settings,
 }
 
 impl Target {
-    pub const ALL: [Target; 11] = [
+    pub const ALL: [Target; 14] = [
         Target::Glb,
         Target::Gltf,
         Target::Draco,
@@ -37,6 +40,9 @@ impl Target {
         Target::Stl,
         Target::Ply,
         Target::Fbx,
+        Target::Usda,
+        Target::Usdc,
+        Target::Usdz,
         Target::Zip,
         Target::Settings,
     ];
@@ -52,6 +58,9 @@ impl Target {
             Target::Stl => "stl",
             Target::Ply => "ply",
             Target::Fbx => "fbx",
+            Target::Usda => "usda",
+            Target::Usdc => "usdc",
+            Target::Usdz => "usdz",
             Target::Zip => "zip",
             Target::Settings => "settings",
         }
@@ -67,6 +76,9 @@ impl Target {
             Target::Stl => "m.stl",
             Target::Ply => "m.ply",
             Target::Fbx => "m.fbx",
+            Target::Usda => "m.usda",
+            Target::Usdc => "m.usdc",
+            Target::Usdz => "m.usdz",
             Target::Zip => "m.zip",
             Target::Settings => "m.json",
         }
@@ -76,6 +88,7 @@ impl Target {
     pub fn beside(self) -> Vec<(&'static str, Vec<u8>)> {
         match self {
             Target::Mtl => vec![("m.obj", OBJ.as_bytes().to_vec()), ("m.png", pixel())],
+            Target::Usda | Target::Usdc => vec![("part.usda", USD_PART.into()), ("m.png", pixel())],
             Target::Obj => vec![("m.mtl", MTL.as_bytes().to_vec()), ("m.png", pixel())],
             _ => Vec::new(),
         }
@@ -95,6 +108,9 @@ impl Target {
             Target::Stl => vec![stl::write_stl(&grid()), TEXT_STL.into()],
             Target::Ply => vec![ply::write_ply(&grid()), TEXT_PLY.into(), cloud_ply()],
             Target::Fbx => vec![TEXT_FBX.into(), binary_fbx()],
+            Target::Usda => vec![USDA.into(), stage_of(&rich())],
+            Target::Usdc => vec![as_usdc(USDA), as_usdc(&text_of(stage_of(&rich())))],
+            Target::Usdz => vec![usdz::write_usdz(&rich(), "m").unwrap()],
             Target::Zip => vec![
                 zipped(&[
                     ("m.obj", OBJ.as_bytes()),
@@ -111,6 +127,36 @@ impl Target {
             .into(),
         }
     }
+}
+
+/// A scene with most kinds of things.
+fn rich() -> Scene {
+    scene_of("m.glb", &rich_glb())
+}
+
+/// The layer in the package that our exporter writes.
+fn stage_of(scene: &Scene) -> Vec<u8> {
+    let package = usdz::write_usdz(scene, "m").unwrap();
+    let mut archive = zip::ZipArchive::new(Cursor::new(package)).unwrap();
+    let mut layer = Vec::new();
+    archive
+        .by_name("m.usda")
+        .unwrap()
+        .read_to_end(&mut layer)
+        .unwrap();
+    layer
+}
+
+fn text_of(layer: Vec<u8>) -> String {
+    String::from_utf8(layer).unwrap()
+}
+
+/// The binary form of a layer.
+fn as_usdc(text: &str) -> Vec<u8> {
+    let layer = openusd::usda::parse(text).unwrap();
+    let mut bytes = Cursor::new(Vec::new());
+    openusd::usdc::CrateWriter::write(&layer, &mut bytes).unwrap();
+    bytes.into_inner()
 }
 
 fn scene_of(name: &str, bytes: &[u8]) -> Scene {
@@ -409,3 +455,12 @@ Connections:  {
 	C: "OO",3000,2000
 }
 "#;
+
+/// A layer with instances, a reference, a payload, variants, subsets, primvars with indices, a material with textures and
+/// a skeleton.
+const USDA: &str = include_str!("rich.usda");
+
+/// The layer that it names.
+const USD_PART: &str = "#usda 1.0\n(\n    defaultPrim = \"Part\"\n)\ndef Mesh \"Part\"\n{\n    \
+    int[] faceVertexCounts = [4]\n    int[] faceVertexIndices = [0, 1, 2, 3]\n    \
+    point3f[] points = [(0, 0, 0), (1, 0, 0), (1, 1, 0), (0, 1, 0)]\n}\n";

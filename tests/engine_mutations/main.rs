@@ -299,6 +299,9 @@ mutated_files_are_borne! {
     mutated_stl_files_are_read_or_refused Stl
     mutated_ply_files_are_read_or_refused Ply
     mutated_fbx_files_are_read_or_refused Fbx
+    mutated_usda_layers_are_read_or_refused Usda
+    mutated_usdc_layers_are_read_or_refused Usdc
+    mutated_usdz_packages_are_read_or_refused Usdz
     mutated_zip_files_are_read_or_refused Zip
     mutated_settings_are_read_or_refused Settings
 }
