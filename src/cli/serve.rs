@@ -4,12 +4,14 @@
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, bail};
 use tokio::signal::unix::{SignalKind, signal};
 use url::Url;
 
 use crate::fuse::shell_quoted;
-use crate::service::{ChaosPlan, RunningService, Service, ServiceConfig, WorkerCommand};
+use crate::service::{
+    ChaosPlan, PostgresServer, RecordsAt, RunningService, Service, ServiceConfig, WorkerCommand,
+};
 
 use super::{Exit, local, logging, settings};
 
@@ -26,6 +28,13 @@ pub(super) struct ServeArgs {
     /// Folder for records and files [default: $XDG_DATA_HOME/assetfs/service]
     #[arg(long, value_name = "DIR")]
     data: Option<PathBuf>,
+    /// PostgreSQL database for the records, which several machines share: postgres://USER@HOST/NAME. The password comes
+    /// from --records-password-file, ~/.pgpass or PGPASSWORD [default: a SQLite database in --data]
+    #[arg(long, value_name = "URL")]
+    records: Option<String>,
+    /// File with only the password of the database
+    #[arg(long, value_name = "FILE", requires = "records")]
+    records_password_file: Option<PathBuf>,
     /// URL that clients use, if the service is behind a proxy
     #[arg(long, value_name = "URL")]
     public_url: Option<Url>,
@@ -44,6 +53,9 @@ pub(super) struct ServeArgs {
     /// Inject the faults of this plan, for tests of clients; SIGHUP reloads it
     #[arg(long, value_name = "PLAN")]
     chaos: Option<PathBuf>,
+    /// Allow --records with files in a folder, for tests with one process
+    #[arg(long, hide = true, requires = "records")]
+    allow_local_files: bool,
     /// Add this number of small assets first, to measure clients with large accounts
     #[arg(long, hide = true, value_name = "N")]
     sample_assets: Option<u64>,
@@ -63,6 +75,7 @@ pub(super) fn run(args: &ServeArgs) -> Result<Exit> {
     runtime.block_on(async {
         let mut config = ServiceConfig {
             listen: args.listen,
+            records: records(args)?,
             public_url: args.public_url.clone(),
             files_url: args.files_url.clone(),
             workers: args.workers,
@@ -83,6 +96,29 @@ pub(super) fn run(args: &ServeArgs) -> Result<Exit> {
         service.shutdown().await;
         Ok(Exit::Done)
     })
+}
+
+/// Where the records are.
+fn records(args: &ServeArgs) -> Result<RecordsAt> {
+    let Some(url) = &args.records else {
+        return Ok(RecordsAt::DataFolder);
+    };
+    let mut server: PostgresServer = url.parse()?;
+    if let Some(path) = &args.records_password_file {
+        let password = std::fs::read_to_string(path)
+            .with_context(|| format!("cannot read the password file {}", path.display()))?;
+        server = server.with_password(password.trim_end_matches(['\r', '\n']));
+    }
+    if !args.allow_local_files {
+        bail!(
+            "--records names a database that several machines share, but the files would be in {}, which only this \
+             machine has: store the files in a bucket, or leave out --records",
+            args.data
+                .as_deref()
+                .map_or("the data folder".to_owned(), shell_quoted)
+        );
+    }
+    Ok(RecordsAt::Postgres(server))
 }
 
 /// Raises the limit of open files to its maximum: each connection needs one, and so does each file that is read.

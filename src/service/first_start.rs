@@ -99,19 +99,23 @@ async fn make(
     write(path, &account)?;
     let user = records
         .accounts()
-        .create(&NewUser {
+        .create_first(&NewUser {
             email: EMAIL,
             password_hash: &hash_password(&account.password),
             points: config.initial_points,
             quota_bytes: config.quota_bytes,
         })
         .await?;
+    let Some(user) = user else {
+        // Another process that shares the records was faster. Its account has another password.
+        return Ok(unknown_password());
+    };
     account.token = make_token(records, user, "first token").await?;
     write(path, &account)?;
     Ok(account)
 }
 
-/// An account whose file is lost: it gets a new token; its password is unknown.
+/// An account whose file is lost or in the data folder of another process: it gets a new token; its password is unknown.
 fn unknown_password() -> Account {
     Account {
         email: EMAIL.to_owned(),

@@ -237,6 +237,7 @@ impl RunningService {
             self.tasks.spawn(jobs::work(Arc::clone(app)));
         }
         self.tasks.spawn(jobs::keep(Arc::clone(app)));
+        self.tasks.spawn(jobs::exchange_wakeups(Arc::clone(app)));
         self.tasks.spawn(sweep(Arc::clone(app)));
     }
 

@@ -21,6 +21,7 @@ mod rates;
 mod real_engine;
 #[path = "../support/samples.rs"]
 mod samples;
+mod shared_records;
 #[path = "../support/skip.rs"]
 mod skip;
 mod spec_forms;

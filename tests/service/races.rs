@@ -159,3 +159,20 @@ async fn what_is_deleted_gets_no_tags_and_no_embeds_any_more() {
     let tags = service.get("/api/v2/rawmodel/tags").await.json();
     assert_eq!(tags["data"], Value::Array(Vec::new()));
 }
+
+#[tokio::test]
+async fn parallel_uploads_never_exceed_the_quota() {
+    let service = Fixture::with(COPYING_WORKER, |config| config.quota_bytes = 5_000).await;
+    let names: Vec<String> = (0..AT_ONCE).map(|n| format!("{n}.bin")).collect();
+    let names: Vec<&str> = names.iter().map(String::as_str).collect();
+    let (_, started) = service.begin("chair", &names).await;
+    let puts = names.iter().map(|name| {
+        let url = started["links"]["s3_upload_urls"][name].as_str().unwrap();
+        service.put(url, &[7; 1_000])
+    });
+    let stored = join_all(puts).await;
+    assert_eq!(stored.iter().filter(|put| put.status == 200).count(), 5);
+    let storage = service.get("/api/v2/user/storage").await.json();
+    assert_eq!(storage["storage_left"], 0);
+    assert_eq!(stored_files(&service), 5);
+}

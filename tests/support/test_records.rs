@@ -36,7 +36,7 @@ pub enum TestDatabase {
 impl TestDatabase {
     pub async fn open(data: &Path) -> TestDatabase {
         match database_url(data).await {
-            Some(url) => TestDatabase::Postgres(sqlx::PgConnection::connect(&url).await.unwrap()),
+            Some(url) => TestDatabase::at(&url).await,
             None => {
                 let options = sqlx::sqlite::SqliteConnectOptions::new()
                     .filename(data.join("records.sqlite"))
@@ -45,6 +45,11 @@ impl TestDatabase {
                 TestDatabase::Sqlite(link.unwrap())
             }
         }
+    }
+
+    /// The PostgreSQL database of a URL.
+    pub async fn at(url: &str) -> TestDatabase {
+        TestDatabase::Postgres(sqlx::PgConnection::connect(url).await.unwrap())
     }
 
     /// Runs a statement; returns the number of changed rows.

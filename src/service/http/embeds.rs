@@ -230,7 +230,7 @@ async fn prepare(app: &App, row: &AssetRow, user: UserId) -> Result<(), ApiError
                 .start(user, row.id, &glb, Uploaded::NotShown)
                 .await?;
             match asked {
-                Conversion::Queued => app.queue.wake(),
+                Conversion::Queued => app.queue.announce(),
                 // Another request was faster.
                 Conversion::Existing(_) => {}
                 Conversion::NotComplete => return Err(not_complete()),

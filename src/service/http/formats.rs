@@ -53,7 +53,7 @@ pub async fn add(call: ApiCall, mut fields: Fields) -> Result<Json<FormatsAdded>
         }
         Conversion::Gone => return Err(ApiError::no("base asset")),
     }
-    call.app.queue.wake();
+    call.app.queue.announce();
     Ok(Json(FormatsAdded {
         message: "The conversion has started.".to_owned(),
         formats: asked,

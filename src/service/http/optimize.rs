@@ -147,7 +147,7 @@ pub(super) async fn start(call: &ApiCall, new: &[NewRapid]) -> Result<Vec<RapidI
         .await?;
     match started {
         Started::Queued(ids) => {
-            call.app.queue.wake();
+            call.app.queue.announce();
             Ok(ids)
         }
         Started::NoPoints { left } => Err(ApiError::NoPoints(format!(

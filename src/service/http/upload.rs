@@ -97,7 +97,7 @@ pub(super) fn started(
 /// Completes an upload. Does nothing if it is already complete.
 pub(super) async fn finish(call: &ApiCall, id: AssetId) -> Result<(), ApiError> {
     match call.records().imports().start(call.user, id).await? {
-        Completion::Started => call.app.queue.wake(),
+        Completion::Started => call.app.queue.announce(),
         Completion::Before => {}
         Completion::Gone => return Err(ApiError::no("base asset")),
         Completion::Missing(names) => return Err(missing(&names)),
@@ -134,7 +134,7 @@ pub async fn retry(call: ApiCall) -> JsonReply {
         };
         return Err(ApiError::field("id", message));
     }
-    call.app.queue.wake();
+    call.app.queue.announce();
     let data = rawmodel::written(&call, id, AssetForm::UploadComplete).await?;
     Ok(Json(json!({ "data": data })))
 }

@@ -4,6 +4,7 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use bytes::Bytes;
 use futures_util::stream;
@@ -13,6 +14,10 @@ use super::work_folder::WorkFolder;
 use crate::service::app::App;
 use crate::service::names;
 use crate::service::records::{Area, Lease, NewFile, RecordsError};
+
+/// Pauses between questions to a database that does not answer: each is twice the one before.
+const FIRST_PAUSE: Duration = Duration::from_millis(250);
+const LAST_PAUSE: Duration = Duration::from_secs(16);
 
 /// Maximum number of files; no export has so many.
 const MOST_FILES: usize = 20_000;
@@ -79,11 +84,26 @@ pub async fn settle(
         }
         Err(error) => {
             tracing::warn!(job = %lease.job, %error, "it is unknown whether a job ended: checking again");
-            if app.records.jobs().was_ended(lease).await? {
-                Ok(true)
-            } else {
-                Err(error.into())
+            match was_ended(app, lease).await? {
+                true => Ok(true),
+                false => Err(error.into()),
             }
+        }
+    }
+}
+
+/// Whether the end of an attempt is recorded. Asks again for a while if the database does not answer: it may start
+/// again at this moment.
+async fn was_ended(app: &App, lease: Lease) -> Result<bool, RecordsError> {
+    let mut pause = FIRST_PAUSE;
+    loop {
+        match app.records.jobs().was_ended(lease).await {
+            Err(error) if pause < LAST_PAUSE && !app.stop.is_cancelled() => {
+                tracing::warn!(job = %lease.job, %error, "the database does not answer: asking again");
+                tokio::time::sleep(pause).await;
+                pause *= 2;
+            }
+            answered => return answered,
         }
     }
 }

@@ -61,7 +61,7 @@ async fn requeue(app: &App, lost: Lost) -> Result<(), RecordsError> {
     let (failed, queued) = app.records.jobs().recover(lost, attempts).await?;
     if queued > 0 {
         tracing::info!(jobs = queued, "jobs with expired leases are queued again");
-        app.queue.wake();
+        app.queue.announce();
     }
     for job in failed {
         let reason = format!("the service died {attempts} times during this job");

@@ -13,6 +13,7 @@ mod optimize;
 pub(super) mod queue;
 #[cfg(test)]
 mod tests;
+mod wakeups;
 mod work_folder;
 
 use std::sync::Arc;
@@ -29,8 +30,9 @@ use crate::engine::job::{Phase, Progress, Task};
 
 pub use leases::{keep, recover};
 use queue::Running;
+pub use wakeups::exchange_wakeups;
 
-/// How often idle workers poll the queue; another process may have added a job.
+/// How often idle workers poll the queue, on average; another process may have added a job.
 const LOOK_AGAIN: Duration = Duration::from_secs(5);
 
 /// Minimum time between two writes of a job's progress.
@@ -70,15 +72,23 @@ pub async fn work(app: Arc<App>) {
                 tokio::select! {
                     () = app.stop.cancelled() => {}
                     () = app.queue.woken() => {}
-                    () = tokio::time::sleep(LOOK_AGAIN) => {}
+                    () = tokio::time::sleep(look_again()) => {}
                 }
             }
             Err(error) => {
                 tracing::error!(%error, "the queue cannot be read");
-                tokio::time::sleep(LOOK_AGAIN).await;
+                tokio::select! {
+                    () = app.stop.cancelled() => {}
+                    () = tokio::time::sleep(look_again()) => {}
+                }
             }
         }
     }
+}
+
+/// Time until the next poll: random, so that the processes that share the records do not poll at the same moment.
+fn look_again() -> Duration {
+    LOOK_AGAIN.mul_f64(rand::random_range(0.5..1.5))
 }
 
 async fn run(app: &Arc<App>, job: &JobRow) {

@@ -1,4 +1,4 @@
-//! Wakes idle workers, and keeps the list of the attempts that run in this process.
+//! Wakes idle workers, notes that there are new jobs, and keeps the list of the attempts that run in this process.
 
 use std::collections::HashMap;
 use std::sync::Mutex;
@@ -12,6 +12,7 @@ use crate::service::records::{JobId, Lease};
 #[derive(Debug, Default)]
 pub struct Queue {
     wake: Notify,
+    added: Notify,
     running: Mutex<HashMap<JobId, Running>>,
 }
 
@@ -23,9 +24,20 @@ pub(super) struct Running {
 }
 
 impl Queue {
-    /// Wakes one idle worker.
-    pub fn wake(&self) {
+    /// Notes that jobs were added: wakes one idle worker here, and one in each process that shares the records.
+    pub fn announce(&self) {
+        self.wake();
+        self.added.notify_one();
+    }
+
+    /// Wakes one idle worker of this process.
+    pub(super) fn wake(&self) {
         self.wake.notify_one();
+    }
+
+    /// Waits until jobs were added.
+    pub(super) async fn added(&self) {
+        self.added.notified().await;
     }
 
     pub(super) async fn woken(&self) {

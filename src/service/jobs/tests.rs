@@ -1,6 +1,11 @@
 //! Tests: attempts that have lost their job, and commits whose result is unknown.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, SystemTime};
+
+use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _};
+use tokio::net::{TcpListener, TcpStream, UnixStream};
 
 use super::collect::{settle, store_text};
 use crate::service::records::{
@@ -8,6 +13,7 @@ use crate::service::records::{
 };
 use crate::service::test_records::database_url;
 use crate::service::{RunningService, Service, ServiceConfig, WorkerCommand};
+use crate::skip::skipped;
 use crate::wire::{AssetId, UploadStatus, UserId};
 
 const LEASE: Duration = Duration::from_secs(60);
@@ -22,6 +28,10 @@ struct Waiting {
 
 impl Waiting {
     async fn start() -> Waiting {
+        Waiting::start_with(|_| {}).await
+    }
+
+    async fn start_with(change: impl FnOnce(&mut ServiceConfig)) -> Waiting {
         let dir = tempfile::tempdir().unwrap();
         let worker = WorkerCommand {
             program: "/bin/true".into(),
@@ -33,6 +43,7 @@ impl Waiting {
             config.records = RecordsAt::Postgres(url.parse().unwrap());
         }
         config.workers = 0;
+        change(&mut config);
         let service = Service::start(config).await.unwrap();
         let token = service.token.id().unwrap();
         let user = service
@@ -184,4 +195,117 @@ async fn the_sweep_takes_only_what_is_old_and_has_no_owner() {
     assert_eq!(app.files.sweep(&app.records, later).await.unwrap(), 1);
     assert!(!waiting.is_stored(&stray).await);
     assert!(waiting.is_stored(&owned).await);
+}
+
+#[tokio::test]
+async fn a_job_whose_commit_has_no_reply_counts_as_ended() {
+    let dir = tempfile::tempdir().unwrap();
+    let Some(url) = database_url(dir.path()).await else {
+        skipped("ASSETFS_TEST_RECORDS names no PostgreSQL server");
+        return;
+    };
+    let proxy = CommitProxy::start(&url).await;
+    let waiting = Waiting::start_with(|config| {
+        config.records = RecordsAt::Postgres(proxy.url.parse().unwrap());
+    })
+    .await;
+    let app = &waiting.service.app;
+    let job = waiting.claim().await;
+    let file = waiting.file("the result").await;
+    proxy.loses_next_reply.store(true, Ordering::SeqCst);
+    let ended = waiting.end(&job, &file).await;
+    assert!(ended.is_err(), "{ended:?}");
+    assert!(
+        !proxy.loses_next_reply.load(Ordering::SeqCst),
+        "it was lost"
+    );
+    let files = std::slice::from_ref(&file);
+    let is_owned = settle(app, job.lease(), ended, files).await.unwrap();
+    assert!(is_owned);
+    assert!(waiting.is_stored(&file).await);
+    assert_eq!(waiting.asset().await.status, UploadStatus::Complete);
+}
+
+#[tokio::test]
+async fn a_new_job_is_announced_to_other_processes() {
+    let waiting = Waiting::start().await;
+    let records = &waiting.service.app.records;
+    let Some(mut wakeups) = records.jobs().wakeups().await.unwrap() else {
+        skipped("ASSETFS_TEST_RECORDS names no PostgreSQL server");
+        return;
+    };
+    waiting.service.app.queue.announce();
+    let message = tokio::time::timeout(LEASE, wakeups.next()).await;
+    message.expect("a message arrives").unwrap();
+}
+
+/// A proxy in front of a PostgreSQL server. It can pass on a COMMIT and end the connection instead of the reply.
+struct CommitProxy {
+    url: String,
+    loses_next_reply: Arc<AtomicBool>,
+}
+
+impl CommitProxy {
+    async fn start(url: &str) -> CommitProxy {
+        let server = url::Url::parse(url).unwrap();
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let mut through = server.clone();
+        through.set_host(Some("127.0.0.1")).unwrap();
+        through
+            .set_port(Some(listener.local_addr().unwrap().port()))
+            .unwrap();
+        let loses_next_reply = Arc::new(AtomicBool::new(false));
+        let proxy = CommitProxy {
+            url: through.into(),
+            loses_next_reply: Arc::clone(&loses_next_reply),
+        };
+        tokio::spawn(async move {
+            while let Ok((client, _)) = listener.accept().await {
+                let loses_next_reply = Arc::clone(&loses_next_reply);
+                let server = server.clone();
+                tokio::spawn(async move {
+                    let port = server.port().unwrap_or(5432);
+                    let host = server.host_str().unwrap();
+                    let host = percent_encoding::percent_decode_str(host).decode_utf8_lossy();
+                    if host.starts_with('/') {
+                        let socket = format!("{host}/.s.PGSQL.{port}");
+                        let server = UnixStream::connect(socket).await.unwrap();
+                        pass_on(client, server, &loses_next_reply).await;
+                    } else {
+                        let server = TcpStream::connect((&*host, port)).await.unwrap();
+                        pass_on(client, server, &loses_next_reply).await;
+                    }
+                });
+            }
+        });
+        proxy
+    }
+}
+
+async fn pass_on(
+    mut client: TcpStream,
+    mut server: impl AsyncRead + AsyncWrite + Unpin,
+    loses_next_reply: &AtomicBool,
+) {
+    let (mut sent, mut reply) = (vec![0; 65_536], vec![0; 65_536]);
+    loop {
+        tokio::select! {
+            read = client.read(&mut sent) => {
+                let Ok(len @ 1..) = read else { return };
+                let is_commit = sent[..len].windows(6).any(|word| word == b"COMMIT");
+                server.write_all(&sent[..len]).await.unwrap();
+                if is_commit && loses_next_reply.swap(false, Ordering::SeqCst) {
+                    // The reply: the commit has an effect.
+                    server.read_exact(&mut reply[..1]).await.unwrap();
+                    return;
+                }
+            }
+            read = server.read(&mut reply) => {
+                let Ok(len @ 1..) = read else { return };
+                if client.write_all(&reply[..len]).await.is_err() {
+                    return;
+                }
+            }
+        }
+    }
 }

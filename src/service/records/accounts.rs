@@ -44,12 +44,14 @@ pub(super) async fn adjust_used(tx: &mut Tx, user: UserId, delta: i64) -> Result
 }
 
 impl AccountRecords<'_> {
-    /// Creates an account.
-    ///
-    /// # Errors
-    /// If the database fails or the e-mail address is in use.
-    pub async fn create(self, new: &NewUser<'_>) -> Result<UserId> {
+    /// Creates an account if there is none at all. Of several processes that do this at the same time, one succeeds.
+    pub async fn create_first(self, new: &NewUser<'_>) -> Result<Option<UserId>> {
         let mut tx = self.database.begin().await?;
+        tx.lock_setting("first_account").await?;
+        let accounts: u64 = tx.one(sql!("SELECT COUNT(*) FROM users")).await?;
+        if accounts > 0 {
+            return Ok(None);
+        }
         let insert = sql!(
             "INSERT INTO users (email, password_hash, points, quota_bytes, used_bytes, created_at) \
              VALUES ($1, $2, $3, $4, 0, $5) RETURNING id",
@@ -61,7 +63,7 @@ impl AccountRecords<'_> {
         );
         let user = tx.one(insert).await?;
         tx.commit().await?;
-        Ok(user)
+        Ok(Some(user))
     }
 
     pub async fn get(self, user: UserId) -> Result<Option<UserRow>> {

@@ -147,6 +147,14 @@ impl Tx {
         Ok(account.is_some())
     }
 
+    /// Makes other transactions that lock this setting wait. Creates it if it is missing.
+    pub(super) async fn lock_setting(&mut self, name: &str) -> Result<()> {
+        let insert = "INSERT INTO settings (name, value) VALUES ($1, '') ON CONFLICT DO NOTHING";
+        self.run(sql!(insert, name)).await?;
+        let lock = "SELECT name FROM settings WHERE name = $1 FOR UPDATE";
+        self.one::<String>(sql!(lock, name)).await.map(drop)
+    }
+
     /// Whether `user` has `owner`. It may have been deleted since the request began.
     pub(super) async fn has(&mut self, user: UserId, owner: ModelId) -> Result<bool> {
         let query = match owner {

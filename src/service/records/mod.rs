@@ -11,6 +11,8 @@ mod conversions;
 mod database;
 mod embeds;
 mod error;
+#[cfg(test)]
+mod figures;
 mod files;
 mod groups;
 mod imports;
@@ -25,6 +27,7 @@ mod sql;
 mod tags;
 mod tokens;
 mod uploads;
+mod wakeups;
 mod webhooks;
 
 use std::path::Path;

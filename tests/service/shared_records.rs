@@ -1,0 +1,267 @@
+//! Several services on one PostgreSQL database, and databases that cannot be used.
+//!
+//! The files of these services are in folders of their own, so only one of them reads and writes bytes.
+
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use assetfs::service::{RecordsAt, Service, ServiceConfig, ServiceError};
+use futures_util::future::{join_all, try_join_all};
+use serde_json::json;
+
+use super::skip::skipped;
+use super::support::{COPYING_WORKER, Fixture, config, script};
+use super::test_records::{TestDatabase, database_url};
+
+/// Number of parallel requests.
+const AT_ONCE: usize = 16;
+
+/// The URL of an empty database, or `None` and a skip without a server.
+async fn empty_database(dir: &Path) -> Option<String> {
+    let url = database_url(dir).await;
+    if url.is_none() {
+        skipped("ASSETFS_TEST_RECORDS names no PostgreSQL server");
+    }
+    url
+}
+
+/// Settings of a service in the folder `name`.
+fn config_of(dir: &Path, name: &str, url: &str) -> ServiceConfig {
+    let mut config = ServiceConfig::new(dir.join(name), script(dir, COPYING_WORKER));
+    config.records = RecordsAt::Postgres(url.parse().unwrap());
+    config
+}
+
+/// Two services on one database; the second has no workers.
+struct Pair {
+    first: Fixture,
+    second: Fixture,
+    url: String,
+}
+
+impl Pair {
+    /// `None` and a skip without a server.
+    async fn start(change: impl Fn(&mut ServiceConfig)) -> Option<Pair> {
+        let dir = tempfile::tempdir().unwrap();
+        let url = empty_database(dir.path()).await?;
+        let with = |config: &mut ServiceConfig| {
+            config.records = RecordsAt::Postgres(url.parse().unwrap());
+            change(config);
+        };
+        let first = Fixture::with(COPYING_WORKER, with).await;
+        let second = Fixture::with(COPYING_WORKER, |config| {
+            with(config);
+            config.workers = 0;
+        });
+        let second = second.await;
+        Some(Pair { first, second, url })
+    }
+
+    /// The services in turn, for parallel requests.
+    fn in_turn(&self) -> impl Iterator<Item = &Fixture> {
+        [&self.first, &self.second]
+            .into_iter()
+            .cycle()
+            .take(AT_ONCE)
+    }
+
+    async fn number(&self, query: &str) -> i64 {
+        TestDatabase::at(&self.url).await.number(query).await
+    }
+}
+
+#[tokio::test]
+async fn services_that_start_at_once_make_one_schema_and_one_account() {
+    let dir = tempfile::tempdir().unwrap();
+    let Some(url) = empty_database(dir.path()).await else {
+        return;
+    };
+    let names = ["a", "b", "c", "d"];
+    let starts = names.map(|name| Service::start(config_of(dir.path(), name, &url)));
+    let services = try_join_all(starts).await.unwrap();
+    let mut database = TestDatabase::at(&url).await;
+    assert_eq!(database.number("SELECT COUNT(*) FROM users").await, 1);
+    let steps = "SELECT COUNT(*) - COUNT(DISTINCT version) FROM schema_version";
+    assert_eq!(database.number(steps).await, 0, "each step once");
+    let http = reqwest::Client::builder().no_proxy().build().unwrap();
+    for service in &services {
+        // Each service has a token of its own, which all of them accept.
+        let url = format!("{}api/v2/rawmodel", services[0].base_url());
+        let answer = http.get(url).bearer_auth(service.token()).send().await;
+        assert_eq!(answer.unwrap().status(), 200);
+    }
+}
+
+#[tokio::test]
+async fn completing_at_two_services_makes_one_analysis() {
+    let Some(pair) = Pair::start(|_| {}).await else {
+        return;
+    };
+    let (id, started) = pair.first.begin("chair", &["a.glb"]).await;
+    let url = started["links"]["s3_upload_urls"]["a.glb"]
+        .as_str()
+        .unwrap();
+    pair.first.put(url, b"x").await.expect(200);
+    let path = format!("/api/v2/rawmodel/{id}/api-upload/complete");
+    let asked = pair.in_turn().map(|service| service.get(&path));
+    for answer in join_all(asked).await {
+        answer.expect(200);
+    }
+    pair.first.analysed(id).await;
+    let jobs = "SELECT COUNT(*) FROM jobs";
+    assert_eq!(pair.number(jobs).await, 1);
+}
+
+#[tokio::test]
+async fn points_conversions_and_webhooks_are_exact_at_two_services() {
+    let points = |config: &mut ServiceConfig| {
+        config.initial_points = 5;
+        config.workers = 0;
+    };
+    let Some(pair) = Pair::start(points).await else {
+        return;
+    };
+    pair.first.service.add_sample_assets(1).await.unwrap();
+    let list = pair.first.get("/api/v2/rawmodel").await.json();
+    let id = list["data"][0]["id"].as_u64().unwrap();
+
+    let path = format!("/api/v2/rawmodel/optimize/{id}");
+    let asked = pair.in_turn().map(|service| service.post(&path, json!({})));
+    let accepted = join_all(asked).await;
+    let accepted = accepted.iter().filter(|answer| answer.status == 200);
+    assert_eq!(accepted.count(), 5);
+    assert_eq!(pair.number("SELECT points FROM users").await, 0);
+    assert_eq!(pair.number("SELECT COUNT(*) FROM rapids").await, 5);
+
+    let path = format!("/api/v2/rawmodel/{id}/addFormats");
+    let body = json!({ "formats": ["usdz"] });
+    let asked = pair
+        .in_turn()
+        .map(|service| service.post(&path, body.clone()));
+    let accepted = join_all(asked).await;
+    assert_eq!(accepted.iter().filter(|a| a.status == 200).count(), 1);
+
+    let body = json!({ "url": "http://127.0.0.1:1/", "verify_ssl": false });
+    let path = "/api/v2/user/webhooks";
+    let asked = pair
+        .in_turn()
+        .map(|service| service.post(path, body.clone()));
+    let accepted = join_all(asked).await;
+    assert_eq!(accepted.iter().filter(|a| a.status == 200).count(), 10);
+}
+
+#[tokio::test]
+async fn a_start_leaves_the_running_jobs_of_other_processes_alone() {
+    let short = |config: &mut ServiceConfig| config.job_lease = Duration::from_millis(800);
+    let Some(pair) = Pair::start(short).await else {
+        return;
+    };
+    let dir = pair.first.dir.path();
+    let id = pair.first.upload("chair", &[("a.glb", b"x")]).await;
+    let mut database = TestDatabase::at(&pair.url).await;
+    // As if a process on another machine worked on it.
+    let running = "UPDATE jobs SET state = 'running', lease_until = 9000000000000000000";
+    assert_eq!(database.run(running).await, 1);
+    let third = Service::start(config_of(dir, "third", &pair.url)).await;
+    tokio::time::sleep(Duration::from_secs(1)).await;
+    let state = "SELECT COUNT(*) FROM jobs WHERE state = 'running' AND attempts = 1";
+    assert_eq!(database.number(state).await, 1, "it still runs");
+    third.unwrap().shutdown().await;
+    // That process died. Its third lease expires, so the job fails.
+    let lost = "UPDATE jobs SET lease_until = 1, attempts = 3";
+    assert_eq!(database.run(lost).await, 1);
+    let failed = "SELECT COUNT(*) FROM jobs WHERE state = 'failed'";
+    let deadline = Instant::now() + Duration::from_secs(60);
+    while database.number(failed).await == 0 {
+        assert!(Instant::now() < deadline, "it never fails");
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
+    let asset = pair.first.analysed(id).await;
+    let reason = asset["error_message"].as_str().unwrap();
+    assert!(reason.contains("died 3 times"), "{reason}");
+}
+
+#[tokio::test]
+async fn a_job_of_one_service_is_done_by_another() {
+    let Some(pair) = Pair::start(|config| config.workers = 0).await else {
+        return;
+    };
+    let (id, started) = pair.first.begin("chair", &["a.glb"]).await;
+    let url = started["links"]["s3_upload_urls"]["a.glb"]
+        .as_str()
+        .unwrap();
+    pair.first.put(url, b"x").await.expect(200);
+    // The second service accepts the upload; a third one works, on the folder of nobody, so the analysis fails there.
+    let third = Service::start(config_of(pair.second.dir.path(), "third", &pair.url)).await;
+    let path = format!("/api/v2/rawmodel/{id}/api-upload/complete");
+    pair.second.get(&path).await.expect(200);
+    let begun = "SELECT COUNT(*) FROM jobs WHERE attempts > 0";
+    let deadline = Instant::now() + Duration::from_secs(60);
+    while pair.number(begun).await == 0 {
+        assert!(Instant::now() < deadline, "nobody takes it");
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+    third.unwrap().shutdown().await;
+}
+
+#[tokio::test]
+async fn databases_that_cannot_be_used_are_sentences() {
+    let dir = tempfile::tempdir().unwrap();
+    let Some(_) = empty_database(dir.path()).await else {
+        return;
+    };
+    let mut unreachable = url::Url::parse(&std::env::var("ASSETFS_TEST_RECORDS").unwrap()).unwrap();
+    unreachable.set_path("no_such_database");
+    let why = refusal(dir.path(), unreachable.as_str()).await;
+    assert!(
+        why.contains("no_such_database: create it with createdb"),
+        "{why}"
+    );
+    // Connections over TCP need a password, and this user has none.
+    let port = unreachable.port().unwrap();
+    let refused = format!("postgres://postgres@127.0.0.1:{port}/postgres");
+    let why = refusal(dir.path(), &refused).await;
+    assert!(why.contains("refuses the login: check the user"), "{why}");
+    let closed = "postgres://postgres@127.0.0.1:9/postgres";
+    let why = refusal(dir.path(), closed).await;
+    assert!(
+        why.contains("cannot be reached: check that it runs"),
+        "{why}"
+    );
+}
+
+#[tokio::test]
+async fn a_database_of_a_newer_version_is_refused() {
+    let service = Fixture::with(COPYING_WORKER, |_| {}).await;
+    let Fixture { dir, service, .. } = service;
+    service.shutdown().await;
+    let data = dir.path().join("data");
+    let mut database = TestDatabase::open(&data).await;
+    let newer = "INSERT INTO schema_version (version) VALUES (999)";
+    assert_eq!(database.run(newer).await, 1);
+    let config = config(&data, script(dir.path(), COPYING_WORKER)).await;
+    let error = Service::start(config).await.unwrap_err();
+    let why = text_of(&error);
+    assert!(why.contains("schema 999"), "{why}");
+    let older = "SELECT COUNT(*) FROM schema_version WHERE version = 999";
+    assert_eq!(database.number(older).await, 1, "nothing is changed");
+}
+
+async fn refusal(dir: &Path, url: &str) -> String {
+    let config = config_of(dir, "refused", url);
+    let error = Service::start(config).await.unwrap_err();
+    assert!(matches!(error, ServiceError::Records(_)), "{error:?}");
+    text_of(&error)
+}
+
+/// An error with its causes.
+fn text_of(error: &dyn std::error::Error) -> String {
+    let mut text = error.to_string();
+    let mut cause = error.source();
+    while let Some(error) = cause {
+        text.push_str(": ");
+        text.push_str(&error.to_string());
+        cause = error.source();
+    }
+    text
+}
