@@ -136,6 +136,7 @@ async fn nothing_of_a_deleted_account_is_left_in_the_data_folder() {
         "conversions",
         "embeds",
         "webhooks",
+        "counts",
     ] {
         let rows = database
             .number(&format!("SELECT COUNT(*) FROM {table}"))

@@ -5,7 +5,8 @@ use jiff::Timestamp;
 use super::database::Result;
 use super::files::{self, Area, FileId, NewFile};
 use super::groups::AssetRecords;
-use super::search::{Listing, PageOf, PageRequest, Search};
+use super::listings::Listing;
+use super::search::{PageOf, PageRequest, Search};
 use super::sql::{columns, record, sql};
 use crate::service::ids::random_uuid;
 use crate::wire::{AssetId, ModelId, UploadStatus, UserId};
@@ -46,9 +47,10 @@ record! {
     }
 }
 
-const LISTING: Listing = Listing {
+const LISTING: Listing<AssetRow> = Listing {
     select: || format!("SELECT {} FROM assets t", columns::<AssetRow>("t.")),
-    counted: "assets t",
+    table: "assets",
+    id: |row| row.id.0,
     tags: Some(ModelId::ASSET_KIND),
     filter: None,
 };

@@ -201,9 +201,7 @@ mod tests {
     fn a_password_is_never_shown() {
         let server: PostgresServer = "postgres://me@host/db".parse().unwrap();
         let server = server.with_password("secret");
-        assert_eq!(
-            format!("{server} {server:?}"),
-            "postgres://me@host/db postgres://me@host/db"
-        );
+        assert_eq!(server.to_string(), "postgres://me@host/db");
+        assert!(!format!("{server:?}").contains("secret"));
     }
 }

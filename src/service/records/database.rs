@@ -6,12 +6,15 @@
 //! what one of them has checked stays true until it commits, and no two wait for each other. Claims of jobs are single
 //! statements and lock one row each. A commit is on disk when it returns.
 
+use std::sync::Arc;
+
 use sqlx::pool::PoolConnection;
 use sqlx::postgres::{PgConnection, PgPool};
 use sqlx::sqlite::{SqliteConnection, SqlitePool};
 use sqlx::{Postgres, Sqlite, Transaction};
 
 use super::error::RecordsError;
+use super::listings::Places;
 use super::sql::{Record, Row, Statement, sql};
 use crate::service::clock::Clock;
 use crate::wire::{ModelId, UserId};
@@ -215,11 +218,21 @@ pub(super) enum Pools {
 pub(super) struct Database {
     pools: Pools,
     clock: Clock,
+    places: Arc<Places>,
 }
 
 impl Database {
     pub(super) fn new(pools: Pools, clock: Clock) -> Database {
-        Database { pools, clock }
+        Database {
+            pools,
+            clock,
+            places: Arc::default(),
+        }
+    }
+
+    /// The places in listings that are remembered.
+    pub(super) fn places(&self) -> &Places {
+        &self.places
     }
 
     /// The pool, if the database is PostgreSQL.

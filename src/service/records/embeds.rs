@@ -4,7 +4,8 @@ use jiff::Timestamp;
 
 use super::database::Result;
 use super::groups::EmbedRecords;
-use super::search::{Listing, PageOf, PageRequest, Search};
+use super::listings::Listing;
+use super::search::{PageOf, PageRequest, Search};
 use super::sql::{Column, Row, columns, record, sql};
 use crate::wire::{AssetId, EmbedId, ModelId, RapidId, UserId};
 
@@ -52,9 +53,10 @@ fn select(condition: &str) -> String {
     )
 }
 
-const LISTING: Listing = Listing {
+const LISTING: Listing<EmbedRow> = Listing {
     select: || select(""),
-    counted: "embeds t",
+    table: "embeds",
+    id: |row| row.id.0,
     tags: None,
     filter: Some("t.rapid_id = $2"),
 };

@@ -59,7 +59,8 @@ async fn cycle(records: &Records, user: UserId, asset: AssetId) {
         tags: Vec::new(),
         core_version: "1.0.0".to_owned(),
     };
-    let started = records.optimizations().start(user, TokenId(1), &[new]);
+    let new = [new];
+    let started = records.optimizations().start(user, TokenId(1), &new);
     assert!(matches!(started.await.unwrap(), Started::Queued(_)));
     let job = records.jobs().claim(LEASE).await.unwrap().unwrap();
     let noted = records.jobs().note_progress(job.lease(), 50, "half").await;
@@ -128,6 +129,7 @@ async fn listing() {
         let analyze = sql!("ANALYZE assets");
         records.database.run(analyze).await.unwrap();
     }
+    let all = Search::default();
     let last = ASSETS / 50;
     let pages = [
         ("first page", 1),
@@ -140,22 +142,19 @@ async fn listing() {
     for (what, page) in pages {
         let began = Instant::now();
         let request = PageRequest { page, per_page: 50 };
-        let listed = records
-            .assets()
-            .list(UserId(1), &Search::default(), request);
+        let listed = records.assets().list(UserId(1), &all, request);
         let listed = listed.await.unwrap();
         assert_eq!((listed.total, listed.items.len()), (ASSETS, 50));
         let millis = began.elapsed().as_secs_f64() * 1_000.0;
         println!("FIGURE listing of {ASSETS} assets, {what}: {millis:.1} ms");
     }
+    let some = Search::parse("77777");
     let began = Instant::now();
     let request = PageRequest {
         page: 1,
         per_page: 50,
     };
-    let found = records
-        .assets()
-        .list(UserId(1), &Search::parse("77777"), request);
+    let found = records.assets().list(UserId(1), &some, request);
     let total = found.await.unwrap().total;
     let millis = began.elapsed().as_secs_f64() * 1_000.0;
     println!("FIGURE search that finds {total} of {ASSETS} assets: {millis:.1} ms");

@@ -15,6 +15,7 @@ const MIGRATIONS: &[&str] = &[
     include_str!("migrations/0001_start.sql"),
     include_str!("migrations/0002_leases.sql"),
     include_str!("migrations/0003_file_names.sql"),
+    include_str!("migrations/0004_counts.sql"),
 ];
 
 /// The key of the lock, an arbitrary number: "assetfs" in ASCII.

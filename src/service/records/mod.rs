@@ -17,6 +17,7 @@ mod files;
 mod groups;
 mod imports;
 mod jobs;
+mod listings;
 mod migrations;
 mod optimizations;
 mod presets;

@@ -5,7 +5,8 @@ use jiff::Timestamp;
 use super::database::Result;
 use super::groups::RapidRecords;
 use super::jobs::{self, JobKind, JobRow, JobState};
-use super::search::{Listing, PageOf, PageRequest, Search};
+use super::listings::Listing;
+use super::search::{PageOf, PageRequest, Search};
 use super::sql::{Column, Row, columns, record, sql};
 use crate::wire::{AssetId, FilenameRule, ModelId, OptimizationStatus, PresetId, RapidId, UserId};
 
@@ -68,9 +69,10 @@ fn select(condition: &str) -> String {
     )
 }
 
-const LISTING: Listing = Listing {
+const LISTING: Listing<RapidRow> = Listing {
     select: || select(""),
-    counted: "rapids t",
+    table: "rapids",
+    id: |row| row.id.0,
     tags: Some(ModelId::RAPID_KIND),
     filter: None,
 };

@@ -1,12 +1,7 @@
-//! Searching and paging of listings.
+//! What a listing is asked for: a search and a page.
 //!
 //! A search is a list of terms, each of which must occur in the name or in a tag. Case is ignored. A quoted phrase is
-//! one term. A page beyond the last one becomes the last one. The generated SQL contains only placeholders, never
-//! values.
-
-use super::database::{Database, Result};
-use super::sql::{Record, Statement, Value as _, sql};
-use crate::wire::UserId;
+//! one term.
 
 /// Longer terms match nothing.
 const LONGEST_TERM_BYTES: usize = 2_048;
@@ -39,7 +34,13 @@ impl Search {
         self.terms.iter().all(|term| folded.contains(term.as_str()))
     }
 
-    fn patterns(&self) -> impl Iterator<Item = String> + '_ {
+    /// Whether it finds everything.
+    pub(super) fn is_empty(&self) -> bool {
+        self.terms.is_empty()
+    }
+
+    /// The patterns of `LIKE`, one for each term, with `\` before the signs that stand for themselves.
+    pub(super) fn patterns(&self) -> impl Iterator<Item = String> + '_ {
         self.terms.iter().map(|term| {
             let mut cut = term.len().min(LONGEST_TERM_BYTES);
             while !term.is_char_boundary(cut) {
@@ -79,76 +80,6 @@ impl<T> PageOf<T> {
     /// The number of the last page, at least 1.
     pub fn last_page(&self) -> u64 {
         self.total.div_ceil(self.per_page).max(1)
-    }
-}
-
-/// A table that can be listed and searched.
-pub(super) struct Listing {
-    /// The query without conditions; its first table is `t`.
-    pub select: fn() -> String,
-    /// The table whose rows are counted, as `t`.
-    pub counted: &'static str,
-    /// The owner kind of its tags; none when it has no tags.
-    pub tags: Option<&'static str>,
-    /// The condition that applies if a value for `$2` is given.
-    pub filter: Option<&'static str>,
-}
-
-impl Listing {
-    /// One page of the rows of `user`, newest first.
-    pub(super) async fn page<T: Record>(
-        &self,
-        database: &Database,
-        (user, filter): (UserId, Option<u64>),
-        search: &Search,
-        request: PageRequest,
-    ) -> Result<PageOf<T>> {
-        let condition = self.condition(search, filter.is_some());
-        let statement = |text: String| {
-            let values = sql!(text, user, filter.unwrap_or(0));
-            search
-                .patterns()
-                .fold(values, |values: Statement, pattern| values.bind(&pattern))
-        };
-        let count = format!("SELECT COUNT(*) FROM {} {condition}", self.counted);
-        let total: u64 = database.one(statement(count)).await?;
-        let last = total.div_ceil(request.per_page).max(1);
-        let page = request.page.clamp(1, last);
-        let limit = request.per_page.stored();
-        let offset = (page - 1).saturating_mul(request.per_page).stored();
-        let select = (self.select)();
-        let items = database
-            .all(statement(format!(
-                "{select} {condition} ORDER BY t.id DESC LIMIT {limit} OFFSET {offset}"
-            )))
-            .await?;
-        Ok(PageOf {
-            page,
-            per_page: request.per_page,
-            total,
-            items,
-        })
-    }
-
-    /// The `WHERE` clause. `$1` is the user, `$2` the filter's value, the patterns follow.
-    fn condition(&self, search: &Search, is_filtered: bool) -> String {
-        // The filter's value is always bound, so it always has to be used.
-        let mut condition = String::from("WHERE t.user_id = $1 AND $2 = $2");
-        if let Some(filter) = self.filter.filter(|_| is_filtered) {
-            condition.push_str(" AND ");
-            condition.push_str(filter);
-        }
-        for place in 3..3 + search.terms.len() {
-            let name = format!("t.name_folded LIKE ${place} ESCAPE '\\'");
-            match self.tags {
-                None => condition.push_str(&format!(" AND {name}")),
-                Some(kind) => condition.push_str(&format!(
-                    " AND ({name} OR t.id IN (SELECT g.owner_id FROM tags g WHERE g.user_id = $1 \
-                     AND g.owner_kind = '{kind}' AND g.name_folded LIKE ${place} ESCAPE '\\'))"
-                )),
-            }
-        }
-        condition
     }
 }
 

@@ -1,0 +1,259 @@
+//! Pages of listings, newest first. A page beyond the last one becomes the last one.
+//!
+//! Without a search, a page costs the same wherever it is in a listing that is read page by page: the table `counts`
+//! holds the length, and the end of the page before tells where a page begins. `counts` also holds a number that every
+//! insertion and deletion raises, so a remembered place is used only while the listing is unchanged, and a page
+//! contains exactly the rows that counting from the start gives. A page whose place is unknown is counted from the
+//! nearer end.
+//!
+//! The generated SQL contains only placeholders, never values of callers.
+
+use std::collections::HashMap;
+use std::sync::{Mutex, MutexGuard};
+
+use super::database::{Database, Result};
+use super::search::{PageOf, PageRequest, Search};
+use super::sql::{Record, Statement, sql};
+use crate::wire::UserId;
+
+/// Places that are remembered. Beyond that, all are forgotten.
+const MOST_PLACES: usize = 10_000;
+
+/// A table that can be listed and searched.
+pub(super) struct Listing<T> {
+    /// The query without conditions; its first table is `t`.
+    pub select: fn() -> String,
+    /// The name of the table, also in `counts`.
+    pub table: &'static str,
+    /// The id of a row.
+    pub id: fn(&T) -> u64,
+    /// The owner kind of its tags; none when it has no tags.
+    pub tags: Option<&'static str>,
+    /// The condition that applies if a value for `$2` is given.
+    pub filter: Option<&'static str>,
+}
+
+/// The ends of pages that were read.
+#[derive(Debug, Default)]
+pub(super) struct Places {
+    ends: Mutex<HashMap<PageKey, PageEnd>>,
+}
+
+#[derive(Debug, PartialEq, Eq, Hash)]
+struct PageKey {
+    table: &'static str,
+    user: UserId,
+    per_page: u64,
+    page: u64,
+}
+
+/// The last row of a page, and the number of changes of the listing at that time.
+#[derive(Debug, Clone, Copy)]
+struct PageEnd {
+    changes: u64,
+    id: u64,
+}
+
+impl Places {
+    fn find(&self, key: &PageKey, changes: u64) -> Option<u64> {
+        let end = self.ends().get(key).copied();
+        end.filter(|end| end.changes == changes).map(|end| end.id)
+    }
+
+    fn note(&self, key: PageKey, end: PageEnd) {
+        let mut ends = self.ends();
+        if ends.len() >= MOST_PLACES {
+            ends.clear();
+        }
+        ends.insert(key, end);
+    }
+
+    fn ends(&self) -> MutexGuard<'_, HashMap<PageKey, PageEnd>> {
+        self.ends.lock().expect("no holder of this lock panics")
+    }
+}
+
+impl<T: Record> Listing<T> {
+    /// One page of the rows of `user`.
+    pub(super) async fn page(
+        &self,
+        database: &Database,
+        (user, filter): (UserId, Option<u64>),
+        search: &Search,
+        request: PageRequest,
+    ) -> Result<PageOf<T>> {
+        if search.is_empty() && filter.is_none() {
+            return self.page_of_all(database, user, request).await;
+        }
+        let condition = self.condition(search, filter.is_some());
+        let statement = |text: String| {
+            let values = sql!(text, user, filter.unwrap_or(0));
+            search
+                .patterns()
+                .fold(values, |values: Statement, pattern| values.bind(&pattern))
+        };
+        let count = format!("SELECT COUNT(*) FROM {} t {condition}", self.table);
+        let total: u64 = database.one(statement(count)).await?;
+        let page = page_number(request, total);
+        let per_page = request.per_page;
+        let offset = (page - 1).saturating_mul(per_page);
+        let select = (self.select)();
+        let rows =
+            format!("{select} {condition} ORDER BY t.id DESC LIMIT {per_page} OFFSET {offset}");
+        Ok(PageOf {
+            page,
+            per_page,
+            total,
+            items: database.all(statement(rows)).await?,
+        })
+    }
+
+    async fn page_of_all(
+        &self,
+        database: &Database,
+        user: UserId,
+        request: PageRequest,
+    ) -> Result<PageOf<T>> {
+        let count = "SELECT items, changes FROM counts WHERE user_id = $1 AND listing = $2";
+        let count: Option<(u64, u64)> = database.optional(sql!(count, user, self.table)).await?;
+        let (total, changes) = count.unwrap_or((0, 0));
+        let page = page_number(request, total);
+        let per_page = request.per_page;
+        let key = |page| PageKey {
+            table: self.table,
+            user,
+            per_page,
+            page,
+        };
+        let offset = (page - 1).saturating_mul(per_page);
+        let newest = match database.places().find(&key(page - 1), changes) {
+            Some(before) => before.saturating_sub(1),
+            None => self.newest_of(database, user, (offset, total)).await?,
+        };
+        let select = (self.select)();
+        let rows = format!(
+            "{select} WHERE t.user_id = $1 AND t.id <= $2 ORDER BY t.id DESC LIMIT {per_page}"
+        );
+        let items: Vec<T> = database.all(sql!(rows, user, newest)).await?;
+        if let Some(last) = items.last() {
+            let id = (self.id)(last);
+            database.places().note(key(page), PageEnd { changes, id });
+        }
+        Ok(PageOf {
+            page,
+            per_page,
+            total,
+            items,
+        })
+    }
+
+    /// The id of the row at `offset` of `total`, counted from the nearer end. Only the index is read.
+    async fn newest_of(
+        &self,
+        database: &Database,
+        user: UserId,
+        (offset, total): (u64, u64),
+    ) -> Result<u64> {
+        if offset == 0 {
+            return Ok(i64::MAX.unsigned_abs());
+        }
+        let behind = total.saturating_sub(offset + 1);
+        let (order, offset) = match offset <= behind {
+            true => ("DESC", offset),
+            false => ("ASC", behind),
+        };
+        let table = self.table;
+        let query = format!(
+            "SELECT t.id FROM {table} t WHERE t.user_id = $1 ORDER BY t.id {order} LIMIT 1 OFFSET {offset}"
+        );
+        // None if the listing got shorter at this moment.
+        let newest: Option<u64> = database.optional(sql!(query, user)).await?;
+        Ok(newest.unwrap_or(0))
+    }
+
+    /// The `WHERE` clause. `$1` is the user, `$2` the filter's value, the patterns follow.
+    fn condition(&self, search: &Search, is_filtered: bool) -> String {
+        // The filter's value is always bound, so it always has to be used.
+        let mut condition = String::from("WHERE t.user_id = $1 AND $2 = $2");
+        if let Some(filter) = self.filter.filter(|_| is_filtered) {
+            condition.push_str(" AND ");
+            condition.push_str(filter);
+        }
+        for (place, _) in (3..).zip(search.patterns()) {
+            let name = format!("t.name_folded LIKE ${place} ESCAPE '\\'");
+            match self.tags {
+                None => condition.push_str(&format!(" AND {name}")),
+                Some(kind) => condition.push_str(&format!(
+                    " AND ({name} OR t.id IN (SELECT g.owner_id FROM tags g WHERE g.user_id = $1 \
+                     AND g.owner_kind = '{kind}' AND g.name_folded LIKE ${place} ESCAPE '\\'))"
+                )),
+            }
+        }
+        condition
+    }
+}
+
+/// The requested page, or the last one.
+fn page_number(request: PageRequest, total: u64) -> u64 {
+    let last = total.div_ceil(request.per_page).max(1);
+    request.page.clamp(1, last)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{Clock, RapidRow, Records, RecordsAt};
+    use super::*;
+    use crate::service::test_records::database_url;
+
+    const LENGTHS: [u64; 5] = [0, 1, 7, 20, 21];
+
+    async fn ids(records: &Records, request: PageRequest) -> (u64, u64, Vec<u64>) {
+        let all = Search::default();
+        let user = UserId(1);
+        let page: PageOf<RapidRow> = records.rapids().list(user, &all, request).await.unwrap();
+        let ids = page.items.iter().map(|row| row.id.0).collect();
+        (page.total, page.page, ids)
+    }
+
+    /// Changes the number of rows to `length`: adds new ones, or removes some from the middle.
+    async fn grow_or_shrink(records: &Records, model: &mut Vec<u64>, length: u64) {
+        while (model.len() as u64) < length {
+            let insert = sql!(
+                "INSERT INTO rapids (user_id, token_id, uuid, name, name_folded, asset_id, asset_name, \
+                 status, config, core_version, scale_factor, created_at, updated_at) \
+                 VALUES (1, 1, '', 'a', 'a', 1, 'a', 'done', '{}', '', 1.0, 0, 0) RETURNING id"
+            );
+            let id: Option<u64> = records.database.change(insert).await.unwrap();
+            model.insert(0, id.unwrap());
+        }
+        while (model.len() as u64) > length {
+            let id = model.remove(model.len() / 2);
+            let delete = "DELETE FROM rapids WHERE id = $1";
+            assert_eq!(records.database.run(sql!(delete, id)).await.unwrap(), 1);
+        }
+    }
+
+    #[tokio::test]
+    async fn every_page_has_the_rows_that_counting_gives() {
+        let dir = tempfile::tempdir().unwrap();
+        let at = match database_url(dir.path()).await {
+            Some(url) => RecordsAt::Postgres(url.parse().unwrap()),
+            None => RecordsAt::DataFolder,
+        };
+        let file = dir.path().join("records.sqlite");
+        let records = Records::open(&at, &file, Clock::default()).await.unwrap();
+        let mut model: Vec<u64> = Vec::new();
+        for length in LENGTHS.into_iter().chain(LENGTHS.into_iter().rev()) {
+            grow_or_shrink(&records, &mut model, length).await;
+            // Forwards and backwards: with remembered places and without.
+            for page in (1..6).chain((1..6).rev()).chain([100, u64::MAX / 8]) {
+                let (total, got, ids) = ids(&records, PageRequest { page, per_page: 5 }).await;
+                let last = length.div_ceil(5).max(1);
+                assert_eq!((total, got), (length, page.min(last)));
+                let from = ((got - 1) * 5) as usize;
+                let expected: Vec<u64> = model.iter().skip(from).take(5).copied().collect();
+                assert_eq!(ids, expected, "page {page} of {length}");
+            }
+        }
+    }
+}
