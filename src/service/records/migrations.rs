@@ -11,11 +11,12 @@ use super::database::{Database, Result};
 use super::error::RecordsError;
 use super::sql::sql;
 
-const MIGRATIONS: &[&str] = &[
-    include_str!("migrations/0001_start.sql"),
-    include_str!("migrations/0002_leases.sql"),
-    include_str!("migrations/0003_file_names.sql"),
-    include_str!("migrations/0004_counts.sql"),
+/// Each step with its number. A number stays with its step.
+const MIGRATIONS: &[(i64, &str)] = &[
+    (1, include_str!("migrations/0001_start.sql")),
+    (2, include_str!("migrations/0002_leases.sql")),
+    (3, include_str!("migrations/0003_file_names.sql")),
+    (4, include_str!("migrations/0004_counts.sql")),
 ];
 
 /// The key of the lock, an arbitrary number: "assetfs" in ASCII.
@@ -50,13 +51,15 @@ pub(super) async fn apply(database: &Database) -> Result<()> {
     };
     tx.run_script("CREATE TABLE IF NOT EXISTS schema_version (version BIGINT NOT NULL)")
         .await?;
-    let newest = sql!("SELECT COALESCE(MAX(version), 0) FROM schema_version");
-    let version: i64 = tx.one(newest).await?;
-    let done = usize::try_from(version).unwrap_or(usize::MAX);
-    if done > MIGRATIONS.len() {
+    let done: Vec<i64> = tx.all(sql!("SELECT version FROM schema_version")).await?;
+    let is_known = |version: &i64| MIGRATIONS.iter().any(|(number, _)| number == version);
+    if let Some(&version) = done.iter().find(|version| !is_known(version)) {
         return Err(RecordsError::NewerSchema { version });
     }
-    for (number, migration) in (1_i64..).zip(MIGRATIONS).skip(done) {
+    let missing = MIGRATIONS
+        .iter()
+        .filter(|(number, _)| !done.contains(number));
+    for (number, migration) in missing {
         tx.run_script(&script(migration, dialect)).await?;
         let note = "INSERT INTO schema_version (version) VALUES ($1)";
         tx.run(sql!(note, number)).await?;
