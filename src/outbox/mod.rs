@@ -46,7 +46,10 @@ pub use events::OutboxEvent;
 pub use failpoint::Failpoint;
 pub use ids::{Caller, DraftId, EntryId, JobFolder, OwnerFolder};
 pub use jobs::{JobInfo, JobSettings, JobState, JobText, Jobs, parse_job_text, reason_in_log};
-pub use names::{is_junk_path, is_service_folder, model_of_loose_file};
+pub use names::{
+    has_references, is_junk_path, is_never_sent, is_service_folder, model_of_loose_file,
+    service_folder_of,
+};
 pub use presets::{PresetFile, PresetOverlay, PresetState, Presets, SavedPreset};
 pub use recovery::{Recovered, RecoveredFile, holds_unsent, recovered_in};
 pub use staging::{ContentHash, ContentHasher};

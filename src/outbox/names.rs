@@ -67,6 +67,12 @@ pub fn is_service_folder(name: &str) -> bool {
     SERVICE_FOLDERS.contains(&name)
 }
 
+/// The topmost folder of a path, if it has the name of a service folder.
+pub fn service_folder_of(path: &str) -> Option<&str> {
+    let (top, _) = path.split_once('/')?;
+    is_service_folder(top).then_some(top)
+}
+
 /// The name without its extension.
 pub fn stem(name: &str) -> &str {
     match name.rsplit_once('.') {
@@ -119,6 +125,12 @@ pub fn is_junk_path(path: &str) -> bool {
     let mut folders = folders.split('/');
     judge_file(name) == FileName::Junk
         || folders.any(|folder| judge_folder(folder) == FolderName::Junk)
+}
+
+/// True for the path of a file that is never sent, because of its name or that of a folder above it.
+pub fn is_never_sent(path: &str) -> bool {
+    let mut folders = path.split('/').rev().skip(1);
+    is_junk_path(path) || folders.any(|folder| judge_folder(folder) == FolderName::VersionControl)
 }
 
 /// True if a file of this format refers to the other files of its model.

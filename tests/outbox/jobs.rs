@@ -162,6 +162,51 @@ async fn a_refusal_of_the_service_is_shown_in_its_words_and_may_be_sent_again() 
 }
 
 #[tokio::test]
+async fn a_refusal_names_the_presets_id_only_if_the_text_does_and_the_refusal_may_be_about_it() {
+    let (world, outbox, _, folder) = with_asset(None).await;
+    let direct = world.direct();
+    let factory = direct.presets().factory(Priority::Interactive).await;
+    let factory = &factory.unwrap()[0];
+    let (by_id, by_name) = (
+        format!("{{\"preset_id\":{}}}", factory.id),
+        format!("{{\"preset\":{:?}}}", factory.name),
+    );
+    let equal = factory.config.to_pretty_text();
+    let named = format!(
+        "the service refused \"preset_id\": {}: by us Write",
+        factory.id
+    );
+    let table = [
+        (&by_id, 422, Some(&named)),
+        (&by_id, 400, Some(&named)),
+        // No points are left.
+        (&by_id, 402, None),
+        (&by_id, 409, None),
+        // Both are sent as the preset's id, which the user never wrote.
+        (&by_name, 422, None),
+        (&equal, 422, None),
+    ];
+    for (text, status, expected) in table {
+        let fault = Fault::Status(status);
+        world.relay.fault("POST", "rawmodel/optimize", fault, 1);
+        let written = outbox.jobs().write(&folder, "web.json", text.as_bytes());
+        written.unwrap();
+        let refused = outbox.jobs().submit(&folder, "web.json").await.unwrap_err();
+        let refused = refused.to_string();
+        match expected {
+            Some(named) => assert!(refused.starts_with(named), "{status}: {refused}"),
+            None => assert_eq!(refused, "by us", "{status}: {text}"),
+        }
+    }
+    let sent = world.relay.calls("POST", "rawmodel/optimize");
+    assert_eq!(sent.len(), table.len());
+    for call in sent {
+        assert!(call.text().contains("\"preset_id\""), "{}", call.text());
+    }
+    outbox.shut_down().await;
+}
+
+#[tokio::test]
 async fn empty_and_temporary_files_do_nothing_until_they_get_their_name() {
     let (_world, outbox, _, folder) = with_asset(None).await;
     for (name, text) in [

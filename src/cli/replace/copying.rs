@@ -1,7 +1,8 @@
-//! The files of a new version: compared with those of a model, and copied into the drive.
+//! The files of a new version: compared with those of a model, and copied into the drive. Files of the source that the
+//! drive would not send are left out, so that the model has them all.
 
 use std::cell::OnceCell;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, File, FileTimes};
 use std::io::{Read as _, Write as _};
 use std::os::unix::fs::MetadataExt as _;
@@ -13,10 +14,13 @@ use super::claim::Claim;
 use crate::cli::files::{self, FileBelow, percent, read_through};
 use crate::cli::mounted::own_checksum;
 use crate::cli::progress::{Progress, Task};
+use crate::formats::references;
 use crate::fuse::shell_quoted;
-use crate::outbox::{ContentHasher, is_junk_path, is_service_folder};
+use crate::outbox::{
+    ContentHasher, has_references, is_never_sent, is_service_folder, service_folder_of,
+};
 
-/// A model on the local disk.
+/// The files of a model on the local disk that are sent.
 pub(super) struct NewFiles {
     root: PathBuf,
     files: Vec<SourceFile>,
@@ -67,15 +71,18 @@ impl NewFiles {
             ),
             false => Ok(true),
         })?;
-        if below.is_empty() {
-            bail!("{} contains no file", shell_quoted(root));
+        let referred = referred_folders(root, &below)?;
+        let files: Vec<SourceFile> = below
+            .iter()
+            .filter(|file| is_sent(&file.path.to_string_lossy(), &referred))
+            .map(|file| SourceFile::new(root, file))
+            .collect();
+        if files.is_empty() {
+            bail!("{} contains no file that can be sent", shell_quoted(root));
         }
         Ok(NewFiles {
             root: root.to_owned(),
-            files: below
-                .iter()
-                .map(|file| SourceFile::new(root, file))
-                .collect(),
+            files,
         })
     }
 
@@ -92,9 +99,6 @@ impl NewFiles {
         let places: Vec<&Path> = self.files.iter().map(|file| &*file.place).collect();
         let mut left = own_files(model, &places)?;
         for file in &self.files {
-            if is_junk_path(&file.place.to_string_lossy()) {
-                continue;
-            }
             // The zip of a model that is shown as its content is not listed.
             let there = match left.remove(&file.place) {
                 Some(checksum) => Some(checksum),
@@ -151,6 +155,39 @@ impl NewFiles {
     }
 }
 
+fn is_sent(path: &str, referred: &BTreeSet<String>) -> bool {
+    let in_service_folder = service_folder_of(path);
+    !is_never_sent(path) && in_service_folder.is_none_or(|folder| referred.contains(folder))
+}
+
+/// The folders of a source with the name of a service folder that a model outside of them refers to.
+fn referred_folders(root: &Path, files: &[FileBelow]) -> Result<BTreeSet<String>> {
+    let path_of = |file: &FileBelow| file.path.to_string_lossy().into_owned();
+    let mut referred = BTreeSet::new();
+    if !files
+        .iter()
+        .any(|file| service_folder_of(&path_of(file)).is_some())
+    {
+        return Ok(referred);
+    }
+    for file in files {
+        let path = path_of(file);
+        if is_never_sent(&path) || service_folder_of(&path).is_some() || !has_references(&path) {
+            continue;
+        }
+        let at = files::at(root, file);
+        let found = File::open(&at).and_then(|open| references::find(&path, &open));
+        let found = found.with_context(|| at.display().to_string())?;
+        let paths = found.files.iter().flat_map(|reference| &reference.paths);
+        referred.extend(
+            paths
+                .filter_map(|path| service_folder_of(path))
+                .map(str::to_owned),
+        );
+    }
+    Ok(referred)
+}
+
 /// A copy into the drive, with its progress.
 struct Copy {
     task: Task,
@@ -205,7 +242,7 @@ fn own_files(model: &Path, places: &[&Path]) -> Result<BTreeMap<PathBuf, String>
         let is_own = || places.iter().any(|place| place.starts_with(path));
         Ok(match kind.is_dir() {
             true => !is_service_folder(name.trim_end_matches('@')) || is_own(),
-            false => !is_junk_path(&name),
+            false => !is_never_sent(&name),
         })
     })?;
     let mut found = BTreeMap::new();

@@ -102,7 +102,7 @@ impl Replacement<'_> {
         }
     }
 
-    /// Waits until the new version has the name. `own` is its id, if it is known.
+    /// Waits until the new version has the name. `own` is its id; if that is not known, the files are compared.
     pub(super) fn wait_for_name(&self, old: &str, own: Option<u64>) -> Result<ReplaceOutcome> {
         if self.args.no_wait {
             return Ok(ReplaceOutcome::Uploading);

@@ -59,7 +59,7 @@ impl Replacement<'_> {
     fn take_steps(&self, ended: &mut Ended) -> Result<ReplaceOutcome> {
         let mut task = Progress::new(self.args.quiet).task(shell_quoted(&self.model));
         let mut was_uploading = false;
-        loop {
+        let (old, own) = loop {
             match self.next_step()? {
                 Step::Again => std::thread::sleep(POLL_PERIOD),
                 Step::Nothing if was_uploading => return Ok(ReplaceOutcome::Made),
@@ -76,44 +76,46 @@ impl Replacement<'_> {
                     self.await_first()?;
                     was_uploading = true;
                 }
+                Step::Make(claim) => return self.make(claim),
                 Step::Join(version, old) => {
                     ended.removes_old |= version.removes_old;
                     self.send_joined(&version)?;
-                    let own = self.version()?.and_then(|version| version.asset);
-                    let outcome = self.wait_for_name(&old, own.or(version.asset));
-                    ended.old = Some(old);
-                    return outcome;
+                    break (old, version.asset);
                 }
-                Step::Make(claim) => return self.make(claim),
-                Step::Version(claim, old) => {
-                    self.fill(&claim, || self.source.copy_into(&claim, self.args.quiet))?;
-                    self.send(&claim, claim.path())?;
-                    let own = own_asset(&claim);
-                    // An open folder would keep the drive from being unmounted.
-                    drop(claim);
-                    let outcome = self.wait_for_name(&old, own);
-                    ended.old = Some(old);
-                    return outcome;
-                }
+                Step::Version(claim, old) => break (old, self.send_version(claim)?),
                 Step::LooseVersion(claim, loose, old) => {
-                    self.fill(&claim, || {
-                        self.source.copy_into_file(&claim, self.args.quiet)
-                    })?;
-                    // A loose file is replaced by a rename, so that it keeps its path.
-                    fs::rename(claim.path(), &loose)
-                        .map_err(|error| self.refused(&loose, error))?;
-                    self.send(&claim, &loose)?;
-                    drop(claim);
-                    let own = self.version()?.and_then(|version| version.asset);
-                    let outcome = self.wait_for_name(&old, own);
-                    ended.old = Some(old);
-                    return outcome;
+                    break (old, self.send_loose_version(claim, &loose)?);
                 }
             }
-        }
+        };
+        let outcome = self.wait_for_name(&old, own)?;
+        ended.old = Some(old);
+        Ok(outcome)
+    }
+
+    /// Fills and sends the draft of a new version; returns its id, if it is known.
+    fn send_version(&self, claim: Claim) -> Result<Option<u64>> {
+        self.fill(&claim, || self.source.copy_into(&claim, self.args.quiet))?;
+        self.send(&claim, claim.path())?;
+        // The claim ends here: an open folder would keep the drive from being unmounted.
+        Ok(own_asset(&claim))
+    }
+
+    /// The same for a new version of a loose file.
+    fn send_loose_version(&self, claim: Claim, loose: &Path) -> Result<Option<u64>> {
+        self.fill(&claim, || {
+            self.source.copy_into_file(&claim, self.args.quiet)
+        })?;
+        // A loose file is replaced by a rename, so that it keeps its path.
+        fs::rename(claim.path(), loose).map_err(|error| self.refused(loose, error))?;
+        self.send(&claim, loose)?;
+        Ok(own_asset(&claim))
     }
 
     fn next_step(&self) -> Result<Step> {
+        // Checksums are kept, so the source is not read while other commands wait for the turn. Errors and changes
+        // show in the comparison under the turn.
+        let _ = self.compare();
         let turn = self.turn()?;
         if !self.model.exists() {
             return self.new_model(&turn);
@@ -136,6 +138,18 @@ impl Replacement<'_> {
             Some(loose) => self.new_loose_version(&turn, loose, old),
             None => self.new_version(&turn, old),
         }
+    }
+
+    /// Makes the comparisons of the next step.
+    fn compare(&self) -> Result<()> {
+        if self.id()?.is_some()
+            && !self.has_source()?
+            && let Some(version) = self.version()?
+            && is_going(&version)
+        {
+            self.source.equals_staged(&self.path_of(&version))?;
+        }
+        Ok(())
     }
 
     /// Joins a version that is under way if it has the files of the source; else cancels it, which is `None`.

@@ -76,10 +76,16 @@ impl ServeProcess {
 
     /// Starts it again at the same address.
     pub fn start_again(&mut self) {
+        self.start_again_with(&[]);
+    }
+
+    /// The same, with more arguments.
+    pub fn start_again_with(&mut self, extra: &[&str]) {
         let mut child = Command::new(ASSETFS)
             .args(["serve", "--json", "--no-pictures", "--listen", &self.listen])
             .arg("--data")
             .arg(self.token_file.parent().expect("its folder"))
+            .args(extra)
             .stdout(Stdio::piped())
             .spawn()
             .expect("assetfs serve starts");

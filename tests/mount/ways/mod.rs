@@ -17,8 +17,5 @@ pub mod models;
 mod promises;
 mod recovered;
 mod replacing;
-mod replacing_deletes;
-mod replacing_refused;
-mod replacing_together;
 mod slow_disk;
 mod tools;

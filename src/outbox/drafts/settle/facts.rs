@@ -60,8 +60,8 @@ pub fn referred_folders(memory: &DraftsMemory, draft: &Draft) -> BTreeSet<String
     references
         .flat_map(|finding| &finding.references)
         .flat_map(|reference| &reference.paths)
-        .filter(|path| manifest::is_in_service_folder(path))
-        .map(|path| manifest::service_folder_of(path).to_owned())
+        .filter_map(|path| names::service_folder_of(path))
+        .map(str::to_owned)
         .collect()
 }
 

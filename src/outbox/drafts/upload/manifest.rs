@@ -174,20 +174,10 @@ pub fn sendable_with(tree: &Tree, referred: impl Fn(&str) -> bool) -> Vec<Sendab
         .filter_map(|(path, entry, node)| {
             let file = node.file()?;
             let by_name = excluded_by_name(tree, entry).is_none();
-            let wanted = !is_in_service_folder(&path) || referred(service_folder_of(&path));
+            let wanted = names::service_folder_of(&path).is_none_or(&referred);
             (by_name && wanted).then_some(Sendable { entry, path, file })
         })
         .collect()
-}
-
-/// The topmost folder of a path.
-pub fn service_folder_of(path: &str) -> &str {
-    path.split_once('/').map_or("", |(top, _)| top)
-}
-
-/// True if the path lies in a folder with the name of a service folder.
-pub fn is_in_service_folder(path: &str) -> bool {
-    names::is_service_folder(service_folder_of(path))
 }
 
 #[cfg(test)]

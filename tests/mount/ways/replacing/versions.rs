@@ -4,55 +4,21 @@
 use std::ffi::OsString;
 use std::fs;
 use std::os::unix::fs::MetadataExt as _;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::Command;
 use std::time::Duration;
 
 use serde_json::Value;
 
-use super::models::triangle_glb;
+use super::super::models::triangle_glb;
+use super::{
+    Chair, drafts, first_draft, id, large_version_of, listed, replace, uploaded, version_of,
+};
 use crate::support::{
     ASSETFS, Fixture, assert_same_files, assetfs, exists, fails, names_in, read, run, text,
     wait_until,
 };
 use crate::{needs_fuse, needs_program};
-
-/// A copy of a model's folder with another generator.
-pub(super) fn version_of(source: &Path, mark: &str) -> PathBuf {
-    let version = source.with_file_name(format!("version-{mark}"));
-    run(Command::new("cp").arg("-rT").args([source, &version]));
-    let model = version.join("chair.gltf");
-    let mut document: Value = serde_json::from_slice(&read(&model)).unwrap();
-    document["asset"]["generator"] = mark.into();
-    fs::write(&model, document.to_string()).unwrap();
-    version
-}
-
-pub(super) fn replace(source: &Path, model: &Path) -> Command {
-    let mut command = Command::new(ASSETFS);
-    command.arg("replace").args([source, model]);
-    command
-}
-
-/// The service's id of a model.
-pub(super) fn id(path: &Path) -> u64 {
-    let mut value = [0; 32];
-    let len = rustix::fs::getxattr(path, "user.assetfs.id", &mut value[..]).unwrap();
-    text(&value[..len]).parse().unwrap()
-}
-
-pub(super) fn listed(fixture: &Fixture) -> Vec<String> {
-    let names = names_in(&fixture.path("rawmodels")).into_iter();
-    names.map(|name| name.into_string().unwrap()).collect()
-}
-
-/// How many assets of the account are more than begun.
-pub(super) fn uploaded(fixture: &Fixture) -> usize {
-    let assets = fixture.service.assets().into_iter();
-    assets
-        .filter(|asset| asset["upload_status"] != "incomplete")
-        .count()
-}
 
 fn rapids(fixture: &Fixture) -> usize {
     names_in(&fixture.path("rapidmodels")).len()
@@ -63,9 +29,12 @@ const CONFIG: &[u8] = br#"{"limits": {"faces": {"percentage": 50}}}"#;
 #[test]
 fn a_new_version_takes_the_name_and_the_old_one_keeps_its_results() {
     needs_fuse!();
-    let mut fixture = Fixture::new();
-    let first = fixture.add_chair();
-    let model = fixture.path("rawmodels/chair");
+    let Chair {
+        mut fixture,
+        first,
+        model,
+        ..
+    } = Chair::mounted(&[]);
     fs::write(model.join("optimize/web.json"), CONFIG).unwrap();
     fixture.wait("rawmodels/chair/optimize/web.json");
     let (old_id, old_inode) = (id(&model), fs::metadata(&model).unwrap().ino());
@@ -109,10 +78,12 @@ fn a_new_version_takes_the_name_and_the_old_one_keeps_its_results() {
 #[test]
 fn a_version_that_cannot_be_imported_leaves_the_old_one_in_its_place() {
     needs_fuse!();
-    let fixture = Fixture::new();
-    let first = fixture.add_chair();
-    let model = fixture.path("rawmodels/chair");
-    let old = id(&model);
+    let Chair {
+        fixture,
+        first,
+        model,
+        old,
+    } = Chair::mounted(&[]);
     // Whole by its length, and no model.
     let mut broken = b"glTF\x02\0\0\0".to_vec();
     broken.extend(64_u32.to_le_bytes());
@@ -142,17 +113,13 @@ fn a_version_that_cannot_be_imported_leaves_the_old_one_in_its_place() {
 #[test]
 fn a_version_under_way_survives_a_kill_and_is_joined_or_cancelled() {
     needs_fuse!();
-    let mut fixture = Fixture::with(&[], &["--limit-up", "64K"]);
-    let first = fixture.add_chair();
-    let model = fixture.path("rawmodels/chair");
-    let old = id(&model);
-    // Uploading it takes some seconds.
-    let large = |mark: &str| {
-        let folder = version_of(&first, mark);
-        fs::write(folder.join("more.bin"), mark.repeat(200_000)).unwrap();
-        folder
-    };
-    let (second, third) = (large("2"), large("3"));
+    let Chair {
+        mut fixture,
+        first,
+        model,
+        old,
+    } = Chair::mounted(&["--limit-up", "64K"]);
+    let [second, third] = ["2", "3"].map(|mark| large_version_of(&first, mark));
     run(replace(&second, &model).arg("--no-wait"));
     assert_eq!(id(&model), old);
     let status = fixture.status();
@@ -182,12 +149,49 @@ fn a_version_under_way_survives_a_kill_and_is_joined_or_cancelled() {
 }
 
 #[test]
+fn files_that_are_never_sent_make_no_version_of_their_own() {
+    needs_fuse!();
+    let Chair {
+        fixture,
+        first,
+        model,
+        ..
+    } = Chair::mounted(&[]);
+    let second = version_of(&first, "2");
+    let left_out = [
+        "analysis/info.log",
+        "renders/side.png",
+        ".git/config",
+        ".DS_Store",
+    ];
+    for name in left_out.iter().chain(&["pbr/wood.png"]) {
+        fs::create_dir_all(second.join(name).parent().unwrap()).unwrap();
+        fs::write(second.join(name), name).unwrap();
+    }
+    // A folder with the name of a service's is sent if the model refers to it.
+    let gltf = second.join("chair.gltf");
+    let mut document: Value = serde_json::from_slice(&read(&gltf)).unwrap();
+    document["images"] = serde_json::json!([{ "uri": "pbr/wood.png" }]);
+    fs::write(&gltf, document.to_string()).unwrap();
+    run(replace(&second, &model));
+    let said = run(replace(&second, &model));
+    assert!(said.contains("has these files already"), "{said}");
+    assert_eq!(uploaded(&fixture), 2);
+    assert_eq!(read(model.join("pbr/wood.png")), b"pbr/wood.png");
+    for name in left_out {
+        assert!(!exists(model.join(name)), "{name}");
+    }
+}
+
+#[test]
 fn an_interrupted_copy_replaces_nothing() {
     needs_fuse!();
-    let fixture = Fixture::new();
-    let first = fixture.add_chair();
-    let model = fixture.path("rawmodels/chair");
-    let old = id(&model);
+    let Chair {
+        fixture,
+        first,
+        model,
+        old,
+    } = Chair::mounted(&[]);
     let second = version_of(&first, "2");
     // What a killed command leaves: a marked draft with a model that looks whole.
     let version = fixture.path("rawmodels/chair~new");
@@ -258,10 +262,7 @@ fn a_file_renamed_over_a_loose_one_is_its_new_version() {
     run(rsync());
     fixture.wait("rawmodels/one");
     let old = id(&model);
-    wait_until("its staged copy is gone", || {
-        let drafts = fixture.status();
-        drafts["drafts"].as_array().unwrap().is_empty()
-    });
+    wait_until("its staged copy is gone", || drafts(&fixture).is_empty());
     fs::write(&source, triangle_glb("2")).unwrap();
     wait_until("the service has checked the files", || {
         rsync().output().unwrap().status.success()
@@ -294,7 +295,7 @@ fn the_makefile_of_the_documents_needs_no_version_in_its_names() {
     needs_fuse!();
     needs_program!("make");
     let fixture = Fixture::new();
-    let page = include_str!("../../../docs/semantics.md");
+    let page = include_str!("../../../../docs/semantics.md");
     let rules = page.split_once("```make\n").expect("a Makefile").1;
     let rules = rules.split_once("```").expect("its end").0;
     let project = fixture.scratch.path().join("project");
@@ -342,9 +343,12 @@ fn the_makefile_of_the_documents_needs_no_version_in_its_names() {
 #[test]
 fn another_machine_sees_both_versions() {
     needs_fuse!();
-    let fixture = Fixture::new();
-    let first = fixture.add_chair();
-    let model = fixture.path("rawmodels/chair");
+    let Chair {
+        fixture,
+        first,
+        model,
+        ..
+    } = Chair::mounted(&[]);
     let other = fixture.second_machine();
     let there = other.root().join("rawmodels");
     wait_until("the other machine lists it", || {
@@ -369,15 +373,17 @@ fn another_machine_sees_both_versions() {
 #[test]
 fn a_replacement_that_another_one_takes_the_place_of_does_not_report_success() {
     needs_fuse!();
-    let fixture = Fixture::with(&[], &["--limit-up", "64K"]);
-    let first = fixture.add_chair();
-    let model = fixture.path("rawmodels/chair");
-    let second = version_of(&first, "2");
-    fs::write(second.join("more.bin"), "2".repeat(300_000)).unwrap();
+    let Chair {
+        fixture,
+        first,
+        model,
+        ..
+    } = Chair::mounted(&["--limit-up", "64K"]);
+    let second = large_version_of(&first, "2");
     let third = version_of(&first, "3");
     let mut waiting = replace(&second, &model).arg("--quiet").spawn().unwrap();
     wait_until("the service has begun the second version", || {
-        fixture.status()["drafts"][0]["asset"].is_u64()
+        first_draft(&fixture)["asset"].is_u64()
     });
     run(replace(&third, &model));
     assert_same_files(&third, &model);

@@ -1,20 +1,20 @@
 //! `assetfs replace --remove-old`: the old version is deleted on request, under the rules of deleting.
 
-use std::fs;
-
 use serde_json::Value;
 
-use super::replacing::{id, listed, replace, uploaded, version_of};
+use super::{Chair, id, large_version_of, listed, replace, uploaded, version_of};
 use crate::needs_fuse;
-use crate::support::{Fixture, assert_same_files, assetfs, fails, run, wait_until};
+use crate::support::{assert_same_files, assetfs, fails, run, wait_until};
 
 #[test]
 fn the_old_version_is_deleted_on_request_and_only_then() {
     needs_fuse!();
-    let fixture = Fixture::new();
-    let first = fixture.add_chair();
-    let model = fixture.path("rawmodels/chair");
-    let old = id(&model);
+    let Chair {
+        fixture,
+        first,
+        model,
+        old,
+    } = Chair::mounted(&[]);
     let output = run(replace(&version_of(&first, "2"), &model).arg("--json"));
     let row: Value = serde_json::from_str(&output).unwrap();
     assert_eq!(row["outcome"], "replaced");
@@ -42,9 +42,12 @@ fn the_old_version_is_deleted_on_request_and_only_then() {
 #[test]
 fn deleting_the_old_version_obeys_the_rules_of_deleting() {
     needs_fuse!();
-    let mut fixture = Fixture::with(&[], &["--delete-limit", "0"]);
-    let first = fixture.add_chair();
-    let model = fixture.path("rawmodels/chair");
+    let Chair {
+        mut fixture,
+        first,
+        model,
+        ..
+    } = Chair::mounted(&["--delete-limit", "0"]);
     let second = version_of(&first, "2");
     let refused = fails(replace(&second, &model).arg("--remove-old"), 1);
     assert!(refused.contains("allow-delete"), "{refused}");
@@ -61,12 +64,13 @@ fn deleting_the_old_version_obeys_the_rules_of_deleting() {
 #[test]
 fn a_mount_that_deletes_nothing_keeps_the_old_version_until_a_later_one() {
     needs_fuse!();
-    let mut fixture = Fixture::with(&[], &["--limit-up", "64K"]);
-    let first = fixture.add_chair();
-    let model = fixture.path("rawmodels/chair");
-    let old = id(&model);
-    let second = version_of(&first, "2");
-    fs::write(second.join("more.bin"), "2".repeat(300_000)).unwrap();
+    let Chair {
+        mut fixture,
+        first,
+        model,
+        old,
+    } = Chair::mounted(&["--limit-up", "64K"]);
+    let second = large_version_of(&first, "2");
     run(replace(&second, &model).args(["--remove-old", "--no-wait"]));
     fixture.kill_mount();
     // The version is finished by mounts that delete nothing.

@@ -3,21 +3,20 @@
 use std::fs;
 use std::path::Path;
 
-use super::models::triangle_glb;
-use super::replacing::{id, listed, replace, uploaded, version_of};
+use super::super::models::triangle_glb;
+use super::{Chair, drafts, id, listed, replace, uploaded, version_of};
 use crate::needs_fuse;
 use crate::support::{Fixture, assert_same_files, exists, fails, read, run};
-
-fn drafts(fixture: &Fixture) -> usize {
-    fixture.status()["drafts"].as_array().unwrap().len()
-}
 
 #[test]
 fn a_model_is_not_replaced_by_itself() {
     needs_fuse!();
-    let fixture = Fixture::new();
-    let first = fixture.add_chair();
-    let model = fixture.path("rawmodels/chair");
+    let Chair {
+        fixture,
+        first,
+        model,
+        ..
+    } = Chair::mounted(&[]);
     for source in [&model, &model.join("chair.gltf"), &model.join(".assetfs")] {
         let refused = fails(replace(source, &model), 2);
         assert!(refused.contains("belongs to"), "{refused}");
@@ -49,7 +48,7 @@ fn a_name_with_an_id_never_becomes_a_new_model() {
         );
     }
     assert_eq!(
-        (drafts(&fixture), listed(&fixture)),
+        (drafts(&fixture).len(), listed(&fixture)),
         (0, vec!["chair".into()])
     );
 }
@@ -92,7 +91,7 @@ fn one_file_of_a_model_is_refused_with_what_it_needs() {
         }
     }
     assert_eq!(
-        (drafts(&fixture), listed(&fixture)),
+        (drafts(&fixture).len(), listed(&fixture)),
         (0, vec!["chair".into()])
     );
     // Without the file that it names, the model is sent, as everywhere.
@@ -107,10 +106,12 @@ fn one_file_of_a_model_is_refused_with_what_it_needs() {
 #[test]
 fn a_refused_source_leaves_no_draft() {
     needs_fuse!();
-    let fixture = Fixture::new();
-    let first = fixture.add_chair();
-    let model = fixture.path("rawmodels/chair");
-    let old = id(&model);
+    let Chair {
+        fixture,
+        first,
+        model,
+        old,
+    } = Chair::mounted(&[]);
     let scratch = fixture.scratch.path().to_owned();
     let text = scratch.join("notes.txt");
     fs::write(&text, "no model").unwrap();
@@ -126,7 +127,7 @@ fn a_refused_source_leaves_no_draft() {
                 fixture.path("rawmodels").join(format!("{target}~new"))
             ));
             assert_eq!(
-                (drafts(&fixture), listed(&fixture)),
+                (drafts(&fixture).len(), listed(&fixture)),
                 (0, vec!["chair".into()])
             );
         }

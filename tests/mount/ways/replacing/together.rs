@@ -2,12 +2,15 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Output, Stdio};
+use std::process::Output;
 
 use serde_json::Value;
 
-use super::models::triangle_glb;
-use super::replacing::{id, listed, replace, uploaded, version_of};
+use super::super::models::triangle_glb;
+use super::{
+    Chair, Running, drafts, first_draft, id, large_version_of, listed, replace, uploaded,
+    version_of,
+};
 use crate::needs_fuse;
 use crate::support::{
     Fixture, assert_same_files, assetfs, exists, file_names, read, run, text, wait_until,
@@ -26,19 +29,11 @@ fn many_files(scratch: &Path, mark: &str) -> PathBuf {
     dir
 }
 
-fn start(source: &Path, model: &Path) -> Child {
-    let mut command = replace(source, model);
-    command.stdout(Stdio::piped()).stderr(Stdio::piped());
-    command.spawn().unwrap()
-}
-
 /// Runs one command for each source at the same time.
 fn together(sources: &[PathBuf], model: &Path) -> Vec<Output> {
-    let running: Vec<Child> = sources.iter().map(|source| start(source, model)).collect();
-    let ended = running.into_iter();
-    ended
-        .map(|child| child.wait_with_output().unwrap())
-        .collect()
+    let start = |source: &PathBuf| Running::start(&mut replace(source, model));
+    let running: Vec<Running> = sources.iter().map(start).collect();
+    running.into_iter().map(Running::end).collect()
 }
 
 /// The outputs have no raw error, and one of the commands succeeded.
@@ -96,9 +91,7 @@ fn two_replacements_of_a_loose_file_never_mix_their_bytes() {
     let model = fixture.path("rawmodels/one");
     fs::write(&loose, triangle_glb("first")).unwrap();
     fixture.wait("rawmodels/one");
-    wait_until("its staged copy is gone", || {
-        fixture.status()["drafts"].as_array().unwrap().is_empty()
-    });
+    wait_until("its staged copy is gone", || drafts(&fixture).is_empty());
     let sources = ["a", "b"].map(|mark| {
         let dir = scratch.join(mark);
         fs::create_dir(&dir).unwrap();
@@ -115,22 +108,24 @@ fn two_replacements_of_a_loose_file_never_mix_their_bytes() {
 #[test]
 fn a_version_that_is_cancelled_during_its_copy_takes_no_more_files() {
     needs_fuse!();
-    let fixture = Fixture::new();
-    let first = fixture.add_chair();
-    let model = fixture.path("rawmodels/chair");
-    let old = id(&model);
+    let Chair {
+        fixture,
+        first,
+        model,
+        old,
+    } = Chair::mounted(&[]);
     let second = version_of(&first, "2");
     // Enough that the copy takes a while.
     for number in 0..400 {
         fs::write(second.join(format!("{number}.bin")), vec![7; 100_000]).unwrap();
     }
     let version = fixture.path("rawmodels/chair~new");
-    let running = start(&second, &model);
+    let running = Running::start(&mut replace(&second, &model));
     wait_until("files are copied", || exists(version.join("0.bin")));
     run(assetfs("cancel", &version));
     // Another draft of the name is not that one.
     fs::create_dir(&version).unwrap();
-    let output = running.wait_with_output().unwrap();
+    let output = running.end();
     let said = text(&output.stderr);
     assert_eq!(output.status.code(), Some(1), "{said}");
     assert!(said.contains("cancelled or removed"), "{said}");
@@ -141,18 +136,20 @@ fn a_version_that_is_cancelled_during_its_copy_takes_no_more_files() {
 #[test]
 fn joining_a_version_under_way_has_it_remove_the_old_one() {
     needs_fuse!();
-    let fixture = Fixture::with(&[], &["--limit-up", "64K"]);
-    let first = fixture.add_chair();
-    let model = fixture.path("rawmodels/chair");
-    let second = version_of(&first, "2");
-    fs::write(second.join("more.bin"), "2".repeat(300_000)).unwrap();
+    let Chair {
+        fixture,
+        first,
+        model,
+        ..
+    } = Chair::mounted(&["--limit-up", "64K"]);
+    let second = large_version_of(&first, "2");
     let said = run(replace(&second, &model).args(["--no-wait", "--json"]));
     let row: Value = serde_json::from_str(&said).unwrap();
     // The name still means the old version.
     assert_eq!(row["outcome"], "uploading", "{row}");
     assert_eq!(row["old_id"], id(&model), "{row}");
     assert_eq!(row["id"], Value::Null, "{row}");
-    let draft = || fixture.status()["drafts"][0].clone();
+    let draft = || first_draft(&fixture);
     wait_until("the service has begun it", || draft()["asset"].is_u64());
     let (asset, removes) = (draft()["asset"].clone(), draft()["removes_old"].clone());
     assert_eq!(removes, false);
