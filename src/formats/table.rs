@@ -51,11 +51,11 @@ pub static MODELS: &[ModelFormat] = models! {
     "mb" None, Authoring, Unsupported, Unknown;
     "c4d" None, Authoring, Unsupported, Unknown;
     "lwo" None, Authoring, Unsupported, Unknown;
-    "step" Some("model/step"), Cad, Read, Unknown;
-    "stp" Some("model/step"), Cad, Read, Unknown;
-    "iges" Some("model/iges"), Cad, Read, Unknown;
-    "igs" Some("model/iges"), Cad, Read, Unknown;
-    "brep" None, Cad, Read, Unknown;
+    "step" Some("model/step"), Cad, Read, OneFile;
+    "stp" Some("model/step"), Cad, Read, OneFile;
+    "iges" Some("model/iges"), Cad, Read, OneFile;
+    "igs" Some("model/iges"), Cad, Read, OneFile;
+    "brep" None, Cad, Read, OneFile;
     "jt" Some("model/jt"), Cad, Unsupported, Unknown;
     "sldprt" None, Cad, Unsupported, Unknown;
     "sldasm" None, Cad, Unsupported, Unknown;

@@ -265,7 +265,15 @@ fn a_loose_file_has_to_stand_alone() {
         ..draft(vec![file])
     };
     assert_eq!(judge(&loose(file("chair.glb")), ended(10), 12), READY);
-    assert_eq!(judge(&loose(file("chair.stl")), ended(10), 25), READY);
+    for name in [
+        "chair.stl",
+        "part.step",
+        "part.STP",
+        "part.igs",
+        "part.brep",
+    ] {
+        assert_eq!(judge(&loose(file(name)), ended(10), 25), READY, "{name}");
+    }
     assert_eq!(
         held(&loose(naming("chair.gltf", &["chair.bin"]))).to_string(),
         "draft: chair.gltf needs chair.bin; put both into a folder"
