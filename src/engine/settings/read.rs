@@ -117,18 +117,18 @@ impl Settings {
         match reader.text(METHOD)?.as_deref() {
             None | Some("") => {}
             Some(name) if name.eq_ignore_ascii_case("rebake") => self.rebakes = true,
-            Some(other) => self.not_done.push(format!(
-                "{METHOD} \"{other}\" is unknown; the only method is rebake"
-            )),
+            Some(other) => {
+                let what = format!("is \"{other}\"; the only method is rebake");
+                return Err(reader.wrong(METHOD, &what));
+            }
         }
         let path = format!("{BAKING}.bakingQuality");
         if let Some(name) = reader.name(&path)? {
-            self.baking.quality = BakingQuality::from_name(&name);
-            if self.baking.quality.is_none() {
-                self.not_done.push(format!(
-                    "{path} \"{name}\" is unknown; the qualities are low, medium and high"
-                ));
-            }
+            let quality = BakingQuality::from_name(&name).ok_or_else(|| {
+                let what = format!("is \"{name}\"; it must be low, medium or high");
+                reader.wrong(&path, &what)
+            })?;
+            self.baking.quality = Some(quality);
         }
         self.baking.normal_map = reader.flag(&format!("{BAKING}.bakeNormalMap"))?;
         self.baking.occlusion_map = reader.flag(&format!("{BAKING}.bakeAOMap"))?;
@@ -238,7 +238,7 @@ impl Settings {
     }
 
     fn read_discard_list(
-        &mut self,
+        &self,
         reader: &mut ConfigReader<'_>,
         path: &str,
     ) -> Result<Discard, SettingsError> {
@@ -252,9 +252,12 @@ impl Settings {
                 "animations" => discard.animations = true,
                 "morphtargets" => discard.morph_targets = true,
                 "unuseduvs" => discard.unused_uvs = true,
-                _ => self.not_done.push(format!(
-                    "{at} \"{name}\" is unknown; the names are cameras, lights, animations, morphTargets and unusedUVs"
-                )),
+                _ => {
+                    let what = format!(
+                        "is \"{name}\"; names are cameras, lights, animations, morphTargets and unusedUVs"
+                    );
+                    return Err(reader.wrong(&at, &what));
+                }
             }
         }
         Ok(discard)
