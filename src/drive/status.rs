@@ -130,7 +130,8 @@ pub struct DraftStatus {
     pub sent_bytes: u64,
     /// Bytes in all.
     pub total_bytes: u64,
-    /// True if it needs the user's help.
+    /// True if it goes on only when the user does something: it failed, the account or the local disk has no room, or
+    /// the service refuses the token. An outage of the service passes by itself.
     pub stuck: bool,
 }
 

@@ -116,7 +116,7 @@ fn draft_status(tree: &Tree, draft: &DraftInfo, transfers: &[TransferInfo]) -> D
             transfer.sent
         }),
         total_bytes: transfer.map_or(draft.size, |transfer| transfer.total),
-        stuck: draft.failure.is_some(),
+        stuck: draft.is_stuck,
     }
 }
 

@@ -94,11 +94,19 @@ pub enum Trouble {
 }
 
 impl Trouble {
+    /// False if it passes by itself, as an outage of the service does.
+    pub fn needs_user(&self) -> bool {
+        match self {
+            Trouble::Service(error) => error.is_about_token(),
+            Trouble::Quota { .. } | Trouble::Local(_) => true,
+        }
+    }
+
     pub fn sentence(&self) -> String {
         match self {
             Trouble::Service(error) => format!("{error}; it is retried automatically"),
             Trouble::Quota { needed, left } => format!(
-                "needs {} and the account has {} left; delete assets or enlarge the plan",
+                "needs {} and the account has {} left; delete models or enlarge the plan",
                 human_size(*needed),
                 human_size(*left),
             ),

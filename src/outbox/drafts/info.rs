@@ -133,6 +133,9 @@ pub struct DraftInfo {
     pub warning: Option<String>,
     /// The last failure, as a sentence: what, why, what to do.
     pub failure: Option<String>,
+    /// True if it goes on only when the user does something: it failed, the account or the local disk has no room, or
+    /// the service refuses the token.
+    pub is_stuck: bool,
     /// Why the service did not answer the last request.
     pub no_answer: Option<String>,
     /// The asset that it is a new version of, until it has taken the name.

@@ -74,6 +74,7 @@ pub fn draft_info(memory: &DraftsMemory, id: DraftId) -> Option<DraftInfo> {
             .clone()
             .or_else(|| activity.and_then(|activity| activity.comparison.clone())),
         failure,
+        is_stuck: draft.failure.is_some() || trouble.is_some_and(Trouble::needs_user),
         no_answer: match trouble {
             Some(Trouble::Service(error)) if error.is_no_answer() => Some(error.to_string()),
             _ => None,

@@ -41,6 +41,9 @@ fn rm_r_removes_a_draft_that_shows_a_failure() {
     fixture.copy_chair();
     let chair = fixture.path("rawmodels/chair");
     wait_until("the failure is shown", || chair.join("ERROR.txt").exists());
+    // It goes on by itself when the service answers.
+    let draft = fixture.status()["drafts"][0].clone();
+    assert_eq!(draft["stuck"], false, "{draft}");
     run(Command::new("rm").arg("-r").arg(&chair));
     assert!(!chair.exists());
 }
