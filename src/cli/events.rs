@@ -1,6 +1,7 @@
 //! `assetfs events`: prints the changes on a drive as lines of JSON.
 
-use std::io::{self, BufRead as _, BufReader, Write as _};
+use std::fs;
+use std::io::{self, BufRead as _, BufReader};
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
@@ -11,6 +12,7 @@ use super::Exit;
 use super::mounted::MountedDrive;
 use super::optimize::Interrupts;
 use crate::drive::DriveEvent;
+use crate::fuse::shell_quoted;
 
 /// Lines that wait to be printed; the drive keeps the others.
 const LINES_WAITING: usize = 64;
@@ -21,8 +23,8 @@ const LINES_WAITING: usize = 64;
     Example: assetfs events ~/assets/rawmodels/chair | jq -r .state\n\
     Ends with Ctrl-C, and when the drive is unmounted. `cat ~/assets/.assetfs/events` prints the same.")]
 pub(super) struct EventsArgs {
-    /// A drive, or a path in it: only what changes at or below the path is printed; not needed if you mounted only one
-    /// drive
+    /// A drive, or a path in it: only what changes at or below the path is printed. The path may come later. Not needed
+    /// if you mounted only one drive
     path: Option<PathBuf>,
 }
 
@@ -32,6 +34,14 @@ pub(super) fn run(args: &EventsArgs) -> Result<Exit> {
         Some(path) => path_in(&drive, path)?,
         None => String::new(),
     };
+    if let Some(path) = &args.path
+        && fs::symlink_metadata(path).is_err()
+    {
+        eprintln!(
+            "assetfs: {} does not exist; its events are printed when it comes (Ctrl-C ends this)",
+            shell_quoted(path)
+        );
+    }
     let mut builder = tokio::runtime::Builder::new_current_thread();
     let runtime = builder.enable_all().build();
     let runtime = runtime.context("cannot start the async runtime")?;
@@ -76,8 +86,8 @@ async fn follow(drive: &MountedDrive, below: &str) -> Result<Exit> {
             None => return Ok(Exit::Done),
             Some(Err(error)) => return Err(drive.explain(error)),
             Some(Ok(line)) => {
-                if is_about(&line, below)? && !print(&line)? {
-                    return Ok(Exit::Done);
+                if is_about(&line, below)? {
+                    println!("{line}");
                 }
             }
         }
@@ -99,16 +109,6 @@ fn is_about(line: &str, below: &str) -> Result<bool> {
             || is_below(&event.path)
             || event.from.as_deref().is_some_and(is_below),
     )
-}
-
-/// Prints a line at once; false if nobody reads any more.
-fn print(line: &str) -> Result<bool> {
-    let mut out = io::stdout().lock();
-    match writeln!(out, "{line}").and_then(|()| out.flush()) {
-        Ok(()) => Ok(true),
-        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(false),
-        Err(error) => Err(error).context("cannot print an event"),
-    }
 }
 
 #[cfg(test)]

@@ -2,7 +2,6 @@
 //! of `--help`.
 
 use std::fs;
-use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
@@ -11,7 +10,7 @@ use clap_complete::Shell;
 use clap_mangen::Man;
 use clap_mangen::roff::{Roff, bold, roman};
 
-use super::{Cli, Exit};
+use super::{Cli, Exit, stdout};
 
 /// Print the manual, or write a page for each command
 #[derive(Debug, clap::Args)]
@@ -34,7 +33,7 @@ pub(super) struct CompletionsArgs {
 
 pub(super) fn man(args: &ManArgs) -> Result<Exit> {
     match &args.dir {
-        None => io::stdout().write_all(&page(Cli::command())?)?,
+        None => stdout::write(&page(Cli::command())?),
         Some(dir) => write_pages(dir)?,
     }
     Ok(Exit::Done)
@@ -43,7 +42,7 @@ pub(super) fn man(args: &ManArgs) -> Result<Exit> {
 pub(super) fn completions(args: &CompletionsArgs) -> Result<Exit> {
     let mut script = Vec::new();
     clap_complete::generate(args.shell, &mut Cli::command(), "assetfs", &mut script);
-    io::stdout().write_all(&script)?;
+    stdout::write(&script);
     Ok(Exit::Done)
 }
 

@@ -12,6 +12,7 @@ mod setup;
 mod skip;
 #[path = "../support/square_glb.rs"]
 mod square_glb;
+mod stdout;
 mod support;
 mod thumbnail;
 mod watch;

@@ -155,6 +155,24 @@ fn what_another_machine_does_arrives_within_the_refresh_time_without_a_look() {
 }
 
 #[test]
+fn a_path_that_comes_later_is_waited_for_and_the_user_is_told() {
+    needs_fuse!();
+    let fixture = Fixture::new();
+    let said = fixture.scratch.path().join("said");
+    let stderr = fs::File::create(&said).unwrap();
+    let chair = fixture.path("rawmodels/chair");
+    let mut events = Events::of(assetfs("events", &chair).stderr(stderr));
+    let text = fs::read_to_string(&said).unwrap();
+    assert!(text.contains("chair does not exist"), "{text}");
+    fixture.copy_chair();
+    events.until(&[("path", "/rawmodels/chair"), ("kind", "created")]);
+    // Of a path that exists nothing is said.
+    let stderr = fs::File::create(&said).unwrap();
+    drop(Events::of(assetfs("events", &chair).stderr(stderr)));
+    assert_eq!(fs::read_to_string(&said).unwrap(), "");
+}
+
+#[test]
 fn a_failure_has_its_reason_and_a_rename_its_old_path() {
     needs_fuse!();
     let fixture = Fixture::new();
