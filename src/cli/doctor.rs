@@ -5,6 +5,9 @@ use std::path::Path;
 
 use anyhow::Result;
 
+use crate::engine::import::cad_reader;
+use crate::fuse::shell_quoted;
+
 use super::{Exit, indexers, keyring, settings, thumbnail};
 
 /// Check what this machine has and lacks for mounting a drive
@@ -39,6 +42,7 @@ pub(super) fn run(args: &DoctorArgs) -> Result<Exit> {
         open_files(),
         search(),
         pictures(),
+        cad_files(),
         tokens(),
     ];
     let missing = findings
@@ -124,6 +128,23 @@ fn passthrough() -> Finding {
     };
     Finding {
         what: "Passthrough",
+        verdict,
+    }
+}
+
+fn cad_files() -> Finding {
+    let verdict = match cad_reader() {
+        Some(program) => Verdict::Good(format!(
+            "step, iges and brep files are read by {}",
+            shell_quoted(&program)
+        )),
+        None => Verdict::Advice(
+            "step, iges and brep files cannot be read on this machine; install the package `assetfs-cad`"
+                .to_owned(),
+        ),
+    };
+    Finding {
+        what: "CAD files",
         verdict,
     }
 }

@@ -264,6 +264,32 @@ fn doctor_opens_the_device_that_mounts_need() {
 }
 
 #[test]
+fn doctor_says_whether_cad_files_can_be_read() {
+    let programs = tempfile::tempdir().unwrap();
+    let finding = || {
+        let mut doctor = Command::new(ASSETFS);
+        let output = doctor
+            .args(["doctor", "--json"])
+            .env("PATH", programs.path());
+        let said = text(&output.output().unwrap().stdout);
+        let lines = said.lines();
+        lines
+            .map(|line| serde_json::from_str::<Value>(line).unwrap())
+            .find(|finding| finding["what"] == "CAD files")
+            .expect("it looks for the reader")
+    };
+    let without = finding();
+    assert_eq!(without["state"], "advice", "{without}");
+    let advice = without["text"].as_str().unwrap();
+    assert!(
+        advice.contains("install the package `assetfs-cad`"),
+        "{advice}"
+    );
+    fs::write(programs.path().join("assetfs-cad"), "").unwrap();
+    assert_eq!(finding()["state"], "good");
+}
+
+#[test]
 fn without_a_terminal_mount_says_what_to_give() {
     let scratch = tempfile::tempdir().unwrap();
     let said = fails(

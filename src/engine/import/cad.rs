@@ -32,22 +32,19 @@ pub(super) fn import(
         file: file.clone(),
         what: format!("the program {PROGRAM} could not be used: {source}"),
     };
+    let program = reader().ok_or_else(|| not_installed(&file))?;
     let scratch = tempfile::tempdir().map_err(failed)?;
     let (deflection, angle) = precision(tessellation);
     // Not `-`: the path is absolute.
     let input = std::path::absolute(dir.join(model)).map_err(failed)?;
-    let ran = Command::new(program())
+    let output = Command::new(program)
         .arg(&input)
         .arg(scratch.path().join(WRITTEN))
         .args([deflection.to_string(), angle.to_string()])
         .current_dir(scratch.path())
         .stdin(Stdio::null())
-        .output();
-    let output = match ran {
-        Ok(output) => output,
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Err(not_installed(&file)),
-        Err(error) => return Err(failed(error)),
-    };
+        .output()
+        .map_err(failed)?;
     if !output.status.success() {
         return Err(failure(&file, &output));
     }
@@ -107,16 +104,17 @@ fn precision(tessellation: Tessellation) -> (f64, f64) {
     }
 }
 
-/// Next to assetfs, where its package installs it, or else in `PATH`.
-fn program() -> PathBuf {
+/// The program that reads CAD files, if it is installed: next to assetfs, where its package installs it, or else in
+/// `PATH`.
+pub fn reader() -> Option<PathBuf> {
     let own = std::env::current_exe().unwrap_or_default();
     let beside = own.parent().unwrap_or(Path::new("/"));
-    let places = [
-        beside.join(PROGRAM),
-        beside.join("../lib/assetfs").join(PROGRAM),
-    ];
-    let installed = places.into_iter().find(|path| path.is_file());
-    installed.unwrap_or_else(|| PROGRAM.into())
+    let mut folders = vec![beside.to_owned(), beside.join("../lib/assetfs")];
+    if let Some(path) = std::env::var_os("PATH") {
+        folders.extend(std::env::split_paths(&path));
+    }
+    let mut places = folders.into_iter().map(|folder| folder.join(PROGRAM));
+    places.find(|path| path.is_file())
 }
 
 fn not_installed(file: &str) -> ImportError {
