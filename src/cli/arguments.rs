@@ -1,19 +1,26 @@
 //! Parses the command line. If the value of an argument cannot be parsed, the message says how to write it: the errors of
-//! Rust's own parsers do not.
+//! Rust's own parsers do not. If the preset is missing, it says what can be one.
 
 use std::error::Error as _;
 use std::net::AddrParseError;
 use std::num::{IntErrorKind, ParseFloatError, ParseIntError};
 
 use clap::Parser;
-use clap::error::{ContextKind, ErrorKind};
+use clap::error::{ContextKind, ContextValue, ErrorKind};
 
 /// The arguments of this process. Ends the process for help, and for wrong arguments.
 pub(super) fn parse<T: Parser>() -> T {
     T::try_parse().unwrap_or_else(|error| explained(error).exit())
 }
 
-fn explained(error: clap::Error) -> clap::Error {
+fn explained(mut error: clap::Error) -> clap::Error {
+    if lacks_preset(&error) {
+        let tip = "add --preset 'Web Viewer', or --preset FILE with a configuration; `assetfs optimize --list-presets` \
+                   lists the presets that have a name";
+        let tips = ContextValue::StyledStrs(vec![tip.to_owned().into()]);
+        error.insert(ContextKind::Suggested, tips);
+        return error;
+    }
     let context = |kind| error.get(kind).map(ToString::to_string);
     let parts = (
         error.source().and_then(how_to_write),
@@ -27,6 +34,12 @@ fn explained(error: clap::Error) -> clap::Error {
         "invalid value '{value}' for '{argument}': {advice}\n\nFor more information, try '--help'.\n"
     );
     clap::Error::raw(ErrorKind::ValueValidation, message)
+}
+
+fn lacks_preset(error: &clap::Error) -> bool {
+    let missing = error.get(ContextKind::InvalidArg);
+    error.kind() == ErrorKind::MissingRequiredArgument
+        && missing.is_some_and(|names| names.to_string().contains("--preset"))
 }
 
 /// How to write a value of the type whose parser failed; `None` if its own message says it.

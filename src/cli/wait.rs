@@ -265,9 +265,13 @@ pub(super) fn state_of(path: &Path) -> Result<State> {
     let subject = job_text(path);
     let path = subject.as_deref().unwrap_or(path);
     match mounted::item_report(path) {
-        // The text exists without a job: it was refused, and `why` has the reason.
+        // The text exists without a job: it was refused, and `why` has the reason, if it was since the mount.
         Ok(Some(report)) if report.state == StatusWord::NotSent => {
-            let why = mounted::why(path)?.unwrap_or_else(|| "it was not sent".to_owned());
+            let why = mounted::why(path)?.unwrap_or_else(|| {
+                "no job was made of this text, and the reason is not recorded: it is empty, or it was refused before \
+                 the drive was mounted; write the whole text again, which sends it or says what is wrong with it"
+                    .to_owned()
+            });
             Ok(State::Failed(format!("failed: {why}")))
         }
         Ok(Some(report)) if report.state == StatusWord::WaitingForModel => {

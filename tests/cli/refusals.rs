@@ -45,7 +45,12 @@ fn wrong_use_is_reported_before_anything_is_done() {
         assert_eq!(ran.out(), "");
         assert!(!bench.path("out").exists(), "{args:?}");
     }
-    bench.optimize(&["chair", "out"]).expect(2);
+    let ran = bench.optimize(&["chair", "out"]).expect(2);
+    assert!(
+        ran.err().contains("add --preset 'Web Viewer'"),
+        "{}",
+        ran.err()
+    );
 }
 
 #[test]

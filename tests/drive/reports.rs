@@ -295,7 +295,10 @@ async fn retry_tries_a_failed_import_again() {
     let why = mounted.tree.why("/rawmodels/broken").await;
     let said = status.trim().trim_start_matches("failed: ");
     assert!(why.starts_with(said), "the service's words first: {why}");
-    assert!(why.contains("copy the whole model in again"), "{why}");
+    assert!(
+        why.contains("copy the whole model in again under another name"),
+        "{why}"
+    );
     mounted.close().await;
 }
 

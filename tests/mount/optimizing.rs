@@ -4,7 +4,7 @@ use std::fs;
 use std::process::Command;
 
 use crate::needs_fuse;
-use crate::support::{Fixture, assetfs, file_names, run, sample, shell, triangles_of};
+use crate::support::{Fixture, assetfs, fails, file_names, run, sample, shell, triangles_of};
 use crate::validators::assert_gltf_has_no_error;
 
 #[test]
@@ -82,6 +82,18 @@ fn the_same_text_in_the_same_asset_is_paid_once() {
     run(assetfs("run", &job));
     fixture.wait("rawmodels/chair/optimize/half.json");
     assert_eq!((rapid_models(), paid()), (2.into(), points - 1));
+}
+
+#[test]
+fn waiting_for_a_text_that_made_no_job_says_what_to_do() {
+    needs_fuse!();
+    let fixture = Fixture::new();
+    fixture.add_chair();
+    let job = fixture.path("rawmodels/chair/optimize/web.json");
+    fs::write(&job, "").unwrap();
+    let said = fails(assetfs("wait", &job), 1);
+    assert!(said.contains("no job was made of this text"), "{said}");
+    assert!(said.contains("write the whole text again"), "{said}");
 }
 
 #[test]

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use crate::needs_fuse;
 use crate::square_glb::numbered_glb;
-use crate::support::{ASSETFS, Fixture, file_names, names_in, run, wait_until};
+use crate::support::{ASSETFS, Fixture, fails, file_names, names_in, run, wait_until};
 
 const MODELS: usize = 6;
 const KILLS: u64 = 6;
@@ -69,6 +69,32 @@ fn a_drive_that_does_the_work_uploads_and_pays_each_model_once_whatever_is_kille
     // The same folder again is not paid again.
     run(watch(&fixture).arg("--once"));
     assert_eq!(count("api/v2/rapidmodel?itemsPerPage=50"), 2 * MODELS);
+}
+
+#[test]
+fn results_are_never_written_into_a_drive_where_they_would_be_uploaded() {
+    needs_fuse!();
+    let fixture = watched_folder();
+    for out in ["mnt", "mnt/rawmodels/done", "mnt/rapidmodels"] {
+        for drive in [["--drive", "mnt"].as_slice(), &[]] {
+            let mut command = Command::new(ASSETFS);
+            command
+                .current_dir(fixture.scratch.path())
+                .args([
+                    "watch",
+                    "hot",
+                    "--preset",
+                    "half.json",
+                    "--once",
+                    "--out",
+                    out,
+                ])
+                .args(drive);
+            let said = fails(command, 2);
+            assert!(said.contains("taken for new models of the drive"), "{said}");
+        }
+    }
+    assert!(names_in(&fixture.path("rawmodels")).is_empty());
 }
 
 #[test]

@@ -18,9 +18,11 @@ use notify::{RecursiveMode, Watcher as _};
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
+use super::mounted::MountedDrive;
 use super::optimize::{EngineMemory, EngineSettings, Interrupts};
 use super::settings::Span;
 use super::{Exit, WrongUse};
+use crate::fuse::shell_quoted;
 use queue::Queue;
 use work::{Back, WatchPreset};
 
@@ -104,6 +106,15 @@ fn open(args: &WatchArgs) -> Result<Queue> {
         .map_err(|error| WrongUse(format!("cannot watch {shown}: {error}")))?;
     if !dir.is_dir() {
         return Err(WrongUse(format!("{shown} is a file; watch needs a folder")).into());
+    }
+    if let Ok(drive) = MountedDrive::of(&args.out) {
+        return Err(WrongUse(format!(
+            "results in {} would be taken for new models of the drive {}, and uploaded; choose a folder outside of it \
+             for --out",
+            args.out.display(),
+            shell_quoted(drive.root())
+        ))
+        .into());
     }
     std::fs::create_dir_all(&args.out)
         .with_context(|| format!("cannot make {}", args.out.display()))?;

@@ -166,8 +166,8 @@ pub(super) fn model_failure(tree: &Tree, home: Home) -> Option<String> {
     let of_import = of_import.map(|known| {
         let said = asset_failure(tree.catalog(), &known);
         format!(
-            "{said}; the service could not import it: copy the whole model in again under \
-             another name, or `assetfs retry` to import it once more"
+            "{said}; the service could not import it: if the cause is not in its files, remove the cause, then \
+             `assetfs retry`; otherwise copy the whole model in again under another name"
         )
     });
     of_import.or_else(|| version_failure(tree, asset?))
@@ -186,8 +186,9 @@ fn version_failure(tree: &Tree, asset: AssetId) -> Option<String> {
 /// The message for a failed import of a model whose files are still staged.
 fn after_a_failed_import(said: &str) -> String {
     format!(
-        "{said}; the service could not import it: copy a missing file into it and it is sent again; \
-         if a file is damaged, `rm -r` the model and copy it in again; `assetfs retry` imports it as it is"
+        "{said}; the service could not import it: if a file is missing, copy it in, and the model is sent again; \
+         if a file is damaged, `rm -r` the model and copy it in again; if the cause is not in its files, remove the \
+         cause, then `assetfs retry`"
     )
 }
 

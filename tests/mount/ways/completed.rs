@@ -85,7 +85,7 @@ fn a_model_that_failed_for_a_missing_file_is_completed_and_sent_again() {
     assert!(!fixture.try_wait("rawmodels/large").status.success());
     let failed = fixture.only_asset()["id"].clone();
     let why = fixture.why("rawmodels/large");
-    assert!(why.contains("copy a missing file into it"), "{why}");
+    assert!(why.contains("if a file is missing, copy it in"), "{why}");
     fs::copy(source.join("large.bin"), target.join("large.bin")).unwrap();
     fixture.wait("rawmodels/large");
     let asset = fixture.only_asset();
