@@ -43,7 +43,7 @@ pub enum OutboxError {
     NotPermitted(String),
     /// The service has accepted the upload, so the draft cannot change.
     #[error(
-        "{0} is uploaded or on its way, and the service cannot change or add files of an asset; copy the model in under another name"
+        "{0} is uploaded or on its way, and the service cannot change or add files of a model; copy the model in under another name"
     )]
     Frozen(String),
     /// There is no extended attribute of that name.
@@ -86,7 +86,7 @@ pub enum OutboxError {
     },
     /// The account has not enough free storage.
     #[error(
-        "{name} needs {needed} and the account has {left} left; delete assets or enlarge the plan, then `assetfs retry`"
+        "{name} needs {needed} and the account has {left} left; delete models or enlarge the plan, then `assetfs retry`"
     )]
     QuotaExceeded {
         name: String,

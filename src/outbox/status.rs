@@ -217,10 +217,10 @@ impl fmt::Display for ItemStatus {
             ItemStatus::NotSent => f.write_str("not sent"),
             ItemStatus::WaitingForModel { folder } => f.write_str(match folder {
                 JobFolder::Optimize(_) | JobFolder::Embeds(_) => {
-                    "waiting for the asset to be complete"
+                    "waiting for the model to be complete"
                 }
                 JobFolder::RapidEmbeds(_) => "waiting for the rapid model to be done",
-                JobFolder::Multi => "waiting for all assets to be complete",
+                JobFolder::Multi => "waiting for all models to be complete",
             }),
             ItemStatus::WaitingForFailedModel { why } => {
                 write!(f, "waiting for its model, which failed: {why}")

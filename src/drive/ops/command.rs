@@ -63,7 +63,7 @@ impl FromStr for Command {
             ["cancel", "--orphan", id] => match id.parse() {
                 Ok(id) => Ok(Command::CancelOrphan(id)),
                 Err(_) => Err(DriveError::Invalid(format!(
-                    "{id} is not the id of an asset"
+                    "{id} is not the id of a model"
                 ))),
             },
             ["retry"] => Ok(Command::Retry),

@@ -295,7 +295,7 @@ async fn cancel(tree: &Arc<Tree>, draft: DraftId, asset: Option<AssetId>) -> Dri
 }
 
 fn nothing_to_cancel() -> DriveError {
-    DriveError::Invalid("there is nothing to cancel; `rm -r` deletes an asset".into())
+    DriveError::Invalid("there is nothing to cancel; `rm -r` deletes a model".into())
 }
 
 /// Cancels the new version of an asset, which keeps its name.

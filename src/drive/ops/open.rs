@@ -159,7 +159,7 @@ async fn open_sent(mount: &Arc<Mount>, of: DraftEntry) -> DriveResult<(Body, Ope
     }
     let service_name = sent.sent_as.ok_or_else(|| {
         DriveError::NotPermitted(format!(
-            "{} was never sent to the service, and its local copy was deleted when the asset was complete; copy it in again under another model",
+            "{} was never sent to the service, and its local copy was deleted when the model was complete; copy it in again in another model",
             sent.path
         ))
     })?;
@@ -171,7 +171,7 @@ async fn open_sent(mount: &Arc<Mount>, of: DraftEntry) -> DriveResult<(Body, Ope
             return Ok((Body::Member(Box::new(member)), OpenedMode::Kept));
         }
         return Err(DriveError::Unreachable(format!(
-            "the service does not list {service_name} among the files of the asset"
+            "the service does not list {service_name} among the files of the model"
         )));
     };
     let remote = remote_file(mount.catalog(), folder, &path).await?;

@@ -193,7 +193,7 @@ async fn remove_entry(
     match folder.container() {
         Some(Container::Drafts) if is_open => Ok(tree.outbox().drafts().remove(of.draft)?),
         Some(Container::Drafts) => Err(DriveError::NotPermitted(format!(
-            "{name} has become an asset; `rm -r` of its folder deletes it"
+            "{name} has become a model; `rm -r` of its folder deletes it"
         ))),
         Some(Container::Entries(_, parent)) if is_open && !is_frozen(tree, of.draft) => {
             let caller = caller.for_outbox();

@@ -124,7 +124,7 @@ pub(in crate::drive) enum AttributeRule {
     Accepted,
     /// Everything is accepted without effect.
     Ignored,
-    /// Refused: it belongs to an asset.
+    /// Refused: it belongs to a model.
     Frozen,
     /// Refused: the service makes it.
     Refused,

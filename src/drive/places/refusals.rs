@@ -11,7 +11,7 @@ pub(in crate::drive) fn read_only_mount() -> DriveError {
 
 pub(in crate::drive) fn frozen_asset(name: &str) -> DriveError {
     DriveError::ReadOnly(format!(
-        "{name} belongs to an asset that has been uploaded, and the service cannot change or add files of an asset; \
+        "{name} belongs to a model that has been uploaded, and the service cannot change or add files of a model; \
          copy the model in under another name, or as its next version with `assetfs replace`"
     ))
 }
@@ -37,13 +37,13 @@ pub(in crate::drive) fn made_by_service(path: &str) -> DriveError {
 pub(in crate::drive) fn no_place(folder: &str) -> DriveError {
     DriveError::ReadOnly(format!(
         "nothing can be made in {folder}; models are copied into /rawmodels, presets into /presets, jobs into \
-         the optimize folder of an asset"
+         the optimize folder of a model"
     ))
 }
 
 pub(in crate::drive) fn no_rapid_by_hand() -> DriveError {
     DriveError::ReadOnly(
-        "optimized models are made by the service; copy a preset into the optimize folder of an asset".into(),
+        "optimized models are made by the service; copy a preset into the optimize folder of a model".into(),
     )
 }
 

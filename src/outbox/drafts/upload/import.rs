@@ -227,7 +227,7 @@ impl SentAsset {
         }
         let draft = link.draft();
         link.drop_attempt(attempt.number).await?;
-        let reason = "the asset was deleted on the service before it was complete; the copy is kept here: `assetfs retry` sends it again, `rm -r` removes it".to_owned();
+        let reason = "the model was deleted on the service before it was complete; the copy is kept here: `assetfs retry` sends it again, `rm -r` removes it".to_owned();
         link.write(UploadRecord::Failed { draft, reason }).await?;
         if let Some(asset) = asset {
             link.parts().events.send(OutboxEvent::AssetChanged(asset));

@@ -93,7 +93,7 @@ fn take_model(name: &str, item: &mut Map<String, Value>) -> Result<ModelRef, Str
         _ => None,
     };
     read.ok_or_else(|| {
-        format!("{name} has to name one asset: \"model_id\", its number, or \"model\", its path")
+        format!("{name} has to name one model: \"model_id\", its number, or \"model\", its path")
     })
 }
 
@@ -133,11 +133,11 @@ mod tests {
             (r#"{"optimizations":[],"more":1}"#, "has \"more\" next to"),
             (
                 r#"{"optimizations":[{"config":{"preset_id":1}}]}"#,
-                "optimizations[0] has to name one asset",
+                "optimizations[0] has to name one model",
             ),
             (
                 r#"{"optimizations":[{"model_id":1,"model":"a","config":{"preset_id":1}}]}"#,
-                "optimizations[0] has to name one asset",
+                "optimizations[0] has to name one model",
             ),
             (
                 r#"{"optimizations":[{"model_id":1,"config":{"preset_id":1}},{"model_id":2,"config":{}}]}"#,
