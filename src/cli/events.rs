@@ -35,7 +35,7 @@ pub(super) fn run(args: &EventsArgs) -> Result<Exit> {
         None => String::new(),
     };
     if let Some(path) = &args.path
-        && fs::symlink_metadata(path).is_err()
+        && fs::symlink_metadata(path).is_err_and(|error| error.kind() == io::ErrorKind::NotFound)
     {
         eprintln!(
             "assetfs: {} does not exist; its events are printed when it comes (Ctrl-C ends this)",

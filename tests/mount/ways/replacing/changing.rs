@@ -103,7 +103,15 @@ fn a_version_that_becomes_the_model_while_it_is_looked_at_is_replaced() {
     } = Chair::mounted(&["--limit-up", "64K"]);
     let version = fixture.path("rawmodels/chair~new");
     let turn = fixture.path(".assetfs");
-    let [last, under_way] = [large_version_of(&first, "2"), large_version_of(&first, "3")];
+    let [last, under_way] = ["2", "3"].map(|mark| {
+        let folder = large_version_of(&first, mark);
+        // Listing these takes a moment, in which the command is stopped.
+        fs::create_dir(folder.join("many")).unwrap();
+        for number in 0..200 {
+            fs::write(folder.join(format!("many/{number}.bin")), mark).unwrap();
+        }
+        folder
+    });
     for attempt in 0.. {
         assert!(attempt < ATTEMPTS, "the comparison was never caught");
         // Both have the same names, so their contents are compared.
@@ -111,7 +119,7 @@ fn a_version_that_becomes_the_model_while_it_is_looked_at_is_replaced() {
         fs::write(last.join("attempt.txt"), "the last one").unwrap();
         run(replace(&under_way, &model).arg("--no-wait"));
         let mut looking = Running::start(replace(&last, &model).arg("--json"));
-        if !looking.stop_with_open(&[&turn, &version]) {
+        if !looking.stop_with_open(&[&turn, &version.join("many")]) {
             // It has cancelled the version that was under way.
             assert!(looking.end().status.success());
             old = id(&model);
@@ -190,6 +198,7 @@ fn a_command_that_reads_its_source_keeps_no_other_command_waiting() {
     let model = fixture.path("rawmodels/one");
     fs::write(&source, triangle_glb("1")).unwrap();
     run(replace(&source, &model));
+    wait_until("its staged copy is gone", || drafts(&fixture).is_empty());
     sparse(&source, 1 << 30);
     let mut reading = Running::start(&mut replace(&source, &model));
     assert!(reading.stop_with_open(&[&source]));

@@ -81,7 +81,7 @@ pub fn version_of(source: &Path, mark: &str) -> PathBuf {
 /// The same with a file that takes some seconds to upload with `--limit-up 64K`.
 pub fn large_version_of(source: &Path, mark: &str) -> PathBuf {
     let version = version_of(source, mark);
-    fs::write(version.join("more.bin"), mark.repeat(300_000)).unwrap();
+    fs::write(version.join("more.bin"), mark.repeat(600_000)).unwrap();
     version
 }
 

@@ -159,25 +159,28 @@ fn files_that_are_never_sent_make_no_version_of_their_own() {
     } = Chair::mounted(&[]);
     let second = version_of(&first, "2");
     let left_out = [
-        "analysis/info.log",
+        "analysis/notes.txt",
         "renders/side.png",
         ".git/config",
         ".DS_Store",
     ];
-    for name in left_out.iter().chain(&["pbr/wood.png"]) {
+    for name in left_out {
         fs::create_dir_all(second.join(name).parent().unwrap()).unwrap();
         fs::write(second.join(name), name).unwrap();
     }
     // A folder with the name of a service's is sent if the model refers to it.
     let gltf = second.join("chair.gltf");
     let mut document: Value = serde_json::from_slice(&read(&gltf)).unwrap();
-    document["images"] = serde_json::json!([{ "uri": "pbr/wood.png" }]);
+    document["images"][0]["uri"] = "pbr/wood.png".into();
     fs::write(&gltf, document.to_string()).unwrap();
+    fs::create_dir(second.join("pbr")).unwrap();
+    let picture = second.join("pbr/wood.png");
+    fs::copy(second.join("wood_baseColor.png"), &picture).unwrap();
     run(replace(&second, &model));
     let said = run(replace(&second, &model));
     assert!(said.contains("has these files already"), "{said}");
     assert_eq!(uploaded(&fixture), 2);
-    assert_eq!(read(model.join("pbr/wood.png")), b"pbr/wood.png");
+    assert_eq!(read(model.join("pbr/wood.png")), read(picture));
     for name in left_out {
         assert!(!exists(model.join(name)), "{name}");
     }
