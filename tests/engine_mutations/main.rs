@@ -11,7 +11,7 @@
 mod corpus;
 mod mutate;
 
-use std::io::{BufRead, BufReader, Write as _};
+use std::io::{BufRead, BufReader, Read as _, Seek as _, Write as _};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -48,6 +48,7 @@ fn try_all(target: Target) {
     let from = number_of("ASSETFS_MUTATIONS_FROM", 0);
     let mut next = from;
     let (mut read, mut peak, mut bad) = (0, 0, Vec::new());
+    let mut without_memory = 0;
     while next < from + count && bad.len() < 20 {
         let end = (next + BATCH).min(from + count);
         let outcome = run_child(target, next, end);
@@ -55,7 +56,11 @@ fn try_all(target: Target) {
         peak = peak.max(outcome.peak_kib);
         bad.extend(outcome.panics);
         match outcome.died_at {
-            // The child goes on behind the seed that ended it.
+            // The next child goes on behind the seed that ended this one.
+            Some((seed, Death::NoMemory)) if target.may_end_without_memory() => {
+                without_memory += 1;
+                next = seed + 1;
+            }
             Some((seed, why)) => {
                 bad.push(format!("seed {seed}: {why}"));
                 next = seed + 1;
@@ -64,7 +69,7 @@ fn try_all(target: Target) {
         }
     }
     println!(
-        "{}: {} mutated files tried, {read} of them read, peak memory {} MiB, {} not borne",
+        "{}: {} mutated files tried, {read} of them read, {without_memory} ended for lack of memory, peak memory {} MiB, {} not borne",
         target.name(),
         next - from,
         peak >> 10,
@@ -78,10 +83,27 @@ struct Outcome {
     read: u64,
     peak_kib: u64,
     panics: Vec<String>,
-    died_at: Option<(u64, String)>,
+    died_at: Option<(u64, Death)>,
+}
+
+/// How a child ended before its time.
+enum Death {
+    /// An allocation failed. In a worker this is an exit code, and the user reads that there was not enough memory.
+    NoMemory,
+    Other(String),
+}
+
+impl std::fmt::Display for Death {
+    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Death::NoMemory => out.write_str("an allocation failed"),
+            Death::Other(why) => out.write_str(why),
+        }
+    }
 }
 
 fn run_child(target: Target, from: u64, to: u64) -> Outcome {
+    let mut errors = tempfile::tempfile().unwrap();
     let mut child = Command::new(std::env::current_exe().unwrap())
         .args([
             "--exact",
@@ -93,7 +115,7 @@ fn run_child(target: Target, from: u64, to: u64) -> Outcome {
         .env("MUTATION_CHILD", format!("{} {from} {to}", target.name()))
         .env("RAYON_NUM_THREADS", "2")
         .stdout(Stdio::piped())
-        .stderr(Stdio::null())
+        .stderr(errors.try_clone().unwrap())
         .spawn()
         .unwrap();
     let mut outcome = Outcome::default();
@@ -109,14 +131,25 @@ fn run_child(target: Target, from: u64, to: u64) -> Outcome {
             ("read", Some(count)) => outcome.read = count,
             ("peak", Some(kib)) => outcome.peak_kib = kib,
             ("panic", Some(seed)) => outcome.panics.push(format!("seed {seed}: panic: {rest}")),
-            ("hang", Some(seed)) => outcome.died_at = Some((seed, "stands still".to_owned())),
+            ("hang", Some(seed)) => {
+                outcome.died_at = Some((seed, Death::Other("stands still".to_owned())));
+            }
             ("done", _) => is_done = true,
             _ => {}
         }
     }
     let status = child.wait().unwrap();
     if !is_done && outcome.died_at.is_none() {
-        outcome.died_at = Some((last, format!("the process ended with {status}")));
+        let mut said = String::new();
+        errors.rewind().unwrap();
+        let _ = errors.read_to_string(&mut said);
+        outcome.died_at = Some((
+            last,
+            match said.contains("memory allocation of") {
+                true => Death::NoMemory,
+                false => Death::Other(format!("the process ended with {status}")),
+            },
+        ));
     }
     outcome
 }

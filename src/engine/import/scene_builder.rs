@@ -98,6 +98,23 @@ impl SceneBuilder {
         self.push("nodes", node)
     }
 
+    /// Adds a copy of a node and of all below it; the copies draw the same meshes.
+    pub(super) fn copy_tree(&mut self, node: usize) -> usize {
+        let mut copy = self.scene.list("nodes")[node].clone();
+        let children = copy["children"].as_array().into_iter().flatten();
+        let children: Vec<usize> = children
+            .filter_map(|child| child.as_u64().map(|child| child as usize))
+            .collect();
+        let children: Vec<usize> = children
+            .into_iter()
+            .map(|child| self.copy_tree(child))
+            .collect();
+        if !children.is_empty() {
+            copy["children"] = json!(children);
+        }
+        self.add_node(copy)
+    }
+
     /// Adds a root node that draws a mesh.
     pub(super) fn add_root(&mut self, name: Option<&str>, mesh: usize) {
         let mut node = json!({ "mesh": mesh });

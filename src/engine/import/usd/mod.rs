@@ -6,7 +6,10 @@
 
 mod animation;
 mod bindings;
+mod crate_check;
 mod images;
+mod inherits;
+mod instancer;
 mod material;
 mod nodes;
 mod primvar;
@@ -20,6 +23,7 @@ mod values;
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 use std::rc::Rc;
 
@@ -38,8 +42,23 @@ use crate::formats;
 use nodes::Reader;
 use resolver::{Confined, Files};
 
-/// Reads the file `model` in `dir`.
+/// Reads the file `model` in `dir`. The library panics on some damaged binary layers.
 pub(super) fn import(
+    dir: &Path,
+    model: &Path,
+    format: &'static str,
+    purpose: UsdPurpose,
+) -> Result<Imported, ImportError> {
+    let read = || read(dir, model, format, purpose);
+    catch_unwind(AssertUnwindSafe(read)).unwrap_or_else(|_| {
+        Err(ImportError::Damaged {
+            file: super::file_name(model),
+            what: "cannot be read as USD: a layer is damaged".to_owned(),
+        })
+    })
+}
+
+fn read(
     dir: &Path,
     model: &Path,
     format: &'static str,
@@ -64,6 +83,8 @@ pub(super) fn import(
         let reason = files.borrow().without_folders(&format!("{error:#}"));
         damaged(format!("cannot be read as USD: {reason}"))
     })?;
+    inherits::remove_repeated(&stage)
+        .map_err(|error| damaged(format!("its inherits cannot be followed: {error}")))?;
     let mut reader = Reader::new(&stage, &file, purpose, Rc::clone(&files));
     let roots = reader.read_roots()?;
     let mut warnings = reader.warnings.lines(&file);
@@ -156,7 +177,6 @@ impl Warnings {
             "NurbsCurves",
             "NurbsPatch",
             "ParticleField",
-            "PointInstancer",
             "Points",
             "TetMesh",
             "Volume",

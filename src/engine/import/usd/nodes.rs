@@ -15,6 +15,7 @@ use super::super::ImportError;
 use super::super::scene_builder::SceneBuilder;
 use super::Warnings;
 use super::bindings::Bindings;
+use super::instancer;
 use super::material::{MaterialUser, Materials};
 use super::resolver::Files;
 use super::shapes;
@@ -50,11 +51,13 @@ pub(super) struct Reader<'a> {
     pub(super) detached: Vec<usize>,
     prims: usize,
     pub(super) triangles: bool,
+    /// Instances of point instancers so far.
+    pub(super) instances: usize,
 }
 
 /// What a prim takes from its parents.
 #[derive(Clone)]
-struct Inherited {
+pub(super) struct Inherited {
     purpose: Option<String>,
     depth: usize,
 }
@@ -80,6 +83,7 @@ impl<'a> Reader<'a> {
             detached: Vec::new(),
             prims: 0,
             triangles: false,
+            instances: 0,
         }
     }
 
@@ -121,7 +125,11 @@ impl<'a> Reader<'a> {
     }
 
     /// The node of a prim; `None` if it and all below draw nothing.
-    fn read(&mut self, prim: &Prim, inherited: &Inherited) -> Result<Option<usize>, ImportError> {
+    pub(super) fn read(
+        &mut self,
+        prim: &Prim,
+        inherited: &Inherited,
+    ) -> Result<Option<usize>, ImportError> {
         self.check_limits(inherited)?;
         let status = self
             .stage
@@ -167,8 +175,15 @@ impl<'a> Reader<'a> {
             purpose,
             depth: inherited.depth + 1,
         };
-        for child in prim.children().unwrap_or_default() {
-            children.extend(self.read(&child, &below)?);
+        if kind == "PointInstancer" {
+            // Its prototypes may be its children, which are drawn as instances only.
+            if is_shown {
+                children.extend(instancer::read(self, prim, &below)?);
+            }
+        } else {
+            for child in prim.children().unwrap_or_default() {
+                children.extend(self.read(&child, &below)?);
+            }
         }
         if children.is_empty() && node.get("mesh").is_none() {
             return Ok(None);

@@ -14,6 +14,7 @@ use openusd::ar::{self, Asset, ResolvedPath, Resolver};
 
 use super::super::super::document::uri::{UriTarget, resolve};
 use super::super::super::intake::{ZipError, ZipLimits, unpack};
+use super::crate_check;
 use crate::formats;
 
 /// More packages in one upload are not opened.
@@ -210,6 +211,8 @@ impl Resolver for Confined {
             return Err(io::ErrorKind::PermissionDenied.into());
         }
         files.note_read(resolved_path);
-        Ok(Box::new(File::open(resolved_path)?))
+        let file = File::open(resolved_path)?;
+        crate_check::check(&file)?;
+        Ok(Box::new(file))
     }
 }

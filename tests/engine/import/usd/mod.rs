@@ -328,3 +328,31 @@ fn shapes_become_triangles() {
         }
     }
 }
+
+#[test]
+fn point_instancers_draw_their_prototypes() {
+    let body = format!(
+        "def PointInstancer \"P\"\n{{\n int[] protoIndices = [0, 0, 1, 0]\n point3f[] positions = [(0, 0, 0), (4, 0, 0), (0, 3, 0), (90, 0, 0)]\n \
+         float3[] scales = [(1, 1, 1), (2, 2, 2), (1, 1, 1), (1, 1, 1)]\n \
+         quath[] orientations = [(1, 0, 0, 0), (1, 0, 0, 0), (0, 0, 0, 1), (1, 0, 0, 0)]\n int64[] invisibleIds = [3]\n \
+         rel prototypes = [</P/A>, </P/B>]\n{}{}}}\n",
+        square("A", ""),
+        square("B", ""),
+    );
+    let scene = read_one(&body).scene;
+    assert_eq!((scene.drawn_triangles(), scene.meshes.len()), (6, 2));
+    assert_box(&scene, [-1.0, 0.0, 0.0], [6.0, 3.0, 0.0]);
+}
+
+#[test]
+fn inherits_that_repeat_those_of_a_parent_are_followed_once() {
+    let body = format!(
+        "def Xform \"A\"\n{{\n def Xform \"Robot\"\n{{\n{}}}\n}}\n\
+         def Xform \"B\" (\n prepend inherits = </A>\n)\n{{\n over \"Robot\" (\n prepend inherits = </A/Robot>\n)\n{{\n \
+         double3 xformOp:translate = (5, 0, 0)\n uniform token[] xformOpOrder = [\"xformOp:translate\"]\n}}\n}}\n",
+        square("M", "")
+    );
+    let scene = read_one(&body).scene;
+    assert_eq!(scene.drawn_triangles(), 4);
+    assert_box(&scene, [0.0, 0.0, 0.0], [6.0, 1.0, 0.0]);
+}
