@@ -45,7 +45,7 @@ impl Placement {
 }
 
 /// Where things are at each time.
-pub(super) struct Motion {
+pub(super) struct NodeMotion {
     /// The name of the animation.
     pub(super) name: Option<String>,
     /// Seconds.
@@ -56,10 +56,10 @@ pub(super) struct Motion {
     pub(super) joints: Vec<Vec<Vec<Placement>>>,
 }
 
-/// A joint and the joint above it, for [`Motion::of`].
+/// A joint and the joint above it, for [`NodeMotion::of`].
 pub(super) type JointTree = Vec<(usize, Option<usize>)>;
 
-impl Motion {
+impl NodeMotion {
     /// The motion of nodes in an animation, and of the joints of `skeletons`; `None` if it moves no node. Rotations have a
     /// key after each `turn_step` seconds, if there is one.
     pub(super) fn of(
@@ -67,13 +67,13 @@ impl Motion {
         animation: &Value,
         skeletons: &[&JointTree],
         turn_step: Option<f32>,
-    ) -> Option<Motion> {
+    ) -> Option<NodeMotion> {
         let moved = moved_nodes(animation);
         let times = times_of(scene, animation, turn_step);
         if moved.is_empty() || times.is_empty() {
             return None;
         }
-        let mut motion = Motion {
+        let mut motion = NodeMotion {
             name: animation["name"].as_str().map(str::to_owned),
             nodes: moved.iter().map(|node| (*node, Vec::new())).collect(),
             joints: skeletons

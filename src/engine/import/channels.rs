@@ -9,7 +9,7 @@ use image::{GrayImage, ImageFormat, ImageReader, Limits, RgbImage, RgbaImage};
 
 /// A channel of an image.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub(super) enum Channel {
+pub(super) enum ImageChannel {
     Red,
     Green,
     Blue,
@@ -19,11 +19,14 @@ pub(super) enum Channel {
 }
 
 /// A channel of an encoded image; `None` is 255 everywhere.
-pub(super) type Source<'a> = Option<(&'a [u8], Channel)>;
+pub(super) type ChannelSource<'a> = Option<(&'a [u8], ImageChannel)>;
 
 /// A PNG with these channels: red, green, blue and perhaps alpha. Images of other sizes are scaled to the largest. Errors
 /// name what cannot be decoded.
-pub(super) fn combined(colors: [Source<'_>; 3], alpha: Source<'_>) -> Result<Bytes, String> {
+pub(super) fn combined(
+    colors: [ChannelSource<'_>; 3],
+    alpha: ChannelSource<'_>,
+) -> Result<Bytes, String> {
     let [red, green, blue] = colors.map(|source| source.map(channel).transpose());
     let planes = [red?, green?, blue?, alpha.map(channel).transpose()?];
     let size = planes.iter().flatten().map(GrayImage::dimensions);
@@ -52,7 +55,7 @@ pub(super) fn combined(colors: [Source<'_>; 3], alpha: Source<'_>) -> Result<Byt
     Ok(png.into_inner().into())
 }
 
-fn channel((bytes, wanted): (&[u8], Channel)) -> Result<GrayImage, String> {
+fn channel((bytes, wanted): (&[u8], ImageChannel)) -> Result<GrayImage, String> {
     let mut reader = ImageReader::new(Cursor::new(bytes))
         .with_guessed_format()
         .map_err(|error| error.to_string())?;
@@ -61,11 +64,11 @@ fn channel((bytes, wanted): (&[u8], Channel)) -> Result<GrayImage, String> {
     reader.limits(limits);
     let image = reader.decode().map_err(|error| error.to_string())?;
     let place = match wanted {
-        Channel::Luma => return Ok(image.into_luma8()),
-        Channel::Red => 0,
-        Channel::Green => 1,
-        Channel::Blue => 2,
-        Channel::Alpha => 3,
+        ImageChannel::Luma => return Ok(image.into_luma8()),
+        ImageChannel::Red => 0,
+        ImageChannel::Green => 1,
+        ImageChannel::Blue => 2,
+        ImageChannel::Alpha => 3,
     };
     let pixels = image.into_rgba8();
     let (width, height) = pixels.dimensions();
@@ -89,8 +92,8 @@ mod tests {
         let rough = png(&GrayImage::from_pixel(4, 4, image::Luma([60])));
         let metal = png(&GrayImage::from_pixel(2, 2, image::Luma([200])));
         let (rough, metal) = (
-            Some((rough.as_slice(), Channel::Luma)),
-            Some((metal.as_slice(), Channel::Blue)),
+            Some((rough.as_slice(), ImageChannel::Luma)),
+            Some((metal.as_slice(), ImageChannel::Blue)),
         );
         let both = combined([None, rough, metal], None).unwrap();
         let both = image::load_from_memory(&both).unwrap().into_rgb8();
@@ -101,6 +104,6 @@ mod tests {
         let alone = combined([None, rough, None], rough).unwrap();
         let alone = image::load_from_memory(&alone).unwrap().into_rgba8();
         assert_eq!(alone.get_pixel(0, 0).0, [255, 60, 255, 60]);
-        assert!(combined([Some((b"no image", Channel::Red)), None, None], None).is_err());
+        assert!(combined([Some((b"no image", ImageChannel::Red)), None, None], None).is_err());
     }
 }

@@ -3,10 +3,10 @@
 use serde_json::Value;
 
 use super::super::super::scene::Scene;
-use super::super::motion::{Motion, Placement};
+use super::super::motion::{NodeMotion, Placement};
 use super::angles_of;
-use super::binary::{Property, Record};
-use super::document::{Document, ObjectId, SECOND, number, properties, property};
+use super::binary::{FbxValue, Record};
+use super::document::{FbxDocument, ObjectId, SECOND, number, properties, property};
 
 /// The longest step between keys: angles between two keys may turn another way than rotations do.
 const STEP_SECONDS: f32 = 1.0 / 30.0;
@@ -18,9 +18,9 @@ pub(super) fn add(
     scene: &Scene,
     animation: &Value,
     models: &[Option<ObjectId>],
-    document: &mut Document,
+    document: &mut FbxDocument,
 ) -> bool {
-    let Some(motion) = Motion::of(scene, animation, &[], Some(STEP_SECONDS)) else {
+    let Some(motion) = NodeMotion::of(scene, animation, &[], Some(STEP_SECONDS)) else {
         return false;
     };
     let name = motion.name.as_deref().unwrap_or("animation");
@@ -28,7 +28,7 @@ pub(super) fn add(
     let Some(last) = times.last().copied() else {
         return false;
     };
-    let time = |name: &str, value: i64| property(name, "KTime", "Time", [Property::I64(value)]);
+    let time = |name: &str, value: i64| property(name, "KTime", "Time", [FbxValue::I64(value)]);
     let span = properties([
         time("LocalStart", 0),
         time("LocalStop", last),
@@ -74,7 +74,7 @@ fn ticks(seconds: f32) -> i64 {
 
 /// Adds the three curves of a property, if it changes or differs from the rest.
 fn add_curves(
-    document: &mut Document,
+    document: &mut FbxDocument,
     (layer, model): (ObjectId, ObjectId),
     (name, target): (&str, &str),
     times: &[i64],
@@ -104,11 +104,11 @@ fn add_curves(
         let records = vec![
             Record::of("Default", f64::from(keys[0])),
             Record::of("KeyVer", 4008),
-            Record::of("KeyTime", Property::I64s(times.to_vec())),
-            Record::of("KeyValueFloat", Property::F32s(keys.clone())),
-            Record::of("KeyAttrFlags", Property::I32s(vec![LINEAR])),
-            Record::of("KeyAttrDataFloat", Property::F32s(vec![0.0; 4])),
-            Record::of("KeyAttrRefCount", Property::I32s(vec![keys.len() as i32])),
+            Record::of("KeyTime", FbxValue::I64s(times.to_vec())),
+            Record::of("KeyValueFloat", FbxValue::F32s(keys.clone())),
+            Record::of("KeyAttrFlags", FbxValue::I32s(vec![LINEAR])),
+            Record::of("KeyAttrDataFloat", FbxValue::F32s(vec![0.0; 4])),
+            Record::of("KeyAttrRefCount", FbxValue::I32s(vec![keys.len() as i32])),
         ];
         let curve = document.add("AnimationCurve", ("", "AnimCurve"), "", records);
         document.connect_to_property(curve, node, axis);

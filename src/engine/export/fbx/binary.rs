@@ -22,7 +22,7 @@ const END_OF_LIST: [u8; 13] = [0; 13];
 
 /// A value of a record.
 #[derive(Debug, Clone)]
-pub(super) enum Property {
+pub(super) enum FbxValue {
     I16(i16),
     I32(i32),
     I64(i64),
@@ -35,33 +35,33 @@ pub(super) enum Property {
     F64s(Vec<f64>),
 }
 
-impl From<&str> for Property {
-    fn from(text: &str) -> Property {
-        Property::Text(text.to_owned())
+impl From<&str> for FbxValue {
+    fn from(text: &str) -> FbxValue {
+        FbxValue::Text(text.to_owned())
     }
 }
 
-impl From<String> for Property {
-    fn from(text: String) -> Property {
-        Property::Text(text)
+impl From<String> for FbxValue {
+    fn from(text: String) -> FbxValue {
+        FbxValue::Text(text)
     }
 }
 
-impl From<i32> for Property {
-    fn from(number: i32) -> Property {
-        Property::I32(number)
+impl From<i32> for FbxValue {
+    fn from(number: i32) -> FbxValue {
+        FbxValue::I32(number)
     }
 }
 
-impl From<i64> for Property {
-    fn from(number: i64) -> Property {
-        Property::I64(number)
+impl From<i64> for FbxValue {
+    fn from(number: i64) -> FbxValue {
+        FbxValue::I64(number)
     }
 }
 
-impl From<f64> for Property {
-    fn from(number: f64) -> Property {
-        Property::F64(number)
+impl From<f64> for FbxValue {
+    fn from(number: f64) -> FbxValue {
+        FbxValue::F64(number)
     }
 }
 
@@ -69,7 +69,7 @@ impl From<f64> for Property {
 #[derive(Debug, Clone)]
 pub(super) struct Record {
     name: &'static str,
-    properties: Vec<Property>,
+    properties: Vec<FbxValue>,
     pub(super) children: Vec<Record>,
 }
 
@@ -83,11 +83,11 @@ impl Record {
     }
 
     /// A record with one value.
-    pub(super) fn of(name: &'static str, value: impl Into<Property>) -> Record {
+    pub(super) fn of(name: &'static str, value: impl Into<FbxValue>) -> Record {
         Record::new(name).with(value)
     }
 
-    pub(super) fn with(mut self, value: impl Into<Property>) -> Record {
+    pub(super) fn with(mut self, value: impl Into<FbxValue>) -> Record {
         self.properties.push(value.into());
         self
     }
@@ -145,23 +145,23 @@ fn write(record: &Record, bytes: &mut Vec<u8>) -> Result<(), ExportError> {
     Ok(())
 }
 
-fn write_property(property: &Property, bytes: &mut Vec<u8>) {
+fn write_property(property: &FbxValue, bytes: &mut Vec<u8>) {
     let mut sized = |kind: u8, content: &[u8]| {
         bytes.push(kind);
         bytes.extend((content.len() as u32).to_le_bytes());
         bytes.extend(content);
     };
     match property {
-        Property::Text(text) => sized(b'S', text.as_bytes()),
-        Property::Raw(raw) => sized(b'R', raw),
-        Property::I16(number) => plain(b'Y', &number.to_le_bytes(), bytes),
-        Property::I32(number) => plain(b'I', &number.to_le_bytes(), bytes),
-        Property::I64(number) => plain(b'L', &number.to_le_bytes(), bytes),
-        Property::F64(number) => plain(b'D', &number.to_le_bytes(), bytes),
-        Property::I32s(list) => array(b'i', list.iter().map(|it| it.to_le_bytes()), bytes),
-        Property::I64s(list) => array(b'l', list.iter().map(|it| it.to_le_bytes()), bytes),
-        Property::F32s(list) => array(b'f', list.iter().map(|it| it.to_le_bytes()), bytes),
-        Property::F64s(list) => array(b'd', list.iter().map(|it| it.to_le_bytes()), bytes),
+        FbxValue::Text(text) => sized(b'S', text.as_bytes()),
+        FbxValue::Raw(raw) => sized(b'R', raw),
+        FbxValue::I16(number) => plain(b'Y', &number.to_le_bytes(), bytes),
+        FbxValue::I32(number) => plain(b'I', &number.to_le_bytes(), bytes),
+        FbxValue::I64(number) => plain(b'L', &number.to_le_bytes(), bytes),
+        FbxValue::F64(number) => plain(b'D', &number.to_le_bytes(), bytes),
+        FbxValue::I32s(list) => array(b'i', list.iter().map(|it| it.to_le_bytes()), bytes),
+        FbxValue::I64s(list) => array(b'l', list.iter().map(|it| it.to_le_bytes()), bytes),
+        FbxValue::F32s(list) => array(b'f', list.iter().map(|it| it.to_le_bytes()), bytes),
+        FbxValue::F64s(list) => array(b'd', list.iter().map(|it| it.to_le_bytes()), bytes),
     }
 }
 

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::super::ExportError;
-use super::binary::{Property, Record, file_of};
+use super::binary::{FbxValue, Record, file_of};
 
 /// Ticks in a second.
 pub(super) const SECOND: f64 = 46_186_158_000.0;
@@ -14,13 +14,13 @@ pub(super) const ROOT: ObjectId = 0;
 
 /// Objects and connections of a file.
 #[derive(Default)]
-pub(super) struct Document {
+pub(super) struct FbxDocument {
     objects: Vec<Record>,
     connections: Vec<Record>,
     counts: BTreeMap<&'static str, i32>,
 }
 
-impl Document {
+impl FbxDocument {
     /// Adds an object: `kind` is its record, `class` and `name` make its name, `sub` says what it is exactly.
     pub(super) fn add(
         &mut self,
@@ -97,7 +97,7 @@ impl Document {
 
 /// Metres, y up.
 fn settings() -> Record {
-    let axis = |name: &str, value: i32| property(name, "int", "Integer", [Property::I32(value)]);
+    let axis = |name: &str, value: i32| property(name, "int", "Integer", [FbxValue::I32(value)]);
     Record::new("GlobalSettings").holding([
         Record::of("Version", 1000),
         properties([
@@ -124,7 +124,7 @@ pub(super) fn property(
     name: &str,
     kind: &str,
     label: &str,
-    values: impl IntoIterator<Item = Property>,
+    values: impl IntoIterator<Item = FbxValue>,
 ) -> Record {
     let record = Record::of("P", name).with(kind).with(label).with("");
     values.into_iter().fold(record, Record::with)
@@ -135,12 +135,12 @@ pub(super) fn number(name: &str, value: f64) -> Record {
 }
 
 pub(super) fn color(name: &str, value: [f32; 3]) -> Record {
-    let values = value.map(|part| Property::F64(part.into()));
+    let values = value.map(|part| FbxValue::F64(part.into()));
     property(name, "Color", "", values)
 }
 
 pub(super) fn triple(name: &str, value: [f64; 3]) -> Record {
-    property(name, name, "", value.map(Property::F64))
+    property(name, name, "", value.map(FbxValue::F64))
 }
 
 pub(super) fn text(name: &str, value: &str) -> Record {

@@ -6,12 +6,12 @@ use std::collections::HashMap;
 use super::super::super::import::images::extension_of;
 use super::super::super::scene::{AlphaMode, Material, Scene, TextureUse};
 use super::super::flat::srgb_of_linear;
-use super::binary::{Property, Record};
-use super::document::{Document, ObjectId, color, number, properties, property, text};
+use super::binary::{FbxValue, Record};
+use super::document::{FbxDocument, ObjectId, color, number, properties, property, text};
 use super::mesh::uv_name;
 
 /// The materials and textures that are in the file already.
-pub(super) struct Materials<'s> {
+pub(super) struct FbxMaterialObjects<'s> {
     scene: &'s Scene,
     made: HashMap<Option<usize>, ObjectId>,
     /// By image and set of texture coordinates.
@@ -19,9 +19,9 @@ pub(super) struct Materials<'s> {
     videos: HashMap<usize, (ObjectId, String)>,
 }
 
-impl<'s> Materials<'s> {
-    pub(super) fn new(scene: &'s Scene) -> Materials<'s> {
-        Materials {
+impl<'s> FbxMaterialObjects<'s> {
+    pub(super) fn new(scene: &'s Scene) -> FbxMaterialObjects<'s> {
+        FbxMaterialObjects {
             scene,
             made: HashMap::new(),
             textures: HashMap::new(),
@@ -30,7 +30,7 @@ impl<'s> Materials<'s> {
     }
 
     /// The object of a material.
-    pub(super) fn add(&mut self, index: Option<usize>, document: &mut Document) -> ObjectId {
+    pub(super) fn add(&mut self, index: Option<usize>, document: &mut FbxDocument) -> ObjectId {
         if let Some(made) = self.made.get(&index) {
             return *made;
         }
@@ -64,7 +64,7 @@ impl<'s> Materials<'s> {
         made
     }
 
-    fn texture(&mut self, texture: &TextureUse, document: &mut Document) -> ObjectId {
+    fn texture(&mut self, texture: &TextureUse, document: &mut FbxDocument) -> ObjectId {
         let key = (texture.image, texture.tex_coord);
         if let Some(made) = self.textures.get(&key) {
             return *made;
@@ -89,7 +89,7 @@ impl<'s> Materials<'s> {
     }
 
     /// The object that holds the bytes of an image, and the name of its file.
-    fn video(&mut self, index: usize, document: &mut Document) -> (ObjectId, String) {
+    fn video(&mut self, index: usize, document: &mut FbxDocument) -> (ObjectId, String) {
         if let Some(made) = self.videos.get(&index) {
             return made.clone();
         }
@@ -104,7 +104,7 @@ impl<'s> Materials<'s> {
             Record::of("UseMipMap", 0),
             Record::of("Filename", file.as_str()),
             Record::of("RelativeFilename", file.as_str()),
-            Record::of("Content", Property::Raw(image.bytes.clone())),
+            Record::of("Content", FbxValue::Raw(image.bytes.clone())),
         ];
         let made = document.add("Video", (&file, "Video"), "Clip", records);
         self.videos.insert(index, (made, file.clone()));

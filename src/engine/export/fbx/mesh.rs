@@ -3,8 +3,8 @@
 use std::collections::HashMap;
 
 use super::super::super::scene::{Attribute, Geometry, Mode, Scene};
-use super::binary::{Property, Record};
-use super::document::{Document, ObjectId};
+use super::binary::{FbxValue, Record};
+use super::document::{FbxDocument, ObjectId};
 
 /// A geometry of the file.
 pub(super) struct FbxMesh {
@@ -16,7 +16,7 @@ pub(super) struct FbxMesh {
 }
 
 /// Adds the mesh of a scene; `None` if it has no triangles.
-pub(super) fn add(scene: &Scene, mesh: usize, document: &mut Document) -> Option<FbxMesh> {
+pub(super) fn add(scene: &Scene, mesh: usize, document: &mut FbxDocument) -> Option<FbxMesh> {
     let mesh = &scene.meshes[mesh];
     let drawn = mesh.primitives.iter().filter(|primitive| {
         let geometry = &scene.geometries[primitive.geometry];
@@ -112,8 +112,8 @@ impl Builder {
             });
         let mut records = vec![
             Record::of("GeometryVersion", 124),
-            Record::of("Vertices", Property::F64s(positions.collect())),
-            Record::of("PolygonVertexIndex", Property::I32s(corners.collect())),
+            Record::of("Vertices", FbxValue::F64s(positions.collect())),
+            Record::of("PolygonVertexIndex", FbxValue::I32s(corners.collect())),
         ];
         let mut layers: Vec<Vec<Record>> = vec![Vec::new()];
         let use_of = |kind: &str, number: i32| {
@@ -191,7 +191,7 @@ impl Builder {
             Record::of("Name", ""),
             Record::of("MappingInformationType", mapping),
             Record::of("ReferenceInformationType", "IndexToDirect"),
-            Record::of("Materials", Property::I32s(numbers)),
+            Record::of("Materials", FbxValue::I32s(numbers)),
         ])
     }
 
@@ -247,8 +247,8 @@ fn element(
         Record::of("Name", name),
         Record::of("MappingInformationType", "ByPolygonVertex"),
         Record::of("ReferenceInformationType", reference),
-        Record::of(values_name, Property::F64s(values)),
+        Record::of(values_name, FbxValue::F64s(values)),
     ]);
-    let indices = indexed.map(|(name, indices)| Record::of(name, Property::I32s(indices)));
+    let indices = indexed.map(|(name, indices)| Record::of(name, FbxValue::I32s(indices)));
     record.holding(indices)
 }

@@ -16,9 +16,9 @@ use serde_json::Value;
 use super::super::scene::{Draw, Scene, index_in, local_matrix};
 use super::ExportError;
 use super::motion::Placement;
-use binary::{Property, Record};
-use document::{Document, ObjectId, ROOT, number, properties, property, triple};
-use material::Materials;
+use binary::{FbxValue, Record};
+use document::{FbxDocument, ObjectId, ROOT, number, properties, property, triple};
+use material::FbxMaterialObjects;
 
 /// The bytes of an FBX file.
 ///
@@ -41,8 +41,8 @@ pub fn write_fbx(scene: &Scene) -> Result<Vec<u8>, ExportError> {
         draws,
         joints: joints.collect(),
         worlds: scene.world_matrices(),
-        document: Document::default(),
-        materials: Materials::new(scene),
+        document: FbxDocument::default(),
+        materials: FbxMaterialObjects::new(scene),
         models: vec![None; scene.list("nodes").len()],
         meshes: BTreeMap::new(),
     };
@@ -62,8 +62,8 @@ struct Writer<'s> {
     /// The nodes that are joints of a skin.
     joints: BTreeSet<usize>,
     worlds: Vec<Mat4>,
-    document: Document,
-    materials: Materials<'s>,
+    document: FbxDocument,
+    materials: FbxMaterialObjects<'s>,
     /// The objects of nodes.
     models: Vec<Option<ObjectId>>,
     /// Meshes without a skin, which may be drawn several times.
@@ -138,7 +138,7 @@ impl Writer<'_> {
                 triple("Lcl Rotation", angles),
                 triple("Lcl Scaling", placement.scale.to_array().map(f64::from)),
             ]),
-            Record::of("Shading", Property::I16(1)),
+            Record::of("Shading", FbxValue::I16(1)),
             Record::of("Culling", "CullingOff"),
         ];
         let model = self.document.add("Model", (name, "Model"), kind, records);

@@ -3,8 +3,8 @@
 use glam::Mat4;
 
 use super::super::super::scene::{Scene, index_in};
-use super::binary::{Property, Record};
-use super::document::{Document, ObjectId, number, properties};
+use super::binary::{FbxValue, Record};
+use super::document::{FbxDocument, ObjectId, number, properties};
 use super::mesh::FbxMesh;
 
 /// Adds the deformers that move the points of a mesh by the joints of a skin. `models` are the objects of nodes.
@@ -13,7 +13,7 @@ pub(super) fn add_skin(
     skin: usize,
     (mesh, name): (&FbxMesh, &str),
     models: &[Option<ObjectId>],
-    document: &mut Document,
+    document: &mut FbxDocument,
 ) {
     let json = &scene.list("skins")[skin];
     let joints = json["joints"].as_array().into_iter().flatten();
@@ -41,8 +41,8 @@ pub(super) fn add_skin(
         let (points, shares): (Vec<i32>, Vec<f64>) = weights.into_iter().unzip();
         let mut records = vec![Record::of("Version", 100)];
         if !points.is_empty() {
-            records.push(Record::of("Indexes", Property::I32s(points)));
-            records.push(Record::of("Weights", Property::F64s(shares)));
+            records.push(Record::of("Indexes", FbxValue::I32s(points)));
+            records.push(Record::of("Weights", FbxValue::F64s(shares)));
         }
         records.push(Record::of("Transform", numbers(matrix)));
         records.push(Record::of("TransformLink", numbers(bound)));
@@ -86,7 +86,7 @@ pub(super) fn add_shapes(
     scene: &Scene,
     mesh_index: usize,
     (mesh, name): (&FbxMesh, &str),
-    document: &mut Document,
+    document: &mut FbxDocument,
 ) {
     let count = mesh
         .points
@@ -119,7 +119,7 @@ pub(super) fn add_shapes(
         let channel = vec![
             Record::of("Version", 100),
             Record::of("DeformPercent", percent),
-            Record::of("FullWeights", Property::F64s(vec![100.0])),
+            Record::of("FullWeights", FbxValue::F64s(vec![100.0])),
             properties([number("DeformPercent", percent)]),
         ];
         let channel = document.add(
@@ -156,12 +156,12 @@ fn shape_of(scene: &Scene, mesh: &FbxMesh, target: usize) -> Vec<Record> {
     let still = vec![0.0; moves.len()];
     vec![
         Record::of("Version", 100),
-        Record::of("Indexes", Property::I32s(points)),
-        Record::of("Vertices", Property::F64s(moves)),
-        Record::of("Normals", Property::F64s(still)),
+        Record::of("Indexes", FbxValue::I32s(points)),
+        Record::of("Vertices", FbxValue::F64s(moves)),
+        Record::of("Normals", FbxValue::F64s(still)),
     ]
 }
 
-pub(super) fn numbers(matrix: Mat4) -> Property {
-    Property::F64s(matrix.to_cols_array().map(f64::from).to_vec())
+pub(super) fn numbers(matrix: Mat4) -> FbxValue {
+    FbxValue::F64s(matrix.to_cols_array().map(f64::from).to_vec())
 }

@@ -6,7 +6,7 @@ use bytes::Bytes;
 use glam::Mat4;
 
 use super::super::super::scene::{Draw, Mode, Scene, index_in, local_matrix};
-use super::super::motion::{Motion, Placement};
+use super::super::motion::{NodeMotion, Placement};
 use super::geometry::{write_geometry, write_influences};
 use super::lines::Lines;
 use super::material::UsdMaterials;
@@ -35,7 +35,7 @@ pub(super) fn write_stage(scene: &Scene) -> Stage {
         .collect();
     let trees: Vec<_> = skins.iter().map(|(skeleton, _)| &skeleton.tree).collect();
     let animation = scene.list("animations").first();
-    let motion = animation.and_then(|animation| Motion::of(scene, animation, &trees, None));
+    let motion = animation.and_then(|animation| NodeMotion::of(scene, animation, &trees, None));
     let mut writer = StageWriter {
         scene,
         shown: shown_nodes(scene, &draws),
@@ -89,7 +89,7 @@ struct StageWriter<'s> {
     draws: BTreeMap<usize, Vec<Draw>>,
     worlds: Vec<Mat4>,
     materials: UsdMaterials<'s>,
-    motion: Option<Motion>,
+    motion: Option<NodeMotion>,
     text: Lines,
 }
 

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
 
-use super::super::channels::{self, Channel};
+use super::super::channels::{self, ImageChannel};
 use super::super::find_file as find;
 use super::super::images::plain_image;
 use super::super::scene_builder::SceneBuilder;
@@ -191,8 +191,8 @@ impl<'a> Library<'a> {
             channels::combined(
                 [
                     None,
-                    rough.as_deref().map(|bytes| (bytes, Channel::Luma)),
-                    metal.as_deref().map(|bytes| (bytes, Channel::Luma)),
+                    rough.as_deref().map(|bytes| (bytes, ImageChannel::Luma)),
+                    metal.as_deref().map(|bytes| (bytes, ImageChannel::Luma)),
                 ],
                 None,
             )

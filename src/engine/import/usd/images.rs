@@ -8,7 +8,7 @@ use std::rc::Rc;
 
 use bytes::Bytes;
 
-use super::super::channels::{self, Channel};
+use super::super::channels::{self, ImageChannel};
 use super::super::images::plain_image;
 use super::super::scene_builder::SceneBuilder;
 use super::Warnings;
@@ -16,7 +16,7 @@ use super::resolver::{Absence, Files};
 use super::shader::TextureSource;
 
 /// A channel of a file.
-type ChannelKey = Option<(String, Channel)>;
+type ChannelKey = Option<(String, ImageChannel)>;
 
 /// The images that are in the scene already.
 pub(super) struct Images {
@@ -66,9 +66,9 @@ impl Images {
         builder: &mut SceneBuilder,
         warnings: &mut Warnings,
     ) -> Option<usize> {
-        let own = [Channel::Red, Channel::Green, Channel::Blue];
+        let own = [ImageChannel::Red, ImageChannel::Green, ImageChannel::Blue];
         let first = colors.into_iter().flatten().next().or(alpha)?;
-        let is_in_place = |source: &Option<&TextureSource>, own: Channel| match source {
+        let is_in_place = |source: &Option<&TextureSource>, own: ImageChannel| match source {
             Some(source) => source.asset == first.asset && source.channel == own,
             None => true,
         };
@@ -92,7 +92,7 @@ impl Images {
         builder: &mut SceneBuilder,
         warnings: &mut Warnings,
     ) -> Option<usize> {
-        let own = [Channel::Red, Channel::Green, Channel::Blue];
+        let own = [ImageChannel::Red, ImageChannel::Green, ImageChannel::Blue];
         let colors = own.map(|channel| {
             color.map(|color| TextureSource {
                 channel,

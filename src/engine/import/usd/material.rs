@@ -9,12 +9,12 @@ use openusd::usd::Stage;
 use serde_json::{Map, Value as Json, json};
 
 use super::super::super::scene::UvTransform;
-use super::super::channels::Channel;
+use super::super::channels::ImageChannel;
 use super::super::scene_builder::SceneBuilder;
 use super::Warnings;
 use super::images::Images;
 use super::resolver::Files;
-use super::shader::{Input, TextureSource, shader_id, surface_of};
+use super::shader::{SurfaceInput, TextureSource, shader_id, surface_of};
 
 /// What a mesh brings to its materials.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -36,31 +36,31 @@ pub(super) struct UsedMaterial {
 }
 
 /// The materials that are in the scene already.
-pub(super) struct Materials {
+pub(super) struct StageMaterials {
     made: HashMap<(Option<String>, MaterialUser), UsedMaterial>,
     images: Images,
 }
 
 /// The inputs of a surface that are read.
-struct Surface {
-    color: Input,
-    emissive: Input,
-    metallic: Input,
-    roughness: Input,
-    opacity: Input,
-    threshold: Input,
-    normal: Input,
-    occlusion: Input,
-    clearcoat: Input,
-    clearcoat_roughness: Input,
-    ior: Input,
+struct PreviewSurface {
+    color: SurfaceInput,
+    emissive: SurfaceInput,
+    metallic: SurfaceInput,
+    roughness: SurfaceInput,
+    opacity: SurfaceInput,
+    threshold: SurfaceInput,
+    normal: SurfaceInput,
+    occlusion: SurfaceInput,
+    clearcoat: SurfaceInput,
+    clearcoat_roughness: SurfaceInput,
+    ior: SurfaceInput,
     /// Colours of reflections instead of metalness.
     is_specular: bool,
 }
 
-impl Surface {
+impl PreviewSurface {
     /// The surface of a material; `None` without one that is read, with a warning.
-    fn of(stage: &Stage, path: &Path, warnings: &mut Warnings) -> Option<Surface> {
+    fn of(stage: &Stage, path: &Path, warnings: &mut Warnings) -> Option<PreviewSurface> {
         let name = path.name().unwrap_or_default();
         let Some(shader) = surface_of(stage, path) else {
             warnings.add(format!(
@@ -76,8 +76,8 @@ impl Surface {
             ));
             return None;
         }
-        let input = |name: &str| Input::of(stage, &shader, name);
-        let surface = Surface {
+        let input = |name: &str| SurfaceInput::of(stage, &shader, name);
+        let surface = PreviewSurface {
             color: input("diffuseColor"),
             emissive: input("emissiveColor"),
             metallic: input("metallic"),
@@ -110,7 +110,7 @@ impl Surface {
             &self.normal,
             &self.occlusion,
         ] {
-            if let Input::Unknown(id) = input {
+            if let SurfaceInput::Unknown(id) = input {
                 warnings.add(format!(
                     "material \"{name}\": a shader of the kind {id} is not read"
                 ));
@@ -119,9 +119,9 @@ impl Surface {
     }
 }
 
-impl Materials {
-    pub(super) fn new(files: Rc<RefCell<Files>>) -> Materials {
-        Materials {
+impl StageMaterials {
+    pub(super) fn new(files: Rc<RefCell<Files>>) -> StageMaterials {
+        StageMaterials {
             made: HashMap::new(),
             images: Images::new(files),
         }
@@ -140,12 +140,12 @@ impl Materials {
         if let Some(made) = self.made.get(&key) {
             return *made;
         }
-        let surface = path.and_then(|path| Surface::of(stage, path, warnings));
+        let surface = path.and_then(|path| PreviewSurface::of(stage, path, warnings));
         let shows_colors = user.has_colors
             && match &surface {
                 None => true,
                 Some(surface) => {
-                    matches!(&surface.color, Input::Primvar(name) if name == "displayColor")
+                    matches!(&surface.color, SurfaceInput::Primvar(name) if name == "displayColor")
                 }
             };
         let name = path.and_then(Path::name);
@@ -202,7 +202,7 @@ struct Maker<'a> {
 }
 
 impl Maker<'_> {
-    fn make(&mut self, surface: &Surface) -> Json {
+    fn make(&mut self, surface: &PreviewSurface) -> Json {
         let mut json = json!({});
         json["pbrMetallicRoughness"] = self.base(surface);
         let opacity = surface.opacity.number().unwrap_or(1.0);
@@ -237,10 +237,10 @@ impl Maker<'_> {
         json
     }
 
-    fn base(&mut self, surface: &Surface) -> Json {
+    fn base(&mut self, surface: &PreviewSurface) -> Json {
         let mut base = json!({});
         let mut color = match &surface.color {
-            Input::Primvar(_) => [1.0; 3],
+            SurfaceInput::Primvar(_) => [1.0; 3],
             // Without a value, the default of the surface.
             other => other.color().unwrap_or([0.18; 3]),
         };
@@ -255,7 +255,7 @@ impl Maker<'_> {
         let texture = match (color_source, opacity_source) {
             (Some(color), None) => self.whole(color),
             (Some(color), Some(opacity))
-                if color.asset == opacity.asset && opacity.channel == Channel::Alpha =>
+                if color.asset == opacity.asset && opacity.channel == ImageChannel::Alpha =>
             {
                 self.whole(color)
             }
@@ -267,7 +267,7 @@ impl Maker<'_> {
         }
         base["baseColorFactor"] = json!([color[0], color[1], color[2], opacity].map(unit));
         let (rough, metal) = (surface.roughness.texture(), surface.metallic.texture());
-        let factor = |input: &Input, usual: f32| match input.texture() {
+        let factor = |input: &SurfaceInput, usual: f32| match input.texture() {
             Some(source) => source.scale[channel_place(source.channel)],
             None => input.number().unwrap_or(usual),
         };
@@ -284,7 +284,7 @@ impl Maker<'_> {
         base
     }
 
-    fn add_emission(&mut self, surface: &Surface, json: &mut Json) {
+    fn add_emission(&mut self, surface: &PreviewSurface, json: &mut Json) {
         let source = surface.emissive.texture();
         let texture = source.and_then(|source| self.whole(source));
         let emitted = match source {
@@ -311,7 +311,7 @@ impl Maker<'_> {
         }
     }
 
-    fn add_extensions(&mut self, surface: &Surface, json: &mut Json) {
+    fn add_extensions(&mut self, surface: &PreviewSurface, json: &mut Json) {
         if let Some(ior) = surface.ior.number()
             && ior >= 1.0
             && (ior - 1.5).abs() > 1e-3
@@ -396,12 +396,12 @@ impl Maker<'_> {
     }
 }
 
-fn channel_place(channel: Channel) -> usize {
+fn channel_place(channel: ImageChannel) -> usize {
     match channel {
-        Channel::Red | Channel::Luma => 0,
-        Channel::Green => 1,
-        Channel::Blue => 2,
-        Channel::Alpha => 3,
+        ImageChannel::Red | ImageChannel::Luma => 0,
+        ImageChannel::Green => 1,
+        ImageChannel::Blue => 2,
+        ImageChannel::Alpha => 3,
     }
 }
 

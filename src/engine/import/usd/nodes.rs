@@ -16,11 +16,11 @@ use super::super::scene_builder::SceneBuilder;
 use super::Warnings;
 use super::bindings::Bindings;
 use super::instancer;
-use super::material::{MaterialUser, Materials};
+use super::material::{MaterialUser, StageMaterials};
 use super::resolver::Files;
 use super::shapes;
 use super::skin::Skeletons;
-use super::surface::Surface;
+use super::surface::UsdPolygons;
 use super::transform::{Operations, is_invisible};
 use super::values::{flag, integers, of, text, vector};
 
@@ -41,7 +41,7 @@ pub(super) struct Reader<'a> {
     purpose: UsdPurpose,
     pub(super) builder: SceneBuilder,
     pub(super) warnings: Warnings,
-    materials: Materials,
+    materials: StageMaterials,
     bindings: Bindings,
     pub(super) skeletons: Skeletons,
     /// The meshes of prims in prototypes, by the prim and its materials.
@@ -75,7 +75,7 @@ impl<'a> Reader<'a> {
             purpose,
             builder: SceneBuilder::new(),
             warnings: Warnings::default(),
-            materials: Materials::new(files),
+            materials: StageMaterials::new(files),
             bindings: Bindings::default(),
             skeletons: Skeletons::default(),
             shared: HashMap::new(),
@@ -240,7 +240,7 @@ impl<'a> Reader<'a> {
     /// Adds the mesh of a prim to its node.
     fn draw(&mut self, prim: &Prim, node: &mut Json) {
         let name = prim.path().name().unwrap_or_default().to_owned();
-        let mut surface = match Surface::of(prim) {
+        let mut surface = match UsdPolygons::of(prim) {
             Ok(surface) => surface,
             Err(what) => {
                 self.warnings
@@ -345,7 +345,7 @@ impl<'a> Reader<'a> {
     }
 
     /// The faces of each material of a mesh.
-    fn parts_of(&mut self, prim: &Prim, surface: &Surface) -> Vec<(Option<Path>, Vec<usize>)> {
+    fn parts_of(&mut self, prim: &Prim, surface: &UsdPolygons) -> Vec<(Option<Path>, Vec<usize>)> {
         let mut left: Vec<Option<usize>> = surface.drawn_faces().into_iter().map(Some).collect();
         let place_of: HashMap<usize, usize> = left
             .iter()

@@ -4,14 +4,14 @@ use openusd::sdf::{Path, Value};
 use openusd::usd::{Prim, Stage};
 
 use super::super::super::scene::{UvTransform, Wrap};
-use super::super::channels::Channel;
+use super::super::channels::ImageChannel;
 use super::values::{number, text, text_of, value, vector};
 
 /// A longer chain of connections is a loop.
 const MAX_STEPS: usize = 16;
 
 /// What an input gets.
-pub(super) enum Source {
+pub(super) enum InputSource {
     Value(Value),
     /// An output of another shader.
     Output {
@@ -21,7 +21,7 @@ pub(super) enum Source {
 }
 
 /// What the input or output `name` of a prim gets.
-pub(super) fn source_of(stage: &Stage, prim: &Prim, name: &str) -> Option<Source> {
+pub(super) fn source_of(stage: &Stage, prim: &Prim, name: &str) -> Option<InputSource> {
     let mut path = prim.path().append_property(name).ok()?;
     for _ in 0..MAX_STEPS {
         let attribute = stage.attribute(path.clone());
@@ -30,14 +30,14 @@ pub(super) fn source_of(stage: &Stage, prim: &Prim, name: &str) -> Option<Source
             .ok()
             .and_then(|all| all.into_iter().next());
         let Some(next) = connected else {
-            return value(&attribute, None).map(Source::Value);
+            return value(&attribute, None).map(InputSource::Value);
         };
         let owner = stage.prim(next.prim_path());
         let (_, property) = next.split_property()?;
         if let Some(output) = property.strip_prefix("outputs:")
             && shader_id(&owner).is_some()
         {
-            return Some(Source::Output {
+            return Some(InputSource::Output {
                 shader: owner,
                 output: output.to_owned(),
             });
@@ -63,8 +63,8 @@ pub(super) fn surface_of(stage: &Stage, material: &Path) -> Option<Prim> {
     outputs
         .into_iter()
         .find_map(|output| match source_of(stage, &material, output)? {
-            Source::Output { shader, .. } => Some(shader),
-            Source::Value(_) => None,
+            InputSource::Output { shader, .. } => Some(shader),
+            InputSource::Value(_) => None,
         })
 }
 
@@ -76,7 +76,7 @@ pub(super) struct TextureSource {
     /// The file, if there is one.
     pub(super) file: Option<String>,
     /// The channel, for inputs of one number.
-    pub(super) channel: Channel,
+    pub(super) channel: ImageChannel,
     /// The name of the set of texture coordinates.
     pub(super) coords: String,
     pub(super) transform: UvTransform,
@@ -86,7 +86,7 @@ pub(super) struct TextureSource {
 }
 
 /// An input of a surface.
-pub(super) enum Input {
+pub(super) enum SurfaceInput {
     Unset,
     Value(Value),
     Texture(Box<TextureSource>),
@@ -96,43 +96,43 @@ pub(super) enum Input {
     Unknown(String),
 }
 
-impl Input {
-    pub(super) fn of(stage: &Stage, surface: &Prim, name: &str) -> Input {
+impl SurfaceInput {
+    pub(super) fn of(stage: &Stage, surface: &Prim, name: &str) -> SurfaceInput {
         let (shader, output) = match source_of(stage, surface, &format!("inputs:{name}")) {
-            None => return Input::Unset,
-            Some(Source::Value(value)) => return Input::Value(value),
-            Some(Source::Output { shader, output }) => (shader, output),
+            None => return SurfaceInput::Unset,
+            Some(InputSource::Value(value)) => return SurfaceInput::Value(value),
+            Some(InputSource::Output { shader, output }) => (shader, output),
         };
         let id = shader_id(&shader).unwrap_or_default();
         if id == "UsdUVTexture" {
             return match texture_of(stage, &shader, &output) {
-                Some(texture) => Input::Texture(Box::new(texture)),
-                None => Input::Unset,
+                Some(texture) => SurfaceInput::Texture(Box::new(texture)),
+                None => SurfaceInput::Unset,
             };
         }
         if id.starts_with("UsdPrimvarReader_") {
-            return Input::Primvar(primvar_of(stage, &shader));
+            return SurfaceInput::Primvar(primvar_of(stage, &shader));
         }
-        Input::Unknown(id)
+        SurfaceInput::Unknown(id)
     }
 
     pub(super) fn texture(&self) -> Option<&TextureSource> {
         match self {
-            Input::Texture(texture) => Some(texture),
+            SurfaceInput::Texture(texture) => Some(texture),
             _ => None,
         }
     }
 
     pub(super) fn number(&self) -> Option<f32> {
         match self {
-            Input::Value(value) => number(value).map(|number| number as f32),
+            SurfaceInput::Value(value) => number(value).map(|number| number as f32),
             _ => None,
         }
     }
 
     pub(super) fn color(&self) -> Option<[f32; 3]> {
         match self {
-            Input::Value(value) => vector(value.clone()),
+            SurfaceInput::Value(value) => vector(value.clone()),
             _ => None,
         }
     }
@@ -140,8 +140,8 @@ impl Input {
 
 fn input_value(stage: &Stage, shader: &Prim, name: &str) -> Option<Value> {
     match source_of(stage, shader, &format!("inputs:{name}"))? {
-        Source::Value(value) => Some(value),
-        Source::Output { .. } => None,
+        InputSource::Value(value) => Some(value),
+        InputSource::Output { .. } => None,
     }
 }
 
@@ -166,10 +166,10 @@ fn texture_of(stage: &Stage, shader: &Prim, output: &str) -> Option<TextureSourc
         asset: asset.as_str().to_owned(),
         file: asset.resolved_path().map(str::to_owned),
         channel: match output {
-            "g" => Channel::Green,
-            "b" => Channel::Blue,
-            "a" => Channel::Alpha,
-            _ => Channel::Red,
+            "g" => ImageChannel::Green,
+            "b" => ImageChannel::Blue,
+            "a" => ImageChannel::Alpha,
+            _ => ImageChannel::Red,
         },
         coords,
         transform,
@@ -182,13 +182,14 @@ fn texture_of(stage: &Stage, shader: &Prim, output: &str) -> Option<TextureSourc
 /// The set of texture coordinates that a texture reads, and its transform.
 fn coords_of(stage: &Stage, texture: &Prim) -> (String, UvTransform) {
     let mut transform = UvTransform::default();
-    let Some(Source::Output { mut shader, .. }) = source_of(stage, texture, "inputs:st") else {
+    let Some(InputSource::Output { mut shader, .. }) = source_of(stage, texture, "inputs:st")
+    else {
         return ("st".to_owned(), transform);
     };
     if shader_id(&shader).as_deref() == Some("UsdTransform2d") {
         transform = transform_of(stage, &shader);
         match source_of(stage, &shader, "inputs:in") {
-            Some(Source::Output { shader: reader, .. }) => shader = reader,
+            Some(InputSource::Output { shader: reader, .. }) => shader = reader,
             _ => return ("st".to_owned(), transform),
         }
     }

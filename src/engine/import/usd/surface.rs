@@ -18,7 +18,7 @@ const MAX_UV_SETS: usize = 4;
 const NONE: u32 = u32::MAX;
 
 /// A mesh of polygons.
-pub(super) struct Surface {
+pub(super) struct UsdPolygons {
     pub(super) points: Vec<[f32; 3]>,
     /// The first corner of each face, and the number of its corners.
     faces: Vec<(u32, u32)>,
@@ -42,9 +42,9 @@ pub(super) struct Surface {
 /// Places of a corner's values: point, normal, colour, opacity, texture coordinates.
 type VertexKey = [u32; 4 + MAX_UV_SETS];
 
-impl Surface {
+impl UsdPolygons {
     /// The mesh of a prim; the error says what is wrong with it.
-    pub(super) fn of(prim: &Prim) -> Result<Surface, String> {
+    pub(super) fn of(prim: &Prim) -> Result<UsdPolygons, String> {
         let points: Vec<[f32; 3]> = of(prim, "points").and_then(vectors).unwrap_or_default();
         let list = |name: &str| of(prim, name).and_then(integers).unwrap_or_default();
         let (counts, corners) = (list("faceVertexCounts"), list("faceVertexIndices"));
@@ -67,7 +67,7 @@ impl Surface {
             corners: corners.len(),
         };
         let holes = list("holeIndices").into_iter();
-        Ok(Surface {
+        Ok(UsdPolygons {
             faces,
             corners: corners.into_iter().map(|index| index as u32).collect(),
             holes: holes
