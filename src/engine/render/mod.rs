@@ -7,6 +7,7 @@ mod adapter;
 mod camera;
 mod coverage;
 mod inside;
+mod interpolate;
 mod prepare;
 mod raster;
 mod rooms;
@@ -34,7 +35,7 @@ pub(in crate::engine) use visibility::sphere_direction;
 use camera::Camera;
 use coverage::{ScreenTriangle, Window};
 use raster::{NOTHING, Projection, TileBuffer};
-use shade::{Exposure, InterpolatedPoint, Lights};
+use shade::{Exposure, Lights, outward, visible_point};
 use studio::Studio;
 use texture::srgb_to_linear;
 
@@ -207,9 +208,9 @@ impl Painter<'_> {
     }
 
     fn sample(&self, number: u32, setup: &ScreenTriangle, weights: [f32; 3]) -> Vec4 {
-        let hit = InterpolatedPoint::new(self.projection, number, weights);
+        let hit = visible_point(self.projection, number, weights);
         let exposure = match &self.studio {
-            Some(studio) => studio.exposure(hit.position, hit.outward(setup.backside)),
+            Some(studio) => studio.exposure(hit.position, outward(&hit, setup)),
             None => Exposure::FULL,
         };
         self.lights

@@ -210,8 +210,8 @@ impl<'a> Projection<'a> {
         let RenderAlpha::Mask(limit) = material.plain.alpha else {
             return true;
         };
-        let hit = super::shade::InterpolatedPoint::new(self, number, weights);
-        hit.base_color(self, material).w >= limit
+        let hit = super::shade::visible_point(self, number, weights);
+        hit.base_color(self.scene, material).w >= limit
     }
 }
 

@@ -3,113 +3,21 @@
 //!
 //! All light is linear. The lights turn with the camera, so that all views of a comparison have the same light.
 
-use glam::{Vec2, Vec3, Vec4};
+use glam::{Vec3, Vec4};
 use std::f32::consts::PI;
 
 use super::camera::Camera;
 use super::coverage::ScreenTriangle;
-use super::prepare::{PreparedMaterial, PreparedScene};
+use super::interpolate::InterpolatedPoint;
 use super::raster::Projection;
 use super::scene::RenderAlpha;
-use super::texture::Slot;
 
-/// A point on a triangle with everything interpolated.
-pub(super) struct InterpolatedPoint {
-    pub(super) position: Vec3,
-    normal: Vec3,
-    tangent: Vec4,
-    uvs: [Vec2; 2],
-    color: Vec4,
-    /// For each set of coordinates: half the binary logarithm of the area of coordinates a pixel covers.
-    spread: [f32; 2],
-}
-
-impl InterpolatedPoint {
-    pub(super) fn new(
-        projection: &Projection<'_>,
-        number: u32,
-        weights: [f32; 3],
-    ) -> InterpolatedPoint {
-        let scene = projection.scene;
-        let corners = scene.triangles[number as usize].corners;
-        let mut hit = InterpolatedPoint {
-            position: Vec3::ZERO,
-            normal: Vec3::ZERO,
-            tangent: Vec4::ZERO,
-            uvs: [Vec2::ZERO; 2],
-            color: Vec4::ZERO,
-            spread: [0.0; 2],
-        };
-        let handed = scene.attributes[corners[0] as usize].tangent.w;
-        for (corner, weight) in corners.into_iter().zip(weights) {
-            let attributes = &scene.attributes[corner as usize];
-            hit.position += scene.positions[corner as usize] * weight;
-            hit.normal += attributes.normal * weight;
-            hit.tangent += attributes.tangent * weight;
-            hit.uvs[0] += attributes.uvs[0] * weight;
-            hit.uvs[1] += attributes.uvs[1] * weight;
-            hit.color += attributes.color * weight;
-        }
-        hit.tangent.w = handed;
-        hit.spread = spread(projection, number);
-        hit
-    }
-
-    /// Linear base colour with alpha.
-    pub(super) fn base_color(
-        &self,
-        projection: &Projection<'_>,
-        material: &PreparedMaterial,
-    ) -> Vec4 {
-        let factor = material.plain.base_color * self.color;
-        match &material.base_color {
-            Some(slot) => factor * self.sample(projection.scene, slot),
-            None => factor,
-        }
-    }
-
-    fn sample(&self, scene: &PreparedScene, slot: &Slot) -> Vec4 {
-        let pyramid = &scene.pyramids[slot.pyramid];
-        let usage = &slot.usage;
-        let uv = usage.transform.transform_point2(self.uvs[usage.uv_set]);
-        let size = pyramid.size();
-        let scaled = usage.transform.matrix2.determinant().abs() * size.x * size.y;
-        let level = self.spread[usage.uv_set] + 0.5 * scaled.max(1e-12).log2();
-        pyramid.sample(uv, level, usage.wrap)
-    }
-
-    /// The interpolated normal, which points to the viewer's side.
-    pub(super) fn outward(&self, backside: bool) -> Vec3 {
-        self.normal.normalize_or(Vec3::Y) * if backside { -1.0 } else { 1.0 }
-    }
-
-    /// The normal changed by the normal map, which points to the viewer's side.
-    fn shading_normal(
-        &self,
-        scene: &PreparedScene,
-        material: &PreparedMaterial,
-        backside: bool,
-    ) -> Vec3 {
-        let side = if backside { -1.0 } else { 1.0 };
-        let normal = self.outward(backside);
-        let Some(slot) = &material.normal else {
-            return normal;
-        };
-        let tangent = self.tangent.truncate();
-        let tangent = (tangent - normal * normal.dot(tangent)).normalize_or_zero() * side;
-        if tangent == Vec3::ZERO {
-            return normal;
-        }
-        let bitangent = normal.cross(tangent) * self.tangent.w * side;
-        let mapped = self.sample(scene, slot).truncate() * 2.0 - 1.0;
-        let scale = material.plain.normal_scale;
-        (tangent * mapped.x * scale + bitangent * mapped.y * scale + normal * mapped.z.max(0.0))
-            .normalize_or(normal)
-    }
-}
-
-/// How much of the texture a pixel covers, from the areas of the triangle on the screen and in the texture.
-fn spread(projection: &Projection<'_>, number: u32) -> [f32; 2] {
+/// A visible point of a triangle, whose textures are filtered for the area of a pixel.
+pub(super) fn visible_point(
+    projection: &Projection<'_>,
+    number: u32,
+    weights: [f32; 3],
+) -> InterpolatedPoint {
     let scene = projection.scene;
     let corners = scene.triangles[number as usize].corners;
     let [a, b, c] = corners.map(|corner| projection.corners[corner as usize]);
@@ -117,11 +25,12 @@ fn spread(projection: &Projection<'_>, number: u32) -> [f32; 2] {
     let (x2, y2) = ((c.x - a.x) as f32, (c.y - a.y) as f32);
     let pixel = 256.0 * projection.samples_in_pixel as f32;
     let on_screen = ((x1 * y2 - x2 * y1).abs() / (pixel * pixel)).max(1e-9);
-    [0, 1].map(|set| {
-        let [a, b, c] = corners.map(|corner| scene.attributes[corner as usize].uvs[set]);
-        let in_texture = (b - a).perp_dot(c - a).abs().max(1e-20);
-        0.5 * (in_texture / on_screen).log2()
-    })
+    InterpolatedPoint::new(scene, number, weights, on_screen)
+}
+
+/// The interpolated normal, which points to the viewer's side.
+pub(super) fn outward(point: &InterpolatedPoint, setup: &ScreenTriangle) -> Vec3 {
+    point.smooth_normal(Vec3::Y) * if setup.backside { -1.0 } else { 1.0 }
 }
 
 /// The light of one picture.
@@ -188,7 +97,7 @@ impl Lights {
     ) -> Vec4 {
         let scene = projection.scene;
         let material = &scene.materials[scene.triangles[number as usize].material as usize];
-        let base = hit.base_color(projection, material);
+        let base = hit.base_color(scene, material);
         let alpha = if material.plain.alpha == RenderAlpha::Blend {
             base.w.clamp(0.0, 1.0)
         } else {
@@ -197,28 +106,15 @@ impl Lights {
         if material.plain.unlit {
             return base.truncate().extend(alpha);
         }
-        let plain = &material.plain;
-        let packed = material
-            .metallic_roughness
-            .map_or(Vec4::ONE, |slot| hit.sample(scene, &slot));
-        let metallic = (plain.metallic * packed.z).clamp(0.0, 1.0);
-        let roughness = (plain.roughness * packed.y).clamp(0.06, 1.0);
-        let occlusion = match (&material.occlusion, &material.metallic_roughness) {
-            (None, _) => 1.0,
-            // Occlusion and roughness are usually one image, which is then sampled once.
-            (Some(slot), Some(same)) if slot.reads_like(same) => packed.x,
-            (Some(slot), _) => hit.sample(scene, slot).x,
-        };
-        let occlusion = 1.0 + plain.occlusion_strength * (occlusion - 1.0);
-        let glow = material
-            .emissive
-            .map_or(Vec3::ONE, |slot| hit.sample(scene, &slot).truncate());
-        let normal = hit.shading_normal(scene, material, setup.backside);
+        let [occlusion, roughness, metallic] = hit.orm(scene, material).to_array();
+        let side = if setup.backside { -1.0 } else { 1.0 };
+        let normal = outward(hit, setup);
+        let normal = hit.mapped_normal(scene, material, normal, side);
         let colour = base.truncate().max(Vec3::ZERO);
         let matter = MaterialSample {
             diffuse: colour * (1.0 - metallic),
             mirror: Vec3::splat(0.04).lerp(colour, metallic),
-            roughness,
+            roughness: roughness.max(0.06),
         };
         let lit = self.lit(
             &matter,
@@ -227,7 +123,7 @@ impl Lights {
             occlusion,
             exposure,
         );
-        tone(lit + plain.emissive * glow).extend(alpha)
+        tone(lit + hit.emissive(scene, material)).extend(alpha)
     }
 
     fn lit(
