@@ -25,6 +25,8 @@ pub use sheet::{Sheet, side_by_side};
 const TILE: usize = 32;
 /// A pixel with a greater difference counts as changed.
 const CHANGED: f32 = 0.22;
+/// One of so many views from inside counts: the worst ones.
+const WORST_INSIDE: usize = 4;
 /// Parts that cover fewer pixels in all views are too small to judge.
 const FEWEST_PIXELS: usize = 12;
 
@@ -99,21 +101,30 @@ impl Comparison {
         }
     }
 
-    /// The mean of the views' scores. For a model with rooms, the lower one of the means from outside and from inside:
-    /// a room without its furniture is not the same room, however it looks from outside.
+    /// The mean of the views' scores. For a model with rooms, the lower one of the means from outside and of the worst
+    /// views from inside: a room without its furniture is not the same room, however it looks from outside, and most
+    /// views from inside show walls.
     pub fn average_score(&self) -> f64 {
-        self.mean_score(false).min(self.mean_score(true))
+        let outside = self.sorted_scores(false);
+        let mut inside = self.sorted_scores(true);
+        inside.truncate(inside.len().div_ceil(WORST_INSIDE));
+        let mean = |scores: &[f64]| scores.iter().sum::<f64>() / scores.len() as f64;
+        let means = [outside, inside].map(|scores| match scores.is_empty() {
+            true => 100.0,
+            false => mean(&scores),
+        });
+        means[0].min(means[1])
     }
 
-    fn mean_score(&self, is_inside: bool) -> f64 {
+    /// The scores of the views from inside or outside, the worst first.
+    fn sorted_scores(&self, is_inside: bool) -> Vec<f64> {
         let views = self.views.iter();
-        let scores = views
+        let mut scores: Vec<f64> = views
             .filter(|compared| compared.view.is_inside() == is_inside)
-            .map(|compared| compared.score);
-        match scores.clone().count() {
-            0 => 100.0,
-            count => scores.sum::<f64>() / count as f64,
-        }
+            .map(|compared| compared.score)
+            .collect();
+        scores.sort_by(f64::total_cmp);
+        scores
     }
 
     /// The number of views from inside.

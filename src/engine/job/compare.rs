@@ -148,7 +148,9 @@ fn record_score(
     });
     let views = match comparison.inside_views() {
         0 => "mean of six views".to_owned(),
-        inside => format!("the lower of the means of six views and of {inside} from inside"),
+        inside => {
+            format!("the lower of the means of six views and of the worst of {inside} from inside")
+        }
     };
     job.info(format!(
         "{}: similarity {:.1} of 100 ({views}), {} triangles counted in the file",

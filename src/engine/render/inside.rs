@@ -6,6 +6,7 @@ use glam::{Vec3, Vec3A, Vec4};
 use super::camera::{Camera, View, distance_inside};
 use super::prepare::{Attributes, PreparedScene, Triangle};
 use super::raster::Projection;
+use super::rooms::GRID;
 use super::scene::BoundingBox;
 use super::{Picture, RenderSettings};
 
@@ -23,10 +24,12 @@ impl PreparedScene {
             return Vec::new();
         }
         let points = self.room_points(bounds);
-        let eyes =
-            (0..EYES).filter_map(|eye| points.get((eye * 2 + 1) * points.len() / (EYES * 2)));
-        let views = |eye: &Vec3A| {
-            let eye = Vec3::from(*eye);
+        let eyes = (0..EYES).filter_map(|eye| {
+            let at = (eye * 2 + 1) * points.len() / (EYES * 2);
+            Some(half_way_up(&points, *points.get(at)?, bounds))
+        });
+        let views = |eye: Vec3A| {
+            let eye = Vec3::from(eye);
             // A camera looks against the direction from the model to the camera.
             SIDES.map(|towards| View::Inside { eye, towards })
         };
@@ -121,4 +124,19 @@ impl PreparedScene {
         });
         self.positions.len() as u32 - 1
     }
+}
+
+/// The point of a room half way between the floor and the ceiling at `from`, where furniture is in sight. `points` are
+/// those of a grid.
+fn half_way_up(points: &[Vec3A], from: Vec3A, bounds: &BoundingBox) -> Vec3A {
+    let step = (bounds.high.y - bounds.low.y) / GRID as f32 * 1.5;
+    let mut column: Vec<Vec3A> = points
+        .iter()
+        .filter(|point| (point.x, point.z) == (from.x, from.z))
+        .copied()
+        .collect();
+    column.sort_by(|one, other| one.y.total_cmp(&other.y));
+    let mut rooms = column.chunk_by(|below, above| above.y - below.y < step);
+    let room = rooms.find(|room| room.contains(&from));
+    room.map_or(from, |room| room[room.len() / 2])
 }

@@ -13,7 +13,7 @@ use super::scene::{BoundingBox, RenderAlpha};
 use super::visibility::sphere_direction;
 
 /// Points on each side of the grid that looks for rooms.
-const GRID: usize = 12;
+pub(super) const GRID: usize = 12;
 /// Rays from each point.
 const RAYS: usize = 96;
 /// Of the rays of a point in a room, the fraction that ends at a side that is drawn.
