@@ -30,6 +30,7 @@ impl SceneBuilder {
             file_name: Some(file_name.to_owned()),
             media_type: media_type.to_owned(),
             bytes,
+            replaces: None,
         });
         self.scene.images.len() - 1
     }

@@ -8,6 +8,7 @@ mod automatic;
 mod compare;
 mod context;
 mod export;
+mod rebaked;
 mod reduce;
 mod run;
 mod target_size;

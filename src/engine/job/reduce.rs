@@ -2,12 +2,12 @@
 
 use super::super::clean;
 use super::super::number_text::grouped;
-use super::super::pictures::ModelPictures;
-use super::super::rebake::{NotRebaked, RebakeOptions, Rebaked, rebake};
-use super::super::scene::{Scene, TextureSlot};
-use super::super::settings::{Settings, TextureFormat, TextureFormats};
+use super::super::rebake::NotRebaked;
+use super::super::scene::Scene;
+use super::super::settings::Settings;
 use super::super::simplify::{Limits, Method, Simplified, simplify};
 use super::context::JobContext;
+use super::rebaked::{self, DrawnSource, RebakeNotes, rebaked_if_better};
 
 /// What was done to meet a face limit.
 pub(super) struct Reduction {
@@ -16,18 +16,12 @@ pub(super) struct Reduction {
     rebaked: Option<Result<RebakeNotes, NotRebaked>>,
 }
 
-/// The outcome of rebaking, for the logs.
-pub(super) struct RebakeNotes {
-    meshes: usize,
-    charts: u32,
-    left_out: Vec<String>,
-    /// The mean difference of the pictures from the source's: of the plain simplification and of the result.
-    plain: f64,
-    baked: f64,
-}
-
 /// Reduces the scene to the limit that the settings have for it; `None` if there is none.
-pub(super) fn reduced(scene: &mut Scene, settings: &Settings) -> Option<Reduction> {
+pub(super) fn reduced(
+    scene: &mut Scene,
+    settings: &Settings,
+    drawn: DrawnSource<'_>,
+) -> Option<Reduction> {
     let limits = Limits {
         triangles: settings.face_limit(scene.drawn_triangles())?,
         keep_topology: settings.preserve_topology,
@@ -40,13 +34,10 @@ pub(super) fn reduced(scene: &mut Scene, settings: &Settings) -> Option<Reductio
         clean::pack_keyframes(scene);
     }
     let rebaked = source.map(|source| {
-        let rebaked = rebake(&source, &limits, &options_of(settings))?;
-        if rebaked.simplified.after > simplified.after.max(limits.triangles) {
-            return Err(NotRebaked::OverLimit);
-        }
-        let notes = compared(&source, scene, &rebaked)?;
-        simplified = rebaked.simplified;
-        *scene = rebaked.scene;
+        let (baked, done, notes) =
+            rebaked_if_better(&source, scene, simplified.after, &limits, settings, drawn)?;
+        simplified = done;
+        *scene = baked;
         Ok(notes)
     });
     Some(Reduction {
@@ -55,60 +46,13 @@ pub(super) fn reduced(scene: &mut Scene, settings: &Settings) -> Option<Reductio
     })
 }
 
-/// Draws the source and both results; an error if the plain result looks better.
-fn compared(source: &Scene, plain: &Scene, rebaked: &Rebaked) -> Result<RebakeNotes, NotRebaked> {
-    let before = ModelPictures::draw(source);
-    let difference = |result: &Scene| {
-        let drawn = before.draw_where_it_is(result);
-        before.compare(&drawn).mean_difference()
-    };
-    let (plain, baked) = (difference(plain), difference(&rebaked.scene));
-    if plain < baked {
-        return Err(NotRebaked::PlainIsBetter { plain, baked });
-    }
-    Ok(RebakeNotes {
-        meshes: rebaked.scene.meshes.len(),
-        charts: rebaked.charts,
-        left_out: rebaked.left_out.clone(),
-        plain,
-        baked,
-    })
-}
-
-fn options_of(settings: &Settings) -> RebakeOptions {
-    /// Finds few charts that are hardly stretched.
-    const STRETCH: f64 = 0.1;
-    let baking = &settings.baking;
-    let format = |slot: TextureSlot| {
-        let mut formats = settings
-            .exports
-            .iter()
-            .map(|export| export.textures.of(slot));
-        let first = formats.next().unwrap_or_default();
-        // Where the exports disagree, nothing is lost before each of them is written.
-        if formats.all(|format| format == first) {
-            first
-        } else {
-            TextureFormat::Png
-        }
-    };
-    RebakeOptions {
-        quality: baking.quality.unwrap_or_default(),
-        normal_map: baking.normal_map,
-        occlusion_map: baking.occlusion_map,
-        stretch: 1.0 + baking.stretch.unwrap_or(STRETCH).min(10.0) as f32,
-        limits: settings.texture_limits,
-        formats: TextureFormats {
-            base_color: format(TextureSlot::BaseColor),
-            emissive: format(TextureSlot::Emissive),
-            normal: format(TextureSlot::Normal),
-            orm: format(TextureSlot::Orm),
-        },
-    }
-}
-
 /// Reduces the scene of a job and reports how.
-pub(super) fn reduce(scene: &mut Scene, settings: &Settings, job: &mut JobContext<'_>) {
+pub(super) fn reduce(
+    scene: &mut Scene,
+    settings: &Settings,
+    drawn: DrawnSource<'_>,
+    job: &mut JobContext<'_>,
+) {
     let faces = scene.drawn_triangles();
     if !settings.rebakes && settings.baking != Default::default() {
         job.warn("settings of baking have no effect without the method \"rebake\"");
@@ -127,28 +71,13 @@ pub(super) fn reduce(scene: &mut Scene, settings: &Settings, job: &mut JobContex
             grouped(limit.min(faces))
         ),
     );
-    let Some(reduction) = reduced(scene, settings) else {
+    let Some(reduction) = reduced(scene, settings, drawn) else {
         return;
     };
     job.metrics.lap("simplify");
     report_simplified(&reduction.simplified, limit, settings, job);
-    match reduction.rebaked {
-        None => {}
-        Some(Ok(notes)) => report_rebaked(&notes, job),
-        Some(Err(why)) => job.warn(format!("not rebaked: {why}; the meshes were simplified")),
-    }
-}
-
-fn report_rebaked(notes: &RebakeNotes, job: &mut JobContext<'_>) {
-    job.info(format!(
-        "rebaked: {} meshes, {} charts; difference from the source {:.4}, of plain simplification {:.4}",
-        notes.meshes, notes.charts, notes.baked, notes.plain
-    ));
-    if !notes.left_out.is_empty() {
-        job.warn(format!(
-            "rebaking leaves out these extensions of materials: {}",
-            notes.left_out.join(", ")
-        ));
+    if let Some(outcome) = reduction.rebaked {
+        rebaked::report(outcome, job);
     }
 }
 

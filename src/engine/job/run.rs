@@ -22,6 +22,7 @@ use super::automatic;
 use super::compare::{HiddenParts, compare_exports, draw_source};
 use super::context::JobContext;
 use super::export::export_all;
+use super::rebaked::DrawnSource;
 use super::reduce::reduce;
 use super::target_size::settings_for_size;
 use super::{
@@ -232,11 +233,15 @@ fn optimize(task: &OptimizeTask, job: &mut JobContext<'_>) -> Result<Report, Eng
         }
         .into());
     }
+    let drawn = DrawnSource {
+        pictures: pictures.as_ref(),
+        moved,
+    };
     let settings = match settings.target_bytes {
-        Some(target_bytes) => settings_for_size(&scene, settings, target_bytes, job)?,
+        Some(target_bytes) => settings_for_size(&scene, settings, target_bytes, drawn, job)?,
         None => settings,
     };
-    reduce(&mut scene, &settings, job);
+    reduce(&mut scene, &settings, drawn, job);
     job.step(50, "arranging vertices");
     clean::finish(&mut scene);
     clean::prune(&mut scene);

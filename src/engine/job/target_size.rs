@@ -12,6 +12,7 @@ use super::super::settings::{Settings, TextureLimits};
 use super::super::textures::{dimensions, fit};
 use super::context::JobContext;
 use super::export::{encode, narrowed, plan_of};
+use super::rebaked::DrawnSource;
 use super::reduce::reduced;
 
 /// Steps of the binary search: the result is within a few percent of the target.
@@ -28,10 +29,12 @@ pub(super) fn settings_for_size(
     scene: &Scene,
     settings: Settings,
     target_bytes: u64,
+    drawn: DrawnSource<'_>,
     job: &mut JobContext<'_>,
 ) -> Result<Settings, EngineError> {
     let search = Search {
         scene,
+        drawn,
         settings: &settings,
         faces: settings
             .face_limit(scene.drawn_triangles())
@@ -73,6 +76,7 @@ pub(super) fn settings_for_size(
 
 struct Search<'a> {
     scene: &'a Scene,
+    drawn: DrawnSource<'a>,
     settings: &'a Settings,
     /// Number of faces at share 1.
     faces: u64,
@@ -103,7 +107,7 @@ impl Search<'_> {
     /// The bytes of the first export with these settings.
     fn size_with(&self, settings: &Settings) -> Result<u64, EngineError> {
         let mut scene = self.scene.clone();
-        reduced(&mut scene, settings);
+        reduced(&mut scene, settings, self.drawn);
         clean::finish(&mut scene);
         clean::prune(&mut scene);
         let export = settings.exports.first().expect("settings name an export");

@@ -11,10 +11,11 @@ use super::super::render::PreparedScene;
 use super::super::scene::{Attribute, Geometry, Mesh, Primitive, Scene};
 use super::super::simplify::{Limits, Simplified, simplify};
 use super::classes::Class;
+use super::normals;
 
 /// How long normals are stored for the simplifier, which measures their differences. A baked normal map replaces them, so
-/// they count less than the shape.
-const NORMAL_LENGTH: f32 = 0.25;
+/// they count far less than the shape, whose outline no map can mend.
+const NORMAL_LENGTH: f32 = 0.02;
 
 /// Vertices nearer than this part of the model's size are one, so that no crack opens where the source has a seam.
 const SAME_PLACE: f32 = 1e-5;
@@ -60,7 +61,10 @@ pub(super) fn low_meshes(
     clean::clean(&mut scene);
     let done = simplify(&mut scene, limits);
     clean::clean(&mut scene);
-    scene.geometries.iter_mut().for_each(lengthen_normals);
+    for mesh in &mut scene.geometries {
+        lengthen_normals(mesh);
+        normals::mend(mesh);
+    }
     (scene.geometries, done)
 }
 

@@ -3,8 +3,7 @@
 use serde_json::{Map, Value, json};
 
 use super::super::scene::{AlphaMode, Image, Scene, TextureSlot};
-use super::super::settings::{TextureFormat, TextureFormats, TextureLimits};
-use super::super::textures::{AlphaUse, BakedPicture, encode_baked};
+use super::super::textures::{AlphaUse, baked};
 use super::bake::{Maps, Pixel};
 use super::classes::Class;
 
@@ -14,10 +13,8 @@ const SAME: u8 = 2;
 /// How the textures of a class are written.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct MapPlan {
-    pub(super) limits: TextureLimits,
-    pub(super) formats: TextureFormats,
-    /// Whether the source's textures of each kind are JPEG.
-    pub(super) were_jpeg: bool,
+    /// The media type of the source's textures.
+    pub(super) replaces: &'static str,
     /// Whether the normal map is written.
     pub(super) has_normal_map: bool,
 }
@@ -146,16 +143,7 @@ impl MaterialMaker<'_> {
         slot: TextureSlot,
         alpha: AlphaUse,
     ) -> Result<Value, String> {
-        let format = self.plan.formats.of(slot);
-        let image = encode_baked(&BakedPicture {
-            side: self.side,
-            rgba: pixels.as_flattened(),
-            slot,
-            alpha,
-            limit: self.plan.limits.of(slot),
-            format,
-            was_jpeg: self.plan.were_jpeg && format == TextureFormat::Auto,
-        })?;
+        let image = baked(self.side, pixels.as_flattened(), alpha, self.plan.replaces)?;
         let name = format!("{} {}", self.name, slot.name()).replace(' ', "_");
         self.scene.images.push(Image {
             json: Map::from_iter([("name".to_owned(), Value::from(name))]),

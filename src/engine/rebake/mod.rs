@@ -13,6 +13,7 @@ mod fill;
 mod fitness;
 mod low;
 mod material;
+mod normals;
 mod occlusion;
 mod resolution;
 mod tangents;
@@ -21,7 +22,7 @@ use glam::Vec3;
 
 use super::render::{PreparedScene, RenderScene};
 use super::scene::{Geometry, Scene};
-use super::settings::{BakingQuality, TextureFormats, TextureLimits};
+use super::settings::{BakingQuality, TextureLimits};
 use super::simplify::{Limits, Simplified};
 use super::unwrap::{UnwrapOptions, unwrap};
 
@@ -52,7 +53,6 @@ pub struct RebakeOptions {
     pub stretch: f32,
     /// The longest side of each texture.
     pub limits: TextureLimits,
-    pub formats: TextureFormats,
 }
 
 /// A rebaked model.
@@ -62,6 +62,10 @@ pub struct Rebaked {
     pub simplified: Simplified,
     /// Charts of all atlases.
     pub charts: u32,
+    /// The share of the atlases that charts cover: the least of all.
+    pub fill: f32,
+    /// How much charts are stretched (L², Sander et al. 2001): the most of all; 1 is not at all.
+    pub stretch: f32,
     /// Extensions of materials whose effect is not in the result.
     pub left_out: Vec<String>,
 }
@@ -119,29 +123,30 @@ pub fn rebake(
         size,
         reach: error.clamp(size * REACH.0, size * REACH.1),
     };
-    let mut scene = assemble::emptied(model);
-    let mut charts = 0;
+    let mut rebaked = Rebaked {
+        scene: assemble::emptied(model),
+        simplified,
+        charts: 0,
+        fill: 1.0,
+        stretch: 1.0,
+        left_out: fitness::extensions_left_out(model),
+    };
     for (class, low) in classes.iter().zip(&meshes) {
         if !low.indices.is_empty() {
-            charts += job.add_class(&mut scene, class, low)?;
+            job.add_class(&mut rebaked, class, low)?;
         }
     }
-    Ok(Rebaked {
-        scene,
-        simplified,
-        charts,
-        left_out: fitness::extensions_left_out(model),
-    })
+    Ok(rebaked)
 }
 
 impl Job<'_> {
-    /// Unwraps and bakes a class and adds it to the scene; returns the number of its charts.
+    /// Unwraps and bakes a class and adds it to the result.
     fn add_class(
         &self,
-        scene: &mut Scene,
+        result: &mut Rebaked,
         class: &Class,
         low: &Geometry,
-    ) -> Result<u32, NotRebaked> {
+    ) -> Result<(), NotRebaked> {
         let has_normal_map = has_normal_map(&self.source, class, self.options);
         let side = resolution::side_of(self.model, class, &self.options.limits);
         let positions: Vec<[f32; 3]> = low.positions().as_chunks::<3>().0.to_vec();
@@ -157,14 +162,16 @@ impl Job<'_> {
         let mesh = tangents::with_coordinates(low, &unwrapped, has_normal_map);
         let maps = self.bake(class, &mesh, side);
         let plan = MapPlan {
-            limits: self.options.limits,
-            formats: self.options.formats,
-            were_jpeg: resolution::are_jpeg(self.model, class),
+            replaces: resolution::media_type_of(self.model, class),
             has_normal_map,
         };
+        let scene = &mut result.scene;
         let material = add_material(scene, class, &maps, &plan).map_err(NotRebaked::NotEncoded)?;
         assemble::add_mesh(scene, &class.name(), mesh, material);
-        Ok(unwrapped.chart_count)
+        result.charts += unwrapped.chart_count;
+        result.fill = result.fill.min(unwrapped.fill);
+        result.stretch = result.stretch.max(unwrapped.stretch);
+        Ok(())
     }
 
     fn bake(&self, class: &Class, mesh: &Geometry, side: u32) -> Maps {

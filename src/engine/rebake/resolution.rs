@@ -47,14 +47,17 @@ pub(super) fn side_of(model: &Scene, class: &Class, limits: &TextureLimits) -> u
     wanted.min(limit.unwrap_or(LARGEST)).max(1)
 }
 
-/// Whether the base colours of a class, or its other textures if it has none, are JPEG files.
-pub(super) fn are_jpeg(model: &Scene, class: &Class) -> bool {
+/// The media type of what the baked textures of a class replace: JPEG if its base colours are, or its other textures if it
+/// has none.
+pub(super) fn media_type_of(model: &Scene, class: &Class) -> &'static str {
+    const JPEG: &str = "image/jpeg";
     let by_slot = images_by_slot(model, class);
     let shown = SLOTS.iter().find_map(|slot| by_slot.get(slot));
-    shown.is_some_and(|images| {
+    let are_jpeg = shown.is_some_and(|images| {
         let mut images = images.iter();
-        images.all(|image| model.images[*image].media_type == "image/jpeg")
-    })
+        images.all(|image| model.images[*image].media_type == JPEG)
+    });
+    if are_jpeg { JPEG } else { "image/png" }
 }
 
 fn images_by_slot(model: &Scene, class: &Class) -> BTreeMap<TextureSlot, BTreeSet<usize>> {

@@ -127,6 +127,7 @@ fn chair_scene(detail: ChairDetail) -> Result<Scene, SampleError> {
                 file_name: Some(format!("{material}_{slot}.png")),
                 media_type: "image/png".to_owned(),
                 bytes,
+                replaces: None,
             });
         }
     }

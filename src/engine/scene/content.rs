@@ -56,6 +56,9 @@ pub struct Image {
     pub media_type: String,
     /// The encoded bytes.
     pub bytes: Bytes,
+    /// For an image that was baked, the media type of the images that it replaces. It is lossless, and each export
+    /// encodes it anew in its own format.
+    pub replaces: Option<&'static str>,
 }
 
 impl Image {

@@ -29,13 +29,13 @@ pub(super) fn encode(
 ) -> Result<Encoded, String> {
     let can_be_jpeg = !pixels.has_alpha() && pixels.width.max(pixels.height) < 65_536;
     if !can_be_jpeg || asked == TextureFormat::Png {
-        return png(pixels);
+        return png(pixels, png::Compression::High);
     }
     let was_jpeg = source_type == "image/jpeg";
     if asked == TextureFormat::Jpg || was_jpeg {
         return jpeg(pixels, usage);
     }
-    let png = png(pixels)?;
+    let png = png(pixels, png::Compression::High)?;
     // A normal map that is lossless in the source stays lossless.
     if usage.is_normal() {
         return Ok(png);
@@ -69,7 +69,12 @@ fn jpeg(pixels: &Pixels, usage: &Usage) -> Result<Encoded, String> {
     })
 }
 
-fn png(pixels: &Pixels) -> Result<Encoded, String> {
+/// Encodes quickly and without loss.
+pub(super) fn draft(pixels: &Pixels) -> Result<Encoded, String> {
+    png(pixels, png::Compression::Fast)
+}
+
+fn png(pixels: &Pixels, compression: png::Compression) -> Result<Encoded, String> {
     let (color, data) = match (pixels.is_grey(), pixels.has_alpha()) {
         (true, false) => (png::ColorType::Grayscale, packed::<1>(pixels)),
         (false, false) => (png::ColorType::Rgb, packed::<3>(pixels)),
@@ -79,7 +84,7 @@ fn png(pixels: &Pixels) -> Result<Encoded, String> {
     let mut encoder = png::Encoder::new(&mut bytes, pixels.width, pixels.height);
     encoder.set_color(color);
     encoder.set_depth(png::BitDepth::Eight);
-    encoder.set_compression(png::Compression::High);
+    encoder.set_compression(compression);
     encoder.set_filter(png::Filter::Adaptive);
     let write = |encoder: png::Encoder<'_, &mut Vec<u8>>| {
         let mut writer = encoder.write_header()?;

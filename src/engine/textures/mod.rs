@@ -13,7 +13,7 @@ use rayon::prelude::*;
 use serde_json::Value;
 
 use super::import::images::extension_of;
-use super::scene::{Image, Scene, TextureSlot, index_in};
+use super::scene::{Image, Scene, index_in};
 use super::settings::{TextureFormat, TextureFormats, TextureLimits};
 use pixels::Pixels;
 pub use usage::{AlphaUse, Usage, usages};
@@ -50,51 +50,30 @@ pub struct Fitted {
     pub warnings: Vec<String>,
 }
 
-/// A square picture that the engine made.
-#[derive(Debug, Clone, Copy)]
-pub struct BakedPicture<'p> {
-    /// Pixels on each side.
-    pub side: u32,
-    /// Four bytes a pixel.
-    pub rgba: &'p [u8],
-    pub slot: TextureSlot,
-    pub alpha: AlphaUse,
-    /// The longest side that is written.
-    pub limit: Option<u32>,
-    pub format: TextureFormat,
-    /// Whether the pictures that it replaces are JPEG files.
-    pub was_jpeg: bool,
-}
-
-/// Encodes a picture that the engine made, by the same rules as an image that had to be resized.
+/// A square image that the engine baked, without loss; [`fit`] encodes it for each export. `replaces` is the media type of
+/// the images that it replaces.
 ///
 /// # Errors
 /// When the encoder fails; the text says why.
-pub fn encode_baked(picture: &BakedPicture<'_>) -> Result<Image, String> {
-    let usage = Usage {
-        slots: [picture.slot].into(),
-        alpha: picture.alpha,
-    };
+pub fn baked(
+    side: u32,
+    rgba: &[u8],
+    alpha: AlphaUse,
+    replaces: &'static str,
+) -> Result<Image, String> {
     let mut pixels = Pixels {
-        width: picture.side,
-        height: picture.side,
-        rgba: picture.rgba.to_vec(),
+        width: side,
+        height: side,
+        rgba: rgba.to_vec(),
     };
-    let size = limited((picture.side, picture.side), picture.limit);
-    if (pixels.width, pixels.height) != size {
-        pixels = pixels.resized(size, &usage);
-    }
-    if usage.alpha == AlphaUse::Unused {
+    if alpha == AlphaUse::Unused {
         pixels.forget_alpha();
     }
-    let source_type = match picture.was_jpeg {
-        true => "image/jpeg",
-        false => "image/png",
-    };
-    let encoded = encode::encode(&pixels, &usage, picture.format, source_type)?;
+    let encoded = encode::draft(&pixels)?;
     Ok(Image {
         media_type: encoded.media_type.to_owned(),
         bytes: encoded.bytes.into(),
+        replaces: Some(replaces),
         ..Image::default()
     })
 }
@@ -190,24 +169,30 @@ fn fit_image(index: usize, image: &Image, usage: &Usage, plan: &TexturePlan) -> 
         TextureFormat::Png => kind == "image/png",
         TextureFormat::Jpg => kind == "image/jpeg",
     };
-    if after == before && fits_format && !flips {
+    let is_baked = image.replaces.is_some();
+    if after == before && fits_format && !flips && !is_baked {
         return FitResult::default();
     }
     match convert(image, usage, asked, after, flips) {
         Ok(converted) => {
-            let must_change = after != before || flips || is_foreign || asked == TextureFormat::Png;
+            let must_change =
+                after != before || flips || is_foreign || is_baked || asked == TextureFormat::Png;
+            let mut result = FitResult::default();
             if converted.media_type != "image/jpeg" && asked == TextureFormat::Jpg {
-                if after == before && is_plain {
-                    return FitResult::warning(format!(
+                result.warning = (after == before && is_plain).then(|| {
+                    format!(
                         "texture {name} uses its alpha channel, which JPEG does not have; it stays PNG"
-                    ));
-                }
+                    )
+                });
             } else if !must_change && converted.bytes.len() >= image.bytes.len() {
-                return FitResult::warning(format!(
+                result.warning = Some(format!(
                     "texture {name} stays as it is: in the format asked for it would be larger"
                 ));
             }
-            replaced(image, converted, name, before, after)
+            if result.warning.is_none() || is_baked {
+                result.replaced = Some(replaced(image, converted, name, before, after));
+            }
+            result
         }
         Err(why) => FitResult::warning(format!(
             "texture {name} is damaged ({why}) and is not changed"
@@ -221,7 +206,7 @@ fn replaced(
     name: String,
     before: (u32, u32),
     after: (u32, u32),
-) -> FitResult {
+) -> (Image, ChangedImage) {
     let changed = ChangedImage {
         name,
         before,
@@ -240,11 +225,9 @@ fn replaced(
         file_name,
         media_type: converted.media_type.to_owned(),
         bytes: converted.bytes.into(),
+        replaces: None,
     };
-    FitResult {
-        replaced: Some((replaced, changed)),
-        warning: None,
-    }
+    (replaced, changed)
 }
 
 fn convert(
@@ -264,7 +247,13 @@ fn convert(
     if usage.alpha == AlphaUse::Unused {
         pixels.forget_alpha();
     }
-    encode::encode(&pixels, usage, asked, &image.media_type)
+    let source_type = image.replaces.unwrap_or(&image.media_type);
+    // What replaces a lossless image stays lossless.
+    let asked = match (asked, image.replaces) {
+        (TextureFormat::Auto, Some("image/png")) => TextureFormat::Png,
+        _ => asked,
+    };
+    encode::encode(&pixels, usage, asked, source_type)
 }
 
 /// The format that the plan sets for an image; the lossless one where its slots disagree.

@@ -24,7 +24,7 @@ fn chequered(one: [u8; 4], other: [u8; 4]) -> Vec<u8> {
 }
 
 /// Two spheres side by side, each with a chequerboard of its own. `change` may change the JSON.
-fn pair(change: impl FnOnce(&mut Maker, &mut Value)) -> Model {
+pub fn pair(change: impl FnOnce(&mut Maker, &mut Value)) -> Model {
     let mut maker = Maker::default();
     let meshes: Vec<Value> = (0..2)
         .map(|number| {
@@ -58,7 +58,7 @@ fn pair(change: impl FnOnce(&mut Maker, &mut Value)) -> Model {
 }
 
 /// A configuration that rebakes to a share of the faces, with more settings of baking.
-fn config(percentage: f64, baking: Value) -> Value {
+pub fn config(percentage: f64, baking: Value) -> Value {
     let mut baking = baking;
     baking["bakingQuality"] = json!("low");
     let side = 256;
@@ -74,7 +74,7 @@ fn config(percentage: f64, baking: Value) -> Value {
     })
 }
 
-fn rebaked(model: &Model, percentage: f64, baking: Value) -> (Report, Scene) {
+pub fn rebaked(model: &Model, percentage: f64, baking: Value) -> (Report, Scene) {
     let report = model.optimize(config(percentage, baking)).unwrap();
     let log = model.log("info.log");
     assert!(
@@ -87,7 +87,7 @@ fn rebaked(model: &Model, percentage: f64, baking: Value) -> (Report, Scene) {
 }
 
 /// The mean difference of the pictures of a model and its result.
-fn difference(model: &Model, result: &Scene) -> f64 {
+pub fn difference(model: &Model, result: &Scene) -> f64 {
     let files: Vec<String> = fs::read_dir(model.dir.path().join("in"))
         .unwrap()
         .map(|entry| entry.unwrap().file_name().into_string().unwrap())
@@ -99,7 +99,7 @@ fn difference(model: &Model, result: &Scene) -> f64 {
         .mean_difference()
 }
 
-fn alpha_modes(scene: &Scene) -> Vec<AlphaMode> {
+pub fn alpha_modes(scene: &Scene) -> Vec<AlphaMode> {
     let primitives = scene.meshes.iter().flat_map(|mesh| &mesh.primitives);
     primitives
         .map(|primitive| scene.material(primitive.material).alpha_mode)

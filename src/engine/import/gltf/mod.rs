@@ -236,6 +236,7 @@ impl GltfReader<'_> {
             file_name,
             media_type,
             bytes,
+            replaces: None,
         })
     }
 
