@@ -106,7 +106,7 @@ enum Command {
     Unpin(cache::UnpinArgs),
     Check(check::CheckArgs),
     Cache(cache::CacheArgs),
-    Serve(serve::ServeArgs),
+    Serve(Box<serve::ServeArgs>),
     Demo(demo::DemoArgs),
     Doctor(doctor::DoctorArgs),
     Man(pages::ManArgs),

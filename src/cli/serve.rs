@@ -10,7 +10,8 @@ use url::Url;
 
 use crate::fuse::shell_quoted;
 use crate::service::{
-    ChaosPlan, PostgresServer, RecordsAt, RunningService, Service, ServiceConfig, WorkerCommand,
+    BucketAddress, BucketConfig, ChaosPlan, Credentials, PostgresServer, RecordsAt, RunningService,
+    Service, ServiceConfig, WorkerCommand, endpoint_of,
 };
 
 use super::{Exit, local, logging, settings};
@@ -41,6 +42,14 @@ pub(super) struct ServeArgs {
     /// Address from which clients read files, if a mirror or CDN is in front of this service
     #[arg(long, value_name = "URL")]
     files_url: Option<Url>,
+    /// Bucket of an S3-compatible storage for the files: s3://BUCKET/PREFIX?endpoint=URL&region=NAME. Clients send
+    /// and read files there. The credentials come from the environment (AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY,
+    /// or AWS_SHARED_CREDENTIALS_FILE) [default: a folder in --data]
+    #[arg(long, value_name = "URL", conflicts_with = "files_url")]
+    files: Option<BucketAddress>,
+    /// Address of the storage for clients, if they reach it under another one than the service
+    #[arg(long, value_name = "URL", value_parser = endpoint_of, requires = "files")]
+    files_public_endpoint: Option<Url>,
     /// How many jobs run at the same time
     #[arg(long, default_value_t = 1, value_name = "N")]
     workers: usize,
@@ -78,6 +87,7 @@ pub(super) fn run(args: &ServeArgs) -> Result<Exit> {
             records: records(args)?,
             public_url: args.public_url.clone(),
             files_url: args.files_url.clone(),
+            bucket: bucket(args)?,
             workers: args.workers,
             chaos: args.chaos.as_deref().map(read_plan).transpose()?,
             ..ServiceConfig::new(&data_dir, worker(args.no_pictures)?)
@@ -109,16 +119,29 @@ fn records(args: &ServeArgs) -> Result<RecordsAt> {
             .with_context(|| format!("cannot read the password file {}", path.display()))?;
         server = server.with_password(password.trim_end_matches(['\r', '\n']));
     }
-    if !args.allow_local_files {
+    if args.files.is_none() && !args.allow_local_files {
         bail!(
             "--records names a database that several machines share, but the files would be in {}, which only this \
-             machine has: store the files in a bucket, or leave out --records",
+             machine has: store the files in a bucket (--files), or leave out --records",
             args.data
                 .as_deref()
                 .map_or("the data folder".to_owned(), shell_quoted)
         );
     }
     Ok(RecordsAt::Postgres(server))
+}
+
+/// The bucket of the files, with the credentials that the environment names.
+fn bucket(args: &ServeArgs) -> Result<Option<BucketConfig>> {
+    let Some(address) = args.files.clone() else {
+        return Ok(None);
+    };
+    let variable = |name: &str| std::env::var(name).ok();
+    Ok(Some(BucketConfig {
+        address,
+        credentials: Credentials::find(variable)?,
+        public_endpoint: args.files_public_endpoint.clone(),
+    }))
 }
 
 /// Raises the limit of open files to its maximum: each connection needs one, and so does each file that is read.

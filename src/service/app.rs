@@ -13,10 +13,11 @@ use super::events::Events;
 use super::files::FileStore;
 use super::jobs::queue::Queue;
 use super::limits::RateLimiter;
-use super::records::{FileRow, Records, Removal};
+use super::names::media_type;
+use super::records::{FileId, FileRow, Records, Removal};
 use super::signing::{Access, Signer};
 use super::workers::Workers;
-use crate::wire::SignedUrl;
+use crate::wire::{AssetId, SignedUrl};
 
 #[derive(Debug)]
 pub struct App {
@@ -49,6 +50,9 @@ impl App {
 
     /// A URL that reads a file, if its bytes are there.
     pub fn download_url(&self, file: &FileRow) -> Option<SignedUrl> {
+        if let Some(url) = self.direct_url(file) {
+            return Some(url);
+        }
         file.blob.as_ref()?;
         Some(self.signer.sign(
             Access::Read,
@@ -57,6 +61,31 @@ impl App {
             self.download_url_lifetime(),
             self.clock.now(),
         ))
+    }
+
+    /// A URL of the storage itself that reads a file, if clients read from it.
+    pub fn direct_url(&self, file: &FileRow) -> Option<SignedUrl> {
+        let lifetime = self.download_url_lifetime();
+        let media_type = media_type(&file.name);
+        self.files
+            .download_url(file.blob.as_ref()?, &file.name, media_type, lifetime)
+    }
+
+    /// A URL that takes the bytes of a file of an upload.
+    pub fn upload_url(&self, asset: AssetId, file: FileId, name: &str) -> SignedUrl {
+        let lifetime = self.upload_url_lifetime();
+        let direct = self.files.upload_url(asset, file, lifetime);
+        direct.unwrap_or_else(|| {
+            let now = self.clock.now();
+            self.signer.sign(Access::Write, file, name, lifetime, now)
+        })
+    }
+
+    /// The origins where files are sent to and where they are read.
+    pub fn storage_origins(&self) -> Vec<String> {
+        let mut origins = self.signer.origins();
+        origins.extend(self.files.direct_origin().map(str::to_owned));
+        origins
     }
 
     /// The signed folder of a file and its name in it, which together read the file.
@@ -68,7 +97,7 @@ impl App {
     }
 
     /// How long a new upload URL works.
-    pub fn upload_url_lifetime(&self) -> Duration {
+    fn upload_url_lifetime(&self) -> Duration {
         let planned = self
             .chaos
             .plan()
@@ -89,6 +118,14 @@ impl App {
         let ahead = plan.as_ref().map_or(0, |plan| plan.clock_ahead_secs);
         self.clock.set_ahead_secs(ahead);
         self.chaos.set(plan);
+    }
+
+    /// Removes blobs that were stored and get no file. A failure is logged; the janitor removes the blobs later.
+    pub async fn give_up_blobs(&self, blobs: &[String]) {
+        match self.records.blobs().give_up(blobs).await {
+            Ok(()) => self.files.remove(blobs).await,
+            Err(error) => tracing::warn!(%error, "stored bytes could not be given up"),
+        }
     }
 
     /// Finishes a deletion: stops the removed jobs and deletes the blobs. Returns the number of deleted records.

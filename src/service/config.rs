@@ -10,6 +10,7 @@ use std::time::Duration;
 use url::Url;
 
 use super::chaos::ChaosPlan;
+use super::files::BucketConfig;
 use super::records::RecordsAt;
 use crate::listener::ConnectionLimits;
 
@@ -67,6 +68,8 @@ pub struct ServiceConfig {
     pub data_dir: PathBuf,
     /// Where the records are, if not in the data folder.
     pub records: RecordsAt,
+    /// The bucket of the files; without one they are in the data folder.
+    pub bucket: Option<BucketConfig>,
     pub worker: WorkerCommand,
     /// Maximum number of jobs that run at the same time.
     pub workers: usize,
@@ -102,6 +105,7 @@ impl ServiceConfig {
             listen: SocketAddr::from(([127, 0, 0, 1], 0)),
             data_dir: data_dir.into(),
             records: RecordsAt::default(),
+            bucket: None,
             worker,
             workers: 1,
             worker_limits: WorkerLimits::default(),

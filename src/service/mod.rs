@@ -34,8 +34,9 @@ use std::fmt;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::time::{Duration, SystemTime};
+use std::time::Duration;
 
+use jiff::Timestamp;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 use url::Url;
@@ -51,6 +52,10 @@ use signing::Signer;
 
 pub use chaos::{ChaosError, ChaosPlan};
 pub use config::{ServiceConfig, StorageOrigin, WorkerCommand, WorkerLimits};
+pub use files::{
+    AddressError, BucketAddress, BucketConfig, BucketError, Credentials, CredentialsError,
+    endpoint_of,
+};
 pub use presets::{FACTORY, FactoryPreset};
 pub use records::{DatabaseUrlError, PostgresServer, RecordsAt};
 pub use workers::{Failure, OUT_OF_MEMORY, Outcome, Workers};
@@ -58,8 +63,8 @@ pub use workers::{Failure, OUT_OF_MEMORY, Outcome, Workers};
 /// File with only the token of the first account, for scripts. The starter of the service writes it.
 pub const TOKEN_FILE: &str = "token";
 
-/// Time between two sweeps.
-const SWEEP_PAUSE: Duration = Duration::from_secs(3_600);
+/// Time between two rounds of the janitor.
+const JANITOR_PAUSE: Duration = Duration::from_secs(3_600);
 
 /// Why a service could not start.
 #[derive(Debug, thiserror::Error)]
@@ -76,6 +81,8 @@ pub enum ServiceError {
     Records(#[from] RecordsError),
     #[error("the file store of the service cannot be used")]
     Files(#[from] FilesError),
+    #[error("the bucket of the service cannot be used")]
+    Bucket(#[from] BucketError),
     #[error("{path}: {source}", path = path.display())]
     Io {
         path: PathBuf,
@@ -125,6 +132,10 @@ impl Service {
             Some(origin) => Some(bind(origin.listen).await?),
             None => None,
         };
+        let files = match &config.bucket {
+            Some(bucket) => FileStore::in_bucket(bucket).await?,
+            None => FileStore::in_folder(&data_dir.join("files"))?,
+        };
         let clock = clock::Clock::default();
         let file = data_dir.join("records.sqlite");
         let records = Records::open(&config.records, &file, clock.clone()).await?;
@@ -132,7 +143,7 @@ impl Service {
         let (events, notices) = events::Events::new(clock.clone());
         let token = first_start::account(&records, &config, data_dir.path()).await?;
         let app = Arc::new(App {
-            files: FileStore::open(&data_dir.join("files"))?,
+            files,
             signer: signer(&config, &records, api.addr(), storage.as_ref()).await?,
             base_url: origin(config.public_url.clone(), api.addr()),
             queue: jobs::queue::Queue::default(),
@@ -149,6 +160,10 @@ impl Service {
             config,
         });
         app.set_chaos(app.config.chaos.clone());
+        let page = app.base_url.origin().ascii_serialization();
+        if let Some(advice) = app.files.check_cors(&page).await {
+            tracing::warn!("{advice}");
+        }
         jobs::recover(&app).await?;
         let mut running = RunningService {
             base_url: app.base_url.clone(),
@@ -211,7 +226,7 @@ fn empty_dir(path: PathBuf) -> Result<PathBuf, ServiceError> {
 }
 
 impl RunningService {
-    /// Starts the tasks: listeners, workers, the sweep of left-overs.
+    /// Starts the tasks: listeners, workers, the janitor.
     fn begin(&mut self, api: Listener, storage: Option<Listener>) {
         let app = &self.app;
         let connections = Connections::new(app.config.connections.clone());
@@ -238,7 +253,7 @@ impl RunningService {
         }
         self.tasks.spawn(jobs::keep(Arc::clone(app)));
         self.tasks.spawn(jobs::exchange_wakeups(Arc::clone(app)));
-        self.tasks.spawn(sweep(Arc::clone(app)));
+        self.tasks.spawn(clean(Arc::clone(app)));
     }
 
     /// The base of every API path, such as `http://127.0.0.1:4321/`.
@@ -294,20 +309,20 @@ impl Drop for RunningService {
     }
 }
 
-/// Runs the sweep now and every hour.
-async fn sweep(app: Arc<App>) {
-    let sweeping = async {
+/// Runs the janitor now and every hour.
+async fn clean(app: Arc<App>) {
+    let cleaning = async {
         loop {
-            match app.files.sweep(&app.records, SystemTime::now()).await {
+            match app.files.clean(&app.records, Timestamp::now()).await {
                 Ok(0) => {}
                 Ok(files) => tracing::info!(files, "files without an owner removed"),
                 Err(error) => tracing::warn!(%error, "files without an owner could not be removed"),
             }
-            tokio::time::sleep(SWEEP_PAUSE).await;
+            tokio::time::sleep(JANITOR_PAUSE).await;
         }
     };
     tokio::select! {
         () = app.stop.cancelled() => {}
-        () = sweeping => {}
+        () = cleaning => {}
     }
 }

@@ -120,6 +120,15 @@ pub fn file_stem(name: &str) -> String {
     }
 }
 
+/// The media type of a file that a browser may show; otherwise `application/octet-stream`.
+pub fn media_type(name: &str) -> &'static str {
+    match formats::media_type(name) {
+        Some("text/plain") => "text/plain; charset=utf-8",
+        Some(known) => known,
+        None => "application/octet-stream",
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -5,7 +5,7 @@
 
 use super::ServiceError;
 use super::app::App;
-use super::records::{Area, NewFile};
+use super::records::{Area, FreshBlob, NewFile};
 use crate::engine::pictures::THUMBNAIL_NAME;
 use crate::wire::UserId;
 
@@ -24,10 +24,14 @@ pub async fn add(app: &App, user: UserId, count: u64) -> Result<(), ServiceError
     while made < count {
         let until = count.min(made + AT_ONCE);
         let mut new = Vec::new();
+        let count = usize::try_from(until - made).expect("a batch is small");
+        let mut blobs = app.records.blobs().fresh_keys(2 * count).await?.into_iter();
         for number in made..until {
+            let mut fresh = || blobs.next().expect("two blobs for each asset");
+            let (model, thumbnail) = (fresh(), fresh());
             let files = [
-                file(app, Area::Source, "sample.glb", CONTENT)?,
-                file(app, Area::Analysis, THUMBNAIL_NAME, THUMBNAIL)?,
+                file(app, &model, Area::Source, "sample.glb", CONTENT).await?,
+                file(app, &thumbnail, Area::Analysis, THUMBNAIL_NAME, THUMBNAIL).await?,
             ];
             new.push((format!("sample {number:06}"), files));
         }
@@ -37,8 +41,14 @@ pub async fn add(app: &App, user: UserId, count: u64) -> Result<(), ServiceError
     Ok(())
 }
 
-fn file(app: &App, area: Area, name: &str, content: &[u8]) -> Result<NewFile, ServiceError> {
-    let stored = app.files.keep(content)?;
+async fn file(
+    app: &App,
+    blob: &FreshBlob,
+    area: Area,
+    name: &str,
+    content: &'static [u8],
+) -> Result<NewFile, ServiceError> {
+    let stored = app.files.keep(blob, content).await?;
     Ok(NewFile {
         area,
         name: name.to_owned(),

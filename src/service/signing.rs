@@ -16,7 +16,7 @@ use super::records::FileId;
 use crate::wire::SignedUrl;
 
 /// Characters that are not encoded in a path segment (RFC 3986, unreserved).
-const SEGMENT: &AsciiSet = &NON_ALPHANUMERIC
+pub(super) const UNRESERVED: &AsciiSet = &NON_ALPHANUMERIC
     .remove(b'-')
     .remove(b'.')
     .remove(b'_')
@@ -91,7 +91,7 @@ impl Signer {
         let mut path = format!("/storage/{file}");
         for segment in name.split('/') {
             path.push('/');
-            path.extend(utf8_percent_encode(segment, SEGMENT));
+            path.extend(utf8_percent_encode(segment, UNRESERVED));
         }
         path
     }

@@ -8,6 +8,7 @@ mod api;
 mod at_the_shell;
 mod bad_input;
 mod browser;
+mod bucket;
 mod commands;
 mod copying;
 mod crash;
@@ -28,6 +29,8 @@ mod pictures;
 mod reading;
 mod recipes;
 mod refused;
+#[path = "../support/s3.rs"]
+mod s3;
 mod samples;
 #[path = "../support/skip.rs"]
 mod skip;

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
-use super::support::Fixture;
+use super::support::{Fixture, needs_own_storage};
 use super::test_records::TestDatabase;
 
 /// Part of everything that the account creates.
@@ -50,6 +50,9 @@ fn files_below(dir: &Path) -> usize {
 
 #[tokio::test]
 async fn nothing_of_a_deleted_account_is_left_in_the_data_folder() {
+    if needs_own_storage() {
+        return;
+    }
     let service = Fixture::with(WORKER, |_| {}).await;
     let data = service.dir.path().join("data");
     let account = std::fs::read(data.join("account.json")).unwrap();

@@ -8,7 +8,7 @@ use assetfs::service::{Service, ServiceConfig};
 use serde_json::json;
 use sqlx::sqlite::{SqliteConnectOptions, SqlitePool};
 
-use super::support::{COPYING_WORKER, Fixture, config, script};
+use super::support::{COPYING_WORKER, Fixture, script, settings};
 use super::test_records::TestDatabase;
 
 /// Optimizing writes its process id and waits until a file exists.
@@ -92,20 +92,28 @@ async fn a_restart_runs_no_finished_job_again() {
     let rapid = optimize(&service).await;
     let before = service.optimized(rapid).await;
     assert_eq!(before["optimization_status"], "done");
-    let Fixture { dir, service, http } = service;
+    let Fixture {
+        dir,
+        service,
+        http,
+        bucket,
+    } = service;
     service.shutdown().await;
     for _ in 0..2 {
-        let worker = script(dir.path(), WAITING_WORKER);
-        let config = config(&dir.path().join("data"), worker).await;
+        let config = settings(dir.path(), WAITING_WORKER, bucket.as_ref()).await;
         let service = Service::start(config).await.unwrap();
         tokio::time::sleep(Duration::from_millis(700)).await;
         service.shutdown().await;
     }
     assert_eq!(runs(dir.path()).len(), 1);
-    let worker = script(dir.path(), WAITING_WORKER);
-    let config = config(&dir.path().join("data"), worker).await;
+    let config = settings(dir.path(), WAITING_WORKER, bucket.as_ref()).await;
     let service = Service::start(config).await.unwrap();
-    let service = Fixture { dir, service, http };
+    let service = Fixture {
+        dir,
+        service,
+        http,
+        bucket,
+    };
     let after = service.optimized(rapid).await;
     assert_eq!(after["job_status"], before["job_status"]);
     assert_eq!(after["updated_at"], before["updated_at"]);
@@ -132,13 +140,22 @@ async fn stored_results_survive_a_shutdown_at_any_time() {
         tokio::time::sleep(Duration::from_millis(pause)).await;
         let row = service.get(&format!("/api/v2/rapidmodel/{rapid}")).await;
         let was_done = row.json()["data"]["optimization_status"] == "done";
-        let Fixture { dir, service, http } = service;
+        let Fixture {
+            dir,
+            service,
+            http,
+            bucket,
+        } = service;
         service.shutdown().await;
         let runs_before = runs(dir.path()).len();
-        let worker = script(dir.path(), QUICK_WORKER);
-        let config = config(&dir.path().join("data"), worker).await;
+        let config = settings(dir.path(), QUICK_WORKER, bucket.as_ref()).await;
         let service = Service::start(config).await.unwrap();
-        let service = Fixture { dir, service, http };
+        let service = Fixture {
+            dir,
+            service,
+            http,
+            bucket,
+        };
         let record = service.optimized(rapid).await;
         assert_eq!(record["optimization_status"], "done", "after {pause} ms");
         assert!(record["downloads"]["all"]["chair.glb"].is_string());
@@ -168,7 +185,12 @@ async fn a_data_folder_of_the_first_version_still_works() {
     let service = Service::start(config).await.unwrap();
     let _ = rustls::crypto::ring::default_provider().install_default();
     let http = reqwest::Client::builder().no_proxy().build().unwrap();
-    let service = Fixture { dir, service, http };
+    let service = Fixture {
+        dir,
+        service,
+        http,
+        bucket: None,
+    };
     // The finished job stays as it was; the running and the queued one are finished now.
     let done = service.optimized(1).await;
     assert_eq!(done["job_status"]["attempts"], 1);

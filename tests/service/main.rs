@@ -3,6 +3,7 @@
 mod account_end;
 mod archives;
 mod browser;
+mod bucket;
 mod chaos;
 mod config_keys;
 mod connections;
@@ -19,6 +20,8 @@ mod presets;
 mod races;
 mod rates;
 mod real_engine;
+#[path = "../support/s3.rs"]
+mod s3;
 #[path = "../support/samples.rs"]
 mod samples;
 mod shared_records;

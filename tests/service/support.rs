@@ -13,6 +13,8 @@ use reqwest::{Method, StatusCode};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
+use super::s3::TestBucket;
+use super::skip::skipped;
 use super::test_records::database_url;
 
 /// Copies the task's first file to the result, and reports progress.
@@ -36,11 +38,32 @@ case "$task" in
 esac
 "#;
 
-/// A service of one test and its data folder.
+/// A service of one test and its data folder. With `ASSETFS_TEST_FILES=s3` its files are in a bucket.
 pub struct Fixture {
     pub dir: TempDir,
     pub service: RunningService,
     pub http: reqwest::Client,
+    pub bucket: Option<TestBucket>,
+}
+
+/// Settings of a service whose data are in the folder of a test, and whose files are in `bucket`, if there is one.
+pub async fn settings(dir: &Path, worker: &str, bucket: Option<&TestBucket>) -> ServiceConfig {
+    let mut settings = config(&dir.join("data"), script(dir, worker)).await;
+    settings.bucket = bucket.map(super::bucket::config);
+    settings
+}
+
+/// Whether all services of this run keep their files in a bucket.
+pub fn files_are_in_a_bucket() -> bool {
+    std::env::var_os("ASSETFS_TEST_FILES").is_some_and(|place| place == "s3")
+}
+
+/// True if the running test cannot be run because it is about the storage of the service itself.
+pub fn needs_own_storage() -> bool {
+    if files_are_in_a_bucket() {
+        skipped("ASSETFS_TEST_FILES is s3");
+    }
+    files_are_in_a_bucket()
 }
 
 /// A whole reply.
@@ -122,11 +145,23 @@ impl Fixture {
         let dir = tempfile::tempdir().unwrap();
         let mut config = config(&dir.path().join("data"), script(dir.path(), worker)).await;
         change(&mut config);
+        let bucket = match files_are_in_a_bucket() && config.bucket.is_none() {
+            true => Some(TestBucket::start_or_skip().expect("a server for the bucket")),
+            false => None,
+        };
+        if let Some(bucket) = &bucket {
+            config.bucket = Some(super::bucket::config(bucket));
+        }
         let service = Service::start(config).await.unwrap();
         // Fails if another test has already installed it.
         let _ = rustls::crypto::ring::default_provider().install_default();
         let http = reqwest::Client::builder().no_proxy().build().unwrap();
-        Fixture { dir, service, http }
+        Fixture {
+            dir,
+            service,
+            http,
+            bucket,
+        }
     }
 
     pub fn url(&self, path: &str) -> String {
@@ -168,7 +203,9 @@ impl Fixture {
 
     /// Sends bytes to a signed URL.
     pub async fn put(&self, url: &str, bytes: &[u8]) -> Answer {
-        self.send(self.http.put(url).body(bytes.to_vec())).await
+        // A storage wants the length of an empty body, too.
+        let request = self.http.put(url).header("content-length", bytes.len());
+        self.send(request.body(bytes.to_vec())).await
     }
 
     /// Reads a signed URL.

@@ -6,7 +6,7 @@ use reqwest::Method;
 use serde_json::json;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 
-use super::support::Fixture;
+use super::support::{Fixture, needs_own_storage};
 
 const START: &str = "/api/v2/rawmodel/api-upload/start";
 
@@ -73,6 +73,9 @@ async fn any_name_comes_back_as_it_was_given() {
 
 #[tokio::test]
 async fn a_signed_url_is_good_for_one_method_and_no_token() {
+    if needs_own_storage() {
+        return;
+    }
     let service = Fixture::start().await;
     let (_, started) = service.begin("chair", &["a.glb", "b.glb"]).await;
     let urls = &started["links"]["s3_upload_urls"];
@@ -103,6 +106,9 @@ async fn a_signed_url_is_good_for_one_method_and_no_token() {
 
 #[tokio::test]
 async fn a_signed_url_ends() {
+    if needs_own_storage() {
+        return;
+    }
     let service = Fixture::with("", |config| {
         config.upload_url_lifetime = Duration::from_secs(1);
     })
@@ -118,6 +124,9 @@ async fn a_signed_url_ends() {
 
 #[tokio::test]
 async fn a_file_may_be_sent_again_until_the_upload_is_complete() {
+    if needs_own_storage() {
+        return;
+    }
     let service = Fixture::start().await;
     let (id, started) = service.begin("chair", &["a.glb"]).await;
     let url = started["links"]["s3_upload_urls"]["a.glb"]
@@ -147,6 +156,9 @@ async fn a_file_may_be_sent_again_until_the_upload_is_complete() {
 
 #[tokio::test]
 async fn what_does_not_fit_is_refused_and_leaves_nothing() {
+    if needs_own_storage() {
+        return;
+    }
     let service = Fixture::with("", |config| config.quota_bytes = 1_000_000).await;
     let (id, started) = service.begin("chair", &["a.glb", "b.glb"]).await;
     let urls = &started["links"]["s3_upload_urls"];
@@ -172,6 +184,9 @@ async fn what_does_not_fit_is_refused_and_leaves_nothing() {
 
 #[tokio::test]
 async fn an_upload_that_breaks_off_leaves_nothing() {
+    if needs_own_storage() {
+        return;
+    }
     let service = Fixture::start().await;
     let (id, started) = service.begin("chair", &["a.glb"]).await;
     let url = started["links"]["s3_upload_urls"]["a.glb"]
@@ -209,6 +224,9 @@ fn count(dir: &std::path::Path) -> usize {
 
 #[tokio::test]
 async fn ranges_and_conditions_are_honoured() {
+    if needs_own_storage() {
+        return;
+    }
     let service = Fixture::start().await;
     let content: Vec<u8> = (0..200_000_u32).map(|at| (at % 251) as u8).collect();
     let id = service
@@ -266,6 +284,9 @@ async fn ranges_and_conditions_are_honoured() {
 
 #[tokio::test]
 async fn signed_urls_may_live_on_another_origin() {
+    if needs_own_storage() {
+        return;
+    }
     let service = Fixture::with("", |config| {
         config.storage_origin = Some(assetfs::service::StorageOrigin {
             listen: ([127, 0, 0, 1], 0).into(),

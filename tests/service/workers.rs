@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use assetfs::service::Service;
 use serde_json::{Value, json};
 
-use super::support::{COPYING_WORKER, Fixture, config, script};
+use super::support::{COPYING_WORKER, Fixture, config, script, settings};
 
 /// A worker that does what the name of the model asks for.
 const MOODY_WORKER: &str = r#"
@@ -189,16 +189,25 @@ async fn a_job_survives_a_service_shutdown_and_runs_again() {
     let rapid = optimizing(&service).await;
     let path = format!("/api/v2/rapidmodel/{rapid}");
     service.until(&path, half_way).await;
-    let Fixture { dir, service, http } = service;
+    let Fixture {
+        dir,
+        service,
+        http,
+        bucket,
+    } = service;
     let began = Instant::now();
     service.shutdown().await;
     assert!(began.elapsed() < Duration::from_secs(8));
     assert!(!is_alive(dir.path()), "no worker outlives its service");
     std::fs::write(dir.path().join("go"), "").unwrap();
-    let worker = script(dir.path(), WAITING_WORKER);
-    let config = config(&dir.path().join("data"), worker).await;
+    let config = settings(dir.path(), WAITING_WORKER, bucket.as_ref()).await;
     let service = Service::start(config).await.unwrap();
-    let service = Fixture { dir, service, http };
+    let service = Fixture {
+        dir,
+        service,
+        http,
+        bucket,
+    };
     let record = service.optimized(rapid).await;
     assert_eq!(record["optimization_status"], "done");
     assert_eq!(

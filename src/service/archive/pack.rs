@@ -108,14 +108,21 @@ mod tests {
     use std::io::{Cursor, Read as _};
 
     use super::*;
+    use crate::service::clock::Clock;
+    use crate::service::records::{Records, RecordsAt};
 
     #[tokio::test]
     async fn what_is_packed_is_what_comes_out() {
         let dir = tempfile::tempdir().unwrap();
-        let files = FileStore::open(dir.path()).unwrap();
+        let database = dir.path().join("records.sqlite");
+        let at = RecordsAt::default();
+        let records = Records::open(&at, &database, Clock::default());
+        let records = records.await.unwrap();
+        let files = FileStore::in_folder(&dir.path().join("files")).unwrap();
+        let blob = records.blobs().fresh().await.unwrap();
         let content: Vec<u8> = (0..700_000_u32).map(|at| (at % 251) as u8).collect();
         let body = stream::iter([Ok::<_, std::io::Error>(Bytes::from(content.clone()))]);
-        let stored = files.receive(body, u64::MAX).await.unwrap();
+        let stored = files.receive(&blob, body, u64::MAX).await.unwrap();
         let moment: Timestamp = "2024-05-06T07:08:10Z".parse().unwrap();
         let pack = Pack::new(vec![
             Entry::of_bytes("ä/leer.txt", "", moment),

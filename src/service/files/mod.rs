@@ -1,33 +1,42 @@
 //! The bytes of files: stored once under a key, read in ranges, removed when no record refers to them.
 //!
-//! A blob is complete and on disk before its key is returned, and it never changes. Bytes are streamed in parts, so
-//! memory is bounded. `records` knows which file has which blob. A blob without a file (the service died in between)
-//! is removed later by the sweep.
+//! A blob is complete and durable before its upload returns, and it never changes. Bytes are streamed in parts, so
+//! memory is bounded. `records` knows which file has which blob. The key of a blob is recorded before the first byte
+//! is stored ([`FreshBlob`]), so that the janitor can tell an upload that is under way from a left-over.
 
+mod bucket;
+mod digest;
+mod folder;
+mod janitor;
 mod stream;
-mod sweep;
 
-use std::io::Read as _;
 use std::path::{Path, PathBuf};
+use std::pin::Pin;
 use std::sync::Arc;
-use std::time::{Duration, SystemTime};
+use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
 use futures_util::{Stream, StreamExt as _};
-use md5::{Digest as _, Md5};
-use object_store::local::LocalFileSystem;
 use object_store::path::Path as Key;
 use object_store::{
     GetOptions, GetRange, GetResultPayload, MultipartUpload, ObjectStore, ObjectStoreExt as _,
 };
 use tokio::task::spawn_blocking;
 
-use super::ids::{hex, random_name};
+use super::records::{FileId, FreshBlob};
 use crate::durable;
+use crate::wire::{AssetId, SignedUrl};
+use bucket::Bucket;
+use digest::Digest;
+use folder::Folder;
 
+pub use bucket::{
+    AddressError, Arrived, BucketAddress, BucketConfig, BucketError, Credentials, CredentialsError,
+    TakenIn, endpoint_of,
+};
 pub use stream::ByteStream;
 
-/// Size of a part.
+/// Size of a part in a folder.
 const PART_BYTES: usize = 1 << 20;
 
 /// Timeout of an upload that sends nothing.
@@ -47,6 +56,10 @@ pub enum FilesError {
     },
     #[error("the file store failed")]
     Durable(#[from] durable::DurableError),
+    #[error(transparent)]
+    Bucket(#[from] BucketError),
+    #[error("the file {blob} arrives damaged from the storage, again and again")]
+    Damaged { blob: String },
     /// The client aborted the upload.
     #[error("the upload was aborted: {0}")]
     BrokeOff(String),
@@ -71,35 +84,16 @@ pub struct Stored {
     pub crc32: u32,
 }
 
-/// Size and checksums, computed while bytes are streamed.
-#[derive(Debug, Default)]
-struct Digest {
-    md5: Md5,
-    crc32: crc32fast::Hasher,
-}
-
-impl Digest {
-    fn update(&mut self, bytes: &[u8]) {
-        self.md5.update(bytes);
-        self.crc32.update(bytes);
-    }
-
-    fn stored(self, key: &Key, size: u64) -> Stored {
-        Stored {
-            blob: key.to_string(),
-            size,
-            md5: hex(&self.md5.finalize()),
-            crc32: self.crc32.finalize(),
-        }
-    }
-}
-
 /// The blob store.
 #[derive(Debug, Clone)]
 pub struct FileStore {
-    /// A folder. Other stores can replace this type.
-    store: Arc<LocalFileSystem>,
-    root: Arc<Path>,
+    backend: Backend,
+}
+
+#[derive(Debug, Clone)]
+enum Backend {
+    Folder(Folder),
+    Bucket(Arc<Bucket>),
 }
 
 fn disk(path: &Path) -> impl FnOnce(std::io::Error) -> FilesError + '_ {
@@ -119,18 +113,128 @@ async fn blocking<T: Send + 'static>(
         .map_err(|_| FilesError::Stopping)?
 }
 
+fn make_folder_of(target: &Path) -> Result<(), FilesError> {
+    match target.parent() {
+        Some(folder) => std::fs::create_dir_all(folder).map_err(disk(folder)),
+        None => Ok(()),
+    }
+}
+
+impl Backend {
+    fn store(&self) -> &dyn ObjectStore {
+        match self {
+            Backend::Folder(folder) => folder.store.as_ref(),
+            Backend::Bucket(bucket) => &bucket.store,
+        }
+    }
+
+    /// The key of a blob in the store.
+    fn key(&self, blob: &str) -> Key {
+        match self {
+            Backend::Folder(_) => Key::from(blob),
+            Backend::Bucket(bucket) => Key::from(bucket.blob_key(blob)),
+        }
+    }
+
+    /// The size of the parts of an upload.
+    fn part_bytes(&self) -> usize {
+        match self {
+            Backend::Folder(_) => PART_BYTES,
+            Backend::Bucket(_) => bucket::PART_BYTES,
+        }
+    }
+}
+
 impl FileStore {
     /// Opens the store in a folder. Creates the folder if it is missing.
     ///
     /// # Errors
     /// If the folder cannot be created.
-    pub fn open(root: &Path) -> Result<FileStore, FilesError> {
-        std::fs::create_dir_all(root).map_err(disk(root))?;
-        let store = LocalFileSystem::new_with_prefix(root)?.with_fsync(true);
-        Ok(FileStore {
-            store: Arc::new(store),
-            root: Arc::from(root),
-        })
+    pub fn in_folder(root: &Path) -> Result<FileStore, FilesError> {
+        let backend = Backend::Folder(Folder::open(root)?);
+        Ok(FileStore { backend })
+    }
+
+    /// Opens the store in a bucket. Checks that it can be used.
+    ///
+    /// # Errors
+    /// With what to do, if the bucket cannot be used.
+    pub async fn in_bucket(config: &BucketConfig) -> Result<FileStore, BucketError> {
+        let backend = Backend::Bucket(Arc::new(Bucket::open(config).await?));
+        Ok(FileStore { backend })
+    }
+
+    /// What to set at the bucket so that pages of `origin` can send and read files.
+    pub async fn check_cors(&self, origin: &str) -> Option<String> {
+        match &self.backend {
+            Backend::Folder(_) => None,
+            Backend::Bucket(bucket) => bucket.check_cors(origin).await,
+        }
+    }
+
+    /// The origin of the storage, if clients send files to it and read them from it.
+    pub fn direct_origin(&self) -> Option<&str> {
+        match &self.backend {
+            Backend::Folder(_) => None,
+            Backend::Bucket(bucket) => Some(bucket.public_origin()),
+        }
+    }
+
+    /// A URL of the storage that reads a blob, if clients read from it.
+    pub fn download_url(
+        &self,
+        blob: &str,
+        name: &str,
+        media_type: &str,
+        lifetime: Duration,
+    ) -> Option<SignedUrl> {
+        match &self.backend {
+            Backend::Folder(_) => None,
+            Backend::Bucket(bucket) => Some(bucket.download_url(blob, name, media_type, lifetime)),
+        }
+    }
+
+    /// A URL of the storage that takes the bytes of a file, if clients send to it.
+    pub fn upload_url(
+        &self,
+        asset: AssetId,
+        file: FileId,
+        lifetime: Duration,
+    ) -> Option<SignedUrl> {
+        match &self.backend {
+            Backend::Folder(_) => None,
+            Backend::Bucket(bucket) => Some(bucket.upload_url(asset, file, lifetime)),
+        }
+    }
+
+    /// The files that clients have sent to the storage for an asset; `None` if clients do not send to it.
+    ///
+    /// # Errors
+    /// When the storage fails.
+    pub async fn arrived(&self, asset: AssetId) -> Result<Option<Vec<Arrived>>, FilesError> {
+        match &self.backend {
+            Backend::Folder(_) => Ok(None),
+            Backend::Bucket(bucket) => Ok(Some(bucket.arrived(asset).await?)),
+        }
+    }
+
+    /// Copies a file that a client has sent to a blob, if it is still the frozen version, and puts it at `target`.
+    ///
+    /// # Errors
+    /// When the storage or the disk fails.
+    pub async fn take_in(
+        &self,
+        blob: &FreshBlob,
+        asset: AssetId,
+        frozen: &Arrived,
+        target: PathBuf,
+    ) -> Result<TakenIn, FilesError> {
+        make_folder_of(&target)?;
+        match &self.backend {
+            // The storage was a bucket before.
+            Backend::Folder(_) => Ok(TakenIn::Gone),
+            Backend::Bucket(bucket) => bucket.take_in(blob, asset, frozen, target).await,
+        }
     }
 
     /// Stores a body of at most `limit` bytes. An aborted upload leaves nothing behind.
@@ -139,136 +243,83 @@ impl FileStore {
     /// When the store or the sender fails.
     pub async fn receive<E: std::fmt::Display>(
         &self,
+        blob: &FreshBlob,
         body: impl Stream<Item = Result<Bytes, E>>,
         limit: u64,
     ) -> Result<Stored, FilesError> {
-        let key = new_key();
-        let mut upload = self.store.put_multipart(&key).await?;
-        match self.fill(upload.as_mut(), body, limit).await {
-            Ok((size, digest)) => {
+        let store = self.backend.store();
+        let key = self.backend.key(blob.key());
+        let mut parts = Parts {
+            body: std::pin::pin!(body),
+            part_bytes: self.backend.part_bytes(),
+            limit,
+            size: 0,
+        };
+        let (first, ended) = parts.next().await?;
+        if ended {
+            let mut digest = Digest::default();
+            digest.update(&first);
+            store.put(&key, first.into()).await?;
+            return Ok(digest.stored(blob.key()));
+        }
+        let mut upload = store.put_multipart(&key).await?;
+        match send_parts(upload.as_mut(), first, parts).await {
+            Ok(digest) => {
                 upload.complete().await?;
-                Ok(digest.stored(&key, size))
+                Ok(digest.stored(blob.key()))
             }
             Err(error) => {
-                // The first error is reported; the sweep removes what is left over.
+                // The first error is reported; the janitor removes what is left over.
                 let _ = upload.abort().await;
                 Err(error)
             }
         }
     }
 
-    async fn fill<E: std::fmt::Display>(
-        &self,
-        upload: &mut dyn MultipartUpload,
-        body: impl Stream<Item = Result<Bytes, E>>,
-        limit: u64,
-    ) -> Result<(u64, Digest), FilesError> {
-        let mut body = std::pin::pin!(body);
-        let mut hash = Digest::default();
-        let mut size = 0_u64;
-        let mut part = BytesMut::with_capacity(PART_BYTES);
-        loop {
-            let next = tokio::time::timeout(SILENCE, body.next());
-            // The timeout error carries no details.
-            let next = next.await.map_err(|_| FilesError::Silent)?;
-            let ended = next.is_none();
-            if let Some(chunk) = next {
-                let chunk = chunk.map_err(|error| FilesError::BrokeOff(error.to_string()))?;
-                size += chunk.len() as u64;
-                if size > limit {
-                    return Err(FilesError::TooLarge { limit });
-                }
-                part.extend_from_slice(&chunk);
-            }
-            if part.len() >= PART_BYTES || (ended && !part.is_empty()) {
-                let full = std::mem::replace(&mut part, BytesMut::with_capacity(PART_BYTES));
-                let full = full.freeze();
-                let writing = upload.put_part(full.clone().into());
-                let hashing = blocking(move || {
-                    hash.update(&full);
-                    Ok(hash)
-                });
-                let (written, hashed) = tokio::join!(writing, hashing);
-                written?;
-                hash = hashed?;
-            }
-            if ended {
-                return Ok((size, hash));
-            }
-        }
-    }
-
-    /// Stores a few bytes without a sync: for sample records only.
+    /// Stores a few bytes, without a sync in a folder: for sample records only.
     ///
     /// # Errors
-    /// When the disk fails.
-    pub fn keep(&self, bytes: &[u8]) -> Result<Stored, FilesError> {
-        let key = new_key();
-        let path = self.store.path_to_filesystem(&key)?;
-        let folder = path.parent().expect("a key lies below the root");
-        std::fs::create_dir_all(folder).map_err(disk(folder))?;
-        std::fs::write(&path, bytes).map_err(disk(&path))?;
+    /// When the store fails.
+    pub async fn keep(&self, blob: &FreshBlob, bytes: &'static [u8]) -> Result<Stored, FilesError> {
+        match &self.backend {
+            Backend::Folder(folder) => folder.keep(blob.key(), bytes)?,
+            Backend::Bucket(_) => {
+                let key = self.backend.key(blob.key());
+                let bytes = Bytes::from_static(bytes);
+                self.backend.store().put(&key, bytes.into()).await?;
+            }
+        }
         let mut digest = Digest::default();
         digest.update(bytes);
-        Ok(digest.stored(&key, bytes.len() as u64))
+        Ok(digest.stored(blob.key()))
     }
 
     /// Moves a file that a worker wrote into the store.
     ///
     /// # Errors
-    /// When the disk fails.
-    pub async fn adopt(&self, path: PathBuf) -> Result<Stored, FilesError> {
-        let key = new_key();
-        let target = self.store.path_to_filesystem(&key)?;
-        blocking(move || {
-            let mut file = std::fs::File::open(&path).map_err(disk(&path))?;
-            let mut hash = Digest::default();
-            let mut size = 0;
-            let mut buffer = vec![0; PART_BYTES];
-            loop {
-                let len = file.read(&mut buffer).map_err(disk(&path))?;
-                if len == 0 {
-                    break;
-                }
-                hash.update(&buffer[..len]);
-                size += len as u64;
+    /// When the disk or the store fails.
+    pub async fn adopt(&self, blob: &FreshBlob, path: PathBuf) -> Result<Stored, FilesError> {
+        match &self.backend {
+            Backend::Folder(folder) => folder.adopt(blob.key(), path).await,
+            Backend::Bucket(_) => {
+                let file = std::fs::File::open(&path).map_err(disk(&path))?;
+                let size = file.metadata().map_err(disk(&path))?.len();
+                let body = stream::of_file(file, 0..size);
+                self.receive(blob, body, u64::MAX).await
             }
-            // The sweep judges by this time, so the file must not look old.
-            file.set_modified(SystemTime::now()).map_err(disk(&path))?;
-            file.sync_all().map_err(disk(&path))?;
-            let folder = target.parent().expect("a key lies below the root");
-            if !folder.is_dir() {
-                std::fs::create_dir_all(folder).map_err(disk(folder))?;
-                durable::sync_dir(
-                    folder
-                        .parent()
-                        .expect("a folder of keys lies below the root"),
-                )?;
-            }
-            std::fs::rename(&path, &target).map_err(disk(&target))?;
-            durable::sync_dir(folder)?;
-            Ok(hash.stored(&key, size))
-        })
-        .await
+        }
     }
 
-    /// Puts a blob at `target`, where a worker can read it.
+    /// Puts a blob at `target`, where a worker can read it. Creates the folders above it.
     ///
     /// # Errors
     /// When the store or the disk fails.
-    pub async fn lay_out(&self, blob: &str, target: PathBuf) -> Result<(), FilesError> {
-        let source = self.store.path_to_filesystem(&Key::from(blob))?;
-        blocking(move || {
-            if let Some(folder) = target.parent() {
-                std::fs::create_dir_all(folder).map_err(disk(folder))?;
-            }
-            // A hard link costs nothing. It fails across file systems; then the file is copied.
-            if std::fs::hard_link(&source, &target).is_err() {
-                std::fs::copy(&source, &target).map_err(disk(&target))?;
-            }
-            Ok(())
-        })
-        .await
+    pub async fn lay_out(&self, stored: &Stored, target: PathBuf) -> Result<(), FilesError> {
+        make_folder_of(&target)?;
+        match &self.backend {
+            Backend::Folder(folder) => folder.lay_out(&stored.blob, target).await,
+            Backend::Bucket(bucket) => bucket.lay_out(stored, target).await,
+        }
     }
 
     /// The bytes of `range`, which lies within the blob.
@@ -287,25 +338,92 @@ impl FileStore {
             range: Some(GetRange::Bounded(range.clone())),
             ..GetOptions::default()
         };
-        let found = self.store.get_opts(&Key::from(blob), options).await?;
+        let key = self.backend.key(blob);
+        let found = self.backend.store().get_opts(&key, options).await?;
         Ok(match found.payload {
             GetResultPayload::File(file, _) => stream::of_file(file, range),
-            GetResultPayload::Stream(parts) => stream::of_store(parts),
+            GetResultPayload::Stream(parts) => stream::of_store(parts, range.end - range.start),
         })
     }
 
-    /// Removes blobs. A failure is logged; the sweep removes the blob later.
+    /// Removes blobs that no record refers to any more. A failure is logged; the janitor removes the blob later.
     pub async fn remove(&self, blobs: &[String]) {
-        for blob in blobs {
-            if let Err(error) = self.store.delete(&Key::from(blob.as_str())).await {
-                tracing::warn!(%error, blob, "a blob could not be removed");
+        match &self.backend {
+            Backend::Folder(folder) => {
+                for blob in blobs {
+                    if let Err(error) = folder.remove(blob).await {
+                        tracing::warn!(%error, blob, "a blob could not be removed");
+                    }
+                }
             }
+            // Somebody may be reading it with a URL. The janitor removes it when no such URL works any more.
+            Backend::Bucket(_) => {}
         }
     }
 }
 
-/// A new key; the first two digits spread the blobs over folders.
-fn new_key() -> Key {
-    let name = random_name();
-    Key::from(format!("{}/{name}", &name[..2]))
+/// A body that is cut into parts.
+struct Parts<'a, S> {
+    body: Pin<&'a mut S>,
+    part_bytes: usize,
+    /// Maximum number of bytes of the body.
+    limit: u64,
+    size: u64,
+}
+
+impl<S, E> Parts<'_, S>
+where
+    S: Stream<Item = Result<Bytes, E>>,
+    E: std::fmt::Display,
+{
+    /// The next part, and whether it is the last one, which may be short or empty.
+    async fn next(&mut self) -> Result<(Bytes, bool), FilesError> {
+        let limit = self.limit;
+        let mut part = BytesMut::new();
+        while part.len() < self.part_bytes {
+            let next = tokio::time::timeout(SILENCE, self.body.next());
+            // The timeout error carries no details.
+            let Some(chunk) = next.await.map_err(|_| FilesError::Silent)? else {
+                return Ok((part.freeze(), true));
+            };
+            let chunk = chunk.map_err(|error| FilesError::BrokeOff(error.to_string()))?;
+            self.size += chunk.len() as u64;
+            if self.size > limit {
+                return Err(FilesError::TooLarge { limit });
+            }
+            part.extend_from_slice(&chunk);
+        }
+        Ok((part.freeze(), false))
+    }
+}
+
+/// Sends the parts of a body one after the other, and computes their checksums meanwhile.
+async fn send_parts<S, E>(
+    upload: &mut dyn MultipartUpload,
+    first: Bytes,
+    mut parts: Parts<'_, S>,
+) -> Result<Digest, FilesError>
+where
+    S: Stream<Item = Result<Bytes, E>>,
+    E: std::fmt::Display,
+{
+    let mut digest = Digest::default();
+    let (mut part, mut ended) = (first, false);
+    loop {
+        if !part.is_empty() {
+            let bytes = part.clone();
+            let writing = upload.put_part(part.into());
+            let hashing = blocking(move || {
+                digest.update(&bytes);
+                Ok(digest)
+            });
+            let (written, hashed) = tokio::join!(writing, hashing);
+            written?;
+            digest = hashed?;
+        }
+        if ended {
+            return Ok(digest);
+        }
+        (part, ended) = parts.next().await?;
+    }
 }

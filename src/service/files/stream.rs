@@ -46,11 +46,23 @@ pub(super) fn of_file(file: File, range: Range<u64>) -> ByteStream {
     Box::pin(parts)
 }
 
-/// The stream of a store that is not a folder.
+/// The stream of a store that is not a folder. Fails if it ends before `len` bytes.
 pub(super) fn of_store(
     parts: BoxStream<'static, Result<Bytes, object_store::Error>>,
+    len: u64,
 ) -> ByteStream {
-    Box::pin(parts.map(|part| part.map_err(io::Error::other)))
+    let parts = stream::try_unfold((parts, len), |(mut parts, missing)| async move {
+        match parts.next().await {
+            Some(part) => {
+                let part = part.map_err(io::Error::other)?;
+                let missing = missing.saturating_sub(part.len() as u64);
+                Ok(Some((part, (parts, missing))))
+            }
+            None if missing > 0 => Err(io::ErrorKind::UnexpectedEof.into()),
+            None => Ok(None),
+        }
+    });
+    Box::pin(parts)
 }
 
 #[cfg(test)]

@@ -29,7 +29,7 @@ pub async fn show(State(app): State<Arc<App>>, headers: HeaderMap) -> Response {
         media_type: "text/html; charset=utf-8",
     };
     let mut response = file.answer(&headers);
-    let policy = page::policy(&app.signer.origins());
+    let policy = page::policy(&app.storage_origins());
     let policy = HeaderValue::try_from(policy).expect("origins are plain text");
     response
         .headers_mut()

@@ -11,8 +11,9 @@ use axum::extract::{Request, State};
 use axum::http::header::{
     ACCEPT_RANGES, ACCESS_CONTROL_ALLOW_HEADERS, ACCESS_CONTROL_ALLOW_METHODS,
     ACCESS_CONTROL_ALLOW_ORIGIN, ACCESS_CONTROL_MAX_AGE, ACCESS_CONTROL_REQUEST_METHOD,
-    AUTHORIZATION, CONTENT_LENGTH, CONTENT_RANGE, CONTENT_SECURITY_POLICY, CONTENT_TYPE, ETAG,
-    IF_NONE_MATCH, IF_RANGE, LAST_MODIFIED, RANGE, X_CONTENT_TYPE_OPTIONS,
+    AUTHORIZATION, CACHE_CONTROL, CONTENT_LENGTH, CONTENT_RANGE, CONTENT_SECURITY_POLICY,
+    CONTENT_TYPE, ETAG, IF_NONE_MATCH, IF_RANGE, LAST_MODIFIED, LOCATION, RANGE,
+    X_CONTENT_TYPE_OPTIONS,
 };
 use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode};
 use axum::response::{IntoResponse as _, Response};
@@ -22,9 +23,9 @@ use futures_util::TryStreamExt as _;
 use super::error::ApiError;
 use super::request::Ids;
 use super::static_file::lists;
-use crate::formats;
 use crate::service::app::App;
 use crate::service::ids::from_hex;
+use crate::service::names::media_type;
 use crate::service::records::{FileId, FileRow, Publish, UploadRoom};
 use crate::service::signing::Access;
 
@@ -111,9 +112,10 @@ async fn write(app: &App, id: FileId, request: Request) -> Result<Response, ApiE
         return Err(refusal(&Publish::NoRoom));
     }
     let body = body.into_data_stream();
-    let stored = app.files.receive(body, room).await?;
+    let blob = app.records.blobs().fresh().await?;
+    let stored = app.files.receive(&blob, body, room).await?;
     if expected_md5.is_some_and(|expected| !is_md5(&expected, &stored.md5)) {
-        app.files.remove(&[stored.blob]).await;
+        app.give_up_blobs(&[stored.blob]).await;
         return Err(ApiError::BadRequest(
             "The received bytes do not match the Content-MD5.".to_owned(),
         ));
@@ -131,10 +133,10 @@ async fn write(app: &App, id: FileId, request: Request) -> Result<Response, ApiE
             Ok((StatusCode::OK, headers).into_response())
         }
         Ok(refused) => {
-            app.files.remove(&[stored.blob]).await;
+            app.give_up_blobs(&[stored.blob]).await;
             Err(refusal(&refused))
         }
-        // The commit may have taken effect; otherwise the sweep removes the blob.
+        // The commit may have taken effect; otherwise the janitor removes the blob.
         Err(error) => Err(error.into()),
     }
 }
@@ -164,12 +166,23 @@ async fn read(app: &App, id: FileId, headers: &HeaderMap) -> Result<Response, Ap
     send(app, &file.ok_or_else(|| ApiError::no("file"))?, headers).await
 }
 
-/// Answers a GET of a file: all of it, a range of it, or that it is unchanged.
+/// Answers a GET of a file: all of it, a range of it, or that it is unchanged. If clients read from the storage
+/// itself, the answer leads there.
 pub(super) async fn send(
     app: &App,
     file: &FileRow,
     headers: &HeaderMap,
 ) -> Result<Response, ApiError> {
+    if let Some(url) = app.direct_url(file) {
+        let value = |text: &str| HeaderValue::try_from(text).expect("a URL is a header value");
+        let headers = [
+            (LOCATION, value(url.expose())),
+            (ACCESS_CONTROL_ALLOW_ORIGIN, HeaderValue::from_static("*")),
+            // The URL works for a limited time.
+            (CACHE_CONTROL, HeaderValue::from_static("no-store")),
+        ];
+        return Ok((StatusCode::TEMPORARY_REDIRECT, headers).into_response());
+    }
     let blob = file.blob.clone().ok_or_else(|| ApiError::no("file"))?;
     let header = |name| headers.get(name).and_then(|value| value.to_str().ok());
     let etag = format!("\"{}\"", file.md5);
@@ -220,15 +233,6 @@ fn last_modified(file: &FileRow) -> String {
     file.modified_at
         .strftime("%a, %d %b %Y %H:%M:%S GMT")
         .to_string()
-}
-
-/// The media type of a file that a browser may show; otherwise `application/octet-stream`.
-fn media_type(name: &str) -> &'static str {
-    match formats::media_type(name) {
-        Some("text/plain") => "text/plain; charset=utf-8",
-        Some(known) => known,
-        None => "application/octet-stream",
-    }
 }
 
 /// The range that a Range header requests.

@@ -13,7 +13,6 @@ use crate::formats;
 use crate::service::app::App;
 use crate::service::names;
 use crate::service::records::{Completion, FileId, NewAsset};
-use crate::service::signing::Access;
 use crate::wire::paths::{fill, route};
 use crate::wire::{AssetForm, AssetId, Downloads, UploadLinks, UploadStarted, UploadStatus};
 
@@ -76,12 +75,7 @@ pub(super) fn started(
     files: &[FileId],
     complete: String,
 ) -> UploadStarted {
-    let now = app.clock.now();
-    let lifetime = app.upload_url_lifetime();
-    let url = |(name, &file): (&String, &FileId)| {
-        let url = app.signer.sign(Access::Write, file, name, lifetime, now);
-        (name.clone(), url)
-    };
+    let url = |(name, &file): (&String, &FileId)| (name.clone(), app.upload_url(id, file, name));
     let urls: Downloads = filenames.iter().zip(files).map(url).collect();
     UploadStarted {
         id,
@@ -96,10 +90,21 @@ pub(super) fn started(
 
 /// Completes an upload. Does nothing if it is already complete.
 pub(super) async fn finish(call: &ApiCall, id: AssetId) -> Result<(), ApiError> {
-    match call.records().imports().start(call.user, id).await? {
+    let completion = match call.app.files.arrived(id).await? {
+        Some(arrived) => {
+            let incoming = call.records().incoming();
+            incoming.complete(call.user, id, &arrived).await?
+        }
+        None => call.records().imports().start(call.user, id).await?,
+    };
+    match completion {
         Completion::Started => call.app.queue.announce(),
         Completion::Before => {}
         Completion::Gone => return Err(ApiError::no("base asset")),
+        Completion::NoRoom => {
+            let message = "The upload is larger than the remaining storage.";
+            return Err(ApiError::TooLarge(message.to_owned()));
+        }
         Completion::Missing(names) => return Err(missing(&names)),
     }
     Ok(())

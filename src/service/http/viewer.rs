@@ -41,6 +41,7 @@ pub async fn show(State(app): State<Arc<App>>, ids: Ids) -> Result<Response, Api
             name: &embed.name,
             identifier,
             address: &app.url(&format!("/embed/{identifier}")),
+            storage: app.files.direct_origin(),
             has_usdz: files.usdz.is_some(),
             has_poster: exhibit::poster(&app, embed.source).await?.is_some(),
             config: &embed.config,
@@ -80,7 +81,8 @@ pub async fn model_file(
     };
     let file = file.ok_or_else(|| ApiError::no("file"))?;
     let mut response = storage::send(&app, &file, &headers).await?;
-    response.headers_mut().insert(CACHE_CONTROL, CACHING);
+    let headers = response.headers_mut();
+    headers.entry(CACHE_CONTROL).or_insert(CACHING);
     Ok(response)
 }
 

@@ -28,8 +28,10 @@ type Found = (Area, String, PathBuf);
 /// Stores every file of the output folder.
 pub async fn collect(app: &App, place: &WorkFolder) -> Result<Vec<NewFile>, JobError> {
     let mut files = Vec::new();
-    for (area, name, path) in find(&place.output())? {
-        match app.files.adopt(path).await {
+    let found = find(&place.output())?;
+    let blobs = app.records.blobs().fresh_keys(found.len()).await?;
+    for ((area, name, path), blob) in found.into_iter().zip(blobs) {
+        match app.files.adopt(&blob, path).await {
             Ok(stored) => files.push(NewFile {
                 area,
                 name,
@@ -50,7 +52,8 @@ pub async fn collect(app: &App, place: &WorkFolder) -> Result<Vec<NewFile>, JobE
 /// Stores a short text as a file of the analysis.
 pub async fn store_text(app: &App, name: &str, text: String) -> Result<NewFile, JobError> {
     let body = stream::iter([Ok::<_, std::io::Error>(Bytes::from(text))]);
-    let stored = app.files.receive(body, u64::MAX).await?;
+    let blob = app.records.blobs().fresh().await?;
+    let stored = app.files.receive(&blob, body, u64::MAX).await?;
     Ok(NewFile {
         area: Area::Analysis,
         name: name.to_owned(),
@@ -66,7 +69,7 @@ pub async fn store_text(app: &App, name: &str, text: String) -> Result<NewFile, 
 /// owner.
 ///
 /// If the commit failed, it may still have taken effect: the records are asked again, and nothing is removed. The
-/// sweep removes blobs that no record refers to.
+/// janitor removes blobs that no record refers to.
 pub async fn settle(
     app: &App,
     lease: Lease,
@@ -111,7 +114,7 @@ async fn was_ended(app: &App, lease: Lease) -> Result<bool, RecordsError> {
 /// Removes the bytes of files that get no record.
 pub async fn discard(app: &App, files: &[NewFile]) {
     let blobs: Vec<String> = files.iter().map(|file| file.blob.clone()).collect();
-    app.files.remove(&blobs).await;
+    app.give_up_blobs(&blobs).await;
 }
 
 /// The text of the file `name` in the output folder, if it exists and has at most `limit` bytes.

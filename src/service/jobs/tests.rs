@@ -1,8 +1,14 @@
 //! Tests: attempts that have lost their job, and commits whose result is unknown.
 
+mod bucket;
+#[path = "../../../tests/support/s3.rs"]
+mod test_bucket;
+
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::{Duration, SystemTime};
+use std::time::Duration;
+
+use jiff::{SignedDuration, Timestamp};
 
 use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpStream, UnixStream};
@@ -169,7 +175,7 @@ async fn a_lost_answer_to_a_commit_costs_no_byte() {
     let job = waiting.claim().await;
     let file = waiting.file("the result").await;
     let files = std::slice::from_ref(&file);
-    // The commit had no effect: the job is tried again, and the sweep removes the bytes.
+    // The commit had no effect: the job is tried again, and the janitor removes the bytes.
     let settled = settle(app, job.lease(), Err(lost_answer()), files).await;
     assert!(settled.is_err());
     assert!(waiting.is_stored(&file).await);
@@ -181,20 +187,44 @@ async fn a_lost_answer_to_a_commit_costs_no_byte() {
 }
 
 #[tokio::test]
-async fn the_sweep_takes_only_what_is_old_and_has_no_owner() {
+async fn the_janitor_removes_only_what_nothing_refers_to() {
     let waiting = Waiting::start().await;
     let app = &waiting.service.app;
+    let clean = async |now| app.files.clean(&app.records, now).await.unwrap();
     let job = waiting.claim().await;
     let owned = waiting.file("with an owner").await;
     waiting.end(&job, &owned).await.unwrap().unwrap();
+    let pending = waiting.file("not committed yet").await;
     let stray = waiting.file("without an owner").await;
-    let now = SystemTime::now();
-    assert_eq!(app.files.sweep(&app.records, now).await.unwrap(), 0);
-    assert!(waiting.is_stored(&stray).await, "young");
-    let later = now + Duration::from_secs(2 * 3_600);
-    assert_eq!(app.files.sweep(&app.records, later).await.unwrap(), 1);
+    let blobs = app.records.blobs();
+    blobs
+        .give_up(std::slice::from_ref(&stray.blob))
+        .await
+        .unwrap();
+    let now = Timestamp::now();
+    assert_eq!(clean(now).await, 1);
     assert!(!waiting.is_stored(&stray).await);
+    assert!(waiting.is_stored(&pending).await, "a commit may follow");
+    // Nobody commits it any more.
+    assert_eq!(clean(now + SignedDuration::from_hours(23)).await, 0);
+    assert_eq!(clean(now + SignedDuration::from_hours(25)).await, 1);
+    assert!(!waiting.is_stored(&pending).await);
     assert!(waiting.is_stored(&owned).await);
+}
+
+#[tokio::test]
+async fn a_commit_after_the_janitor_gave_the_bytes_up_fails() {
+    let waiting = Waiting::start().await;
+    let app = &waiting.service.app;
+    let job = waiting.claim().await;
+    let late = waiting.file("took more than a day").await;
+    let later = Timestamp::now() + SignedDuration::from_hours(25);
+    assert_eq!(app.files.clean(&app.records, later).await.unwrap(), 1);
+    let ended = waiting.end(&job, &late).await;
+    assert!(matches!(ended, Err(RecordsError::BlobExpired)), "{ended:?}");
+    assert_eq!(waiting.asset().await.status, UploadStatus::Waiting);
+    let again = waiting.file("the next attempt").await;
+    assert!(waiting.end(&job, &again).await.unwrap().is_some());
 }
 
 #[tokio::test]

@@ -13,6 +13,7 @@ use crate::engine::intake::ZipLimits;
 use crate::engine::job::ModelFile;
 use crate::service::app::App;
 use crate::service::archive::{UnpackError, unpack};
+use crate::service::files::{Arrived, TakenIn};
 use crate::service::records::{Area, JobRow};
 use crate::wire::ModelId;
 
@@ -67,20 +68,24 @@ impl WorkFolder {
             is_unpacked: false,
         };
         fs::create_dir(place.output())?;
-        for file in app
-            .records
-            .files()
-            .list(&[ModelId::Asset(job.asset)])
-            .await?
-        {
-            if file.area == Area::Source
-                && let Some(blob) = &file.blob
-            {
-                app.files
-                    .lay_out(blob, place.input().join(&file.name))
-                    .await?;
-                place.files.push(file.name);
+        let frozen = app.records.incoming().frozen(job.asset).await?;
+        let owner = ModelId::Asset(job.asset);
+        for file in app.records.files().list(&[owner]).await? {
+            if file.area != Area::Source {
+                continue;
             }
+            let target = place.input().join(&file.name);
+            if let Some(stored) = file.stored() {
+                app.files.lay_out(&stored, target).await?;
+            } else if let Some(frozen) = frozen.get(&file.id) {
+                if let Some(problem) = take_in(app, job, frozen, target).await? {
+                    let reason = format!("the uploaded file {} {problem}", file.name);
+                    return Ok(Prepared::refused(&reason));
+                }
+            } else {
+                continue;
+            }
+            place.files.push(file.name);
         }
         match (place.files.as_slice(), asset.is_zip) {
             ([], _) => Ok(Prepared::refused("the base asset has no files")),
@@ -147,6 +152,40 @@ impl WorkFolder {
     /// Writes the reason of a failure if the worker wrote none.
     pub fn note_failure(&self, reason: &str) -> io::Result<()> {
         note_failure(&self.output().join("error.log"), reason)
+    }
+}
+
+/// Copies a file that a client has sent to the storage to a blob of its own, and puts it at `target`. Returns why the
+/// upload is refused.
+async fn take_in(
+    app: &App,
+    job: &JobRow,
+    frozen: &Arrived,
+    target: PathBuf,
+) -> Result<Option<&'static str>, JobError> {
+    let blob = app.records.blobs().fresh().await?;
+    let taken = app.files.take_in(&blob, job.asset, frozen, target);
+    let stored = match taken.await? {
+        TakenIn::Done(stored) => stored,
+        TakenIn::Changed => {
+            return Ok(Some(
+                "was sent again after the upload was completed; upload the model again",
+            ));
+        }
+        TakenIn::Gone => {
+            return Ok(Some(
+                "is not in the storage any more; upload the model again",
+            ));
+        }
+    };
+    let incoming = app.records.incoming();
+    match incoming
+        .take_in(job.lease(), job.user, frozen.file, &stored)
+        .await?
+    {
+        true => Ok(None),
+        // The worker would be killed; ending the attempt here is the same.
+        false => Ok(Some("was taken in by another attempt")),
     }
 }
 

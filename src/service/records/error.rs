@@ -26,6 +26,9 @@ pub enum RecordsError {
     NoDatabase { server: String },
     #[error("there is no such account any more")]
     NoAccount,
+    /// The janitor gave up a blob that took too long to store.
+    #[error("storing the bytes took so long that they were given up")]
+    BlobExpired,
     #[error(
         "the database has schema {version}, which this version does not know: start the version of assetfs that wrote \
          it, or a newer one"

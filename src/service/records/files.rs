@@ -4,15 +4,16 @@
 //! commit changes the row, so a reader sees either the old bytes or the new ones. Functions that replace or remove
 //! rows return the blobs that are no longer needed.
 
-use std::collections::HashSet;
 use std::fmt;
 
 use jiff::Timestamp;
 
 use super::accounts;
+use super::blobs;
 use super::database::{Result, Tx, places};
 use super::groups::FileRecords;
 use super::sql::{Column, Row, Value as _, columns, ids, record, sql, words};
+use crate::service::files::Stored;
 use crate::wire::{AssetId, ModelId, RapidId, UserId};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -95,6 +96,18 @@ record! {
         pub crc32: u32,
         /// When the bytes were received.
         pub modified_at: Timestamp,
+    }
+}
+
+impl FileRow {
+    /// Its bytes, if they are received.
+    pub fn stored(&self) -> Option<Stored> {
+        Some(Stored {
+            blob: self.blob.clone()?,
+            size: self.size,
+            md5: self.md5.clone(),
+            crc32: self.crc32,
+        })
     }
 }
 
@@ -188,6 +201,7 @@ async fn count_removed(
 /// Adds files whose bytes are stored.
 pub(super) async fn add(tx: &mut Tx, user: UserId, owner: ModelId, new: &[NewFile]) -> Result<()> {
     for file in new {
+        blobs::take(tx, &file.blob).await?;
         let insert = sql!(
             "INSERT INTO files (owner_kind, owner_id, area, name, blob, size, md5, crc32, modified_at) \
              VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)",
@@ -229,20 +243,5 @@ impl FileRecords<'_> {
             .iter()
             .fold(query, |query, owner| query.bind(&owner.key()));
         self.database.all(query).await
-    }
-
-    /// The blobs that no file has.
-    pub async fn unowned_blobs(self, blobs: &[String]) -> Result<Vec<String>> {
-        if blobs.is_empty() {
-            return Ok(Vec::new());
-        }
-        let places = places(1, blobs.len());
-        let text = format!("SELECT blob FROM files WHERE blob IN ({places})");
-        let query = sql!(text);
-        let query = blobs.iter().fold(query, |query, blob| query.bind(blob));
-        let owned: Vec<String> = self.database.all(query).await?;
-        let owned: HashSet<String> = owned.into_iter().collect();
-        let unowned = blobs.iter().filter(|blob| !owned.contains(*blob));
-        Ok(unowned.cloned().collect())
     }
 }

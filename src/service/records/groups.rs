@@ -17,6 +17,8 @@ groups! {
     AccountRecords,
     /// Base assets.
     AssetRecords,
+    /// Stored blobs.
+    BlobRecords,
     /// Conversions of base assets to other formats.
     ConversionRecords,
     /// Embeds, and the theme that a user saved for them.
@@ -25,6 +27,8 @@ groups! {
     FileRecords,
     /// Imports of uploaded models.
     ImportRecords,
+    /// Files that clients sent to the storage.
+    IncomingRecords,
     /// The job table.
     JobRecords,
     /// Base assets and rapid models.

@@ -20,6 +20,8 @@ pub enum Completion {
     Before,
     /// These files were not received yet; nothing changed.
     Missing(Vec<String>),
+    /// The files do not fit into the account; nothing changed.
+    NoRoom,
     Gone,
 }
 
@@ -42,12 +44,16 @@ pub struct AnalysisEnd {
     pub output: String,
 }
 
-async fn set_status(tx: &mut Tx, asset: AssetId, status: UploadStatus) -> Result<()> {
+pub(super) async fn set_status(tx: &mut Tx, asset: AssetId, status: UploadStatus) -> Result<()> {
     let update = "UPDATE assets SET upload_status = $2 WHERE id = $1";
     tx.run(sql!(update, asset, status)).await.map(drop)
 }
 
-async fn status_of(tx: &mut Tx, user: UserId, asset: AssetId) -> Result<Option<UploadStatus>> {
+pub(super) async fn status_of(
+    tx: &mut Tx,
+    user: UserId,
+    asset: AssetId,
+) -> Result<Option<UploadStatus>> {
     let query = "SELECT upload_status FROM assets WHERE id = $1 AND user_id = $2";
     tx.optional(sql!(query, asset, user)).await
 }

@@ -17,6 +17,8 @@ const MIGRATIONS: &[(i64, &str)] = &[
     (2, include_str!("migrations/0002_leases.sql")),
     (3, include_str!("migrations/0003_file_names.sql")),
     (4, include_str!("migrations/0004_counts.sql")),
+    (6, include_str!("migrations/0006_blobs.sql")),
+    (7, include_str!("migrations/0007_incoming.sql")),
 ];
 
 /// The key of the lock, an arbitrary number: "assetfs" in ASCII.

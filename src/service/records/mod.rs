@@ -6,6 +6,7 @@
 
 mod accounts;
 mod assets;
+mod blobs;
 mod connect;
 mod conversions;
 mod database;
@@ -16,6 +17,7 @@ mod figures;
 mod files;
 mod groups;
 mod imports;
+mod incoming;
 mod jobs;
 mod listings;
 mod migrations;
@@ -39,12 +41,14 @@ use sql::sql;
 
 pub use accounts::{NewUser, UserRow};
 pub use assets::{AssetRow, NewAsset};
+pub use blobs::FreshBlob;
 pub use connect::{DatabaseUrlError, PostgresServer, RecordsAt};
 pub use conversions::{Conversion, Uploaded};
 pub use embeds::{EmbedRow, EmbedSource, NewEmbed};
 pub use error::RecordsError;
 pub use files::{Area, FileId, FileRow, NewFile};
 pub use imports::{AnalysisEnd, Completion};
+pub use incoming::Awaited;
 pub use jobs::{JobId, JobKind, JobRow, JobState, Lease, Lost, Removal};
 pub use optimizations::{NewRapid, OptimizationEnd, Started};
 pub use presets::{NewPreset, PresetRow};
@@ -114,10 +118,12 @@ macro_rules! accessors {
 accessors! {
     accounts: AccountRecords,
     assets: AssetRecords,
+    blobs: BlobRecords,
     conversions: ConversionRecords,
     embeds: EmbedRecords,
     files: FileRecords,
     imports: ImportRecords,
+    incoming: IncomingRecords,
     jobs: JobRecords,
     models: ModelRecords,
     optimizations: OptimizationRecords,

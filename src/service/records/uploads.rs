@@ -4,6 +4,7 @@
 //! checked before the bytes are read, and again in the commit.
 
 use super::accounts;
+use super::blobs;
 use super::database::Result;
 use super::files::FileId;
 use super::groups::UploadRecords;
@@ -82,6 +83,7 @@ impl UploadRecords<'_> {
         if growth > target.free {
             return Ok(Publish::NoRoom);
         }
+        blobs::take(&mut tx, &bytes.blob).await?;
         let update = sql!(
             "UPDATE files SET blob = $2, size = $3, md5 = $4, crc32 = $5, modified_at = $6 \
              WHERE id = $1",

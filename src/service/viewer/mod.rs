@@ -20,6 +20,8 @@ pub struct Exhibit<'a> {
     pub identifier: &'a str,
     /// The whole address of the page, for the previews of links.
     pub address: &'a str,
+    /// The origin of the files, if it is not that of the page.
+    pub storage: Option<&'a str>,
     /// Whether there is a usdz for phones.
     pub has_usdz: bool,
     /// Whether there is a thumbnail.
@@ -90,9 +92,12 @@ pub fn page(exhibit: &Exhibit<'_>) -> Page {
         styles = styles(&settings),
         attributes = attributes(exhibit, &settings),
     );
+    let storage = exhibit
+        .storage
+        .map_or_else(String::new, |origin| format!(" {origin}"));
     let policy = format!(
         "default-src 'none'; script-src 'self' 'wasm-unsafe-eval'; style-src 'nonce-{nonce}' {MODEL_VIEWER_STYLE}; \
-         img-src 'self' data: blob:; connect-src 'self' data: blob:; \
+         img-src 'self' data: blob:{storage}; connect-src 'self' data: blob:{storage}; \
          worker-src blob:; base-uri 'none'; form-action 'none'; frame-ancestors *"
     );
     Page { html, policy }
@@ -241,6 +246,7 @@ mod tests {
             name,
             identifier: "k3y",
             address: "http://service.test/embed/k3y",
+            storage: None,
             has_usdz: false,
             has_poster: true,
             config,
@@ -341,6 +347,7 @@ mod tests {
                 name: "chair",
                 identifier: "k3y",
                 address: "http://service.test/embed/k3y",
+                storage: None,
                 has_usdz,
                 has_poster: false,
                 config,

@@ -10,6 +10,8 @@ use tempfile::TempDir;
 use super::ASSETFS;
 use super::models::{model, small_chair};
 use super::service::ServeProcess;
+use crate::s3::TestBucket;
+
 use super::shell::{assetfs, run, text, wait_until};
 
 /// A mounted drive and its service in temporary folders; drop removes everything.
@@ -91,9 +93,21 @@ impl Fixture {
         fixture
     }
 
+    /// The service alone, with its files in a bucket.
+    pub fn unmounted_in_bucket(bucket: &TestBucket, serve: &[&str]) -> Fixture {
+        let url = bucket.url();
+        let args = [serve, &["--files", &url]].concat();
+        Fixture::over_with(scratch(), &args, &bucket.variables())
+    }
+
     fn over(scratch: TempDir, serve: &[&str]) -> Fixture {
+        Fixture::over_with(scratch, serve, &[])
+    }
+
+    fn over_with(scratch: TempDir, serve: &[&str], variables: &[(&str, String)]) -> Fixture {
         let args = [serve, &["--no-pictures"]].concat();
-        let service = ServeProcess::start(&scratch.path().join("service"), &args);
+        let data = scratch.path().join("service");
+        let service = ServeProcess::start_with(&data, &args, variables);
         Fixture {
             mount: None,
             service,

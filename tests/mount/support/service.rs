@@ -31,12 +31,18 @@ fn first_line(child: &mut Child) -> String {
 
 impl ServeProcess {
     pub fn start(data: &Path, extra: &[&str]) -> ServeProcess {
+        ServeProcess::start_with(data, extra, &[])
+    }
+
+    /// The same, with extra environment variables.
+    pub fn start_with(data: &Path, extra: &[&str], variables: &[(&str, String)]) -> ServeProcess {
         let log = data.with_extension("log");
         let mut child = Command::new(ASSETFS)
             .args(["serve", "--json"])
             .args(["--listen", "127.0.0.1:0", "--data"])
             .arg(data)
             .args(extra)
+            .envs(variables.iter().map(|(name, value)| (name, value)))
             .stdout(Stdio::piped())
             .stderr(File::create(&log).expect("a log"))
             .spawn()

@@ -1,0 +1,200 @@
+//! What is checked before a service uses a bucket: that it answers, that the credentials may read and write, that
+//! the clocks agree, and that browsers may send files to it.
+
+use std::time::Duration;
+
+use jiff::Timestamp;
+use jiff::fmt::rfc2822;
+use reqwest::Method;
+use reqwest::header::DATE;
+
+use super::calls::{Reply, texts};
+use super::presign::Allowed;
+use super::{Bucket, BucketConfig};
+
+/// Largest difference of the clocks. The storage refuses requests that are 15 minutes off.
+const CLOCK_TOLERANCE_SECS: i64 = 5 * 60;
+
+/// The content of the object `check`.
+const CHECK: &str = "assetfs writes this object at each start.\n";
+
+/// Why a bucket cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub enum BucketError {
+    #[error(
+        "the storage {endpoint} cannot be reached; check that it runs and that the endpoint of --files is right"
+    )]
+    Unreachable {
+        endpoint: String,
+        #[source]
+        source: reqwest::Error,
+    },
+    #[error("the bucket {bucket} does not exist; create it, or name another one with --files")]
+    NoBucket { bucket: String },
+    #[error(
+        "the storage does not know the access key; check AWS_ACCESS_KEY_ID or the credentials file"
+    )]
+    UnknownKey,
+    #[error(
+        "the secret does not belong to the access key; check AWS_SECRET_ACCESS_KEY or the credentials file"
+    )]
+    WrongSecret,
+    #[error(
+        "the credentials may not {doing} in the bucket {bucket}; allow s3:ListBucket, s3:GetObject, s3:PutObject, \
+         s3:DeleteObject, s3:ListBucketMultipartUploads and s3:AbortMultipartUpload"
+    )]
+    Denied { doing: &'static str, bucket: String },
+    #[error(
+        "the clock of this machine is {minutes} minutes {direction} of the storage's clock, so signed URLs would be \
+         refused; set it, for example with NTP"
+    )]
+    Clock {
+        minutes: i64,
+        direction: &'static str,
+    },
+    #[error(
+        "the bucket {bucket} is in the region {region}; add region={region} to the URL of --files"
+    )]
+    Region { bucket: String, region: String },
+    #[error("the storage refused to {doing}: status {status} {code}")]
+    Refused {
+        doing: &'static str,
+        status: u16,
+        code: String,
+    },
+    #[error(
+        "what was stored in the bucket {bucket} is not what is read back; check what answers at the endpoint"
+    )]
+    NotStored { bucket: String },
+    #[error("the client for the storage cannot be set up")]
+    Client(#[source] reqwest::Error),
+    #[error("the client for the storage cannot be set up")]
+    Library(#[source] object_store::Error),
+}
+
+impl Bucket {
+    /// Opens a bucket and checks that it can be used.
+    pub(in crate::service::files) async fn open(
+        config: &BucketConfig,
+    ) -> Result<Bucket, BucketError> {
+        let bucket = Bucket::new(config)?;
+        let list = Allowed {
+            method: "GET",
+            query: &[
+                ("list-type", "2"),
+                ("max-keys", "1"),
+                ("prefix", &bucket.prefix),
+            ],
+            ..Allowed::default()
+        };
+        bucket.probe(list, "", "list objects").await?;
+        let key = format!("{}check", bucket.prefix);
+        let object = |method| Allowed {
+            method,
+            key: &key,
+            ..Allowed::default()
+        };
+        bucket.probe(object("PUT"), CHECK, "store objects").await?;
+        let read = bucket.probe(object("GET"), "", "read objects").await?;
+        match read.body == CHECK {
+            true => Ok(bucket),
+            false => Err(BucketError::NotStored {
+                bucket: bucket.name.clone(),
+            }),
+        }
+    }
+
+    async fn probe(
+        &self,
+        allowed: Allowed<'_>,
+        body: &'static str,
+        doing: &'static str,
+    ) -> Result<Reply, BucketError> {
+        let reply = self.call(allowed, body).await?;
+        check_clock(&reply)?;
+        let bucket = self.name.clone();
+        Err(match reply.code().unwrap_or_default().as_str() {
+            "" if reply.status.is_success() => return Ok(reply),
+            "NoSuchBucket" => BucketError::NoBucket { bucket },
+            "InvalidAccessKeyId" | "NotSignedUp" => BucketError::UnknownKey,
+            "SignatureDoesNotMatch" => BucketError::WrongSecret,
+            "PermanentRedirect"
+            | "AuthorizationHeaderMalformed"
+            | "AuthorizationQueryParametersError"
+                if region_of(&reply).is_some() =>
+            {
+                let region = region_of(&reply).unwrap_or_default();
+                BucketError::Region { bucket, region }
+            }
+            "AccessDenied" => BucketError::Denied { doing, bucket },
+            code => BucketError::Refused {
+                doing,
+                status: reply.status.as_u16(),
+                code: code.to_owned(),
+            },
+        })
+    }
+
+    /// Whether pages of `origin` may send files to the bucket and read them; otherwise what to set.
+    pub(in crate::service::files) async fn check_cors(&self, origin: &str) -> Option<String> {
+        for method in ["PUT", "GET"] {
+            if !self.allows_browsers(origin, method).await {
+                return Some(format!(
+                    "the bucket {bucket} does not let the page {origin} send and read files in browsers; set its \
+                     CORS rule: {{\"AllowedOrigins\": [\"*\"], \"AllowedMethods\": [\"GET\", \"PUT\"], \
+                     \"AllowedHeaders\": [\"*\"], \"ExposeHeaders\": [\"ETag\", \"Content-Range\"]}}",
+                    bucket = self.name
+                ));
+            }
+        }
+        None
+    }
+
+    async fn allows_browsers(&self, origin: &str, method: &'static str) -> bool {
+        let key = format!("{}in/1/1", self.prefix);
+        let allowed = Allowed {
+            method,
+            key: &key,
+            ..Allowed::default()
+        };
+        let url = self
+            .public
+            .sign(allowed, Duration::from_secs(60), Timestamp::now());
+        let request = self
+            .http
+            .request(Method::OPTIONS, url)
+            .header("origin", origin)
+            .header("access-control-request-method", method)
+            .header("access-control-request-headers", "content-type");
+        match request.send().await {
+            Ok(reply) => {
+                let allowed = reply.headers().get("access-control-allow-origin");
+                allowed.is_some_and(|allowed| allowed == "*" || allowed == origin)
+            }
+            Err(_) => false,
+        }
+    }
+}
+
+/// The region in which a bucket is, if the reply names it.
+fn region_of(reply: &Reply) -> Option<String> {
+    let header = reply.headers.get("x-amz-bucket-region");
+    let header = header.and_then(|value| value.to_str().ok().map(str::to_owned));
+    header.or_else(|| texts(&reply.body, "Region").next())
+}
+
+/// Compares the clock of this machine with the time of a reply.
+fn check_clock(reply: &Reply) -> Result<(), BucketError> {
+    let date = reply.headers.get(DATE).and_then(|date| date.to_str().ok());
+    let Some(date) = date.and_then(|date| rfc2822::parse(date).ok()) else {
+        return Ok(());
+    };
+    let ahead = Timestamp::now().as_second() - date.timestamp().as_second();
+    match ahead.abs() > CLOCK_TOLERANCE_SECS {
+        true => Err(BucketError::Clock {
+            minutes: ahead.abs() / 60,
+            direction: if ahead > 0 { "ahead" } else { "behind" },
+        }),
+        false => Ok(()),
+    }
+}

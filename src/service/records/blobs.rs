@@ -1,0 +1,130 @@
+//! Which blobs exist: those of files, those that are being stored, and those that nothing refers to.
+//!
+//! A key is recorded as pending before the first byte is stored. The commit that gives the blob to a file removes
+//! this record, and fails if the janitor has removed it before. So at each moment a blob is pending, or it belongs to
+//! a file, or it is a stray; and a stray never gets a file.
+
+use std::collections::HashSet;
+
+use jiff::{SignedDuration, Timestamp};
+
+use super::database::{Result, Tx, places};
+use super::error::RecordsError;
+use super::groups::BlobRecords;
+use super::sql::sql;
+use crate::service::ids::random_name;
+
+/// How long bytes may be stored before a file gets them. After that the janitor removes them.
+const PENDING_LIFETIME: SignedDuration = SignedDuration::from_hours(24);
+
+/// The recorded key of a blob that is about to be stored.
+#[derive(Debug)]
+pub struct FreshBlob(String);
+
+impl FreshBlob {
+    pub fn key(&self) -> &str {
+        &self.0
+    }
+}
+
+/// A new key; the first two digits spread the blobs over folders.
+fn new_key() -> String {
+    let name = random_name();
+    format!("{}/{name}", &name[..2])
+}
+
+/// Gives a pending blob to a file in this transaction.
+pub(super) async fn take(tx: &mut Tx, blob: &str) -> Result<()> {
+    let delete = "DELETE FROM pending_blobs WHERE blob = $1";
+    match tx.run(sql!(delete, blob)).await? {
+        0 => Err(RecordsError::BlobExpired),
+        _ => Ok(()),
+    }
+}
+
+impl BlobRecords<'_> {
+    /// Records a new key.
+    pub async fn fresh(self) -> Result<FreshBlob> {
+        let mut keys = self.fresh_keys(1).await?;
+        Ok(keys.pop().expect("one key was requested"))
+    }
+
+    /// Records `count` new keys.
+    pub async fn fresh_keys(self, count: usize) -> Result<Vec<FreshBlob>> {
+        let mut tx = self.database.begin().await?;
+        let mut fresh = Vec::with_capacity(count);
+        for _ in 0..count {
+            let key = new_key();
+            let insert = "INSERT INTO pending_blobs (blob, created_at) VALUES ($1, now_micros())";
+            tx.run(sql!(insert, key)).await?;
+            fresh.push(FreshBlob(key));
+        }
+        tx.commit().await?;
+        Ok(fresh)
+    }
+
+    /// Gives up blobs that were stored and get no file.
+    pub async fn give_up(self, blobs: &[String]) -> Result<()> {
+        let mut tx = self.database.begin().await?;
+        for blob in blobs {
+            let delete = "DELETE FROM pending_blobs WHERE blob = $1";
+            tx.run(sql!(delete, blob)).await?;
+        }
+        tx.commit().await
+    }
+
+    /// Gives up the blobs that have been pending for too long at `now`; returns their number.
+    pub async fn give_up_expired(self, now: Timestamp) -> Result<u64> {
+        let delete = "DELETE FROM pending_blobs WHERE created_at < $1";
+        let before = now - PENDING_LIFETIME;
+        self.database.run(sql!(delete, before)).await
+    }
+
+    /// Those of `blobs` that are neither pending nor owned by a file.
+    pub async fn unowned(self, blobs: &[String]) -> Result<Vec<String>> {
+        if blobs.is_empty() {
+            return Ok(Vec::new());
+        }
+        // One statement, so that a blob that is being committed is seen as pending or as owned.
+        let (first, second) = (places(1, blobs.len()), places(1 + blobs.len(), blobs.len()));
+        let text = format!(
+            "SELECT blob FROM files WHERE blob IN ({first}) \
+             UNION ALL SELECT blob FROM pending_blobs WHERE blob IN ({second})"
+        );
+        let query = sql!(text);
+        let both = blobs.iter().chain(blobs);
+        let query = both.fold(query, |query, blob| query.bind(blob));
+        let owned: Vec<String> = self.database.all(query).await?;
+        let owned: HashSet<String> = owned.into_iter().collect();
+        let unowned = blobs.iter().filter(|blob| !owned.contains(*blob));
+        Ok(unowned.cloned().collect())
+    }
+
+    /// Notes blobs that nothing refers to; a blob that is noted already keeps its time.
+    pub async fn note_strays(self, blobs: &[String], now: Timestamp) -> Result<()> {
+        let mut tx = self.database.begin().await?;
+        for blob in blobs {
+            let insert =
+                "INSERT INTO stray_blobs (blob, since) VALUES ($1, $2) ON CONFLICT DO NOTHING";
+            tx.run(sql!(insert, blob, now)).await?;
+        }
+        tx.commit().await
+    }
+
+    /// The strays that were noted at `until` or before, oldest first, at most `most`.
+    pub async fn strays(self, until: Timestamp, most: usize) -> Result<Vec<String>> {
+        let query = "SELECT blob FROM stray_blobs WHERE since <= $1 ORDER BY since, blob LIMIT $2";
+        let most = most as u64;
+        self.database.all(sql!(query, until, most)).await
+    }
+
+    /// Forgets strays whose bytes are removed.
+    pub async fn forget_strays(self, blobs: &[String]) -> Result<()> {
+        let mut tx = self.database.begin().await?;
+        for blob in blobs {
+            let delete = "DELETE FROM stray_blobs WHERE blob = $1";
+            tx.run(sql!(delete, blob)).await?;
+        }
+        tx.commit().await
+    }
+}
