@@ -333,3 +333,18 @@ fn materials_textures_and_moving_nodes_survive_in_fbx_and_usdz() {
         );
     }
 }
+
+#[test]
+fn fbx_has_the_mean_of_textures_of_roughness_and_metalness() {
+    let surface = png(8, |x, _| [0, if x < 4 { 255 } else { 51 }, 0, 255]);
+    let material = json!({
+        "pbrMetallicRoughness": { "metallicRoughnessTexture": { "index": 0 }, "roughnessFactor": 0.5 },
+    });
+    let model = textured(material, &[("surface.png", surface)]);
+    model
+        .optimize(json!({ "compressionAndExport": { "fileExports": [{ "fileType": "fbx" }] } }))
+        .unwrap();
+    let found = model.result("model.fbx").material(Some(0));
+    assert!((found.roughness - 0.3).abs() < 1e-3, "{found:?}");
+    assert_eq!(found.metallic, 0.0, "{found:?}");
+}

@@ -34,7 +34,12 @@ impl<'s> FbxMaterialObjects<'s> {
         if let Some(made) = self.made.get(&index) {
             return *made;
         }
-        let material = self.scene.material(index);
+        let mut material = self.scene.material(index);
+        // The texture of both cannot be held; its mean is nearer to it than its factors are.
+        if let Some([roughness, metallic]) = self.mean_surface(&material) {
+            material.roughness *= roughness;
+            material.metallic *= metallic;
+        }
         let name = material.name.as_deref().unwrap_or("material");
         let records = vec![
             Record::of("Version", 102),
@@ -62,6 +67,19 @@ impl<'s> FbxMaterialObjects<'s> {
         connect(&material.emissive_texture, "3dsMax|main|emissionMap");
         self.made.insert(index, made);
         made
+    }
+
+    /// The mean roughness and metalness of a material's texture.
+    fn mean_surface(&self, material: &Material) -> Option<[f32; 2]> {
+        let image = material.metallic_roughness_texture.as_ref()?.image;
+        let pixels = image::load_from_memory(&self.scene.images[image].bytes).ok()?;
+        let pixels = pixels.into_rgb8();
+        let count = pixels.pixels().len().max(1) as f64;
+        let mean = |channel: usize| {
+            let sum: u64 = pixels.pixels().map(|pixel| u64::from(pixel[channel])).sum();
+            (sum as f64 / count / 255.0) as f32
+        };
+        Some([mean(1), mean(2)])
     }
 
     fn texture(&mut self, texture: &TextureUse, document: &mut FbxDocument) -> ObjectId {
