@@ -125,6 +125,8 @@ const OWNERS: &[(&str, &[&str])] = &[
     ("image", &["engine"]),
     ("meshopt", &["engine"]),
     ("rayon", &["engine"]),
+    ("landlock", &["service/workers"]),
+    ("seccompiler", &["service/workers"]),
     ("glam", &["engine"]),
 ];
 

@@ -7,6 +7,7 @@ use anyhow::Result;
 
 use crate::engine::import::cad_reader;
 use crate::fuse::shell_quoted;
+use crate::service::Protection;
 
 use super::{Exit, indexers, keyring, settings, thumbnail};
 
@@ -43,6 +44,7 @@ pub(super) fn run(args: &DoctorArgs) -> Result<Exit> {
         search(),
         pictures(),
         cad_files(),
+        sandbox(),
         tokens(),
     ];
     let missing = findings
@@ -251,6 +253,24 @@ fn pictures() -> Finding {
     };
     Finding {
         what: "Pictures",
+        verdict,
+    }
+}
+
+/// What protects this machine from models of strangers.
+fn sandbox() -> Finding {
+    let missing: Vec<String> = Protection::missing()
+        .iter()
+        .map(Protection::to_string)
+        .collect();
+    let verdict = match missing.is_empty() {
+        true => Verdict::Good(
+            "a model's worker process reaches no network and no file but its own".to_owned(),
+        ),
+        false => Verdict::Advice(missing.join("; ")),
+    };
+    Finding {
+        what: "Sandbox",
         verdict,
     }
 }

@@ -1,6 +1,6 @@
 //! `assetfs engine-worker`: one job of the 3D engine in a separate process. Reads the task as JSON from standard
 //! input. Writes progress as JSON lines to standard output, and finally the report or the error. Started by the local
-//! service, which limits its memory and time.
+//! service, which limits its memory and time; what it may read and write, it limits itself before it opens the model.
 
 use std::io::{self, Read, Write};
 
@@ -8,6 +8,7 @@ use anyhow::{Context, Result};
 use serde_json::json;
 
 use crate::engine::job::{self, Pictures, Progress, Task};
+use crate::service::Sandbox;
 
 use super::Exit;
 
@@ -37,6 +38,7 @@ pub(super) fn run(args: &EngineWorkerArgs) -> Result<Exit> {
         (false, false) => Pictures::Drawn,
     };
     keep_scratch_in(&task);
+    let _sandbox = Sandbox::enter(&task);
     let result = job::run_with(&task, pictures, &mut |progress: Progress| {
         say(&mut out, &json!({ "progress": progress }));
     });
@@ -53,7 +55,8 @@ pub(super) fn run(args: &EngineWorkerArgs) -> Result<Exit> {
     }
 }
 
-/// Archives are unpacked next to the results, so that the service removes both if it kills this process.
+/// Archives are unpacked next to the results, so that the service removes both if it kills this process. It is also
+/// the only folder that this process can write to.
 fn keep_scratch_in(task: &Task) {
     let output_dir = task.output_dir();
     if std::fs::create_dir_all(output_dir).is_ok() {

@@ -39,6 +39,7 @@ mod progress;
 mod recover;
 mod replace;
 mod rm;
+mod secrets;
 mod serve;
 mod settings;
 mod sign_in;

@@ -14,6 +14,7 @@ use crate::service::{
     Service, ServiceConfig, WorkerCommand, endpoint_of,
 };
 
+use super::secrets::protect_memory;
 use super::{Exit, local, logging, settings};
 
 /// Run the local service without a mount
@@ -74,6 +75,7 @@ pub(super) struct ServeArgs {
 }
 
 pub(super) fn run(args: &ServeArgs) -> Result<Exit> {
+    protect_memory();
     logging::to_stderr();
     allow_many_files();
     let data_dir = match &args.data {

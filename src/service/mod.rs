@@ -58,7 +58,7 @@ pub use files::{
 };
 pub use presets::{FACTORY, FactoryPreset};
 pub use records::{DatabaseUrlError, PostgresServer, RecordsAt};
-pub use workers::{Failure, OUT_OF_MEMORY, Outcome, Workers};
+pub use workers::{Failure, OUT_OF_MEMORY, Outcome, Protection, Sandbox, Workers};
 
 /// File with only the token of the first account, for scripts. The starter of the service writes it.
 pub const TOKEN_FILE: &str = "token";
@@ -125,6 +125,9 @@ impl Service {
     /// # Errors
     /// If the data folder cannot be used or an address cannot be bound.
     pub async fn start(config: ServiceConfig) -> Result<RunningService, ServiceError> {
+        for protection in Protection::missing() {
+            tracing::warn!("{protection}");
+        }
         let data_dir = PrivateDir::open(&config.data_dir)?;
         let lock = DirLock::acquire(data_dir.path())?;
         let api = bind(config.listen).await?;

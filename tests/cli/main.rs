@@ -7,6 +7,7 @@ mod presets;
 mod refusals;
 #[path = "../support/samples.rs"]
 mod samples;
+mod sandbox;
 mod setup;
 #[path = "../support/skip.rs"]
 mod skip;

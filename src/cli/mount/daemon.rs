@@ -16,9 +16,9 @@ use crate::fuse::{self, Access, MountOptions, Mounted};
 use crate::outbox::{Outbox, OutboxConfig};
 use crate::service::RunningService;
 
+use super::super::secrets::protect_memory;
 use super::inotify;
 use super::notifications;
-use super::secrets::protect_memory;
 use super::state_dirs::{self, Places};
 use super::supervisor::Supervisor;
 use super::{Account, Exit, MountPlan, dying};

@@ -8,7 +8,6 @@ mod inotify;
 mod mount_helper;
 mod notifications;
 mod options;
-mod secrets;
 mod state_dirs;
 mod supervisor;
 

@@ -33,6 +33,15 @@ pub enum Task {
 }
 
 impl Task {
+    /// The folder that holds the files of the model.
+    pub fn input_dir(&self) -> &Path {
+        match self {
+            Task::Analyse(task) => &task.input_dir,
+            Task::Optimize(task) => &task.input_dir,
+            Task::Draw(task) => &task.input_dir,
+        }
+    }
+
     /// The folder that receives the results.
     pub fn output_dir(&self) -> &Path {
         match self {

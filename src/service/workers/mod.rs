@@ -5,6 +5,7 @@
 
 mod confine;
 mod output;
+mod sandbox;
 mod spawn;
 
 use std::os::unix::process::ExitStatusExt as _;
@@ -20,6 +21,8 @@ use tokio_util::sync::CancellationToken;
 use super::config::{WorkerCommand, WorkerLimits};
 use crate::engine::job::{Progress, Report, Task};
 use output::Line;
+
+pub use sandbox::{Protection, Sandbox};
 
 /// The exit code of a worker that had no memory left: `ENOMEM`.
 pub const OUT_OF_MEMORY: i32 = 12;

@@ -1,4 +1,4 @@
-//! Protects the token from core dumps and from other processes.
+//! Protects tokens and database logins from core dumps and from other processes.
 
 /// Disables core files, and access to this process's memory by other processes of the user.
 pub(super) fn protect_memory() {

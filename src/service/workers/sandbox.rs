@@ -1,0 +1,184 @@
+//! What a worker process cannot do while it reads a model from a stranger: read files other than its task's, write
+//! outside its output folder, reach the network, look into other processes. Its child processes have the same limits.
+//!
+//! The process enters the sandbox itself, after it has read its task from the service and before it opens the model.
+//! Landlock restricts files, and access to the memory and environment of other processes. A seccomp filter refuses
+//! sockets of every kind. What the kernel lacks is left out and reported by [`Protection::missing`].
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::fs::File;
+use std::path::{Path, PathBuf};
+
+use landlock::{
+    ABI, Access as _, AccessFs, AccessNet, BitFlags, CompatLevel, Compatible as _, PathBeneath,
+    Ruleset, RulesetAttr as _, RulesetCreatedAttr as _, RulesetError, Scope, path_beneath_rules,
+};
+use rustix::process::{DumpableBehavior, set_dumpable_behavior};
+use seccompiler::{BpfProgram, SeccompAction, SeccompFilter};
+
+use crate::engine::import::cad_reader;
+use crate::engine::job::Task;
+
+/// The oldest usable landlock: the one before cannot rename a file into another folder.
+const OLDEST: ABI = ABI::V2;
+
+/// The newest landlock whose restrictions are used, if the kernel has it.
+const NEWEST: ABI = ABI::V6;
+
+/// The actions that seccomp filters of this kernel may have.
+const SECCOMP_ACTIONS: &str = "/proc/sys/kernel/seccomp/actions_avail";
+
+/// Programs and libraries, for the child processes of a worker.
+const PROGRAMS: &[&str] = &["/usr", "/bin", "/lib", "/lib64", "/nix/store", "/gnu/store"];
+
+/// What programs and libraries read at start.
+const SYSTEM: &[&str] = &[
+    "/etc/ld.so.cache",
+    "/etc/localtime",
+    "/etc/fonts",
+    "/dev/urandom",
+    "/dev/random",
+    "/dev/zero",
+    // The number of processors that this process may use.
+    "/sys/fs/cgroup",
+    "/sys/devices/system/cpu",
+];
+
+/// A feature of the kernel that the sandbox is made of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Protection {
+    Landlock,
+    Seccomp,
+}
+
+impl Protection {
+    /// The features that this kernel lacks.
+    pub fn missing() -> Vec<Protection> {
+        let mut missing = Vec::new();
+        if !has_landlock() {
+            missing.push(Protection::Landlock);
+        }
+        if !has_seccomp() {
+            missing.push(Protection::Seccomp);
+        }
+        missing
+    }
+}
+
+impl fmt::Display for Protection {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Protection::Landlock => {
+                "this kernel has no landlock (Linux 5.19 and later have it, unless it is switched off or a container \
+                 refuses it): a worker process that a model takes over can read and write all files of its user"
+            }
+            Protection::Seccomp => {
+                "this kernel has no seccomp filters: a worker process that a model takes over can reach the network"
+            }
+        })
+    }
+}
+
+/// The sandbox of this process.
+#[derive(Debug)]
+pub struct Sandbox {
+    /// A rule for a folder of `/proc` holds as long as the folder is open.
+    _own_process: Option<File>,
+}
+
+impl Sandbox {
+    /// Restricts this thread, and the threads and processes that it starts, to what `task` needs. There is no way
+    /// back. A part that the kernel lacks or refuses is left out.
+    pub fn enter(task: &Task) -> Sandbox {
+        // An error is ignored, here and below: the task can be done without this protection, and `Protection`
+        // reports what is missing.
+        let _ = set_dumpable_behavior(DumpableBehavior::NotDumpable);
+        let own_process = File::open("/proc/self").ok();
+        if has_seccomp() {
+            let _ = refuse_sockets();
+        }
+        // After that, the features of the kernel cannot be read any more.
+        if has_landlock() {
+            let _ = restrict_files(task, own_process.as_ref());
+        }
+        Sandbox {
+            _own_process: own_process,
+        }
+    }
+}
+
+fn has_landlock() -> bool {
+    let needed = Ruleset::default()
+        .set_compatibility(CompatLevel::HardRequirement)
+        .handle_access(AccessFs::from_all(OLDEST));
+    needed.and_then(Ruleset::create).is_ok()
+}
+
+fn has_seccomp() -> bool {
+    std::fs::read_to_string(SECCOMP_ACTIONS)
+        .is_ok_and(|actions| actions.split_whitespace().any(|action| action == "errno"))
+}
+
+fn restrict_files(task: &Task, own_process: Option<&File>) -> Result<(), RulesetError> {
+    let all = AccessFs::from_all(NEWEST);
+    let run = AccessFs::from_read(NEWEST);
+    let read = AccessFs::ReadFile | AccessFs::ReadDir;
+    let programs = PROGRAMS.iter().map(PathBuf::from).chain(cad_reader());
+    let own = std::env::current_exe().ok();
+    let readable = SYSTEM.iter().map(Path::new).chain(own.as_deref());
+    let null: BitFlags<AccessFs> = AccessFs::ReadFile | AccessFs::WriteFile;
+    Ruleset::default()
+        .handle_access(all)?
+        .handle_access(AccessNet::from_all(NEWEST))?
+        .scope(Scope::from_all(NEWEST))?
+        .create()?
+        .add_rules(path_beneath_rules(programs, run))?
+        .add_rules(path_beneath_rules(readable, read))?
+        .add_rules(path_beneath_rules(["/dev/null"], null))?
+        .add_rules(path_beneath_rules([task.input_dir()], read))?
+        .add_rules(path_beneath_rules([task.output_dir()], all))?
+        .add_rules(
+            own_process
+                .into_iter()
+                .map(|folder| Ok::<_, RulesetError>(PathBeneath::new(folder, read))),
+        )?
+        .restrict_self()?;
+    Ok(())
+}
+
+/// Refuses sockets and what could replace them (`io_uring`), the memory of other processes, keyrings and namespaces.
+fn refuse_sockets() -> Result<(), seccompiler::Error> {
+    /// The numbers of 32-bit programs on x86-64 have this bit.
+    const X32: i64 = 0x4000_0000;
+    let refused = [
+        libc::SYS_socket,
+        libc::SYS_io_uring_setup,
+        libc::SYS_ptrace,
+        libc::SYS_process_vm_readv,
+        libc::SYS_process_vm_writev,
+        libc::SYS_pidfd_getfd,
+        libc::SYS_add_key,
+        libc::SYS_request_key,
+        libc::SYS_keyctl,
+        libc::SYS_bpf,
+        libc::SYS_perf_event_open,
+        libc::SYS_userfaultfd,
+        libc::SYS_unshare,
+        libc::SYS_setns,
+        libc::SYS_mount,
+    ];
+    let rules: BTreeMap<i64, Vec<_>> = refused
+        .into_iter()
+        .flat_map(|number| [number, number | X32])
+        .map(|number| (number, Vec::new()))
+        .collect();
+    let filter = SeccompFilter::new(
+        rules,
+        SeccompAction::Allow,
+        SeccompAction::Errno(libc::EACCES as u32),
+        std::env::consts::ARCH.try_into()?,
+    )?;
+    let program: BpfProgram = filter.try_into()?;
+    seccompiler::apply_filter(&program)
+}

@@ -1,0 +1,160 @@
+//! A worker process, and the programs that it starts, reach nothing but the files of their task.
+//!
+//! The program that reads CAD files is replaced by a script that tries what is forbidden and reports what succeeded.
+
+use std::fs;
+use std::io::Write as _;
+use std::net::TcpListener;
+use std::os::unix::fs::PermissionsExt as _;
+use std::os::unix::net::UnixListener;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+
+use assetfs::service::Protection;
+use serde_json::{Value, json};
+
+use super::skip::skipped;
+use super::support::{ASSETFS, Bench};
+
+/// What a worker that a model took over could try. The names of what succeeded are printed in brackets.
+const ATTEMPTS: &str = r#"#!/usr/bin/python3
+import os, socket, sys
+
+neighbour, port, outside, input_dir = NEIGHBOUR, PORT, "OUTSIDE", "INPUT"
+done = []
+
+def attempt(name, action):
+    try:
+        action()
+        done.append(name)
+    except OSError:
+        pass
+
+def read(path):
+    with open(path, "rb") as file:
+        file.read(1)
+
+def write(path):
+    with open(path, "w") as file:
+        file.write("x")
+    os.remove(path)
+
+def udp():
+    socket.socket(socket.AF_INET, socket.SOCK_DGRAM).sendto(b"x", ("127.0.0.1", port))
+
+attempt("environment", lambda: read(f"/proc/{neighbour}/environ"))
+attempt("memory", lambda: open(f"/proc/{neighbour}/mem", "rb"))
+attempt("arguments", lambda: read(f"/proc/{neighbour}/cmdline"))
+attempt("signal", lambda: os.kill(neighbour, 0))
+attempt("tcp", lambda: socket.create_connection(("127.0.0.1", port), 5))
+attempt("udp", udp)
+attempt("unix socket", lambda: socket.socket(socket.AF_UNIX).connect(outside + "/socket"))
+attempt("read outside", lambda: read(outside + "/secret"))
+attempt("list outside", lambda: os.listdir(outside))
+attempt("read system file", lambda: read("/etc/passwd"))
+attempt("write outside", lambda: write(outside + "/written"))
+attempt("write temporary", lambda: write(f"/tmp/assetfs-sandbox-{os.getpid()}"))
+attempt("write input", lambda: write(input_dir + "/written"))
+attempt("read input", lambda: read(input_dir + "/part.step"))
+attempt("write output", lambda: write("written"))
+print("[" + ",".join(done) + "]", file=sys.stderr)
+sys.exit(1)
+"#;
+
+/// The attempts that a worker needs.
+const NEEDED: [&str; 2] = ["read input", "write output"];
+
+/// A process with a secret in its environment, which ends with the test.
+struct Neighbour(Child);
+
+impl Neighbour {
+    fn start() -> Neighbour {
+        let mut command = Command::new("sleep");
+        command.arg("600").env("ASSETFS_TOKEN", "1|secret");
+        Neighbour(command.spawn().unwrap())
+    }
+}
+
+impl Drop for Neighbour {
+    fn drop(&mut self) {
+        self.0.kill().unwrap();
+        self.0.wait().unwrap();
+    }
+}
+
+/// Installs the script as `assetfs-cad`.
+fn install(bench: &Bench, neighbour: &Neighbour, port: u16) -> PathBuf {
+    let outside = bench.path("outside");
+    let text = ATTEMPTS
+        .replace("NEIGHBOUR", &neighbour.0.id().to_string())
+        .replace("PORT", &port.to_string())
+        .replace("OUTSIDE", outside.to_str().unwrap())
+        .replace("INPUT", bench.path("in").to_str().unwrap());
+    let program = bench.write("bin/assetfs-cad", text.as_bytes());
+    fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).unwrap();
+    program
+}
+
+/// The attempts that succeeded.
+fn succeeded(text: &str) -> Vec<&str> {
+    let (_, rest) = text.split_once('[').unwrap_or_else(|| panic!("{text}"));
+    let (list, _) = rest.split_once(']').unwrap_or_else(|| panic!("{text}"));
+    list.split(',').collect()
+}
+
+/// The error of a worker that finds the script as `assetfs-cad`.
+fn worker_error(task: &Value, programs: &Path) -> String {
+    let path = std::env::var("PATH").unwrap();
+    let mut worker = Command::new(ASSETFS)
+        .args(["engine-worker", "--no-pictures"])
+        .env_clear()
+        .env("PATH", format!("{}:{path}", programs.display()))
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut input = worker.stdin.take().unwrap();
+    input.write_all(task.to_string().as_bytes()).unwrap();
+    drop(input);
+    let output = worker.wait_with_output().unwrap();
+    let text = String::from_utf8(output.stdout).unwrap();
+    let last: Value = serde_json::from_str(text.lines().last().unwrap()).unwrap();
+    last["error"].as_str().expect("an error").to_owned()
+}
+
+#[test]
+fn a_model_that_takes_over_its_worker_reaches_no_secret_no_network_and_no_other_file() {
+    // One in another folder could not be started in the sandbox.
+    if !Path::new("/usr/bin/python3").is_file() {
+        return skipped("python3 is not installed");
+    }
+    if !Protection::missing().is_empty() {
+        return skipped("this kernel has no landlock or no seccomp");
+    }
+    let bench = Bench::new();
+    bench.write("in/part.step", b"ISO-10303-21;\n");
+    bench.write("outside/secret", b"secret");
+    fs::create_dir(bench.path("out")).unwrap();
+    let _socket = UnixListener::bind(bench.path("outside/socket")).unwrap();
+    let server = TcpListener::bind("127.0.0.1:0").unwrap();
+    let neighbour = Neighbour::start();
+    let script = install(&bench, &neighbour, server.local_addr().unwrap().port());
+
+    // Without the sandbox every attempt succeeds, so that its refusals below have a cause.
+    let free = Command::new(&script)
+        .current_dir(bench.path("out"))
+        .output()
+        .unwrap();
+    let free = String::from_utf8(free.stderr).unwrap();
+    assert_eq!(
+        succeeded(&free).len(),
+        ATTEMPTS.matches("\nattempt(").count(),
+        "{free}"
+    );
+
+    let task = json!({
+        "task": "analyse", "input_dir": bench.path("in"), "files": ["part.step"], "output_dir": bench.path("out"),
+    });
+    let error = worker_error(&task, script.parent().unwrap());
+    assert_eq!(succeeded(&error), NEEDED, "{error}");
+}
