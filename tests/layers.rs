@@ -109,7 +109,7 @@ const SIMULATED: &[&str] = &["failpoint", "moment", "off_thread"];
 /// Crates that belong to the named folders (paths below `src`) and to no other.
 const OWNERS: &[(&str, &[&str])] = &[
     ("fuser", &["fuse"]),
-    ("reqwest", &["client"]),
+    ("reqwest", &["client", "service/files/bucket", "service/jobs/tests"]),
     ("axum", &["service", "drive/catalog"]),
     ("sqlx", &["service"]),
     ("object_store", &["service"]),
