@@ -109,7 +109,10 @@ const SIMULATED: &[&str] = &["failpoint", "moment", "off_thread"];
 /// Crates that belong to the named folders (paths below `src`) and to no other.
 const OWNERS: &[(&str, &[&str])] = &[
     ("fuser", &["fuse"]),
-    ("reqwest", &["client", "service/files/bucket", "service/jobs/tests"]),
+    (
+        "reqwest",
+        &["client", "service/files/bucket", "service/jobs/tests"],
+    ),
     ("axum", &["service", "drive/catalog"]),
     ("sqlx", &["service"]),
     ("object_store", &["service"]),

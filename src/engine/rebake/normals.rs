@@ -42,7 +42,7 @@ pub(super) fn mend(mesh: &mut Geometry) {
     if leaning.is_empty() {
         return;
     }
-    let around = Surroundings::new(mesh, &faces);
+    let around = Neighbours::new(mesh, &faces);
     let mended: Vec<(usize, Vec3)> = leaning
         .into_iter()
         .filter_map(|corner| Some((corner, around.normal(corner, faces[corner / 3]?))))
@@ -60,15 +60,15 @@ pub(super) fn mend(mesh: &mut Geometry) {
 }
 
 /// The triangles at each place of a mesh.
-struct Surroundings {
+struct Neighbours {
     /// For each corner, the place that it is at.
     places: Vec<usize>,
     /// For each place, the normals of the triangles there, and their angles.
     triangles: Vec<Vec<(Vec3, f32)>>,
 }
 
-impl Surroundings {
-    fn new(mesh: &Geometry, faces: &[Option<Vec3>]) -> Surroundings {
+impl Neighbours {
+    fn new(mesh: &Geometry, faces: &[Option<Vec3>]) -> Neighbours {
         let mut known: HashMap<[u32; 3], usize> = HashMap::new();
         let mut triangles: Vec<Vec<(Vec3, f32)>> = Vec::new();
         let mut places = Vec::with_capacity(mesh.indices.len());
@@ -90,7 +90,7 @@ impl Surroundings {
                 triangles[place].push((face, if angle.is_finite() { angle } else { 0.0 }));
             }
         }
-        Surroundings { places, triangles }
+        Neighbours { places, triangles }
     }
 
     /// The mean normal of the triangles at a corner that face nearly as its own, whose normal is `face`.
