@@ -58,6 +58,11 @@ impl Bindings {
         })
     }
 
+    /// Whether a prim has a binding of its own.
+    pub(super) fn has_own(&mut self, stage: &Stage, prim: &Path) -> bool {
+        !self.read(stage, prim).is_empty()
+    }
+
     /// The bindings that a prim itself has, those of collections first.
     fn read(&mut self, stage: &Stage, path: &Path) -> Vec<Binding> {
         if let Some(known) = self.at.get(path.as_str()) {

@@ -5,13 +5,23 @@ use std::fs::File;
 use std::io;
 use std::os::unix::fs::FileExt as _;
 
-const MAGIC: &[u8] = b"PXR-USDC";
+const MAGIC: &[u8; 8] = b"PXR-USDC";
 /// A section has a name of 16 bytes, its start and its size.
 const SECTION_BYTES: u64 = 32;
 /// A byte of a section makes at most so many elements: integers take at least two bits, and LZ4 packs 255 bytes in one.
 const MOST_OF_A_BYTE: u64 = 1_024;
 
-/// Whether the library may read the file; the error says what is wrong.
+/// Whether a file is a binary layer.
+pub(super) fn is_binary(file: &File) -> io::Result<bool> {
+    let mut head = [0; MAGIC.len()];
+    let is_long = file.metadata()?.len() >= head.len() as u64;
+    if is_long {
+        file.read_exact_at(&mut head, 0)?;
+    }
+    Ok(is_long && head == *MAGIC)
+}
+
+/// Whether the library may read a binary layer; the error says what is wrong.
 pub(super) fn check(file: &File) -> io::Result<()> {
     let size = file.metadata()?.len();
     let mut head = [0; 24];
@@ -19,9 +29,6 @@ pub(super) fn check(file: &File) -> io::Result<()> {
         return Ok(());
     }
     file.read_exact_at(&mut head, 0)?;
-    if !head.starts_with(MAGIC) {
-        return Ok(());
-    }
     let layer = Layer { file, size };
     let table = u64::from_le_bytes(head[16..24].try_into().expect("eight bytes"));
     let count = layer.number(table)?;
@@ -138,6 +145,6 @@ mod tests {
         }
         let mut text = tempfile::tempfile().unwrap();
         text.write_all(b"#usda 1.0 and some more text").unwrap();
-        check(&text).unwrap();
+        assert!(!is_binary(&text).unwrap() && is_binary(&layer("TOKENS", &[])).unwrap());
     }
 }

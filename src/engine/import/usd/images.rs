@@ -41,7 +41,7 @@ impl Images {
         builder: &mut SceneBuilder,
         warnings: &mut Warnings,
     ) -> Option<usize> {
-        let key = source.file.clone().unwrap_or_else(|| source.asset.clone());
+        let key = source.place().to_owned();
         if let Some(known) = self.whole.get(&key) {
             return *known;
         }
@@ -69,7 +69,7 @@ impl Images {
         let own = [ImageChannel::Red, ImageChannel::Green, ImageChannel::Blue];
         let first = colors.into_iter().flatten().next().or(alpha)?;
         let is_in_place = |source: &Option<&TextureSource>, own: ImageChannel| match source {
-            Some(source) => source.asset == first.asset && source.channel == own,
+            Some(source) => source.place() == first.place() && source.channel == own,
             None => true,
         };
         // What a missing channel holds does not matter for occlusion (red) alone, or where its factor is 0.
@@ -116,7 +116,7 @@ impl Images {
     ) -> Option<usize> {
         let [red, green, blue] = colors;
         let sources = [red, green, blue, alpha];
-        let key = sources.map(|source| source.map(|it| (it.asset.clone(), it.channel)));
+        let key = sources.map(|source| source.map(|it| (it.place().to_owned(), it.channel)));
         if let Some(known) = self.combined.get(&key) {
             return *known;
         }
@@ -164,7 +164,7 @@ impl Images {
 }
 
 fn name_of(source: &TextureSource) -> String {
-    let path = source.file.as_deref().unwrap_or(&source.asset);
+    let path = source.place();
     path.rsplit(['/', '\\']).next().unwrap_or(path).to_owned()
 }
 

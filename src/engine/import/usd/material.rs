@@ -255,7 +255,7 @@ impl Maker<'_> {
         let texture = match (color_source, opacity_source) {
             (Some(color), None) => self.whole(color),
             (Some(color), Some(opacity))
-                if color.asset == opacity.asset && opacity.channel == ImageChannel::Alpha =>
+                if color.place() == opacity.place() && opacity.channel == ImageChannel::Alpha =>
             {
                 self.whole(color)
             }

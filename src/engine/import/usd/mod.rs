@@ -6,6 +6,7 @@
 
 mod animation;
 mod bindings;
+mod composition;
 mod crate_check;
 mod images;
 mod inherits;
@@ -18,14 +19,15 @@ mod shader;
 mod shapes;
 mod skin;
 mod surface;
+mod text_check;
 mod transform;
 mod values;
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 use std::rc::Rc;
+use std::thread;
 
 use glam::{DMat4, DVec3};
 use openusd::sdf::Value;
@@ -42,6 +44,9 @@ use crate::formats;
 use nodes::Reader;
 use resolver::{Confined, Files};
 
+/// The library calls itself for each level of prims. Without a size, the stack is that of the caller's thread.
+const STACK_BYTES: usize = 64 << 20;
+
 /// Reads the file `model` in `dir`. The library panics on some damaged binary layers.
 pub(super) fn import(
     dir: &Path,
@@ -50,10 +55,20 @@ pub(super) fn import(
     purpose: UsdPurpose,
 ) -> Result<Imported, ImportError> {
     let read = || read(dir, model, format, purpose);
-    catch_unwind(AssertUnwindSafe(read)).unwrap_or_else(|_| {
-        Err(ImportError::Damaged {
-            file: super::file_name(model),
-            what: "cannot be read as USD: a layer is damaged".to_owned(),
+    thread::scope(|scope| {
+        let reader = thread::Builder::new()
+            .name("usd".to_owned())
+            .stack_size(STACK_BYTES)
+            .spawn_scoped(scope, read);
+        let reader = reader.map_err(|source| DocumentError::Io {
+            path: dir.join(model),
+            source,
+        })?;
+        reader.join().unwrap_or_else(|_| {
+            Err(ImportError::Damaged {
+                file: super::file_name(model),
+                what: "cannot be read as USD: a layer is damaged".to_owned(),
+            })
         })
     })
 }
@@ -89,6 +104,7 @@ fn read(
     let roots = reader.read_roots()?;
     let mut warnings = reader.warnings.lines(&file);
     warnings.extend(absent_layers(&files.borrow()));
+    warnings.extend(composition::lines(&stage, &files.borrow()));
     if !reader.triangles {
         let reasons = warnings.iter().take(3).map(|line| format!("; {line}"));
         return Err(damaged(format!(

@@ -147,14 +147,11 @@ impl<'a> Reader<'a> {
         ) {
             return Ok(None);
         }
-        // The purpose of the nearest parent that has one counts for all below.
-        let purpose = inherited.purpose.clone().or_else(|| {
-            let own = text(prim, "purpose");
-            own.filter(|own| own != "default")
-        });
+        // A prim without a purpose has that of the nearest parent with one.
+        let purpose = text(prim, "purpose").or_else(|| inherited.purpose.clone());
         let is_shown = purpose
             .as_deref()
-            .is_none_or(|purpose| purpose == self.purpose.name());
+            .is_none_or(|purpose| purpose == "default" || purpose == self.purpose.name());
         let mut node = json!({});
         let mut children = Vec::new();
         if is_shown {
@@ -357,6 +354,15 @@ impl<'a> Reader<'a> {
             let kind = child.type_name().ok().flatten();
             let of_faces = text(&child, "elementType").is_none_or(|kind| kind == "face");
             if kind.is_none_or(|kind| kind.as_str() != "GeomSubset") || !of_faces {
+                continue;
+            }
+            // Subsets of other families choose faces for other ends than materials.
+            let family = text(&child, "familyName").unwrap_or_default();
+            let counts = match family.as_str() {
+                "materialBind" => true,
+                family => family.is_empty() && self.bindings.has_own(self.stage, child.path()),
+            };
+            if !counts {
                 continue;
             }
             let material = self.bindings.material_of(self.stage, child.path());

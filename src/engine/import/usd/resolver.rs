@@ -14,7 +14,7 @@ use openusd::ar::{self, Asset, ResolvedPath, Resolver};
 
 use super::super::super::document::uri::{UriTarget, resolve};
 use super::super::super::intake::{ZipError, ZipLimits, unpack};
-use super::crate_check;
+use super::{crate_check, text_check};
 use crate::formats;
 
 /// More packages in one upload are not opened.
@@ -212,7 +212,11 @@ impl Resolver for Confined {
         }
         files.note_read(resolved_path);
         let file = File::open(resolved_path)?;
-        crate_check::check(&file)?;
+        if crate_check::is_binary(&file)? {
+            crate_check::check(&file)?;
+        } else {
+            text_check::check(&file)?;
+        }
         Ok(Box::new(file))
     }
 }

@@ -85,6 +85,13 @@ pub(super) struct TextureSource {
     pub(super) bias: [f32; 4],
 }
 
+impl TextureSource {
+    /// The file, or the name in the layer where there is none.
+    pub(super) fn place(&self) -> &str {
+        self.file.as_deref().unwrap_or(&self.asset)
+    }
+}
+
 /// An input of a surface.
 pub(super) enum SurfaceInput {
     Unset,

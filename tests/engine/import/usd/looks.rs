@@ -244,6 +244,71 @@ fn subsets_have_materials_of_their_own() {
 }
 
 #[test]
+fn subsets_of_other_families_take_no_faces() {
+    let subset = |name: &str, lines: &str| {
+        format!(
+            "def GeomSubset \"{name}\"\n{{\n uniform token elementType = \"face\"\n{lines}\n}}\n"
+        )
+    };
+    let picked = " uniform token familyName = \"pick\"\n int[] indices = [0, 1]";
+    let bound = "int[] indices = [1]\n rel material:binding = </B>";
+    for family in ["", " uniform token familyName = \"materialBind\"\n "] {
+        let mesh = format!(
+            "def Mesh \"M\"\n{{\n int[] faceVertexCounts = [3, 3]\n int[] faceVertexIndices = [0, 1, 2, 0, 2, 3]\n \
+             point3f[] points = [(0, 0, 0), (1, 0, 0), (1, 1, 0), (0, 1, 0)]\n rel material:binding = </A>\n{}{}}}\n",
+            subset("picked", picked),
+            subset("part", &format!("{family}{bound}")),
+        );
+        let body = format!("{}{}{mesh}", material("A", "", ""), material("B", "", ""));
+        let scene = read_one(&body).scene;
+        let names = scene.meshes[0].primitives.iter().map(|part| {
+            scene.list("materials")[part.material.unwrap()]["name"]
+                .as_str()
+                .unwrap()
+        });
+        assert_eq!(names.collect::<Vec<_>>(), ["A", "B"], "{family}");
+    }
+}
+
+#[test]
+fn images_of_one_name_in_different_folders_stay_apart() {
+    let inputs = "float inputs:roughness.connect = </M/R.outputs:r>\n float inputs:metallic.connect = </M/T.outputs:r>";
+    let shaders = format!(
+        "{READER}{}{}",
+        texture("R", "./rough.png", ""),
+        texture("T", "./metal.png", "")
+    );
+    let part = layer(&format!(
+        "def Xform \"A\"\n{{\n{}{}}}\n",
+        material("M", inputs, &shaders).replace("</M/", "</A/M/"),
+        square("Q", &bound("A/M"))
+    ));
+    let root = layer(
+        "def \"C\" (references = @chair/a.usda@</A>)\n{\n}\ndef \"T\" (references = @table/a.usda@</A>)\n{\n}\n",
+    );
+    let grey = |value: u8| png(2, move |_, _| [value, 0, 0, 255]);
+    let (one, two, three, four) = (grey(10), grey(20), grey(30), grey(40));
+    let imported = import_texts(&[
+        ("m.usda", root.as_bytes()),
+        ("chair/a.usda", part.as_bytes()),
+        ("chair/rough.png", &one),
+        ("chair/metal.png", &two),
+        ("table/a.usda", part.as_bytes()),
+        ("table/rough.png", &three),
+        ("table/metal.png", &four),
+    ])
+    .unwrap();
+    let pixels = imported.scene.images.iter().map(|image| {
+        let pixels = image::load_from_memory(&image.bytes).unwrap().into_rgba8();
+        pixels.get_pixel(0, 0).0
+    });
+    assert_eq!(
+        pixels.collect::<Vec<_>>(),
+        [[255, 10, 20, 255], [255, 30, 40, 255]]
+    );
+}
+
+#[test]
 fn the_strongest_binding_wins() {
     let parent = |lines: &str, own: &str| {
         let mesh = square("M", own);

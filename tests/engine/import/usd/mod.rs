@@ -1,5 +1,6 @@
 //! USD layers: prims, meshes, composition, materials, purposes. The layers are literals here.
 
+mod damaged;
 mod judged;
 mod looks;
 mod motion;
@@ -228,6 +229,35 @@ fn only_prims_of_the_wanted_purpose_are_read() {
         let imported = import_as(dir.path(), &["m.usda".to_owned()], options).unwrap();
         assert_eq!(imported.scene.drawn_triangles(), triangles, "{purpose:?}");
     }
+}
+
+#[test]
+fn the_nearest_purpose_counts() {
+    let purpose = |name: &str| format!("    uniform token purpose = \"{name}\"");
+    let body = format!(
+        "def Scope \"S\"\n{{\n uniform token purpose = \"proxy\"\n{}{}{}}}\n",
+        square("A", &purpose("render")),
+        square("B", ""),
+        square("C", &purpose("default")),
+    );
+    assert_eq!(drawn_names(&body, UsdPurpose::Default), ["C"]);
+    assert_eq!(drawn_names(&body, UsdPurpose::Render), ["A", "C"]);
+    assert_eq!(drawn_names(&body, UsdPurpose::Proxy), ["B", "C"]);
+}
+
+/// The names of the meshes that are read with this purpose.
+fn drawn_names(body: &str, purpose: UsdPurpose) -> Vec<String> {
+    let dir = tempfile::tempdir().unwrap();
+    std::fs::write(dir.path().join("m.usda"), layer(body)).unwrap();
+    let options = ImportOptions {
+        purpose,
+        ..ImportOptions::default()
+    };
+    let scene = import_as(dir.path(), &["m.usda".to_owned()], options)
+        .unwrap()
+        .scene;
+    let names = scene.meshes.iter().map(|mesh| mesh.json["name"].as_str());
+    names.map(|name| name.unwrap().to_owned()).collect()
 }
 
 #[test]

@@ -1,0 +1,78 @@
+//! What could not be put together from the layers, as warnings.
+
+use std::collections::BTreeSet;
+
+use openusd::pcp::Error;
+use openusd::usd::Stage;
+
+use super::resolver::Files;
+
+/// The lines of all that the stage could not put together so far. Layers that were not found have lines already.
+pub(super) fn lines(stage: &Stage, files: &Files) -> Vec<String> {
+    let errors = stage.composition_errors();
+    let lines: BTreeSet<String> = errors.iter().filter_map(line).collect();
+    let lines = lines.into_iter().map(|line| files.without_folders(&line));
+    lines.collect()
+}
+
+fn line(error: &Error) -> Option<String> {
+    let left_out = |name: &str, place: &str, why: &str| {
+        format!("the layer \"{name}\" is left out at <{place}>: {why}")
+    };
+    Some(match error {
+        Error::UnresolvedLayer { .. }
+        | Error::UnresolvedSublayer { .. }
+        | Error::MutedAssetPath { .. } => return None,
+        Error::MalformedLayer {
+            asset_path,
+            site_path,
+            reason,
+            ..
+        } => left_out(
+            asset_path,
+            site_path.as_str(),
+            &format!("it cannot be read: {reason}"),
+        ),
+        Error::MalformedSublayer {
+            asset_path, reason, ..
+        } => format!("the layer \"{asset_path}\" is left out: it cannot be read: {reason}"),
+        Error::UnresolvedPrimPath {
+            target_layer,
+            prim_path,
+            site_path,
+            ..
+        } => format!(
+            "the prim <{prim_path}> of the layer \"{target_layer}\" is left out at <{site_path}>: it does not exist"
+        ),
+        Error::InvalidPrimPath {
+            prim_path,
+            site_path,
+            ..
+        } => format!("<{prim_path}> is left out at <{site_path}>: it is no path of a prim"),
+        Error::MissingDefaultPrim {
+            layer_id,
+            site_path,
+            ..
+        } => left_out(layer_id, site_path.as_str(), "it has no default prim"),
+        Error::InvalidDefaultPrim {
+            layer_id,
+            site_path,
+            ..
+        } => left_out(
+            layer_id,
+            site_path.as_str(),
+            "its default prim is no name of a prim",
+        ),
+        Error::ArcCycle(chain) => format!(
+            "<{}> is put together from itself; what closes the circle is left out",
+            chain.composing
+        ),
+        Error::SublayerCycle {
+            root_layer,
+            seen_layer,
+        } => format!(
+            "the layer \"{root_layer}\" includes \"{seen_layer}\" again; the repetition is left out"
+        ),
+        other => format!("the layers do not fit together: {other}"),
+    })
+}
