@@ -55,6 +55,23 @@ pub(super) fn combined(
     Ok(png.into_inner().into())
 }
 
+/// A PNG of a channel with a factor and a summand, in all its channels.
+pub(super) fn shifted(
+    source: (&[u8], ImageChannel),
+    [factor, summand]: [f32; 2],
+) -> Result<Bytes, String> {
+    let mut plane = channel(source)?;
+    for pixel in plane.pixels_mut() {
+        let value = f32::from(pixel[0]) / 255.0 * factor + summand;
+        pixel[0] = (value.clamp(0.0, 1.0) * 255.0).round() as u8;
+    }
+    let mut png = Cursor::new(Vec::new());
+    plane
+        .write_to(&mut png, ImageFormat::Png)
+        .map_err(|error| error.to_string())?;
+    Ok(png.into_inner().into())
+}
+
 fn channel((bytes, wanted): (&[u8], ImageChannel)) -> Result<GrayImage, String> {
     let mut reader = ImageReader::new(Cursor::new(bytes))
         .with_guessed_format()

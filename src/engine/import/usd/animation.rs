@@ -17,7 +17,13 @@ use super::values::{of, texts, value, vectors};
 const MAX_KEYS: usize = 20_000;
 
 /// Adds the animation of a stage, if something moves.
-pub(super) fn add(stage: &Stage, skeletons: &Skeletons, moving: &[Moving], scene: &mut Scene) {
+pub(super) fn add(
+    stage: &Stage,
+    skeletons: &Skeletons,
+    moving: &[Moving],
+    scene: &mut Scene,
+    warnings: &mut Vec<String>,
+) {
     let mut animation = Animation {
         rate: time_codes_per_second(stage),
         start: 0.0,
@@ -42,6 +48,12 @@ pub(super) fn add(stage: &Stage, skeletons: &Skeletons, moving: &[Moving], scene
     let first = times.chain(moved).fold(f64::INFINITY, f64::min);
     animation.start = if first.is_finite() { first } else { 0.0 };
     for (skeleton, clip) in &clips {
+        if clip_times(clip).len() < 2 && clip.type_name().is_ok_and(|kind| kind.is_some()) {
+            warnings.push(format!(
+                "the pose of the animation \"{}\" does not move and is not read; its skeleton stays at rest",
+                clip.path().name().unwrap_or_default()
+            ));
+        }
         animation.add_clip(skeleton, clip);
     }
     for it in moving {
@@ -86,11 +98,46 @@ struct Animation<'a> {
     scene: &'a mut Scene,
 }
 
+/// The member of a node that a channel changes.
+#[derive(Debug, Clone, Copy)]
+enum TrackPath {
+    Translation,
+    Rotation,
+    Scale,
+}
+
+impl TrackPath {
+    fn name(self) -> &'static str {
+        match self {
+            TrackPath::Translation => "translation",
+            TrackPath::Rotation => "rotation",
+            TrackPath::Scale => "scale",
+        }
+    }
+
+    fn element(self) -> ElementType {
+        match self {
+            TrackPath::Translation | TrackPath::Scale => ElementType::Vec3,
+            TrackPath::Rotation => ElementType::Vec4,
+        }
+    }
+}
+
 /// The numbers of a path of a channel at each time.
 struct Track {
-    path: &'static str,
-    element: ElementType,
+    path: TrackPath,
     values: Vec<f32>,
+}
+
+impl Track {
+    fn all(places: Vec<f32>, turns: Vec<f32>, sizes: Vec<f32>) -> [Track; 3] {
+        let track = |path, values| Track { path, values };
+        [
+            track(TrackPath::Translation, places),
+            track(TrackPath::Rotation, turns),
+            track(TrackPath::Scale, sizes),
+        ]
+    }
 }
 
 impl Animation<'_> {
@@ -146,23 +193,7 @@ impl Animation<'_> {
             self.add_tracks(
                 skeleton.nodes[joint],
                 input,
-                [
-                    Track {
-                        path: "translation",
-                        element: ElementType::Vec3,
-                        values: three(&places, place),
-                    },
-                    Track {
-                        path: "rotation",
-                        element: ElementType::Vec4,
-                        values: turned,
-                    },
-                    Track {
-                        path: "scale",
-                        element: ElementType::Vec3,
-                        values: three(&sizes, size),
-                    },
-                ],
+                Track::all(three(&places, place), turned, three(&sizes, size)),
                 skeleton.rest[joint],
             );
         }
@@ -170,7 +201,7 @@ impl Animation<'_> {
 
     fn add_moving(&mut self, moving: &Moving) {
         let operations = Operations::of(&moving.prim);
-        let times = thinned(with_steps(operations.times(&moving.prim), self.rate));
+        let times = with_steps(thinned(operations.times(&moving.prim)), self.rate);
         if times.len() < 2 {
             return;
         }
@@ -183,28 +214,7 @@ impl Animation<'_> {
             sizes.extend(size.as_vec3().to_array());
         }
         let rest = operations.matrix(&moving.prim, None);
-        self.add_tracks(
-            moving.node,
-            input,
-            [
-                Track {
-                    path: "translation",
-                    element: ElementType::Vec3,
-                    values: places,
-                },
-                Track {
-                    path: "rotation",
-                    element: ElementType::Vec4,
-                    values: turns,
-                },
-                Track {
-                    path: "scale",
-                    element: ElementType::Vec3,
-                    values: sizes,
-                },
-            ],
-            rest,
-        );
+        self.add_tracks(moving.node, input, Track::all(places, turns, sizes), rest);
     }
 
     /// Adds the tracks of a node that move it away from its rest.
@@ -212,9 +222,9 @@ impl Animation<'_> {
         let (size, turn, place) = split(rest);
         for track in tracks {
             let still: Vec<f32> = match track.path {
-                "translation" => place.as_vec3().to_array().to_vec(),
-                "rotation" => turn.as_quat().to_array().to_vec(),
-                _ => size.as_vec3().to_array().to_vec(),
+                TrackPath::Translation => place.as_vec3().to_array().to_vec(),
+                TrackPath::Rotation => turn.as_quat().to_array().to_vec(),
+                TrackPath::Scale => size.as_vec3().to_array().to_vec(),
             };
             let is_still = track.values.chunks_exact(still.len()).all(|value| {
                 value
@@ -225,10 +235,10 @@ impl Animation<'_> {
             if is_still || !track.values.iter().all(|value| value.is_finite()) {
                 continue;
             }
-            let output = self.table(track.element, track.values);
+            let output = self.table(track.path.element(), track.values);
             self.channels.push(json!({
                 "sampler": self.samplers.len(),
-                "target": { "node": node, "path": track.path },
+                "target": { "node": node, "path": track.path.name() },
             }));
             self.samplers
                 .push(json!({ "input": input, "output": output }));
@@ -256,11 +266,13 @@ impl Animation<'_> {
 }
 
 /// The times and steps of a 24th of a second between them: angles between two keys may turn farther than a rotation can.
+/// There are at most `MAX_KEYS`, and the steps become longer for that.
 fn with_steps(times: Vec<f64>, rate: f64) -> Vec<f64> {
     let step = rate / 24.0;
+    let most = (MAX_KEYS / times.len().max(1)).clamp(1, 1_000) as f64;
     let mut all = Vec::new();
     for pair in times.windows(2) {
-        let parts = ((pair[1] - pair[0]) / step).ceil().clamp(1.0, 1_000.0) as usize;
+        let parts = ((pair[1] - pair[0]) / step).ceil().clamp(1.0, most) as usize;
         all.extend(
             (0..parts).map(|part| pair[0] + (pair[1] - pair[0]) * part as f64 / parts as f64),
         );
@@ -269,7 +281,27 @@ fn with_steps(times: Vec<f64>, rate: f64) -> Vec<f64> {
     all
 }
 
+/// At most `MAX_KEYS` of the times, with the first and the last.
 fn thinned(times: Vec<f64>) -> Vec<f64> {
-    let every = times.len().div_ceil(MAX_KEYS).max(1);
-    times.into_iter().step_by(every).collect()
+    let every = times.len().saturating_sub(1).div_ceil(MAX_KEYS - 1).max(1);
+    let last = times.last().copied();
+    let mut kept: Vec<f64> = times.into_iter().step_by(every).collect();
+    if kept.last() != last.as_ref() {
+        kept.extend(last);
+    }
+    kept
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn many_times_are_thinned_with_few_steps_and_keep_their_ends() {
+        let times: Vec<f64> = (0..1_000_000).map(|time| f64::from(time) * 50.0).collect();
+        let all = with_steps(thinned(times), 24.0);
+        assert!(all.len() <= 2 * MAX_KEYS, "{}", all.len());
+        assert_eq!((all.first(), all.last()), (Some(&0.0), Some(&49_999_950.0)));
+        assert_eq!(with_steps(thinned(vec![0.0, 2.0]), 24.0), [0.0, 1.0, 2.0]);
+    }
 }

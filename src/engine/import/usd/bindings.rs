@@ -6,7 +6,7 @@ use std::collections::HashMap;
 use openusd::sdf::{Path, Value};
 use openusd::usd::{Collection, MembershipQuery, Stage, is_collection_api_path};
 
-use super::values::text_of;
+use super::values::{targets, text_of};
 
 const BINDING: &str = "material:binding";
 
@@ -75,7 +75,7 @@ impl Bindings {
             .filter_map(|name| {
                 let rest = name.as_str().strip_prefix(BINDING)?;
                 let relationship = prim.relationship(name.as_str());
-                let targets = relationship.targets().ok()?;
+                let targets = targets(&prim, name.as_str());
                 let field = stage.attribute(relationship.path().clone());
                 let strength = field.get_metadata::<Value>("bindMaterialAs").ok().flatten();
                 let strength = strength.and_then(|value| text_of(&value));

@@ -15,8 +15,8 @@ use super::Warnings;
 use super::resolver::{Absence, Files};
 use super::shader::TextureSource;
 
-/// A channel of a file.
-type ChannelKey = Option<(String, ImageChannel)>;
+/// A channel of a file, and the bits of its factor and summand.
+type ChannelKey = Option<(String, ImageChannel, Option<[u32; 2]>)>;
 
 /// The images that are in the scene already.
 pub(super) struct Images {
@@ -69,7 +69,9 @@ impl Images {
         let own = [ImageChannel::Red, ImageChannel::Green, ImageChannel::Blue];
         let first = colors.into_iter().flatten().next().or(alpha)?;
         let is_in_place = |source: &Option<&TextureSource>, own: ImageChannel| match source {
-            Some(source) => source.place() == first.place() && source.channel == own,
+            Some(source) => {
+                source.place() == first.place() && source.channel == own && source.shift().is_none()
+            }
             None => true,
         };
         // What a missing channel holds does not matter for occlusion (red) alone, or where its factor is 0.
@@ -96,6 +98,7 @@ impl Images {
         let colors = own.map(|channel| {
             color.map(|color| TextureSource {
                 channel,
+                bias: [0.0; 4],
                 ..color.clone()
             })
         });
@@ -116,19 +119,26 @@ impl Images {
     ) -> Option<usize> {
         let [red, green, blue] = colors;
         let sources = [red, green, blue, alpha];
-        let key = sources.map(|source| source.map(|it| (it.place().to_owned(), it.channel)));
+        let key = sources.map(|source| {
+            source.map(|it| {
+                let shift = it.shift().map(|pair| pair.map(f32::to_bits));
+                (it.place().to_owned(), it.channel, shift)
+            })
+        });
         if let Some(known) = self.combined.get(&key) {
             return *known;
         }
         let mut read = |source: Option<&TextureSource>| {
             let source = source?;
-            match self.read(source) {
-                Ok((bytes, _)) => Some((bytes, source.channel)),
-                Err(why) => {
-                    warnings.add(left_out(source, &why));
-                    None
-                }
-            }
+            let read = self
+                .read(source)
+                .and_then(|(bytes, _)| match source.shift() {
+                    None => Ok((bytes, source.channel)),
+                    Some(shift) => channels::shifted((&bytes, source.channel), shift)
+                        .map(|bytes| (bytes, ImageChannel::Red)),
+                });
+            read.map_err(|why| warnings.add(left_out(source, &why)))
+                .ok()
         };
         let parts = sources.map(&mut read);
         let [red, green, blue, alpha] = parts.each_ref().map(|part| {
@@ -154,6 +164,9 @@ impl Images {
     fn read(&self, source: &TextureSource) -> Result<(Bytes, String), String> {
         let mut files = self.files.borrow_mut();
         let Some(path) = source.file.as_deref().map(Path::new) else {
+            if source.asset.contains("<UDIM>") {
+                return Err("images of several tiles (UDIM) are not read".to_owned());
+            }
             let absence = files.absent().get(&source.asset);
             return Err(absence.map_or_else(|| Absence::Missing.reason(), Absence::reason));
         };

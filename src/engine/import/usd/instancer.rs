@@ -6,7 +6,7 @@ use serde_json::json;
 
 use super::super::ImportError;
 use super::nodes::{Inherited, Reader, placed};
-use super::values::{integers, of, vectors};
+use super::values::{integers, of, targets, vectors};
 
 /// More instances in one file are left out: each is a node at least.
 const MAX_INSTANCES: usize = 200_000;
@@ -17,10 +17,7 @@ pub(super) fn read(
     prim: &Prim,
     inherited: &Inherited,
 ) -> Result<Vec<usize>, ImportError> {
-    let prototypes = prim
-        .relationship("prototypes")
-        .targets()
-        .unwrap_or_default();
+    let prototypes = targets(prim, "prototypes");
     let chosen = of(prim, "protoIndices")
         .and_then(integers)
         .unwrap_or_default();

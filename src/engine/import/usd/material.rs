@@ -96,6 +96,7 @@ impl PreviewSurface {
     }
 
     fn warn_of_unread(&self, name: &str, warnings: &mut Warnings) {
+        self.warn_of_shifts(name, warnings);
         if self.is_specular {
             warnings.add(format!(
                 "material \"{name}\" has colours of reflections, which are not read; its metalness is 0"
@@ -115,6 +116,43 @@ impl PreviewSurface {
                     "material \"{name}\": a shader of the kind {id} is not read"
                 ));
             }
+            if let SurfaceInput::Primvar(primvar) = input
+                && (primvar != "displayColor" || !std::ptr::eq(input, &self.color))
+            {
+                warnings.add(format!(
+                    "material \"{name}\": an input reads \"{primvar}\" of the meshes, which is not read"
+                ));
+            }
+        }
+        if let (Some(rough), Some(metal)) = (self.roughness.texture(), self.metallic.texture())
+            && (rough.transform != metal.transform
+                || rough.wraps != metal.wraps
+                || rough.coords != metal.coords)
+        {
+            warnings.add(format!(
+                "material \"{name}\": its textures of roughness and metalness lie differently; both are read like the first"
+            ));
+        }
+    }
+
+    /// Names the textures whose values change in a way that glTF cannot say.
+    fn warn_of_shifts(&self, name: &str, warnings: &mut Warnings) {
+        for input in [&self.color, &self.emissive] {
+            if input.texture().is_some_and(|it| it.bias[..3] != [0.0; 3]) {
+                warnings.add(format!(
+                    "material \"{name}\": the bias of a colour's texture is not read"
+                ));
+            }
+        }
+        // Strength changes x and y alike; pixels that are no plain normals are stretched from 0 to 1 to -1 to 1.
+        let is_usual = |it: &TextureSource| {
+            it.scale == [1.0; 4]
+                || (it.scale[0] == it.scale[1] && it.scale[..3].iter().all(|part| *part > 0.0))
+        };
+        if self.normal.texture().is_some_and(|it| !is_usual(it)) {
+            warnings.add(format!(
+                "material \"{name}\": its normals have another scale in each direction, which is not read"
+            ));
         }
     }
 }
@@ -228,8 +266,8 @@ impl Maker<'_> {
         if let Some(source) = surface.occlusion.texture()
             && let Some(mut texture) = self.channels([Some(source), None, None])
         {
-            if source.scale[0] != 1.0 {
-                texture["strength"] = source.scale[0].clamp(0.0, 1.0).into();
+            if source.factor() != 1.0 {
+                texture["strength"] = source.factor().clamp(0.0, 1.0).into();
             }
             json["occlusionTexture"] = texture;
         }
@@ -250,12 +288,14 @@ impl Maker<'_> {
             color = [source.scale[0], source.scale[1], source.scale[2]];
         }
         if let Some(source) = opacity_source {
-            opacity = source.scale[channel_place(source.channel)];
+            opacity = source.factor();
         }
         let texture = match (color_source, opacity_source) {
             (Some(color), None) => self.whole(color),
             (Some(color), Some(opacity))
-                if color.place() == opacity.place() && opacity.channel == ImageChannel::Alpha =>
+                if color.place() == opacity.place()
+                    && opacity.channel == ImageChannel::Alpha
+                    && opacity.shift().is_none() =>
             {
                 self.whole(color)
             }
@@ -268,7 +308,7 @@ impl Maker<'_> {
         base["baseColorFactor"] = json!([color[0], color[1], color[2], opacity].map(unit));
         let (rough, metal) = (surface.roughness.texture(), surface.metallic.texture());
         let factor = |input: &SurfaceInput, usual: f32| match input.texture() {
-            Some(source) => source.scale[channel_place(source.channel)],
+            Some(source) => source.factor(),
             None => input.number().unwrap_or(usual),
         };
         base["roughnessFactor"] = unit(factor(&surface.roughness, 0.5)).into();
@@ -374,7 +414,7 @@ impl Maker<'_> {
             .position(|name| *name == source.coords);
         let Some(set) = set else {
             self.warnings.add(format!(
-                "material \"{}\": its textures read the coordinates \"{}\", which some meshes lack; they are left out there",
+                "material \"{}\": its textures read the coordinates \"{}\", which some meshes lack or have beyond the first four; they are left out there",
                 self.name, source.coords
             ));
             return None;
@@ -393,15 +433,6 @@ impl Maker<'_> {
             self.add_extension(&mut json, "KHR_texture_transform", Json::Object(content));
         }
         Some(json)
-    }
-}
-
-fn channel_place(channel: ImageChannel) -> usize {
-    match channel {
-        ImageChannel::Red | ImageChannel::Luma => 0,
-        ImageChannel::Green => 1,
-        ImageChannel::Blue => 2,
-        ImageChannel::Alpha => 3,
     }
 }
 

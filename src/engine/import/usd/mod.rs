@@ -115,7 +115,7 @@ fn read(
     let (skeletons, moving) = (reader.skeletons, reader.moving);
     let mut scene = finish(&stage, reader.builder, roots);
     skeletons.add_skins(&mut scene);
-    animation::add(&stage, &skeletons, &moving, &mut scene);
+    animation::add(&stage, &skeletons, &moving, &mut scene, &mut warnings);
     let size_bytes = files.borrow().size_bytes();
     Ok(Imported {
         packing: MeshCompression::None,
@@ -173,6 +173,10 @@ struct Warnings {
     lines: Vec<String>,
     /// Prims that are not read, by their type.
     unread: BTreeMap<String, u64>,
+    /// Prims that are invisible at rest; what is below them is not counted.
+    invisible: u64,
+    /// Meshes of purposes that are not read.
+    other_purposes: u64,
     /// Meshes that are control cages of subdivision surfaces.
     cages: u64,
 }
@@ -188,7 +192,10 @@ impl Warnings {
     fn count_unread(&mut self, kind: &str) {
         const DRAWN: &[&str] = &[
             "BasisCurves",
+            "BlendShape",
             "Camera",
+            "Capsule_1",
+            "Cylinder_1",
             "HermiteCurves",
             "NurbsCurves",
             "NurbsPatch",
@@ -205,18 +212,26 @@ impl Warnings {
     fn lines(&self, file: &str) -> Vec<String> {
         let mut lines = self.lines.clone();
         for (kind, count) in &self.unread {
-            lines.push(format!(
-                "{file}: {} prims of the type {kind} are not read",
-                grouped(*count)
-            ));
+            let names = ["prim", "prims"].map(|name| format!("{name} of the type {kind}"));
+            lines.extend(counted(file, *count, names, "not read"));
         }
-        if self.cages > 0 {
-            lines.push(format!(
-                "{file}: {} meshes are subdivision surfaces; their control cages are read as they are",
-                grouped(self.cages)
-            ));
-        }
+        let hidden = ["mesh", "meshes"].map(|name| format!("{name} of another purpose"));
+        lines.extend(counted(file, self.other_purposes, hidden, "not read"));
+        let invisible = ["invisible prim", "invisible prims"].map(str::to_owned);
+        lines.extend(counted(file, self.invisible, invisible, "not read"));
+        let cages = ["mesh", "meshes"].map(str::to_owned);
+        let how = "read as the control cage of a subdivision surface";
+        lines.extend(counted(file, self.cages, cages, how));
         lines
+    }
+}
+
+/// A line of how many there are of a thing; `None` without any.
+fn counted(file: &str, count: u64, [one, many]: [String; 2], what: &str) -> Option<String> {
+    match count {
+        0 => None,
+        1 => Some(format!("{file}: 1 {one} is {what}")),
+        _ => Some(format!("{file}: {} {many} are {what}", grouped(count))),
     }
 }
 

@@ -16,7 +16,7 @@ use super::super::scene_builder::SceneBuilder;
 use super::Warnings;
 use super::bindings::Bindings;
 use super::instancer;
-use super::material::{MaterialUser, StageMaterials};
+use super::material::{MaterialUser, StageMaterials, UsedMaterial};
 use super::resolver::Files;
 use super::shapes;
 use super::skin::Skeletons;
@@ -46,6 +46,8 @@ pub(super) struct Reader<'a> {
     pub(super) skeletons: Skeletons,
     /// The meshes of prims in prototypes, by the prim and its materials.
     shared: HashMap<(String, Vec<usize>), usize>,
+    /// What is known of the meshes in prototypes, by the prim.
+    outlines: HashMap<String, Rc<MeshOutline>>,
     pub(super) moving: Vec<Moving>,
     /// Nodes to which the transforms of their parents do not apply.
     pub(super) detached: Vec<usize>,
@@ -53,6 +55,20 @@ pub(super) struct Reader<'a> {
     pub(super) triangles: bool,
     /// Instances of point instancers so far.
     pub(super) instances: usize,
+}
+
+/// What the instances of a mesh need without its points.
+struct MeshOutline {
+    points: usize,
+    is_cage: bool,
+    user: MaterialUser,
+    parts: Vec<MeshPart>,
+}
+
+/// Faces with one material: that of the subset of this name, or of the mesh.
+struct MeshPart {
+    subset: Option<String>,
+    faces: Vec<usize>,
 }
 
 /// What a prim takes from its parents.
@@ -79,6 +95,7 @@ impl<'a> Reader<'a> {
             bindings: Bindings::default(),
             skeletons: Skeletons::default(),
             shared: HashMap::new(),
+            outlines: HashMap::new(),
             moving: Vec::new(),
             detached: Vec::new(),
             prims: 0,
@@ -136,7 +153,11 @@ impl<'a> Reader<'a> {
             .prim_status(prim.path().clone())
             .unwrap_or_default();
         let wanted = PrimStatus::ACTIVE | PrimStatus::LOADED | PrimStatus::DEFINED;
-        if !status.contains(wanted) || status.contains(PrimStatus::ABSTRACT) || is_invisible(prim) {
+        if !status.contains(wanted) || status.contains(PrimStatus::ABSTRACT) {
+            return Ok(None);
+        }
+        if is_invisible(prim) {
+            self.warnings.invisible += 1;
             return Ok(None);
         }
         let kind = prim.type_name().ok().flatten();
@@ -145,6 +166,7 @@ impl<'a> Reader<'a> {
             kind,
             "Material" | "Shader" | "NodeGraph" | "GeomSubset" | "SkelAnimation" | "BlendShape"
         ) {
+            self.warnings.count_unread(kind);
             return Ok(None);
         }
         // A prim without a purpose has that of the nearest parent with one.
@@ -163,10 +185,12 @@ impl<'a> Reader<'a> {
                     &mut self.builder,
                 )),
                 _ => match shapes::of_prim(prim, kind) {
-                    Some(geometry) => self.draw_shape(prim, geometry, &mut node),
+                    Some(geometry) => self.draw_shape(prim, kind, geometry, &mut node),
                     None => self.warnings.count_unread(kind),
                 },
             }
+        } else if kind == "Mesh" {
+            self.warnings.other_purposes += 1;
         }
         let below = Inherited {
             purpose,
@@ -236,72 +260,54 @@ impl<'a> Reader<'a> {
 
     /// Adds the mesh of a prim to its node.
     fn draw(&mut self, prim: &Prim, node: &mut Json) {
-        let name = prim.path().name().unwrap_or_default().to_owned();
-        let mut surface = match UsdPolygons::of(prim) {
-            Ok(surface) => surface,
+        let name = prim.path().name().unwrap_or_default();
+        let prototype = prim.prim_in_prototype().ok().flatten();
+        let prototype = prototype.map(|prototype| prototype.path().as_str().to_owned());
+        let (outline, surface) = match self.outline_of(prim, prototype.as_deref()) {
+            Ok(found) => found,
             Err(what) => {
                 self.warnings
                     .add(format!("mesh \"{name}\" is left out: {what}"));
                 return;
             }
         };
-        let parts = self.parts_of(prim, &surface);
-        if parts.is_empty() {
+        if outline.parts.is_empty() {
             return;
         }
-        if surface.is_cage {
+        if outline.is_cage {
             self.warnings.cages += 1;
         }
         let skinned = self.skeletons.bind(
             self.stage,
             prim,
-            surface.points.len(),
+            outline.points,
             &mut self.builder,
             &mut self.warnings,
         );
-        if let Some((influences, skin)) = skinned {
-            surface.influences = Some(influences);
-            node["skin"] = skin.into();
-        }
-        let user = MaterialUser {
-            coords: surface
-                .coord_names()
-                .iter()
-                .map(|name| (*name).to_owned())
-                .collect(),
-            is_double_sided: flag(prim, "doubleSided"),
-            has_colors: surface.colors.is_some(),
-            is_translucent: surface.is_translucent(),
-        };
-        let used: Vec<_> = parts
-            .iter()
-            .map(|(material, _)| {
-                self.materials.add(
-                    self.stage,
-                    material.as_ref(),
-                    &user,
-                    &mut self.builder,
-                    &mut self.warnings,
-                )
-            })
-            .collect();
-        let prototype = prim.prim_in_prototype().ok().flatten();
-        let key = prototype
-            .filter(|_| surface.influences.is_none())
-            .map(|prototype| {
-                let materials = used.iter().map(|material| material.index).collect();
-                (prototype.path().as_str().to_owned(), materials)
-            });
-        let known = key.as_ref().and_then(|key| self.shared.get(key).copied());
-        let mesh = known.unwrap_or_else(|| {
-            let geometries = parts.iter().zip(&used).map(|((_, faces), material)| {
-                (
-                    surface.geometry(faces, material.shows_colors),
-                    Some(material.index),
-                )
-            });
-            self.builder.add_mesh(Some(&name), geometries.collect())
+        let used = self.materials_of(prim, &outline);
+        let key = prototype.filter(|_| skinned.is_none()).map(|prototype| {
+            let materials = used.iter().map(|material| material.index).collect();
+            (prototype, materials)
         });
+        let known = key.as_ref().and_then(|key| self.shared.get(key).copied());
+        let mesh = match known {
+            Some(known) => known,
+            None => {
+                // The outline was read from the same prim without an error.
+                let Some(mut surface) = surface.or_else(|| UsdPolygons::of(prim).ok()) else {
+                    return;
+                };
+                if let Some((influences, skin)) = skinned {
+                    surface.influences = Some(influences);
+                    node["skin"] = skin.into();
+                }
+                let geometries = outline.parts.iter().zip(&used).map(|(part, material)| {
+                    let geometry = surface.geometry(&part.faces, material.shows_colors);
+                    (geometry, Some(material.index))
+                });
+                self.builder.add_mesh(Some(name), geometries.collect())
+            }
+        };
         if let Some(key) = key {
             self.shared.insert(key, mesh);
         }
@@ -309,13 +315,66 @@ impl<'a> Reader<'a> {
         node["mesh"] = mesh.into();
     }
 
+    /// The outline of a mesh, which instances share; with the mesh itself, if it was read for that.
+    fn outline_of(
+        &mut self,
+        prim: &Prim,
+        prototype: Option<&str>,
+    ) -> Result<(Rc<MeshOutline>, Option<UsdPolygons>), String> {
+        let known = prototype.and_then(|prototype| self.outlines.get(prototype));
+        if let Some(known) = known {
+            return Ok((Rc::clone(known), None));
+        }
+        let surface = UsdPolygons::of(prim)?;
+        surface.warn(prim, &mut self.warnings);
+        let outline = Rc::new(MeshOutline {
+            points: surface.points.len(),
+            is_cage: surface.is_cage,
+            user: MaterialUser {
+                coords: surface
+                    .coord_names()
+                    .iter()
+                    .map(|name| (*name).to_owned())
+                    .collect(),
+                is_double_sided: flag(prim, "doubleSided"),
+                has_colors: surface.colors.is_some(),
+                is_translucent: surface.is_translucent(),
+            },
+            parts: self.parts_of(prim, &surface),
+        });
+        if let Some(prototype) = prototype {
+            self.outlines
+                .insert(prototype.to_owned(), Rc::clone(&outline));
+        }
+        Ok((outline, Some(surface)))
+    }
+
+    /// The material of each part of a mesh.
+    fn materials_of(&mut self, prim: &Prim, outline: &MeshOutline) -> Vec<UsedMaterial> {
+        let mut used = Vec::new();
+        for part in &outline.parts {
+            let subset = part.subset.as_deref();
+            let place = subset.and_then(|name| prim.path().append_path(name).ok());
+            let place = place.as_ref().unwrap_or(prim.path());
+            let material = self.bindings.material_of(self.stage, place);
+            used.push(self.materials.add(
+                self.stage,
+                material.as_ref(),
+                &outline.user,
+                &mut self.builder,
+                &mut self.warnings,
+            ));
+        }
+        used
+    }
+
     /// Adds a shape without a mesh to the node of its prim.
-    fn draw_shape(&mut self, prim: &Prim, mut geometry: Geometry, node: &mut Json) {
+    fn draw_shape(&mut self, prim: &Prim, kind: &str, mut geometry: Geometry, node: &mut Json) {
         let material = self.bindings.material_of(self.stage, prim.path());
         let color = of(prim, "primvars:displayColor").and_then(vector::<3>);
         let user = MaterialUser {
             coords: Vec::new(),
-            is_double_sided: flag(prim, "doubleSided"),
+            is_double_sided: shapes::is_double_sided(prim, kind),
             has_colors: color.is_some(),
             is_translucent: false,
         };
@@ -342,14 +401,14 @@ impl<'a> Reader<'a> {
     }
 
     /// The faces of each material of a mesh.
-    fn parts_of(&mut self, prim: &Prim, surface: &UsdPolygons) -> Vec<(Option<Path>, Vec<usize>)> {
+    fn parts_of(&mut self, prim: &Prim, surface: &UsdPolygons) -> Vec<MeshPart> {
         let mut left: Vec<Option<usize>> = surface.drawn_faces().into_iter().map(Some).collect();
         let place_of: HashMap<usize, usize> = left
             .iter()
             .enumerate()
             .filter_map(|(place, face)| Some(((*face)?, place)))
             .collect();
-        let mut parts: Vec<(Option<Path>, Vec<usize>)> = Vec::new();
+        let mut parts: Vec<MeshPart> = Vec::new();
         for child in prim.children().unwrap_or_default() {
             let kind = child.type_name().ok().flatten();
             let of_faces = text(&child, "elementType").is_none_or(|kind| kind == "face");
@@ -365,22 +424,23 @@ impl<'a> Reader<'a> {
             if !counts {
                 continue;
             }
-            let material = self.bindings.material_of(self.stage, child.path());
             let faces = of(&child, "indices").and_then(integers).unwrap_or_default();
             let faces: Vec<usize> = faces
                 .into_iter()
                 .filter_map(|face| left[*place_of.get(&usize::try_from(face).ok()?)?].take())
                 .collect();
             if !faces.is_empty() {
-                parts.push((material, faces));
+                let subset = child.path().name().map(str::to_owned);
+                parts.push(MeshPart { subset, faces });
             }
         }
         let rest: Vec<usize> = left.into_iter().flatten().collect();
         if !rest.is_empty() {
-            parts.insert(
-                0,
-                (self.bindings.material_of(self.stage, prim.path()), rest),
-            );
+            let rest = MeshPart {
+                subset: None,
+                faces: rest,
+            };
+            parts.insert(0, rest);
         }
         parts
     }

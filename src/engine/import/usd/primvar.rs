@@ -31,11 +31,12 @@ pub(super) struct Primvar<const N: usize> {
     interpolation: Interpolation,
 }
 
-/// How many points and corners a mesh has.
+/// How many points, corners and faces a mesh has.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct MeshSize {
     pub(super) points: usize,
     pub(super) corners: usize,
+    pub(super) faces: usize,
 }
 
 impl<const N: usize> Primvar<N> {
@@ -67,6 +68,17 @@ impl<const N: usize> Primvar<N> {
             indices,
             interpolation,
         })
+    }
+
+    /// Whether there is a value for each element.
+    pub(super) fn fits(&self, size: MeshSize) -> bool {
+        let count = self.indices.as_ref().map_or(self.values.len(), Vec::len);
+        match self.interpolation {
+            Interpolation::Constant => count == 1,
+            Interpolation::Uniform => count >= size.faces,
+            Interpolation::Vertex => count >= size.points,
+            Interpolation::FaceVarying => count >= size.corners,
+        }
     }
 
     /// The place of a corner's value; `None` if the file has none for it.

@@ -49,6 +49,8 @@ pub(super) struct Files {
     /// The first layer of each package that is open, or why it cannot be opened.
     packages: BTreeMap<PathBuf, Result<PathBuf, Absence>>,
     scratch: tempfile::TempDir,
+    /// What all packages together may still unpack.
+    left: ZipLimits,
     /// References that lead nowhere, as layers spell them.
     absent: BTreeMap<String, Absence>,
     opened: BTreeSet<PathBuf>,
@@ -60,6 +62,7 @@ impl Files {
             roots: vec![dir.canonicalize()?],
             packages: BTreeMap::new(),
             scratch: tempfile::tempdir()?,
+            left: ZipLimits::default(),
             absent: BTreeMap::new(),
             opened: BTreeSet::new(),
         })
@@ -124,8 +127,12 @@ impl Files {
         let into = self.scratch.path().join(number.to_string());
         fs::create_dir(&into).map_err(|error| unreadable(&error))?;
         let into = into.canonicalize().map_err(|error| unreadable(&error))?;
-        let files = unpack(path, &into, &ZipLimits::default());
+        let files = unpack(path, &into, &self.left);
         let files = files.map_err(|error: ZipError| unreadable(&error))?;
+        let unpacked = files.iter().map(|file| into.join(file));
+        let sizes = unpacked.map(|file| fs::metadata(file).map_or(0, |it| it.len()));
+        self.left.unpacked_bytes = self.left.unpacked_bytes.saturating_sub(sizes.sum());
+        self.left.entries = self.left.entries.saturating_sub(files.len());
         // The first layer in the archive's own order is the package's.
         let archive = File::open(path).map_err(|error| unreadable(&error))?;
         let archive = zip::ZipArchive::new(archive).map_err(|error| unreadable(&error))?;
@@ -218,5 +225,32 @@ impl Resolver for Confined {
             text_check::check(&file)?;
         }
         Ok(Box::new(file))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Write as _;
+
+    use super::*;
+
+    #[test]
+    fn all_packages_together_have_one_limit() {
+        let dir = tempfile::tempdir().unwrap();
+        for name in ["a.usdz", "b.usdz"] {
+            let mut package = zip::ZipWriter::new(File::create(dir.path().join(name)).unwrap());
+            let options = zip::write::SimpleFileOptions::default();
+            package.start_file("m.usda", options).unwrap();
+            package.write_all(&[b'#'; 60]).unwrap();
+            package.finish().unwrap();
+        }
+        let mut files = Files::new(dir.path()).unwrap();
+        files.left.unpacked_bytes = 100;
+        files.main_layer(Path::new("a.usdz")).unwrap();
+        let refused = files.main_layer(Path::new("b.usdz"));
+        assert!(
+            matches!(refused, Err(Absence::Unreadable(_))),
+            "{refused:?}"
+        );
     }
 }

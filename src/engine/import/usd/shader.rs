@@ -5,7 +5,7 @@ use openusd::usd::{Prim, Stage};
 
 use super::super::super::scene::{UvTransform, Wrap};
 use super::super::channels::ImageChannel;
-use super::values::{number, text, text_of, value, vector};
+use super::values::{is_plain, number, text, text_of, value, vector};
 
 /// A longer chain of connections is a loop.
 const MAX_STEPS: usize = 16;
@@ -28,7 +28,7 @@ pub(super) fn source_of(stage: &Stage, prim: &Prim, name: &str) -> Option<InputS
         let connected = attribute
             .connections()
             .ok()
-            .and_then(|all| all.into_iter().next());
+            .and_then(|all| all.into_iter().find(is_plain));
         let Some(next) = connected else {
             return value(&attribute, None).map(InputSource::Value);
         };
@@ -89,6 +89,29 @@ impl TextureSource {
     /// The file, or the name in the layer where there is none.
     pub(super) fn place(&self) -> &str {
         self.file.as_deref().unwrap_or(&self.asset)
+    }
+
+    /// Factor and summand of the channel, if it has a summand: glTF has only factors, so the image changes.
+    pub(super) fn shift(&self) -> Option<[f32; 2]> {
+        let at = self.channel_place();
+        (self.bias[at] != 0.0).then(|| [self.scale[at], self.bias[at]])
+    }
+
+    /// What glTF multiplies the channel with.
+    pub(super) fn factor(&self) -> f32 {
+        match self.shift() {
+            Some(_) => 1.0,
+            None => self.scale[self.channel_place()],
+        }
+    }
+
+    fn channel_place(&self) -> usize {
+        match self.channel {
+            ImageChannel::Red | ImageChannel::Luma => 0,
+            ImageChannel::Green => 1,
+            ImageChannel::Blue => 2,
+            ImageChannel::Alpha => 3,
+        }
     }
 }
 

@@ -4,7 +4,7 @@ use glam::Vec3;
 use openusd::usd::Prim;
 
 use super::super::super::scene::{Attribute, Geometry};
-use super::values::{number, of, text};
+use super::values::{flag, number, of, text};
 
 /// Pieces of a circle.
 const PIECES: u32 = 32;
@@ -67,6 +67,11 @@ pub(super) fn of_prim(prim: &Prim, kind: &str) -> Option<Geometry> {
     Some(along(geometry, axis.unwrap_or("Z")))
 }
 
+/// Whether a shape is seen from behind; planes are, unless the layer says otherwise.
+pub(super) fn is_double_sided(prim: &Prim, kind: &str) -> bool {
+    flag(prim, "doubleSided") || (kind == "Plane" && of(prim, "doubleSided").is_none())
+}
+
 /// A part of a circle around (0, `middle`), from and to these degrees above the ground.
 fn arc(radius: f32, middle: f32, from: f32, to: f32) -> Vec<OutlinePoint> {
     let pieces = (PIECES as f32 * (to - from) / 360.0).round() as u32;
@@ -100,12 +105,13 @@ fn turned(outline: &[OutlinePoint]) -> Geometry {
     for piece in 0..PIECES {
         for row in 0..count - 1 {
             let [low, high] = [row, row + 1].map(|row| outline[row as usize].0);
-            // Two points at one place are an edge.
+            // Two points at one place differ in their normals: no surface lies between them.
             if low == high {
                 continue;
             }
             let a = piece * count + row;
             let (b, c, d) = (a + count, a + count + 1, a + 1);
+            // A piece that ends on the axis is one triangle.
             if low[0] != 0.0 {
                 indices.extend([a, b, c]);
             }
@@ -114,7 +120,6 @@ fn turned(outline: &[OutlinePoint]) -> Geometry {
             }
         }
     }
-    // One of the two is missing at a pole; the other one joins it there.
     shape(positions, normals, indices)
 }
 
@@ -133,19 +138,17 @@ fn along(mut geometry: Geometry, axis: &str) -> Geometry {
 }
 
 fn plane(prim: &Prim, width: f32, length: f32) -> Geometry {
-    let corners = [
-        [-width, -length],
-        [width, -length],
-        [width, length],
-        [-width, length],
-    ];
+    let axis = text(prim, "axis");
+    let axis = axis.as_deref().unwrap_or("Z");
+    // Around x and y, the width is along z or x, and the length along y or z: the axes that `along` swaps.
+    let [right, up] = match axis {
+        "X" | "Y" => [length, width],
+        _ => [width, length],
+    };
+    let corners = [[-right, -up], [right, -up], [right, up], [-right, up]];
     let positions = corners.iter().flat_map(|[x, y]| [*x, *y, 0.0]).collect();
     let normals = [0.0, 0.0, 1.0].repeat(4);
-    let axis = text(prim, "axis");
-    along(
-        shape(positions, normals, vec![0, 1, 2, 0, 2, 3]),
-        axis.as_deref().unwrap_or("Z"),
-    )
+    along(shape(positions, normals, vec![0, 1, 2, 0, 2, 3]), axis)
 }
 
 fn cube(half: f32) -> Geometry {

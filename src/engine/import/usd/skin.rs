@@ -11,7 +11,7 @@ use super::super::super::document::{ComponentType, ElementType};
 use super::super::super::scene::{Attribute, Scene, Storage, Table};
 use super::super::scene_builder::SceneBuilder;
 use super::Warnings;
-use super::values::{integers, of, texts, vectors};
+use super::values::{integers, of, targets, texts, vectors};
 
 /// The joints that move each point, the strongest four first.
 pub(super) struct Influences {
@@ -53,6 +53,7 @@ impl Influences {
             joints: Vec::with_capacity(points),
             weights: Vec::with_capacity(points),
         };
+        let mut is_crowded = false;
         for point in 0..points {
             let start = if is_rigid { 0 } else { point * width };
             let pairs = indices[start..start + width]
@@ -64,6 +65,7 @@ impl Influences {
                 .filter(|(_, weight)| weight.is_finite() && *weight > 0.0)
                 .collect();
             pairs.sort_by(|a, b| b.1.total_cmp(&a.1));
+            is_crowded |= pairs.len() > 4;
             pairs.resize(4, (0.0, 0.0));
             let sum: f32 = pairs.iter().map(|(_, weight)| weight).sum();
             let share = |at: usize| match sum > 0.0 {
@@ -73,6 +75,12 @@ impl Influences {
             };
             found.joints.push(std::array::from_fn(|at| pairs[at].0));
             found.weights.push(std::array::from_fn(share));
+        }
+        if is_crowded {
+            warnings.add(format!(
+                "mesh \"{}\" has points with more than 4 joints; the strongest 4 are read",
+                prim.path().name().unwrap_or_default()
+            ));
         }
         Some(found)
     }
@@ -135,6 +143,12 @@ impl Skeletons {
             None => (0..skeleton.joints.len()).collect(),
             Some(names) => {
                 let place = |name: &String| skeleton.joints.iter().position(|known| known == name);
+                if names.iter().any(|name| place(name).is_none()) {
+                    warnings.add(format!(
+                        "mesh \"{}\" names joints that its skeleton lacks; the first joint moves it there",
+                        mesh.path().name().unwrap_or_default()
+                    ));
+                }
                 names.iter().map(|name| place(name).unwrap_or(0)).collect()
             }
         };
@@ -234,10 +248,9 @@ impl Skeleton {
 
 /// The first target of a relationship of a prim, or of the nearest parent that has it.
 pub(super) fn inherited_target(prim: &Prim, name: &str) -> Option<Path> {
-    prim.path().ancestors_below_root().find_map(|path| {
-        let targets = prim.stage().prim(path).relationship(name).targets().ok()?;
-        targets.into_iter().next()
-    })
+    prim.path()
+        .ancestors_below_root()
+        .find_map(|path| targets(&prim.stage().prim(path), name).into_iter().next())
 }
 
 fn add_joints(prim: &Prim, builder: &mut SceneBuilder) -> Option<Skeleton> {

@@ -9,6 +9,7 @@ use super::super::super::document::ComponentType;
 use super::super::super::scene::{Attribute, Geometry, Storage};
 use super::super::normals::add_creased;
 use super::super::polygon;
+use super::Warnings;
 use super::primvar::{Corner, MeshSize, Primvar};
 use super::skin::Influences;
 use super::values::{integers, of, text, vectors};
@@ -35,8 +36,10 @@ pub(super) struct UsdPolygons {
     opacity: Option<Primvar<1>>,
     /// The joints that move each point, once they are known.
     pub(super) influences: Option<Influences>,
-    /// Displacements of points: one list for each blend shape.
-    pub(super) shapes: Vec<Vec<[f32; 3]>>,
+    /// Whether its normals were left out, because they do not fit its points, corners or faces.
+    has_unfit_normals: bool,
+    /// Whether it has more sets of texture coordinates than are read.
+    has_more_coords: bool,
 }
 
 /// Places of a corner's values: point, normal, colour, opacity, texture coordinates.
@@ -65,8 +68,16 @@ impl UsdPolygons {
         let size = MeshSize {
             points: points.len(),
             corners: corners.len(),
+            faces: faces.len(),
         };
         let holes = list("holeIndices").into_iter();
+        let normals = Primvar::of(prim, "primvars:normals", size)
+            .or_else(|| Primvar::of(prim, "normals", size));
+        let has_normals = normals.is_some();
+        let mut coords = coords_of(prim, size);
+        let has_more_coords = coords.len() > MAX_UV_SETS;
+        coords.truncate(MAX_UV_SETS);
+        let normals = normals.filter(|normals| normals.fits(size));
         Ok(UsdPolygons {
             faces,
             corners: corners.into_iter().map(|index| index as u32).collect(),
@@ -75,15 +86,36 @@ impl UsdPolygons {
                 .collect(),
             is_left_handed: text(prim, "orientation").as_deref() == Some("leftHanded"),
             is_cage: text(prim, "subdivisionScheme").as_deref() != Some("none"),
-            normals: Primvar::of(prim, "primvars:normals", size)
-                .or_else(|| Primvar::of(prim, "normals", size)),
-            coords: coords_of(prim, size),
+            coords,
+            has_more_coords,
             colors: Primvar::of(prim, "primvars:displayColor", size),
             opacity: Primvar::of(prim, "primvars:displayOpacity", size),
             influences: None,
-            shapes: Vec::new(),
+            has_unfit_normals: has_normals && normals.is_none(),
+            normals,
             points,
         })
+    }
+
+    /// Names what is not read of a mesh.
+    pub(super) fn warn(&self, prim: &Prim, warnings: &mut Warnings) {
+        let name = prim.path().name().unwrap_or_default();
+        if self.has_unfit_normals {
+            warnings.add(format!(
+                "mesh \"{name}\": its normals do not fit its points; they are made anew"
+            ));
+        }
+        let times = prim.attribute("points").time_sample_times();
+        if times.is_ok_and(|times| times.len() > 1) {
+            warnings.add(format!(
+                "mesh \"{name}\": its points move over time; they are read at the first time"
+            ));
+        }
+        if self.has_more_coords {
+            warnings.add(format!(
+                "mesh \"{name}\": it has more than {MAX_UV_SETS} sets of texture coordinates; the others are not read"
+            ));
+        }
     }
 
     /// The faces that are drawn.
@@ -121,8 +153,6 @@ impl UsdPolygons {
         let mut geometry = Geometry {
             indices,
             attributes: self.attributes(&keys, shows_colors),
-            targets: self.targets(&keys),
-            sparse_targets: true,
             ..Geometry::default()
         };
         // Without normals, polygons are flat; subdivision surfaces are smooth.
@@ -213,15 +243,6 @@ impl UsdPolygons {
         attributes
     }
 
-    fn targets(&self, keys: &[VertexKey]) -> Vec<Vec<Attribute>> {
-        let target = |moves: &Vec<[f32; 3]>| {
-            let moved = |key: &VertexKey| moves.get(key[0] as usize).copied().unwrap_or_default();
-            let values = keys.iter().flat_map(moved).collect();
-            vec![Attribute::new("POSITION", 3, values)]
-        };
-        self.shapes.iter().map(target).collect()
-    }
-
     /// Whether the opacity of points or faces is below 1 somewhere.
     pub(super) fn is_translucent(&self) -> bool {
         let opacity = self.opacity.as_ref();
@@ -229,7 +250,7 @@ impl UsdPolygons {
     }
 }
 
-/// The sets of texture coordinates: `st` first, then by name.
+/// The sets of texture coordinates: `st` first, then by name. One more than is read says that there are more.
 fn coords_of(prim: &Prim, size: MeshSize) -> Vec<(String, Primvar<2>)> {
     let names = prim.property_names().unwrap_or_default();
     let mut names: Vec<String> = names
@@ -243,5 +264,5 @@ fn coords_of(prim: &Prim, size: MeshSize) -> Vec<(String, Primvar<2>)> {
         let coords = Primvar::of(prim, &format!("primvars:{name}"), size)?;
         Some((name, coords))
     });
-    sets.take(MAX_UV_SETS).collect()
+    sets.take(MAX_UV_SETS + 1).collect()
 }

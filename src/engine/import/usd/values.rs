@@ -3,7 +3,7 @@
 //! A value is the attribute's default; without one, its first time sample. What has another type than asked for counts as
 //! absent, as in USD.
 
-use openusd::sdf::Value;
+use openusd::sdf::{Path, Value};
 use openusd::usd::{Attribute, Prim, TimeCode};
 
 /// The value of an attribute at rest, or at a time.
@@ -53,6 +53,19 @@ pub(super) fn flag(prim: &Prim, name: &str) -> bool {
         Some(Value::Uchar(number)) => number != 0,
         _ => false,
     }
+}
+
+/// The targets of a relationship.
+pub(super) fn targets(prim: &Prim, name: &str) -> Vec<Path> {
+    let mut targets = prim.relationship(name).targets().unwrap_or_default();
+    targets.retain(is_plain);
+    targets
+}
+
+/// Whether a path is one of a prim or property. The library looks for the parents of damaged ones without end.
+pub(super) fn is_plain(path: &Path) -> bool {
+    let is_foreign = |letter: char| letter.is_whitespace() || "{}[]()".contains(letter);
+    !path.as_str().contains(is_foreign)
 }
 
 /// A single number.

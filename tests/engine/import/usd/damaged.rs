@@ -3,7 +3,7 @@
 use assetfs::engine::import::Imported;
 
 use super::super::texts::import_texts;
-use super::{layer, read, square};
+use super::{layer, read, read_one, square};
 
 /// The warnings without those of which file is the model.
 fn about_layers(imported: &Imported) -> Vec<&String> {
@@ -103,4 +103,69 @@ fn brackets_in_texts_and_comments_do_not_nest() {
     );
     let imported = read(&[("m.usda", &layer(&body))]);
     assert_eq!(imported.scene.drawn_triangles(), 2);
+}
+
+#[test]
+fn relationships_to_damaged_paths_lead_nowhere() {
+    let path = "</Root/Skin    {\n uniform token[] joints = [a]\n translations.timeSamples = { 0: [(0, 0, 0)] } >";
+    for name in ["skel:skeleton", "skel:animationSource", "material:binding"] {
+        let mesh = square("M", &format!("    rel {name} = {path}"));
+        assert_eq!(read_one(&mesh).scene.drawn_triangles(), 2, "{name}");
+    }
+    let skeleton = format!(
+        "def Skeleton \"S\"\n{{\n uniform token[] joints = [\"a\"]\n rel skel:animationSource = {path}\n}}\n{}",
+        square("M", "")
+    );
+    assert_eq!(read_one(&skeleton).scene.drawn_triangles(), 2);
+}
+
+#[test]
+fn normals_that_fit_nothing_are_made_anew_with_a_warning() {
+    let lines = "    normal3f[] normals = [(1, 0, 0), (1, 0, 0), (1, 0, 0)] (\n        interpolation = \"vertex\"\n    )";
+    for lines in [
+        lines,
+        &lines.replace(" (\n        interpolation = \"vertex\"\n    )", ""),
+    ] {
+        let imported = read_one(&square("M", lines));
+        assert_eq!(
+            imported.warnings,
+            ["mesh \"M\": its normals do not fit its points; they are made anew"]
+        );
+        let normals = imported.scene.geometries[0].attribute("NORMAL");
+        let is_flat = |values: &[f32]| values.chunks(3).all(|it| it == [0.0, 0.0, 1.0]);
+        assert!(normals.is_none_or(|normals| is_flat(&normals.values)));
+    }
+}
+
+#[test]
+fn what_a_mesh_loses_is_a_warning() {
+    let warned = |lines: &str, warning: &str| {
+        let warnings = read_one(&format!("{}{}", square("A", ""), square("M", lines))).warnings;
+        assert_eq!(warnings, [warning]);
+    };
+    warned(
+        "    token visibility = \"invisible\"",
+        "m.usda: 1 invisible prim is not read",
+    );
+    warned(
+        "    uniform token purpose = \"guide\"",
+        "m.usda: 1 mesh of another purpose is not read",
+    );
+    warned(
+        "    point3f[] points.timeSamples = { 0: [(0, 0, 0), (1, 0, 0), (1, 1, 0), (0, 1, 0)], 1: [(0, 0, 0), (2, 0, 0), (1, 1, 0), (0, 1, 0)] }",
+        "mesh \"M\": its points move over time; they are read at the first time",
+    );
+    let sets: String = (0..5)
+        .map(|set| {
+            format!("    texCoord2f[] primvars:set{set} = [(0, 0)] (\n        interpolation = \"constant\"\n    )\n")
+        })
+        .collect();
+    warned(
+        &sets,
+        "mesh \"M\": it has more than 4 sets of texture coordinates; the others are not read",
+    );
+    warned(
+        "    def BlendShape \"smile\"\n    {\n    }",
+        "m.usda: 1 prim of the type BlendShape is not read",
+    );
 }

@@ -196,6 +196,61 @@ fn channels_of_several_images_become_one_image() {
 }
 
 #[test]
+fn gloss_maps_become_roughness() {
+    let gloss = "    float4 inputs:scale = (-1, 1, 1, 1)\n    float4 inputs:bias = (1, 0, 0, 0)";
+    let turned = "    float4 inputs:scale = (2, -2, 2, 1)\n    float4 inputs:bias = (-1, 1, -1, 0)";
+    let inputs = "float inputs:roughness.connect = </M/R.outputs:r>\n normal3f inputs:normal.connect = </M/N.outputs:rgb>";
+    let shaders = format!(
+        "{}{}",
+        texture("R", "gloss.png", gloss),
+        texture("N", "normal.png", turned)
+    );
+    let files = [
+        ("gloss.png", png(2, |_, _| [60, 0, 0, 255])),
+        ("normal.png", png(2, |_, _| [128, 128, 255, 255])),
+    ];
+    let Textured {
+        material: found,
+        images,
+        warnings,
+    } = with_textures(inputs, &shaders, &files);
+    assert_eq!(
+        warnings,
+        ["material \"M\": its normals have another scale in each direction, which is not read"]
+    );
+    let base = &found["pbrMetallicRoughness"];
+    assert_eq!(base["roughnessFactor"], json!(1.0));
+    let index = base["metallicRoughnessTexture"]["index"].as_u64().unwrap() as usize;
+    let pixels = image::load_from_memory(&images[index].0)
+        .unwrap()
+        .into_rgba8();
+    assert_eq!(pixels.get_pixel(0, 0).0[1], 255 - 60);
+}
+
+#[test]
+fn instances_have_materials_of_their_own() {
+    let body = format!(
+        "{}{}class Xform \"P\"\n{{\n{}}}\n{}{}{}",
+        material("A", "", ""),
+        material("B", "", ""),
+        square("Q", ""),
+        instance("One", "A"),
+        instance("Two", "B"),
+        instance("Three", "A"),
+    );
+    let scene = read_one(&body).scene;
+    assert_eq!((scene.drawn_triangles(), scene.meshes.len()), (6, 2));
+    let names = scene.list("materials").iter().map(|it| it["name"].as_str());
+    assert_eq!(names.collect::<Vec<_>>(), [Some("A"), Some("B")]);
+}
+
+fn instance(name: &str, material: &str) -> String {
+    format!(
+        "def Xform \"{name}\" (\n instanceable = true\n inherits = </P>\n)\n{{\n rel material:binding = </{material}>\n}}\n"
+    )
+}
+
+#[test]
 fn missing_and_refused_textures_are_left_out_with_a_reason() {
     for (asset, reason) in [
         ("none.png", "it is not among the uploaded files"),

@@ -60,8 +60,7 @@ fn polygons_become_triangles_without_holes() {
     let imported = read_one(mesh);
     assert_eq!(imported.scene.drawn_triangles(), 3);
     assert_eq!(imported.format, "usda");
-    let warning =
-        "m.usda: 1 meshes are subdivision surfaces; their control cages are read as they are";
+    let warning = "m.usda: 1 mesh is read as the control cage of a subdivision surface";
     assert_eq!(imported.warnings, [warning]);
 }
 
@@ -284,7 +283,7 @@ fn what_is_not_read_is_a_warning() {
         read_one(&body).warnings,
         [
             "mesh \"Broken\" is left out: its faces name points that it does not have",
-            "m.usda: 1 prims of the type BasisCurves are not read",
+            "m.usda: 1 prim of the type BasisCurves is not read",
             "m.usda: 2 prims of the type SphereLight are not read",
         ]
     );
@@ -329,12 +328,22 @@ fn shapes_become_triangles() {
             "Plane \"C\"\n{\n double width = 2\n double length = 3\n",
             [2.0, 3.0, 0.0],
         ),
+        (
+            "Plane \"C\"\n{\n double width = 2\n double length = 3\n token axis = \"Y\"\n",
+            [2.0, 0.0, 3.0],
+        ),
+        (
+            "Plane \"C\"\n{\n double width = 2\n double length = 3\n token axis = \"X\"\n",
+            [0.0, 3.0, 2.0],
+        ),
     ] {
         let imported = read_one(&format!(
             "def {shape} color3f[] primvars:displayColor = [(1, 0, 0)]\n}}\n"
         ));
         let scene = &imported.scene;
         assert_eq!(imported.warnings, Vec::<String>::new(), "{shape}");
+        let is_double_sided = scene.list("materials")[0].get("doubleSided").is_some();
+        assert_eq!(is_double_sided, shape.starts_with("Plane"), "{shape}");
         let half = size.map(|length: f32| length / 2.0);
         assert_box(scene, half.map(|length| -length), half);
         let geometry = &scene.geometries[0];
