@@ -10,6 +10,7 @@ mod error;
 mod fbx;
 mod gltf;
 pub mod images;
+mod keyframes;
 mod lines;
 mod normals;
 mod obj;

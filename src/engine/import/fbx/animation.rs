@@ -2,8 +2,9 @@
 
 use serde_json::{Value, json};
 
-use super::super::super::document::{ComponentType, ElementType};
-use super::super::super::scene::{Scene, Table};
+use super::super::super::document::ElementType;
+use super::super::super::scene::Scene;
+use super::super::keyframes::{add_table, increasing};
 
 /// Adds the animations that move nodes.
 pub(super) fn add(loaded: &ufbx::Scene, scene: &mut Scene, warnings: &mut Vec<String>) {
@@ -43,8 +44,8 @@ fn convert(baked: &ufbx::BakedAnim, name: &str, scene: &mut Scene) -> Option<Val
             if times.is_empty() {
                 return;
             }
-            let input = table(scene, ElementType::Scalar, times);
-            let output = table(scene, element, values);
+            let input = add_table(scene, ElementType::Scalar, times);
+            let output = add_table(scene, element, values);
             channels.push(json!({
                 "sampler": samplers.len(),
                 "target": { "node": node.typed_id, "path": path },
@@ -84,26 +85,4 @@ fn vectors(keys: &[ufbx::BakedVec3]) -> (Vec<f32>, Vec<f32>) {
     });
     let values = values.collect();
     (times.into_iter().map(|(_, time)| time).collect(), values)
-}
-
-/// The keys whose times increase strictly as 32-bit floats, as glTF requires.
-fn increasing(times: impl Iterator<Item = f64>) -> Vec<(usize, f32)> {
-    let mut kept: Vec<(usize, f32)> = Vec::new();
-    for (place, time) in times.enumerate() {
-        let time = time as f32;
-        if kept.last().is_none_or(|(_, last)| time > *last) && time >= 0.0 {
-            kept.push((place, time));
-        }
-    }
-    kept
-}
-
-fn table(scene: &mut Scene, element: ElementType, values: Vec<f32>) -> usize {
-    scene.tables.push(Table {
-        element,
-        component: ComponentType::F32,
-        normalized: false,
-        values,
-    });
-    scene.tables.len() - 1
 }

@@ -5,8 +5,9 @@ use glam::{DMat4, DQuat, DVec3};
 use openusd::usd::{Prim, Stage};
 use serde_json::{Value as Json, json};
 
-use super::super::super::document::{ComponentType, ElementType};
-use super::super::super::scene::{Scene, Table};
+use super::super::super::document::ElementType;
+use super::super::super::scene::Scene;
+use super::super::keyframes::{add_table, increasing};
 use super::nodes::{Moving, split};
 use super::skin::{Skeleton, Skeletons, inherited_target};
 use super::time_codes_per_second;
@@ -142,7 +143,7 @@ impl Track {
 
 impl Animation<'_> {
     fn add_clip(&mut self, skeleton: &Skeleton, clip: &Prim) {
-        let times = thinned(clip_times(clip));
+        let times = self.distinct(thinned(clip_times(clip)));
         let names = of(clip, "joints").map(texts).unwrap_or_default();
         if times.len() < 2 || names.is_empty() {
             return;
@@ -202,6 +203,7 @@ impl Animation<'_> {
     fn add_moving(&mut self, moving: &Moving) {
         let operations = Operations::of(&moving.prim);
         let times = with_steps(thinned(operations.times(&moving.prim)), self.rate);
+        let times = self.distinct(times);
         if times.len() < 2 {
             return;
         }
@@ -235,7 +237,7 @@ impl Animation<'_> {
             if is_still || !track.values.iter().all(|value| value.is_finite()) {
                 continue;
             }
-            let output = self.table(track.path.element(), track.values);
+            let output = add_table(self.scene, track.path.element(), track.values);
             self.channels.push(json!({
                 "sampler": self.samplers.len(),
                 "target": { "node": node, "path": track.path.name() },
@@ -245,23 +247,20 @@ impl Animation<'_> {
         }
     }
 
+    /// The times that differ in seconds as 32-bit floats.
+    fn distinct(&self, times: Vec<f64>) -> Vec<f64> {
+        let seconds = times.iter().map(|time| (time - self.start) / self.rate);
+        let kept = increasing(seconds);
+        kept.into_iter().map(|(place, _)| times[place]).collect()
+    }
+
     /// The table of the times in seconds.
     fn input(&mut self, times: &[f64]) -> usize {
         let seconds = times
             .iter()
             .map(|time| ((time - self.start) / self.rate) as f32);
         let seconds = seconds.collect();
-        self.table(ElementType::Scalar, seconds)
-    }
-
-    fn table(&mut self, element: ElementType, values: Vec<f32>) -> usize {
-        self.scene.tables.push(Table {
-            element,
-            component: ComponentType::F32,
-            normalized: false,
-            values,
-        });
-        self.scene.tables.len() - 1
+        add_table(self.scene, ElementType::Scalar, seconds)
     }
 }
 

@@ -86,3 +86,17 @@ fn moving_prims_have_keyframes_in_seconds() {
     let body = body.replace("def Xform", "#\ndef Xform");
     assert!(read_one(&body).scene.bounds().unwrap().max.x - 1.0 < 1e-5);
 }
+
+#[test]
+fn keyframes_differ_in_seconds() {
+    let body = format!(
+        "def Xform \"X\"\n{{\n double3 xformOp:translate.timeSamples = {{ 0: (0, 0, 0), 1000000: (1, 0, 0), 1000000.001: (2, 0, 0) }}\n \
+         uniform token[] xformOpOrder = [\"xformOp:translate\"]\n{}}}\n",
+        square("M", "")
+    );
+    let scene = read_one(&body).scene;
+    let sampler = &scene.list("animations")[0]["samplers"][0];
+    let times = &scene.tables[sampler["input"].as_u64().unwrap() as usize].values;
+    assert!(times.windows(2).all(|pair| pair[0] < pair[1]));
+    assert_eq!(times.last(), Some(&(1_000_000.0 / 24.0)));
+}

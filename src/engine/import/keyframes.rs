@@ -1,0 +1,27 @@
+//! Keyframes as glTF has them.
+
+use super::super::document::{ComponentType, ElementType};
+use super::super::scene::{Scene, Table};
+
+/// The keys whose times increase strictly as 32-bit floats, as glTF requires, with their places among all.
+pub(super) fn increasing(times: impl Iterator<Item = f64>) -> Vec<(usize, f32)> {
+    let mut kept: Vec<(usize, f32)> = Vec::new();
+    for (place, time) in times.enumerate() {
+        let time = time as f32;
+        if kept.last().is_none_or(|(_, last)| time > *last) && time >= 0.0 {
+            kept.push((place, time));
+        }
+    }
+    kept
+}
+
+/// Adds a table of 32-bit floats; returns its index.
+pub(super) fn add_table(scene: &mut Scene, element: ElementType, values: Vec<f32>) -> usize {
+    scene.tables.push(Table {
+        element,
+        component: ComponentType::F32,
+        normalized: false,
+        values,
+    });
+    scene.tables.len() - 1
+}
