@@ -45,7 +45,7 @@ use crate::durable::{DirLock, DurableError, PrivateDir};
 use crate::listener::{Connections, Listener};
 use crate::wire::Token;
 use app::App;
-use files::{FileStore, FilesError};
+use files::{FileStore, FilesError, Ownership};
 use http::Server;
 use records::{Records, RecordsError};
 use signing::Signer;
@@ -83,6 +83,11 @@ pub enum ServiceError {
     Files(#[from] FilesError),
     #[error("the bucket of the service cannot be used")]
     Bucket(#[from] BucketError),
+    #[error(
+        "the files in {place} belong to other records; start the service with the records that they belong to, or \
+         choose an empty folder with --data or an empty prefix of a bucket with --files"
+    )]
+    ForeignFiles { place: String },
     #[error("{path}: {source}", path = path.display())]
     Io {
         path: PathBuf,
@@ -142,6 +147,7 @@ impl Service {
         let clock = clock::Clock::default();
         let file = data_dir.join("records.sqlite");
         let records = Records::open(&config.records, &file, clock.clone()).await?;
+        claim_files(&files, &records, &config).await?;
         records.accounts().set_quota(config.quota_bytes).await?;
         let (events, notices) = events::Events::new(clock.clone());
         let token = first_start::account(&records, &config, data_dir.path()).await?;
@@ -212,6 +218,28 @@ async fn signer(
         _ => origin(config.public_url.clone(), api),
     };
     Ok(Signer::new(key.as_bytes(), base).reading_at(config.files_url.clone()))
+}
+
+/// Refuses files of other records, because the janitor would remove them.
+async fn claim_files(
+    files: &FileStore,
+    records: &Records,
+    config: &ServiceConfig,
+) -> Result<(), ServiceError> {
+    let id = records.setting("records_id", ids::random_name).await?;
+    // Earlier versions wrote no owner. They had all their records and files in the data folder.
+    let one_folder = config.bucket.is_none() && matches!(config.records, RecordsAt::DataFolder);
+    let adopt = one_folder && records.accounts().is_any().await?;
+    match files.claim(&id, adopt).await? {
+        Ownership::Ours => Ok(()),
+        Ownership::Unknown => {
+            let place = match &config.bucket {
+                Some(bucket) => bucket.address.to_string(),
+                None => config.data_dir.join("files").display().to_string(),
+            };
+            Err(ServiceError::ForeignFiles { place })
+        }
+    }
 }
 
 /// Creates an empty folder; removes left-overs of the last run.

@@ -58,7 +58,7 @@ fn colours(bench: &Bench, name: &str, size: u32) -> usize {
 #[test]
 fn every_format_that_is_read_has_a_picture() {
     let bench = Bench::with_chair();
-    let exports = ["glb", "gltf", "obj", "stl", "ply"]
+    let exports = ["glb", "gltf", "obj", "stl", "ply", "usdz"]
         .map(|format| format!(r#"{{"fileType":"{format}"}}"#))
         .join(",");
     let preset = format!(r#"{{"compressionAndExport":{{"fileExports":[{exports}]}}}}"#);

@@ -8,7 +8,7 @@ use assetfs::service::{Service, ServiceConfig};
 use serde_json::json;
 use sqlx::sqlite::{SqliteConnectOptions, SqlitePool};
 
-use super::support::{COPYING_WORKER, Fixture, script, settings};
+use super::support::{COPYING_WORKER, Fixture, add_files, needs_own_storage, script, settings};
 use super::test_records::TestDatabase;
 
 /// Optimizing writes its process id and waits until a file exists.
@@ -67,6 +67,33 @@ async fn a_worker_whose_job_was_claimed_by_another_is_killed() {
     let record = service.get(&format!("/api/v2/rapidmodel/{rapid}")).await;
     let status = record.json()["data"]["job_status"]["status"].clone();
     assert_eq!(status, "executing", "the other has it");
+}
+
+#[tokio::test]
+async fn a_job_whose_files_are_gone_fails_and_the_jobs_after_it_run() {
+    if needs_own_storage() {
+        return;
+    }
+    let service = Fixture::start().await;
+    let broken = service.upload("broken", &[("a.glb", b"x")]).await;
+    let files = service.dir.path().join("data/files");
+    let mut blobs = Vec::new();
+    add_files(&files, "", &mut blobs);
+    for blob in blobs.iter().filter(|name| name.contains('/')) {
+        std::fs::remove_file(files.join(blob)).unwrap();
+    }
+    let whole = service.upload("whole", &[("a.glb", b"x")]).await;
+    let mut rapids = Vec::new();
+    for asset in [broken, whole] {
+        let path = format!("/api/v2/rawmodel/optimize/{asset}");
+        let asked = service.post(&path, json!({})).await.expect(200).json();
+        rapids.push(asked["id"].as_u64().unwrap());
+    }
+    let statuses = [
+        service.optimized(rapids[0]).await["optimization_status"].clone(),
+        service.optimized(rapids[1]).await["optimization_status"].clone(),
+    ];
+    assert_eq!(statuses, ["failed", "done"].map(|status| json!(status)));
 }
 
 #[tokio::test]

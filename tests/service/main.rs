@@ -8,6 +8,7 @@ mod chaos;
 mod config_keys;
 mod connections;
 mod embeds;
+mod foreign_files;
 mod formats;
 mod hostile;
 mod kill_9;

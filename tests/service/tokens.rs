@@ -190,8 +190,8 @@ async fn an_account_ends_with_all_it_has() {
         .expect(200);
     service.get(TOKENS).await.expect(401);
     assert_eq!(service.read(&url).await.status, 404);
-    let blobs = walk(&service.dir.path().join("data/files"));
-    assert_eq!(blobs, 0);
+    let left = walk(&service.dir.path().join("data/files"));
+    assert_eq!(left, 1, "only the file that says whose the folder is");
 }
 
 /// How many files lie below a folder.

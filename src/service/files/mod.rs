@@ -8,6 +8,7 @@ mod bucket;
 mod digest;
 mod folder;
 mod janitor;
+mod owner;
 mod stream;
 
 use std::path::{Path, PathBuf};
@@ -34,6 +35,7 @@ pub use bucket::{
     AddressError, Arrived, BucketAddress, BucketConfig, BucketError, Credentials, CredentialsError,
     TakenIn, endpoint_of,
 };
+pub use owner::Ownership;
 pub use stream::ByteStream;
 
 /// Size of a part in a folder.

@@ -24,7 +24,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::app::App;
 use super::files::FilesError;
-use super::records::{JobKind, JobRow, RecordsError};
+use super::records::{Attempt, JobKind, JobRow, RecordsError};
 use super::workers::{Failure, Outcome};
 use crate::engine::job::{Phase, Progress, Task};
 
@@ -34,6 +34,9 @@ pub use wakeups::exchange_wakeups;
 
 /// How often idle workers poll the queue, on average; another process may have added a job.
 const LOOK_AGAIN: Duration = Duration::from_secs(5);
+
+/// Time between two attempts of a job that could not be worked on.
+const RETRY_PAUSE: Duration = Duration::from_secs(1);
 
 /// Minimum time between two writes of a job's progress.
 const PROGRESS_PAUSE: Duration = Duration::from_millis(200);
@@ -107,13 +110,13 @@ async fn run(app: &Arc<App>, job: &JobRow) {
     app.queue.running().remove(&job.id);
     match done {
         Ok(Done::Recorded) => tracing::info!(job = %job.id, "job ended"),
-        Ok(Done::Stopped) => give_back(app, job).await,
+        Ok(Done::Stopped) => give_back(app, job, Attempt::DoesNotCount).await,
         Ok(Done::Lost) => tracing::warn!(job = %job.id, "job lost: its result does not count"),
         Err(error) => {
             tracing::error!(job = %job.id, %error, "a job could not be worked on");
             if job.attempts < u64::from(app.config.worker_limits.attempts) {
-                tokio::time::sleep(Duration::from_secs(1)).await;
-                give_back(app, job).await;
+                tokio::time::sleep(RETRY_PAUSE).await;
+                give_back(app, job, Attempt::Counts).await;
             } else {
                 give_up(app, job, &format!("the service failed: {error}")).await;
             }
@@ -121,8 +124,8 @@ async fn run(app: &Arc<App>, job: &JobRow) {
     }
 }
 
-async fn give_back(app: &App, job: &JobRow) {
-    if let Err(error) = app.records.jobs().requeue(job.lease()).await {
+async fn give_back(app: &App, job: &JobRow, attempt: Attempt) {
+    if let Err(error) = app.records.jobs().requeue(job.lease(), attempt).await {
         // It stays `running` in the table until its lease expires.
         tracing::error!(job = %job.id, %error, "a job could not be given back");
     }

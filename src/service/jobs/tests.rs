@@ -15,7 +15,7 @@ use tokio::net::{TcpListener, TcpStream, UnixStream};
 
 use super::collect::{settle, store_text};
 use crate::service::records::{
-    AnalysisEnd, AssetRow, JobRow, Lost, NewAsset, NewFile, RecordsAt, RecordsError,
+    AnalysisEnd, AssetRow, Attempt, JobRow, Lost, NewAsset, NewFile, RecordsAt, RecordsError,
 };
 use crate::service::test_records::database_url;
 use crate::service::{RunningService, Service, ServiceConfig, WorkerCommand};
@@ -148,7 +148,8 @@ async fn an_attempt_that_lost_its_job_changes_nothing() {
         .imports()
         .set_status(old, (waiting.user, waiting.asset), &analysing);
     assert!(!shown.await.unwrap());
-    records.jobs().requeue(old).await.unwrap();
+    let requeued = records.jobs().requeue(old, Attempt::Counts);
+    requeued.await.unwrap();
     records.jobs().fail(old, "{}").await.unwrap();
     let late = waiting.file("of the lost attempt").await;
     assert_eq!(waiting.end(&lost, &late).await.unwrap(), None);

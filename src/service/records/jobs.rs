@@ -35,6 +35,13 @@ pub struct Lease {
     pub fence: u64,
 }
 
+/// Whether an attempt that did not end its job is one of the few that a job has.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Attempt {
+    Counts,
+    DoesNotCount,
+}
+
 /// The running jobs that lost their process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Lost {
@@ -234,16 +241,21 @@ impl JobRecords<'_> {
         Ok(self.database.run(update).await? > 0)
     }
 
-    /// Puts a job back into the queue. The attempt does not count.
-    pub async fn requeue(self, lease: Lease) -> Result<()> {
+    /// Puts a job back into the queue.
+    pub async fn requeue(self, lease: Lease, attempt: Attempt) -> Result<()> {
+        let uncounted: u64 = match attempt {
+            Attempt::Counts => 0,
+            Attempt::DoesNotCount => 1,
+        };
         let update = sql!(
-            "UPDATE jobs SET state = 'queued', attempts = attempts - 1, progress = 0, step = $2, \
+            "UPDATE jobs SET state = 'queued', attempts = attempts - $5, progress = 0, step = $2, \
              updated_at = $3, lease_until = NULL \
              WHERE id = $1 AND fence = $4 AND state = 'running'",
             lease.job,
             QUEUED_STEP,
             self.database.now(),
             lease.fence,
+            uncounted,
         );
         self.database.run(update).await.map(drop)
     }

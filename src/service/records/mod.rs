@@ -49,7 +49,7 @@ pub use error::RecordsError;
 pub use files::{Area, FileId, FileRow, NewFile};
 pub use imports::{AnalysisEnd, Completion};
 pub use incoming::Awaited;
-pub use jobs::{JobId, JobKind, JobRow, JobState, Lease, Lost, Removal};
+pub use jobs::{Attempt, JobId, JobKind, JobRow, JobState, Lease, Lost, Removal};
 pub use optimizations::{NewRapid, OptimizationEnd, Started};
 pub use presets::{NewPreset, PresetRow};
 pub use rapids::RapidRow;

@@ -8,7 +8,7 @@ use super::gltf::Model;
 use super::shapes::{bar, png, textured};
 use crate::skip::has_program_or_skips;
 
-/// Prints triangles, materials, images with pixels, bones, actions and vertex groups as JSON.
+/// Prints triangles, materials, images with pixels (Blender loads one twice), bones, actions and vertex groups as JSON.
 const SCRIPT: &str = "
 import bpy, json, sys
 bpy.ops.wm.read_factory_settings(use_empty=True)
@@ -19,7 +19,7 @@ armatures = [it for it in bpy.context.scene.objects if it.type == 'ARMATURE']
 counts = {
     'triangles': sum(len(it.data.loop_triangles) for it in meshes),
     'materials': sorted(it.name for it in bpy.data.materials),
-    'images': sum(1 for it in bpy.data.images if it.packed_file or it.has_data or it.size[0] > 0),
+    'images': len({it.filepath for it in bpy.data.images if it.packed_file or it.has_data or it.size[0] > 0}),
     'bones': sum(len(it.data.bones) for it in armatures),
     'groups': sum(len(it.vertex_groups) for it in meshes),
     'actions': len(bpy.data.actions),

@@ -88,7 +88,7 @@ impl Bucket {
             ..Allowed::default()
         };
         bucket.probe(list, "", "list objects").await?;
-        let key = format!("{}check", bucket.prefix);
+        let key = bucket.key("check");
         let object = |method| Allowed {
             method,
             key: &key,

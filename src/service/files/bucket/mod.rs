@@ -1,7 +1,7 @@
 //! Blobs in a bucket of an S3-compatible storage.
 //!
 //! Below the prefix are `blobs/` (never changed after their upload), `in/ASSET/FILE` (where clients send files with
-//! presigned URLs) and `check` (written at each start). Every request is signed with the digest of its payload, so
+//! presigned URLs), `owner` (the id of the records that the blobs belong to) and `check` (written at each start). Every request is signed with the digest of its payload, so
 //! the storage refuses damaged bytes; what is read for a worker is compared with its recorded MD5.
 
 mod address;
@@ -82,9 +82,14 @@ impl Bucket {
         })
     }
 
+    /// The key of an object below the prefix.
+    pub(super) fn key(&self, name: &str) -> String {
+        format!("{}{name}", self.prefix)
+    }
+
     /// The key of a blob.
     pub(super) fn blob_key(&self, blob: &str) -> String {
-        format!("{}blobs/{blob}", self.prefix)
+        self.key(&format!("blobs/{blob}"))
     }
 
     /// The origin that clients send files to and read them from.

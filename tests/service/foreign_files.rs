@@ -1,0 +1,125 @@
+//! Files and records that do not belong together: the janitor would remove the files, so the service does not start.
+
+use std::fs;
+use std::path::Path;
+
+use assetfs::service::{RecordsAt, Service, ServiceConfig, ServiceError};
+
+use super::s3::TestBucket;
+use super::skip::skipped;
+use super::support::{
+    COPYING_WORKER, Fixture, add_files, config, files_are_in_a_bucket, needs_own_storage, script,
+    settings,
+};
+use super::test_records::database_url;
+
+fn blobs(data: &Path) -> Vec<String> {
+    let mut names = Vec::new();
+    add_files(&data.join("files"), "", &mut names);
+    names.retain(|name| name.contains('/'));
+    names.sort();
+    names
+}
+
+/// The data folder of a service that has a model and has ended.
+async fn used_folder() -> (tempfile::TempDir, Vec<String>) {
+    let fixture = Fixture::start().await;
+    fixture.upload("chair", &[("chair.glb", b"glTF...")]).await;
+    let Fixture { dir, service, .. } = fixture;
+    service.shutdown().await;
+    let stored = blobs(&dir.path().join("data"));
+    assert!(!stored.is_empty());
+    (dir, stored)
+}
+
+async fn start_in(data: &Path) -> Result<assetfs::service::RunningService, ServiceError> {
+    let worker = script(data.parent().unwrap(), COPYING_WORKER);
+    Service::start(config(data, worker).await).await
+}
+
+#[tokio::test]
+async fn files_without_their_records_are_kept_and_the_service_does_not_start() {
+    if needs_own_storage() {
+        return;
+    }
+    let (dir, stored) = used_folder().await;
+    let data = dir.path().join("data");
+    for file in ["records.sqlite", "records.sqlite-wal", "records.sqlite-shm"] {
+        let _ = fs::remove_file(data.join(file));
+    }
+    let mut empty = ServiceConfig::new(&data, script(dir.path(), COPYING_WORKER));
+    empty.records = RecordsAt::DataFolder;
+    let error = Service::start(empty).await.unwrap_err();
+    assert!(
+        matches!(error, ServiceError::ForeignFiles { .. }),
+        "{error}"
+    );
+    assert!(error.to_string().contains("belong to other records"));
+    assert_eq!(blobs(&data), stored);
+}
+
+#[tokio::test]
+async fn files_in_a_folder_are_not_opened_with_an_empty_shared_database() {
+    if needs_own_storage() {
+        return;
+    }
+    let (dir, stored) = used_folder().await;
+    let data = dir.path().join("data");
+    let elsewhere = tempfile::tempdir().unwrap();
+    let Some(url) = database_url(elsewhere.path()).await else {
+        skipped("ASSETFS_TEST_RECORDS names no PostgreSQL server");
+        return;
+    };
+    let mut empty = ServiceConfig::new(&data, script(dir.path(), COPYING_WORKER));
+    empty.records = RecordsAt::Postgres(url.parse().unwrap());
+    let error = Service::start(empty).await.unwrap_err();
+    assert!(
+        matches!(error, ServiceError::ForeignFiles { .. }),
+        "{error}"
+    );
+    assert_eq!(blobs(&data), stored);
+}
+
+#[tokio::test]
+async fn files_of_a_version_that_wrote_no_owner_are_adopted_by_the_records_beside_them() {
+    if needs_own_storage() {
+        return;
+    }
+    let (dir, stored) = used_folder().await;
+    let data = dir.path().join("data");
+    if !data.join("records.sqlite").exists() {
+        skipped("the records are in PostgreSQL, where no earlier version kept them");
+        return;
+    }
+    fs::remove_file(data.join("files/owner")).unwrap();
+    let service = start_in(&data).await.unwrap();
+    service.shutdown().await;
+    assert_eq!(blobs(&data), stored);
+    assert!(data.join("files/owner").exists());
+}
+
+#[tokio::test]
+async fn a_bucket_belongs_to_the_records_that_filled_it() {
+    let bucket = match files_are_in_a_bucket() {
+        true => None,
+        false => TestBucket::start_or_skip(),
+    };
+    let Some(bucket) = bucket else {
+        return;
+    };
+    let dir = tempfile::tempdir().unwrap();
+    let (ours, theirs) = (dir.path().join("ours"), dir.path().join("theirs"));
+    for folder in [&ours, &theirs] {
+        fs::create_dir(folder).unwrap();
+    }
+    let of = async |folder: &Path| settings(folder, COPYING_WORKER, Some(&bucket)).await;
+    let service = Service::start(of(&ours).await).await.unwrap();
+    service.shutdown().await;
+    let error = Service::start(of(&theirs).await).await.unwrap_err();
+    assert!(
+        matches!(error, ServiceError::ForeignFiles { .. }),
+        "{error}"
+    );
+    let service = Service::start(of(&ours).await).await.unwrap();
+    service.shutdown().await;
+}
