@@ -158,3 +158,21 @@ fn a_model_that_takes_over_its_worker_reaches_no_secret_no_network_and_no_other_
     let error = worker_error(&task, script.parent().unwrap());
     assert_eq!(succeeded(&error), NEEDED, "{error}");
 }
+
+#[test]
+fn a_model_that_is_a_link_in_a_folder_of_the_user_is_read() {
+    let bench = Bench::new();
+    let preset = r#"{"compressionAndExport":{"fileExports":[{"fileType":"glb"}]}}"#;
+    bench.write("p.json", preset.as_bytes());
+    fs::create_dir_all(bench.path("library")).unwrap();
+    fs::create_dir_all(bench.path("linked")).unwrap();
+    fs::write(
+        bench.path("library/square.obj"),
+        "v 0 0 0\nv 1 0 0\nv 1 1 0\nv 0 1 0\nf 1 2 3 4\n",
+    )
+    .unwrap();
+    std::os::unix::fs::symlink("../library/square.obj", bench.path("linked/square.obj")).unwrap();
+    bench
+        .optimize(&["linked", "out", "--preset", "p.json", "--no-pictures"])
+        .expect(0);
+}

@@ -42,6 +42,15 @@ impl Task {
         }
     }
 
+    /// The paths of the files of the model, relative to the input folder.
+    pub fn files(&self) -> &[String] {
+        match self {
+            Task::Analyse(task) => &task.files,
+            Task::Optimize(task) => &task.files,
+            Task::Draw(task) => &task.files,
+        }
+    }
+
     /// The folder that receives the results.
     pub fn output_dir(&self) -> &Path {
         match self {

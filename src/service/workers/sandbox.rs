@@ -137,6 +137,10 @@ fn restrict_files(task: &Task, own_process: Option<&File>) -> Result<(), Ruleset
         .add_rules(path_beneath_rules(readable, read))?
         .add_rules(path_beneath_rules(["/dev/null"], null))?
         .add_rules(path_beneath_rules([task.input_dir()], read))?
+        .add_rules(path_beneath_rules(
+            linked_files(task),
+            BitFlags::from(AccessFs::ReadFile),
+        ))?
         .add_rules(path_beneath_rules([task.output_dir()], all))?
         .add_rules(
             own_process
@@ -145,6 +149,15 @@ fn restrict_files(task: &Task, own_process: Option<&File>) -> Result<(), Ruleset
         )?
         .restrict_self()?;
     Ok(())
+}
+
+/// The files that links among the files of the task point to. Only the command line has such tasks: the service lays
+/// out the files themselves.
+fn linked_files(task: &Task) -> impl Iterator<Item = PathBuf> {
+    let paths = task.files().iter().map(|file| task.input_dir().join(file));
+    paths
+        .filter(|path| path.is_symlink())
+        .filter_map(|path| path.canonicalize().ok())
 }
 
 /// Refuses sockets and what could replace them (`io_uring`), the memory of other processes, keyrings and namespaces.
