@@ -16,7 +16,7 @@ use super::super::manipulate::{NothingLeft, manipulate};
 use super::super::number_text::grouped;
 use super::super::pictures::{ICON_NAME, ModelPictures, icon};
 use super::super::scene::Scene;
-use super::super::settings::{MeshCompression, Settings};
+use super::super::settings::{ExportSettings, MeshCompression, Settings};
 use super::super::textures::{TexturePlan, fit};
 use super::automatic;
 use super::compare::{HiddenParts, compare_exports, draw_source};
@@ -213,10 +213,10 @@ fn optimize(task: &OptimizeTask, job: &mut JobContext<'_>) -> Result<Report, Eng
     let imported = read_model(&task.input_dir, &task.files, options, job)?;
     let source = counts(&imported.scene, imported.size_bytes);
     let model = model_file(&imported);
-    for export in &mut settings.exports {
-        if export.compression == MeshCompression::LikeSource {
-            export.compression = imported.packing;
-        }
+    let like_source =
+        |export: &&mut ExportSettings| export.compression == MeshCompression::LikeSource;
+    for export in settings.exports.iter_mut().filter(like_source) {
+        export.compression = imported.packing;
     }
     let mut scene = imported.scene;
     let pictures = (job.pictures != Pictures::Skipped).then(|| {
@@ -258,13 +258,11 @@ fn optimize(task: &OptimizeTask, job: &mut JobContext<'_>) -> Result<Report, Eng
         };
         compare_exports(&pictures, &scene, &mut exports, hidden, job)?;
     }
-    for export in &exports {
-        if export.file.size_bytes > source.bytes {
-            let line = larger_than_source(&export.file, source.bytes, imported.packing, &settings);
-            job.warn(line);
-        }
-    }
     let exports: Vec<ExportedFile> = exports.into_iter().map(|export| export.file).collect();
+    for file in exports.iter().filter(|file| file.size_bytes > source.bytes) {
+        let line = larger_than_source(file, source.bytes, imported.packing, &settings);
+        job.warn(line);
+    }
     let (name, format, bytes) = main_export(&exports);
     let result = counts(&scene, bytes);
     describe(&scene, &name, &format, bytes, job)?;

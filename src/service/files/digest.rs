@@ -2,8 +2,8 @@
 
 use md5::{Digest as _, Md5};
 
-use super::Stored;
 use crate::service::ids::hex;
+use crate::service::records::Stored;
 
 #[derive(Debug, Default)]
 pub(super) struct Digest {

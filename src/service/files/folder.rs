@@ -9,8 +9,9 @@ use object_store::local::LocalFileSystem;
 use object_store::path::Path as Key;
 
 use super::digest::Digest;
-use super::{FilesError, PART_BYTES, Stored, blocking, disk};
+use super::{FilesError, PART_BYTES, blocking, disk};
 use crate::durable;
+use crate::service::records::Stored;
 
 /// Between the key of a blob and a number, in the name of a file that is still being written.
 const STAGED_MARK: char = '#';

@@ -24,7 +24,7 @@ use object_store::{
 };
 use tokio::task::spawn_blocking;
 
-use super::records::{FileId, FreshBlob};
+use super::records::{Arrived, FileId, FreshBlob, Stored};
 use crate::durable;
 use crate::wire::{AssetId, SignedUrl};
 use bucket::Bucket;
@@ -32,8 +32,8 @@ use digest::Digest;
 use folder::Folder;
 
 pub use bucket::{
-    AddressError, Arrived, BucketAddress, BucketConfig, BucketError, Credentials, CredentialsError,
-    TakenIn, endpoint_of,
+    AddressError, BucketAddress, BucketConfig, BucketError, Credentials, CredentialsError, TakenIn,
+    endpoint_of,
 };
 pub use owner::Ownership;
 pub use stream::ByteStream;
@@ -74,16 +74,6 @@ pub enum FilesError {
     /// A background task was stopped; the service is going down.
     #[error("the service is stopping")]
     Stopping,
-}
-
-/// Bytes that are stored.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Stored {
-    pub blob: String,
-    pub size: u64,
-    /// MD5, in hexadecimal digits.
-    pub md5: String,
-    pub crc32: u32,
 }
 
 /// The blob store.

@@ -13,8 +13,8 @@ use crate::engine::intake::ZipLimits;
 use crate::engine::job::ModelFile;
 use crate::service::app::App;
 use crate::service::archive::{UnpackError, unpack};
-use crate::service::files::{Arrived, TakenIn};
-use crate::service::records::{Area, JobRow};
+use crate::service::files::TakenIn;
+use crate::service::records::{Area, Arrived, JobRow};
 use crate::wire::ModelId;
 
 /// A prepared work folder.

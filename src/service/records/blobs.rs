@@ -17,6 +17,16 @@ use crate::service::ids::random_name;
 /// How long bytes may be stored before a file gets them. After that the janitor removes them.
 const PENDING_LIFETIME: SignedDuration = SignedDuration::from_hours(24);
 
+/// Bytes that are stored.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Stored {
+    pub blob: String,
+    pub size: u64,
+    /// MD5, in hexadecimal digits.
+    pub md5: String,
+    pub crc32: u32,
+}
+
 /// The recorded key of a blob that is about to be stored.
 #[derive(Debug)]
 pub struct FreshBlob(String);

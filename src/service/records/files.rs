@@ -9,11 +9,10 @@ use std::fmt;
 use jiff::Timestamp;
 
 use super::accounts;
-use super::blobs;
+use super::blobs::{self, Stored};
 use super::database::{Result, Tx, places};
 use super::groups::FileRecords;
 use super::sql::{Column, Row, Value as _, columns, ids, record, sql, words};
-use crate::service::files::Stored;
 use crate::wire::{AssetId, ModelId, RapidId, UserId};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]

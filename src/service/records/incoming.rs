@@ -8,15 +8,23 @@
 use std::collections::HashMap;
 
 use super::accounts;
-use super::blobs;
+use super::blobs::{self, Stored};
 use super::database::{Result, places};
 use super::files::FileId;
 use super::groups::IncomingRecords;
 use super::imports::{Completion, set_status, status_of};
 use super::jobs::{self, JobKind, Lease};
 use super::sql::{Value as _, record, sql};
-use crate::service::files::{Arrived, Stored};
 use crate::wire::{AssetId, UploadStatus, UserId};
+
+/// A file that a client has sent.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Arrived {
+    pub file: FileId,
+    /// Identifies the version that was sent last.
+    pub etag: String,
+    pub size: u64,
+}
 
 /// Why the storage keeps a sent file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

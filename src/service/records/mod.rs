@@ -41,14 +41,14 @@ use sql::sql;
 
 pub use accounts::{NewUser, UserRow};
 pub use assets::{AssetRow, NewAsset};
-pub use blobs::FreshBlob;
+pub use blobs::{FreshBlob, Stored};
 pub use connect::{DatabaseUrlError, PostgresServer, RecordsAt};
 pub use conversions::{Conversion, Uploaded};
 pub use embeds::{EmbedRow, EmbedSource, NewEmbed};
 pub use error::RecordsError;
 pub use files::{Area, FileId, FileRow, NewFile};
 pub use imports::{AnalysisEnd, Completion};
-pub use incoming::Awaited;
+pub use incoming::{Arrived, Awaited};
 pub use jobs::{Attempt, JobId, JobKind, JobRow, JobState, Lease, Lost, Removal};
 pub use optimizations::{NewRapid, OptimizationEnd, Started};
 pub use presets::{NewPreset, PresetRow};

@@ -4,12 +4,11 @@
 //! checked before the bytes are read, and again in the commit.
 
 use super::accounts;
-use super::blobs;
+use super::blobs::{self, Stored};
 use super::database::Result;
 use super::files::FileId;
 use super::groups::UploadRecords;
 use super::sql::{Value as _, record, sql};
-use crate::service::files::Stored;
 use crate::wire::{AssetId, UploadStatus, UserId};
 
 /// Result of storing uploaded bytes.

@@ -115,6 +115,18 @@ impl Builder {
             Record::of("Vertices", FbxValue::F64s(positions.collect())),
             Record::of("PolygonVertexIndex", FbxValue::I32s(corners.collect())),
         ];
+        let (elements, layers) = self.layer_elements(geometries);
+        records.extend(elements);
+        for (number, uses) in layers.into_iter().enumerate() {
+            let layer = Record::of("Layer", number as i32).holding([Record::of("Version", 100)]);
+            records.push(layer.holding(uses));
+        }
+        records
+    }
+
+    /// Normals, colours, texture coordinates and materials of the corners; and for each layer, which of them it uses.
+    fn layer_elements(&self, geometries: &[&Geometry]) -> (Vec<Record>, Vec<Vec<Record>>) {
+        let mut records = Vec::new();
         let mut layers: Vec<Vec<Record>> = vec![Vec::new()];
         let use_of = |kind: &str, number: i32| {
             Record::new("LayerElement")
@@ -174,11 +186,7 @@ impl Builder {
         }
         records.push(self.material_element());
         layers[0].push(use_of("LayerElementMaterial", 0));
-        for (number, uses) in layers.into_iter().enumerate() {
-            let layer = Record::of("Layer", number as i32).holding([Record::of("Version", 100)]);
-            records.push(layer.holding(uses));
-        }
-        records
+        (records, layers)
     }
 
     fn material_element(&self) -> Record {

@@ -12,18 +12,9 @@ use reqwest::StatusCode;
 
 use super::presign::Allowed;
 use super::{Bucket, FETCHES};
-use crate::service::files::{FilesError, Stored};
-use crate::service::records::{FileId, FreshBlob};
+use crate::service::files::FilesError;
+use crate::service::records::{Arrived, FileId, FreshBlob, Stored};
 use crate::wire::{AssetId, SignedUrl};
-
-/// A file that a client has sent.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Arrived {
-    pub file: FileId,
-    /// Identifies the version that was sent last.
-    pub etag: String,
-    pub size: u64,
-}
 
 /// Result of copying a file that has arrived.
 #[derive(Debug)]

@@ -23,14 +23,15 @@ use percent_encoding::utf8_percent_encode;
 use url::Url;
 
 use super::digest::Digest;
-use super::{FilesError, Stored, blocking, disk};
+use super::{FilesError, blocking, disk};
+use crate::service::records::Stored;
 use crate::service::signing::UNRESERVED;
 use crate::wire::SignedUrl;
 use presign::{Allowed, Presigner};
 
 pub use address::{AddressError, BucketAddress, Credentials, CredentialsError, endpoint_of};
 pub use check::BucketError;
-pub use incoming::{Arrived, TakenIn};
+pub use incoming::TakenIn;
 
 /// Size of a part of an upload. S3 refuses parts below 5 MiB and more than 10,000 parts.
 pub(super) const PART_BYTES: usize = 16 << 20;

@@ -11,7 +11,7 @@ use super::{Waiting, lost_answer};
 use crate::service::files::{BucketConfig, Credentials, TakenIn};
 use crate::service::jobs::collect::settle;
 use crate::service::records::{
-    Completion, FileId, JobRow, NewAsset, NewFile, Publish, RecordsError,
+    Completion, FileId, JobRow, NewAsset, NewFile, Publish, RecordsError, Stored,
 };
 use crate::skip::skipped;
 use crate::wire::{AssetId, ModelId};
@@ -66,7 +66,7 @@ impl Waiting {
     }
 
     /// Copies the only file of an upload to a blob, as its analysis does; without the commit.
-    async fn copy(&self, job: &JobRow) -> (FileId, crate::service::files::Stored) {
+    async fn copy(&self, job: &JobRow) -> (FileId, Stored) {
         let app = &self.service.app;
         let frozen = app.records.incoming().frozen(job.asset).await.unwrap();
         let frozen = frozen.into_values().next().expect("a frozen file");
