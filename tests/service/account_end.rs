@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
-use super::support::{Fixture, needs_own_storage};
+use super::support::{Fixture, blobs, needs_own_storage};
 use super::test_records::TestDatabase;
 
 /// Part of everything that the account creates.
@@ -124,7 +124,7 @@ async fn nothing_of_a_deleted_account_is_left_in_the_data_folder() {
         assert!(Instant::now() < deadline, "left: {found:?}");
         tokio::time::sleep(Duration::from_millis(100)).await;
     }
-    assert_eq!(files_below(&data.join("files")), 0);
+    assert_eq!(blobs(&data).len(), 0);
     assert!(!data.join("account.json").exists());
     let mut database = TestDatabase::open(&data).await;
     for table in [

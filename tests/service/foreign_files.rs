@@ -8,18 +8,10 @@ use assetfs::service::{RecordsAt, Service, ServiceConfig, ServiceError};
 use super::s3::TestBucket;
 use super::skip::skipped;
 use super::support::{
-    COPYING_WORKER, Fixture, add_files, config, files_are_in_a_bucket, needs_own_storage, script,
+    COPYING_WORKER, Fixture, blobs, config, files_are_in_a_bucket, needs_own_storage, script,
     settings,
 };
 use super::test_records::database_url;
-
-fn blobs(data: &Path) -> Vec<String> {
-    let mut names = Vec::new();
-    add_files(&data.join("files"), "", &mut names);
-    names.retain(|name| name.contains('/'));
-    names.sort();
-    names
-}
 
 /// The data folder of a service that has a model and has ended.
 async fn used_folder() -> (tempfile::TempDir, Vec<String>) {

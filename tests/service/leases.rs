@@ -8,7 +8,7 @@ use assetfs::service::{Service, ServiceConfig};
 use serde_json::json;
 use sqlx::sqlite::{SqliteConnectOptions, SqlitePool};
 
-use super::support::{COPYING_WORKER, Fixture, add_files, needs_own_storage, script, settings};
+use super::support::{COPYING_WORKER, Fixture, blobs, needs_own_storage, script, settings};
 use super::test_records::TestDatabase;
 
 /// Optimizing writes its process id and waits until a file exists.
@@ -76,11 +76,9 @@ async fn a_job_whose_files_are_gone_fails_and_the_jobs_after_it_run() {
     }
     let service = Fixture::start().await;
     let broken = service.upload("broken", &[("a.glb", b"x")]).await;
-    let files = service.dir.path().join("data/files");
-    let mut blobs = Vec::new();
-    add_files(&files, "", &mut blobs);
-    for blob in blobs.iter().filter(|name| name.contains('/')) {
-        std::fs::remove_file(files.join(blob)).unwrap();
+    let data = service.dir.path().join("data");
+    for blob in blobs(&data) {
+        std::fs::remove_file(data.join("files").join(blob)).unwrap();
     }
     let whole = service.upload("whole", &[("a.glb", b"x")]).await;
     let mut rapids = Vec::new();

@@ -4,7 +4,7 @@ use futures_util::future::join_all;
 use reqwest::Method;
 use serde_json::{Value, json};
 
-use super::support::{COPYING_WORKER, Fixture, needs_own_storage};
+use super::support::{COPYING_WORKER, Fixture, blobs, needs_own_storage};
 
 /// Number of parallel requests.
 const AT_ONCE: usize = 16;
@@ -138,11 +138,7 @@ async fn two_uploads_of_one_file_leave_one_and_count_once() {
 }
 
 fn stored_files(service: &Fixture) -> usize {
-    let root = service.dir.path().join("data/files");
-    let folders = std::fs::read_dir(root).unwrap();
-    folders
-        .map(|folder| std::fs::read_dir(folder.unwrap().path()).unwrap().count())
-        .sum()
+    blobs(&service.dir.path().join("data")).len()
 }
 
 #[tokio::test]

@@ -276,6 +276,15 @@ impl Fixture {
     }
 }
 
+/// The blobs in a data folder, sorted. The file `owner` beside them says whose they are.
+pub fn blobs(data: &Path) -> Vec<String> {
+    let mut names = Vec::new();
+    add_files(&data.join("files"), "", &mut names);
+    names.retain(|name| name.contains('/'));
+    names.sort();
+    names
+}
+
 /// The names of all files below a folder.
 pub fn add_files(dir: &Path, prefix: &str, names: &mut Vec<String>) {
     for entry in std::fs::read_dir(dir).unwrap() {

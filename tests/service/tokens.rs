@@ -3,7 +3,7 @@
 use reqwest::Method;
 use serde_json::json;
 
-use super::support::{Fixture, needs_own_storage};
+use super::support::{Fixture, blobs, needs_own_storage};
 
 const TOKENS: &str = "/api/v2/user/tokens";
 
@@ -190,19 +190,7 @@ async fn an_account_ends_with_all_it_has() {
         .expect(200);
     service.get(TOKENS).await.expect(401);
     assert_eq!(service.read(&url).await.status, 404);
-    let left = walk(&service.dir.path().join("data/files"));
-    assert_eq!(left, 1, "only the file that says whose the folder is");
-}
-
-/// How many files lie below a folder.
-fn walk(dir: &std::path::Path) -> usize {
-    let entries = std::fs::read_dir(dir).unwrap();
-    entries
-        .map(|entry| {
-            let path = entry.unwrap().path();
-            if path.is_dir() { walk(&path) } else { 1 }
-        })
-        .sum()
+    assert_eq!(blobs(&service.dir.path().join("data")).len(), 0);
 }
 
 #[tokio::test]
