@@ -6,7 +6,7 @@ use reqwest::Method;
 use serde_json::json;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 
-use super::support::{Fixture, needs_own_storage};
+use super::support::{Fixture, blobs, needs_own_storage};
 
 const START: &str = "/api/v2/rawmodel/api-upload/start";
 
@@ -204,22 +204,12 @@ async fn an_upload_that_breaks_off_leaves_nothing() {
     }
     let complete = format!("/api/v2/rawmodel/{id}/api-upload/complete");
     service.get(&complete).await.expect(422);
-    let files = service.dir.path().join("data/files");
+    let data = service.dir.path().join("data");
     let deadline = std::time::Instant::now() + Duration::from_secs(10);
-    while count(&files) > 0 {
+    while !blobs(&data).is_empty() {
         assert!(std::time::Instant::now() < deadline, "something stays");
         tokio::time::sleep(Duration::from_millis(20)).await;
     }
-}
-
-fn count(dir: &std::path::Path) -> usize {
-    std::fs::read_dir(dir)
-        .unwrap()
-        .map(|entry| {
-            let path = entry.unwrap().path();
-            if path.is_dir() { count(&path) } else { 1 }
-        })
-        .sum()
 }
 
 #[tokio::test]
