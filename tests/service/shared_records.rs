@@ -10,7 +10,7 @@ use futures_util::future::{join_all, try_join_all};
 use serde_json::json;
 
 use super::skip::skipped;
-use super::support::{COPYING_WORKER, Fixture, config, script};
+use super::support::{COPYING_WORKER, Fixture, config, http_client, script};
 use super::test_records::{TestDatabase, database_url};
 
 /// Number of parallel requests.
@@ -83,7 +83,7 @@ async fn services_that_start_at_once_make_one_schema_and_one_account() {
     assert_eq!(database.number("SELECT COUNT(*) FROM users").await, 1);
     let steps = "SELECT COUNT(*) - COUNT(DISTINCT version) FROM schema_version";
     assert_eq!(database.number(steps).await, 0, "each step once");
-    let http = reqwest::Client::builder().no_proxy().build().unwrap();
+    let http = http_client();
     for service in &services {
         // Each service has a token of its own, which all of them accept.
         let url = format!("{}api/v2/rawmodel", services[0].base_url());

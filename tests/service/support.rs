@@ -153,13 +153,10 @@ impl Fixture {
             config.bucket = Some(super::bucket::config(bucket));
         }
         let service = Service::start(config).await.unwrap();
-        // Fails if another test has already installed it.
-        let _ = rustls::crypto::ring::default_provider().install_default();
-        let http = reqwest::Client::builder().no_proxy().build().unwrap();
         Fixture {
             dir,
             service,
-            http,
+            http: http_client(),
             bucket,
         }
     }
@@ -274,6 +271,13 @@ impl Fixture {
             pause = (pause * 3 / 2).min(Duration::from_millis(500));
         }
     }
+}
+
+/// A client for requests of tests.
+pub fn http_client() -> reqwest::Client {
+    // Fails if another test has already installed it.
+    let _ = rustls::crypto::ring::default_provider().install_default();
+    reqwest::Client::builder().no_proxy().build().unwrap()
 }
 
 /// The blobs in a data folder, sorted. The file `owner` beside them says whose they are.
