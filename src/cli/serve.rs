@@ -97,12 +97,13 @@ pub(super) fn run(args: &ServeArgs) -> Result<Exit> {
         if let Some(quota) = args.quota {
             config.quota_bytes = quota.0;
         }
+        let places = places(&config);
         let service = Service::start(config).await?;
         if let Some(count) = args.sample_assets {
             service.add_sample_assets(count).await?;
         }
         let token_file = local::say_where(&data_dir, &service)?;
-        announce(args.json, &service, &data_dir, &token_file);
+        announce(args.json, &service, &places, &data_dir, &token_file);
         until_stopped(args, &service).await?;
         eprintln!("Stopping …");
         service.shutdown().await;
@@ -189,8 +190,29 @@ pub(super) fn read_plan(path: &Path) -> Result<ChaosPlan> {
     ChaosPlan::parse(&text).with_context(|| path.display().to_string())
 }
 
+/// Where the records and the files are, in words.
+fn places(config: &ServiceConfig) -> String {
+    let folder = shell_quoted(&config.data_dir);
+    let records = match &config.records {
+        RecordsAt::DataFolder => None,
+        RecordsAt::Postgres(server) => Some(server.to_string()),
+    };
+    let files = config.bucket.as_ref().map(|it| it.address.to_string());
+    if records.is_none() && files.is_none() {
+        return format!("records and files in {folder}");
+    }
+    let [records, files] = [records, files].map(|place| place.unwrap_or_else(|| folder.clone()));
+    format!("records in {records}, files in {files}")
+}
+
 /// Prints the address. The token itself is never printed: it is in a file that only its owner can read.
-fn announce(json: bool, service: &RunningService, data_dir: &Path, token_file: &Path) {
+fn announce(
+    json: bool,
+    service: &RunningService,
+    places: &str,
+    data_dir: &Path,
+    token_file: &Path,
+) {
     if json {
         println!(
             "{}",
@@ -202,11 +224,7 @@ fn announce(json: bool, service: &RunningService, data_dir: &Path, token_file: &
             })
         );
     } else {
-        println!(
-            "Serving {} (records and files in {})",
-            service.base_url(),
-            shell_quoted(data_dir)
-        );
+        println!("Serving {} ({places})", service.base_url());
         println!("The token is in {}", shell_quoted(token_file));
         println!(
             "Mount it: assetfs mount DIR --base-url {} --token-file {}",
@@ -222,4 +240,38 @@ pub(super) fn worker(no_pictures: bool) -> Result<WorkerCommand> {
     let mut args = vec!["engine-worker".into()];
     args.extend(no_pictures.then(|| "--no-pictures".into()));
     Ok(WorkerCommand { program, args })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_places_of_records_and_files_are_named_without_passwords() {
+        let worker = WorkerCommand {
+            program: "assetfs".into(),
+            args: Vec::new(),
+        };
+        let mut config = ServiceConfig::new("/data", worker);
+        assert_eq!(places(&config), "records and files in /data");
+        config.bucket = Some(BucketConfig {
+            address: "s3://models/studio".parse().unwrap(),
+            credentials: Credentials {
+                key_id: "key".to_owned(),
+                secret: "hidden".to_owned(),
+                session_token: None,
+            },
+            public_endpoint: None,
+        });
+        assert_eq!(
+            places(&config),
+            "records in /data, files in s3://models/studio/"
+        );
+        let server: PostgresServer = "postgres://assetfs@db/assetfs".parse().unwrap();
+        config.records = RecordsAt::Postgres(server.with_password("hidden"));
+        assert_eq!(
+            places(&config),
+            "records in postgres://assetfs@db/assetfs, files in s3://models/studio/"
+        );
+    }
 }
