@@ -17,7 +17,7 @@ const BATCH: usize = 500;
 /// Longer than a URL works, for reading or for sending.
 const URL_GRACE: SignedDuration = SignedDuration::from_hours(24);
 
-/// How long sent files are kept for an upload that is not complete.
+/// How long the files of an incomplete upload are kept.
 const UPLOAD_LIFETIME: SignedDuration = SignedDuration::from_hours(7 * 24);
 
 /// Why the janitor ended early.
@@ -33,9 +33,9 @@ impl Backend {
     /// Time between the moment when nothing refers to a blob any more and its removal.
     fn grace(&self) -> SignedDuration {
         match self {
-            // Who reads a file has it open.
+            // A reader has the file open, so it can be removed at once.
             Backend::Folder(_) => SignedDuration::ZERO,
-            // Who reads a file has a URL, which works for a time.
+            // A reader has a URL, which stays valid for some hours.
             Backend::Bucket(_) => URL_GRACE,
         }
     }

@@ -27,15 +27,17 @@ impl FileStore {
     /// # Errors
     /// When the store fails.
     pub async fn claim(&self, records: &str, adopt: bool) -> Result<Ownership, FilesError> {
-        if self.owner().await?.is_none() && (adopt || self.backend.is_empty().await?) {
+        let mut owner = self.owner().await?;
+        if owner.is_none() && (adopt || self.backend.is_empty().await?) {
             let id = Bytes::copy_from_slice(records.as_bytes());
             self.backend
                 .store()
                 .put(&self.owner_key(), id.into())
                 .await?;
+            // Another service may have claimed the store at the same time.
+            owner = self.owner().await?;
         }
-        // Read again: another service may have claimed the store at the same time.
-        match self.owner().await? {
+        match owner {
             Some(owner) if owner == records.as_bytes() => Ok(Ownership::Ours),
             _ => Ok(Ownership::Unknown),
         }

@@ -7,7 +7,7 @@
 use super::database::{Result, Tx, retried};
 use super::files::{self, Area, NewFile};
 use super::groups::ImportRecords;
-use super::jobs::{self, JobKind, JobState, Lease};
+use super::jobs::{self, JobKind, Lease};
 use super::sql::sql;
 use crate::wire::{AssetId, ModelId, UploadStatus, UserId};
 
@@ -58,14 +58,33 @@ pub(super) async fn status_of(
     tx.optional(sql!(query, asset, user)).await
 }
 
+/// Why an upload cannot be completed in its state; `None` if it can.
+pub(super) async fn refused_completion(
+    tx: &mut Tx,
+    user: UserId,
+    asset: AssetId,
+) -> Result<Option<Completion>> {
+    Ok(match status_of(tx, user, asset).await? {
+        None => Some(Completion::Gone),
+        Some(UploadStatus::Incomplete) => None,
+        Some(_) => Some(Completion::Before),
+    })
+}
+
+/// Completes an upload: queues its analysis and commits.
+pub(super) async fn start_analysis(mut tx: Tx, user: UserId, asset: AssetId) -> Result<Completion> {
+    set_status(&mut tx, asset, UploadStatus::Waiting).await?;
+    jobs::add(&mut tx, JobKind::Analyse, user, asset, None, None).await?;
+    tx.commit().await?;
+    Ok(Completion::Started)
+}
+
 impl ImportRecords<'_> {
     /// Completes an upload and queues its analysis, or returns why that is impossible.
     pub async fn start(self, user: UserId, asset: AssetId) -> Result<Completion> {
         let mut tx = self.database.begin_locking(user).await?;
-        match status_of(&mut tx, user, asset).await? {
-            None => return Ok(Completion::Gone),
-            Some(UploadStatus::Incomplete) => {}
-            Some(_) => return Ok(Completion::Before),
+        if let Some(refused) = refused_completion(&mut tx, user, asset).await? {
+            return Ok(refused);
         }
         let query = sql!(
             "SELECT name FROM files WHERE owner_kind = 'asset' AND owner_id = $1 AND area = 'source' \
@@ -76,10 +95,7 @@ impl ImportRecords<'_> {
         if !missing.is_empty() {
             return Ok(Completion::Missing(missing));
         }
-        set_status(&mut tx, asset, UploadStatus::Waiting).await?;
-        jobs::add(&mut tx, JobKind::Analyse, user, asset, None, None).await?;
-        tx.commit().await?;
-        Ok(Completion::Started)
+        start_analysis(tx, user, asset).await
     }
 
     /// Queues the analysis of a failed import again; false if the import has not failed.
@@ -128,11 +144,7 @@ impl ImportRecords<'_> {
     ) -> Result<Option<Vec<String>>> {
         retried!({
             let mut tx = self.database.begin_locking(user).await?;
-            let (state, step) = if end.status == UploadStatus::Complete {
-                (JobState::Finished, "Done")
-            } else {
-                (JobState::Failed, "Failed")
-            };
+            let (state, step) = jobs::outcome(end.status == UploadStatus::Complete);
             if !jobs::end(&mut tx, lease, state, step, &end.output).await? {
                 return Ok(None);
             }

@@ -12,10 +12,10 @@ use super::blobs::{self, Stored};
 use super::database::{Result, places};
 use super::files::FileId;
 use super::groups::IncomingRecords;
-use super::imports::{Completion, set_status, status_of};
-use super::jobs::{self, JobKind, Lease};
+use super::imports::{Completion, refused_completion, start_analysis};
+use super::jobs::{self, Lease};
 use super::sql::{Value as _, record, sql};
-use crate::wire::{AssetId, UploadStatus, UserId};
+use crate::wire::{AssetId, UserId};
 
 /// A file that a client has sent.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -61,10 +61,8 @@ impl IncomingRecords<'_> {
         arrived: &[Arrived],
     ) -> Result<Completion> {
         let mut tx = self.database.begin_locking(user).await?;
-        match status_of(&mut tx, user, asset).await? {
-            None => return Ok(Completion::Gone),
-            Some(UploadStatus::Incomplete) => {}
-            Some(_) => return Ok(Completion::Before),
+        if let Some(refused) = refused_completion(&mut tx, user, asset).await? {
+            return Ok(refused);
         }
         let query = sql!(
             "SELECT id, name, size FROM files WHERE owner_kind = 'asset' AND owner_id = $1 \
@@ -102,10 +100,7 @@ impl IncomingRecords<'_> {
         let grow = "UPDATE assets SET size = size + $2 WHERE id = $1";
         tx.run(sql!(grow, asset, growth)).await?;
         accounts::adjust_used(&mut tx, user, growth).await?;
-        set_status(&mut tx, asset, UploadStatus::Waiting).await?;
-        jobs::add(&mut tx, JobKind::Analyse, user, asset, None, None).await?;
-        tx.commit().await?;
-        Ok(Completion::Started)
+        start_analysis(tx, user, asset).await
     }
 
     /// The versions of an asset's files that are not taken in yet.

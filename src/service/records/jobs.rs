@@ -151,6 +151,14 @@ pub(super) async fn add(
     tx.run(insert).await.map(drop)
 }
 
+/// The last state and step of a job.
+pub(super) fn outcome(has_succeeded: bool) -> (JobState, &'static str) {
+    match has_succeeded {
+        true => (JobState::Finished, "Done"),
+        false => (JobState::Failed, "Failed"),
+    }
+}
+
 /// Ends a job; false if the attempt has lost it.
 pub(super) async fn end(
     tx: &mut Tx,

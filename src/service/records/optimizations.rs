@@ -3,7 +3,7 @@
 use super::database::{Result, Tx, retried};
 use super::files::{self, Area, NewFile};
 use super::groups::OptimizationRecords;
-use super::jobs::{self, JobKind, JobState, Lease};
+use super::jobs::{self, JobKind, Lease};
 use super::sql::sql;
 use super::tags;
 use crate::service::ids::random_uuid;
@@ -137,11 +137,7 @@ impl OptimizationRecords<'_> {
     ) -> Result<Option<Vec<String>>> {
         retried!({
             let mut tx = self.database.begin_locking(user).await?;
-            let (state, step) = if end.status == OptimizationStatus::Done {
-                (JobState::Finished, "Done")
-            } else {
-                (JobState::Failed, "Failed")
-            };
+            let (state, step) = jobs::outcome(end.status == OptimizationStatus::Done);
             if !jobs::end(&mut tx, lease, state, step, &end.output).await? {
                 return Ok(None);
             }

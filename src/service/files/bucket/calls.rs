@@ -15,7 +15,7 @@ const TRIES: u32 = 5;
 const FIRST_PAUSE: Duration = Duration::from_millis(200);
 const LIFETIME: Duration = Duration::from_secs(300);
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
-/// Time without a byte of a reply. A copy of some gigabytes takes long.
+/// Longest wait for the next byte of a reply. The storage needs minutes to copy some gigabytes.
 const REPLY_TIMEOUT: Duration = Duration::from_secs(120);
 
 #[derive(Debug)]
