@@ -3,6 +3,7 @@
 //! [`import`] finds the model among the files and calls the importer of its format. A file that can be read in part is
 //! read, and warnings name what is missing; any other file is refused.
 
+mod animated;
 mod cad;
 mod channels;
 mod coordinates;
@@ -10,7 +11,6 @@ mod error;
 mod fbx;
 mod gltf;
 pub mod images;
-mod keyframes;
 mod lines;
 mod normals;
 mod obj;

@@ -166,7 +166,7 @@ impl Writer<'_> {
         }
     }
 
-    /// Skinned meshes stand at the root: their joints place them in the world.
+    /// Skinned meshes are children of the root, because their joints define their place in the world.
     fn write_skinned(&mut self) {
         let draws: Vec<Draw> = self
             .draws

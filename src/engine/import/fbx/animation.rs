@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use super::super::super::document::ElementType;
 use super::super::super::scene::Scene;
-use super::super::keyframes::{add_table, increasing};
+use super::super::animated::{add_table, increasing};
 
 /// Adds the animations that move nodes.
 pub(super) fn add(loaded: &ufbx::Scene, scene: &mut Scene, warnings: &mut Vec<String>) {

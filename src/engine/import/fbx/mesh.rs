@@ -5,7 +5,8 @@ use std::collections::HashMap;
 use serde_json::{Value, json};
 
 use super::super::super::document::{ComponentType, ElementType};
-use super::super::super::scene::{Attribute, Geometry, Scene, Storage, Table};
+use super::super::super::scene::{Attribute, Geometry, Scene, Storage};
+use super::super::animated::{add_table, joints_and_weights};
 use super::super::scene_builder::SceneBuilder;
 use super::material::FbxMaterials;
 
@@ -226,12 +227,7 @@ fn weights(found: &ufbx::Mesh, corners: &[FbxCorner]) -> Vec<Attribute> {
             weights.push(if sum > 0.0 { weight / sum } else { 0.0 });
         }
     }
-    let mut joints = Attribute::new("JOINTS_0", 4, joints);
-    joints.storage = Storage {
-        component: ComponentType::U16,
-        normalized: false,
-    };
-    vec![joints, Attribute::new("WEIGHTS_0", 4, weights)]
+    joints_and_weights(joints, weights)
 }
 
 fn channels(found: &ufbx::Mesh) -> impl Iterator<Item = (&ufbx::BlendChannel, &ufbx::BlendShape)> {
@@ -292,13 +288,7 @@ pub(super) fn add_skins(loaded: &ufbx::Scene, meshes: &[ImportedMesh], scene: &m
                 .map(|number| number as f32),
             );
         }
-        scene.tables.push(Table {
-            element: ElementType::Mat4,
-            component: ComponentType::F32,
-            normalized: false,
-            values: binds,
-        });
-        let table = scene.tables.len() - 1;
+        let table = add_table(scene, ElementType::Mat4, binds);
         skins.push(json!({ "joints": joints, "inverseBindMatrices": table }));
     }
     if !skins.is_empty() {

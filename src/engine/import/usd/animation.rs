@@ -7,7 +7,7 @@ use serde_json::{Value as Json, json};
 
 use super::super::super::document::ElementType;
 use super::super::super::scene::Scene;
-use super::super::keyframes::{add_table, increasing};
+use super::super::animated::{add_table, increasing};
 use super::nodes::{Moving, split};
 use super::skin::{Skeleton, Skeletons, inherited_target};
 use super::time_codes_per_second;

@@ -7,8 +7,9 @@ use openusd::sdf::{Path, Value};
 use openusd::usd::{Prim, Stage};
 use serde_json::{Value as Json, json};
 
-use super::super::super::document::{ComponentType, ElementType};
-use super::super::super::scene::{Attribute, Scene, Storage, Table};
+use super::super::super::document::ElementType;
+use super::super::super::scene::{Attribute, Scene};
+use super::super::animated::{add_table, joints_and_weights};
 use super::super::scene_builder::SceneBuilder;
 use super::Warnings;
 use super::values::{integers, of, targets, texts, vectors};
@@ -92,12 +93,7 @@ impl Influences {
             .flat_map(|point| self.joints[point])
             .collect();
         let weights = points.flat_map(|point| self.weights[point]).collect();
-        let mut joints = Attribute::new("JOINTS_0", 4, joints);
-        joints.storage = Storage {
-            component: ComponentType::U16,
-            normalized: false,
-        };
-        vec![joints, Attribute::new("WEIGHTS_0", 4, weights)]
+        joints_and_weights(joints, weights)
     }
 }
 
@@ -225,13 +221,7 @@ impl Skeletons {
             let values = binds
                 .iter()
                 .flat_map(|matrix| matrix.as_mat4().to_cols_array());
-            scene.tables.push(Table {
-                element: ElementType::Mat4,
-                component: ComponentType::F32,
-                normalized: false,
-                values: values.collect(),
-            });
-            let table = scene.tables.len() - 1;
+            let table = add_table(scene, ElementType::Mat4, values.collect());
             skins.push(json!({ "joints": joints, "inverseBindMatrices": table }));
         }
         if !skins.is_empty() {

@@ -1,7 +1,7 @@
-//! Keyframes as glTF has them.
+//! Keyframes and skins as glTF has them.
 
 use super::super::document::{ComponentType, ElementType};
-use super::super::scene::{Scene, Table};
+use super::super::scene::{Attribute, Scene, Storage, Table};
 
 /// The keys whose times increase strictly as 32-bit floats, as glTF requires, with their places among all.
 pub(super) fn increasing(times: impl Iterator<Item = f64>) -> Vec<(usize, f32)> {
@@ -24,4 +24,14 @@ pub(super) fn add_table(scene: &mut Scene, element: ElementType, values: Vec<f32
         values,
     });
     scene.tables.len() - 1
+}
+
+/// The attributes of vertices with four joints and four weights each.
+pub(super) fn joints_and_weights(joints: Vec<f32>, weights: Vec<f32>) -> Vec<Attribute> {
+    let mut joints = Attribute::new("JOINTS_0", 4, joints);
+    joints.storage = Storage {
+        component: ComponentType::U16,
+        normalized: false,
+    };
+    vec![joints, Attribute::new("WEIGHTS_0", 4, weights)]
 }
