@@ -80,7 +80,7 @@ async fn files_of_a_version_that_wrote_no_owner_are_adopted_by_the_records_besid
     let (dir, stored) = used_folder().await;
     let data = dir.path().join("data");
     if !data.join("records.sqlite").exists() {
-        skipped("the records are in PostgreSQL, where no earlier version kept them");
+        skipped("the records are not in SQLite");
         return;
     }
     fs::remove_file(data.join("files/owner")).unwrap();

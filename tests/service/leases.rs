@@ -8,7 +8,9 @@ use assetfs::service::{Service, ServiceConfig};
 use serde_json::json;
 use sqlx::sqlite::{SqliteConnectOptions, SqlitePool};
 
-use super::support::{COPYING_WORKER, Fixture, blobs, needs_own_storage, script, settings};
+use super::support::{
+    COPYING_WORKER, Fixture, blobs, http_client, needs_own_storage, script, settings,
+};
 use super::test_records::TestDatabase;
 
 /// Optimizing writes its process id and waits until a file exists.
@@ -208,12 +210,10 @@ async fn a_data_folder_of_the_first_version_still_works() {
     database.close().await;
     let config = ServiceConfig::new(&data, script(dir.path(), COPYING_WORKER));
     let service = Service::start(config).await.unwrap();
-    let _ = rustls::crypto::ring::default_provider().install_default();
-    let http = reqwest::Client::builder().no_proxy().build().unwrap();
     let service = Fixture {
         dir,
         service,
-        http,
+        http: http_client(),
         bucket: None,
     };
     // The finished job stays as it was; the running and the queued one are finished now.

@@ -1,5 +1,5 @@
-//! A bucket for one test: of the program `s3s-fs`, or of the storage that `ASSETFS_TEST_S3` names as
-//! `ENDPOINT,KEY,SECRET`, which has the bucket `assetfs-test`.
+//! A bucket for one test. The program `s3s-fs` provides it, or the storage in `ASSETFS_TEST_S3`
+//! (`ENDPOINT,KEY,SECRET`), in its bucket `assetfs-test`.
 
 #![allow(dead_code, reason = "each test binary uses its own part")]
 

@@ -1,6 +1,6 @@
 //! The records of a test's service: in its data folder, or in a database of the PostgreSQL server that the environment
-//! variable `ASSETFS_TEST_RECORDS` names by its URL. Each data folder has a database of its own, so a service that
-//! is started again on the same folder finds its records.
+//! variable `ASSETFS_TEST_RECORDS` names by its URL. Each data folder has a database of its own, so a service finds
+//! its records after a restart.
 
 #![allow(dead_code, reason = "each test binary uses its own part")]
 

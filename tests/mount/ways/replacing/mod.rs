@@ -14,6 +14,7 @@ use std::process::{Child, Command, Output, Stdio};
 use serde_json::Value;
 use tempfile::NamedTempFile;
 
+use super::models::triangle_glb;
 use crate::support::{ASSETFS, Fixture, names_in, read, run, status_of, text, wait_until};
 
 /// A drive with the model `chair`, which is complete.
@@ -82,6 +83,15 @@ pub fn version_of(source: &Path, mark: &str) -> PathBuf {
 pub fn large_version_of(source: &Path, mark: &str) -> PathBuf {
     let version = version_of(source, mark);
     fs::write(version.join("more.bin"), mark.repeat(600_000)).unwrap();
+    version
+}
+
+/// What a killed command leaves: a draft that is marked as a new version of `chair`, with a model that looks whole.
+pub fn left_version(fixture: &Fixture, model: &Path) -> PathBuf {
+    let version = fixture.path("rawmodels/chair~new");
+    fs::create_dir(&version).unwrap();
+    fs::write(model.join(".assetfs/ctl"), "replace chair~new\n").unwrap();
+    fs::write(version.join("one.glb"), triangle_glb("one")).unwrap();
     version
 }
 

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::Path;
 
 use super::super::models::triangle_glb;
-use super::{Chair, drafts, id, listed, replace, uploaded, version_of};
+use super::{Chair, drafts, id, left_version, listed, replace, uploaded, version_of};
 use crate::needs_fuse;
 use crate::support::{Fixture, assert_same_files, exists, fails, read, run};
 
@@ -22,10 +22,7 @@ fn a_model_is_not_replaced_by_itself() {
         assert!(refused.contains("belongs to"), "{refused}");
     }
     // The copy of a version that failed is its only one on the drive.
-    let version = fixture.path("rawmodels/chair~new");
-    fs::create_dir(&version).unwrap();
-    fs::write(model.join(".assetfs/ctl"), "replace chair~new\n").unwrap();
-    fs::write(version.join("one.glb"), triangle_glb("one")).unwrap();
+    let version = left_version(&fixture, &model);
     let refused = fails(replace(&version, &model), 2);
     assert!(refused.contains("belongs to"), "{refused}");
     assert_eq!(read(version.join("one.glb")), triangle_glb("one"));

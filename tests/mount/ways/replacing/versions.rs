@@ -12,7 +12,8 @@ use serde_json::Value;
 
 use super::super::models::triangle_glb;
 use super::{
-    Chair, drafts, first_draft, id, large_version_of, listed, replace, uploaded, version_of,
+    Chair, drafts, first_draft, id, large_version_of, left_version, listed, replace, uploaded,
+    version_of,
 };
 use crate::support::{
     ASSETFS, Fixture, assert_same_files, assetfs, exists, fails, names_in, read, run, text,
@@ -196,11 +197,7 @@ fn an_interrupted_copy_replaces_nothing() {
         old,
     } = Chair::mounted(&[]);
     let second = version_of(&first, "2");
-    // What a killed command leaves: a marked draft with a model that looks whole.
-    let version = fixture.path("rawmodels/chair~new");
-    fs::create_dir(&version).unwrap();
-    fs::write(model.join(".assetfs/ctl"), "replace chair~new\n").unwrap();
-    fs::write(version.join("one.glb"), triangle_glb("one")).unwrap();
+    let version = left_version(&fixture, &model);
     wait_until("it says what it waits for", || {
         text(&read(version.join(".assetfs/status"))).contains("a new version of chair")
     });
