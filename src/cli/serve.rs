@@ -3,6 +3,7 @@
 
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
 use tokio::signal::unix::{SignalKind, signal};
@@ -27,6 +28,12 @@ pub(super) struct ServeArgs {
     /// Address to listen on; port 0 picks a free one
     #[arg(long, default_value = "127.0.0.1:8080", value_name = "ADDR")]
     listen: SocketAddr,
+    /// Address of /livez, /readyz and /metrics, which need no token [default: none]
+    #[arg(long, value_name = "ADDR")]
+    admin_listen: Option<SocketAddr>,
+    /// How long running jobs may go on after SIGTERM, before they go back into the queue
+    #[arg(long, default_value = "0s", value_name = "TIME")]
+    drain: settings::Span,
     /// Folder for records and files [default: $XDG_DATA_HOME/assetfs/service]
     #[arg(long, value_name = "DIR")]
     data: Option<PathBuf>,
@@ -87,6 +94,7 @@ pub(super) fn run(args: &ServeArgs) -> Result<Exit> {
         let mut config = ServiceConfig {
             listen: args.listen,
             records: records(args)?,
+            admin_listen: args.admin_listen,
             public_url: args.public_url.clone(),
             files_url: args.files_url.clone(),
             bucket: bucket(args)?,
@@ -102,9 +110,13 @@ pub(super) fn run(args: &ServeArgs) -> Result<Exit> {
         if let Some(count) = args.sample_assets {
             service.add_sample_assets(count).await?;
         }
+        if let Some(addr) = service.admin_addr() {
+            warn_about_admin(addr);
+        }
         let token_file = local::say_where(&data_dir, &service)?;
         announce(args.json, &service, &places, &data_dir, &token_file);
         until_stopped(args, &service).await?;
+        drain(args.drain.0, &service).await?;
         eprintln!("Stopping …");
         service.shutdown().await;
         Ok(Exit::Done)
@@ -183,6 +195,30 @@ async fn until_stopped(args: &ServeArgs, service: &RunningService) -> Result<()>
     }
 }
 
+/// Lets running jobs end, for `time` at most. Another signal ends the wait.
+async fn drain(time: Duration, service: &RunningService) -> Result<()> {
+    let mut terminate = signal(SignalKind::terminate())?;
+    if !time.is_zero() {
+        eprintln!("Running jobs have up to {} seconds …", time.as_secs());
+    }
+    tokio::select! {
+        () = service.drain(time) => {}
+        _ = terminate.recv() => {}
+        interrupted = tokio::signal::ctrl_c() => interrupted?,
+    }
+    Ok(())
+}
+
+/// A warning if other machines may reach the admin listener.
+fn warn_about_admin(addr: SocketAddr) {
+    if !addr.ip().is_loopback() {
+        tracing::warn!(
+            "{addr} answers /metrics without a token, and other machines may reach it: let only the monitoring reach it, \
+             or listen on 127.0.0.1"
+        );
+    }
+}
+
 /// Reads a plan of faults.
 pub(super) fn read_plan(path: &Path) -> Result<ChaosPlan> {
     let text = std::fs::read_to_string(path)
@@ -219,12 +255,16 @@ fn announce(
             serde_json::json!({
                 "base_url": service.base_url(),
                 "listen": service.addr(),
+                "admin_listen": service.admin_addr(),
                 "token_file": token_file,
                 "data": data_dir,
             })
         );
     } else {
         println!("Serving {} ({places})", service.base_url());
+        if let Some(addr) = service.admin_addr() {
+            println!("Health and metrics: http://{addr}/readyz, /livez and /metrics");
+        }
         println!("The token is in {}", shell_quoted(token_file));
         println!(
             "Mount it: assetfs mount DIR --base-url {} --token-file {}",

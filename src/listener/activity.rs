@@ -2,7 +2,8 @@
 //!
 //! Time only counts while the server waits for the client. A request that is being handled has no timeout.
 
-use std::sync::Mutex;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use tokio::time::Instant;
@@ -12,10 +13,30 @@ use super::limits::ConnectionLimits;
 /// Number of bytes that count as progress.
 const PROGRESS_BYTES: usize = 256;
 
+/// The bytes of all connections that share their slots.
+#[derive(Debug, Default)]
+pub struct Traffic {
+    received: AtomicU64,
+    sent: AtomicU64,
+}
+
+impl Traffic {
+    /// Bytes from clients.
+    pub fn received(&self) -> u64 {
+        self.received.load(Ordering::Relaxed)
+    }
+
+    /// Bytes to clients.
+    pub fn sent(&self) -> u64 {
+        self.sent.load(Ordering::Relaxed)
+    }
+}
+
 /// The state of one connection.
 #[derive(Debug)]
 pub struct Activity {
     state: Mutex<Doing>,
+    traffic: Arc<Traffic>,
 }
 
 #[derive(Debug)]
@@ -49,9 +70,10 @@ pub enum Use {
 
 impl Activity {
     /// A new connection.
-    pub fn begin() -> Activity {
+    pub fn begin(traffic: Arc<Traffic>) -> Activity {
         let now = Instant::now();
         Activity {
+            traffic,
             state: Mutex::new(Doing {
                 requests: 0,
                 in_flight: 0,
@@ -71,6 +93,9 @@ impl Activity {
 
     /// Counts received bytes.
     pub fn received(&self, bytes: usize) {
+        self.traffic
+            .received
+            .fetch_add(bytes as u64, Ordering::Relaxed);
         let mut doing = self.doing();
         if doing.in_flight == 0 && doing.head_since.is_none() {
             doing.head_since = Some(Instant::now());
@@ -80,6 +105,7 @@ impl Activity {
 
     /// Counts sent bytes.
     pub fn sent(&self, bytes: usize) {
+        self.traffic.sent.fetch_add(bytes as u64, Ordering::Relaxed);
         self.doing().moved(bytes);
     }
 
@@ -183,7 +209,7 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn only_waiting_for_the_client_counts() {
-        let activity = Activity::begin();
+        let activity = Activity::begin(Arc::default());
         advance(Duration::from_secs(10)).await;
         assert_eq!(left(&activity), Some(20));
         activity.received(10);

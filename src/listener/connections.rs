@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 
-use super::activity::{Activity, Use};
+use super::activity::{Activity, Traffic, Use};
 use super::limits::{ConnectionLimits, Peer};
 
 /// The connections of one or several listeners. Clones share the slots.
@@ -21,6 +21,7 @@ struct Shared {
     taken: Mutex<Taken>,
     /// A slot became free.
     freed: Notify,
+    traffic: Arc<Traffic>,
 }
 
 #[derive(Debug, Default)]
@@ -54,8 +55,14 @@ impl Connections {
                 limits,
                 taken: Mutex::default(),
                 freed: Notify::new(),
+                traffic: Arc::default(),
             }),
         }
+    }
+
+    /// The bytes of all connections so far.
+    pub fn traffic(&self) -> &Traffic {
+        &self.shared.traffic
     }
 
     pub(super) fn limits(&self) -> &ConnectionLimits {
@@ -108,7 +115,7 @@ impl Connections {
         let slot = Slot {
             shared: Arc::clone(&self.shared),
             number: taken.next,
-            activity: Arc::new(Activity::begin()),
+            activity: Arc::new(Activity::begin(Arc::clone(&self.shared.traffic))),
             lost: CancellationToken::new(),
         };
         taken.next += 1;

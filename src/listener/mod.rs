@@ -23,6 +23,7 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
+pub use activity::Traffic;
 pub use connections::Connections;
 pub use limits::{ConnectionLimits, Peer};
 pub use serve::{RequestBody, Service};

@@ -13,10 +13,12 @@ use super::events::Events;
 use super::files::FileStore;
 use super::jobs::queue::Queue;
 use super::limits::RateLimiter;
+use super::metrics::Metrics;
 use super::names::media_type;
 use super::records::{FileId, FileRow, Records, Removal};
 use super::signing::{Access, Signer};
 use super::workers::Workers;
+use crate::listener::Connections;
 use crate::wire::{AssetId, SignedUrl};
 
 #[derive(Debug)]
@@ -37,6 +39,11 @@ pub struct App {
     pub events: Events,
     /// Held while a password is checked, so that only one is checked at a time.
     pub password_turn: tokio::sync::Mutex<()>,
+    /// The connections of all listeners except the admin listener.
+    pub connections: Connections,
+    pub metrics: Metrics,
+    /// Cancelled when no more jobs may be claimed.
+    pub draining: CancellationToken,
     /// Cancelled when the service stops.
     pub stop: CancellationToken,
 }

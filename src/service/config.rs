@@ -64,6 +64,8 @@ pub struct StorageOrigin {
 pub struct ServiceConfig {
     /// Address of the API. Port 0 picks a free port.
     pub listen: SocketAddr,
+    /// Address of `/livez`, `/readyz` and `/metrics`, which need no token. Not served by default.
+    pub admin_listen: Option<SocketAddr>,
     /// The folder of records, files and the first account; created with mode 0700.
     pub data_dir: PathBuf,
     /// Where the records are, if not in the data folder.
@@ -103,6 +105,7 @@ impl ServiceConfig {
     pub fn new(data_dir: impl Into<PathBuf>, worker: WorkerCommand) -> ServiceConfig {
         ServiceConfig {
             listen: SocketAddr::from(([127, 0, 0, 1], 0)),
+            admin_listen: None,
             data_dir: data_dir.into(),
             records: RecordsAt::default(),
             bucket: None,

@@ -7,16 +7,19 @@
 
 mod app;
 mod archive;
+mod causes;
 mod chaos;
 mod clock;
 mod config;
 mod events;
 mod files;
 mod first_start;
+mod health;
 mod http;
 mod ids;
 mod jobs;
 mod limits;
+mod metrics;
 mod names;
 mod page;
 mod presets;
@@ -42,7 +45,7 @@ use tokio_util::sync::CancellationToken;
 use url::Url;
 
 use crate::durable::{DirLock, DurableError, PrivateDir};
-use crate::listener::{Connections, Listener};
+use crate::listener::{ConnectionLimits, Connections, Listener};
 use crate::wire::Token;
 use app::App;
 use files::{FileStore, FilesError, Ownership};
@@ -65,6 +68,9 @@ pub const TOKEN_FILE: &str = "token";
 
 /// Time between two rounds of the janitor.
 const JANITOR_PAUSE: Duration = Duration::from_secs(3_600);
+
+/// Maximum number of connections to the admin listener.
+const ADMIN_CONNECTIONS: usize = 16;
 
 /// Why a service could not start.
 #[derive(Debug, thiserror::Error)]
@@ -108,6 +114,7 @@ pub struct Service;
 pub struct RunningService {
     base_url: Url,
     addr: SocketAddr,
+    admin_addr: Option<SocketAddr>,
     token: Token,
     app: Arc<App>,
     tasks: JoinSet<()>,
@@ -140,6 +147,10 @@ impl Service {
             Some(origin) => Some(bind(origin.listen).await?),
             None => None,
         };
+        let admin = match config.admin_listen {
+            Some(addr) => Some(bind(addr).await?),
+            None => None,
+        };
         let files = match &config.bucket {
             Some(bucket) => FileStore::in_bucket(bucket).await?,
             None => FileStore::in_folder(&data_dir.join("files"))?,
@@ -161,6 +172,9 @@ impl Service {
             work_dir: empty_dir(data_dir.join("work"))?,
             limiter: limits::RateLimiter::new(config.requests_per_minute),
             password_turn: tokio::sync::Mutex::default(),
+            connections: Connections::new(config.connections.clone()),
+            metrics: metrics::Metrics::default(),
+            draining: CancellationToken::new(),
             stop: CancellationToken::new(),
             events,
             clock,
@@ -173,16 +187,20 @@ impl Service {
         if let Some(advice) = app.files.check_cors(&page).await {
             tracing::warn!("{advice}");
         }
+        if let Some(failure) = health::memory_failure(&app.config, health::memory_of_machine()) {
+            tracing::warn!("{failure}");
+        }
         jobs::recover(&app).await?;
         let mut running = RunningService {
             base_url: app.base_url.clone(),
             addr: api.addr(),
+            admin_addr: admin.as_ref().map(Listener::addr),
             token,
             app,
             tasks: JoinSet::new(),
             _lock: lock,
         };
-        running.begin(api, storage);
+        running.begin(api, storage, admin);
         let delivering = events::deliver(
             running.app.records.clone(),
             running.app.stop.clone(),
@@ -258,12 +276,11 @@ fn empty_dir(path: PathBuf) -> Result<PathBuf, ServiceError> {
 
 impl RunningService {
     /// Starts the tasks: listeners, workers, the janitor.
-    fn begin(&mut self, api: Listener, storage: Option<Listener>) {
+    fn begin(&mut self, api: Listener, storage: Option<Listener>, admin: Option<Listener>) {
         let app = &self.app;
-        let connections = Connections::new(app.config.connections.clone());
         let server = |listener| Server {
             listener,
-            connections: connections.clone(),
+            connections: app.connections.clone(),
             chaos: app.chaos.clone(),
             stop: app.stop.clone(),
         };
@@ -278,6 +295,15 @@ impl RunningService {
                 let router = http::api_and_storage(Arc::clone(app));
                 self.tasks.spawn(server(api).serve(router));
             }
+        }
+        if let Some(listener) = admin {
+            // Busy clients and injected faults do not disturb the monitoring.
+            let server = Server {
+                connections: Connections::new(ConnectionLimits::new(ADMIN_CONNECTIONS)),
+                chaos: chaos::Chaos::default(),
+                ..server(listener)
+            };
+            self.tasks.spawn(server.serve(http::admin(Arc::clone(app))));
         }
         for _ in 0..app.config.workers {
             self.tasks.spawn(jobs::work(Arc::clone(app)));
@@ -295,6 +321,11 @@ impl RunningService {
     /// The address of the API.
     pub fn addr(&self) -> SocketAddr {
         self.addr
+    }
+
+    /// The address of `/livez`, `/readyz` and `/metrics`.
+    pub fn admin_addr(&self) -> Option<SocketAddr> {
+        self.admin_addr
     }
 
     /// The token of the first account, `<id>|<secret>`.
@@ -323,6 +354,14 @@ impl RunningService {
             Some(token) => sample_records::add(&self.app, token.user, count).await,
             None => Ok(()),
         }
+    }
+
+    /// Claims no more jobs, and waits until those that run have ended, for `time` at most. Requests are answered, but
+    /// `/readyz` fails from now on.
+    pub async fn drain(&self, time: Duration) {
+        self.app.draining.cancel();
+        // If the time is over, `shutdown` puts the jobs back into the queue.
+        let _ = tokio::time::timeout(time, self.app.queue.idle()).await;
     }
 
     /// Stops the service: refuses new requests, gives those in flight a short time, ends the workers and puts their

@@ -1,6 +1,7 @@
 //! Tests of the local service over HTTP.
 
 mod account_end;
+mod admin;
 mod archives;
 mod browser;
 mod bucket;

@@ -4,7 +4,7 @@
 #![allow(dead_code, reason = "each test binary uses its own part")]
 
 use std::net::{TcpListener, TcpStream};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
@@ -70,19 +70,7 @@ impl TestBucket {
         let root = tempfile::tempdir().expect("a folder");
         std::fs::create_dir(root.path().join(BUCKET)).expect("a bucket");
         let port = free_port();
-        let child = Command::new(program)
-            .args(["--host", "127.0.0.1", "--port", &port.to_string()])
-            .args(["--access-key", KEY, "--secret-key", SECRET])
-            .arg(root.path())
-            .stdout(Stdio::null())
-            .stderr(Stdio::null())
-            .spawn()
-            .expect("s3s-fs starts");
-        let deadline = Instant::now() + Duration::from_secs(60);
-        while TcpStream::connect(("127.0.0.1", port)).is_err() {
-            assert!(Instant::now() < deadline, "s3s-fs does not listen");
-            std::thread::sleep(Duration::from_millis(20));
-        }
+        let child = serve(&program, port, root.path());
         Some(TestBucket {
             server: Some((child, root)),
             endpoint: format!("http://127.0.0.1:{port}"),
@@ -90,6 +78,35 @@ impl TestBucket {
             secret: SECRET.to_owned(),
             prefix: prefix(),
         })
+    }
+
+    /// Whether this test may stop the server.
+    pub fn is_own(&self) -> bool {
+        self.server.is_some()
+    }
+
+    /// Stops the server with SIGSTOP: connections are accepted by the kernel and never answered. SIGCONT continues it.
+    pub fn signal(&self, signal: &str) {
+        let (child, _) = self.server.as_ref().expect("a server of this test");
+        let sent = Command::new("kill")
+            .args(["-s", signal, &child.id().to_string()])
+            .status();
+        assert!(sent.expect("kill runs").success());
+    }
+
+    /// Ends the server; its objects stay.
+    pub fn stop(&mut self) {
+        let (child, _) = self.server.as_mut().expect("a server of this test");
+        child.kill().expect("the server is killed");
+        child.wait().expect("the server ends");
+    }
+
+    /// Starts the server again, at the same address.
+    pub fn restart(&mut self) {
+        let port = self.endpoint.rsplit(':').next().expect("a port");
+        let port = port.parse().expect("a port");
+        let (child, root) = self.server.as_mut().expect("a server of this test");
+        *child = serve(&program().expect("it ran before"), port, root.path());
     }
 
     /// Whether the storage knows its unfinished uploads; `s3s-fs` does not.
@@ -123,6 +140,24 @@ impl Drop for TestBucket {
             let _ = child.wait();
         }
     }
+}
+
+/// Starts the server and waits until it listens.
+fn serve(program: &Path, port: u16, root: &Path) -> Child {
+    let child = Command::new(program)
+        .args(["--host", "127.0.0.1", "--port", &port.to_string()])
+        .args(["--access-key", KEY, "--secret-key", SECRET])
+        .arg(root)
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .expect("s3s-fs starts");
+    let deadline = Instant::now() + Duration::from_secs(60);
+    while TcpStream::connect(("127.0.0.1", port)).is_err() {
+        assert!(Instant::now() < deadline, "s3s-fs does not listen");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    child
 }
 
 fn free_port() -> u16 {

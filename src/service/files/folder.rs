@@ -90,6 +90,12 @@ impl Folder {
         .await
     }
 
+    /// Fails if the folder is gone or cannot be read.
+    pub(super) async fn check(&self) -> Result<(), FilesError> {
+        let root = Arc::clone(&self.root);
+        blocking(move || fs::read_dir(&root).map(drop).map_err(disk(&root))).await
+    }
+
     /// The names of all files: blobs, and unfinished uploads.
     pub(super) async fn names(&self) -> Result<Vec<String>, FilesError> {
         let root = Arc::clone(&self.root);

@@ -229,6 +229,17 @@ impl FileStore {
         }
     }
 
+    /// Asks the store once whether it answers; a failure is not repeated.
+    ///
+    /// # Errors
+    /// If the folder is gone or cannot be read, or the bucket cannot be used now.
+    pub async fn check(&self) -> Result<(), FilesError> {
+        match &self.backend {
+            Backend::Folder(folder) => folder.check().await,
+            Backend::Bucket(bucket) => Ok(bucket.check().await?),
+        }
+    }
+
     /// Stores a body of at most `limit` bytes. An aborted upload leaves nothing behind.
     ///
     /// # Errors

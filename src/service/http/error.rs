@@ -11,6 +11,7 @@ use axum::http::{HeaderValue, StatusCode};
 use axum::response::{IntoResponse, Response};
 use serde_json::json;
 
+use crate::service::causes::chain;
 use crate::service::files::FilesError;
 use crate::service::records::RecordsError;
 use crate::service::signing::SignatureError;
@@ -175,18 +176,6 @@ impl IntoResponse for ApiError {
         }
         response
     }
-}
-
-/// An error with all its causes in one line.
-fn chain(error: &dyn std::error::Error) -> String {
-    let mut text = error.to_string();
-    let mut cause = error.source();
-    while let Some(error) = cause {
-        text.push_str(": ");
-        text.push_str(&error.to_string());
-        cause = error.source();
-    }
-    text
 }
 
 impl From<RecordsError> for ApiError {

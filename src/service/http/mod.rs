@@ -3,6 +3,7 @@
 //! Each request is handled in its own task: a client that disconnects cannot interrupt a change, and a panic fails
 //! only one request. Only `error` maps errors to statuses.
 
+mod admin;
 mod archives;
 mod body;
 mod command_line;
@@ -32,16 +33,18 @@ mod webhooks;
 use std::sync::Arc;
 
 use axum::Router;
-use axum::extract::{DefaultBodyLimit, Request};
+use axum::extract::{DefaultBodyLimit, Request, State};
 use axum::middleware::{self, Next};
 use axum::response::{IntoResponse as _, Response};
 use axum::routing::{any, delete, get, patch, post};
 use tracing::Instrument as _;
 
+pub use admin::admin;
 pub use server::Server;
 pub use tokens::make as make_token;
 
 use super::app::App;
+use super::metrics::RequestClass;
 use crate::wire::paths::{legacy_route, route};
 use crate::wire::{AssetId, RapidId};
 use error::ApiError;
@@ -199,12 +202,13 @@ fn finish(router: Router<Arc<App>>, app: Arc<App>) -> Router {
         .fallback(|| async { ApiError::no("path").into_response() })
         .method_not_allowed_fallback(|| async { ApiError::MethodNotAllowed.into_response() })
         .layer(DefaultBodyLimit::disable())
-        .layer(middleware::from_fn(isolate))
+        .layer(middleware::from_fn_with_state(Arc::clone(&app), isolate))
         .with_state(app)
 }
 
-/// Handles a request in a task of its own.
-async fn isolate(request: Request, next: Next) -> Response {
+/// Handles a request in a task of its own, and counts it.
+async fn isolate(State(app): State<Arc<App>>, request: Request, next: Next) -> Response {
+    let class = RequestClass::of(request.uri().path());
     let span = tracing::info_span!("request", op = %request.method(), path = request.uri().path());
     let started = tokio::time::Instant::now();
     let handling = async move {
@@ -213,8 +217,11 @@ async fn isolate(request: Request, next: Next) -> Response {
         tracing::debug!(status = response.status().as_u16(), elapsed_ms, "answered");
         response
     };
-    match tokio::spawn(handling.instrument(span)).await {
+    let response = match tokio::spawn(handling.instrument(span)).await {
         Ok(response) => response,
         Err(error) => ApiError::Internal(Box::new(error)).into_response(),
-    }
+    };
+    app.metrics
+        .request_answered(class, response.status().as_u16());
+    response
 }

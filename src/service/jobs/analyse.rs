@@ -138,6 +138,7 @@ async fn store(app: &App, job: &JobRow, end: &AnalysisEnd) -> Result<(), JobErro
         .end(job.lease(), job.user, job.asset, end)
         .await;
     if settle(app, job.lease(), ended, &end.files).await? {
+        app.metrics.job_ended(job.kind, end.error_message.is_none());
         job_events::analysed(app, job, end.error_message.as_deref());
     }
     Ok(())

@@ -92,6 +92,8 @@ async fn end(
         .conversions()
         .end(job.lease(), of, reason, &files, &Failure::output(failure))
         .await;
-    settle(app, job.lease(), ended, &files).await?;
+    if settle(app, job.lease(), ended, &files).await? {
+        app.metrics.job_ended(job.kind, failure.is_none());
+    }
     Ok(())
 }

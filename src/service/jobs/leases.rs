@@ -37,6 +37,13 @@ async fn renew(app: &App) -> Result<(), RecordsError> {
         let time = app.config.job_lease;
         if !app.records.jobs().renew_lease(lease, time).await? {
             // Either the attempt has just ended and this has no effect, or another attempt has claimed the job.
+            let runs = app
+                .queue
+                .running()
+                .get(&lease.job)
+                .is_some_and(|it| it.lease == lease);
+            app.metrics
+                .leases_lost(u64::from(runs && !stop.is_cancelled()));
             stop.cancel();
         }
     }
@@ -59,6 +66,7 @@ pub async fn recover(app: &App) -> Result<(), RecordsError> {
 async fn requeue(app: &App, lost: Lost) -> Result<(), RecordsError> {
     let attempts = app.config.worker_limits.attempts;
     let (failed, queued) = app.records.jobs().recover(lost, attempts).await?;
+    app.metrics.leases_lost(queued + failed.len() as u64);
     if queued > 0 {
         tracing::info!(jobs = queued, "jobs with expired leases are queued again");
         app.queue.announce();

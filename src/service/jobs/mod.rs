@@ -19,6 +19,7 @@ mod work_folder;
 use std::sync::Arc;
 use std::time::Duration;
 
+use jiff::Timestamp;
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
@@ -62,11 +63,15 @@ enum Done {
     Lost,
 }
 
-/// Claims and runs jobs, one at a time, until the service stops.
+/// Claims and runs jobs, one at a time, until the service stops or drains.
 pub async fn work(app: Arc<App>) {
-    while !app.stop.is_cancelled() {
+    while !app.stop.is_cancelled() && !app.draining.is_cancelled() {
         match app.records.jobs().claim(app.config.job_lease).await {
             Ok(Some(job)) => {
+                let waited = |first: Timestamp| job.created_at.duration_until(first).unsigned_abs();
+                let is_first = job.attempts == 1;
+                let started = job.started_at.filter(|_| is_first);
+                app.metrics.job_claimed(started.map(waited));
                 // There may be another job, and another idle worker.
                 app.queue.wake();
                 run(&app, &job).await;
@@ -74,6 +79,7 @@ pub async fn work(app: Arc<App>) {
             Ok(None) => {
                 tokio::select! {
                     () = app.stop.cancelled() => {}
+                    () = app.draining.cancelled() => {}
                     () = app.queue.woken() => {}
                     () = tokio::time::sleep(look_again()) => {}
                 }
@@ -125,6 +131,7 @@ async fn run(app: &Arc<App>, job: &JobRow) {
 }
 
 async fn give_back(app: &App, job: &JobRow, attempt: Attempt) {
+    app.metrics.job_given_back();
     if let Err(error) = app.records.jobs().requeue(job.lease(), attempt).await {
         // It stays `running` in the table until its lease expires.
         tracing::error!(job = %job.id, %error, "a job could not be given back");
@@ -147,6 +154,7 @@ async fn give_up(app: &App, job: &JobRow, reason: &str) {
 async fn fail_orphaned(app: &App, job: &JobRow) -> Result<Done, JobError> {
     let output = Failure::output(Some(&Failure::of("what this was for has been deleted")));
     app.records.jobs().fail(job.lease(), &output).await?;
+    app.metrics.job_ended(job.kind, false);
     Ok(Done::Recorded)
 }
 

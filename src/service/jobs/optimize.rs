@@ -110,6 +110,7 @@ async fn record(
         .end(job.lease(), job.user, rapid, end)
         .await;
     if settle(app, job.lease(), ended, &end.files).await? {
+        app.metrics.job_ended(job.kind, failure.is_none());
         job_events::optimized(app, job, rapid, failure).await;
     }
     Ok(())

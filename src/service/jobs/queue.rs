@@ -2,11 +2,15 @@
 
 use std::collections::HashMap;
 use std::sync::Mutex;
+use std::time::Duration;
 
 use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 
 use crate::service::records::{JobId, Lease};
+
+/// Time between two checks for running attempts.
+const IDLE_PAUSE: Duration = Duration::from_millis(50);
 
 /// Wakes idle workers and stops running jobs.
 #[derive(Debug, Default)]
@@ -52,6 +56,18 @@ impl Queue {
                 attempt.stop.cancel();
             }
         }
+    }
+
+    /// Returns when no attempt runs in this process.
+    pub async fn idle(&self) {
+        while self.held() > 0 {
+            tokio::time::sleep(IDLE_PAUSE).await;
+        }
+    }
+
+    /// Number of attempts that run in this process.
+    pub fn held(&self) -> usize {
+        self.running().len()
     }
 
     /// The running attempts, by job.

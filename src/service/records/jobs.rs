@@ -113,6 +113,15 @@ impl JobRow {
     }
 }
 
+/// The jobs that have not ended.
+#[derive(Debug, Clone, Copy)]
+pub struct JobLoad {
+    pub queued: u64,
+    pub running: u64,
+    /// How long the oldest queued job has existed.
+    pub oldest_wait: Duration,
+}
+
 /// Work that remains after a deletion: blobs to remove, jobs whose workers must stop.
 #[derive(Debug, Default)]
 pub struct Removal {
@@ -301,6 +310,27 @@ impl JobRecords<'_> {
         );
         let failed = self.database.all(query).await?;
         Ok((failed, queued))
+    }
+
+    /// Counts the jobs that have not ended.
+    pub async fn load(self) -> Result<JobLoad> {
+        let count = |state| {
+            sql!(
+                "SELECT COUNT(*), MIN(created_at) FROM jobs WHERE state = $1",
+                state
+            )
+        };
+        let queued = self.database.one(count(JobState::Queued)).await?;
+        let running = self.database.one(count(JobState::Running)).await?;
+        let (queued, oldest): (u64, Option<Timestamp>) = queued;
+        let (running, _): (u64, Option<Timestamp>) = running;
+        let now = self.database.now();
+        let waited = oldest.map_or(0, |oldest| now - oldest.as_microsecond());
+        Ok(JobLoad {
+            queued,
+            running,
+            oldest_wait: Duration::from_micros(waited.max(0) as u64),
+        })
     }
 
     /// The newest analysis of an asset.

@@ -35,6 +35,8 @@ mod webhooks;
 
 use std::path::Path;
 
+use jiff::Timestamp;
+
 use crate::service::clock::Clock;
 use database::{Database, Result};
 use sql::sql;
@@ -49,7 +51,7 @@ pub use error::RecordsError;
 pub use files::{Area, FileId, FileRow, NewFile};
 pub use imports::{AnalysisEnd, Completion};
 pub use incoming::{Arrived, Awaited};
-pub use jobs::{Attempt, JobId, JobKind, JobRow, JobState, Lease, Lost, Removal};
+pub use jobs::{Attempt, JobId, JobKind, JobLoad, JobRow, JobState, Lease, Lost, Removal};
 pub use optimizations::{NewRapid, OptimizationEnd, Started};
 pub use presets::{NewPreset, PresetRow};
 pub use rapids::RapidRow;
@@ -78,6 +80,11 @@ impl Records {
     /// Whether other processes may work on the same records.
     pub fn is_shared(&self) -> bool {
         self.database.postgres().is_some()
+    }
+
+    /// The time by the clock of the database.
+    pub async fn database_time(&self) -> Result<Timestamp> {
+        self.database.one(sql!("SELECT now_micros()")).await
     }
 
     /// Closes the database after the running statements.

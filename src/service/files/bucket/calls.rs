@@ -76,13 +76,7 @@ impl Bucket {
                 Ok(reply) if reply.is_temporary() && tries < TRIES => {}
                 Ok(reply) => return Ok(reply),
                 Err(_) if tries < TRIES => {}
-                Err(error) => {
-                    return Err(BucketError::Unreachable {
-                        endpoint: self.own.origin().to_owned(),
-                        // The URL in it is signed.
-                        source: error.without_url(),
-                    });
-                }
+                Err(error) => return Err(self.unreachable(error)),
             }
             tokio::time::sleep(pause).await;
             pause *= 2;
@@ -90,7 +84,16 @@ impl Bucket {
         unreachable!("the last try returns")
     }
 
-    async fn call_once(
+    pub(super) fn unreachable(&self, error: reqwest::Error) -> BucketError {
+        BucketError::Unreachable {
+            endpoint: self.own.origin().to_owned(),
+            // The URL in it is signed.
+            source: error.without_url(),
+        }
+    }
+
+    /// Sends a request once.
+    pub(super) async fn call_once(
         &self,
         allowed: Allowed<'_>,
         body: &'static str,

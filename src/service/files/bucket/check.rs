@@ -15,6 +15,8 @@ use super::{Bucket, BucketConfig};
 /// Largest difference of the clocks. The storage refuses requests that are 15 minutes off.
 const CLOCK_TOLERANCE_SECS: i64 = 5 * 60;
 
+const LISTING: &str = "list objects";
+
 /// The content of the object `check`.
 const CHECK: &str = "assetfs writes this object at each start.\n";
 
@@ -78,16 +80,9 @@ impl Bucket {
         config: &BucketConfig,
     ) -> Result<Bucket, BucketError> {
         let bucket = Bucket::new(config)?;
-        let list = Allowed {
-            method: "GET",
-            query: &[
-                ("list-type", "2"),
-                ("max-keys", "1"),
-                ("prefix", &bucket.prefix),
-            ],
-            ..Allowed::default()
-        };
-        bucket.probe(list, "", "list objects").await?;
+        let query = bucket.one_key();
+        let list = bucket.call(listing(&query), "").await?;
+        bucket.judge(list, LISTING)?;
         let key = bucket.key("check");
         let object = |method| Allowed {
             method,
@@ -104,6 +99,23 @@ impl Bucket {
         }
     }
 
+    /// Lists one object, once: whether the bucket can be used now.
+    pub(in crate::service::files) async fn check(&self) -> Result<(), BucketError> {
+        let query = self.one_key();
+        let list = self.call_once(listing(&query), "").await;
+        self.judge(list.map_err(|error| self.unreachable(error))?, LISTING)
+            .map(drop)
+    }
+
+    /// The query of a listing of one object.
+    fn one_key(&self) -> [(&'static str, &str); 3] {
+        [
+            ("list-type", "2"),
+            ("max-keys", "1"),
+            ("prefix", &self.prefix),
+        ]
+    }
+
     async fn probe(
         &self,
         allowed: Allowed<'_>,
@@ -111,6 +123,11 @@ impl Bucket {
         doing: &'static str,
     ) -> Result<Reply, BucketError> {
         let reply = self.call(allowed, body).await?;
+        self.judge(reply, doing)
+    }
+
+    /// The reply, or what it says about the bucket, the credentials or the clock.
+    fn judge(&self, reply: Reply, doing: &'static str) -> Result<Reply, BucketError> {
         check_clock(&reply)?;
         let bucket = self.name.clone();
         Err(match reply.code().unwrap_or_default().as_str() {
@@ -173,6 +190,14 @@ impl Bucket {
             }
             Err(_) => false,
         }
+    }
+}
+
+fn listing<'a>(query: &'a [(&'a str, &'a str)]) -> Allowed<'a> {
+    Allowed {
+        method: "GET",
+        query,
+        ..Allowed::default()
     }
 }
 

@@ -1,0 +1,183 @@
+//! Whether the service can do its work: each part, and a sentence if it cannot.
+
+use std::error::Error;
+use std::future::Future;
+use std::time::Duration;
+
+use jiff::{SignedDuration, Timestamp};
+use tokio::time::timeout;
+
+use super::app::App;
+use super::causes::chain;
+use super::config::ServiceConfig;
+use super::files::{BucketError, FilesError};
+
+/// How long the records and the file store may take to answer.
+pub const PATIENCE: Duration = Duration::from_secs(2);
+
+/// Largest difference between the clock of this machine and that of the database.
+const CLOCK_TOLERANCE: SignedDuration = SignedDuration::from_mins(5);
+
+/// A part of the service, and why it cannot do its work.
+#[derive(Debug)]
+pub struct Part {
+    pub name: &'static str,
+    pub failure: Option<String>,
+}
+
+/// Why a part did not answer.
+enum Silence<E> {
+    Failed(E),
+    Late,
+}
+
+/// Asks all parts.
+pub async fn parts(app: &App) -> [Part; 5] {
+    let (time, files) = tokio::join!(
+        in_time(app.records.database_time()),
+        in_time(app.files.check()),
+    );
+    let mut clock = match &time {
+        Ok(time) => clock_failure(Timestamp::now(), *time),
+        Err(_) => None,
+    };
+    let mut files = files.err();
+    if let Some(Silence::Failed(FilesError::Bucket(wrong @ BucketError::Clock { .. }))) = &files {
+        clock = Some(wrong.to_string());
+        files = None;
+    }
+    let draining = app.draining.is_cancelled();
+    [
+        (
+            "records",
+            time.err().map(|silence| silence.say("the database")),
+        ),
+        ("files", files.map(|silence| silence.say("the file store"))),
+        ("clock", clock),
+        ("memory", memory_failure(&app.config, memory_of_machine())),
+        (
+            "process",
+            draining.then(|| "this process is ending: it claims no more jobs".to_owned()),
+        ),
+    ]
+    .map(|(name, failure)| Part { name, failure })
+}
+
+/// The result of `answer`, if it comes in time.
+async fn in_time<T, E>(answer: impl Future<Output = Result<T, E>>) -> Result<T, Silence<E>> {
+    match timeout(PATIENCE, answer).await {
+        Ok(answer) => answer.map_err(Silence::Failed),
+        Err(_) => Err(Silence::Late),
+    }
+}
+
+impl<E: Error> Silence<E> {
+    fn say(self, what: &str) -> String {
+        match self {
+            Silence::Failed(error) => chain(&error),
+            Silence::Late => format!(
+                "{what} did not answer within {} seconds",
+                PATIENCE.as_secs()
+            ),
+        }
+    }
+}
+
+/// What is wrong with the clock of this machine.
+fn clock_failure(here: Timestamp, database: Timestamp) -> Option<String> {
+    let ahead = here.duration_since(database);
+    let direction = if ahead.is_negative() {
+        "behind"
+    } else {
+        "ahead of"
+    };
+    (ahead.abs() > CLOCK_TOLERANCE).then(|| {
+        format!(
+            "the clock of this machine is {} minutes {direction} that of the database, so signed URLs and tokens would \
+             have wrong times; set both, for example with NTP",
+            ahead.abs().as_mins()
+        )
+    })
+}
+
+/// Why the workers have too little memory. Their limit is one of address space; about half of it is resident.
+pub fn memory_failure(config: &ServiceConfig, machine: Option<u64>) -> Option<String> {
+    let machine = machine?;
+    let needed = (config.workers as u64).saturating_mul(config.worker_limits.memory_bytes / 2);
+    (needed > machine).then(|| {
+        format!(
+            "{} jobs at a time need {} MiB of memory, but there are {} MiB; use fewer with --workers, or more memory",
+            config.workers,
+            needed >> 20,
+            machine >> 20
+        )
+    })
+}
+
+/// The memory that the processes of this machine or container may use, in bytes.
+pub fn memory_of_machine() -> Option<u64> {
+    let read = |path: &str| std::fs::read_to_string(path).ok();
+    let machine = memory_total(&read("/proc/meminfo")?)?;
+    // Without a limit the file is missing or contains a word or a huge number.
+    let limits = [
+        "/sys/fs/cgroup/memory.max",
+        "/sys/fs/cgroup/memory/memory.limit_in_bytes",
+    ];
+    let container = limits
+        .iter()
+        .filter_map(|path| read(path)?.trim().parse().ok())
+        .min();
+    Some(container.map_or(machine, |limit: u64| limit.min(machine)))
+}
+
+fn memory_total(meminfo: &str) -> Option<u64> {
+    let line = meminfo
+        .lines()
+        .find_map(|line| line.strip_prefix("MemTotal:"))?;
+    let kib: u64 = line.trim().strip_suffix("kB")?.trim().parse().ok()?;
+    Some(kib << 10)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::service::config::WorkerCommand;
+
+    #[test]
+    fn a_clock_that_is_off_is_named_with_its_direction() {
+        let here = Timestamp::UNIX_EPOCH;
+        let off = |minutes| clock_failure(here, here + SignedDuration::from_mins(minutes));
+        assert_eq!(off(0), None);
+        assert_eq!(off(5), None);
+        assert!(off(60).unwrap().contains("60 minutes behind"));
+        assert!(off(-61).unwrap().contains("61 minutes ahead of"));
+    }
+
+    #[test]
+    fn workers_need_half_of_their_limit_each() {
+        let worker = WorkerCommand {
+            program: "assetfs".into(),
+            args: Vec::new(),
+        };
+        let mut config = ServiceConfig::new("/data", worker);
+        config.workers = 3;
+        config.worker_limits.memory_bytes = 4 << 30;
+        assert_eq!(memory_failure(&config, Some(6 << 30)), None);
+        let failure = memory_failure(&config, Some(5 << 30)).unwrap();
+        assert!(
+            failure.contains("3 jobs at a time need 6144 MiB"),
+            "{failure}"
+        );
+        assert!(failure.contains("there are 5120 MiB"), "{failure}");
+        config.workers = 0;
+        assert_eq!(memory_failure(&config, Some(1)), None);
+        assert_eq!(memory_failure(&config, None), None);
+    }
+
+    #[test]
+    fn the_memory_of_a_machine_is_read_from_meminfo() {
+        let meminfo = "MemTotal:       16307708 kB\nMemFree:  5 kB\n";
+        assert_eq!(memory_total(meminfo), Some(16_307_708 << 10));
+        assert!(memory_of_machine().is_some_and(|bytes| bytes > 1 << 28));
+    }
+}

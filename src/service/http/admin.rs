@@ -1,0 +1,84 @@
+//! The admin listener: whether the process lives, whether it can do its work, and what it counts. It asks for no token.
+
+use std::sync::Arc;
+
+use axum::Router;
+use axum::extract::State;
+use axum::http::header::{ACCEPT, CACHE_CONTROL, CONTENT_TYPE};
+use axum::http::{HeaderMap, StatusCode};
+use axum::response::{IntoResponse as _, Response};
+use axum::routing::get;
+use serde_json::{Map, Value, json};
+use tokio::time::timeout;
+
+use crate::service::app::App;
+use crate::service::health::{self, PATIENCE, Part};
+
+/// The media type of metrics for Prometheus.
+const METRICS_TYPE: &str = "text/plain; version=0.0.4; charset=utf-8";
+
+/// The routes of the admin listener.
+pub fn admin(app: Arc<App>) -> Router {
+    Router::new()
+        .route("/livez", get(|| async { "ok\n" }))
+        .route("/readyz", get(ready))
+        .route("/metrics", get(metrics))
+        .with_state(app)
+}
+
+/// 200 if every part works, else 503; a line for each part, or JSON for a client that accepts it.
+async fn ready(State(app): State<Arc<App>>, headers: HeaderMap) -> Response {
+    let parts = health::parts(&app).await;
+    let is_ready = parts.iter().all(|part| part.failure.is_none());
+    let status = match is_ready {
+        true => StatusCode::OK,
+        false => StatusCode::SERVICE_UNAVAILABLE,
+    };
+    let wants_json = headers
+        .get(ACCEPT)
+        .and_then(|accept| accept.to_str().ok())
+        .is_some_and(|accept| accept.contains("json"));
+    let (media_type, body) = match wants_json {
+        true => ("application/json", as_json(is_ready, &parts)),
+        false => ("text/plain; charset=utf-8", as_text(&parts)),
+    };
+    let headers = [(CONTENT_TYPE, media_type), (CACHE_CONTROL, "no-store")];
+    (status, headers, body).into_response()
+}
+
+fn as_json(is_ready: bool, parts: &[Part]) -> String {
+    let parts: Map<String, Value> = parts
+        .iter()
+        .map(|part| {
+            let text = part.failure.as_deref().unwrap_or("ok");
+            (part.name.to_owned(), text.into())
+        })
+        .collect();
+    json!({ "ready": is_ready, "parts": parts }).to_string()
+}
+
+fn as_text(parts: &[Part]) -> String {
+    parts
+        .iter()
+        .map(|part| {
+            format!(
+                "{}: {}\n",
+                part.name,
+                part.failure.as_deref().unwrap_or("ok")
+            )
+        })
+        .collect()
+}
+
+/// The metrics; without those of the queue if the records do not answer, so that the others stay readable.
+async fn metrics(State(app): State<Arc<App>>) -> Response {
+    let load = timeout(PATIENCE, app.records.jobs().load()).await;
+    let load = load.ok().and_then(Result::ok);
+    let text = app.metrics.text(
+        load.as_ref(),
+        app.queue.held(),
+        app.connections.traffic(),
+        app.draining.is_cancelled(),
+    );
+    ([(CONTENT_TYPE, METRICS_TYPE)], text).into_response()
+}

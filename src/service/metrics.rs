@@ -1,0 +1,291 @@
+//! What this process counts, as text for Prometheus.
+
+use std::collections::BTreeMap;
+use std::fmt::{self, Write as _};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, MutexGuard};
+use std::time::Duration;
+
+use super::records::{JobKind, JobLoad};
+use crate::listener::Traffic;
+
+/// Upper limits of the buckets for waiting times, in seconds.
+const WAIT_BUCKETS: [f64; 9] = [0.01, 0.05, 0.25, 1.0, 5.0, 15.0, 60.0, 300.0, 1800.0];
+
+/// The counters of a service.
+#[derive(Debug, Default)]
+pub struct Metrics {
+    /// Answered requests, by class and status.
+    requests: Mutex<BTreeMap<(RequestClass, u16), u64>>,
+    /// Jobs that ended here, by kind and whether they succeeded.
+    ended: Mutex<BTreeMap<(&'static str, bool), u64>>,
+    waits: Mutex<Waits>,
+    attempts: AtomicU64,
+    given_back: AtomicU64,
+    lost_leases: AtomicU64,
+}
+
+/// The kinds of requests that are counted apart.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum RequestClass {
+    Api,
+    /// Version 1 of the API.
+    Legacy,
+    /// Signed URLs.
+    Storage,
+    Embeds,
+    Page,
+    Other,
+}
+
+impl RequestClass {
+    pub fn of(path: &str) -> RequestClass {
+        let mut parts = path.trim_start_matches('/').split('/');
+        match (parts.next().unwrap_or_default(), parts.next()) {
+            ("api", Some("v2")) => RequestClass::Api,
+            ("api" | "rawmodel", _) => RequestClass::Legacy,
+            ("storage", _) => RequestClass::Storage,
+            ("embed", _) => RequestClass::Embeds,
+            ("" | "page", _) => RequestClass::Page,
+            _ => RequestClass::Other,
+        }
+    }
+
+    fn text(self) -> &'static str {
+        match self {
+            RequestClass::Api => "api",
+            RequestClass::Legacy => "legacy",
+            RequestClass::Storage => "storage",
+            RequestClass::Embeds => "embeds",
+            RequestClass::Page => "page",
+            RequestClass::Other => "other",
+        }
+    }
+}
+
+/// How long jobs waited for their first claim.
+#[derive(Debug, Default)]
+struct Waits {
+    /// Number of waits in each bucket, without those of smaller buckets.
+    buckets: [u64; WAIT_BUCKETS.len()],
+    count: u64,
+    seconds: f64,
+}
+
+impl Metrics {
+    pub fn request_answered(&self, class: RequestClass, status: u16) {
+        *lock(&self.requests).entry((class, status)).or_default() += 1;
+    }
+
+    /// A job was claimed; `waited` is the time since its creation if this is its first attempt.
+    pub fn job_claimed(&self, waited: Option<Duration>) {
+        self.attempts.fetch_add(1, Ordering::Relaxed);
+        let Some(seconds) = waited.map(|waited| waited.as_secs_f64()) else {
+            return;
+        };
+        let mut waits = lock(&self.waits);
+        waits.count += 1;
+        waits.seconds += seconds;
+        if let Some(bucket) = WAIT_BUCKETS.iter().position(|&limit| seconds <= limit) {
+            waits.buckets[bucket] += 1;
+        }
+    }
+
+    pub fn job_ended(&self, kind: JobKind, succeeded: bool) {
+        *lock(&self.ended)
+            .entry((kind.text(), succeeded))
+            .or_default() += 1;
+    }
+
+    pub fn job_given_back(&self) {
+        self.given_back.fetch_add(1, Ordering::Relaxed);
+    }
+
+    pub fn leases_lost(&self, jobs: u64) {
+        self.lost_leases.fetch_add(jobs, Ordering::Relaxed);
+    }
+
+    /// All values in the text format of Prometheus. `load` is that of the whole queue, which other processes may
+    /// share; everything else is of this process, which holds `leases`.
+    pub fn text(
+        &self,
+        load: Option<&JobLoad>,
+        leases: usize,
+        traffic: &Traffic,
+        draining: bool,
+    ) -> String {
+        let mut text = Text::default();
+        if let Some(load) = load {
+            text.gauge("jobs_queued", "Jobs that wait", load.queued as f64);
+            text.gauge("jobs_running", "Jobs that run", load.running as f64);
+            text.gauge(
+                "oldest_queued_job_seconds",
+                "Age of the oldest job that waits, 0 without one",
+                load.oldest_wait.as_secs_f64(),
+            );
+        }
+        text.gauge(
+            "leases_held",
+            "Jobs that run in this process",
+            leases as f64,
+        );
+        text.gauge("draining", "1 while the process ends", f64::from(draining));
+        let counted = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
+        for (name, help, value) in [
+            (
+                "job_attempts_total",
+                "Jobs that were claimed, each attempt",
+                counted(&self.attempts),
+            ),
+            (
+                "jobs_given_back_total",
+                "Attempts that were stopped or failed, and whose jobs went back into the queue",
+                counted(&self.given_back),
+            ),
+            (
+                "leases_lost_total",
+                "Leases that expired or that another attempt took",
+                counted(&self.lost_leases),
+            ),
+            (
+                "received_bytes_total",
+                "Bytes that clients sent",
+                traffic.received(),
+            ),
+            (
+                "sent_bytes_total",
+                "Bytes that were sent to clients",
+                traffic.sent(),
+            ),
+        ] {
+            text.counter(name, help, value);
+        }
+        self.write_labelled(&mut text);
+        lock(&self.waits).write(&mut text);
+        text.0
+    }
+
+    /// Writes the counters that have labels.
+    fn write_labelled(&self, text: &mut Text) {
+        const ENDED: &str = "jobs_ended_total";
+        text.head(ENDED, "Jobs that ended, by kind and result", "counter");
+        for (&(kind, succeeded), count) in lock(&self.ended).iter() {
+            let result = if succeeded { "finished" } else { "failed" };
+            let labels = format_args!("{{kind=\"{kind}\",result=\"{result}\"}}");
+            text.value(ENDED, labels, *count);
+        }
+        const REQUESTS: &str = "requests_total";
+        text.head(
+            REQUESTS,
+            "Answered requests, by class and status",
+            "counter",
+        );
+        for (&(class, status), count) in lock(&self.requests).iter() {
+            let class = class.text();
+            let labels = format_args!("{{class=\"{class}\",status=\"{status}\"}}");
+            text.value(REQUESTS, labels, *count);
+        }
+    }
+}
+
+impl Waits {
+    fn write(&self, text: &mut Text) {
+        const NAME: &str = "job_wait_seconds";
+        text.head(
+            NAME,
+            "Time from the creation of a job to its first claim",
+            "histogram",
+        );
+        let bucket = format!("{NAME}_bucket");
+        let mut below = 0;
+        for (limit, count) in WAIT_BUCKETS.iter().zip(self.buckets) {
+            below += count;
+            text.value(&bucket, format_args!("{{le=\"{limit}\"}}"), below);
+        }
+        text.value(&bucket, format_args!("{{le=\"+Inf\"}}"), self.count);
+        text.value(&format!("{NAME}_sum"), format_args!(""), self.seconds);
+        text.value(&format!("{NAME}_count"), format_args!(""), self.count);
+    }
+}
+
+/// The text format.
+#[derive(Debug, Default)]
+struct Text(String);
+
+impl Text {
+    fn gauge(&mut self, name: &str, help: &str, value: f64) {
+        self.head(name, help, "gauge");
+        self.value(name, format_args!(""), value);
+    }
+
+    fn counter(&mut self, name: &str, help: &str, value: u64) {
+        self.head(name, help, "counter");
+        self.value(name, format_args!(""), value);
+    }
+
+    fn head(&mut self, name: &str, help: &str, kind: &str) {
+        let name = full(name);
+        self.line(format_args!(
+            "# HELP {name} {help}.\n# TYPE {name} {kind}\n"
+        ));
+    }
+
+    fn value(&mut self, name: &str, labels: fmt::Arguments<'_>, value: impl fmt::Display) {
+        let name = full(name);
+        self.line(format_args!("{name}{labels} {value}\n"));
+    }
+
+    fn line(&mut self, line: fmt::Arguments<'_>) {
+        self.0
+            .write_fmt(line)
+            .expect("writing to a String does not fail");
+    }
+}
+
+fn full(name: &str) -> String {
+    format!("assetfs_service_{name}")
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().expect("no holder of this lock panics")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_bucket_contains_the_smaller_ones() {
+        let metrics = Metrics::default();
+        for millis in [5, 30, 30, 2_000, 9_999_000] {
+            metrics.job_claimed(Some(Duration::from_millis(millis)));
+        }
+        metrics.job_claimed(None);
+        let text = metrics.text(None, 0, &Traffic::default(), false);
+        for line in [
+            "assetfs_service_job_attempts_total 6",
+            "assetfs_service_job_wait_seconds_bucket{le=\"0.01\"} 1",
+            "assetfs_service_job_wait_seconds_bucket{le=\"0.05\"} 3",
+            "assetfs_service_job_wait_seconds_bucket{le=\"1800\"} 4",
+            "assetfs_service_job_wait_seconds_bucket{le=\"+Inf\"} 5",
+            "assetfs_service_job_wait_seconds_count 5",
+        ] {
+            assert!(text.lines().any(|found| found == line), "{line}: {text}");
+        }
+    }
+
+    #[test]
+    fn requests_are_counted_by_what_they_ask_for() {
+        for (path, class) in [
+            ("/api/v2/rawmodel", RequestClass::Api),
+            ("/api/rawmodel/process/5", RequestClass::Legacy),
+            ("/rawmodel/5", RequestClass::Legacy),
+            ("/storage/5/chair.glb", RequestClass::Storage),
+            ("/embed/5/model.glb", RequestClass::Embeds),
+            ("/", RequestClass::Page),
+            ("/favicon.ico", RequestClass::Other),
+        ] {
+            assert_eq!(RequestClass::of(path), class, "{path}");
+        }
+    }
+}
