@@ -19,7 +19,8 @@ use crate::service::{RunningService, Service, ServiceConfig, ServiceError, TOKEN
 use crate::wire::Token;
 
 use super::connect::client_for;
-use super::serve::{self, worker};
+use super::serve;
+use super::stores::engine;
 
 /// The file with its port.
 const PORT: &str = "port";
@@ -43,7 +44,7 @@ pub(super) struct Started {
 pub(super) async fn start(data_dir: &Path, chaos: Option<&Path>) -> Result<Started> {
     let config = ServiceConfig {
         chaos: chaos.map(serve::read_plan).transpose()?,
-        ..ServiceConfig::new(data_dir, worker(false)?)
+        ..ServiceConfig::new(data_dir, engine(false)?)
     };
     let kept = kept_port(data_dir)?;
     let port = kept.unwrap_or_else(|| free_port(data_dir));
@@ -148,7 +149,7 @@ pub(super) fn reach(data_dir: &Path) -> Result<Reached> {
     // No jobs run here, because the end of this command would stop them. A mount runs them.
     let config = ServiceConfig {
         workers: 0,
-        ..ServiceConfig::new(data_dir, worker(false)?)
+        ..ServiceConfig::new(data_dir, engine(false)?)
     };
     match runtime.block_on(Service::start(config)) {
         Ok(service) => {

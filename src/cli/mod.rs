@@ -7,6 +7,7 @@
 // Before the others, which use its macros.
 #[macro_use]
 mod stdout;
+mod stores;
 
 mod account;
 mod allocator;
@@ -108,12 +109,12 @@ enum Command {
     Check(check::CheckArgs),
     Cache(cache::CacheArgs),
     Serve(Box<serve::ServeArgs>),
+    EngineWorker(Box<engine_worker::EngineWorkerArgs>),
     Demo(demo::DemoArgs),
     Doctor(doctor::DoctorArgs),
     Man(pages::ManArgs),
     Completions(pages::CompletionsArgs),
-    #[command(hide = true)]
-    EngineWorker(engine_worker::EngineWorkerArgs),
+
     #[command(hide = true)]
     InotifyHelper(inotify_helper::InotifyHelperArgs),
     #[command(hide = true)]

@@ -5,17 +5,15 @@ use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result};
 use tokio::signal::unix::{SignalKind, signal};
 use url::Url;
 
 use crate::fuse::shell_quoted;
-use crate::service::{
-    BucketAddress, BucketConfig, ChaosPlan, Credentials, PostgresServer, RecordsAt, RunningService,
-    Service, ServiceConfig, WorkerCommand, endpoint_of,
-};
+use crate::service::{ChaosPlan, RunningService, Service, ServiceConfig};
 
 use super::secrets::protect_memory;
+use super::stores::{StoreArgs, allow_many_files, places};
 use super::{Exit, local, logging, settings};
 
 /// Run the local service without a mount
@@ -34,31 +32,18 @@ pub(super) struct ServeArgs {
     /// How long running jobs may go on after SIGTERM, before they go back into the queue
     #[arg(long, default_value = "0s", value_name = "TIME")]
     drain: settings::Span,
-    /// Folder for records and files [default: $XDG_DATA_HOME/assetfs/service]
+    /// Folder for records and files that are not elsewhere, and for the token [default: $XDG_DATA_HOME/assetfs/service]
     #[arg(long, value_name = "DIR")]
     data: Option<PathBuf>,
-    /// PostgreSQL database for the records, which several machines share: postgres://USER@HOST/NAME. The password comes
-    /// from --records-password-file, ~/.pgpass or PGPASSWORD [default: a SQLite database in --data]
-    #[arg(long, value_name = "URL")]
-    records: Option<String>,
-    /// File with only the password of the database
-    #[arg(long, value_name = "FILE", requires = "records")]
-    records_password_file: Option<PathBuf>,
+    #[command(flatten)]
+    stores: StoreArgs,
     /// URL that clients use, if the service is behind a proxy
     #[arg(long, value_name = "URL")]
     public_url: Option<Url>,
     /// Address from which clients read files, if a mirror or CDN is in front of this service
-    #[arg(long, value_name = "URL")]
+    #[arg(long, value_name = "URL", conflicts_with = "files")]
     files_url: Option<Url>,
-    /// Bucket of an S3-compatible storage for the files: s3://BUCKET/PREFIX?endpoint=URL&region=NAME. Clients send
-    /// and read files there. The credentials come from the environment (AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY,
-    /// or AWS_SHARED_CREDENTIALS_FILE) [default: a folder in --data]
-    #[arg(long, value_name = "URL", conflicts_with = "files_url")]
-    files: Option<BucketAddress>,
-    /// Address of the storage for clients, if they reach it under another one than the service
-    #[arg(long, value_name = "URL", value_parser = endpoint_of, requires = "files")]
-    files_public_endpoint: Option<Url>,
-    /// How many jobs run at the same time
+    /// How many jobs run here at the same time; with 0, other processes do them (assetfs engine-worker)
     #[arg(long, default_value_t = 1, value_name = "N")]
     workers: usize,
     /// Render no thumbnails and views and compare nothing: faster, if only the files are needed
@@ -70,9 +55,6 @@ pub(super) struct ServeArgs {
     /// Inject the faults of this plan, for tests of clients; SIGHUP reloads it
     #[arg(long, value_name = "PLAN")]
     chaos: Option<PathBuf>,
-    /// Allow --records with files in a folder, for tests with one process
-    #[arg(long, hide = true, requires = "records")]
-    allow_local_files: bool,
     /// Add this number of small assets first, to measure clients with large accounts
     #[arg(long, hide = true, value_name = "N")]
     sample_assets: Option<u64>,
@@ -93,14 +75,14 @@ pub(super) fn run(args: &ServeArgs) -> Result<Exit> {
     runtime.block_on(async {
         let mut config = ServiceConfig {
             listen: args.listen,
-            records: records(args)?,
             admin_listen: args.admin_listen,
             public_url: args.public_url.clone(),
             files_url: args.files_url.clone(),
-            bucket: bucket(args)?,
             workers: args.workers,
             chaos: args.chaos.as_deref().map(read_plan).transpose()?,
-            ..ServiceConfig::new(&data_dir, worker(args.no_pictures)?)
+            ..args
+                .stores
+                .config(&data_dir, args.data.as_deref(), args.no_pictures)?
         };
         if let Some(quota) = args.quota {
             config.quota_bytes = quota.0;
@@ -121,55 +103,6 @@ pub(super) fn run(args: &ServeArgs) -> Result<Exit> {
         service.shutdown().await;
         Ok(Exit::Done)
     })
-}
-
-/// Where the records are.
-fn records(args: &ServeArgs) -> Result<RecordsAt> {
-    let Some(url) = &args.records else {
-        return Ok(RecordsAt::DataFolder);
-    };
-    let mut server: PostgresServer = url.parse()?;
-    if let Some(path) = &args.records_password_file {
-        let password = std::fs::read_to_string(path)
-            .with_context(|| format!("cannot read the password file {}", path.display()))?;
-        server = server.with_password(password.trim_end_matches(['\r', '\n']));
-    }
-    if args.files.is_none() && !args.allow_local_files {
-        bail!(
-            "--records names a database that several machines share, but the files would be in {}, which only this \
-             machine has: store the files in a bucket (--files), or leave out --records",
-            args.data
-                .as_deref()
-                .map_or("the data folder".to_owned(), shell_quoted)
-        );
-    }
-    Ok(RecordsAt::Postgres(server))
-}
-
-/// The bucket of the files, with the credentials that the environment names.
-fn bucket(args: &ServeArgs) -> Result<Option<BucketConfig>> {
-    let Some(address) = args.files.clone() else {
-        return Ok(None);
-    };
-    let variable = |name: &str| std::env::var(name).ok();
-    Ok(Some(BucketConfig {
-        address,
-        credentials: Credentials::find(variable)?,
-        public_endpoint: args.files_public_endpoint.clone(),
-    }))
-}
-
-/// Raises the limit of open files to its maximum: each connection needs one, and so does each file that is read.
-fn allow_many_files() {
-    use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
-    let Rlimit { maximum, .. } = getrlimit(Resource::Nofile);
-    let raised = Rlimit {
-        current: maximum,
-        maximum,
-    };
-    if let Err(error) = setrlimit(Resource::Nofile, raised) {
-        tracing::warn!(%error, "the limit of open files cannot be raised");
-    }
 }
 
 /// Returns at SIGINT or SIGTERM. SIGHUP reloads the plan of faults.
@@ -226,21 +159,6 @@ pub(super) fn read_plan(path: &Path) -> Result<ChaosPlan> {
     ChaosPlan::parse(&text).with_context(|| path.display().to_string())
 }
 
-/// Where the records and the files are, in words.
-fn places(config: &ServiceConfig) -> String {
-    let folder = shell_quoted(&config.data_dir);
-    let records = match &config.records {
-        RecordsAt::DataFolder => None,
-        RecordsAt::Postgres(server) => Some(server.to_string()),
-    };
-    let files = config.bucket.as_ref().map(|it| it.address.to_string());
-    if records.is_none() && files.is_none() {
-        return format!("records and files in {folder}");
-    }
-    let [records, files] = [records, files].map(|place| place.unwrap_or_else(|| folder.clone()));
-    format!("records in {records}, files in {files}")
-}
-
 /// Prints the address. The token itself is never printed: it is in a file that only its owner can read.
 fn announce(
     json: bool,
@@ -270,48 +188,6 @@ fn announce(
             "Mount it: assetfs mount DIR --base-url {} --token-file {}",
             service.base_url(),
             shell_quoted(token_file)
-        );
-    }
-}
-
-/// The worker of the local service is this binary.
-pub(super) fn worker(no_pictures: bool) -> Result<WorkerCommand> {
-    let program = std::env::current_exe().context("cannot find the path of this program")?;
-    let mut args = vec!["engine-worker".into()];
-    args.extend(no_pictures.then(|| "--no-pictures".into()));
-    Ok(WorkerCommand { program, args })
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_places_of_records_and_files_are_named_without_passwords() {
-        let worker = WorkerCommand {
-            program: "assetfs".into(),
-            args: Vec::new(),
-        };
-        let mut config = ServiceConfig::new("/data", worker);
-        assert_eq!(places(&config), "records and files in /data");
-        config.bucket = Some(BucketConfig {
-            address: "s3://models/studio".parse().unwrap(),
-            credentials: Credentials {
-                key_id: "key".to_owned(),
-                secret: "hidden".to_owned(),
-                session_token: None,
-            },
-            public_endpoint: None,
-        });
-        assert_eq!(
-            places(&config),
-            "records in /data, files in s3://models/studio/"
-        );
-        let server: PostgresServer = "postgres://assetfs@db/assetfs".parse().unwrap();
-        config.records = RecordsAt::Postgres(server.with_password("hidden"));
-        assert_eq!(
-            places(&config),
-            "records in postgres://assetfs@db/assetfs, files in s3://models/studio/"
         );
     }
 }

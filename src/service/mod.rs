@@ -31,6 +31,7 @@ mod signing;
 #[path = "../../tests/support/test_records.rs"]
 mod test_records;
 mod viewer;
+mod worker_process;
 mod workers;
 
 use std::fmt;
@@ -40,6 +41,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use jiff::Timestamp;
+use tokio::sync::mpsc::Receiver;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 use url::Url;
@@ -61,7 +63,8 @@ pub use files::{
 };
 pub use presets::{FACTORY, FactoryPreset};
 pub use records::{DatabaseUrlError, PostgresServer, RecordsAt};
-pub use workers::{Failure, OUT_OF_MEMORY, Outcome, Protection, Sandbox, Workers};
+pub use worker_process::RunningWorker;
+pub use workers::{Failure, OUT_OF_MEMORY, Outcome, Protection, Sandbox, Workers, machine_memory};
 
 /// File with only the token of the first account, for scripts. The starter of the service writes it.
 pub const TOKEN_FILE: &str = "token";
@@ -137,11 +140,7 @@ impl Service {
     /// # Errors
     /// If the data folder cannot be used or an address cannot be bound.
     pub async fn start(config: ServiceConfig) -> Result<RunningService, ServiceError> {
-        for protection in Protection::missing() {
-            tracing::warn!("{protection}");
-        }
-        let data_dir = PrivateDir::open(&config.data_dir)?;
-        let lock = DirLock::acquire(data_dir.path())?;
+        let (data_dir, lock) = own_folder(&config)?;
         let api = bind(config.listen).await?;
         let storage = match &config.storage_origin {
             Some(origin) => Some(bind(origin.listen).await?),
@@ -151,37 +150,13 @@ impl Service {
             Some(addr) => Some(bind(addr).await?),
             None => None,
         };
-        let files = match &config.bucket {
-            Some(bucket) => FileStore::in_bucket(bucket).await?,
-            None => FileStore::in_folder(&data_dir.join("files"))?,
-        };
-        let clock = clock::Clock::default();
-        let file = data_dir.join("records.sqlite");
-        let records = Records::open(&config.records, &file, clock.clone()).await?;
-        claim_files(&files, &records, &config).await?;
+        let stores = Stores::open(&config, &data_dir).await?;
+        let records = &stores.records;
         records.accounts().set_quota(config.quota_bytes).await?;
-        let (events, notices) = events::Events::new(clock.clone());
-        let token = first_start::account(&records, &config, data_dir.path()).await?;
-        let app = Arc::new(App {
-            files,
-            signer: signer(&config, &records, api.addr(), storage.as_ref()).await?,
-            base_url: origin(config.public_url.clone(), api.addr()),
-            queue: jobs::queue::Queue::default(),
-            workers: Workers::start(config.worker.clone(), config.worker_limits.clone())
-                .map_err(ServiceError::Workers)?,
-            work_dir: empty_dir(data_dir.join("work"))?,
-            limiter: limits::RateLimiter::new(config.requests_per_minute),
-            password_turn: tokio::sync::Mutex::default(),
-            connections: Connections::new(config.connections.clone()),
-            metrics: metrics::Metrics::default(),
-            draining: CancellationToken::new(),
-            stop: CancellationToken::new(),
-            events,
-            clock,
-            chaos: chaos::Chaos::default(),
-            records,
-            config,
-        });
+        let token = first_start::account(records, &config, data_dir.path()).await?;
+        let signer = signer(&config, records, api.addr(), storage.as_ref()).await?;
+        let base_url = origin(config.public_url.clone(), api.addr());
+        let (app, notices) = assemble(config, &data_dir, stores, signer, base_url)?;
         app.set_chaos(app.config.chaos.clone());
         let page = app.base_url.origin().ascii_serialization();
         if let Some(advice) = app.files.check_cors(&page).await {
@@ -209,6 +184,73 @@ impl Service {
         running.tasks.spawn(delivering);
         Ok(running)
     }
+}
+
+/// Opens the data folder, for this process alone. Reports what the kernel lacks to protect it from models.
+fn own_folder(config: &ServiceConfig) -> Result<(PrivateDir, DirLock), ServiceError> {
+    for protection in Protection::missing() {
+        tracing::warn!("{protection}");
+    }
+    let data_dir = PrivateDir::open(&config.data_dir)?;
+    let lock = DirLock::acquire(data_dir.path())?;
+    Ok((data_dir, lock))
+}
+
+/// Records and files that belong together.
+struct Stores {
+    records: Records,
+    files: FileStore,
+    clock: clock::Clock,
+}
+
+impl Stores {
+    async fn open(config: &ServiceConfig, data_dir: &PrivateDir) -> Result<Stores, ServiceError> {
+        let files = match &config.bucket {
+            Some(bucket) => FileStore::in_bucket(bucket).await?,
+            None => FileStore::in_folder(&data_dir.join("files"))?,
+        };
+        let clock = clock::Clock::default();
+        let file = data_dir.join("records.sqlite");
+        let records = Records::open(&config.records, &file, clock.clone()).await?;
+        claim_files(&files, &records, config).await?;
+        Ok(Stores {
+            records,
+            files,
+            clock,
+        })
+    }
+}
+
+/// The state of a service, and the events that it will send.
+fn assemble(
+    config: ServiceConfig,
+    data_dir: &PrivateDir,
+    stores: Stores,
+    signer: Signer,
+    base_url: Url,
+) -> Result<(Arc<App>, Receiver<events::Notice>), ServiceError> {
+    let (events, notices) = events::Events::new(stores.clock.clone());
+    let app = App {
+        files: stores.files,
+        signer,
+        base_url,
+        queue: jobs::queue::Queue::default(),
+        workers: Workers::start(config.worker.clone(), config.worker_limits.clone())
+            .map_err(ServiceError::Workers)?,
+        work_dir: empty_dir(data_dir.join("work"))?,
+        limiter: limits::RateLimiter::new(config.requests_per_minute),
+        password_turn: tokio::sync::Mutex::default(),
+        connections: Connections::new(config.connections.clone()),
+        metrics: metrics::Metrics::default(),
+        draining: CancellationToken::new(),
+        stop: CancellationToken::new(),
+        events,
+        clock: stores.clock,
+        chaos: chaos::Chaos::default(),
+        records: stores.records,
+        config,
+    };
+    Ok((Arc::new(app), notices))
 }
 
 /// The URL of a listener.

@@ -40,6 +40,7 @@ mod tokens;
 mod uploads;
 mod version_1;
 mod webhooks;
+mod worker_process;
 mod workers;
 #[path = "../support/zips.rs"]
 mod zips;

@@ -1,6 +1,6 @@
-//! `assetfs engine-worker`: one job of the 3D engine in a separate process. Reads the task as JSON from standard
-//! input. Writes progress as JSON lines to standard output, and finally the report or the error. Started by the local
-//! service, which limits its memory and time; what it may read and write, it limits itself before it opens the model.
+//! One job of the 3D engine in a separate process. Reads the task as JSON from standard input. Writes progress as JSON
+//! lines to standard output, and finally the report or the error. Started by the process that has the job, which
+//! limits its memory and time; what it may read and write, it limits itself before it opens the model.
 
 use std::io::{self, Read, Write};
 
@@ -10,21 +10,10 @@ use serde_json::json;
 use crate::engine::job::{self, Pictures, Progress, Task};
 use crate::service::Sandbox;
 
-use super::Exit;
+use super::super::{Exit, allocator, sentence};
 
-/// Do one job of the 3D engine (started by the local service)
-#[derive(Debug, clap::Args)]
-pub(super) struct EngineWorkerArgs {
-    /// Render neither thumbnail nor views, and compare nothing
-    #[arg(long)]
-    no_pictures: bool,
-    /// Also render source and result side by side
-    #[arg(long, conflicts_with = "no_pictures")]
-    before_after: bool,
-}
-
-pub(super) fn run(args: &EngineWorkerArgs) -> Result<Exit> {
-    super::allocator::exit_without_memory();
+pub(super) fn run(pictures: Pictures) -> Result<Exit> {
+    allocator::exit_without_memory();
     let mut text = String::new();
     io::stdin()
         .lock()
@@ -32,11 +21,6 @@ pub(super) fn run(args: &EngineWorkerArgs) -> Result<Exit> {
         .context("cannot read the task")?;
     let task: Task = serde_json::from_str(&text).context("cannot parse the task")?;
     let mut out = io::stdout().lock();
-    let pictures = match (args.no_pictures, args.before_after) {
-        (true, _) => Pictures::Skipped,
-        (false, true) => Pictures::Shown,
-        (false, false) => Pictures::Drawn,
-    };
     keep_scratch_in(&task);
     let _sandbox = Sandbox::enter(&task);
     let result = job::run_with(&task, pictures, &mut |progress: Progress| {
@@ -48,7 +32,7 @@ pub(super) fn run(args: &EngineWorkerArgs) -> Result<Exit> {
             Ok(Exit::Done)
         }
         Err(error) => {
-            let sentence = super::sentence(&anyhow::Error::new(error));
+            let sentence = sentence(&anyhow::Error::new(error));
             say(&mut out, &json!({ "error": sentence }));
             Ok(Exit::Failed)
         }

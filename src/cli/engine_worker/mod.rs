@@ -1,0 +1,60 @@
+//! `assetfs engine-worker`: with `--records`, takes jobs of a service on other machines; without, does the one job that
+//! its parent process gives it.
+
+mod from_queue;
+mod one_task;
+
+use std::path::PathBuf;
+
+use anyhow::Result;
+
+use crate::engine::job::Pictures;
+
+use super::settings::{ByteSize, Span};
+use super::stores::StoreArgs;
+use super::{Exit, WrongUse};
+
+/// Do jobs for a service whose records and files are shared
+#[derive(Debug, clap::Args)]
+#[command(
+    after_help = "Example: assetfs engine-worker --records postgres://assetfs@db.example.com/assetfs --files s3://models/studio --slots 4\n    Without --records it does one job, which it reads from standard input: so `assetfs serve` starts it for each job."
+)]
+pub(super) struct EngineWorkerArgs {
+    #[command(flatten)]
+    stores: StoreArgs,
+    /// How many jobs run at the same time [default: one for each processor, as far as the memory suffices]
+    #[arg(long, value_name = "N", requires = "records")]
+    slots: Option<usize>,
+    /// Memory of one job. A job that needs more fails [default: 4G, or all memory of a smaller machine]
+    #[arg(long, value_name = "SIZE", requires = "records")]
+    memory: Option<ByteSize>,
+    /// How long running jobs may go on after SIGTERM. Then they go back into the queue. A second SIGTERM ends the wait
+    #[arg(long, default_value = "30m", value_name = "TIME", requires = "records")]
+    drain: Span,
+    /// Folder for the files of running jobs; each process needs one of its own
+    /// [default: $XDG_CACHE_HOME/assetfs/engine-worker]
+    #[arg(long, value_name = "DIR", requires = "records")]
+    work_dir: Option<PathBuf>,
+    /// Render no thumbnails and views and compare nothing: faster, if only the files are needed
+    #[arg(long)]
+    no_pictures: bool,
+    /// Also render source and result side by side
+    #[arg(long, hide = true, conflicts_with_all = ["no_pictures", "records"])]
+    before_after: bool,
+}
+
+pub(super) fn run(args: &EngineWorkerArgs) -> Result<Exit> {
+    if args.stores.records.is_some() {
+        return from_queue::run(args);
+    }
+    if args.stores.names_files() {
+        let why =
+            "--files needs --records: a worker takes its jobs from the database of the service";
+        return Err(WrongUse(why.to_owned()).into());
+    }
+    one_task::run(match (args.no_pictures, args.before_after) {
+        (true, _) => Pictures::Skipped,
+        (false, true) => Pictures::Shown,
+        (false, false) => Pictures::Drawn,
+    })
+}

@@ -1,0 +1,86 @@
+//! A process that only does jobs, for a service whose records and files are shared: no API, no first account, no janitor.
+//!
+//! It claims jobs from the records, like the workers of a service, and keeps nothing on its own disk but the work
+//! folders of the jobs that run.
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::task::JoinSet;
+
+use super::app::App;
+use super::{Service, ServiceConfig, ServiceError, Stores};
+use super::{assemble, events, jobs, origin, own_folder, signer};
+use crate::durable::DirLock;
+
+/// A process that does jobs. Stops on `shutdown`, or when dropped.
+pub struct RunningWorker {
+    app: Arc<App>,
+    /// One task for each job that may run.
+    slots: JoinSet<()>,
+    tasks: JoinSet<()>,
+    /// Held for as long as the process runs.
+    _lock: DirLock,
+}
+
+impl fmt::Debug for RunningWorker {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("RunningWorker").finish_non_exhaustive()
+    }
+}
+
+impl Service {
+    /// Starts a process that does `config.workers` jobs at a time. `config.data_dir` holds its work folders; settings
+    /// of the API are ignored. Returns when it takes jobs.
+    ///
+    /// # Errors
+    /// If the data folder, the records or the files cannot be used.
+    pub async fn start_worker(config: ServiceConfig) -> Result<RunningWorker, ServiceError> {
+        let (data_dir, lock) = own_folder(&config)?;
+        let stores = Stores::open(&config, &data_dir).await?;
+        let signer = signer(&config, &stores.records, config.listen, None).await?;
+        let base_url = origin(config.public_url.clone(), config.listen);
+        let (app, notices) = assemble(config, &data_dir, stores, signer, base_url)?;
+        jobs::recover(&app).await?;
+        let mut slots = JoinSet::new();
+        for _ in 0..app.config.workers {
+            slots.spawn(jobs::work(Arc::clone(&app)));
+        }
+        let mut tasks = JoinSet::new();
+        tasks.spawn(jobs::keep(Arc::clone(&app)));
+        tasks.spawn(jobs::exchange_wakeups(Arc::clone(&app)));
+        let (records, stop) = (app.records.clone(), app.stop.clone());
+        tasks.spawn(events::deliver(records, stop, notices));
+        Ok(RunningWorker {
+            app,
+            slots,
+            tasks,
+            _lock: lock,
+        })
+    }
+}
+
+impl RunningWorker {
+    /// Claims no more jobs, and waits until those that run have ended, for `time` at most.
+    pub async fn drain(&mut self, time: Duration) {
+        self.app.draining.cancel();
+        let ended = async { while self.slots.join_next().await.is_some() {} };
+        // If the time is over, `shutdown` puts the jobs back into the queue.
+        let _ = tokio::time::timeout(time, ended).await;
+    }
+
+    /// Stops the process. Jobs that still run are stopped and go back into the queue.
+    pub async fn shutdown(mut self) {
+        self.app.stop.cancel();
+        while self.slots.join_next().await.is_some() {}
+        while self.tasks.join_next().await.is_some() {}
+        self.app.records.close().await;
+    }
+}
+
+impl Drop for RunningWorker {
+    fn drop(&mut self) {
+        self.app.stop.cancel();
+    }
+}
