@@ -239,5 +239,5 @@ async fn a_worker_that_cannot_work_says_why_and_ends() {
     let _worker = fleet.worker("busy", "1s");
     let twice = fleet.command("busy").output().unwrap();
     let twice = String::from_utf8(twice.stderr).unwrap();
-    assert!(twice.contains("another process"), "{twice}");
+    assert!(twice.contains("is in use by"), "{twice}");
 }
