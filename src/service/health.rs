@@ -106,7 +106,7 @@ pub fn memory_failure(config: &ServiceConfig, machine: Option<u64>) -> Option<St
     let needed = (config.workers as u64).saturating_mul(config.worker_limits.memory_bytes / 2);
     (needed > machine).then(|| {
         format!(
-            "{} jobs at a time need {} MiB of memory, but there are {} MiB; use fewer with --workers, or more memory",
+            "{} jobs at a time need {} MiB of memory, but there are {} MiB; run fewer jobs at a time, or on a machine with more memory",
             config.workers,
             needed >> 20,
             machine >> 20

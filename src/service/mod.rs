@@ -61,10 +61,11 @@ pub use files::{
     AddressError, BucketAddress, BucketConfig, BucketError, Credentials, CredentialsError,
     endpoint_of,
 };
+pub use health::{memory_failure, memory_of_machine};
 pub use presets::{FACTORY, FactoryPreset};
 pub use records::{DatabaseUrlError, PostgresServer, RecordsAt};
 pub use worker_process::RunningWorker;
-pub use workers::{Failure, OUT_OF_MEMORY, Outcome, Protection, Sandbox, Workers, machine_memory};
+pub use workers::{Failure, OUT_OF_MEMORY, Outcome, Protection, Sandbox, Workers};
 
 /// File with only the token of the first account, for scripts. The starter of the service writes it.
 pub const TOKEN_FILE: &str = "token";

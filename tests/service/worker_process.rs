@@ -231,7 +231,7 @@ async fn a_worker_that_cannot_work_says_why_and_ends() {
     let greedy = refused(&|command| {
         command.args(["--slots", "1000", "--memory", "1T"]);
     });
-    assert!(greedy.contains("use fewer --slots"), "{greedy}");
+    assert!(greedy.contains("run fewer jobs at a time"), "{greedy}");
     let wrong = refused(&|command| {
         command.env("AWS_SECRET_ACCESS_KEY", "wrong");
     });

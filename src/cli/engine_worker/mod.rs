@@ -23,9 +23,9 @@ pub(super) struct EngineWorkerArgs {
     #[command(flatten)]
     stores: StoreArgs,
     /// How many jobs run at the same time [default: one for each processor, as far as the memory suffices]
-    #[arg(long, value_name = "N", requires = "records")]
+    #[arg(long, value_name = "N", requires = "records", value_parser = slots)]
     slots: Option<usize>,
-    /// Memory of one job. A job that needs more fails [default: 4G, or all memory of a smaller machine]
+    /// Address space of one job. A job that needs more fails [default: 4G]
     #[arg(long, value_name = "SIZE", requires = "records")]
     memory: Option<ByteSize>,
     /// How long running jobs may go on after SIGTERM. Then they go back into the queue. A second SIGTERM ends the wait
@@ -41,6 +41,14 @@ pub(super) struct EngineWorkerArgs {
     /// Also render source and result side by side
     #[arg(long, hide = true, conflicts_with_all = ["no_pictures", "records"])]
     before_after: bool,
+}
+
+/// A number of slots; a worker without any would do nothing.
+fn slots(text: &str) -> Result<usize, String> {
+    match text.parse() {
+        Ok(0) | Err(_) => Err("write a whole number, at least 1".to_owned()),
+        Ok(slots) => Ok(slots),
+    }
 }
 
 pub(super) fn run(args: &EngineWorkerArgs) -> Result<Exit> {

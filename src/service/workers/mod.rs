@@ -4,7 +4,6 @@
 //! text and continues with the next job. A worker never outlives the service.
 
 mod confine;
-mod memory;
 mod output;
 mod sandbox;
 mod spawn;
@@ -23,7 +22,6 @@ use super::config::{WorkerCommand, WorkerLimits};
 use crate::engine::job::{Progress, Report, Task};
 use output::Line;
 
-pub use memory::machine_memory;
 pub use sandbox::{Protection, Sandbox};
 
 /// The exit code of a worker that had no memory left: `ENOMEM`.
