@@ -8,6 +8,7 @@ use std::cell::RefCell;
 use assetfs::engine::clean;
 use assetfs::engine::import::import;
 use assetfs::engine::settings::Settings;
+use assetfs::engine::textures;
 
 thread_local! {
     /// One folder for all inputs of a run: creating one takes longer than most imports.
@@ -24,6 +25,12 @@ pub fn import_bytes(name: &str, data: &[u8]) {
 pub fn import_materials(data: &[u8]) {
     let model = b"mtllib m.mtl\nv 0 0 0\nv 1 0 0\nv 0 1 0\nusemtl red\nf 1 2 3\n";
     import_files(&[("m.obj", model), ("m.mtl", data)]);
+}
+
+/// Decodes an image.
+pub fn decode_image(data: &[u8]) {
+    let _ = (textures::dimensions(data), textures::channels(data));
+    let _ = textures::decode(data);
 }
 
 /// Reads a configuration.

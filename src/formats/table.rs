@@ -94,6 +94,7 @@ pub(super) static BESIDE: &[(&str, &str)] = &[
     ("jpg", "image/jpeg"),
     ("jpeg", "image/jpeg"),
     ("webp", "image/webp"),
+    ("ktx2", "image/ktx2"),
     ("json", "application/json"),
     ("rpdx", "application/x-rpdx+json"),
     ("log", "text/plain"),

@@ -26,11 +26,12 @@ pub enum Target {
     Usdc,
     Usdz,
     Zip,
+    Ktx2,
     Settings,
 }
 
 impl Target {
-    pub const ALL: [Target; 14] = [
+    pub const ALL: [Target; 15] = [
         Target::Glb,
         Target::Gltf,
         Target::Draco,
@@ -44,6 +45,7 @@ impl Target {
         Target::Usdc,
         Target::Usdz,
         Target::Zip,
+        Target::Ktx2,
         Target::Settings,
     ];
 
@@ -62,6 +64,7 @@ impl Target {
             Target::Usdc => "usdc",
             Target::Usdz => "usdz",
             Target::Zip => "zip",
+            Target::Ktx2 => "ktx2",
             Target::Settings => "settings",
         }
     }
@@ -80,6 +83,7 @@ impl Target {
             Target::Usdc => "m.usdc",
             Target::Usdz => "m.usdz",
             Target::Zip => "m.zip",
+            Target::Ktx2 => "m.ktx2",
             Target::Settings => "m.json",
         }
     }
@@ -125,6 +129,14 @@ impl Target {
                 ]),
                 zipped(&[("a/b.glb", &rich_glb()), ("__MACOSX/._b.glb", b"junk")]),
             ],
+            Target::Ktx2 => [
+                &include_bytes!("../fixtures/textures/etc1s.ktx2")[..],
+                include_bytes!("../fixtures/textures/etc1s-alpha.ktx2"),
+                include_bytes!("../fixtures/textures/uastc.ktx2"),
+                include_bytes!("../fixtures/textures/uastc-zstd.ktx2"),
+            ]
+            .map(<[u8]>::to_vec)
+            .into(),
             Target::Settings => [
                 include_str!("../fixtures/wire/config-layout-a.json"),
                 include_str!("../fixtures/wire/config-layout-b.json"),

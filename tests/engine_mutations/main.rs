@@ -26,6 +26,7 @@ use assetfs::engine::import::import;
 use assetfs::engine::scene::Scene;
 use assetfs::engine::settings::{MeshCompression, Settings};
 use assetfs::engine::simplify::{Limits, simplify};
+use assetfs::engine::textures;
 
 use corpus::Target;
 use mutate::{Dice, mutated};
@@ -279,6 +280,10 @@ impl Bench {
             let config = serde_json::from_slice(bytes).unwrap_or_default();
             return Settings::read(&config).is_ok();
         }
+        if self.target == Target::Ktx2 {
+            let _ = (textures::dimensions(bytes), textures::channels(bytes));
+            return textures::decode(bytes).is_ok();
+        }
         let Ok(imported) = import(self.dir.path(), &self.names) else {
             return false;
         };
@@ -336,6 +341,7 @@ mutated_files_are_borne! {
     mutated_usdc_layers_are_read_or_refused Usdc
     mutated_usdz_packages_are_read_or_refused Usdz
     mutated_zip_files_are_read_or_refused Zip
+    mutated_ktx2_images_are_read_or_refused Ktx2
     mutated_settings_are_read_or_refused Settings
 }
 

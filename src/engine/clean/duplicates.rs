@@ -8,12 +8,10 @@ use std::collections::HashMap;
 
 use serde_json::Value;
 
+use super::super::document::IMAGE_EXTENSIONS;
 use super::super::scene::{Scene, index_in};
 use super::super::textures::{Usage, usages};
 use super::prune::{fit_texture_uses, fit_variants, knows_all_extensions};
-
-/// Extensions of a texture that refer to an image.
-const IMAGE_EXTENSIONS: [&str; 3] = ["EXT_texture_webp", "EXT_texture_avif", "KHR_texture_basisu"];
 
 /// Shares equal objects; returns how many materials are no longer used.
 pub(super) fn share(scene: &mut Scene) -> usize {
@@ -46,7 +44,7 @@ fn share_images(scene: &mut Scene) {
         .collect();
     for texture in scene.list_mut("textures").into_iter().flatten() {
         point_one(texture, "source", &first);
-        for name in IMAGE_EXTENSIONS {
+        for (name, _) in IMAGE_EXTENSIONS {
             let extension = texture
                 .get_mut("extensions")
                 .and_then(|all| all.get_mut(name));

@@ -5,7 +5,7 @@
 
 use super::cursor::Cursor;
 use super::error::DocumentError;
-use super::{Document, is_fallback};
+use super::{Document, IMAGE_EXTENSIONS, is_fallback};
 
 pub(super) fn check(document: &Document) -> Result<(), DocumentError> {
     let check = DocumentCheck { document };
@@ -125,7 +125,7 @@ impl DocumentCheck<'_> {
         for texture in self.document.top().list("textures")? {
             self.refer(&texture, "sampler", "samplers")?;
             self.refer(&texture, "source", "images")?;
-            for name in ["EXT_texture_webp", "KHR_texture_basisu", "EXT_texture_avif"] {
+            for (name, _) in IMAGE_EXTENSIONS {
                 if let Some(extension) = texture.extension(name) {
                     self.refer(&extension, "source", "images")?;
                 }

@@ -23,6 +23,14 @@ pub use cursor::Cursor;
 pub use element::{ComponentType, ElementType};
 pub use error::DocumentError;
 
+/// The extensions of a texture that refer to an image in another format than PNG and JPEG, with its media type. The first
+/// of those that a texture has counts.
+pub const IMAGE_EXTENSIONS: [(&str, &str); 3] = [
+    ("EXT_texture_webp", "image/webp"),
+    ("EXT_texture_avif", "image/avif"),
+    ("KHR_texture_basisu", "image/ktx2"),
+];
+
 use super::number_text::grouped;
 
 /// The longest JSON text that is parsed. The parser itself limits the depth.

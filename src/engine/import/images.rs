@@ -4,7 +4,9 @@ use std::io::Cursor;
 use std::path::Path;
 
 use bytes::Bytes;
-use image::{ImageFormat, ImageReader, Limits};
+use image::{DynamicImage, ImageFormat, ImageReader, Limits};
+
+use super::super::textures;
 
 /// The media type by the first bytes; `None` if they match no format.
 pub fn media_type_of(bytes: &[u8]) -> Option<&'static str> {
@@ -30,7 +32,7 @@ pub fn media_type_of(bytes: &[u8]) -> Option<&'static str> {
     }
 }
 
-/// Converts an image to a file that glTF allows: PNG, JPEG and WebP are not changed, others become PNG.
+/// Converts an image to a file that glTF allows: PNG and JPEG are not changed, others become PNG.
 pub fn plain_image(bytes: Vec<u8>, path: &Path) -> Result<(Bytes, String), String> {
     let known = media_type_of(&bytes);
     if let Some(kind @ ("image/png" | "image/jpeg")) = known {
@@ -40,13 +42,17 @@ pub fn plain_image(bytes: Vec<u8>, path: &Path) -> Result<(Bytes, String), Strin
         .extension()
         .map(|extension| extension.to_string_lossy().to_lowercase())
         .unwrap_or_default();
+    if known == Some("image/ktx2") {
+        return as_png(&textures::decode(&bytes)?.into());
+    }
     let format = match (known, extension.as_str()) {
         (Some("image/webp"), _) => ImageFormat::WebP,
         (Some("image/bmp"), _) => ImageFormat::Bmp,
         (None, "tga") => ImageFormat::Tga,
         _ => {
             return Err(
-                "images of this kind are not read; PNG, JPEG, WebP, BMP and TGA are".to_owned(),
+                "images of this kind are not read; PNG, JPEG, WebP, KTX2, BMP and TGA are"
+                    .to_owned(),
             );
         }
     };
@@ -55,6 +61,10 @@ pub fn plain_image(bytes: Vec<u8>, path: &Path) -> Result<(Bytes, String), Strin
     limits.max_alloc = Some(2 << 30);
     reader.limits(limits);
     let decoded = reader.decode().map_err(|error| error.to_string())?;
+    as_png(&decoded)
+}
+
+fn as_png(decoded: &DynamicImage) -> Result<(Bytes, String), String> {
     let mut png = Cursor::new(Vec::new());
     decoded
         .write_to(&mut png, ImageFormat::Png)

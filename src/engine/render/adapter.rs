@@ -12,7 +12,7 @@ use image::imageops::thumbnail;
 use rayon::prelude::*;
 
 use super::super::scene::{self as model, Draw, Geometry, Mode, Scene};
-use super::super::textures::dimensions;
+use super::super::textures::{self, dimensions};
 use super::scene::{
     RenderAlpha, RenderInstance, RenderMaterial, RenderMesh, RenderScene, RenderTexture,
     RenderTextureUse,
@@ -284,8 +284,8 @@ fn decode_image(
     number: usize,
     halvings: u32,
 ) -> (RenderTexture, Option<String>) {
-    match image::load_from_memory(&image.bytes) {
-        Ok(pixels) => (texture_of(pixels.into_rgba8(), halvings), None),
+    match textures::decode(&image.bytes) {
+        Ok(pixels) => (texture_of(pixels, halvings), None),
         Err(error) => {
             let name = image
                 .file_name

@@ -4,6 +4,7 @@
 
 use serde_json::Value;
 
+use super::super::document::IMAGE_EXTENSIONS;
 use super::content::{Scene, index_in};
 
 /// The use of alpha.
@@ -378,15 +379,11 @@ impl Scene {
             return Vec::new();
         };
         let extensions = &json["extensions"];
-        [
-            index_in(json, "source"),
-            index_in(&extensions["EXT_texture_webp"], "source"),
-            index_in(&extensions["EXT_texture_avif"], "source"),
-            index_in(&extensions["KHR_texture_basisu"], "source"),
-        ]
-        .into_iter()
-        .flatten()
-        .collect()
+        let extended = IMAGE_EXTENSIONS.map(|(name, _)| index_in(&extensions[name], "source"));
+        std::iter::once(index_in(json, "source"))
+            .chain(extended)
+            .flatten()
+            .collect()
     }
 }
 

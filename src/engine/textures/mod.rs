@@ -5,17 +5,21 @@
 //! for JPEG.
 
 mod encode;
+mod ktx2;
 mod pixels;
 mod resize;
+mod sources;
 mod usage;
 
+use image::RgbaImage;
 use rayon::prelude::*;
 use serde_json::Value;
 
 use super::import::images::extension_of;
-use super::scene::{Image, Scene, index_in};
+use super::scene::{Image, Scene};
 use super::settings::{TextureFormat, TextureFormats, TextureLimits};
 use pixels::Pixels;
+pub use sources::settle_sources;
 pub use usage::{AlphaUse, Usage, usages};
 
 /// Limits and formats for the textures of one export.
@@ -100,6 +104,19 @@ pub fn fit(scene: &mut Scene, plan: &TexturePlan) -> Fitted {
     fitted
 }
 
+/// Decodes an image of any format that the engine reads, to eight bits for red, green, blue and alpha.
+///
+/// # Errors
+/// When the image is damaged, too large or of another format; the text says why.
+pub fn decode(bytes: &[u8]) -> Result<RgbaImage, String> {
+    let Pixels {
+        width,
+        height,
+        rgba,
+    } = Pixels::decode(bytes)?;
+    Ok(RgbaImage::from_raw(width, height, rgba).expect("four bytes for each pixel"))
+}
+
 /// Width and height of an encoded image, read from its header alone.
 pub fn dimensions(bytes: &[u8]) -> Option<(u32, u32)> {
     pixels::dimensions(bytes)
@@ -165,7 +182,9 @@ fn fit_image(index: usize, image: &Image, usage: &Usage, plan: &TexturePlan) -> 
     };
     let after = limited(before, limit);
     let fits_format = match asked {
-        TextureFormat::Auto => is_plain || kind == "image/webp" && !plan.plain_only,
+        TextureFormat::Auto => {
+            is_plain || matches!(kind, "image/webp" | "image/ktx2") && !plan.plain_only
+        }
         TextureFormat::Png => kind == "image/png",
         TextureFormat::Jpg => kind == "image/jpeg",
     };
@@ -281,34 +300,6 @@ fn limited(size: (u32, u32), limit: Option<u32>) -> (u32, u32) {
             (fitted(size.0), fitted(size.1))
         }
         _ => size,
-    }
-}
-
-/// Makes textures whose WebP image became PNG or JPEG refer to it by their plain `source` again.
-pub fn settle_sources(scene: &mut Scene) {
-    let kinds: Vec<String> = scene
-        .images
-        .iter()
-        .map(|image| image.media_type.clone())
-        .collect();
-    for texture in scene.list_mut("textures").into_iter().flatten() {
-        let source = index_in(&texture["extensions"]["EXT_texture_webp"], "source");
-        let Some(source) = source.filter(|source| kinds[*source] != "image/webp") else {
-            continue;
-        };
-        texture["source"] = source.into();
-        if let Some(texture) = texture.as_object_mut() {
-            let is_empty = texture
-                .get_mut("extensions")
-                .and_then(Value::as_object_mut)
-                .is_some_and(|extensions| {
-                    extensions.shift_remove("EXT_texture_webp");
-                    extensions.is_empty()
-                });
-            if is_empty {
-                texture.shift_remove("extensions");
-            }
-        }
     }
 }
 

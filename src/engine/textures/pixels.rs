@@ -4,6 +4,9 @@ use std::io::Cursor;
 
 use image::{ImageDecoder, ImageReader, Limits};
 
+use super::super::import::images::media_type_of;
+use super::ktx2;
+
 /// Images with more pixels (16384 by 16384) are not changed.
 const MAX_PIXELS: u64 = 1 << 28;
 
@@ -27,29 +30,50 @@ fn reader(bytes: &[u8]) -> Option<ImageReader<Cursor<&[u8]>>> {
     Some(reader)
 }
 
+fn is_ktx2(bytes: &[u8]) -> bool {
+    media_type_of(bytes) == Some("image/ktx2")
+}
+
 pub(super) fn dimensions(bytes: &[u8]) -> Option<(u32, u32)> {
+    if is_ktx2(bytes) {
+        let header = ktx2::Header::read(bytes).ok()?;
+        return Some((header.width, header.height));
+    }
     reader(bytes)?.into_dimensions().ok()
 }
 
 pub(super) fn channels(bytes: &[u8]) -> Option<u8> {
+    if is_ktx2(bytes) {
+        let header = ktx2::Header::read(bytes).ok()?;
+        return Some(if header.has_alpha { 4 } else { 3 });
+    }
     let decoder = reader(bytes)?.into_decoder().ok()?;
     Some(decoder.color_type().channel_count())
 }
 
 impl Pixels {
     pub(super) fn decode(bytes: &[u8]) -> Result<Pixels, String> {
-        let (width, height) = dimensions(bytes).ok_or("not an image")?;
+        let (width, height) = match is_ktx2(bytes) {
+            true => ktx2::Header::read(bytes).map(|header| (header.width, header.height))?,
+            false => dimensions(bytes).ok_or("not an image")?,
+        };
         if u64::from(width) * u64::from(height) > MAX_PIXELS {
             return Err(format!("{width} by {height} pixels are too many"));
         }
-        let decoded = reader(bytes)
-            .ok_or("not an image")?
-            .decode()
-            .map_err(|error| error.to_string())?;
+        let rgba = if is_ktx2(bytes) {
+            ktx2::decode(bytes)?
+        } else {
+            reader(bytes)
+                .ok_or("not an image")?
+                .decode()
+                .map_err(|error| error.to_string())?
+                .into_rgba8()
+                .into_raw()
+        };
         Ok(Pixels {
             width,
             height,
-            rgba: decoded.into_rgba8().into_raw(),
+            rgba,
         })
     }
 

@@ -36,6 +36,14 @@ impl Model {
         Model { dir, file }
     }
 
+    /// Changes the JSON of a model that is a glTF file.
+    pub fn change(&self, change: impl FnOnce(&mut Value)) {
+        let path = self.dir.path().join("in").join(&self.file);
+        let mut json = serde_json::from_slice(&fs::read(&path).unwrap()).unwrap();
+        change(&mut json);
+        fs::write(path, json.to_string()).unwrap();
+    }
+
     /// An exported file as the source of another job.
     pub fn again(&self, name: &str) -> Model {
         let bytes = fs::read(self.dir.path().join("out/exports").join(name)).unwrap();

@@ -3,6 +3,7 @@
 mod blender;
 mod formats;
 mod gltf;
+mod ktx2;
 mod limits;
 pub mod rebake;
 mod rebake_kinds;

@@ -146,13 +146,11 @@ fn a_texture_with_another_form_of_a_missing_image_is_kept() {
             ("colour.webp", colour.clone()),
         ],
     );
-    let path = model.dir.path().join("in/model.gltf");
-    let text = std::fs::read_to_string(&path).unwrap();
-    let mut gltf: serde_json::Value = serde_json::from_str(&text).unwrap();
-    gltf["textures"] =
-        json!([{ "source": 0, "extensions": { "EXT_texture_webp": { "source": 1 } } }]);
-    gltf["extensionsUsed"] = json!(["EXT_texture_webp"]);
-    std::fs::write(&path, gltf.to_string()).unwrap();
+    model.change(|gltf| {
+        gltf["textures"] =
+            json!([{ "source": 0, "extensions": { "EXT_texture_webp": { "source": 1 } } }]);
+        gltf["extensionsUsed"] = json!(["EXT_texture_webp"]);
+    });
     std::fs::remove_file(model.dir.path().join("in/colour.webp")).unwrap();
     model.optimize(json!({})).unwrap();
     assert_eq!(model.result("model.glb").images[0].bytes, colour);

@@ -16,7 +16,7 @@ use std::rc::Rc;
 
 use serde_json::Value;
 
-use super::super::document::{Cursor, Document, DocumentError};
+use super::super::document::{Cursor, Document, DocumentError, IMAGE_EXTENSIONS};
 use super::super::number_text::grouped;
 use super::super::scene::{Image, Mesh, Primitive, Scene, index_in, remove_textures};
 use super::super::settings::MeshCompression;
@@ -256,9 +256,6 @@ impl GltfReader<'_> {
     }
 }
 
-/// Extensions of a texture that refer to an image, besides `source`.
-const IMAGE_EXTENSIONS: [&str; 3] = ["EXT_texture_webp", "EXT_texture_avif", "KHR_texture_basisu"];
-
 /// Removes missing images from their textures, and textures without any image from the materials.
 fn remove_missing_images(scene: &mut Scene, missing: &BTreeSet<usize>) {
     let is_missing =
@@ -268,7 +265,7 @@ fn remove_missing_images(scene: &mut Scene, missing: &BTreeSet<usize>) {
         let had_images = !scene.images_of_texture(texture).is_empty();
         let textures = scene.list_mut("textures");
         if let Some(json) = textures.and_then(|list| list[texture].as_object_mut()) {
-            for name in IMAGE_EXTENSIONS {
+            for (name, _) in IMAGE_EXTENSIONS {
                 let extension = json.get("extensions").map(|all| &all[name]);
                 if extension.is_some_and(is_missing) {
                     drop_extension(json, name);
