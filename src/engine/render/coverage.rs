@@ -3,9 +3,6 @@
 //! Corners are snapped to 1/256 of a sample and edges are integers with the top-left rule, so that two triangles with a
 //! common edge cover every sample along it exactly once.
 
-use super::prepare::Triangle;
-use super::raster::Projection;
-
 pub(super) const SUBSAMPLES: f32 = 256.0;
 
 /// A corner on the screen.
@@ -80,18 +77,18 @@ const HALF: i64 = STEP / 2;
 
 impl ScreenTriangle {
     /// Sets a triangle up; `None` if no part of it can be visible.
-    pub(super) fn new(projection: &Projection<'_>, triangle: &Triangle) -> Option<ScreenTriangle> {
-        let [a, b, c] = triangle
-            .corners
-            .map(|corner| projection.corners[corner as usize]);
+    pub(super) fn new(
+        [a, b, c]: [ScreenCorner; 3],
+        is_double_sided: bool,
+        samples: usize,
+    ) -> Option<ScreenTriangle> {
         if a.inverse_w == 0.0 || b.inverse_w == 0.0 || c.inverse_w == 0.0 {
             return None;
         }
         let area = Edge::new(a, b).at(i64::from(c.x), i64::from(c.y));
-        let plain = &projection.scene.materials[triangle.material as usize].plain;
         // y goes down on the screen, which turns counter-clockwise fronts into negative areas.
         let backside = area > 0;
-        if area == 0 || (backside && !plain.double_sided) {
+        if area == 0 || (backside && !is_double_sided) {
             return None;
         }
         let (order, corners) = if backside {
@@ -99,7 +96,7 @@ impl ScreenTriangle {
         } else {
             ([0, 2, 1], [a, c, b])
         };
-        let (low, high) = extent(&corners, projection.samples)?;
+        let (low, high) = extent(&corners, samples)?;
         let [a, b, c] = corners;
         Some(ScreenTriangle {
             low,
@@ -113,14 +110,10 @@ impl ScreenTriangle {
     }
 
     /// Whether the viewer faces a side of the triangle that is drawn, however small the triangle is.
-    pub(super) fn faces_viewer(projection: &Projection<'_>, triangle: &Triangle) -> bool {
-        let [a, b, c] = triangle
-            .corners
-            .map(|corner| projection.corners[corner as usize]);
+    pub(super) fn faces_viewer([a, b, c]: [ScreenCorner; 3], is_double_sided: bool) -> bool {
         let area = Edge::new(a, b).at(i64::from(c.x), i64::from(c.y));
-        let plain = &projection.scene.materials[triangle.material as usize].plain;
         let behind = a.inverse_w == 0.0 || b.inverse_w == 0.0 || c.inverse_w == 0.0;
-        !behind && (area <= 0 || plain.double_sided)
+        !behind && (area <= 0 || is_double_sided)
     }
 
     /// Calls `visit(index in the window, x, y)` for each covered sample of the window.

@@ -2,9 +2,11 @@
 //! camera, so triangles that reach behind it are cut first.
 
 use glam::{Vec3, Vec3A, Vec4};
+use rayon::prelude::*;
 
 use super::camera::{Camera, View, distance_inside};
-use super::prepare::{Attributes, PreparedScene, Triangle};
+use super::prepare::PreparedScene;
+use super::prepared_mesh::{Attributes, PreparedMesh, PreparedPart};
 use super::raster::Projection;
 use super::rooms::GRID;
 use super::scene::BoundingBox;
@@ -61,39 +63,63 @@ impl PreparedScene {
 
     /// What is in front of a camera: triangles behind it are left out, those that reach behind it are cut.
     fn in_front_of(&self, camera: &Camera) -> PreparedScene {
-        let mut cut = PreparedScene {
-            positions: self.positions.clone(),
-            attributes: self.attributes.clone(),
-            triangles: Vec::new(),
-            triangle_counts: self.triangle_counts.clone(),
-            materials: self.materials.clone(),
-            pyramids: self.pyramids.clone(),
-            part_names: self.part_names.clone(),
+        let parts = self.parts.par_iter().map(|part| {
+            let mesh = CutMesh::new(part, camera).mesh;
+            PreparedPart::in_world(mesh, part.name.clone())
+        });
+        PreparedScene::of(
+            parts.collect(),
+            self.materials.clone(),
+            self.pyramids.clone(),
+        )
+    }
+}
+
+/// The part of a mesh that is in front of a camera.
+struct CutMesh {
+    mesh: PreparedMesh,
+    has_tangents: bool,
+}
+
+impl CutMesh {
+    fn new(part: &PreparedPart, camera: &Camera) -> CutMesh {
+        let mut cut = CutMesh {
+            mesh: PreparedMesh {
+                material: part.mesh.material,
+                ..PreparedMesh::default()
+            },
+            has_tangents: !part.mesh.tangents.is_empty(),
         };
+        for vertex in 0..part.vertex_count() as u32 {
+            let (position, attributes) = part.vertex(vertex);
+            cut.add(position, &attributes);
+        }
         // Cuts are a little before the near plane, so that rounding puts no corner behind it.
-        let depths: Vec<f32> = self
+        let depths: Vec<f32> = cut
+            .mesh
             .positions
             .iter()
             .map(|position| camera.clip * position.extend(1.0))
             .map(|clip| clip.z - clip.w * 1e-3)
             .collect();
-        for triangle in &self.triangles {
-            let depth = triangle.corners.map(|corner| depths[corner as usize]);
+        for triangle in 0..part.triangle_count() {
+            let vertices = part.vertices(triangle);
+            let depth = vertices.map(|vertex| depths[vertex as usize]);
             match depth.iter().filter(|depth| **depth > 0.0).count() {
                 0 => {}
-                3 => cut.triangles.push(*triangle),
-                _ => cut.add_cut(triangle, depth),
+                3 => cut.mesh.triangles.push(vertices),
+                _ => cut.add_cut(vertices, depth),
             }
         }
         cut
     }
 
     /// Adds the part of a triangle whose depth is not negative, as one or two triangles.
-    fn add_cut(&mut self, triangle: &Triangle, depth: [f32; 3]) {
+    fn add_cut(&mut self, corners: [u32; 3], depth: [f32; 3]) {
         let mut outline: Vec<u32> = Vec::with_capacity(4);
         for at in 0..3 {
             let next = (at + 1) % 3;
-            let [one, other] = [at, next].map(|at| triangle.corners[at]);
+            let [one, other] = [at, next].map(|at| corners[at]);
             if depth[at] > 0.0 {
                 outline.push(one);
             }
@@ -104,25 +130,45 @@ impl PreparedScene {
         }
         for at in 2..outline.len() {
             let corners = [outline[0], outline[at - 1], outline[at]];
-            self.triangles.push(Triangle {
-                corners,
-                ..*triangle
-            });
+            self.mesh.triangles.push(corners);
         }
     }
 
     /// Adds a vertex on the line between two others.
     fn add_between(&mut self, one: u32, other: u32, part: f32) -> u32 {
-        let [from, to] = [one, other].map(|vertex| self.positions[vertex as usize]);
-        let [a, b] = [one, other].map(|vertex| self.attributes[vertex as usize]);
-        self.positions.push(from.lerp(to, part));
-        self.attributes.push(Attributes {
+        let [(from, a), (to, b)] = [one, other].map(|vertex| self.vertex(vertex as usize));
+        let attributes = Attributes {
             normal: a.normal.lerp(b.normal, part),
             tangent: Vec4::lerp(a.tangent, b.tangent, part).with_w(a.tangent.w),
             uvs: [0, 1].map(|set| a.uvs[set].lerp(b.uvs[set], part)),
             color: a.color.lerp(b.color, part),
-        });
-        self.positions.len() as u32 - 1
+        };
+        self.add(from.lerp(to, part), &attributes)
+    }
+
+    fn add(&mut self, position: Vec3, attributes: &Attributes) -> u32 {
+        let mesh = &mut self.mesh;
+        mesh.positions.push(position);
+        mesh.normals.push(attributes.normal);
+        if self.has_tangents {
+            mesh.tangents.push(attributes.tangent);
+        }
+        for (uvs, uv) in mesh.uvs.iter_mut().zip(attributes.uvs) {
+            uvs.push(uv);
+        }
+        mesh.colors.push(attributes.color);
+        mesh.positions.len() as u32 - 1
+    }
+
+    fn vertex(&self, at: usize) -> (Vec3, Attributes) {
+        let mesh = &self.mesh;
+        let attributes = Attributes {
+            normal: mesh.normals[at],
+            tangent: mesh.tangents.get(at).copied().unwrap_or_default(),
+            uvs: [0, 1].map(|set| mesh.uvs[set][at]),
+            color: mesh.colors[at],
+        };
+        (mesh.positions[at], attributes)
     }
 }
 

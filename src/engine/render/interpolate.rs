@@ -26,8 +26,9 @@ impl InterpolatedPoint {
         weights: [f32; 3],
         parts: f32,
     ) -> InterpolatedPoint {
-        let corners = scene.triangles[triangle as usize].corners;
-        let attributes = corners.map(|corner| &scene.attributes[corner as usize]);
+        let (part, at) = scene.in_part(triangle);
+        let part = &scene.parts[part];
+        let (corners, attributes) = (part.corners(at), part.attributes(at));
         let mut point = InterpolatedPoint {
             position: Vec3::ZERO,
             normal: Vec3::ZERO,
@@ -35,13 +36,13 @@ impl InterpolatedPoint {
             uvs: [Vec2::ZERO; 2],
             color: Vec4::ZERO,
             spread: [0, 1].map(|set| {
-                let [a, b, c] = attributes.map(|corner| corner.uvs[set]);
+                let [a, b, c] = [0, 1, 2].map(|corner| attributes[corner].uvs[set]);
                 let in_texture = (b - a).perp_dot(c - a).abs().max(1e-20);
                 0.5 * (in_texture / parts).log2()
             }),
         };
-        for ((corner, attributes), weight) in corners.iter().zip(attributes).zip(weights) {
-            point.position += scene.positions[*corner as usize] * weight;
+        for ((corner, attributes), weight) in corners.into_iter().zip(&attributes).zip(weights) {
+            point.position += corner * weight;
             point.normal += attributes.normal * weight;
             point.tangent += attributes.tangent * weight;
             point.uvs[0] += attributes.uvs[0] * weight;

@@ -9,6 +9,7 @@ mod coverage;
 mod inside;
 mod interpolate;
 mod prepare;
+mod prepared_mesh;
 mod raster;
 mod rooms;
 mod scene;
@@ -142,7 +143,7 @@ impl Painter<'_> {
         if self.studio.is_none() && self.projection.is_empty(tile) {
             return self.empty(self.projection.window(tile));
         }
-        let mut buffer = self.projection.solid_tile(tile);
+        let mut buffer = self.projection.solid_tile(tile).clone();
         let mut light = self.solid_light(&buffer);
         self.blend_over(tile, &mut buffer, &mut light);
         self.resolve(&buffer, &light)
@@ -193,8 +194,7 @@ impl Painter<'_> {
         if number == NOTHING {
             return self.floor(place(group[0]));
         }
-        let triangle = &self.projection.scene.triangles[number as usize];
-        let Some(setup) = ScreenTriangle::new(self.projection, triangle) else {
+        let Some(setup) = self.projection.screen_triangle(number) else {
             return Vec4::ZERO;
         };
         let mut mean = [0.0; 3];
@@ -231,8 +231,7 @@ impl Painter<'_> {
     /// Blends transparent triangles over the solid ones, the farthest first.
     fn blend_over(&self, tile: usize, buffer: &mut TileBuffer, light: &mut [Vec4]) {
         for number in self.projection.blended(tile) {
-            let triangle = &self.projection.scene.triangles[number as usize];
-            let Some(setup) = ScreenTriangle::new(self.projection, triangle) else {
+            let Some(setup) = self.projection.screen_triangle(number) else {
                 continue;
             };
             let TileBuffer {
@@ -303,7 +302,7 @@ impl Painter<'_> {
                 for at in samples {
                     sum += (light[at].truncate() * light[at].w).extend(light[at].w);
                     if part == NO_PART && buffer.triangles[at] != NOTHING {
-                        part = self.projection.scene.triangles[buffer.triangles[at] as usize].part;
+                        part = self.projection.scene.part_of(buffer.triangles[at]);
                     }
                 }
                 painted

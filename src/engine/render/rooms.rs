@@ -9,6 +9,7 @@ use rayon::prelude::*;
 
 use super::super::surface::{Hit, Tree};
 use super::prepare::PreparedScene;
+use super::prepared_mesh::PreparedPart;
 use super::scene::{BoundingBox, RenderAlpha};
 use super::visibility::sphere_direction;
 
@@ -34,21 +35,18 @@ impl PreparedScene {
         }
         let step = points.len().div_ceil(EYES);
         let eyes: Vec<Vec3A> = points.into_iter().step_by(step).collect();
-        let is_seen: Vec<bool> = self
-            .triangles
-            .par_iter()
-            .map(|triangle| {
-                let known = seen[triangle.part as usize][triangle.number as usize];
-                known
-                    || walls.sees(
-                        &eyes,
-                        triangle.corners,
-                        self.is_double_sided(triangle.material),
-                    )
-            })
-            .collect();
-        for (triangle, is_seen) in self.triangles.iter().zip(is_seen) {
-            seen[triangle.part as usize][triangle.number as usize] = is_seen;
+        for (part, seen) in self.parts.iter().zip(seen) {
+            let is_double_sided = self.is_double_sided(part);
+            let is_seen: Vec<bool> = (0..part.triangle_count())
+                .into_par_iter()
+                .map(|at| {
+                    let corners = part.corners(at).map(Vec3A::from);
+                    seen[part.number_in_mesh(at)] || walls.sees(&eyes, corners, is_double_sided)
+                })
+                .collect();
+            for (at, is_seen) in is_seen.into_iter().enumerate() {
+                seen[part.number_in_mesh(at)] = is_seen;
+            }
         }
         true
     }
@@ -58,34 +56,37 @@ impl PreparedScene {
         Walls::new(self).points_in_rooms(bounds)
     }
 
-    fn is_double_sided(&self, material: u32) -> bool {
-        self.materials[material as usize].plain.double_sided
+    fn is_double_sided(&self, part: &PreparedPart) -> bool {
+        self.materials[part.mesh.material as usize]
+            .plain
+            .double_sided
     }
 }
 
 /// The opaque triangles of a scene, for rays.
-struct Walls<'s> {
-    scene: &'s PreparedScene,
+struct Walls {
     tree: Tree,
     /// For each triangle of the tree, whether both its sides are drawn.
     double_sided: Vec<bool>,
 }
 
-impl Walls<'_> {
-    fn new(scene: &PreparedScene) -> Walls<'_> {
-        let opaque = scene.triangles.iter().filter(|triangle| {
-            scene.materials[triangle.material as usize].plain.alpha == RenderAlpha::Opaque
-        });
-        let (corners, double_sided): (Vec<[Vec3A; 3]>, Vec<bool>) = opaque
-            .map(|triangle| {
-                let corners = triangle
-                    .corners
-                    .map(|corner| Vec3A::from(scene.positions[corner as usize]));
-                (corners, scene.is_double_sided(triangle.material))
+impl Walls {
+    fn new(scene: &PreparedScene) -> Walls {
+        let is_opaque = |part: &&PreparedPart| {
+            let material = &scene.materials[part.mesh.material as usize];
+            material.plain.alpha == RenderAlpha::Opaque
+        };
+        let (corners, double_sided): (Vec<[Vec3A; 3]>, Vec<bool>) = scene
+            .parts
+            .iter()
+            .filter(is_opaque)
+            .flat_map(|part| {
+                let is_double_sided = scene.is_double_sided(part);
+                let triangles = 0..part.triangle_count();
+                triangles.map(move |at| (part.corners(at).map(Vec3A::from), is_double_sided))
             })
             .unzip();
         Walls {
-            scene,
             tree: Tree::new(&corners),
             double_sided,
         }
@@ -131,9 +132,7 @@ impl Walls<'_> {
     }
 
     /// Whether a triangle is seen from one of the eyes, at its middle or next to one of its corners.
-    fn sees(&self, eyes: &[Vec3A], corners: [u32; 3], is_double_sided: bool) -> bool {
-        let corners = corners.map(|corner| Vec3A::from(self.scene.positions[corner as usize]));
-        let [a, b, c] = corners;
+    fn sees(&self, eyes: &[Vec3A], [a, b, c]: [Vec3A; 3], is_double_sided: bool) -> bool {
         let normal = (b - a).cross(c - a);
         let middle = (a + b + c) / 3.0;
         let near = |corner: Vec3A| corner + (middle - corner) * 0.1;

@@ -6,6 +6,7 @@
 use std::sync::Arc;
 
 use glam::{Affine2, Mat4, Vec2, Vec3, Vec4};
+use rayon::prelude::*;
 
 use super::super::scene::Wrap;
 
@@ -170,29 +171,48 @@ pub struct BoundingBox {
 impl RenderScene {
     /// The box of everything that is drawn; `None` if that is nothing.
     pub fn bounding_box(&self) -> Option<BoundingBox> {
-        let mut bounds: Option<BoundingBox> = None;
-        for instance in &self.instances {
-            let Some(mesh) = self.meshes.get(instance.mesh) else {
-                continue;
-            };
-            for index in &mesh.indices {
-                let Some(position) = mesh.positions.get(*index as usize) else {
-                    continue;
-                };
+        let used = self.meshes.par_iter().map(RenderMesh::used_positions);
+        let used: Vec<Vec<Vec3>> = used.collect();
+        let of_instance = |instance: &RenderInstance| {
+            let mut bounds: Option<BoundingBox> = None;
+            for position in used.get(instance.mesh)? {
                 let point = instance.world.transform_point3(*position);
-                if !point.is_finite() {
-                    continue;
+                if point.is_finite() {
+                    let so_far = bounds.unwrap_or(BoundingBox {
+                        low: point,
+                        high: point,
+                    });
+                    bounds = Some(so_far.with(point, point));
                 }
-                let so_far = bounds.unwrap_or(BoundingBox {
-                    low: point,
-                    high: point,
-                });
-                bounds = Some(BoundingBox {
-                    low: so_far.low.min(point),
-                    high: so_far.high.max(point),
-                });
+            }
+            bounds
+        };
+        let all = self.instances.par_iter().filter_map(of_instance);
+        all.reduce_with(|one, other| one.with(other.low, other.high))
+    }
+}
+
+impl BoundingBox {
+    fn with(&self, low: Vec3, high: Vec3) -> BoundingBox {
+        BoundingBox {
+            low: self.low.min(low),
+            high: self.high.max(high),
+        }
+    }
+}
+
+impl RenderMesh {
+    /// The positions that triangles use.
+    fn used_positions(&self) -> Vec<Vec3> {
+        let mut is_used = vec![false; self.positions.len()];
+        for index in &self.indices {
+            if let Some(is_used) = is_used.get_mut(*index as usize) {
+                *is_used = true;
             }
         }
-        bounds
+        let all = self.positions.iter().zip(is_used);
+        all.filter(|(_, is_used)| *is_used)
+            .map(|(position, _)| *position)
+            .collect()
     }
 }

@@ -19,8 +19,7 @@ pub(super) fn visible_point(
     weights: [f32; 3],
 ) -> InterpolatedPoint {
     let scene = projection.scene;
-    let corners = scene.triangles[number as usize].corners;
-    let [a, b, c] = corners.map(|corner| projection.corners[corner as usize]);
+    let [a, b, c] = projection.corners(number);
     let (x1, y1) = ((b.x - a.x) as f32, (b.y - a.y) as f32);
     let (x2, y2) = ((c.x - a.x) as f32, (c.y - a.y) as f32);
     let pixel = 256.0 * projection.samples_in_pixel as f32;
@@ -96,7 +95,7 @@ impl Lights {
         exposure: Exposure,
     ) -> Vec4 {
         let scene = projection.scene;
-        let material = &scene.materials[scene.triangles[number as usize].material as usize];
+        let material = scene.material_of(number);
         let base = hit.base_color(scene, material);
         let alpha = if material.plain.alpha == RenderAlpha::Blend {
             base.w.clamp(0.0, 1.0)

@@ -4,6 +4,7 @@ use glam::{Vec3, Vec4};
 
 use super::interpolate::InterpolatedPoint;
 use super::prepare::PreparedScene;
+use super::prepared_mesh::Attributes;
 use super::scene::RenderMaterial;
 
 /// The material at a point of the surface.
@@ -28,29 +29,41 @@ pub struct SurfacePoint {
 impl PreparedScene {
     /// The corners of a triangle in the world, counter-clockwise seen from its front.
     pub fn corners(&self, triangle: u32) -> [Vec3; 3] {
-        let corners = self.triangles[triangle as usize].corners;
-        corners.map(|corner| self.positions[corner as usize])
+        let (part, at) = self.in_part(triangle);
+        self.parts[part].corners(at)
     }
 
     /// The numbers of a triangle's vertices.
     pub fn vertices(&self, triangle: u32) -> [u32; 3] {
-        self.triangles[triangle as usize].corners
+        let (part, at) = self.in_part(triangle);
+        let part = &self.parts[part];
+        part.vertices(at).map(|vertex| part.first_vertex + vertex)
     }
 
-    /// A vertex in the world with its unit normal, which is zero where the model has none.
+    /// A vertex in the world with its unit normal. Without normals in the model, each corner of a triangle is a vertex
+    /// with the triangle's normal.
     pub fn vertex(&self, vertex: u32) -> (Vec3, Vec3) {
-        let vertex = vertex as usize;
-        (self.positions[vertex], self.attributes[vertex].normal)
+        let (position, attributes) = self.vertex_of_part(vertex);
+        (position, attributes.normal)
+    }
+
+    fn vertex_of_part(&self, vertex: u32) -> (Vec3, Attributes) {
+        let after = self
+            .parts
+            .partition_point(|part| part.first_vertex <= vertex);
+        let part = &self.parts[after - 1];
+        part.vertex(vertex - part.first_vertex)
     }
 
     /// The part that a triangle belongs to: a primitive at one place.
     pub fn part_of(&self, triangle: u32) -> u32 {
-        self.triangles[triangle as usize].part
+        self.in_part(triangle).0 as u32
     }
 
     /// The number of a triangle's material.
     pub fn material_number(&self, triangle: u32) -> usize {
-        self.triangles[triangle as usize].material as usize
+        let (part, _) = self.in_part(triangle);
+        self.parts[part].mesh.material as usize
     }
 
     /// The number of materials.
@@ -65,13 +78,12 @@ impl PreparedScene {
 
     /// Whether a vertex changes the base colour.
     pub fn is_coloured(&self, vertex: u32) -> bool {
-        self.attributes[vertex as usize].color != Vec4::ONE
+        self.vertex_of_part(vertex).1.color != Vec4::ONE
     }
 
     /// The point of a triangle at `weights` of its corners. Textures are filtered for a spot of this area in the world.
     pub fn surface_point(&self, triangle: u32, weights: [f32; 3], area: f32) -> SurfacePoint {
-        let known = &self.triangles[triangle as usize];
-        let material = &self.materials[known.material as usize];
+        let material = self.material_of(triangle);
         let [a, b, c] = self.corners(triangle);
         let across = (b - a).cross(c - a);
         let spots = across.length().max(1e-20) / area;

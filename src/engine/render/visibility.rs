@@ -26,7 +26,7 @@ impl PreparedScene {
             .into_par_iter()
             .map(|number| self.seen_from(sphere_direction(number, directions), bounds, size))
             .reduce(
-                || vec![false; self.triangles.len()],
+                || vec![false; self.triangle_count()],
                 |mut all, some| {
                     all.iter_mut()
                         .zip(some)
@@ -34,20 +34,20 @@ impl PreparedScene {
                     all
                 },
             );
-        let mut by_part: Vec<Vec<bool>> = self
-            .triangle_counts
-            .iter()
-            .map(|count| vec![false; *count])
-            .collect();
-        for (triangle, seen) in self.triangles.iter().zip(seen) {
-            by_part[triangle.part as usize][triangle.number as usize] = seen;
+        let mut by_part: Vec<Vec<bool>> = Vec::with_capacity(self.parts.len());
+        for part in &self.parts {
+            let mut of_mesh = vec![false; part.mesh.source_triangles];
+            for at in 0..part.triangle_count() {
+                of_mesh[part.number_in_mesh(at)] = seen[part.first_triangle as usize + at];
+            }
+            by_part.push(of_mesh);
         }
         by_part
     }
 
     fn seen_from(&self, direction: Vec3, bounds: &BoundingBox, size: usize) -> Vec<bool> {
         let projection = Projection::new(self, &Camera::of_light(direction, bounds), size, 1);
-        let mut seen = vec![false; self.triangles.len()];
+        let mut seen = vec![false; self.triangle_count()];
         let mut depths = vec![f32::INFINITY; size * size];
         for tile in 0..projection.tiles() * projection.tiles() {
             let buffer = projection.solid_tile(tile);
@@ -60,9 +60,7 @@ impl PreparedScene {
                 seen[number as usize] = true;
             }
             for number in projection.blended(tile) {
-                let Some(setup) =
-                    ScreenTriangle::new(&projection, &self.triangles[number as usize])
-                else {
+                let Some(setup) = projection.screen_triangle(number) else {
                     continue;
                 };
                 setup.cover(window, |at, x, y| {
@@ -71,23 +69,23 @@ impl PreparedScene {
             }
         }
         for (number, seen) in seen.iter_mut().enumerate().filter(|(_, seen)| !**seen) {
-            *seen = corner_at_surface(&projection, number, &depths);
+            *seen = corner_at_surface(&projection, number as u32, &depths);
         }
         seen
     }
 }
 
 /// Whether a triangle that faces the viewer has a corner that is not clearly hidden.
-fn corner_at_surface(projection: &Projection<'_>, number: usize, depths: &[f32]) -> bool {
-    let triangle = &projection.scene.triangles[number];
-    if !ScreenTriangle::faces_viewer(projection, triangle) {
+fn corner_at_surface(projection: &Projection<'_>, triangle: u32, depths: &[f32]) -> bool {
+    let corners = projection.corners(triangle);
+    let is_double_sided = projection.scene.material_of(triangle).plain.double_sided;
+    if !ScreenTriangle::faces_viewer(corners, is_double_sided) {
         return false;
     }
     let size = projection.samples as i64;
     // The depth a surface at 45° gains over two samples.
     let slack = 2.0 / size as f32;
-    triangle.corners.iter().any(|&corner| {
-        let corner = projection.corners[corner as usize];
+    corners.iter().any(|corner| {
         let (x, y) = (i64::from(corner.x >> 8), i64::from(corner.y >> 8));
         (-1..=1)
             .flat_map(|dy| (-1..=1).map(move |dx| (x + dx, y + dy)))

@@ -1,0 +1,427 @@
+//! A mesh as the rasterizer draws it, and its place in the world.
+//!
+//! A mesh that several instances draw is stored once, in its own space, and its vertices are moved when they are read. A
+//! mesh of one instance is stored in the world. Every index is in range, every attribute has its full length, and every
+//! corner is finite.
+
+use std::sync::Arc;
+
+use glam::{Mat3, Mat4, Vec2, Vec3, Vec4};
+
+use super::prepare::PreparedMaterial;
+use super::scene::{RenderInstance, RenderMesh};
+use super::texture::Slot;
+
+/// Attributes that are interpolated over a triangle.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Attributes {
+    pub(super) normal: Vec3,
+    pub(super) tangent: Vec4,
+    pub(super) uvs: [Vec2; 2],
+    pub(super) color: Vec4,
+}
+
+/// The triangles of a mesh that can be drawn. An attribute that the mesh does not have is empty.
+#[derive(Debug, Clone, Default)]
+pub(super) struct PreparedMesh {
+    pub(super) positions: Vec<Vec3>,
+    /// Without them each triangle has its flat normal.
+    pub(super) normals: Vec<Vec3>,
+    /// Only if a normal map needs them.
+    pub(super) tangents: Vec<Vec4>,
+    pub(super) uvs: [Vec<Vec2>; 2],
+    pub(super) colors: Vec<Vec4>,
+    pub(super) triangles: Vec<[u32; 3]>,
+    /// The numbers of the triangles in the mesh that this was made of; empty if all can be drawn.
+    pub(super) numbers: Vec<u32>,
+    /// Triangles of the mesh that this was made of.
+    pub(super) source_triangles: usize,
+    pub(super) material: u32,
+}
+
+/// How an instance moves a mesh.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Transform {
+    world: Mat4,
+    linear: Mat3,
+    /// Multiplies normals.
+    cofactors: Mat3,
+    is_mirrored: bool,
+}
+
+impl Transform {
+    pub(super) fn new(world: Mat4) -> Transform {
+        let linear = Mat3::from_mat4(world);
+        let is_mirrored = linear.determinant() < 0.0;
+        Transform {
+            world,
+            linear,
+            cofactors: cofactors(linear) * if is_mirrored { -1.0 } else { 1.0 },
+            is_mirrored,
+        }
+    }
+
+    /// Whether it moves every finite point of a mesh to a finite place.
+    pub(super) fn keeps_finite(&self, mesh: &PreparedMesh) -> bool {
+        let farthest = mesh
+            .positions
+            .iter()
+            .filter(|position| position.is_finite())
+            .fold(Vec3::ZERO, |far, position| far.max(position.abs()));
+        let [x, y, z, w] = [
+            self.world.x_axis,
+            self.world.y_axis,
+            self.world.z_axis,
+            self.world.w_axis,
+        ]
+        .map(Vec4::abs);
+        (x * farthest.x + y * farthest.y + z * farthest.z + w).is_finite()
+    }
+
+    fn position(&self, position: Vec3) -> Vec3 {
+        self.world.transform_point3(position)
+    }
+
+    fn normal(&self, normal: Vec3) -> Vec3 {
+        finite(self.cofactors * normal).normalize_or_zero()
+    }
+
+    fn tangent(&self, tangent: Vec4) -> Vec4 {
+        let direction = finite(self.linear * tangent.truncate()).normalize_or_zero();
+        let sign = if tangent.w < 0.0 { -1.0 } else { 1.0 };
+        direction.extend(if self.is_mirrored { -sign } else { sign })
+    }
+
+    /// The corners of a triangle. In mirrored instances their winding is reversed, so that they face outwards again.
+    fn winding(&self, [a, b, c]: [u32; 3]) -> [u32; 3] {
+        match self.is_mirrored {
+            true => [a, c, b],
+            false => [a, b, c],
+        }
+    }
+}
+
+impl PreparedMesh {
+    /// The mesh after `by`.
+    pub(super) fn new(
+        mesh: &RenderMesh,
+        by: &Transform,
+        materials: &[PreparedMaterial],
+    ) -> PreparedMesh {
+        let fallback = materials.len() - 1;
+        let material = mesh
+            .material
+            .filter(|&material| material < fallback)
+            .unwrap_or(fallback);
+        let positions: Vec<Vec3> = mesh
+            .positions
+            .iter()
+            .map(|&position| by.position(position))
+            .collect();
+        let vertices = positions.len();
+        let (triangles, numbers) = sound_triangles(mesh, &positions, by);
+        let mut prepared = PreparedMesh {
+            positions,
+            triangles,
+            numbers,
+            source_triangles: mesh.indices.len() / 3,
+            material: material as u32,
+            ..PreparedMesh::default()
+        };
+        if mesh.normals.len() == vertices {
+            prepared.normals = mesh
+                .normals
+                .iter()
+                .map(|&normal| by.normal(normal))
+                .collect();
+        }
+        prepared.uvs =
+            [0, 1].map(|set| padded(&mesh.uvs[set], vertices, Vec2::ZERO, |uv| uv.is_finite()));
+        prepared.colors = padded(&mesh.colors, vertices, Vec4::ONE, |color| color.is_finite());
+        if let Some(slot) = &materials[material].normal {
+            if mesh.tangents.len() == vertices && !prepared.is_flat() {
+                let tangents = mesh.tangents.iter();
+                prepared.tangents = tangents.map(|&tangent| by.tangent(tangent)).collect();
+            } else {
+                prepared.split_flat_corners();
+                prepared.compute_tangents(slot);
+            }
+        }
+        prepared
+    }
+
+    /// Whether each triangle has its own normal, as glTF requires for meshes without normals.
+    fn is_flat(&self) -> bool {
+        self.normals.is_empty()
+    }
+
+    /// Vertices with attributes of their own: each corner of a flat triangle is one.
+    fn vertex_count(&self) -> usize {
+        match self.is_flat() {
+            true => self.triangles.len() * 3,
+            false => self.positions.len(),
+        }
+    }
+
+    /// Gives each triangle of a flat mesh its own corners with its normal, because tangents are those of corners.
+    fn split_flat_corners(&mut self) {
+        if !self.is_flat() {
+            return;
+        }
+        let corners: Vec<u32> = self.triangles.as_flattened().to_vec();
+        let triangles = self.triangles.iter();
+        self.normals = triangles
+            .flat_map(|triangle| [flat_normal(triangle.map(|at| self.positions[at as usize])); 3])
+            .collect();
+        fn gathered<T: Copy>(values: &[T], corners: &[u32]) -> Vec<T> {
+            match values.is_empty() {
+                true => Vec::new(),
+                false => corners.iter().map(|at| values[*at as usize]).collect(),
+            }
+        }
+        self.positions = gathered(&self.positions, &corners);
+        self.uvs = [0, 1].map(|set| gathered(&self.uvs[set], &corners));
+        self.colors = gathered(&self.colors, &corners);
+        for (number, triangle) in (0..).zip(&mut self.triangles) {
+            *triangle = [0, 1, 2].map(|corner| number * 3 + corner);
+        }
+    }
+
+    fn compute_tangents(&mut self, slot: &Slot) {
+        let coords = &self.uvs[slot.usage.uv_set];
+        let uv = |vertex: u32| {
+            let uv = coords.get(vertex as usize).copied().unwrap_or_default();
+            slot.usage.transform.transform_point2(uv)
+        };
+        let mut along_u = vec![Vec3::ZERO; self.positions.len()];
+        let mut along_v = along_u.clone();
+        for triangle in &self.triangles {
+            let [a, b, c] = triangle.map(|index| self.positions[index as usize]);
+            let [s, t] = [
+                uv(triangle[1]) - uv(triangle[0]),
+                uv(triangle[2]) - uv(triangle[0]),
+            ];
+            let turn = s.perp_dot(t).signum();
+            for index in triangle {
+                along_u[*index as usize] += ((b - a) * t.y - (c - a) * s.y) * turn;
+                along_v[*index as usize] += ((c - a) * s.x - (b - a) * t.x) * turn;
+            }
+        }
+        let tangent = |vertex: usize| {
+            let normal = self.normals[vertex];
+            let flat = (along_u[vertex] - normal * normal.dot(along_u[vertex])).normalize_or_zero();
+            // v points down in the image, the bitangent points up.
+            let sign = if normal.cross(flat).dot(along_v[vertex]) > 0.0 {
+                -1.0
+            } else {
+                1.0
+            };
+            flat.extend(sign)
+        };
+        self.tangents = (0..self.positions.len()).map(tangent).collect();
+    }
+}
+
+/// The values, with `default` for those that are missing or not sound; none at all if there are none.
+fn padded<T: Copy>(
+    values: &[T],
+    count: usize,
+    default: T,
+    is_sound: impl Fn(&T) -> bool,
+) -> Vec<T> {
+    if values.is_empty() {
+        return Vec::new();
+    }
+    let sound = |vertex: usize| values.get(vertex).copied().filter(&is_sound);
+    (0..count)
+        .map(|vertex| sound(vertex).unwrap_or(default))
+        .collect()
+}
+
+/// The triangles whose corners exist and are finite, and their numbers in the mesh if those are not all.
+fn sound_triangles(
+    mesh: &RenderMesh,
+    positions: &[Vec3],
+    by: &Transform,
+) -> (Vec<[u32; 3]>, Vec<u32>) {
+    let (triples, _) = mesh.indices.as_chunks::<3>();
+    let is_sound = |triple: &[u32; 3]| {
+        triple.iter().all(|&index| {
+            let position = positions.get(index as usize);
+            position.is_some_and(|position| position.is_finite())
+        })
+    };
+    let sound = triples.iter().filter(|triple| is_sound(triple));
+    let triangles: Vec<[u32; 3]> = sound.map(|triple| by.winding(*triple)).collect();
+    if triangles.len() == triples.len() {
+        return (triangles, Vec::new());
+    }
+    let numbers = (0..).zip(triples).filter(|(_, triple)| is_sound(triple));
+    (triangles, numbers.map(|(number, _)| number).collect())
+}
+
+fn flat_normal([a, b, c]: [Vec3; 3]) -> Vec3 {
+    (b - a).cross(c - a).normalize_or_zero()
+}
+
+fn finite(vector: Vec3) -> Vec3 {
+    if vector.is_finite() {
+        vector
+    } else {
+        Vec3::ZERO
+    }
+}
+
+/// The cofactor matrix, by which normals are multiplied. It is a multiple of the inverse transpose, but also exists if
+/// a scale is 0.
+fn cofactors(linear: Mat3) -> Mat3 {
+    Mat3::from_cols(
+        linear.y_axis.cross(linear.z_axis),
+        linear.z_axis.cross(linear.x_axis),
+        linear.x_axis.cross(linear.y_axis),
+    )
+}
+
+/// One instance of a mesh: a part of the picture.
+#[derive(Debug, Clone, Default)]
+pub(super) struct PreparedPart {
+    pub(super) mesh: Arc<PreparedMesh>,
+    /// `None` for a mesh that is stored in the world.
+    transform: Option<Transform>,
+    /// The node's or mesh's name, for messages.
+    pub(super) name: String,
+    /// The number of its first triangle and vertex among those of the scene.
+    pub(super) first_triangle: u32,
+    pub(super) first_vertex: u32,
+}
+
+impl PreparedPart {
+    /// An instance of a mesh that others draw as well.
+    pub(super) fn shared(
+        mesh: &Arc<PreparedMesh>,
+        by: Transform,
+        instance: &RenderInstance,
+    ) -> PreparedPart {
+        PreparedPart {
+            mesh: Arc::clone(mesh),
+            transform: Some(by),
+            name: instance.name.clone(),
+            ..PreparedPart::default()
+        }
+    }
+
+    /// A mesh that lies in the world.
+    pub(super) fn in_world(mesh: PreparedMesh, name: String) -> PreparedPart {
+        PreparedPart {
+            mesh: Arc::new(mesh),
+            name,
+            ..PreparedPart::default()
+        }
+    }
+
+    pub(super) fn triangle_count(&self) -> usize {
+        self.mesh.triangles.len()
+    }
+
+    pub(super) fn vertex_count(&self) -> usize {
+        self.mesh.vertex_count()
+    }
+
+    /// The corners of a triangle, as indices of positions.
+    pub(super) fn indices(&self, triangle: usize) -> [u32; 3] {
+        let indices = self.mesh.triangles[triangle];
+        match &self.transform {
+            Some(by) => by.winding(indices),
+            None => indices,
+        }
+    }
+
+    /// A position in the world.
+    pub(super) fn position(&self, index: u32) -> Vec3 {
+        let position = self.mesh.positions[index as usize];
+        match &self.transform {
+            Some(by) => by.position(position),
+            None => position,
+        }
+    }
+
+    /// The corners of a triangle in the world.
+    pub(super) fn corners(&self, triangle: usize) -> [Vec3; 3] {
+        self.indices(triangle).map(|index| self.position(index))
+    }
+
+    /// The vertices of a triangle, counted from the first of the part.
+    pub(super) fn vertices(&self, triangle: usize) -> [u32; 3] {
+        match self.mesh.is_flat() {
+            true => [0, 1, 2].map(|corner| triangle as u32 * 3 + corner),
+            false => self.indices(triangle),
+        }
+    }
+
+    /// The index of a vertex's position, and the triangle whose normal it has.
+    fn index_of(&self, vertex: u32) -> (u32, Option<usize>) {
+        match self.mesh.is_flat() {
+            true => {
+                let triangle = (vertex / 3) as usize;
+                (
+                    self.indices(triangle)[(vertex % 3) as usize],
+                    Some(triangle),
+                )
+            }
+            false => (vertex, None),
+        }
+    }
+
+    /// The position of a vertex in the world, and its attributes.
+    pub(super) fn vertex(&self, vertex: u32) -> (Vec3, Attributes) {
+        let (index, triangle) = self.index_of(vertex);
+        let normal = match triangle {
+            Some(triangle) => flat_normal(self.corners(triangle)),
+            None => self.normal(index),
+        };
+        (self.position(index), self.attributes_with(index, normal))
+    }
+
+    /// The attributes of the corners of a triangle.
+    pub(super) fn attributes(&self, triangle: usize) -> [Attributes; 3] {
+        let indices = self.indices(triangle);
+        let flat = self
+            .mesh
+            .is_flat()
+            .then(|| flat_normal(self.corners(triangle)));
+        indices.map(|index| {
+            let normal = flat.unwrap_or_else(|| self.normal(index));
+            self.attributes_with(index, normal)
+        })
+    }
+
+    fn normal(&self, index: u32) -> Vec3 {
+        let normal = self.mesh.normals[index as usize];
+        match &self.transform {
+            Some(by) => by.normal(normal),
+            None => normal,
+        }
+    }
+
+    fn attributes_with(&self, index: u32, normal: Vec3) -> Attributes {
+        let (mesh, index) = (&self.mesh, index as usize);
+        let tangent = mesh.tangents.get(index).copied().unwrap_or_default();
+        Attributes {
+            normal,
+            tangent: match &self.transform {
+                Some(by) if !mesh.tangents.is_empty() => by.tangent(tangent),
+                _ => tangent,
+            },
+            uvs: [0, 1].map(|set| mesh.uvs[set].get(index).copied().unwrap_or_default()),
+            color: mesh.colors.get(index).copied().unwrap_or(Vec4::ONE),
+        }
+    }
+
+    /// The number of a triangle in the mesh of the instance.
+    pub(super) fn number_in_mesh(&self, triangle: usize) -> usize {
+        let numbers = &self.mesh.numbers;
+        numbers
+            .get(triangle)
+            .map_or(triangle, |number| *number as usize)
+    }
+}
