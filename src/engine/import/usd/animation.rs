@@ -8,20 +8,40 @@ use serde_json::{Value as Json, json};
 use super::super::super::document::ElementType;
 use super::super::super::scene::Scene;
 use super::super::animated::{add_table, increasing};
-use super::nodes::{Moving, split};
+use super::nodes::{Morphing, Moving, split};
 use super::skin::{Skeleton, Skeletons, inherited_target};
 use super::time_codes_per_second;
-use super::transform::Operations;
+use super::transform::{Operations, Visibility};
 use super::values::{of, texts, value, vectors};
 
 /// More keyframes than this of one node are thinned out.
 const MAX_KEYS: usize = 20_000;
 
+/// What changes over time besides the joints of skeletons.
+pub(super) struct MovedPrims {
+    /// Prims whose transforms change.
+    pub(super) moving: Vec<Moving>,
+    pub(super) morphing: Vec<Morphing>,
+    /// Prims whose visibility changes.
+    pub(super) blinking: Vec<Moving>,
+}
+
+impl MovedPrims {
+    fn times(&self) -> Vec<f64> {
+        let moving = self.moving.iter();
+        let moving = moving.flat_map(|it| Operations::of(&it.prim).times(&it.prim));
+        let morphing = self.morphing.iter().flat_map(|it| it.weights.times());
+        let blinking = self.blinking.iter();
+        let blinking = blinking.flat_map(|it| Visibility::of(&it.prim).times().to_vec());
+        moving.chain(morphing).chain(blinking).collect()
+    }
+}
+
 /// Adds the animation of a stage, if something moves.
 pub(super) fn add(
     stage: &Stage,
     skeletons: &Skeletons,
-    moving: &[Moving],
+    moved: &MovedPrims,
     scene: &mut Scene,
     warnings: &mut Vec<String>,
 ) {
@@ -43,13 +63,14 @@ pub(super) fn add(
         })
         .collect();
     let times = clips.iter().flat_map(|(_, clip)| clip_times(clip));
-    let moved = moving
-        .iter()
-        .flat_map(|it| Operations::of(&it.prim).times(&it.prim));
-    let first = times.chain(moved).fold(f64::INFINITY, f64::min);
+    let first = times.chain(moved.times()).fold(f64::INFINITY, f64::min);
     animation.start = if first.is_finite() { first } else { 0.0 };
     for (skeleton, clip) in &clips {
-        if clip_times(clip).len() < 2 && clip.type_name().is_ok_and(|kind| kind.is_some()) {
+        let only_morphs = of(clip, "blendShapes").is_some() && of(clip, "joints").is_none();
+        if !only_morphs
+            && clip_times(clip).len() < 2
+            && clip.type_name().is_ok_and(|kind| kind.is_some())
+        {
             warnings.push(format!(
                 "the pose of the animation \"{}\" does not move and is not read; its skeleton stays at rest",
                 clip.path().name().unwrap_or_default()
@@ -57,8 +78,14 @@ pub(super) fn add(
         }
         animation.add_clip(skeleton, clip);
     }
-    for it in moving {
+    for it in &moved.moving {
         animation.add_moving(it);
+    }
+    for it in &moved.morphing {
+        animation.add_morphing(it);
+    }
+    for it in &moved.blinking {
+        animation.add_blinking(it);
     }
     let Animation {
         name,
@@ -237,14 +264,68 @@ impl Animation<'_> {
             if is_still || !track.values.iter().all(|value| value.is_finite()) {
                 continue;
             }
-            let output = add_table(self.scene, track.path.element(), track.values);
-            self.channels.push(json!({
-                "sampler": self.samplers.len(),
-                "target": { "node": node, "path": track.path.name() },
-            }));
-            self.samplers
-                .push(json!({ "input": input, "output": output }));
+            let keys = (input, track.path.element(), track.values);
+            self.add_channel(node, track.path.name(), keys, "LINEAR");
         }
+    }
+
+    fn add_morphing(&mut self, morphing: &Morphing) {
+        let weights = &morphing.weights;
+        let times = self.distinct(thinned(weights.times()));
+        if times.len() < 2 {
+            return;
+        }
+        if self.name.is_none() {
+            self.name = weights.clip.path().name().map(str::to_owned);
+        }
+        let values = times.iter().flat_map(|time| weights.at(Some(*time)));
+        let values: Vec<f32> = values.collect();
+        let input = self.input(&times);
+        self.add_channel(
+            morphing.node,
+            "weights",
+            (input, ElementType::Scalar, values),
+            "LINEAR",
+        );
+    }
+
+    fn add_blinking(&mut self, blinking: &Moving) {
+        let visibility = Visibility::of(&blinking.prim);
+        let times = self.distinct(thinned(visibility.times().to_vec()));
+        if times.is_empty() {
+            return;
+        }
+        let values = times
+            .iter()
+            .flat_map(|time| [visibility.scale(Some(*time)); 3]);
+        let values: Vec<f32> = values.collect();
+        let input = self.input(&times);
+        self.add_channel(
+            blinking.node,
+            "scale",
+            (input, ElementType::Vec3, values),
+            "STEP",
+        );
+    }
+
+    /// Adds a channel: `keys` are the table of times, and the values with their element.
+    fn add_channel(
+        &mut self,
+        node: usize,
+        path: &str,
+        (input, element, values): (usize, ElementType, Vec<f32>),
+        interpolation: &str,
+    ) {
+        let output = add_table(self.scene, element, values);
+        self.channels.push(json!({
+            "sampler": self.samplers.len(),
+            "target": { "node": node, "path": path },
+        }));
+        let mut sampler = json!({ "input": input, "output": output });
+        if interpolation != "LINEAR" {
+            sampler["interpolation"] = interpolation.into();
+        }
+        self.samplers.push(sampler);
     }
 
     /// The times that differ in seconds as 32-bit floats.

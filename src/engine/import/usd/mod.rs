@@ -6,12 +6,15 @@
 
 mod animation;
 mod bindings;
+mod blend_shapes;
 mod composition;
 mod crate_check;
+mod crate_nesting;
 mod images;
 mod inherits;
 mod instancer;
 mod material;
+mod meshes;
 mod nodes;
 mod primvar;
 mod resolver;
@@ -41,6 +44,7 @@ use super::super::settings::{MeshCompression, UsdPurpose};
 use super::scene_builder::SceneBuilder;
 use super::{ImportError, Imported};
 use crate::formats;
+use animation::MovedPrims;
 use nodes::Reader;
 use resolver::{Confined, Files};
 
@@ -112,10 +116,17 @@ fn read(
             reasons.collect::<String>()
         )));
     }
-    let (skeletons, moving) = (reader.skeletons, reader.moving);
+    let (skeletons, moved) = (
+        reader.skeletons,
+        MovedPrims {
+            moving: reader.moving,
+            morphing: reader.morphing,
+            blinking: reader.blinking,
+        },
+    );
     let mut scene = finish(&stage, reader.builder, roots);
     skeletons.add_skins(&mut scene);
-    animation::add(&stage, &skeletons, &moving, &mut scene, &mut warnings);
+    animation::add(&stage, &skeletons, &moved, &mut scene, &mut warnings);
     let size_bytes = files.borrow().size_bytes();
     Ok(Imported {
         packing: MeshCompression::None,
@@ -192,7 +203,6 @@ impl Warnings {
     fn count_unread(&mut self, kind: &str) {
         const DRAWN: &[&str] = &[
             "BasisCurves",
-            "BlendShape",
             "Camera",
             "Capsule_1",
             "Cylinder_1",

@@ -1,7 +1,6 @@
-//! The tree of prims as nodes, with the meshes that they draw.
+//! The tree of prims as nodes.
 
 use std::cell::RefCell;
-use std::collections::HashMap;
 use std::rc::Rc;
 
 use glam::{DMat4, DQuat, DVec3};
@@ -9,28 +8,33 @@ use openusd::sdf::Path;
 use openusd::usd::{Prim, PrimStatus, Stage};
 use serde_json::{Value as Json, json};
 
-use super::super::super::scene::{Attribute, Geometry};
 use super::super::super::settings::UsdPurpose;
 use super::super::ImportError;
 use super::super::scene_builder::SceneBuilder;
 use super::Warnings;
-use super::bindings::Bindings;
+use super::blend_shapes::ShapeWeights;
 use super::instancer;
-use super::material::{MaterialUser, StageMaterials, UsedMaterial};
+use super::meshes::{MeshTarget, Meshes};
+use super::primvar::InheritedColors;
 use super::resolver::Files;
 use super::shapes;
 use super::skin::Skeletons;
-use super::surface::UsdPolygons;
-use super::transform::{Operations, is_invisible};
-use super::values::{flag, integers, of, text, vector};
+use super::transform::{Operations, Visibility};
+use super::values::text;
 
 /// Deeper trees and more prims than programs write.
 const MAX_DEPTH: usize = 400;
 const MAX_PRIMS: usize = 2_000_000;
 
-/// A prim whose transform changes over time.
+/// A prim whose transform or visibility changes over time.
 pub(super) struct Moving {
     pub(super) prim: Prim,
+    pub(super) node: usize,
+}
+
+/// A node with a mesh whose shape changes over time.
+pub(super) struct Morphing {
+    pub(super) weights: ShapeWeights,
     pub(super) node: usize,
 }
 
@@ -41,14 +45,11 @@ pub(super) struct Reader<'a> {
     purpose: UsdPurpose,
     pub(super) builder: SceneBuilder,
     pub(super) warnings: Warnings,
-    materials: StageMaterials,
-    bindings: Bindings,
+    meshes: Meshes,
     pub(super) skeletons: Skeletons,
-    /// The meshes of prims in prototypes, by the prim and its materials.
-    shared: HashMap<(String, Vec<usize>), usize>,
-    /// What is known of the meshes in prototypes, by the prim.
-    outlines: HashMap<String, Rc<MeshOutline>>,
     pub(super) moving: Vec<Moving>,
+    pub(super) morphing: Vec<Morphing>,
+    pub(super) blinking: Vec<Moving>,
     /// Nodes to which the transforms of their parents do not apply.
     pub(super) detached: Vec<usize>,
     prims: usize,
@@ -57,24 +58,11 @@ pub(super) struct Reader<'a> {
     pub(super) instances: usize,
 }
 
-/// What the instances of a mesh need without its points.
-struct MeshOutline {
-    points: usize,
-    is_cage: bool,
-    user: MaterialUser,
-    parts: Vec<MeshPart>,
-}
-
-/// Faces with one material: that of the subset of this name, or of the mesh.
-struct MeshPart {
-    subset: Option<String>,
-    faces: Vec<usize>,
-}
-
 /// What a prim takes from its parents.
 #[derive(Clone)]
 pub(super) struct Inherited {
     purpose: Option<String>,
+    colors: InheritedColors,
     depth: usize,
 }
 
@@ -91,12 +79,11 @@ impl<'a> Reader<'a> {
             purpose,
             builder: SceneBuilder::new(),
             warnings: Warnings::default(),
-            materials: StageMaterials::new(files),
-            bindings: Bindings::default(),
+            meshes: Meshes::new(files),
             skeletons: Skeletons::default(),
-            shared: HashMap::new(),
-            outlines: HashMap::new(),
             moving: Vec::new(),
+            morphing: Vec::new(),
+            blinking: Vec::new(),
             detached: Vec::new(),
             prims: 0,
             triangles: false,
@@ -110,6 +97,7 @@ impl<'a> Reader<'a> {
         let mut roots = Vec::new();
         let inherited = Inherited {
             purpose: None,
+            colors: InheritedColors::default(),
             depth: 0,
         };
         for name in names {
@@ -156,7 +144,7 @@ impl<'a> Reader<'a> {
         if !status.contains(wanted) || status.contains(PrimStatus::ABSTRACT) {
             return Ok(None);
         }
-        if is_invisible(prim) {
+        if Visibility::of(prim).is_never() {
             self.warnings.invisible += 1;
             return Ok(None);
         }
@@ -176,24 +164,48 @@ impl<'a> Reader<'a> {
             .is_none_or(|purpose| purpose == "default" || purpose == self.purpose.name());
         let mut node = json!({});
         let mut children = Vec::new();
+        let colors = inherited.colors.of(prim);
+        let mut weights = None;
         if is_shown {
-            match kind {
-                "Mesh" => self.draw(prim, &mut node),
-                "Skeleton" => children.extend(self.skeletons.hang(
-                    self.stage,
-                    prim.path(),
-                    &mut self.builder,
-                )),
+            let mut to = MeshTarget {
+                stage: self.stage,
+                builder: &mut self.builder,
+                warnings: &mut self.warnings,
+                skeletons: &mut self.skeletons,
+            };
+            let drawn = match kind {
+                "Mesh" => self.meshes.draw(prim, &colors, &mut to),
+                "Skeleton" => {
+                    let hung = self
+                        .skeletons
+                        .hang(self.stage, prim.path(), &mut self.builder);
+                    children.extend(hung);
+                    None
+                }
                 _ => match shapes::of_prim(prim, kind) {
-                    Some(geometry) => self.draw_shape(prim, kind, geometry, &mut node),
-                    None => self.warnings.count_unread(kind),
+                    Some(shape) => {
+                        Some(self.meshes.draw_shape(prim, kind, shape, &colors, &mut to))
+                    }
+                    None => {
+                        self.warnings.count_unread(kind);
+                        None
+                    }
                 },
+            };
+            if let Some(drawn) = drawn {
+                self.triangles = true;
+                node["mesh"] = drawn.mesh.into();
+                if let Some(skin) = drawn.skin {
+                    node["skin"] = skin.into();
+                }
+                weights = drawn.weights;
             }
         } else if kind == "Mesh" {
             self.warnings.other_purposes += 1;
         }
         let below = Inherited {
             purpose,
+            colors,
             depth: inherited.depth + 1,
         };
         if kind == "PointInstancer" {
@@ -209,7 +221,7 @@ impl<'a> Reader<'a> {
         if children.is_empty() && node.get("mesh").is_none() {
             return Ok(None);
         }
-        Ok(self.place(prim, node, &children))
+        Ok(self.place(prim, node, &children, weights))
     }
 
     fn check_limits(&mut self, inherited: &Inherited) -> Result<(), ImportError> {
@@ -228,7 +240,13 @@ impl<'a> Reader<'a> {
     }
 
     /// Adds the node of a prim; `None` if it belongs to the root.
-    fn place(&mut self, prim: &Prim, mut node: Json, children: &[usize]) -> Option<usize> {
+    fn place(
+        &mut self,
+        prim: &Prim,
+        mut node: Json,
+        children: &[usize],
+        weights: Option<ShapeWeights>,
+    ) -> Option<usize> {
         let operations = Operations::of(prim);
         let is_moving = operations.times(prim).len() > 1;
         let matrix = operations.matrix(prim, None);
@@ -251,198 +269,36 @@ impl<'a> Reader<'a> {
                 node,
             });
         }
+        if let Some(weights) = weights {
+            self.morphing.push(Morphing { weights, node });
+        }
+        let node = self.blinking_node(prim, node);
         if operations.resets {
             self.detached.push(node);
             return None;
         }
         Some(node)
     }
+}
 
-    /// Adds the mesh of a prim to its node.
-    fn draw(&mut self, prim: &Prim, node: &mut Json) {
-        let name = prim.path().name().unwrap_or_default();
-        let prototype = prim.prim_in_prototype().ok().flatten();
-        let prototype = prototype.map(|prototype| prototype.path().as_str().to_owned());
-        let (outline, surface) = match self.outline_of(prim, prototype.as_deref()) {
-            Ok(found) => found,
-            Err(what) => {
-                self.warnings
-                    .add(format!("mesh \"{name}\" is left out: {what}"));
-                return;
-            }
-        };
-        if outline.parts.is_empty() {
-            return;
+impl Reader<'_> {
+    /// The node, below one that a prim whose visibility changes over time hides.
+    fn blinking_node(&mut self, prim: &Prim, node: usize) -> usize {
+        let visibility = Visibility::of(prim);
+        if !visibility.changes() {
+            return node;
         }
-        if outline.is_cage {
-            self.warnings.cages += 1;
+        let scale = visibility.scale(None);
+        let mut hiding = json!({ "children": [node], "name": "visibility" });
+        if scale != 1.0 {
+            hiding["scale"] = json!([scale, scale, scale]);
         }
-        let skinned = self.skeletons.bind(
-            self.stage,
-            prim,
-            outline.points,
-            &mut self.builder,
-            &mut self.warnings,
-        );
-        let used = self.materials_of(prim, &outline);
-        let key = prototype.filter(|_| skinned.is_none()).map(|prototype| {
-            let materials = used.iter().map(|material| material.index).collect();
-            (prototype, materials)
+        let node = self.builder.add_node(hiding);
+        self.blinking.push(Moving {
+            prim: prim.clone(),
+            node,
         });
-        let known = key.as_ref().and_then(|key| self.shared.get(key).copied());
-        let mesh = match known {
-            Some(known) => known,
-            None => {
-                // The outline was read from the same prim without an error.
-                let Some(mut surface) = surface.or_else(|| UsdPolygons::of(prim).ok()) else {
-                    return;
-                };
-                if let Some((influences, skin)) = skinned {
-                    surface.influences = Some(influences);
-                    node["skin"] = skin.into();
-                }
-                let geometries = outline.parts.iter().zip(&used).map(|(part, material)| {
-                    let geometry = surface.geometry(&part.faces, material.shows_colors);
-                    (geometry, Some(material.index))
-                });
-                self.builder.add_mesh(Some(name), geometries.collect())
-            }
-        };
-        if let Some(key) = key {
-            self.shared.insert(key, mesh);
-        }
-        self.triangles = true;
-        node["mesh"] = mesh.into();
-    }
-
-    /// The outline of a mesh, which instances share; with the mesh itself, if it was read for that.
-    fn outline_of(
-        &mut self,
-        prim: &Prim,
-        prototype: Option<&str>,
-    ) -> Result<(Rc<MeshOutline>, Option<UsdPolygons>), String> {
-        let known = prototype.and_then(|prototype| self.outlines.get(prototype));
-        if let Some(known) = known {
-            return Ok((Rc::clone(known), None));
-        }
-        let surface = UsdPolygons::of(prim)?;
-        surface.warn(prim, &mut self.warnings);
-        let outline = Rc::new(MeshOutline {
-            points: surface.points.len(),
-            is_cage: surface.is_cage,
-            user: MaterialUser {
-                coords: surface
-                    .coord_names()
-                    .iter()
-                    .map(|name| (*name).to_owned())
-                    .collect(),
-                is_double_sided: flag(prim, "doubleSided"),
-                has_colors: surface.colors.is_some(),
-                is_translucent: surface.is_translucent(),
-            },
-            parts: self.parts_of(prim, &surface),
-        });
-        if let Some(prototype) = prototype {
-            self.outlines
-                .insert(prototype.to_owned(), Rc::clone(&outline));
-        }
-        Ok((outline, Some(surface)))
-    }
-
-    /// The material of each part of a mesh.
-    fn materials_of(&mut self, prim: &Prim, outline: &MeshOutline) -> Vec<UsedMaterial> {
-        let mut used = Vec::new();
-        for part in &outline.parts {
-            let subset = part.subset.as_deref();
-            let place = subset.and_then(|name| prim.path().append_path(name).ok());
-            let place = place.as_ref().unwrap_or(prim.path());
-            let material = self.bindings.material_of(self.stage, place);
-            used.push(self.materials.add(
-                self.stage,
-                material.as_ref(),
-                &outline.user,
-                &mut self.builder,
-                &mut self.warnings,
-            ));
-        }
-        used
-    }
-
-    /// Adds a shape without a mesh to the node of its prim.
-    fn draw_shape(&mut self, prim: &Prim, kind: &str, mut geometry: Geometry, node: &mut Json) {
-        let material = self.bindings.material_of(self.stage, prim.path());
-        let color = of(prim, "primvars:displayColor").and_then(vector::<3>);
-        let user = MaterialUser {
-            coords: Vec::new(),
-            is_double_sided: shapes::is_double_sided(prim, kind),
-            has_colors: color.is_some(),
-            is_translucent: false,
-        };
-        let used = self.materials.add(
-            self.stage,
-            material.as_ref(),
-            &user,
-            &mut self.builder,
-            &mut self.warnings,
-        );
-        if let Some([red, green, blue]) = color.filter(|_| used.shows_colors) {
-            let color = [red, green, blue, 1.0].map(|part| part.clamp(0.0, 1.0));
-            let colors = color.repeat(geometry.vertex_count());
-            geometry
-                .attributes
-                .push(Attribute::new("COLOR_0", 4, colors));
-        }
-        let name = prim.path().name().unwrap_or_default();
-        let mesh = self
-            .builder
-            .add_mesh(Some(name), vec![(geometry, Some(used.index))]);
-        self.triangles = true;
-        node["mesh"] = mesh.into();
-    }
-
-    /// The faces of each material of a mesh.
-    fn parts_of(&mut self, prim: &Prim, surface: &UsdPolygons) -> Vec<MeshPart> {
-        let mut left: Vec<Option<usize>> = surface.drawn_faces().into_iter().map(Some).collect();
-        let place_of: HashMap<usize, usize> = left
-            .iter()
-            .enumerate()
-            .filter_map(|(place, face)| Some(((*face)?, place)))
-            .collect();
-        let mut parts: Vec<MeshPart> = Vec::new();
-        for child in prim.children().unwrap_or_default() {
-            let kind = child.type_name().ok().flatten();
-            let of_faces = text(&child, "elementType").is_none_or(|kind| kind == "face");
-            if kind.is_none_or(|kind| kind.as_str() != "GeomSubset") || !of_faces {
-                continue;
-            }
-            // Subsets of other families choose faces for other ends than materials.
-            let family = text(&child, "familyName").unwrap_or_default();
-            let counts = match family.as_str() {
-                "materialBind" => true,
-                family => family.is_empty() && self.bindings.has_own(self.stage, child.path()),
-            };
-            if !counts {
-                continue;
-            }
-            let faces = of(&child, "indices").and_then(integers).unwrap_or_default();
-            let faces: Vec<usize> = faces
-                .into_iter()
-                .filter_map(|face| left[*place_of.get(&usize::try_from(face).ok()?)?].take())
-                .collect();
-            if !faces.is_empty() {
-                let subset = child.path().name().map(str::to_owned);
-                parts.push(MeshPart { subset, faces });
-            }
-        }
-        let rest: Vec<usize> = left.into_iter().flatten().collect();
-        if !rest.is_empty() {
-            let rest = MeshPart {
-                subset: None,
-                faces: rest,
-            };
-            parts.insert(0, rest);
-        }
-        parts
+        node
     }
 }
 

@@ -101,6 +101,68 @@ impl<const N: usize> Primvar<N> {
     }
 }
 
+impl<const N: usize> Primvar<N> {
+    /// One value for the whole mesh.
+    pub(super) fn constant(value: [f32; N]) -> Primvar<N> {
+        Primvar {
+            values: vec![value],
+            indices: None,
+            interpolation: Interpolation::Constant,
+        }
+    }
+}
+
+/// The colour and opacity that prims without their own take from the nearest parent with one.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct InheritedColors {
+    pub(super) color: Option<[f32; 3]>,
+    pub(super) opacity: Option<f32>,
+}
+
+/// The bits of inherited colours.
+pub(super) type ColorKey = [Option<u32>; 4];
+
+impl InheritedColors {
+    /// Those of a prim. Values of points or faces are not inherited.
+    pub(super) fn of(&self, prim: &Prim) -> InheritedColors {
+        // None of them has one value for each element.
+        let none = MeshSize {
+            points: usize::MAX,
+            corners: usize::MAX,
+            faces: usize::MAX,
+        };
+        let color = Primvar::of(prim, "primvars:displayColor", none);
+        let opacity = Primvar::of(prim, "primvars:displayOpacity", none);
+        InheritedColors {
+            color: color.and_then(|it| it.whole()).or(self.color),
+            opacity: opacity
+                .and_then(|it| it.whole())
+                .map(|[it]| it)
+                .or(self.opacity),
+        }
+    }
+
+    pub(super) fn key(&self) -> ColorKey {
+        let [red, green, blue] = match self.color {
+            Some(color) => color.map(|part| Some(part.to_bits())),
+            None => [None; 3],
+        };
+        [red, green, blue, self.opacity.map(f32::to_bits)]
+    }
+
+    pub(super) fn is_translucent(&self) -> bool {
+        self.opacity.is_some_and(|opacity| opacity < 1.0)
+    }
+}
+
+impl<const N: usize> Primvar<N> {
+    /// The value that holds for the whole prim.
+    fn whole(&self) -> Option<[f32; N]> {
+        let is_whole = self.interpolation == Interpolation::Constant;
+        is_whole.then(|| self.values.first().copied())?
+    }
+}
+
 impl Primvar<1> {
     pub(super) fn smallest(&self) -> f32 {
         let values = self.values.iter().map(|[value]| *value);

@@ -14,7 +14,7 @@ use openusd::ar::{self, Asset, ResolvedPath, Resolver};
 
 use super::super::super::document::uri::{UriTarget, resolve};
 use super::super::super::intake::{ZipError, ZipLimits, unpack};
-use super::{crate_check, text_check};
+use super::{crate_check, crate_nesting, text_check};
 use crate::formats;
 
 /// More packages in one upload are not opened.
@@ -221,6 +221,7 @@ impl Resolver for Confined {
         let file = File::open(resolved_path)?;
         if crate_check::is_binary(&file)? {
             crate_check::check(&file)?;
+            crate_nesting::check(&file)?;
         } else {
             text_check::check(&file)?;
         }

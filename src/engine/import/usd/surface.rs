@@ -10,7 +10,8 @@ use super::super::super::scene::{Attribute, Geometry, Storage};
 use super::super::normals::add_creased;
 use super::super::polygon;
 use super::Warnings;
-use super::primvar::{Corner, MeshSize, Primvar};
+use super::blend_shapes::BlendShape;
+use super::primvar::{Corner, InheritedColors, MeshSize, Primvar};
 use super::skin::Influences;
 use super::values::{integers, of, text, vectors};
 
@@ -36,6 +37,7 @@ pub(super) struct UsdPolygons {
     opacity: Option<Primvar<1>>,
     /// The joints that move each point, once they are known.
     pub(super) influences: Option<Influences>,
+    pub(super) shapes: Vec<BlendShape>,
     /// Whether its normals were left out, because they do not fit its points, corners or faces.
     has_unfit_normals: bool,
     /// Whether it has more sets of texture coordinates than are read.
@@ -47,7 +49,7 @@ type VertexKey = [u32; 4 + MAX_UV_SETS];
 
 impl UsdPolygons {
     /// The mesh of a prim; the error says what is wrong with it.
-    pub(super) fn of(prim: &Prim) -> Result<UsdPolygons, String> {
+    pub(super) fn of(prim: &Prim, inherited: &InheritedColors) -> Result<UsdPolygons, String> {
         let points: Vec<[f32; 3]> = of(prim, "points").and_then(vectors).unwrap_or_default();
         let list = |name: &str| of(prim, name).and_then(integers).unwrap_or_default();
         let (counts, corners) = (list("faceVertexCounts"), list("faceVertexIndices"));
@@ -88,8 +90,14 @@ impl UsdPolygons {
             is_cage: text(prim, "subdivisionScheme").as_deref() != Some("none"),
             coords,
             has_more_coords,
-            colors: Primvar::of(prim, "primvars:displayColor", size),
-            opacity: Primvar::of(prim, "primvars:displayOpacity", size),
+            colors: Primvar::of(prim, "primvars:displayColor", size)
+                .or_else(|| inherited.color.map(Primvar::constant)),
+            opacity: Primvar::of(prim, "primvars:displayOpacity", size).or_else(|| {
+                inherited
+                    .opacity
+                    .map(|opacity| Primvar::constant([opacity]))
+            }),
+            shapes: Vec::new(),
             influences: None,
             has_unfit_normals: has_normals && normals.is_none(),
             normals,
@@ -153,6 +161,7 @@ impl UsdPolygons {
         let mut geometry = Geometry {
             indices,
             attributes: self.attributes(&keys, shows_colors),
+            targets: self.targets(&keys),
             ..Geometry::default()
         };
         // Without normals, polygons are flat; subdivision surfaces are smooth.
@@ -241,6 +250,26 @@ impl UsdPolygons {
             attributes.extend(influences.attributes(keys.iter().map(|key| key[0] as usize)));
         }
         attributes
+    }
+
+    /// The morph targets: the blend shapes at these vertices.
+    fn targets(&self, keys: &[VertexKey]) -> Vec<Vec<Attribute>> {
+        let at = |name: &str, values: &[[f32; 3]]| {
+            let values = keys.iter().flat_map(|key| values[key[0] as usize]);
+            Attribute::new(name, 3, values.collect())
+        };
+        let shapes = self.shapes.iter().map(|shape| {
+            let mut target = vec![at("POSITION", &shape.offsets)];
+            if let Some(normals) = shape.normals.as_ref().filter(|_| self.normals.is_some()) {
+                target.push(at("NORMAL", normals));
+            }
+            target
+        });
+        shapes.collect()
+    }
+
+    pub(super) fn shape_names(&self) -> Vec<String> {
+        self.shapes.iter().map(|shape| shape.name.clone()).collect()
     }
 
     /// Whether the opacity of points or faces is below 1 somewhere.

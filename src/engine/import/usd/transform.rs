@@ -2,7 +2,7 @@
 
 use glam::{DMat4, DQuat, DVec3};
 use openusd::sdf::Value;
-use openusd::usd::Prim;
+use openusd::usd::{Attribute, Prim};
 
 use super::values::{number, text_of, texts, value, vector};
 
@@ -122,8 +122,48 @@ fn three(value: Value) -> Option<DVec3> {
     }
 }
 
-/// Whether a prim and all below it are invisible.
-pub(super) fn is_invisible(prim: &Prim) -> bool {
-    let visibility = value(&prim.attribute("visibility"), None);
-    visibility.and_then(|value| text_of(&value)).as_deref() == Some("invisible")
+/// Whether a prim is drawn, which may change over time.
+pub(super) struct Visibility {
+    attribute: Attribute,
+    times: Vec<f64>,
+}
+
+impl Visibility {
+    pub(super) fn of(prim: &Prim) -> Visibility {
+        let attribute = prim.attribute("visibility");
+        let mut times = attribute.time_sample_times().unwrap_or_default();
+        times.retain(|time| time.is_finite());
+        Visibility { attribute, times }
+    }
+
+    fn is_visible(&self, time: Option<f64>) -> bool {
+        let visibility = value(&self.attribute, time);
+        visibility.and_then(|value| text_of(&value)).as_deref() != Some("invisible")
+    }
+
+    /// Whether it is drawn at no time.
+    pub(super) fn is_never(&self) -> bool {
+        let mut times = self.times.iter();
+        !self.is_visible(None) && !times.any(|time| self.is_visible(Some(*time)))
+    }
+
+    /// Whether it is drawn at some times only.
+    pub(super) fn changes(&self) -> bool {
+        let mut times = self.times.iter();
+        let at_rest = self.is_visible(None);
+        times.any(|time| self.is_visible(Some(*time)) != at_rest)
+    }
+
+    /// The times of its values.
+    pub(super) fn times(&self) -> &[f64] {
+        &self.times
+    }
+
+    /// The scale that shows or hides it, at rest or at a time. glTF has no other way to hide a node for a time.
+    pub(super) fn scale(&self, time: Option<f64>) -> f32 {
+        match self.is_visible(time) {
+            true => 1.0,
+            false => 0.0,
+        }
+    }
 }

@@ -165,7 +165,8 @@ fn what_a_mesh_loses_is_a_warning() {
         "mesh \"M\": it has more than 4 sets of texture coordinates; the others are not read",
     );
     warned(
-        "    def BlendShape \"smile\"\n    {\n    }",
-        "m.usda: 1 prim of the type BlendShape is not read",
+        "    uniform token[] skel:blendShapes = [\"smile\"]\n    rel skel:blendShapeTargets = </M/smile>\n    \
+         def BlendShape \"smile\"\n    {\n        uniform vector3f[] offsets = [(0, 0, 1)]\n    }",
+        "mesh \"M\": its blend shape \"smile\" does not fit its points and is left out",
     );
 }

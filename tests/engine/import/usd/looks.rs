@@ -424,3 +424,61 @@ fn other_surfaces_are_plain_with_a_warning() {
     assert_eq!(imported.warnings, [warning]);
     assert_eq!(imported.scene.list("materials")[0]["name"], "M");
 }
+
+#[test]
+fn colours_come_from_the_nearest_parent_that_has_one() {
+    let colour = |triple: &str| format!("    color3f[] primvars:displayColor = [{triple}]\n");
+    let body = format!(
+        "def Xform \"X\"\n{{\n{}    float[] primvars:displayOpacity = [0.5]\n    def Xform \"Y\"\n    {{\n{}{}    }}\n{}{}    \
+         def Cube \"D\"\n    {{\n    }}\n}}\n{}",
+        colour("(1, 0, 0)"),
+        colour("(0, 1, 0)"),
+        square("A", ""),
+        square("B", ""),
+        square("C", &colour("(0, 0, 1)")),
+        square("E", ""),
+    );
+    let scene = read_one(&body).scene;
+    let found: Vec<_> = scene
+        .meshes
+        .iter()
+        .map(|mesh| {
+            let geometry = &scene.geometries[mesh.primitives[0].geometry];
+            let colors = geometry.attribute("COLOR_0");
+            (
+                mesh.name().unwrap(),
+                colors.map(|it| it.values[..4].to_vec()),
+            )
+        })
+        .collect();
+    let half = |[red, green, blue]: [f32; 3]| Some(vec![red, green, blue, 0.5]);
+    assert_eq!(
+        found,
+        [
+            ("A", half([0.0, 1.0, 0.0])),
+            ("B", half([1.0, 0.0, 0.0])),
+            ("C", half([0.0, 0.0, 1.0])),
+            ("D", half([1.0, 0.0, 0.0])),
+            ("E", None),
+        ]
+    );
+}
+
+#[test]
+fn instances_have_the_colours_of_their_places() {
+    let place = |name: &str, colour: &str| {
+        format!(
+            "def Xform \"{name}\" (\n instanceable = true\n inherits = </P>\n)\n{{\n \
+             color3f[] primvars:displayColor = [{colour}]\n}}\n"
+        )
+    };
+    let body = format!(
+        "class Xform \"P\"\n{{\n{}}}\n{}{}{}",
+        square("Q", ""),
+        place("One", "(1, 0, 0)"),
+        place("Two", "(0, 1, 0)"),
+        place("Three", "(1, 0, 0)"),
+    );
+    let scene = read_one(&body).scene;
+    assert_eq!((scene.drawn_triangles(), scene.meshes.len()), (6, 2));
+}

@@ -100,3 +100,106 @@ fn keyframes_differ_in_seconds() {
     assert!(times.windows(2).all(|pair| pair[0] < pair[1]));
     assert_eq!(times.last(), Some(&(1_000_000.0 / 24.0)));
 }
+
+const FACE: &str = r#"def SkelRoot "Root"
+{
+    def Skeleton "Skel" (prepend apiSchemas = ["SkelBindingAPI"])
+    {
+        uniform token[] joints = []
+        rel skel:animationSource = </Root/Talk>
+    }
+    def SkelAnimation "Talk"
+    {
+        uniform token[] blendShapes = ["other", "open"]
+        float[] blendShapeWeights.timeSamples = { 0: [1, 0], 24: [1, 0.5] }
+    }
+    def Mesh "Face" (prepend apiSchemas = ["SkelBindingAPI"])
+    {
+        int[] faceVertexCounts = [3]
+        int[] faceVertexIndices = [0, 1, 2]
+        point3f[] points = [(0, 0, 0), (1, 0, 0), (0, 2, 0)]
+        uniform token subdivisionScheme = "none"
+        uniform token[] skel:blendShapes = ["wide", "open"]
+        rel skel:blendShapeTargets = [</Root/Face/wide>, </Root/Face/open>]
+        rel skel:skeleton = </Root/Skel>
+        def BlendShape "wide"
+        {
+            uniform vector3f[] offsets = [(1, 0, 0), (2, 0, 0), (3, 0, 0)]
+        }
+        def BlendShape "open"
+        {
+            uniform vector3f[] offsets = [(0, 4, 0)]
+            uniform int[] pointIndices = [2]
+        }
+    }
+}
+"#;
+
+#[test]
+fn blend_shapes_become_morph_targets_with_their_weights_over_time() {
+    let imported = read_one(FACE);
+    assert_eq!(imported.warnings, Vec::<String>::new());
+    let mut scene = imported.scene;
+    let targets = &scene.geometries[0].targets;
+    let moves: Vec<&[f32]> = targets.iter().map(|target| &target[0].values[..]).collect();
+    assert_eq!(
+        moves,
+        [
+            &[1.0, 0.0, 0.0, 2.0, 0.0, 0.0, 3.0, 0.0, 0.0][..],
+            &[0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 4.0, 0.0],
+        ]
+    );
+    let mesh = &scene.meshes[0].json;
+    assert_eq!(mesh["weights"], serde_json::json!([0.0, 0.0]));
+    assert_eq!(
+        mesh["extras"]["targetNames"],
+        serde_json::json!(["wide", "open"])
+    );
+    let animation = &scene.list("animations")[0];
+    assert_eq!(animation["name"], "Talk");
+    assert_eq!(animation["channels"][0]["target"]["path"], "weights");
+    let output = animation["samplers"][0]["output"].as_u64().unwrap() as usize;
+    assert_eq!(scene.tables[output].values, [0.0, 0.0, 0.0, 0.5]);
+    // Half of the time: a quarter of the way up.
+    let pose = scene.poses(1)[0].clone();
+    let posed = scene.in_pose(&pose, |scene| scene.bounds().unwrap());
+    assert!((posed.max.y - 3.0).abs() < 1e-3, "{posed:?}");
+}
+
+#[test]
+fn visibility_over_time_becomes_a_scale_in_steps() {
+    let body = format!(
+        "{}{}{}",
+        square(
+            "A",
+            "    token visibility.timeSamples = { 0: \"invisible\", 24: \"inherited\" }"
+        ),
+        square(
+            "B",
+            "    token visibility.timeSamples = { 0: \"invisible\", 24: \"invisible\" }"
+        ),
+        square(
+            "C",
+            "    token visibility.timeSamples = { 0: \"inherited\", 24: \"inherited\" }"
+        ),
+    );
+    let imported = read_one(&body);
+    assert_eq!(imported.warnings, ["m.usda: 1 invisible prim is not read"]);
+    let scene = imported.scene;
+    let nodes = scene.list("nodes");
+    let names: Vec<_> = nodes
+        .iter()
+        .map(|node| node["name"].as_str().unwrap())
+        .collect();
+    assert_eq!(names, ["A", "visibility", "C"]);
+    assert_eq!(nodes[1]["scale"], serde_json::json!([0.0, 0.0, 0.0]));
+    let animation = &scene.list("animations")[0];
+    assert_eq!(animation["channels"].as_array().unwrap().len(), 1);
+    assert_eq!(
+        animation["channels"][0]["target"],
+        serde_json::json!({ "node": 1, "path": "scale" })
+    );
+    assert_eq!(animation["samplers"][0]["interpolation"], "STEP");
+    let output = animation["samplers"][0]["output"].as_u64().unwrap() as usize;
+    assert_eq!(scene.tables[output].values, [0.0, 0.0, 0.0, 1.0, 1.0, 1.0]);
+}
