@@ -1,11 +1,11 @@
 //! The covered pixels: silhouettes, sides, seams, and determinism.
 
 use assetfs::engine::render::{
-    NO_PART, PreparedScene, RenderAlpha, RenderMaterial, RenderMesh, View,
+    NO_PART, PreparedScene, RenderAlpha, RenderMaterial, RenderMesh, RenderTextureUse, View,
 };
 use glam::{Mat4, Vec2, Vec3, Vec4};
 
-use super::scenes::{UNIT, alone, card, cuboid, draw, instance, pixel, settings, unlit};
+use super::scenes::{UNIT, alone, card, cuboid, draw, instance, pixel, quarters, settings, unlit};
 
 #[test]
 fn cube_is_a_square_in_all_six_views() {
@@ -67,6 +67,57 @@ fn mirrored_instance_keeps_its_outside() {
         a.iter().zip(b).all(|(a, b)| a.abs_diff(b) <= 1),
         "{a:?} {b:?}"
     );
+}
+
+#[test]
+fn instances_of_one_mesh_look_like_copies_of_it() {
+    let bumps = RenderMaterial {
+        normal_texture: Some(RenderTextureUse::new(0)),
+        ..RenderMaterial::dull(Vec3::new(0.8, 0.4, 0.2))
+    };
+    let places = [
+        Mat4::from_translation(Vec3::new(-0.5, 0.3, 0.0)) * Mat4::from_scale(Vec3::splat(0.3)),
+        Mat4::from_translation(Vec3::new(0.5, 0.3, 0.0))
+            * Mat4::from_rotation_y(0.7)
+            * Mat4::from_scale(Vec3::new(-0.3, 0.3, 0.3)),
+        Mat4::from_translation(Vec3::new(0.0, -0.5, 0.0))
+            * Mat4::from_rotation_x(0.4)
+            * Mat4::from_scale(Vec3::new(0.6, 0.2, 0.3)),
+    ];
+    let flat = cuboid(Vec3::ONE);
+    let mut smooth = flat.clone();
+    smooth.normals = smooth.positions.iter().map(|at| at.normalize()).collect();
+    let textured = |mut mesh: RenderMesh| {
+        let uv = |at: &Vec3| Vec2::new(at.x + 0.3 * at.z, at.y + 0.2 * at.z);
+        mesh.uvs[0] = mesh.positions.iter().map(uv).collect();
+        mesh
+    };
+    for (name, mesh, material) in [
+        ("flat", flat.clone(), RenderMaterial::dull(Vec3::ONE)),
+        ("smooth", smooth.clone(), RenderMaterial::dull(Vec3::ONE)),
+        ("flat with a normal map", textured(flat), bumps.clone()),
+        ("smooth with a normal map", textured(smooth), bumps),
+    ] {
+        let mut shared = alone(mesh, material, vec![quarters()]);
+        shared.instances = places.iter().map(|place| instance(0, *place)).collect();
+        let mut copied = shared.clone();
+        copied.meshes = vec![copied.meshes[0].clone(); places.len()];
+        for (mesh, instance) in copied.instances.iter_mut().enumerate() {
+            instance.mesh = mesh;
+        }
+        assert_eq!(shared.bounding_box(), copied.bounding_box(), "{name}");
+        for view in View::SIX {
+            let [one, other] = [&shared, &copied].map(|scene| draw(scene, view, 64));
+            assert_eq!(one.parts, other.parts, "{name} {view:?}");
+            let bytes = one.rgba.iter().zip(&other.rgba);
+            let apart = bytes.map(|(one, other)| one.abs_diff(*other)).max();
+            // Tangents that are computed before a stretch differ a little from those computed after it.
+            let most = if name.contains("map") { 40 } else { 1 };
+            assert!(apart <= Some(most), "{name} {view:?}: {apart:?}");
+        }
+        let counts = [&shared, &copied].map(|scene| PreparedScene::new(scene).triangle_count());
+        assert_eq!(counts, [36, 36], "{name}");
+    }
 }
 
 #[test]
