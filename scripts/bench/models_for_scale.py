@@ -118,6 +118,12 @@ def chunk(kind, data):
 KINDS = {"triangles": triangles, "parts": parts, "instances": instances, "textures": textures}
 
 
+def drawn_triangles(kind, count):
+    """As `wave` rounds them."""
+    each = {"triangles": count, "parts": 100, "instances": 100_000, "textures": 200}[kind]
+    return 2 * math.isqrt(each // 2) ** 2 * (1 if kind == "triangles" else count)
+
+
 def write(kind, count, folder):
     """Writes `KIND-COUNT.glb` unless it is there; returns its path."""
     path = Path(folder) / f"{kind}-{count}.glb"
