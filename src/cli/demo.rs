@@ -1,6 +1,7 @@
 //! `assetfs demo`: the whole workflow with a sample model, with the commands that a user would type: copy a model in,
 //! drop a factory preset, copy the optimized model out, show a table that compares them.
 
+use std::ffi::OsString;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -9,6 +10,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
 use serde_json::Value;
+use url::Url;
 
 use crate::engine::analyse::counts;
 use crate::engine::import::{Imported, import};
@@ -45,12 +47,18 @@ pub(super) struct DemoArgs {
     /// Folder for the demo's model, mount point and results; must be new, empty or an earlier demo's
     #[arg(long, default_value = "assetfs-demo", value_name = "DIR")]
     dir: PathBuf,
+    /// Use the service at this address instead of a local one. The optimization costs a point
+    #[arg(long, value_name = "URL", requires = "token_file")]
+    base_url: Option<Url>,
+    /// File with only the token of that service
+    #[arg(long, value_name = "FILE", requires = "base_url")]
+    token_file: Option<PathBuf>,
 }
 
 pub(super) fn run(args: &DemoArgs) -> Result<Exit> {
     let demo = Demo::prepare(&args.dir)?;
     let before = demo.make_model()?;
-    let mount = demo.mount()?;
+    let mount = demo.mount(args)?;
     let ready = demo.copy_in()?;
     let optimized = demo.optimize(&args.preset)?;
     let after = demo.copy_out()?;
@@ -160,19 +168,27 @@ impl Demo {
         Seen::read(&self.model())
     }
 
-    fn mount(&self) -> Result<Mount> {
+    fn mount(&self, args: &DemoArgs) -> Result<Mount> {
         self.say(&format!("cd {}", shell_quoted(&self.dir)));
-        self.say(&format!(
-            "{} mount mnt --local --state-dir state --cache-dir cache --data-dir service",
-            self.command
-        ));
+        let service: Vec<OsString> = match (&args.base_url, &args.token_file) {
+            (Some(url), Some(token)) => vec![
+                "--base-url".into(),
+                url.as_str().into(),
+                "--token-file".into(),
+                std::path::absolute(token)?.into(),
+            ],
+            _ => vec!["--local".into(), "--data-dir".into(), "service".into()],
+        };
+        let mut words = vec![self.command.clone(), "mount mnt".to_owned()];
+        words.extend(service.iter().map(|word| shell_quoted(Path::new(word))));
+        words.push("--state-dir state --cache-dir cache".to_owned());
+        self.say(&words.join(" "));
         let output = Command::new(&self.exe)
+            .current_dir(&self.dir)
             .arg("mount")
             .arg(self.root())
-            .arg("--local")
-            .args(["--state-dir".as_ref(), self.dir.join("state").as_os_str()])
-            .args(["--cache-dir".as_ref(), self.dir.join("cache").as_os_str()])
-            .args(["--data-dir".as_ref(), self.dir.join("service").as_os_str()])
+            .args(service)
+            .args(["--state-dir", "state", "--cache-dir", "cache"])
             .output()?;
         if !output.status.success() {
             let said = String::from_utf8_lossy(&output.stderr);

@@ -70,10 +70,11 @@ async fn cycle(records: &Records, user: UserId, asset: AssetId) {
     };
     let noted = records.jobs().note_progress(job.lease(), 50, "half").await;
     assert!(noted.unwrap());
+    let blob = records.blobs().fresh().await.unwrap();
     let file = NewFile {
         area: Area::Export,
         name: "chair.glb".to_owned(),
-        blob: format!("blob {}", job.id),
+        blob: blob.key().to_owned(),
         size: 1,
         md5: String::new(),
         crc32: 0,

@@ -1,0 +1,68 @@
+"""The main job on a mount over a fleet: PostgreSQL, an S3 (s3s-fs), 2 services that take requests in turn, 2 workers.
+
+    python3 fleet_demo.py ASSETFS [OPTIONS OF assetfs demo]
+
+scripts/demo --fleet runs it. The temporary folder has the records, the bucket and the logs, and is removed at the end."""
+import os
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+from fleet_parts import Bucket, Member, Missing, Postgres, environment, free_port, wait_for
+from fleet_proxy import Faults, Kind, Proxy
+
+
+def run(program, options, folder):
+    bucket, postgres, members = Bucket(folder), None, []
+    try:
+        postgres = Postgres(folder)
+        stores = ["--records", f"postgres://postgres@127.0.0.1:{postgres.port}/postgres"]
+        stores += ["--files", f"s3://{Bucket.NAME}/demo?endpoint=http://127.0.0.1:{bucket.port}"]
+        ports = [free_port(), free_port()]
+        front = Proxy(Kind, Faults(0), *ports)
+        for number, port in enumerate(ports):
+            data = folder / f"serve-{number}"
+            command = [program, "serve", *stores, "--workers", "0", "--data", data, "--listen", f"127.0.0.1:{port}"]
+            command += ["--public-url", f"http://127.0.0.1:{front.port}"]
+            members.append(Member(f"serve-{number}", command, environment(), folder))
+        for number in range(2):
+            command = [program, "engine-worker", *stores, "--slots", "1", "--work-dir", folder / f"worker-{number}"]
+            members.append(Member(f"worker-{number}", command, environment(), folder))
+        print("Starting PostgreSQL, a bucket, 2 services and 2 workers …", flush=True)
+        for member in members:
+            member.keep_running()
+        tokens = [folder / f"serve-{number}/token" for number in range(2)]
+        wait_for("both services have a token", lambda: all(token.exists() for token in tokens), 60)
+        service = ["--base-url", f"http://127.0.0.1:{front.port}", "--token-file", tokens[0]]
+        done = subprocess.run([program, "demo", *service, *options])
+        for member in members:
+            text = (folder / f"{member.name}.log").read_text(errors="replace")
+            print(f"{member.name}: {text.count('job ended')} jobs")
+        objects = len(bucket.keys("demo/blobs"))
+        jobs = postgres.number("SELECT COUNT(*) FROM jobs WHERE state = 'finished'")
+        print(f"{jobs} jobs in the database have ended, the bucket has {objects} objects")
+        return done.returncode
+    finally:
+        for member in members:
+            member.stop()
+        if postgres:
+            postgres.stop()
+        bucket.stop()
+
+
+def main():
+    program, *options = sys.argv[1:]
+    with tempfile.TemporaryDirectory(prefix="fleet-demo-") as folder:
+        folder = Path(folder)
+        # The server of the database is another user, who must be able to enter.
+        os.chmod(folder, 0o755)
+        try:
+            return run(program, options, folder)
+        except Missing as missing:
+            print(f"{missing} is missing. scripts/test installs what it can.", file=sys.stderr)
+            return 2
+
+
+if __name__ == "__main__":
+    sys.exit(main())
