@@ -3,7 +3,6 @@
 Its connections run in a thread of their own, which starts with the first proxy."""
 import asyncio
 import collections
-import itertools
 import random
 import threading
 
@@ -102,10 +101,11 @@ def start_loop():
 
 
 class Proxy:
-    """Listens on a port of its own; its connections lead to the ports `targets` of this machine in turn."""
+    """Listens on a port of its own; its connections lead to the ports `targets` of this machine in turn. One that does not
+    accept is left out."""
 
     def __init__(self, kind, faults, *targets):
-        self.kind, self.faults, self.targets = kind, faults, itertools.cycle(targets)
+        self.kind, self.faults, self.targets = kind, faults, collections.deque(targets)
         start_loop()
         self.port = asyncio.run_coroutine_threadsafe(self.listen(), loop).result(10)
 
@@ -114,9 +114,14 @@ class Proxy:
         return self.server.sockets[0].getsockname()[1]
 
     async def connect(self, reader, writer):
-        try:
-            up_reader, up_writer = await asyncio.open_connection("127.0.0.1", next(self.targets))
-        except OSError:
+        for _ in range(len(self.targets)):
+            self.targets.rotate(-1)
+            try:
+                up_reader, up_writer = await asyncio.open_connection("127.0.0.1", self.targets[0])
+                break
+            except OSError:
+                continue
+        else:
             writer.transport.abort()
             return
         kind = self.kind(self.faults)
