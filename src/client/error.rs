@@ -134,11 +134,14 @@ impl ClientError {
         matches!(self, Self::NoToken | Self::Unauthorized { .. })
     }
 
-    /// Whether there was no reply, or none in time.
+    /// Whether there was no reply, or none in time, or the service says that it cannot work at the moment.
     pub fn is_no_answer(&self) -> bool {
         matches!(
             self,
-            Self::Unavailable { status: None, .. } | Self::Timeout { .. }
+            Self::Unavailable {
+                status: None | Some(503),
+                ..
+            } | Self::Timeout { .. }
         )
     }
 

@@ -168,6 +168,11 @@ impl Exchange {
         let sent = transport::send(pool, request, self.config.deadlines.stall).await;
         let response = sent.map_err(|fault| self.fault_error(call, fault));
         match &response {
+            Ok(response) if response.status() == StatusCode::SERVICE_UNAVAILABLE => {
+                if failed > 0 {
+                    self.out_of_reach.send_replace(true);
+                }
+            }
             Ok(_) => drop(self.out_of_reach.send_replace(false)),
             Err(_) if failed > 0 => drop(self.out_of_reach.send_replace(true)),
             Err(_) => {}

@@ -6,6 +6,7 @@ use std::time::Duration;
 use tokio_util::sync::CancellationToken;
 use url::Url;
 
+use super::causes::chain;
 use super::chaos::{Chaos, ChaosPlan};
 use super::clock::Clock;
 use super::config::ServiceConfig;
@@ -131,7 +132,9 @@ impl App {
     pub async fn give_up_blobs(&self, blobs: &[String]) {
         match self.records.blobs().give_up(blobs).await {
             Ok(()) => self.files.remove(blobs).await,
-            Err(error) => tracing::warn!(%error, "stored bytes could not be given up"),
+            Err(error) => {
+                tracing::warn!(error = %chain(&error), "stored bytes could not be given up")
+            }
         }
     }
 

@@ -51,6 +51,11 @@ impl RequestClass {
         }
     }
 
+    /// Whether such requests read or change records.
+    pub fn needs_records(self) -> bool {
+        !matches!(self, RequestClass::Page | RequestClass::Other)
+    }
+
     fn text(self) -> &'static str {
         match self {
             RequestClass::Api => "api",

@@ -50,6 +50,7 @@ use crate::durable::{DirLock, DurableError, PrivateDir};
 use crate::listener::{ConnectionLimits, Connections, Listener};
 use crate::wire::Token;
 use app::App;
+use causes::chain;
 use files::{FileStore, FilesError, Ownership};
 use http::Server;
 use records::{Records, RecordsError};
@@ -429,7 +430,9 @@ async fn clean(app: Arc<App>) {
             match app.files.clean(&app.records, Timestamp::now()).await {
                 Ok(0) => {}
                 Ok(files) => tracing::info!(files, "files without an owner removed"),
-                Err(error) => tracing::warn!(%error, "files without an owner could not be removed"),
+                Err(error) => {
+                    tracing::warn!(error = %chain(&error), "files without an owner could not be removed")
+                }
             }
             tokio::time::sleep(JANITOR_PAUSE).await;
         }

@@ -18,6 +18,7 @@ mod listings;
 mod main_job;
 mod name_rules;
 mod one_model;
+mod outages;
 mod presets;
 mod races;
 mod rates;

@@ -5,7 +5,7 @@
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use assetfs::service::{RecordsAt, Service, ServiceConfig, ServiceError};
+use assetfs::service::{PostgresServer, RecordsAt, Service, ServiceConfig, ServiceError};
 use futures_util::future::{join_all, try_join_all};
 use serde_json::json;
 
@@ -221,7 +221,18 @@ async fn databases_that_cannot_be_used_are_sentences() {
     let port = unreachable.port().unwrap();
     let refused = format!("postgres://postgres@127.0.0.1:{port}/postgres");
     let why = refusal(dir.path(), &refused).await;
-    assert!(why.contains("refuses the login: check the user"), "{why}");
+    assert!(
+        why.contains("asks for a password, and none is given"),
+        "{why}"
+    );
+    let mut server: PostgresServer = refused.parse().unwrap();
+    server = server.with_password("wrong");
+    let why = refusal_at(dir.path(), server).await;
+    assert!(
+        why.contains("refuses the password: check the user"),
+        "{why}"
+    );
+    assert!(!why.contains("wrong"), "{why}");
     let closed = "postgres://postgres@127.0.0.1:9/postgres";
     let why = refusal(dir.path(), closed).await;
     assert!(
@@ -248,7 +259,12 @@ async fn a_database_of_a_newer_version_is_refused() {
 }
 
 async fn refusal(dir: &Path, url: &str) -> String {
-    let config = config_of(dir, "refused", url);
+    refusal_at(dir, url.parse().unwrap()).await
+}
+
+async fn refusal_at(dir: &Path, server: PostgresServer) -> String {
+    let mut config = ServiceConfig::new(dir.join("refused"), script(dir, COPYING_WORKER));
+    config.records = RecordsAt::Postgres(server);
     let error = Service::start(config).await.unwrap_err();
     assert!(matches!(error, ServiceError::Records(_)), "{error:?}");
     text_of(&error)

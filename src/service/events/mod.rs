@@ -19,6 +19,7 @@ use tokio_util::sync::CancellationToken;
 use super::clock::Clock;
 use super::ids::hex;
 use super::records::{Records, WebhookRow};
+use crate::service::causes::chain;
 use crate::wire::{Event, EventData, EventStatus, EventType, UserId};
 use post::Poster;
 
@@ -108,7 +109,7 @@ pub async fn deliver(
         let webhooks = match notice.to {
             Receivers::One(webhook) => vec![*webhook],
             Receivers::AllOf(user) => records.webhooks().list(user).await.unwrap_or_else(|error| {
-                tracing::error!(%error, "an event is dropped: the webhooks cannot be read");
+                tracing::error!(error = %chain(&error), "an event is dropped: the webhooks cannot be read");
                 Vec::new()
             }),
         };
@@ -140,12 +141,12 @@ async fn call(records: Records, poster: Arc<Poster>, webhook: WebhookRow, body: 
     {
         Ok(status) => Some(status),
         Err(error) => {
-            tracing::info!(webhook = %webhook.id, %error, "a webhook could not be called");
+            tracing::info!(webhook = %webhook.id, error = %chain(&error), "a webhook could not be called");
             None
         }
     };
     if let Err(error) = records.webhooks().note_call(webhook.id, status).await {
-        tracing::error!(webhook = %webhook.id, %error, "the result of a call could not be recorded");
+        tracing::error!(webhook = %webhook.id, error = %chain(&error), "the result of a call could not be recorded");
     }
 }
 

@@ -9,6 +9,7 @@ use jiff::{SignedDuration, Timestamp};
 use super::bucket::Bucket;
 use super::folder::{Folder, blob_of};
 use super::{Backend, FileStore, FilesError};
+use crate::service::causes::chain;
 use crate::service::records::{Awaited, FileId, Records, RecordsError};
 
 /// Blobs in one query.
@@ -147,7 +148,9 @@ async fn clean_bucket(
     // Some storages cannot list unfinished uploads. A lifecycle rule removes them there.
     match bucket.abort_unfinished(now).await {
         Ok(aborted) => removed += aborted,
-        Err(error) => tracing::warn!(%error, "unfinished uploads could not be removed"),
+        Err(error) => {
+            tracing::warn!(error = %chain(&error), "unfinished uploads could not be removed")
+        }
     }
     Ok(removed)
 }

@@ -23,9 +23,11 @@ use object_store::{
     GetOptions, GetRange, GetResultPayload, MultipartUpload, ObjectStore, ObjectStoreExt as _,
 };
 use tokio::task::spawn_blocking;
+use tokio::time::timeout;
 
 use super::records::{Arrived, FileId, FreshBlob, Stored};
 use crate::durable;
+use crate::service::causes::chain;
 use crate::wire::{AssetId, SignedUrl};
 use bucket::Bucket;
 use digest::Digest;
@@ -43,6 +45,9 @@ const PART_BYTES: usize = 1 << 20;
 
 /// Timeout of an upload that sends nothing.
 const SILENCE: Duration = Duration::from_secs(60);
+
+/// How long a client waits for what the storage has received.
+const ARRIVED_TIME: Duration = Duration::from_secs(10);
 
 /// Why bytes could not be stored or read.
 #[derive(Debug, thiserror::Error)]
@@ -62,6 +67,8 @@ pub enum FilesError {
     Bucket(#[from] BucketError),
     #[error("the file {blob} arrives damaged from the storage, again and again")]
     Damaged { blob: String },
+    #[error("the storage did not answer within {} seconds", ARRIVED_TIME.as_secs())]
+    Late,
     /// The client aborted the upload.
     #[error("the upload was aborted: {0}")]
     BrokeOff(String),
@@ -74,6 +81,19 @@ pub enum FilesError {
     /// A background task was stopped; the service is going down.
     #[error("the service is stopping")]
     Stopping,
+}
+
+impl FilesError {
+    /// Whether the storage did not answer or is overloaded, so that the same may succeed later.
+    pub fn is_temporary(&self) -> bool {
+        match self {
+            // The library has repeated the request for as long as that may help.
+            FilesError::Store(object_store::Error::Generic { store, .. }) => *store == "S3",
+            FilesError::Bucket(error) => error.is_temporary(),
+            FilesError::Late => true,
+            _ => false,
+        }
+    }
 }
 
 /// The blob store.
@@ -206,7 +226,10 @@ impl FileStore {
     pub async fn arrived(&self, asset: AssetId) -> Result<Option<Vec<Arrived>>, FilesError> {
         match &self.backend {
             Backend::Folder(_) => Ok(None),
-            Backend::Bucket(bucket) => Ok(Some(bucket.arrived(asset).await?)),
+            Backend::Bucket(bucket) => {
+                let arrived = timeout(ARRIVED_TIME, bucket.arrived(asset)).await;
+                Ok(Some(arrived.map_err(|_| FilesError::Late)??))
+            }
         }
     }
 
@@ -355,7 +378,7 @@ impl FileStore {
             Backend::Folder(folder) => {
                 for blob in blobs {
                     if let Err(error) = folder.remove(blob).await {
-                        tracing::warn!(%error, blob, "a blob could not be removed");
+                        tracing::warn!(error = %chain(&error), blob, "a blob could not be removed");
                     }
                 }
             }

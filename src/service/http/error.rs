@@ -3,6 +3,7 @@
 //! Internal errors are logged and never sent to the client.
 
 use std::collections::BTreeMap;
+use std::fmt;
 use std::time::Duration;
 
 use axum::Json;
@@ -16,6 +17,9 @@ use crate::service::files::FilesError;
 use crate::service::records::RecordsError;
 use crate::service::signing::SignatureError;
 use crate::wire::ErrorBody;
+
+/// When a client may try again while the database or the storage does not answer.
+const AWAY_RETRY_SECS: u64 = 2;
 
 /// Why a request is refused.
 #[derive(Debug, thiserror::Error)]
@@ -70,9 +74,32 @@ pub enum ApiError {
     /// The client aborted the body or sent nothing for too long.
     #[error("{0}")]
     BrokeOff(String),
+    /// The database or the storage does not answer, or is overloaded. The same request may succeed later.
+    #[error("The service cannot reach its {part} at the moment; try again later.")]
+    Unavailable {
+        part: Dependency,
+        #[source]
+        cause: Box<dyn std::error::Error + Send + Sync>,
+    },
     /// An internal error.
     #[error("Internal error of the service.")]
     Internal(#[source] Box<dyn std::error::Error + Send + Sync>),
+}
+
+/// What the service needs to answer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Dependency {
+    Database,
+    Storage,
+}
+
+impl fmt::Display for Dependency {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Dependency::Database => "database",
+            Dependency::Storage => "file storage",
+        })
+    }
 }
 
 impl ApiError {
@@ -127,6 +154,7 @@ impl ApiError {
             ApiError::TooManyRequests { .. } => StatusCode::TOO_MANY_REQUESTS,
             ApiError::NoSuchRange { .. } => StatusCode::RANGE_NOT_SATISFIABLE,
             ApiError::BrokeOff(_) => StatusCode::REQUEST_TIMEOUT,
+            ApiError::Unavailable { .. } => StatusCode::SERVICE_UNAVAILABLE,
             ApiError::TooManyWebhooks | ApiError::Internal(_) | ApiError::ProcessingFailed(_) => {
                 StatusCode::INTERNAL_SERVER_ERROR
             }
@@ -159,6 +187,10 @@ impl IntoResponse for ApiError {
         if let ApiError::Internal(cause) | ApiError::ProcessingFailed(cause) = &self {
             tracing::error!(error = %chain(cause.as_ref()), "internal error");
         }
+        if let ApiError::Unavailable { cause, .. } = &self {
+            // An outage is logged once, where it is noticed.
+            tracing::debug!(error = %chain(cause.as_ref()), "a request is refused for now");
+        }
         let mut response = self.body();
         *response.status_mut() = self.status();
         let headers = response.headers_mut();
@@ -166,6 +198,9 @@ impl IntoResponse for ApiError {
             ApiError::TooManyRequests { retry_after } => {
                 let secs = retry_after.as_secs() + u64::from(retry_after.subsec_nanos() > 0);
                 headers.insert(RETRY_AFTER, HeaderValue::from(secs.max(1)));
+            }
+            ApiError::Unavailable { .. } => {
+                headers.insert(RETRY_AFTER, HeaderValue::from(AWAY_RETRY_SECS));
             }
             ApiError::NoSuchRange { size } => {
                 headers.remove(CONTENT_TYPE);
@@ -183,6 +218,10 @@ impl From<RecordsError> for ApiError {
         match error {
             // Its tokens were deleted with it.
             RecordsError::NoAccount => ApiError::InvalidToken,
+            error if error.is_temporary() => ApiError::Unavailable {
+                part: Dependency::Database,
+                cause: Box::new(error),
+            },
             inside => ApiError::Internal(Box::new(inside)),
         }
     }
@@ -195,6 +234,10 @@ impl From<FilesError> for ApiError {
                 ApiError::TooLarge(format!("The file does not fit: {error}."))
             }
             FilesError::BrokeOff(_) | FilesError::Silent => ApiError::BrokeOff(error.to_string()),
+            error if error.is_temporary() => ApiError::Unavailable {
+                part: Dependency::Storage,
+                cause: Box::new(error),
+            },
             inside => ApiError::Internal(Box::new(inside)),
         }
     }

@@ -34,6 +34,8 @@ use std::sync::Arc;
 
 use axum::Router;
 use axum::extract::{DefaultBodyLimit, Request, State};
+use axum::http::StatusCode;
+use axum::http::header::RETRY_AFTER;
 use axum::middleware::{self, Next};
 use axum::response::{IntoResponse as _, Response};
 use axum::routing::{any, delete, get, patch, post};
@@ -45,6 +47,7 @@ pub use tokens::make as make_token;
 
 use super::app::App;
 use super::metrics::RequestClass;
+use super::records::RecordsError;
 use crate::wire::paths::{legacy_route, route};
 use crate::wire::{AssetId, RapidId};
 use error::ApiError;
@@ -206,9 +209,18 @@ fn finish(router: Router<Arc<App>>, app: Arc<App>) -> Router {
         .with_state(app)
 }
 
-/// Handles a request in a task of its own, and counts it.
+/// Handles a request in a task of its own, and counts it. Fails at once while the database is away.
 async fn isolate(State(app): State<Arc<App>>, request: Request, next: Next) -> Response {
     let class = RequestClass::of(request.uri().path());
+    if app.records.are_away() && class.needs_records() {
+        let refusal = ApiError::from(RecordsError::Away {
+            reason: String::new(),
+        });
+        app.metrics
+            .request_answered(class, StatusCode::SERVICE_UNAVAILABLE.as_u16());
+        return refusal.into_response();
+    }
+    let may_change = !request.method().is_safe();
     let span = tracing::info_span!("request", op = %request.method(), path = request.uri().path());
     let started = tokio::time::Instant::now();
     let handling = async move {
@@ -217,10 +229,15 @@ async fn isolate(State(app): State<Arc<App>>, request: Request, next: Next) -> R
         tracing::debug!(status = response.status().as_u16(), elapsed_ms, "answered");
         response
     };
-    let response = match tokio::spawn(handling.instrument(span)).await {
+    let mut response = match tokio::spawn(handling.instrument(span)).await {
         Ok(response) => response,
         Err(error) => ApiError::Internal(Box::new(error)).into_response(),
     };
+    if may_change && response.status() == StatusCode::SERVICE_UNAVAILABLE {
+        // Clients take a time to retry for the promise that nothing was changed. The database went away while this
+        // request was handled, so nobody knows.
+        response.headers_mut().remove(RETRY_AFTER);
+    }
     app.metrics
         .request_answered(class, response.status().as_u16());
     response

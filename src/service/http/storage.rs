@@ -24,6 +24,7 @@ use super::error::ApiError;
 use super::request::Ids;
 use super::static_file::lists;
 use crate::service::app::App;
+use crate::service::causes::chain;
 use crate::service::ids::from_hex;
 use crate::service::names::media_type;
 use crate::service::records::{FileId, FileRow, Publish, UploadRoom};
@@ -208,7 +209,7 @@ pub(super) async fn send(
     }
     let bytes = app.files.read(&blob, range).await?;
     let body = Body::from_stream(bytes.inspect_err(|error| {
-        tracing::error!(%error, "a file cannot be read to its end");
+        tracing::error!(error = %chain(&error), "a file cannot be read to its end");
     }));
     Ok((status, head, body).into_response())
 }

@@ -12,6 +12,7 @@ use futures_util::stream;
 use super::JobError;
 use super::work_folder::WorkFolder;
 use crate::service::app::App;
+use crate::service::causes::chain;
 use crate::service::names;
 use crate::service::records::{Area, Lease, NewFile, RecordsError};
 
@@ -86,7 +87,7 @@ pub async fn settle(
             Ok(false)
         }
         Err(error) => {
-            tracing::warn!(job = %lease.job, %error, "it is unknown whether a job ended: checking again");
+            tracing::warn!(job = %lease.job, error = %chain(&error), "it is unknown whether a job ended: checking again");
             match was_ended(app, lease).await? {
                 true => Ok(true),
                 false => Err(error.into()),
@@ -102,7 +103,7 @@ async fn was_ended(app: &App, lease: Lease) -> Result<bool, RecordsError> {
     loop {
         match app.records.jobs().was_ended(lease).await {
             Err(error) if pause < LAST_PAUSE && !app.stop.is_cancelled() => {
-                tracing::warn!(job = %lease.job, %error, "the database does not answer: asking again");
+                tracing::warn!(job = %lease.job, error = %chain(&error), "the database does not answer: asking again");
                 tokio::time::sleep(pause).await;
                 pause *= 2;
             }

@@ -3,6 +3,7 @@
 use serde_json::json;
 
 use crate::service::app::App;
+use crate::service::causes::chain;
 use crate::service::records::{Area, JobRow};
 use crate::wire::{Downloads, EventData, EventStatus, EventType, ModelId, RapidId};
 
@@ -49,7 +50,7 @@ async fn files(app: &App, rapid: RapidId, area: Area) -> Downloads {
             .filter_map(|file| Some((file.name.clone(), app.download_url(&file)?)))
             .collect(),
         Err(error) => {
-            tracing::error!(%error, "the files of an event cannot be read");
+            tracing::error!(error = %chain(&error), "the files of an event cannot be read");
             Downloads::default()
         }
     }

@@ -9,6 +9,7 @@ use std::sync::Arc;
 use super::give_up;
 use super::queue::Running;
 use crate::service::app::App;
+use crate::service::causes::chain;
 use crate::service::records::{Lost, RecordsError};
 
 /// Renewals of a lease in its lifetime.
@@ -24,9 +25,11 @@ pub async fn keep(app: Arc<App>) {
         }
         // In this order: after a suspend of the machine our own leases have expired, too.
         if let Err(error) = renew(&app).await {
-            tracing::error!(%error, "the leases of jobs could not be renewed");
+            if !error.is_away() {
+                tracing::error!(error = %chain(&error), "the leases of jobs could not be renewed");
+            }
         } else if let Err(error) = requeue(&app, Lost::Expired).await {
-            tracing::error!(%error, "jobs with expired leases could not be queued again");
+            tracing::error!(error = %chain(&error), "jobs with expired leases could not be queued again");
         }
     }
 }

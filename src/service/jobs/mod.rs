@@ -28,6 +28,7 @@ use super::files::FilesError;
 use super::records::{Attempt, JobKind, JobRow, RecordsError};
 use super::workers::{Failure, Outcome};
 use crate::engine::job::{Phase, Progress, Task};
+use crate::service::causes::chain;
 
 pub use leases::{keep, recover};
 use queue::Running;
@@ -85,7 +86,9 @@ pub async fn work(app: Arc<App>) {
                 }
             }
             Err(error) => {
-                tracing::error!(%error, "the queue cannot be read");
+                if !error.is_away() {
+                    tracing::error!(error = %chain(&error), "the queue cannot be read");
+                }
                 tokio::select! {
                     () = app.stop.cancelled() => {}
                     () = tokio::time::sleep(look_again()) => {}
@@ -116,25 +119,26 @@ async fn run(app: &Arc<App>, job: &JobRow) {
     app.queue.running().remove(&job.id);
     match done {
         Ok(Done::Recorded) => tracing::info!(job = %job.id, "job ended"),
-        Ok(Done::Stopped) => give_back(app, job, Attempt::DoesNotCount).await,
+        Ok(Done::Stopped) => give_back(app, job, Attempt::Stopped).await,
         Ok(Done::Lost) => tracing::warn!(job = %job.id, "job lost: its result does not count"),
         Err(error) => {
-            tracing::error!(job = %job.id, %error, "a job could not be worked on");
+            let reason = chain(&error);
+            tracing::error!(job = %job.id, error = reason, "a job could not be worked on");
             if job.attempts < u64::from(app.config.worker_limits.attempts) {
                 tokio::time::sleep(RETRY_PAUSE).await;
-                give_back(app, job, Attempt::Counts).await;
+                give_back(app, job, Attempt::Failed { reason: &reason }).await;
             } else {
-                give_up(app, job, &format!("the service failed: {error}")).await;
+                give_up(app, job, &format!("the service failed: {reason}")).await;
             }
         }
     }
 }
 
-async fn give_back(app: &App, job: &JobRow, attempt: Attempt) {
+async fn give_back(app: &App, job: &JobRow, attempt: Attempt<'_>) {
     app.metrics.job_given_back();
     if let Err(error) = app.records.jobs().requeue(job.lease(), attempt).await {
         // It stays `running` in the table until its lease expires.
-        tracing::error!(job = %job.id, %error, "a job could not be given back");
+        tracing::error!(job = %job.id, error = %chain(&error), "a job could not be given back");
     }
 }
 
@@ -146,7 +150,7 @@ async fn give_up(app: &App, job: &JobRow, reason: &str) {
         JobKind::Convert => convert::fail(app, job, reason).await,
     };
     if let Err(error) = ended {
-        tracing::error!(job = %job.id, %error, "the failure of a job could not be recorded");
+        tracing::error!(job = %job.id, error = %chain(&error), "the failure of a job could not be recorded");
     }
 }
 
@@ -177,7 +181,7 @@ async fn run_worker(app: &App, job: &JobRow, task: &Task, stop: &CancellationTok
                     Ok(true) => {}
                     Ok(false) => stop.cancel(),
                     Err(error) => {
-                        tracing::warn!(job = %job.id, %error, "progress could not be noted");
+                        tracing::warn!(job = %job.id, error = %chain(&error), "progress could not be noted");
                     }
                 }
             }

@@ -148,7 +148,9 @@ async fn an_attempt_that_lost_its_job_changes_nothing() {
         .imports()
         .set_status(old, (waiting.user, waiting.asset), &analysing);
     assert!(!shown.await.unwrap());
-    let requeued = records.jobs().requeue(old, Attempt::Counts);
+    let requeued = records
+        .jobs()
+        .requeue(old, Attempt::Failed { reason: "late" });
     requeued.await.unwrap();
     records.jobs().fail(old, "{}").await.unwrap();
     let late = waiting.file("of the lost attempt").await;

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::service::app::App;
+use crate::service::causes::chain;
 use crate::service::records::RecordsError;
 
 /// Minimum time between two messages of this process. Later jobs of this time share one.
@@ -30,7 +31,7 @@ async fn announce(app: &App) {
     loop {
         app.queue.added().await;
         if let Err(error) = app.records.jobs().announce().await {
-            tracing::warn!(%error, "other processes could not be told of a job: they find it when they poll");
+            tracing::warn!(error = %chain(&error), "other processes could not be told of a job: they find it when they poll");
         }
         tokio::time::sleep(MESSAGE_PAUSE).await;
     }
@@ -38,8 +39,10 @@ async fn announce(app: &App) {
 
 async fn listen(app: &App) {
     loop {
-        if let Err(error) = forward(app).await {
-            tracing::warn!(%error, "messages about jobs of other processes cannot be received: polling finds the jobs");
+        if let Err(error) = forward(app).await
+            && !error.is_away()
+        {
+            tracing::warn!(error = %chain(&error), "messages about jobs of other processes cannot be received: polling finds the jobs");
         }
         tokio::time::sleep(RETRY_PAUSE).await;
     }

@@ -6,27 +6,32 @@
 use std::fmt;
 use std::path::Path;
 use std::str::FromStr;
+use std::sync::Arc;
 use std::time::Duration;
 
-use sqlx::postgres::{PgConnectOptions, PgConnection, PgPoolOptions};
+use sqlx::postgres::{PgConnectOptions, PgConnection};
 use sqlx::sqlite::{SqliteConnectOptions, SqliteJournalMode, SqlitePoolOptions, SqliteSynchronous};
 use sqlx::{ConnectOptions as _, Connection as _};
 use url::Url;
 
 use super::database::{Database, Pools, Result};
-use super::error::RecordsError;
 use super::migrations;
+use super::shared::{CONNECT_TIME, SharedDatabase, connect_error};
 use crate::service::clock::Clock;
 
-/// How long a connection to PostgreSQL may take.
-const CONNECT_TIME: Duration = Duration::from_secs(10);
-
-/// Maximum number of connections of one process to PostgreSQL.
-const MOST_CONNECTIONS: u32 = 16;
-
-/// The error codes of PostgreSQL for a wrong user or password, and for a missing database.
-const WRONG_CREDENTIAL: [&str; 2] = ["28P01", "28000"];
-const NO_DATABASE: &str = "3D000";
+/// Settings of each session. The server ends the sessions of a process that was killed, suspended or cut off, so that
+/// these do not hold an account for long.
+const SESSION: [(&str, &str); 8] = [
+    // Wherever the server's own settings differ, these two must not.
+    ("default_transaction_isolation", "read committed"),
+    ("standard_conforming_strings", "on"),
+    ("lock_timeout", "10s"),
+    ("idle_in_transaction_session_timeout", "20s"),
+    ("tcp_keepalives_idle", "20"),
+    ("tcp_keepalives_interval", "5"),
+    ("tcp_keepalives_count", "3"),
+    ("tcp_user_timeout", "30s"),
+];
 
 /// Where the records of a service are.
 #[derive(Debug, Clone, Default)]
@@ -68,22 +73,20 @@ impl FromStr for PostgresServer {
     /// `PGPASSFILE` (`~/.pgpass`), as with all clients of PostgreSQL.
     fn from_str(text: &str) -> std::result::Result<PostgresServer, DatabaseUrlError> {
         let form = || DatabaseUrlError::Form(text.to_owned());
+        // Unreadable, so it is unknown whether it contains a password.
+        let hidden = || DatabaseUrlError::Form("…".to_owned());
         let Ok(url) = Url::parse(text) else {
-            // Unreadable, so it is unknown whether it contains a password.
-            return Err(DatabaseUrlError::Form("…".to_owned()));
+            return Err(hidden());
         };
         if url.password().is_some() || url.query_pairs().any(|(name, _)| name == "password") {
             return Err(DatabaseUrlError::Password);
         }
         if !["postgres", "postgresql"].contains(&url.scheme()) {
-            return Err(form());
+            // In `me:secret@host/db`, the user is read as the scheme.
+            return Err(if text.contains('@') { hidden() } else { form() });
         }
         let options = PgConnectOptions::from_url(&url).map_err(|_| form())?;
-        // Wherever the server's settings differ, these two must not.
-        let options = options.options([
-            ("default_transaction_isolation", "read committed"),
-            ("standard_conforming_strings", "on"),
-        ]);
+        let options = options.options(SESSION);
         Ok(PostgresServer {
             options: Box::new(options),
             shown: text.to_owned(),
@@ -151,27 +154,11 @@ async fn postgres(server: &PostgresServer) -> Result<Pools> {
         let late = std::io::ErrorKind::TimedOut;
         Err(sqlx::Error::Io(late.into()))
     });
-    let trial = trial.map_err(|error| connect_error(server, error))?;
+    let trial = trial.map_err(|error| connect_error(&server.options, &server.shown, error))?;
     trial.close().await?;
-    let pool = PgPoolOptions::new()
-        .max_connections(MOST_CONNECTIONS)
-        .acquire_timeout(CONNECT_TIME)
-        .connect_with(PgConnectOptions::clone(&server.options))
-        .await?;
-    Ok(Pools::Postgres(pool))
-}
-
-fn connect_error(server: &PostgresServer, error: sqlx::Error) -> RecordsError {
-    let server = server.to_string();
-    let code = error.as_database_error().and_then(|error| error.code());
-    match code.as_deref() {
-        Some(code) if WRONG_CREDENTIAL.contains(&code) => RecordsError::Credential { server },
-        Some(NO_DATABASE) => RecordsError::NoDatabase { server },
-        _ => RecordsError::Unreachable {
-            server,
-            source: error,
-        },
-    }
+    let options = PgConnectOptions::clone(&server.options);
+    let shared = SharedDatabase::open(options, server.shown.clone());
+    Ok(Pools::Postgres(Arc::new(shared)))
 }
 
 #[cfg(test)]
@@ -187,6 +174,18 @@ mod tests {
             let refused = url.parse::<PostgresServer>().unwrap_err();
             assert_eq!(refused, DatabaseUrlError::Password);
             assert!(!refused.to_string().contains("secret"));
+        }
+    }
+
+    #[test]
+    fn a_url_without_a_scheme_is_refused_without_showing_it() {
+        for url in [
+            "me:secret@host/db",
+            "//me:secret@host/db",
+            "db://me:secret@host/x",
+        ] {
+            let refused = url.parse::<PostgresServer>().unwrap_err().to_string();
+            assert!(!refused.contains("secret"), "{refused}");
         }
     }
 

@@ -9,12 +9,13 @@
 use std::sync::Arc;
 
 use sqlx::pool::PoolConnection;
-use sqlx::postgres::{PgConnection, PgPool};
+use sqlx::postgres::PgConnection;
 use sqlx::sqlite::{SqliteConnection, SqlitePool};
 use sqlx::{Postgres, Sqlite, Transaction};
 
 use super::error::RecordsError;
 use super::listings::Places;
+use super::shared::{Lane, SharedDatabase, Turn};
 use super::sql::{Record, Row, Statement, sql};
 use crate::service::clock::Clock;
 use crate::wire::{ModelId, UserId};
@@ -127,6 +128,20 @@ enum Open {
 pub(super) struct Tx {
     open: Open,
     now: i64,
+    shared: Option<Arc<SharedDatabase>>,
+    /// The account that this process changes in no other transaction meanwhile.
+    turn: Option<Turn>,
+}
+
+/// The result of `work`, unless the database is shared and away before it ends.
+async fn answered<T>(
+    shared: Option<&Arc<SharedDatabase>>,
+    work: impl Future<Output = Result<T>>,
+) -> Result<T> {
+    match shared {
+        Some(shared) => shared.answered(work).await,
+        None => work.await,
+    }
 }
 
 impl Tx {
@@ -136,11 +151,19 @@ impl Tx {
     }
 
     pub(super) async fn commit(self) -> Result<()> {
-        match self.open {
-            Open::Sqlite(open) => open.commit().await?,
-            Open::Postgres(open) => open.commit().await?,
-        }
-        Ok(())
+        let Tx {
+            open, shared, turn, ..
+        } = self;
+        let committing = async {
+            match open {
+                Open::Sqlite(open) => open.commit().await?,
+                Open::Postgres(open) => open.commit().await?,
+            }
+            Ok(())
+        };
+        let committed = answered(shared.as_ref(), committing).await;
+        drop(turn);
+        committed
     }
 
     /// Locks an account; false if there is none.
@@ -170,13 +193,14 @@ impl Tx {
 
     /// Runs a statement; returns the number of changed rows.
     pub(super) async fn run(&mut self, statement: Statement) -> Result<u64> {
-        self.link().run(&statement).await
+        let Tx { open, shared, .. } = self;
+        answered(shared.as_ref(), open.link().run(&statement)).await
     }
 
     /// Runs statements without values.
     pub(super) async fn run_script(&mut self, script: &str) -> Result<()> {
         let script = sqlx::raw_sql(sqlx::AssertSqlSafe(script.to_owned()));
-        match self.link() {
+        match self.open.link() {
             Link::Sqlite(link) => script.execute(link).await.map(drop)?,
             Link::Postgres(link) => script.execute(link).await.map(drop)?,
         }
@@ -184,19 +208,24 @@ impl Tx {
     }
 
     pub(super) async fn one<T: Record>(&mut self, statement: Statement) -> Result<T> {
-        self.link().one(&statement).await
+        let Tx { open, shared, .. } = self;
+        answered(shared.as_ref(), open.link().one(&statement)).await
     }
 
     pub(super) async fn optional<T: Record>(&mut self, statement: Statement) -> Result<Option<T>> {
-        self.link().optional(&statement).await
+        let Tx { open, shared, .. } = self;
+        answered(shared.as_ref(), open.link().optional(&statement)).await
     }
 
     pub(super) async fn all<T: Record>(&mut self, statement: Statement) -> Result<Vec<T>> {
-        self.link().all(&statement).await
+        let Tx { open, shared, .. } = self;
+        answered(shared.as_ref(), open.link().all(&statement)).await
     }
+}
 
+impl Open {
     fn link(&mut self) -> Link<'_> {
-        match &mut self.open {
+        match self {
             Open::Sqlite(open) => Link::Sqlite(open),
             Open::Postgres(open) => Link::Postgres(open),
         }
@@ -210,7 +239,7 @@ pub(super) enum Pools {
         reader: SqlitePool,
         writer: SqlitePool,
     },
-    Postgres(PgPool),
+    Postgres(Arc<SharedDatabase>),
 }
 
 /// The open database.
@@ -235,11 +264,11 @@ impl Database {
         &self.places
     }
 
-    /// The pool, if the database is PostgreSQL.
-    pub(super) fn postgres(&self) -> Option<&PgPool> {
+    /// The shared database, if it is PostgreSQL.
+    pub(super) fn shared(&self) -> Option<&Arc<SharedDatabase>> {
         match &self.pools {
             Pools::Sqlite { .. } => None,
-            Pools::Postgres(pool) => Some(pool),
+            Pools::Postgres(shared) => Some(shared),
         }
     }
 
@@ -250,30 +279,36 @@ impl Database {
                 reader.close().await;
                 writer.close().await;
             }
-            Pools::Postgres(pool) => pool.close().await,
+            Pools::Postgres(shared) => shared.close().await,
+        }
+    }
+
+    /// Runs statements that change rows with connections of `lane`.
+    pub(super) fn in_lane(&self, lane: Lane) -> InLane<'_> {
+        InLane {
+            database: self,
+            lane,
         }
     }
 
     /// Runs a statement in its own transaction; returns the number of changed rows.
     pub(super) async fn run(&self, statement: Statement) -> Result<u64> {
-        retried!({ self.writer().await?.link().run(&statement).await })
-    }
-
-    /// Runs a statement that changes rows in its own transaction; returns the first changed row.
-    pub(super) async fn change<T: Record>(&self, statement: Statement) -> Result<Option<T>> {
-        retried!({ self.writer().await?.link().optional(&statement).await })
+        self.in_lane(Lane::Changes).run(statement).await
     }
 
     pub(super) async fn one<T: Record>(&self, statement: Statement) -> Result<T> {
-        self.reader().await?.link().one(&statement).await
+        let reading = async { self.reader().await?.link().one(&statement).await };
+        answered(self.shared(), reading).await
     }
 
     pub(super) async fn optional<T: Record>(&self, statement: Statement) -> Result<Option<T>> {
-        self.reader().await?.link().optional(&statement).await
+        let reading = async { self.reader().await?.link().optional(&statement).await };
+        answered(self.shared(), reading).await
     }
 
     pub(super) async fn all<T: Record>(&self, statement: Statement) -> Result<Vec<T>> {
-        self.reader().await?.link().all(&statement).await
+        let reading = async { self.reader().await?.link().all(&statement).await };
+        answered(self.shared(), reading).await
     }
 
     /// Begins a transaction on records of `user`, alone with them.
@@ -281,7 +316,7 @@ impl Database {
     /// # Errors
     /// If the account was deleted since the request began: nothing is created for it any more.
     pub(super) async fn begin_for(&self, user: UserId) -> Result<Tx> {
-        let mut tx = self.begin().await?;
+        let mut tx = self.begin_in_turn(user).await?;
         match tx.lock(user).await? {
             true => Ok(tx),
             false => Err(RecordsError::NoAccount),
@@ -290,11 +325,20 @@ impl Database {
 
     /// Begins a transaction on records of `user`, alone with them, even if the account was deleted.
     pub(super) async fn begin_locking(&self, user: UserId) -> Result<Tx> {
-        let mut tx = self.begin().await?;
-        if self.postgres().is_some() {
+        let mut tx = self.begin_in_turn(user).await?;
+        if self.shared().is_some() {
             tx.lock(user).await?;
         }
         Ok(tx)
+    }
+
+    async fn begin_in_turn(&self, user: UserId) -> Result<Tx> {
+        let turn = match self.shared() {
+            Some(shared) => Some(shared.answered(shared.turn(user)).await?),
+            None => None,
+        };
+        let tx = self.begin().await?;
+        Ok(Tx { turn, ..tx })
     }
 
     /// Begins a transaction that locks no account.
@@ -303,11 +347,16 @@ impl Database {
             Pools::Sqlite { writer, .. } => {
                 Open::Sqlite(writer.begin_with("BEGIN IMMEDIATE").await?)
             }
-            Pools::Postgres(pool) => Open::Postgres(pool.begin().await?),
+            Pools::Postgres(shared) => {
+                let beginning = async { Ok(shared.pool(Lane::Changes).begin().await?) };
+                Open::Postgres(shared.answered(beginning).await?)
+            }
         };
         Ok(Tx {
             open,
             now: self.now(),
+            shared: self.shared().cloned(),
+            turn: None,
         })
     }
 
@@ -330,14 +379,36 @@ impl Database {
     async fn reader(&self) -> Result<Pooled> {
         Ok(match &self.pools {
             Pools::Sqlite { reader, .. } => Pooled::Sqlite(reader.acquire().await?),
-            Pools::Postgres(pool) => Pooled::Postgres(pool.acquire().await?),
+            Pools::Postgres(shared) => Pooled::Postgres(shared.pool(Lane::Reads).acquire().await?),
         })
+    }
+}
+
+/// The database with the connections of one lane.
+#[derive(Clone, Copy)]
+pub(super) struct InLane<'a> {
+    database: &'a Database,
+    lane: Lane,
+}
+
+impl InLane<'_> {
+    /// Runs a statement in its own transaction; returns the number of changed rows.
+    pub(super) async fn run(self, statement: Statement) -> Result<u64> {
+        let changing = async { retried!({ self.writer().await?.link().run(&statement).await }) };
+        answered(self.database.shared(), changing).await
+    }
+
+    /// Runs a statement that changes rows in its own transaction; returns the first changed row.
+    pub(super) async fn change<T: Record>(self, statement: Statement) -> Result<Option<T>> {
+        let changing =
+            async { retried!({ self.writer().await?.link().optional(&statement).await }) };
+        answered(self.database.shared(), changing).await
     }
 
     async fn writer(&self) -> Result<Pooled> {
-        Ok(match &self.pools {
+        Ok(match &self.database.pools {
             Pools::Sqlite { writer, .. } => Pooled::Sqlite(writer.acquire().await?),
-            Pools::Postgres(pool) => Pooled::Postgres(pool.acquire().await?),
+            Pools::Postgres(shared) => Pooled::Postgres(shared.pool(self.lane).acquire().await?),
         })
     }
 }

@@ -1,8 +1,18 @@
 //! Why a record could not be read or changed.
 
+use std::borrow::Cow;
+
 /// Error codes of PostgreSQL for a transaction that was rolled back because of another one, and that may succeed when
 /// it is repeated: serialization failure and deadlock.
 const CONFLICTS: [&str; 2] = ["40001", "40P01"];
+
+/// The error code of PostgreSQL for a lock that another transaction holds for too long.
+const LOCK_TIMEOUT: &str = "55P03";
+
+/// Error codes of PostgreSQL for a server that ends, starts or has no connection left, and the class of broken
+/// connections.
+const NOT_SERVING: [&str; 6] = ["57P01", "57P02", "57P03", "57P05", "25P03", "53300"];
+const BROKEN_CONNECTION: &str = "08";
 
 /// A failure of the database. Mistakes of callers are in the results of the single calls.
 #[derive(Debug, thiserror::Error)]
@@ -18,12 +28,31 @@ pub enum RecordsError {
         source: sqlx::Error,
     },
     #[error(
-        "the database {server} refuses the login: check the user in the URL, and the password in --records-password-file, \
-         in ~/.pgpass or in PGPASSWORD"
+        "the database {server} refuses the password: check the user in the URL, and the password in \
+         --records-password-file, in ~/.pgpass or in PGPASSWORD"
     )]
     Credential { server: String },
+    #[error(
+        "the database {server} asks for a password, and none is given: put it into a file for --records-password-file, \
+         into ~/.pgpass or into PGPASSWORD"
+    )]
+    NoPassword { server: String },
+    #[error(
+        "the database {server} refuses the login: check the user in the URL, and that pg_hba.conf of the server allows \
+         this user and this machine"
+    )]
+    LoginRefused {
+        server: String,
+        #[source]
+        source: sqlx::Error,
+    },
     #[error("the server has no database {server}: create it with createdb")]
     NoDatabase { server: String },
+    /// The shared database does not answer since some time. The log has said so.
+    #[error("{reason}")]
+    Away { reason: String },
+    #[error("other changes of the same account take too long; try again")]
+    Busy,
     #[error("there is no such account any more")]
     NoAccount,
     /// The janitor gave up a blob that took too long to store.
@@ -39,10 +68,36 @@ pub enum RecordsError {
 impl RecordsError {
     /// Whether the transaction was rolled back only because of another one.
     pub(super) fn is_conflict(&self) -> bool {
+        self.code().is_some_and(|code| CONFLICTS.contains(&&*code))
+    }
+
+    /// Whether this is a known outage of the shared database, which the log has named.
+    pub fn is_away(&self) -> bool {
+        matches!(self, RecordsError::Away { .. })
+    }
+
+    /// Whether the database did not answer or is overloaded, so that the same request may succeed later.
+    pub fn is_temporary(&self) -> bool {
+        match self {
+            RecordsError::Away { .. } | RecordsError::Busy | RecordsError::Unreachable { .. } => {
+                true
+            }
+            RecordsError::Database(
+                sqlx::Error::Io(_) | sqlx::Error::PoolTimedOut | sqlx::Error::PoolClosed,
+            ) => true,
+            error => error.code().is_some_and(|code| {
+                code == LOCK_TIMEOUT
+                    || NOT_SERVING.contains(&&*code)
+                    || code.starts_with(BROKEN_CONNECTION)
+            }),
+        }
+    }
+
+    /// The error code of the database.
+    fn code(&self) -> Option<Cow<'_, str>> {
         let RecordsError::Database(error) = self else {
-            return false;
+            return None;
         };
-        let code = error.as_database_error().and_then(|error| error.code());
-        code.is_some_and(|code| CONFLICTS.contains(&&*code))
+        error.as_database_error().and_then(|error| error.code())
     }
 }

@@ -5,6 +5,7 @@
 //! number, so an attempt that has lost its job changes nothing any more. A claim is a lease, which the process
 //! renews. A job whose lease expired is claimed again, a bounded number of times.
 
+use std::borrow::Cow;
 use std::fmt;
 use std::time::Duration;
 
@@ -12,6 +13,7 @@ use jiff::Timestamp;
 
 use super::database::{Result, Tx};
 use super::groups::JobRecords;
+use super::shared::Lane;
 use super::sql::{columns, ids, record, sql, words};
 use crate::service::ids::random_uuid;
 use crate::wire::{AssetId, RapidId, UserId};
@@ -35,11 +37,13 @@ pub struct Lease {
     pub fence: u64,
 }
 
-/// Whether an attempt that did not end its job is one of the few that a job has.
+/// How an attempt went that did not end its job.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Attempt {
-    Counts,
-    DoesNotCount,
+pub enum Attempt<'a> {
+    /// It is one of the few that a job has. The reason is shown while the job waits.
+    Failed { reason: &'a str },
+    /// It does not count.
+    Stopped,
 }
 
 /// The running jobs that lost their process.
@@ -219,7 +223,7 @@ impl JobRecords<'_> {
             self.database.now(),
             lease_time(lease),
         );
-        self.database.change(update).await
+        self.database.in_lane(Lane::Leases).change(update).await
     }
 
     /// Renews a lease; false if it is lost.
@@ -231,7 +235,7 @@ impl JobRecords<'_> {
             lease.fence,
             lease_time(time),
         );
-        Ok(self.database.run(update).await? > 0)
+        Ok(self.database.in_lane(Lane::Leases).run(update).await? > 0)
     }
 
     /// Whether the end of this attempt is recorded.
@@ -255,26 +259,27 @@ impl JobRecords<'_> {
             self.database.now(),
             lease.fence,
         );
-        Ok(self.database.run(update).await? > 0)
+        Ok(self.database.in_lane(Lane::Leases).run(update).await? > 0)
     }
 
     /// Puts a job back into the queue.
-    pub async fn requeue(self, lease: Lease, attempt: Attempt) -> Result<()> {
-        let uncounted: u64 = match attempt {
-            Attempt::Counts => 0,
-            Attempt::DoesNotCount => 1,
+    pub async fn requeue(self, lease: Lease, attempt: Attempt<'_>) -> Result<()> {
+        let (uncounted, step): (u64, _) = match attempt {
+            Attempt::Failed { reason } => (0, format!("Tried again soon, because {reason}").into()),
+            Attempt::Stopped => (1, Cow::Borrowed(QUEUED_STEP)),
         };
         let update = sql!(
             "UPDATE jobs SET state = 'queued', attempts = attempts - $5, progress = 0, step = $2, \
              updated_at = $3, lease_until = NULL \
              WHERE id = $1 AND fence = $4 AND state = 'running'",
             lease.job,
-            QUEUED_STEP,
+            &*step,
             self.database.now(),
             lease.fence,
             uncounted,
         );
-        self.database.run(update).await.map(drop)
+        let requeued = self.database.in_lane(Lane::Leases).run(update);
+        requeued.await.map(drop)
     }
 
     /// Fails a job whose asset, rapid model or conversion was deleted.
@@ -302,7 +307,7 @@ impl JobRecords<'_> {
             QUEUED_STEP,
             self.database.now(),
         );
-        let queued = self.database.run(update).await?;
+        let queued = self.database.in_lane(Lane::Leases).run(update).await?;
         let columns = columns::<JobRow>("");
         let query = sql!(
             format!("SELECT {columns} FROM jobs WHERE {is_lost} AND attempts >= $1 ORDER BY id"),

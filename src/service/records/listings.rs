@@ -203,6 +203,7 @@ fn page_number(request: PageRequest, total: u64) -> u64 {
 mod tests {
     use super::super::{Clock, RapidRow, Records, RecordsAt};
     use super::*;
+    use crate::service::records::shared::Lane;
     use crate::service::test_records::database_url;
 
     const LENGTHS: [u64; 5] = [0, 1, 7, 20, 21];
@@ -223,7 +224,12 @@ mod tests {
                  status, config, core_version, scale_factor, created_at, updated_at) \
                  VALUES (1, 1, '', 'a', 'a', 1, 'a', 'done', '{}', '', 1.0, 0, 0) RETURNING id"
             );
-            let id: Option<u64> = records.database.change(insert).await.unwrap();
+            let id: Option<u64> = records
+                .database
+                .in_lane(Lane::Changes)
+                .change(insert)
+                .await
+                .unwrap();
             model.insert(0, id.unwrap());
         }
         while (model.len() as u64) > length {

@@ -42,9 +42,11 @@ enum Dialect {
 /// Applies the missing steps, all or none.
 pub(super) async fn apply(database: &Database) -> Result<()> {
     let mut tx = database.begin().await?;
-    let dialect = match database.postgres() {
+    let dialect = match database.shared() {
         None => Dialect::Sqlite,
         Some(_) => {
+            // Another process may migrate a large table for long.
+            tx.run_script("SET LOCAL lock_timeout = 0").await?;
             // Until the end of the transaction. The function returns no value, so its result is made a text.
             let lock = "SELECT CAST(pg_advisory_xact_lock($1) AS TEXT)";
             tx.one::<String>(sql!(lock, LOCK)).await?;

@@ -26,6 +26,7 @@ mod presets;
 mod rapids;
 mod removal;
 mod search;
+mod shared;
 mod sql;
 mod tags;
 mod tokens;
@@ -79,7 +80,14 @@ impl Records {
 
     /// Whether other processes may work on the same records.
     pub fn is_shared(&self) -> bool {
-        self.database.postgres().is_some()
+        self.database.shared().is_some()
+    }
+
+    /// Whether the shared database does not answer. Every call fails at once then.
+    pub fn are_away(&self) -> bool {
+        self.database
+            .shared()
+            .is_some_and(|shared| shared.is_away())
     }
 
     /// The time by the clock of the database.

@@ -74,6 +74,17 @@ pub enum BucketError {
     Library(#[source] object_store::Error),
 }
 
+impl BucketError {
+    /// Whether the storage did not answer or failed, so that the same request may succeed later.
+    pub(in crate::service::files) fn is_temporary(&self) -> bool {
+        match self {
+            BucketError::Unreachable { .. } => true,
+            BucketError::Refused { status, .. } => *status >= 500,
+            _ => false,
+        }
+    }
+}
+
 impl Bucket {
     /// Opens a bucket and checks that it can be used.
     pub(in crate::service::files) async fn open(

@@ -1,0 +1,247 @@
+//! A PostgreSQL database that several processes share: its connections, and whether it answers.
+//!
+//! One task asks the database every second over a connection of its own. While the database is away, every statement
+//! fails at once with [`RecordsError::Away`], and those that wait end; the log names the cause once. When it answers
+//! again, the pools are made new, because their connections may be dead without a notice.
+//!
+//! Reads, changes and leases of jobs have connections of their own. Changes of one account wait for each other in this
+//! process before they take a connection, so a locked account does not use up the connections of the others.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+use sqlx::postgres::{PgConnectOptions, PgConnection, PgPool, PgPoolOptions};
+use sqlx::{ConnectOptions as _, Connection as _};
+use tokio::sync::{OwnedMutexGuard, watch};
+use tokio::time::timeout;
+use tokio_util::sync::{CancellationToken, DropGuard};
+
+use super::database::Result;
+use super::error::RecordsError;
+use crate::service::causes::chain;
+use crate::wire::UserId;
+
+/// How long a connection to PostgreSQL may take.
+pub(super) const CONNECT_TIME: Duration = Duration::from_secs(10);
+
+/// How long a statement waits for a connection while the database answers.
+const ACQUIRE_TIME: Duration = Duration::from_secs(10);
+
+/// How long a change waits for others of the same account. The database has the same limit for its locks.
+const TURN_TIME: Duration = Duration::from_secs(10);
+
+/// Pause between two questions to the database, and the time for its answer.
+const PROBE_PAUSE: Duration = Duration::from_secs(1);
+const PROBE_TIME: Duration = Duration::from_secs(2);
+
+/// Number of accounts from which the unused turns are removed.
+const MANY_TURNS: usize = 1_000;
+
+/// What a connection is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Lane {
+    Reads,
+    Changes,
+    /// Claims and renewals of jobs, and messages about them.
+    Leases,
+}
+
+/// The lanes and their maximum numbers of connections.
+const LANES: [(Lane, u32); 3] = [(Lane::Reads, 6), (Lane::Changes, 6), (Lane::Leases, 4)];
+
+/// The turn of an account.
+pub(super) type Turn = OwnedMutexGuard<()>;
+
+/// The connections to a shared database. Drop ends the task that watches it.
+#[derive(Debug)]
+pub(super) struct SharedDatabase {
+    link: Arc<Reach>,
+    _watching: DropGuard,
+}
+
+#[derive(Debug)]
+struct Reach {
+    options: PgConnectOptions,
+    /// The URL without the password.
+    name: String,
+    pools: Mutex<[PgPool; LANES.len()]>,
+    /// Why the database does not answer, while it does not.
+    away: watch::Sender<Option<Arc<str>>>,
+    turns: Mutex<HashMap<UserId, Arc<tokio::sync::Mutex<()>>>>,
+}
+
+impl SharedDatabase {
+    /// Opens the pools, and watches the database from now on.
+    pub(super) fn open(options: PgConnectOptions, name: String) -> SharedDatabase {
+        let link = Arc::new(Reach {
+            pools: Mutex::new(pools(&options)),
+            options,
+            name,
+            away: watch::Sender::new(None),
+            turns: Mutex::default(),
+        });
+        let stop = CancellationToken::new();
+        let watching = Arc::clone(&link).watch();
+        tokio::spawn(stop.clone().run_until_cancelled_owned(watching));
+        SharedDatabase {
+            link,
+            _watching: stop.drop_guard(),
+        }
+    }
+
+    pub(super) fn pool(&self, lane: Lane) -> PgPool {
+        let place = LANES.iter().position(|(it, _)| *it == lane);
+        let pools = self.link.pools.lock().expect("no holder panics");
+        pools[place.expect("every lane is in the list")].clone()
+    }
+
+    /// Whether the database does not answer.
+    pub(super) fn is_away(&self) -> bool {
+        self.link.away.borrow().is_some()
+    }
+
+    /// The result of `work`, unless the database is away before it ends.
+    pub(super) async fn answered<T>(&self, work: impl Future<Output = Result<T>>) -> Result<T> {
+        let mut away = self.link.away.subscribe();
+        tokio::select! {
+            biased;
+            reason = away.wait_for(Option::is_some) => {
+                let reason = reason.ok().and_then(|reason| reason.clone());
+                Err(RecordsError::Away {
+                    reason: reason.as_deref().unwrap_or_default().to_owned(),
+                })
+            }
+            done = work => done,
+        }
+    }
+
+    /// Waits until no other task of this process changes the account.
+    pub(super) async fn turn(&self, user: UserId) -> Result<Turn> {
+        let turn = {
+            let mut turns = self.link.turns.lock().expect("no holder panics");
+            if turns.len() >= MANY_TURNS {
+                turns.retain(|_, turn| Arc::strong_count(turn) > 1);
+            }
+            Arc::clone(turns.entry(user).or_default())
+        };
+        timeout(TURN_TIME, turn.lock_owned())
+            .await
+            .map_err(|_| RecordsError::Busy)
+    }
+
+    /// Closes the connections once the statements under way have ended.
+    pub(super) async fn close(&self) {
+        let pools = self.link.pools.lock().expect("no holder panics").clone();
+        // The server ends connections that do not answer any more.
+        let closing = futures_util::future::join_all(pools.iter().map(PgPool::close));
+        let _ = timeout(CONNECT_TIME, closing).await;
+    }
+}
+
+fn pools(options: &PgConnectOptions) -> [PgPool; LANES.len()] {
+    LANES.map(|(_, most)| {
+        PgPoolOptions::new()
+            .max_connections(most)
+            .acquire_timeout(ACQUIRE_TIME)
+            .connect_lazy_with(options.clone())
+    })
+}
+
+impl Reach {
+    /// Asks the database again and again.
+    async fn watch(self: Arc<Self>) {
+        let mut link = None;
+        let mut since: Option<Instant> = None;
+        loop {
+            match (self.ask(&mut link).await, since) {
+                (Ok(()), None) => {}
+                (Ok(()), Some(began)) => {
+                    since = None;
+                    self.renew_pools();
+                    self.away.send_replace(None);
+                    let seconds = began.elapsed().as_secs();
+                    tracing::info!(server = self.name, seconds, "the database answers again");
+                }
+                (Err(error), None) => {
+                    since = Some(Instant::now());
+                    let reason = chain(&error);
+                    tracing::error!("{reason}; requests get the status 503 until it answers");
+                    self.away.send_replace(Some(reason.into()));
+                }
+                (Err(_), Some(_)) => {}
+            }
+            tokio::time::sleep(PROBE_PAUSE).await;
+        }
+    }
+
+    /// Asks the database once. Opens the connection anew if it is missing or broken.
+    async fn ask(&self, link: &mut Option<PgConnection>) -> Result<()> {
+        let asking = async {
+            if let Some(open) = link
+                && open.ping().await.is_ok()
+            {
+                return Ok(());
+            }
+            *link = None;
+            let mut open = self
+                .options
+                .connect()
+                .await
+                .map_err(|error| self.failure(error))?;
+            open.ping().await.map_err(|error| self.failure(error))?;
+            *link = Some(open);
+            Ok(())
+        };
+        match timeout(PROBE_TIME, asking).await {
+            Ok(answered) => answered,
+            Err(_) => {
+                *link = None;
+                let late = std::io::ErrorKind::TimedOut;
+                Err(self.failure(sqlx::Error::Io(late.into())))
+            }
+        }
+    }
+
+    fn failure(&self, error: sqlx::Error) -> RecordsError {
+        connect_error(&self.options, &self.name, error)
+    }
+
+    fn renew_pools(&self) {
+        let mut pools_now = self.pools.lock().expect("no holder panics");
+        for old in std::mem::replace(&mut *pools_now, pools(&self.options)) {
+            // Marks it as closed: its connections are closed when they come back.
+            drop(old.close());
+        }
+    }
+}
+
+/// The error codes of PostgreSQL for a wrong password, a login that its rules refuse, and a missing database.
+const WRONG_PASSWORD: &str = "28P01";
+const LOGIN_REFUSED: &str = "28000";
+const NO_DATABASE: &str = "3D000";
+
+/// Why a connection could not be opened.
+pub(super) fn connect_error(
+    options: &PgConnectOptions,
+    server: &str,
+    error: sqlx::Error,
+) -> RecordsError {
+    let server = server.to_owned();
+    let code = error.as_database_error().and_then(|error| error.code());
+    match code.as_deref() {
+        Some(WRONG_PASSWORD) if options.to_url_lossy().password().is_none() => {
+            RecordsError::NoPassword { server }
+        }
+        Some(WRONG_PASSWORD) => RecordsError::Credential { server },
+        Some(LOGIN_REFUSED) => RecordsError::LoginRefused {
+            server,
+            source: error,
+        },
+        Some(NO_DATABASE) => RecordsError::NoDatabase { server },
+        _ => RecordsError::Unreachable {
+            server,
+            source: error,
+        },
+    }
+}

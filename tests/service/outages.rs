@@ -1,0 +1,264 @@
+//! A database or a storage that goes away while the service runs.
+
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+use assetfs::service::RecordsAt;
+use serde_json::{Value, json};
+use tokio::io::copy_bidirectional;
+use tokio::net::{TcpListener, TcpStream, UnixStream};
+use tokio::sync::watch;
+
+use super::bucket;
+use super::s3::TestBucket;
+use super::skip::skipped;
+use super::support::{COPYING_WORKER, Fixture};
+use super::test_records::{TestDatabase, database_url};
+
+/// Time for a state to come.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// The sessions of the database that wait for a lock.
+const LOCK_WAITS: &str = "SELECT COUNT(*) FROM pg_stat_activity \
+    WHERE wait_event_type = 'Lock' AND datname = current_database()";
+
+/// What a proxy does with its connections.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Network {
+    Works,
+    /// Connections are closed.
+    Cut,
+    /// Connections are open, and no byte passes.
+    Silent,
+}
+
+/// A proxy in front of the PostgreSQL server of the tests.
+struct Proxy {
+    network: watch::Sender<Network>,
+    /// The URL of the database over the proxy, and without it.
+    url: String,
+    direct: String,
+}
+
+impl Proxy {
+    /// `None` and a skip without a server.
+    async fn start(data: &std::path::Path) -> Option<Proxy> {
+        let Some(direct) = database_url(data).await else {
+            skipped("ASSETFS_TEST_RECORDS names no PostgreSQL server");
+            return None;
+        };
+        let url = url::Url::parse(&direct).unwrap();
+        let folder = percent_encoding::percent_decode_str(url.host_str().unwrap());
+        let folder = folder.decode_utf8().unwrap().into_owned();
+        let port = url.port().unwrap();
+        let socket = PathBuf::from(folder).join(format!(".s.PGSQL.{port}"));
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let addr = listener.local_addr().unwrap();
+        let (network, state) = watch::channel(Network::Works);
+        tokio::spawn(async move {
+            loop {
+                let (client, _) = listener.accept().await.unwrap();
+                tokio::spawn(forward(client, socket.clone(), state.clone()));
+            }
+        });
+        let url = format!("postgres://postgres@{addr}{}?sslmode=disable", url.path());
+        Some(Proxy {
+            network,
+            url,
+            direct,
+        })
+    }
+
+    fn set(&self, network: Network) {
+        self.network.send_replace(network);
+    }
+}
+
+/// Forwards a connection as long as the network works.
+async fn forward(mut client: TcpStream, socket: PathBuf, mut state: watch::Receiver<Network>) {
+    if *state.borrow() == Network::Works {
+        let mut server = UnixStream::connect(socket).await.unwrap();
+        tokio::select! {
+            _ = copy_bidirectional(&mut client, &mut server) => return,
+            _ = state.wait_for(|network| *network != Network::Works) => {}
+        }
+    }
+    if *state.borrow() == Network::Silent {
+        // The connection stays open and silent, also when the network works again, as after a lost route.
+        std::future::pending::<()>().await;
+    }
+}
+
+impl Fixture {
+    async fn readiness(&self) -> Value {
+        let addr = self.service.admin_addr().expect("an admin listener");
+        let request = self.http.get(format!("http://{addr}/readyz"));
+        let answer = self.send(request.header("accept", "application/json"));
+        answer.await.json()
+    }
+
+    /// Waits until `/readyz` says `ready`; returns its parts.
+    async fn until_ready_is(&self, ready: bool) -> Value {
+        let deadline = Instant::now() + PATIENCE;
+        loop {
+            let said = self.readiness().await;
+            if said["ready"] == ready {
+                return said["parts"].clone();
+            }
+            assert!(Instant::now() < deadline, "{said}");
+            tokio::time::sleep(Duration::from_millis(50)).await;
+        }
+    }
+}
+
+async fn behind(proxy: &Proxy) -> Fixture {
+    let url = proxy.url.clone();
+    Fixture::with(COPYING_WORKER, |config| {
+        config.records = RecordsAt::Postgres(url.parse().unwrap());
+        config.admin_listen = Some(([127, 0, 0, 1], 0).into());
+    })
+    .await
+}
+
+#[tokio::test]
+async fn while_the_database_is_away_requests_get_503_at_once_and_then_all_goes_on() {
+    let dir = tempfile::tempdir().unwrap();
+    let Some(proxy) = Proxy::start(dir.path()).await else {
+        return;
+    };
+    let service = behind(&proxy).await;
+    for network in [Network::Cut, Network::Silent] {
+        service.get("/api/v2/rawmodel").await.expect(200);
+        proxy.set(network);
+        let noticed = Instant::now();
+        // A request that is handled meanwhile ends, too.
+        service.get("/api/v2/rawmodel").await.expect(503);
+        let parts = service.until_ready_is(false).await;
+        assert!(noticed.elapsed() < Duration::from_secs(9), "{network:?}");
+        let sentence = parts["records"].as_str().unwrap();
+        assert!(sentence.contains("cannot be reached"), "{sentence}");
+        let causes: &[&str] = match network {
+            Network::Cut => &["reset", "EOF"],
+            _ => &["timed out"],
+        };
+        let has_cause = causes.iter().any(|cause| sentence.contains(cause));
+        assert!(has_cause, "{network:?}: {sentence}");
+
+        let began = Instant::now();
+        for _ in 0..20 {
+            let refused = service.get("/api/v2/rawmodel").await.expect(503);
+            assert_eq!(refused.header("retry-after"), "2");
+            let message = refused.json()["message"].clone();
+            assert_eq!(
+                message,
+                "The service cannot reach its database at the moment; try again later."
+            );
+            let path = "/api/v2/rawmodel/api-upload/start";
+            let body = json!({ "model_name": "a", "filenames": ["a.glb"] });
+            let refused = service.post(path, body).await.expect(503);
+            assert_eq!(refused.header("retry-after"), "2", "nothing was changed");
+        }
+        assert!(began.elapsed() < Duration::from_secs(9), "at once");
+
+        proxy.set(Network::Works);
+        service.until_ready_is(true).await;
+        let id = service.upload("chair", &[("a.glb", b"x")]).await;
+        assert_eq!(service.analysed(id).await["upload_status"], "complete");
+    }
+}
+
+#[tokio::test]
+async fn a_change_in_flight_when_the_database_goes_away_promises_nothing() {
+    let dir = tempfile::tempdir().unwrap();
+    let Some(proxy) = Proxy::start(dir.path()).await else {
+        return;
+    };
+    let service = behind(&proxy).await;
+    let mut lock = TestDatabase::at(&proxy.direct).await;
+    lock.run("BEGIN").await;
+    lock.run("UPDATE users SET id = id").await;
+    let body = json!({ "model_name": "a", "filenames": ["a.glb"] });
+    let change = service.post("/api/v2/rawmodel/api-upload/start", body);
+    let cutting = async {
+        let mut eye = TestDatabase::at(&proxy.direct).await;
+        let deadline = Instant::now() + PATIENCE;
+        while eye.number(LOCK_WAITS).await == 0 {
+            assert!(Instant::now() < deadline, "the change never waits");
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+        proxy.set(Network::Silent);
+    };
+    let (refused, ()) = tokio::join!(change, cutting);
+    let refused = refused.expect(503);
+    assert_eq!(refused.headers.get("retry-after"), None, "{refused:?}");
+    lock.run("ROLLBACK").await;
+}
+
+#[tokio::test]
+async fn changes_that_wait_for_a_locked_account_leave_connections_to_the_others() {
+    let dir = tempfile::tempdir().unwrap();
+    let Some(proxy) = Proxy::start(dir.path()).await else {
+        return;
+    };
+    let service = behind(&proxy).await;
+    let id = service.upload("chair", &[("a.glb", b"x")]).await;
+    service.analysed(id).await;
+    let mut lock = TestDatabase::at(&proxy.direct).await;
+    lock.run("BEGIN").await;
+    lock.run("UPDATE users SET id = id").await;
+    let changes = (0..40).map(|_| {
+        let body = json!({ "model_name": "a", "filenames": ["a.glb"] });
+        service.post("/api/v2/rawmodel/api-upload/start", body)
+    });
+    let changes = futures_util::future::join_all(changes);
+    let reading = async {
+        let began = Instant::now();
+        let mut eye = TestDatabase::at(&proxy.direct).await;
+        while eye.number(LOCK_WAITS).await == 0 {
+            assert!(began.elapsed() < PATIENCE, "no change waits");
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+        assert_eq!(eye.number(LOCK_WAITS).await, 1, "one connection waits");
+        service.get("/api/v2/rawmodel").await.expect(200);
+        assert_eq!(service.readiness().await["parts"]["records"], "ok");
+    };
+    let (answers, ()) = tokio::join!(changes, reading);
+    for answer in answers {
+        // The database gives up a lock after ten seconds, as those do that wait in the service.
+        assert_eq!(answer.status.as_u16(), 503, "{}", answer.text());
+    }
+    lock.run("ROLLBACK").await;
+    let body = json!({ "model_name": "a", "filenames": ["a.glb"] });
+    let start = service.post("/api/v2/rawmodel/api-upload/start", body);
+    start.await.expect(200);
+}
+
+#[tokio::test]
+async fn a_storage_that_is_away_is_a_503_and_the_reason_of_a_waiting_job() {
+    let Some(mut bucket) = TestBucket::start_or_skip() else {
+        return;
+    };
+    if !bucket.is_own() {
+        skipped("the storage in ASSETFS_TEST_S3 is not stopped by a test");
+        return;
+    }
+    let in_bucket = bucket::config(&bucket);
+    let service = Fixture::with(COPYING_WORKER, |config| config.bucket = Some(in_bucket)).await;
+    let (id, started) = service.begin("chair", &["a.glb"]).await;
+    let url = started["links"]["s3_upload_urls"]["a.glb"].as_str();
+    service.put(url.unwrap(), b"x").await.expect(200);
+    bucket.stop();
+    let began = Instant::now();
+    let path = format!("/api/v2/rawmodel/{id}/api-upload/complete");
+    let refused = service.get(&path).await.expect(503);
+    assert!(began.elapsed() < Duration::from_secs(25));
+    assert_eq!(refused.header("retry-after"), "2");
+    assert_eq!(
+        refused.json()["message"],
+        "The service cannot reach its file storage at the moment; try again later."
+    );
+    bucket.restart();
+    service.get(&path).await.expect(200);
+    let asset = service.analysed(id).await;
+    assert_eq!(asset["upload_status"], "complete", "{asset}");
+}
