@@ -78,6 +78,8 @@ pub struct ServiceConfig {
     pub worker_limits: WorkerLimits,
     /// Time after which a job whose worker sends nothing is given to another worker.
     pub job_lease: Duration,
+    /// Time after which an upload that is still being received is recorded again as alive.
+    pub upload_renewal: Duration,
     /// The URL that clients use for the API. Default: `http://<address>/`.
     pub public_url: Option<Url>,
     /// A separate origin for the signed URLs.
@@ -113,6 +115,7 @@ impl ServiceConfig {
             workers: 1,
             worker_limits: WorkerLimits::default(),
             job_lease: Duration::from_secs(60),
+            upload_renewal: Duration::from_secs(3_600),
             public_url: None,
             storage_origin: None,
             files_url: None,

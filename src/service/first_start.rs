@@ -32,7 +32,12 @@ pub async fn account(
     data_dir: &Path,
 ) -> Result<Token, ServiceError> {
     let path = data_dir.join("account.json");
-    let account = match (read(&path)?, records.accounts().is_any().await?) {
+    let known = read(&path)?;
+    let is_any = records.accounts().is_any().await?;
+    if !is_any && known.as_ref().is_some_and(|known| !known.token.is_empty()) {
+        set_aside(&path)?;
+    }
+    let account = match (known, is_any) {
         (Some(account), true) => account,
         // Only one of file and account exists after an interrupted first start, or after a deletion.
         (None, true) => unknown_password(),
@@ -61,6 +66,24 @@ fn read(path: &Path) -> Result<Option<Account>, ServiceError> {
         reason: error.to_string(),
     })?;
     Ok(Some(account))
+}
+
+/// Keeps the file of an account that is in other records, by renaming it. These records are new or were lost.
+fn set_aside(path: &Path) -> Result<(), ServiceError> {
+    let free = (1..)
+        .map(|number| path.with_extension(format!("json.{number}")))
+        .find(|kept| !kept.exists())
+        .expect("a number is free");
+    std::fs::rename(path, &free).map_err(|source| ServiceError::Io {
+        path: path.to_owned(),
+        source,
+    })?;
+    tracing::warn!(
+        "{} belongs to an account that is not in these records; it is now {}",
+        path.display(),
+        free.display()
+    );
+    Ok(())
 }
 
 /// Removes the plain-text file of a deleted account.

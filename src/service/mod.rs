@@ -215,6 +215,10 @@ impl Stores {
         let file = data_dir.join("records.sqlite");
         let records = Records::open(&config.records, &file, clock.clone()).await?;
         claim_files(&files, &records, config).await?;
+        if !records.is_shared() {
+            // What was being stored when the last process ended. The janitor removes the bytes.
+            records.blobs().give_up_all().await?;
+        }
         Ok(Stores {
             records,
             files,

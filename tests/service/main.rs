@@ -14,6 +14,7 @@ mod formats;
 mod hostile;
 mod kill_9;
 mod leases;
+mod left_overs;
 mod listings;
 mod main_job;
 mod name_rules;

@@ -109,6 +109,26 @@ impl TestBucket {
         *child = serve(&program().expect("it ran before"), port, root.path());
     }
 
+    /// The keys of all objects.
+    pub fn objects(&self) -> Vec<String> {
+        let (_, root) = self.server.as_ref().expect("a server of this test");
+        let files = files_below(&root.path().join(BUCKET));
+        files
+            .iter()
+            .map(|file| file.display().to_string())
+            .collect()
+    }
+
+    /// Makes all objects `days` old.
+    pub fn age(&self, days: u64) {
+        let (_, root) = self.server.as_ref().expect("a server of this test");
+        let then = std::time::SystemTime::now() - Duration::from_secs(days * 86_400);
+        for path in files_below(&root.path().join(BUCKET)) {
+            let file = std::fs::File::options().write(true).open(&path);
+            file.expect("an object").set_modified(then).expect("a time");
+        }
+    }
+
     /// Whether the storage knows its unfinished uploads; `s3s-fs` does not.
     pub fn lists_unfinished_uploads(&self) -> bool {
         self.server.is_none()
@@ -158,6 +178,18 @@ fn serve(program: &Path, port: u16, root: &Path) -> Child {
         std::thread::sleep(Duration::from_millis(20));
     }
     child
+}
+
+fn files_below(folder: &Path) -> Vec<PathBuf> {
+    let mut files = Vec::new();
+    for entry in std::fs::read_dir(folder).expect("a folder") {
+        let path = entry.expect("an entry").path();
+        match path.is_dir() {
+            true => files.extend(files_below(&path)),
+            false => files.push(path),
+        }
+    }
+    files
 }
 
 fn free_port() -> u16 {

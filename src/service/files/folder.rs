@@ -8,8 +8,9 @@ use std::sync::Arc;
 use object_store::local::LocalFileSystem;
 use object_store::path::Path as Key;
 
+use super::PART_BYTES;
 use super::digest::Digest;
-use super::{FilesError, PART_BYTES, blocking, disk};
+use super::error::{FilesError, blocking, disk};
 use crate::durable;
 use crate::service::records::Stored;
 

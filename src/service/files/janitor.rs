@@ -7,8 +7,9 @@ use futures_util::TryStreamExt as _;
 use jiff::{SignedDuration, Timestamp};
 
 use super::bucket::Bucket;
+use super::error::FilesError;
 use super::folder::{Folder, blob_of};
-use super::{Backend, FileStore, FilesError};
+use super::{Backend, FileStore};
 use crate::service::causes::chain;
 use crate::service::records::{Awaited, FileId, Records, RecordsError};
 
@@ -18,7 +19,7 @@ const BATCH: usize = 500;
 /// Longer than a URL works, for reading or for sending.
 const URL_GRACE: SignedDuration = SignedDuration::from_hours(24);
 
-/// How long the files of an incomplete upload are kept.
+/// How long the files of an incomplete upload are kept, and those of one whose analysis failed, which may be repeated.
 const UPLOAD_LIFETIME: SignedDuration = SignedDuration::from_hours(7 * 24);
 
 /// Why the janitor ended early.
@@ -65,23 +66,37 @@ impl FileStore {
         records: &Records,
         now: Timestamp,
     ) -> Result<usize, JanitorError> {
-        let mut removed = 0;
+        let until = now - self.backend.grace();
+        let (mut removed, mut failed) = (0, 0);
         loop {
-            let until = now - self.backend.grace();
-            let strays = records.blobs().strays(until, BATCH).await?;
+            let strays = records.blobs().strays(until, BATCH, failed).await?;
             if strays.is_empty() {
                 return Ok(removed);
             }
-            for blob in &strays {
-                match &self.backend {
-                    Backend::Folder(folder) => folder.remove(blob).await?,
-                    Backend::Bucket(bucket) => bucket.remove(blob).await?,
+            let mut gone = Vec::with_capacity(strays.len());
+            for blob in strays {
+                let removal = match &self.backend {
+                    Backend::Folder(folder) => folder.remove(&blob).await,
+                    Backend::Bucket(bucket) => bucket.remove(&blob).await,
+                };
+                match removal {
+                    Ok(()) => gone.push(blob),
+                    Err(error) if error.is_temporary() => return Err(error.into()),
+                    Err(error) => {
+                        failed += 1;
+                        skip(&blob, &error);
+                    }
                 }
             }
-            records.blobs().forget_strays(&strays).await?;
-            removed += strays.len();
+            records.blobs().forget_strays(&gone).await?;
+            removed += gone.len();
         }
     }
+}
+
+/// Logs a file that cannot be removed. The others are removed all the same.
+fn skip(name: &str, error: &FilesError) {
+    tracing::warn!(file = name, error = %chain(error), "a file without an owner could not be removed");
 }
 
 /// Notes those of the stored blobs that nothing refers to.
@@ -111,8 +126,10 @@ async fn clean_folder(
     for name in unfinished {
         let blob = blob_of(&name).to_owned();
         if !records.blobs().unowned(&[blob]).await?.is_empty() {
-            folder.remove(&name).await?;
-            removed += 1;
+            match folder.remove(&name).await {
+                Ok(()) => removed += 1,
+                Err(error) => skip(&name, &error),
+            }
         }
     }
     Ok(removed)
@@ -135,12 +152,15 @@ async fn clean_bucket(
         for object in objects {
             let lifetime = match object.file.and_then(|file| awaited.get(&file)) {
                 Some(Awaited::Frozen) => continue,
-                Some(Awaited::Open) => UPLOAD_LIFETIME,
+                Some(Awaited::Open | Awaited::Refused) => UPLOAD_LIFETIME,
                 None => URL_GRACE,
             };
             if object.stored_at < now - lifetime {
-                bucket.remove_incoming(&object).await?;
-                removed += 1;
+                match bucket.remove_incoming(&object).await {
+                    Ok(()) => removed += 1,
+                    Err(error) if error.is_temporary() => return Err(error.into()),
+                    Err(error) => skip(&object.key, &error),
+                }
             }
         }
     }

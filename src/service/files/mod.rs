@@ -6,95 +6,42 @@
 
 mod bucket;
 mod digest;
+mod error;
 mod folder;
 mod janitor;
 mod owner;
+mod parts;
 mod stream;
 
 use std::path::{Path, PathBuf};
-use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
-use bytes::{Bytes, BytesMut};
-use futures_util::{Stream, StreamExt as _};
+use bytes::Bytes;
+use futures_util::Stream;
 use object_store::path::Path as Key;
-use object_store::{
-    GetOptions, GetRange, GetResultPayload, MultipartUpload, ObjectStore, ObjectStoreExt as _,
-};
-use tokio::task::spawn_blocking;
+use object_store::{GetOptions, GetRange, GetResultPayload, ObjectStore, ObjectStoreExt as _};
 use tokio::time::timeout;
 
 use super::records::{Arrived, FileId, FreshBlob, Stored};
-use crate::durable;
 use crate::service::causes::chain;
 use crate::wire::{AssetId, SignedUrl};
 use bucket::Bucket;
 use digest::Digest;
+use error::{ARRIVED_TIME, disk};
 use folder::Folder;
+use parts::{Parts, send_parts};
 
 pub use bucket::{
     AddressError, BucketAddress, BucketConfig, BucketError, Credentials, CredentialsError, TakenIn,
     endpoint_of,
 };
+pub use error::FilesError;
 pub use owner::Ownership;
 pub use stream::ByteStream;
 
 /// Size of a part in a folder.
 const PART_BYTES: usize = 1 << 20;
-
-/// Timeout of an upload that sends nothing.
-const SILENCE: Duration = Duration::from_secs(60);
-
-/// How long a client waits for what the storage has received.
-const ARRIVED_TIME: Duration = Duration::from_secs(10);
-
-/// Why bytes could not be stored or read.
-#[derive(Debug, thiserror::Error)]
-pub enum FilesError {
-    #[error("the file store failed")]
-    Store(#[from] object_store::Error),
-    /// The disk failed.
-    #[error("{path}: the disk failed", path = path.display())]
-    Disk {
-        path: PathBuf,
-        #[source]
-        source: std::io::Error,
-    },
-    #[error("the file store failed")]
-    Durable(#[from] durable::DurableError),
-    #[error(transparent)]
-    Bucket(#[from] BucketError),
-    #[error("the file {blob} arrives damaged from the storage, again and again")]
-    Damaged { blob: String },
-    #[error("the storage did not answer within {} seconds", ARRIVED_TIME.as_secs())]
-    Late,
-    /// The client aborted the upload.
-    #[error("the upload was aborted: {0}")]
-    BrokeOff(String),
-    /// The client sent nothing for too long.
-    #[error("no byte was received for {} seconds", SILENCE.as_secs())]
-    Silent,
-    /// More bytes than allowed.
-    #[error("more than {limit} bytes")]
-    TooLarge { limit: u64 },
-    /// A background task was stopped; the service is going down.
-    #[error("the service is stopping")]
-    Stopping,
-}
-
-impl FilesError {
-    /// Whether the storage did not answer or is overloaded, so that the same may succeed later.
-    pub fn is_temporary(&self) -> bool {
-        match self {
-            // The library has repeated the request for as long as that may help.
-            FilesError::Store(object_store::Error::Generic { store, .. }) => *store == "S3",
-            FilesError::Bucket(error) => error.is_temporary(),
-            FilesError::Late => true,
-            _ => false,
-        }
-    }
-}
 
 /// The blob store.
 #[derive(Debug, Clone)]
@@ -106,23 +53,6 @@ pub struct FileStore {
 enum Backend {
     Folder(Folder),
     Bucket(Arc<Bucket>),
-}
-
-fn disk(path: &Path) -> impl FnOnce(std::io::Error) -> FilesError + '_ {
-    |source| FilesError::Disk {
-        path: path.to_owned(),
-        source,
-    }
-}
-
-/// Runs blocking work. Fails only if the runtime shuts down.
-async fn blocking<T: Send + 'static>(
-    work: impl FnOnce() -> Result<T, FilesError> + Send + 'static,
-) -> Result<T, FilesError> {
-    // A panic is a bug, which the panic hook reports.
-    spawn_blocking(work)
-        .await
-        .map_err(|_| FilesError::Stopping)?
 }
 
 fn make_folder_of(target: &Path) -> Result<(), FilesError> {
@@ -385,71 +315,5 @@ impl FileStore {
             // Somebody may be reading it with a URL. The janitor removes it when no such URL works any more.
             Backend::Bucket(_) => {}
         }
-    }
-}
-
-/// A body that is cut into parts.
-struct Parts<'a, S> {
-    body: Pin<&'a mut S>,
-    part_bytes: usize,
-    /// Maximum number of bytes of the body.
-    limit: u64,
-    size: u64,
-}
-
-impl<S, E> Parts<'_, S>
-where
-    S: Stream<Item = Result<Bytes, E>>,
-    E: std::fmt::Display,
-{
-    /// The next part, and whether it is the last one, which may be short or empty.
-    async fn next(&mut self) -> Result<(Bytes, bool), FilesError> {
-        let limit = self.limit;
-        let mut part = BytesMut::new();
-        while part.len() < self.part_bytes {
-            let next = tokio::time::timeout(SILENCE, self.body.next());
-            // The timeout error carries no details.
-            let Some(chunk) = next.await.map_err(|_| FilesError::Silent)? else {
-                return Ok((part.freeze(), true));
-            };
-            let chunk = chunk.map_err(|error| FilesError::BrokeOff(error.to_string()))?;
-            self.size += chunk.len() as u64;
-            if self.size > limit {
-                return Err(FilesError::TooLarge { limit });
-            }
-            part.extend_from_slice(&chunk);
-        }
-        Ok((part.freeze(), false))
-    }
-}
-
-/// Sends the parts of a body one after the other, and computes their checksums meanwhile.
-async fn send_parts<S, E>(
-    upload: &mut dyn MultipartUpload,
-    first: Bytes,
-    mut parts: Parts<'_, S>,
-) -> Result<Digest, FilesError>
-where
-    S: Stream<Item = Result<Bytes, E>>,
-    E: std::fmt::Display,
-{
-    let mut digest = Digest::default();
-    let (mut part, mut ended) = (first, false);
-    loop {
-        if !part.is_empty() {
-            let bytes = part.clone();
-            let writing = upload.put_part(part.into());
-            let hashing = blocking(move || {
-                digest.update(&bytes);
-                Ok(digest)
-            });
-            let (written, hashed) = tokio::join!(writing, hashing);
-            written?;
-            digest = hashed?;
-        }
-        if ended {
-            return Ok(digest);
-        }
-        (part, ended) = parts.next().await?;
     }
 }

@@ -6,7 +6,8 @@ use futures_util::TryStreamExt as _;
 use object_store::ObjectStoreExt as _;
 use object_store::path::Path as Key;
 
-use super::{Backend, FileStore, FilesError};
+use super::error::FilesError;
+use super::{Backend, FileStore};
 
 /// The object with the id of the records, beside the blobs.
 const OWNER: &str = "owner";

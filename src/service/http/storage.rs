@@ -27,7 +27,7 @@ use crate::service::app::App;
 use crate::service::causes::chain;
 use crate::service::ids::from_hex;
 use crate::service::names::media_type;
-use crate::service::records::{FileId, FileRow, Publish, UploadRoom};
+use crate::service::records::{FileId, FileRow, FreshBlob, Publish, UploadRoom};
 use crate::service::signing::Access;
 
 const CONTENT_MD5: HeaderName = HeaderName::from_static("content-md5");
@@ -114,7 +114,10 @@ async fn write(app: &App, id: FileId, request: Request) -> Result<Response, ApiE
     }
     let body = body.into_data_stream();
     let blob = app.records.blobs().fresh().await?;
-    let stored = app.files.receive(&blob, body, room).await?;
+    let stored = tokio::select! {
+        stored = app.files.receive(&blob, body, room) => stored?,
+        () = keep_pending(app, &blob) => unreachable!("it never ends"),
+    };
     if expected_md5.is_some_and(|expected| !is_md5(&expected, &stored.md5)) {
         app.give_up_blobs(&[stored.blob]).await;
         return Err(ApiError::BadRequest(
@@ -139,6 +142,17 @@ async fn write(app: &App, id: FileId, request: Request) -> Result<Response, ApiE
         }
         // The commit may have taken effect; otherwise the janitor removes the blob.
         Err(error) => Err(error.into()),
+    }
+}
+
+/// Keeps a blob from being given up while its bytes arrive. A silent client ends the upload sooner.
+async fn keep_pending(app: &App, blob: &FreshBlob) {
+    loop {
+        tokio::time::sleep(app.config.upload_renewal).await;
+        if let Err(error) = app.records.blobs().renew(blob).await {
+            // It is tried again long before the blob expires.
+            tracing::warn!(error = %chain(&error), "an upload could not be recorded as alive");
+        }
     }
 }
 

@@ -20,8 +20,9 @@ const LOG_LIMIT: u64 = 1 << 20;
 
 /// Runs one analysis.
 pub async fn run(app: &App, job: &JobRow, stop: &CancellationToken) -> Result<Done, JobError> {
-    let Some(place) = prepare(app, job).await? else {
-        return Ok(Done::Recorded);
+    let place = match prepare(app, job, stop).await? {
+        Ok(place) => place,
+        Err(done) => return Ok(done),
     };
     if !show(app, job, &UploadStatus::Analysing).await? {
         return Ok(Done::Lost);
@@ -62,19 +63,27 @@ async fn show(app: &App, job: &JobRow, status: &UploadStatus) -> Result<bool, Jo
 }
 
 /// Prepares the work folder, or records why that is impossible.
-async fn prepare(app: &App, job: &JobRow) -> Result<Option<WorkFolder>, JobError> {
+async fn prepare(
+    app: &App,
+    job: &JobRow,
+    stop: &CancellationToken,
+) -> Result<Result<WorkFolder, Done>, JobError> {
     let asset = app.records.assets().get(job.user, job.asset).await?;
     let is_zip = asset.is_some_and(|asset| asset.is_zip);
     if is_zip {
         // A lost job is detected before its worker starts.
         show(app, job, &UploadStatus::Unzipping).await?;
     }
-    match WorkFolder::lay_out(app, job).await? {
+    match WorkFolder::lay_out(app, job, stop).await? {
         Prepared::Ready(place) => {
             if is_zip {
                 job_events::unzipped(app, job, None);
             }
-            Ok(Some(place))
+            Ok(Ok(place))
+        }
+        Prepared::Stopped => {
+            show(app, job, &UploadStatus::Waiting).await?;
+            Ok(Err(Done::Stopped))
         }
         Prepared::Refused { reason, limit } => {
             if is_zip {
@@ -86,7 +95,7 @@ async fn prepare(app: &App, job: &JobRow) -> Result<Option<WorkFolder>, JobError
                 UploadStatus::ImportingFailed
             };
             fail_as(app, job, status, &reason).await?;
-            Ok(None)
+            Ok(Err(Done::Recorded))
         }
     }
 }

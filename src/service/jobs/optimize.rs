@@ -21,8 +21,9 @@ pub async fn run(app: &App, job: &JobRow, stop: &CancellationToken) -> Result<Do
     let Some(rapid) = rapid_of(app, job).await? else {
         return fail_orphaned(app, job).await;
     };
-    let place = match WorkFolder::lay_out(app, job).await? {
+    let place = match WorkFolder::lay_out(app, job, stop).await? {
         Prepared::Ready(place) => place,
+        Prepared::Stopped => return Ok(Done::Stopped),
         Prepared::Refused { reason, .. } => {
             fail(app, job, &reason).await?;
             return Ok(Done::Recorded);

@@ -7,6 +7,7 @@ use std::{fs, io};
 
 use tempfile::TempDir;
 use tokio::task::spawn_blocking;
+use tokio_util::sync::CancellationToken;
 
 use super::JobError;
 use crate::engine::intake::ZipLimits;
@@ -40,6 +41,8 @@ pub enum Prepared {
         /// Whether it exceeds the limits of imports.
         limit: bool,
     },
+    /// The attempt was stopped.
+    Stopped,
 }
 
 impl Prepared {
@@ -52,8 +55,18 @@ impl Prepared {
 }
 
 impl WorkFolder {
-    /// Creates the folder and puts the files of the job's asset into it. An archive is unpacked.
-    pub async fn lay_out(app: &App, job: &JobRow) -> Result<Prepared, JobError> {
+    /// Creates the folder and puts the files of the job's asset into it. An archive is unpacked. `stop` ends it early.
+    pub async fn lay_out(
+        app: &App,
+        job: &JobRow,
+        stop: &CancellationToken,
+    ) -> Result<Prepared, JobError> {
+        let filling = WorkFolder::fill(app, job);
+        let filled = stop.run_until_cancelled(filling).await;
+        filled.unwrap_or(Ok(Prepared::Stopped))
+    }
+
+    async fn fill(app: &App, job: &JobRow) -> Result<Prepared, JobError> {
         let Some(asset) = app.records.assets().get(job.user, job.asset).await? else {
             return Ok(Prepared::refused(
                 "the base asset was deleted before the job started",

@@ -14,7 +14,8 @@ use super::groups::BlobRecords;
 use super::sql::sql;
 use crate::service::ids::random_name;
 
-/// How long bytes may be stored before a file gets them. After that the janitor removes them.
+/// How long bytes may be stored before a file gets them, counted from the last renewal. After that the janitor removes
+/// them.
 const PENDING_LIFETIME: SignedDuration = SignedDuration::from_hours(24);
 
 /// Bytes that are stored.
@@ -83,6 +84,18 @@ impl BlobRecords<'_> {
         tx.commit().await
     }
 
+    /// Keeps a blob pending, because its bytes are still being received.
+    pub async fn renew(self, blob: &FreshBlob) -> Result<()> {
+        let update = "UPDATE pending_blobs SET created_at = now_micros() WHERE blob = $1";
+        self.database.run(sql!(update, blob.0)).await.map(drop)
+    }
+
+    /// Gives up all pending blobs: those of a process that has ended, if no other shares the records.
+    pub async fn give_up_all(self) -> Result<()> {
+        let delete = "DELETE FROM pending_blobs";
+        self.database.run(sql!(delete)).await.map(drop)
+    }
+
     /// Gives up the blobs that have been pending for too long at `now`; returns their number.
     pub async fn give_up_expired(self, now: Timestamp) -> Result<u64> {
         let delete = "DELETE FROM pending_blobs WHERE created_at < $1";
@@ -121,11 +134,17 @@ impl BlobRecords<'_> {
         tx.commit().await
     }
 
-    /// The strays that were noted at `until` or before, oldest first, at most `most`.
-    pub async fn strays(self, until: Timestamp, most: usize) -> Result<Vec<String>> {
-        let query = "SELECT blob FROM stray_blobs WHERE since <= $1 ORDER BY since, blob LIMIT $2";
-        let most = most as u64;
-        self.database.all(sql!(query, until, most)).await
+    /// The strays that were noted at `until` or before, oldest first, at most `most`, without the first `skipped`.
+    pub async fn strays(
+        self,
+        until: Timestamp,
+        most: usize,
+        skipped: usize,
+    ) -> Result<Vec<String>> {
+        let query = "SELECT blob FROM stray_blobs WHERE since <= $1 ORDER BY since, blob \
+                     LIMIT $2 OFFSET $3";
+        let (most, skipped) = (most as u64, skipped as u64);
+        self.database.all(sql!(query, until, most, skipped)).await
     }
 
     /// Forgets strays whose bytes are removed.

@@ -14,13 +14,12 @@ use sqlx::sqlite::{SqliteConnection, SqlitePool};
 use sqlx::{Postgres, Sqlite, Transaction};
 
 use super::error::RecordsError;
+pub(super) use super::error::Result;
 use super::listings::Places;
 use super::shared::{Lane, SharedDatabase, Turn};
 use super::sql::{Record, Row, Statement, sql};
 use crate::service::clock::Clock;
 use crate::wire::{ModelId, UserId};
-
-pub(super) type Result<T> = std::result::Result<T, RecordsError>;
 
 /// How often a transaction runs that the database refuses because of others.
 pub(super) const MOST_TRIES: u32 = 5;

@@ -14,6 +14,8 @@ const LOCK_TIMEOUT: &str = "55P03";
 const NOT_SERVING: [&str; 6] = ["57P01", "57P02", "57P03", "57P05", "25P03", "53300"];
 const BROKEN_CONNECTION: &str = "08";
 
+pub(super) type Result<T> = std::result::Result<T, RecordsError>;
+
 /// A failure of the database. Mistakes of callers are in the results of the single calls.
 #[derive(Debug, thiserror::Error)]
 pub enum RecordsError {

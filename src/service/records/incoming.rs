@@ -33,6 +33,8 @@ pub enum Awaited {
     Open,
     /// The analysis will copy it.
     Frozen,
+    /// The analysis has ended without it.
+    Refused,
 }
 
 record! {
@@ -156,17 +158,19 @@ impl IncomingRecords<'_> {
             return Ok(HashMap::new());
         }
         let text = format!(
-            "SELECT f.id, COALESCE(i.size, -1) FROM files f \
-             LEFT JOIN incoming_files i ON i.file_id = f.id \
+            "SELECT f.id, CASE WHEN i.file_id IS NULL THEN 0 WHEN EXISTS (SELECT 1 FROM jobs j \
+             WHERE j.asset_id = f.owner_id AND j.state IN ('queued', 'running')) THEN 1 ELSE 2 END \
+             FROM files f LEFT JOIN incoming_files i ON i.file_id = f.id \
              WHERE f.blob IS NULL AND f.id IN ({})",
             places(1, files.len())
         );
         let query = sql!(text);
         let query = files.iter().fold(query, |query, file| query.bind(file));
         let rows: Vec<(FileId, i64)> = self.database.all(query).await?;
-        let awaited = rows.into_iter().map(|(file, size)| match size {
-            -1 => (file, Awaited::Open),
-            _ => (file, Awaited::Frozen),
+        let awaited = rows.into_iter().map(|(file, state)| match state {
+            0 => (file, Awaited::Open),
+            1 => (file, Awaited::Frozen),
+            _ => (file, Awaited::Refused),
         });
         Ok(awaited.collect())
     }

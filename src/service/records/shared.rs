@@ -17,8 +17,7 @@ use tokio::sync::{OwnedMutexGuard, watch};
 use tokio::time::timeout;
 use tokio_util::sync::{CancellationToken, DropGuard};
 
-use super::database::Result;
-use super::error::RecordsError;
+use super::error::{RecordsError, Result};
 use crate::service::causes::chain;
 use crate::wire::UserId;
 

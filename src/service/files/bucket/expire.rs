@@ -9,7 +9,7 @@ use object_store::path::Path as Key;
 use super::calls::texts;
 use super::presign::Allowed;
 use super::{Bucket, BucketError};
-use crate::service::files::FilesError;
+use crate::service::files::error::FilesError;
 use crate::service::records::FileId;
 
 /// An upload in parts that has not ended after this time is given up.
@@ -63,14 +63,16 @@ impl Bucket {
         self.remove_key(&object.key).await
     }
 
-    /// Aborts uploads in parts that have not ended for a day; returns their number.
+    /// Aborts uploads of blobs in parts that have not ended for a day; returns their number.
     pub(in crate::service::files) async fn abort_unfinished(
         &self,
         now: Timestamp,
     ) -> Result<usize, BucketError> {
+        // Only those of blobs: without a prefix the bucket may contain files of others.
+        let blobs = self.blob_key("");
         let list = Allowed {
             method: "GET",
-            query: &[("prefix", &self.prefix), ("uploads", "")],
+            query: &[("prefix", &blobs), ("uploads", "")],
             ..Allowed::default()
         };
         let reply = self.call(list, "").await?;

@@ -12,7 +12,7 @@ use reqwest::StatusCode;
 
 use super::presign::Allowed;
 use super::{Bucket, FETCHES};
-use crate::service::files::FilesError;
+use crate::service::files::error::FilesError;
 use crate::service::records::{Arrived, FileId, FreshBlob, Stored};
 use crate::wire::{AssetId, SignedUrl};
 

@@ -23,7 +23,7 @@ use percent_encoding::utf8_percent_encode;
 use url::Url;
 
 use super::digest::Digest;
-use super::{FilesError, blocking, disk};
+use super::error::{FilesError, blocking, disk};
 use crate::service::records::Stored;
 use crate::service::signing::UNRESERVED;
 use crate::wire::SignedUrl;
