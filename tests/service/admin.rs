@@ -142,7 +142,7 @@ async fn a_service_with_more_slots_than_memory_says_so() {
     let (status, ready) = service.ready().await;
     assert_eq!(status, 503);
     let sentence = ready["parts"]["memory"].as_str().unwrap();
-    assert!(sentence.contains("--workers"), "{sentence}");
+    assert!(sentence.contains("run fewer jobs at a time"), "{sentence}");
 }
 
 #[tokio::test]
