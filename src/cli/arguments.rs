@@ -21,6 +21,13 @@ fn explained(mut error: clap::Error) -> clap::Error {
         error.insert(ContextKind::Suggested, tips);
         return error;
     }
+    if names_output(&error) {
+        let tip = "the folder for the results comes after the model, without an option: \
+                   `assetfs optimize chair.glb out --preset 'Web Viewer'`";
+        let tips = ContextValue::StyledStrs(vec![tip.to_owned().into()]);
+        error.insert(ContextKind::Suggested, tips);
+        return error;
+    }
     let context = |kind| error.get(kind).map(ToString::to_string);
     let parts = (
         error.source().and_then(how_to_write),
@@ -40,6 +47,18 @@ fn lacks_preset(error: &clap::Error) -> bool {
     let missing = error.get(ContextKind::InvalidArg);
     error.kind() == ErrorKind::MissingRequiredArgument
         && missing.is_some_and(|names| names.to_string().contains("--preset"))
+}
+
+/// True for an option that many programs have for what `optimize` takes as OUT.
+fn names_output(error: &clap::Error) -> bool {
+    let is_optimize = error
+        .get(ContextKind::Usage)
+        .is_some_and(|usage| usage.to_string().contains("assetfs optimize"));
+    let option = error.get(ContextKind::InvalidArg).map(ToString::to_string);
+    let option = option.unwrap_or_default();
+    error.kind() == ErrorKind::UnknownArgument
+        && is_optimize
+        && ["-o", "--out", "--output"].contains(&option.as_str())
 }
 
 /// How to write a value of the type whose parser failed; `None` if its own message says it.

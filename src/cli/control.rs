@@ -151,22 +151,6 @@ fn no_job(path: &Path) -> anyhow::Error {
     .into()
 }
 
-/// Convert a model to other formats
-#[derive(Debug, clap::Args)]
-#[command(after_help = "Example: assetfs convert ~/assets/rawmodels/chair usdz obj")]
-pub(super) struct ConvertArgs {
-    /// A model below rawmodels/
-    path: PathBuf,
-    /// Formats; the files appear in its converted/ folder
-    #[arg(required = true)]
-    formats: Vec<String>,
-}
-
-pub(super) fn convert(args: &ConvertArgs) -> Result<Exit> {
-    command_at(&args.path, &format!("convert {}", args.formats.join(" ")))?;
-    Ok(Exit::Done)
-}
-
 /// Set the scale factor of a model's exports
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Example: assetfs scale ~/assets/rawmodels/chair 0.01")]

@@ -18,6 +18,7 @@ mod cache;
 mod check;
 mod connect;
 mod control;
+mod convert;
 mod demo;
 mod doctor;
 mod engine_compare;
@@ -89,7 +90,7 @@ enum Command {
     Retry(control::RetryArgs),
     Run(control::RunArgs),
     AllowDelete(control::AllowDeleteArgs),
-    Convert(control::ConvertArgs),
+    Convert(convert::ConvertArgs),
     Scale(control::ScaleArgs),
     Replace(replace::ReplaceArgs),
     Rm(rm::RmArgs),
@@ -138,7 +139,7 @@ pub fn run() -> ExitCode {
         Command::Retry(args) => control::retry(&args),
         Command::Run(args) => control::run(&args),
         Command::AllowDelete(args) => control::allow_delete(&args),
-        Command::Convert(args) => control::convert(&args),
+        Command::Convert(args) => convert::run(&args),
         Command::Scale(args) => control::scale(&args),
         Command::Replace(args) => replace::run(&args),
         Command::Rm(args) => rm::run(&args),

@@ -193,7 +193,7 @@ pub(super) fn check_exists(path: &Path) -> Result<()> {
     }
     match why(path).ok().flatten() {
         Some(sentence) => bail!("{}: {sentence}", shell_quoted(path)),
-        None => Err(error).with_context(|| shell_quoted(path)),
+        None => Err(explain_at(path, error)),
     }
 }
 
@@ -246,16 +246,12 @@ pub(super) fn item_report(path: &Path) -> io::Result<Option<ItemReport>> {
 
 /// The checksum of a file that was copied into the drive here; `None` for other files.
 pub(super) fn own_checksum(path: &Path) -> Result<Option<String>> {
-    attribute(path, CHECKSUM_ATTRIBUTE)
-        .map_err(io::Error::from)
-        .with_context(|| path.display().to_string())
+    attribute(path, CHECKSUM_ATTRIBUTE).map_err(|error| explain_at(path, error.into()))
 }
 
 /// The service's id of the object at a path; `None` if it has no id yet.
 pub(super) fn item_id(path: &Path) -> Result<Option<String>> {
-    attribute(path, ID_ATTRIBUTE)
-        .map_err(io::Error::from)
-        .with_context(|| path.display().to_string())
+    attribute(path, ID_ATTRIBUTE).map_err(|error| explain_at(path, error.into()))
 }
 
 /// The service's id of an open file or folder, also when its path has changed.
@@ -280,9 +276,15 @@ fn attribute(path: &Path, name: &str) -> rustix::io::Result<Option<String>> {
 /// The last failure at `path`. If `path` does not exist, the failure of this name in its folder. If the lookup fails,
 /// the failure of `path`, otherwise of its folder.
 pub(super) fn why(path: &Path) -> Result<Option<String>> {
-    sentence_at(path)
-        .map_err(io::Error::from)
-        .with_context(|| path.display().to_string())
+    sentence_at(path).map_err(|error| explain_at(path, error.into()))
+}
+
+/// The message for an error at `path`. If the process of the drive has ended, it says so, and what to do.
+pub(super) fn explain_at(path: &Path, error: io::Error) -> anyhow::Error {
+    match MountedDrive::of(path) {
+        Ok(drive) if error.raw_os_error() == Some(libc::ENOTCONN) => drive.explain(error),
+        _ => anyhow::Error::new(error).context(shell_quoted(path)),
+    }
 }
 
 fn sentence_at(path: &Path) -> rustix::io::Result<Option<String>> {

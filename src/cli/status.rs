@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Result;
 
-use crate::drive::{Direction, MountStatus, TransferStatus};
+use crate::drive::{Direction, MountStatus, StatusWord, TransferStatus};
 use crate::fuse::shell_quoted;
 
 use super::Exit;
@@ -64,7 +64,12 @@ fn describe(root: &Path, status: &MountStatus) -> String {
             "Offline: {because}. Cached files can be read, and drafts can be written.\n"
         ));
     }
-    section(&mut page, "Drafts", &status.drafts, |draft| {
+    let (failed, drafts): (Vec<_>, Vec<_>) =
+        (status.drafts.iter()).partition(|draft| draft.state == StatusWord::Failed);
+    section(&mut page, "Failed models", &failed, |draft| {
+        format!("{}  {}", absolute(&draft.path), draft.status)
+    });
+    section(&mut page, "Drafts", &drafts, |draft| {
         format!(
             "{}  {}{}",
             absolute(&draft.path),
@@ -250,6 +255,25 @@ mod tests {
         for told in ["1.2 GB", "13 GB stay free", "--cache-dir"] {
             assert!(page.contains(told), "{told}: {page}");
         }
+    }
+
+    #[test]
+    fn a_model_whose_import_failed_is_no_draft_and_has_no_bar() {
+        let mut status = MountStatus::default();
+        status.drafts.push(DraftStatus {
+            path: "rawmodels/fan".into(),
+            state: StatusWord::Failed,
+            status: "failed: no faces".into(),
+            sent_bytes: 10,
+            total_bytes: 10,
+            ..DraftStatus::default()
+        });
+        let page = describe(Path::new("/mnt"), &status);
+        assert!(
+            page.contains("Failed models:\n  /mnt/rawmodels/fan  failed: no faces\n"),
+            "{page}"
+        );
+        assert!(!page.contains("Drafts:") && !page.contains('━'), "{page}");
     }
 
     #[test]

@@ -128,17 +128,9 @@ impl StatusTimer {
 
 /// Adds what the user has to do, for the statuses that do not say it themselves.
 fn with_advice(state: &StatusWord, status: String) -> String {
-    match state {
-        StatusWord::Draft => {
-            format!("{status}: nothing to upload yet; copy a model into it, or remove it")
-        }
-        StatusWord::NoModel => format!("{status}; copy the model file in, or remove the folder"),
-        StatusWord::Incomplete => {
-            format!(
-                "{status}; repeat the copy, or upload it as it is with `assetfs commit --force`"
-            )
-        }
-        _ => status,
+    match state.advice() {
+        Some(advice) => format!("{status}; {advice}"),
+        None => status,
     }
 }
 
@@ -282,7 +274,7 @@ pub(super) fn state_of(path: &Path) -> Result<State> {
         Err(error) if error.kind() == io::ErrorKind::NotFound => {
             bail!("{} does not exist", shell_quoted(path))
         }
-        Err(error) => Err(error).with_context(|| path.display().to_string()),
+        Err(error) => Err(mounted::explain_at(path, error)),
     }
 }
 

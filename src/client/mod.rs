@@ -58,6 +58,7 @@ pub use meta::ObjectMeta;
 pub use put::PutReply;
 pub use range::RangeReply;
 pub use rapids::RapidCalls;
+pub use retry::reporting_failures;
 pub use transfers::Transfers;
 
 /// A client for one service with one token; clones share everything.

@@ -16,6 +16,7 @@ use tokio::time::{Instant, sleep_until};
 use super::config::Deadlines;
 use super::error::ClientError;
 use super::meta::ObjectMeta;
+use super::retry::report_repeated;
 use super::storage::{self, SignedObject};
 use super::transport::{self, Connection, Fault};
 use crate::wire::Timestamp;
@@ -65,6 +66,7 @@ where
         let asked = error.retry_after().unwrap_or_default().min(LONGEST_PAUSE);
         let pause = object.storage.retries.jittered(failed) + asked;
         tracing::debug!(attempt = failed, %error, ?pause, "sending a file again");
+        report_repeated(&error);
         tokio::time::sleep(pause).await;
     }
 }

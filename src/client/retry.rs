@@ -1,5 +1,6 @@
 //! Whether and when a failed request is repeated, and the loop that repeats it.
 
+use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use rand::RngExt;
@@ -9,6 +10,27 @@ use super::config::RetryPolicy;
 use super::error::ClientError;
 use super::meta::http_date;
 use crate::wire::Timestamp;
+
+type FailureReport = Arc<dyn Fn(&ClientError) + Send + Sync>;
+
+tokio::task_local! {
+    static REPORT: FailureReport;
+}
+
+/// Runs `calls`, and reports each failure of a call in it that is repeated, before the pause. So a status can give the
+/// reason while the call still waits.
+pub async fn reporting_failures<F: Future>(
+    report: impl Fn(&ClientError) + Send + Sync + 'static,
+    calls: F,
+) -> F::Output {
+    REPORT.scope(Arc::new(report), calls).await
+}
+
+/// Reports a failure before the pause after which its call is repeated.
+pub(super) fn report_repeated(error: &ClientError) {
+    // An error means that nobody asked for reports.
+    let _ = REPORT.try_with(|report| report(error));
+}
 
 impl RetryPolicy {
     /// The pause before the next attempt, or `None` if there is none. `failed` attempts were made, the
@@ -52,6 +74,7 @@ impl RetryPolicy {
                 return Err(error);
             };
             tracing::debug!(what, attempt = failed, %error, ?pause, "repeating a request");
+            report_repeated(&error);
             tokio::time::sleep(pause).await;
         }
     }
@@ -116,6 +139,32 @@ mod tests {
                 "no long pause"
             );
         }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_failure_is_reported_before_the_pause_that_follows_it() {
+        let reported = Arc::new(std::sync::Mutex::new(Vec::new()));
+        let report = {
+            let reported = reported.clone();
+            move |error: &ClientError| reported.lock().unwrap().push(error.to_string())
+        };
+        let policy = RetryPolicy::default();
+        let patience = Some(Duration::from_secs(60));
+        let asked = ClientError::Unavailable {
+            status: Some(503),
+            reason: "maintenance".to_owned(),
+            retry_after: Some(Duration::from_secs(30)),
+        };
+        let seen = reported.clone();
+        let calls = policy.repeat("ask", patience, |failed| {
+            let (seen, asked) = (seen.clone(), asked.clone());
+            async move {
+                assert_eq!(seen.lock().unwrap().len(), failed as usize);
+                if failed == 1 { Ok(()) } else { Err(asked) }
+            }
+        });
+        reporting_failures(report, calls).await.unwrap();
+        assert!(reported.lock().unwrap()[0].contains("maintenance"));
     }
 
     #[test]

@@ -174,6 +174,21 @@ impl Failures {
         self.count.store(state.by_path.len(), Ordering::Relaxed);
     }
 
+    /// What failed at a path, and in the folder, has been done after all: ends the failures of writing and of background
+    /// work there.
+    pub(super) fn answered(&self, path: &str) {
+        if self.is_empty() {
+            return;
+        }
+        let below = format!("{path}/");
+        let mut state = self.lock();
+        state.by_path.retain(|failed, noted| {
+            let is_there = failed == path || failed.starts_with(&below);
+            !is_there || !matches!(noted.deed, Deed::Write | Deed::Close | Deed::Behind)
+        });
+        self.count.store(state.by_path.len(), Ordering::Relaxed);
+    }
+
     /// The latest ones of the last hour, newest first.
     pub(super) fn latest(&self, count: usize) -> Vec<Failure> {
         let state = self.lock();

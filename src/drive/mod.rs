@@ -82,7 +82,7 @@ use failures::Deed;
 use inotify::Own;
 use mount::Mount;
 use ops::rename::rename;
-use ops::why::noted;
+use ops::why::{note_outcome, noted};
 use places::{job_folder_path, mount_status, refusals};
 
 /// One mounted account. Clones share it.
@@ -111,8 +111,10 @@ impl Drive {
             Some(webhook) => Some(Receiver::start(mount.catalog(), webhook).await?),
             None => None,
         };
+        let noting = Arc::clone(&mount);
+        let note = move |event: &OutboxEvent| note_outcome(&noting, event);
         let tasks = vec![
-            tokio::spawn(follow(Arc::clone(mount.catalog()), events)),
+            tokio::spawn(follow(Arc::clone(mount.catalog()), events, note)),
             tokio::spawn(watch(Arc::clone(mount.catalog()))),
             tokio::spawn(mount.inodes().teller()),
             tokio::spawn(report_events(Arc::clone(&mount))),

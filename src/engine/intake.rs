@@ -38,16 +38,16 @@ const HARMLESS_BYTES: u64 = 16 << 20;
 #[derive(Debug, thiserror::Error)]
 pub enum ZipError {
     /// The archive cannot be read.
-    #[error("{file} is not a readable zip archive: {what}")]
+    #[error("{file} {}", self.problem())]
     Damaged { file: String, what: String },
     /// An entry would be written outside of the target folder.
-    #[error("{file} holds the entry \"{entry}\", which leads out of the archive; it is refused")]
+    #[error("{file} {}", self.problem())]
     Outside { file: String, entry: String },
     /// The archive holds entries that are never accepted, such as links.
-    #[error("{file} is refused: {what}")]
+    #[error("{file} {}", self.problem())]
     Refused { file: String, what: String },
     /// The archive exceeds a limit.
-    #[error("{file} is refused: {what}")]
+    #[error("{file} {}", self.problem())]
     Limit { file: String, what: String },
     #[error("{path}: {source}", path = path.display())]
     Io {
@@ -55,6 +55,43 @@ pub enum ZipError {
         #[source]
         source: io::Error,
     },
+}
+
+impl ZipError {
+    /// The message without the name of the archive: `is not a readable zip archive: …`.
+    pub fn problem(&self) -> String {
+        match self {
+            ZipError::Damaged { what, .. } => format!("is not a readable zip archive: {what}"),
+            ZipError::Outside { entry, .. } => format!(
+                "holds the entry \"{entry}\", which leads out of the archive; it is refused"
+            ),
+            ZipError::Refused { what, .. } | ZipError::Limit { what, .. } => {
+                format!("is refused: {what}")
+            }
+            ZipError::Io { source, .. } => format!("cannot be read: {source}"),
+        }
+    }
+}
+
+/// The errors of the library speak of the parts of a zip; users know copies that were cut off.
+fn in_words(error: zip::result::ZipError) -> String {
+    use zip::result::ZipError as Cause;
+    match error {
+        Cause::InvalidArchive(_) => {
+            "its list of files is missing or damaged, as after a copy that was cut off; copy it again"
+                .to_owned()
+        }
+        Cause::Io(error) if error.kind() == io::ErrorKind::UnexpectedEof => {
+            "it ends too early; copy it again".to_owned()
+        }
+        Cause::Io(error) => error.to_string(),
+        Cause::UnsupportedArchive(_) | Cause::CompressionMethodNotSupported(_) => {
+            "it is packed in a way that is not supported; pack it again without compression or with deflate"
+                .to_owned()
+        }
+        Cause::InvalidPassword => "it is encrypted; send it without a password".to_owned(),
+        error => error.to_string(),
+    }
 }
 
 /// Unpacks `archive` into the folder `into`; returns the files, relative to it with `/` between parts.
@@ -90,7 +127,7 @@ impl Unpacking<'_> {
             .map_err(|source| io_error(archive, source))?
             .len();
         let mut zip = zip::ZipArchive::new(io::BufReader::new(file))
-            .map_err(|error| self.damaged(error.to_string()))?;
+            .map_err(|error| self.damaged(in_words(error)))?;
         if zip.len() > self.limits.entries {
             return Err(self.limit(format!(
                 "it has {} entries; {} are allowed",
@@ -102,7 +139,7 @@ impl Unpacking<'_> {
         for index in 0..zip.len() {
             let entry = zip
                 .by_index_raw(index)
-                .map_err(|error| self.damaged(error.to_string()))?;
+                .map_err(|error| self.damaged(in_words(error)))?;
             let entry_name = String::from_utf8_lossy(entry.name_raw()).into_owned();
             let entry_name = entry
                 .name()
@@ -123,7 +160,7 @@ impl Unpacking<'_> {
             drop(entry);
             let mut entry = zip
                 .by_index(index)
-                .map_err(|error| self.damaged(error.to_string()))?;
+                .map_err(|error| self.damaged(in_words(error)))?;
             self.write(&mut entry, &relative, packed_bytes)?;
             files.push(text_of(&relative));
         }

@@ -21,8 +21,17 @@ pub fn counted(number: u64, thing: &str) -> String {
     }
 }
 
+/// `1 vertex was`, `3 vertices were`.
+pub fn counted_were(number: u64, thing: &str) -> String {
+    let verb = if number == 1 { "was" } else { "were" };
+    format!("{} {verb}", counted(number, thing))
+}
+
 /// The plural of an English noun.
 pub fn plural(thing: &str) -> String {
+    if let Some(stem) = thing.strip_suffix("ex") {
+        return format!("{stem}ices");
+    }
     let ending = if thing.ends_with("sh") { "es" } else { "s" };
     format!("{thing}{ending}")
 }
@@ -44,5 +53,7 @@ mod tests {
         assert_eq!(counted(1, "mesh"), "1 mesh");
         assert_eq!(counted(2, "face"), "2 faces");
         assert_eq!(counted(0, "mesh"), "0 meshes");
+        assert_eq!(counted_were(1, "vertex"), "1 vertex was");
+        assert_eq!(counted_were(2_000, "vertex"), "2,000 vertices were");
     }
 }

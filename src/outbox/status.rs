@@ -37,6 +37,20 @@ open_words! {
     }
 }
 
+impl StatusWord {
+    /// What the user can do, for the states whose line does not say it.
+    pub fn advice(&self) -> Option<&'static str> {
+        match self {
+            StatusWord::Draft => Some("nothing to upload yet; copy a model into it, or remove it"),
+            StatusWord::NoModel => Some("copy the model file in, or remove the folder"),
+            StatusWord::Incomplete => {
+                Some("repeat the copy, or upload it as it is with `assetfs commit --force`")
+            }
+            _ => None,
+        }
+    }
+}
+
 /// The status of a draft, a model or a job.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub enum ItemStatus {

@@ -5,7 +5,7 @@ use std::process::Command;
 
 use crate::needs_fuse;
 use crate::square_glb::{changed_glb, numbered_glb};
-use crate::support::{ASSETFS, Fixture, assetfs, fails, run, text};
+use crate::support::{ASSETFS, Fixture, assetfs, fails, run, text, wait_until};
 
 /// A GLB that looks complete and that the service cannot import.
 fn bad_glb() -> Vec<u8> {
@@ -214,4 +214,134 @@ fn no_command_on_a_drive_prints_an_error_number_or_a_path_of_the_api() {
     );
     let page = run(assetfs("status", fixture.root()));
     assert_eq!(page.matches("0 is not a scale").count(), 1, "{page}");
+}
+
+#[test]
+fn why_on_a_drive_whose_process_was_killed_says_how_to_go_on() {
+    needs_fuse!();
+    let fixture = Fixture::new();
+    fs::create_dir(fixture.path("rawmodels/chair")).unwrap();
+    fixture.kill_mount();
+    for command in ["why", "wait", "commit"] {
+        let said = fails(assetfs(command, fixture.path("rawmodels/chair")), 1);
+        let advice = "has ended; `assetfs mount ";
+        assert!(said.contains(advice), "{command}: {said}");
+    }
+}
+
+#[test]
+fn why_of_a_file_that_was_cut_off_says_what_to_do() {
+    needs_fuse!();
+    let fixture = Fixture::new();
+    let whole = numbered_glb(1);
+    fs::create_dir(fixture.path("rawmodels/fan")).unwrap();
+    fs::write(
+        fixture.path("rawmodels/fan/fan.glb"),
+        &whole[..whole.len() / 2],
+    )
+    .unwrap();
+    wait_until("the draft was looked at", || {
+        fixture.why("rawmodels/fan").contains("fan.glb has")
+    });
+    let why = fixture.why("rawmodels/fan");
+    assert!(
+        why.contains("repeat the copy") && why.contains("`assetfs commit --force`"),
+        "{why}"
+    );
+}
+
+#[test]
+fn a_refused_commit_leaves_the_status_once_the_model_is_uploaded() {
+    needs_fuse!();
+    let fixture = Fixture::new();
+    let whole = numbered_glb(1);
+    let folder = fixture.path("rawmodels/fan");
+    fs::create_dir(&folder).unwrap();
+    fs::write(folder.join("fan.glb"), &whole[..whole.len() / 2]).unwrap();
+    fails(assetfs("commit", &folder), 1);
+    let failures = fixture.status()["failures"].to_string();
+    assert!(failures.contains("fan.glb"), "{failures}");
+    fs::write(folder.join("fan.glb"), &whole).unwrap();
+    run(assetfs("commit", &folder));
+    wait_until("the failure is gone", || {
+        fixture.status()["failures"] == serde_json::json!([])
+    });
+}
+
+/// A layer that names a texture.
+const USDA: &str = r#"#usda 1.0
+( defaultPrim = "Root" )
+def Xform "Root" {
+    def Mesh "Fan" {
+        int[] faceVertexCounts = [3]
+        int[] faceVertexIndices = [0, 1, 2]
+        point3f[] points = [(0, 0, 0), (1, 0, 0), (0, 1, 0)]
+        rel material:binding = </Root/Paint>
+    }
+    def Material "Paint" {
+        token outputs:surface.connect = </Root/Paint/Surface.outputs:surface>
+        def Shader "Surface" {
+            uniform token info:id = "UsdPreviewSurface"
+            color3f inputs:diffuseColor.connect = </Root/Paint/Image.outputs:rgb>
+            token outputs:surface
+        }
+        def Shader "Image" {
+            uniform token info:id = "UsdUVTexture"
+            asset inputs:file = @wood.png@
+            float3 outputs:rgb
+        }
+    }
+}
+"#;
+
+#[test]
+fn a_loose_file_whose_texture_is_missing_is_sent_by_force_and_the_status_says_without_what() {
+    needs_fuse!();
+    let fixture = Fixture::new();
+    let file = fixture.path("rawmodels/fan.usda");
+    fs::write(&file, USDA).unwrap();
+    let said = fails(assetfs("commit", &file), 1);
+    assert!(
+        said.contains("wood.png") && said.contains("`assetfs commit --force`"),
+        "{said}"
+    );
+    run(Command::new(ASSETFS).args(["commit", "--force"]).arg(&file));
+    run(assetfs("wait --timeout 60s", fixture.path("rawmodels/fan")));
+    let page = run(assetfs("status", fixture.root()));
+    assert!(
+        page.contains("Failures:") && page.contains("wood.png"),
+        "{page}"
+    );
+    let why = fixture.why("rawmodels/fan");
+    assert!(
+        why.contains("wood.png") && why.contains("`assetfs replace`"),
+        "{why}"
+    );
+}
+
+#[test]
+fn convert_waits_for_the_files_or_says_that_it_goes_on() {
+    needs_fuse!();
+    let fixture = Fixture::new();
+    fixture.add_chair();
+    let chair = fixture.path("rawmodels/chair");
+    run(assetfs("convert", &chair).arg("obj"));
+    let names = fs::read_dir(chair.join("converted")).unwrap();
+    let names: Vec<_> = names.map(|it| it.unwrap().file_name()).collect();
+    assert!(
+        names
+            .iter()
+            .any(|it| it.to_string_lossy().ends_with(".obj")),
+        "{names:?}"
+    );
+    let output = assetfs("convert --no-wait", &chair)
+        .arg("stl")
+        .output()
+        .unwrap();
+    assert_eq!(output.status.code(), Some(0));
+    let said = text(&output.stderr);
+    assert!(
+        said.contains("in the background") && said.contains("converted/"),
+        "{said}"
+    );
 }

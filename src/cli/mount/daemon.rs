@@ -213,10 +213,10 @@ async fn open_drive(plan: &MountPlan, client: &Client, places: &Places) -> Resul
     }
     let (outbox, mut events) =
         Outbox::open(config, client.clone()).context("cannot open the drafts")?;
-    let mut changed_jobs = None;
+    let mut news = None;
     if plan.notify {
-        let (for_drive, changed) = notifications::tap(events);
-        (events, changed_jobs) = (for_drive, Some(changed));
+        let (for_drive, for_notifications) = notifications::tap(events);
+        (events, news) = (for_drive, Some(for_notifications));
     }
     let config = DriveConfig {
         refresh: plan.refresh,
@@ -230,15 +230,10 @@ async fn open_drive(plan: &MountPlan, client: &Client, places: &Places) -> Resul
         ..DriveConfig::new(&places.label, outbox_dir)
     };
     let drive = Drive::open(config, client.clone(), cache, outbox.clone(), events, meta).await?;
-    if let Some(changed) = changed_jobs {
-        let jobs = outbox.jobs().clone();
+    if let Some(news) = news {
         let mount_point = plan.mount_point.clone();
-        tokio::spawn(notifications::show(
-            changed,
-            jobs,
-            drive.clone(),
-            mount_point,
-        ));
+        let (outbox, drive) = (outbox.clone(), drive.clone());
+        tokio::spawn(notifications::show(news, outbox, drive, mount_point));
     }
     Ok((outbox, drive))
 }

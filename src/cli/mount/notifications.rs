@@ -1,4 +1,5 @@
-//! `assetfs mount --notify`: a notification of the desktop at the end of each job, shown by the program `notify-send`.
+//! `assetfs mount --notify`: a notification of the desktop at the end of each job, and when a model was uploaded without
+//! files that it refers to, shown by the program `notify-send`.
 //! The events of the outbox pass through here on their way to the drive.
 
 use std::collections::HashSet;
@@ -12,7 +13,7 @@ use tokio::sync::mpsc;
 use crate::cli::settings;
 use crate::drive::{Drive, StatusWord};
 use crate::fuse::shell_quoted;
-use crate::outbox::{JobFolder, Jobs, OutboxEvent};
+use crate::outbox::{DraftId, JobFolder, Outbox, OutboxEvent};
 
 /// The program that shows a notification (package `libnotify-bin`).
 const PROGRAM: &str = "notify-send";
@@ -28,20 +29,30 @@ pub(super) fn missing_program() -> Option<&'static str> {
     )
 }
 
-/// A job that changed, by its folder and the name of its text.
-type ChangedJob = (JobFolder, String);
+/// What may be worth a notification.
+pub(super) enum News {
+    /// A job changed, by its folder and the name of its text.
+    Job(JobFolder, String),
+    /// The service has accepted a draft.
+    Uploaded(DraftId),
+}
 
-/// Passes on all events and reports the jobs that changed.
+/// Passes on all events and reports the jobs that changed and the drafts that were uploaded.
 pub(super) fn tap(
     mut events: mpsc::Receiver<OutboxEvent>,
-) -> (mpsc::Receiver<OutboxEvent>, mpsc::Receiver<ChangedJob>) {
+) -> (mpsc::Receiver<OutboxEvent>, mpsc::Receiver<News>) {
     let (to_drive, for_drive) = mpsc::channel(EVENTS_WAITING);
     let (to_here, changed) = mpsc::channel(EVENTS_WAITING);
     tokio::spawn(async move {
         while let Some(event) = events.recv().await {
-            if let OutboxEvent::JobChanged(folder, name) = &event {
+            let news = match &event {
+                OutboxEvent::JobChanged(folder, name) => Some(News::Job(*folder, name.clone())),
+                OutboxEvent::AssetCreated { draft, .. } => Some(News::Uploaded(*draft)),
+                _ => None,
+            };
+            if let Some(news) = news {
                 // The drive does not wait for notifications: one that finds no room is not shown.
-                let _ = to_here.try_send((*folder, name.clone()));
+                let _ = to_here.try_send(news);
             }
             if to_drive.send(event).await.is_err() {
                 return;
@@ -51,16 +62,29 @@ pub(super) fn tap(
     (for_drive, changed)
 }
 
-/// Shows the end of each job that was running since the mount started. Ends with the outbox.
+/// Shows the end of each job that was running since the mount started, and each upload with a warning. Ends with the
+/// outbox.
 pub(super) async fn show(
-    mut changed: mpsc::Receiver<ChangedJob>,
-    jobs: Jobs,
+    mut news: mpsc::Receiver<News>,
+    outbox: Outbox,
     drive: Drive,
     mount_point: PathBuf,
 ) {
     let mut running = HashSet::new();
-    while let Some((folder, name)) = changed.recv().await {
-        let Some(job) = jobs.get(&folder, &name) else {
+    while let Some(news) = news.recv().await {
+        let (folder, name) = match news {
+            News::Job(folder, name) => (folder, name),
+            News::Uploaded(draft) => {
+                let draft = outbox.drafts().get(draft);
+                if let Some((draft, warning)) = draft.and_then(|it| Some((it.name, it.warning?))) {
+                    let path = format!("/rawmodels/{draft}");
+                    let text = body(&mount_point, &path, Some(&warning));
+                    notify("Model uploaded without files", &text).await;
+                }
+                continue;
+            }
+        };
+        let Some(job) = outbox.jobs().get(&folder, &name) else {
             running.remove(&(folder, name));
             continue;
         };

@@ -4,7 +4,7 @@
 use std::path::Path;
 
 use super::super::table::{bytes, counted};
-use crate::drive::{Direction, MountStatus, TransferStatus};
+use crate::drive::{Direction, DraftStatus, MountStatus, StatusWord, TransferStatus};
 
 const BAR_COLUMNS: usize = 14;
 /// Fewer columns than any terminal has; lines would have room for nothing.
@@ -43,12 +43,18 @@ pub(super) fn frame(
 
 /// Drafts that are not on their way, and jobs.
 fn waiting(status: &MountStatus) -> impl Iterator<Item = (&str, &str)> {
-    let is_shown = |path: &str| status.transfers.iter().any(|it| it.path == path);
-    let drafts = status.drafts.iter();
-    let drafts = drafts.filter(move |draft| !is_shown(&draft.path));
+    let drafts = drafts(status, false).chain(drafts(status, true));
     let drafts = drafts.map(|draft| (draft.path.as_str(), draft.status.as_str()));
     let jobs = status.jobs.iter();
     drafts.chain(jobs.map(|job| (job.path.as_str(), job.status.as_str())))
+}
+
+/// The drafts that are not on their way: those that failed, or the others.
+fn drafts(status: &MountStatus, failed: bool) -> impl Iterator<Item = &DraftStatus> {
+    let is_shown = |path: &str| status.transfers.iter().any(|it| it.path == path);
+    let drafts = status.drafts.iter();
+    let drafts = drafts.filter(move |draft| (draft.state == StatusWord::Failed) == failed);
+    drafts.filter(move |draft| !is_shown(&draft.path))
 }
 
 fn transfer_line(transfer: &TransferStatus, width: usize) -> String {
@@ -126,7 +132,8 @@ fn summary(status: &MountStatus, down: u64) -> String {
     let states = [
         (of(Direction::Up).count(), "uploading"),
         (of(Direction::Down).count(), "downloading"),
-        (waiting(status).count() - status.jobs.len(), "waiting"),
+        (drafts(status, false).count(), "waiting"),
+        (drafts(status, true).count(), "failed"),
     ];
     let things = [
         (status.jobs.len(), "job"),
@@ -169,7 +176,7 @@ fn cut(line: &str, columns: usize) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::drive::{DraftStatus, JobStatusLine};
+    use crate::drive::JobStatusLine;
 
     fn ten_uploads() -> MountStatus {
         let upload = |number: u64| TransferStatus {

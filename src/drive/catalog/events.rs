@@ -20,13 +20,15 @@ use crate::outbox::{
 };
 use crate::wire::{AssetId, BaseAsset, UploadStatus};
 
-/// The task that applies the outbox's reports. Ends when the outbox does.
+/// The task that applies the outbox's reports. Calls `note` for each before. Ends when the outbox does.
 pub(in crate::drive) async fn follow(
     catalog: Arc<Catalog>,
     mut events: mpsc::Receiver<OutboxEvent>,
+    note: impl Fn(&OutboxEvent),
 ) {
     while let Some(event) = events.recv().await {
         tracing::debug!(event = ?event, "the outbox reports");
+        note(&event);
         match event {
             OutboxEvent::DraftChanged(draft) => draft_changed(&catalog, draft),
             OutboxEvent::LooseFileLeft(name) => loose_file_left(&catalog, name),

@@ -24,6 +24,8 @@ pub(in crate::drive) struct Shown {
     pub(in crate::drive) path: String,
     pub(in crate::drive) id: Option<u64>,
     pub(in crate::drive) status: Option<ItemStatus>,
+    /// What the model was sent without.
+    pub(in crate::drive) warning: Option<String>,
     /// A hash of what is reported as `changed`: tags, the text of a preset.
     pub(in crate::drive) content: u64,
     /// The outbox handles it: it is known from its beginning, whether or not the service's list has arrived.
@@ -79,7 +81,10 @@ impl Shown {
             state: status.map(ItemStatus::word),
             percent: status.and_then(ItemStatus::percent),
             status: status.map(ToString::to_string),
-            reason: status.and_then(reason).map(str::to_owned),
+            reason: status
+                .and_then(reason)
+                .map(str::to_owned)
+                .or_else(|| self.warning.clone()),
             ..DriveEvent::default()
         }
     }

@@ -161,6 +161,7 @@ fn add_drafts(tree: &Tree, snapshot: &mut Snapshot) {
             ..Shown::default()
         });
         shown.status = Some(draft.status);
+        shown.warning = draft.warning;
         shown.is_draft = true;
     }
 }

@@ -3,10 +3,11 @@
 use crate::drive::error::DriveResult;
 use crate::drive::failures::Deed;
 use crate::drive::mount::Mount;
-use crate::drive::places::Node;
+use crate::drive::places::{Node, job_folder_path};
 use crate::drive::posix::Ino;
 use crate::drive::tree::Tree;
-use crate::drive::values::node::Model;
+use crate::drive::values::node::{Home, Model};
+use crate::outbox::{JobState, OutboxEvent};
 
 /// The last failure of a node: of an operation, or of work in the background.
 pub(in crate::drive) fn why(tree: &Tree, node: &Node) -> Option<String> {
@@ -24,11 +25,13 @@ fn waits_for(tree: &Tree, node: &Node) -> Option<String> {
     };
     let view = tree.catalog().model(home)?;
     let draft = view.draft.filter(|_| view.asset.is_none())?;
-    Some(
-        draft
-            .missing_files
-            .unwrap_or_else(|| draft.status.to_string()),
-    )
+    Some(draft.missing_files.unwrap_or_else(|| {
+        let status = &draft.status;
+        match status.word().advice() {
+            Some(advice) => format!("{status}; {advice}"),
+            None => status.to_string(),
+        }
+    }))
 }
 
 /// The last failure of a name that may not exist.
@@ -79,6 +82,43 @@ pub(in crate::drive) fn noted_node<T>(
         }
     }
     result
+}
+
+/// Ends the failures that an outcome answers: those of a draft that the service has accepted, and of a job that was
+/// sent. What a draft was sent without is noted.
+pub(in crate::drive) fn note_outcome(tree: &Tree, event: &OutboxEvent) {
+    match event {
+        OutboxEvent::AssetCreated { draft, .. } => {
+            let Some(info) = tree.outbox().drafts().get(*draft) else {
+                return;
+            };
+            for path in [
+                tree.catalog().home_path(Home::Made(*draft)),
+                format!("/rawmodels/{}", info.name),
+            ] {
+                tree.failures().answered(&path);
+                if let Some(warning) = &info.warning {
+                    let why = format!(
+                        "{warning}; if that is wrong, `assetfs replace` uploads the model again with all its files"
+                    );
+                    tree.failures().note(&path, Deed::Behind, &why);
+                    break;
+                }
+            }
+        }
+        OutboxEvent::JobChanged(folder, name) => {
+            let job = tree.outbox().jobs().get(folder, name);
+            let was_sent = job.is_some_and(|job| {
+                let is_sent = matches!(job.state, JobState::Running { .. } | JobState::Done);
+                is_sent && job.failure.is_none()
+            });
+            if was_sent {
+                let folder = job_folder_path(tree, folder);
+                tree.failures().answered(&format!("{folder}/{name}"));
+            }
+        }
+        _ => {}
+    }
 }
 
 fn note_failure(tree: &Tree, node: &Node, name: Option<&str>, deed: Deed, why: &str) {

@@ -154,7 +154,7 @@ pub(super) fn end_of_model(tree: &Tree, model: Model) -> Option<String> {
 pub(super) fn model_failure(tree: &Tree, home: Home) -> Option<String> {
     let view = tree.catalog().model(home)?;
     if let Some(draft) = view.draft
-        && let Some(sentence) = draft.failure.or(draft.warning)
+        && let Some(sentence) = draft.failure.or(draft.warning).or(draft.comparison)
     {
         return Some(match draft.phase {
             DraftPhase::ImportFailed => after_a_failed_import(&sentence),

@@ -9,7 +9,7 @@ use glam::Mat4;
 use super::super::compare::Comparison;
 use super::super::error::EngineError;
 use super::super::import::{Imported, import};
-use super::super::number_text::grouped;
+use super::super::number_text::counted;
 use super::super::pictures::{BEFORE_AFTER_NAME, ModelPictures, SurfaceDistances};
 use super::super::scene::Scene;
 use super::context::JobContext;
@@ -153,10 +153,10 @@ fn record_score(
         }
     };
     job.info(format!(
-        "{}: similarity {:.1} of 100 ({views}), {} triangles counted in the file",
+        "{}: similarity {:.1} of 100 ({views}), {} counted in the file",
         file.name,
         comparison.average_score(),
-        grouped(triangles),
+        counted(triangles, "triangle"),
     ));
 }
 

@@ -3,6 +3,7 @@
 use glam::Mat4;
 
 use super::super::clean;
+use super::super::number_text::counted;
 use super::super::pictures::ModelPictures;
 use super::super::rebake::{NotRebaked, RebakeOptions, Rebaked, rebake};
 use super::super::scene::Scene;
@@ -180,9 +181,9 @@ pub(super) fn report(outcome: Result<RebakeNotes, NotRebaked>, job: &mut JobCont
         }
     };
     job.info(format!(
-        "rebaked: {} meshes, {} charts, fill {:.2}, stretch {:.3}; difference from the source {:.4}, of plain simplification {:.4}",
-        notes.meshes,
-        notes.charts,
+        "rebaked: {}, {}, fill {:.2}, stretch {:.3}; difference from the source {:.4}, of plain simplification {:.4}",
+        counted(notes.meshes as u64, "mesh"),
+        counted(notes.charts as u64, "chart"),
         notes.fill,
         notes.stretch,
         notes.differences.baked,

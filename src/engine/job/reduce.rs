@@ -1,7 +1,7 @@
 //! Removes triangles to the face limit: simplifies the meshes, or rebakes the model where that looks better.
 
 use super::super::clean;
-use super::super::number_text::grouped;
+use super::super::number_text::{counted, grouped};
 use super::super::rebake::NotRebaked;
 use super::super::scene::Scene;
 use super::super::settings::Settings;
@@ -66,9 +66,9 @@ pub(super) fn reduce(
     job.step(
         25,
         format!(
-            "simplifying {} to {} triangles",
+            "simplifying {} to {}",
             grouped(faces),
-            grouped(limit.min(faces))
+            counted(limit.min(faces), "triangle")
         ),
     );
     let Some(reduction) = reduced(scene, settings, drawn) else {
@@ -84,15 +84,15 @@ pub(super) fn reduce(
 fn report_simplified(done: &Simplified, limit: u64, settings: &Settings, job: &mut JobContext<'_>) {
     if done.before == done.after {
         job.info(format!(
-            "{} triangles are within the limit of {}",
-            grouped(done.before),
+            "{}, within the limit of {}",
+            counted(done.before, "triangle"),
             grouped(limit)
         ));
     } else {
         job.info(format!(
-            "simplified from {} to {} triangles (limit {}), error {:.3} % of the size",
+            "simplified from {} to {} (limit {}), error {:.3} % of the size",
             grouped(done.before),
-            grouped(done.after),
+            counted(done.after, "triangle"),
             grouped(limit),
             done.relative_error * 100.0
         ));
@@ -113,8 +113,8 @@ fn report_simplified(done: &Simplified, limit: u64, settings: &Settings, job: &m
             "fewer would make parts of the model vanish"
         };
         job.warn(format!(
-            "the limit of {} triangles is not met: {} are left, because {why}",
-            grouped(limit),
+            "the limit of {} is not met: {} are left, because {why}",
+            counted(limit, "triangle"),
             grouped(done.after)
         ));
     }

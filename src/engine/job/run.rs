@@ -13,7 +13,7 @@ use super::super::clean;
 use super::super::error::EngineError;
 use super::super::import::{ImportOptions, Imported, import_as};
 use super::super::manipulate::{NothingLeft, manipulate};
-use super::super::number_text::grouped;
+use super::super::number_text::{counted, counted_were, grouped};
 use super::super::pictures::{ICON_NAME, ModelPictures, icon};
 use super::super::scene::Scene;
 use super::super::settings::{ExportSettings, MeshCompression, Settings};
@@ -112,16 +112,16 @@ fn read_model(
     job.step(2, "reading the model");
     let mut imported = import_as(dir, files, options)?;
     job.logs.warnings.append(&mut imported.warnings);
-    let counted = counts(&imported.scene, imported.size_bytes);
+    let found = counts(&imported.scene, imported.size_bytes);
     job.info(format!(
-        "read {} ({}): {} triangles, {} vertices, {} materials, {} textures, {} bytes",
+        "read {} ({}): {}, {}, {}, {}, {}",
         imported.model.display(),
         imported.format,
-        grouped(counted.triangles),
-        grouped(counted.vertices),
-        counted.materials,
-        counted.textures,
-        grouped(counted.bytes),
+        counted(found.triangles, "triangle"),
+        counted(found.vertices, "vertex"),
+        counted(found.materials as u64, "material"),
+        counted(found.textures as u64, "texture"),
+        counted(found.bytes, "byte"),
     ));
     job.metrics.lap("import");
     Ok(imported)
@@ -347,25 +347,31 @@ fn prepare(
     let done = manipulate(scene, settings)?;
     job.logs.info.extend(done.lines);
     let cleaned = clean::clean(scene);
-    for (count, what) in [
-        (cleaned.welded_vertices, "equal vertices were joined"),
+    for (count, thing, what) in [
+        (
+            cleaned.welded_vertices,
+            "vertex",
+            "joined with an equal one",
+        ),
         (
             cleaned.degenerate_triangles,
-            "triangles without area were removed",
+            "triangle",
+            "removed for having no area",
         ),
         (
             cleaned.shared_materials,
-            "materials were equal to another and are shared",
+            "material",
+            "replaced by an equal one",
         ),
     ] {
         if count > 0 {
-            job.info(format!("{} {what}", grouped(count as u64)));
+            job.info(format!("{} {what}", counted_were(count as u64, thing)));
         }
     }
     if cleaned.broken_triangles > 0 {
         job.warn(format!(
-            "{} triangles had corners that are not numbers and were removed",
-            grouped(cleaned.broken_triangles as u64)
+            "{} removed, because corners of it are not numbers",
+            counted_were(cleaned.broken_triangles as u64, "triangle")
         ));
     }
     job.metrics.lap("clean");

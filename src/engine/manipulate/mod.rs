@@ -11,7 +11,7 @@ use glam::{Mat4, Quat, Vec3};
 use serde_json::{Value, json};
 
 use super::clean::fix_animations;
-use super::number_text::grouped;
+use super::number_text::counted_were;
 use super::scene::Scene;
 use super::settings::Settings;
 
@@ -73,13 +73,15 @@ pub fn manipulate(scene: &mut Scene, settings: &Settings) -> Result<Manipulated,
     if let Some(distance) = settings.merge_distance {
         let joined = merge_near(scene, distance as f32);
         done.push(format!(
-            "{joined} vertices were moved onto a neighbour within {distance}"
+            "{} moved onto a neighbour within {distance}",
+            counted_were(joined as u64, "vertex")
         ));
     }
     if let Some(percent) = settings.small_feature_percentage {
         let removed = small_parts::remove(scene, percent as f32);
         done.push(format!(
-            "{removed} parts smaller than {percent} % of the model were removed"
+            "{} removed for being smaller than {percent} % of the model",
+            counted_were(removed as u64, "part")
         ));
         if had_triangles && scene.drawn_triangles() == 0 {
             return Err(NothingLeft::SmallFeatures { percent });
@@ -88,8 +90,8 @@ pub fn manipulate(scene: &mut Scene, settings: &Settings) -> Result<Manipulated,
     if settings.remove_invisible {
         let removed = invisible::remove(scene);
         done.push(format!(
-            "{} triangles that are invisible from outside were removed",
-            grouped(removed as u64)
+            "{} removed for being invisible from outside",
+            counted_were(removed as u64, "triangle")
         ));
         if had_triangles && scene.drawn_triangles() == 0 {
             return Err(NothingLeft::Invisible);

@@ -129,8 +129,10 @@ pub struct DraftInfo {
     pub missing_files: Option<String>,
     /// The asset it became, once the service has accepted it.
     pub asset: Option<AssetId>,
-    /// A warning for the user.
+    /// What the upload was sent without.
     pub warning: Option<String>,
+    /// Why the staged copy of a complete model is kept: the difference to the files of the service.
+    pub comparison: Option<String>,
     /// The last failure, as a sentence: what, why, what to do.
     pub failure: Option<String>,
     /// True if it goes on only when the user does something: it failed, the account or the local disk has no room, or

@@ -69,10 +69,8 @@ pub fn draft_info(memory: &DraftsMemory, id: DraftId) -> Option<DraftInfo> {
             .filter(|_| draft.attempt.is_none())
             .and_then(|activity| activity.missing_files.sentence()),
         asset: draft.accepted_asset(),
-        warning: draft
-            .warning
-            .clone()
-            .or_else(|| activity.and_then(|activity| activity.comparison.clone())),
+        warning: draft.warning.clone(),
+        comparison: activity.and_then(|activity| activity.comparison.clone()),
         failure,
         is_stuck: draft.failure.is_some() || trouble.is_some_and(Trouble::needs_user),
         no_answer: match trouble {

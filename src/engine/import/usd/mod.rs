@@ -94,7 +94,8 @@ fn read(
     };
     let files = Rc::new(RefCell::new(Files::new(dir).map_err(io)?));
     let layer = files.borrow_mut().main_layer(model);
-    let layer = layer.map_err(|absence| damaged(absence.reason()))?;
+    let layer =
+        layer.map_err(|absence| damaged(format!("cannot be read: {}", absence.reason())))?;
     let opened = Stage::builder()
         .resolver(Confined(Rc::clone(&files)))
         .open(&layer.to_string_lossy());

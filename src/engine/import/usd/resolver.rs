@@ -128,7 +128,9 @@ impl Files {
         fs::create_dir(&into).map_err(|error| unreadable(&error))?;
         let into = into.canonicalize().map_err(|error| unreadable(&error))?;
         let files = unpack(path, &into, &self.left);
-        let files = files.map_err(|error: ZipError| unreadable(&error))?;
+        let files = files.map_err(|error: ZipError| {
+            Absence::Unreadable(format!("the package {}", error.problem()))
+        })?;
         let unpacked = files.iter().map(|file| into.join(file));
         let sizes = unpacked.map(|file| fs::metadata(file).map_or(0, |it| it.len()));
         self.left.unpacked_bytes = self.left.unpacked_bytes.saturating_sub(sizes.sum());

@@ -94,6 +94,12 @@ pub enum Obstacle {
         /// Why, as a sentence.
         why: String,
     },
+    /// A loose model that refers to other files. By force it is sent without them.
+    LacksFolder {
+        path: String,
+        /// The files that it refers to.
+        missing: Vec<String>,
+    },
     /// A file is open for writing.
     BeingWritten(String),
     /// A file has the temporary name of a copy.
@@ -111,6 +117,12 @@ impl Obstacle {
             Obstacle::Empty => ItemStatus::Draft,
             Obstacle::NoModel => ItemStatus::NoModel,
             Obstacle::NeedsFolder { why } => ItemStatus::NeedsFolder { why },
+            Obstacle::LacksFolder { .. } => ItemStatus::NeedsFolder {
+                why: format!(
+                    "{}, or send it without by `assetfs commit --force`",
+                    self.sentence()
+                ),
+            },
             Obstacle::BeingWritten(path) => ItemStatus::BeingWritten { path },
             Obstacle::InFlight(path) => ItemStatus::TemporaryName { path },
             Obstacle::NotWhole(what) => ItemStatus::Incomplete { what },
@@ -124,6 +136,11 @@ impl Obstacle {
             Obstacle::Empty => "it contains nothing to send".to_owned(),
             Obstacle::NoModel => "it contains no model file".to_owned(),
             Obstacle::NeedsFolder { why } => why.clone(),
+            Obstacle::LacksFolder { path, missing } => format!(
+                "{path} needs {}; put {} into a folder",
+                missing.join(", "),
+                if missing.len() == 1 { "both" } else { "all" }
+            ),
             Obstacle::BeingWritten(path) => format!("{path} is still being written"),
             Obstacle::InFlight(path) => format!("{path} is a temporary file of an unfinished copy"),
             Obstacle::NotWhole(what) => what.clone(),
@@ -145,7 +162,8 @@ impl Obstacle {
             Obstacle::BeingWritten(_)
             | Obstacle::InFlight(_)
             | Obstacle::NotWhole(_)
-            | Obstacle::Lacks(_) => OutboxError::NotWhole { what },
+            | Obstacle::Lacks(_)
+            | Obstacle::LacksFolder { .. } => OutboxError::NotWhole { what },
         }
     }
 
@@ -153,7 +171,11 @@ impl Obstacle {
     pub fn can_be_forced(&self) -> bool {
         matches!(
             self,
-            Obstacle::InFlight(_) | Obstacle::NotWhole(_) | Obstacle::Lacks(_) | Obstacle::NoModel
+            Obstacle::InFlight(_)
+                | Obstacle::NotWhole(_)
+                | Obstacle::Lacks(_)
+                | Obstacle::LacksFolder { .. }
+                | Obstacle::NoModel
         )
     }
 }
@@ -204,20 +226,25 @@ pub fn readiness(facts: &DraftFacts) -> Result<ReadyContent, Obstacle> {
 
 fn check_stands_alone(facts: &DraftFacts) -> Result<(), Obstacle> {
     let file = &facts.files[0];
-    let needs_folder = |why: String| Err(Obstacle::NeedsFolder { why });
     if !names::is_self_contained(&file.path) {
-        return needs_folder(format!(
+        let why = format!(
             "{} is not a complete model by itself, so it is kept and not sent; put it into a folder with its model",
             file.path
-        ));
+        );
+        return Err(Obstacle::NeedsFolder { why });
     }
-    match file.references.first() {
-        Some(reference) => needs_folder(format!(
-            "{} needs {}; put both into a folder",
-            file.path, reference.paths[0]
-        )),
-        None => Ok(()),
+    if file.references.is_empty() {
+        return Ok(());
     }
+    let missing = file
+        .references
+        .iter()
+        .map(|reference| reference.paths[0].clone());
+    let missing: BTreeSet<String> = missing.collect();
+    Err(Obstacle::LacksFolder {
+        path: file.path.clone(),
+        missing: missing.into_iter().collect(),
+    })
 }
 
 fn check_files_complete(facts: &DraftFacts) -> Result<(), Obstacle> {

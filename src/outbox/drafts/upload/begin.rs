@@ -5,7 +5,9 @@ use std::sync::atomic::AtomicU64;
 
 use tokio::sync::{Notify, watch};
 
-use crate::outbox::drafts::activity::LiveUpload;
+use crate::client::{ClientError, reporting_failures};
+use crate::outbox::drafts::activity::{LiveUpload, Trouble};
+use crate::outbox::drafts::draft::{Draft, Stage};
 use crate::outbox::drafts::parts::DraftParts;
 use crate::outbox::drafts::upload::run::Upload;
 use crate::outbox::ids::DraftId;
@@ -34,6 +36,28 @@ pub fn begin(parts: &Arc<DraftParts>, draft: DraftId, generation: u64) {
     };
     activity.upload = Some(live.clone());
     drop(memory);
-    let task = Upload::new(Arc::clone(parts), draft, live);
-    parts.tasks.spawn(task.run());
+    let task = Upload::new(Arc::clone(parts), draft, live.clone());
+    let watched = Arc::clone(parts);
+    let report = move |error: &ClientError| show_failure(&watched, draft, &live, error);
+    parts.tasks.spawn(reporting_failures(report, task.run()));
+}
+
+/// Shows why a call of an upload is repeated. Its pause may be as long as the service asks for.
+fn show_failure(parts: &DraftParts, draft: DraftId, live: &LiveUpload, error: &ClientError) {
+    // An outage is shown once a call has failed for good: most connections work at the second try.
+    if error.is_no_answer() {
+        return;
+    }
+    let mut memory = parts.memory();
+    let is_sent = |found: &Draft| matches!(found.stage(), Some(Stage::Imported { .. }));
+    if memory.state.drafts.get(&draft).is_none_or(is_sent) {
+        return;
+    }
+    let activity = memory.activity(draft);
+    if activity.upload.as_ref().is_some_and(|it| it.is(live)) {
+        activity.trouble = Some(Trouble::Service(error.clone()));
+        activity.next_try = None;
+        drop(memory);
+        parts.status_changed(draft);
+    }
 }

@@ -107,6 +107,7 @@ impl SentAsset {
         if effect == Effect::Unknown {
             // It may have taken effect: the asset's state decides.
             tracing::info!(draft = draft.0, asset = asset.0, %error, "the reply to the completion request was lost");
+            link.set_trouble(Some(Trouble::Service(error)));
             return Ok(Flow::Again);
         }
         link.write(UploadRecord::CompleteRefused {
@@ -160,7 +161,10 @@ impl SentAsset {
         };
         match reply {
             Ok(record) => {
-                link.is_answered();
+                // A failure to end the upload stands until it has ended.
+                if record.upload_status != UploadStatus::Incomplete {
+                    link.is_answered();
+                }
                 self.view = seen(link, &record);
                 self.record = Some(record);
                 Flow::Again

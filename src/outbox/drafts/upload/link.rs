@@ -164,6 +164,12 @@ impl DraftLink {
         self.retries.reset();
     }
 
+    pub(super) fn is_troubled(&self) -> bool {
+        let memory = self.parts.memory();
+        let activity = memory.activity_of(self.draft);
+        activity.is_some_and(|activity| activity.trouble.is_some())
+    }
+
     pub(super) fn set_trouble(&self, trouble: Option<Trouble>) {
         let mut memory = self.parts.memory();
         if !memory.state.drafts.contains_key(&self.draft) {

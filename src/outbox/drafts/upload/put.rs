@@ -10,7 +10,7 @@ use futures_util::stream::StreamExt as _;
 use crate::client::ClientError;
 use crate::outbox::drafts::draft::Attempt;
 use crate::outbox::drafts::record::UploadRecord;
-use crate::outbox::drafts::upload::body::ObjectBody;
+use crate::outbox::drafts::upload::body::{BodyStream, ObjectBody};
 use crate::outbox::drafts::upload::info::FileTransfer;
 use crate::outbox::drafts::upload::link::DraftLink;
 use crate::outbox::drafts::upload::urls::ObjectUrls;
@@ -105,11 +105,19 @@ impl<'u> ObjectSender<'u> {
         let reply = parts
             .client
             .transfers()
-            .put_file(url, body.len(), || body.stream(), progress)
+            .put_file(url, body.len(), || self.begin_attempt(&body), progress)
             .await;
         drop(permit);
         self.link.live().objects().remove(&object);
         reply.map(|_| failpoint::hit(Failpoint::AfterPut))
+    }
+
+    /// The bytes for one more attempt. The failure of the one before is over.
+    fn begin_attempt(&self, body: &ObjectBody) -> BodyStream {
+        if self.link.is_troubled() {
+            self.link.set_trouble(None);
+        }
+        body.stream()
     }
 
     fn put_done(&self, object: usize) -> OutboxResult<()> {

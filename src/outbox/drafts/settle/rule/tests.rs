@@ -276,7 +276,7 @@ fn a_loose_file_has_to_stand_alone() {
     }
     assert_eq!(
         held(&loose(naming("chair.gltf", &["chair.bin"]))).to_string(),
-        "draft: chair.gltf needs chair.bin; put both into a folder"
+        "draft: chair.gltf needs chair.bin; put both into a folder, or send it without by `assetfs commit --force`"
     );
     for name in ["chair.obj", "notes.txt"] {
         let status = held(&loose(file(name)));
@@ -287,6 +287,11 @@ fn a_loose_file_has_to_stand_alone() {
 #[test]
 fn force_goes_over_what_is_not_whole_and_never_over_a_writer() {
     assert!(Obstacle::NotWhole(String::new()).can_be_forced());
+    let loose = DraftFacts {
+        kind: DraftKind::LooseFile,
+        ..draft(vec![naming("chair.usda", &["wood.png"])])
+    };
+    assert!(readiness(&loose).unwrap_err().can_be_forced());
     assert!(!Obstacle::BeingWritten(String::new()).can_be_forced());
     assert!(!Obstacle::Empty.can_be_forced());
 }
