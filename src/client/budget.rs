@@ -3,7 +3,10 @@
 //! A token bucket. An interactive request takes a token at once, even if the level gets negative, and waits
 //! until the level would be zero again; so interactive requests form a queue. A background request only
 //! takes tokens above a reserve, so it uses what interactive requests leave. After a 429 nothing is sent
-//! until the time that the service names.
+//! until the time that the service names, and a little longer, so that not all clients of an account go on at once.
+//!
+//! The rate is the configured one at most. If the replies show the limit of the account and what is left of it, it is a
+//! fair share of that ([`SharedWindow`]). If they do not, each 429 halves it, and it rises again slowly.
 
 use std::sync::Mutex;
 use std::time::Duration;
@@ -12,6 +15,8 @@ use tokio::sync::Semaphore;
 use tokio::time::{Instant, sleep_until};
 
 use super::error::ClientError;
+use super::retry::random_part;
+use super::window::{RateHeaders, SharedWindow};
 
 /// Priority of a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -31,10 +36,22 @@ const DEFAULT_PAUSE: Duration = Duration::from_secs(2);
 /// Maximum pause that is accepted from the service.
 const LONGEST_PAUSE: Duration = Duration::from_secs(120);
 
+/// Part of a pause that is added at random, and its maximum.
+const PAUSE_JITTER: f64 = 0.25;
+const LONGEST_JITTER: Duration = Duration::from_secs(1);
+/// The lowest rate after refusals without a known limit, as a part of the configured one.
+const LEAST_PACE: f64 = 0.05;
+/// How much of it comes back in a second.
+const PACE_PER_SECOND: f64 = 0.01;
+/// Sums of parts of tokens are not exact.
+const ROUNDING: f64 = 1e-6;
+/// How often a waiting request looks at the rate again: a new window of the service may raise it.
+const RATE_CHECK: Duration = Duration::from_secs(1);
+
 /// State of the rate limiter, for status displays.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct BudgetStatus {
-    /// Allowed requests per minute.
+    /// Requests per minute at the present rate.
     pub per_minute: u32,
     /// Requests that could be sent now without waiting.
     pub available: u32,
@@ -42,6 +59,8 @@ pub struct BudgetStatus {
     pub waiting: u32,
     /// Requests sent so far, without those that the service does not count.
     pub taken: u64,
+    /// Requests that the service refused, because there were too many (429).
+    pub refused: u64,
     /// Remaining pause after a 429.
     pub paused: Option<Duration>,
 }
@@ -61,8 +80,16 @@ pub(super) struct RateBudget {
 struct BucketState {
     /// Tokens in the bucket; below zero, the number of waiting requests.
     level: f64,
+    /// All tokens that ever came in.
+    credit: f64,
+    /// The limit of the account, once a reply has shown it.
+    window: Option<SharedWindow>,
+    /// Part of the configured rate that refusals have left.
+    pace: f64,
     /// Requests sent so far.
     taken: u64,
+    /// Those that the service refused.
+    refused: u64,
     /// Time up to which the level is computed; in the future during a pause.
     computed_at: Instant,
 }
@@ -73,7 +100,11 @@ impl RateBudget {
         Self {
             state: Mutex::new(BucketState {
                 level: burst,
+                credit: 0.0,
+                window: None,
+                pace: 1.0,
                 taken: 0,
+                refused: 0,
                 computed_at: Instant::now(),
             }),
             background_turn: Semaphore::new(1),
@@ -96,11 +127,34 @@ impl RateBudget {
         }
     }
 
+    /// Takes what a reply says about the limit of the account.
+    pub(super) fn observe(&self, headers: RateHeaders) {
+        let now = Instant::now();
+        let mut state = self.lock();
+        // What came in so far did at the old rate.
+        self.refill(&mut state, now);
+        match &mut state.window {
+            Some(window) => window.observe(headers, now),
+            None => state.window = Some(SharedWindow::new(headers, now)),
+        }
+    }
+
     /// Stops all requests for a while after a 429.
     pub(super) fn pause(&self, retry_after: Option<Duration>) {
+        let now = Instant::now();
         let pause = retry_after.unwrap_or(DEFAULT_PAUSE).min(LONGEST_PAUSE);
-        let until = Instant::now() + pause;
+        let jitter = pause.mul_f64(PAUSE_JITTER).min(LONGEST_JITTER);
+        let until = now + pause + jitter.mul_f64(random_part());
         let mut state = self.lock();
+        self.refill(&mut state, now);
+        state.refused += 1;
+        // Several requests that were refused at once are one refusal.
+        if state.computed_at <= now {
+            match &mut state.window {
+                Some(window) => window.refused(retry_after, now),
+                None => state.pace = (state.pace / 2.0).max(LEAST_PACE),
+            }
+        }
         // The saved tokens are invalid: the service counts differently.
         state.level = state.level.min(0.0);
         state.computed_at = state.computed_at.max(until);
@@ -112,7 +166,7 @@ impl RateBudget {
         self.refill(&mut state, now);
         let paused = state.computed_at.saturating_duration_since(now);
         BudgetStatus {
-            per_minute: self.per_minute,
+            per_minute: (self.per_second(&state, now) * 60.0).round() as u32,
             available: if paused.is_zero() {
                 state.level.max(0.0) as u32
             } else {
@@ -120,16 +174,18 @@ impl RateBudget {
             },
             waiting: (-state.level).max(0.0).ceil() as u32,
             taken: state.taken,
+            refused: state.refused,
             paused: (!paused.is_zero()).then_some(paused),
         }
     }
 
     async fn take_interactive(&self) -> Result<(), ClientError> {
-        let due = {
+        let target = {
             let now = Instant::now();
             let mut state = self.lock();
             self.refill(&mut state, now);
-            let due = self.due(&state, state.level - 1.0);
+            let missing = (1.0 - state.level).max(0.0);
+            let due = self.due(&state, missing, now);
             let wait = due.saturating_duration_since(now);
             if wait > LONGEST_INTERACTIVE_WAIT {
                 return Err(ClientError::RateLimited {
@@ -137,20 +193,25 @@ impl RateBudget {
                 });
             }
             state.level -= 1.0;
-            due
+            state.credit + missing
         };
         let place = Place {
             budget: self,
             taken: false,
         };
-        sleep_until(due).await;
-        // A pause that started meanwhile delays all waiting requests.
+        // The rate may change, and a pause may start, while the request waits.
         loop {
-            let resumes = self.lock().computed_at;
-            if resumes <= Instant::now() {
-                break;
-            }
-            sleep_until(resumes).await;
+            let due = {
+                let now = Instant::now();
+                let mut state = self.lock();
+                self.refill(&mut state, now);
+                let missing = target - state.credit;
+                if missing <= ROUNDING && state.computed_at <= now {
+                    break;
+                }
+                self.due(&state, missing, now)
+            };
+            sleep_until(due.min(Instant::now() + RATE_CHECK)).await;
         }
         place.keep();
         self.lock().taken += 1;
@@ -168,38 +229,59 @@ impl RateBudget {
                 let now = Instant::now();
                 let mut state = self.lock();
                 self.refill(&mut state, now);
-                let due = self.due(&state, state.level - 1.0 - self.reserve);
-                if due <= now {
+                let reserve = self.reserve.min(self.capacity(&state, now) / 3.0).floor();
+                let missing = 1.0 + reserve - state.level;
+                if missing <= ROUNDING && state.computed_at <= now {
                     state.level -= 1.0;
                     state.taken += 1;
                     return;
                 }
-                due
+                self.due(&state, missing, now)
             };
-            sleep_until(due).await;
+            sleep_until(due.min(Instant::now() + RATE_CHECK)).await;
         }
     }
 
     fn refill(&self, state: &mut BucketState, now: Instant) {
-        let passed = now.saturating_duration_since(state.computed_at);
-        state.level = (state.level + passed.as_secs_f64() * self.per_second()).min(self.burst);
+        let passed = now
+            .saturating_duration_since(state.computed_at)
+            .as_secs_f64();
+        let came_in = passed * self.per_second(state, now);
+        state.credit += came_in;
+        state.level = (state.level + came_in).min(self.capacity(state, now));
+        state.pace = (state.pace + passed * PACE_PER_SECOND).min(1.0);
         state.computed_at = state.computed_at.max(now);
     }
 
-    /// When a level computed at `state.computed_at` reaches zero.
-    fn due(&self, state: &BucketState, level: f64) -> Instant {
-        let missing = (-level).max(0.0);
+    /// When `missing` tokens will have come in, at the present rate.
+    fn due(&self, state: &BucketState, missing: f64, now: Instant) -> Instant {
+        let missing = missing.max(0.0);
         // Added so that rounding never wakes the sleeper too early.
         let margin = if missing > 0.0 {
             Duration::from_micros(100)
         } else {
             Duration::ZERO
         };
-        state.computed_at + Duration::from_secs_f64(missing / self.per_second()) + margin
+        let rate = self.per_second(state, now);
+        let seconds = match &state.window {
+            Some(window) => window.wait(missing, rate, now),
+            None => missing / rate,
+        };
+        state.computed_at + Duration::from_secs_f64(seconds) + margin
     }
 
-    fn per_second(&self) -> f64 {
-        f64::from(self.per_minute) / 60.0
+    fn per_second(&self, state: &BucketState, now: Instant) -> f64 {
+        let configured = f64::from(self.per_minute) / 60.0;
+        match &state.window {
+            Some(window) => configured.min(window.per_second(now)),
+            None => configured * state.pace,
+        }
+    }
+
+    /// Tokens that the bucket holds at most.
+    fn capacity(&self, state: &BucketState, now: Instant) -> f64 {
+        let window = state.window.as_ref();
+        window.map_or(self.burst, |window| window.burst(now).min(self.burst))
     }
 
     fn lock(&self) -> std::sync::MutexGuard<'_, BucketState> {
@@ -289,10 +371,10 @@ mod tests {
         budget.pause(Some(Duration::from_secs(7)));
         assert_eq!(budget.status().available, 0);
         let waited = seconds_for(&budget, 1, Priority::Interactive).await;
-        assert!((7.0..7.2).contains(&waited), "{waited}");
+        assert!((7.0..8.2).contains(&waited), "{waited}");
         budget.pause(Some(Duration::from_secs(7)));
         let waited = seconds_for(&budget, 1, Priority::Background).await;
-        assert!((7.0..9.0).contains(&waited), "{waited}");
+        assert!((7.0..10.2).contains(&waited), "{waited}");
     }
 
     #[tokio::test(start_paused = true)]
@@ -306,7 +388,7 @@ mod tests {
         tokio::task::yield_now().await;
         budget.pause(Some(Duration::from_secs(10)));
         let waited = waiter.await.unwrap();
-        assert!((10.0..10.2).contains(&waited), "{waited}");
+        assert!((10.0..13.2).contains(&waited), "{waited}");
     }
 
     #[tokio::test(start_paused = true)]
@@ -330,5 +412,104 @@ mod tests {
         assert!(
             matches!(error, ClientError::RateLimited { retry_after: Some(wait) } if wait.as_secs() >= 99)
         );
+    }
+
+    /// A service that counts the requests of an account in windows of a minute.
+    struct CountingService {
+        limit: u32,
+        began: Instant,
+        used: u32,
+        refused: u32,
+    }
+
+    impl CountingService {
+        /// What the headers say, and the `Retry-After` of a refusal.
+        fn ask(&mut self) -> (RateHeaders, Option<Duration>) {
+            let minute = Duration::from_secs(60);
+            if self.began.elapsed() >= minute {
+                (self.began, self.used) = (Instant::now(), 0);
+            }
+            let refused = (self.used >= self.limit).then(|| minute - self.began.elapsed());
+            match refused {
+                Some(_) => self.refused += 1,
+                None => self.used += 1,
+            }
+            let headers = RateHeaders {
+                limit: self.limit,
+                remaining: self.limit - self.used,
+            };
+            (headers, refused)
+        }
+    }
+
+    /// Clients of one account, each with three programs that send as much as they may. Returns the requests of each
+    /// client in the last two of five minutes, how many were refused, and how many failed.
+    async fn share(clients: usize, limit: u32) -> (Vec<u32>, u32, u32) {
+        let service = Arc::new(Mutex::new(CountingService {
+            limit,
+            began: Instant::now(),
+            used: 0,
+            refused: 0,
+        }));
+        let begun = Instant::now();
+        let is_late = move || begun.elapsed() >= Duration::from_secs(180);
+        let done = move || begun.elapsed() >= Duration::from_secs(300);
+        let mut tasks = Vec::new();
+        for client in 0..clients {
+            let budget = Arc::new(RateBudget::new(1400, 500));
+            for _ in 0..3 {
+                let (budget, service) = (budget.clone(), service.clone());
+                tasks.push(tokio::spawn(async move {
+                    let (mut sent, mut refused, mut failed) = (0, 0, 0);
+                    while !done() {
+                        if budget.take(Priority::Interactive).await.is_err() {
+                            failed += 1;
+                            tokio::time::sleep(Duration::from_secs(1)).await;
+                            continue;
+                        }
+                        tokio::time::sleep(Duration::from_millis(30)).await;
+                        let (headers, retry_after) = service.lock().unwrap().ask();
+                        budget.observe(headers);
+                        if let Some(retry_after) = retry_after {
+                            budget.pause(Some(retry_after));
+                            refused += 1;
+                        } else {
+                            sent += u32::from(is_late());
+                        }
+                    }
+                    (client, sent, refused, failed)
+                }));
+            }
+        }
+        let (mut sums, mut refused, mut failed) = (vec![0; clients], 0, 0);
+        for task in tasks {
+            let (client, sent, no, lost) = task.await.unwrap();
+            sums[client] += sent;
+            refused += no;
+            failed += lost;
+        }
+        (sums, refused, failed)
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn clients_of_one_account_share_its_limit_evenly_and_without_refusals() {
+        for (clients, limit) in [(1, 600), (2, 600), (4, 300), (8, 600), (16, 2000)] {
+            let (sent, refused, failed) = share(clients, limit).await;
+            let what = format!("{clients} clients, {limit} a minute: {sent:?}, {refused} refused");
+            assert_eq!((refused, failed), (0, 0), "{what}");
+            let sum: u32 = sent.iter().sum();
+            assert!(sum > limit * 2 * 8 / 10 && sum <= limit * 9 / 4, "{what}");
+            let (least, most) = (sent.iter().min(), sent.iter().max());
+            assert!(least.unwrap() * 2 > *most.unwrap(), "{what}");
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn without_headers_a_refusal_halves_the_rate_which_rises_again() {
+        let budget = RateBudget::new(1200, 10);
+        budget.pause(Some(Duration::ZERO));
+        assert_eq!(budget.status().per_minute, 600);
+        tokio::time::sleep(Duration::from_secs(60)).await;
+        assert_eq!(budget.status().per_minute, 1200);
     }
 }

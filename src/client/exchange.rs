@@ -20,6 +20,7 @@ use super::error::{ClientError, message_of};
 use super::retry::retry_after;
 use super::storage::{self, SignedObject, Storage};
 use super::transport::{self, Connection, Fault, Transport};
+use super::window::RateHeaders;
 use crate::wire::secret::without_secrets;
 use crate::wire::{Data, ErrorBody, Items, Token, TokenId};
 
@@ -178,6 +179,10 @@ impl Exchange {
             Err(_) => {}
         }
         let response = response?;
+        if let (Lane::Counted(_), Some(headers)) = (call.lane, RateHeaders::of(response.headers()))
+        {
+            self.budget.observe(headers);
+        }
         tracing::debug!(
             method = %call.method,
             path = call.path,

@@ -36,6 +36,7 @@ mod tokens;
 mod transfers;
 mod transport;
 mod webhooks;
+mod window;
 
 use std::marker::PhantomData;
 use std::sync::Arc;

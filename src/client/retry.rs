@@ -86,12 +86,17 @@ impl RetryPolicy {
             .first_pause
             .saturating_mul(1 << doublings)
             .min(self.longest_pause);
-        #[cfg(test)]
-        if let Some(drawn) = super::scripted::draw() {
-            return bound.mul_f64((drawn % 1000) as f64 / 1000.0);
-        }
-        bound.mul_f64(rand::rng().random_range(0.0..=1.0))
+        bound.mul_f64(random_part())
     }
+}
+
+/// A random number from 0 to 1, for jitter.
+pub(super) fn random_part() -> f64 {
+    #[cfg(test)]
+    if let Some(drawn) = super::scripted::draw() {
+        return (drawn % 1000) as f64 / 1000.0;
+    }
+    rand::rng().random_range(0.0..=1.0)
 }
 
 /// Parses `Retry-After`: seconds, or a date, which is compared with the service's own clock if `Date` is

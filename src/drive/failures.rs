@@ -39,6 +39,8 @@ pub(super) enum Deed {
     Attribute,
     /// Background work.
     Behind,
+    /// Nothing failed, but something was left out.
+    Warning,
 }
 
 impl Deed {
@@ -47,7 +49,7 @@ impl Deed {
         match self {
             Deed::Remove => true,
             Deed::Close => matches!(failed, Deed::Close | Deed::Write),
-            Deed::Write | Deed::Behind => false,
+            Deed::Write | Deed::Behind | Deed::Warning => false,
             Deed::Look | Deed::Read | Deed::Name | Deed::Attribute => self == failed,
         }
     }
@@ -149,10 +151,18 @@ impl Failures {
 
     /// The last failure at a path.
     pub(super) fn of(&self, path: &str) -> Option<String> {
-        self.lock()
-            .by_path
-            .get(path)
-            .map(|failed| failed.why.clone())
+        self.noted(path, |deed| deed != Deed::Warning)
+    }
+
+    /// What was left out at a path.
+    pub(super) fn warning_of(&self, path: &str) -> Option<String> {
+        self.noted(path, |deed| deed == Deed::Warning)
+    }
+
+    fn noted(&self, path: &str, is_asked: impl Fn(Deed) -> bool) -> Option<String> {
+        let state = self.lock();
+        let noted = state.by_path.get(path)?;
+        is_asked(noted.deed).then(|| noted.why.clone())
     }
 
     /// The last failure in a folder, with the name.
@@ -184,7 +194,11 @@ impl Failures {
         let mut state = self.lock();
         state.by_path.retain(|failed, noted| {
             let is_there = failed == path || failed.starts_with(&below);
-            !is_there || !matches!(noted.deed, Deed::Write | Deed::Close | Deed::Behind)
+            !is_there
+                || !matches!(
+                    noted.deed,
+                    Deed::Write | Deed::Close | Deed::Behind | Deed::Warning
+                )
         });
         self.count.store(state.by_path.len(), Ordering::Relaxed);
     }

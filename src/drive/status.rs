@@ -266,7 +266,7 @@ pub struct VerifyStatus {
 /// The request budget.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct RateStatus {
-    /// Requests allowed per minute.
+    /// Requests per minute at the present rate: the mount's share of what the account is allowed.
     pub limit_per_minute: u64,
     /// Requests that could be sent now.
     pub available: u64,
@@ -275,6 +275,9 @@ pub struct RateStatus {
     /// Requests sent since the mount started.
     #[serde(default)]
     pub taken: u64,
+    /// Requests that the service refused since the mount started, because there were too many.
+    #[serde(default)]
+    pub refused: u64,
     /// Seconds until requests are sent again, if the service asked to pause.
     #[serde(default)]
     pub paused_secs: u64,

@@ -59,6 +59,11 @@ impl RateLimiter {
         }
     }
 
+    /// Requests that each requester may send in a minute.
+    pub fn per_minute(&self) -> u32 {
+        self.per_window
+    }
+
     /// Counts a request of `requester`, or refuses it. Returns how many more requests the window allows.
     ///
     /// # Errors

@@ -21,6 +21,7 @@ mod presets;
 mod refusals;
 mod refused_by_service;
 mod reports;
+mod sharing;
 mod staged_zips;
 mod webhooks;
 mod written_texts;

@@ -1,10 +1,12 @@
 //! Texts that the drive accepts and the service refuses: `close` fails, `why` shows the message of the service, and
 //! nothing is paid or created.
 
+use std::time::Duration;
+
 use assetfs::client::{EmbedQuery, ListQuery, Priority};
 use assetfs::drive::DriveError;
 
-use crate::support::account::{Account, Mounted};
+use crate::support::account::{Account, MINIMAL_GLTF, Mounted};
 
 const WRONG_KEY: &str = r#"{"limits":{"faces":{"cuont":5}}}"#;
 
@@ -63,5 +65,45 @@ async fn what_the_service_refuses_fails_at_close_with_its_sentence_and_costs_not
     assert_eq!(made(&account).await, before);
     let left = tree.read_text("/account/points").await.unwrap();
     assert_eq!(left, points, "nothing was paid");
+    mounted.close().await;
+}
+
+/// The service is up, and does nothing: it names a long pause.
+const UNDER_REPAIR: &str = r#"
+[[rule]]
+fault = { kind = "status", status = 503, retry_after = "20", body = "{\"message\":\"under repair\"}" }
+"#;
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_status_of_a_draft_gives_the_reason_while_the_service_answers_with_errors() {
+    let mut account = Account::new().await;
+    let mounted = account.mount().await;
+    let tree = &mounted.tree;
+    tree.mkdir("/rawmodels/chair").await.unwrap();
+    tree.write("/rawmodels/chair/chair.gltf", MINIMAL_GLTF)
+        .await
+        .unwrap();
+    // Sent by command only, so not before the faults begin.
+    tree.mkdir("/rawmodels/chair/.git").await.unwrap();
+    tree.write("/rawmodels/chair/.git/HEAD", b"x")
+        .await
+        .unwrap();
+    account.meet_faults(UNDER_REPAIR).await;
+    let commit = tree.write("/rawmodels/chair/.assetfs/ctl", b"commit\n");
+    let seen = async {
+        loop {
+            let status = tree.read_text("/rawmodels/chair/.assetfs/status").await;
+            let status = status.unwrap();
+            if status.contains("under repair") {
+                break;
+            }
+            tokio::time::sleep(Duration::from_millis(50)).await;
+        }
+    };
+    // Well before the pause is over, and so before the call has failed for good.
+    tokio::select! {
+        done = commit => panic!("{done:?}"),
+        seen = tokio::time::timeout(Duration::from_secs(15), seen) => seen.expect("a reason"),
+    }
     mounted.close().await;
 }

@@ -241,7 +241,7 @@ fn why_of_a_file_that_was_cut_off_says_what_to_do() {
     )
     .unwrap();
     wait_until("the draft was looked at", || {
-        fixture.why("rawmodels/fan").contains("fan.glb has")
+        fixture.why("rawmodels/fan").contains("incomplete: fan.glb")
     });
     let why = fixture.why("rawmodels/fan");
     assert!(

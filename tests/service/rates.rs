@@ -21,12 +21,21 @@ async fn two_tokens_of_one_user_share_one_rate() {
         .await
         .expect(200);
     let second = made.text();
-    for token in [&first, &second, &first, &second, &second] {
-        with_token(&service, token).await.expect(200);
+    for (token, remaining) in [&first, &second, &first, &second, &second]
+        .into_iter()
+        .zip((0..5).rev())
+    {
+        let answer = with_token(&service, token).await.expect(200);
+        assert_eq!(answer.header("x-ratelimit-limit"), "6");
+        assert_eq!(
+            answer.header("x-ratelimit-remaining"),
+            remaining.to_string()
+        );
     }
     for token in [&first, &second] {
         let refused = with_token(&service, token).await.expect(429);
         assert!(refused.header("retry-after").parse::<u64>().unwrap() >= 1);
+        assert_eq!(refused.header("x-ratelimit-remaining"), "0");
     }
 }
 

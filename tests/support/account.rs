@@ -93,6 +93,31 @@ impl Account {
         }
     }
 
+    /// An account whose service allows so many requests a minute.
+    pub async fn with_rate(requests_per_minute: u32) -> Account {
+        let mut account = Account::new().await;
+        account.stop_service().await;
+        account.service_config.requests_per_minute = requests_per_minute;
+        account.start_service().await;
+        account
+    }
+
+    /// Opens one more drive of the account, with a client and state of its own, as on another machine.
+    pub async fn mount_apart(
+        &self,
+        number: usize,
+        change: impl FnOnce(&mut DriveConfig),
+    ) -> (Mounted, Client) {
+        let service = self.service.as_ref().expect("the service runs");
+        let config = ClientConfig::new(&format!("http://{}", service.addr()))
+            .expect("a base URL")
+            .with_token(Token::parse(service.token()).expect("a token"));
+        let client = Client::new(config).expect("a client");
+        let state = format!("apart{number}");
+        let mounted = self.mount_by(client.clone(), &state, change).await;
+        (mounted, client)
+    }
+
     /// Fills the account with assets called `sample 000000`, `sample 000001`, ….
     pub async fn fill(&self, count: u64) {
         let service = self.service.as_ref().expect("the service runs");
@@ -171,6 +196,15 @@ impl Account {
     }
 
     async fn mount_at(&self, state: &str, change: impl FnOnce(&mut DriveConfig)) -> Mounted {
+        self.mount_by(self.client.clone(), state, change).await
+    }
+
+    async fn mount_by(
+        &self,
+        client: Client,
+        state: &str,
+        change: impl FnOnce(&mut DriveConfig),
+    ) -> Mounted {
         let state = self.dir.path().join(state);
         std::fs::create_dir_all(&state).expect("a state folder");
         let limits = CacheLimits {
@@ -181,20 +215,13 @@ impl Account {
         let meta = MetaStore::open(state.join("meta.redb")).expect("a store");
         let mut outbox_config = OutboxConfig::new(state.join("outbox"));
         outbox_config.first_poll = Duration::from_millis(50);
-        let (outbox, events) = Outbox::open(outbox_config, self.client.clone()).expect("an outbox");
+        let (outbox, events) = Outbox::open(outbox_config, client.clone()).expect("an outbox");
         let mut config = DriveConfig::new("test account", state.join("outbox"));
         config.refresh = Duration::from_millis(100);
         change(&mut config);
-        let drive = Drive::open(
-            config,
-            self.client.clone(),
-            cache,
-            outbox.clone(),
-            events,
-            meta,
-        )
-        .await
-        .expect("a drive");
+        let drive = Drive::open(config, client, cache, outbox.clone(), events, meta)
+            .await
+            .expect("a drive");
         let tree = Tree::new(drive.clone());
         Mounted {
             drive,

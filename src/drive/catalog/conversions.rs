@@ -5,7 +5,9 @@ use std::time::Duration;
 
 use crate::client::Priority;
 use crate::drive::catalog::asking::asked;
+use crate::drive::catalog::data::flight_key::FlightKey;
 use crate::drive::catalog::maps::file_map;
+use crate::drive::catalog::models::keep_detail;
 use crate::drive::catalog::parts::Catalog;
 use crate::drive::failures::Deed;
 use crate::drive::values::node::RemoteFolder;
@@ -60,5 +62,8 @@ async fn conversions_ended(catalog: &Arc<Catalog>, asset: AssetId) -> bool {
     if let Err(error) = file_map(catalog, folder).await {
         tracing::debug!(asset = %asset, error = %error, "converted files could not be listed");
     }
-    jobs.iter().all(|job| is_over(&job.status))
+    let all_over = jobs.iter().all(|job| is_over(&job.status));
+    // Last: who reads that a conversion has ended finds its files.
+    keep_detail(catalog, FlightKey::Formats(asset), &jobs);
+    all_over
 }

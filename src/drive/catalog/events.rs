@@ -20,7 +20,7 @@ use crate::outbox::{
 };
 use crate::wire::{AssetId, BaseAsset, UploadStatus};
 
-/// The task that applies the outbox's reports. Calls `note` for each before. Ends when the outbox does.
+/// The task that applies the outbox's reports. Calls `note` for each after. Ends when the outbox does.
 pub(in crate::drive) async fn follow(
     catalog: Arc<Catalog>,
     mut events: mpsc::Receiver<OutboxEvent>,
@@ -28,8 +28,7 @@ pub(in crate::drive) async fn follow(
 ) {
     while let Some(event) = events.recv().await {
         tracing::debug!(event = ?event, "the outbox reports");
-        note(&event);
-        match event {
+        match event.clone() {
             OutboxEvent::DraftChanged(draft) => draft_changed(&catalog, draft),
             OutboxEvent::LooseFileLeft(name) => loose_file_left(&catalog, name),
             OutboxEvent::AssetCreated { draft, asset } => asset_created(&catalog, draft, asset),
@@ -51,6 +50,7 @@ pub(in crate::drive) async fn follow(
             OutboxEvent::EmbedsChanged => embeds_changed(&catalog),
             OutboxEvent::PresetsChanged => presets_changed(&catalog),
         }
+        note(&event);
     }
 }
 

@@ -50,8 +50,8 @@ pub(super) use listings::{begin_first_listing, confirmed, refreshed};
 pub(super) use maps::store::{known_map, rapid_ended, rapid_is_final};
 pub(super) use maps::{content_count, doubt_files, file_map, learn_folders};
 pub(super) use models::{
-    detail_text, doubt_rapids_of, fresh_text, keep_detail, keep_detail_text, known_asset,
-    known_rapid, rapids_of, refreshed_asset, refreshed_rapid,
+    detail_text, doubt_rapids_of, forget_detail, fresh_text, keep_detail, keep_detail_text,
+    known_asset, known_rapid, rapids_of, refreshed_asset, refreshed_rapid,
 };
 pub(super) use orphans::refresh_orphans;
 pub(super) use parts::{Catalog, OnChange};

@@ -190,6 +190,11 @@ pub(in crate::drive) fn keep_detail_text(catalog: &Catalog, key: FlightKey, text
     known.details.insert(key, (text, Instant::now()));
 }
 
+/// The next reader requests the record again.
+pub(in crate::drive) fn forget_detail(catalog: &Catalog, key: &FlightKey) {
+    catalog.known().details.remove(key);
+}
+
 /// True if a record was received within `max_age`.
 pub(in crate::drive) fn detail_is_young(
     catalog: &Catalog,

@@ -6,8 +6,8 @@ use std::time::Duration;
 use super::command::Command;
 use super::why::noted_node;
 use crate::drive::catalog::{
-    asked, asset_gone, became, doubt, doubt_files, doubt_rapids_of, forget_reason, refreshed,
-    refreshed_asset, refreshed_rapid, watch_conversions,
+    FlightKey, asked, asset_gone, became, doubt, doubt_files, doubt_rapids_of, file_map,
+    forget_detail, forget_reason, refreshed, refreshed_asset, refreshed_rapid, watch_conversions,
 };
 use crate::drive::error::{DriveError, DriveResult};
 use crate::drive::failures::Deed;
@@ -238,6 +238,7 @@ async fn run_on_model(tree: &Arc<Tree>, home: Home, command: Command) -> DriveRe
         (Command::Convert(formats), _, Some(asset)) => {
             let request = tree.client().assets();
             asked(tree.catalog(), request.add_formats(asset, &formats)).await?;
+            forget_detail(tree.catalog(), &FlightKey::Formats(asset));
             doubt_files(tree.catalog(), RemoteFolder::AssetConverted(asset));
             watch_conversions(tree.catalog(), asset);
             Ok(())
@@ -369,6 +370,11 @@ async fn refresh_asset(tree: &Arc<Tree>, asset: AssetId) -> DriveResult<()> {
         doubt_files(tree.catalog(), folder);
     }
     forget_reason(tree.catalog(), ModelId::Asset(asset));
+    forget_detail(tree.catalog(), &FlightKey::Formats(asset));
+    // Whether this folder is shown depends on what is in it.
+    if let Err(error) = file_map(tree.catalog(), RemoteFolder::AssetConverted(asset)).await {
+        tracing::debug!(asset = %asset, error = %error, "converted files could not be listed");
+    }
     doubt_rapids_of(tree.catalog(), asset);
     refreshed_asset(tree.catalog(), asset, Duration::ZERO).await?;
     Ok(())

@@ -15,6 +15,7 @@ pub(in crate::drive) fn why(tree: &Tree, node: &Node) -> Option<String> {
     let at_other_path = || tree.failures().of(&node.other_path(tree)?);
     let of_operation = tree.failures().of(&path).or_else(at_other_path);
     let own = of_operation.or_else(|| node.failure(tree));
+    let own = own.or_else(|| tree.failures().warning_of(&path));
     let inside = own.or_else(|| tree.failures().last_in(&path));
     inside.or_else(|| waits_for(tree, node))
 }
@@ -92,18 +93,12 @@ pub(in crate::drive) fn note_outcome(tree: &Tree, event: &OutboxEvent) {
             let Some(info) = tree.outbox().drafts().get(*draft) else {
                 return;
             };
-            for path in [
-                tree.catalog().home_path(Home::Made(*draft)),
-                format!("/rawmodels/{}", info.name),
-            ] {
-                tree.failures().answered(&path);
-                if let Some(warning) = &info.warning {
-                    let why = format!(
-                        "{warning}; if that is wrong, `assetfs replace` uploads the model again with all its files"
-                    );
-                    tree.failures().note(&path, Deed::Behind, &why);
-                    break;
-                }
+            let path = tree.catalog().home_path(Home::Made(*draft));
+            tree.failures().answered(&path);
+            tree.failures()
+                .answered(&format!("/rawmodels/{}", info.name));
+            if let Some(warning) = &info.warning {
+                tree.failures().note(&path, Deed::Warning, warning);
             }
         }
         OutboxEvent::JobChanged(folder, name) => {

@@ -193,6 +193,7 @@ fn rate_status(tree: &Tree) -> RateStatus {
         available: budget.available.into(),
         waiting: budget.waiting.into(),
         taken: budget.taken,
+        refused: budget.refused,
         paused_secs: budget.paused.map_or(0, |paused| paused.as_secs()),
     }
 }

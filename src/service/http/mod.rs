@@ -17,6 +17,7 @@ mod optimize;
 mod page;
 mod preset;
 mod rapidmodel;
+mod rate_headers;
 mod rawmodel;
 mod record_forms;
 mod request;
@@ -205,6 +206,7 @@ fn finish(router: Router<Arc<App>>, app: Arc<App>) -> Router {
         .fallback(|| async { ApiError::no("path").into_response() })
         .method_not_allowed_fallback(|| async { ApiError::MethodNotAllowed.into_response() })
         .layer(DefaultBodyLimit::disable())
+        .layer(middleware::from_fn(rate_headers::add_rate_headers))
         .layer(middleware::from_fn_with_state(Arc::clone(&app), isolate))
         .with_state(app)
 }

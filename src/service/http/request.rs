@@ -11,6 +11,7 @@ use axum::http::request::Parts;
 use serde_json::Value;
 
 use super::error::ApiError;
+use super::rate_headers::note_rate;
 use crate::listener::Peer;
 use crate::service::app::App;
 use crate::service::limits::Requester;
@@ -88,7 +89,10 @@ fn count(parts: &Parts, app: &App, requester: Requester) -> Result<(), ApiError>
     if parts.uri.path().contains("/api-upload/") {
         return Ok(());
     }
-    app.limiter.take(requester).map(drop).map_err(|full| {
+    let taken = app.limiter.take(requester);
+    let remaining = taken.as_ref().copied().unwrap_or(0);
+    note_rate(parts, app.limiter.per_minute(), remaining);
+    taken.map(drop).map_err(|full| {
         tracing::warn!(?requester, "too many requests in a minute");
         ApiError::TooManyRequests {
             retry_after: full.retry_after,

@@ -313,7 +313,8 @@ pub fn human_size(bytes: u64) -> String {
 pub fn warning_for(content: &ReadyContent) -> Option<String> {
     (!content.missing.is_empty()).then(|| {
         format!(
-            "sent without {}, which the model refers to",
+            "sent without {}, which the model refers to; if it should be there, `assetfs replace` uploads the model \
+             again with all its files",
             content.missing.join(", ")
         )
     })

@@ -84,7 +84,10 @@ impl<'u> Starter<'u> {
         match readiness::readiness(found) {
             Ok(content) => Ok(readiness::warning_for(&content)),
             Err(obstacle) if ordered == Some(true) && obstacle.can_be_forced() => {
-                Ok(Some(format!("sent by force: {}", obstacle.sentence())))
+                Ok(Some(format!(
+                    "sent by force, although {}; `assetfs replace` uploads the model again with all its files",
+                    obstacle.sentence()
+                )))
             }
             Err(obstacle) if ordered.is_some() => Err(Some(obstacle.sentence())),
             Err(_) => Err(None),

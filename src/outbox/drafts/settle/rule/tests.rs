@@ -162,7 +162,11 @@ fn references_missing_are_named_and_waited_for() {
     assert_eq!(
         judge(&facts, ended(10), 72),
         Verdict::Ready {
-            warning: Some("sent without textures/wood.png, which the model refers to".to_owned())
+            warning: Some(
+                "sent without textures/wood.png, which the model refers to; if it should be there, `assetfs replace` \
+                 uploads the model again with all its files"
+                    .to_owned()
+            )
         }
     );
     let two = draft(vec![naming("chair.gltf", &["b.png", "a.png"])]);
