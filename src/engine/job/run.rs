@@ -119,8 +119,8 @@ fn read_model(
         imported.format,
         counted(found.triangles, "triangle"),
         counted(found.vertices, "vertex"),
-        counted(found.materials as u64, "material"),
-        counted(found.textures as u64, "texture"),
+        counted(found.materials, "material"),
+        counted(found.textures, "texture"),
         counted(found.bytes, "byte"),
     ));
     job.metrics.lap("import");
