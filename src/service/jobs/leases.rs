@@ -28,7 +28,9 @@ pub async fn keep(app: Arc<App>) {
             if !error.is_away() {
                 tracing::error!(error = %chain(&error), "the leases of jobs could not be renewed");
             }
-        } else if let Err(error) = requeue(&app, Lost::Expired).await {
+        } else if let Err(error) = requeue(&app, Lost::Expired).await
+            && !error.is_away()
+        {
             tracing::error!(error = %chain(&error), "jobs with expired leases could not be queued again");
         }
     }
