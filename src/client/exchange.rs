@@ -355,7 +355,7 @@ fn refusal(call: &Call, status: StatusCode, headers: &HeaderMap, body: &ErrorBod
         // The service did not process the request.
         408 | 425 => ClientError::Unavailable {
             status: Some(code),
-            reason: message,
+            reason: without_full_stop(&message),
             retry_after: retry_after(headers),
         },
         400..=499 => ClientError::Rejected {
@@ -365,17 +365,22 @@ fn refusal(call: &Call, status: StatusCode, headers: &HeaderMap, body: &ErrorBod
         // A service that names a retry time has not started the request.
         503 if headers.contains_key(reqwest::header::RETRY_AFTER) => ClientError::Unavailable {
             status: Some(code),
-            reason: message,
+            reason: without_full_stop(&message),
             retry_after: retry_after(headers),
         },
         500..=599 if call.repeat == Repeat::Never => lost(call, Some(code), message),
         500..=599 => ClientError::Unavailable {
             status: Some(code),
-            reason: message,
+            reason: without_full_stop(&message),
             retry_after: retry_after(headers),
         },
         _ => protocol(call, format!("unexpected status {code}")),
     }
+}
+
+/// A sentence of the service as a part of one of ours.
+fn without_full_stop(sentence: &str) -> String {
+    sentence.trim_end_matches('.').to_owned()
 }
 
 /// The error for a reply that is not JSON of the expected form.

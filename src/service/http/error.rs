@@ -19,7 +19,12 @@ use crate::service::signing::SignatureError;
 use crate::wire::ErrorBody;
 
 /// When a client may try again while the database or the storage does not answer.
-const AWAY_RETRY_SECS: u64 = 2;
+const SOON: Duration = Duration::from_secs(2);
+
+/// After this time an outage of the database probably lasts. Clients then try again later, and a person who waits gets
+/// the error at once: mounts do not wait for so long.
+const LONG_OUTAGE: Duration = Duration::from_secs(5);
+const LONG_RETRY: Duration = Duration::from_secs(30);
 
 /// Why a request is refused.
 #[derive(Debug, thiserror::Error)]
@@ -78,6 +83,7 @@ pub enum ApiError {
     #[error("The service cannot reach its {part} at the moment; try again later.")]
     Unavailable {
         part: Dependency,
+        retry_after: Duration,
         #[source]
         cause: Box<dyn std::error::Error + Send + Sync>,
     },
@@ -199,8 +205,8 @@ impl IntoResponse for ApiError {
                 let secs = retry_after.as_secs() + u64::from(retry_after.subsec_nanos() > 0);
                 headers.insert(RETRY_AFTER, HeaderValue::from(secs.max(1)));
             }
-            ApiError::Unavailable { .. } => {
-                headers.insert(RETRY_AFTER, HeaderValue::from(AWAY_RETRY_SECS));
+            ApiError::Unavailable { retry_after, .. } => {
+                headers.insert(RETRY_AFTER, HeaderValue::from(retry_after.as_secs()));
             }
             ApiError::NoSuchRange { size } => {
                 headers.remove(CONTENT_TYPE);
@@ -220,6 +226,10 @@ impl From<RecordsError> for ApiError {
             RecordsError::NoAccount => ApiError::InvalidToken,
             error if error.is_temporary() => ApiError::Unavailable {
                 part: Dependency::Database,
+                retry_after: match error.outage_time() {
+                    Some(time) if time >= LONG_OUTAGE => LONG_RETRY,
+                    _ => SOON,
+                },
                 cause: Box::new(error),
             },
             inside => ApiError::Internal(Box::new(inside)),
@@ -236,6 +246,7 @@ impl From<FilesError> for ApiError {
             FilesError::BrokeOff(_) | FilesError::Silent => ApiError::BrokeOff(error.to_string()),
             error if error.is_temporary() => ApiError::Unavailable {
                 part: Dependency::Storage,
+                retry_after: SOON,
                 cause: Box::new(error),
             },
             inside => ApiError::Internal(Box::new(inside)),

@@ -48,7 +48,6 @@ pub use tokens::make as make_token;
 
 use super::app::App;
 use super::metrics::RequestClass;
-use super::records::RecordsError;
 use crate::wire::paths::{legacy_route, route};
 use crate::wire::{AssetId, RapidId};
 use error::ApiError;
@@ -214,13 +213,12 @@ fn finish(router: Router<Arc<App>>, app: Arc<App>) -> Router {
 /// Handles a request in a task of its own, and counts it. Fails at once while the database is away.
 async fn isolate(State(app): State<Arc<App>>, request: Request, next: Next) -> Response {
     let class = RequestClass::of(request.uri().path());
-    if app.records.are_away() && class.needs_records() {
-        let refusal = ApiError::from(RecordsError::Away {
-            reason: String::new(),
-        });
+    if class.needs_records()
+        && let Some(outage) = app.records.outage()
+    {
         app.metrics
             .request_answered(class, StatusCode::SERVICE_UNAVAILABLE.as_u16());
-        return refusal.into_response();
+        return ApiError::from(outage).into_response();
     }
     let may_change = !request.method().is_safe();
     let span = tracing::info_span!("request", op = %request.method(), path = request.uri().path());

@@ -1,6 +1,8 @@
 //! Why a record could not be read or changed.
 
 use std::borrow::Cow;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 /// Error codes of PostgreSQL for a transaction that was rolled back because of another one, and that may succeed when
 /// it is repeated: serialization failure and deadlock.
@@ -52,7 +54,7 @@ pub enum RecordsError {
     NoDatabase { server: String },
     /// The shared database does not answer since some time. The log has said so.
     #[error("{reason}")]
-    Away { reason: String },
+    Away { reason: Arc<str>, since: Instant },
     #[error("other changes of the same account take too long; try again")]
     Busy,
     #[error("there is no such account any more")]
@@ -76,6 +78,14 @@ impl RecordsError {
     /// Whether this is a known outage of the shared database, which the log has named.
     pub fn is_away(&self) -> bool {
         matches!(self, RecordsError::Away { .. })
+    }
+
+    /// How long the shared database has been away, if this is a known outage.
+    pub fn outage_time(&self) -> Option<Duration> {
+        match self {
+            RecordsError::Away { since, .. } => Some(since.elapsed()),
+            _ => None,
+        }
     }
 
     /// Whether the database did not answer or is overloaded, so that the same request may succeed later.

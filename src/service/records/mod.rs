@@ -83,11 +83,9 @@ impl Records {
         self.database.shared().is_some()
     }
 
-    /// Whether the shared database does not answer. Every call fails at once then.
-    pub fn are_away(&self) -> bool {
-        self.database
-            .shared()
-            .is_some_and(|shared| shared.is_away())
+    /// The error of every call, while the shared database does not answer.
+    pub fn outage(&self) -> Option<RecordsError> {
+        self.database.shared()?.outage()
     }
 
     /// The time by the clock of the database.

@@ -65,8 +65,8 @@ struct Reach {
     /// The URL without the password.
     name: String,
     pools: Mutex<[PgPool; LANES.len()]>,
-    /// Why the database does not answer, while it does not.
-    away: watch::Sender<Option<Arc<str>>>,
+    /// Why and since when the database does not answer, while it does not.
+    away: watch::Sender<Option<(Arc<str>, Instant)>>,
     turns: Mutex<HashMap<UserId, Arc<tokio::sync::Mutex<()>>>>,
 }
 
@@ -95,22 +95,27 @@ impl SharedDatabase {
         pools[place.expect("every lane is in the list")].clone()
     }
 
-    /// Whether the database does not answer.
-    pub(super) fn is_away(&self) -> bool {
-        self.link.away.borrow().is_some()
+    /// The error of every statement while the database does not answer.
+    pub(super) fn outage(&self) -> Option<RecordsError> {
+        let away = self.link.away.borrow().clone();
+        away.map(|(reason, since)| RecordsError::Away { reason, since })
     }
 
     /// The result of `work`, unless the database is away before it ends.
     pub(super) async fn answered<T>(&self, work: impl Future<Output = Result<T>>) -> Result<T> {
         let mut away = self.link.away.subscribe();
+        let lost = async {
+            loop {
+                if let Some(outage) = self.outage() {
+                    return outage;
+                }
+                // It fails only without a sender, which `self` holds.
+                let _ = away.wait_for(Option::is_some).await;
+            }
+        };
         tokio::select! {
             biased;
-            reason = away.wait_for(Option::is_some) => {
-                let reason = reason.ok().and_then(|reason| reason.clone());
-                Err(RecordsError::Away {
-                    reason: reason.as_deref().unwrap_or_default().to_owned(),
-                })
-            }
+            outage = lost => Err(outage),
             done = work => done,
         }
     }
@@ -163,10 +168,11 @@ impl Reach {
                     tracing::info!(server = self.name, seconds, "the database answers again");
                 }
                 (Err(error), None) => {
-                    since = Some(Instant::now());
+                    let now = Instant::now();
+                    since = Some(now);
                     let reason = chain(&error);
                     tracing::error!("{reason}; requests get the status 503 until it answers");
-                    self.away.send_replace(Some(reason.into()));
+                    self.away.send_replace(Some((reason.into(), now)));
                 }
                 (Err(_), Some(_)) => {}
             }
