@@ -5,9 +5,9 @@ use std::path::Path;
 
 use anyhow::Result;
 
-use crate::engine::import::cad_reader;
+use crate::engine::import::{cad_reader, check_cad_reader};
 use crate::fuse::shell_quoted;
-use crate::service::Protection;
+use crate::service::{MissingProtection, Protection, Sandbox};
 
 use super::{Exit, indexers, keyring, settings, thumbnail};
 
@@ -136,10 +136,17 @@ fn passthrough() -> Finding {
 
 fn cad_files() -> Finding {
     let verdict = match cad_reader() {
-        Some(program) => Verdict::Good(format!(
-            "step, iges and brep files are read by {}",
-            shell_quoted(&program)
-        )),
+        Some(program) => match Sandbox::trial(|| check_cad_reader(&program)).0 {
+            Ok(()) => Verdict::Good(format!(
+                "step, iges and brep files are read by {}",
+                shell_quoted(&program)
+            )),
+            Err(why) => Verdict::Advice(format!(
+                "step, iges and brep files cannot be read on this machine: {} does not start in the sandbox of worker \
+                 processes ({why}); install Open CASCADE below /usr, where they may read it",
+                shell_quoted(&program)
+            )),
+        },
         None => Verdict::Advice(
             "step, iges and brep files cannot be read on this machine; install the package `assetfs-cad`"
                 .to_owned(),
@@ -261,7 +268,7 @@ fn pictures() -> Finding {
 fn sandbox() -> Finding {
     let missing: Vec<String> = Protection::missing()
         .iter()
-        .map(Protection::to_string)
+        .map(MissingProtection::to_string)
         .collect();
     let verdict = match missing.is_empty() {
         true => Verdict::Good(

@@ -66,7 +66,9 @@ pub use health::{memory_failure, memory_of_machine};
 pub use presets::{FACTORY, FactoryPreset};
 pub use records::{DatabaseUrlError, PostgresServer, RecordsAt};
 pub use worker_process::RunningWorker;
-pub use workers::{Failure, OUT_OF_MEMORY, Outcome, Protection, Sandbox, Workers};
+pub use workers::{
+    Failure, MissingProtection, OUT_OF_MEMORY, Outcome, Protection, Sandbox, Workers,
+};
 
 /// File with only the token of the first account, for scripts. The starter of the service writes it.
 pub const TOKEN_FILE: &str = "token";

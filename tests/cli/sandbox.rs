@@ -176,3 +176,73 @@ fn a_model_that_is_a_link_in_a_folder_of_the_user_is_read() {
         .optimize(&["linked", "out", "--preset", "p.json", "--no-pictures"])
         .expect(0);
 }
+
+/// What `assetfs doctor` prints, started by a thread after `before`.
+fn doctor_after(before: impl FnOnce() + Send, programs: Option<&Path>) -> String {
+    let path = std::env::var("PATH").unwrap();
+    let path = match programs {
+        Some(programs) => format!("{}:{path}", programs.display()),
+        None => path,
+    };
+    let output = std::thread::scope(|scope| {
+        let started = scope.spawn(|| {
+            before();
+            let mut doctor = Command::new(ASSETFS);
+            doctor.arg("doctor").env("PATH", path).output().unwrap()
+        });
+        started.join().unwrap()
+    });
+    String::from_utf8(output.stdout).unwrap()
+}
+
+/// Makes a system call fail for this thread and the processes that it starts.
+fn refuse(call: i64) {
+    use seccompiler::{BpfProgram, SeccompAction, SeccompFilter};
+    let filter = SeccompFilter::new(
+        [(call, Vec::new())].into(),
+        SeccompAction::Allow,
+        SeccompAction::Errno(1),
+        std::env::consts::ARCH.try_into().unwrap(),
+    );
+    let program: BpfProgram = filter.unwrap().try_into().unwrap();
+    seccompiler::apply_filter(&program).unwrap();
+}
+
+#[test]
+fn doctor_says_that_the_system_refuses_the_sandbox() {
+    if !Protection::missing().is_empty() {
+        return skipped("this kernel has no landlock or no seccomp");
+    }
+    /// `landlock_restrict_self`, which has the same number on all architectures.
+    const RESTRICT_SELF: i64 = 446;
+    let refused = "this system refuses landlock";
+    let said = doctor_after(|| refuse(RESTRICT_SELF), None);
+    assert!(said.contains(refused), "{said}");
+    let said = doctor_after(|| (), None);
+    assert!(!said.contains(refused), "{said}");
+}
+
+#[test]
+fn doctor_says_that_the_cad_reader_cannot_be_used_in_the_sandbox() {
+    if !Protection::missing().is_empty() {
+        return skipped("this kernel has no landlock or no seccomp");
+    }
+    let bench = Bench::new();
+    let own = |path: &str, content: &[u8]| {
+        let program = bench.write(path, content);
+        fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).unwrap();
+        program
+    };
+    let shell = own("elsewhere/sh", &fs::read("/bin/sh").unwrap());
+    for (interpreter, expected) in [
+        (Path::new("/bin/sh"), "files are read by"),
+        (&shell, "does not start in the sandbox"),
+    ] {
+        let text = format!("#!{}\nexit 2\n", interpreter.display());
+        let program = own("bin/assetfs-cad", text.as_bytes());
+        // Outside of the sandbox both start.
+        assert_eq!(Command::new(&program).status().unwrap().code(), Some(2));
+        let said = doctor_after(|| (), program.parent());
+        assert!(said.contains(expected), "{said}");
+    }
+}

@@ -16,6 +16,7 @@ use super::{ImportError, Imported, gltf};
 const PROGRAM: &str = "assetfs-cad";
 
 /// Exit codes of the program.
+const USAGE: i32 = 2;
 const OUT_OF_MEMORY: i32 = 3;
 const NO_SURFACES: i32 = 4;
 
@@ -115,6 +116,28 @@ pub fn reader() -> Option<PathBuf> {
     }
     let mut places = folders.into_iter().map(|folder| folder.join(PROGRAM));
     places.find(|path| path.is_file())
+}
+
+/// Whether the program can be started by this thread; if not, what it or the system says. Its environment is that of a
+/// worker.
+///
+/// # Errors
+/// One line of text, such as the library that is missing.
+pub fn check_reader(program: &Path) -> Result<(), String> {
+    let output = Command::new(program)
+        .env_clear()
+        .stdin(Stdio::null())
+        .output()
+        .map_err(|error| error.to_string())?;
+    // Without arguments it only says how it is used.
+    if output.status.code() == Some(USAGE) {
+        return Ok(());
+    }
+    let said = String::from_utf8_lossy(&output.stderr);
+    Err(match said.lines().last() {
+        Some(line) => line.trim().to_owned(),
+        None => output.status.to_string(),
+    })
 }
 
 fn not_installed(file: &str) -> ImportError {

@@ -23,7 +23,7 @@ mod usd;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-pub use cad::reader as cad_reader;
+pub use cad::{check_reader as check_cad_reader, reader as cad_reader};
 pub use error::ImportError;
 
 use super::intake::{ZipError, ZipLimits, unpack};

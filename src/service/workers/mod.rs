@@ -22,7 +22,7 @@ use super::config::{WorkerCommand, WorkerLimits};
 use crate::engine::job::{Progress, Report, Task};
 use output::Line;
 
-pub use sandbox::{Protection, Sandbox};
+pub use sandbox::{MissingProtection, Protection, Sandbox};
 
 /// The exit code of a worker that had no memory left: `ENOMEM`.
 pub const OUT_OF_MEMORY: i32 = 12;

@@ -3,7 +3,7 @@
 //!
 //! The process enters the sandbox itself, after it has read its task from the service and before it opens the model.
 //! Landlock restricts files, and access to the memory and environment of other processes. A seccomp filter refuses
-//! sockets of every kind. What the kernel lacks is left out and reported by [`Protection::missing`].
+//! sockets of every kind. What the kernel lacks or refuses is left out and reported by [`Protection::missing`].
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -48,35 +48,57 @@ const SYSTEM: &[&str] = &[
 /// A feature of the kernel that the sandbox is made of.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Protection {
+    /// Restricts files, and access to other processes.
     Landlock,
+    /// Refuses sockets.
     Seccomp,
 }
 
-impl Protection {
-    /// The features that this kernel lacks.
-    pub fn missing() -> Vec<Protection> {
-        let mut missing = Vec::new();
-        if !has_landlock() {
-            missing.push(Protection::Landlock);
+/// A protection that worker processes do not have.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct MissingProtection {
+    pub protection: Protection,
+    /// Why the kernel refused it; `None` if the kernel does not have it.
+    refusal: Option<String>,
+}
+
+impl MissingProtection {
+    fn refused(protection: Protection, why: impl fmt::Display) -> MissingProtection {
+        MissingProtection {
+            protection,
+            refusal: Some(why.to_string()),
         }
-        if !has_seccomp() {
-            missing.push(Protection::Seccomp);
-        }
-        missing
     }
 }
 
-impl fmt::Display for Protection {
+impl Protection {
+    /// The protections that workers do not have on this machine, found by trying.
+    pub fn missing() -> Vec<MissingProtection> {
+        Sandbox::trial(|| ()).1
+    }
+}
+
+impl fmt::Display for MissingProtection {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Protection::Landlock => {
-                "this kernel has no landlock (Linux 5.19 and later have it, unless it is switched off or a container \
-                 refuses it): a worker process that a model takes over can read and write all files of its user"
-            }
-            Protection::Seccomp => {
-                "this kernel has no seccomp filters: a worker process that a model takes over can reach the network"
-            }
-        })
+        let (name, danger) = match self.protection {
+            Protection::Landlock => (
+                "landlock",
+                "a worker process that a model takes over can read and write all files of its user",
+            ),
+            Protection::Seccomp => (
+                "seccomp filters",
+                "a worker process that a model takes over can reach the network",
+            ),
+        };
+        match (&self.refusal, self.protection) {
+            (Some(why), _) => write!(f, "this system refuses {name} ({why}): {danger}"),
+            (None, Protection::Landlock) => write!(
+                f,
+                "this kernel has no {name} (Linux 5.19 and later have it, unless it is switched off or a container \
+                 refuses it): {danger}"
+            ),
+            (None, Protection::Seccomp) => write!(f, "this kernel has no {name}: {danger}"),
+        }
     }
 }
 
@@ -89,23 +111,69 @@ pub struct Sandbox {
 
 impl Sandbox {
     /// Restricts this thread, and the threads and processes that it starts, to what `task` needs. There is no way
-    /// back. A part that the kernel lacks or refuses is left out.
+    /// back. A part that the kernel lacks or refuses is left out; [`Protection::missing`] reports it.
     pub fn enter(task: &Task) -> Sandbox {
-        // An error is ignored, here and below: the task can be done without this protection, and `Protection`
-        // reports what is missing.
+        // An error is ignored: the task can be done without this protection.
         let _ = set_dumpable_behavior(DumpableBehavior::NotDumpable);
         let own_process = File::open("/proc/self").ok();
-        if has_seccomp() {
-            let _ = refuse_sockets();
-        }
-        // After that, the features of the kernel cannot be read any more.
-        if has_landlock() {
-            let _ = restrict_files(task, own_process.as_ref());
-        }
+        let linked: Vec<PathBuf> = linked_files(task).collect();
+        let files = AllowedFiles {
+            input_dir: Some(task.input_dir()),
+            linked: &linked,
+            output_dir: Some(task.output_dir()),
+            own_process: own_process.as_ref(),
+        };
+        restrict(&files);
         Sandbox {
             _own_process: own_process,
         }
     }
+
+    /// Does `work` on a thread that is in the sandbox of a task without files, and returns what protections that
+    /// thread did not get.
+    pub fn trial<T: Send>(work: impl FnOnce() -> T + Send) -> (T, Vec<MissingProtection>) {
+        std::thread::scope(|scope| {
+            let trial = scope.spawn(|| {
+                let missing = restrict(&AllowedFiles::default());
+                (work(), missing)
+            });
+            match trial.join() {
+                Ok(result) => result,
+                Err(panic) => std::panic::resume_unwind(panic),
+            }
+        })
+    }
+}
+
+/// The files of a task, which its worker may use.
+#[derive(Default)]
+struct AllowedFiles<'t> {
+    input_dir: Option<&'t Path>,
+    linked: &'t [PathBuf],
+    output_dir: Option<&'t Path>,
+    own_process: Option<&'t File>,
+}
+
+/// Restricts this thread, and returns the protections that it did not get.
+fn restrict(files: &AllowedFiles<'_>) -> Vec<MissingProtection> {
+    let absent = |protection| MissingProtection {
+        protection,
+        refusal: None,
+    };
+    let mut missing = Vec::new();
+    // With landlock, the features of the kernel cannot be read any more.
+    let has_landlock = has_landlock();
+    if !has_seccomp() {
+        missing.push(absent(Protection::Seccomp));
+    } else if let Err(error) = refuse_sockets() {
+        missing.push(MissingProtection::refused(Protection::Seccomp, error));
+    }
+    if !has_landlock {
+        missing.push(absent(Protection::Landlock));
+    } else if let Err(error) = restrict_files(files) {
+        missing.push(MissingProtection::refused(Protection::Landlock, error));
+    }
+    missing
 }
 
 fn has_landlock() -> bool {
@@ -120,7 +188,7 @@ fn has_seccomp() -> bool {
         .is_ok_and(|actions| actions.split_whitespace().any(|action| action == "errno"))
 }
 
-fn restrict_files(task: &Task, own_process: Option<&File>) -> Result<(), RulesetError> {
+fn restrict_files(files: &AllowedFiles<'_>) -> Result<(), RulesetError> {
     let all = AccessFs::from_all(NEWEST);
     let run = AccessFs::from_read(NEWEST);
     let read = AccessFs::ReadFile | AccessFs::ReadDir;
@@ -136,14 +204,15 @@ fn restrict_files(task: &Task, own_process: Option<&File>) -> Result<(), Ruleset
         .add_rules(path_beneath_rules(programs, run))?
         .add_rules(path_beneath_rules(readable, read))?
         .add_rules(path_beneath_rules(["/dev/null"], null))?
-        .add_rules(path_beneath_rules([task.input_dir()], read))?
+        .add_rules(path_beneath_rules(files.input_dir, read))?
         .add_rules(path_beneath_rules(
-            linked_files(task),
+            files.linked,
             BitFlags::from(AccessFs::ReadFile),
         ))?
-        .add_rules(path_beneath_rules([task.output_dir()], all))?
+        .add_rules(path_beneath_rules(files.output_dir, all))?
         .add_rules(
-            own_process
+            files
+                .own_process
                 .into_iter()
                 .map(|folder| Ok::<_, RulesetError>(PathBeneath::new(folder, read))),
         )?
