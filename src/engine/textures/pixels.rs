@@ -36,7 +36,7 @@ fn is_ktx2(bytes: &[u8]) -> bool {
 
 pub(super) fn dimensions(bytes: &[u8]) -> Option<(u32, u32)> {
     if is_ktx2(bytes) {
-        let header = ktx2::Header::read(bytes).ok()?;
+        let header = ktx2::Ktx2Header::read(bytes).ok()?;
         return Some((header.width, header.height));
     }
     reader(bytes)?.into_dimensions().ok()
@@ -44,7 +44,7 @@ pub(super) fn dimensions(bytes: &[u8]) -> Option<(u32, u32)> {
 
 pub(super) fn channels(bytes: &[u8]) -> Option<u8> {
     if is_ktx2(bytes) {
-        let header = ktx2::Header::read(bytes).ok()?;
+        let header = ktx2::Ktx2Header::read(bytes).ok()?;
         return Some(if header.has_alpha { 4 } else { 3 });
     }
     let decoder = reader(bytes)?.into_decoder().ok()?;
@@ -54,7 +54,7 @@ pub(super) fn channels(bytes: &[u8]) -> Option<u8> {
 impl Pixels {
     pub(super) fn decode(bytes: &[u8]) -> Result<Pixels, String> {
         let (width, height) = match is_ktx2(bytes) {
-            true => ktx2::Header::read(bytes).map(|header| (header.width, header.height))?,
+            true => ktx2::Ktx2Header::read(bytes).map(|header| (header.width, header.height))?,
             false => dimensions(bytes).ok_or("not an image")?,
         };
         if u64::from(width) * u64::from(height) > MAX_PIXELS {

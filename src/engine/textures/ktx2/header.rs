@@ -16,7 +16,7 @@ pub(in super::super) enum BasisCodec {
 
 /// What the header of an image says. Its offsets and lengths lie within the file.
 #[derive(Debug, Clone, Copy)]
-pub(in super::super) struct Header {
+pub(in super::super) struct Ktx2Header {
     pub(in super::super) width: u32,
     pub(in super::super) height: u32,
     pub(in super::super) codec: BasisCodec,
@@ -37,9 +37,9 @@ const ZSTANDARD: u32 = 2;
 const MODEL_ETC1S: u8 = 163;
 const MODEL_UASTC: u8 = 166;
 
-impl Header {
+impl Ktx2Header {
     /// Reads and checks the header.
-    pub(in super::super) fn read(bytes: &[u8]) -> Result<Header, String> {
+    pub(in super::super) fn read(bytes: &[u8]) -> Result<Ktx2Header, String> {
         if bytes.len() < FIXED_LEN_BYTES || !bytes.starts_with(IDENTIFIER) {
             return Err("this is not a KTX2 file".to_owned());
         }
@@ -71,7 +71,7 @@ impl Header {
         let format = range(bytes, u32_at(bytes, 48).into(), u32_at(bytes, 52).into())?;
         range(bytes, u32_at(bytes, 56).into(), u32_at(bytes, 60).into())?;
         let codebooks = range(bytes, u64_at(bytes, 64), u64_at(bytes, 72))?;
-        let header = Header::of_format(&bytes[format], width, height)?;
+        let header = Ktx2Header::of_format(&bytes[format], width, height)?;
         match (header.codec, packing) {
             (BasisCodec::Etc1s, BASIS_LZ) => check_codebooks(&bytes[codebooks], levels)?,
             (BasisCodec::Uastc, 0 | ZSTANDARD) => {}
@@ -88,7 +88,7 @@ impl Header {
     }
 
     /// Reads codec and channels from the basic data format descriptor.
-    fn of_format(format: &[u8], width: u32, height: u32) -> Result<Header, String> {
+    fn of_format(format: &[u8], width: u32, height: u32) -> Result<Ktx2Header, String> {
         let no_image = || "this KTX2 file does not describe its pixels".to_owned();
         let model = *format.get(12).ok_or_else(no_image)?;
         let first_channel = format.get(31).ok_or_else(no_image)? & 15;
@@ -103,7 +103,7 @@ impl Header {
                 ));
             }
         };
-        Ok(Header {
+        Ok(Ktx2Header {
             width,
             height,
             codec,
@@ -118,7 +118,7 @@ impl Header {
     }
 }
 
-fn check_level(bytes: &[u8], level: u32, header: &Header, packing: u32) -> Result<(), String> {
+fn check_level(bytes: &[u8], level: u32, header: &Ktx2Header, packing: u32) -> Result<(), String> {
     let at = FIXED_LEN_BYTES + level as usize * LEVEL_LEN_BYTES;
     if bytes.len() < at + LEVEL_LEN_BYTES {
         return Err("this KTX2 file ends in its list of levels".to_owned());

@@ -9,11 +9,11 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use basisu::{DecodeFlags, TargetFormat, Transcoder};
 
-pub(super) use header::Header;
+pub(super) use header::Ktx2Header;
 
 /// Decodes the largest level to eight bits for red, green, blue and alpha.
 pub(super) fn decode(bytes: &[u8]) -> Result<Vec<u8>, String> {
-    Header::read(bytes)?;
+    Ktx2Header::read(bytes)?;
     // The transcoder should return an error for damaged data; a panic in it becomes a reason as well.
     catch_unwind(AssertUnwindSafe(|| {
         Transcoder::new(bytes)
