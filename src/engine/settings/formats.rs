@@ -89,6 +89,29 @@ pub enum TextureFormat {
     Png,
     /// JPEG, where alpha is not used.
     Jpg,
+    /// WebP, lossy for colours and lossless for the rest; in glTF only.
+    WebP,
+}
+
+impl TextureFormat {
+    /// The words of configurations.
+    pub const NAMES: &'static [&'static str] = &["auto", "png", "jpg", "webp"];
+
+    /// The format called `name`, in any case.
+    pub fn from_name(name: &str) -> Option<TextureFormat> {
+        Some(match name.to_lowercase().as_str() {
+            "" | "auto" => TextureFormat::Auto,
+            "png" => TextureFormat::Png,
+            "jpg" | "jpeg" => TextureFormat::Jpg,
+            "webp" => TextureFormat::WebP,
+            _ => return None,
+        })
+    }
+
+    /// Whether only glTF files hold it.
+    pub fn is_gltf_only(self) -> bool {
+        self == TextureFormat::WebP
+    }
 }
 
 /// The encoding of textures by slot.
@@ -102,6 +125,11 @@ pub struct TextureFormats {
 }
 
 impl TextureFormats {
+    /// The formats of all slots.
+    pub fn all(&self) -> [TextureFormat; 4] {
+        [self.base_color, self.emissive, self.normal, self.orm]
+    }
+
     /// The format of a slot.
     pub fn of(&self, slot: TextureSlot) -> TextureFormat {
         match slot {

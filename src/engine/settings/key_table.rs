@@ -3,6 +3,8 @@
 
 use serde::Serialize;
 
+use super::TextureFormat;
+
 /// A key of a configuration.
 #[derive(Debug, Clone, Copy)]
 pub struct Key {
@@ -66,7 +68,7 @@ const WEIGHT: FormValue = FormValue::Number {
     most: Some(100.0),
 };
 const ENCODINGS: FormValue = FormValue::Choice {
-    options: &["auto", "png", "jpg"],
+    options: TextureFormat::NAMES,
 };
 const FORMATS: FormValue = FormValue::Choice {
     options: &["fbx", "glb", "gltf", "obj", "ply", "stl", "usdz"],

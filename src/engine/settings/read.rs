@@ -304,16 +304,11 @@ fn read_profile(reader: &mut ConfigReader<'_>) -> Result<Option<UsdProfile>, Set
 fn read_formats(reader: &mut ConfigReader<'_>, at: &str) -> Result<TextureFormats, SettingsError> {
     let mut read = |name: &str| -> Result<TextureFormat, SettingsError> {
         let path = format!("{at}.{name}");
-        let text = reader.text(&path)?.unwrap_or_default().to_lowercase();
-        match text.as_str() {
-            "" | "auto" => Ok(TextureFormat::Auto),
-            "png" => Ok(TextureFormat::Png),
-            "jpg" | "jpeg" => Ok(TextureFormat::Jpg),
-            other => {
-                let what = format!("is \"{other}\"; formats are auto, png and jpg");
-                Err(reader.wrong(&path, &what))
-            }
-        }
+        let text = reader.text(&path)?.unwrap_or_default();
+        TextureFormat::from_name(&text).ok_or_else(|| {
+            let known = TextureFormat::NAMES.join(", ");
+            reader.wrong(&path, &format!("is \"{text}\"; formats are {known}"))
+        })
     };
     Ok(TextureFormats {
         base_color: read("baseColor")?,

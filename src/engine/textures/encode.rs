@@ -1,4 +1,4 @@
-//! Encoding of pixels as PNG or JPEG.
+//! Encoding of pixels as PNG or JPEG. [`super::webp`] has the other format.
 
 use jpeg_encoder::{ColorType, Encoder, SamplingFactor};
 
@@ -99,7 +99,7 @@ fn png(pixels: &Pixels, compression: png::Compression) -> Result<Encoded, String
 }
 
 /// The first `N` channels of each pixel.
-fn packed<const N: usize>(pixels: &Pixels) -> Vec<u8> {
+pub(super) fn packed<const N: usize>(pixels: &Pixels) -> Vec<u8> {
     pixels
         .rgba
         .chunks_exact(4)

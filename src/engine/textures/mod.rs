@@ -10,6 +10,7 @@ mod pixels;
 mod resize;
 mod sources;
 mod usage;
+mod webp;
 
 use image::RgbaImage;
 use rayon::prelude::*;
@@ -93,6 +94,17 @@ pub fn fit(scene: &mut Scene, plan: &TexturePlan) -> Fitted {
         .map(|(index, (image, usage))| fit_image(index, image, usage, plan))
         .collect();
     let mut fitted = Fitted::default();
+    if plan.plain_only
+        && plan
+            .formats
+            .all()
+            .iter()
+            .any(|format| format.is_gltf_only())
+    {
+        fitted.warnings.push(
+            "textures are written as PNG or JPEG where WebP is asked for, because only glb and gltf hold it".to_owned(),
+        );
+    }
     for (image, result) in scene.images.iter_mut().zip(results) {
         fitted.warnings.extend(result.warning);
         if let Some((replaced, changed)) = result.replaced {
@@ -161,7 +173,10 @@ fn fit_image(index: usize, image: &Image, usage: &Usage, plan: &TexturePlan) -> 
         .iter()
         .filter_map(|slot| plan.limits.of(*slot))
         .min();
-    let asked = asked_format(usage, plan);
+    let asked = match asked_format(usage, plan) {
+        asked if plan.plain_only && asked.is_gltf_only() => TextureFormat::Auto,
+        asked => asked,
+    };
     let flips = plan.flip_normals && usage.is_normal();
     let kind = image.media_type.as_str();
     // Formats that glTF viewers need not support always become PNG or JPEG.
@@ -187,12 +202,19 @@ fn fit_image(index: usize, image: &Image, usage: &Usage, plan: &TexturePlan) -> 
         }
         TextureFormat::Png => kind == "image/png",
         TextureFormat::Jpg => kind == "image/jpeg",
+        TextureFormat::WebP => kind == "image/webp",
     };
     let is_baked = image.replaces.is_some();
     if after == before && fits_format && !flips && !is_baked {
         return FitResult::default();
     }
-    match convert(image, usage, asked, after, flips) {
+    let target = ConversionTarget {
+        asked,
+        keeps_kind: !plan.plain_only,
+        size: after,
+        flips,
+    };
+    match convert(image, usage, &target) {
         Ok(converted) => {
             let must_change =
                 after != before || flips || is_foreign || is_baked || asked == TextureFormat::Png;
@@ -203,6 +225,9 @@ fn fit_image(index: usize, image: &Image, usage: &Usage, plan: &TexturePlan) -> 
                         "texture {name} uses its alpha channel, which JPEG does not have; it stays PNG"
                     )
                 });
+            } else if converted.media_type != "image/webp" && asked == TextureFormat::WebP {
+                result.warning = (after == before && is_plain)
+                    .then(|| format!("texture {name} is too large for WebP; it stays as it is"));
             } else if !must_change && converted.bytes.len() >= image.bytes.len() {
                 result.warning = Some(format!(
                     "texture {name} stays as it is: in the format asked for it would be larger"
@@ -249,29 +274,46 @@ fn replaced(
     (replaced, changed)
 }
 
+/// What becomes of an image.
+struct ConversionTarget {
+    asked: TextureFormat,
+    /// Whether WebP may stay WebP.
+    keeps_kind: bool,
+    size: (u32, u32),
+    flips: bool,
+}
+
 fn convert(
     image: &Image,
     usage: &Usage,
-    asked: TextureFormat,
-    size: (u32, u32),
-    flips: bool,
+    target: &ConversionTarget,
 ) -> Result<encode::Encoded, String> {
     let mut pixels = Pixels::decode(&image.bytes)?;
-    if flips {
+    if target.flips {
         pixels.flip_green();
     }
-    if (pixels.width, pixels.height) != size {
-        pixels = pixels.resized(size, usage);
+    if (pixels.width, pixels.height) != target.size {
+        pixels = pixels.resized(target.size, usage);
     }
     if usage.alpha == AlphaUse::Unused {
         pixels.forget_alpha();
     }
     let source_type = image.replaces.unwrap_or(&image.media_type);
     // What replaces a lossless image stays lossless.
-    let asked = match (asked, image.replaces) {
+    let asked = match (target.asked, image.replaces) {
         (TextureFormat::Auto, Some("image/png")) => TextureFormat::Png,
-        _ => asked,
+        (asked, _) => asked,
     };
+    let lossless_webp = match asked {
+        TextureFormat::WebP => Some(false),
+        TextureFormat::Auto if target.keeps_kind && source_type == "image/webp" => {
+            Some(webp::is_lossless(&image.bytes))
+        }
+        _ => None,
+    };
+    if let Some(is_lossless) = lossless_webp.filter(|_| webp::fits(&pixels)) {
+        return webp::encode(&pixels, usage, is_lossless);
+    }
     encode::encode(&pixels, usage, asked, source_type)
 }
 

@@ -12,3 +12,4 @@ mod results;
 pub mod scene;
 pub mod shapes;
 mod textures;
+mod webp;
