@@ -19,12 +19,12 @@ pub(super) enum Quality {
 }
 
 /// What the library allocates for one image; freed when it is dropped.
-struct Encoding {
+struct WebpEncoding {
     picture: WebPPicture,
     writer: WebPMemoryWriter,
 }
 
-impl Drop for Encoding {
+impl Drop for WebpEncoding {
     #[expect(unsafe_code, reason = "a call of the library")]
     fn drop(&mut self) {
         // SAFETY: both were initialized by the library, and nothing refers to their memory any more.
@@ -53,7 +53,7 @@ pub(super) fn encode(pixels: &Pixels, quality: Quality) -> Result<Vec<u8>, Strin
         return Err("the WebP encoder cannot take this image".to_owned());
     }
     let mut writer = MaybeUninit::uninit();
-    let mut encoding = Encoding {
+    let mut encoding = WebpEncoding {
         picture: WebPPicture::new().map_err(started)?,
         writer: {
             // SAFETY: the function initializes what it gets.
