@@ -7,8 +7,9 @@ use std::io::{self, Read, Write};
 use anyhow::{Context, Result};
 use serde_json::json;
 
+use crate::engine::error::EngineError;
 use crate::engine::job::{self, Pictures, Progress, Task};
-use crate::service::Sandbox;
+use crate::service::{OUT_OF_MEMORY, Sandbox};
 
 use super::super::{Exit, allocator, sentence};
 
@@ -31,6 +32,8 @@ pub(super) fn run(pictures: Pictures) -> Result<Exit> {
             say(&mut out, &json!({ "report": report }));
             Ok(Exit::Done)
         }
+        // The service knows the limit, and says it.
+        Err(EngineError::OutOfMemory) => std::process::exit(OUT_OF_MEMORY),
         Err(error) => {
             let sentence = sentence(&anyhow::Error::new(error));
             say(&mut out, &json!({ "error": sentence }));

@@ -16,6 +16,8 @@ pub(super) struct JobContext<'p> {
     pub(super) progress: &'p mut dyn FnMut(Progress),
     pub(super) percent: u8,
     pub(super) phase: Option<Phase>,
+    /// About how many bytes of memory the job needs.
+    pub(super) memory_bytes: u64,
     pub(super) pictures: Pictures,
 }
 
@@ -26,6 +28,7 @@ impl JobContext<'_> {
             percent: self.percent,
             step: step.into(),
             phase: self.phase,
+            memory_bytes: self.memory_bytes,
         });
     }
 

@@ -8,6 +8,7 @@ mod automatic;
 mod compare;
 mod context;
 mod export;
+mod memory;
 mod rebaked;
 mod reduce;
 mod run;
@@ -125,6 +126,9 @@ pub struct Progress {
     /// The current phase, for programs; `None` in an optimization.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub phase: Option<Phase>,
+    /// About how many bytes of memory the job needs; 0 if that is not known.
+    #[serde(default)]
+    pub memory_bytes: u64,
 }
 
 /// The phases of an analysis, in their order.

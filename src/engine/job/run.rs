@@ -22,6 +22,7 @@ use super::automatic;
 use super::compare::{HiddenParts, compare_exports, draw_source};
 use super::context::JobContext;
 use super::export::export_all;
+use super::memory;
 use super::rebaked::DrawnSource;
 use super::reduce::reduce;
 use super::target_size::settings_for_size;
@@ -48,6 +49,7 @@ pub(super) fn run(
         progress,
         percent: 0,
         phase: None,
+        memory_bytes: 0,
         pictures,
     };
     // A panic must be written to error.log like any other failure.
@@ -109,8 +111,12 @@ fn read_model(
     options: ImportOptions,
     job: &mut JobContext<'_>,
 ) -> Result<Imported, EngineError> {
+    let process = memory::of_process();
+    job.memory_bytes = memory::of_files(dir, files, process);
     job.step(2, "reading the model");
     let mut imported = import_as(dir, files, options)?;
+    job.memory_bytes = memory::of_scene(&imported.scene, job.pictures, process);
+    job.step(3, "reading the model");
     job.logs.warnings.append(&mut imported.warnings);
     let found = counts(&imported.scene, imported.size_bytes);
     job.info(format!(

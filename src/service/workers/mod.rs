@@ -74,8 +74,14 @@ pub struct Workers {
     limits: WorkerLimits,
 }
 
-/// The last report and the last error of a worker.
-type LastMessages = (Option<Box<Report>>, Option<String>);
+/// What a worker said last.
+#[derive(Debug, Default)]
+struct LastMessages {
+    report: Option<Box<Report>>,
+    error: Option<String>,
+    /// About how much memory its task needs; 0 if it said nothing about that.
+    memory_bytes: u64,
+}
 
 /// Why this process killed a worker.
 enum Killed {
@@ -135,9 +141,12 @@ impl Workers {
                 drop(stdin);
             };
             let listening = output::read_lines(stdout, |line| match line {
-                Line::Progress(progress) | Line::Named { progress } => on_progress(progress),
-                Line::Report { report } => lock(&last).0 = Some(Box::new(report)),
-                Line::Error { error } => lock(&last).1 = Some(error),
+                Line::Progress(progress) | Line::Named { progress } => {
+                    lock(&last).memory_bytes = progress.memory_bytes;
+                    on_progress(progress);
+                }
+                Line::Report { report } => lock(&last).report = Some(Box::new(report)),
+                Line::Error { error } => lock(&last).error = Some(error),
             });
             let ((), heard, tail) = tokio::join!(feeding, listening, output::read_tail(stderr));
             (heard, tail)
@@ -173,18 +182,18 @@ impl Workers {
         self.outcome(status, killed, said, stderr)
     }
 
-    /// The result of a worker that has ended; `report` and `error` are its last messages.
+    /// The result of a worker that has ended.
     fn outcome(
         &self,
         status: std::io::Result<ExitStatus>,
         killed: Option<Killed>,
-        (report, error): LastMessages,
+        said: LastMessages,
         stderr: String,
     ) -> Outcome {
         if let Some(Killed::Stop) = killed {
             // If the work ended before the stop, its result counts.
             return match status {
-                Ok(status) if status.success() => Outcome::Done(report),
+                Ok(status) if status.success() => Outcome::Done(said.report),
                 _ => Outcome::Stopped,
             };
         }
@@ -194,28 +203,43 @@ impl Workers {
                 in_words(self.limits.wall)
             ),
             (Err(error), None) => format!("cannot wait for the worker: {error}"),
-            (Ok(status), None) if status.success() => return Outcome::Done(report),
-            (Ok(status), None) => self.reason(status, error, &stderr),
+            (Ok(status), None) if status.success() => return Outcome::Done(said.report),
+            (Ok(status), None) => self.reason(status, said, &stderr),
             (_, Some(Killed::Stop)) => unreachable!("returned above"),
         };
         tracing::warn!(reason, stderr, "a worker failed");
         Outcome::Failed(Failure { reason, stderr })
     }
 
+    /// How much memory a task needs that needs more than its limit, and what to do. An estimate below the limit is
+    /// wrong and left out.
+    fn memory_reason(&self, needed_bytes: u64) -> String {
+        let limit = self.limits.memory_bytes;
+        let about = match needed_bytes > limit {
+            true => format!(", about {} MiB", needed_bytes.div_ceil(1 << 20)),
+            false => String::new(),
+        };
+        format!(
+            "more memory than its limit of {} MiB{about}; `assetfs optimize --memory` sets a higher limit",
+            limit >> 20
+        )
+    }
+
     /// Why a worker failed.
-    fn reason(&self, status: ExitStatus, error: Option<String>, stderr: &str) -> String {
-        let memory = self.limits.memory_bytes >> 20;
-        if let Some(error) = error {
+    fn reason(&self, status: ExitStatus, said: LastMessages, stderr: &str) -> String {
+        if let Some(error) = said.error {
             return error;
         }
-        if status.code() == Some(OUT_OF_MEMORY) {
-            return format!("processing needs more memory than its limit of {memory} MiB");
+        let memory = self.memory_reason(said.memory_bytes);
+        // C and C++ code aborts if it has no memory.
+        let is_large = said.memory_bytes > self.limits.memory_bytes;
+        let has_aborted = status.signal() == Some(libc::SIGABRT);
+        if status.code() == Some(OUT_OF_MEMORY) || (is_large && has_aborted) {
+            return format!("processing needs {memory}");
         }
         match status.signal() {
-            // C and C++ code aborts if it has no memory.
             Some(libc::SIGABRT) => format!(
-                "the worker aborted; the model is broken in a way that was not foreseen, or needs more memory than its \
-                 limit of {memory} MiB"
+                "the worker aborted; the model is broken in a way that was not foreseen, or needs {memory}"
             ),
             Some(libc::SIGXCPU) => format!(
                 "processing took more than {} of processor time and was stopped",

@@ -1,0 +1,86 @@
+//! An estimate of the memory that a job needs, for the message of a job that has too little.
+//!
+//! It is the address space that a worker's limit counts. The constants are measured: a line through the peaks of models
+//! of 1 and 5 million triangles, with and without normals and texture coordinates.
+
+use std::fs;
+use std::path::Path;
+
+use super::super::scene::{Geometry, Scene};
+use super::super::textures::dimensions;
+use super::Pictures;
+
+/// What each thread reserves when it allocates.
+const THREAD: u64 = 66 << 20;
+/// For each triangle of the stored meshes, besides its vertices.
+const TRIANGLE: u64 = 70;
+/// For each byte of the vertices of the stored meshes.
+const VERTEX_BYTE: u64 = 13;
+/// In addition where pictures are drawn, for each triangle of the stored meshes.
+const PICTURED_TRIANGLE: u64 = 100;
+/// For each byte of the files of a model that is not read yet: what a packed model grows by.
+const FILE_BYTE: u64 = 8;
+/// For each pixel of the largest texture, which is decoded and resized as a whole.
+const LARGEST_PIXEL: u64 = 16;
+/// For each pixel of all textures where pictures are drawn, and the most of them that are kept for these.
+const PICTURED_PIXEL: u64 = 8;
+const PICTURED_PIXELS: u64 = 1 << 27;
+
+/// The bytes that a job needs whose files are not read yet. `process` is what [`of_process`] said before.
+pub(super) fn of_files(dir: &Path, files: &[String], process: u64) -> u64 {
+    let size = |file: &String| fs::metadata(dir.join(file)).map_or(0, |found| found.len());
+    process + files.iter().map(size).sum::<u64>() * FILE_BYTE
+}
+
+/// The bytes that a job needs for a scene that was read.
+pub(super) fn of_scene(scene: &Scene, pictures: Pictures, process: u64) -> u64 {
+    let triangles: u64 = scene
+        .geometries
+        .iter()
+        .map(|geometry| geometry.triangle_count() as u64)
+        .sum();
+    let vertices: u64 = scene.geometries.iter().map(vertex_bytes).sum();
+    let pixels: Vec<u64> = scene
+        .images
+        .iter()
+        .filter_map(|image| dimensions(&image.bytes))
+        .map(|(width, height)| u64::from(width) * u64::from(height))
+        .collect();
+    let encoded: u64 = scene
+        .images
+        .iter()
+        .map(|image| image.bytes.len() as u64)
+        .sum();
+    let largest = pixels.iter().max().copied().unwrap_or(0);
+    let pictured = match pictures {
+        Pictures::Skipped => 0,
+        Pictures::Drawn | Pictures::Shown => {
+            let pixels: u64 = pixels.iter().sum();
+            triangles * PICTURED_TRIANGLE + pixels.min(PICTURED_PIXELS) * PICTURED_PIXEL
+        }
+    };
+    process
+        + triangles * TRIANGLE
+        + vertices * VERTEX_BYTE
+        + encoded * 2
+        + largest * LARGEST_PIXEL
+        + pictured
+}
+
+/// The bytes of a geometry's vertices after equal ones are joined, which leaves fewer vertices than triangles.
+fn vertex_bytes(geometry: &Geometry) -> u64 {
+    let numbers: usize = geometry.all_attributes().map(|it| it.components).sum();
+    let vertices = geometry.vertex_count().min(geometry.triangle_count());
+    (numbers * vertices * 4) as u64
+}
+
+/// The address space of this process before it reads a model, with all its threads.
+pub(super) fn of_process() -> u64 {
+    let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let kib = status
+        .lines()
+        .find_map(|line| line.strip_prefix("VmSize:")?.trim().strip_suffix(" kB"))
+        .and_then(|kib| kib.parse::<u64>().ok());
+    let threads = rayon::current_num_threads() as u64;
+    kib.unwrap_or(0) * 1024 + threads * THREAD
+}
