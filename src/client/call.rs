@@ -7,6 +7,7 @@ use reqwest::Method;
 use serde::Serialize;
 
 use super::budget::Priority;
+use crate::wire::TraceParent;
 
 /// Whether a call may be sent again after a failure.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -37,6 +38,8 @@ pub(super) struct Call {
     pub(super) repeat: Repeat,
     pub(super) lane: Lane,
     pub(super) anonymous: bool,
+    /// Where a call is found again in the logs of the service.
+    pub(super) trace: TraceParent,
 }
 
 impl Call {
@@ -50,6 +53,7 @@ impl Call {
             repeat,
             lane: Lane::Counted(Priority::Interactive),
             anonymous: false,
+            trace: TraceParent::new(),
         }
     }
 

@@ -22,7 +22,7 @@ use super::storage::{self, SignedObject, Storage};
 use super::transport::{self, Connection, Fault, Transport};
 use super::window::RateHeaders;
 use crate::wire::secret::without_secrets;
-use crate::wire::{Data, ErrorBody, Items, Token, TokenId};
+use crate::wire::{Data, ErrorBody, Items, TRACEPARENT, Token, TokenId};
 
 /// State that all calls of a client share.
 pub(super) struct Exchange {
@@ -188,6 +188,7 @@ impl Exchange {
             path = call.path,
             status = response.status().as_u16(),
             elapsed_ms = started.elapsed().as_millis() as u64,
+            trace = call.trace.trace_id(),
             "called the service"
         );
         self.judge(call, response).await
@@ -199,6 +200,9 @@ impl Exchange {
         let headers = request.headers_mut();
         headers.insert(ACCEPT, HeaderValue::from_static("application/json"));
         headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+        let trace = call.trace.next().to_string();
+        let trace = HeaderValue::try_from(trace).expect("a trace has header characters only");
+        headers.insert(TRACEPARENT, trace);
         if !call.anonymous {
             let token = self.config.token.as_ref().ok_or(ClientError::NoToken)?;
             let bearer = format!("Bearer {}", token.expose());

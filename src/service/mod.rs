@@ -30,6 +30,7 @@ mod signing;
 #[cfg(test)]
 #[path = "../../tests/support/test_records.rs"]
 mod test_records;
+mod trace;
 mod viewer;
 mod worker_process;
 mod workers;

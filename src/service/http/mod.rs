@@ -48,8 +48,9 @@ pub use tokens::make as make_token;
 
 use super::app::App;
 use super::metrics::RequestClass;
+use super::trace;
 use crate::wire::paths::{legacy_route, route};
-use crate::wire::{AssetId, RapidId};
+use crate::wire::{AssetId, RapidId, TRACEPARENT, TraceParent};
 use error::ApiError;
 
 /// The routes of the API.
@@ -210,7 +211,8 @@ fn finish(router: Router<Arc<App>>, app: Arc<App>) -> Router {
         .with_state(app)
 }
 
-/// Handles a request in a task of its own, and counts it. Fails at once while the database is away.
+/// Handles a request in a task of its own and as a part of its trace, and counts it. Fails at once while the database is
+/// away.
 async fn isolate(State(app): State<Arc<App>>, request: Request, next: Next) -> Response {
     let class = RequestClass::of(request.uri().path());
     if class.needs_records()
@@ -221,7 +223,10 @@ async fn isolate(State(app): State<Arc<App>>, request: Request, next: Next) -> R
         return ApiError::from(outage).into_response();
     }
     let may_change = !request.method().is_safe();
-    let span = tracing::info_span!("request", op = %request.method(), path = request.uri().path());
+    let header = request.headers().get(TRACEPARENT);
+    let caller = header.and_then(|header| TraceParent::parse(header.to_str().ok()?));
+    let trace = caller.map_or_else(TraceParent::new, TraceParent::next);
+    let span = tracing::info_span!("request", op = %request.method(), path = request.uri().path(), trace = trace.trace_id());
     let started = tokio::time::Instant::now();
     let handling = async move {
         let response = next.run(request).await;
@@ -229,7 +234,7 @@ async fn isolate(State(app): State<Arc<App>>, request: Request, next: Next) -> R
         tracing::debug!(status = response.status().as_u16(), elapsed_ms, "answered");
         response
     };
-    let mut response = match tokio::spawn(handling.instrument(span)).await {
+    let mut response = match tokio::spawn(trace::within(trace, handling).instrument(span)).await {
         Ok(response) => response,
         Err(error) => ApiError::Internal(Box::new(error)).into_response(),
     };

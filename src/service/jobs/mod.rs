@@ -22,13 +22,16 @@ use std::time::Duration;
 use jiff::Timestamp;
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
+use tracing::Instrument as _;
 
 use super::app::App;
 use super::files::FilesError;
 use super::records::{Attempt, JobKind, JobRow, RecordsError};
+use super::trace;
 use super::workers::{Failure, Outcome};
 use crate::engine::job::{Phase, Progress, Task};
 use crate::service::causes::chain;
+use crate::wire::TraceParent;
 
 pub use leases::{keep, recover};
 use queue::Running;
@@ -75,7 +78,7 @@ pub async fn work(app: Arc<App>) {
                 app.metrics.job_claimed(started.map(waited));
                 // There may be another job, and another idle worker.
                 app.queue.wake();
-                run(&app, &job).await;
+                run_traced(&app, &job).await;
             }
             Ok(None) => {
                 tokio::select! {
@@ -101,6 +104,14 @@ pub async fn work(app: Arc<App>) {
 /// Time until the next poll: random, so that the processes that share the records do not poll at the same moment.
 fn look_again() -> Duration {
     LOOK_AGAIN.mul_f64(rand::random_range(0.5..1.5))
+}
+
+/// Runs a job as a part of the trace that queued it.
+async fn run_traced(app: &Arc<App>, job: &JobRow) {
+    let queued_by = job.trace.as_deref().and_then(TraceParent::parse);
+    let trace = queued_by.map_or_else(TraceParent::new, TraceParent::next);
+    let span = tracing::info_span!("job", trace = trace.trace_id());
+    trace::within(trace, run(app, job)).instrument(span).await;
 }
 
 async fn run(app: &Arc<App>, job: &JobRow) {

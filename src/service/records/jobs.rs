@@ -16,6 +16,7 @@ use super::groups::JobRecords;
 use super::shared::Lane;
 use super::sql::{columns, ids, record, sql, words};
 use crate::service::ids::random_uuid;
+use crate::service::trace;
 use crate::wire::{AssetId, RapidId, UserId};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -99,6 +100,8 @@ record! {
         pub step: String,
         /// Exit code and error of the worker, as JSON.
         pub output: Option<String>,
+        /// The trace of what queued it, as the value of the header `traceparent`.
+        pub trace: Option<String>,
         pub created_at: Timestamp,
         pub updated_at: Timestamp,
         /// When it was first claimed.
@@ -139,7 +142,7 @@ pub struct Removal {
 /// The step of a queued job.
 pub(super) const QUEUED_STEP: &str = "Scheduled for processing";
 
-/// Adds a job to the queue.
+/// Adds a job to the queue, as a part of the running trace.
 pub(super) async fn add(
     tx: &mut Tx,
     kind: JobKind,
@@ -150,8 +153,8 @@ pub(super) async fn add(
 ) -> Result<()> {
     let insert = sql!(
         "INSERT INTO jobs (key, kind, user_id, asset_id, rapid_id, conversion_id, state, attempts, \
-         progress, step, created_at, updated_at) \
-         VALUES ($1, $2, $3, $4, $5, $6, 'queued', 0, 0, $7, $8, $8)",
+         progress, step, trace, created_at, updated_at) \
+         VALUES ($1, $2, $3, $4, $5, $6, 'queued', 0, 0, $7, $8, $9, $9)",
         random_uuid(),
         kind,
         user,
@@ -159,6 +162,7 @@ pub(super) async fn add(
         rapid,
         conversion,
         QUEUED_STEP,
+        trace::current().map(|trace| trace.to_string()),
         tx.now(),
     );
     tx.run(insert).await.map(drop)

@@ -19,6 +19,7 @@ const MIGRATIONS: &[(i64, &str)] = &[
     (4, include_str!("migrations/0004_counts.sql")),
     (6, include_str!("migrations/0006_blobs.sql")),
     (7, include_str!("migrations/0007_incoming.sql")),
+    (10, include_str!("migrations/0010_traces.sql")),
 ];
 
 /// The key of the lock, an arbitrary number: "assetfs" in ASCII.

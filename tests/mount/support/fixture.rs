@@ -272,9 +272,14 @@ impl Fixture {
         text(&output.stdout)
     }
 
-    /// The end of the mount's log, for failure messages.
+    /// The mount's log.
+    pub fn log(&self) -> String {
+        fs::read_to_string(self.scratch.path().join("mount.log")).unwrap_or_default()
+    }
+
+    /// The end of it, for failure messages.
     pub fn log_tail(&self) -> String {
-        let log = fs::read_to_string(self.scratch.path().join("mount.log")).unwrap_or_default();
+        let log = self.log();
         let lines: Vec<_> = log.lines().collect();
         lines[lines.len().saturating_sub(60)..].join("\n")
     }

@@ -19,3 +19,4 @@ mod recovered;
 mod replacing;
 mod slow_disk;
 mod tools;
+mod traces;
