@@ -5,6 +5,7 @@
 //! returned as one sentence. This module only orders the steps; other modules do them. It starts no process.
 
 mod automatic;
+mod chart_maps;
 mod compare;
 mod context;
 mod export;

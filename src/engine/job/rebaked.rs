@@ -158,7 +158,8 @@ fn bytes_of(scene: &Scene, settings: &Settings) -> usize {
     images.sum::<usize>() + geometry.sum::<usize>()
 }
 
-fn options_of(settings: &Settings) -> RebakeOptions {
+/// How the settings ask for textures to be baked.
+pub(super) fn options_of(settings: &Settings) -> RebakeOptions {
     /// Finds few charts that are hardly stretched.
     const STRETCH: f64 = 0.1;
     let baking = &settings.baking;

@@ -1,4 +1,5 @@
-//! Removes triangles to the face limit: simplifies the meshes, or rebakes the model where that looks better.
+//! Removes triangles to the face limit: simplifies the meshes, or rebakes the model where that looks better. Then bakes maps
+//! into the texture coordinates that are left, where they are asked for.
 
 use super::super::clean;
 use super::super::number_text::{counted, grouped};
@@ -6,44 +7,56 @@ use super::super::rebake::NotRebaked;
 use super::super::scene::Scene;
 use super::super::settings::Settings;
 use super::super::simplify::{Limits, Method, Simplified, simplify};
+use super::chart_maps::{self, ChartMaps, baked_on_charts};
 use super::context::JobContext;
 use super::rebaked::{self, DrawnSource, RebakeNotes, rebaked_if_better};
 
 /// What was done to meet a face limit.
 pub(super) struct Reduction {
-    simplified: Simplified,
+    /// `None` if there is no limit.
+    simplified: Option<Simplified>,
     /// What rebaking did or why it was not done; `None` if it was not asked for.
     rebaked: Option<Result<RebakeNotes, NotRebaked>>,
+    /// What was baked into its own texture coordinates; `None` if nothing was asked for.
+    maps: Option<ChartMaps>,
 }
 
-/// Reduces the scene to the limit that the settings have for it; `None` if there is none.
-pub(super) fn reduced(
-    scene: &mut Scene,
-    settings: &Settings,
-    drawn: DrawnSource<'_>,
-) -> Option<Reduction> {
+/// Reduces the scene to the limit that the settings have for it.
+pub(super) fn reduced(scene: &mut Scene, settings: &Settings, drawn: DrawnSource<'_>) -> Reduction {
+    let bakes = settings.rebakes || chart_maps::is_wanted(settings);
+    let source = bakes.then(|| scene.clone());
+    let Some(triangles) = settings.face_limit(scene.drawn_triangles()) else {
+        return Reduction {
+            simplified: None,
+            rebaked: None,
+            maps: source.and_then(|source| baked_on_charts(&source, scene, 0.0, settings)),
+        };
+    };
     let limits = Limits {
-        triangles: settings.face_limit(scene.drawn_triangles())?,
+        triangles,
         keep_topology: settings.preserve_topology,
         evenness: settings.density_equalization as f32,
         border_lock: settings.border_lock as f32,
     };
-    let source = settings.rebakes.then(|| scene.clone());
     let mut simplified = simplify(scene, &limits);
     if simplified.before != simplified.after {
         clean::pack_keyframes(scene);
     }
-    let rebaked = source.map(|source| {
+    let maps = source
+        .as_ref()
+        .and_then(|source| baked_on_charts(source, scene, simplified.error, settings));
+    let rebaked = source.filter(|_| settings.rebakes).map(|source| {
         let (baked, done, notes) =
             rebaked_if_better(&source, scene, simplified.after, &limits, settings, drawn)?;
         simplified = done;
         *scene = baked;
         Ok(notes)
     });
-    Some(Reduction {
-        simplified,
+    Reduction {
+        simplified: Some(simplified),
         rebaked,
-    })
+        maps,
+    }
 }
 
 /// Reduces the scene of a job and reports how.
@@ -54,30 +67,46 @@ pub(super) fn reduce(
     job: &mut JobContext<'_>,
 ) {
     let faces = scene.drawn_triangles();
-    if !settings.rebakes && settings.baking != Default::default() {
-        job.warn("settings of baking have no effect without the method \"rebake\"");
+    let limit = settings.face_limit(faces);
+    warn_of_idle_settings(settings, limit, job);
+    match limit {
+        Some(limit) => job.step(
+            25,
+            format!(
+                "simplifying {} to {}",
+                grouped(faces),
+                counted(limit.min(faces), "triangle")
+            ),
+        ),
+        None if chart_maps::is_wanted(settings) => job.step(25, "baking"),
+        None => return,
     }
-    let Some(limit) = settings.face_limit(faces) else {
-        if settings.rebakes {
+    let reduction = reduced(scene, settings, drawn);
+    job.metrics.lap("simplify");
+    if let (Some(simplified), Some(limit)) = (&reduction.simplified, limit) {
+        report_simplified(simplified, limit, settings, job);
+    }
+    if let Some(outcome) = reduction.rebaked {
+        rebaked::report(outcome, job);
+    }
+    if let Some(outcome) = reduction.maps {
+        chart_maps::report(outcome, job);
+    }
+}
+
+/// Names settings of baking that have no effect.
+fn warn_of_idle_settings(settings: &Settings, limit: Option<u64>, job: &mut JobContext<'_>) {
+    if settings.rebakes {
+        if limit.is_none() {
             job.warn(format!("not rebaked: {}", NotRebaked::WithinLimit));
         }
         return;
-    };
-    job.step(
-        25,
-        format!(
-            "simplifying {} to {}",
-            grouped(faces),
-            counted(limit.min(faces), "triangle")
-        ),
-    );
-    let Some(reduction) = reduced(scene, settings, drawn) else {
-        return;
-    };
-    job.metrics.lap("simplify");
-    report_simplified(&reduction.simplified, limit, settings, job);
-    if let Some(outcome) = reduction.rebaked {
-        rebaked::report(outcome, job);
+    }
+    if settings.baking != Default::default() && !chart_maps::is_wanted(settings) {
+        job.warn("bakingQuality and uvStretchTolerance have no effect where nothing is baked");
+    }
+    if settings.baking.normal_map && limit.is_none() {
+        job.warn("bakeNormalMap has no effect, because no face limit removes triangles");
     }
 }
 

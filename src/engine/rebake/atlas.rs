@@ -1,8 +1,10 @@
 //! The low mesh on its atlas: which triangle covers each sample of each texel.
 
+use std::collections::HashMap;
 use std::ops::Range;
 
 use glam::{Vec2, Vec3, Vec3A};
+use rayon::prelude::*;
 
 use super::super::scene::Geometry;
 
@@ -132,22 +134,53 @@ impl Atlas {
         let mut owners = vec![NOTHING; (width * height) as usize];
         for number in &self.bands[band] {
             let triangle = &self.triangles[*number as usize];
-            let scaled = |value: f32| value * self.samples as f32;
-            let (left, right) = span(triangle.texels.map(|corner| scaled(corner.x)), width);
-            let (top, bottom) = span(
-                triangle.texels.map(|corner| scaled(corner.y)),
-                first + height,
-            );
-            for y in top.max(first)..bottom {
-                for x in left..right {
-                    let owner = &mut owners[((y - first) * width + x) as usize];
-                    if *owner == NOTHING && triangle.weights(self.place(x, y)).is_some() {
-                        *owner = *number;
-                    }
+            self.visit(triangle, band, |x, y| {
+                let owner = &mut owners[((y - first) * width + x) as usize];
+                if *owner == NOTHING && triangle.weights(self.place(x, y)).is_some() {
+                    *owner = *number;
                 }
-            }
+            });
         }
         owners
+    }
+
+    /// The share of the covered samples that several triangles cover.
+    pub(super) fn overlap(&self) -> f32 {
+        /// Neighbours share the samples on their common edge.
+        const INSIDE: f32 = 1e-3;
+        let bands = (0..self.band_count()).into_par_iter();
+        let (covered, shared) = bands
+            .map(|band| {
+                let mut counts: HashMap<(u32, u32), u32> = HashMap::new();
+                for number in &self.bands[band] {
+                    let triangle = &self.triangles[*number as usize];
+                    self.visit(triangle, band, |x, y| {
+                        let weights = triangle.weights(self.place(x, y));
+                        if weights.is_some_and(|known| known.iter().all(|part| *part > INSIDE)) {
+                            *counts.entry((x, y)).or_insert(0) += 1;
+                        }
+                    });
+                }
+                let shared = counts.values().filter(|count| **count > 1).count();
+                (counts.len(), shared)
+            })
+            .reduce(|| (0, 0), |one, other| (one.0 + other.0, one.1 + other.1));
+        shared as f32 / covered.max(1) as f32
+    }
+
+    /// Calls `visit` with each sample of a band that the box of a triangle touches.
+    fn visit(&self, triangle: &LowTriangle, band: usize, mut visit: impl FnMut(u32, u32)) {
+        let rows = self.rows(band);
+        let [first, end] = [rows.start, rows.end].map(|row| row * self.samples);
+        let scaled = |value: f32| value * self.samples as f32;
+        let width = self.side * self.samples;
+        let (left, right) = span(triangle.texels.map(|corner| scaled(corner.x)), width);
+        let (top, bottom) = span(triangle.texels.map(|corner| scaled(corner.y)), end);
+        for y in top.max(first)..bottom {
+            for x in left..right {
+                visit(x, y);
+            }
+        }
     }
 
     /// The weights of a triangle's corners at a sample.

@@ -6,6 +6,7 @@ use super::super::scene::{AlphaMode, Image, Scene, TextureSlot};
 use super::super::textures::{AlphaUse, baked};
 use super::bake::{Maps, Pixel};
 use super::classes::Class;
+use super::on_charts::WantedMaps;
 
 /// Channels of a texture that differ by at most this much from texel to texel are one value.
 const SAME: u8 = 2;
@@ -77,6 +78,53 @@ pub(super) fn add_material(
     Ok(push(scene, "materials", material.into()))
 }
 
+/// Gives a material the maps that are wanted, in place of those that it has. Occlusion that darkens nothing is not
+/// written. Returns the maps that were set.
+pub(super) fn set_maps(
+    scene: &mut Scene,
+    material: usize,
+    maps: &Maps,
+    plan: &MapPlan,
+    wanted: WantedMaps,
+) -> Result<WantedMaps, String> {
+    let known = &scene.list("materials")[material];
+    let mut maker = MaterialMaker {
+        name: known["name"].as_str().unwrap_or("baked").to_owned(),
+        scene,
+        plan,
+        side: maps.side,
+    };
+    let mut textures = Map::new();
+    if wanted.normal {
+        let texture = maker.texture(&maps.normal, TextureSlot::Normal, AlphaUse::Unused)?;
+        textures.insert("normalTexture".to_owned(), texture);
+    }
+    let set = WantedMaps {
+        normal: wanted.normal,
+        occlusion: wanted.occlusion && occludes(maps),
+    };
+    if set.occlusion {
+        let light = maps.orm.iter();
+        let light: Vec<Pixel> = light
+            .map(|[light, ..]| [*light, *light, *light, 255])
+            .collect();
+        let texture = maker.texture(&light, TextureSlot::Orm, AlphaUse::Unused)?;
+        textures.insert("occlusionTexture".to_owned(), texture);
+    }
+    let materials = scene.list_mut("materials");
+    let known = materials.and_then(|materials| materials[material].as_object_mut());
+    known
+        .into_iter()
+        .for_each(|known| known.extend(textures.clone()));
+    Ok(set)
+}
+
+/// Whether the occlusion darkens anything.
+fn occludes(maps: &Maps) -> bool {
+    one_value(&maps.orm, &maps.is_covered, [0, 0, 0, 0])
+        .is_none_or(|[light, ..]| light < 255 - SAME)
+}
+
 impl MaterialMaker<'_> {
     fn base_color(&mut self, class: &Class, maps: &Maps) -> Result<Map<String, Value>, String> {
         let mut pbr = Map::new();
@@ -97,8 +145,7 @@ impl MaterialMaker<'_> {
 
     /// Sets roughness and metallic; returns the occlusion, which is in the same texture.
     fn orm(&mut self, maps: &Maps, pbr: &mut Map<String, Value>) -> Result<Option<Value>, String> {
-        let occludes = one_value(&maps.orm, &maps.is_covered, [0, 0, 0, 0])
-            .is_none_or(|[light, ..]| light < 255 - SAME);
+        let occludes = occludes(maps);
         let plain = one_value(&maps.orm, &maps.is_covered, [1, 2, 1, 2]);
         let texture = match occludes || plain.is_none() {
             true => Some(self.texture(&maps.orm, TextureSlot::Orm, AlphaUse::Unused)?),
@@ -149,14 +196,16 @@ impl MaterialMaker<'_> {
             json: Map::from_iter([("name".to_owned(), Value::from(name))]),
             ..image
         });
-        if self.scene.list("samplers").is_empty() {
-            let clamped = json!({
-                "magFilter": 9729, "minFilter": 9987, "wrapS": 33071, "wrapT": 33071,
-            });
-            push(self.scene, "samplers", clamped);
-        }
+        let clamped = json!({
+            "magFilter": 9729, "minFilter": 9987, "wrapS": 33071, "wrapT": 33071,
+        });
+        let samplers = self.scene.list("samplers");
+        let sampler = match samplers.iter().position(|known| *known == clamped) {
+            Some(known) => known,
+            None => push(self.scene, "samplers", clamped),
+        };
         let source = self.scene.images.len() - 1;
-        let texture = json!({ "sampler": 0, "source": source });
+        let texture = json!({ "sampler": sampler, "source": source });
         Ok(json!({ "index": push(self.scene, "textures", texture) }))
     }
 

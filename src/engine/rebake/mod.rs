@@ -15,6 +15,7 @@ mod low;
 mod material;
 mod normals;
 mod occlusion;
+mod on_charts;
 mod resolution;
 mod tangents;
 
@@ -33,6 +34,7 @@ use classes::{Class, classes};
 pub use fitness::NotRebaked;
 use material::{MapPlan, add_material};
 use occlusion::{OcclusionMap, Surroundings};
+pub use on_charts::{MaterialOutcome, NotOnCharts, WantedMaps, bake_on_charts};
 
 /// Texels between charts.
 const PADDING: u32 = 4;
@@ -97,32 +99,12 @@ pub fn rebake(
     if let Some(obstacle) = fitness::obstacle(model, bakes_shape) {
         return Err(obstacle);
     }
-    let adapted = RenderScene::from_model(model).scene;
-    let bounds = adapted.bounding_box().ok_or(NotRebaked::NotMeasurable)?;
-    let size = (bounds.high - bounds.low).length();
-    if !size.is_finite() || size <= 0.0 {
-        return Err(NotRebaked::NotMeasurable);
-    }
-    let source = PreparedScene::new(&adapted);
-    let classes = classes(&source);
-    let has_normal_map = |class: &Class| has_normal_map(&source, class, options);
-    let (meshes, simplified) = low::low_meshes(&source, &classes, limits, size, has_normal_map);
-    let error = simplified.error * REACH_OF_ERROR;
-    let rays = match options.quality {
-        BakingQuality::Low => 16,
-        BakingQuality::Medium => 32,
-        BakingQuality::High => 64,
-    };
-    let job = Job {
-        surroundings: options
-            .occlusion_map
-            .then(|| Surroundings::new(&source, size, rays)),
-        model,
-        source,
-        options,
-        size,
-        reach: error.clamp(size * REACH.0, size * REACH.1),
-    };
+    let mut job = Job::of_model(model, options)?;
+    let classes = classes(&job.source);
+    let has_normal_map = |class: &Class| has_normal_map(&job.source, class, options);
+    let (meshes, simplified) =
+        low::low_meshes(&job.source, &classes, limits, job.size, has_normal_map);
+    job.reach_past(simplified.error);
     let mut rebaked = Rebaked {
         scene: assemble::emptied(model),
         simplified,
@@ -139,7 +121,39 @@ pub fn rebake(
     Ok(rebaked)
 }
 
-impl Job<'_> {
+impl<'j> Job<'j> {
+    /// Everything but how far the low mesh lies from the source.
+    fn of_model(model: &'j Scene, options: &'j RebakeOptions) -> Result<Job<'j>, NotRebaked> {
+        let adapted = RenderScene::from_model(model).scene;
+        let bounds = adapted.bounding_box().ok_or(NotRebaked::NotMeasurable)?;
+        let size = (bounds.high - bounds.low).length();
+        if !size.is_finite() || size <= 0.0 {
+            return Err(NotRebaked::NotMeasurable);
+        }
+        let source = PreparedScene::new(&adapted);
+        let rays = match options.quality {
+            BakingQuality::Low => 16,
+            BakingQuality::Medium => 32,
+            BakingQuality::High => 64,
+        };
+        Ok(Job {
+            surroundings: options
+                .occlusion_map
+                .then(|| Surroundings::new(&source, size, rays)),
+            model,
+            source,
+            options,
+            size,
+            reach: size * REACH.0,
+        })
+    }
+
+    /// Makes rays long enough for a low mesh whose simplifier reports this error.
+    fn reach_past(&mut self, error: f32) {
+        let reach = error * REACH_OF_ERROR;
+        self.reach = reach.clamp(self.size * REACH.0, self.size * REACH.1);
+    }
+
     /// Unwraps and bakes a class and adds it to the result.
     fn add_class(
         &self,

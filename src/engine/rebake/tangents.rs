@@ -19,18 +19,39 @@ pub(super) fn with_coordinates(
     let coords = unwrapped.uvs.as_flattened().to_vec();
     mesh.attributes
         .push(Attribute::new("TEXCOORD_0", 2, coords));
-    if !wants_tangents {
-        return mesh;
+    if wants_tangents {
+        add_to(&mut mesh);
     }
-    // Tangents belong to corners: a vertex whose corners differ is split.
+    mesh
+}
+
+/// Gives a mesh the tangents of its first set of texture coordinates in place of others that it has. Tangents belong to
+/// corners: a vertex whose corners differ is split. A mesh without normals gets those of its triangles.
+pub(super) fn add_to(mesh: &mut Geometry) {
     let corners = std::mem::take(&mut mesh.indices);
     mesh.keep_vertices(&corners);
     mesh.indices = (0..corners.len() as u32).collect();
-    let tangents = tangents(&mesh);
+    mesh.attributes.retain(|known| known.name != "TANGENT");
+    if mesh.attribute("NORMAL").is_none() {
+        let normals = flat_normals(mesh);
+        mesh.attributes.push(Attribute::new("NORMAL", 3, normals));
+    }
+    let tangents = tangents(mesh);
     mesh.attributes.push(Attribute::new("TANGENT", 4, tangents));
-    weld_by(&mut mesh, |_| true);
+    weld_by(mesh, |_| true);
     mesh.compact();
-    mesh
+}
+
+/// The normal of its triangle for each corner of a mesh whose corners are its vertices, in order.
+fn flat_normals(mesh: &Geometry) -> Vec<f32> {
+    let triangles = mesh.indices.chunks_exact(3);
+    triangles
+        .flat_map(|corners| {
+            let [a, b, c] = [0, 1, 2].map(|at| mesh.position(corners[at]));
+            let normal = (b - a).cross(c - a).normalize_or(Vec3::Y).to_array();
+            [normal; 3].concat()
+        })
+        .collect()
 }
 
 /// Corners, three for each face.

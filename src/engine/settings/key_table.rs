@@ -141,8 +141,8 @@ pub static KEYS: &[Key] = keys! {
     "assetSimplification.topologySettings.preserveTopology": Flag, "Preserve topology", "Never crosses seams or drops parts to meet a limit, which may then be exceeded.";
     "assetSimplification.uvAndAtlasSettings.uvStretchTolerance": Number { least: 0.0, most: None }, "Stretch of charts", "How much rebaking may stretch textures; less makes more charts.";
     "assetSimplification.materialAndTextureBaking.bakingQuality": QUALITIES, "Quality of baking", "How many samples rebaking takes for each texel.";
-    "assetSimplification.materialAndTextureBaking.bakeNormalMap": Flag, "Bake a normal map", "Rebaking bakes the shape of the source, even without normal maps there.";
-    "assetSimplification.materialAndTextureBaking.bakeAOMap": Flag, "Bake ambient occlusion", "Rebaking computes how much parts darken each other.";
+    "assetSimplification.materialAndTextureBaking.bakeNormalMap": Flag, "Bake a normal map", "Bakes the shape of the source, even without normal maps there; without rebake, into charts that do not overlap.";
+    "assetSimplification.materialAndTextureBaking.bakeAOMap": Flag, "Bake ambient occlusion", "Computes how much parts darken each other; without rebake, into charts that do not overlap.";
     "compressionAndExport.fileExports[].fileType": FORMATS, "Format", "Each file has one.";
     "compressionAndExport.fileExports[].meshCompressionMethod": COMPRESSIONS, "Compression of geometry", "For glb and gltf; auto packs as the source is packed.";
     "compressionAndExport.fileExports[].customScaling": Number { least: 0.0, most: Some(1e9) }, "Scale", "The factor for this file alone.";

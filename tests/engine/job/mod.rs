@@ -1,6 +1,7 @@
 //! Whole jobs on small models made here: budgets, textures, what passes through, what is refused.
 
 mod blender;
+mod chart_maps;
 mod formats;
 mod gltf;
 mod ktx2;

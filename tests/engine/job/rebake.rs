@@ -202,19 +202,3 @@ fn what_cannot_be_baked_is_simplified_with_a_reason() {
         assert_valid(&model.dir.path().join("out/exports"));
     }
 }
-
-#[test]
-fn settings_of_baking_alone_have_no_effect_and_say_so() {
-    let model = spheres();
-    let report = model
-        .optimize(json!({
-            "assetSimplification": { "materialAndTextureBaking": { "bakeAOMap": true } },
-        }))
-        .unwrap();
-    let line = "settings of baking have no effect without the method \"rebake\"";
-    assert!(
-        report.warnings.iter().any(|found| found == line),
-        "{:?}",
-        report.warnings
-    );
-}
