@@ -62,7 +62,7 @@ impl RapidRow {
 fn select(condition: &str) -> String {
     format!(
         "SELECT {}, t.user_id, j.id AS j_id, j.key AS j_key, j.state AS j_state, j.attempts AS j_attempts, \
-         j.fence AS j_fence, j.progress AS j_progress, j.step AS j_step, j.output AS j_output, \
+         j.fence AS j_fence, j.progress AS j_progress, j.step AS j_step, j.output AS j_output, j.trace AS j_trace, \
          j.created_at AS j_created_at, j.updated_at AS j_updated_at, j.started_at AS j_started_at, \
          j.finished_at AS j_finished_at FROM rapids t LEFT JOIN jobs j ON j.rapid_id = t.id {condition}",
         columns::<RapidRow>("t.")
@@ -95,6 +95,7 @@ fn job_of(row: &Row) -> sqlx::Result<Option<JobRow>> {
         progress: Column::read(row, "j_progress")?,
         step: Column::read(row, "j_step")?,
         output: Column::read(row, "j_output")?,
+        trace: Column::read(row, "j_trace")?,
         created_at: Column::read(row, "j_created_at")?,
         updated_at: Column::read(row, "j_updated_at")?,
         started_at: Column::read(row, "j_started_at")?,
