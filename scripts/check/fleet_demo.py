@@ -45,7 +45,10 @@ def run(program, options, folder):
         return done.returncode
     finally:
         for member in members:
-            member.stop()
+            try:
+                member.stop()
+            except AssertionError as late:
+                print(late, file=sys.stderr)
         if postgres:
             postgres.stop()
         bucket.stop()

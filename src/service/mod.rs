@@ -52,7 +52,7 @@ use crate::listener::{ConnectionLimits, Connections, Listener};
 use crate::wire::Token;
 use app::App;
 use causes::chain;
-use files::{FileStore, FilesError, Ownership};
+use files::{Claim, FileStore, FilesError, Ownership};
 use http::Server;
 use records::{Records, RecordsError};
 use signing::Signer;
@@ -68,7 +68,7 @@ pub use presets::{FACTORY, FactoryPreset};
 pub use records::{DatabaseUrlError, PostgresServer, RecordsAt};
 pub use worker_process::RunningWorker;
 pub use workers::{
-    Failure, MissingProtection, OUT_OF_MEMORY, Outcome, Protection, Sandbox, Workers,
+    Failure, MissingProtection, NotStarted, OUT_OF_MEMORY, Outcome, Protection, Sandbox, Workers,
 };
 
 /// File with only the token of the first account, for scripts. The starter of the service writes it.
@@ -102,6 +102,11 @@ pub enum ServiceError {
          choose an empty folder with --data or an empty prefix of a bucket with --files"
     )]
     ForeignFiles { place: String },
+    #[error(
+        "the records have no files in {place}: check --files, which must be the same for all processes; a new storage \
+         is prepared by the first `assetfs serve`"
+    )]
+    NoFiles { place: String },
     #[error("{path}: {source}", path = path.display())]
     Io {
         path: PathBuf,
@@ -155,7 +160,7 @@ impl Service {
             Some(addr) => Some(bind(addr).await?),
             None => None,
         };
-        let stores = Stores::open(&config, &data_dir).await?;
+        let stores = Stores::open(&config, &data_dir, Process::Serve).await?;
         let records = &stores.records;
         records.accounts().set_quota(config.quota_bytes).await?;
         let token = first_start::account(records, &config, data_dir.path()).await?;
@@ -201,6 +206,18 @@ fn own_folder(config: &ServiceConfig) -> Result<(PrivateDir, DirLock), ServiceEr
     Ok((data_dir, lock))
 }
 
+/// The setting of records whose files have been claimed.
+const FILES_CLAIMED: &str = "files_claimed";
+
+/// What a process of the service does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Process {
+    /// It answers requests.
+    Serve,
+    /// It only does jobs.
+    Worker,
+}
+
 /// Records and files that belong together.
 struct Stores {
     records: Records,
@@ -209,7 +226,11 @@ struct Stores {
 }
 
 impl Stores {
-    async fn open(config: &ServiceConfig, data_dir: &PrivateDir) -> Result<Stores, ServiceError> {
+    async fn open(
+        config: &ServiceConfig,
+        data_dir: &PrivateDir,
+        process: Process,
+    ) -> Result<Stores, ServiceError> {
         let files = match &config.bucket {
             Some(bucket) => FileStore::in_bucket(bucket).await?,
             None => FileStore::in_folder(&data_dir.join("files"))?,
@@ -217,7 +238,7 @@ impl Stores {
         let clock = clock::Clock::default();
         let file = data_dir.join("records.sqlite");
         let records = Records::open(&config.records, &file, clock.clone()).await?;
-        claim_files(&files, &records, config).await?;
+        claim_files(&files, &records, config, process).await?;
         if !records.is_shared() {
             // What was being stored when the last process ended. The janitor removes the bytes.
             records.blobs().give_up_all().await?;
@@ -289,25 +310,35 @@ async fn signer(
     Ok(Signer::new(key.as_bytes(), base).reading_at(config.files_url.clone()))
 }
 
-/// Refuses files of other records, because the janitor would remove them.
+/// Refuses files of other records, because the janitor would remove them. Refuses an empty storage if the records have
+/// their files elsewhere, because every job would fail.
 async fn claim_files(
     files: &FileStore,
     records: &Records,
     config: &ServiceConfig,
+    process: Process,
 ) -> Result<(), ServiceError> {
     let id = records.setting("records_id", ids::random_name).await?;
     // Earlier versions wrote no owner. They had all their records and files in the data folder.
     let one_folder = config.bucket.is_none() && matches!(config.records, RecordsAt::DataFolder);
-    let adopt = one_folder && records.accounts().is_any().await?;
-    match files.claim(&id, adopt).await? {
-        Ownership::Ours => Ok(()),
-        Ownership::Unknown => {
-            let place = match &config.bucket {
-                Some(bucket) => bucket.address.to_string(),
-                None => config.data_dir.join("files").display().to_string(),
-            };
-            Err(ServiceError::ForeignFiles { place })
+    let claim = if one_folder && records.accounts().is_any().await? {
+        Claim::Any
+    } else if process == Process::Worker || records.has_setting(FILES_CLAIMED).await? {
+        Claim::Nothing
+    } else {
+        Claim::Empty
+    };
+    let place = || match &config.bucket {
+        Some(bucket) => bucket.address.to_string(),
+        None => config.data_dir.join("files").display().to_string(),
+    };
+    match files.claim(&id, claim).await? {
+        Ownership::Ours => {
+            records.setting(FILES_CLAIMED, || "1".to_owned()).await?;
+            Ok(())
         }
+        Ownership::Unknown => Err(ServiceError::ForeignFiles { place: place() }),
+        Ownership::Empty => Err(ServiceError::NoFiles { place: place() }),
     }
 }
 

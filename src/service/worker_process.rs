@@ -10,7 +10,7 @@ use std::time::Duration;
 use tokio::task::JoinSet;
 
 use super::app::App;
-use super::{Service, ServiceConfig, ServiceError, Stores};
+use super::{Process, Service, ServiceConfig, ServiceError, Stores};
 use super::{assemble, events, jobs, origin, own_folder, signer};
 use crate::durable::DirLock;
 
@@ -38,7 +38,7 @@ impl Service {
     /// If the data folder, the records or the files cannot be used.
     pub async fn start_worker(config: ServiceConfig) -> Result<RunningWorker, ServiceError> {
         let (data_dir, lock) = own_folder(&config)?;
-        let stores = Stores::open(&config, &data_dir).await?;
+        let stores = Stores::open(&config, &data_dir, Process::Worker).await?;
         let signer = signer(&config, &stores.records, config.listen, None).await?;
         let base_url = origin(config.public_url.clone(), config.listen);
         let (app, notices) = assemble(config, &data_dir, stores, signer, base_url)?;

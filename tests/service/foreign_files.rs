@@ -51,6 +51,28 @@ async fn files_without_their_records_are_kept_and_the_service_does_not_start() {
 }
 
 #[tokio::test]
+async fn records_with_files_are_not_opened_with_an_empty_bucket() {
+    let (Some(first), Some(second)) = (TestBucket::start_or_skip(), TestBucket::start_or_skip())
+    else {
+        return;
+    };
+    let dir = tempfile::tempdir().unwrap();
+    let Some(url) = database_url(dir.path()).await else {
+        skipped("ASSETFS_TEST_RECORDS names no PostgreSQL server");
+        return;
+    };
+    let with = async |bucket: &TestBucket| {
+        let mut settings = settings(dir.path(), COPYING_WORKER, Some(bucket)).await;
+        settings.records = RecordsAt::Postgres(url.parse().unwrap());
+        Service::start(settings).await
+    };
+    with(&first).await.unwrap().shutdown().await;
+    let error = with(&second).await.unwrap_err();
+    assert!(matches!(error, ServiceError::NoFiles { .. }), "{error}");
+    with(&first).await.unwrap().shutdown().await;
+}
+
+#[tokio::test]
 async fn files_in_a_folder_are_not_opened_with_an_empty_shared_database() {
     if needs_own_storage() {
         return;

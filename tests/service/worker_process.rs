@@ -1,7 +1,8 @@
 //! Worker processes on other machines: `assetfs engine-worker --records … --files …` beside a service without workers.
 
+use std::fs;
 use std::io::{BufRead as _, BufReader};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
@@ -34,27 +35,39 @@ struct Fleet {
 }
 
 /// A worker process; drop kills it.
-struct Worker(Child);
+struct Worker {
+    child: Child,
+    log: PathBuf,
+}
 
 impl Drop for Worker {
     fn drop(&mut self) {
-        let _ = self.0.kill();
-        let _ = self.0.wait();
+        let _ = self.child.kill();
+        let _ = self.child.wait();
     }
 }
 
 impl Worker {
     fn terminate(&self) {
-        let pid = i32::try_from(self.0.id()).unwrap();
+        let pid = i32::try_from(self.child.id()).unwrap();
         let pid = rustix::process::Pid::from_raw(pid).unwrap();
         rustix::process::kill_process(pid, rustix::process::Signal::TERM).unwrap();
+    }
+
+    /// Waits until it has written this to standard error.
+    async fn says(&self, words: &str) {
+        let deadline = Instant::now() + Duration::from_secs(60);
+        while !fs::read_to_string(&self.log).unwrap().contains(words) {
+            assert!(Instant::now() < deadline, "the worker never says {words:?}");
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
     }
 
     /// Waits for its end; true if it succeeded.
     async fn ended(&mut self) -> bool {
         let deadline = Instant::now() + Duration::from_secs(60);
         loop {
-            if let Some(status) = self.0.try_wait().unwrap() {
+            if let Some(status) = self.child.try_wait().unwrap() {
                 return status.success();
             }
             assert!(Instant::now() < deadline, "the worker does not end");
@@ -90,19 +103,25 @@ impl Fleet {
     fn worker(&self, name: &str, drain: &str) -> Worker {
         let mut command = self.command(name);
         command.args(["--drain", drain, "--slots", "1", "--memory", "256M"]);
+        let log = self.dir().join(format!("{name}.log"));
+        command.stderr(fs::File::create(&log).unwrap());
         let mut child = command.stdout(Stdio::piped()).spawn().unwrap();
         let mut line = String::new();
         let mut stdout = BufReader::new(child.stdout.take().unwrap());
         stdout.read_line(&mut line).unwrap();
         assert!(line.starts_with("Taking up to 1 job"), "{line:?}");
-        Worker(child)
+        Worker { child, log }
     }
 
     fn command(&self, name: &str) -> Command {
+        self.command_at(name, &self.bucket.url())
+    }
+
+    fn command_at(&self, name: &str, files: &str) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_assetfs"));
         command
             .args(["engine-worker", "--records", &self.url, "--files"])
-            .arg(self.bucket.url())
+            .arg(files)
             .args(["--job-lease", "2s", "--engine-program"])
             .arg(self.dir().join("worker.sh"))
             .arg("--work-dir")
@@ -161,6 +180,8 @@ async fn a_draining_worker_finishes_its_job_and_takes_no_other() {
     fleet.runs(1).await;
     let second = fleet.optimize(asset).await;
     worker.terminate();
+    // It has handled the signal.
+    worker.says("Taking no more jobs").await;
     fleet.go();
     assert!(worker.ended().await);
     let done = fleet.record(first).await;
@@ -236,6 +257,14 @@ async fn a_worker_that_cannot_work_says_why_and_ends() {
         command.env("AWS_SECRET_ACCESS_KEY", "wrong");
     });
     assert!(wrong.contains("check AWS_SECRET_ACCESS_KEY"), "{wrong}");
+    let elsewhere = fleet.bucket.url().replacen("?", "typo?", 1);
+    let output = fleet.command_at("typo", &elsewhere).output().unwrap();
+    assert!(!output.status.success());
+    let empty = String::from_utf8(output.stderr).unwrap();
+    assert!(empty.contains("the records have no files in"), "{empty}");
+    // It has not claimed that storage, so it is refused again.
+    let again = fleet.command_at("typo", &elsewhere).output().unwrap();
+    assert_eq!(String::from_utf8(again.stderr).unwrap(), empty);
     let _worker = fleet.worker("busy", "1s");
     let twice = fleet.command("busy").output().unwrap();
     let twice = String::from_utf8(twice.stderr).unwrap();

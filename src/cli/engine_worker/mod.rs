@@ -17,7 +17,7 @@ use super::{Exit, WrongUse};
 /// Do jobs for a service whose records and files are shared
 #[derive(Debug, clap::Args)]
 #[command(
-    after_help = "Example: assetfs engine-worker --records postgres://assetfs@db.example.com/assetfs --files s3://models/studio --slots 4\n    Without --records it does one job, which it reads from standard input: so `assetfs serve` starts it for each job."
+    after_help = "Example: assetfs engine-worker --records postgres://db/assetfs --files s3://models\n    Without --records it does one job, which it reads from standard input: so `assetfs serve` starts it for each job."
 )]
 pub(super) struct EngineWorkerArgs {
     #[command(flatten)]

@@ -210,7 +210,7 @@ impl EngineSettings {
             |progress| shown.show(&format!("{}% {}", progress.percent, progress.step)),
             stop,
         );
-        match working.await {
+        match working.await? {
             Outcome::Done(Some(report)) => {
                 shown.finish("100% done");
                 Ok(*report)

@@ -175,7 +175,7 @@ fn drawn(path: &Path, size: u16) -> Result<Vec<u8>> {
     let outcome = runtime()?.block_on(async {
         Interrupts::new()?.cancel(&stop);
         let workers = Workers::start(worker, limits)?;
-        anyhow::Ok(workers.run(&task, |_| {}, &stop).await)
+        anyhow::Ok(workers.run(&task, |_| {}, &stop).await?)
     })?;
     match outcome {
         Outcome::Done(_) => std::fs::read(scratch.path().join(ICON_NAME))

@@ -147,10 +147,10 @@ async fn clean_bucket(
     let mut removed = 0;
     let mut incoming = bucket.incoming().try_chunks(BATCH);
     while let Some(objects) = incoming.try_next().await.map_err(|error| error.1)? {
-        let files: Vec<FileId> = objects.iter().filter_map(|object| object.file).collect();
+        let files: Vec<FileId> = objects.iter().map(|object| object.file).collect();
         let awaited = records.incoming().awaited(&files).await?;
         for object in objects {
-            let lifetime = match object.file.and_then(|file| awaited.get(&file)) {
+            let lifetime = match awaited.get(&object.file) {
                 Some(Awaited::Frozen) => continue,
                 Some(Awaited::Open | Awaited::Refused) => UPLOAD_LIFETIME,
                 None => URL_GRACE,

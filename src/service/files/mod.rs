@@ -37,7 +37,7 @@ pub use bucket::{
     endpoint_of,
 };
 pub use error::FilesError;
-pub use owner::Ownership;
+pub use owner::{Claim, Ownership};
 pub use stream::ByteStream;
 
 /// Size of a part in a folder.

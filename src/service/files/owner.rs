@@ -18,18 +18,35 @@ pub enum Ownership {
     Ours,
     /// They belong to other records, or there are files and nothing says whose they are.
     Unknown,
+    /// There are none, and an empty store may not be claimed.
+    Empty,
+}
+
+/// Which store may be claimed that has no owner.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Claim {
+    /// Also one with files: versions that did not write an owner left it.
+    Any,
+    Empty,
+    /// None: the records have their files already, or another process has to claim them.
+    Nothing,
 }
 
 impl FileStore {
-    /// Claims the store for the records with the id `records`, if it is empty or theirs.
-    ///
-    /// `adopt` is for stores of versions that did not write an owner: their files are taken for ours.
+    /// Whether the store belongs to the records with the id `records`. One without an owner is claimed if `claim`
+    /// allows it.
     ///
     /// # Errors
     /// When the store fails.
-    pub async fn claim(&self, records: &str, adopt: bool) -> Result<Ownership, FilesError> {
+    pub async fn claim(&self, records: &str, claim: Claim) -> Result<Ownership, FilesError> {
         let mut owner = self.owner().await?;
-        if owner.is_none() && (adopt || self.backend.is_empty().await?) {
+        let is_empty = owner.is_none() && self.backend.is_empty().await?;
+        let is_claimed = match claim {
+            Claim::Any => owner.is_none(),
+            Claim::Empty => is_empty,
+            Claim::Nothing => false,
+        };
+        if is_claimed {
             let id = Bytes::copy_from_slice(records.as_bytes());
             self.backend
                 .store()
@@ -40,6 +57,7 @@ impl FileStore {
         }
         match owner {
             Some(owner) if owner == records.as_bytes() => Ok(Ownership::Ours),
+            None if is_empty => Ok(Ownership::Empty),
             _ => Ok(Ownership::Unknown),
         }
     }
@@ -64,7 +82,8 @@ impl Backend {
     async fn is_empty(&self) -> Result<bool, FilesError> {
         match self {
             Backend::Folder(folder) => Ok(folder.names().await?.is_empty()),
-            Backend::Bucket(bucket) => Ok(bucket.blobs().try_next().await?.is_none()),
+            Backend::Bucket(bucket) => Ok(bucket.blobs().try_next().await?.is_none()
+                && bucket.incoming().try_next().await?.is_none()),
         }
     }
 }

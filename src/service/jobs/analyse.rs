@@ -32,7 +32,7 @@ pub async fn run(app: &App, job: &JobRow, stop: &CancellationToken) -> Result<Do
         files: place.files.clone(),
         output_dir: place.output(),
     });
-    let outcome = match run_worker(app, job, &task, stop).await {
+    let outcome = match run_worker(app, job, &task, stop).await? {
         Outcome::Done(report) => Ok(report.and_then(|report| report.model)),
         Outcome::Failed(failure) => Err(failure),
         Outcome::Stopped => {

@@ -6,6 +6,8 @@
 
 use std::sync::Arc;
 
+use tokio::time::Instant;
+
 use super::give_up;
 use super::queue::Running;
 use crate::service::app::App;
@@ -18,6 +20,7 @@ const RENEWALS: u32 = 4;
 /// Renews leases and finds jobs that were lost, until the service stops.
 pub async fn keep(app: Arc<App>) {
     let pause = app.config.job_lease / RENEWALS;
+    let mut last_outage: Option<Instant> = None;
     loop {
         tokio::select! {
             () = app.stop.cancelled() => return,
@@ -25,9 +28,12 @@ pub async fn keep(app: Arc<App>) {
         }
         // In this order: after a suspend of the machine our own leases have expired, too.
         if let Err(error) = renew(&app).await {
+            last_outage = Some(Instant::now());
             if !error.is_away() {
                 tracing::error!(error = %chain(&error), "the leases of jobs could not be renewed");
             }
+        } else if last_outage.is_some_and(|outage| outage.elapsed() < app.config.job_lease) {
+            // The leases of others may have expired because they could not be renewed either.
         } else if let Err(error) = requeue(&app, Lost::Expired).await
             && !error.is_away()
         {

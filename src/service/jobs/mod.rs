@@ -16,11 +16,14 @@ mod tests;
 mod wakeups;
 mod work_folder;
 
+use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use std::time::Duration;
 
+use futures_util::FutureExt as _;
 use jiff::Timestamp;
 use tokio::sync::watch;
+use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use tracing::Instrument as _;
 
@@ -28,7 +31,7 @@ use super::app::App;
 use super::files::FilesError;
 use super::records::{Attempt, JobKind, JobRow, RecordsError};
 use super::trace;
-use super::workers::{Failure, Outcome};
+use super::workers::{Failure, NotStarted, Outcome};
 use crate::engine::job::{Phase, Progress, Task};
 use crate::service::causes::chain;
 use crate::wire::TraceParent;
@@ -43,6 +46,9 @@ const LOOK_AGAIN: Duration = Duration::from_secs(5);
 /// Time between two attempts of a job that could not be worked on.
 const RETRY_PAUSE: Duration = Duration::from_secs(1);
 
+/// The longest pause of a slot whose attempts fail.
+const LONGEST_REST: Duration = Duration::from_secs(60);
+
 /// Minimum time between two writes of a job's progress.
 const PROGRESS_PAUSE: Duration = Duration::from_millis(200);
 
@@ -55,6 +61,18 @@ pub enum JobError {
     Files(#[from] FilesError),
     #[error("the work folder failed")]
     Disk(#[from] std::io::Error),
+    #[error(transparent)]
+    NotStarted(#[from] NotStarted),
+    /// The log has its message.
+    #[error("an error in the service itself ended the attempt")]
+    Panicked,
+}
+
+impl JobError {
+    /// Whether the database was away. That says nothing of the job or of this machine.
+    fn is_outage(&self) -> bool {
+        matches!(self, JobError::Records(error) if error.is_temporary())
+    }
 }
 
 /// The result of an attempt.
@@ -67,8 +85,10 @@ enum Done {
     Lost,
 }
 
-/// Claims and runs jobs, one at a time, until the service stops or drains.
+/// Claims and runs jobs, one at a time, until the service stops or drains. After attempts that this machine could not
+/// carry out it waits before it claims again, so that others get their jobs.
 pub async fn work(app: Arc<App>) {
+    let mut failures = 0;
     while !app.stop.is_cancelled() && !app.draining.is_cancelled() {
         match app.records.jobs().claim(app.config.job_lease).await {
             Ok(Some(job)) => {
@@ -78,7 +98,13 @@ pub async fn work(app: Arc<App>) {
                 app.metrics.job_claimed(started.map(waited));
                 // There may be another job, and another idle worker.
                 app.queue.wake();
-                run_traced(&app, &job).await;
+                match run_traced(&app, &job).await {
+                    Ok(()) => failures = 0,
+                    Err(CouldNotRun) => {
+                        failures += 1;
+                        rest(&app, failures).await;
+                    }
+                }
             }
             Ok(None) => {
                 tokio::select! {
@@ -101,20 +127,33 @@ pub async fn work(app: Arc<App>) {
     }
 }
 
+/// Waits after so many failures in sequence: 1 s after the first, twice as long after each further one.
+async fn rest(app: &App, failures: u32) {
+    let pause = RETRY_PAUSE * 2_u32.saturating_pow(failures - 1);
+    tokio::select! {
+        () = app.stop.cancelled() => {}
+        () = app.draining.cancelled() => {}
+        () = tokio::time::sleep(pause.min(LONGEST_REST)) => {}
+    }
+}
+
 /// Time until the next poll: random, so that the processes that share the records do not poll at the same moment.
 fn look_again() -> Duration {
     LOOK_AGAIN.mul_f64(rand::random_range(0.5..1.5))
 }
 
 /// Runs a job as a part of the trace that queued it.
-async fn run_traced(app: &Arc<App>, job: &JobRow) {
+async fn run_traced(app: &Arc<App>, job: &JobRow) -> Result<(), CouldNotRun> {
     let queued_by = job.trace.as_deref().and_then(TraceParent::parse);
     let trace = queued_by.map_or_else(TraceParent::new, TraceParent::next);
     let span = tracing::info_span!("job", trace = trace.trace_id());
-    trace::within(trace, run(app, job)).instrument(span).await;
+    trace::within(trace, run(app, job)).instrument(span).await
 }
 
-async fn run(app: &Arc<App>, job: &JobRow) {
+/// This machine failed, not the job.
+struct CouldNotRun;
+
+async fn run(app: &Arc<App>, job: &JobRow) -> Result<(), CouldNotRun> {
     tracing::info!(job = %job.id, op = job.kind.text(), asset = %job.asset, attempt = job.attempts, "job taken");
     let stop = app.stop.child_token();
     let attempt = Running {
@@ -122,11 +161,16 @@ async fn run(app: &Arc<App>, job: &JobRow) {
         stop: stop.clone(),
     };
     app.queue.running().insert(job.id, attempt);
-    let done = match job.kind {
-        JobKind::Analyse => analyse::run(app, job, &stop).await,
-        JobKind::Optimize => optimize::run(app, job, &stop).await,
-        JobKind::Convert => convert::run(app, job, &stop).await,
+    let attempt = async {
+        match job.kind {
+            JobKind::Analyse => analyse::run(app, job, &stop).await,
+            JobKind::Optimize => optimize::run(app, job, &stop).await,
+            JobKind::Convert => convert::run(app, job, &stop).await,
+        }
     };
+    // After a panic the lease must not be renewed any more, and the slot goes on with other jobs.
+    let done = AssertUnwindSafe(attempt).catch_unwind().await;
+    let done = done.unwrap_or(Err(JobError::Panicked));
     app.queue.running().remove(&job.id);
     match done {
         Ok(Done::Recorded) => tracing::info!(job = %job.id, "job ended"),
@@ -135,21 +179,31 @@ async fn run(app: &Arc<App>, job: &JobRow) {
         Err(error) => {
             let reason = chain(&error);
             tracing::error!(job = %job.id, error = reason, "a job could not be worked on");
-            if job.attempts < u64::from(app.config.worker_limits.attempts) {
-                tokio::time::sleep(RETRY_PAUSE).await;
+            if error.is_outage() {
+                give_back(app, job, Attempt::CutOff { reason: &reason }).await;
+            } else if job.attempts < u64::from(app.config.worker_limits.attempts) {
                 give_back(app, job, Attempt::Failed { reason: &reason }).await;
             } else {
                 give_up(app, job, &format!("the service failed: {reason}")).await;
             }
+            return Err(CouldNotRun);
         }
     }
+    Ok(())
 }
 
+/// Puts a job back into the queue, as soon as the database answers.
 async fn give_back(app: &App, job: &JobRow, attempt: Attempt<'_>) {
     app.metrics.job_given_back();
-    if let Err(error) = app.records.jobs().requeue(job.lease(), attempt).await {
+    let deadline = Instant::now() + app.config.job_lease;
+    while let Err(error) = app.records.jobs().requeue(job.lease(), attempt).await {
+        if error.is_temporary() && !app.stop.is_cancelled() && Instant::now() < deadline {
+            tokio::time::sleep(RETRY_PAUSE).await;
+            continue;
+        }
         // It stays `running` in the table until its lease expires.
         tracing::error!(job = %job.id, error = %chain(&error), "a job could not be given back");
+        return;
     }
 }
 
@@ -174,7 +228,12 @@ async fn fail_orphaned(app: &App, job: &JobRow) -> Result<Done, JobError> {
 }
 
 /// Runs a task in a worker process and records its progress.
-async fn run_worker(app: &App, job: &JobRow, task: &Task, stop: &CancellationToken) -> Outcome {
+async fn run_worker(
+    app: &App,
+    job: &JobRow,
+    task: &Task,
+    stop: &CancellationToken,
+) -> Result<Outcome, JobError> {
     let (latest, mut changes) = watch::channel(None::<Progress>);
     let working = app.workers.run(
         task,
@@ -201,7 +260,7 @@ async fn run_worker(app: &App, job: &JobRow, task: &Task, stop: &CancellationTok
         std::future::pending::<()>().await;
     };
     tokio::select! {
-        outcome = working => outcome,
+        outcome = working => Ok(outcome?),
         () = noting => unreachable!("noting never ends"),
     }
 }

@@ -38,7 +38,7 @@ pub async fn run(app: &App, job: &JobRow, stop: &CancellationToken) -> Result<Do
         base_name: base_name(&rapid),
         scale: rapid.scale_factor,
     });
-    let (failure, report) = match run_worker(app, job, &task, stop).await {
+    let (failure, report) = match run_worker(app, job, &task, stop).await? {
         Outcome::Done(report) => (None, report),
         Outcome::Failed(failure) => (Some(failure), None),
         Outcome::Stopped => return Ok(Done::Stopped),

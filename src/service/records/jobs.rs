@@ -43,6 +43,8 @@ pub struct Lease {
 pub enum Attempt<'a> {
     /// It is one of the few that a job has. The reason is shown while the job waits.
     Failed { reason: &'a str },
+    /// The database did not answer. It does not count; the reason is shown.
+    CutOff { reason: &'a str },
     /// It does not count.
     Stopped,
 }
@@ -268,8 +270,10 @@ impl JobRecords<'_> {
 
     /// Puts a job back into the queue.
     pub async fn requeue(self, lease: Lease, attempt: Attempt<'_>) -> Result<()> {
+        let again = |reason| Cow::Owned(format!("Tried again soon, because {reason}"));
         let (uncounted, step): (u64, _) = match attempt {
-            Attempt::Failed { reason } => (0, format!("Tried again soon, because {reason}").into()),
+            Attempt::Failed { reason } => (0, again(reason)),
+            Attempt::CutOff { reason } => (1, again(reason)),
             Attempt::Stopped => (1, Cow::Borrowed(QUEUED_STEP)),
         };
         let update = sql!(

@@ -98,6 +98,11 @@ impl Records {
         self.database.close().await;
     }
 
+    pub async fn has_setting(&self, name: &str) -> Result<bool> {
+        let query = sql!("SELECT value FROM settings WHERE name = $1", name);
+        Ok(self.database.optional::<String>(query).await?.is_some())
+    }
+
     /// The setting `name`. If it is missing, it is set to what `first` returns.
     pub async fn setting(&self, name: &str, first: impl FnOnce() -> String) -> Result<String> {
         let mut tx = self.database.begin().await?;

@@ -37,6 +37,14 @@ pub enum Outcome {
     Stopped,
 }
 
+/// Why no worker process could be started.
+#[derive(Debug, thiserror::Error)]
+#[error("cannot start the worker {program}")]
+pub struct NotStarted {
+    program: String,
+    source: std::io::Error,
+}
+
 /// Why a task failed.
 #[derive(Debug)]
 pub struct Failure {
@@ -103,21 +111,28 @@ impl Workers {
     }
 
     /// Runs `task` in a worker. `stop` ends it early.
+    ///
+    /// # Errors
+    /// If this machine cannot start a process; another one may be able to.
     pub async fn run(
         &self,
         task: &Task,
         on_progress: impl FnMut(Progress),
         stop: &CancellationToken,
-    ) -> Outcome {
-        let failed = |reason: String| Outcome::Failed(Failure::of(reason));
+    ) -> Result<Outcome, NotStarted> {
         let text = match serde_json::to_vec(task) {
             Ok(text) => text,
-            Err(error) => return failed(format!("the task cannot be written: {error}")),
+            Err(error) => {
+                let reason = format!("the task cannot be written: {error}");
+                return Ok(Outcome::Failed(Failure::of(reason)));
+            }
         };
-        match self.spawner.spawn().await {
-            Ok(child) => self.watch(child, text, on_progress, stop).await,
-            Err(error) => failed(format!("cannot start the worker {}: {error}", self.program)),
-        }
+        let child = self.spawner.spawn().await;
+        let child = child.map_err(|source| NotStarted {
+            program: self.program.clone(),
+            source,
+        })?;
+        Ok(self.watch(child, text, on_progress, stop).await)
     }
 
     async fn watch(

@@ -6,10 +6,10 @@
 
 use std::io;
 use std::process::Stdio;
-use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread;
 
 use tokio::process::Child;
+use tokio::sync::mpsc::{Receiver, Sender, channel};
 use tokio::sync::oneshot;
 
 use super::confine::confine;
@@ -20,7 +20,7 @@ type Order = oneshot::Sender<io::Result<Child>>;
 /// Starts worker processes; they die when this is dropped.
 #[derive(Debug)]
 pub struct Spawner {
-    orders: SyncSender<Order>,
+    orders: Sender<Order>,
 }
 
 impl Spawner {
@@ -29,13 +29,13 @@ impl Spawner {
     /// # Errors
     /// When the system has no thread left.
     pub fn start(command: WorkerCommand, limits: WorkerLimits) -> io::Result<Spawner> {
-        let (orders, receiver) = sync_channel(16);
+        let (orders, mut receiver) = channel(16);
         let runtime = tokio::runtime::Handle::current();
         thread::Builder::new()
             .name("worker-spawner".to_owned())
             .spawn(move || {
                 let _entered = runtime.enter();
-                serve(&receiver, &command, &limits);
+                serve(&mut receiver, &command, &limits);
             })?;
         Ok(Spawner { orders })
     }
@@ -48,13 +48,13 @@ impl Spawner {
         let (reply, child) = oneshot::channel();
         let gone = || io::Error::other("the thread that starts workers has ended");
         // The errors of both channels mean the same and say nothing more.
-        self.orders.try_send(reply).map_err(|_| gone())?;
+        self.orders.send(reply).await.map_err(|_| gone())?;
         child.await.map_err(|_| gone())?
     }
 }
 
-fn serve(orders: &Receiver<Order>, command: &WorkerCommand, limits: &WorkerLimits) {
-    while let Ok(reply) = orders.recv() {
+fn serve(orders: &mut Receiver<Order>, command: &WorkerCommand, limits: &WorkerLimits) {
+    while let Some(reply) = orders.blocking_recv() {
         // If the caller was cancelled, dropping the child kills it.
         let _ = reply.send(spawn(command, limits));
     }

@@ -15,12 +15,11 @@ use crate::service::records::FileId;
 /// An upload in parts that has not ended after this time is given up.
 const UNFINISHED_LIFETIME: SignedDuration = SignedDuration::from_hours(24);
 
-/// An object below `in/`.
+/// An object whose key has the form that this service chooses for files that clients send: `in/ASSET/FILE`.
 #[derive(Debug, Clone)]
 pub(in crate::service::files) struct IncomingObject {
     pub(in crate::service::files) key: String,
-    /// `None` if this service did not choose the key.
-    pub(in crate::service::files) file: Option<FileId>,
+    pub(in crate::service::files) file: FileId,
     pub(in crate::service::files) stored_at: Timestamp,
 }
 
@@ -38,22 +37,26 @@ impl Bucket {
         blobs.boxed()
     }
 
-    /// All objects below `in/`.
+    /// All files that clients sent. Other objects below `in/` are not ours: without a prefix the bucket may contain
+    /// files of others.
     pub(in crate::service::files) fn incoming(
         &self,
     ) -> BoxStream<'static, Result<IncomingObject, FilesError>> {
         let folder = Key::from(format!("{}in", self.prefix));
         let objects = self.store.list(Some(&folder));
-        let incoming = objects.map_err(FilesError::from).map_ok(|object| {
-            let name = object.location.filename();
-            IncomingObject {
-                file: name.and_then(|name| name.parse().ok()).map(FileId),
-                key: object.location.to_string(),
+        let start = format!("{}in/", self.prefix);
+        let incoming = objects.try_filter_map(move |object| {
+            let key = object.location.to_string();
+            let file = key.strip_prefix(&start).and_then(file_of);
+            let incoming = file.map(|file| IncomingObject {
+                file,
+                key,
                 stored_at: Timestamp::from_second(object.last_modified.timestamp())
                     .unwrap_or_default(),
-            }
+            });
+            std::future::ready(Ok(incoming))
         });
-        incoming.boxed()
+        incoming.map_err(FilesError::from).boxed()
     }
 
     pub(in crate::service::files) async fn remove_incoming(
@@ -99,4 +102,15 @@ impl Bucket {
         }
         Ok(aborted)
     }
+}
+
+/// The file of `ASSET/FILE`, both decimal numbers.
+fn file_of(key: &str) -> Option<FileId> {
+    let number = |text: &str| {
+        let is_number = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+        is_number.then(|| text.parse().ok())?
+    };
+    let (asset, file) = key.split_once('/')?;
+    let _: u64 = number(asset)?;
+    number(file).map(FileId)
 }
