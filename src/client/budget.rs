@@ -29,6 +29,7 @@ pub enum Priority {
 
 /// Maximum wait of an interactive request.
 const LONGEST_INTERACTIVE_WAIT: Duration = Duration::from_secs(25);
+const LONGEST_REPEATED_WAIT: Duration = Duration::from_secs(5);
 /// Maximum wait of a background request.
 const LONGEST_BACKGROUND_WAIT: Duration = Duration::from_secs(300);
 /// Pause after a 429 without `Retry-After`.
@@ -117,8 +118,17 @@ impl RateBudget {
 
     /// Waits until a request of this priority may be sent.
     pub(super) async fn take(&self, priority: Priority) -> Result<(), ClientError> {
+        self.take_within(priority, LONGEST_INTERACTIVE_WAIT).await
+    }
+
+    /// The same for a call that is repeated. It waits less, because all attempts together have limited time.
+    pub(super) async fn take_again(&self, priority: Priority) -> Result<(), ClientError> {
+        self.take_within(priority, LONGEST_REPEATED_WAIT).await
+    }
+
+    async fn take_within(&self, priority: Priority, longest: Duration) -> Result<(), ClientError> {
         match priority {
-            Priority::Interactive => self.take_interactive().await,
+            Priority::Interactive => self.take_interactive(longest).await,
             Priority::Background => {
                 let wait = tokio::time::timeout(LONGEST_BACKGROUND_WAIT, self.take_background());
                 wait.await
@@ -179,7 +189,8 @@ impl RateBudget {
         }
     }
 
-    async fn take_interactive(&self) -> Result<(), ClientError> {
+    async fn take_interactive(&self, longest: Duration) -> Result<(), ClientError> {
+        let deadline = Instant::now() + longest;
         let target = {
             let now = Instant::now();
             let mut state = self.lock();
@@ -187,7 +198,7 @@ impl RateBudget {
             let missing = (1.0 - state.level).max(0.0);
             let due = self.due(&state, missing, now);
             let wait = due.saturating_duration_since(now);
-            if wait > LONGEST_INTERACTIVE_WAIT {
+            if wait > longest {
                 return Err(ClientError::RateLimited {
                     retry_after: Some(wait),
                 });
@@ -211,7 +222,13 @@ impl RateBudget {
                 }
                 self.due(&state, missing, now)
             };
-            sleep_until(due.min(Instant::now() + RATE_CHECK)).await;
+            let now = Instant::now();
+            if due > deadline + RATE_CHECK {
+                return Err(ClientError::RateLimited {
+                    retry_after: Some(due - now),
+                });
+            }
+            sleep_until(due.min(now + RATE_CHECK)).await;
         }
         place.keep();
         self.lock().taken += 1;

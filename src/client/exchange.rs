@@ -158,7 +158,10 @@ impl Exchange {
     async fn attempt(&self, call: &Call, failed: u32) -> Result<Response, ClientError> {
         let request = self.request(call)?;
         if let Lane::Counted(priority) = call.lane {
-            self.budget.take(priority).await?;
+            match failed {
+                0 => self.budget.take(priority).await?,
+                _ => self.budget.take_again(priority).await?,
+            }
         }
         let connection = match call.repeat {
             Repeat::Safe => Connection::after_failures(failed),

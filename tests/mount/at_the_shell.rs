@@ -2,6 +2,7 @@
 //! the machine.
 
 use std::fs;
+use std::os::unix::fs::PermissionsExt as _;
 use std::process::Command;
 
 use serde_json::Value;
@@ -285,8 +286,12 @@ fn doctor_says_whether_cad_files_can_be_read() {
         advice.contains("install the package `assetfs-cad`"),
         "{advice}"
     );
-    fs::write(programs.path().join("assetfs-cad"), "").unwrap();
-    assert_eq!(finding()["state"], "good");
+    // The reader is started, as a worker would do; without a file it ends with the code for wrong use.
+    let reader = programs.path().join("assetfs-cad");
+    fs::write(&reader, "#!/bin/sh\nexit 2\n").unwrap();
+    fs::set_permissions(&reader, fs::Permissions::from_mode(0o755)).unwrap();
+    let found = finding();
+    assert_eq!(found["state"], "good", "{found}");
 }
 
 #[test]

@@ -45,6 +45,8 @@ pub(super) fn of_scene(scene: &Scene, pictures: Pictures, process: u64) -> u64 {
         .iter()
         .filter_map(|image| dimensions(&image.bytes))
         .map(|(width, height)| u64::from(width) * u64::from(height))
+        // What a header claims beyond that is refused before it is decoded.
+        .map(|pixels| pixels.min(PICTURED_PIXELS))
         .collect();
     let encoded: u64 = scene
         .images

@@ -144,10 +144,26 @@ impl Atlas {
         owners
     }
 
-    /// The share of the covered samples that several triangles cover.
+    /// The share of the covered samples that several triangles cover. 1 if triangles cover the atlas many times: that is
+    /// seen from their areas, because visiting their samples could take for ever.
     pub(super) fn overlap(&self) -> f32 {
         /// Neighbours share the samples on their common edge.
         const INSIDE: f32 = 1e-3;
+        const MOST_AREA: f32 = 4.0;
+        const MOST_BOXES: f32 = 256.0;
+        let atlas = (self.side * self.side) as f32;
+        let (area, boxes) = self
+            .triangles
+            .iter()
+            .fold((0.0, 0.0), |(area, boxes), triangle| {
+                let [a, b, c] = triangle.texels;
+                let size = a.max(b).max(c) - a.min(b).min(c);
+                let twice = (b - a).perp_dot(c - a).abs();
+                (area + twice / 2.0 / atlas, boxes + size.x * size.y / atlas)
+            });
+        if area > MOST_AREA || boxes > MOST_BOXES {
+            return 1.0;
+        }
         let bands = (0..self.band_count()).into_par_iter();
         let (covered, shared) = bands
             .map(|band| {

@@ -113,7 +113,7 @@ fn invisible_geometry_is_removed_if_configured() {
     assert!(
         model
             .log("info.log")
-            .contains("12 triangles that are invisible")
+            .contains("12 triangles were removed for being invisible")
     );
     // Visible through glass, or visible during an animation: it stays.
     let glass = json!({ "alphaMode": "BLEND", "pbrMetallicRoughness": { "baseColorFactor": [1, 1, 1, 0.2] } });

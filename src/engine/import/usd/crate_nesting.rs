@@ -30,9 +30,10 @@ struct Nest {
 }
 
 impl Nest {
-    /// The value that eight bytes name: 48 bits of place, 8 of type, 8 of flags, which must be clear.
+    /// The value that eight bytes name: 48 bits of place, 8 of type, 8 of flags. The library ignores most flags, so
+    /// they do not count here.
     fn named(word: u64, size: u64) -> Option<Nest> {
-        let kind = match word >> 48 {
+        let kind = match (word >> 48) & 0xff {
             31 => Kind::Dictionary,
             46 => Kind::TimeSamples,
             _ => return None,
@@ -44,7 +45,7 @@ impl Nest {
 
 /// Whether the library may read the values of a layer; the error says what is wrong.
 pub(super) fn check(file: &File) -> io::Result<()> {
-    let layer = Layer {
+    let layer = NestedLayer {
         file,
         size: file.metadata()?.len(),
     };
@@ -55,12 +56,12 @@ pub(super) fn check(file: &File) -> io::Result<()> {
     Ok(())
 }
 
-struct Layer<'a> {
+struct NestedLayer<'a> {
     file: &'a File,
     size: u64,
 }
 
-impl Layer<'_> {
+impl NestedLayer<'_> {
     /// Everything that may be the name of a nested value.
     fn nests(&self) -> io::Result<HashSet<Nest>> {
         let mut found = HashSet::new();

@@ -128,7 +128,7 @@ fn check_level(bytes: &[u8], level: u32, header: &Ktx2Header, packing: u32) -> R
     let is_right = match header.codec {
         BasisCodec::Etc1s => unpacked == 0,
         BasisCodec::Uastc => {
-            unpacked == header.blocks(level) * BYTES_OF_UASTC_BLOCK
+            Some(unpacked) == header.blocks(level).checked_mul(BYTES_OF_UASTC_BLOCK)
                 && (packing == ZSTANDARD || unpacked == stored.len() as u64)
         }
     };

@@ -45,7 +45,14 @@ pub fn begin(parts: &Arc<DraftParts>, draft: DraftId, generation: u64) {
 /// Shows why a call of an upload is repeated. Its pause may be as long as the service asks for.
 fn show_failure(parts: &DraftParts, draft: DraftId, live: &LiveUpload, error: &ClientError) {
     // An outage is shown once a call has failed for good: most connections work at the second try.
-    if error.is_no_answer() {
+    let has_reason = matches!(
+        error,
+        ClientError::Unavailable {
+            status: Some(_),
+            ..
+        }
+    );
+    if error.is_no_answer() && !has_reason {
         return;
     }
     let mut memory = parts.memory();
