@@ -323,7 +323,9 @@ async fn claim_files(
     let one_folder = config.bucket.is_none() && matches!(config.records, RecordsAt::DataFolder);
     let claim = if one_folder && records.accounts().is_any().await? {
         Claim::Any
-    } else if process == Process::Worker || records.has_setting(FILES_CLAIMED).await? {
+    } else if config.bucket.is_some()
+        && (process == Process::Worker || records.has_setting(FILES_CLAIMED).await?)
+    {
         Claim::Nothing
     } else {
         Claim::Empty

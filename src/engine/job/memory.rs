@@ -22,6 +22,8 @@ const PICTURED_TRIANGLE: u64 = 100;
 const FILE_BYTE: u64 = 8;
 /// For each pixel of the largest texture, which is decoded and resized as a whole.
 const LARGEST_PIXEL: u64 = 16;
+/// The part of the used memory that is reserved in addition.
+const RESERVED: u64 = 3;
 /// For each pixel of all textures where pictures are drawn, and the most of them that are kept for these.
 const PICTURED_PIXEL: u64 = 8;
 const PICTURED_PIXELS: u64 = 1 << 27;
@@ -61,12 +63,14 @@ pub(super) fn of_scene(scene: &Scene, pictures: Pictures, process: u64) -> u64 {
             triangles * PICTURED_TRIANGLE + pixels.min(PICTURED_PIXELS) * PICTURED_PIXEL
         }
     };
-    process
+    let used = process
         + triangles * TRIANGLE
         + vertices * VERTEX_BYTE
         + encoded * 2
         + largest * LARGEST_PIXEL
-        + pictured
+        + pictured;
+    // The limit counts address space, of which more is reserved than used.
+    used + used / RESERVED
 }
 
 /// The bytes of a geometry's vertices after equal ones are joined, which leaves fewer vertices than triangles.

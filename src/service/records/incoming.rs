@@ -158,8 +158,8 @@ impl IncomingRecords<'_> {
             return Ok(HashMap::new());
         }
         let text = format!(
-            "SELECT f.id, CASE WHEN i.file_id IS NULL THEN 0 WHEN EXISTS (SELECT 1 FROM jobs j \
-             WHERE j.asset_id = f.owner_id AND j.state IN ('queued', 'running')) THEN 1 ELSE 2 END \
+            "SELECT f.id, CAST(CASE WHEN i.file_id IS NULL THEN 0 WHEN EXISTS (SELECT 1 FROM jobs j \
+             WHERE j.asset_id = f.owner_id AND j.state IN ('queued', 'running')) THEN 1 ELSE 2 END AS BIGINT) \
              FROM files f LEFT JOIN incoming_files i ON i.file_id = f.id \
              WHERE f.blob IS NULL AND f.id IN ({})",
             places(1, files.len())

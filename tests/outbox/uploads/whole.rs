@@ -191,8 +191,8 @@ async fn the_staged_copy_stays_while_the_service_has_other_bytes() {
     })
     .await;
     eventually("it says that it keeps the copy", async || {
-        let warning = outbox.drafts().get(draft.id).unwrap().warning;
-        warning.is_some_and(|text| text.contains("the local copy is kept"))
+        let comparison = outbox.drafts().get(draft.id).unwrap().comparison;
+        comparison.is_some_and(|text| text.contains("the local copy is kept"))
     })
     .await;
     assert!(outbox.uploads().open_sent(asset, "chair.bin").is_some());

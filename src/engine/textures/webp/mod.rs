@@ -60,7 +60,7 @@ mod tests {
     fn sample(width: u32, height: u32) -> Pixels {
         let pixel = |at: u32| {
             let (x, y) = (at % width, at / width);
-            [(x * 5) as u8, (y * 9) as u8, (x * y) as u8, !(x as u8)]
+            [(x * 4) as u8, (y * 5) as u8, (x + y) as u8, !(x as u8)]
         };
         Pixels {
             width,
