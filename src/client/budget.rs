@@ -5,8 +5,8 @@
 //! takes tokens above a reserve, so it uses what interactive requests leave. After a 429 nothing is sent
 //! until the time that the service names, and a little longer, so that not all clients of an account go on at once.
 //!
-//! The rate is the configured one at most. If the replies show the limit of the account and what is left of it, it is a
-//! fair share of that ([`SharedWindow`]). If they do not, each 429 halves it, and it rises again slowly.
+//! The rate never exceeds the configured one. If replies show how many requests the account has left, the client uses a
+//! fair share of them ([`SharedWindow`]). If they do not, each 429 halves the rate, and then it rises slowly.
 
 use std::sync::Mutex;
 use std::time::Duration;

@@ -98,7 +98,7 @@ impl SharedWindow {
         self.judge_from(now);
     }
 
-    /// The service refused a request: there were too many. `pause` is the rest of the window, if it is known.
+    /// The service refused a request because there were too many. `pause` is the time until the window ends, if known.
     pub(super) fn refused(&mut self, pause: Option<Duration>, now: Instant) {
         self.remaining = 0.0;
         if let Some(pause) = pause

@@ -82,7 +82,7 @@ impl Metrics {
         *lock(&self.requests).entry((class, status)).or_default() += 1;
     }
 
-    /// A job was claimed; `waited` is the time since its creation if this is its first attempt.
+    /// Counts a claimed job. `waited` is how long it was queued; `None` if this is not its first attempt.
     pub fn job_claimed(&self, waited: Option<Duration>) {
         self.attempts.fetch_add(1, Ordering::Relaxed);
         let Some(seconds) = waited.map(|waited| waited.as_secs_f64()) else {
@@ -110,8 +110,8 @@ impl Metrics {
         self.lost_leases.fetch_add(jobs, Ordering::Relaxed);
     }
 
-    /// All values in the text format of Prometheus. `load` is that of the whole queue, which other processes may
-    /// share; everything else is of this process, which holds `leases`.
+    /// All values in the text format of Prometheus. `load` describes the whole queue, which other processes may
+    /// share. All other values describe this process only; `leases` is the number of jobs that it runs.
     pub fn text(
         &self,
         load: Option<&JobLoad>,

@@ -249,13 +249,9 @@ async fn changes_that_wait_for_a_locked_account_leave_connections_to_the_others(
 
 #[tokio::test]
 async fn a_storage_that_is_away_is_a_503_and_the_reason_of_a_waiting_job() {
-    let Some(mut bucket) = TestBucket::start_or_skip() else {
+    let Some(mut bucket) = TestBucket::start_own_or_skip() else {
         return;
     };
-    if !bucket.is_own() {
-        skipped("the storage in ASSETFS_TEST_S3 is not stopped by a test");
-        return;
-    }
     let in_bucket = bucket::config(&bucket);
     let service = Fixture::with(COPYING_WORKER, |config| config.bucket = Some(in_bucket)).await;
     let (id, started) = service.begin("chair", &["a.glb"]).await;

@@ -77,7 +77,7 @@ impl Worker {
 }
 
 impl Fleet {
-    /// `None` and a skip without a database server or a storage.
+    /// Reports a skipped test and returns `None` if there is no database server or no storage.
     async fn start() -> Option<Fleet> {
         let dir = tempfile::tempdir().unwrap();
         let Some(url) = database_url(dir.path()).await else {

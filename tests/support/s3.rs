@@ -47,6 +47,17 @@ fn program() -> Option<PathBuf> {
 }
 
 impl TestBucket {
+    /// A storage that the test may stop; otherwise as `start_or_skip`.
+    #[track_caller]
+    pub fn start_own_or_skip() -> Option<TestBucket> {
+        let bucket = TestBucket::start_or_skip()?;
+        if !bucket.is_own() {
+            skipped("the storage in ASSETFS_TEST_S3 is not stopped by a test");
+            return None;
+        }
+        Some(bucket)
+    }
+
     /// `None`, and the test is reported as skipped, if there is no server.
     #[track_caller]
     pub fn start_or_skip() -> Option<TestBucket> {

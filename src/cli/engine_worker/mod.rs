@@ -1,5 +1,5 @@
-//! `assetfs engine-worker`: with `--records`, takes jobs of a service on other machines; without, does the one job that
-//! its parent process gives it.
+//! `assetfs engine-worker`: with `--records` it takes jobs from the queue of services, which may run on other machines.
+//! Without it, it does one job, which its parent process sends to its standard input.
 
 mod from_queue;
 mod one_task;

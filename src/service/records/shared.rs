@@ -2,7 +2,7 @@
 //!
 //! One task asks the database every second over a connection of its own. While the database is away, every statement
 //! fails at once with [`RecordsError::Away`], and those that wait end; the log names the cause once. When it answers
-//! again, the pools are made new, because their connections may be dead without a notice.
+//! again, the pools are replaced, because their connections may be broken without reporting it.
 //!
 //! Reads, changes and leases of jobs have connections of their own. Changes of one account wait for each other in this
 //! process before they take a connection, so a locked account does not use up the connections of the others.

@@ -116,7 +116,7 @@ impl ShapeWeights {
         times.into_iter().filter(|time| time.is_finite()).collect()
     }
 
-    /// The weight of each shape, at rest or at a time.
+    /// The weight of each shape: at rest, or at this time of the animation.
     pub(super) fn at(&self, time: Option<f64>) -> Vec<f32> {
         let weights = value(&self.clip.attribute("blendShapeWeights"), time);
         let weights: Vec<[f32; 1]> = weights.and_then(vectors).unwrap_or_default();
