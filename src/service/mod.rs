@@ -27,6 +27,7 @@ mod records;
 mod sample_records;
 mod secrets;
 mod signing;
+mod stores;
 #[cfg(test)]
 #[path = "../../tests/support/test_records.rs"]
 mod test_records;
@@ -52,10 +53,11 @@ use crate::listener::{ConnectionLimits, Connections, Listener};
 use crate::wire::Token;
 use app::App;
 use causes::chain;
-use files::{Claim, FileStore, FilesError, Ownership};
+use files::FilesError;
 use http::Server;
 use records::{Records, RecordsError};
 use signing::Signer;
+use stores::{Process, Stores};
 
 pub use chaos::{ChaosError, ChaosPlan};
 pub use config::{ServiceConfig, StorageOrigin, WorkerCommand, WorkerLimits};
@@ -206,51 +208,6 @@ fn own_folder(config: &ServiceConfig) -> Result<(PrivateDir, DirLock), ServiceEr
     Ok((data_dir, lock))
 }
 
-/// The setting of records whose files have been claimed.
-const FILES_CLAIMED: &str = "files_claimed";
-
-/// What a process of the service does.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Process {
-    /// It answers requests.
-    Serve,
-    /// It only does jobs.
-    Worker,
-}
-
-/// Records and files that belong together.
-struct Stores {
-    records: Records,
-    files: FileStore,
-    clock: clock::Clock,
-}
-
-impl Stores {
-    async fn open(
-        config: &ServiceConfig,
-        data_dir: &PrivateDir,
-        process: Process,
-    ) -> Result<Stores, ServiceError> {
-        let files = match &config.bucket {
-            Some(bucket) => FileStore::in_bucket(bucket).await?,
-            None => FileStore::in_folder(&data_dir.join("files"))?,
-        };
-        let clock = clock::Clock::default();
-        let file = data_dir.join("records.sqlite");
-        let records = Records::open(&config.records, &file, clock.clone()).await?;
-        claim_files(&files, &records, config, process).await?;
-        if !records.is_shared() {
-            // What was being stored when the last process ended. The janitor removes the bytes.
-            records.blobs().give_up_all().await?;
-        }
-        Ok(Stores {
-            records,
-            files,
-            clock,
-        })
-    }
-}
-
 /// The state of a service, and the events that it will send.
 fn assemble(
     config: ServiceConfig,
@@ -308,40 +265,6 @@ async fn signer(
         _ => origin(config.public_url.clone(), api),
     };
     Ok(Signer::new(key.as_bytes(), base).reading_at(config.files_url.clone()))
-}
-
-/// Refuses files of other records, because the janitor would remove them. Refuses an empty storage if the records have
-/// their files elsewhere, because every job would fail.
-async fn claim_files(
-    files: &FileStore,
-    records: &Records,
-    config: &ServiceConfig,
-    process: Process,
-) -> Result<(), ServiceError> {
-    let id = records.setting("records_id", ids::random_name).await?;
-    // Earlier versions wrote no owner. They had all their records and files in the data folder.
-    let one_folder = config.bucket.is_none() && matches!(config.records, RecordsAt::DataFolder);
-    let claim = if one_folder && records.accounts().is_any().await? {
-        Claim::Any
-    } else if config.bucket.is_some()
-        && (process == Process::Worker || records.has_setting(FILES_CLAIMED).await?)
-    {
-        Claim::Nothing
-    } else {
-        Claim::Empty
-    };
-    let place = || match &config.bucket {
-        Some(bucket) => bucket.address.to_string(),
-        None => config.data_dir.join("files").display().to_string(),
-    };
-    match files.claim(&id, claim).await? {
-        Ownership::Ours => {
-            records.setting(FILES_CLAIMED, || "1".to_owned()).await?;
-            Ok(())
-        }
-        Ownership::Unknown => Err(ServiceError::ForeignFiles { place: place() }),
-        Ownership::Empty => Err(ServiceError::NoFiles { place: place() }),
-    }
 }
 
 /// Creates an empty folder; removes left-overs of the last run.

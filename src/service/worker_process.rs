@@ -10,7 +10,8 @@ use std::time::Duration;
 use tokio::task::JoinSet;
 
 use super::app::App;
-use super::{Process, Service, ServiceConfig, ServiceError, Stores};
+use super::stores::{Process, Stores};
+use super::{Service, ServiceConfig, ServiceError};
 use super::{assemble, events, jobs, origin, own_folder, signer};
 use crate::durable::DirLock;
 

@@ -30,6 +30,7 @@ mod shared;
 mod sql;
 mod tags;
 mod tokens;
+mod transaction;
 mod uploads;
 mod wakeups;
 mod webhooks;
