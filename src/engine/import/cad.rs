@@ -2,9 +2,11 @@
 //! which is then read like any other. It is a package of its own (folder `cad`), because it needs Open CASCADE.
 
 use std::fs;
-use std::io;
+use std::io::{self, Read as _, Seek as _};
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output, Stdio};
+use std::process::{Child, Command, ExitStatus, Output, Stdio};
+use std::thread;
+use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
@@ -14,6 +16,9 @@ use super::super::settings::Tessellation;
 use super::{ImportError, Imported, gltf};
 
 const PROGRAM: &str = "assetfs-cad";
+
+/// A program that works says how it is used in less than a second.
+const CHECK_LIMIT: Duration = Duration::from_secs(15);
 
 /// Exit codes of the program.
 const USAGE: i32 = 2;
@@ -122,22 +127,55 @@ pub fn reader() -> Option<PathBuf> {
 /// worker.
 ///
 /// # Errors
-/// One line of text, such as the library that is missing.
+/// One line of text, such as the library that is missing, or that the program did not end in time.
 pub fn check_reader(program: &Path) -> Result<(), String> {
-    let output = Command::new(program)
+    check_within(program, CHECK_LIMIT)
+}
+
+fn check_within(program: &Path, limit: Duration) -> Result<(), String> {
+    // A file: a program that prints more than a pipe holds would wait.
+    let mut errors = tempfile::tempfile().map_err(|error| error.to_string())?;
+    let stderr = errors.try_clone().map_err(|error| error.to_string())?;
+    let mut child = Command::new(program)
         .env_clear()
         .stdin(Stdio::null())
-        .output()
+        .stdout(Stdio::null())
+        .stderr(stderr)
+        .spawn()
         .map_err(|error| error.to_string())?;
+    let Some(status) = ended_within(&mut child, limit).map_err(|error| error.to_string())? else {
+        return Err(format!(
+            "it did not end within {} seconds",
+            limit.as_secs_f64()
+        ));
+    };
     // Without arguments it only says how it is used.
-    if output.status.code() == Some(USAGE) {
+    if status.code() == Some(USAGE) {
         return Ok(());
     }
-    let said = String::from_utf8_lossy(&output.stderr);
-    Err(match said.lines().last() {
+    let mut said = Vec::new();
+    let read = errors.rewind().and_then(|()| errors.read_to_end(&mut said));
+    read.map_err(|error| error.to_string())?;
+    Err(match String::from_utf8_lossy(&said).lines().last() {
         Some(line) => line.trim().to_owned(),
-        None => output.status.to_string(),
+        None => status.to_string(),
     })
+}
+
+/// How a process ended; `None` if it did not within the time, and then it is killed.
+fn ended_within(child: &mut Child, limit: Duration) -> io::Result<Option<ExitStatus>> {
+    let start = Instant::now();
+    loop {
+        if let Some(status) = child.try_wait()? {
+            return Ok(Some(status));
+        }
+        if start.elapsed() >= limit {
+            child.kill()?;
+            child.wait()?;
+            return Ok(None);
+        }
+        thread::sleep(Duration::from_millis(10));
+    }
 }
 
 fn not_installed(file: &str) -> ImportError {
@@ -191,8 +229,8 @@ fn lost_surfaces(file: &str, output: &Output) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
+    use std::os::unix::fs::PermissionsExt as _;
     use std::os::unix::process::ExitStatusExt as _;
-    use std::process::ExitStatus;
 
     use super::*;
 
@@ -224,6 +262,32 @@ mod tests {
             let sentence = failure("part.step", &output).to_string();
             assert!(sentence.starts_with(expected), "{sentence}");
         }
+    }
+
+    #[test]
+    fn reader_that_does_not_end_is_reported_and_killed() {
+        let dir = tempfile::tempdir().unwrap();
+        let program = dir.path().join("assetfs-cad");
+        let check = |script: &str, limit| {
+            fs::write(&program, format!("#!/bin/sh\n{script}\n")).unwrap();
+            fs::set_permissions(&program, fs::Permissions::from_mode(0o700)).unwrap();
+            check_within(&program, limit)
+        };
+        let long = Duration::from_secs(600);
+        assert_eq!(check("exit 2", long), Ok(()));
+        let missing = "echo one >&2; echo library.so is missing >&2; exit 127";
+        assert_eq!(
+            check(missing, long),
+            Err("library.so is missing".to_owned())
+        );
+        let pid = dir.path().join("pid");
+        let waits = format!("echo $$ > {}; exec sleep 1000", pid.display());
+        assert_eq!(
+            check(&waits, Duration::from_secs(2)),
+            Err("it did not end within 2 seconds".to_owned())
+        );
+        let pid = fs::read_to_string(pid).unwrap();
+        assert!(!Path::new("/proc").join(pid.trim()).exists());
     }
 
     #[test]

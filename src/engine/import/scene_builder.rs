@@ -99,6 +99,17 @@ impl SceneBuilder {
         self.push("nodes", node)
     }
 
+    pub(super) fn add_children(&mut self, node: usize, children: &[usize]) {
+        if let Some(Value::Object(node)) =
+            self.scene.list_mut("nodes").and_then(|it| it.get_mut(node))
+        {
+            let known = node.entry("children").or_insert_with(|| json!([]));
+            if let Value::Array(known) = known {
+                known.extend(children.iter().map(|child| json!(child)));
+            }
+        }
+    }
+
     /// Adds a copy of a node and of all below it; the copies draw the same meshes.
     pub(super) fn copy_tree(&mut self, node: usize) -> usize {
         let mut copy = self.scene.list("nodes")[node].clone();

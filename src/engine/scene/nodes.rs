@@ -134,14 +134,26 @@ impl Draw {
 impl Scene {
     /// Everything that the default scene draws, in the rest pose. Each instance of `EXT_mesh_gpu_instancing` is a draw.
     pub fn draws(&self) -> Vec<Draw> {
-        let worlds = self.world_matrices();
+        self.draws_at(&self.world_matrices())
+    }
+
+    /// The draws for measuring: as at rest, but nodes that are hidden there by a scale of 0 are as large as an animation
+    /// shows them.
+    fn measured_draws(&self) -> Vec<Draw> {
+        match self.shown_pose() {
+            Some(pose) => self.draws_at(&self.worlds_in(&pose)),
+            None => self.draws(),
+        }
+    }
+
+    fn draws_at(&self, worlds: &[Mat4]) -> Vec<Draw> {
         let shown = self.shown_nodes();
         let mut draws = Vec::new();
         for (node, json) in self.list("nodes").iter().enumerate() {
             let Some(mesh) = index_in(json, "mesh").filter(|_| shown[node]) else {
                 continue;
             };
-            let joints = index_in(json, "skin").map(|skin| self.joint_matrices(skin, &worlds));
+            let joints = index_in(json, "skin").map(|skin| self.joint_matrices(skin, worlds));
             for placed in self.instance_matrices(json) {
                 draws.push(Draw {
                     node,
@@ -155,9 +167,10 @@ impl Scene {
         draws
     }
 
-    /// For each geometry the draw that shows it largest; `None` if nothing draws it.
+    /// For each geometry the draw that shows it largest; `None` if nothing draws it. Nodes that are hidden at rest count
+    /// as large as an animation shows them.
     pub fn largest_draws(&self) -> Vec<Option<Draw>> {
-        let draws = self.draws();
+        let draws = self.measured_draws();
         let mut largest: Vec<Option<(f32, usize)>> = vec![None; self.geometries.len()];
         for (index, draw) in draws.iter().enumerate() {
             for primitive in &self.meshes[draw.mesh].primitives {
@@ -172,10 +185,11 @@ impl Scene {
         largest.into_iter().map(|found| found.map(draw)).collect()
     }
 
-    /// The smallest box around everything that is drawn; `None` if that is nothing.
+    /// The smallest box around everything that is drawn; `None` if that is nothing. What is hidden at rest and shown by
+    /// an animation is in the box.
     pub fn bounds(&self) -> Option<Bounds> {
         let mut bounds = None;
-        for draw in self.draws() {
+        for draw in self.measured_draws() {
             for primitive in &self.meshes[draw.mesh].primitives {
                 for position in draw.world_positions(&self.geometries[primitive.geometry]) {
                     Bounds::grow(&mut bounds, position);

@@ -1,5 +1,7 @@
 //! Poses: the nodes of a scene at moments of its animations.
 
+use std::collections::HashMap;
+
 use serde_json::{Value, json};
 
 use super::content::{Scene, index_in};
@@ -92,6 +94,52 @@ impl Scene {
         Pose { nodes }
     }
 
+    /// The rest pose with each node that has a scale of 0 at the largest scale that an animation gives it; `None` if
+    /// there is no such node.
+    pub(super) fn shown_pose(&self) -> Option<Pose> {
+        let mut largest: HashMap<usize, [f32; 3]> = HashMap::new();
+        for animation in self.list("animations") {
+            for channel in animation["channels"].as_array().into_iter().flatten() {
+                let target = &channel["target"];
+                let node = index_in(target, "node").filter(|_| target["path"] == "scale");
+                let sampler = index_in(channel, "sampler").map(|at| &animation["samplers"][at]);
+                let (Some(node), Some(sampler)) = (node, sampler) else {
+                    continue;
+                };
+                if !self.list("nodes").get(node).is_some_and(is_flat) {
+                    continue;
+                }
+                for scale in self.scales_of(sampler) {
+                    let known = largest.entry(node).or_insert([0.0; 3]);
+                    if size_of(&scale) > size_of(known) {
+                        *known = scale;
+                    }
+                }
+            }
+        }
+        largest.retain(|_, scale| size_of(scale) > 0.0);
+        if largest.is_empty() {
+            return None;
+        }
+        let mut nodes = self.list("nodes").to_vec();
+        for (node, scale) in largest {
+            nodes[node]["scale"] = json!(scale);
+        }
+        Some(Pose { nodes })
+    }
+
+    /// The values of a sampler of scales, without tangents.
+    fn scales_of(&self, sampler: &Value) -> impl Iterator<Item = [f32; 3]> {
+        let table = index_in(sampler, "output").and_then(|at| self.tables.get(at));
+        let values = table.map_or(&[][..], |table| &table.values);
+        let (skipped, every) = match sampler["interpolation"].as_str() {
+            Some("CUBICSPLINE") => (1, 3),
+            _ => (0, 1),
+        };
+        let scales = values.chunks_exact(3).skip(skipped).step_by(every);
+        scales.map(|scale| [scale[0], scale[1], scale[2]])
+    }
+
     /// The value of a sampler at a time, by the rules of glTF 2.0, appendix C; a rotation is not normalized.
     fn value_at(&self, sampler: &Value, time: f32) -> Option<Vec<f32>> {
         let table = |key| Some(&self.tables.get(index_in(sampler, key)?)?.values);
@@ -114,6 +162,18 @@ impl Scene {
             _ => between(key(one), key(two), share),
         })
     }
+}
+
+/// Whether a node has no extent along an axis.
+fn is_flat(node: &Value) -> bool {
+    let scale = node["scale"].as_array();
+    scale.is_some_and(|scale| scale.iter().any(|part| part.as_f64() == Some(0.0)))
+}
+
+/// The volume of a scale; 0 if it is not finite.
+fn size_of(scale: &[f32; 3]) -> f32 {
+    let size = scale.iter().product::<f32>().abs();
+    if size.is_finite() { size } else { 0.0 }
 }
 
 fn between(one: &[f32], two: &[f32], share: f32) -> Vec<f32> {
@@ -209,6 +269,27 @@ mod tests {
             let pose = &scene.poses(1)[0];
             assert!((scene.in_pose(pose, place) - expected).abs() < 1e-5);
         }
+    }
+
+    #[test]
+    fn hidden_node_is_measured_as_large_as_an_animation_shows_it() {
+        let scaled = |interpolation: &str, values: &[f32]| {
+            let mut scene = moving(interpolation, values);
+            scene.list_mut("nodes").unwrap()[0]["scale"] = json!([0.0, 0.0, 0.0]);
+            let channel = &mut scene.list_mut("animations").unwrap()[0]["channels"][0];
+            channel["target"]["path"] = "scale".into();
+            let shown = scene.shown_pose();
+            shown.map(|pose| pose.nodes[0]["scale"].clone())
+        };
+        let steps = [0.0, 0.0, 0.0, 2.0, 2.0, -2.0, 1.0, 1.0, 1.0];
+        assert_eq!(scaled("STEP", &steps), Some(json!([2.0, 2.0, -2.0])));
+        let tangents = [[9.0; 3], [0.0; 3], [9.0; 3], [9.0; 3], [0.5; 3], [9.0; 3]].concat();
+        let curve = scaled("CUBICSPLINE", &tangents);
+        assert_eq!(curve, Some(json!([0.5, 0.5, 0.5])));
+        // Nothing shows it, or it is not hidden.
+        assert_eq!(scaled("STEP", &[0.0; 9]), None);
+        assert_eq!(scaled("STEP", &[f32::INFINITY; 9]), None);
+        assert!(moving("STEP", &steps).shown_pose().is_none());
     }
 
     #[test]

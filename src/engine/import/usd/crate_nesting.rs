@@ -4,6 +4,7 @@
 //! A nested value is named by eight bytes that stand in the file as they are: its type, flags, and its place. All bytes
 //! that look like such a name are followed, at any place; others do no harm, because they lead nowhere deep.
 
+use std::cell::Cell;
 use std::collections::{HashMap, HashSet};
 use std::fs::File;
 use std::io;
@@ -13,6 +14,8 @@ use std::os::unix::fs::FileExt as _;
 const MAX_NESTING: usize = 64;
 /// More nested values than this are not checked, so such a layer is refused.
 const MAX_VALUES: usize = 1_000_000;
+/// Entries of values that are looked at even in a small layer.
+const MIN_STEPS: u64 = 100_000;
 /// Bytes that are looked through at once.
 const CHUNK: usize = 1 << 20;
 
@@ -45,9 +48,11 @@ impl Nest {
 
 /// Whether the library may read the values of a layer; the error says what is wrong.
 pub(super) fn check(file: &File) -> io::Result<()> {
+    let size = file.metadata()?.len();
     let layer = NestedLayer {
         file,
-        size: file.metadata()?.len(),
+        size,
+        steps: Cell::new(size / 4 + MIN_STEPS),
     };
     let mut levels = HashMap::new();
     for nest in layer.nests()? {
@@ -59,6 +64,9 @@ pub(super) fn check(file: &File) -> io::Result<()> {
 struct NestedLayer<'a> {
     file: &'a File,
     size: u64,
+    /// How many more entries of values may be looked at. A program writes each entry once; values that overlap would be
+    /// read for each of them.
+    steps: Cell<u64>,
 }
 
 impl NestedLayer<'_> {
@@ -88,7 +96,7 @@ impl NestedLayer<'_> {
         if levels.contains_key(&nest) {
             return Ok(());
         }
-        let mut open = vec![(nest, self.inside(nest), 1)];
+        let mut open = vec![(nest, self.inside(nest)?, 1)];
         while let Some((nest, inside, deepest)) = open.last_mut() {
             let Some(next) = inside.pop() else {
                 let (nest, deepest) = (*nest, *deepest);
@@ -110,14 +118,22 @@ impl NestedLayer<'_> {
                 return Err(damaged("it has too many nested values"));
             }
             if known.is_none() {
-                open.push((next, self.inside(next), 1));
+                open.push((next, self.inside(next)?, 1));
             }
         }
         Ok(())
     }
 
+    /// Counts an entry that is looked at.
+    fn step(&self) -> io::Result<()> {
+        let left = self.steps.get().checked_sub(1);
+        self.steps
+            .set(left.ok_or_else(|| damaged("its nested values overlap"))?);
+        Ok(())
+    }
+
     /// The values in a value; those beyond the end of the file are left out.
-    fn inside(&self, nest: Nest) -> Vec<Nest> {
+    fn inside(&self, nest: Nest) -> io::Result<Vec<Nest>> {
         let mut inside = Vec::new();
         match nest.kind {
             // For each entry its key, and how far after that the name of the value is. The next entry follows the name.
@@ -125,6 +141,7 @@ impl NestedLayer<'_> {
                 let count = self.number(nest.at).unwrap_or(0);
                 let mut at = nest.at.checked_add(8);
                 for _ in 0..count.min(self.size / 20) {
+                    self.step()?;
                     let name = at.and_then(|at| self.jump(at.checked_add(4)?));
                     let Some((place, word)) =
                         name.and_then(|place| Some((place, self.number(place)?)))
@@ -141,6 +158,7 @@ impl NestedLayer<'_> {
                 let values = times.and_then(|times| self.jump(times.checked_add(8)?));
                 let count = values.and_then(|values| self.number(values)).unwrap_or(0);
                 for index in 0..count.min(self.size / 8) {
+                    self.step()?;
                     let place = values.and_then(|values| values.checked_add(8 + index * 8));
                     let Some(word) = place.and_then(|place| self.number(place)) else {
                         break;
@@ -149,7 +167,7 @@ impl NestedLayer<'_> {
                 }
             }
         }
-        inside
+        Ok(inside)
     }
 
     fn number(&self, at: u64) -> Option<u64> {
@@ -201,6 +219,29 @@ mod tests {
         assert_eq!(refused(&chain(MAX_NESTING + 2)), deep);
         assert_eq!(refused(&[0]), deep);
         assert_eq!(refused(&[1, 2, 0]), deep);
+    }
+
+    #[test]
+    fn values_that_overlap_are_looked_at_once_each() {
+        // Many time samples that have the same entries.
+        const VALUES: u64 = 4_000;
+        let mut bytes = vec![0xff; 16];
+        let starts: Vec<u64> = (0..VALUES).map(|value| 16 + value * 24).collect();
+        let entries = 16 + VALUES * 24;
+        for start in &starts {
+            for word in [8, 0, entries - (start + 16)] {
+                bytes.extend(word.to_le_bytes());
+            }
+        }
+        bytes.extend(VALUES.to_le_bytes());
+        bytes.extend([0xff; 8 * VALUES as usize]);
+        for start in &starts {
+            bytes.extend((46 << 48 | start).to_le_bytes());
+        }
+        let mut file = tempfile::tempfile().unwrap();
+        file.write_all(&bytes).unwrap();
+        let error = check(&file).unwrap_err().to_string();
+        assert_eq!(error, "its nested values overlap");
     }
 
     #[test]

@@ -47,6 +47,8 @@ pub(super) struct DrawnMesh {
     pub(super) skin: Option<usize>,
     /// The animation of its shape.
     pub(super) weights: Option<ShapeWeights>,
+    /// The weights of its blend shapes at rest; empty without shapes.
+    pub(super) at_rest: Vec<f32>,
 }
 
 /// What the instances of a mesh need without its points.
@@ -107,6 +109,10 @@ impl Meshes {
             true => None,
             false => ShapeWeights::of(to.stage, prim, &outline.shapes),
         };
+        let at_rest = match &weights {
+            Some(weights) => weights.at(None),
+            None => vec![0.0; outline.shapes.len()],
+        };
         let used = self.materials_of(prim, &outline, to);
         let key = prototype.filter(|_| skinned.is_none()).map(|prototype| {
             let materials = used.iter().map(|material| material.index).collect();
@@ -118,6 +124,7 @@ impl Meshes {
                 mesh,
                 skin: None,
                 weights,
+                at_rest,
             });
         }
         // The outline was read from the same prim without an error.
@@ -133,10 +140,6 @@ impl Meshes {
         });
         let mesh = to.builder.add_mesh(Some(name), geometries.collect());
         if !outline.shapes.is_empty() {
-            let at_rest = match &weights {
-                Some(weights) => weights.at(None),
-                None => vec![0.0; outline.shapes.len()],
-            };
             let names = json!({ "targetNames": outline.shapes });
             to.builder
                 .extend_mesh(mesh, json!({ "weights": at_rest, "extras": names }));
@@ -148,6 +151,7 @@ impl Meshes {
             mesh,
             skin,
             weights,
+            at_rest,
         })
     }
 
@@ -246,6 +250,7 @@ impl Meshes {
             mesh,
             skin: None,
             weights: None,
+            at_rest: Vec::new(),
         }
     }
 

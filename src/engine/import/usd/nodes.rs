@@ -106,11 +106,16 @@ impl<'a> Reader<'a> {
                 roots.extend(self.read(&self.stage.prim(path), &inherited)?);
             }
         }
-        for skeleton in self.skeletons.take_loose() {
+        for (skeleton, place) in self.skeletons.take_loose() {
+            if let Some(place) = place {
+                self.builder.add_children(place, skeleton.roots());
+                continue;
+            }
             let mut node = placed(self.world_of(&skeleton.path));
             node["children"] = json!(skeleton.roots());
             roots.push(self.builder.add_node(node));
         }
+        self.blinking.append(&mut self.skeletons.blinking);
         roots.append(&mut self.detached);
         Ok(roots)
     }
@@ -198,6 +203,10 @@ impl<'a> Reader<'a> {
                 if let Some(skin) = drawn.skin {
                     node["skin"] = skin.into();
                 }
+                // Instances share the mesh, and each has weights of its own.
+                if !drawn.at_rest.is_empty() {
+                    node["weights"] = json!(drawn.at_rest);
+                }
                 weights = drawn.weights;
             }
         } else if kind == "Mesh" {
@@ -263,6 +272,7 @@ impl<'a> Reader<'a> {
             node["children"] = json!(children);
         }
         let node = self.builder.add_node(node);
+        self.skeletons.set_place(prim.path(), node);
         if is_moving {
             self.moving.push(Moving {
                 prim: prim.clone(),
@@ -288,17 +298,23 @@ impl Reader<'_> {
         if !visibility.changes() {
             return node;
         }
-        let scale = visibility.scale(None);
-        let mut hiding = json!({ "children": [node], "name": "visibility" });
-        if scale != 1.0 {
-            hiding["scale"] = json!([scale, scale, scale]);
-        }
-        let node = self.builder.add_node(hiding);
-        self.blinking.push(Moving {
-            prim: prim.clone(),
-            node,
-        });
+        let hiding = hiding_node(prim, &[node], &mut self.builder);
+        let node = hiding.node;
+        self.blinking.push(hiding);
         node
+    }
+}
+
+/// A node that hides others as a prim is hidden over time.
+pub(super) fn hiding_node(prim: &Prim, children: &[usize], builder: &mut SceneBuilder) -> Moving {
+    let scale = Visibility::of(prim).scale(None);
+    let mut hiding = json!({ "children": children, "name": "visibility" });
+    if scale != 1.0 {
+        hiding["scale"] = json!([scale, scale, scale]);
+    }
+    Moving {
+        prim: prim.clone(),
+        node: builder.add_node(hiding),
     }
 }
 

@@ -12,6 +12,8 @@ use super::super::super::scene::{Attribute, Scene};
 use super::super::animated::{add_table, joints_and_weights};
 use super::super::scene_builder::SceneBuilder;
 use super::Warnings;
+use super::nodes::{Moving, hiding_node};
+use super::transform::Visibility;
 use super::values::{integers, of, targets, texts, vectors};
 
 /// The joints that move each point, the strongest four first.
@@ -111,13 +113,23 @@ pub(super) struct Skeleton {
     roots: Vec<usize>,
 }
 
+/// The path of a skeleton, and those of the prims that hide a mesh of it at times, but not its joints.
+type SkeletonKey = (String, Vec<String>);
+
 /// The skeletons that are in the scene already, and the skins of their meshes.
+///
+/// Nodes above a skinned mesh do not hide it, only those above its joints. A mesh that is hidden at other times than the
+/// skeleton has joints of its own, which move in the same way.
 #[derive(Default)]
 pub(super) struct Skeletons {
-    known: HashMap<String, Option<Skeleton>>,
+    known: HashMap<SkeletonKey, Option<Skeleton>>,
     /// Skeletons whose joints hang below no node yet.
-    loose: Vec<String>,
+    loose: Vec<SkeletonKey>,
     skins: Vec<(Vec<usize>, Vec<DMat4>)>,
+    /// The nodes of the prims of skeletons.
+    places: HashMap<String, usize>,
+    /// Nodes that hide joints, with the prims whose visibility they have.
+    pub(super) blinking: Vec<Moving>,
 }
 
 impl Skeletons {
@@ -131,7 +143,14 @@ impl Skeletons {
         warnings: &mut Warnings,
     ) -> Option<(Influences, usize)> {
         let path = inherited_target(mesh, "skel:skeleton")?;
-        let skeleton = self.get(stage, &path, builder)?;
+        let hiding = hiding_prims(stage, mesh, &path).unwrap_or_else(|| {
+            warnings.add(format!(
+                "mesh \"{}\": its visibility over time is not read, because its skeleton has another one",
+                mesh.path().name().unwrap_or_default()
+            ));
+            Vec::new()
+        });
+        let skeleton = self.get(stage, &path, &hiding, builder)?;
         let names = of(mesh, "skel:joints")
             .map(texts)
             .filter(|names| !names.is_empty());
@@ -167,19 +186,26 @@ impl Skeletons {
         Some((influences, builder.next_skin()))
     }
 
-    /// The skeleton at a path, whose joints become nodes.
-    pub(super) fn get(
+    /// The skeleton at a path, whose joints become nodes, below nodes that hide them as these prims are hidden.
+    fn get(
         &mut self,
         stage: &Stage,
         path: &Path,
+        hiding: &[Prim],
         builder: &mut SceneBuilder,
     ) -> Option<Skeleton> {
-        let key = path.as_str().to_owned();
+        let paths = hiding.iter().map(|prim| prim.path().as_str().to_owned());
+        let key = (path.as_str().to_owned(), paths.collect());
         if let Some(known) = self.known.get(&key) {
             return known.clone();
         }
-        let made = add_joints(&stage.prim(path.clone()), builder);
-        if made.is_some() {
+        let mut made = add_joints(&stage.prim(path.clone()), builder);
+        if let Some(skeleton) = &mut made {
+            for prim in hiding.iter().rev() {
+                let hidden = hiding_node(prim, &skeleton.roots, builder);
+                skeleton.roots = vec![hidden.node];
+                self.blinking.push(hidden);
+            }
             self.loose.push(key.clone());
         }
         self.known.insert(key, made.clone());
@@ -193,24 +219,39 @@ impl Skeletons {
         path: &Path,
         builder: &mut SceneBuilder,
     ) -> Vec<usize> {
-        let Some(skeleton) = self.get(stage, path, builder) else {
+        let Some(skeleton) = self.get(stage, path, &[], builder) else {
             return Vec::new();
         };
-        self.loose.retain(|known| known != path.as_str());
+        self.loose
+            .retain(|(known, hiding)| known != path.as_str() || !hiding.is_empty());
         skeleton.roots
     }
 
-    /// Skeletons whose prims were not drawn, with the nodes of their root joints.
-    pub(super) fn take_loose(&mut self) -> Vec<Skeleton> {
+    /// Keeps the node of a prim, if it is a skeleton, for joints that are added later.
+    pub(super) fn set_place(&mut self, path: &Path, node: usize) {
+        if self.known.is_empty() {
+            return;
+        }
+        let key = (path.as_str().to_owned(), Vec::new());
+        if self.known.contains_key(&key) {
+            self.places.insert(key.0, node);
+        }
+    }
+
+    /// Skeletons whose joints hang below no node, with the node of their prim, if it is drawn.
+    pub(super) fn take_loose(&mut self) -> Vec<(Skeleton, Option<usize>)> {
         let loose = std::mem::take(&mut self.loose);
-        let skeletons = loose.iter().filter_map(|key| self.known.get(key)?.clone());
+        let skeletons = loose.iter().filter_map(|key| {
+            let skeleton = self.known.get(key)?.clone()?;
+            Some((skeleton, self.places.get(&key.0).copied()))
+        });
         skeletons.collect()
     }
 
     /// All skeletons, in the order of their paths.
     pub(super) fn all(&self) -> Vec<&Skeleton> {
         let mut all: Vec<&Skeleton> = self.known.values().flatten().collect();
-        all.sort_by(|a, b| a.path.cmp(&b.path));
+        all.sort_by(|a, b| (&a.path, &a.nodes).cmp(&(&b.path, &b.nodes)));
         all
     }
 
@@ -241,6 +282,24 @@ pub(super) fn inherited_target(prim: &Prim, name: &str) -> Option<Path> {
     prim.path()
         .ancestors_below_root()
         .find_map(|path| targets(&prim.stage().prim(path), name).into_iter().next())
+}
+
+/// The prims that hide a mesh at times but not its skeleton, from the root on; `None` if the skeleton is hidden at times
+/// at which the mesh is not.
+fn hiding_prims(stage: &Stage, mesh: &Prim, skeleton: &Path) -> Option<Vec<Prim>> {
+    let changing = |path: &Path| -> Vec<Prim> {
+        let prims = path.ancestors_below_root().map(|path| stage.prim(path));
+        prims
+            .filter(|prim| Visibility::of(prim).changes())
+            .collect()
+    };
+    let mut hiding = changing(mesh.path());
+    for prim in changing(skeleton) {
+        let place = hiding.iter().position(|it| it.path() == prim.path())?;
+        hiding.remove(place);
+    }
+    hiding.reverse();
+    Some(hiding)
 }
 
 fn add_joints(prim: &Prim, builder: &mut SceneBuilder) -> Option<Skeleton> {

@@ -203,3 +203,89 @@ fn visibility_over_time_becomes_a_scale_in_steps() {
     let output = animation["samplers"][0]["output"].as_u64().unwrap() as usize;
     assert_eq!(scene.tables[output].values, [0.0, 0.0, 0.0, 1.0, 1.0, 1.0]);
 }
+
+/// The lines of a prim that is invisible at rest and appears after a second.
+const APPEARS: &str = "    token visibility.timeSamples = { 0: \"invisible\", 24: \"inherited\" }";
+
+#[test]
+fn parts_hidden_at_rest_are_measured_as_large_as_they_appear() {
+    let scene = read_one(&format!("{}{}", square("A", APPEARS), square("B", ""))).scene;
+    assert_eq!(scene.bounds().unwrap().size(), Vec3::new(1.0, 1.0, 0.0));
+    let names = |draw: &Option<assetfs::engine::scene::Draw>| {
+        let draw = draw.as_ref().unwrap();
+        draw.world.x_axis.x
+    };
+    let sizes: Vec<f32> = scene.largest_draws().iter().map(names).collect();
+    assert_eq!(sizes, [1.0, 1.0]);
+    // At rest it is hidden all the same.
+    assert_eq!(scene.draws()[0].world.x_axis.x, 0.0);
+}
+
+#[test]
+fn skinned_mesh_is_hidden_by_joints_of_its_own() {
+    let other = ARM.replace("def Mesh \"Arm\"", "def Mesh \"Other\"");
+    let other = &other[other.find("    def Mesh").unwrap()..];
+    let hidden = |rate: &str| {
+        let second = other.replacen("    {\n", &format!("    {{\n{rate}\n"), 1);
+        format!("{}{second}", ARM.trim_end().strip_suffix('}').unwrap())
+    };
+    let imported = read_one(&hidden(APPEARS));
+    assert_eq!(imported.warnings, Vec::<String>::new());
+    let mut scene = imported.scene;
+    assert_eq!(scene.list("skins").len(), 2);
+    let sizes = |scene: &assetfs::engine::scene::Scene| -> Vec<f32> {
+        let draws = scene.draws();
+        let size = |draw: &assetfs::engine::scene::Draw| {
+            let geometry = &scene.geometries[scene.meshes[draw.mesh].primitives[0].geometry];
+            let places = draw.world_positions(geometry);
+            (places[0] - places[2]).length()
+        };
+        draws.iter().map(size).collect()
+    };
+    // Invisible at rest: all its points are in one place. The other mesh stays as it is.
+    assert_eq!(sizes(&scene), [2.0, 0.0]);
+    let animation = scene.list("animations")[0].clone();
+    let half = scene.pose_at(&animation, 0.5);
+    let end = scene.pose_at(&animation, 1.0);
+    assert_eq!(scene.in_pose(&half, sizes)[1], 0.0);
+    let shown = scene.in_pose(&end, sizes);
+    assert!((shown[0] - 2f32.sqrt()).abs() < 1e-3, "{shown:?}");
+    assert!((shown[0] - shown[1]).abs() < 1e-6, "{shown:?}");
+}
+
+#[test]
+fn visibility_of_a_skeleton_that_its_mesh_lacks_is_a_warning() {
+    let skeleton = "    def Skeleton \"Skel\" (prepend apiSchemas = [\"SkelBindingAPI\"])\n    {\n";
+    let body = ARM.replace(skeleton, &format!("{skeleton}{APPEARS}\n"));
+    assert_eq!(
+        read_one(&body).warnings,
+        [
+            "mesh \"Arm\": its visibility over time is not read, because its skeleton has another one"
+        ]
+    );
+}
+
+#[test]
+fn instances_have_weights_of_their_own_at_rest() {
+    let face = FACE
+        .replace("        rel skel:animationSource = </Root/Talk>\n", "")
+        .replace("def SkelRoot \"Root\"", "class SkelRoot \"_Face\"")
+        .replace("/Root/", "/_Face/");
+    let instance = |name: &str, weights: &str| {
+        format!(
+            "def SkelRoot \"{name}\" (\n instanceable = true\n inherits = </_Face>\n)\n{{\n \
+             rel skel:animationSource = </Still{name}>\n}}\n\
+             def SkelAnimation \"Still{name}\"\n{{\n uniform token[] blendShapes = [\"wide\", \"open\"]\n \
+             float[] blendShapeWeights = {weights}\n}}\n"
+        )
+    };
+    let body = format!(
+        "{face}{}{}",
+        instance("A", "[1, 0]"),
+        instance("B", "[0, 1]")
+    );
+    let scene = read_one(&body).scene;
+    assert_eq!(scene.meshes.len(), 1);
+    let weights: Vec<Vec<f32>> = scene.draws().into_iter().map(|draw| draw.weights).collect();
+    assert_eq!(weights, [[1.0, 0.0], [0.0, 1.0]]);
+}
