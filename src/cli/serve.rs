@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::{Context, Result};
+use tokio::runtime::Runtime;
 use tokio::signal::unix::{SignalKind, signal};
 use url::Url;
 
@@ -15,6 +16,9 @@ use crate::service::{ChaosPlan, RunningService, Service, ServiceConfig};
 use super::secrets::protect_memory;
 use super::stores::{StoreArgs, allow_many_files, places};
 use super::{Exit, local, logging, settings};
+
+/// Time for threads of a process that has stopped.
+const LAST_MOMENT: Duration = Duration::from_secs(2);
 
 /// Run the local service without a mount
 #[derive(Debug, clap::Args)]
@@ -71,8 +75,8 @@ pub(super) fn run(args: &ServeArgs) -> Result<Exit> {
         Some(dir) => std::path::absolute(dir)?,
         None => settings::local_service_dir()?,
     };
-    let runtime = tokio::runtime::Runtime::new().context("cannot start the async runtime")?;
-    runtime.block_on(async {
+    let runtime = Runtime::new().context("cannot start the async runtime")?;
+    let done = runtime.block_on(async {
         let mut config = ServiceConfig {
             listen: args.listen,
             admin_listen: args.admin_listen,
@@ -92,9 +96,6 @@ pub(super) fn run(args: &ServeArgs) -> Result<Exit> {
         if let Some(count) = args.sample_assets {
             service.add_sample_assets(count).await?;
         }
-        if let Some(addr) = service.admin_addr() {
-            warn_about_admin(addr);
-        }
         let token_file = local::say_where(&data_dir, &service)?;
         announce(args.json, &service, &places, &data_dir, &token_file);
         until_stopped(args, &service).await?;
@@ -102,7 +103,14 @@ pub(super) fn run(args: &ServeArgs) -> Result<Exit> {
         eprintln!("Stopping …");
         service.shutdown().await;
         Ok(Exit::Done)
-    })
+    });
+    end_soon(runtime);
+    done
+}
+
+/// Ends the threads of a process that has stopped. One that still waits for a disk does not keep the process.
+pub(super) fn end_soon(runtime: Runtime) {
+    runtime.shutdown_timeout(LAST_MOMENT);
 }
 
 /// Returns at SIGINT or SIGTERM. SIGHUP reloads the plan of faults.
@@ -142,7 +150,12 @@ async fn drain(time: Duration, service: &RunningService) -> Result<()> {
     Ok(())
 }
 
-/// A warning if other machines may reach the admin listener.
+/// Says where the admin listener is, and warns if other machines may reach it.
+pub(super) fn announce_admin(addr: SocketAddr) {
+    println!("Health and metrics: http://{addr}/readyz, /livez and /metrics");
+    warn_about_admin(addr);
+}
+
 fn warn_about_admin(addr: SocketAddr) {
     if !addr.ip().is_loopback() {
         tracing::warn!(
@@ -178,10 +191,13 @@ fn announce(
                 "data": data_dir,
             })
         );
+        if let Some(addr) = service.admin_addr() {
+            warn_about_admin(addr);
+        }
     } else {
         println!("Serving {} ({places})", service.base_url());
         if let Some(addr) = service.admin_addr() {
-            println!("Health and metrics: http://{addr}/readyz, /livez and /metrics");
+            announce_admin(addr);
         }
         println!("The token is in {}", shell_quoted(token_file));
         println!(

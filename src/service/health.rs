@@ -11,6 +11,7 @@ use super::app::App;
 use super::causes::chain;
 use super::config::ServiceConfig;
 use super::files::{BucketError, FilesError};
+use super::records::RecordsError;
 
 /// How long the records and the file store may take to answer.
 pub const PATIENCE: Duration = Duration::from_secs(2);
@@ -33,10 +34,7 @@ enum Silence<E> {
 
 /// Asks all parts.
 pub async fn parts(app: &App) -> [Part; 5] {
-    let (time, files) = tokio::join!(
-        in_time(app.records.database_time()),
-        in_time(app.files.check()),
-    );
+    let (time, files) = tokio::join!(database_time(app), in_time(app.files.check()),);
     let mut clock = match &time {
         Ok(time) => clock_failure(Timestamp::now(), *time),
         Err(_) => None,
@@ -61,6 +59,18 @@ pub async fn parts(app: &App) -> [Part; 5] {
         ),
     ]
     .map(|(name, failure)| Part { name, failure })
+}
+
+/// The time of the database, or why it does not say it.
+async fn database_time(app: &App) -> Result<Timestamp, Silence<RecordsError>> {
+    match in_time(app.records.database_time()).await {
+        // It may be waiting for a connection that the server does not give.
+        Err(Silence::Late) => match in_time(async { Ok(app.records.refusal().await) }).await {
+            Ok(Some(error)) => Err(Silence::Failed(error)),
+            Ok(None) | Err(Silence::Late | Silence::Failed(())) => Err(Silence::Late),
+        },
+        asked => asked,
+    }
 }
 
 /// The result of `answer`, if it comes in time.

@@ -6,6 +6,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard};
 use std::time::Duration;
 
+use jiff::Timestamp;
+
 use super::records::{JobKind, JobLoad};
 use crate::listener::Traffic;
 
@@ -23,6 +25,21 @@ pub struct Metrics {
     attempts: AtomicU64,
     given_back: AtomicU64,
     lost_leases: AtomicU64,
+    /// When the database last confirmed the leases, in milliseconds since 1970; 0 before.
+    leases_kept: AtomicU64,
+}
+
+/// What a process does at a moment.
+#[derive(Debug)]
+pub struct Activity<'a> {
+    /// The whole queue, which other processes may share.
+    pub load: Option<&'a JobLoad>,
+    /// Jobs that may run at the same time.
+    pub slots: usize,
+    /// Jobs that run.
+    pub leases: usize,
+    pub traffic: &'a Traffic,
+    pub draining: bool,
 }
 
 /// The kinds of requests that are counted apart.
@@ -110,17 +127,16 @@ impl Metrics {
         self.lost_leases.fetch_add(jobs, Ordering::Relaxed);
     }
 
-    /// All values in the text format of Prometheus. `load` describes the whole queue, which other processes may
-    /// share. All other values describe this process only; `leases` is the number of jobs that it runs.
-    pub fn text(
-        &self,
-        load: Option<&JobLoad>,
-        leases: usize,
-        traffic: &Traffic,
-        draining: bool,
-    ) -> String {
+    /// Notes that the database has just confirmed the leases of this process.
+    pub fn leases_kept(&self) {
+        let now = u64::try_from(Timestamp::now().as_millisecond()).unwrap_or(0);
+        self.leases_kept.store(now, Ordering::Relaxed);
+    }
+
+    /// All values in the text format of Prometheus. All but the load describe this process only.
+    pub fn text(&self, now: &Activity<'_>) -> String {
         let mut text = Text::default();
-        if let Some(load) = load {
+        if let Some(load) = now.load {
             text.gauge("jobs_queued", "Jobs that wait", load.queued as f64);
             text.gauge("jobs_running", "Jobs that run", load.running as f64);
             text.gauge(
@@ -129,12 +145,7 @@ impl Metrics {
                 load.oldest_wait.as_secs_f64(),
             );
         }
-        text.gauge(
-            "leases_held",
-            "Jobs that run in this process",
-            leases as f64,
-        );
-        text.gauge("draining", "1 while the process ends", f64::from(draining));
+        self.write_activity(&mut text, now);
         let counted = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
         for (name, help, value) in [
             (
@@ -155,12 +166,12 @@ impl Metrics {
             (
                 "received_bytes_total",
                 "Bytes that clients sent",
-                traffic.received(),
+                now.traffic.received(),
             ),
             (
                 "sent_bytes_total",
                 "Bytes that were sent to clients",
-                traffic.sent(),
+                now.traffic.sent(),
             ),
         ] {
             text.counter(name, help, value);
@@ -168,6 +179,33 @@ impl Metrics {
         self.write_labelled(&mut text);
         lock(&self.waits).write(&mut text);
         text.0
+    }
+
+    fn write_activity(&self, text: &mut Text, now: &Activity<'_>) {
+        for (name, help, value) in [
+            (
+                "slots",
+                "Jobs that this process may run at the same time",
+                now.slots as f64,
+            ),
+            (
+                "leases_held",
+                "Jobs that run in this process",
+                now.leases as f64,
+            ),
+            (
+                "leases_kept_timestamp_seconds",
+                "When the database last confirmed the leases of this process, 0 before",
+                self.leases_kept.load(Ordering::Relaxed) as f64 / 1000.0,
+            ),
+            (
+                "draining",
+                "1 while the process ends",
+                f64::from(now.draining),
+            ),
+        ] {
+            text.gauge(name, help, value);
+        }
     }
 
     /// Writes the counters that have labels.
@@ -266,8 +304,17 @@ mod tests {
             metrics.job_claimed(Some(Duration::from_millis(millis)));
         }
         metrics.job_claimed(None);
-        let text = metrics.text(None, 0, &Traffic::default(), false);
+        let text = metrics.text(&Activity {
+            load: None,
+            slots: 2,
+            leases: 1,
+            traffic: &Traffic::default(),
+            draining: false,
+        });
         for line in [
+            "assetfs_service_slots 2",
+            "assetfs_service_leases_held 1",
+            "assetfs_service_leases_kept_timestamp_seconds 0",
             "assetfs_service_job_attempts_total 6",
             "assetfs_service_job_wait_seconds_bucket{le=\"0.01\"} 1",
             "assetfs_service_job_wait_seconds_bucket{le=\"0.05\"} 3",

@@ -49,7 +49,7 @@ use tokio_util::sync::CancellationToken;
 use url::Url;
 
 use crate::durable::{DirLock, DurableError, PrivateDir};
-use crate::listener::{ConnectionLimits, Connections, Listener};
+use crate::listener::{Connections, Listener};
 use crate::wire::Token;
 use app::App;
 use causes::chain;
@@ -79,8 +79,9 @@ pub const TOKEN_FILE: &str = "token";
 /// Time between two rounds of the janitor.
 const JANITOR_PAUSE: Duration = Duration::from_secs(3_600);
 
-/// Maximum number of connections to the admin listener.
-const ADMIN_CONNECTIONS: usize = 16;
+/// How long the tasks of a process may take to end: what they have begun in the database and the storage, and giving
+/// their jobs back.
+const STOP_TIME: Duration = Duration::from_secs(15);
 
 /// Why a service could not start.
 #[derive(Debug, thiserror::Error)]
@@ -158,10 +159,7 @@ impl Service {
             Some(origin) => Some(bind(origin.listen).await?),
             None => None,
         };
-        let admin = match config.admin_listen {
-            Some(addr) => Some(bind(addr).await?),
-            None => None,
-        };
+        let admin = bind_admin(&config).await?;
         let stores = Stores::open(&config, &data_dir, Process::Serve).await?;
         let records = &stores.records;
         records.accounts().set_quota(config.quota_bytes).await?;
@@ -253,6 +251,13 @@ async fn bind(addr: SocketAddr) -> Result<Listener, ServiceError> {
         .map_err(|source| ServiceError::Listen { addr, source })
 }
 
+async fn bind_admin(config: &ServiceConfig) -> Result<Option<Listener>, ServiceError> {
+    match config.admin_listen {
+        Some(addr) => bind(addr).await.map(Some),
+        None => Ok(None),
+    }
+}
+
 async fn signer(
     config: &ServiceConfig,
     records: &Records,
@@ -304,13 +309,8 @@ impl RunningService {
             }
         }
         if let Some(listener) = admin {
-            // Busy clients and injected faults do not disturb the monitoring.
-            let server = Server {
-                connections: Connections::new(ConnectionLimits::new(ADMIN_CONNECTIONS)),
-                chaos: chaos::Chaos::default(),
-                ..server(listener)
-            };
-            self.tasks.spawn(server.serve(http::admin(Arc::clone(app))));
+            self.tasks
+                .spawn(http::serve_admin(Arc::clone(app), listener));
         }
         for _ in 0..app.config.workers {
             self.tasks.spawn(jobs::work(Arc::clone(app)));
@@ -372,11 +372,9 @@ impl RunningService {
     }
 
     /// Stops the service: refuses new requests, gives those in flight a short time, ends the workers and puts their
-    /// jobs back into the queue.
+    /// jobs back into the queue. Ends within 20 seconds, also if the database or the storage does not answer.
     pub async fn shutdown(mut self) {
-        self.app.stop.cancel();
-        while self.tasks.join_next().await.is_some() {}
-        self.app.records.close().await;
+        end(&self.app, std::mem::take(&mut self.tasks)).await;
     }
 }
 
@@ -384,6 +382,21 @@ impl Drop for RunningService {
     fn drop(&mut self) {
         self.app.stop.cancel();
     }
+}
+
+/// Ends the tasks of a process, and closes its records.
+async fn end(app: &App, mut tasks: JoinSet<()>) {
+    app.stop.cancel();
+    let ending = async { while tasks.join_next().await.is_some() {} };
+    if tokio::time::timeout(STOP_TIME, ending).await.is_err() {
+        tracing::warn!(
+            jobs = app.queue.held(),
+            "the process ends although the database or the storage does not answer: other processes take its jobs \
+             when the leases have expired"
+        );
+        tasks.abort_all();
+    }
+    app.records.close().await;
 }
 
 /// Runs the janitor now and every hour.

@@ -4,6 +4,7 @@
 //! folders of the jobs that run.
 
 use std::fmt;
+use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -12,12 +13,14 @@ use tokio::task::JoinSet;
 use super::app::App;
 use super::stores::{Process, Stores};
 use super::{Service, ServiceConfig, ServiceError};
-use super::{assemble, events, jobs, origin, own_folder, signer};
+use super::{assemble, bind_admin, end, events, http, jobs, origin, own_folder, signer};
 use crate::durable::DirLock;
+use crate::listener::Listener;
 
 /// A process that does jobs. Stops on `shutdown`, or when dropped.
 pub struct RunningWorker {
     app: Arc<App>,
+    admin_addr: Option<SocketAddr>,
     /// One task for each job that may run.
     slots: JoinSet<()>,
     tasks: JoinSet<()>,
@@ -39,6 +42,8 @@ impl Service {
     /// If the data folder, the records or the files cannot be used.
     pub async fn start_worker(config: ServiceConfig) -> Result<RunningWorker, ServiceError> {
         let (data_dir, lock) = own_folder(&config)?;
+        let admin = bind_admin(&config).await?;
+        let admin_addr = admin.as_ref().map(Listener::addr);
         let stores = Stores::open(&config, &data_dir, Process::Worker).await?;
         let signer = signer(&config, &stores.records, config.listen, None).await?;
         let base_url = origin(config.public_url.clone(), config.listen);
@@ -53,8 +58,12 @@ impl Service {
         tasks.spawn(jobs::exchange_wakeups(Arc::clone(&app)));
         let (records, stop) = (app.records.clone(), app.stop.clone());
         tasks.spawn(events::deliver(records, stop, notices));
+        if let Some(admin) = admin {
+            tasks.spawn(http::serve_admin(Arc::clone(&app), admin));
+        }
         Ok(RunningWorker {
             app,
+            admin_addr,
             slots,
             tasks,
             _lock: lock,
@@ -63,6 +72,11 @@ impl Service {
 }
 
 impl RunningWorker {
+    /// The address of `/livez`, `/readyz` and `/metrics`.
+    pub fn admin_addr(&self) -> Option<SocketAddr> {
+        self.admin_addr
+    }
+
     /// Claims no more jobs, and waits until those that run have ended, for `time` at most.
     pub async fn drain(&mut self, time: Duration) {
         self.app.draining.cancel();
@@ -71,12 +85,13 @@ impl RunningWorker {
         let _ = tokio::time::timeout(time, ended).await;
     }
 
-    /// Stops the process. Jobs that still run are stopped and go back into the queue.
+    /// Stops the process. Jobs that still run are stopped and go back into the queue. Ends within 20 seconds, also if
+    /// the database or the storage does not answer.
     pub async fn shutdown(mut self) {
-        self.app.stop.cancel();
-        while self.slots.join_next().await.is_some() {}
-        while self.tasks.join_next().await.is_some() {}
-        self.app.records.close().await;
+        let mut tasks = std::mem::take(&mut self.tasks);
+        let mut slots = std::mem::take(&mut self.slots);
+        tasks.spawn(async move { while slots.join_next().await.is_some() {} });
+        end(&self.app, tasks).await;
     }
 }
 

@@ -8,19 +8,7 @@ use serde_json::{Value, json};
 use super::bucket;
 use super::s3::TestBucket;
 use super::skip::skipped;
-use super::support::{Answer, COPYING_WORKER, Fixture, needs_own_storage};
-
-/// Optimizing waits until a file exists.
-const WAITING_WORKER: &str = r#"
-task=$(cat)
-here=$(dirname "$0")
-case "$task" in
-*'"task":"optimize"'*)
-  echo x >> "$here/runs"
-  while ! test -e "$here/go"; do sleep 0.02; done ;;
-esac
-case "$task" in *broken*) echo '{"error":"no"}'; exit 1 ;; esac
-"#;
+use super::support::{Answer, COPYING_WORKER, Fixture, WAITING_WORKER, needs_own_storage};
 
 fn with_admin(config: &mut ServiceConfig) {
     config.admin_listen = Some(([127, 0, 0, 1], 0).into());
@@ -51,15 +39,9 @@ impl Fixture {
     /// Starts two optimizations and waits until the worker of the first runs. The second one waits.
     async fn optimize_twice(&self) -> [u64; 2] {
         let id = self.upload("chair", &[("a.glb", b"x")]).await;
-        let path = format!("/api/v2/rawmodel/optimize/{id}");
-        let first = self.post(&path, json!({})).await.expect(200).json();
-        let second = self.post(&path, json!({})).await.expect(200).json();
-        let deadline = Instant::now() + Duration::from_secs(30);
-        while !self.dir.path().join("runs").exists() {
-            assert!(Instant::now() < deadline, "the worker never runs");
-            tokio::time::sleep(Duration::from_millis(20)).await;
-        }
-        [first, second].map(|rapid| rapid["id"].as_u64().unwrap())
+        let rapids = [self.optimize(id).await, self.optimize(id).await];
+        self.until_runs(1).await;
+        rapids
     }
 }
 
@@ -163,9 +145,10 @@ async fn metrics_count_jobs_requests_and_bytes() {
     assert_eq!(service.metric("jobs_running").await, 1.0);
     assert_eq!(service.metric("jobs_queued").await, 1.0);
     assert_eq!(service.metric("leases_held").await, 1.0);
+    assert_eq!(service.metric("slots").await, 1.0);
     tokio::time::sleep(Duration::from_millis(20)).await;
     assert!(service.metric("oldest_queued_job_seconds").await > 0.01);
-    std::fs::write(service.dir.path().join("go"), "").unwrap();
+    service.go();
     for rapid in rapids {
         service.optimized(rapid).await;
     }
@@ -209,7 +192,7 @@ async fn a_drain_fails_readyz_claims_nothing_and_lets_running_jobs_end() {
         assert_eq!(service.metric("draining").await, 1.0);
         // The API answers during the drain.
         service.get("/api/v2/rawmodel").await.expect(200);
-        std::fs::write(service.dir.path().join("go"), "").unwrap();
+        service.go();
     };
     tokio::join!(drain, during);
     let state = |rapid: u64| format!("/api/v2/rapidmodel/{rapid}");

@@ -9,29 +9,14 @@ use serde_json::json;
 use sqlx::sqlite::{SqliteConnectOptions, SqlitePool};
 
 use super::support::{
-    COPYING_WORKER, Fixture, blobs, http_client, needs_own_storage, script, settings,
+    COPYING_WORKER, Fixture, WAITING_WORKER, blobs, http_client, needs_own_storage, runs, script,
+    settings,
 };
 use super::test_records::TestDatabase;
-
-/// Optimizing writes its process id and waits until a file exists.
-const WAITING_WORKER: &str = r#"
-task=$(cat)
-here=$(dirname "$0")
-case "$task" in
-*'"task":"optimize"'*)
-  echo $$ >> "$here/runs"
-  while ! test -e "$here/go"; do sleep 0.02; done ;;
-esac
-"#;
 
 async fn change(dir: &Path, statement: &'static str) -> u64 {
     let mut database = TestDatabase::open(&dir.join("data")).await;
     database.run(statement).await
-}
-
-fn runs(dir: &Path) -> Vec<String> {
-    let runs = std::fs::read_to_string(dir.join("runs")).unwrap_or_default();
-    runs.lines().map(str::to_owned).collect()
 }
 
 async fn until(what: &str, is_so: impl Fn() -> bool) {
@@ -42,20 +27,13 @@ async fn until(what: &str, is_so: impl Fn() -> bool) {
     }
 }
 
-async fn optimize(service: &Fixture) -> u64 {
-    let id = service.upload("chair", &[("a.glb", b"x")]).await;
-    let path = format!("/api/v2/rawmodel/optimize/{id}");
-    let asked = service.post(&path, json!({})).await.expect(200).json();
-    asked["id"].as_u64().unwrap()
-}
-
 #[tokio::test]
 async fn a_worker_whose_job_was_claimed_by_another_is_killed() {
     let service = Fixture::with(WAITING_WORKER, |config| {
         config.job_lease = Duration::from_millis(800);
     })
     .await;
-    let rapid = optimize(&service).await;
+    let rapid = service.optimize_one().await;
     let dir = service.dir.path();
     until("the worker runs", || runs(dir).len() == 1).await;
     let worker = format!("/proc/{}/stat", runs(dir)[0]);
@@ -85,9 +63,7 @@ async fn a_job_whose_files_are_gone_fails_and_the_jobs_after_it_run() {
     let whole = service.upload("whole", &[("a.glb", b"x")]).await;
     let mut rapids = Vec::new();
     for asset in [broken, whole] {
-        let path = format!("/api/v2/rawmodel/optimize/{asset}");
-        let asked = service.post(&path, json!({})).await.expect(200).json();
-        rapids.push(asked["id"].as_u64().unwrap());
+        rapids.push(service.optimize(asset).await);
     }
     let statuses = [
         service.optimized(rapids[0]).await["optimization_status"].clone(),
@@ -103,8 +79,8 @@ async fn a_job_whose_process_is_gone_is_done_by_another() {
     })
     .await;
     let dir = service.dir.path();
-    std::fs::write(dir.join("go"), "").unwrap();
-    let rapid = optimize(&service).await;
+    service.go();
+    let rapid = service.optimize_one().await;
     service.optimized(rapid).await;
     // As if a process had claimed it and died.
     let lost = "UPDATE jobs SET state = 'running', lease_until = 1 WHERE kind = 'optimize'";
@@ -115,8 +91,8 @@ async fn a_job_whose_process_is_gone_is_done_by_another() {
 #[tokio::test]
 async fn a_restart_runs_no_finished_job_again() {
     let service = Fixture::with(WAITING_WORKER, |_| {}).await;
-    std::fs::write(service.dir.path().join("go"), "").unwrap();
-    let rapid = optimize(&service).await;
+    service.go();
+    let rapid = service.optimize_one().await;
     let before = service.optimized(rapid).await;
     assert_eq!(before["optimization_status"], "done");
     let Fixture {
@@ -146,24 +122,13 @@ async fn a_restart_runs_no_finished_job_again() {
     assert_eq!(after["updated_at"], before["updated_at"]);
 }
 
-/// Optimizing records its run, writes a result and ends at once.
-const QUICK_WORKER: &str = r#"
-task=$(cat)
-here=$(dirname "$0")
-out=$(printf %s "$task" | sed 's/.*"output_dir":"\([^"]*\)".*/\1/')
-case "$task" in
-*'"task":"optimize"'*)
-  echo $$ >> "$here/runs"
-  mkdir -p "$out/exports"; echo x > "$out/exports/chair.glb" ;;
-esac
-"#;
-
 #[tokio::test]
 async fn stored_results_survive_a_shutdown_at_any_time() {
     // The service is stopped at many moments around the end of a job: it runs once, or its first run has no effect.
     for pause in [0, 5, 10, 20, 40, 80] {
-        let service = Fixture::with(QUICK_WORKER, |_| {}).await;
-        let rapid = optimize(&service).await;
+        let service = Fixture::with(WAITING_WORKER, |_| {}).await;
+        service.go();
+        let rapid = service.optimize_one().await;
         tokio::time::sleep(Duration::from_millis(pause)).await;
         let row = service.get(&format!("/api/v2/rapidmodel/{rapid}")).await;
         let was_done = row.json()["data"]["optimization_status"] == "done";
@@ -175,7 +140,7 @@ async fn stored_results_survive_a_shutdown_at_any_time() {
         } = service;
         service.shutdown().await;
         let runs_before = runs(dir.path()).len();
-        let config = settings(dir.path(), QUICK_WORKER, bucket.as_ref()).await;
+        let config = settings(dir.path(), WAITING_WORKER, bucket.as_ref()).await;
         let service = Service::start(config).await.unwrap();
         let service = Fixture {
             dir,

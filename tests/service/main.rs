@@ -21,6 +21,7 @@ mod name_rules;
 mod one_model;
 mod outages;
 mod presets;
+mod progress;
 mod races;
 mod rates;
 mod real_engine;

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-use assetfs::service::RecordsAt;
+use assetfs::service::{RecordsAt, Service, ServiceConfig};
 use serde_json::{Value, json};
 use tokio::io::copy_bidirectional;
 use tokio::net::{TcpListener, TcpStream, UnixStream};
@@ -12,7 +12,7 @@ use tokio::sync::watch;
 use super::bucket;
 use super::s3::TestBucket;
 use super::skip::skipped;
-use super::support::{COPYING_WORKER, Fixture};
+use super::support::{COPYING_WORKER, Fixture, WAITING_WORKER, http_client, script};
 use super::test_records::{TestDatabase, database_url};
 
 /// Time for a state to come.
@@ -30,6 +30,8 @@ enum Network {
     Cut,
     /// Connections are open, and no byte passes.
     Silent,
+    /// The same, but the bytes pass when the network works again.
+    Late,
 }
 
 /// A proxy in front of the PostgreSQL server of the tests.
@@ -78,9 +80,19 @@ impl Proxy {
 async fn forward(mut client: TcpStream, socket: PathBuf, mut state: watch::Receiver<Network>) {
     if *state.borrow() == Network::Works {
         let mut server = UnixStream::connect(socket).await.unwrap();
-        tokio::select! {
-            _ = copy_bidirectional(&mut client, &mut server) => return,
-            _ = state.wait_for(|network| *network != Network::Works) => {}
+        loop {
+            tokio::select! {
+                _ = copy_bidirectional(&mut client, &mut server) => return,
+                _ = state.wait_for(|network| *network != Network::Works) => {}
+            }
+            if *state.borrow() != Network::Late {
+                break;
+            }
+            // Copying that is interrupted loses nothing: bytes stay in the sockets until they can be written.
+            let _ = state.wait_for(|network| *network != Network::Late).await;
+            if *state.borrow() != Network::Works {
+                break;
+            }
         }
     }
     if *state.borrow() == Network::Silent {
@@ -179,6 +191,123 @@ async fn while_the_database_is_away_requests_get_503_at_once_and_then_all_goes_o
         let id = service.upload("chair", &[("a.glb", b"x")]).await;
         assert_eq!(service.analysed(id).await["upload_status"], "complete");
     }
+}
+
+#[tokio::test]
+async fn a_database_that_is_some_seconds_late_is_not_away() {
+    let dir = tempfile::tempdir().unwrap();
+    let Some(proxy) = Proxy::start(dir.path()).await else {
+        return;
+    };
+    let service = behind(&proxy).await;
+    service.get("/api/v2/rawmodel").await.expect(200);
+    proxy.set(Network::Late);
+    let late = async {
+        tokio::time::sleep(Duration::from_millis(2_800)).await;
+        proxy.set(Network::Works);
+    };
+    let (answer, ()) = tokio::join!(service.get("/api/v2/rawmodel"), late);
+    answer.expect(200);
+    service.get("/api/v2/rawmodel").await.expect(200);
+}
+
+#[tokio::test]
+async fn a_server_without_connections_is_not_away_and_says_what_is_wrong() {
+    let dir = tempfile::tempdir().unwrap();
+    let Some(direct) = database_url(dir.path()).await else {
+        skipped("ASSETFS_TEST_RECORDS names no PostgreSQL server");
+        return;
+    };
+    let mut database = TestDatabase::at(&direct).await;
+    let role = url::Url::parse(&direct).unwrap().path()[1..].to_owned();
+    database
+        .run_text(&format!("CREATE ROLE {role} LOGIN SUPERUSER"))
+        .await;
+    database
+        .run_text(&format!(
+            "ALTER DATABASE {role} OWNER TO {role}; ALTER ROLE {role} NOSUPERUSER"
+        ))
+        .await;
+    let mut url = url::Url::parse(&direct).unwrap();
+    url.set_username(&role).unwrap();
+    let start = async || {
+        let dir = tempfile::tempdir().unwrap();
+        let mut config =
+            ServiceConfig::new(dir.path().join("data"), script(dir.path(), COPYING_WORKER));
+        config.records = RecordsAt::Postgres(url.as_str().parse().unwrap());
+        config.admin_listen = Some(([127, 0, 0, 1], 0).into());
+        let started = Service::start(config).await;
+        started.map(|service| Fixture {
+            dir,
+            service,
+            http: http_client(),
+            bucket: None,
+        })
+    };
+    let service = start().await.unwrap();
+    service.until_ready_is(true).await;
+    database
+        .run_text(&format!("ALTER ROLE {role} CONNECTION LIMIT 0"))
+        .await;
+    let end =
+        "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE usename = current_database()";
+    database.run(end).await;
+    let words =
+        "has no connection left: let max_connections of the server allow 17 for each process";
+    let deadline = Instant::now() + PATIENCE;
+    loop {
+        let parts = service.until_ready_is(false).await;
+        let sentence = parts["records"].as_str().unwrap();
+        assert!(!sentence.contains("cannot be reached"), "{sentence}");
+        if sentence.contains(words) {
+            break;
+        }
+        assert!(Instant::now() < deadline, "{sentence}");
+    }
+    let refused = start().await.map(drop).unwrap_err();
+    assert!(format!("{refused:?}").contains("ServerFull"), "{refused:?}");
+    database
+        .run_text(&format!("ALTER ROLE {role} CONNECTION LIMIT -1"))
+        .await;
+    service.until_ready_is(true).await;
+    service.get("/api/v2/rawmodel").await.expect(200);
+}
+
+#[tokio::test]
+async fn after_an_outage_the_process_of_a_job_has_one_lease_to_renew_it() {
+    let dir = tempfile::tempdir().unwrap();
+    let Some(one) = Proxy::start(dir.path()).await else {
+        return;
+    };
+    let other = Proxy::start(dir.path()).await.unwrap();
+    let lease = Duration::from_secs(6);
+    let start = async |proxy: &Proxy| {
+        let url = proxy.url.clone();
+        Fixture::with(WAITING_WORKER, |config| {
+            config.records = RecordsAt::Postgres(url.parse().unwrap());
+            config.job_lease = lease;
+        })
+        .await
+    };
+    let works = start(&one).await;
+    let rapid = works.optimize_one().await;
+    works.until_runs(1).await;
+    let waits = start(&other).await;
+    waits.get("/api/v2/rawmodel").await.expect(200);
+    one.set(Network::Cut);
+    other.set(Network::Cut);
+    // Its lease has expired by the clock of the database.
+    tokio::time::sleep(lease + Duration::from_secs(2)).await;
+    other.set(Network::Works);
+    tokio::time::sleep(Duration::from_millis(500)).await;
+    one.set(Network::Works);
+    tokio::time::sleep(lease * 2).await;
+    let mut database = TestDatabase::at(&one.direct).await;
+    let attempts = "SELECT attempts FROM jobs WHERE state = 'running'";
+    assert_eq!(database.number(attempts).await, 1, "it still has its job");
+    works.go();
+    assert_eq!(works.optimized(rapid).await["optimization_status"], "done");
+    assert_eq!(waits.runs().len(), 0);
 }
 
 #[tokio::test]

@@ -10,7 +10,7 @@ use futures_util::future::{join_all, try_join_all};
 use serde_json::json;
 
 use super::skip::skipped;
-use super::support::{COPYING_WORKER, Fixture, config, http_client, script};
+use super::support::{COPYING_WORKER, Fixture, config, http_client, script, settings};
 use super::test_records::{TestDatabase, database_url};
 
 /// Number of parallel requests.
@@ -256,6 +256,61 @@ async fn a_database_of_a_newer_version_is_refused() {
     assert!(why.contains("schema 999"), "{why}");
     let older = "SELECT COUNT(*) FROM schema_version WHERE version = 999";
     assert_eq!(database.number(older).await, 1, "nothing is changed");
+}
+
+#[tokio::test]
+async fn a_process_starts_again_after_a_newer_version_if_that_says_it_may() {
+    let service = Fixture::with(COPYING_WORKER, |_| {}).await;
+    let id = service.upload("chair", &[("a.glb", b"x")]).await;
+    let Fixture {
+        dir,
+        service,
+        http,
+        bucket,
+    } = service;
+    service.shutdown().await;
+    let data = dir.path().join("data");
+    let mut database = TestDatabase::open(&data).await;
+    // As a newer version has migrated it, which says that the newest of ours may go on.
+    let newer = "INSERT INTO schema_readers (version, readable_from) SELECT 999, MAX(version) FROM schema_version";
+    assert_eq!(database.run(newer).await, 1);
+    database
+        .run("INSERT INTO schema_version (version) VALUES (999)")
+        .await;
+    database
+        .run("ALTER TABLE assets ADD COLUMN later BIGINT NOT NULL DEFAULT 0")
+        .await;
+    let again = settings(dir.path(), COPYING_WORKER, bucket.as_ref()).await;
+    let service = Service::start(again).await.unwrap();
+    let service = Fixture {
+        dir,
+        service,
+        http,
+        bucket,
+    };
+    assert_eq!(service.analysed(id).await["name"], "chair");
+    let rapid = service.optimize(id).await;
+    assert_eq!(
+        service.optimized(rapid).await["optimization_status"],
+        "done"
+    );
+    let Fixture {
+        dir,
+        service,
+        bucket,
+        ..
+    } = service;
+    service.shutdown().await;
+    // One that our version must not work with.
+    database
+        .run("INSERT INTO schema_version (version) VALUES (1000)")
+        .await;
+    database
+        .run("INSERT INTO schema_readers (version, readable_from) VALUES (1000, 999)")
+        .await;
+    let again = settings(dir.path(), COPYING_WORKER, bucket.as_ref()).await;
+    let refused = Service::start(again).await.unwrap_err();
+    assert!(text_of(&refused).contains("schema 1000"), "{refused:?}");
 }
 
 async fn refusal(dir: &Path, url: &str) -> String {

@@ -38,6 +38,22 @@ case "$task" in
 esac
 "#;
 
+/// Optimizing records its run, waits until the file `go` exists, and writes a result. An analysis of a model whose name
+/// contains `broken` fails.
+pub const WAITING_WORKER: &str = r#"
+task=$(cat)
+here=$(dirname "$0")
+out=$(printf %s "$task" | sed 's/.*"output_dir":"\([^"]*\)".*/\1/')
+case "$task" in
+*'"task":"optimize"'*)
+  echo $$ >> "$here/runs"
+  echo '{"percent":40,"step":"Simplifying"}'
+  while ! test -e "$here/go"; do sleep 0.02; done
+  mkdir -p "$out/exports"; echo x > "$out/exports/chair.glb" ;;
+*broken*) echo '{"error":"no"}'; exit 1 ;;
+esac
+"#;
+
 /// A service of one test and its data folder. With `ASSETFS_TEST_FILES=s3` its files are in a bucket.
 pub struct Fixture {
     pub dir: TempDir,
@@ -221,6 +237,42 @@ impl Fixture {
         (answer["id"].as_u64().unwrap(), answer)
     }
 
+    /// Uploads a model and asks for an optimization; returns its id.
+    pub async fn optimize_one(&self) -> u64 {
+        let asset = self.upload("chair", &[("a.glb", b"x")]).await;
+        self.optimize(asset).await
+    }
+
+    /// Asks for an optimization; returns its id.
+    pub async fn optimize(&self, asset: u64) -> u64 {
+        let path = format!("/api/v2/rawmodel/optimize/{asset}");
+        let asked = self.post(&path, json!({})).await.expect(200).json();
+        asked["id"].as_u64().unwrap()
+    }
+
+    /// The process ids of the optimizations that `WAITING_WORKER` has begun.
+    pub fn runs(&self) -> Vec<String> {
+        runs(self.dir.path())
+    }
+
+    /// Waits until `WAITING_WORKER` has begun this many optimizations.
+    pub async fn until_runs(&self, count: usize) {
+        let deadline = Instant::now() + Duration::from_secs(60);
+        while self.runs().len() != count {
+            assert!(
+                Instant::now() < deadline,
+                "never {count} runs: {:?}",
+                self.runs()
+            );
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+    }
+
+    /// Lets `WAITING_WORKER` finish.
+    pub fn go(&self) {
+        fs::write(self.dir.path().join("go"), "").unwrap();
+    }
+
     /// Uploads an asset whose analysis has ended.
     pub async fn upload(&self, name: &str, files: &[(&str, &[u8])]) -> u64 {
         let names: Vec<&str> = files.iter().map(|(name, _)| *name).collect();
@@ -271,6 +323,12 @@ impl Fixture {
             pause = (pause * 3 / 2).min(Duration::from_millis(500));
         }
     }
+}
+
+/// The process ids of the optimizations that the worker in this folder has begun.
+pub fn runs(dir: &Path) -> Vec<String> {
+    let runs = fs::read_to_string(dir.join("runs")).unwrap_or_default();
+    runs.lines().map(str::to_owned).collect()
 }
 
 /// A client for requests of tests.

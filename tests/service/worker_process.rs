@@ -3,29 +3,16 @@
 use std::fs;
 use std::io::{BufRead as _, BufReader};
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, ChildStdout, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use assetfs::service::RecordsAt;
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use super::s3::TestBucket;
 use super::skip::skipped;
-use super::support::Fixture;
+use super::support::{Fixture, WAITING_WORKER};
 use super::test_records::{TestDatabase, database_url};
-
-/// Copies the model; optimizing records its run first and waits until a file exists.
-const WAITING_WORKER: &str = r#"
-task=$(cat)
-here=$(dirname "$0")
-out=$(printf %s "$task" | sed 's/.*"output_dir":"\([^"]*\)".*/\1/')
-case "$task" in
-*'"task":"optimize"'*)
-  echo $$ >> "$here/runs"
-  while ! test -e "$here/go"; do sleep 0.02; done
-  mkdir -p "$out/exports"; echo x > "$out/exports/chair.glb" ;;
-esac
-"#;
 
 /// A service that does no jobs itself, with its records in PostgreSQL and its files in a bucket.
 struct Fleet {
@@ -101,8 +88,15 @@ impl Fleet {
 
     /// Starts a worker that runs one job at a time. Returns when it takes jobs.
     fn worker(&self, name: &str, drain: &str) -> Worker {
+        self.worker_with(name, &["--drain", drain]).0
+    }
+
+    /// The same with these options; also returns what it prints next.
+    fn worker_with(&self, name: &str, options: &[&str]) -> (Worker, BufReader<ChildStdout>) {
         let mut command = self.command(name);
-        command.args(["--drain", drain, "--slots", "1", "--memory", "256M"]);
+        command
+            .args(options)
+            .args(["--slots", "1", "--memory", "256M"]);
         let log = self.dir().join(format!("{name}.log"));
         command.stderr(fs::File::create(&log).unwrap());
         let mut child = command.stdout(Stdio::piped()).spawn().unwrap();
@@ -110,7 +104,7 @@ impl Fleet {
         let mut stdout = BufReader::new(child.stdout.take().unwrap());
         stdout.read_line(&mut line).unwrap();
         assert!(line.starts_with("Taking up to 1 job"), "{line:?}");
-        Worker { child, log }
+        (Worker { child, log }, stdout)
     }
 
     fn command(&self, name: &str) -> Command {
@@ -134,30 +128,6 @@ impl Fleet {
         self.service.dir.path()
     }
 
-    async fn optimize(&self, asset: u64) -> u64 {
-        let path = format!("/api/v2/rawmodel/optimize/{asset}");
-        let asked = self.service.post(&path, json!({})).await.expect(200);
-        asked.json()["id"].as_u64().unwrap()
-    }
-
-    /// Lets the workers finish.
-    fn go(&self) {
-        std::fs::write(self.dir().join("go"), "").unwrap();
-    }
-
-    /// Waits until this many optimizations have begun.
-    async fn runs(&self, count: usize) {
-        let deadline = Instant::now() + Duration::from_secs(60);
-        loop {
-            let runs = std::fs::read_to_string(self.dir().join("runs")).unwrap_or_default();
-            if runs.lines().count() == count {
-                return;
-            }
-            assert!(Instant::now() < deadline, "never {count} runs: {runs:?}");
-            tokio::time::sleep(Duration::from_millis(20)).await;
-        }
-    }
-
     async fn record(&self, rapid: u64) -> Value {
         let path = format!("/api/v2/rapidmodel/{rapid}");
         self.service.get(&path).await.json()["data"].clone()
@@ -176,13 +146,13 @@ async fn a_draining_worker_finishes_its_job_and_takes_no_other() {
     };
     let mut worker = fleet.worker("one", "10m");
     let asset = fleet.service.upload("chair", &[("a.glb", b"x")]).await;
-    let first = fleet.optimize(asset).await;
-    fleet.runs(1).await;
-    let second = fleet.optimize(asset).await;
+    let first = fleet.service.optimize(asset).await;
+    fleet.service.until_runs(1).await;
+    let second = fleet.service.optimize(asset).await;
     worker.terminate();
     // It has handled the signal.
     worker.says("Taking no more jobs").await;
-    fleet.go();
+    fleet.service.go();
     assert!(worker.ended().await);
     let done = fleet.record(first).await;
     assert_eq!(done["optimization_status"], "done", "{done}");
@@ -202,16 +172,16 @@ async fn a_worker_gives_its_job_back_when_the_time_to_drain_is_over() {
     };
     let mut worker = fleet.worker("one", "100ms");
     let asset = fleet.service.upload("chair", &[("a.glb", b"x")]).await;
-    let rapid = fleet.optimize(asset).await;
-    fleet.runs(1).await;
+    let rapid = fleet.service.optimize(asset).await;
+    fleet.service.until_runs(1).await;
     worker.terminate();
     assert!(worker.ended().await);
     let given_back = fleet.record(rapid).await;
     assert_eq!(given_back["job_status"]["status"], "queued");
     assert_eq!(given_back["job_status"]["attempts"], 0, "it did not fail");
     let _other = fleet.worker("two", "10m");
-    fleet.runs(2).await;
-    fleet.go();
+    fleet.service.until_runs(2).await;
+    fleet.service.go();
     let done = fleet.service.optimized(rapid).await;
     assert_eq!(done["optimization_status"], "done", "{done}");
     assert_eq!(fleet.points().await, 1);
@@ -224,16 +194,94 @@ async fn the_job_of_a_killed_worker_is_done_by_another_one() {
     };
     let worker = fleet.worker("one", "10m");
     let asset = fleet.service.upload("chair", &[("a.glb", b"x")]).await;
-    let rapid = fleet.optimize(asset).await;
-    fleet.runs(1).await;
+    let rapid = fleet.service.optimize(asset).await;
+    fleet.service.until_runs(1).await;
     drop(worker);
     let _other = fleet.worker("one", "10m");
-    fleet.runs(2).await;
-    fleet.go();
+    fleet.service.until_runs(2).await;
+    fleet.service.go();
     let done = fleet.service.optimized(rapid).await;
     assert_eq!(done["optimization_status"], "done", "{done}");
     assert_eq!(done["job_status"]["attempts"], 2);
     assert_eq!(fleet.points().await, 1);
+}
+
+#[tokio::test]
+async fn a_worker_says_how_it_is() {
+    let Some(fleet) = Fleet::start().await else {
+        return;
+    };
+    let (mut worker, mut stdout) = fleet.worker_with("one", &["--admin-listen", "127.0.0.1:0"]);
+    let mut line = String::new();
+    stdout.read_line(&mut line).unwrap();
+    let address = line.strip_prefix("Health and metrics: ").expect(&line);
+    let address = address.split("/readyz").next().unwrap();
+    let ask = async |path: &str| {
+        let request = fleet.service.http.get(format!("{address}{path}"));
+        fleet.service.send(request).await
+    };
+    assert_eq!(ask("/livez").await.expect(200).text(), "ok\n");
+    let ready = ask("/readyz").await.expect(200).text();
+    assert_eq!(
+        ready,
+        "records: ok\nfiles: ok\nclock: ok\nmemory: ok\nprocess: ok\n"
+    );
+    ask("/api/v2/rawmodel").await.expect(404);
+    fleet.service.optimize_one().await;
+    fleet.service.until_runs(1).await;
+    let wanted = [
+        "slots 1",
+        "leases_held 1",
+        "job_attempts_total 2",
+        "leases_lost_total 0",
+    ];
+    let deadline = Instant::now() + Duration::from_secs(30);
+    loop {
+        let text = ask("/metrics").await.expect(200).text();
+        for line in wanted {
+            let line = format!("assetfs_service_{line}");
+            assert!(text.lines().any(|it| it == line), "{line}: {text}");
+        }
+        // The database has confirmed the lease.
+        let kept = "assetfs_service_leases_kept_timestamp_seconds 1";
+        if text.lines().any(|line| line.starts_with(kept)) {
+            break;
+        }
+        assert!(Instant::now() < deadline, "{text}");
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
+    worker.terminate();
+    worker.says("Taking no more jobs").await;
+    let ready = ask("/readyz").await.expect(503).text();
+    assert!(ready.contains("process: this process is ending"), "{ready}");
+    fleet.service.go();
+    assert!(worker.ended().await);
+}
+
+#[tokio::test]
+async fn a_worker_ends_although_the_storage_does_not_answer() {
+    let Some(fleet) = Fleet::start().await else {
+        return;
+    };
+    if !fleet.bucket.is_own() {
+        skipped("the storage in ASSETFS_TEST_S3 is not stopped by a test");
+        return;
+    }
+    let (mut worker, _) = fleet.worker_with("one", &["--drain", "1s"]);
+    fleet.service.optimize_one().await;
+    fleet.service.until_runs(1).await;
+    fleet.bucket.signal("STOP");
+    // The job has ended, and its result cannot be stored.
+    fleet.service.go();
+    tokio::time::sleep(Duration::from_secs(1)).await;
+    worker.terminate();
+    let began = Instant::now();
+    assert!(worker.ended().await);
+    let time = began.elapsed();
+    fleet.bucket.signal("CONT");
+    assert!(time < Duration::from_secs(31), "{time:?}");
+    let _other = fleet.worker("two", "10m");
+    fleet.service.until_runs(2).await;
 }
 
 #[tokio::test]

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use assetfs::service::Service;
 use serde_json::{Value, json};
 
-use super::support::{COPYING_WORKER, Fixture, config, script, settings};
+use super::support::{COPYING_WORKER, Fixture, WAITING_WORKER, config, runs, script, settings};
 
 /// A worker that does what the name of the model asks for.
 const MOODY_WORKER: &str = r#"
@@ -110,33 +110,17 @@ async fn a_failed_import_can_be_tried_again() {
         .expect(404);
 }
 
-/// Optimizing writes its process id and waits until a file exists.
-const WAITING_WORKER: &str = r#"
-task=$(cat)
-here=$(dirname "$0")
-case "$task" in
-*'"task":"optimize"'*)
-  echo $$ > "$here/pid"
-  echo >> "$here/runs"
-  echo '{"percent":40,"step":"Simplifying"}'
-  while ! test -e "$here/go"; do sleep 0.02; done ;;
-esac
-"#;
-
 async fn optimizing(service: &Fixture) -> u64 {
-    let id = service.upload("chair", &[("a.glb", b"x")]).await;
-    let asked = service
-        .post(&format!("/api/v2/rawmodel/optimize/{id}"), json!({}))
-        .await
-        .expect(200)
-        .json();
-    assert_eq!(asked["job_status"]["status"], "queued");
-    asked["id"].as_u64().unwrap()
+    let rapid = service.optimize_one().await;
+    let record = service.get(&format!("/api/v2/rapidmodel/{rapid}")).await;
+    let status = record.json()["data"]["job_status"]["status"].clone();
+    assert!(status == "queued" || status == "executing", "{status}");
+    rapid
 }
 
 fn is_alive(dir: &std::path::Path) -> bool {
-    let pid = std::fs::read_to_string(dir.join("pid")).unwrap();
-    std::path::Path::new(&format!("/proc/{}/stat", pid.trim())).exists()
+    let pid = runs(dir).pop().unwrap();
+    std::path::Path::new(&format!("/proc/{pid}/stat")).exists()
 }
 
 async fn until_dead(dir: &std::path::Path) {

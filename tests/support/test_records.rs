@@ -66,6 +66,15 @@ impl TestDatabase {
         }
     }
 
+    /// Runs statements that are not known when the test is built.
+    pub async fn run_text(&mut self, statements: &str) {
+        let statements = sqlx::raw_sql(AssertSqlSafe(statements.to_owned()));
+        match self {
+            TestDatabase::Sqlite(link) => statements.execute(link).await.map(drop).unwrap(),
+            TestDatabase::Postgres(link) => statements.execute(link).await.map(drop).unwrap(),
+        }
+    }
+
     /// The number that a query returns.
     pub async fn number(&mut self, query: &str) -> i64 {
         let query = AssertSqlSafe(query.to_owned());

@@ -6,6 +6,7 @@ use anyhow::{Context, Result, bail};
 use tokio::signal::unix::{SignalKind, signal};
 
 use super::super::secrets::protect_memory;
+use super::super::serve::{announce_admin, end_soon};
 use super::super::settings::ByteSize;
 use super::super::stores::{allow_many_files, places};
 use super::super::{Exit, logging, settings};
@@ -21,9 +22,12 @@ pub(super) fn run(args: &EngineWorkerArgs) -> Result<Exit> {
         None => settings::cache_dir()?.join("engine-worker"),
     };
     let runtime = tokio::runtime::Runtime::new().context("cannot start the async runtime")?;
-    runtime.block_on(async {
+    let done = runtime.block_on(async {
         let stores = &args.stores;
-        let mut config = stores.config(&work_dir, args.work_dir.as_deref(), args.no_pictures)?;
+        let mut config = ServiceConfig {
+            admin_listen: args.admin_listen,
+            ..stores.config(&work_dir, args.work_dir.as_deref(), args.no_pictures)?
+        };
         let machine = memory_of_machine();
         if let Some(ByteSize(bytes)) = args.memory {
             config.worker_limits.memory_bytes = bytes;
@@ -44,11 +48,16 @@ pub(super) fn run(args: &EngineWorkerArgs) -> Result<Exit> {
         println!(
             "Taking up to {slots} jobs at a time, each with at most {memory} MiB of memory ({places})"
         );
+        if let Some(addr) = worker.admin_addr() {
+            announce_admin(addr);
+        }
         drain_when_stopped(args, &mut worker).await?;
         eprintln!("Stopping …");
         worker.shutdown().await;
         Ok(Exit::Done)
-    })
+    });
+    end_soon(runtime);
+    done
 }
 
 /// Returns when a signal has asked to stop and the running jobs have ended, or their time is over, or a second signal

@@ -4,6 +4,7 @@
 mod from_queue;
 mod one_task;
 
+use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use anyhow::Result;
@@ -31,6 +32,9 @@ pub(super) struct EngineWorkerArgs {
     /// How long running jobs may go on after SIGTERM. Then they go back into the queue. A second SIGTERM ends the wait
     #[arg(long, default_value = "30m", value_name = "TIME", requires = "records")]
     drain: Span,
+    /// Address of /livez, /readyz and /metrics, which need no token [default: none]
+    #[arg(long, value_name = "ADDR", requires = "records")]
+    admin_listen: Option<SocketAddr>,
     /// Folder for the files of running jobs; each process needs one of its own
     /// [default: $XDG_CACHE_HOME/assetfs/engine-worker]
     #[arg(long, value_name = "DIR", requires = "records")]

@@ -11,14 +11,31 @@ use axum::routing::get;
 use serde_json::{Map, Value, json};
 use tokio::time::timeout;
 
+use super::server::Server;
+use crate::listener::{ConnectionLimits, Connections, Listener};
 use crate::service::app::App;
+use crate::service::chaos::Chaos;
 use crate::service::health::{self, PATIENCE, Part};
+use crate::service::metrics::Activity;
 
 /// The media type of metrics for Prometheus.
 const METRICS_TYPE: &str = "text/plain; version=0.0.4; charset=utf-8";
 
-/// The routes of the admin listener.
-pub fn admin(app: Arc<App>) -> Router {
+/// Maximum number of connections.
+const MOST_CONNECTIONS: usize = 16;
+
+/// Serves the admin listener until the process stops. Busy clients and injected faults do not disturb the monitoring.
+pub async fn serve_admin(app: Arc<App>, listener: Listener) {
+    let server = Server {
+        listener,
+        connections: Connections::new(ConnectionLimits::new(MOST_CONNECTIONS)),
+        chaos: Chaos::default(),
+        stop: app.stop.clone(),
+    };
+    server.serve(admin(app)).await;
+}
+
+fn admin(app: Arc<App>) -> Router {
     Router::new()
         .route("/livez", get(|| async { "ok\n" }))
         .route("/readyz", get(ready))
@@ -74,11 +91,12 @@ fn as_text(parts: &[Part]) -> String {
 async fn metrics(State(app): State<Arc<App>>) -> Response {
     let load = timeout(PATIENCE, app.records.jobs().load()).await;
     let load = load.ok().and_then(Result::ok);
-    let text = app.metrics.text(
-        load.as_ref(),
-        app.queue.held(),
-        app.connections.traffic(),
-        app.draining.is_cancelled(),
-    );
+    let text = app.metrics.text(&Activity {
+        load: load.as_ref(),
+        slots: app.config.workers,
+        leases: app.queue.held(),
+        traffic: app.connections.traffic(),
+        draining: app.draining.is_cancelled(),
+    });
     ([(CONTENT_TYPE, METRICS_TYPE)], text).into_response()
 }

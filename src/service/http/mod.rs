@@ -42,7 +42,7 @@ use axum::response::{IntoResponse as _, Response};
 use axum::routing::{any, delete, get, patch, post};
 use tracing::Instrument as _;
 
-pub use admin::admin;
+pub use admin::serve_admin;
 pub use server::Server;
 pub use tokens::make as make_token;
 

@@ -54,7 +54,7 @@ pub fn status_in(phase: Phase) -> UploadStatus {
 }
 
 /// Updates the state of an asset; false if the attempt has lost its job.
-async fn show(app: &App, job: &JobRow, status: &UploadStatus) -> Result<bool, JobError> {
+pub(super) async fn show(app: &App, job: &JobRow, status: &UploadStatus) -> Result<bool, JobError> {
     Ok(app
         .records
         .imports()

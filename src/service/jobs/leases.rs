@@ -3,8 +3,12 @@
 //! A job belongs to the attempt that claimed it last, according to the database. If a lease cannot be renewed because
 //! another attempt has the job, its worker is killed. A job whose lease expired (its process was killed or suspended)
 //! goes back into the queue, a bounded number of times.
+//!
+//! One statement renews all leases of this process and records the progress of its jobs. So the number of statements
+//! depends on the number of processes, not on what their jobs do.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use tokio::time::Instant;
 
@@ -12,66 +16,140 @@ use super::give_up;
 use super::queue::Running;
 use crate::service::app::App;
 use crate::service::causes::chain;
-use crate::service::records::{Lost, RecordsError};
+use crate::service::records::{Beat, Lease, Lost, RecordsError};
 
-/// Renewals of a lease in its lifetime.
+/// Renewals of a lease in its lifetime, at least.
 const RENEWALS: u32 = 4;
 
-/// Renews leases and finds jobs that were lost, until the service stops.
+/// The longest pause between two renewals in shared records. They carry the progress, so it is also how late the
+/// progress is.
+const SHARED_PAUSE: Duration = Duration::from_secs(10);
+
+/// Minimum time between two writes of progress in the records of one process.
+const PROGRESS_PAUSE: Duration = Duration::from_millis(200);
+
+/// Renews leases, records progress and finds jobs that were lost, until the service stops.
 pub async fn keep(app: Arc<App>) {
-    let pause = app.config.job_lease / RENEWALS;
-    let mut last_outage: Option<Instant> = None;
+    tokio::select! {
+        () = app.stop.cancelled() => {}
+        () = keep_leases(&app) => {}
+        () = show_progress(&app) => {}
+    }
+}
+
+async fn keep_leases(app: &App) {
+    let lease = app.config.job_lease;
+    let mut pause = lease / RENEWALS;
+    // The last time when others may have been unable to renew their leases.
+    let mut doubt: Option<Instant> = None;
+    if app.records.is_shared() {
+        pause = pause.min(SHARED_PAUSE);
+        // The database may have been away until now.
+        doubt = Some(Instant::now());
+    }
     loop {
-        tokio::select! {
-            () = app.stop.cancelled() => return,
-            () = tokio::time::sleep(pause) => {}
-        }
+        tokio::time::sleep(pause).await;
         // In this order: after a suspend of the machine our own leases have expired, too.
-        if let Err(error) = renew(&app).await {
-            last_outage = Some(Instant::now());
-            if !error.is_away() {
-                tracing::error!(error = %chain(&error), "the leases of jobs could not be renewed");
+        let kept = async {
+            beat(app, |_| true).await?;
+            match doubt.is_some_and(|doubt| doubt.elapsed() < lease) {
+                true => app.records.database_time().await.map(drop),
+                false => requeue(app, Lost::Expired).await,
             }
-        } else if last_outage.is_some_and(|outage| outage.elapsed() < app.config.job_lease) {
-            // The leases of others may have expired because they could not be renewed either.
-        } else if let Err(error) = requeue(&app, Lost::Expired).await
-            && !error.is_away()
+        };
+        match kept.await {
+            Ok(()) => app.metrics.leases_kept(),
+            Err(error) => {
+                doubt = Some(Instant::now());
+                if !error.is_away() {
+                    tracing::error!(error = %chain(&error), "the leases of jobs could not be kept");
+                }
+            }
+        }
+    }
+}
+
+/// Records progress soon if that costs nobody else. In shared records it waits for the next renewal.
+async fn show_progress(app: &App) {
+    if app.records.is_shared() {
+        return std::future::pending().await;
+    }
+    loop {
+        app.queue.progressed().await;
+        if let Err(error) = beat(app, |running| running.news.is_some()).await {
+            tracing::warn!(error = %chain(&error), "progress could not be noted");
+        }
+        tokio::time::sleep(PROGRESS_PAUSE).await;
+    }
+}
+
+/// Renews the leases of the jobs that `is_meant` selects, and records their progress.
+async fn beat(app: &App, is_meant: impl Fn(&Running) -> bool) -> Result<(), RecordsError> {
+    let beats: Vec<Beat> = {
+        let mut running = app.queue.running();
+        let meant = running.values_mut().filter(|running| is_meant(running));
+        let beats = meant.map(|running| Beat {
+            lease: running.lease,
+            progress: running.news.take(),
+        });
+        beats.collect()
+    };
+    let time = app.config.job_lease;
+    let kept = app.records.jobs().beat(&beats, time).await;
+    let left: Vec<Beat> = match &kept {
+        Ok(kept) => beats
+            .into_iter()
+            .filter(|beat| !kept.contains(&beat.lease.job))
+            .collect(),
+        Err(_) => beats,
+    };
+    keep_news(app, &left);
+    kept?;
+    // Each of these jobs may be locked, or lost. A failure does not keep the next leases from being renewed.
+    let mut failure = Ok(());
+    for Beat { lease, .. } in left {
+        match app.records.jobs().renew_lease(lease, time).await {
+            Ok(true) => {}
+            Ok(false) => end_lost(app, lease),
+            Err(error) => failure = Err(error),
+        }
+    }
+    failure
+}
+
+/// Keeps what could not be recorded, for the next time.
+fn keep_news(app: &App, left: &[Beat]) {
+    let mut running = app.queue.running();
+    for Beat { lease, progress } in left {
+        if let Some(running) = running.get_mut(&lease.job)
+            && running.news.is_none()
         {
-            tracing::error!(error = %chain(&error), "jobs with expired leases could not be queued again");
+            running.news.clone_from(progress);
         }
     }
 }
 
-async fn renew(app: &App) -> Result<(), RecordsError> {
-    let running: Vec<Running> = app.queue.running().values().cloned().collect();
-    for Running { lease, stop } in running {
-        let time = app.config.job_lease;
-        if !app.records.jobs().renew_lease(lease, time).await? {
-            // Either the attempt has just ended and this has no effect, or another attempt has claimed the job.
-            let runs = app
-                .queue
-                .running()
-                .get(&lease.job)
-                .is_some_and(|it| it.lease == lease);
-            app.metrics
-                .leases_lost(u64::from(runs && !stop.is_cancelled()));
-            stop.cancel();
-        }
+/// Stops an attempt that has no lease: either it has just ended and this has no effect, or another attempt has
+/// claimed the job.
+fn end_lost(app: &App, lease: Lease) {
+    let running = app.queue.running();
+    if let Some(lost) = running.get(&lease.job).filter(|it| it.lease == lease) {
+        app.metrics
+            .leases_lost(u64::from(!lost.stop.is_cancelled()));
+        lost.stop.cancel();
     }
-    Ok(())
 }
 
-/// Queues the jobs again that ran when the last service died, and fails those that did so too often. If other
-/// processes share the records, their jobs keep running until their leases expire.
+/// Queues the jobs again that ran when the last process of these records died, and fails those that did so too often.
+/// If other processes share the records, [`keep`] does so when the leases have had time to be renewed.
 ///
 /// # Errors
 /// If the records fail.
 pub async fn recover(app: &App) -> Result<(), RecordsError> {
-    let lost = match app.records.is_shared() {
-        true => Lost::Expired,
-        false => Lost::All,
-    };
-    requeue(app, lost).await
+    match app.records.is_shared() {
+        true => Ok(()),
+        false => requeue(app, Lost::All).await,
+    }
 }
 
 async fn requeue(app: &App, lost: Lost) -> Result<(), RecordsError> {

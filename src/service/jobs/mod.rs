@@ -32,7 +32,7 @@ use super::files::FilesError;
 use super::records::{Attempt, JobKind, JobRow, RecordsError};
 use super::trace;
 use super::workers::{Failure, NotStarted, Outcome};
-use crate::engine::job::{Phase, Progress, Task};
+use crate::engine::job::{Phase, Task};
 use crate::service::causes::chain;
 use crate::wire::TraceParent;
 
@@ -48,9 +48,6 @@ const RETRY_PAUSE: Duration = Duration::from_secs(1);
 
 /// The longest pause of a slot whose attempts fail.
 const LONGEST_REST: Duration = Duration::from_secs(60);
-
-/// Minimum time between two writes of a job's progress.
-const PROGRESS_PAUSE: Duration = Duration::from_millis(200);
 
 /// Why a job could not run. The model is not the cause, so the job is tried again.
 #[derive(Debug, thiserror::Error)]
@@ -127,14 +124,19 @@ pub async fn work(app: Arc<App>) {
     }
 }
 
-/// Waits after so many failures in sequence: 1 s after the first, twice as long after each further one.
+/// Waits after so many failures in sequence.
 async fn rest(app: &App, failures: u32) {
-    let pause = RETRY_PAUSE * 2_u32.saturating_pow(failures - 1);
     tokio::select! {
         () = app.stop.cancelled() => {}
         () = app.draining.cancelled() => {}
-        () = tokio::time::sleep(pause.min(LONGEST_REST)) => {}
+        () = tokio::time::sleep(rest_after(failures)) => {}
     }
+}
+
+/// The pause after so many failures in sequence: 1 s after the first, twice as long after each further one.
+fn rest_after(failures: u32) -> Duration {
+    let pause = RETRY_PAUSE.saturating_mul(2_u32.saturating_pow(failures.saturating_sub(1)));
+    pause.min(LONGEST_REST)
 }
 
 /// Time until the next poll: random, so that the processes that share the records do not poll at the same moment.
@@ -159,9 +161,16 @@ async fn run(app: &Arc<App>, job: &JobRow) -> Result<(), CouldNotRun> {
     let attempt = Running {
         lease: job.lease(),
         stop: stop.clone(),
+        news: None,
     };
     app.queue.running().insert(job.id, attempt);
     let attempt = async {
+        #[cfg(test)]
+        assert!(
+            !app.queue
+                .panics
+                .swap(false, std::sync::atomic::Ordering::SeqCst)
+        );
         match job.kind {
             JobKind::Analyse => analyse::run(app, job, &stop).await,
             JobKind::Optimize => optimize::run(app, job, &stop).await,
@@ -227,66 +236,42 @@ async fn fail_orphaned(app: &App, job: &JobRow) -> Result<Done, JobError> {
     Ok(Done::Recorded)
 }
 
-/// Runs a task in a worker process and records its progress.
+/// Runs a task in a worker process. `leases` records its progress; the phase of an analysis is shown here.
 async fn run_worker(
     app: &App,
     job: &JobRow,
     task: &Task,
     stop: &CancellationToken,
 ) -> Result<Outcome, JobError> {
-    let (latest, mut changes) = watch::channel(None::<Progress>);
+    let (latest, mut phases) = watch::channel(None::<Phase>);
     let working = app.workers.run(
         task,
         |progress| {
-            latest.send_replace(Some(progress));
+            let phase = progress.phase;
+            latest.send_if_modified(|shown| {
+                phase.is_some() && std::mem::replace(shown, phase) != phase
+            });
+            app.queue.note_progress(job.id, progress);
         },
         stop,
     );
-    let mut shown = None;
-    let noting = async {
-        while changes.changed().await.is_ok() {
-            let progress = changes.borrow_and_update().clone();
-            if let Some(progress) = progress {
-                match note(app, job, &progress, &mut shown).await {
+    let showing = async {
+        while phases.changed().await.is_ok() {
+            let phase = *phases.borrow_and_update();
+            if let Some(phase) = phase.filter(|_| job.kind == JobKind::Analyse) {
+                match analyse::show(app, job, &analyse::status_in(phase)).await {
                     Ok(true) => {}
                     Ok(false) => stop.cancel(),
                     Err(error) => {
-                        tracing::warn!(job = %job.id, error = %chain(&error), "progress could not be noted");
+                        tracing::warn!(job = %job.id, error = %chain(&error), "the phase of an analysis could not be noted");
                     }
                 }
             }
-            tokio::time::sleep(PROGRESS_PAUSE).await;
         }
         std::future::pending::<()>().await;
     };
     tokio::select! {
         outcome = working => Ok(outcome?),
-        () = noting => unreachable!("noting never ends"),
+        () = showing => unreachable!("showing never ends"),
     }
-}
-
-/// Records the progress of a job, and the phase of an analysis if it differs from `shown`; false if the attempt has
-/// lost its job.
-async fn note(
-    app: &App,
-    job: &JobRow,
-    progress: &Progress,
-    shown: &mut Option<Phase>,
-) -> Result<bool, RecordsError> {
-    let lease = job.lease();
-    if let Some(phase) = progress.phase
-        && job.kind == JobKind::Analyse
-        && *shown != Some(phase)
-    {
-        let status = analyse::status_in(phase);
-        app.records
-            .imports()
-            .set_status(lease, (job.user, job.asset), &status)
-            .await?;
-        *shown = Some(phase);
-    }
-    app.records
-        .jobs()
-        .note_progress(lease, progress.percent, &progress.step)
-        .await
 }

@@ -7,6 +7,7 @@ use std::time::Duration;
 use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 
+use crate::engine::job::Progress;
 use crate::service::records::{JobId, Lease};
 
 /// Time between two checks for running attempts.
@@ -17,7 +18,11 @@ const IDLE_PAUSE: Duration = Duration::from_millis(50);
 pub struct Queue {
     wake: Notify,
     added: Notify,
+    progressed: Notify,
     running: Mutex<HashMap<JobId, Running>>,
+    /// The next attempt panics.
+    #[cfg(test)]
+    pub(super) panics: std::sync::atomic::AtomicBool,
 }
 
 /// An attempt that runs in this process.
@@ -25,6 +30,8 @@ pub struct Queue {
 pub(super) struct Running {
     pub(super) lease: Lease,
     pub(super) stop: CancellationToken,
+    /// The latest progress, until it is recorded.
+    pub(super) news: Option<Progress>,
 }
 
 impl Queue {
@@ -46,6 +53,19 @@ impl Queue {
 
     pub(super) async fn woken(&self) {
         self.wake.notified().await;
+    }
+
+    /// Keeps the progress of a running job until it is recorded.
+    pub(super) fn note_progress(&self, job: JobId, progress: Progress) {
+        if let Some(attempt) = self.running().get_mut(&job) {
+            attempt.news = Some(progress);
+            self.progressed.notify_one();
+        }
+    }
+
+    /// Waits for progress that is not recorded.
+    pub(super) async fn progressed(&self) {
+        self.progressed.notified().await;
     }
 
     /// Stops the workers of deleted jobs.

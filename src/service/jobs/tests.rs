@@ -6,7 +6,7 @@ mod test_bucket;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use jiff::{SignedDuration, Timestamp};
 
@@ -14,10 +14,12 @@ use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpStream, UnixStream};
 
 use super::collect::{settle, store_text};
+use super::{rest_after, work};
+use crate::engine::job::Progress;
 use crate::service::records::{
-    AnalysisEnd, AssetRow, Attempt, JobRow, Lost, NewAsset, NewFile, RecordsAt, RecordsError,
+    AnalysisEnd, AssetRow, Attempt, Beat, JobRow, Lost, NewAsset, NewFile, RecordsAt, RecordsError,
 };
-use crate::service::test_records::database_url;
+use crate::service::test_records::{TestDatabase, database_url};
 use crate::service::{RunningService, Service, ServiceConfig, WorkerCommand};
 use crate::skip::skipped;
 use crate::wire::{AssetId, UploadStatus, UserId};
@@ -123,6 +125,15 @@ impl Waiting {
     }
 }
 
+fn half() -> Progress {
+    Progress {
+        percent: 50,
+        step: "half".to_owned(),
+        phase: None,
+        memory_bytes: 0,
+    }
+}
+
 /// The error of a COMMIT whose reply is lost.
 fn lost_answer() -> RecordsError {
     RecordsError::Database(sqlx::Error::WorkerCrashed)
@@ -141,7 +152,11 @@ async fn an_attempt_that_lost_its_job_changes_nothing() {
     assert_eq!((lost.id, lost.fence + 1), (now.id, now.fence));
 
     let old = lost.lease();
-    assert!(!records.jobs().note_progress(old, 50, "late").await.unwrap());
+    let beat = Beat {
+        lease: old,
+        progress: Some(half()),
+    };
+    assert_eq!(records.jobs().beat(&[beat], LEASE).await.unwrap(), []);
     assert!(!records.jobs().renew_lease(old, LEASE).await.unwrap());
     let analysing = UploadStatus::Analysing;
     let shown = records
@@ -257,6 +272,72 @@ async fn a_job_whose_commit_has_no_reply_counts_as_ended() {
     assert!(is_owned);
     assert!(waiting.is_stored(&file).await);
     assert_eq!(waiting.asset().await.status, UploadStatus::Complete);
+}
+
+#[tokio::test]
+async fn a_locked_job_keeps_no_other_lease_from_being_renewed() {
+    let waiting = Waiting::start().await;
+    let records = &waiting.service.app.records;
+    let Some(url) = database_url(&waiting.service.app.config.data_dir).await else {
+        skipped("ASSETFS_TEST_RECORDS names no PostgreSQL server");
+        return;
+    };
+    let mut database = TestDatabase::at(&url).await;
+    for _ in 0..2 {
+        // More jobs of the same kind.
+        let copy = "INSERT INTO jobs (key, kind, user_id, asset_id, state, attempts, progress, step, created_at, updated_at) \
+            SELECT key || 'x', kind, user_id, asset_id, 'queued', 0, 0, '', created_at, updated_at FROM jobs ORDER BY id LIMIT 1";
+        assert_eq!(database.run(copy).await, 1);
+    }
+    let jobs = [
+        waiting.claim().await,
+        waiting.claim().await,
+        waiting.claim().await,
+    ];
+    database.run("BEGIN").await;
+    let lock = "UPDATE jobs SET id = id WHERE id = (SELECT MIN(id) FROM jobs)";
+    assert_eq!(database.run(lock).await, 1);
+    let beats = jobs.each_ref().map(|job| Beat {
+        lease: job.lease(),
+        progress: Some(half()),
+    });
+    let mut kept = records.jobs().beat(&beats, LEASE).await.unwrap();
+    kept.sort();
+    assert_eq!(kept, [jobs[1].id, jobs[2].id]);
+    database.run("ROLLBACK").await;
+    assert_eq!(records.jobs().beat(&beats, LEASE).await.unwrap().len(), 3);
+    let noted = "SELECT COUNT(*) FROM jobs WHERE progress = 50 AND step = 'half'";
+    assert_eq!(database.number(noted).await, 3);
+}
+
+#[tokio::test]
+async fn a_panic_ends_the_attempt_and_frees_the_slot() {
+    let waiting = Waiting::start().await;
+    let app = &waiting.service.app;
+    app.queue.panics.store(true, Ordering::SeqCst);
+    let working = tokio::spawn(work(Arc::clone(app)));
+    let deadline = Instant::now() + LEASE;
+    let ended = async || {
+        let analysis = app.records.jobs().latest_analysis(waiting.asset).await;
+        analysis.unwrap().filter(|job| job.finished_at.is_some())
+    };
+    let job = loop {
+        if let Some(job) = ended().await {
+            break job;
+        }
+        assert!(Instant::now() < deadline, "the slot does not go on");
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    };
+    assert_eq!(job.attempts, 2, "the first one panicked");
+    assert_eq!(app.queue.held(), 0, "no lease is renewed any more");
+    app.stop.cancel();
+    working.await.unwrap();
+}
+
+#[test]
+fn a_slot_rests_longer_after_each_failure_and_a_minute_at_most() {
+    let seconds = [1, 2, 3, 6, 7, 100, u32::MAX].map(|failures| rest_after(failures).as_secs());
+    assert_eq!(seconds, [1, 2, 4, 32, 60, 60, 60]);
 }
 
 #[tokio::test]

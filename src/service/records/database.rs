@@ -217,6 +217,12 @@ impl InLane<'_> {
         answered(self.database.shared(), changing).await
     }
 
+    /// Runs a statement that changes rows in its own transaction; returns the changed rows.
+    pub(super) async fn change_all<T: Record>(self, statement: Statement) -> Result<Vec<T>> {
+        let changing = async { retried!({ self.writer().await?.link().all(&statement).await }) };
+        answered(self.database.shared(), changing).await
+    }
+
     async fn writer(&self) -> Result<Pooled> {
         Ok(match &self.database.pools {
             Pools::Sqlite { writer, .. } => Pooled::Sqlite(writer.acquire().await?),

@@ -52,6 +52,11 @@ pub enum RecordsError {
     },
     #[error("the server has no database {server}: create it with createdb")]
     NoDatabase { server: String },
+    #[error(
+        "the database {server} has no connection left: let max_connections of the server allow {most} for each process \
+         of assetfs, or run fewer processes"
+    )]
+    ServerFull { server: String, most: u32 },
     /// The shared database does not answer since some time. The log has said so.
     #[error("{reason}")]
     Away { reason: Arc<str>, since: Instant },
@@ -91,9 +96,10 @@ impl RecordsError {
     /// Whether the database did not answer or is overloaded, so that the same request may succeed later.
     pub fn is_temporary(&self) -> bool {
         match self {
-            RecordsError::Away { .. } | RecordsError::Busy | RecordsError::Unreachable { .. } => {
-                true
-            }
+            RecordsError::Away { .. }
+            | RecordsError::Busy
+            | RecordsError::ServerFull { .. }
+            | RecordsError::Unreachable { .. } => true,
             RecordsError::Database(
                 sqlx::Error::Io(_) | sqlx::Error::PoolTimedOut | sqlx::Error::PoolClosed,
             ) => true,

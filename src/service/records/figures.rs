@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 use futures_util::future::join_all;
 
 use super::*;
+use crate::engine::job::Progress;
 use crate::service::test_records::database_url;
 use crate::wire::{AssetId, FilenameRule, OptimizationStatus, TokenId, UserId};
 
@@ -68,8 +69,17 @@ async fn cycle(records: &Records, user: UserId, asset: AssetId) {
             break job;
         }
     };
-    let noted = records.jobs().note_progress(job.lease(), 50, "half").await;
-    assert!(noted.unwrap());
+    let beat = Beat {
+        lease: job.lease(),
+        progress: Some(Progress {
+            percent: 50,
+            step: "half".to_owned(),
+            phase: None,
+            memory_bytes: 0,
+        }),
+    };
+    let noted = records.jobs().beat(&[beat], LEASE).await.unwrap();
+    assert_eq!(noted, [job.id]);
     let blob = records.blobs().fresh().await.unwrap();
     let file = NewFile {
         area: Area::Export,

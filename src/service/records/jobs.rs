@@ -15,6 +15,7 @@ use super::database::{Result, Tx};
 use super::groups::JobRecords;
 use super::shared::Lane;
 use super::sql::{columns, ids, record, sql, words};
+use crate::engine::job::Progress;
 use crate::service::ids::random_uuid;
 use crate::service::trace;
 use crate::wire::{AssetId, RapidId, UserId};
@@ -36,6 +37,14 @@ pub struct Lease {
     pub job: JobId,
     /// The number of the claim.
     pub fence: u64,
+}
+
+/// A sign of life of a running attempt.
+#[derive(Debug, Clone)]
+pub struct Beat {
+    pub lease: Lease,
+    /// If it has changed.
+    pub progress: Option<Progress>,
 }
 
 /// How an attempt went that did not end its job.
@@ -254,18 +263,44 @@ impl JobRecords<'_> {
         Ok(self.database.optional::<JobId>(query).await?.is_some())
     }
 
-    /// Records the progress of a running job; false if the attempt has lost it.
-    pub async fn note_progress(self, lease: Lease, percent: u8, step: &str) -> Result<bool> {
-        let update = sql!(
-            "UPDATE jobs SET progress = $2, step = $3, updated_at = $4 \
-             WHERE id = $1 AND fence = $5 AND state = 'running'",
-            lease.job,
-            u64::from(percent.min(99)),
-            step,
-            self.database.now(),
-            lease.fence,
+    /// Renews the leases of these attempts and records their progress, in one statement. Returns the jobs for which it
+    /// did; the others are lost, or another transaction has locked them.
+    pub async fn beat(self, beats: &[Beat], time: Duration) -> Result<Vec<JobId>> {
+        if beats.is_empty() {
+            return Ok(Vec::new());
+        }
+        let row = |number: usize| {
+            let first = 3 + 4 * number;
+            format!(
+                "(CAST(${} AS BIGINT), CAST(${} AS BIGINT), CAST(${} AS BIGINT), CAST(${} AS TEXT))",
+                first,
+                first + 1,
+                first + 2,
+                first + 3
+            )
+        };
+        let rows: Vec<String> = (0..beats.len()).map(row).collect();
+        let text = format!(
+            "WITH beat (job, mark, percent, words) AS (VALUES {}) \
+             UPDATE jobs SET lease_until = now_micros() + $1, \
+             updated_at = CASE WHEN percent IS NULL THEN updated_at ELSE $2 END, \
+             progress = COALESCE(percent, progress), step = COALESCE(words, step) \
+             FROM beat WHERE id = job AND fence = mark AND state = 'running' AND id IN \
+             (SELECT id FROM jobs WHERE id IN (SELECT job FROM beat) AND state = 'running' \
+             FOR UPDATE SKIP LOCKED) RETURNING id",
+            rows.join(", ")
         );
-        Ok(self.database.in_lane(Lane::Leases).run(update).await? > 0)
+        let mut update = sql!(text, lease_time(time), self.database.now());
+        for Beat { lease, progress } in beats {
+            let percent = progress.as_ref().map(|it| u64::from(it.percent.min(99)));
+            let step = progress.as_ref().map(|it| &*it.step);
+            update = update
+                .bind(&lease.job)
+                .bind(&lease.fence)
+                .bind(&percent)
+                .bind(&step);
+        }
+        self.database.in_lane(Lane::Leases).change_all(update).await
     }
 
     /// Puts a job back into the queue.

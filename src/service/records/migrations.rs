@@ -1,25 +1,51 @@
 //! The schema: one list of steps for both databases. Opening a database applies the missing ones.
 //!
 //! A step only adds: tables, columns with defaults, indexes. So a service of the version before works with the new
-//! schema, and versions can be exchanged one process after another. In PostgreSQL a lock keeps two processes from
-//! migrating at the same time.
+//! schema, and versions can be exchanged one process after another. Each step says which versions may still start: a
+//! process opens a database with steps that it does not know if it knows the one that all of them name. In PostgreSQL
+//! a lock keeps two processes from migrating at the same time.
 //!
 //! The steps are written for SQLite. The words of types that PostgreSQL spells differently are replaced. Statements
 //! that only one database knows stand between lines `-- only SQLite`, `-- only PostgreSQL` and `-- both`.
 
-use super::database::{Database, Result};
+use super::database::{Database, Result, Tx};
 use super::error::RecordsError;
 use super::sql::sql;
 
-/// Each step with its number. A number stays with its step.
-const MIGRATIONS: &[(i64, &str)] = &[
-    (1, include_str!("migrations/0001_start.sql")),
-    (2, include_str!("migrations/0002_leases.sql")),
-    (3, include_str!("migrations/0003_file_names.sql")),
-    (4, include_str!("migrations/0004_counts.sql")),
-    (6, include_str!("migrations/0006_blobs.sql")),
-    (7, include_str!("migrations/0007_incoming.sql")),
-    (10, include_str!("migrations/0010_traces.sql")),
+/// A step with its number, which stays with it.
+struct Step {
+    number: i64,
+    /// Processes that know the step of this number may start when this one has been applied.
+    readable_from: i64,
+    script: &'static str,
+}
+
+macro_rules! steps {
+    ($($number:literal from $readable_from:literal: $file:literal,)*) => {
+        &[$(Step {
+            number: $number,
+            readable_from: $readable_from,
+            script: include_str!(concat!("migrations/", $file)),
+        },)*]
+    };
+}
+
+/// A process that writes no pending blobs (6) or looks for no uploads in the bucket (7) would lose files, so these
+/// are readable from themselves.
+const STEPS: &[Step] = steps! {
+    1 from 1: "0001_start.sql",
+    2 from 2: "0002_leases.sql",
+    3 from 3: "0003_file_names.sql",
+    4 from 4: "0004_counts.sql",
+    6 from 6: "0006_blobs.sql",
+    7 from 7: "0007_incoming.sql",
+    10 from 7: "0010_traces.sql",
+};
+
+/// What has been applied, and which versions may still start then. These tables are older than all steps.
+const TABLES: [&str; 2] = [
+    "CREATE TABLE IF NOT EXISTS schema_version (version BIGINT NOT NULL)",
+    "CREATE TABLE IF NOT EXISTS schema_readers (version BIGINT PRIMARY KEY, readable_from BIGINT NOT NULL)",
 ];
 
 /// The key of the lock, an arbitrary number: "assetfs" in ASCII.
@@ -54,22 +80,42 @@ pub(super) async fn apply(database: &Database) -> Result<()> {
             Dialect::Postgres
         }
     };
-    tx.run_script("CREATE TABLE IF NOT EXISTS schema_version (version BIGINT NOT NULL)")
-        .await?;
-    let done: Vec<i64> = tx.all(sql!("SELECT version FROM schema_version")).await?;
-    let is_known = |version: &i64| MIGRATIONS.iter().any(|(number, _)| number == version);
-    if let Some(&version) = done.iter().find(|version| !is_known(version)) {
-        return Err(RecordsError::NewerSchema { version });
+    for table in TABLES {
+        tx.run_script(table).await?;
     }
-    let missing = MIGRATIONS
-        .iter()
-        .filter(|(number, _)| !done.contains(number));
-    for (number, migration) in missing {
-        tx.run_script(&script(migration, dialect)).await?;
+    let done: Vec<i64> = tx.all(sql!("SELECT version FROM schema_version")).await?;
+    check_readable(&mut tx, &done).await?;
+    for step in STEPS.iter().filter(|step| !done.contains(&step.number)) {
+        tx.run_script(&script(step.script, dialect)).await?;
         let note = "INSERT INTO schema_version (version) VALUES ($1)";
-        tx.run(sql!(note, number)).await?;
+        tx.run(sql!(note, step.number)).await?;
+    }
+    // Also those that a version applied which did not write this yet.
+    for step in STEPS {
+        let note = "INSERT INTO schema_readers (version, readable_from) VALUES ($1, $2) ON CONFLICT DO NOTHING";
+        tx.run(sql!(note, step.number, step.readable_from)).await?;
     }
     tx.commit().await
+}
+
+/// Refuses a database with steps of a newer version that this one must not work with.
+async fn check_readable(tx: &mut Tx, done: &[i64]) -> Result<()> {
+    let is_known = |version: &i64| STEPS.iter().any(|step| step.number == *version);
+    let newest = STEPS.iter().map(|step| step.number).max().unwrap_or(0);
+    let readers: Vec<(i64, i64)> = tx
+        .all(sql!("SELECT version, readable_from FROM schema_readers"))
+        .await?;
+    for &version in done.iter().filter(|version| !is_known(version)) {
+        let reader = readers.iter().find(|(number, _)| *number == version);
+        match reader {
+            Some(&(_, readable_from)) if readable_from <= newest => tracing::warn!(
+                schema = version,
+                "the database has been prepared for a newer version of assetfs, which this one can work with: exchange it soon"
+            ),
+            _ => return Err(RecordsError::NewerSchema { version }),
+        }
+    }
+    Ok(())
 }
 
 /// A step in the form of one database.

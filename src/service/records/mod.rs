@@ -53,7 +53,7 @@ pub use error::RecordsError;
 pub use files::{Area, FileId, FileRow, NewFile};
 pub use imports::{AnalysisEnd, Completion};
 pub use incoming::{Arrived, Awaited};
-pub use jobs::{Attempt, JobId, JobKind, JobLoad, JobRow, JobState, Lease, Lost, Removal};
+pub use jobs::{Attempt, Beat, JobId, JobKind, JobLoad, JobRow, JobState, Lease, Lost, Removal};
 pub use optimizations::{NewRapid, OptimizationEnd, Started};
 pub use presets::{NewPreset, PresetRow};
 pub use rapids::RapidRow;
@@ -87,6 +87,11 @@ impl Records {
     /// The error of every call, while the shared database does not answer.
     pub fn outage(&self) -> Option<RecordsError> {
         self.database.shared()?.outage()
+    }
+
+    /// Why the shared database gives this process no connection, if that is so.
+    pub async fn refusal(&self) -> Option<RecordsError> {
+        self.database.shared()?.refusal().await
     }
 
     /// The time by the clock of the database.

@@ -1,8 +1,10 @@
 //! A PostgreSQL database that several processes share: its connections, and whether it answers.
 //!
-//! One task asks the database every second over a connection of its own. While the database is away, every statement
-//! fails at once with [`RecordsError::Away`], and those that wait end; the log names the cause once. When it answers
-//! again, the pools are replaced, because their connections may be broken without reporting it.
+//! One task asks the database every second over a connection of its own. If that connection stays silent, or two new
+//! ones in sequence cannot be opened, the database is away: every statement fails at once with [`RecordsError::Away`],
+//! and those that wait end; the log names the cause once. When the database answers again, the pools are replaced,
+//! because their connections may be broken without reporting it. A server that has no connection left for this process
+//! is not away: the open connections go on.
 //!
 //! Reads, changes and leases of jobs have connections of their own. Changes of one account wait for each other in this
 //! process before they take a connection, so a locked account does not use up the connections of the others.
@@ -24,15 +26,26 @@ use crate::wire::UserId;
 /// How long a connection to PostgreSQL may take.
 pub(super) const CONNECT_TIME: Duration = Duration::from_secs(10);
 
+/// How long the statements under way may take when the process ends.
+const CLOSE_TIME: Duration = Duration::from_secs(5);
+
 /// How long a statement waits for a connection while the database answers.
 const ACQUIRE_TIME: Duration = Duration::from_secs(10);
 
 /// How long a change waits for others of the same account. The database has the same limit for its locks.
 const TURN_TIME: Duration = Duration::from_secs(10);
 
-/// Pause between two questions to the database, and the time for its answer.
+/// Pause between two questions to the database, and the time for its answer. A busy server may be some seconds late; a
+/// connection that is silent for longer is broken, and so are those of the pools.
 const PROBE_PAUSE: Duration = Duration::from_secs(1);
-const PROBE_TIME: Duration = Duration::from_secs(2);
+const PROBE_TIME: Duration = Duration::from_secs(4);
+
+/// Time to open the connection for the questions.
+const PROBE_CONNECT_TIME: Duration = Duration::from_secs(4);
+
+/// Pause before the connection is opened again, and the number of failures in sequence that make an outage.
+const RECONNECT_PAUSE: Duration = Duration::from_millis(250);
+const MOST_FAILURES: u32 = 2;
 
 /// Number of accounts from which the unused turns are removed.
 const MANY_TURNS: usize = 1_000;
@@ -48,6 +61,9 @@ pub(super) enum Lane {
 
 /// The lanes and their maximum numbers of connections.
 const LANES: [(Lane, u32); 3] = [(Lane::Reads, 6), (Lane::Changes, 6), (Lane::Leases, 4)];
+
+/// The most connections of a process: those of the lanes, and the one for the questions.
+const MOST_CONNECTIONS: u32 = LANES[0].1 + LANES[1].1 + LANES[2].1 + 1;
 
 /// The turn of an account.
 pub(super) type Turn = OwnedMutexGuard<()>;
@@ -101,6 +117,18 @@ impl SharedDatabase {
         away.map(|(reason, since)| RecordsError::Away { reason, since })
     }
 
+    /// Why no connection can be opened now, if that is so.
+    pub(super) async fn refusal(&self) -> Option<RecordsError> {
+        match self.link.connect(PROBE_CONNECT_TIME).await {
+            Ok(open) => {
+                // It is not needed; the server notices its end.
+                let _ = open.close().await;
+                None
+            }
+            Err(refused) => Some(refused),
+        }
+    }
+
     /// The result of `work`, unless the database is away before it ends.
     pub(super) async fn answered<T>(&self, work: impl Future<Output = Result<T>>) -> Result<T> {
         let mut away = self.link.away.subscribe();
@@ -139,7 +167,7 @@ impl SharedDatabase {
         let pools = self.link.pools.lock().expect("no holder panics").clone();
         // The server ends connections that do not answer any more.
         let closing = futures_util::future::join_all(pools.iter().map(PgPool::close));
-        let _ = timeout(CONNECT_TIME, closing).await;
+        let _ = timeout(CLOSE_TIME, closing).await;
     }
 }
 
@@ -152,60 +180,99 @@ fn pools(options: &PgConnectOptions) -> [PgPool; LANES.len()] {
     })
 }
 
+/// What the database did with a question.
+enum Answer {
+    Came,
+    /// It has no connection left, so it runs.
+    Full(RecordsError),
+    NoConnection(RecordsError),
+    /// An open connection is silent.
+    Silence(RecordsError),
+}
+
 impl Reach {
     /// Asks the database again and again.
     async fn watch(self: Arc<Self>) {
         let mut link = None;
         let mut since: Option<Instant> = None;
+        let mut failures = 0;
+        let mut was_full = false;
         loop {
-            match (self.ask(&mut link).await, since) {
-                (Ok(()), None) => {}
-                (Ok(()), Some(began)) => {
-                    since = None;
-                    self.renew_pools();
-                    self.away.send_replace(None);
-                    let seconds = began.elapsed().as_secs();
-                    tracing::info!(server = self.name, seconds, "the database answers again");
+            let answer = self.ask(&mut link).await;
+            failures = match answer {
+                Answer::Came | Answer::Full(_) => 0,
+                Answer::NoConnection(_) => failures + 1,
+                Answer::Silence(_) => MOST_FAILURES,
+            };
+            let is_full = matches!(answer, Answer::Full(_));
+            match answer {
+                Answer::Full(error) if !was_full => tracing::warn!("{}", chain(&error)),
+                Answer::NoConnection(error) | Answer::Silence(error)
+                    if failures >= MOST_FAILURES && since.is_none() =>
+                {
+                    since = Some(self.note_away(&error));
                 }
-                (Err(error), None) => {
-                    let now = Instant::now();
-                    since = Some(now);
-                    let reason = chain(&error);
-                    tracing::error!("{reason}; requests get the status 503 until it answers");
-                    self.away.send_replace(Some((reason.into(), now)));
-                }
-                (Err(_), Some(_)) => {}
+                _ => {}
             }
-            tokio::time::sleep(PROBE_PAUSE).await;
+            was_full = is_full;
+            if failures == 0
+                && let Some(began) = since.take()
+            {
+                self.note_answer(began);
+            }
+            let is_unsure = failures > 0 && since.is_none();
+            let pause = if is_unsure {
+                RECONNECT_PAUSE
+            } else {
+                PROBE_PAUSE
+            };
+            tokio::time::sleep(pause).await;
         }
     }
 
+    fn note_away(&self, error: &RecordsError) -> Instant {
+        let reason = chain(error);
+        tracing::error!("{reason}; requests get the status 503 until it answers");
+        let now = Instant::now();
+        self.away.send_replace(Some((reason.into(), now)));
+        now
+    }
+
+    fn note_answer(&self, began: Instant) {
+        self.renew_pools();
+        self.away.send_replace(None);
+        let seconds = began.elapsed().as_secs();
+        tracing::info!(server = self.name, seconds, "the database answers again");
+    }
+
     /// Asks the database once. Opens the connection anew if it is missing or broken.
-    async fn ask(&self, link: &mut Option<PgConnection>) -> Result<()> {
-        let asking = async {
-            if let Some(open) = link
-                && open.ping().await.is_ok()
-            {
-                return Ok(());
-            }
-            *link = None;
-            let mut open = self
-                .options
-                .connect()
-                .await
-                .map_err(|error| self.failure(error))?;
-            open.ping().await.map_err(|error| self.failure(error))?;
-            *link = Some(open);
-            Ok(())
-        };
-        match timeout(PROBE_TIME, asking).await {
-            Ok(answered) => answered,
-            Err(_) => {
-                *link = None;
-                let late = std::io::ErrorKind::TimedOut;
-                Err(self.failure(sqlx::Error::Io(late.into())))
+    async fn ask(&self, link: &mut Option<PgConnection>) -> Answer {
+        if let Some(mut open) = link.take() {
+            match timeout(PROBE_TIME, open.ping()).await {
+                Ok(Ok(())) => {
+                    *link = Some(open);
+                    return Answer::Came;
+                }
+                Ok(Err(_)) => {}
+                Err(_) => return Answer::Silence(self.failure(late())),
             }
         }
+        match self.connect(PROBE_CONNECT_TIME).await {
+            Ok(open) => {
+                *link = Some(open);
+                Answer::Came
+            }
+            Err(error @ RecordsError::ServerFull { .. }) => Answer::Full(error),
+            Err(error) => Answer::NoConnection(error),
+        }
+    }
+
+    async fn connect(&self, time: Duration) -> Result<PgConnection> {
+        let connecting = self.options.connect();
+        let opened = timeout(time, connecting).await;
+        opened
+            .unwrap_or_else(|_| Err(late()))
+            .map_err(|error| self.failure(error))
     }
 
     fn failure(&self, error: sqlx::Error) -> RecordsError {
@@ -221,10 +288,17 @@ impl Reach {
     }
 }
 
-/// The error codes of PostgreSQL for a wrong password, a login that its rules refuse, and a missing database.
+/// The error of an answer that did not come in time.
+fn late() -> sqlx::Error {
+    sqlx::Error::Io(std::io::ErrorKind::TimedOut.into())
+}
+
+/// The error codes of PostgreSQL for a wrong password, a login that its rules refuse, a missing database, and a server
+/// without a free connection.
 const WRONG_PASSWORD: &str = "28P01";
 const LOGIN_REFUSED: &str = "28000";
 const NO_DATABASE: &str = "3D000";
+pub(super) const SERVER_FULL: &str = "53300";
 
 /// Why a connection could not be opened.
 pub(super) fn connect_error(
@@ -244,6 +318,10 @@ pub(super) fn connect_error(
             source: error,
         },
         Some(NO_DATABASE) => RecordsError::NoDatabase { server },
+        Some(SERVER_FULL) => RecordsError::ServerFull {
+            server,
+            most: MOST_CONNECTIONS,
+        },
         _ => RecordsError::Unreachable {
             server,
             source: error,
