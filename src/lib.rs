@@ -11,6 +11,8 @@ pub mod durable;
 
 pub mod listener;
 
+pub mod bucket;
+
 pub mod engine;
 
 pub mod client;

@@ -14,9 +14,10 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("wire", &[]),
     ("durable", &[]),
     ("listener", &[]),
+    ("bucket", &[]),
     ("engine", &["formats"]),
     ("client", &["wire"]),
-    ("cache", &["durable", "wire"]),
+    ("cache", &["bucket", "durable", "wire"]),
     ("outbox", &["client", "durable", "wire", "formats"]),
     (
         "drive",
@@ -27,13 +28,13 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("fuse", &["drive"]),
     (
         "service",
-        &["engine", "listener", "durable", "wire", "formats"],
+        &["engine", "bucket", "listener", "durable", "wire", "formats"],
     ),
     (
         "cli",
         &[
-            "formats", "wire", "durable", "listener", "engine", "client", "cache", "outbox",
-            "drive", "fuse", "service",
+            "formats", "wire", "durable", "listener", "bucket", "engine", "client", "cache",
+            "outbox", "drive", "fuse", "service",
         ],
     ),
 ];
@@ -115,7 +116,7 @@ const OWNERS: &[(&str, &[&str])] = &[
     ),
     ("axum", &["service", "drive/catalog"]),
     ("sqlx", &["service"]),
-    ("object_store", &["service"]),
+    ("object_store", &["bucket", "cache/shared_cache", "service"]),
     ("lru", &["cache"]),
     ("redb", &["durable"]),
     ("clap", &["cli"]),

@@ -22,6 +22,7 @@ use super::key::{BLOCK_LEN_BYTES, FileId, FileKind, NameHash, ObjectKey};
 use super::map_file::{MapHeader, read_slots};
 use super::object::{CachedObject, ObjectHost as _, OpenObject, Parts};
 use super::object_file::{free_unclaimed, map_cost, open_file};
+use super::shared_cache::SharedCache;
 use super::space::{CacheLimits, DiskShortage, Space};
 use crate::durable::{DirLock, PrivateDir, write_atomic};
 
@@ -32,6 +33,7 @@ const PINS: &str = "pins.json";
 #[derive(Debug, Clone)]
 pub struct BlockCache {
     shared: Arc<CacheState>,
+    second_level: Option<SharedCache>,
 }
 
 /// Result of [`BlockCache::verify`].
@@ -62,7 +64,23 @@ impl BlockCache {
         let shared = Arc::new(CacheState::new(root, objects, index, space, lock));
         shared.keep_limit();
         shared.save_index(false);
-        Ok(BlockCache { shared })
+        Ok(BlockCache {
+            shared,
+            second_level: None,
+        })
+    }
+
+    /// The same cache above a shared one.
+    pub fn above(self, shared: SharedCache) -> BlockCache {
+        BlockCache {
+            second_level: Some(shared),
+            ..self
+        }
+    }
+
+    /// The shared cache below this one.
+    pub fn shared_cache(&self) -> Option<&SharedCache> {
+        self.second_level.as_ref()
     }
 
     /// Opens the object of this key with its present blocks, or creates an empty one.

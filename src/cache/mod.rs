@@ -15,6 +15,7 @@ mod key;
 mod map_file;
 mod object;
 mod object_file;
+mod shared_cache;
 mod space;
 
 pub use block_cache::{BlockCache, VerifyReport};
@@ -22,4 +23,8 @@ pub use cache_state::CacheStats;
 pub use error::CacheError;
 pub use key::{BLOCK_LEN_BYTES, ObjectKey};
 pub use object::CachedObject;
+pub use shared_cache::{
+    LeftAlone, NextBlocks, SharedCache, SharedCacheConfig, SharedCacheError, SharedCachePlace,
+    SharedCacheStats, SharedObject, Turn,
+};
 pub use space::{CacheLimits, DiskShortage};

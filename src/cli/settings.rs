@@ -28,6 +28,8 @@ pub(super) struct Profile {
     pub(super) delete_limit: Option<u32>,
     pub(super) cache_size: Option<ByteSize>,
     pub(super) cache_dir: Option<PathBuf>,
+    pub(super) shared_cache: Option<String>,
+    pub(super) shared_cache_size: Option<ByteSize>,
     pub(super) state_dir: Option<PathBuf>,
     pub(super) settle: Option<Span>,
     pub(super) refresh: Option<Span>,
@@ -326,6 +328,7 @@ mod tests {
         for key in &keys {
             let value = match *key {
                 "base_url" | "token_file" | "log_file" | "cache_dir" | "state_dir" => "\"x\"",
+                "shared_cache" => "\"/farm\"",
                 "webhook_url" => "\"http://x\"",
                 "webhook_listen" => "\"127.0.0.1:1\"",
                 "read_only" | "no_delete" | "allow_other" | "allow_insecure" | "local"

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Result;
 
+use crate::cache::SharedCacheStats;
 use crate::drive::{Direction, MountStatus, StatusWord, TransferStatus};
 use crate::fuse::shell_quoted;
 
@@ -147,7 +148,32 @@ fn cache_and_requests(status: &MountStatus) -> String {
         counted(status.cache.objects, "object"),
         status.rate.available,
         status.rate.limit_per_minute,
-    )
+    ) + &status
+        .shared_cache
+        .as_ref()
+        .map_or_else(String::new, shared_cache)
+}
+
+fn shared_cache(stats: &SharedCacheStats) -> String {
+    let mut line = format!(
+        "Shared cache {}: {} read, {} written.",
+        stats.place,
+        bytes(stats.hit_bytes),
+        bytes(stats.stored_bytes),
+    );
+    if let Some(left_alone) = &stats.left_alone {
+        line.push_str(&format!(
+            " It cannot be {}: {}. It is tried again in {} s.",
+            if left_alone.is_read {
+                "written"
+            } else {
+                "used"
+            },
+            left_alone.why,
+            left_alone.seconds_left,
+        ));
+    }
+    line + "\n"
 }
 
 /// A time in readable form: `2024-05-06 07:08:09 UTC`.

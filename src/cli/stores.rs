@@ -5,11 +5,9 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result, bail};
 use url::Url;
 
+use crate::bucket::{BucketAddress, Credentials, endpoint_of};
 use crate::fuse::shell_quoted;
-use crate::service::{
-    BucketAddress, BucketConfig, Credentials, PostgresServer, RecordsAt, ServiceConfig,
-    WorkerCommand, endpoint_of,
-};
+use crate::service::{BucketConfig, PostgresServer, RecordsAt, ServiceConfig, WorkerCommand};
 
 /// Where the records and the files of a service are. Secrets are not part of it: other users of the machine can read
 /// the command line.

@@ -3,7 +3,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::cache::DiskShortage;
+use crate::cache::{DiskShortage, SharedCacheStats};
 use crate::outbox::StatusWord;
 
 /// The state of a mount at one moment.
@@ -36,6 +36,9 @@ pub struct MountStatus {
     pub recovered: Vec<RecoveredStatus>,
     /// The block cache.
     pub cache: CacheStatus,
+    /// The shared cache below it, if the mount has one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub shared_cache: Option<SharedCacheStats>,
     /// The request budget.
     pub rate: RateStatus,
     /// Bytes transferred since the mount started.

@@ -61,10 +61,7 @@ use stores::{Process, Stores};
 
 pub use chaos::{ChaosError, ChaosPlan};
 pub use config::{ServiceConfig, StorageOrigin, WorkerCommand, WorkerLimits};
-pub use files::{
-    AddressError, BucketAddress, BucketConfig, BucketError, Credentials, CredentialsError,
-    endpoint_of,
-};
+pub use files::{BucketConfig, BucketError};
 pub use health::{memory_failure, memory_of_machine};
 pub use presets::{FACTORY, FactoryPreset};
 pub use records::{DatabaseUrlError, PostgresServer, RecordsAt};

@@ -2,8 +2,9 @@
 
 use std::time::Duration;
 
+use assetfs::bucket::Credentials;
 use assetfs::service::{
-    BucketConfig, BucketError, Credentials, Service, ServiceConfig, ServiceError, WorkerCommand,
+    BucketConfig, BucketError, Service, ServiceConfig, ServiceError, WorkerCommand,
 };
 use reqwest::Method;
 use serde_json::json;

@@ -202,7 +202,16 @@ async fn open_drive(plan: &MountPlan, client: &Client, places: &Places) -> Resul
         max_bytes: plan.cache_size,
         ..CacheLimits::default()
     };
-    let cache = BlockCache::open(places.cache.path(), limits).context("cannot open the cache")?;
+    let mut cache =
+        BlockCache::open(places.cache.path(), limits).context("cannot open the cache")?;
+    if let Some(plan) = &plan.shared_cache {
+        match &places.shared_account {
+            Some(account) => cache = cache.above(plan.open(account)?),
+            None => tracing::warn!(
+                "the shared cache is not used: neither the service nor the token says whose account this is"
+            ),
+        }
+    }
     let meta = MetaStore::open(places.state.join("meta.redb"))
         .context("cannot open the store of known listings")?;
     let outbox_dir: PathBuf = places.state.join("outbox");

@@ -8,6 +8,7 @@ mod inotify;
 mod mount_helper;
 mod notifications;
 mod options;
+mod shared_cache;
 mod state_dirs;
 mod supervisor;
 
@@ -28,6 +29,7 @@ use super::{Exit, WrongUse};
 
 pub(super) use mount_helper::Helper;
 use options::FstabOptions;
+use shared_cache::SharedCachePlan;
 
 /// The default of `--cache-size`.
 const DEFAULT_CACHE_SIZE: ByteSize = ByteSize(20 << 30);
@@ -62,6 +64,14 @@ pub(super) struct MountArgs {
     /// Folder of the cache [default: $XDG_CACHE_HOME/assetfs]
     #[arg(long, env = "ASSETFS_CACHE_DIR", value_name = "DIR")]
     cache_dir: Option<PathBuf>,
+    /// Cache below this one that many mounts of the account share: a folder, or s3://BUCKET/PREFIX?endpoint=URL&region=NAME
+    /// with the credentials in the environment (AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or
+    /// AWS_SHARED_CREDENTIALS_FILE)
+    #[arg(long, env = "ASSETFS_SHARED_CACHE", value_name = "DIR|URL")]
+    shared_cache: Option<String>,
+    /// Maximum size of a folder of --shared-cache; the same for all mounts [default: 100G]
+    #[arg(long, env = "ASSETFS_SHARED_CACHE_SIZE", value_name = "SIZE")]
+    shared_cache_size: Option<ByteSize>,
     /// Folder of drafts and journals [default: $XDG_STATE_HOME/assetfs]
     #[arg(long, env = "ASSETFS_STATE_DIR", value_name = "DIR")]
     pub(super) state_dir: Option<PathBuf>,
@@ -135,6 +145,7 @@ struct MountPlan {
     delete_limit: u32,
     cache_size: u64,
     cache_dir: PathBuf,
+    shared_cache: Option<SharedCachePlan>,
     state_dir: PathBuf,
     settle: Option<Duration>,
     refresh: Duration,
@@ -191,6 +202,7 @@ fn plan(args: &MountArgs, profile: &Profile, fstab: FstabOptions) -> Result<Moun
     Ok(MountPlan {
         mount_point,
         chaos: chosen_chaos(args, &account)?,
+        shared_cache: shared_cache::chosen(args, profile, &account)?,
         account,
         read_only: args.read_only || profile.read_only.unwrap_or(false),
         no_inotify: args.no_inotify || profile.no_inotify.unwrap_or(false),

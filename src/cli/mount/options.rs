@@ -94,6 +94,8 @@ const VALUES: &[&str] = &[
     "profile",
     "refresh",
     "settle",
+    "shared_cache",
+    "shared_cache_size",
     "state_dir",
     "token_file",
     "webhook_listen",
@@ -228,6 +230,8 @@ fn set_flag(name: &str, value: &str, args: &mut MountArgs) -> Result<(), String>
         "profile" => args.account.profile = Some(parse(value)?),
         "refresh" => args.refresh = Some(parse(value)?),
         "settle" => args.settle = Some(parse(value)?),
+        "shared_cache" => args.shared_cache = Some(value.to_owned()),
+        "shared_cache_size" => args.shared_cache_size = Some(parse(value)?),
         "state_dir" => args.state_dir = Some(parse(value)?),
         "token_file" => args.account.token_file = Some(parse(value)?),
         "webhook_listen" => {

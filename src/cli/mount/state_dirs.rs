@@ -22,6 +22,9 @@ use super::MountPlan;
 /// How long the service may take to say whose token this is; without an answer the last one holds.
 const OWNER_DEADLINE: Duration = Duration::from_secs(5);
 
+/// The id of a token that has none.
+const UNNUMBERED: &str = "unnumbered";
+
 /// How long a process whose drive was unmounted may take to close.
 const CLOSING_DEADLINE: Duration = Duration::from_secs(30);
 
@@ -29,6 +32,8 @@ const CLOSING_DEADLINE: Duration = Duration::from_secs(30);
 pub(super) struct Places {
     /// How the account is called for people: origin and owner.
     pub(super) label: String,
+    /// Names the account by origin and owner (or token) for all machines, if the owner or the token's id is known.
+    pub(super) shared_account: Option<String>,
     /// Drafts, journals, known listings.
     pub(super) state: PrivateDir,
     /// Cached blocks.
@@ -180,6 +185,7 @@ async fn open(plan: &MountPlan, name: &str, label: String) -> Result<Places> {
     let cache =
         PrivateDir::open(plan.cache_dir.join(name)).context("cannot use the cache folder")?;
     Ok(Places {
+        shared_account: (!name.ends_with(UNNUMBERED)).then(|| format!("{label} {name}")),
         label,
         state,
         cache,
@@ -268,7 +274,7 @@ fn folder_name(base_url: &Url, token_id: Option<TokenId>, owner: &Owner) -> Stri
 }
 
 fn token_id_text(token_id: Option<TokenId>) -> String {
-    token_id.map_or_else(|| "unnumbered".to_owned(), |id| id.to_string())
+    token_id.map_or_else(|| UNNUMBERED.to_owned(), |id| id.to_string())
 }
 
 fn short_hash(bytes: &[u8]) -> String {

@@ -96,7 +96,12 @@ pub(in crate::drive) fn first_block_landing(
 ) -> FlightEnd {
     let key = FlightKey::Size(folder, Arc::clone(&path));
     catalog.join_flight(key, |shared| async move {
-        match take_first_block(&shared, folder, &path).await {
+        // With a shared cache the block may be there.
+        let first = match shared.cache.shared_cache() {
+            Some(_) => None,
+            None => take_first_block(&shared, folder, &path).await,
+        };
+        match first {
             Some(()) => Ok(()),
             None => probe(&shared, folder, &path).await,
         }

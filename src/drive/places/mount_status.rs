@@ -45,6 +45,7 @@ pub(in crate::drive) fn mount_status(tree: &Tree) -> MountStatus {
         orphans: orphans_at_hand(tree),
         recovered: recovered_status(tree),
         cache: cache_status(tree),
+        shared_cache: tree.cache().shared_cache().map(|it| it.stats()),
         rate: rate_status(tree),
         traffic: TrafficStatus {
             fetched_bytes: tree.catalog().fetched_bytes(),

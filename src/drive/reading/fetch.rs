@@ -8,6 +8,9 @@
 //! Blocks that a reader waits for are delivered one by one from memory. Read-ahead is gathered as it arrives
 //! and written to the cache in long runs, on other threads than the network's: one copy less and far fewer
 //! writes.
+//!
+//! With a shared cache, the chunks that it has come from there. Those that it lacks are requested in this mount's turn and
+//! stored for the other mounts as they arrive.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -22,7 +25,7 @@ use super::flight::Course;
 use super::gathered::Gathered;
 use super::object::RemoteObject;
 use super::urls::KeptUrl;
-use crate::cache::BLOCK_LEN_BYTES;
+use crate::cache::{BLOCK_LEN_BYTES, NextBlocks, Turn};
 use crate::client::{ClientError, ObjectMeta, RangeReply};
 
 /// A fetch fails if no data arrives for this time.
@@ -76,6 +79,12 @@ struct Fetch<'a> {
     course: &'a Course,
     /// The first block that is not delivered.
     block: u64,
+    /// The end of the blocks that are being requested from the service.
+    until: u64,
+    /// The chunks to store in the shared cache.
+    turn: Option<Turn>,
+    /// Requested when the service is needed for the first time.
+    url: Option<KeptUrl>,
     /// Received data of it and of later blocks.
     gathered: Gathered,
     /// Blocks that were delivered from memory and are not in the cache yet, with the number of the first.
@@ -93,6 +102,9 @@ impl<'a> Fetch<'a> {
             object,
             course,
             block: course.blocks.start,
+            until: course.blocks.end,
+            turn: None,
+            url: None,
             gathered: Gathered::default(),
             unstored: Vec::new(),
             last_progress: Instant::now(),
@@ -102,8 +114,48 @@ impl<'a> Fetch<'a> {
     }
 
     async fn run(mut self) -> Result<(), ReadError> {
-        let mut url = self.in_time(self.object.urls().get()).await??;
         while self.block < self.course.blocks.end {
+            self.take_from_shared_cache().await;
+            self.fetch_from_service().await?;
+        }
+        Ok(())
+    }
+
+    /// Delivers the next blocks that the shared cache has, and decides which blocks to request from the service.
+    async fn take_from_shared_cache(&mut self) {
+        let Some(shared) = self.object.shared() else {
+            return;
+        };
+        let end = self.course.blocks.end;
+        while self.block < end {
+            match shared.next(self.block..end).await {
+                NextBlocks::Here(chunks) => {
+                    chunks
+                        .into_iter()
+                        .for_each(|chunk| self.gathered.push(chunk));
+                    self.land(0).await;
+                }
+                NextBlocks::Fetch(turn) => {
+                    self.until = turn.end_block().min(end);
+                    self.turn = Some(turn);
+                    break;
+                }
+            }
+        }
+        // The time for the shared cache does not count.
+        self.last_progress = Instant::now();
+    }
+
+    /// Requests the blocks up to `until`.
+    async fn fetch_from_service(&mut self) -> Result<(), ReadError> {
+        if self.block >= self.until {
+            return Ok(());
+        }
+        let mut url = match self.url.take() {
+            Some(url) => url,
+            None => self.in_time(self.object.urls().get()).await??,
+        };
+        while self.block < self.until {
             let outcome = self.fetch_on(&url).await;
             self.land(0).await;
             match outcome {
@@ -112,6 +164,7 @@ impl<'a> Fetch<'a> {
                 Err(error) => return Err(error),
             }
         }
+        self.url = Some(url);
         Ok(())
     }
 
@@ -129,7 +182,8 @@ impl<'a> Fetch<'a> {
             meta, mut stream, ..
         } = self.in_time(request).await??;
         self.check_version(&meta)?;
-        if !self.gathered.is_empty() && !self.is_proven(&meta) {
+        let is_proven = self.is_proven(&meta);
+        if !self.gathered.is_empty() && !is_proven {
             // Two responses without a version must not be mixed in one block.
             self.gathered.clear();
             return Ok(());
@@ -147,7 +201,13 @@ impl<'a> Fetch<'a> {
                 }
             };
             match next {
-                Some(Some(chunk)) => self.take(chunk?)?,
+                Some(Some(chunk)) => {
+                    let (at, chunk) = (self.position(), chunk?);
+                    self.take(chunk.clone())?;
+                    if let Some(turn) = self.turn.as_mut().filter(|_| is_proven) {
+                        turn.take(at, chunk).await;
+                    }
+                }
                 Some(None) => break,
                 None => continue,
             }
@@ -170,7 +230,7 @@ impl<'a> Fetch<'a> {
 
     /// The end of the range.
     fn end(&self) -> u64 {
-        (self.course.blocks.end * BLOCK_LEN_BYTES).min(self.object.key().size)
+        (self.until * BLOCK_LEN_BYTES).min(self.object.key().size)
     }
 
     fn check_version(&self, meta: &ObjectMeta) -> Result<(), ReadError> {

@@ -140,6 +140,10 @@ impl Reading {
             self.shared.budget.clone(),
             key.clone(),
             cached.ok(),
+            self.shared
+                .cache
+                .shared_cache()
+                .and_then(|it| it.object(key)),
             urls,
         )
     }

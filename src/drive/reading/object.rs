@@ -13,7 +13,7 @@ use super::budget::{Budget, Share};
 use super::fetch::{Landing, fly};
 use super::flight::{Course, Flight};
 use super::urls::{SignedUrls, UrlKeeper};
-use crate::cache::{BLOCK_LEN_BYTES, CachedObject, ObjectKey};
+use crate::cache::{BLOCK_LEN_BYTES, CachedObject, ObjectKey, SharedObject};
 use crate::client::Client;
 
 /// A content that is being fetched.
@@ -36,6 +36,8 @@ pub(super) struct RemoteObject {
     budget: Arc<Budget>,
     key: ObjectKey,
     cached: Option<CachedObject>,
+    /// Its chunks in the shared cache, if there is one. Then only whole chunks are fetched.
+    shared: Option<SharedObject>,
     urls: UrlKeeper,
     flights: Mutex<Vec<Weak<Flight>>>,
     stale: AtomicBool,
@@ -66,6 +68,7 @@ impl RemoteObject {
         budget: Arc<Budget>,
         key: ObjectKey,
         cached: Option<CachedObject>,
+        shared: Option<SharedObject>,
         urls: Arc<dyn SignedUrls>,
     ) -> RemoteObject {
         RemoteObject {
@@ -75,6 +78,7 @@ impl RemoteObject {
             key,
             uncached: AtomicBool::new(cached.is_none()),
             cached,
+            shared,
             urls: UrlKeeper::new(urls),
             flights: Mutex::default(),
             stale: AtomicBool::new(false),
@@ -91,6 +95,10 @@ impl RemoteObject {
 
     pub(super) fn urls(&self) -> &UrlKeeper {
         &self.urls
+    }
+
+    pub(super) fn shared(&self) -> Option<&SharedObject> {
+        self.shared.as_ref()
     }
 
     pub(super) fn cached(&self) -> Option<&CachedObject> {
@@ -187,7 +195,7 @@ impl RemoteObject {
         }
         runs.extend(run);
         let mut launched = Vec::new();
-        for run in runs {
+        for run in self.whole_runs(runs) {
             if cover.left_out.is_some() && run.start >= wanted.end {
                 break;
             }
@@ -208,6 +216,26 @@ impl RemoteObject {
         cover
     }
 
+    /// The runs, enlarged to whole chunks of the shared cache.
+    fn whole_runs(&self, runs: Vec<Range<u64>>) -> Vec<Range<u64>> {
+        let mut whole: Vec<Range<u64>> = Vec::with_capacity(runs.len());
+        for run in runs {
+            let run = self.whole(&run);
+            match whole.last_mut() {
+                Some(last) if run.start <= last.end => last.end = last.end.max(run.end),
+                _ => whole.push(run),
+            }
+        }
+        whole
+    }
+
+    fn whole(&self, blocks: &Range<u64>) -> Range<u64> {
+        match &self.shared {
+            Some(shared) => shared.whole_chunks(blocks, self.key.size.div_ceil(BLOCK_LEN_BYTES)),
+            None => blocks.clone(),
+        }
+    }
+
     fn is_cached(&self, block: u64) -> bool {
         let start = block * BLOCK_LEN_BYTES;
         self.cached
@@ -225,12 +253,13 @@ impl RemoteObject {
     ) -> u64 {
         let mut start = run.start;
         while start < run.end {
-            let must = wanted.end.clamp(start, run.end);
+            // A reader gets whole chunks, too.
+            let must = self.whole(&(start..wanted.end.max(start))).end.min(run.end);
             // The blocks that a read waits for are one request, unless they are many.
             let asked = request_blocks
                 .max((must - start).min(LONGEST_READ_BLOCKS))
                 .max(1);
-            let end = run.end.min(start + asked);
+            let end = run.end.min(self.whole(&(start..start + asked)).end);
             let (blocks, share) = match self.budget.try_take(self.bytes(&(start..end))) {
                 Some(share) => (start..end, share),
                 None if must > start => {

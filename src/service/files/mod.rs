@@ -32,10 +32,7 @@ use error::{ARRIVED_TIME, disk};
 use folder::Folder;
 use parts::{Parts, send_parts};
 
-pub use bucket::{
-    AddressError, BucketAddress, BucketConfig, BucketError, Credentials, CredentialsError, TakenIn,
-    endpoint_of,
-};
+pub use bucket::{BucketConfig, BucketError, TakenIn};
 pub use error::FilesError;
 pub use owner::{Claim, Ownership};
 pub use stream::ByteStream;

@@ -6,5 +6,6 @@ mod endings;
 mod fault_server;
 mod faults;
 mod requests;
+mod shared;
 mod versions;
 mod world;

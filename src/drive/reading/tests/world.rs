@@ -1,13 +1,16 @@
 //! A content, the server that has it, and the reading that fetches it.
 
 use std::ops::Range;
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use tokio::runtime::Handle;
 
 use super::fault_server::{Chance, FileServer};
-use crate::cache::{BlockCache, CacheLimits, ObjectKey};
+use crate::cache::{
+    BlockCache, CacheLimits, ObjectKey, SharedCache, SharedCacheConfig, SharedCachePlace,
+};
 use crate::client::{Client, ClientConfig};
 use crate::drive::reading::{Reading, ReadingLimits, RemoteFile, SignedUrls, UrlFuture};
 use crate::wire::SignedUrl;
@@ -41,6 +44,13 @@ impl SignedUrls for Urls {
             )))
         })
     }
+}
+
+/// One of several mounts.
+pub(super) struct SharedMount {
+    pub(super) reading: Reading,
+    pub(super) shared: SharedCache,
+    _own: tempfile::TempDir,
 }
 
 pub(super) struct World {
@@ -93,6 +103,31 @@ impl World {
                 etag: etag.map(str::to_owned),
             },
             _dir: dir,
+        }
+    }
+
+    /// Another mount of the account, with an empty cache over the shared cache in `dir`.
+    pub(super) fn mount_over(&self, dir: &Path) -> SharedMount {
+        let own = tempfile::tempdir().unwrap();
+        let limits = CacheLimits {
+            max_bytes: 1 << 30,
+            keep_free_percent: 0,
+        };
+        let shared = SharedCache::new(SharedCacheConfig {
+            place: SharedCachePlace::Folder(dir.to_owned()),
+            account: "origin owner".to_owned(),
+            limit_bytes: 1 << 30,
+            credentials: None,
+        });
+        let shared = shared.unwrap();
+        let cache = BlockCache::open(own.path(), limits).unwrap();
+        let cache = cache.above(shared.clone());
+        let client = Client::new(ClientConfig::new(&self.server.url()).unwrap()).unwrap();
+        let reading = Reading::new(client, cache, Handle::current(), ReadingLimits::default());
+        SharedMount {
+            reading,
+            shared,
+            _own: own,
         }
     }
 

@@ -4,7 +4,6 @@
 //! presigned URLs), `owner` (the id of the records that the blobs belong to) and `check` (written at each start). Every request is signed with the digest of its payload, so
 //! the storage refuses damaged bytes; what is read for a worker is compared with its recorded MD5.
 
-mod address;
 mod calls;
 mod check;
 mod expire;
@@ -16,7 +15,7 @@ use std::time::Duration;
 
 use futures_util::TryStreamExt as _;
 use jiff::Timestamp;
-use object_store::aws::{AmazonS3, AmazonS3Builder};
+use object_store::aws::AmazonS3;
 use object_store::path::Path as Key;
 use object_store::{BackoffConfig, ClientOptions, ObjectStoreExt as _, RetryConfig};
 use percent_encoding::utf8_percent_encode;
@@ -24,12 +23,12 @@ use url::Url;
 
 use super::digest::Digest;
 use super::error::{FilesError, blocking, disk};
+use crate::bucket::{BucketAddress, Credentials};
 use crate::service::records::Stored;
 use crate::service::signing::UNRESERVED;
 use crate::wire::SignedUrl;
 use presign::{Allowed, Presigner};
 
-pub use address::{AddressError, BucketAddress, Credentials, CredentialsError, endpoint_of};
 pub use check::BucketError;
 pub use incoming::TakenIn;
 
@@ -188,23 +187,11 @@ fn store(
     let client = ClientOptions::new()
         .with_timeout_disabled()
         .with_connect_timeout(Duration::from_secs(5))
-        .with_read_timeout(Duration::from_secs(60))
-        .with_allow_http(true);
+        .with_read_timeout(Duration::from_secs(60));
     let retry = RetryConfig {
         backoff: BackoffConfig::default(),
         max_retries: 6,
         retry_timeout: Duration::from_secs(120),
     };
-    let mut builder = AmazonS3Builder::new()
-        .with_endpoint(address.endpoint.origin().ascii_serialization())
-        .with_region(&address.region)
-        .with_bucket_name(&address.bucket)
-        .with_access_key_id(&credentials.key_id)
-        .with_secret_access_key(&credentials.secret)
-        .with_client_options(client)
-        .with_retry(retry);
-    if let Some(token) = &credentials.session_token {
-        builder = builder.with_token(token);
-    }
-    builder.build()
+    crate::bucket::client(address, credentials, client, retry)
 }

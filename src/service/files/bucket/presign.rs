@@ -11,7 +11,7 @@ use percent_encoding::utf8_percent_encode;
 use sha2::{Digest as _, Sha256};
 use url::Url;
 
-use super::address::{BucketAddress, Credentials};
+use crate::bucket::{BucketAddress, Credentials};
 use crate::service::ids::hex;
 use crate::service::signing::UNRESERVED;
 

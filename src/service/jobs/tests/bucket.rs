@@ -8,7 +8,8 @@ use jiff::{SignedDuration, Timestamp};
 
 use super::test_bucket::TestBucket;
 use super::{Waiting, lost_answer};
-use crate::service::files::{BucketConfig, Credentials, TakenIn};
+use crate::bucket::Credentials;
+use crate::service::files::{BucketConfig, TakenIn};
 use crate::service::jobs::collect::settle;
 use crate::service::records::{
     Completion, FileId, JobRow, NewAsset, NewFile, Publish, RecordsError, Stored,

@@ -1,4 +1,4 @@
-//! Which bucket holds the files, as `--files` names it, and the credentials, which come from the environment.
+//! The name of a bucket, as `--files` and `--shared-cache` give it, and the credentials, which come from the environment.
 
 use std::fmt;
 use std::path::Path;
@@ -21,7 +21,7 @@ pub struct BucketAddress {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum AddressError {
     #[error(
-        "files are kept in a bucket by a URL like 's3://BUCKET/PREFIX?endpoint=https://s3.example.com&region=us-east-1'"
+        "a bucket is named by a URL like 's3://BUCKET/PREFIX?endpoint=https://s3.example.com&region=us-east-1'"
     )]
     Form,
     #[error(

@@ -1,0 +1,116 @@
+//! Whether a store is used: after a failure it is left alone for a while, longer each time.
+
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use super::store::StoreError;
+
+const FIRST_PAUSE: Duration = Duration::from_secs(30);
+const LONGEST_PAUSE: Duration = Duration::from_secs(300);
+
+/// The health of one way to use a store.
+#[derive(Debug, Default)]
+pub(super) struct Health {
+    outage: Mutex<Option<Outage>>,
+}
+
+#[derive(Debug)]
+struct Outage {
+    until: Instant,
+    pause: Duration,
+    /// One caller tries again.
+    is_tried: bool,
+    why: String,
+}
+
+impl Health {
+    /// False while the store is left alone. When the pause is over, one caller may try.
+    pub(super) fn may_try(&self) -> bool {
+        let now = Instant::now();
+        match &mut *self.outage() {
+            None => true,
+            Some(outage) if now < outage.until => false,
+            Some(outage) => {
+                outage.until = now + outage.pause;
+                outage.is_tried = true;
+                true
+            }
+        }
+    }
+
+    /// Why the store is not used, and the time until it is tried again.
+    pub(super) fn outage_now(&self) -> Option<(String, Duration)> {
+        let outage = self.outage();
+        let outage = outage.as_ref()?;
+        let left = outage.until.saturating_duration_since(Instant::now());
+        Some((outage.why.clone(), left))
+    }
+
+    pub(super) fn note_success(&self, place: &str, doing: &str) {
+        if self.outage().take().is_some() {
+            tracing::info!("the shared cache {place} can be {doing} again");
+        }
+    }
+
+    pub(super) fn note_failure(&self, place: &str, doing: &str, error: &StoreError) {
+        let mut outage = self.outage();
+        let why = error.to_string();
+        let pause = match &*outage {
+            None => {
+                tracing::warn!(
+                    "the shared cache {place} cannot be {doing}: {why}. Files are read from the service until it can; \
+                     it is tried again after {} s",
+                    FIRST_PAUSE.as_secs()
+                );
+                FIRST_PAUSE
+            }
+            Some(outage) if outage.is_tried => (outage.pause * 2).min(LONGEST_PAUSE),
+            // It was under way when another request failed.
+            Some(_) => return,
+        };
+        *outage = Some(Outage {
+            until: Instant::now() + pause,
+            pause,
+            is_tried: false,
+            why,
+        });
+    }
+
+    fn outage(&self) -> MutexGuard<'_, Option<Outage>> {
+        self.outage.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn requests_that_fail_together_are_one_failure() {
+        let health = Health::default();
+        assert!(health.may_try() && health.may_try());
+        for _ in 0..5 {
+            health.note_failure("/farm", "read", &StoreError::Late(3));
+        }
+        assert!(!health.may_try());
+        let (why, left) = health.outage_now().unwrap();
+        assert_eq!(why, "it did not answer within 3 s");
+        assert!(left <= FIRST_PAUSE, "{left:?}");
+    }
+
+    #[test]
+    fn one_caller_tries_again_after_the_pause_and_a_failure_doubles_it() {
+        let health = Health::default();
+        health.note_failure("/farm", "read", &StoreError::Late(3));
+        for pause in [60, 120, 240, 300, 300] {
+            health.outage().as_mut().unwrap().until = Instant::now();
+            assert!(health.may_try() && !health.may_try());
+            health.note_failure("/farm", "read", &StoreError::Late(3));
+            let left = health.outage_now().unwrap().1;
+            assert!(left.as_secs_f64().round() == f64::from(pause), "{left:?}");
+        }
+        health.note_success("/farm", "read");
+        assert!(health.may_try() && health.may_try());
+        assert_eq!(health.outage_now(), None);
+    }
+}

@@ -1,0 +1,56 @@
+//! How long the claim of another mount is waited for.
+
+use std::collections::HashMap;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use super::store::Holder;
+
+/// A mount that stored no chunk for this time is slow or dead.
+const WITHOUT_CHUNK: Duration = Duration::from_secs(3);
+/// Longest time to wait for one chunk.
+const IN_ALL: Duration = Duration::from_secs(15);
+/// Its claims are not waited for during this time.
+const IGNORED_FOR: Duration = Duration::from_secs(30);
+
+/// What is known of the mounts that were waited for.
+#[derive(Debug, Default)]
+pub(super) struct Patience {
+    holders: Mutex<HashMap<Holder, Seen>>,
+}
+
+#[derive(Debug, Default)]
+struct Seen {
+    last_arrival: Option<Instant>,
+    ignored_since: Option<Instant>,
+}
+
+impl Patience {
+    /// Whether to wait for a chunk that the holder has claimed; `asked` is the begin of the wait.
+    pub(super) fn may_wait(&self, holder: Holder, asked: Instant) -> bool {
+        let mut holders = self.holders();
+        let seen = holders.entry(holder).or_default();
+        let is_ignored = seen
+            .ignored_since
+            .is_some_and(|it| it.elapsed() < IGNORED_FOR);
+        let since = seen.last_arrival.map_or(asked, |it| it.max(asked));
+        let is_over = since.elapsed() >= WITHOUT_CHUNK || asked.elapsed() >= IN_ALL;
+        if is_over && !is_ignored {
+            seen.ignored_since = Some(Instant::now());
+        }
+        !is_ignored && !is_over
+    }
+
+    /// A chunk arrived that the holder had claimed.
+    pub(super) fn note_arrival(&self, holder: Holder) {
+        let seen = Seen {
+            last_arrival: Some(Instant::now()),
+            ignored_since: None,
+        };
+        self.holders().insert(holder, seen);
+    }
+
+    fn holders(&self) -> MutexGuard<'_, HashMap<Holder, Seen>> {
+        self.holders.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
