@@ -29,11 +29,11 @@ const BELOW: &str = "assetfs-1";
 
 #[derive(Debug, Clone)]
 pub(super) struct FolderStore {
-    inner: Arc<Inner>,
+    inner: Arc<FolderState>,
 }
 
 #[derive(Debug)]
-struct Inner {
+struct FolderState {
     root: PathBuf,
     limit: u64,
     threads: Arc<Semaphore>,
@@ -48,7 +48,7 @@ impl FolderStore {
     /// Touches nothing: the folder may be unreachable.
     pub(super) fn new(root: &Path, limit: u64) -> FolderStore {
         FolderStore {
-            inner: Arc::new(Inner {
+            inner: Arc::new(FolderState {
                 root: root.join(BELOW),
                 limit,
                 threads: Arc::new(Semaphore::new(THREADS)),
@@ -63,7 +63,7 @@ impl FolderStore {
     /// Runs blocking work on a thread of its own.
     fn run<T: Send + 'static>(
         &self,
-        work: impl FnOnce(&Inner) -> Result<T, StoreError> + Send + 'static,
+        work: impl FnOnce(&FolderState) -> Result<T, StoreError> + Send + 'static,
     ) -> StoreFuture<T> {
         let inner = Arc::clone(&self.inner);
         Box::pin(async move {
@@ -102,7 +102,7 @@ impl FolderStore {
     }
 }
 
-impl Inner {
+impl FolderState {
     fn path(&self, name: ChunkName) -> PathBuf {
         self.root.join(name.path())
     }

@@ -132,11 +132,11 @@ pub struct LeftAlone {
 /// The shared cache of a mount. Clones are handles to the same one.
 #[derive(Debug, Clone)]
 pub struct SharedCache {
-    inner: Arc<Inner>,
+    inner: Arc<SharedState>,
 }
 
 #[derive(Debug)]
-struct Inner {
+struct SharedState {
     store: Arc<dyn SharedStore>,
     place: String,
     account: String,
@@ -172,7 +172,7 @@ impl SharedCache {
 
     fn over(store: Arc<dyn SharedStore>, place: String, account: String) -> SharedCache {
         SharedCache {
-            inner: Arc::new(Inner {
+            inner: Arc::new(SharedState {
                 store,
                 place,
                 account,
@@ -217,7 +217,7 @@ impl SharedCache {
     }
 }
 
-impl Inner {
+impl SharedState {
     /// Runs a request that reads; `None` if it failed or the store is left alone.
     async fn read<T>(&self, work: impl Future<Output = Result<T, StoreError>>) -> Option<T> {
         self.limited(&self.reading, "read", work).await
@@ -259,7 +259,7 @@ impl Inner {
 /// The chunks of one object in the shared cache.
 #[derive(Debug, Clone)]
 pub struct SharedObject {
-    inner: Arc<Inner>,
+    inner: Arc<SharedState>,
     id: ObjectId,
 }
 

@@ -31,7 +31,7 @@ pub(super) fn prune(root: &Path, limit: u64) -> io::Result<()> {
     pruned
 }
 
-struct Found {
+struct StoredChunk {
     modified: SystemTime,
     len: u64,
     path: PathBuf,
@@ -50,7 +50,7 @@ fn prune_claimed(root: &Path, limit: u64) -> io::Result<()> {
         return Ok(());
     }
     found.sort_by_key(|found| found.modified);
-    for Found { len, path, .. } in found {
+    for StoredChunk { len, path, .. } in found {
         if used <= limit / 4 * 3 {
             break;
         }
@@ -61,7 +61,7 @@ fn prune_claimed(root: &Path, limit: u64) -> io::Result<()> {
 }
 
 /// Collects the chunks of a folder and removes what killed mounts left in it.
-fn measure(folder: &Path, found: &mut Vec<Found>) -> io::Result<()> {
+fn measure(folder: &Path, found: &mut Vec<StoredChunk>) -> io::Result<()> {
     for entry in fs::read_dir(folder)? {
         let path = entry?.path();
         let metadata = match fs::symlink_metadata(&path) {
@@ -73,7 +73,7 @@ fn measure(folder: &Path, found: &mut Vec<Found>) -> io::Result<()> {
         if path.extension().is_some() && age(&metadata) > Some(LEFT_OVER) {
             remove(&path)?;
         } else if metadata.is_file() {
-            found.push(Found {
+            found.push(StoredChunk {
                 modified: metadata.modified()?,
                 len: metadata.len(),
                 path,

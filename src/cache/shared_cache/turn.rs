@@ -9,7 +9,7 @@ use tokio::runtime::Handle;
 
 use super::chunk::CHUNK_BLOCKS;
 use super::store::Holder;
-use super::{Inner, REQUEST_LIMIT, SharedObject};
+use super::{REQUEST_LIMIT, SharedObject, SharedState};
 use crate::cache::key::BLOCK_LEN_BYTES;
 
 /// The outcome of a claim.
@@ -107,7 +107,7 @@ impl Turn {
     }
 }
 
-async fn release(inner: &Inner, object: &SharedObject, chunk: u64) {
+async fn release(inner: &SharedState, object: &SharedObject, chunk: u64) {
     inner
         .write(inner.store.release(object.id.chunk(chunk)))
         .await;
