@@ -132,6 +132,9 @@ const OWNERS: &[(&str, &[&str])] = &[
     ("landlock", &["service/workers"]),
     ("seccompiler", &["service/workers"]),
     ("glam", &["engine"]),
+    ("basis_universal_sys", &["engine/textures/ktx2"]),
+    ("libwebp_sys", &["engine/textures/webp"]),
+    ("zstd", &["engine/textures/ktx2"]),
 ];
 
 /// The sources below `src`, as paths relative to it, with comments and string contents removed.

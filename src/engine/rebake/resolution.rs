@@ -47,17 +47,25 @@ pub(super) fn side_of(model: &Scene, class: &Class, limits: &TextureLimits) -> u
     wanted.min(limit.unwrap_or(LARGEST)).max(1)
 }
 
-/// The media type of what the baked textures of a class replace: JPEG if its base colours are, or its other textures if it
-/// has none.
+/// The media type of what the baked textures of a class replace: that of its base colours, or of its other textures if it
+/// has none. Where these have several types, JPEG if all are lossy, else PNG.
 pub(super) fn media_type_of(model: &Scene, class: &Class) -> &'static str {
-    const JPEG: &str = "image/jpeg";
+    const LOSSY: [&str; 3] = ["image/jpeg", "image/webp", "image/ktx2"];
     let by_slot = images_by_slot(model, class);
     let shown = SLOTS.iter().find_map(|slot| by_slot.get(slot));
-    let are_jpeg = shown.is_some_and(|images| {
-        let mut images = images.iter();
-        images.all(|image| model.images[*image].media_type == JPEG)
-    });
-    if are_jpeg { JPEG } else { "image/png" }
+    let types: BTreeSet<Option<&'static str>> = shown
+        .into_iter()
+        .flatten()
+        .map(|image| {
+            let media_type = model.images[*image].media_type.as_str();
+            LOSSY.into_iter().find(|lossy| *lossy == media_type)
+        })
+        .collect();
+    match types.into_iter().collect::<Vec<_>>().as_slice() {
+        [Some(one)] => one,
+        [Some(_), .., Some(_)] => "image/jpeg",
+        _ => "image/png",
+    }
 }
 
 fn images_by_slot(model: &Scene, class: &Class) -> BTreeMap<TextureSlot, BTreeSet<usize>> {

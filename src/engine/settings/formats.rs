@@ -91,11 +91,13 @@ pub enum TextureFormat {
     Jpg,
     /// WebP, lossy for colours and lossless for the rest; in glTF only.
     WebP,
+    /// KTX2 with Basis Universal, which graphics cards keep packed; in glTF only.
+    Ktx2,
 }
 
 impl TextureFormat {
     /// The words of configurations.
-    pub const NAMES: &'static [&'static str] = &["auto", "png", "jpg", "webp"];
+    pub const NAMES: &'static [&'static str] = &["auto", "png", "jpg", "webp", "ktx2"];
 
     /// The format called `name`, in any case.
     pub fn from_name(name: &str) -> Option<TextureFormat> {
@@ -104,13 +106,14 @@ impl TextureFormat {
             "png" => TextureFormat::Png,
             "jpg" | "jpeg" => TextureFormat::Jpg,
             "webp" => TextureFormat::WebP,
+            "ktx2" => TextureFormat::Ktx2,
             _ => return None,
         })
     }
 
     /// Whether only glTF files hold it.
     pub fn is_gltf_only(self) -> bool {
-        self == TextureFormat::WebP
+        matches!(self, TextureFormat::WebP | TextureFormat::Ktx2)
     }
 }
 

@@ -4,6 +4,7 @@
 //! materials: colours are resized in linear light, normals stay unit vectors, and alpha that is used is never dropped
 //! for JPEG.
 
+mod convert;
 mod encode;
 mod ktx2;
 mod pixels;
@@ -19,6 +20,7 @@ use serde_json::Value;
 use super::import::images::extension_of;
 use super::scene::{Image, Scene};
 use super::settings::{TextureFormat, TextureFormats, TextureLimits};
+use convert::{ConversionTarget, Encoding};
 use pixels::Pixels;
 pub use sources::settle_sources;
 pub use usage::{AlphaUse, Usage, usages};
@@ -94,17 +96,7 @@ pub fn fit(scene: &mut Scene, plan: &TexturePlan) -> Fitted {
         .map(|(index, (image, usage))| fit_image(index, image, usage, plan))
         .collect();
     let mut fitted = Fitted::default();
-    if plan.plain_only
-        && plan
-            .formats
-            .all()
-            .iter()
-            .any(|format| format.is_gltf_only())
-    {
-        fitted.warnings.push(
-            "textures are written as PNG or JPEG where WebP is asked for, because only glb and gltf hold it".to_owned(),
-        );
-    }
+    fitted.warnings.extend(unfulfilled(scene, &usages, plan));
     for (image, result) in scene.images.iter_mut().zip(results) {
         fitted.warnings.extend(result.warning);
         if let Some((replaced, changed)) = result.replaced {
@@ -114,6 +106,30 @@ pub fn fit(scene: &mut Scene, plan: &TexturePlan) -> Fitted {
     }
     settle_sources(scene);
     fitted
+}
+
+/// Warnings for formats that the export or the use of an image rules out.
+fn unfulfilled(scene: &Scene, usages: &[Usage], plan: &TexturePlan) -> Vec<String> {
+    let shown: Vec<_> = (scene.images.iter().zip(usages).enumerate())
+        .filter(|(_, (image, usage))| !image.bytes.is_empty() && !usage.slots.is_empty())
+        .map(|(index, (image, usage))| (index, image, usage, asked_format(usage, plan)))
+        .collect();
+    if plan.plain_only {
+        let is_lost = shown.iter().any(|(.., asked)| asked.is_gltf_only());
+        let warning = "textures are written as PNG or JPEG where WebP or KTX2 is asked for, because only glb and gltf hold these";
+        return is_lost.then(|| warning.to_owned()).into_iter().collect();
+    }
+    let mixed = shown
+        .iter()
+        .filter(|(.., usage, asked)| *asked == TextureFormat::Ktx2 && usage.is_mixed());
+    mixed
+        .map(|(index, image, ..)| {
+            format!(
+                "texture {} is used both as colour and as numbers, which KTX2 stores in different ways; it is not written as KTX2",
+                name_of(*index, image)
+            )
+        })
+        .collect()
 }
 
 /// Decodes an image of any format that the engine reads, to eight bits for red, green, blue and alpha.
@@ -175,6 +191,7 @@ fn fit_image(index: usize, image: &Image, usage: &Usage, plan: &TexturePlan) -> 
         .min();
     let asked = match asked_format(usage, plan) {
         asked if plan.plain_only && asked.is_gltf_only() => TextureFormat::Auto,
+        TextureFormat::Ktx2 if usage.is_mixed() => TextureFormat::Auto,
         asked => asked,
     };
     let flips = plan.flip_normals && usage.is_normal();
@@ -195,7 +212,13 @@ fn fit_image(index: usize, image: &Image, usage: &Usage, plan: &TexturePlan) -> 
             FitResult::default()
         };
     };
-    let after = limited(before, limit);
+    let target = ConversionTarget {
+        size: limited(before, limit),
+        encoding: Encoding::of(image, usage, asked, !plan.plain_only),
+        flips,
+    };
+    let after = target.final_size();
+    let is_baked = image.replaces.is_some();
     let fits_format = match asked {
         TextureFormat::Auto => {
             is_plain || matches!(kind, "image/webp" | "image/ktx2") && !plan.plain_only
@@ -203,21 +226,18 @@ fn fit_image(index: usize, image: &Image, usage: &Usage, plan: &TexturePlan) -> 
         TextureFormat::Png => kind == "image/png",
         TextureFormat::Jpg => kind == "image/jpeg",
         TextureFormat::WebP => kind == "image/webp",
+        TextureFormat::Ktx2 => kind == "image/ktx2",
     };
-    let is_baked = image.replaces.is_some();
-    if after == before && fits_format && !flips && !is_baked {
+    if target.size == before && fits_format && !flips && !is_baked {
         return FitResult::default();
     }
-    let target = ConversionTarget {
-        asked,
-        keeps_kind: !plan.plain_only,
-        size: after,
-        flips,
-    };
-    match convert(image, usage, &target) {
+    match convert::convert(image, usage, &target) {
         Ok(converted) => {
-            let must_change =
-                after != before || flips || is_foreign || is_baked || asked == TextureFormat::Png;
+            let must_change = after != before
+                || flips
+                || is_foreign
+                || is_baked
+                || matches!(asked, TextureFormat::Png | TextureFormat::Ktx2);
             let mut result = FitResult::default();
             if converted.media_type != "image/jpeg" && asked == TextureFormat::Jpg {
                 result.warning = (after == before && is_plain).then(|| {
@@ -272,49 +292,6 @@ fn replaced(
         replaces: None,
     };
     (replaced, changed)
-}
-
-/// What becomes of an image.
-struct ConversionTarget {
-    asked: TextureFormat,
-    /// Whether WebP may stay WebP.
-    keeps_kind: bool,
-    size: (u32, u32),
-    flips: bool,
-}
-
-fn convert(
-    image: &Image,
-    usage: &Usage,
-    target: &ConversionTarget,
-) -> Result<encode::Encoded, String> {
-    let mut pixels = Pixels::decode(&image.bytes)?;
-    if target.flips {
-        pixels.flip_green();
-    }
-    if (pixels.width, pixels.height) != target.size {
-        pixels = pixels.resized(target.size, usage);
-    }
-    if usage.alpha == AlphaUse::Unused {
-        pixels.forget_alpha();
-    }
-    let source_type = image.replaces.unwrap_or(&image.media_type);
-    // What replaces a lossless image stays lossless.
-    let asked = match (target.asked, image.replaces) {
-        (TextureFormat::Auto, Some("image/png")) => TextureFormat::Png,
-        (asked, _) => asked,
-    };
-    let lossless_webp = match asked {
-        TextureFormat::WebP => Some(false),
-        TextureFormat::Auto if target.keeps_kind && source_type == "image/webp" => {
-            Some(webp::is_lossless(&image.bytes))
-        }
-        _ => None,
-    };
-    if let Some(is_lossless) = lossless_webp.filter(|_| webp::fits(&pixels)) {
-        return webp::encode(&pixels, usage, is_lossless);
-    }
-    encode::encode(&pixels, usage, asked, source_type)
 }
 
 /// The format that the plan sets for an image; the lossless one where its slots disagree.

@@ -32,6 +32,11 @@ impl Usage {
         self.slots.iter().any(|slot| slot.is_srgb())
     }
 
+    /// Whether some slots read the pixels as colours in sRGB and others as numbers.
+    pub fn is_mixed(&self) -> bool {
+        self.is_srgb() && !self.slots.iter().all(|slot| slot.is_srgb())
+    }
+
     /// Whether the pixels are directions.
     pub fn is_normal(&self) -> bool {
         self.slots.contains(&TextureSlot::Normal)

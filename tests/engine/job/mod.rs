@@ -5,6 +5,7 @@ mod chart_maps;
 mod formats;
 mod gltf;
 mod ktx2;
+mod ktx2_out;
 mod limits;
 pub mod rebake;
 mod rebake_kinds;

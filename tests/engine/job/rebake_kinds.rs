@@ -237,6 +237,32 @@ fn baked_images_do_not_depend_on_other_exports() {
 }
 
 #[test]
+fn baked_images_are_of_the_kind_that_they_replace() {
+    for (kind, media_type) in [
+        ("webp", "image/webp"),
+        ("ktx2", "image/ktx2"),
+        ("jpg", "image/jpeg"),
+    ] {
+        let formats = json!({ "baseColor": kind, "normal": kind, "orm": kind, "emissive": kind });
+        let first = pair(|_, _| {});
+        let exports = json!([{ "fileType": "glb", "textureFormat": formats }]);
+        first
+            .optimize(json!({ "compressionAndExport": { "fileExports": exports } }))
+            .unwrap();
+        let source = first.again("model.glb");
+        let of_source = source
+            .optimize(config(10.0, json!({})))
+            .map(|_| source.result("model.glb"));
+        let baked = of_source.unwrap();
+        assert!(!baked.images.is_empty(), "{kind}");
+        for image in &baked.images {
+            assert_eq!(image.media_type, media_type);
+        }
+        assert!(source.log("info.log").contains("rebaked"), "{kind}");
+    }
+}
+
+#[test]
 fn computed_occlusion_is_no_reason_to_keep_the_plain_result() {
     let model = pair(|_, _| {});
     let (_, result) = rebaked(&model, 8.0, json!({ "bakeAOMap": true }));

@@ -92,7 +92,7 @@ fn formats_without_webp_get_png_or_jpeg_and_a_warning() {
         assert!(!kinds(&scene).contains(&"image/webp"), "{file}");
         let warnings = model.log("warning.log");
         assert!(
-            warnings.contains("only glb and gltf hold it"),
+            warnings.contains("because only glb and gltf hold these"),
             "{file}: {warnings}"
         );
     }
@@ -105,7 +105,7 @@ fn an_unknown_texture_format_is_refused_with_the_known_ones() {
         .unwrap_err()
         .to_string();
     assert!(
-        refused.contains("\"jxl\"; formats are auto, png, jpg, webp"),
+        refused.contains("\"jxl\"; formats are auto, png, jpg, webp, ktx2"),
         "{refused}"
     );
 }

@@ -23,19 +23,19 @@ pub(in super::super) struct Ktx2Header {
     pub(in super::super) has_alpha: bool,
 }
 
-const IDENTIFIER: &[u8; 12] = b"\xabKTX 20\xbb\r\n\x1a\n";
+pub(super) const IDENTIFIER: &[u8; 12] = b"\xabKTX 20\xbb\r\n\x1a\n";
 /// The part of the header before the list of levels.
-const FIXED_LEN_BYTES: usize = 80;
-const LEVEL_LEN_BYTES: usize = 24;
-const BYTES_OF_UASTC_BLOCK: u64 = 16;
+pub(super) const FIXED_LEN_BYTES: usize = 80;
+pub(super) const LEVEL_LEN_BYTES: usize = 24;
+pub(super) const BYTES_OF_UASTC_BLOCK: u64 = 16;
 /// The transcoder reads no more levels.
 const MAX_LEVELS: u32 = 16;
 
-const BASIS_LZ: u32 = 1;
-const ZSTANDARD: u32 = 2;
+pub(super) const BASIS_LZ: u32 = 1;
+pub(super) const ZSTANDARD: u32 = 2;
 
-const MODEL_ETC1S: u8 = 163;
-const MODEL_UASTC: u8 = 166;
+pub(super) const MODEL_ETC1S: u8 = 163;
+pub(super) const MODEL_UASTC: u8 = 166;
 
 impl Ktx2Header {
     /// Reads and checks the header.

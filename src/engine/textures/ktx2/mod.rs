@@ -1,14 +1,21 @@
 //! KTX2 files with Basis Universal images, the only ones that `KHR_texture_basisu` allows: ETC1S packed with BasisLZ, and
 //! UASTC, plain or packed with Zstandard.
 //!
+//! Files are written by the encoder of Basis Universal (C++); its files have the same parts as KTX2 and are repacked here.
+//!
 //! The header is checked here before the transcoder reads the file, because the transcoder trusts its offsets and lengths.
 
+mod basis;
+mod calls;
+mod container;
+mod encode;
 mod header;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use basisu::{DecodeFlags, TargetFormat, Transcoder};
 
+pub(super) use encode::{encode, size_of};
 pub(super) use header::Ktx2Header;
 
 /// Decodes the largest level to eight bits for red, green, blue and alpha.
