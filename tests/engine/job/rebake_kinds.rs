@@ -238,27 +238,38 @@ fn baked_images_do_not_depend_on_other_exports() {
 
 #[test]
 fn baked_images_are_of_the_kind_that_they_replace() {
-    for (kind, media_type) in [
-        ("webp", "image/webp"),
-        ("ktx2", "image/ktx2"),
-        ("jpg", "image/jpeg"),
-    ] {
-        let formats = json!({ "baseColor": kind, "normal": kind, "orm": kind, "emissive": kind });
-        let first = pair(|_, _| {});
-        let exports = json!([{ "fileType": "glb", "textureFormat": formats }]);
-        first
-            .optimize(json!({ "compressionAndExport": { "fileExports": exports } }))
-            .unwrap();
-        let source = first.again("model.glb");
-        let of_source = source
-            .optimize(config(10.0, json!({})))
-            .map(|_| source.result("model.glb"));
-        let baked = of_source.unwrap();
-        assert!(!baked.images.is_empty(), "{kind}");
-        for image in &baked.images {
-            assert_eq!(image.media_type, media_type);
+    let with_files_as = |format: image::ImageFormat| {
+        let model = pair(|_, _| {});
+        for name in ["one.png", "two.png"] {
+            let path = model.dir.path().join("in").join(name);
+            let pixels = image::open(&path).unwrap().into_rgb8();
+            pixels.save_with_format(path, format).unwrap();
         }
+        model
+    };
+    let with_ktx2 = || {
+        let model = pair(|_, _| {});
+        let exports = json!([{ "fileType": "glb", "textureFormat": { "baseColor": "ktx2" } }]);
+        let exports = json!({ "compressionAndExport": { "fileExports": exports } });
+        model.optimize(exports).unwrap();
+        model.again("model.glb")
+    };
+    for (kind, source) in [
+        ("image/webp", with_files_as(image::ImageFormat::WebP)),
+        ("image/jpeg", with_files_as(image::ImageFormat::Jpeg)),
+        ("image/ktx2", with_ktx2()),
+    ] {
+        source.optimize(config(10.0, json!({}))).unwrap();
+        let baked = source.result("model.glb");
         assert!(source.log("info.log").contains("rebaked"), "{kind}");
+        let kinds: Vec<&str> = (baked.images.iter())
+            .map(|image| image.media_type.as_str())
+            .collect();
+        assert!(!kinds.is_empty(), "{kind}");
+        assert!(
+            kinds.iter().all(|baked| *baked == kind),
+            "{kind}: {kinds:?}"
+        );
     }
 }
 
