@@ -9,7 +9,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from fleet_parts import Bucket, Member, Missing, Postgres, environment, free_port, wait_for
+from fleet_parts import Bucket, Missing, Postgres, Stores, free_port, wait_for
 from fleet_proxy import Faults, Kind, Proxy
 
 
@@ -17,18 +17,13 @@ def run(program, options, folder):
     bucket, postgres, members = Bucket(folder), None, []
     try:
         postgres = Postgres(folder)
-        stores = ["--records", f"postgres://postgres@127.0.0.1:{postgres.port}/postgres"]
-        stores += ["--files", f"s3://{Bucket.NAME}/demo?endpoint=http://127.0.0.1:{bucket.port}"]
         ports = [free_port(), free_port()]
         front = Proxy(Kind, Faults(0), *ports)
+        stores = Stores(folder, postgres.port, bucket.url())
         for number, port in enumerate(ports):
-            data = folder / f"serve-{number}"
-            command = [program, "serve", *stores, "--workers", "0", "--data", data, "--listen", f"127.0.0.1:{port}"]
-            command += ["--public-url", f"http://127.0.0.1:{front.port}"]
-            members.append(Member(f"serve-{number}", command, environment(), folder))
+            members.append(stores.serve(f"serve-{number}", program, port, front.port))
         for number in range(2):
-            command = [program, "engine-worker", *stores, "--slots", "1", "--work-dir", folder / f"worker-{number}"]
-            members.append(Member(f"worker-{number}", command, environment(), folder))
+            members.append(stores.worker(f"worker-{number}", program, ["--slots", "1"]))
         print("Starting PostgreSQL, a bucket, 2 services and 2 workers …", flush=True)
         for member in members:
             member.keep_running()
@@ -39,7 +34,7 @@ def run(program, options, folder):
         for member in members:
             text = (folder / f"{member.name}.log").read_text(errors="replace")
             print(f"{member.name}: {text.count('job ended')} jobs")
-        objects = len(bucket.keys("demo/blobs"))
+        objects = len(bucket.keys("blobs"))
         jobs = postgres.number("SELECT COUNT(*) FROM jobs WHERE state = 'finished'")
         print(f"{jobs} jobs in the database have ended, the bucket has {objects} objects")
         return done.returncode

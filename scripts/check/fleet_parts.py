@@ -1,10 +1,12 @@
-"""The processes of a fleet: PostgreSQL, an S3 (s3s-fs), services and workers."""
+"""The processes of a fleet: PostgreSQL, an S3 (s3s-fs or Ceph), services and workers."""
 import os
+import re
 import shutil
 import signal
 import socket
 import subprocess
 import time
+import urllib.parse
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -63,9 +65,18 @@ class Postgres:
         subprocess.run([ROOT / "scripts/postgres", "stop", self.folder])
 
 
+def listens(port):
+    try:
+        socket.create_connection(("127.0.0.1", port), 1).close()
+    except OSError:
+        return False
+    return True
+
+
 class Bucket:
     """s3s-fs: each object is a file."""
     NAME = "fleet"
+    can_age = True
 
     def __init__(self, folder):
         tools = Path(os.environ.get("ASSETFS_TEST_TOOLS", ROOT / "target/test-tools"))
@@ -78,24 +89,21 @@ class Bucket:
         command = [program, "--host", "127.0.0.1", "--port", str(self.port), "--access-key", KEYS[0], "--secret-key", KEYS[1], self.root]
         log = open(folder / "storage.log", "w")
         self.process = subprocess.Popen(command, stdout=log, stderr=log)
-        wait_for("s3s-fs listens", self.listens, 30)
+        wait_for("s3s-fs listens", lambda: listens(self.port), 30)
 
-    def listens(self):
-        try:
-            socket.create_connection(("127.0.0.1", self.port), 1).close()
-        except OSError:
-            return False
-        return True
+    def url(self, port=None):
+        """What --files names, through a proxy at `port`."""
+        return f"s3://{self.NAME}/studio?endpoint=http://127.0.0.1:{port or self.port}"
 
     def keys(self, folder):
-        """The objects below a folder of the bucket; s3s-fs keeps what it knows of them in hidden files."""
-        root = self.root / self.NAME / folder
+        """The objects below a folder of the prefix; s3s-fs keeps what it knows of them in hidden files."""
+        root = self.root / self.NAME / "studio" / folder
         if not root.exists():
             return set()
         return {str(file.relative_to(root)) for file in root.rglob("*") if file.is_file() and not file.name.startswith(".")}
 
     def read(self, key):
-        return (self.root / self.NAME / key).read_bytes()
+        return (self.root / self.NAME / "studio" / key).read_bytes()
 
     def age(self, days):
         past = time.time() - days * 86_400
@@ -106,6 +114,71 @@ class Bucket:
     def stop(self):
         self.process.kill()
         self.process.wait()
+
+
+class Ceph:
+    """One node of Ceph, in memory, and its gateway."""
+    NAME = "fleet"
+    can_age = False
+
+    def __init__(self, folder):
+        if subprocess.run([ROOT / "scripts/ceph", "check"]).returncode != 0:
+            raise Missing("Ceph (radosgw, ceph-mon, ceph-osd)")
+        self.folder = folder / "ceph"
+        self.folder.mkdir()
+        self.port = free_port()
+        subprocess.run([ROOT / "scripts/ceph", "start", self.folder, str(self.port)], check=True)
+        self.ask("PUT", f"/{self.NAME}")
+
+    url = Bucket.url
+
+    def ask(self, method, target):
+        command = ["curl", "-fsS", "-X", method, "--aws-sigv4", "aws:amz:us-east-1:s3", "--user", ":".join(KEYS)]
+        command += ["-H", "x-amz-content-sha256: UNSIGNED-PAYLOAD", f"http://127.0.0.1:{self.port}{target}"]
+        return subprocess.check_output(command)
+
+    def keys(self, folder):
+        """The objects below a folder of the prefix."""
+        prefix, found, after = f"studio/{folder}/", set(), ""
+        while True:
+            query = urllib.parse.urlencode({"list-type": 2, "prefix": prefix, "start-after": after}, quote_via=urllib.parse.quote)
+            page = re.findall("<Key>(.*?)</Key>", self.ask("GET", f"/{self.NAME}?{query}").decode())
+            if not page:
+                return found
+            found |= {key.removeprefix(prefix) for key in page}
+            after = page[-1]
+
+    def read(self, key):
+        return self.ask("GET", f"/{self.NAME}/studio/{key}")
+
+    def stop(self):
+        subprocess.run([ROOT / "scripts/ceph", "stop", self.folder])
+
+
+def write_stub(folder, text):
+    """The program that does each job in place of the engine."""
+    stub = folder / "stub"
+    stub.write_text(f"#!/bin/sh\n{text}")
+    stub.chmod(0o755)
+    return stub
+
+
+class Stores:
+    """Starts services and workers on the same records and files. `more` are options of all of them."""
+
+    def __init__(self, folder, database, files, more=()):
+        self.folder, self.environment = folder, environment()
+        self.options = ["--records", f"postgres://postgres@127.0.0.1:{database}/postgres", "--files", files, *more]
+
+    def serve(self, name, program, port, front, more=()):
+        """A service at `port`, which clients reach at the port `front`."""
+        command = [program, "serve", *self.options, "--workers", "0", "--data", self.folder / name]
+        command += ["--listen", f"127.0.0.1:{port}", "--public-url", f"http://127.0.0.1:{front}", *more]
+        return Member(name, command, self.environment, self.folder)
+
+    def worker(self, name, program, more=()):
+        command = [program, "engine-worker", *self.options, "--work-dir", self.folder / name, *more]
+        return Member(name, command, self.environment, self.folder)
 
 
 def environment():
