@@ -25,10 +25,14 @@ def run(program, options, folder):
         for number in range(2):
             members.append(stores.worker(f"worker-{number}", program, ["--slots", "1"]))
         print("Starting PostgreSQL, a bucket, 2 services and 2 workers …", flush=True)
-        for member in members:
-            member.keep_running()
+        serves, workers = members[:2], members[2:]
+        for serve in serves:
+            serve.keep_running()
         tokens = [folder / f"serve-{number}/token" for number in range(2)]
         wait_for("both services have a token", lambda: all(token.exists() for token in tokens), 60)
+        # A worker refuses a storage that no service has prepared.
+        for worker in workers:
+            worker.keep_running()
         service = ["--base-url", f"http://127.0.0.1:{front.port}", "--token-file", tokens[0]]
         done = subprocess.run([program, "demo", *service, *options])
         for member in members:

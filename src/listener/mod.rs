@@ -19,7 +19,7 @@ use std::io;
 use std::net::SocketAddr;
 use std::time::Duration;
 
-use tokio::net::{TcpListener, TcpStream};
+use tokio::net::{TcpListener, TcpSocket, TcpStream};
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
@@ -34,6 +34,9 @@ const LAST_MOMENT: Duration = Duration::from_secs(2);
 /// Pause after a failed `accept`.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 
+/// Connections that may wait to be accepted.
+const BACKLOG: u32 = 1_024;
+
 /// A bound listener.
 #[derive(Debug)]
 pub struct Listener {
@@ -41,15 +44,54 @@ pub struct Listener {
     addr: SocketAddr,
 }
 
+/// An address that is bound and refuses connections until [`Reserved::listen`].
+#[derive(Debug)]
+pub struct Reserved {
+    socket: TcpSocket,
+    addr: SocketAddr,
+}
+
+impl Reserved {
+    /// Binds an address. Port 0 picks a free port.
+    ///
+    /// # Errors
+    /// If the address is in use or not of this machine.
+    pub fn bind(addr: SocketAddr) -> io::Result<Reserved> {
+        let socket = match addr {
+            SocketAddr::V4(_) => TcpSocket::new_v4()?,
+            SocketAddr::V6(_) => TcpSocket::new_v6()?,
+        };
+        socket.set_reuseaddr(true)?;
+        socket.bind(addr)?;
+        let addr = socket.local_addr()?;
+        Ok(Reserved { socket, addr })
+    }
+
+    /// The address with the actual port.
+    pub fn addr(&self) -> SocketAddr {
+        self.addr
+    }
+
+    /// Accepts connections from now on.
+    ///
+    /// # Errors
+    /// If another process began to listen on the address meanwhile.
+    pub fn listen(self) -> io::Result<Listener> {
+        let listener = self.socket.listen(BACKLOG)?;
+        Ok(Listener {
+            listener,
+            addr: self.addr,
+        })
+    }
+}
+
 impl Listener {
     /// Binds an address. Port 0 picks a free port.
     ///
     /// # Errors
     /// If the address is in use or not of this machine.
-    pub async fn bind(addr: SocketAddr) -> io::Result<Listener> {
-        let listener = TcpListener::bind(addr).await?;
-        let addr = listener.local_addr()?;
-        Ok(Listener { listener, addr })
+    pub fn bind(addr: SocketAddr) -> io::Result<Listener> {
+        Reserved::bind(addr)?.listen()
     }
 
     /// The address with the actual port.
@@ -103,5 +145,25 @@ pub async fn finish(mut tasks: JoinSet<()>) {
     let rest = async { while tasks.join_next().await.is_some() {} };
     if tokio::time::timeout(LAST_MOMENT, rest).await.is_err() {
         tasks.shutdown().await;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn a_reserved_address_refuses_connections_until_it_listens() {
+        let reserved = Reserved::bind(SocketAddr::from(([127, 0, 0, 1], 0))).unwrap();
+        let addr = reserved.addr();
+        let refused = TcpStream::connect(addr).await.unwrap_err();
+        assert_eq!(refused.kind(), io::ErrorKind::ConnectionRefused);
+        let listener = reserved.listen().unwrap();
+        assert_eq!(listener.addr(), addr);
+        let connecting = TcpStream::connect(addr);
+        let (connected, _) = tokio::join!(connecting, listener.accept());
+        connected.unwrap();
+        let taken = Reserved::bind(addr).unwrap_err();
+        assert_eq!(taken.kind(), io::ErrorKind::AddrInUse);
     }
 }

@@ -49,7 +49,7 @@ use tokio_util::sync::CancellationToken;
 use url::Url;
 
 use crate::durable::{DirLock, DurableError, PrivateDir};
-use crate::listener::{Connections, Listener};
+use crate::listener::{Connections, Listener, Reserved};
 use crate::wire::Token;
 use app::App;
 use causes::chain;
@@ -151,12 +151,11 @@ impl Service {
     /// If the data folder cannot be used or an address cannot be bound.
     pub async fn start(config: ServiceConfig) -> Result<RunningService, ServiceError> {
         let (data_dir, lock) = own_folder(&config)?;
-        let api = bind(config.listen).await?;
-        let storage = match &config.storage_origin {
-            Some(origin) => Some(bind(origin.listen).await?),
-            None => None,
-        };
-        let admin = bind_admin(&config).await?;
+        // Clients and balancers are refused until the service can answer.
+        let api = bind(config.listen)?;
+        let origin_at = config.storage_origin.as_ref().map(|origin| origin.listen);
+        let storage = origin_at.map(bind).transpose()?;
+        let admin = config.admin_listen.map(bind).transpose()?;
         let stores = Stores::open(&config, &data_dir, Process::Serve).await?;
         let records = &stores.records;
         records.accounts().set_quota(config.quota_bytes).await?;
@@ -176,13 +175,14 @@ impl Service {
         let mut running = RunningService {
             base_url: app.base_url.clone(),
             addr: api.addr(),
-            admin_addr: admin.as_ref().map(Listener::addr),
+            admin_addr: admin.as_ref().map(Reserved::addr),
             token,
             app,
             tasks: JoinSet::new(),
             _lock: lock,
         };
-        running.begin(api, storage, admin);
+        let [storage, admin] = [storage, admin].map(|it| it.map(listen).transpose());
+        running.begin(listen(api)?, storage?, admin?);
         let delivering = events::deliver(
             running.app.records.clone(),
             running.app.stop.clone(),
@@ -242,24 +242,21 @@ fn origin(public: Option<Url>, addr: SocketAddr) -> Url {
     })
 }
 
-async fn bind(addr: SocketAddr) -> Result<Listener, ServiceError> {
-    Listener::bind(addr)
-        .await
-        .map_err(|source| ServiceError::Listen { addr, source })
+fn bind(addr: SocketAddr) -> Result<Reserved, ServiceError> {
+    Reserved::bind(addr).map_err(|source| ServiceError::Listen { addr, source })
 }
 
-async fn bind_admin(config: &ServiceConfig) -> Result<Option<Listener>, ServiceError> {
-    match config.admin_listen {
-        Some(addr) => bind(addr).await.map(Some),
-        None => Ok(None),
-    }
+fn listen(reserved: Reserved) -> Result<Listener, ServiceError> {
+    let addr = reserved.addr();
+    let listening = reserved.listen();
+    listening.map_err(|source| ServiceError::Listen { addr, source })
 }
 
 async fn signer(
     config: &ServiceConfig,
     records: &Records,
     api: SocketAddr,
-    storage: Option<&Listener>,
+    storage: Option<&Reserved>,
 ) -> Result<Signer, ServiceError> {
     let key = records.setting("signing_key", ids::random_secret).await?;
     let base = match (&config.storage_origin, storage) {

@@ -13,9 +13,9 @@ use tokio::task::JoinSet;
 use super::app::App;
 use super::stores::{Process, Stores};
 use super::{Service, ServiceConfig, ServiceError};
-use super::{assemble, bind_admin, end, events, http, jobs, origin, own_folder, signer};
+use super::{assemble, bind, end, events, http, jobs, listen, origin, own_folder, signer};
 use crate::durable::DirLock;
-use crate::listener::Listener;
+use crate::listener::Reserved;
 
 /// A process that does jobs. Stops on `shutdown`, or when dropped.
 pub struct RunningWorker {
@@ -42,8 +42,8 @@ impl Service {
     /// If the data folder, the records or the files cannot be used.
     pub async fn start_worker(config: ServiceConfig) -> Result<RunningWorker, ServiceError> {
         let (data_dir, lock) = own_folder(&config)?;
-        let admin = bind_admin(&config).await?;
-        let admin_addr = admin.as_ref().map(Listener::addr);
+        let admin = config.admin_listen.map(bind).transpose()?;
+        let admin_addr = admin.as_ref().map(Reserved::addr);
         let stores = Stores::open(&config, &data_dir, Process::Worker).await?;
         let signer = signer(&config, &stores.records, config.listen, None).await?;
         let base_url = origin(config.public_url.clone(), config.listen);
@@ -59,7 +59,7 @@ impl Service {
         let (records, stop) = (app.records.clone(), app.stop.clone());
         tasks.spawn(events::deliver(records, stop, notices));
         if let Some(admin) = admin {
-            tasks.spawn(http::serve_admin(Arc::clone(&app), admin));
+            tasks.spawn(http::serve_admin(Arc::clone(&app), listen(admin)?));
         }
         Ok(RunningWorker {
             app,

@@ -3,6 +3,7 @@
 mod account_end;
 mod admin;
 mod archives;
+mod bad_input;
 mod browser;
 mod bucket;
 mod chaos;

@@ -15,10 +15,11 @@ use super::support::{Fixture, WAITING_WORKER};
 use super::test_records::{TestDatabase, database_url};
 
 /// A service that does no jobs itself, with its records in PostgreSQL and its files in a bucket.
-struct Fleet {
+pub struct Fleet {
     service: Fixture,
-    bucket: TestBucket,
-    url: String,
+    pub bucket: TestBucket,
+    /// The database.
+    pub url: String,
 }
 
 /// A worker process; drop kills it.
@@ -65,7 +66,7 @@ impl Worker {
 
 impl Fleet {
     /// Reports a skipped test and returns `None` if there is no database server or no storage.
-    async fn start() -> Option<Fleet> {
+    pub async fn start() -> Option<Fleet> {
         let dir = tempfile::tempdir().unwrap();
         let Some(url) = database_url(dir.path()).await else {
             skipped("ASSETFS_TEST_RECORDS names no PostgreSQL server");
@@ -112,19 +113,23 @@ impl Fleet {
     }
 
     fn command_at(&self, name: &str, files: &str) -> Command {
+        let mut command = self.program("engine-worker", &self.url, files);
+        command.arg("--work-dir").arg(self.dir().join(name));
+        command
+    }
+
+    /// A service or a worker on these records and files.
+    pub fn program(&self, program: &str, records: &str, files: &str) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_assetfs"));
         command
-            .args(["engine-worker", "--records", &self.url, "--files"])
-            .arg(files)
+            .args([program, "--records", records, "--files", files])
             .args(["--job-lease", "2s", "--engine-program"])
             .arg(self.dir().join("worker.sh"))
-            .arg("--work-dir")
-            .arg(self.dir().join(name))
             .envs(self.bucket.variables());
         command
     }
 
-    fn dir(&self) -> &Path {
+    pub fn dir(&self) -> &Path {
         self.service.dir.path()
     }
 

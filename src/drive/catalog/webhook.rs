@@ -93,7 +93,7 @@ impl Receiver {
         shared: &Arc<Catalog>,
         config: &WebhookConfig,
     ) -> DriveResult<Receiver> {
-        let listener = Listener::bind(config.listen).await.map_err(|error| {
+        let listener = Listener::bind(config.listen).map_err(|error| {
             DriveError::Local(format!(
                 "cannot listen for events at {}: {error}; choose another --webhook-listen",
                 config.listen

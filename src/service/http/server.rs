@@ -54,12 +54,12 @@ impl Server {
         let addr = self.listener.addr();
         // A listener cannot be closed in place, so an unused one replaces it until then.
         let any = SocketAddr::from(([127, 0, 0, 1], 0));
-        if let Ok(unused) = Listener::bind(any).await {
+        if let Ok(unused) = Listener::bind(any) {
             self.listener = unused;
         }
         tokio::time::sleep(Duration::from_millis(ms)).await;
         loop {
-            match Listener::bind(addr).await {
+            match Listener::bind(addr) {
                 Ok(again) => {
                     self.listener = again;
                     return;

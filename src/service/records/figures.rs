@@ -79,7 +79,13 @@ async fn cycle(records: &Records, user: UserId, asset: AssetId) {
         }),
     };
     // The claim of another client may lock the row for a moment.
-    while records.jobs().beat(std::slice::from_ref(&beat), LEASE).await.unwrap() != [job.id] {}
+    while records
+        .jobs()
+        .beat(std::slice::from_ref(&beat), LEASE)
+        .await
+        .unwrap()
+        != [job.id]
+    {}
     let blob = records.blobs().fresh().await.unwrap();
     let file = NewFile {
         area: Area::Export,
