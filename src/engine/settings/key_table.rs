@@ -56,7 +56,7 @@ pub enum FormValue {
 
 const PIXELS: &str = "The longer side in pixels; larger images become smaller.";
 const OLDER: &str = "The older form of the limit above, which takes precedence.";
-const ENCODING: &str = "How the images are written; auto keeps the source's format.";
+const ENCODING: &str = "How the images are written; auto keeps the source's format. The viewer of this service does not show ktx2.";
 
 const COUNT: FormValue = FormValue::Count { least: 1 };
 const PERCENT: FormValue = FormValue::Number {
