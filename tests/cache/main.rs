@@ -5,6 +5,9 @@ mod model;
 mod objects;
 mod races;
 mod room;
+#[path = "../support/s3.rs"]
+mod s3;
+mod shared;
 #[path = "../support/skip.rs"]
 mod skip;
 mod support;

@@ -26,11 +26,12 @@ impl BucketStore {
     pub(super) fn new(
         address: &BucketAddress,
         credentials: &Credentials,
+        connect_limit: Duration,
         limit: Duration,
     ) -> Result<BucketStore, Error> {
         let options = ClientOptions::new()
             .with_timeout(limit)
-            .with_connect_timeout(limit);
+            .with_connect_timeout(connect_limit);
         // The service is asked instead.
         let retry = RetryConfig {
             max_retries: 0,

@@ -49,11 +49,14 @@ const READS: usize = 16;
 const READS_OF_ONE: usize = 4;
 /// Chunks that are written at once; each is in memory.
 const WRITES: usize = 16;
-/// Pauses between looks for a chunk that another mount fetches.
+/// Longest time to write one chunk. No reader waits for it.
+const WRITE_LIMIT: Duration = Duration::from_secs(15);
+/// Pauses between looks for a chunk that another mount fetches: half of the time since the first look, within these
+/// limits. Many readers of many mounts look at once.
 const FIRST_LOOK: Duration = Duration::from_millis(10);
-const LONGEST_LOOK: Duration = Duration::from_millis(160);
-/// A claim is tried again after this many looks: the other mount may have given up.
-const LOOKS_PER_CLAIM: u32 = 5;
+const LONGEST_LOOK: Duration = Duration::from_millis(300);
+/// A claim is tried again after this time: the other mount may have given up.
+const CLAIM_PAUSE: Duration = Duration::from_secs(1);
 
 /// Where a shared cache is.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -159,7 +162,7 @@ impl SharedCache {
             SharedCachePlace::Bucket(address) => {
                 let credentials = config.credentials.as_ref();
                 let credentials = credentials.ok_or(SharedCacheError::NoCredentials)?;
-                let store = BucketStore::new(address, credentials, REQUEST_LIMIT);
+                let store = BucketStore::new(address, credentials, REQUEST_LIMIT, WRITE_LIMIT);
                 Arc::new(store.map_err(SharedCacheError::Client)?)
             }
         };
@@ -220,23 +223,32 @@ impl SharedCache {
 impl SharedState {
     /// Runs a request that reads; `None` if it failed or the store is left alone.
     async fn read<T>(&self, work: impl Future<Output = Result<T, StoreError>>) -> Option<T> {
-        self.limited(&self.reading, "read", work).await
+        self.limited(&self.reading, REQUEST_LIMIT, "read", work)
+            .await
     }
 
     async fn write<T>(&self, work: impl Future<Output = Result<T, StoreError>>) -> Option<T> {
-        self.limited(&self.writing, "written", work).await
+        self.limited(&self.writing, REQUEST_LIMIT, "written", work)
+            .await
+    }
+
+    /// Writes a chunk in the background.
+    async fn write_chunk(&self, work: impl Future<Output = Result<(), StoreError>>) -> Option<()> {
+        self.limited(&self.writing, WRITE_LIMIT, "written", work)
+            .await
     }
 
     async fn limited<T>(
         &self,
         health: &Health,
+        limit: Duration,
         doing: &str,
         work: impl Future<Output = Result<T, StoreError>>,
     ) -> Option<T> {
         if !health.may_try() {
             return None;
         }
-        match tokio::time::timeout(REQUEST_LIMIT, work).await {
+        match tokio::time::timeout(limit, work).await {
             Ok(Ok(value)) => {
                 health.note_success(&self.place, doing);
                 Some(value)
@@ -247,7 +259,7 @@ impl SharedState {
             }
             Err(_) => {
                 // It hangs for all.
-                let late = StoreError::Late(REQUEST_LIMIT.as_secs());
+                let late = StoreError::Late(limit.as_secs());
                 self.reading.note_failure(&self.place, "read", &late);
                 self.writing.note_failure(&self.place, "written", &late);
                 None
@@ -301,19 +313,19 @@ impl SharedObject {
             if !self.inner.patience.may_wait(holder, asked) {
                 return NextBlocks::Fetch(self.unclaimed(chunks.start..chunks.start + 1));
             }
-            if let Some(chunk) = self.look_for(chunks.start).await {
+            if let Some(chunk) = self.look_for(chunks.start, asked).await {
                 self.inner.patience.note_arrival(holder);
                 return NextBlocks::Here(vec![chunk]);
             }
         }
     }
 
-    /// Looks a few times for a chunk that another mount is fetching.
-    async fn look_for(&self, chunk: u64) -> Option<Bytes> {
-        let mut pause = FIRST_LOOK;
-        for _ in 0..LOOKS_PER_CLAIM {
+    /// Looks for a chunk that another mount is fetching, until the claim is to be tried again.
+    async fn look_for(&self, chunk: u64, asked: Instant) -> Option<Bytes> {
+        let begin = Instant::now();
+        while begin.elapsed() < CLAIM_PAUSE {
+            let pause = (asked.elapsed() / 2).clamp(FIRST_LOOK, LONGEST_LOOK);
             tokio::time::sleep(pause.mul_f64(rand::random_range(0.5..1.5))).await;
-            pause = (pause * 2).min(LONGEST_LOOK);
             if let found @ Some(_) = self.get(chunk).await {
                 return found;
             }

@@ -97,7 +97,11 @@ impl Turn {
             let name = object.id.chunk(chunk);
             let len = object.id.chunk_len(chunk);
             let parts = name.encode(pieces);
-            if inner.write(inner.store.put(name, parts)).await.is_some() {
+            if inner
+                .write_chunk(inner.store.put(name, parts))
+                .await
+                .is_some()
+            {
                 inner.stored_bytes.fetch_add(len, Ordering::Relaxed);
             }
             if had_claim {
