@@ -38,6 +38,34 @@ pub struct WorkerLimits {
     pub wall: Duration,
     /// How often a job is tried if the service dies while it runs (a kill or a power cut).
     pub attempts: u32,
+    /// Who can set a higher memory limit.
+    pub memory_setting: MemorySetting,
+}
+
+/// Where the memory limit of a worker process is set.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum MemorySetting {
+    /// The operator of a service sets it; the user of a job cannot.
+    #[default]
+    Service,
+    /// The user sets it with `assetfs optimize --memory`.
+    Optimize,
+    /// It is fixed.
+    Fixed,
+}
+
+impl MemorySetting {
+    /// What helps a job that needs more memory.
+    pub(super) fn advice(self) -> &'static str {
+        match self {
+            MemorySetting::Service => {
+                "; the model can be done by a worker with a higher limit (`assetfs engine-worker --memory`), or with fewer \
+                 triangles and smaller textures"
+            }
+            MemorySetting::Optimize => "; `assetfs optimize --memory` sets a higher limit",
+            MemorySetting::Fixed => "",
+        }
+    }
 }
 
 impl Default for WorkerLimits {
@@ -47,6 +75,7 @@ impl Default for WorkerLimits {
             cpu: Duration::from_secs(30 * 60),
             wall: Duration::from_secs(30 * 60),
             attempts: 3,
+            memory_setting: MemorySetting::default(),
         }
     }
 }

@@ -60,7 +60,7 @@ use signing::Signer;
 use stores::{Process, Stores};
 
 pub use chaos::{ChaosError, ChaosPlan};
-pub use config::{ServiceConfig, StorageOrigin, WorkerCommand, WorkerLimits};
+pub use config::{MemorySetting, ServiceConfig, StorageOrigin, WorkerCommand, WorkerLimits};
 pub use files::{BucketConfig, BucketError};
 pub use health::{memory_failure, memory_of_machine};
 pub use presets::{FACTORY, FactoryPreset};

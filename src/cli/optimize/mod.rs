@@ -20,7 +20,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::engine::job::{self, OptimizeTask, Report, Task};
 use crate::engine::settings::Settings;
-use crate::service::{Outcome, WorkerCommand, WorkerLimits, Workers};
+use crate::service::{MemorySetting, Outcome, WorkerCommand, WorkerLimits, Workers};
 
 use super::progress::Progress;
 use super::settings::{ByteSize, Span};
@@ -231,6 +231,7 @@ impl EngineSettings {
             cpu: wall * cores,
             wall,
             attempts: 1,
+            memory_setting: MemorySetting::Optimize,
         }
     }
 }

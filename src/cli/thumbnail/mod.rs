@@ -16,7 +16,7 @@ use url::Url;
 
 use crate::engine::job::{DrawTask, Task};
 use crate::engine::pictures::{ICON_NAME, icon_of_thumbnail};
-use crate::service::{Outcome, WorkerCommand, WorkerLimits, Workers};
+use crate::service::{MemorySetting, Outcome, WorkerCommand, WorkerLimits, Workers};
 
 use super::optimize::input::Model;
 use super::optimize::{Interrupts, runtime};
@@ -170,6 +170,7 @@ fn drawn(path: &Path, size: u16) -> Result<Vec<u8>> {
         cpu: CPU,
         wall: WALL,
         attempts: 1,
+        memory_setting: MemorySetting::Fixed,
     };
     let stop = CancellationToken::new();
     let outcome = runtime()?.block_on(async {

@@ -235,8 +235,9 @@ impl Workers {
             false => String::new(),
         };
         format!(
-            "more memory than its limit of {} MiB{about}; `assetfs optimize --memory` sets a higher limit",
-            limit >> 20
+            "more memory than its limit of {} MiB{about}{}",
+            limit >> 20,
+            self.limits.memory_setting.advice()
         )
     }
 
