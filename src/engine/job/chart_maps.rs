@@ -44,7 +44,7 @@ pub(super) fn report(outcome: ChartMaps, job: &mut JobContext<'_>) {
                 };
                 job.info(format!("baked {what} for the material {name}"));
             }
-            Ok(_) => job.info(format!(
+            Ok(_) => job.warn(format!(
                 "no maps were baked for the material {name}, because they would show nothing"
             )),
             Err(why) => job.warn(format!("no maps were baked for the material {name}: {why}")),

@@ -172,12 +172,31 @@ pub(super) fn options_of(settings: &Settings) -> RebakeOptions {
     }
 }
 
+/// Names the maps that are asked for and not in a result that was not rebaked.
+pub(super) fn warn_of_missing_maps(settings: &Settings, job: &mut JobContext<'_>) {
+    let baking = &settings.baking;
+    let keys = [
+        ("bakeNormalMap", baking.normal_map),
+        ("bakeAOMap", baking.occlusion_map),
+    ];
+    for (key, _) in keys.into_iter().filter(|(_, is_set)| *is_set) {
+        job.warn(format!(
+            "{key} has no effect, because the model was not rebaked; without rebake it bakes into the texture coordinates of the model"
+        ));
+    }
+}
+
 /// Writes the outcome into the logs.
-pub(super) fn report(outcome: Result<RebakeNotes, NotRebaked>, job: &mut JobContext<'_>) {
+pub(super) fn report(
+    outcome: Result<RebakeNotes, NotRebaked>,
+    settings: &Settings,
+    job: &mut JobContext<'_>,
+) {
     let notes = match outcome {
         Ok(notes) => notes,
         Err(why) => {
             job.warn(format!("not rebaked: {why}; the meshes were simplified"));
+            warn_of_missing_maps(settings, job);
             return;
         }
     };

@@ -21,10 +21,31 @@ pub(super) struct Reduction {
     maps: Option<ChartMaps>,
 }
 
-/// Reduces the scene to the limit that the settings have for it.
-pub(super) fn reduced(scene: &mut Scene, settings: &Settings, drawn: DrawnSource<'_>) -> Reduction {
-    let bakes = settings.rebakes || chart_maps::is_wanted(settings);
-    let source = bakes.then(|| scene.clone());
+/// A scene after its reduction.
+pub(super) struct ReducedScene {
+    pub(super) scene: Scene,
+    reduction: Reduction,
+}
+
+impl ReducedScene {
+    /// Reduces a scene to the limit that the settings have for it.
+    pub(super) fn new(
+        mut scene: Scene,
+        settings: &Settings,
+        drawn: DrawnSource<'_>,
+    ) -> ReducedScene {
+        let reduction = reduced(&mut scene, settings, drawn);
+        ReducedScene { scene, reduction }
+    }
+}
+
+/// Whether the settings ask for textures to be baked.
+pub(super) fn bakes(settings: &Settings) -> bool {
+    settings.rebakes || chart_maps::is_wanted(settings)
+}
+
+fn reduced(scene: &mut Scene, settings: &Settings, drawn: DrawnSource<'_>) -> Reduction {
+    let source = bakes(settings).then(|| scene.clone());
     let Some(triangles) = settings.face_limit(scene.drawn_triangles()) else {
         return Reduction {
             simplified: None,
@@ -59,16 +80,17 @@ pub(super) fn reduced(scene: &mut Scene, settings: &Settings, drawn: DrawnSource
     }
 }
 
-/// Reduces the scene of a job and reports how.
+/// Reduces the scene of a job and reports how. `known` is the result, if it was made already.
 pub(super) fn reduce(
     scene: &mut Scene,
     settings: &Settings,
     drawn: DrawnSource<'_>,
+    known: Option<ReducedScene>,
     job: &mut JobContext<'_>,
 ) {
     let faces = scene.drawn_triangles();
     let limit = settings.face_limit(faces);
-    warn_of_idle_settings(settings, limit, job);
+    warn_of_idle_settings(settings, limit, faces, job);
     match limit {
         Some(limit) => job.step(
             25,
@@ -81,13 +103,18 @@ pub(super) fn reduce(
         None if chart_maps::is_wanted(settings) => job.step(25, "baking"),
         None => return,
     }
-    let reduction = reduced(scene, settings, drawn);
+    let result = match known {
+        Some(known) => known,
+        None => ReducedScene::new(std::mem::take(scene), settings, drawn),
+    };
+    *scene = result.scene;
+    let reduction = result.reduction;
     job.metrics.lap("simplify");
     if let (Some(simplified), Some(limit)) = (&reduction.simplified, limit) {
         report_simplified(simplified, limit, settings, job);
     }
     if let Some(outcome) = reduction.rebaked {
-        rebaked::report(outcome, job);
+        rebaked::report(outcome, settings, job);
     }
     if let Some(outcome) = reduction.maps {
         chart_maps::report(outcome, job);
@@ -95,17 +122,23 @@ pub(super) fn reduce(
 }
 
 /// Names settings of baking that have no effect.
-fn warn_of_idle_settings(settings: &Settings, limit: Option<u64>, job: &mut JobContext<'_>) {
+fn warn_of_idle_settings(
+    settings: &Settings,
+    limit: Option<u64>,
+    faces: u64,
+    job: &mut JobContext<'_>,
+) {
     if settings.rebakes {
         if limit.is_none() {
             job.warn(format!("not rebaked: {}", NotRebaked::WithinLimit));
+            rebaked::warn_of_missing_maps(settings, job);
         }
         return;
     }
     if settings.baking != Default::default() && !chart_maps::is_wanted(settings) {
         job.warn("bakingQuality and uvStretchTolerance have no effect where nothing is baked");
     }
-    if settings.baking.normal_map && limit.is_none() {
+    if settings.baking.normal_map && limit.is_none_or(|limit| limit >= faces) {
         job.warn("bakeNormalMap has no effect, because no face limit removes triangles");
     }
 }

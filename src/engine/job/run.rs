@@ -243,11 +243,11 @@ fn optimize(task: &OptimizeTask, job: &mut JobContext<'_>) -> Result<Report, Eng
         pictures: pictures.as_ref(),
         moved,
     };
-    let settings = match settings.target_bytes {
+    let (settings, known) = match settings.target_bytes {
         Some(target_bytes) => settings_for_size(&scene, settings, target_bytes, drawn, job)?,
-        None => settings,
+        None => (settings, None),
     };
-    reduce(&mut scene, &settings, drawn, job);
+    reduce(&mut scene, &settings, drawn, known, job);
     job.step(50, "arranging vertices");
     clean::finish(&mut scene);
     clean::prune(&mut scene);

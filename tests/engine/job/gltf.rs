@@ -4,7 +4,7 @@ use std::fs;
 
 use assetfs::engine::EngineError;
 use assetfs::engine::import::import;
-use assetfs::engine::job::{OptimizeTask, Pictures, Report, Task, run_with};
+use assetfs::engine::job::{OptimizeTask, Pictures, Progress, Report, Task, run_with};
 use assetfs::engine::scene::Scene;
 use serde_json::{Value, json};
 
@@ -51,6 +51,15 @@ impl Model {
     }
 
     pub fn optimize(&self, config: Value) -> Result<Report, EngineError> {
+        self.optimize_with(config, &mut |_| {})
+    }
+
+    /// The same, and what the job reports of its progress.
+    pub fn optimize_with(
+        &self,
+        config: Value,
+        progress: &mut dyn FnMut(Progress),
+    ) -> Result<Report, EngineError> {
         let task = Task::Optimize(OptimizeTask {
             input_dir: self.dir.path().join("in"),
             files: vec![self.file.clone()],
@@ -60,7 +69,7 @@ impl Model {
             base_name: "model".to_owned(),
             scale: 1.0,
         });
-        run_with(&task, Pictures::Skipped, &mut |_| {})
+        run_with(&task, Pictures::Skipped, progress)
     }
 
     pub fn result(&self, name: &str) -> Scene {

@@ -9,6 +9,7 @@ mod ktx2_out;
 mod limits;
 pub mod rebake;
 mod rebake_kinds;
+mod rebake_limits;
 mod reports;
 mod results;
 pub mod scene;
