@@ -7,7 +7,10 @@ use std::cell::RefCell;
 
 use assetfs::engine::clean;
 use assetfs::engine::import::import;
-use assetfs::engine::settings::Settings;
+use assetfs::engine::rebake::{RebakeOptions, rebake};
+use assetfs::engine::scene::Scene;
+use assetfs::engine::settings::{BakingQuality, Settings, TextureLimits};
+use assetfs::engine::simplify::Limits;
 use assetfs::engine::textures;
 
 thread_local! {
@@ -19,6 +22,32 @@ thread_local! {
 /// Imports one file.
 pub fn import_bytes(name: &str, data: &[u8]) {
     import_files(&[(name, data)]);
+}
+
+/// Imports a glb file and rebakes it to half of its triangles.
+pub fn rebake_bytes(data: &[u8]) {
+    let small = Some(32);
+    let options = RebakeOptions {
+        quality: BakingQuality::Low,
+        normal_map: true,
+        occlusion_map: true,
+        stretch: 1.1,
+        limits: TextureLimits {
+            base_color: small,
+            emissive: small,
+            normal: small,
+            orm: small,
+        },
+    };
+    if let Some(scene) = import_files(&[("m.glb", data)]) {
+        let limits = Limits {
+            triangles: scene.drawn_triangles() / 2,
+            keep_topology: false,
+            evenness: 0.0,
+            border_lock: 0.0,
+        };
+        let _ = rebake(&scene, &limits, &options);
+    }
 }
 
 /// Imports a triangle with the given materials.
@@ -40,15 +69,16 @@ pub fn read_settings(data: &[u8]) {
     }
 }
 
-fn import_files(files: &[(&str, &[u8])]) {
+/// The cleaned model, if the files are read.
+fn import_files(files: &[(&str, &[u8])]) -> Option<Scene> {
     FOLDER.with_borrow(|folder| {
         for (name, data) in files {
             std::fs::write(folder.path().join(name), data).expect("room for a small file");
         }
         let names: Vec<String> = files.iter().map(|(name, _)| (*name).to_owned()).collect();
-        if let Ok(mut imported) = import(folder.path(), &names) {
-            clean::clean(&mut imported.scene);
-            let _ = (imported.scene.bounds(), imported.scene.drawn_triangles());
-        }
-    });
+        let mut scene = import(folder.path(), &names).ok()?.scene;
+        clean::clean(&mut scene);
+        let _ = (scene.bounds(), scene.drawn_triangles());
+        Some(scene)
+    })
 }

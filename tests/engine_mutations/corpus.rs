@@ -27,11 +27,16 @@ pub enum Target {
     Usdz,
     Zip,
     Ktx2,
+    Webp,
+    /// The glb that `assetfs-cad` hands over: that of `bracket.step`, with few triangles.
+    Cad,
+    /// Glb files that are rebaked.
+    Rebake,
     Settings,
 }
 
 impl Target {
-    pub const ALL: [Target; 15] = [
+    pub const ALL: [Target; 18] = [
         Target::Glb,
         Target::Gltf,
         Target::Draco,
@@ -46,6 +51,9 @@ impl Target {
         Target::Usdz,
         Target::Zip,
         Target::Ktx2,
+        Target::Webp,
+        Target::Cad,
+        Target::Rebake,
         Target::Settings,
     ];
 
@@ -65,6 +73,9 @@ impl Target {
             Target::Usdz => "usdz",
             Target::Zip => "zip",
             Target::Ktx2 => "ktx2",
+            Target::Webp => "webp",
+            Target::Cad => "cad",
+            Target::Rebake => "rebake",
             Target::Settings => "settings",
         }
     }
@@ -72,7 +83,7 @@ impl Target {
     /// The name of the file that holds the mutated bytes.
     pub fn file(self) -> &'static str {
         match self {
-            Target::Glb | Target::Draco | Target::Meshopt => "m.glb",
+            Target::Glb | Target::Draco | Target::Meshopt | Target::Rebake => "m.glb",
             Target::Gltf => "m.gltf",
             Target::Obj => "m.obj",
             Target::Mtl => "m.mtl",
@@ -84,6 +95,8 @@ impl Target {
             Target::Usdz => "m.usdz",
             Target::Zip => "m.zip",
             Target::Ktx2 => "m.ktx2",
+            Target::Webp => "m.webp",
+            Target::Cad => "m.step",
             Target::Settings => "m.json",
         }
     }
@@ -137,6 +150,15 @@ impl Target {
             ]
             .map(<[u8]>::to_vec)
             .into(),
+            Target::Webp => [
+                &include_bytes!("../fixtures/textures/lossless.webp")[..],
+                include_bytes!("../fixtures/textures/lossy.webp"),
+                include_bytes!("../fixtures/textures/lossy-alpha.webp"),
+            ]
+            .map(<[u8]>::to_vec)
+            .into(),
+            Target::Cad => vec![include_bytes!("bracket.glb").to_vec()],
+            Target::Rebake => vec![patches_glb()],
             Target::Settings => [
                 include_str!("../fixtures/wire/config-layout-a.json"),
                 include_str!("../fixtures/wire/config-layout-b.json"),
@@ -208,6 +230,37 @@ fn grid() -> Scene {
 
 fn grid_as(compression: MeshCompression) -> Vec<u8> {
     gltf::write_glb(&grid(), compression).unwrap()
+}
+
+/// Three of the wavy squares with a texture: two opaque ones, and one that is blended, double-sided and mirrored.
+fn patches_glb() -> Vec<u8> {
+    let dir = tempfile::tempdir().unwrap();
+    let text = grid_obj().replace("f 1/1", "usemtl red\nf 1/1");
+    let files = [
+        ("m.obj", format!("mtllib m.mtl\n{text}").into_bytes()),
+        (
+            "m.mtl",
+            b"newmtl red\nmap_Kd m.png\nmap_Bump m.png\n".to_vec(),
+        ),
+        ("m.png", pixel()),
+    ];
+    for (name, bytes) in &files {
+        std::fs::write(dir.path().join(name), bytes).unwrap();
+    }
+    let names = files.map(|(name, _)| name.to_owned());
+    let mut scene = import(dir.path(), &names).unwrap().scene;
+    let mesh = scene.list("nodes")[0]["mesh"].clone();
+    let mirrored = json!({ "mesh": 1, "scale": [-1, 1, 1] });
+    scene.meshes.push(scene.meshes[0].clone());
+    scene.meshes[1].primitives[0].material = Some(1);
+    scene.json["nodes"] =
+        json!([{ "mesh": mesh }, mirrored, { "mesh": mesh, "translation": [0, 0, 2] }]);
+    scene.json["scenes"] = json!([{ "nodes": [0, 1, 2] }]);
+    let mut blended = scene.list("materials")[0].clone();
+    blended["alphaMode"] = "BLEND".into();
+    blended["doubleSided"] = true.into();
+    scene.list_mut("materials").unwrap().push(blended);
+    gltf::write_glb(&scene, MeshCompression::None).unwrap()
 }
 
 /// A GLB with most kinds of references: skin, animation, morph target, sparse accessor, texture.

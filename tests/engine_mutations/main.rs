@@ -12,6 +12,7 @@ mod corpus;
 mod mutate;
 
 use std::io::{BufRead, BufReader, Read as _, Seek as _, Write as _};
+use std::os::unix::fs::PermissionsExt as _;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -23,8 +24,9 @@ use assetfs::engine::analyse::rpd_info;
 use assetfs::engine::clean;
 use assetfs::engine::export::gltf::write_glb;
 use assetfs::engine::import::import;
+use assetfs::engine::rebake::{RebakeOptions, bake_on_charts, rebake};
 use assetfs::engine::scene::Scene;
-use assetfs::engine::settings::{MeshCompression, Settings};
+use assetfs::engine::settings::{BakingQuality, MeshCompression, Settings, TextureLimits};
 use assetfs::engine::simplify::{Limits, simplify};
 use assetfs::engine::textures;
 
@@ -105,6 +107,9 @@ impl std::fmt::Display for Death {
 
 fn run_child(target: Target, from: u64, to: u64) -> Outcome {
     let mut errors = tempfile::tempfile().unwrap();
+    let programs = tempfile::tempdir().unwrap();
+    write_cad_reader(programs.path());
+    let path = std::env::var("PATH").unwrap_or_default();
     let mut child = Command::new(std::env::current_exe().unwrap())
         .args([
             "--exact",
@@ -115,6 +120,7 @@ fn run_child(target: Target, from: u64, to: u64) -> Outcome {
         ])
         .env("MUTATION_CHILD", format!("{} {from} {to}", target.name()))
         .env("RAYON_NUM_THREADS", "2")
+        .env("PATH", format!("{}:{path}", programs.path().display()))
         .stdout(Stdio::piped())
         .stderr(errors.try_clone().unwrap())
         .spawn()
@@ -155,6 +161,13 @@ fn run_child(target: Target, from: u64, to: u64) -> Outcome {
     outcome
 }
 
+/// A program in place of the one for CAD files: its input is the glb that it hands over.
+fn write_cad_reader(folder: &Path) {
+    let program = folder.join("assetfs-cad");
+    std::fs::write(&program, "#!/bin/sh\ncp \"$1\" \"$2\" && echo 1 0 1\n").unwrap();
+    std::fs::set_permissions(&program, std::fs::Permissions::from_mode(0o700)).unwrap();
+}
+
 static PANICKED_AT: Mutex<String> = Mutex::new(String::new());
 
 /// The seed at work, for the watch that ends a child standing still.
@@ -182,7 +195,12 @@ fn child_tries_a_row_of_seeds() {
         *PANICKED_AT.lock().unwrap() = place.unwrap_or_default();
     }));
     let bench = Bench::new(target);
+    // The test runner has begun a line.
+    println!();
     let mut read = 0;
+    if from == to {
+        read = bench.samples_read();
+    }
     for seed in from..to {
         AT.store(seed, Ordering::SeqCst);
         println!("at {seed}");
@@ -275,19 +293,31 @@ impl Bench {
         }
     }
 
+    /// How many samples are read as they are.
+    fn samples_read(&self) -> u64 {
+        let read = self.samples.iter().filter(|sample| {
+            std::fs::write(&self.file, sample).unwrap();
+            self.is_read(sample)
+        });
+        read.count() as u64
+    }
+
     fn is_read(&self, bytes: &[u8]) -> bool {
         if self.target == Target::Settings {
             let config = serde_json::from_slice(bytes).unwrap_or_default();
             return Settings::read(&config).is_ok();
         }
-        if self.target == Target::Ktx2 {
+        if matches!(self.target, Target::Ktx2 | Target::Webp) {
             let _ = (textures::dimensions(bytes), textures::channels(bytes));
             return textures::decode(bytes).is_ok();
         }
         let Ok(imported) = import(self.dir.path(), &self.names) else {
             return false;
         };
-        work_on(imported.scene);
+        match self.target {
+            Target::Rebake => bake(imported.scene),
+            _ => work_on(imported.scene),
+        }
         true
     }
 }
@@ -316,6 +346,42 @@ fn work_on(mut scene: Scene) {
     }
 }
 
+/// Rebakes a model, and bakes maps into the texture coordinates that it has. Both may be refused.
+fn bake(mut scene: Scene) {
+    clean::clean(&mut scene);
+    let limits = Limits {
+        evenness: 0.0,
+        border_lock: 0.0,
+        triangles: scene.drawn_triangles() / 2,
+        keep_topology: false,
+    };
+    let small = Some(32);
+    let options = RebakeOptions {
+        quality: BakingQuality::Low,
+        normal_map: true,
+        occlusion_map: true,
+        stretch: 1.1,
+        limits: TextureLimits {
+            base_color: small,
+            emissive: small,
+            normal: small,
+            orm: small,
+        },
+    };
+    if let Ok(mut baked) = rebake(&scene, &limits, &options) {
+        clean::finish(&mut baked.scene);
+        let written = write_glb(&baked.scene, MeshCompression::None).expect("small enough");
+        let dir = tempfile::tempdir().unwrap();
+        std::fs::write(dir.path().join("baked.glb"), written).unwrap();
+        let again = import(dir.path(), &["baked.glb".to_owned()]).expect("what we write is read");
+        assert_eq!(again.scene.drawn_triangles(), baked.scene.drawn_triangles());
+    }
+    let mut result = scene.clone();
+    let done = simplify(&mut result, &limits);
+    let _ = bake_on_charts(&scene, &mut result, done.error, &options);
+    assert!(write_glb(&result, MeshCompression::None).is_ok());
+}
+
 macro_rules! mutated_files_are_borne {
     ($($test:ident $target:ident)*) => {
         $(
@@ -342,17 +408,20 @@ mutated_files_are_borne! {
     mutated_usdz_packages_are_read_or_refused Usdz
     mutated_zip_files_are_read_or_refused Zip
     mutated_ktx2_images_are_read_or_refused Ktx2
+    mutated_webp_images_are_read_or_refused Webp
+    mutated_models_of_the_cad_reader_are_read_or_refused Cad
+    mutated_models_are_rebaked_or_refused Rebake
     mutated_settings_are_read_or_refused Settings
 }
 
 #[test]
 fn every_sample_itself_is_read() {
     for target in Target::ALL {
-        let bench = Bench::new(target);
-        for (place, sample) in bench.samples.iter().enumerate() {
-            std::fs::write(&bench.file, sample).unwrap();
-            assert!(bench.is_read(sample), "{} {place}", target.name());
-        }
+        let outcome = run_child(target, 0, 0);
+        let name = target.name();
+        assert_eq!(outcome.panics, Vec::<String>::new(), "{name}");
+        assert!(outcome.died_at.is_none(), "{name}");
+        assert_eq!(outcome.read, target.samples().len() as u64, "{name}");
     }
 }
 
