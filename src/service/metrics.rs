@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 
-use super::records::{JobKind, JobLoad};
+use super::records::{EventLoad, JobKind, JobLoad};
 use crate::listener::Traffic;
 
 /// Upper limits of the buckets for waiting times, in seconds.
@@ -25,6 +25,10 @@ pub struct Metrics {
     attempts: AtomicU64,
     given_back: AtomicU64,
     lost_leases: AtomicU64,
+    /// Calls of webhooks that were accepted, and those that were not.
+    events_accepted: AtomicU64,
+    events_refused: AtomicU64,
+    events_given_up: AtomicU64,
     /// When the database last confirmed the leases, in milliseconds since 1970; 0 before.
     leases_kept: AtomicU64,
 }
@@ -34,6 +38,8 @@ pub struct Metrics {
 pub struct Activity<'a> {
     /// The whole queue, which other processes may share.
     pub load: Option<&'a JobLoad>,
+    /// The events of all webhooks, which other processes may send, too.
+    pub events: Option<&'a EventLoad>,
     /// Jobs that may run at the same time.
     pub slots: usize,
     /// Jobs that run.
@@ -127,13 +133,27 @@ impl Metrics {
         self.lost_leases.fetch_add(jobs, Ordering::Relaxed);
     }
 
+    /// Counts a call of a webhook.
+    pub fn event_sent(&self, is_accepted: bool) {
+        let counter = match is_accepted {
+            true => &self.events_accepted,
+            false => &self.events_refused,
+        };
+        counter.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// Counts events that are not sent again although no call succeeded.
+    pub fn events_given_up(&self, events: u64) {
+        self.events_given_up.fetch_add(events, Ordering::Relaxed);
+    }
+
     /// Notes that the database has just confirmed the leases of this process.
     pub fn leases_kept(&self) {
         let now = u64::try_from(Timestamp::now().as_millisecond()).unwrap_or(0);
         self.leases_kept.store(now, Ordering::Relaxed);
     }
 
-    /// All values in the text format of Prometheus. All but the load describe this process only.
+    /// All values in the text format of Prometheus. All but the loads describe this process only.
     pub fn text(&self, now: &Activity<'_>) -> String {
         let mut text = Text::default();
         if let Some(load) = now.load {
@@ -143,6 +163,23 @@ impl Metrics {
                 "oldest_queued_job_seconds",
                 "Age of the oldest job that waits, 0 without one",
                 load.oldest_wait.as_secs_f64(),
+            );
+        }
+        if let Some(events) = now.events {
+            text.gauge(
+                "events_waiting",
+                "Events that no webhook has accepted yet",
+                events.waiting as f64,
+            );
+            text.gauge(
+                "events_undelivered",
+                "Events of the last seven days that no call delivered",
+                events.given_up as f64,
+            );
+            text.gauge(
+                "oldest_waiting_event_seconds",
+                "Age of the oldest event that waits, 0 without one",
+                events.oldest_wait.as_secs_f64(),
             );
         }
         self.write_activity(&mut text, now);
@@ -162,6 +199,21 @@ impl Metrics {
                 "leases_lost_total",
                 "Leases that expired or that another attempt took",
                 counted(&self.lost_leases),
+            ),
+            (
+                "events_accepted_total",
+                "Events that a webhook accepted",
+                counted(&self.events_accepted),
+            ),
+            (
+                "events_refused_total",
+                "Calls of webhooks that failed; the event is sent again",
+                counted(&self.events_refused),
+            ),
+            (
+                "events_given_up_total",
+                "Events that no call delivered within a day",
+                counted(&self.events_given_up),
             ),
             (
                 "received_bytes_total",
@@ -306,6 +358,7 @@ mod tests {
         metrics.job_claimed(None);
         let text = metrics.text(&Activity {
             load: None,
+            events: None,
             slots: 2,
             leases: 1,
             traffic: &Traffic::default(),

@@ -43,7 +43,6 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use jiff::Timestamp;
-use tokio::sync::mpsc::Receiver;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 use url::Url;
@@ -162,7 +161,7 @@ impl Service {
         let token = first_start::account(records, &config, data_dir.path()).await?;
         let signer = signer(&config, records, api.addr(), storage.as_ref()).await?;
         let base_url = origin(config.public_url.clone(), api.addr());
-        let (app, notices) = assemble(config, &data_dir, stores, signer, base_url)?;
+        let app = assemble(config, &data_dir, stores, signer, base_url)?;
         app.set_chaos(app.config.chaos.clone());
         let page = app.base_url.origin().ascii_serialization();
         if let Some(advice) = app.files.check_cors(&page).await {
@@ -172,6 +171,7 @@ impl Service {
             tracing::warn!("{failure}");
         }
         jobs::recover(&app).await?;
+        events::recover(&app).await?;
         let mut running = RunningService {
             base_url: app.base_url.clone(),
             addr: api.addr(),
@@ -183,12 +183,6 @@ impl Service {
         };
         let [storage, admin] = [storage, admin].map(|it| it.map(listen).transpose());
         running.begin(listen(api)?, storage?, admin?);
-        let delivering = events::deliver(
-            running.app.records.clone(),
-            running.app.stop.clone(),
-            notices,
-        );
-        running.tasks.spawn(delivering);
         Ok(running)
     }
 }
@@ -203,15 +197,14 @@ fn own_folder(config: &ServiceConfig) -> Result<(PrivateDir, DirLock), ServiceEr
     Ok((data_dir, lock))
 }
 
-/// The state of a service, and the events that it will send.
+/// The state of a service.
 fn assemble(
     config: ServiceConfig,
     data_dir: &PrivateDir,
     stores: Stores,
     signer: Signer,
     base_url: Url,
-) -> Result<(Arc<App>, Receiver<events::Notice>), ServiceError> {
-    let (events, notices) = events::Events::new(stores.clock.clone());
+) -> Result<Arc<App>, ServiceError> {
     let app = App {
         files: stores.files,
         signer,
@@ -226,13 +219,13 @@ fn assemble(
         metrics: metrics::Metrics::default(),
         draining: CancellationToken::new(),
         stop: CancellationToken::new(),
-        events,
+        events: events::Events::default(),
         clock: stores.clock,
         chaos: chaos::Chaos::default(),
         records: stores.records,
         config,
     };
-    Ok((Arc::new(app), notices))
+    Ok(Arc::new(app))
 }
 
 /// The URL of a listener.
@@ -311,6 +304,8 @@ impl RunningService {
         }
         self.tasks.spawn(jobs::keep(Arc::clone(app)));
         self.tasks.spawn(jobs::exchange_wakeups(Arc::clone(app)));
+        self.tasks.spawn(events::deliver(Arc::clone(app)));
+        self.tasks.spawn(events::tidy(Arc::clone(app)));
         self.tasks.spawn(clean(Arc::clone(app)));
     }
 

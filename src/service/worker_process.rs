@@ -13,7 +13,7 @@ use tokio::task::JoinSet;
 use super::app::App;
 use super::stores::{Process, Stores};
 use super::{Service, ServiceConfig, ServiceError};
-use super::{assemble, bind, end, events, http, jobs, listen, origin, own_folder, signer};
+use super::{assemble, bind, end, http, jobs, listen, origin, own_folder, signer};
 use crate::durable::DirLock;
 use crate::listener::Reserved;
 
@@ -47,7 +47,7 @@ impl Service {
         let stores = Stores::open(&config, &data_dir, Process::Worker).await?;
         let signer = signer(&config, &stores.records, config.listen, None).await?;
         let base_url = origin(config.public_url.clone(), config.listen);
-        let (app, notices) = assemble(config, &data_dir, stores, signer, base_url)?;
+        let app = assemble(config, &data_dir, stores, signer, base_url)?;
         jobs::recover(&app).await?;
         let mut slots = JoinSet::new();
         for _ in 0..app.config.workers {
@@ -56,8 +56,6 @@ impl Service {
         let mut tasks = JoinSet::new();
         tasks.spawn(jobs::keep(Arc::clone(&app)));
         tasks.spawn(jobs::exchange_wakeups(Arc::clone(&app)));
-        let (records, stop) = (app.records.clone(), app.stop.clone());
-        tasks.spawn(events::deliver(records, stop, notices));
         if let Some(admin) = admin {
             tasks.spawn(http::serve_admin(Arc::clone(&app), listen(admin)?));
         }

@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use super::support::add_files;
 
 /// A service in a process of its own.
-struct Process {
+pub struct Process {
     child: Child,
     base_url: String,
     token: String,
@@ -18,7 +18,7 @@ struct Process {
 }
 
 impl Process {
-    fn start(data: &Path) -> Process {
+    pub fn start(data: &Path) -> Process {
         let _ = rustls::crypto::ring::default_provider().install_default();
         let mut child = Command::new(env!("CARGO_BIN_EXE_assetfs"))
             .args(["serve", "--listen", "127.0.0.1:0", "--json", "--data"])
@@ -46,7 +46,12 @@ impl Process {
         self.send(request).await
     }
 
-    async fn send(&self, request: reqwest::RequestBuilder) -> Value {
+    pub fn request(&self, method: reqwest::Method, path: &str) -> reqwest::RequestBuilder {
+        self.http
+            .request(method, format!("{}{path}", self.base_url))
+    }
+
+    pub async fn send(&self, request: reqwest::RequestBuilder) -> Value {
         let request = request.header("authorization", format!("Bearer {}", self.token));
         let answer = request.send().await.unwrap().error_for_status().unwrap();
         serde_json::from_slice(&answer.bytes().await.unwrap()).unwrap()
@@ -65,7 +70,7 @@ impl Process {
     }
 
     /// Kills it.
-    fn kill(self) {
+    pub fn kill(self) {
         drop(self);
     }
 }

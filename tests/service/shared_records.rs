@@ -33,15 +33,15 @@ fn config_of(dir: &Path, name: &str, url: &str) -> ServiceConfig {
 }
 
 /// Two services on one database; the second has no workers.
-struct Pair {
-    first: Fixture,
+pub struct Pair {
+    pub first: Fixture,
     second: Fixture,
     url: String,
 }
 
 impl Pair {
     /// `None` and a skip without a server.
-    async fn start(change: impl Fn(&mut ServiceConfig)) -> Option<Pair> {
+    pub async fn start(change: impl Fn(&mut ServiceConfig)) -> Option<Pair> {
         let dir = tempfile::tempdir().unwrap();
         let url = empty_database(dir.path()).await?;
         let with = |config: &mut ServiceConfig| {
@@ -58,14 +58,14 @@ impl Pair {
     }
 
     /// The services in turn, for parallel requests.
-    fn in_turn(&self) -> impl Iterator<Item = &Fixture> {
+    pub fn in_turn(&self) -> impl Iterator<Item = &Fixture> {
         [&self.first, &self.second]
             .into_iter()
             .cycle()
             .take(AT_ONCE)
     }
 
-    async fn number(&self, query: &str) -> i64 {
+    pub async fn number(&self, query: &str) -> i64 {
         TestDatabase::at(&self.url).await.number(query).await
     }
 }

@@ -1,153 +1,275 @@
-//! Events: sent to the webhooks of their user, each once, without retries.
+//! Events: sent to the webhooks of their user at least once.
 //!
-//! `emit` queues an event and returns. If the queue is full, the event is dropped. A slow receiver does not delay
-//! others. The result of each call is stored with the webhook.
+//! An event is recorded in the transaction of what caused it (`records::NewEvent`). Any service that shares the records
+//! sends it. One process at a time serves a webhook and sends its events one after another, so a slow receiver delays
+//! no other. After a call that failed, the webhook pauses, and the event is sent again later, for a day. The receiver
+//! knows an event that it gets again by its id, which is in a header.
 
 mod post;
 
-use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
 use hmac::{Hmac, KeyInit as _, Mac as _};
+use serde_json::{Value, json};
 use sha2::Sha256;
-use tokio::sync::mpsc;
+use tokio::sync::Notify;
 use tokio::task::JoinSet;
-use tokio_util::sync::CancellationToken;
 
-use super::clock::Clock;
-use super::ids::hex;
-use super::records::{Records, WebhookRow};
+use super::app::App;
+use super::ids::{hex, random_uuid};
+use super::records::{Call, DeliveryRow, NewEvent, RecordsError, WebhookLease};
 use crate::service::causes::chain;
-use crate::wire::{Event, EventData, EventStatus, EventType, UserId};
-use post::Poster;
+use crate::wire::{Downloads, EventData, EventStatus, EventType, ModelId, RapidId};
+use post::{DEADLINE, Message, Poster};
 
-/// Maximum number of queued events.
-const QUEUE: usize = 1_024;
+/// Maximum number of webhooks that are served at the same time.
+const MOST_AT_ONCE: usize = 32;
 
-/// Maximum number of calls in flight.
-const MOST_CALLS: usize = 32;
+/// Number of events that a webhook gets before others have their turn.
+const TURN: usize = 32;
+
+/// How long a process that was killed keeps others from sending to a webhook.
+const LEASE: Duration = DEADLINE.saturating_add(Duration::from_secs(10));
+
+/// The pause after a call that failed; each further one doubles it.
+const FIRST_PAUSE: Duration = Duration::from_secs(2);
+const LONGEST_PAUSE: Duration = Duration::from_mins(5);
+
+/// How often waiting events are looked for, on average; another process may have added one.
+const LOOK_AGAIN: Duration = Duration::from_secs(4);
+
+/// Time between two removals of old rows.
+const TIDY_PAUSE: Duration = Duration::from_mins(10);
 
 /// Time that calls in flight get when the service stops.
 const LAST_MOMENT: Duration = Duration::from_secs(2);
 
-/// A queued event and its receivers.
-#[derive(Debug)]
-pub struct Notice {
-    to: Receivers,
-    event: Event,
-}
-
-#[derive(Debug)]
-enum Receivers {
-    AllOf(UserId),
-    One(Box<WebhookRow>),
-}
-
-#[derive(Clone)]
+/// Notes that there are new events.
+#[derive(Debug, Default)]
 pub struct Events {
-    queue: mpsc::Sender<Notice>,
-    clock: Clock,
-}
-
-impl fmt::Debug for Events {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Events").finish_non_exhaustive()
-    }
+    wake: Notify,
+    added: Notify,
 }
 
 impl Events {
-    /// A queue and its receiving end for [`deliver`].
-    pub fn new(clock: Clock) -> (Events, mpsc::Receiver<Notice>) {
-        let (queue, notices) = mpsc::channel(QUEUE);
-        (Events { queue, clock }, notices)
+    /// Notes that events may have been added, here and in each process that shares the records.
+    pub fn announce(&self) {
+        self.wake();
+        self.added.notify_one();
     }
 
-    /// Sends an event to all webhooks of `user`.
-    pub fn emit(&self, user: UserId, event_type: EventType, data: EventData) {
-        self.send(Receivers::AllOf(user), event_type, data);
+    /// Looks for events in this process.
+    pub fn wake(&self) {
+        self.wake.notify_one();
     }
 
-    /// Sends a test event to one webhook.
-    pub fn test(&self, webhook: WebhookRow) {
-        let data = EventData {
-            status: Some(EventStatus::Successful),
-            message: Some("This is a test event.".to_owned()),
-            ..EventData::default()
-        };
-        let event_type = EventType::Other("test".to_owned());
-        self.send(Receivers::One(Box::new(webhook)), event_type, data);
+    /// Waits until events may have been added.
+    pub async fn added(&self) {
+        self.added.notified().await;
     }
+}
 
-    fn send(&self, to: Receivers, event_type: EventType, data: EventData) {
-        let event = Event {
-            event_type,
-            timestamp: Some(self.clock.now().into()),
-            data,
-            other: Default::default(),
-        };
-        if self.queue.try_send(Notice { to, event }).is_err() {
-            tracing::warn!("an event is dropped: the queue is full");
-        }
+/// An event of what happens now.
+pub fn event_of_now(event_type: EventType, data: EventData) -> NewEvent {
+    NewEvent {
+        id: format!("{}.{event_type}", random_uuid()),
+        event_type,
+        data,
+        links: None,
+    }
+}
+
+/// The event that tests a webhook.
+pub fn test_event() -> NewEvent {
+    let data = EventData {
+        status: Some(EventStatus::Successful),
+        message: Some("This is a test event.".to_owned()),
+        ..EventData::default()
+    };
+    event_of_now(EventType::Other("test".to_owned()), data)
+}
+
+/// Ends the leases that the last process of these records held when it died. If other processes share the records, the
+/// leases expire.
+///
+/// # Errors
+/// If the records fail.
+pub async fn recover(app: &App) -> Result<(), RecordsError> {
+    match app.records.is_shared() {
+        true => Ok(()),
+        false => app.records.deliveries().release_all().await,
     }
 }
 
 /// Sends events until the service stops.
-pub async fn deliver(
-    records: Records,
-    stop: CancellationToken,
-    mut notices: mpsc::Receiver<Notice>,
-) {
+pub async fn deliver(app: Arc<App>) {
     let poster = Arc::new(Poster::default());
-    let mut calls = JoinSet::new();
-    loop {
-        let notice = tokio::select! {
-            () = stop.cancelled() => break,
-            Some(notice) = notices.recv() => notice,
+    let mut turns = JoinSet::new();
+    while !app.stop.is_cancelled() {
+        let is_full = turns.len() >= MOST_AT_ONCE;
+        let claimed = match is_full {
+            true => Ok(None),
+            false => app.records.deliveries().claim(LEASE).await,
         };
-        let webhooks = match notice.to {
-            Receivers::One(webhook) => vec![*webhook],
-            Receivers::AllOf(user) => records.webhooks().list(user).await.unwrap_or_else(|error| {
-                tracing::error!(error = %chain(&error), "an event is dropped: the webhooks cannot be read");
-                Vec::new()
-            }),
-        };
-        let body = Bytes::from(serde_json::to_vec(&notice.event).expect("an event can be written"));
-        for webhook in webhooks {
-            while calls.len() >= MOST_CALLS {
-                calls.join_next().await;
+        match claimed {
+            Ok(Some(held)) => {
+                turns.spawn(serve(Arc::clone(&app), Arc::clone(&poster), held));
+                continue;
             }
-            calls.spawn(call(
-                records.clone(),
-                Arc::clone(&poster),
-                webhook,
-                body.clone(),
-            ));
+            Ok(None) => {}
+            Err(error) => report(&error, "the events cannot be read"),
         }
-        while calls.try_join_next().is_some() {}
+        tokio::select! {
+            () = app.stop.cancelled() => {}
+            Some(_) = turns.join_next() => {}
+            () = app.events.wake.notified(), if !is_full => {}
+            () = tokio::time::sleep(LOOK_AGAIN.mul_f64(rand::random_range(0.5..1.5))) => {}
+        }
     }
-    let rest = async { while calls.join_next().await.is_some() {} };
+    let rest = async { while turns.join_next().await.is_some() {} };
     if tokio::time::timeout(LAST_MOMENT, rest).await.is_err() {
-        calls.shutdown().await;
+        turns.shutdown().await;
     }
 }
 
-async fn call(records: Records, poster: Arc<Poster>, webhook: WebhookRow, body: Bytes) {
-    let signature = (!webhook.secret.is_empty()).then(|| sign(&webhook.secret, &body));
-    let status = match poster
-        .post(&webhook.url, webhook.verify_ssl, signature, body)
-        .await
-    {
-        Ok(status) => Some(status),
-        Err(error) => {
-            tracing::info!(webhook = %webhook.id, error = %chain(&error), "a webhook could not be called");
-            None
+/// Removes old events until the service stops.
+pub async fn tidy(app: Arc<App>) {
+    while !app.stop.is_cancelled() {
+        match app.records.deliveries().tidy().await {
+            Ok(0) => {}
+            Ok(events) => {
+                app.metrics.events_given_up(events);
+                tracing::warn!(
+                    events,
+                    "the oldest waiting events are given up: too many wait for their webhooks"
+                );
+            }
+            Err(error) => report(&error, "old events could not be removed"),
         }
-    };
-    if let Err(error) = records.webhooks().note_call(webhook.id, status).await {
-        tracing::error!(webhook = %webhook.id, error = %chain(&error), "the result of a call could not be recorded");
+        tokio::select! {
+            () = app.stop.cancelled() => {}
+            () = tokio::time::sleep(TIDY_PAUSE) => {}
+        }
     }
+}
+
+/// Logs an error of the records. While the database is away, the log says so anyway.
+fn report(error: &RecordsError, what: &str) {
+    if !error.is_away() {
+        tracing::error!(error = %chain(error), "{what}");
+    }
+}
+
+/// Sends the events of a webhook, one after another.
+async fn serve(app: Arc<App>, poster: Arc<Poster>, mut held: WebhookLease) {
+    for _ in 0..TURN {
+        if app.stop.is_cancelled() {
+            break;
+        }
+        match send_next(&app, &poster, &mut held).await {
+            Ok(true) => {}
+            // The failed call, or another process, has ended the lease.
+            Ok(false) => return,
+            // The lease expires.
+            Err(error) => return report(&error, "an event could not be sent"),
+        }
+    }
+    end_turn(&app, &held).await;
+}
+
+async fn end_turn(app: &App, held: &WebhookLease) {
+    if let Err(error) = app.records.deliveries().release(held).await {
+        report(&error, "the lease of a webhook could not be ended");
+    }
+}
+
+/// Sends the next event of a webhook; false if there is none, or if the lease is not held any more.
+async fn send_next(
+    app: &App,
+    poster: &Poster,
+    held: &mut WebhookLease,
+) -> Result<bool, RecordsError> {
+    let Some(delivery) = app.records.deliveries().next(held).await? else {
+        end_turn(app, held).await;
+        return Ok(false);
+    };
+    let webhook = &held.webhook;
+    let body = body_of(app, &delivery).await?;
+    let message = Message {
+        event: delivery.event.clone(),
+        signature: (!webhook.secret.is_empty()).then(|| sign(&webhook.secret, &body)),
+        body,
+    };
+    let answer = poster.post(&webhook.url, webhook.verify_ssl, message).await;
+    let retry_after = pause_after(delivery.attempts);
+    let call = Call {
+        status: answer.as_ref().ok().copied(),
+        retry_after,
+        pause: pause_after(held.failures),
+        lease: LEASE,
+    };
+    let noted = app
+        .records
+        .deliveries()
+        .note(held, delivery.id, call)
+        .await?;
+    app.metrics.event_sent(call.is_accepted());
+    if call.is_accepted() {
+        held.failures = 0;
+    } else {
+        let reason = match answer {
+            Ok(status) => format!("the receiver answered with the status {status}"),
+            Err(error) => chain(&error),
+        };
+        let (webhook, event, attempt) = (webhook.id, &delivery.event, delivery.attempts + 1);
+        if noted.is_given_up {
+            app.metrics.events_given_up(1);
+            tracing::error!(%webhook, event, attempt, reason, "an event is given up: its webhook accepted it at no time");
+        } else {
+            let seconds = retry_after.as_secs();
+            tracing::warn!(%webhook, event, attempt, reason, seconds, "a webhook did not accept an event: it is sent again");
+        }
+    }
+    Ok(noted.goes_on)
+}
+
+/// The pause after so many earlier failures and one more. It is random, so that calls do not fall together.
+fn pause_after(failures: u64) -> Duration {
+    let doublings = u32::try_from(failures).unwrap_or(u32::MAX);
+    let pause = FIRST_PAUSE.saturating_mul(2_u32.saturating_pow(doublings));
+    pause
+        .min(LONGEST_PAUSE)
+        .mul_f64(rand::random_range(0.75..1.25))
+}
+
+/// What the receiver gets. Its links are signed now, so they work in a late attempt, too.
+async fn body_of(app: &App, delivery: &DeliveryRow) -> Result<Bytes, RecordsError> {
+    let mut data: Value = serde_json::from_str(&delivery.data).unwrap_or_default();
+    if delivery.links.is_some() {
+        let rapid = data["rapidmodel_id"].as_u64().unwrap_or_default();
+        data["rapidmodel"] = json!(links(app, RapidId(rapid), delivery).await?);
+    }
+    let event = json!({
+        "event_type": delivery.event_type,
+        "timestamp": crate::wire::Timestamp::from(delivery.created_at),
+        "data": data,
+    });
+    Ok(Bytes::from(event.to_string()))
+}
+
+async fn links(
+    app: &App,
+    rapid: RapidId,
+    delivery: &DeliveryRow,
+) -> Result<Downloads, RecordsError> {
+    let files = app.records.files().list(&[ModelId::Rapid(rapid)]).await?;
+    Ok(files
+        .into_iter()
+        .filter(|file| Some(file.area) == delivery.links)
+        .filter_map(|file| Some((file.name.clone(), app.download_url(&file)?)))
+        .collect())
 }
 
 /// The signature of a body: HMAC-SHA-256 in hexadecimal digits.

@@ -20,9 +20,24 @@ use tokio_rustls::TlsConnector;
 use url::{Host, Url};
 
 /// The header that carries the signature of the body.
-pub const SIGNATURE_HEADER: &str = "x-engine-signature";
+const SIGNATURE_HEADER: &str = "x-engine-signature";
 
-const DEADLINE: Duration = Duration::from_secs(10);
+/// The header with the id of the event, the same in each attempt.
+const EVENT_HEADER: &str = "x-engine-event-id";
+
+/// How long a call may take.
+pub const DEADLINE: Duration = Duration::from_secs(10);
+
+/// What is posted.
+#[derive(Debug)]
+pub struct Message {
+    /// The id of the event.
+    pub event: String,
+    /// The signature of the body, if the webhook has a secret.
+    pub signature: Option<String>,
+    /// JSON.
+    pub body: Bytes,
+}
 
 /// Why a call got no answer.
 #[derive(Debug, thiserror::Error)]
@@ -51,32 +66,20 @@ pub struct Poster {
 
 impl Poster {
     /// Posts JSON and returns the status of the reply.
-    pub async fn post(
-        &self,
-        url: &str,
-        verify: bool,
-        signature: Option<String>,
-        body: Bytes,
-    ) -> Result<u16, PostError> {
+    pub async fn post(&self, url: &str, verify: bool, message: Message) -> Result<u16, PostError> {
         // The URL was checked at registration, so the parser's error adds nothing.
         let url = Url::parse(url).map_err(|_| PostError::Url)?;
-        let calling = self.call(&url, verify, signature, body);
+        let calling = self.call(&url, verify, message);
         match tokio::time::timeout(DEADLINE, calling).await {
             Ok(answer) => answer,
             Err(_) => Err(PostError::Late),
         }
     }
 
-    async fn call(
-        &self,
-        url: &Url,
-        verify: bool,
-        signature: Option<String>,
-        body: Bytes,
-    ) -> Result<u16, PostError> {
+    async fn call(&self, url: &Url, verify: bool, message: Message) -> Result<u16, PostError> {
         let host = url.host().ok_or(PostError::Url)?;
         let port = url.port_or_known_default().ok_or(PostError::Url)?;
-        let request = request(url, signature, body)?;
+        let request = request(url, message)?;
         let stream = match &host {
             Host::Domain(name) => TcpStream::connect((*name, port)).await?,
             Host::Ipv4(addr) => TcpStream::connect((*addr, port)).await?,
@@ -110,18 +113,21 @@ impl Poster {
     }
 }
 
-fn request(url: &Url, signature: Option<String>, body: Bytes) -> Result<Request<Body>, PostError> {
+fn request(url: &Url, message: Message) -> Result<Request<Body>, PostError> {
     let target = &url[url::Position::BeforePath..url::Position::AfterQuery];
     let host = &url[url::Position::BeforeHost..url::Position::AfterPort];
     let mut request = Request::post(target)
         .header(HOST, host)
         .header(CONTENT_TYPE, "application/json")
+        .header(EVENT_HEADER, message.event)
         .header(USER_AGENT, concat!("assetfs/", env!("CARGO_PKG_VERSION")));
-    if let Some(signature) = signature {
+    if let Some(signature) = message.signature {
         request = request.header(SIGNATURE_HEADER, signature);
     }
     // Some URLs are not valid in a request.
-    request.body(Body::from(body)).map_err(|_| PostError::Url)
+    request
+        .body(Body::from(message.body))
+        .map_err(|_| PostError::Url)
 }
 
 async fn exchange(

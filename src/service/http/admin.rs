@@ -89,10 +89,15 @@ fn as_text(parts: &[Part]) -> String {
 
 /// The metrics; without those of the queue if the records do not answer, so that the others stay readable.
 async fn metrics(State(app): State<Arc<App>>) -> Response {
-    let load = timeout(PATIENCE, app.records.jobs().load()).await;
-    let load = load.ok().and_then(Result::ok);
+    let (jobs, deliveries) = (app.records.jobs(), app.records.deliveries());
+    let loads = async { tokio::join!(jobs.load(), deliveries.load()) };
+    let (load, events) = match timeout(PATIENCE, loads).await {
+        Ok((load, events)) => (load.ok(), events.ok()),
+        Err(_) => (None, None),
+    };
     let text = app.metrics.text(&Activity {
         load: load.as_ref(),
+        events: events.as_ref(),
         slots: app.config.workers,
         leases: app.queue.held(),
         traffic: app.connections.traffic(),

@@ -15,9 +15,10 @@ use super::request::{ApiCall, JsonReply};
 use crate::engine::settings::most_alike;
 use crate::formats;
 use crate::service::app::App;
+use crate::service::events;
 use crate::service::ids::random_name;
 use crate::service::records::{
-    Area, AssetRow, Conversion, EmbedRow, EmbedSource, FileRow, NewEmbed, Uploaded,
+    Area, AssetRow, Conversion, EmbedRow, EmbedSource, FileRow, NewEmbed, NewEvent, Uploaded,
 };
 use crate::wire::paths::route;
 use crate::wire::{
@@ -72,6 +73,7 @@ impl EmbedRequest {
         app: &App,
         user: UserId,
         source: EmbedSource,
+        event: impl FnOnce(EmbedId, &str) -> NewEvent,
     ) -> Result<(EmbedId, String), ApiError> {
         let config = match self.config {
             Some(config) => config,
@@ -87,9 +89,14 @@ impl EmbedRequest {
             source,
             config: &config,
         };
-        let id = app.records.embeds().create(user, &new).await?;
-        let id = id.ok_or_else(|| ApiError::no("model"))?;
-        Ok((id, viewer_url(app, &identifier)))
+        let url = viewer_url(app, &identifier);
+        let creating = app
+            .records
+            .embeds()
+            .create(user, &new, |id| event(id, &url));
+        let id = creating.await?.ok_or_else(|| ApiError::no("model"))?;
+        app.events.announce();
+        Ok((id, url))
     }
 }
 
@@ -160,16 +167,15 @@ pub async fn create(
         ));
     }
     let message = request.message("The embed was created.");
-    let (id, url) = request
-        .create(&call.app, call.user, EmbedSource::Rapid(rapid))
-        .await?;
-    let data = EventData {
-        rapidmodel_id: Some(rapid),
-        ..created(row.asset, id, &url)
+    let source = EmbedSource::Rapid(rapid);
+    let event = |id, url: &str| {
+        let data = EventData {
+            rapidmodel_id: Some(rapid),
+            ..created(row.asset, id, url)
+        };
+        events::event_of_now(EventType::EmbedCreation, data)
     };
-    call.app
-        .events
-        .emit(call.user, EventType::EmbedCreation, data);
+    let (id, url) = request.create(&call.app, call.user, source, event).await?;
     let body = json!({
         "status": "success",
         "message": message,
@@ -194,13 +200,11 @@ pub async fn create_raw(call: ApiCall, mut fields: Fields) -> JsonReply {
     }
     prepare(&call.app, &row, call.user).await?;
     let message = request.message("The embed is being created.");
-    let (id, url) = request
-        .create(&call.app, call.user, EmbedSource::Asset(asset))
-        .await?;
-    let data = created(asset, id, &url);
-    call.app
-        .events
-        .emit(call.user, EventType::EmbedFromRawCreation, data);
+    let source = EmbedSource::Asset(asset);
+    let event = |id, url: &str| {
+        events::event_of_now(EventType::EmbedFromRawCreation, created(asset, id, url))
+    };
+    let (id, url) = request.create(&call.app, call.user, source, event).await?;
     Ok(Json(json!({
         "message": message,
         "embed_id": id,
@@ -241,7 +245,7 @@ async fn prepare(app: &App, row: &AssetRow, user: UserId) -> Result<(), ApiError
     }
 }
 
-/// The event of a new embed.
+/// What the event of a new embed says.
 fn created(asset: AssetId, id: EmbedId, url: &str) -> EventData {
     let mut data = EventData {
         status: Some(EventStatus::Successful),

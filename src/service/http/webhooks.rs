@@ -8,6 +8,7 @@ use url::Url;
 use super::body::Fields;
 use super::error::ApiError;
 use super::request::ApiCall;
+use crate::service::events;
 use crate::service::records::{NewWebhook, WebhookRow};
 use crate::wire::Webhook;
 
@@ -62,13 +63,11 @@ pub async fn delete(call: ApiCall) -> Result<StatusCode, ApiError> {
 }
 
 pub async fn test(call: ApiCall) -> Result<Json<Webhook>, ApiError> {
+    let event = events::test_event();
     let id = call.ids.webhook()?;
-    let webhooks = call.records().webhooks().list(call.user).await?;
-    let webhook = webhooks
-        .into_iter()
-        .find(|webhook| webhook.id == id)
-        .ok_or_else(|| ApiError::no("webhook"))?;
-    call.app.events.test(webhook.clone());
+    let adding = call.records().webhooks().add_event(call.user, id, &event);
+    let webhook = adding.await?.ok_or_else(|| ApiError::no("webhook"))?;
+    call.app.events.announce();
     Ok(Json(written(webhook)))
 }
 

@@ -8,7 +8,7 @@ use super::{Done, JobError, job_events, run_worker};
 use crate::engine::job::{AnalyseTask, ModelFile, Phase, Task};
 use crate::service::app::App;
 use crate::service::names;
-use crate::service::records::{AnalysisEnd, JobRow};
+use crate::service::records::{AnalysisEnd, JobRow, NewEvent};
 use crate::service::workers::{Failure, Outcome};
 use crate::wire::UploadStatus;
 
@@ -24,9 +24,6 @@ pub async fn run(app: &App, job: &JobRow, stop: &CancellationToken) -> Result<Do
         Ok(place) => place,
         Err(done) => return Ok(done),
     };
-    if !show(app, job, &UploadStatus::Analysing).await? {
-        return Ok(Done::Lost);
-    }
     let task = Task::Analyse(AnalyseTask {
         input_dir: place.input(),
         files: place.files.clone(),
@@ -36,7 +33,7 @@ pub async fn run(app: &App, job: &JobRow, stop: &CancellationToken) -> Result<Do
         Outcome::Done(report) => Ok(report.and_then(|report| report.model)),
         Outcome::Failed(failure) => Err(failure),
         Outcome::Stopped => {
-            show(app, job, &UploadStatus::Waiting).await?;
+            show(app, job, &UploadStatus::Waiting, &[]).await?;
             return Ok(Done::Stopped);
         }
     };
@@ -53,16 +50,26 @@ pub fn status_in(phase: Phase) -> UploadStatus {
     }
 }
 
-/// Updates the state of an asset; false if the attempt has lost its job.
-pub(super) async fn show(app: &App, job: &JobRow, status: &UploadStatus) -> Result<bool, JobError> {
-    Ok(app
+/// Updates the state of an asset and adds events; false if the attempt has lost its job.
+pub(super) async fn show(
+    app: &App,
+    job: &JobRow,
+    status: &UploadStatus,
+    events: &[NewEvent],
+) -> Result<bool, JobError> {
+    let owner = (job.user, job.asset);
+    let setting = app
         .records
         .imports()
-        .set_status(job.lease(), (job.user, job.asset), status)
-        .await?)
+        .set_status(job.lease(), owner, status, events);
+    let is_set = setting.await?;
+    if !events.is_empty() {
+        app.events.announce();
+    }
+    Ok(is_set)
 }
 
-/// Prepares the work folder, or records why that is impossible.
+/// Prepares the work folder and shows that the analysis begins, or records why that is impossible.
 async fn prepare(
     app: &App,
     job: &JobRow,
@@ -72,29 +79,28 @@ async fn prepare(
     let is_zip = asset.is_some_and(|asset| asset.is_zip);
     if is_zip {
         // A lost job is detected before its worker starts.
-        show(app, job, &UploadStatus::Unzipping).await?;
+        show(app, job, &UploadStatus::Unzipping, &[]).await?;
     }
     match WorkFolder::lay_out(app, job, stop).await? {
         Prepared::Ready(place) => {
-            if is_zip {
-                job_events::unzipped(app, job, None);
+            let unzipped = is_zip.then(|| job_events::unzipped(job, None));
+            match show(app, job, &UploadStatus::Analysing, unzipped.as_slice()).await? {
+                true => Ok(Ok(place)),
+                false => Ok(Err(Done::Lost)),
             }
-            Ok(Ok(place))
         }
         Prepared::Stopped => {
-            show(app, job, &UploadStatus::Waiting).await?;
+            show(app, job, &UploadStatus::Waiting, &[]).await?;
             Ok(Err(Done::Stopped))
         }
         Prepared::Refused { reason, limit } => {
-            if is_zip {
-                job_events::unzipped(app, job, Some(&reason));
-            }
+            let unzipped = is_zip.then(|| job_events::unzipped(job, Some(&reason)));
             let status = if limit {
                 UploadStatus::ImportLimitExceeded
             } else {
                 UploadStatus::ImportingFailed
             };
-            fail_as(app, job, status, &reason).await?;
+            fail_as(app, job, status, &reason, unzipped).await?;
             Ok(Err(Done::Recorded))
         }
     }
@@ -128,6 +134,10 @@ async fn record(
         },
         has_errors,
         output: Failure::output(failure.as_ref()),
+        events: vec![job_events::analysed(
+            job,
+            failure.as_ref().map(|failure| failure.reason.as_str()),
+        )],
         error_message: failure.map(|failure| failure.reason),
         main_file: model.as_ref().and_then(|model| place.uploaded_file(model)),
         format: Some(match model {
@@ -148,14 +158,14 @@ async fn store(app: &App, job: &JobRow, end: &AnalysisEnd) -> Result<(), JobErro
         .await;
     if settle(app, job.lease(), ended, &end.files).await? {
         app.metrics.job_ended(job.kind, end.error_message.is_none());
-        job_events::analysed(app, job, end.error_message.as_deref());
+        app.events.announce();
     }
     Ok(())
 }
 
 /// Fails an analysis that no worker can run.
 pub async fn fail(app: &App, job: &JobRow, reason: &str) -> Result<(), JobError> {
-    fail_as(app, job, UploadStatus::ImportingFailed, reason).await
+    fail_as(app, job, UploadStatus::ImportingFailed, reason, None).await
 }
 
 async fn fail_as(
@@ -163,6 +173,7 @@ async fn fail_as(
     job: &JobRow,
     status: UploadStatus,
     reason: &str,
+    earlier: Option<NewEvent>,
 ) -> Result<(), JobError> {
     let end = AnalysisEnd {
         status,
@@ -173,6 +184,10 @@ async fn fail_as(
         metadata: None,
         files: vec![store_text(app, "error.log", format!("{reason}\n")).await?],
         output: Failure::output(Some(&Failure::of(reason))),
+        events: earlier
+            .into_iter()
+            .chain([job_events::analysed(job, Some(reason))])
+            .collect(),
     };
     store(app, job, &end).await
 }

@@ -1,58 +1,40 @@
-//! Events that webhooks receive when jobs end.
+//! Events that webhooks receive when jobs end. Each attempt of a job gives its events the same ids, so none is sent twice.
 
-use serde_json::json;
-
-use crate::service::app::App;
-use crate::service::causes::chain;
-use crate::service::records::{Area, JobRow};
-use crate::wire::{Downloads, EventData, EventStatus, EventType, ModelId, RapidId};
+use crate::service::records::{Area, JobRow, NewEvent};
+use crate::wire::{EventData, EventStatus, EventType, RapidId};
 
 /// An archive was unpacked, or unpacking failed.
-pub fn unzipped(app: &App, job: &JobRow, failure: Option<&str>) {
+pub fn unzipped(job: &JobRow, failure: Option<&str>) -> NewEvent {
     let done = "The archive was extracted.";
-    app.events
-        .emit(job.user, EventType::UnzipFinished, data(job, failure, done));
+    event(job, EventType::UnzipFinished, data(job, failure, done))
 }
 
 /// An analysis ended.
-pub fn analysed(app: &App, job: &JobRow, failure: Option<&str>) {
+pub fn analysed(job: &JobRow, failure: Option<&str>) -> NewEvent {
     let done = "The analysis has finished.";
-    app.events.emit(
-        job.user,
-        EventType::AnalysisFinished,
-        data(job, failure, done),
-    );
+    event(job, EventType::AnalysisFinished, data(job, failure, done))
 }
 
 /// An optimization ended.
-pub async fn optimized(app: &App, job: &JobRow, rapid: RapidId, failure: Option<&str>) {
+pub fn optimized(job: &JobRow, rapid: RapidId, failure: Option<&str>) -> NewEvent {
     let mut data = data(job, failure, "The optimization has finished.");
     data.rapidmodel_id = Some(rapid);
-    // A failed optimization has only logs.
-    let area = match failure {
-        None => Area::Export,
-        Some(_) => Area::Analysis,
-    };
-    data.rapidmodel = files(app, rapid, area).await;
-    if data.rapidmodel.is_empty() {
-        // The API requires the field.
-        data.other.insert("rapidmodel".to_owned(), json!({}));
+    NewEvent {
+        // A failed optimization has only logs.
+        links: Some(match failure {
+            None => Area::Export,
+            Some(_) => Area::Analysis,
+        }),
+        ..event(job, EventType::OptimizationFinished, data)
     }
-    app.events
-        .emit(job.user, EventType::OptimizationFinished, data);
 }
 
-async fn files(app: &App, rapid: RapidId, area: Area) -> Downloads {
-    match app.records.files().list(&[ModelId::Rapid(rapid)]).await {
-        Ok(files) => files
-            .into_iter()
-            .filter(|file| file.area == area)
-            .filter_map(|file| Some((file.name.clone(), app.download_url(&file)?)))
-            .collect(),
-        Err(error) => {
-            tracing::error!(error = %chain(&error), "the files of an event cannot be read");
-            Downloads::default()
-        }
+fn event(job: &JobRow, event_type: EventType, data: EventData) -> NewEvent {
+    NewEvent {
+        id: format!("{}.{event_type}", job.key),
+        event_type,
+        data,
+        links: None,
     }
 }
 

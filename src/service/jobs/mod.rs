@@ -259,7 +259,7 @@ async fn run_worker(
         while phases.changed().await.is_ok() {
             let phase = *phases.borrow_and_update();
             if let Some(phase) = phase.filter(|_| job.kind == JobKind::Analyse) {
-                match analyse::show(app, job, &analyse::status_in(phase)).await {
+                match analyse::show(app, job, &analyse::status_in(phase), &[]).await {
                     Ok(true) => {}
                     Ok(false) => stop.cancel(),
                     Err(error) => {

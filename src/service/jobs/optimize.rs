@@ -56,9 +56,13 @@ pub async fn run(app: &App, job: &JobRow, stop: &CancellationToken) -> Result<Do
             .map(|report| serde_json::to_string(report).expect("a report can be written")),
         files: collect(app, &place).await?,
         output: Failure::output(failure.as_ref()),
+        events: vec![job_events::optimized(
+            job,
+            rapid.id,
+            failure.as_ref().map(|failure| failure.reason.as_str()),
+        )],
     };
-    let reason = failure.as_ref().map(|failure| failure.reason.as_str());
-    record(app, job, rapid.id, &end, reason).await?;
+    record(app, job, rapid.id, &end).await?;
     Ok(Done::Recorded)
 }
 
@@ -103,7 +107,6 @@ async fn record(
     job: &JobRow,
     rapid: RapidId,
     end: &OptimizationEnd,
-    failure: Option<&str>,
 ) -> Result<(), JobError> {
     let ended = app
         .records
@@ -111,8 +114,9 @@ async fn record(
         .end(job.lease(), job.user, rapid, end)
         .await;
     if settle(app, job.lease(), ended, &end.files).await? {
-        app.metrics.job_ended(job.kind, failure.is_none());
-        job_events::optimized(app, job, rapid, failure).await;
+        app.metrics
+            .job_ended(job.kind, end.status == OptimizationStatus::Done);
+        app.events.announce();
     }
     Ok(())
 }
@@ -127,6 +131,7 @@ pub async fn fail(app: &App, job: &JobRow, reason: &str) -> Result<(), JobError>
         report: None,
         files: vec![store_text(app, "error.log", format!("{reason}\n")).await?],
         output: Failure::output(Some(&Failure::of(reason))),
+        events: vec![job_events::optimized(job, rapid, Some(reason))],
     };
-    record(app, job, rapid, &end, Some(reason)).await
+    record(app, job, rapid, &end).await
 }

@@ -111,6 +111,7 @@ impl Waiting {
             metadata: None,
             files: vec![file.clone()],
             output: "{}".to_owned(),
+            events: Vec::new(),
         };
         let records = &self.service.app.records;
         records
@@ -161,7 +162,7 @@ async fn an_attempt_that_lost_its_job_changes_nothing() {
     let analysing = UploadStatus::Analysing;
     let shown = records
         .imports()
-        .set_status(old, (waiting.user, waiting.asset), &analysing);
+        .set_status(old, (waiting.user, waiting.asset), &analysing, &[]);
     assert!(!shown.await.unwrap());
     let requeued = records
         .jobs()

@@ -1,6 +1,6 @@
-//! Wakes idle workers of other processes that share the records, and is woken by them.
+//! Wakes the other processes that share the records when there are new jobs or events, and is woken by them.
 //!
-//! Both are best effort: a worker also polls the queue.
+//! Both are best effort: jobs and events are also found by polling.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -9,7 +9,7 @@ use crate::service::app::App;
 use crate::service::causes::chain;
 use crate::service::records::RecordsError;
 
-/// Minimum time between two messages of this process. Later jobs of this time share one.
+/// Minimum time between two messages of this process. What is added in this time shares one.
 const MESSAGE_PAUSE: Duration = Duration::from_millis(20);
 
 /// Time until a broken connection is opened again.
@@ -29,9 +29,12 @@ pub async fn exchange_wakeups(app: Arc<App>) {
 
 async fn announce(app: &App) {
     loop {
-        app.queue.added().await;
+        tokio::select! {
+            () = app.queue.added() => {}
+            () = app.events.added() => {}
+        }
         if let Err(error) = app.records.jobs().announce().await {
-            tracing::warn!(error = %chain(&error), "other processes could not be told of a job: they find it when they poll");
+            tracing::warn!(error = %chain(&error), "other processes could not be woken: they find new jobs and events when they poll");
         }
         tokio::time::sleep(MESSAGE_PAUSE).await;
     }
@@ -42,7 +45,7 @@ async fn listen(app: &App) {
         if let Err(error) = forward(app).await
             && !error.is_away()
         {
-            tracing::warn!(error = %chain(&error), "messages about jobs of other processes cannot be received: polling finds the jobs");
+            tracing::warn!(error = %chain(&error), "messages of other processes cannot be received: polling finds new jobs and events");
         }
         tokio::time::sleep(RETRY_PAUSE).await;
     }
@@ -55,5 +58,6 @@ async fn forward(app: &App) -> Result<(), RecordsError> {
     loop {
         wakeups.next().await?;
         app.queue.wake();
+        app.events.wake();
     }
 }

@@ -117,6 +117,7 @@ impl AccountRecords<'_> {
                 "DELETE FROM presets WHERE user_id = $1",
                 "DELETE FROM embeds WHERE user_id = $1",
                 "DELETE FROM webhooks WHERE user_id = $1",
+                "DELETE FROM deliveries WHERE user_id = $1",
                 "DELETE FROM counts WHERE user_id = $1",
                 "DELETE FROM settings WHERE name = 'theme:' || $1",
                 "DELETE FROM users WHERE id = $1",

@@ -3,6 +3,7 @@
 use jiff::Timestamp;
 
 use super::database::Result;
+use super::deliveries::{self, NewEvent};
 use super::groups::EmbedRecords;
 use super::listings::Listing;
 use super::search::{PageOf, PageRequest, Search};
@@ -73,8 +74,13 @@ fn source_name_of(row: &Row) -> sqlx::Result<Option<String>> {
 }
 
 impl EmbedRecords<'_> {
-    /// Creates an embed; `None` if its model was deleted.
-    pub async fn create(self, user: UserId, new: &NewEmbed<'_>) -> Result<Option<EmbedId>> {
+    /// Creates an embed and adds its event; `None` if its model was deleted.
+    pub async fn create(
+        self,
+        user: UserId,
+        new: &NewEmbed<'_>,
+        event: impl FnOnce(EmbedId) -> NewEvent,
+    ) -> Result<Option<EmbedId>> {
         let mut tx = self.database.begin_for(user).await?;
         let owner = match new.source {
             EmbedSource::Rapid(rapid) => ModelId::Rapid(rapid),
@@ -101,6 +107,7 @@ impl EmbedRecords<'_> {
             tx.now(),
         );
         let id = tx.one(insert).await?;
+        deliveries::add(&mut tx, user, &[event(id)]).await?;
         tx.commit().await?;
         Ok(Some(id))
     }

@@ -100,6 +100,7 @@ async fn cycle(records: &Records, user: UserId, asset: AssetId) {
         report: None,
         files: vec![file],
         output: "{}".to_owned(),
+        events: Vec::new(),
     };
     let rapid = job.rapid.unwrap();
     let ended = records

@@ -21,6 +21,8 @@ groups! {
     BlobRecords,
     /// Conversions of base assets to other formats.
     ConversionRecords,
+    /// Events that webhooks receive.
+    DeliveryRecords,
     /// Embeds, and the theme that a user saved for them.
     EmbedRecords,
     /// Files of models.

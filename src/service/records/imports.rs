@@ -5,6 +5,7 @@
 //! are one commit, too.
 
 use super::database::{Result, Tx, retried};
+use super::deliveries::{self, NewEvent};
 use super::files::{self, Area, NewFile};
 use super::groups::ImportRecords;
 use super::jobs::{self, JobKind, Lease};
@@ -42,6 +43,8 @@ pub struct AnalysisEnd {
     pub files: Vec<NewFile>,
     /// Exit code and error of the worker, as JSON.
     pub output: String,
+    /// What webhooks are sent.
+    pub events: Vec<NewEvent>,
 }
 
 pub(super) async fn set_status(tx: &mut Tx, asset: AssetId, status: UploadStatus) -> Result<()> {
@@ -116,12 +119,13 @@ impl ImportRecords<'_> {
         Ok(true)
     }
 
-    /// Changes the state of an asset during its analysis; false if the attempt has lost its job.
+    /// Changes the state of an asset during its analysis and adds events; false if the attempt has lost its job.
     pub async fn set_status(
         self,
         lease: Lease,
         (user, asset): (UserId, AssetId),
         status: &UploadStatus,
+        events: &[NewEvent],
     ) -> Result<bool> {
         let mut tx = self.database.begin_locking(user).await?;
         if !jobs::is_running(&mut tx, lease).await? {
@@ -129,6 +133,9 @@ impl ImportRecords<'_> {
         }
         let update = "UPDATE assets SET upload_status = $2 WHERE id = $1";
         let is_changed = tx.run(sql!(update, asset, status)).await? > 0;
+        if is_changed {
+            deliveries::add(&mut tx, user, events).await?;
+        }
         tx.commit().await?;
         Ok(is_changed)
     }
@@ -166,6 +173,7 @@ impl ImportRecords<'_> {
             let made = [Area::Analysis, Area::Render, Area::Turntable];
             let replaced = files::remove(&mut tx, user, owner, &made).await?;
             files::add(&mut tx, user, owner, &end.files).await?;
+            deliveries::add(&mut tx, user, &end.events).await?;
             tx.commit().await?;
             Ok(Some(replaced))
         })

@@ -14,7 +14,7 @@ use jiff::Timestamp;
 use super::database::{Result, Tx};
 use super::groups::JobRecords;
 use super::shared::Lane;
-use super::sql::{columns, ids, record, sql, words};
+use super::sql::{columns, ids, micros, record, sql, words};
 use crate::engine::job::Progress;
 use crate::service::ids::random_uuid;
 use crate::service::trace;
@@ -219,11 +219,6 @@ pub(super) async fn is_running(tx: &mut Tx, lease: Lease) -> Result<bool> {
     Ok(tx.optional::<JobId>(query).await?.is_some())
 }
 
-/// The duration of a lease in microseconds. Leases begin and end by the clock of the database.
-fn lease_time(lease: Duration) -> i64 {
-    i64::try_from(lease.as_micros()).unwrap_or(i64::MAX / 2)
-}
-
 impl JobRecords<'_> {
     /// Claims the oldest queued job, if there is one, for the time `lease`.
     pub async fn claim(self, lease: Duration) -> Result<Option<JobRow>> {
@@ -236,7 +231,7 @@ impl JobRecords<'_> {
                  FOR UPDATE SKIP LOCKED) RETURNING {columns}"
             ),
             self.database.now(),
-            lease_time(lease),
+            micros(lease),
         );
         self.database.in_lane(Lane::Leases).change(update).await
     }
@@ -248,7 +243,7 @@ impl JobRecords<'_> {
              WHERE id = $1 AND fence = $2 AND state = 'running'",
             lease.job,
             lease.fence,
-            lease_time(time),
+            micros(time),
         );
         Ok(self.database.in_lane(Lane::Leases).run(update).await? > 0)
     }
@@ -290,7 +285,7 @@ impl JobRecords<'_> {
              FOR UPDATE SKIP LOCKED) RETURNING id",
             rows.join(", ")
         );
-        let mut update = sql!(text, lease_time(time), self.database.now());
+        let mut update = sql!(text, micros(time), self.database.now());
         for Beat { lease, progress } in beats {
             let percent = progress.as_ref().map(|it| u64::from(it.percent.min(99)));
             let step = progress.as_ref().map(|it| &*it.step);

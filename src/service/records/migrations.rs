@@ -40,6 +40,7 @@ const STEPS: &[Step] = steps! {
     6 from 6: "0006_blobs.sql",
     7 from 7: "0007_incoming.sql",
     10 from 7: "0010_traces.sql",
+    11 from 7: "0011_deliveries.sql",
 };
 
 /// What has been applied, and which versions may still start then. These tables are older than all steps.

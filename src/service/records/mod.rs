@@ -10,6 +10,7 @@ mod blobs;
 mod connect;
 mod conversions;
 mod database;
+mod deliveries;
 mod embeds;
 mod error;
 #[cfg(test)]
@@ -48,6 +49,7 @@ pub use assets::{AssetRow, NewAsset};
 pub use blobs::{FreshBlob, Stored};
 pub use connect::{DatabaseUrlError, PostgresServer, RecordsAt};
 pub use conversions::{Conversion, Uploaded};
+pub use deliveries::{Call, DeliveryRow, EventLoad, NewEvent, WebhookLease};
 pub use embeds::{EmbedRow, EmbedSource, NewEmbed};
 pub use error::RecordsError;
 pub use files::{Area, FileId, FileRow, NewFile};
@@ -144,6 +146,7 @@ accessors! {
     assets: AssetRecords,
     blobs: BlobRecords,
     conversions: ConversionRecords,
+    deliveries: DeliveryRecords,
     embeds: EmbedRecords,
     files: FileRecords,
     imports: ImportRecords,

@@ -1,6 +1,7 @@
 //! Start and end of optimizations. The rapid model, its job and its price are one commit.
 
 use super::database::{Result, Tx, retried};
+use super::deliveries::{self, NewEvent};
 use super::files::{self, Area, NewFile};
 use super::groups::OptimizationRecords;
 use super::jobs::{self, JobKind, Lease};
@@ -51,6 +52,8 @@ pub struct OptimizationEnd {
     pub files: Vec<NewFile>,
     /// Exit code and error of the worker, as JSON.
     pub output: String,
+    /// What webhooks are sent.
+    pub events: Vec<NewEvent>,
 }
 
 async fn insert(tx: &mut Tx, user: UserId, token: TokenId, new: &NewRapid) -> Result<RapidId> {
@@ -154,6 +157,7 @@ impl OptimizationRecords<'_> {
             let owner = ModelId::Rapid(rapid);
             let replaced = files::remove(&mut tx, user, owner, Area::ALL).await?;
             files::add(&mut tx, user, owner, &end.files).await?;
+            deliveries::add(&mut tx, user, &end.events).await?;
             tx.commit().await?;
             Ok(Some(replaced))
         })

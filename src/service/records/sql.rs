@@ -8,6 +8,7 @@
 //! that writes locks the whole database there. `now_micros()` is the clock of the database, in microseconds.
 
 use std::borrow::Cow;
+use std::time::Duration;
 
 use jiff::Timestamp;
 use sqlx::postgres::{PgArguments, PgRow};
@@ -381,6 +382,12 @@ converted! {
     // A rule without text is the default. A rule of a newer version that cannot be read does nothing.
     FilenameRule as Option<String>: |rule| serde_json::to_string(rule).ok(),
         |text| text.and_then(|text| serde_json::from_str(&text).ok()).unwrap_or_default();
+}
+
+/// A duration in microseconds, for times by the clock of the database.
+pub(super) fn micros(time: Duration) -> i64 {
+    // Half of the range, so that it can be added to a time.
+    i64::try_from(time.as_micros()).unwrap_or(i64::MAX / 2)
 }
 
 /// Ids. No row has a negative id, so an id beyond the range of the column finds nothing.

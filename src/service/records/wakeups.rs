@@ -1,7 +1,7 @@
-//! Messages between the processes that share a PostgreSQL database: there is a new job.
+//! Messages between the processes that share a PostgreSQL database: there are new jobs or events.
 //!
-//! A message is sent after the commit of the job, outside of its transaction, because PostgreSQL would otherwise commit
-//! one such transaction at a time. Messages are lost when a connection breaks; polling finds the job then.
+//! A message is sent after the commit, outside of its transaction, because PostgreSQL would otherwise commit
+//! one such transaction at a time. Messages are lost when a connection breaks; polling finds them then.
 
 use std::sync::Arc;
 
@@ -31,7 +31,7 @@ impl Wakeups {
 }
 
 impl JobRecords<'_> {
-    /// Tells the other processes that there is a job. Does nothing in SQLite.
+    /// Wakes the other processes. Does nothing in SQLite.
     pub async fn announce(self) -> Result<()> {
         if self.database.shared().is_none() {
             return Ok(());
@@ -41,7 +41,7 @@ impl JobRecords<'_> {
         told.await.map(drop)
     }
 
-    /// Listens for jobs of other processes; `None` in SQLite, which has none.
+    /// Listens for other processes; `None` in SQLite, which has none.
     pub async fn wakeups(self) -> Result<Option<Wakeups>> {
         let Some(shared) = self.database.shared() else {
             return Ok(None);

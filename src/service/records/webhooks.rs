@@ -1,10 +1,11 @@
-//! Webhooks, and the results of their calls.
+//! Webhooks.
 
 use std::fmt;
 
 use jiff::Timestamp;
 
 use super::database::Result;
+use super::deliveries::{self, NewEvent};
 use super::groups::WebhookRecords;
 use super::sql::{columns, record, sql};
 use crate::wire::{UserId, WebhookId};
@@ -92,23 +93,32 @@ impl WebhookRecords<'_> {
         self.database.all(sql!(query, user)).await
     }
 
-    /// Deletes a webhook of `user`; false if there is none.
+    /// Deletes a webhook of `user` and the events that wait for it; false if there is none.
     pub async fn delete(self, user: UserId, webhook: WebhookId) -> Result<bool> {
+        let mut tx = self.database.begin_locking(user).await?;
         let delete = "DELETE FROM webhooks WHERE id = $1 AND user_id = $2";
-        Ok(self.database.run(sql!(delete, webhook, user)).await? > 0)
+        if tx.run(sql!(delete, webhook, user)).await? == 0 {
+            return Ok(false);
+        }
+        let delete = "DELETE FROM deliveries WHERE webhook_id = $1";
+        tx.run(sql!(delete, webhook)).await?;
+        tx.commit().await?;
+        Ok(true)
     }
 
-    /// Records the result of a call: the status of the reply, or `None` without a reply.
-    pub async fn note_call(self, webhook: WebhookId, status: Option<u16>) -> Result<()> {
-        let good = status.is_some_and(|status| (200..300).contains(&status));
-        let update = sql!(
-            "UPDATE webhooks SET last_called_at = $2, last_status = $3, failed_calls = failed_calls + $4, \
-             notified_at = CASE WHEN $4 = 0 THEN $2 ELSE notified_at END, updated_at = $2 WHERE id = $1",
-            webhook,
-            self.database.now(),
-            u64::from(status.unwrap_or(0)),
-            !good,
-        );
-        self.database.run(update).await.map(drop)
+    /// Adds an event for one webhook of `user`; `None` if there is no such webhook.
+    pub async fn add_event(
+        self,
+        user: UserId,
+        webhook: WebhookId,
+        event: &NewEvent,
+    ) -> Result<Option<WebhookRow>> {
+        let mut tx = self.database.begin_locking(user).await?;
+        let columns = columns::<WebhookRow>("");
+        let query = format!("SELECT {columns} FROM webhooks WHERE id = $1 AND user_id = $2");
+        let found = tx.optional(sql!(query, webhook, user)).await?;
+        deliveries::insert(&mut tx, user, Some(webhook), event).await?;
+        tx.commit().await?;
+        Ok(found)
     }
 }
