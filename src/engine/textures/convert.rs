@@ -10,7 +10,7 @@ use super::{encode, ktx2, webp};
 pub(super) struct ConversionTarget {
     /// Within the limit; some encodings need a slightly smaller one.
     pub(super) size: (u32, u32),
-    pub(super) encoding: Encoding,
+    pub(super) encoding: ImageEncoding,
     pub(super) flips: bool,
 }
 
@@ -18,15 +18,15 @@ impl ConversionTarget {
     /// The size of the encoded image.
     pub(super) fn final_size(&self) -> (u32, u32) {
         match self.encoding {
-            Encoding::Ktx2 => ktx2::size_of(self.size),
-            Encoding::WebP { .. } | Encoding::Plain { .. } => self.size,
+            ImageEncoding::Ktx2 => ktx2::size_of(self.size),
+            ImageEncoding::WebP { .. } | ImageEncoding::Plain { .. } => self.size,
         }
     }
 }
 
 /// How an image is encoded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Encoding {
+pub(super) enum ImageEncoding {
     /// PNG or JPEG.
     Plain {
         asked: TextureFormat,
@@ -38,34 +38,36 @@ pub(super) enum Encoding {
     Ktx2,
 }
 
-impl Encoding {
+impl ImageEncoding {
     /// The encoding of an image. `keeps_kind` says whether WebP and KTX2 may stay what they are.
     pub(super) fn of(
         image: &Image,
         usage: &Usage,
         asked: TextureFormat,
         keeps_kind: bool,
-    ) -> Encoding {
+    ) -> ImageEncoding {
         let source_type = image.replaces.unwrap_or(&image.media_type);
         match (asked, source_type) {
-            (TextureFormat::WebP, _) => Encoding::WebP { is_lossless: false },
-            (TextureFormat::Ktx2, _) => Encoding::Ktx2,
-            (TextureFormat::Auto, "image/webp") if keeps_kind => Encoding::WebP {
+            (TextureFormat::WebP, _) => ImageEncoding::WebP { is_lossless: false },
+            (TextureFormat::Ktx2, _) => ImageEncoding::Ktx2,
+            (TextureFormat::Auto, "image/webp") if keeps_kind => ImageEncoding::WebP {
                 is_lossless: webp::is_lossless(&image.bytes),
             },
             (TextureFormat::Auto, "image/ktx2") if keeps_kind && !usage.is_mixed() => {
-                Encoding::Ktx2
+                ImageEncoding::Ktx2
             }
             // What replaces a lossless image stays lossless.
-            (TextureFormat::Auto, "image/png") if image.replaces.is_some() => Encoding::Plain {
-                asked: TextureFormat::Png,
-                source_type: "image/png",
-            },
-            (asked, "image/jpeg") => Encoding::Plain {
+            (TextureFormat::Auto, "image/png") if image.replaces.is_some() => {
+                ImageEncoding::Plain {
+                    asked: TextureFormat::Png,
+                    source_type: "image/png",
+                }
+            }
+            (asked, "image/jpeg") => ImageEncoding::Plain {
                 asked,
                 source_type: "image/jpeg",
             },
-            (asked, _) => Encoding::Plain {
+            (asked, _) => ImageEncoding::Plain {
                 asked,
                 source_type: "image/png",
             },
@@ -91,14 +93,14 @@ pub(super) fn convert(
         pixels.forget_alpha();
     }
     match target.encoding {
-        Encoding::Ktx2 => ktx2::encode(pixels, usage),
-        Encoding::WebP { is_lossless } if webp::fits(&pixels) => {
+        ImageEncoding::Ktx2 => ktx2::encode(pixels, usage),
+        ImageEncoding::WebP { is_lossless } if webp::fits(&pixels) => {
             webp::encode(&pixels, usage, is_lossless)
         }
-        Encoding::WebP { .. } => {
+        ImageEncoding::WebP { .. } => {
             encode::encode(&pixels, usage, TextureFormat::Auto, &image.media_type)
         }
-        Encoding::Plain { asked, source_type } => {
+        ImageEncoding::Plain { asked, source_type } => {
             encode::encode(&pixels, usage, asked, source_type)
         }
     }

@@ -20,7 +20,7 @@ use serde_json::Value;
 use super::import::images::extension_of;
 use super::scene::{Image, Scene};
 use super::settings::{TextureFormat, TextureFormats, TextureLimits};
-use convert::{ConversionTarget, Encoding};
+use convert::{ConversionTarget, ImageEncoding};
 use pixels::Pixels;
 pub use sources::settle_sources;
 pub use usage::{AlphaUse, Usage, usages};
@@ -214,7 +214,7 @@ fn fit_image(index: usize, image: &Image, usage: &Usage, plan: &TexturePlan) -> 
     };
     let target = ConversionTarget {
         size: limited(before, limit),
-        encoding: Encoding::of(image, usage, asked, !plan.plain_only),
+        encoding: ImageEncoding::of(image, usage, asked, !plan.plain_only),
         flips,
     };
     let after = target.final_size();
