@@ -91,7 +91,10 @@ fn set_finish(scene: &mut Scene) {
         .get_mut("materials")
         .and_then(Value::as_array_mut);
     for material in materials.into_iter().flatten() {
-        let finish = material["pbrMetallicRoughness"].as_object_mut();
+        // Writing by index would panic where a damaged file has something else than an object.
+        let finish = material
+            .get_mut("pbrMetallicRoughness")
+            .and_then(Value::as_object_mut);
         let Some(finish) = finish else { continue };
         finish.entry("metallicFactor").or_insert_with(|| 0.into());
         finish
