@@ -2,7 +2,8 @@
 //!
 //! A token bucket. An interactive request takes a token at once, even if the level gets negative, and waits
 //! until the level would be zero again; so interactive requests form a queue. A background request only
-//! takes tokens above a reserve, so it uses what interactive requests leave. After a 429 nothing is sent
+//! takes tokens above a reserve, so it uses what interactive requests leave. If the bucket is empty, an interactive request may
+//! use a part of what the account's limit keeps in reserve. After a 429 nothing is sent
 //! until the time that the service names, and a little longer, so that not all clients of an account go on at once.
 //!
 //! The rate never exceeds the configured one. If replies show how many requests the account has left, the client uses a
@@ -196,6 +197,9 @@ impl RateBudget {
             let mut state = self.lock();
             self.refill(&mut state, now);
             let missing = (1.0 - state.level).max(0.0);
+            if missing > ROUNDING && state.computed_at <= now && self.takes_reserved(&mut state) {
+                return Ok(());
+            }
             let due = self.due(&state, missing, now);
             let wait = due.saturating_duration_since(now);
             if wait > longest {
@@ -235,6 +239,14 @@ impl RateBudget {
         Ok(())
     }
 
+    /// Takes a request for an interactive one from the reserve of the account's limit.
+    fn takes_reserved(&self, state: &mut BucketState) -> bool {
+        let window = state.window.as_mut();
+        let is_taken = window.is_some_and(SharedWindow::take_reserved);
+        state.taken += u64::from(is_taken);
+        is_taken
+    }
+
     async fn take_background(&self) {
         let _turn = self
             .background_turn
@@ -246,7 +258,10 @@ impl RateBudget {
                 let now = Instant::now();
                 let mut state = self.lock();
                 self.refill(&mut state, now);
-                let reserve = self.reserve.min(self.capacity(&state, now) / 3.0).floor();
+                let capacity = self.capacity(&state, now);
+                let reserve = self.reserve.min(capacity / 3.0).floor();
+                // The last token is for interactive requests, unless there is never a second one.
+                let reserve = reserve.max(if capacity >= 2.0 { 1.0 } else { 0.0 });
                 let missing = 1.0 + reserve - state.level;
                 if missing <= ROUNDING && state.computed_at <= now {
                     state.level -= 1.0;
@@ -327,208 +342,4 @@ impl Drop for Place<'_> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use std::sync::Arc;
-
-    async fn seconds_for(budget: &RateBudget, count: u32, priority: Priority) -> f64 {
-        let start = Instant::now();
-        for _ in 0..count {
-            budget.take(priority).await.unwrap();
-        }
-        start.elapsed().as_secs_f64()
-    }
-
-    #[tokio::test(start_paused = true)]
-    async fn no_minute_has_more_requests_than_the_burst_and_the_rate() {
-        let budget = RateBudget::new(1800, 150);
-        let start = Instant::now();
-        let mut sent = 0;
-        while start.elapsed() < Duration::from_secs(60) {
-            budget.take(Priority::Interactive).await.unwrap();
-            sent += 1;
-        }
-        assert!((1940..=1952).contains(&sent), "{sent}");
-    }
-
-    #[tokio::test(start_paused = true)]
-    async fn background_requests_leave_the_reserve_to_interactive_ones() {
-        let budget = RateBudget::new(600, 30);
-        assert!(seconds_for(&budget, 20, Priority::Background).await < 0.01);
-        // Below the reserve background requests wait for the bucket to fill …
-        let waited = seconds_for(&budget, 5, Priority::Background).await;
-        assert!((0.4..0.7).contains(&waited), "{waited}");
-        // … and interactive requests do not.
-        assert!(seconds_for(&budget, 9, Priority::Interactive).await < 0.01);
-    }
-
-    #[tokio::test(start_paused = true)]
-    async fn interactive_requests_overtake_waiting_background_requests() {
-        let budget = Arc::new(RateBudget::new(60, 3));
-        for _ in 0..3 {
-            budget.take(Priority::Interactive).await.unwrap();
-        }
-        let background = tokio::spawn({
-            let budget = budget.clone();
-            async move {
-                budget.take(Priority::Background).await.unwrap();
-                Instant::now()
-            }
-        });
-        tokio::task::yield_now().await;
-        let waited = seconds_for(&budget, 5, Priority::Interactive).await;
-        assert!((4.9..5.1).contains(&waited), "{waited}");
-        let interactive_done = Instant::now();
-        assert!(background.await.unwrap() > interactive_done);
-    }
-
-    #[tokio::test(start_paused = true)]
-    async fn after_a_429_nothing_is_sent_before_the_retry_after() {
-        let budget = RateBudget::new(1800, 150);
-        budget.pause(Some(Duration::from_secs(7)));
-        assert_eq!(budget.status().available, 0);
-        let waited = seconds_for(&budget, 1, Priority::Interactive).await;
-        assert!((7.0..8.2).contains(&waited), "{waited}");
-        let budget = RateBudget::new(1800, 150);
-        budget.pause(Some(Duration::from_secs(7)));
-        // The reserve comes first, at half the rate.
-        let waited = seconds_for(&budget, 1, Priority::Background).await;
-        assert!((7.0..12.5).contains(&waited), "{waited}");
-    }
-
-    #[tokio::test(start_paused = true)]
-    async fn a_pause_delays_requests_that_already_wait() {
-        let budget = Arc::new(RateBudget::new(60, 1));
-        budget.take(Priority::Interactive).await.unwrap();
-        let waiter = tokio::spawn({
-            let budget = budget.clone();
-            async move { seconds_for(&budget, 1, Priority::Interactive).await }
-        });
-        tokio::task::yield_now().await;
-        budget.pause(Some(Duration::from_secs(10)));
-        let waited = waiter.await.unwrap();
-        assert!((10.0..13.2).contains(&waited), "{waited}");
-    }
-
-    #[tokio::test(start_paused = true)]
-    async fn a_cancelled_request_returns_its_token() {
-        let budget = RateBudget::new(60, 1);
-        budget.take(Priority::Interactive).await.unwrap();
-        for _ in 0..5 {
-            let wait =
-                tokio::time::timeout(Duration::from_millis(1), budget.take(Priority::Interactive));
-            assert!(wait.await.is_err());
-        }
-        let waited = seconds_for(&budget, 1, Priority::Interactive).await;
-        assert!(waited < 1.1, "{waited}");
-    }
-
-    #[tokio::test(start_paused = true)]
-    async fn a_request_fails_at_once_if_it_would_wait_too_long() {
-        let budget = RateBudget::new(60, 1);
-        budget.pause(Some(Duration::from_secs(100)));
-        let error = budget.take(Priority::Interactive).await.unwrap_err();
-        assert!(
-            matches!(error, ClientError::RateLimited { retry_after: Some(wait) } if wait.as_secs() >= 99)
-        );
-    }
-
-    /// A service that counts the requests of an account in windows of a minute.
-    struct CountingService {
-        limit: u32,
-        began: Instant,
-        used: u32,
-        refused: u32,
-    }
-
-    impl CountingService {
-        /// What the headers say, and the `Retry-After` of a refusal.
-        fn ask(&mut self) -> (RateHeaders, Option<Duration>) {
-            let minute = Duration::from_secs(60);
-            if self.began.elapsed() >= minute {
-                (self.began, self.used) = (Instant::now(), 0);
-            }
-            let refused = (self.used >= self.limit).then(|| minute - self.began.elapsed());
-            match refused {
-                Some(_) => self.refused += 1,
-                None => self.used += 1,
-            }
-            let headers = RateHeaders {
-                limit: self.limit,
-                remaining: self.limit - self.used,
-            };
-            (headers, refused)
-        }
-    }
-
-    /// Clients of one account, each with three programs that send as much as they may. Returns the requests of each
-    /// client in the last two of five minutes, how many were refused, and how many failed.
-    async fn share(clients: usize, limit: u32) -> (Vec<u32>, u32, u32) {
-        let service = Arc::new(Mutex::new(CountingService {
-            limit,
-            began: Instant::now(),
-            used: 0,
-            refused: 0,
-        }));
-        let begun = Instant::now();
-        let is_late = move || begun.elapsed() >= Duration::from_secs(180);
-        let done = move || begun.elapsed() >= Duration::from_secs(300);
-        let mut tasks = Vec::new();
-        for client in 0..clients {
-            let budget = Arc::new(RateBudget::new(1400, 500));
-            for _ in 0..3 {
-                let (budget, service) = (budget.clone(), service.clone());
-                tasks.push(tokio::spawn(async move {
-                    let (mut sent, mut refused, mut failed) = (0, 0, 0);
-                    while !done() {
-                        if budget.take(Priority::Interactive).await.is_err() {
-                            failed += 1;
-                            tokio::time::sleep(Duration::from_secs(1)).await;
-                            continue;
-                        }
-                        tokio::time::sleep(Duration::from_millis(30)).await;
-                        let (headers, retry_after) = service.lock().unwrap().ask();
-                        budget.observe(headers);
-                        if let Some(retry_after) = retry_after {
-                            budget.pause(Some(retry_after));
-                            refused += 1;
-                        } else {
-                            sent += u32::from(is_late());
-                        }
-                    }
-                    (client, sent, refused, failed)
-                }));
-            }
-        }
-        let (mut sums, mut refused, mut failed) = (vec![0; clients], 0, 0);
-        for task in tasks {
-            let (client, sent, no, lost) = task.await.unwrap();
-            sums[client] += sent;
-            refused += no;
-            failed += lost;
-        }
-        (sums, refused, failed)
-    }
-
-    #[tokio::test(start_paused = true)]
-    async fn clients_of_one_account_share_its_limit_evenly_and_without_refusals() {
-        for (clients, limit) in [(1, 600), (2, 600), (4, 300), (8, 600), (16, 2000)] {
-            let (sent, refused, failed) = share(clients, limit).await;
-            let what = format!("{clients} clients, {limit} a minute: {sent:?}, {refused} refused");
-            assert_eq!((refused, failed), (0, 0), "{what}");
-            let sum: u32 = sent.iter().sum();
-            assert!(sum > limit * 2 * 8 / 10 && sum <= limit * 9 / 4, "{what}");
-            let (least, most) = (sent.iter().min(), sent.iter().max());
-            assert!(least.unwrap() * 2 > *most.unwrap(), "{what}");
-        }
-    }
-
-    #[tokio::test(start_paused = true)]
-    async fn without_headers_a_refusal_halves_the_rate_which_rises_again() {
-        let budget = RateBudget::new(1200, 10);
-        budget.pause(Some(Duration::ZERO));
-        assert_eq!(budget.status().per_minute, 600);
-        tokio::time::sleep(Duration::from_secs(60)).await;
-        assert_eq!(budget.status().per_minute, 1200);
-    }
-}
+mod tests;

@@ -55,6 +55,8 @@ pub(super) struct SharedWindow {
     /// When it began; a guess until a new window was seen to begin.
     began: Instant,
     share: f64,
+    /// Requests of the reserve that this client has used in this window.
+    reserve_used: f64,
     /// When the share was computed last, what was left then, and the replies since.
     judged: Instant,
     left_then: f64,
@@ -68,6 +70,7 @@ impl SharedWindow {
             remaining: headers.remaining.into(),
             began: now,
             share: 1.0,
+            reserve_used: 0.0,
             judged: now,
             left_then: headers.remaining.into(),
             replies: 0,
@@ -82,6 +85,7 @@ impl SharedWindow {
         let rose = remaining > self.remaining + (limit * 0.1).max(2.0);
         if rose || self.time_left(now).is_zero() {
             (self.began, self.remaining) = (now, remaining);
+            self.reserve_used = 0.0;
             self.judge_from(now);
             return;
         }
@@ -133,7 +137,18 @@ impl SharedWindow {
             true => self.limit,
             false => self.remaining,
         };
-        (self.share * self.planned(remaining) * BURST).max(1.0)
+        // Two, so that a background request leaves one.
+        (self.share * self.planned(remaining) * BURST).max(2.0)
+    }
+
+    /// Takes a request from this client's share of the half of the reserve that interactive requests may use.
+    pub(super) fn take_reserved(&mut self) -> bool {
+        let half = self.limit * RESERVE / 2.0;
+        let is_free = self.remaining > half && self.reserve_used + 1.0 <= self.share * half;
+        if is_free {
+            self.reserve_used += 1.0;
+        }
+        is_free
     }
 
     /// Seconds until `requests` may have been sent at `rate`. The next window allows its own rate.
