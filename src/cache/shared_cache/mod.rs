@@ -47,6 +47,8 @@ const REQUEST_LIMIT: Duration = Duration::from_secs(3);
 const READS: usize = 16;
 /// Chunks of one reader that are read at once.
 const READS_OF_ONE: usize = 4;
+/// Claims that are tried at once.
+const CLAIMS: usize = 8;
 /// Chunks that are written at once; each is in memory.
 const WRITES: usize = 16;
 /// Longest time to write one chunk. No reader waits for it.
@@ -147,6 +149,7 @@ struct SharedState {
     reading: Health,
     writing: Health,
     reads: Semaphore,
+    claims: Semaphore,
     writes: Arc<Semaphore>,
     patience: Patience,
     hit_bytes: AtomicU64,
@@ -184,6 +187,7 @@ impl SharedCache {
                 reading: Health::default(),
                 writing: Health::default(),
                 reads: Semaphore::new(READS),
+                claims: Semaphore::new(CLAIMS),
                 writes: Arc::new(Semaphore::new(WRITES)),
                 patience: Patience::default(),
                 hit_bytes: AtomicU64::new(0),
@@ -380,6 +384,8 @@ impl SharedObject {
     async fn claim_one(&self, chunk: u64) -> Claims {
         let inner = &self.inner;
         let name = self.id.chunk(chunk);
+        // The time limit begins after it: many readers claim at once.
+        let _permit = inner.claims.acquire().await;
         match inner.write(inner.store.claim(name, inner.holder)).await {
             None => Claims::Unavailable,
             Some(Claimed::By(holder)) => Claims::By(holder),
