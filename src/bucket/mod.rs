@@ -19,6 +19,8 @@ pub fn client(
     options: ClientOptions,
     retry: RetryConfig,
 ) -> Result<AmazonS3, object_store::Error> {
+    // Fails if another client was first, which installed the same.
+    let _ = rustls::crypto::ring::default_provider().install_default();
     let mut builder = AmazonS3Builder::new()
         .with_endpoint(address.endpoint.origin().ascii_serialization())
         .with_region(&address.region)

@@ -2,9 +2,10 @@
 //! which is then read like any other. It is a package of its own (folder `cad`), because it needs Open CASCADE.
 
 use std::fs;
-use std::io::{self, Read as _, Seek as _};
+use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, ExitStatus, Output, Stdio};
+use std::process::{Child, ChildStderr, Command, ExitStatus, Output, Stdio};
+use std::sync::mpsc::{self, Receiver};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -19,6 +20,10 @@ const PROGRAM: &str = "assetfs-cad";
 
 /// A program that works says how it is used in less than a second.
 const CHECK_LIMIT: Duration = Duration::from_secs(15);
+
+/// Maximum number of bytes of the errors that are read, and the time for them after the program has ended.
+const MOST_SAID: u64 = 1 << 16;
+const LAST_WORDS: Duration = Duration::from_secs(1);
 
 /// Exit codes of the program.
 const USAGE: i32 = 2;
@@ -136,16 +141,14 @@ pub fn check_reader(program: &Path) -> Result<(), String> {
 }
 
 fn check_within(program: &Path, limit: Duration) -> Result<(), String> {
-    // A file: a program that prints more than a pipe holds would wait.
-    let mut errors = tempfile::tempfile().map_err(|error| error.to_string())?;
-    let stderr = errors.try_clone().map_err(|error| error.to_string())?;
     let mut child = Command::new(program)
         .env_clear()
         .stdin(Stdio::null())
         .stdout(Stdio::null())
-        .stderr(stderr)
+        .stderr(Stdio::piped())
         .spawn()
         .map_err(|error| error.to_string())?;
+    let errors = child.stderr.take().map(said_by);
     let Some(status) = ended_within(&mut child, limit).map_err(|error| error.to_string())? else {
         return Err(format!(
             "it did not end within {} seconds",
@@ -156,13 +159,28 @@ fn check_within(program: &Path, limit: Duration) -> Result<(), String> {
     if status.code() == Some(USAGE) {
         return Ok(());
     }
-    let mut said = Vec::new();
-    let read = errors.rewind().and_then(|()| errors.read_to_end(&mut said));
-    read.map_err(|error| error.to_string())?;
+    // A process that it has left may hold the pipe open.
+    let said = errors.and_then(|errors| errors.recv_timeout(LAST_WORDS).ok());
+    let said = said.unwrap_or_default();
     Err(match String::from_utf8_lossy(&said).lines().last() {
         Some(line) => line.trim().to_owned(),
         None => status.to_string(),
     })
+}
+
+/// Reads what a process prints to the end, so that it does not wait for a full pipe, and sends the beginning.
+fn said_by(mut errors: ChildStderr) -> Receiver<Vec<u8>> {
+    let (sender, said) = mpsc::channel();
+    thread::spawn(move || {
+        let mut beginning = Vec::new();
+        let read = errors.by_ref().take(MOST_SAID).read_to_end(&mut beginning);
+        let read = read.and_then(|_| io::copy(&mut errors, &mut io::sink()));
+        // Without a reader, or after an error, the exit status says enough.
+        if read.is_ok() {
+            let _ = sender.send(beginning);
+        }
+    });
+    said
 }
 
 /// How a process ended; `None` if it did not within the time, and then it is killed.
@@ -283,6 +301,9 @@ mod tests {
             check(missing, long),
             Err("library.so is missing".to_owned())
         );
+        // More than a pipe holds, and a process that keeps the pipe open.
+        let talks = "yes | head -c 200000 >&2; sleep 30 & exit 2";
+        assert_eq!(check(talks, long), Ok(()));
         let pid = dir.path().join("pid");
         let waits = format!("echo $$ > {}; exec sleep 1000", pid.display());
         assert_eq!(
@@ -291,6 +312,20 @@ mod tests {
         );
         let pid = fs::read_to_string(pid).unwrap();
         assert!(!Path::new("/proc").join(pid.trim()).exists());
+    }
+
+    #[test]
+    fn only_materials_that_are_objects_get_a_finish() {
+        let json = json!({ "materials": ["red", null, { "pbrMetallicRoughness": 1 }, { "pbrMetallicRoughness": {} }] });
+        let mut scene = Scene {
+            json: json.as_object().unwrap().clone(),
+            ..Scene::default()
+        };
+        set_finish(&mut scene);
+        let finish = json!({ "metallicFactor": 0, "roughnessFactor": 0.5 });
+        let expected =
+            json!(["red", null, { "pbrMetallicRoughness": 1 }, { "pbrMetallicRoughness": finish }]);
+        assert_eq!(scene.json["materials"], expected);
     }
 
     #[test]
