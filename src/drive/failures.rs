@@ -177,10 +177,12 @@ impl Failures {
         })
     }
 
-    /// Ends the failures of a path.
+    /// Ends the failure of a path. What was left out stays: a commit that succeeds may be reported after it.
     pub(super) fn clear(&self, path: &str) {
         let mut state = self.lock();
-        state.by_path.remove(path);
+        state
+            .by_path
+            .retain(|failed, noted| failed != path || noted.deed == Deed::Warning);
         self.count.store(state.by_path.len(), Ordering::Relaxed);
     }
 
@@ -244,6 +246,15 @@ mod tests {
         assert_eq!(failures.latest(9).len(), 2);
         failures.clear("/rawmodels/chair");
         assert_eq!(failures.last_in("/rawmodels"), None);
+    }
+
+    #[test]
+    fn what_a_model_was_sent_without_stays_when_its_commit_succeeds() {
+        let failures = Failures::default();
+        failures.note("/rawmodels/fan", Deed::Warning, "sent without wood.png");
+        failures.clear("/rawmodels/fan");
+        let warning = failures.warning_of("/rawmodels/fan");
+        assert_eq!(warning.as_deref(), Some("sent without wood.png"));
     }
 
     #[test]
