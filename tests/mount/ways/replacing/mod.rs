@@ -11,6 +11,7 @@ use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 
+use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 use tempfile::NamedTempFile;
 
@@ -198,7 +199,7 @@ impl Running {
     }
 
     fn stop(&self) {
-        self.signal("STOP");
+        self.signal(Signal::STOP);
         let stat = format!("/proc/{}/stat", self.pid);
         wait_until("it stands still", || {
             let stat = text(&read(&stat));
@@ -208,7 +209,7 @@ impl Running {
     }
 
     pub fn go_on(&self) {
-        self.signal("CONT");
+        self.signal(Signal::CONT);
     }
 
     pub fn has_ended(&mut self) -> bool {
@@ -226,8 +227,10 @@ impl Running {
         }
     }
 
-    fn signal(&self, name: &str) {
-        run(Command::new("kill").args([&format!("-{name}"), &self.pid.to_string()]));
+    fn signal(&self, signal: Signal) {
+        let pid = Pid::from_raw(self.pid.cast_signed()).expect("it has a number");
+        // Not the program `kill`: starting it takes longer than what is to be stopped.
+        kill_process(pid, signal).unwrap();
     }
 }
 
