@@ -290,7 +290,7 @@ mod tests {
     fn a_conversion_that_ends_as_the_one_before_is_over_too() {
         let old = r#"[{"status": "failed", "formats": ["obj"], "message": "no faces"}]"#;
         let mut request = request(old, &["obj"]);
-        // Not listed yet, then in progress in the place of the old one.
+        // First only the old conversion is listed, then the new one has replaced it.
         assert_eq!(
             request.look(&jobs(old), true),
             Stage::Going("queued".to_owned())

@@ -10,7 +10,6 @@ use sqlx::sqlite::{SqliteConnectOptions, SqlitePool};
 
 use super::support::{
     COPYING_WORKER, Fixture, WAITING_WORKER, blobs, http_client, needs_own_storage, runs, script,
-    settings,
 };
 use super::test_records::TestDatabase;
 
@@ -95,28 +94,14 @@ async fn a_restart_runs_no_finished_job_again() {
     let rapid = service.optimize_one().await;
     let before = service.optimized(rapid).await;
     assert_eq!(before["optimization_status"], "done");
-    let Fixture {
-        dir,
-        service,
-        http,
-        bucket,
-    } = service;
-    service.shutdown().await;
+    let mut stopped = service.stop().await;
     for _ in 0..2 {
-        let config = settings(dir.path(), WAITING_WORKER, bucket.as_ref()).await;
-        let service = Service::start(config).await.unwrap();
+        let service = stopped.start(WAITING_WORKER).await;
         tokio::time::sleep(Duration::from_millis(700)).await;
-        service.shutdown().await;
+        stopped = service.stop().await;
     }
-    assert_eq!(runs(dir.path()).len(), 1);
-    let config = settings(dir.path(), WAITING_WORKER, bucket.as_ref()).await;
-    let service = Service::start(config).await.unwrap();
-    let service = Fixture {
-        dir,
-        service,
-        http,
-        bucket,
-    };
+    assert_eq!(runs(stopped.dir.path()).len(), 1);
+    let service = stopped.start(WAITING_WORKER).await;
     let after = service.optimized(rapid).await;
     assert_eq!(after["job_status"], before["job_status"]);
     assert_eq!(after["updated_at"], before["updated_at"]);
@@ -132,22 +117,9 @@ async fn stored_results_survive_a_shutdown_at_any_time() {
         tokio::time::sleep(Duration::from_millis(pause)).await;
         let row = service.get(&format!("/api/v2/rapidmodel/{rapid}")).await;
         let was_done = row.json()["data"]["optimization_status"] == "done";
-        let Fixture {
-            dir,
-            service,
-            http,
-            bucket,
-        } = service;
-        service.shutdown().await;
-        let runs_before = runs(dir.path()).len();
-        let config = settings(dir.path(), WAITING_WORKER, bucket.as_ref()).await;
-        let service = Service::start(config).await.unwrap();
-        let service = Fixture {
-            dir,
-            service,
-            http,
-            bucket,
-        };
+        let stopped = service.stop().await;
+        let runs_before = runs(stopped.dir.path()).len();
+        let service = stopped.start(WAITING_WORKER).await;
         let record = service.optimized(rapid).await;
         assert_eq!(record["optimization_status"], "done", "after {pause} ms");
         assert!(record["downloads"]["all"]["chair.glb"].is_string());

@@ -262,14 +262,8 @@ async fn a_database_of_a_newer_version_is_refused() {
 async fn a_process_starts_again_after_a_newer_version_if_that_says_it_may() {
     let service = Fixture::with(COPYING_WORKER, |_| {}).await;
     let id = service.upload("chair", &[("a.glb", b"x")]).await;
-    let Fixture {
-        dir,
-        service,
-        http,
-        bucket,
-    } = service;
-    service.shutdown().await;
-    let data = dir.path().join("data");
+    let stopped = service.stop().await;
+    let data = stopped.dir.path().join("data");
     let mut database = TestDatabase::open(&data).await;
     // As a newer version has migrated it, which says that the newest of ours may go on.
     let newer = "INSERT INTO schema_readers (version, readable_from) SELECT 999, MAX(version) FROM schema_version";
@@ -280,27 +274,14 @@ async fn a_process_starts_again_after_a_newer_version_if_that_says_it_may() {
     database
         .run("ALTER TABLE assets ADD COLUMN later BIGINT NOT NULL DEFAULT 0")
         .await;
-    let again = settings(dir.path(), COPYING_WORKER, bucket.as_ref()).await;
-    let service = Service::start(again).await.unwrap();
-    let service = Fixture {
-        dir,
-        service,
-        http,
-        bucket,
-    };
+    let service = stopped.start(COPYING_WORKER).await;
     assert_eq!(service.analysed(id).await["name"], "chair");
     let rapid = service.optimize(id).await;
     assert_eq!(
         service.optimized(rapid).await["optimization_status"],
         "done"
     );
-    let Fixture {
-        dir,
-        service,
-        bucket,
-        ..
-    } = service;
-    service.shutdown().await;
+    let stopped = service.stop().await;
     // One that our version must not work with.
     database
         .run("INSERT INTO schema_version (version) VALUES (1000)")
@@ -308,7 +289,7 @@ async fn a_process_starts_again_after_a_newer_version_if_that_says_it_may() {
     database
         .run("INSERT INTO schema_readers (version, readable_from) VALUES (1000, 999)")
         .await;
-    let again = settings(dir.path(), COPYING_WORKER, bucket.as_ref()).await;
+    let again = settings(stopped.dir.path(), COPYING_WORKER, stopped.bucket.as_ref()).await;
     let refused = Service::start(again).await.unwrap_err();
     assert!(text_of(&refused).contains("schema 1000"), "{refused:?}");
 }

@@ -62,6 +62,26 @@ pub struct Fixture {
     pub bucket: Option<TestBucket>,
 }
 
+/// A stopped service of a test, with its data.
+pub struct Stopped {
+    pub dir: TempDir,
+    pub bucket: Option<TestBucket>,
+    http: reqwest::Client,
+}
+
+impl Stopped {
+    /// Starts a service on the data.
+    pub async fn start(self, worker: &str) -> Fixture {
+        let settings = settings(self.dir.path(), worker, self.bucket.as_ref()).await;
+        Fixture {
+            service: Service::start(settings).await.unwrap(),
+            dir: self.dir,
+            http: self.http,
+            bucket: self.bucket,
+        }
+    }
+}
+
 /// Settings of a service whose data are in the folder of a test, and whose files are in `bucket`, if there is one.
 pub async fn settings(dir: &Path, worker: &str, bucket: Option<&TestBucket>) -> ServiceConfig {
     let mut settings = config(&dir.join("data"), script(dir, worker)).await;
@@ -174,6 +194,16 @@ impl Fixture {
             service,
             http: http_client(),
             bucket,
+        }
+    }
+
+    /// Stops the service and keeps its data.
+    pub async fn stop(self) -> Stopped {
+        self.service.shutdown().await;
+        Stopped {
+            dir: self.dir,
+            bucket: self.bucket,
+            http: self.http,
         }
     }
 

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use assetfs::service::Service;
 use serde_json::{Value, json};
 
-use super::support::{COPYING_WORKER, Fixture, WAITING_WORKER, config, runs, script, settings};
+use super::support::{COPYING_WORKER, Fixture, WAITING_WORKER, config, runs, script};
 
 /// A worker that does what the name of the model asks for.
 const MOODY_WORKER: &str = r#"
@@ -173,25 +173,15 @@ async fn a_job_survives_a_service_shutdown_and_runs_again() {
     let rapid = optimizing(&service).await;
     let path = format!("/api/v2/rapidmodel/{rapid}");
     service.until(&path, half_way).await;
-    let Fixture {
-        dir,
-        service,
-        http,
-        bucket,
-    } = service;
     let began = Instant::now();
-    service.shutdown().await;
+    let stopped = service.stop().await;
     assert!(began.elapsed() < Duration::from_secs(8));
-    assert!(!is_alive(dir.path()), "no worker outlives its service");
-    std::fs::write(dir.path().join("go"), "").unwrap();
-    let config = settings(dir.path(), WAITING_WORKER, bucket.as_ref()).await;
-    let service = Service::start(config).await.unwrap();
-    let service = Fixture {
-        dir,
-        service,
-        http,
-        bucket,
-    };
+    assert!(
+        !is_alive(stopped.dir.path()),
+        "no worker outlives its service"
+    );
+    std::fs::write(stopped.dir.path().join("go"), "").unwrap();
+    let service = stopped.start(WAITING_WORKER).await;
     let record = service.optimized(rapid).await;
     assert_eq!(record["optimization_status"], "done");
     assert_eq!(

@@ -133,8 +133,9 @@ impl CountingService {
     }
 }
 
-/// Clients of one account, each with three programs that send as much as they may. Returns the requests of each
-/// client in the last two of five minutes, how many were refused, and how many failed.
+/// Clients of one account, each with three programs that send as much as they may. They run for
+/// five minutes. Returns how many requests each client sent in the last two minutes, how many requests were refused, and
+/// how many failed.
 async fn share(clients: usize, limit: u32) -> (Vec<u32>, u32, u32) {
     let service = Arc::new(Mutex::new(CountingService {
         limit,

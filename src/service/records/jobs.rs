@@ -258,8 +258,8 @@ impl JobRecords<'_> {
         Ok(self.database.optional::<JobId>(query).await?.is_some())
     }
 
-    /// Renews the leases of these attempts and records their progress, in one statement. Returns the jobs for which it
-    /// did; the others are lost, or another transaction has locked them.
+    /// Renews the leases of these attempts and records their progress, in one statement. Returns the jobs whose
+    /// leases it renewed. The other jobs are lost, or another transaction has locked them.
     pub async fn beat(self, beats: &[Beat], time: Duration) -> Result<Vec<JobId>> {
         if beats.is_empty() {
             return Ok(Vec::new());
