@@ -1,5 +1,6 @@
 //! Limits of connections, and the peers that they count.
 
+use std::fmt;
 use std::net::{IpAddr, Ipv6Addr};
 use std::time::Duration;
 
@@ -55,6 +56,12 @@ impl Peer {
             }
             v4 => Peer(v4),
         }
+    }
+}
+
+impl fmt::Display for Peer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
     }
 }
 

@@ -17,6 +17,7 @@ mod first_start;
 mod health;
 mod http;
 mod ids;
+mod janitor;
 mod jobs;
 mod limits;
 mod metrics;
@@ -42,7 +43,6 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use jiff::Timestamp;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 use url::Url;
@@ -51,7 +51,6 @@ use crate::durable::{DirLock, DurableError, PrivateDir};
 use crate::listener::{Connections, Listener, Reserved};
 use crate::wire::Token;
 use app::App;
-use causes::chain;
 use files::FilesError;
 use http::Server;
 use records::{Records, RecordsError};
@@ -71,9 +70,6 @@ pub use workers::{
 
 /// File with only the token of the first account, for scripts. The starter of the service writes it.
 pub const TOKEN_FILE: &str = "token";
-
-/// Time between two rounds of the janitor.
-const JANITOR_PAUSE: Duration = Duration::from_secs(3_600);
 
 /// How long the tasks of a process may take to end: what they have begun in the database and the storage, and giving
 /// their jobs back.
@@ -306,7 +302,7 @@ impl RunningService {
         self.tasks.spawn(jobs::exchange_wakeups(Arc::clone(app)));
         self.tasks.spawn(events::deliver(Arc::clone(app)));
         self.tasks.spawn(events::tidy(Arc::clone(app)));
-        self.tasks.spawn(clean(Arc::clone(app)));
+        self.tasks.spawn(janitor::clean(Arc::clone(app)));
     }
 
     /// The base of every API path, such as `http://127.0.0.1:4321/`.
@@ -386,24 +382,4 @@ async fn end(app: &App, mut tasks: JoinSet<()>) {
         tasks.abort_all();
     }
     app.records.close().await;
-}
-
-/// Runs the janitor now and every hour.
-async fn clean(app: Arc<App>) {
-    let cleaning = async {
-        loop {
-            match app.files.clean(&app.records, Timestamp::now()).await {
-                Ok(0) => {}
-                Ok(files) => tracing::info!(files, "files without an owner removed"),
-                Err(error) => {
-                    tracing::warn!(error = %chain(&error), "files without an owner could not be removed")
-                }
-            }
-            tokio::time::sleep(JANITOR_PAUSE).await;
-        }
-    };
-    tokio::select! {
-        () = app.stop.cancelled() => {}
-        () = cleaning => {}
-    }
 }

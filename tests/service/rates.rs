@@ -2,6 +2,7 @@
 
 use serde_json::json;
 
+use super::shared_records::Pair;
 use super::support::{Answer, Fixture};
 
 const POINTS: &str = "/api/v2/user/rapidpoints";
@@ -62,4 +63,47 @@ async fn strangers_share_the_rate_of_their_address_and_take_nothing_from_users()
         .http
         .get(service.url("/api/v2/rawmodel/1/api-upload/complete"));
     service.send(upload).await.expect(401);
+}
+
+/// The services share the limit: what one has counted, the other knows.
+#[tokio::test]
+async fn two_services_count_the_requests_of_a_user_together() {
+    let pair = Pair::start(|config| config.requests_per_minute = 8).await;
+    let Some(pair) = pair else { return };
+    let token = pair.first.service.token();
+    let mut remaining = Vec::new();
+    for service in pair.in_turn().take(8) {
+        let answer = with_token(service, token).await.expect(200);
+        remaining.push(answer.header("x-ratelimit-remaining").to_owned());
+    }
+    assert_eq!(remaining, ["7", "6", "5", "4", "3", "2", "1", "0"]);
+    for service in pair.in_turn().take(4) {
+        let refused = with_token(service, token).await.expect(429);
+        assert!(refused.header("retry-after").parse::<u64>().unwrap() <= 60);
+        assert_eq!(refused.header("x-ratelimit-remaining"), "0");
+    }
+    // Addresses are counted together, too, and apart from the users.
+    let mut answers = Vec::new();
+    for service in pair.in_turn().take(10) {
+        let answer = with_token(service, "1|wrong").await;
+        answers.push(answer.status.as_u16());
+    }
+    assert_eq!(answers[..8], [401; 8]);
+    assert_eq!(answers[8..], [429; 2]);
+}
+
+/// Services take several requests at once from the records. Together they never allow more than the limit.
+#[tokio::test]
+async fn services_with_larger_allotments_allow_no_more_than_the_limit() {
+    let pair = Pair::start(|config| config.requests_per_minute = 300).await;
+    let Some(pair) = pair else { return };
+    let token = pair.first.service.token();
+    let mut allowed = 0;
+    for _ in 0..20 {
+        let calls = pair.in_turn().map(|service| with_token(service, token));
+        let answers = futures_util::future::join_all(calls).await;
+        allowed += answers.iter().filter(|it| it.status == 200).count();
+    }
+    // Each service may hold the rest of an allotment of 3.
+    assert!((296..=300).contains(&allowed), "{allowed}");
 }

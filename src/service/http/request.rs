@@ -14,7 +14,7 @@ use super::error::ApiError;
 use super::rate_headers::note_rate;
 use crate::listener::Peer;
 use crate::service::app::App;
-use crate::service::limits::Requester;
+use crate::service::limits::{RateRefusal, Requester};
 use crate::service::records::{PageRequest, Records, Search};
 use crate::service::secrets::secret_matches;
 use crate::wire::{AssetId, EmbedId, PresetId, RapidId, TagId, TokenId, UserId, WebhookId};
@@ -32,7 +32,7 @@ impl FromRequestParts<Arc<App>> for Anonymous {
     type Rejection = ApiError;
 
     async fn from_request_parts(parts: &mut Parts, app: &Arc<App>) -> Result<Anonymous, ApiError> {
-        count_anonymous(parts, app)?;
+        count_anonymous(parts, app).await?;
         Ok(Anonymous)
     }
 }
@@ -56,12 +56,12 @@ impl FromRequestParts<Arc<App>> for ApiCall {
     async fn from_request_parts(parts: &mut Parts, app: &Arc<App>) -> Result<ApiCall, ApiError> {
         let (user, token) = match identify(parts, app).await {
             Err(ApiError::InvalidToken) => {
-                count_anonymous(parts, app)?;
+                count_anonymous(parts, app).await?;
                 return Err(ApiError::InvalidToken);
             }
             identified => identified?,
         };
-        count(parts, app, Requester::User(user))?;
+        count(parts, app, Requester::User(user)).await?;
         Ok(ApiCall {
             app: app.clone(),
             user,
@@ -78,26 +78,29 @@ impl ApiCall {
     }
 }
 
-fn count_anonymous(parts: &Parts, app: &App) -> Result<(), ApiError> {
+async fn count_anonymous(parts: &Parts, app: &App) -> Result<(), ApiError> {
     let peer = parts.extensions.get::<Peer>();
     let peer = peer.expect("the listener adds the peer to every request");
-    count(parts, app, Requester::Peer(*peer))
+    count(parts, app, Requester::Peer(*peer)).await
 }
 
 /// Counts a request, except for uploads: their URLs and calls are not limited.
-fn count(parts: &Parts, app: &App, requester: Requester) -> Result<(), ApiError> {
+async fn count(parts: &Parts, app: &App, requester: Requester) -> Result<(), ApiError> {
     if parts.uri.path().contains("/api-upload/") {
         return Ok(());
     }
-    let taken = app.limiter.take(requester);
-    let remaining = taken.as_ref().copied().unwrap_or(0);
-    note_rate(parts, app.limiter.per_minute(), remaining);
-    taken.map(drop).map_err(|full| {
-        tracing::warn!(?requester, "too many requests in a minute");
-        ApiError::TooManyRequests {
-            retry_after: full.retry_after,
+    match app.limiter.take(&app.records, requester).await {
+        Ok(remaining) => {
+            note_rate(parts, app.limiter.per_minute(), remaining);
+            Ok(())
         }
-    })
+        Err(RateRefusal::Full { retry_after }) => {
+            note_rate(parts, app.limiter.per_minute(), 0);
+            tracing::warn!(?requester, "too many requests in a minute");
+            Err(ApiError::TooManyRequests { retry_after })
+        }
+        Err(RateRefusal::Records(error)) => Err(error.into()),
+    }
 }
 
 async fn identify(parts: &Parts, app: &App) -> Result<(UserId, TokenId), ApiError> {

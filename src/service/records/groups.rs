@@ -39,6 +39,8 @@ groups! {
     OptimizationRecords,
     /// Presets of users.
     PresetRecords,
+    /// Counted requests.
+    RateRecords,
     /// Rapid models.
     RapidRecords,
     /// Tags of models.

@@ -41,6 +41,7 @@ const STEPS: &[Step] = steps! {
     7 from 7: "0007_incoming.sql",
     10 from 7: "0010_traces.sql",
     11 from 7: "0011_deliveries.sql",
+    12 from 7: "0012_rates.sql",
 };
 
 /// What has been applied, and which versions may still start then. These tables are older than all steps.

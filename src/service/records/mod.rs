@@ -25,6 +25,7 @@ mod migrations;
 mod optimizations;
 mod presets;
 mod rapids;
+mod rates;
 mod removal;
 mod search;
 mod shared;
@@ -59,6 +60,7 @@ pub use jobs::{Attempt, Beat, JobId, JobKind, JobLoad, JobRow, JobState, Lease, 
 pub use optimizations::{NewRapid, OptimizationEnd, Started};
 pub use presets::{NewPreset, PresetRow};
 pub use rapids::RapidRow;
+pub use rates::{Allotment, RateRule};
 pub use search::{PageOf, PageRequest, Search};
 pub use tags::TagRow;
 pub use tokens::TokenRow;
@@ -156,6 +158,7 @@ accessors! {
     optimizations: OptimizationRecords,
     presets: PresetRecords,
     rapids: RapidRecords,
+    rates: RateRecords,
     tags: TagRecords,
     tokens: TokenRecords,
     uploads: UploadRecords,

@@ -1,0 +1,36 @@
+//! Removes what is not needed any more: files without an owner, and counts of requests from the past.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use jiff::Timestamp;
+
+use super::app::App;
+use super::causes::chain;
+
+/// Time between two rounds.
+const PAUSE: Duration = Duration::from_secs(60 * 60);
+
+/// Cleans now and every hour, until the service stops.
+pub async fn clean(app: Arc<App>) {
+    let cleaning = async {
+        loop {
+            clean_once(&app).await;
+            tokio::time::sleep(PAUSE).await;
+        }
+    };
+    app.stop.run_until_cancelled(cleaning).await;
+}
+
+async fn clean_once(app: &App) {
+    match app.files.clean(&app.records, Timestamp::now()).await {
+        Ok(0) => {}
+        Ok(files) => tracing::info!(files, "files without an owner removed"),
+        Err(error) => {
+            tracing::warn!(error = %chain(&error), "files without an owner could not be removed")
+        }
+    }
+    if let Err(error) = app.records.rates().tidy().await {
+        tracing::warn!(error = %chain(&error), "old counts of requests could not be removed");
+    }
+}
