@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use crate::service::app::App;
 use crate::service::causes::chain;
-use crate::service::records::RecordsError;
+use crate::service::records::{Added, RecordsError};
 
 /// Minimum time between two messages of this process. What is added in this time shares one.
 const MESSAGE_PAUSE: Duration = Duration::from_millis(20);
@@ -29,11 +29,11 @@ pub async fn exchange_wakeups(app: Arc<App>) {
 
 async fn announce(app: &App) {
     loop {
-        tokio::select! {
-            () = app.queue.added() => {}
-            () = app.events.added() => {}
-        }
-        if let Err(error) = app.records.jobs().announce().await {
+        let added = tokio::select! {
+            () = app.queue.added() => Added::Jobs,
+            () = app.events.added() => Added::Events,
+        };
+        if let Err(error) = app.records.jobs().announce(added).await {
             tracing::warn!(error = %chain(&error), "other processes could not be woken: they find new jobs and events when they poll");
         }
         tokio::time::sleep(MESSAGE_PAUSE).await;
@@ -56,8 +56,12 @@ async fn forward(app: &App) -> Result<(), RecordsError> {
         return Ok(());
     };
     loop {
-        wakeups.next().await?;
-        app.queue.wake();
-        app.events.wake();
+        let added = wakeups.next().await?;
+        if added != Some(Added::Events) {
+            app.queue.wake();
+        }
+        if added != Some(Added::Jobs) {
+            app.events.wake();
+        }
     }
 }

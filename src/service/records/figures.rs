@@ -8,7 +8,6 @@ use futures_util::future::join_all;
 
 use super::*;
 use crate::engine::job::Progress;
-use crate::service::test_records::database_url;
 use crate::wire::{AssetId, FilenameRule, OptimizationStatus, TokenId, UserId};
 
 const CLIENTS: u64 = 16;
@@ -18,12 +17,7 @@ const ASSETS: u64 = 1_000_000;
 
 async fn records() -> (tempfile::TempDir, Records) {
     let dir = tempfile::tempdir().unwrap();
-    let at = match database_url(dir.path()).await {
-        Some(url) => RecordsAt::Postgres(url.parse().unwrap()),
-        None => RecordsAt::DataFolder,
-    };
-    let file = dir.path().join("records.sqlite");
-    let records = Records::open(&at, &file, Clock::default()).await.unwrap();
+    let records = Records::of_test(dir.path()).await;
     (dir, records)
 }
 

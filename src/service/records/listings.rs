@@ -201,10 +201,9 @@ fn page_number(request: PageRequest, total: u64) -> u64 {
 
 #[cfg(test)]
 mod tests {
-    use super::super::{Clock, RapidRow, Records, RecordsAt};
+    use super::super::{RapidRow, Records};
     use super::*;
     use crate::service::records::shared::Lane;
-    use crate::service::test_records::database_url;
 
     const LENGTHS: [u64; 5] = [0, 1, 7, 20, 21];
 
@@ -242,12 +241,7 @@ mod tests {
     #[tokio::test]
     async fn every_page_has_the_rows_that_counting_gives() {
         let dir = tempfile::tempdir().unwrap();
-        let at = match database_url(dir.path()).await {
-            Some(url) => RecordsAt::Postgres(url.parse().unwrap()),
-            None => RecordsAt::DataFolder,
-        };
-        let file = dir.path().join("records.sqlite");
-        let records = Records::open(&at, &file, Clock::default()).await.unwrap();
+        let records = Records::of_test(dir.path()).await;
         let mut model: Vec<u64> = Vec::new();
         for length in LENGTHS.into_iter().chain(LENGTHS.into_iter().rev()) {
             grow_or_shrink(&records, &mut model, length).await;

@@ -65,6 +65,7 @@ pub use search::{PageOf, PageRequest, Search};
 pub use tags::TagRow;
 pub use tokens::TokenRow;
 pub use uploads::{Publish, UploadRoom};
+pub use wakeups::Added;
 pub use webhooks::{NewWebhook, WebhookRow};
 
 /// All records of the service; clones share everything.
@@ -81,6 +82,18 @@ impl Records {
     pub async fn open(at: &RecordsAt, file: &Path, clock: Clock) -> Result<Records> {
         let database = connect::open(at, file, clock).await?;
         Ok(Records { database })
+    }
+
+    /// New records of a test: in a folder, or in the database of the test run.
+    #[cfg(test)]
+    pub async fn of_test(dir: &Path) -> Records {
+        let at = match super::test_records::database_url(dir).await {
+            Some(url) => RecordsAt::Postgres(url.parse().expect("a URL of PostgreSQL")),
+            None => RecordsAt::DataFolder,
+        };
+        let file = dir.join("records.sqlite");
+        let opened = Records::open(&at, &file, Clock::default()).await;
+        opened.expect("a new database")
     }
 
     /// Whether other processes may work on the same records.

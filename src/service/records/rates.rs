@@ -71,9 +71,7 @@ mod tests {
     use futures_util::future::join_all;
 
     use super::*;
-    use crate::service::clock::Clock;
-    use crate::service::records::{Records, RecordsAt};
-    use crate::service::test_records::database_url;
+    use crate::service::records::Records;
 
     const RULE: RateRule<'static> = RateRule {
         requester: "user 1",
@@ -81,19 +79,10 @@ mod tests {
         window: Duration::from_secs(60),
     };
 
-    async fn open(dir: &std::path::Path) -> Records {
-        let at = match database_url(dir).await {
-            Some(url) => RecordsAt::Postgres(url.parse().unwrap()),
-            None => RecordsAt::DataFolder,
-        };
-        let file = dir.join("records.sqlite");
-        Records::open(&at, &file, Clock::default()).await.unwrap()
-    }
-
     #[tokio::test]
     async fn a_window_hands_out_its_limit_and_a_new_one_begins_after_it() {
         let dir = tempfile::tempdir().unwrap();
-        let records = open(dir.path()).await;
+        let records = Records::of_test(dir.path()).await;
         for (requests, left) in [(4, 6), (4, 2), (2, 0), (0, 0), (0, 0)] {
             let taken = records.rates().take(RULE, 4).await.unwrap();
             assert_eq!((taken.requests, taken.left), (requests, left));
@@ -120,7 +109,7 @@ mod tests {
     #[tokio::test]
     async fn calls_at_once_get_no_more_than_the_limit_together() {
         let dir = tempfile::tempdir().unwrap();
-        let records = open(dir.path()).await;
+        let records = Records::of_test(dir.path()).await;
         let taken = join_all((0..16).map(|_| records.rates().take(RULE, 3))).await;
         let requests: u32 = taken.into_iter().map(|taken| taken.unwrap().requests).sum();
         assert_eq!(requests, RULE.limit);

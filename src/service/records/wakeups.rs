@@ -14,6 +14,28 @@ use super::sql::sql;
 
 const CHANNEL: &str = "assetfs_jobs";
 
+/// What a message is about.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Added {
+    Jobs,
+    Events,
+}
+
+impl Added {
+    /// The text of the message.
+    fn text(self) -> &'static str {
+        match self {
+            Added::Jobs => "jobs",
+            Added::Events => "events",
+        }
+    }
+
+    fn from_text(text: &str) -> Option<Added> {
+        let all = [Added::Jobs, Added::Events];
+        all.into_iter().find(|added| added.text() == text)
+    }
+}
+
 /// The messages of the other processes, and of this one.
 pub struct Wakeups {
     listener: PgListener,
@@ -21,22 +43,29 @@ pub struct Wakeups {
 }
 
 impl Wakeups {
-    /// Waits for a message. Connects again if the connection broke.
-    pub async fn next(&mut self) -> Result<()> {
+    /// Waits for a message. `None` if it may be about anything: the connection broke and is open again, or the message
+    /// comes from another version.
+    pub async fn next(&mut self) -> Result<Option<Added>> {
         let Wakeups { listener, shared } = self;
-        // `None`: the connection broke, and messages may be lost.
-        let receiving = async { Ok(listener.try_recv().await.map(drop)?) };
+        let receiving = async {
+            let message = listener.try_recv().await?;
+            Ok(message.and_then(|message| Added::from_text(message.payload())))
+        };
         shared.answered(receiving).await
     }
 }
 
 impl JobRecords<'_> {
     /// Wakes the other processes. Does nothing in SQLite.
-    pub async fn announce(self) -> Result<()> {
+    pub async fn announce(self, added: Added) -> Result<()> {
         if self.database.shared().is_none() {
             return Ok(());
         }
-        let notify = sql!("SELECT CAST(pg_notify($1, '') AS TEXT)", CHANNEL);
+        let notify = sql!(
+            "SELECT CAST(pg_notify($1, $2) AS TEXT)",
+            CHANNEL,
+            added.text()
+        );
         let told = self.database.in_lane(Lane::Leases).change::<String>(notify);
         told.await.map(drop)
     }
@@ -55,5 +84,28 @@ impl JobRecords<'_> {
             listener: shared.answered(opening).await?,
             shared: Arc::clone(shared),
         }))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::service::records::Records;
+
+    #[tokio::test]
+    async fn a_message_says_what_was_added() {
+        let dir = tempfile::tempdir().unwrap();
+        let records = Records::of_test(dir.path()).await;
+        let Some(mut wakeups) = records.jobs().wakeups().await.unwrap() else {
+            assert!(!records.is_shared(), "only SQLite has no messages");
+            return;
+        };
+        for added in [Added::Events, Added::Jobs] {
+            records.jobs().announce(added).await.unwrap();
+            assert_eq!(wakeups.next().await.unwrap(), Some(added));
+        }
+        let old = sql!("SELECT CAST(pg_notify($1, '') AS TEXT)", CHANNEL);
+        records.database.one::<String>(old).await.unwrap();
+        assert_eq!(wakeups.next().await.unwrap(), None);
     }
 }
