@@ -118,6 +118,7 @@ const OWNERS: &[(&str, &[&str])] = &[
     ("sqlx", &["service"]),
     ("object_store", &["bucket", "cache/shared_cache", "service"]),
     ("lru", &["cache"]),
+    ("socket2", &["listener"]),
     ("redb", &["durable"]),
     ("clap", &["cli"]),
     ("clap_complete", &["cli"]),

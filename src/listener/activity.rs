@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use tokio::sync::Notify;
 use tokio::time::Instant;
 
 use super::limits::ConnectionLimits;
@@ -37,6 +38,8 @@ impl Traffic {
 pub struct Activity {
     state: Mutex<Doing>,
     traffic: Arc<Traffic>,
+    /// Notified once for each request.
+    asked: Notify,
 }
 
 #[derive(Debug)]
@@ -74,6 +77,7 @@ impl Activity {
         let now = Instant::now();
         Activity {
             traffic,
+            asked: Notify::new(),
             state: Mutex::new(Doing {
                 requests: 0,
                 in_flight: 0,
@@ -134,6 +138,14 @@ impl Activity {
         doing.in_flight += 1;
         doing.head_since = None;
         doing.progress();
+        self.asked.notify_one();
+    }
+
+    /// Returns as soon as the connection has had a request.
+    pub async fn asked(&self) {
+        if self.doing().requests == 0 {
+            self.asked.notified().await;
+        }
     }
 
     /// The response to a request is complete or was given up.

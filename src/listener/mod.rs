@@ -10,6 +10,7 @@
 //! handles the requests.
 
 mod activity;
+mod closing;
 mod connections;
 mod limits;
 mod serve;
@@ -117,6 +118,19 @@ impl Listener {
         }
     }
 
+    /// The next connection until `stop`, and after it those whose clients had begun to connect. Then `None`. Safe to
+    /// cancel.
+    pub async fn next(&self, stop: &CancellationToken) -> Option<(TcpStream, Peer)> {
+        tokio::select! {
+            biased;
+            () = stop.cancelled() => closing::ignore_new_clients(&self.listener),
+            accepted = self.accept() => return Some(accepted),
+        }
+        tokio::time::timeout(closing::HANDSHAKE_TIME, self.accept())
+            .await
+            .ok()
+    }
+
     /// Serves until `stop`, then gives the requests in flight a short time to finish.
     pub async fn serve<S: Service>(
         self,
@@ -125,11 +139,7 @@ impl Listener {
         stop: CancellationToken,
     ) {
         let mut tasks = JoinSet::new();
-        loop {
-            let (stream, peer) = tokio::select! {
-                () = stop.cancelled() => break,
-                accepted = self.accept() => accepted,
-            };
+        while let Some((stream, peer)) = self.next(&stop).await {
             while tasks.try_join_next().is_some() {}
             let (connections, service) = (connections.clone(), service.clone());
             let stop = stop.clone();

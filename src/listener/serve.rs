@@ -24,6 +24,9 @@ use super::stream::WatchedStream;
 /// Maximum interval between two checks of a connection.
 const LOOK_AGAIN: Duration = Duration::from_secs(5);
 
+/// How long a connection without a request may wait for its first one after a stop.
+const FIRST_REQUEST_TIME: Duration = Duration::from_secs(1);
+
 /// The reply to a connection beyond the limit.
 const BUSY: &[u8] = b"HTTP/1.1 503 Service Unavailable\r\nRetry-After: 1\r\nConnection: close\r\n\
     Content-Type: application/json\r\nContent-Length: 35\r\n\r\n{\"message\":\"Too many connections.\"}";
@@ -145,8 +148,9 @@ impl Connections {
         stop: CancellationToken,
     ) {
         let slot = tokio::select! {
+            biased;
             slot = self.slot(peer) => slot,
-            () = stop.cancelled() => return,
+            () = stop.cancelled() => None,
         };
         match slot {
             Some(slot) => self.serve_at(&slot, stream, peer, service, stop).await,
@@ -198,10 +202,14 @@ impl Connections {
             ended = connection.as_mut() => ended,
             () = slot.lost.cancelled() => return,
             () = expired(activity, self.limits()) => return,
-            () = stop.cancelled() => {
-                connection.as_mut().graceful_shutdown();
-                connection.await
-            }
+            () = stop.cancelled() => tokio::select! {
+                ended = connection.as_mut() => ended,
+                // A client that has just connected is about to send its request.
+                _ = tokio::time::timeout(FIRST_REQUEST_TIME, activity.asked()) => {
+                    connection.as_mut().graceful_shutdown();
+                    connection.await
+                }
+            },
         };
         if let Err(error) = ended {
             // Clients may disconnect at any time.

@@ -371,6 +371,7 @@ impl Drop for RunningService {
 
 /// Ends the tasks of a process, and closes its records.
 async fn end(app: &App, mut tasks: JoinSet<()>) {
+    app.draining.cancel();
     app.stop.cancel();
     let ending = async { while tasks.join_next().await.is_some() {} };
     if tokio::time::timeout(STOP_TIME, ending).await.is_err() {

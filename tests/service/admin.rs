@@ -190,8 +190,9 @@ async fn a_drain_fails_readyz_claims_nothing_and_lets_running_jobs_end() {
         let sentence = ready["parts"]["process"].as_str().unwrap();
         assert!(sentence.contains("ending"), "{sentence}");
         assert_eq!(service.metric("draining").await, 1.0);
-        // The API answers during the drain.
-        service.get("/api/v2/rawmodel").await.expect(200);
+        // The API answers during the drain, and sends its clients to another process.
+        let answer = service.get("/api/v2/rawmodel").await.expect(200);
+        assert_eq!(answer.header("connection"), "close");
         service.go();
     };
     tokio::join!(drain, during);

@@ -227,3 +227,41 @@ async fn a_client_that_does_not_read_its_answer_loses_the_connection() {
         .expect("the connection ended");
     assert!(read.len() < bytes.len(), "{}", read.len());
 }
+
+/// What a connection gets until it is closed, as text.
+async fn rest(stream: &mut TcpStream) -> String {
+    let mut bytes = Vec::new();
+    stream.read_to_end(&mut bytes).await.unwrap();
+    String::from_utf8(bytes).unwrap()
+}
+
+#[tokio::test]
+async fn clients_that_connected_before_the_end_are_answered() {
+    const REQUEST: &[u8] = b"GET /api/v2/user/rapidpoints HTTP/1.1\r\nhost: a\r\n\r\n";
+    let fixture = Fixture::start().await;
+    let addr = fixture.service.addr();
+    let mut idle = connect(addr).await;
+    idle.write_all(REQUEST).await.unwrap();
+    let mut start = [0; 12];
+    idle.read_exact(&mut start).await.unwrap();
+    assert_eq!(&start, b"HTTP/1.1 401");
+    let mut waiting = Vec::new();
+    for _ in 0..50 {
+        waiting.push(connect(addr).await);
+    }
+    let began = Instant::now();
+    let ending = tokio::spawn(fixture.stop());
+    tokio::time::sleep(Duration::from_millis(200)).await;
+    for stream in &mut waiting {
+        stream.write_all(REQUEST).await.unwrap();
+    }
+    for mut stream in waiting {
+        let answer = rest(&mut stream).await;
+        assert!(answer.starts_with("HTTP/1.1 401"), "{answer}");
+        assert!(answer.contains("connection: close"), "{answer}");
+    }
+    // A connection that waits between two requests is closed.
+    rest(&mut idle).await;
+    ending.await.unwrap();
+    assert!(began.elapsed() < Duration::from_secs(10));
+}

@@ -35,8 +35,8 @@ use std::sync::Arc;
 
 use axum::Router;
 use axum::extract::{DefaultBodyLimit, Request, State};
-use axum::http::StatusCode;
-use axum::http::header::RETRY_AFTER;
+use axum::http::header::{CONNECTION, RETRY_AFTER};
+use axum::http::{HeaderValue, StatusCode, Version};
 use axum::middleware::{self, Next};
 use axum::response::{IntoResponse as _, Response};
 use axum::routing::{any, delete, get, patch, post};
@@ -223,6 +223,7 @@ async fn isolate(State(app): State<Arc<App>>, request: Request, next: Next) -> R
         return ApiError::from(outage).into_response();
     }
     let may_change = !request.method().is_safe();
+    let version = request.version();
     let header = request.headers().get(TRACEPARENT);
     let caller = header.and_then(|header| TraceParent::parse(header.to_str().ok()?));
     let trace = caller.map_or_else(TraceParent::new, TraceParent::next);
@@ -242,6 +243,11 @@ async fn isolate(State(app): State<Arc<App>>, request: Request, next: Next) -> R
         // Clients take a time to retry for the promise that nothing was changed. The database went away while this
         // request was handled, so nobody knows.
         response.headers_mut().remove(RETRY_AFTER);
+    }
+    if app.draining.is_cancelled() && version == Version::HTTP_11 {
+        // The next request is for a process that stays.
+        let headers = response.headers_mut();
+        headers.insert(CONNECTION, HeaderValue::from_static("close"));
     }
     app.metrics
         .request_answered(class, response.status().as_u16());

@@ -26,11 +26,7 @@ impl Server {
     pub async fn serve(mut self, router: Router) {
         let mut tasks = JoinSet::new();
         let service = ChaosService::new(router, self.chaos.clone());
-        loop {
-            let (stream, peer) = tokio::select! {
-                () = self.stop.cancelled() => break,
-                accepted = self.listener.accept() => accepted,
-            };
+        while let Some((stream, peer)) = self.listener.next(&self.stop).await {
             while tasks.try_join_next().is_some() {}
             if let Some(fault) = self.chaos.on_connection() {
                 reset(&stream);
