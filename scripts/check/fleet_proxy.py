@@ -114,10 +114,11 @@ class Proxy:
         return self.server.sockets[0].getsockname()[1]
 
     async def connect(self, reader, writer):
-        for _ in range(len(self.targets)):
-            self.targets.rotate(-1)
+        self.targets.rotate(-1)
+        # Other connections turn the list while this one waits.
+        for target in list(self.targets):
             try:
-                up_reader, up_writer = await asyncio.open_connection("127.0.0.1", self.targets[0])
+                up_reader, up_writer = await asyncio.open_connection("127.0.0.1", target)
                 break
             except OSError:
                 continue

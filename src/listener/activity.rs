@@ -141,11 +141,14 @@ impl Activity {
         self.asked.notify_one();
     }
 
-    /// Returns as soon as the connection has had a request.
-    pub async fn asked(&self) {
-        if self.doing().requests == 0 {
-            self.asked.notified().await;
-        }
+    /// Returns as soon as the connection has had a request, or was open for the time `limit` without one.
+    pub async fn asked(&self, limit: Duration) {
+        let opened = match &*self.doing() {
+            doing if doing.requests == 0 => doing.idle_since,
+            _ => return,
+        };
+        // The end of the time is an answer, too.
+        let _ = tokio::time::timeout_at(opened + limit, self.asked.notified()).await;
     }
 
     /// The response to a request is complete or was given up.

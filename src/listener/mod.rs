@@ -30,7 +30,7 @@ pub use limits::{ConnectionLimits, Peer};
 pub use serve::{RequestBody, Service};
 
 /// How long requests in flight may take after a stop.
-const LAST_MOMENT: Duration = Duration::from_secs(2);
+const LAST_MOMENT: Duration = Duration::from_secs(5);
 
 /// Pause after a failed `accept`.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);

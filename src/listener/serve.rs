@@ -24,8 +24,8 @@ use super::stream::WatchedStream;
 /// Maximum interval between two checks of a connection.
 const LOOK_AGAIN: Duration = Duration::from_secs(5);
 
-/// How long a connection without a request may wait for its first one after a stop.
-const FIRST_REQUEST_TIME: Duration = Duration::from_secs(1);
+/// How long after its opening a connection may wait for its first request although the server stops.
+const FIRST_REQUEST_TIME: Duration = Duration::from_secs(3);
 
 /// The reply to a connection beyond the limit.
 const BUSY: &[u8] = b"HTTP/1.1 503 Service Unavailable\r\nRetry-After: 1\r\nConnection: close\r\n\
@@ -205,7 +205,7 @@ impl Connections {
             () = stop.cancelled() => tokio::select! {
                 ended = connection.as_mut() => ended,
                 // A client that has just connected is about to send its request.
-                _ = tokio::time::timeout(FIRST_REQUEST_TIME, activity.asked()) => {
+                () = activity.asked(FIRST_REQUEST_TIME) => {
                     connection.as_mut().graceful_shutdown();
                     connection.await
                 }
