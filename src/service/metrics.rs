@@ -129,6 +129,8 @@ impl Metrics {
         self.given_back.fetch_add(1, Ordering::Relaxed);
     }
 
+    /// Counts leases that this process found expired. Only the recoverer counts them, so the sum over all processes is
+    /// exact.
     pub fn leases_lost(&self, jobs: u64) {
         self.lost_leases.fetch_add(jobs, Ordering::Relaxed);
     }
@@ -197,7 +199,7 @@ impl Metrics {
             ),
             (
                 "leases_lost_total",
-                "Leases that expired or that another attempt took",
+                "Expired leases of other attempts or processes that this process recovered",
                 counted(&self.lost_leases),
             ),
             (

@@ -27,7 +27,7 @@ impl Fixture {
     }
 
     /// The value of a metric with its labels, 0 if it is missing.
-    async fn metric(&self, name: &str) -> f64 {
+    pub async fn metric(&self, name: &str) -> f64 {
         let answer = self.admin("/metrics", "*/*").await.expect(200);
         let text = answer.text();
         let line = text

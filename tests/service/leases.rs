@@ -30,6 +30,7 @@ async fn until(what: &str, is_so: impl Fn() -> bool) {
 async fn a_worker_whose_job_was_claimed_by_another_is_killed() {
     let service = Fixture::with(WAITING_WORKER, |config| {
         config.job_lease = Duration::from_millis(800);
+        config.admin_listen = Some(([127, 0, 0, 1], 0).into());
     })
     .await;
     let rapid = service.optimize_one().await;
@@ -43,6 +44,7 @@ async fn a_worker_whose_job_was_claimed_by_another_is_killed() {
     let taken = "UPDATE jobs SET fence = fence + 1, lease_until = 9e18 WHERE state = 'running'";
     assert_eq!(change(dir, taken).await, 1);
     until("the worker is dead", || !Path::new(&worker).exists()).await;
+    assert_eq!(service.metric("leases_lost_total").await, 0.0, "its loser");
     let record = service.get(&format!("/api/v2/rapidmodel/{rapid}")).await;
     let status = record.json()["data"]["job_status"]["status"].clone();
     assert_eq!(status, "executing", "the other has it");
@@ -75,6 +77,7 @@ async fn a_job_whose_files_are_gone_fails_and_the_jobs_after_it_run() {
 async fn a_job_whose_process_is_gone_is_done_by_another() {
     let service = Fixture::with(WAITING_WORKER, |config| {
         config.job_lease = Duration::from_millis(800);
+        config.admin_listen = Some(([127, 0, 0, 1], 0).into());
     })
     .await;
     let dir = service.dir.path();
@@ -85,6 +88,7 @@ async fn a_job_whose_process_is_gone_is_done_by_another() {
     let lost = "UPDATE jobs SET state = 'running', lease_until = 1 WHERE kind = 'optimize'";
     assert_eq!(change(dir, lost).await, 1);
     until("it runs again", || runs(dir).len() == 2).await;
+    assert_eq!(service.metric("leases_lost_total").await, 1.0);
 }
 
 #[tokio::test]

@@ -130,12 +130,10 @@ fn keep_news(app: &App, left: &[Beat]) {
 }
 
 /// Stops an attempt that has no lease: either it has just ended and this has no effect, or another attempt has
-/// claimed the job.
+/// claimed the job. The process that recovered the job has counted the lost lease.
 fn end_lost(app: &App, lease: Lease) {
     let running = app.queue.running();
     if let Some(lost) = running.get(&lease.job).filter(|it| it.lease == lease) {
-        app.metrics
-            .leases_lost(u64::from(!lost.stop.is_cancelled()));
         lost.stop.cancel();
     }
 }
@@ -154,7 +152,11 @@ pub async fn recover(app: &App) -> Result<(), RecordsError> {
 
 async fn requeue(app: &App, lost: Lost) -> Result<(), RecordsError> {
     let attempts = app.config.worker_limits.attempts;
-    let (failed, queued) = app.records.jobs().recover(lost, attempts).await?;
+    let (failed, queued) = app
+        .records
+        .jobs()
+        .recover(lost, attempts, app.config.job_lease)
+        .await?;
     app.metrics.leases_lost(queued + failed.len() as u64);
     if queued > 0 {
         tracing::info!(jobs = queued, "jobs with expired leases are queued again");

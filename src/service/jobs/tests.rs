@@ -8,6 +8,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
+use futures_util::future::join_all;
 use jiff::{SignedDuration, Timestamp};
 
 use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _};
@@ -145,9 +146,13 @@ async fn an_attempt_that_lost_its_job_changes_nothing() {
     let waiting = Waiting::start().await;
     let records = &waiting.service.app.records;
     let lost = waiting.claim().await;
-    let (failed, queued) = records.jobs().recover(Lost::Expired, 3).await.unwrap();
+    let (failed, queued) = records
+        .jobs()
+        .recover(Lost::Expired, 3, LEASE)
+        .await
+        .unwrap();
     assert_eq!((failed.len(), queued), (0, 0), "its lease holds");
-    let (_, queued) = records.jobs().recover(Lost::All, 3).await.unwrap();
+    let (_, queued) = records.jobs().recover(Lost::All, 3, LEASE).await.unwrap();
     assert_eq!(queued, 1);
     let now = waiting.claim().await;
     assert_eq!((lost.id, lost.fence + 1), (now.id, now.fence));
@@ -185,6 +190,32 @@ async fn an_attempt_that_lost_its_job_changes_nothing() {
     assert!(!records.jobs().was_ended(old).await.unwrap());
     assert!(records.jobs().was_ended(now.lease()).await.unwrap());
     assert_eq!(waiting.end(&now, &file).await.unwrap(), None, "once");
+}
+
+#[tokio::test]
+async fn one_of_several_recoverers_fails_a_job_without_attempts() {
+    let waiting = Waiting::start().await;
+    let jobs = || waiting.service.app.records.jobs();
+    let lost = jobs().claim(Duration::ZERO).await.unwrap().unwrap();
+    let recovered = join_all((0..8).map(|_| jobs().recover(Lost::Expired, 1, LEASE))).await;
+    let mut claimed = Vec::new();
+    for found in recovered {
+        let (failed, queued) = found.unwrap();
+        assert_eq!(queued, 0);
+        claimed.extend(failed);
+    }
+    let [failing] = claimed.as_slice() else {
+        panic!("claimed {} times", claimed.len());
+    };
+    assert_eq!((failing.id, failing.fence), (lost.id, lost.fence + 1));
+    let late = waiting.file("of the lost attempt").await;
+    assert_eq!(waiting.end(&lost, &late).await.unwrap(), None);
+    // A recoverer that dies before it has recorded the failure is recovered, too.
+    let (failed, _) = jobs().recover(Lost::All, 1, LEASE).await.unwrap();
+    assert_eq!(failed[0].fence, lost.fence + 2);
+    jobs().fail(failed[0].lease(), "{}").await.unwrap();
+    let (failed, _) = jobs().recover(Lost::All, 1, LEASE).await.unwrap();
+    assert!(failed.is_empty());
 }
 
 #[tokio::test]

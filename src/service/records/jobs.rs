@@ -327,9 +327,14 @@ impl JobRecords<'_> {
         tx.commit().await
     }
 
-    /// Queues the running jobs that `lost` selects. Returns the jobs that already had all their `attempts` and must
-    /// be marked as failed, and the number of queued jobs.
-    pub async fn recover(self, lost: Lost, attempts: u32) -> Result<(Vec<JobRow>, u64)> {
+    /// Queues the running jobs that `lost` selects. Claims those that already had all their `attempts` for the time
+    /// `lease` and returns them: only the caller marks them as failed. Returns the number of queued jobs, too.
+    pub async fn recover(
+        self,
+        lost: Lost,
+        attempts: u32,
+        lease: Duration,
+    ) -> Result<(Vec<JobRow>, u64)> {
         let is_lost = match lost {
             Lost::All => "state = 'running'",
             Lost::Expired => "state = 'running' AND COALESCE(lease_until, 0) <= now_micros()",
@@ -345,13 +350,21 @@ impl JobRecords<'_> {
             QUEUED_STEP,
             self.database.now(),
         );
-        let queued = self.database.in_lane(Lane::Leases).run(update).await?;
+        let leases = self.database.in_lane(Lane::Leases);
+        let queued = leases.run(update).await?;
+        // If this process dies before it has marked them, another one claims them when this lease expires.
         let columns = columns::<JobRow>("");
-        let query = sql!(
-            format!("SELECT {columns} FROM jobs WHERE {is_lost} AND attempts >= $1 ORDER BY id"),
+        let claim = sql!(
+            format!(
+                "UPDATE jobs SET fence = fence + 1, lease_until = now_micros() + $2 WHERE id IN \
+                 (SELECT id FROM jobs WHERE {is_lost} AND attempts >= $1 FOR UPDATE SKIP LOCKED) \
+                 RETURNING {columns}"
+            ),
             attempts,
+            micros(lease),
         );
-        let failed = self.database.all(query).await?;
+        let mut failed: Vec<JobRow> = leases.change_all(claim).await?;
+        failed.sort_by_key(|job| job.id);
         Ok((failed, queued))
     }
 
