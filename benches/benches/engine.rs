@@ -50,12 +50,7 @@ fn simplifying(c: &mut Criterion) {
     let bare = bare_positions(&scene);
     let mut group = c.benchmark_group("a tenth of the triangles");
     group.sample_size(10);
-    let limits = Limits {
-        evenness: 0.0,
-        border_lock: 0.0,
-        triangles: scene.drawn_triangles() / 10,
-        keep_topology: false,
-    };
+    let limits = Limits::of_triangles(scene.drawn_triangles() / 10);
     group.bench_function("engine", |b| {
         b.iter_batched(
             || scene.clone(),

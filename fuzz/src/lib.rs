@@ -9,7 +9,7 @@ use assetfs::engine::clean;
 use assetfs::engine::import::import;
 use assetfs::engine::rebake::{RebakeOptions, rebake};
 use assetfs::engine::scene::Scene;
-use assetfs::engine::settings::{BakingQuality, Settings, TextureLimits};
+use assetfs::engine::settings::Settings;
 use assetfs::engine::simplify::Limits;
 use assetfs::engine::textures;
 
@@ -26,26 +26,9 @@ pub fn import_bytes(name: &str, data: &[u8]) {
 
 /// Imports a glb file and rebakes it to half of its triangles.
 pub fn rebake_bytes(data: &[u8]) {
-    let small = Some(32);
-    let options = RebakeOptions {
-        quality: BakingQuality::Low,
-        normal_map: true,
-        occlusion_map: true,
-        stretch: 1.1,
-        limits: TextureLimits {
-            base_color: small,
-            emissive: small,
-            normal: small,
-            orm: small,
-        },
-    };
+    let options = RebakeOptions::fast(32).with_all_maps();
     if let Some(scene) = import_files(&[("m.glb", data)]) {
-        let limits = Limits {
-            triangles: scene.drawn_triangles() / 2,
-            keep_topology: false,
-            evenness: 0.0,
-            border_lock: 0.0,
-        };
+        let limits = Limits::of_triangles(scene.drawn_triangles() / 2);
         let _ = rebake(&scene, &limits, &options);
     }
 }

@@ -22,12 +22,7 @@ fn import_bytes(name: &str, bytes: &[u8]) -> Result<Scene, String> {
 
 fn simplified(mut scene: Scene) -> Scene {
     clean::clean(&mut scene);
-    let limits = Limits {
-        evenness: 0.0,
-        border_lock: 0.0,
-        triangles: scene.drawn_triangles() / 2,
-        keep_topology: false,
-    };
+    let limits = Limits::of_triangles(scene.drawn_triangles() / 2);
     simplify(&mut scene, &limits);
     clean::finish(&mut scene);
     scene

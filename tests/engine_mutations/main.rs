@@ -26,7 +26,7 @@ use assetfs::engine::export::gltf::write_glb;
 use assetfs::engine::import::import;
 use assetfs::engine::rebake::{RebakeOptions, bake_on_charts, rebake};
 use assetfs::engine::scene::Scene;
-use assetfs::engine::settings::{BakingQuality, MeshCompression, Settings, TextureLimits};
+use assetfs::engine::settings::{MeshCompression, Settings};
 use assetfs::engine::simplify::{Limits, simplify};
 use assetfs::engine::textures;
 
@@ -333,12 +333,7 @@ fn work_on(mut scene: Scene) {
     let _ = (scene.bounds(), rpd_info(&scene, "m", "glb", 1));
     let before = scene.drawn_triangles();
     clean::clean(&mut scene);
-    let limits = Limits {
-        evenness: 0.0,
-        border_lock: 0.0,
-        triangles: before / 2,
-        keep_topology: false,
-    };
+    let limits = Limits::of_triangles(before / 2);
     let done = simplify(&mut scene, &limits);
     assert!(done.after <= done.before, "{done:?}");
     clean::finish(&mut scene);
@@ -355,25 +350,8 @@ fn work_on(mut scene: Scene) {
 /// Rebakes a model, and bakes maps into the texture coordinates that it has. Both may be refused.
 fn bake(mut scene: Scene) {
     clean::clean(&mut scene);
-    let limits = Limits {
-        evenness: 0.0,
-        border_lock: 0.0,
-        triangles: scene.drawn_triangles() / 2,
-        keep_topology: false,
-    };
-    let small = Some(32);
-    let options = RebakeOptions {
-        quality: BakingQuality::Low,
-        normal_map: true,
-        occlusion_map: true,
-        stretch: 1.1,
-        limits: TextureLimits {
-            base_color: small,
-            emissive: small,
-            normal: small,
-            orm: small,
-        },
-    };
+    let limits = Limits::of_triangles(scene.drawn_triangles() / 2);
+    let options = RebakeOptions::fast(32).with_all_maps();
     if let Ok(mut baked) = rebake(&scene, &limits, &options) {
         clean::finish(&mut baked.scene);
         let written = write_glb(&baked.scene, MeshCompression::None).expect("small enough");

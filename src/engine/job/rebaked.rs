@@ -160,14 +160,14 @@ fn bytes_of(scene: &Scene, settings: &Settings) -> usize {
 
 /// How the settings ask for textures to be baked.
 pub(super) fn options_of(settings: &Settings) -> RebakeOptions {
-    /// Finds few charts that are hardly stretched.
-    const STRETCH: f64 = 0.1;
     let baking = &settings.baking;
     RebakeOptions {
         quality: baking.quality.unwrap_or_default(),
         normal_map: baking.normal_map,
         occlusion_map: baking.occlusion_map,
-        stretch: 1.0 + baking.stretch.unwrap_or(STRETCH).min(10.0) as f32,
+        stretch: baking.stretch.map_or(RebakeOptions::STRETCH, |stretch| {
+            1.0 + stretch.min(10.0) as f32
+        }),
         limits: settings.texture_limits,
     }
 }

@@ -57,6 +57,31 @@ pub struct RebakeOptions {
     pub limits: TextureLimits,
 }
 
+impl RebakeOptions {
+    /// The stretch that makes few charts which are hardly stretched.
+    pub const STRETCH: f32 = 1.1;
+
+    /// The fastest way to the maps that the source has, with textures of at most this size.
+    pub fn fast(side: u32) -> RebakeOptions {
+        RebakeOptions {
+            quality: BakingQuality::Low,
+            normal_map: false,
+            occlusion_map: false,
+            stretch: Self::STRETCH,
+            limits: TextureLimits::all(side),
+        }
+    }
+
+    /// The same with a map of normals and of occlusion, whatever the source has.
+    pub fn with_all_maps(self) -> RebakeOptions {
+        RebakeOptions {
+            normal_map: true,
+            occlusion_map: true,
+            ..self
+        }
+    }
+}
+
 /// A rebaked model.
 #[derive(Debug)]
 pub struct Rebaked {

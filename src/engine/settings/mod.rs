@@ -79,6 +79,16 @@ pub struct TextureLimits {
 }
 
 impl TextureLimits {
+    /// One limit for all slots.
+    pub fn all(side: u32) -> TextureLimits {
+        TextureLimits {
+            base_color: Some(side),
+            emissive: Some(side),
+            normal: Some(side),
+            orm: Some(side),
+        }
+    }
+
     /// The limit of a slot.
     pub fn of(&self, slot: TextureSlot) -> Option<u32> {
         match slot {

@@ -12,3 +12,15 @@ pub struct Limits {
     /// The part of the vertices that shape open borders which is kept in place, from 0 to 1.
     pub border_lock: f32,
 }
+
+impl Limits {
+    /// At most this many drawn triangles, and nothing kept beside the shape.
+    pub fn of_triangles(triangles: u64) -> Limits {
+        Limits {
+            triangles,
+            keep_topology: false,
+            evenness: 0.0,
+            border_lock: 0.0,
+        }
+    }
+}

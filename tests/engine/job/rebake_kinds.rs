@@ -7,7 +7,7 @@ use assetfs::engine::export::gltf::write_glb;
 use assetfs::engine::import::import;
 use assetfs::engine::rebake::{RebakeOptions, rebake};
 use assetfs::engine::scene::{AlphaMode, Scene};
-use assetfs::engine::settings::{BakingQuality, MeshCompression, TextureLimits};
+use assetfs::engine::settings::MeshCompression;
 use assetfs::engine::simplify::Limits;
 use serde_json::{Value, json};
 
@@ -39,24 +39,8 @@ fn baked(model: &Model, share: f64) -> Scene {
     let mut source = import(&folder, &files).unwrap().scene;
     clean::clean(&mut source);
     let triangles = (source.drawn_triangles() as f64 * share) as u64;
-    let limits = Limits {
-        triangles,
-        keep_topology: false,
-        evenness: 0.0,
-        border_lock: 0.0,
-    };
-    let options = RebakeOptions {
-        quality: BakingQuality::Low,
-        normal_map: false,
-        occlusion_map: false,
-        stretch: 1.1,
-        limits: TextureLimits {
-            base_color: Some(256),
-            emissive: Some(256),
-            normal: Some(256),
-            orm: Some(256),
-        },
-    };
+    let limits = Limits::of_triangles(triangles);
+    let options = RebakeOptions::fast(256);
     let result = rebake(&source, &limits, &options).unwrap().scene;
     assert!(result.drawn_triangles() <= triangles);
     let out = tempfile::tempdir().unwrap();
@@ -157,9 +141,28 @@ fn what_baked_parts_cannot_do_is_a_reason() {
         let moved: Vec<f32> = (0..vertices).flat_map(|_| [0.0, 0.1, 0.0]).collect();
         primitive["targets"] = json!([{ "POSITION": maker.floats("VEC3", &moved) }]);
     });
+    let with_lines = pair(|maker, json| {
+        let line = json!({
+            "attributes": { "POSITION": maker.floats("VEC3", &[0.0, 0.0, 0.0, 1.0, 2.0, 0.0]) },
+            "material": 0, "mode": 1,
+        });
+        let parts = json["meshes"][0]["primitives"].as_array_mut().unwrap();
+        parts.push(line);
+    });
+    let with_undrawn = pair(|_, json| {
+        json["nodes"]
+            .as_array_mut()
+            .unwrap()
+            .push(json!({ "mesh": 1 }));
+    });
     for (model, reason) in [
         (variants, "the model has material variants"),
         (morphing, "the model has morph targets"),
+        (with_lines, "the model has points or lines"),
+        (
+            with_undrawn,
+            "the model has parts that its scene does not draw",
+        ),
     ] {
         let report = model.optimize(config(20.0, json!({}))).unwrap();
         let is_named = |line: &String| line.starts_with("not rebaked: ") && line.contains(reason);
