@@ -1,12 +1,11 @@
 //! `assetfs doctor`: checks the requirements of this machine, and explains how to meet them.
 
-use std::fs::File;
 use std::path::Path;
 
 use anyhow::Result;
 
 use crate::engine::import::{cad_reader, check_cad_reader};
-use crate::fuse::shell_quoted;
+use crate::fuse::{FuseDevice, shell_quoted};
 use crate::service::{MissingProtection, Protection, Sandbox};
 
 use super::{Exit, indexers, keyring, settings, thumbnail};
@@ -69,14 +68,10 @@ pub(super) fn run(args: &DoctorArgs) -> Result<Exit> {
 }
 
 fn fuse_device() -> Finding {
-    let verdict = match File::options().read(true).write(true).open("/dev/fuse") {
-        Ok(_) => Verdict::Good("/dev/fuse can be opened".to_owned()),
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Verdict::Missing(
-            "there is no /dev/fuse: run `modprobe fuse`, or give the container --device /dev/fuse --cap-add SYS_ADMIN".to_owned(),
-        ),
-        Err(error) => Verdict::Missing(super::sentence(
-            &anyhow::Error::new(error).context("/dev/fuse cannot be opened"),
-        )),
+    let device = FuseDevice::of_this_machine();
+    let verdict = match device {
+        FuseDevice::Ready => Verdict::Good(device.to_string()),
+        _ => Verdict::Missing(device.to_string()),
     };
     Finding {
         what: "FUSE device",

@@ -5,6 +5,7 @@
 
 mod adapter;
 mod command;
+mod device;
 mod dispatch;
 mod errno;
 mod kernel;
@@ -17,6 +18,7 @@ mod stuck;
 mod translate;
 
 pub use command::send_command;
+pub use device::FuseDevice;
 pub use errno::errno;
 pub use mountpoint::{
     MountPointError, detach_now, find_mount, mounts, own_mounts, prepare_mount_point, shell_quoted,

@@ -11,6 +11,7 @@ use tokio::runtime::Handle;
 use crate::drive::Drive;
 
 use super::adapter::Adapter;
+use super::device::FuseDevice;
 use super::dispatch::Dispatcher;
 use super::kernel::NotifiedKernel;
 use super::readahead;
@@ -54,19 +55,18 @@ pub struct MountError {
 
 impl MountError {
     fn new(mount_point: &Path, source: &io::Error) -> MountError {
-        let hint = match source.kind() {
-            _ if !Path::new("/dev/fuse").exists() => {
-                "this machine has no /dev/fuse; load it with `modprobe fuse`, or run the container \
-                 with `--device /dev/fuse --cap-add SYS_ADMIN`"
-                    .to_owned()
+        let hint = match (FuseDevice::of_this_machine(), source.kind()) {
+            (FuseDevice::Ready, io::ErrorKind::NotFound) => {
+                "fusermount3 is missing: run `apt install fuse3`".to_owned()
             }
-            io::ErrorKind::NotFound => "fusermount3 is missing: run `apt install fuse3`".to_owned(),
-            io::ErrorKind::PermissionDenied => {
+            // fusermount3 refuses nothing else in this way.
+            (FuseDevice::Ready, io::ErrorKind::PermissionDenied) => {
                 format!(
                     "{source}; to allow access by other users, add user_allow_other to /etc/fuse.conf"
                 )
             }
-            _ => source.to_string(),
+            (FuseDevice::Ready, _) => source.to_string(),
+            (device, _) => device.to_string(),
         };
         MountError {
             mount_point: mount_point.to_owned(),

@@ -24,12 +24,12 @@ impl Watcher {
     /// Watches a folder; returns when the drive knows of it, which the helper's look at `/proc` takes some time for.
     fn of(fixture: &Fixture, folder: &str) -> Watcher {
         let (send, events) = mpsc::channel();
+        let watched = |fixture: &Fixture| fixture.status()["inotify_folders"].as_u64();
+        let before = watched(fixture);
         let mut inotify = notify::recommended_watcher(send).unwrap();
         let path = fixture.path(folder);
         inotify.watch(&path, RecursiveMode::NonRecursive).unwrap();
-        wait_until("the drive knows of the watch", || {
-            fixture.status()["inotify_folders"].as_u64() > Some(0)
-        });
+        wait_until("the drive knows of the watch", || watched(fixture) > before);
         Watcher {
             _inotify: inotify,
             events,
@@ -117,7 +117,6 @@ fn a_result_and_its_status_appear_for_watchers_and_own_work_is_reported_once() {
     fixture.wait("rawmodels/square");
     let mut results = Watcher::of(&fixture, "rapidmodels");
     let mut jobs = Watcher::of(&fixture, "rawmodels/square/optimize");
-    std::thread::sleep(Duration::from_secs(3));
     run(Command::new("cp")
         .arg(fixture.path("presets/factory/Web Viewer.json"))
         .arg(fixture.path("rawmodels/square/optimize/web.json")));

@@ -1,8 +1,11 @@
 //! The ways to read a file, on drives of root and of other users.
 
+use std::ffi::OsString;
 use std::fs::{self, File};
+use std::io::{BufRead as _, BufReader};
 use std::os::unix::fs::FileExt as _;
-use std::process::Command;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Output, Stdio};
 
 use super::{MIB, World, cache_has_room, forget_pages};
 use crate::support::{ASSETFS, run, text, wait_until};
@@ -118,65 +121,137 @@ fn a_complete_file_is_read_by_the_kernel_alone() {
     wait_until("the cache is verified", || is_read_past_the_drive(&world));
 }
 
+/// A user without rights, in a mount namespace with its own `/dev/fuse`. udev lets every user open it; many containers
+/// give it to root alone.
+struct User {
+    namespace: Child,
+    home: PathBuf,
+    token: OsString,
+}
+
+impl User {
+    fn new(world: &World, mode_of_device: &str) -> User {
+        let scratch = world.fixture.scratch.path();
+        run(Command::new("chmod").arg("755").arg(scratch));
+        let home = scratch.join("user");
+        fs::create_dir(&home).expect("a folder");
+        run(Command::new("chown").arg("nobody").arg(&home));
+        fs::copy(ASSETFS, home.join("assetfs")).expect("a copy that the user may run");
+        User {
+            namespace: namespace_with_device(&scratch.join("fuse"), mode_of_device),
+            home,
+            token: world.fixture.service.token().into(),
+        }
+    }
+
+    fn mount_point(&self) -> PathBuf {
+        self.home.join("mnt")
+    }
+
+    fn mount(&self, world: &World) -> Output {
+        let mut mount = self.assetfs();
+        mount.arg("mount").arg(self.mount_point());
+        mount.args(["--base-url", &world.fixture.service.base_url]);
+        mount.arg("--state-dir").arg(self.home.join("state"));
+        mount.arg("--cache-dir").arg(self.home.join("cache"));
+        self.run(&mount)
+    }
+
+    fn assetfs(&self) -> Command {
+        Command::new(self.home.join("assetfs"))
+    }
+
+    fn cat(&self, path: &Path) -> Vec<u8> {
+        self.run(Command::new("cat").arg(path)).stdout
+    }
+
+    fn run(&self, command: &Command) -> Output {
+        Command::new("nsenter")
+            .arg(format!("--mount=/proc/{}/ns/mnt", self.namespace.id()))
+            .args(["setpriv", "--reuid=nobody", "--regid=nogroup"])
+            .args(["--clear-groups", "timeout", "60"])
+            .arg(command.get_program())
+            .args(command.get_args())
+            .env("HOME", &self.home)
+            .env("ASSETFS_TOKEN", &self.token)
+            .output()
+            .expect("nsenter runs")
+    }
+}
+
+impl Drop for User {
+    fn drop(&mut self) {
+        // The mounts in the namespace end with its last process.
+        let _ = self.namespace.kill();
+        let _ = self.namespace.wait();
+    }
+}
+
+/// A process in its own mount namespace, where `/dev/fuse` is a device made at `node` with this mode.
+fn namespace_with_device(node: &Path, mode: &str) -> Child {
+    let node = node.display();
+    let script = format!(
+        "mknod {node} c 10 229; chmod {mode} {node}; mount --bind {node} /dev/fuse; echo ready; exec sleep 300"
+    );
+    let mut holder = Command::new("unshare")
+        .args(["--mount", "sh", "-ec", &script])
+        .stdout(Stdio::piped())
+        .spawn()
+        .expect("unshare runs");
+    let mut ready = String::new();
+    let output = holder.stdout.take().expect("a pipe");
+    BufReader::new(output)
+        .read_line(&mut ready)
+        .expect("a line");
+    assert_eq!(ready, "ready\n");
+    holder
+}
+
 #[test]
 fn a_user_without_rights_mounts_and_reads_the_same() {
     needs_fuse!();
     if !cache_has_room() {
         return;
     }
-    needs_program!("setpriv");
-    needs_program!("fusermount3");
+    for program in ["setpriv", "fusermount3", "unshare", "nsenter"] {
+        needs_program!(program);
+    }
     needs_root!();
     let world = World::unmounted(3 * MIB);
-    let scratch = world.fixture.scratch.path();
-    run(Command::new("chmod").arg("755").arg(scratch));
-    let home = scratch.join("user");
-    fs::create_dir(&home).expect("a folder");
-    run(Command::new("chown").arg("nobody").arg(&home));
-    let as_user = |command: &Command| {
-        let mut run_as = Command::new("setpriv");
-        run_as
-            .args([
-                "--reuid=nobody",
-                "--regid=nogroup",
-                "--clear-groups",
-                "timeout",
-                "60",
-            ])
-            .arg(command.get_program())
-            .args(command.get_args())
-            .env("HOME", &home)
-            .env("ASSETFS_TOKEN", world.fixture.service.token());
-        run_as.output().expect("setpriv runs")
-    };
-    let mount_point = home.join("mnt");
-    let binary = home.join("assetfs");
-    fs::copy(ASSETFS, &binary).expect("a copy that the user may run");
-    let mut mount = Command::new(&binary);
-    mount.arg("mount").arg(&mount_point);
-    mount.args(["--base-url", &world.fixture.service.base_url, "--state-dir"]);
-    mount
-        .arg(home.join("state"))
-        .arg("--cache-dir")
-        .arg(home.join("cache"));
-    let mounted = as_user(&mount);
+    let user = User::new(&world, "666");
+    let mounted = user.mount(&world);
     assert!(mounted.status.success(), "{}", text(&mounted.stderr));
-    let big = mount_point.join("rawmodels/m/big.bin");
+    let big = user.mount_point().join("rawmodels/m/big.bin");
     let mut results = Vec::new();
     for _ in 0..2 {
-        let mut cat = Command::new("cat");
-        cat.arg(&big);
-        results.push(as_user(&cat).stdout == *world.content);
+        results.push(user.cat(&big) == *world.content);
     }
     let requests = world.storage.with(|it| it.requests);
-    let mut cat = Command::new("cat");
-    cat.arg(&big);
-    results.push(as_user(&cat).stdout == *world.content);
+    results.push(user.cat(&big) == *world.content);
     let asked_again = world.storage.with(|it| it.requests) > requests;
-    let mut unmount = Command::new(&binary);
-    unmount.args(["unmount", "--now"]).arg(&mount_point);
-    let unmounted = as_user(&unmount);
+    let unmounted = user.run(
+        user.assetfs()
+            .args(["unmount", "--now"])
+            .arg(user.mount_point()),
+    );
     assert!(unmounted.status.success(), "{}", text(&unmounted.stderr));
     assert_eq!(results, [true, true, true]);
     assert!(!asked_again, "what is cached was fetched again");
+}
+
+#[test]
+fn a_user_who_may_not_open_the_device_is_told_what_to_do() {
+    needs_fuse!();
+    for program in ["setpriv", "unshare", "nsenter"] {
+        needs_program!(program);
+    }
+    needs_root!();
+    let world = World::unmounted(MIB);
+    let user = User::new(&world, "600");
+    let mounted = user.mount(&world);
+    let said = text(&mounted.stderr);
+    assert!(!mounted.status.success(), "{said}");
+    let advice = "this user may not open /dev/fuse: run `chmod 666 /dev/fuse` as root";
+    assert!(said.contains(advice), "{said}");
+    assert!(!said.contains("user_allow_other"), "{said}");
 }
