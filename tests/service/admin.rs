@@ -8,7 +8,9 @@ use serde_json::{Value, json};
 use super::bucket;
 use super::s3::TestBucket;
 use super::skip::skipped;
-use super::support::{Answer, COPYING_WORKER, Fixture, WAITING_WORKER, needs_own_storage};
+use super::support::{
+    Answer, COPYING_WORKER, Fixture, WAITING_WORKER, files_are_in_a_bucket, needs_own_storage,
+};
 
 fn with_admin(config: &mut ServiceConfig) {
     config.admin_listen = Some(([127, 0, 0, 1], 0).into());
@@ -165,12 +167,14 @@ async fn metrics_count_jobs_requests_and_bytes() {
     assert_eq!(service.metric("job_attempts_total").await, 4.0);
     assert_eq!(service.metric("job_wait_seconds_count").await, 4.0);
     assert_eq!(service.metric("leases_lost_total").await, 0.0);
-    let uploads = "requests_total{class=\"storage\",status=\"200\"}";
-    assert_eq!(service.metric(uploads).await, 2.0);
+    if !files_are_in_a_bucket() {
+        let uploads = "requests_total{class=\"storage\",status=\"200\"}";
+        assert_eq!(service.metric(uploads).await, 2.0);
+        assert!(service.metric("received_bytes_total").await > 100_000.0);
+    }
     service.get("/api/v2/nothing").await.expect(404);
     let unknown = "requests_total{class=\"api\",status=\"404\"}";
     assert_eq!(service.metric(unknown).await, 1.0);
-    assert!(service.metric("received_bytes_total").await > 100_000.0);
     assert!(service.metric("sent_bytes_total").await > 1_000.0);
 }
 
