@@ -1,6 +1,6 @@
 //! A bucket of an S3-compatible storage: how it is named, which credentials reach it, and the client for it.
 //!
-//! The files of a service and the shared cache of a drive use it. It knows neither.
+//! The files of a service and the shared cache of a drive use it.
 
 mod address;
 

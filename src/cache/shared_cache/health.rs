@@ -11,7 +11,13 @@ const LONGEST_PAUSE: Duration = Duration::from_secs(300);
 /// The health of one way to use a store.
 #[derive(Debug, Default)]
 pub(super) struct Health {
-    outage: Mutex<Option<Outage>>,
+    state: Mutex<State>,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    outage: Option<Outage>,
+    last_success: Option<Instant>,
 }
 
 #[derive(Debug)]
@@ -27,7 +33,7 @@ impl Health {
     /// False while the store is left alone. When the pause is over, one caller may try.
     pub(super) fn may_try(&self) -> bool {
         let now = Instant::now();
-        match &mut *self.outage() {
+        match &mut self.state().outage {
             None => true,
             Some(outage) if now < outage.until => false,
             Some(outage) => {
@@ -40,22 +46,47 @@ impl Health {
 
     /// Why the store is not used, and the time until it is tried again.
     pub(super) fn outage_now(&self) -> Option<(String, Duration)> {
-        let outage = self.outage();
-        let outage = outage.as_ref()?;
+        let state = self.state();
+        let outage = state.outage.as_ref()?;
         let left = outage.until.saturating_duration_since(Instant::now());
         Some((outage.why.clone(), left))
     }
 
     pub(super) fn note_success(&self, place: &str, doing: &str) {
-        if self.outage().take().is_some() {
+        let mut state = self.state();
+        state.last_success = Some(Instant::now());
+        if state.outage.take().is_some() {
             tracing::info!("the shared cache {place} can be {doing} again");
         }
     }
 
+    /// Notes that there was no answer within `limit`. If another request was answered in that time, the store is only
+    /// busy, and is used on.
+    pub(super) fn note_late(&self, place: &str, doing: &str, limit: Duration) {
+        let mut state = self.state();
+        let is_busy = state
+            .last_success
+            .is_some_and(|answered| answered.elapsed() < limit);
+        if !is_busy {
+            let late = StoreError::Late(limit.as_secs());
+            state.begin_outage(place, doing, &late);
+        }
+    }
+
     pub(super) fn note_failure(&self, place: &str, doing: &str, error: &StoreError) {
-        let mut outage = self.outage();
+        self.state().begin_outage(place, doing, error);
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl State {
+    /// Leaves the store alone, or for longer if this was the request that tried it again.
+    fn begin_outage(&mut self, place: &str, doing: &str, error: &StoreError) {
         let why = error.to_string();
-        let pause = match &*outage {
+        let pause = match &self.outage {
             None => {
                 tracing::warn!(
                     "the shared cache {place} cannot be {doing}: {why}. Files are read from the service until it can; \
@@ -68,16 +99,12 @@ impl Health {
             // It was under way when another request failed.
             Some(_) => return,
         };
-        *outage = Some(Outage {
+        self.outage = Some(Outage {
             until: Instant::now() + pause,
             pause,
             is_tried: false,
             why,
         });
-    }
-
-    fn outage(&self) -> MutexGuard<'_, Option<Outage>> {
-        self.outage.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -103,7 +130,7 @@ mod tests {
         let health = Health::default();
         health.note_failure("/farm", "read", &StoreError::Late(3));
         for pause in [60, 120, 240, 300, 300] {
-            health.outage().as_mut().unwrap().until = Instant::now();
+            health.state().outage.as_mut().unwrap().until = Instant::now();
             assert!(health.may_try() && !health.may_try());
             health.note_failure("/farm", "read", &StoreError::Late(3));
             let left = health.outage_now().unwrap().1;
@@ -112,5 +139,17 @@ mod tests {
         health.note_success("/farm", "read");
         assert!(health.may_try() && health.may_try());
         assert_eq!(health.outage_now(), None);
+    }
+
+    #[test]
+    fn a_late_answer_is_an_outage_only_if_nothing_else_was_answered_meanwhile() {
+        let health = Health::default();
+        health.note_success("/farm", "read");
+        health.note_late("/farm", "read", Duration::from_secs(3));
+        assert!(health.may_try(), "it is only busy");
+        let long_ago = Instant::now() - Duration::from_secs(4);
+        health.state().last_success = Some(long_ago);
+        health.note_late("/farm", "read", Duration::from_secs(3));
+        assert!(!health.may_try(), "it hangs");
     }
 }

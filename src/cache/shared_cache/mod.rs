@@ -1,6 +1,6 @@
 //! The shared cache: a second level below the cache of a mount, which many mounts use at once. It fetches nothing.
 //!
-//! It is a help and never a condition: each request to the store has a time limit, a store that fails is left alone for a while,
+//! Reads never depend on it: each request to the store has a time limit, a store that fails is left alone for a while,
 //! and a chunk that is not what it should be is a miss. Mounts that miss the same chunk agree by claims that one of
 //! them fetches it; a claim is waited for only while chunks of its mount arrive.
 
@@ -44,13 +44,13 @@ pub use turn::Turn;
 /// Longest time for one request to the store.
 const REQUEST_LIMIT: Duration = Duration::from_secs(3);
 /// Chunks that are read from the store at once.
-const READS: usize = 16;
+const READS: usize = 8;
 /// Chunks of one reader that are read at once.
 const READS_OF_ONE: usize = 4;
 /// Claims that are tried at once.
 const CLAIMS: usize = 8;
 /// Chunks that are written at once; each is in memory.
-const WRITES: usize = 16;
+const WRITES: usize = 8;
 /// Longest time to write one chunk. No reader waits for it.
 const WRITE_LIMIT: Duration = Duration::from_secs(15);
 /// Pauses between looks for a chunk that another mount fetches: half of the time since the first look, within these
@@ -262,10 +262,9 @@ impl SharedState {
                 None
             }
             Err(_) => {
-                // It hangs for all.
-                let late = StoreError::Late(limit.as_secs());
-                self.reading.note_failure(&self.place, "read", &late);
-                self.writing.note_failure(&self.place, "written", &late);
+                // A store that hangs does so for readers and writers.
+                self.reading.note_late(&self.place, "read", limit);
+                self.writing.note_late(&self.place, "written", limit);
                 None
             }
         }
