@@ -281,18 +281,19 @@ async fn after_an_outage_the_process_of_a_job_has_one_lease_to_renew_it() {
     };
     let other = Proxy::start(dir.path()).await.unwrap();
     let lease = Duration::from_secs(6);
-    let start = async |proxy: &Proxy| {
+    let start = async |proxy: &Proxy, bucket| {
         let url = proxy.url.clone();
         Fixture::with(WAITING_WORKER, |config| {
             config.records = RecordsAt::Postgres(url.parse().unwrap());
             config.job_lease = lease;
+            config.bucket = bucket;
         })
         .await
     };
-    let works = start(&one).await;
+    let works = start(&one, None).await;
     let rapid = works.optimize_one().await;
     works.until_runs(1).await;
-    let waits = start(&other).await;
+    let waits = start(&other, works.bucket_config()).await;
     waits.get("/api/v2/rawmodel").await.expect(200);
     one.set(Network::Cut);
     other.set(Network::Cut);

@@ -1,6 +1,6 @@
 //! Several services on one PostgreSQL database, and databases that cannot be used.
 //!
-//! The files of these services are in folders of their own, so only one of them reads and writes bytes.
+//! Files that are not in a bucket are in a folder of each service, so only one of them reads and writes bytes.
 
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -51,6 +51,7 @@ impl Pair {
         let first = Fixture::with(COPYING_WORKER, with).await;
         let second = Fixture::with(COPYING_WORKER, |config| {
             with(config);
+            config.bucket = first.bucket_config();
             config.workers = 0;
         });
         let second = second.await;
@@ -63,6 +64,13 @@ impl Pair {
             .into_iter()
             .cycle()
             .take(AT_ONCE)
+    }
+
+    /// Settings of one more service on the database, with its data below `dir`.
+    fn config_of_third(&self, dir: &Path) -> ServiceConfig {
+        let mut config = config_of(dir, "third", &self.url);
+        config.bucket = self.first.bucket_config();
+        config
     }
 
     pub async fn number(&self, query: &str) -> i64 {
@@ -162,7 +170,7 @@ async fn a_start_leaves_the_running_jobs_of_other_processes_alone() {
     // As if a process on another machine worked on it.
     let running = "UPDATE jobs SET state = 'running', lease_until = 9000000000000000000";
     assert_eq!(database.run(running).await, 1);
-    let third = Service::start(config_of(dir, "third", &pair.url)).await;
+    let third = Service::start(pair.config_of_third(dir)).await;
     tokio::time::sleep(Duration::from_secs(1)).await;
     let state = "SELECT COUNT(*) FROM jobs WHERE state = 'running' AND attempts = 1";
     assert_eq!(database.number(state).await, 1, "it still runs");
@@ -191,8 +199,8 @@ async fn a_job_of_one_service_is_done_by_another() {
         .as_str()
         .unwrap();
     pair.first.put(url, b"x").await.expect(200);
-    // The second service accepts the upload; a third one works, on the folder of nobody, so the analysis fails there.
-    let third = Service::start(config_of(pair.second.dir.path(), "third", &pair.url)).await;
+    // The second service accepts the upload; a third one works. Its folder is empty, so the analysis fails there.
+    let third = Service::start(pair.config_of_third(pair.second.dir.path())).await;
     let path = format!("/api/v2/rawmodel/{id}/api-upload/complete");
     pair.second.get(&path).await.expect(200);
     let begun = "SELECT COUNT(*) FROM jobs WHERE attempts > 0";

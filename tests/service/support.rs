@@ -7,7 +7,9 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use assetfs::service::{RecordsAt, RunningService, Service, ServiceConfig, WorkerCommand};
+use assetfs::service::{
+    BucketConfig, RecordsAt, RunningService, Service, ServiceConfig, WorkerCommand,
+};
 use reqwest::header::HeaderMap;
 use reqwest::{Method, StatusCode};
 use serde_json::{Value, json};
@@ -195,6 +197,11 @@ impl Fixture {
             http: http_client(),
             bucket,
         }
+    }
+
+    /// The bucket with its files, for another service on the same records.
+    pub fn bucket_config(&self) -> Option<BucketConfig> {
+        self.bucket.as_ref().map(super::bucket::config)
     }
 
     /// Stops the service and keeps its data.
