@@ -134,6 +134,7 @@ const OWNERS: &[(&str, &[&str])] = &[
     ("seccompiler", &["service/workers"]),
     ("glam", &["engine"]),
     ("basis_universal_sys", &["engine/textures/ktx2"]),
+    ("re_rav1d", &["engine/textures/avif"]),
     ("libwebp_sys", &["engine/textures/webp"]),
     ("zstd", &["engine/textures/ktx2"]),
 ];

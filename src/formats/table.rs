@@ -94,6 +94,7 @@ pub(super) static BESIDE: &[(&str, &str)] = &[
     ("jpg", "image/jpeg"),
     ("jpeg", "image/jpeg"),
     ("webp", "image/webp"),
+    ("avif", "image/avif"),
     ("ktx2", "image/ktx2"),
     ("json", "application/json"),
     ("rpdx", "application/x-rpdx+json"),

@@ -28,6 +28,7 @@ pub enum Target {
     Zip,
     Ktx2,
     Webp,
+    Avif,
     /// The glb that `assetfs-cad` hands over: that of `bracket.step`, with few triangles.
     Cad,
     /// Glb files that are rebaked.
@@ -36,7 +37,7 @@ pub enum Target {
 }
 
 impl Target {
-    pub const ALL: [Target; 18] = [
+    pub const ALL: [Target; 19] = [
         Target::Glb,
         Target::Gltf,
         Target::Draco,
@@ -52,6 +53,7 @@ impl Target {
         Target::Zip,
         Target::Ktx2,
         Target::Webp,
+        Target::Avif,
         Target::Cad,
         Target::Rebake,
         Target::Settings,
@@ -74,6 +76,7 @@ impl Target {
             Target::Zip => "zip",
             Target::Ktx2 => "ktx2",
             Target::Webp => "webp",
+            Target::Avif => "avif",
             Target::Cad => "cad",
             Target::Rebake => "rebake",
             Target::Settings => "settings",
@@ -96,6 +99,7 @@ impl Target {
             Target::Zip => "m.zip",
             Target::Ktx2 => "m.ktx2",
             Target::Webp => "m.webp",
+            Target::Avif => "m.avif",
             Target::Cad => "m.step",
             Target::Settings => "m.json",
         }
@@ -154,6 +158,15 @@ impl Target {
                 &include_bytes!("../fixtures/textures/lossless.webp")[..],
                 include_bytes!("../fixtures/textures/lossy.webp"),
                 include_bytes!("../fixtures/textures/lossy-alpha.webp"),
+            ]
+            .map(<[u8]>::to_vec)
+            .into(),
+            Target::Avif => [
+                &include_bytes!("../fixtures/textures/lossless.avif")[..],
+                include_bytes!("../fixtures/textures/lossy.avif"),
+                include_bytes!("../fixtures/textures/lossy-alpha.avif"),
+                include_bytes!("../fixtures/textures/10-bit.avif"),
+                include_bytes!("../fixtures/textures/grey.avif"),
             ]
             .map(<[u8]>::to_vec)
             .into(),

@@ -313,7 +313,7 @@ impl Bench {
             let config = serde_json::from_slice(bytes).unwrap_or_default();
             return Settings::read(&config).is_ok();
         }
-        if matches!(self.target, Target::Ktx2 | Target::Webp) {
+        if matches!(self.target, Target::Ktx2 | Target::Webp | Target::Avif) {
             let _ = (textures::dimensions(bytes), textures::channels(bytes));
             return textures::decode(bytes).is_ok();
         }
@@ -393,6 +393,7 @@ mutated_files_are_borne! {
     mutated_zip_files_are_read_or_refused Zip
     mutated_ktx2_images_are_read_or_refused Ktx2
     mutated_webp_images_are_read_or_refused Webp
+    mutated_avif_images_are_read_or_refused Avif
     mutated_models_of_the_cad_reader_are_read_or_refused Cad
     mutated_models_are_rebaked_or_refused Rebake
     mutated_settings_are_read_or_refused Settings

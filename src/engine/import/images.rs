@@ -42,7 +42,7 @@ pub fn plain_image(bytes: Vec<u8>, path: &Path) -> Result<(Bytes, String), Strin
         .extension()
         .map(|extension| extension.to_string_lossy().to_lowercase())
         .unwrap_or_default();
-    if known == Some("image/ktx2") {
+    if let Some("image/ktx2" | "image/avif") = known {
         return as_png(&textures::decode(&bytes)?.into());
     }
     let format = match (known, extension.as_str()) {
@@ -51,7 +51,7 @@ pub fn plain_image(bytes: Vec<u8>, path: &Path) -> Result<(Bytes, String), Strin
         (None, "tga") => ImageFormat::Tga,
         _ => {
             return Err(
-                "images of this kind are not read; PNG, JPEG, WebP, KTX2, BMP and TGA are"
+                "images of this kind are not read; PNG, JPEG, WebP, AVIF, KTX2, BMP and TGA are"
                     .to_owned(),
             );
         }

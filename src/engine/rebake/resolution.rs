@@ -48,7 +48,7 @@ pub(super) fn side_of(model: &Scene, class: &Class, limits: &TextureLimits) -> u
 }
 
 /// The media type of what the baked textures of a class replace: that of its base colours, or of its other textures if it
-/// has none. Where these have several types, JPEG if all are lossy, else PNG.
+/// has none. Where these have several types, JPEG if all are lossy, else PNG. AVIF is not written, so it counts as JPEG.
 pub(super) fn media_type_of(model: &Scene, class: &Class) -> &'static str {
     const LOSSY: [&str; 3] = ["image/jpeg", "image/webp", "image/ktx2"];
     let by_slot = images_by_slot(model, class);
@@ -58,7 +58,10 @@ pub(super) fn media_type_of(model: &Scene, class: &Class) -> &'static str {
         .flatten()
         .map(|image| {
             let media_type = model.images[*image].media_type.as_str();
-            LOSSY.into_iter().find(|lossy| *lossy == media_type)
+            match media_type {
+                "image/avif" => Some("image/jpeg"),
+                media_type => LOSSY.into_iter().find(|lossy| *lossy == media_type),
+            }
         })
         .collect();
     match types.into_iter().collect::<Vec<_>>().as_slice() {

@@ -4,6 +4,7 @@
 //! materials: colours are resized in linear light, normals stay unit vectors, and alpha that is used is never dropped
 //! for JPEG.
 
+mod avif;
 mod convert;
 mod encode;
 mod ktx2;
@@ -221,7 +222,8 @@ fn fit_image(index: usize, image: &Image, usage: &Usage, plan: &TexturePlan) -> 
     let is_baked = image.replaces.is_some();
     let fits_format = match asked {
         TextureFormat::Auto => {
-            is_plain || matches!(kind, "image/webp" | "image/ktx2") && !plan.plain_only
+            let is_kept = matches!(kind, "image/webp" | "image/avif" | "image/ktx2");
+            is_plain || is_kept && !plan.plain_only
         }
         TextureFormat::Png => kind == "image/png",
         TextureFormat::Jpg => kind == "image/jpeg",

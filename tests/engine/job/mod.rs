@@ -1,5 +1,6 @@
 //! Whole jobs on small models made here: budgets, textures, what passes through, what is refused.
 
+mod avif;
 mod blender;
 mod chart_maps;
 mod formats;
