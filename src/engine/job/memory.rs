@@ -3,10 +3,11 @@
 //! It is the address space that a worker's limit counts. The constants are measured: a line through the peaks of models
 //! of 1 and 5 million triangles, with and without normals and texture coordinates.
 
+use std::cmp::Reverse;
 use std::fs;
 use std::path::Path;
 
-use super::super::scene::{Geometry, Scene};
+use super::super::scene::{Geometry, Image, Scene};
 use super::super::textures::dimensions;
 use super::Pictures;
 
@@ -20,8 +21,10 @@ const VERTEX_BYTE: u64 = 13;
 const PICTURED_TRIANGLE: u64 = 100;
 /// For each byte of the files of a model that is not read yet: what a packed model grows by.
 const FILE_BYTE: u64 = 8;
-/// For each pixel of the largest texture, which is decoded and resized as a whole.
-const LARGEST_PIXEL: u64 = 16;
+/// For each pixel of the textures that are changed at a time, one for each thread: the largest ones count.
+const CHANGED_PIXEL: u64 = 16;
+/// The same where they are written as KTX2.
+const KTX2_PIXEL: u64 = 70;
 /// The part of the used memory that is reserved in addition.
 const RESERVED: u64 = 3;
 /// For each pixel of all textures where pictures are drawn, and the most of them that are kept for these.
@@ -34,15 +37,15 @@ pub(super) fn of_files(dir: &Path, files: &[String], process: u64) -> u64 {
     process + files.iter().map(size).sum::<u64>() * FILE_BYTE
 }
 
-/// The bytes that a job needs for a scene that was read.
-pub(super) fn of_scene(scene: &Scene, pictures: Pictures, process: u64) -> u64 {
+/// The bytes that a job needs for a scene that was read. `writes_ktx2` says whether the configuration asks for KTX2.
+pub(super) fn of_scene(scene: &Scene, pictures: Pictures, writes_ktx2: bool, process: u64) -> u64 {
     let triangles: u64 = scene
         .geometries
         .iter()
         .map(|geometry| geometry.triangle_count() as u64)
         .sum();
     let vertices: u64 = scene.geometries.iter().map(vertex_bytes).sum();
-    let pixels: Vec<u64> = scene
+    let mut pixels: Vec<u64> = scene
         .images
         .iter()
         .filter_map(|image| dimensions(&image.bytes))
@@ -55,7 +58,13 @@ pub(super) fn of_scene(scene: &Scene, pictures: Pictures, process: u64) -> u64 {
         .iter()
         .map(|image| image.bytes.len() as u64)
         .sum();
-    let largest = pixels.iter().max().copied().unwrap_or(0);
+    pixels.sort_unstable_by_key(|count| Reverse(*count));
+    let at_a_time: u64 = pixels.iter().take(rayon::current_num_threads()).sum();
+    let pixel_cost = if writes_ktx2 || scene.images.iter().any(is_ktx2) {
+        KTX2_PIXEL
+    } else {
+        CHANGED_PIXEL
+    };
     let pictured = match pictures {
         Pictures::Skipped => 0,
         Pictures::Drawn | Pictures::Shown => {
@@ -67,10 +76,15 @@ pub(super) fn of_scene(scene: &Scene, pictures: Pictures, process: u64) -> u64 {
         + triangles * TRIANGLE
         + vertices * VERTEX_BYTE
         + encoded * 2
-        + largest * LARGEST_PIXEL
+        + at_a_time * pixel_cost
         + pictured;
     // The limit counts address space, of which more is reserved than used.
     used + used / RESERVED
+}
+
+/// Whether an image is KTX2, which it stays if nothing else is asked.
+fn is_ktx2(image: &Image) -> bool {
+    image.media_type == "image/ktx2"
 }
 
 /// The bytes of a geometry's vertices after equal ones are joined, which leaves fewer vertices than triangles.

@@ -16,7 +16,7 @@ use super::super::manipulate::{NothingLeft, manipulate};
 use super::super::number_text::{counted, counted_were, grouped};
 use super::super::pictures::{ICON_NAME, ModelPictures, icon};
 use super::super::scene::Scene;
-use super::super::settings::{ExportSettings, MeshCompression, Settings};
+use super::super::settings::{ExportSettings, MeshCompression, Settings, TextureFormat};
 use super::super::textures::{TexturePlan, fit};
 use super::automatic;
 use super::compare::{HiddenParts, compare_exports, draw_source};
@@ -109,13 +109,14 @@ fn read_model(
     dir: &Path,
     files: &[String],
     options: ImportOptions,
+    writes_ktx2: bool,
     job: &mut JobContext<'_>,
 ) -> Result<Imported, EngineError> {
     let process = memory::of_process();
     job.memory_bytes = memory::of_files(dir, files, process);
     job.step(2, "reading the model");
     let mut imported = import_as(dir, files, options)?;
-    job.memory_bytes = memory::of_scene(&imported.scene, job.pictures, process);
+    job.memory_bytes = memory::of_scene(&imported.scene, job.pictures, writes_ktx2, process);
     job.step(3, "reading the model");
     job.logs.warnings.append(&mut imported.warnings);
     let found = counts(&imported.scene, imported.size_bytes);
@@ -146,7 +147,13 @@ fn describe(
 
 fn analyse(task: &AnalyseTask, job: &mut JobContext<'_>) -> Result<Report, EngineError> {
     job.phase = Some(Phase::Reading);
-    let imported = read_model(&task.input_dir, &task.files, ImportOptions::default(), job)?;
+    let imported = read_model(
+        &task.input_dir,
+        &task.files,
+        ImportOptions::default(),
+        false,
+        job,
+    )?;
     job.phase = Some(Phase::Preparing);
     job.step(50, "counting");
     let source = counts(&imported.scene, imported.size_bytes);
@@ -177,7 +184,13 @@ fn analyse(task: &AnalyseTask, job: &mut JobContext<'_>) -> Result<Report, Engin
 }
 
 fn draw(task: &DrawTask, job: &mut JobContext<'_>) -> Result<Report, EngineError> {
-    let imported = read_model(&task.input_dir, &task.files, ImportOptions::default(), job)?;
+    let imported = read_model(
+        &task.input_dir,
+        &task.files,
+        ImportOptions::default(),
+        false,
+        job,
+    )?;
     let source = counts(&imported.scene, imported.size_bytes);
     if source.triangles == 0 {
         return Err(EngineError::NothingToDraw(
@@ -216,7 +229,11 @@ fn optimize(task: &OptimizeTask, job: &mut JobContext<'_>) -> Result<Report, Eng
         tessellation: settings.tessellation,
         purpose: settings.usd_purpose,
     };
-    let imported = read_model(&task.input_dir, &task.files, options, job)?;
+    let writes_ktx2 = settings
+        .exports
+        .iter()
+        .any(|export| export.textures.all().contains(&TextureFormat::Ktx2));
+    let imported = read_model(&task.input_dir, &task.files, options, writes_ktx2, job)?;
     let source = counts(&imported.scene, imported.size_bytes);
     let model = model_file(&imported);
     let like_source =

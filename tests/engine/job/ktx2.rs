@@ -70,6 +70,34 @@ fn ktx2_images_are_decoded_with_their_alpha() {
     }
 }
 
+/// Width and height stand at 20 and 24. An ETC1S image with few different blocks has very few bytes, so a size alone proves nothing.
+#[test]
+fn a_small_ktx2_file_that_claims_a_huge_image_is_not_decoded() {
+    let (_, small, _) = IMAGES[0];
+    let claiming = |side: u32, length: usize| {
+        let mut bytes = small.to_vec();
+        bytes[20..24].copy_from_slice(&side.to_le_bytes());
+        bytes[24..28].copy_from_slice(&side.to_le_bytes());
+        bytes.resize(length.max(small.len()), 0);
+        textures::dimensions(&bytes)
+    };
+    assert_eq!(claiming(4096, 0), Some((4096, 4096)));
+    assert_eq!(claiming(16_384, 0), None);
+    assert_eq!(claiming(16_384, 16_383), None);
+    assert_eq!(claiming(16_384, 16_384), Some((16_384, 16_384)));
+}
+
+/// A file that ends anywhere, as after a copy that was broken off, is a reason and not a panic.
+#[test]
+fn every_beginning_of_a_ktx2_file_is_refused() {
+    for (name, bytes, _) in IMAGES {
+        for length in 0..bytes.len() {
+            let refused = textures::decode(&bytes[..length]);
+            assert!(refused.is_err(), "{name}: {length} of {}", bytes.len());
+        }
+    }
+}
+
 #[test]
 fn ktx2_textures_within_their_limit_keep_their_bytes() {
     for (name, bytes, _) in IMAGES {
@@ -139,7 +167,12 @@ fn damaged_ktx2_images_are_refused_before_memory_is_taken() {
     let far = &u64::MAX.to_le_bytes()[..];
     let level = 80;
     for (what, bytes, reason) in [
-        ("width", with(20, &[255; 4]), "another length than its size"),
+        ("width", with(20, &[255; 4]), "too few for"),
+        (
+            "a smaller width",
+            with(20, &[64, 0, 0, 0]),
+            "another length than its size",
+        ),
         ("no height", with(24, &[0; 4]), "one flat image"),
         ("volume", with(28, &[1, 0, 0, 0]), "one flat image"),
         ("cube", with(36, &[6, 0, 0, 0]), "one flat image"),

@@ -30,6 +30,9 @@ pub(super) const LEVEL_LEN_BYTES: usize = 24;
 pub(super) const BYTES_OF_UASTC_BLOCK: u64 = 16;
 /// The transcoder reads no more levels.
 const MAX_LEVELS: u32 = 16;
+/// An image with more pixels must have a byte for every so many: else a file of a kilobyte could demand a gigabyte.
+const UNPROVEN_PIXELS: u64 = 1 << 24;
+const PIXELS_OF_BYTE: u64 = 1 << 14;
 
 pub(super) const BASIS_LZ: u32 = 1;
 pub(super) const ZSTANDARD: u32 = 2;
@@ -62,6 +65,13 @@ impl Ktx2Header {
         }
         if width == 0 || height == 0 || depth != 0 || layers > 1 || faces != 1 {
             return Err("this KTX2 file is not one flat image".to_owned());
+        }
+        let pixels = u64::from(width) * u64::from(height);
+        if pixels > UNPROVEN_PIXELS && pixels / PIXELS_OF_BYTE > bytes.len() as u64 {
+            return Err(format!(
+                "this KTX2 file has {} bytes, too few for {width} by {height} pixels",
+                bytes.len()
+            ));
         }
         if !(1..=MAX_LEVELS).contains(&levels) {
             return Err(format!(
