@@ -4,6 +4,7 @@ use glam::{Vec3, Vec3A, Vec4};
 use rayon::prelude::*;
 
 use super::super::render::{PreparedScene, RenderAlpha, SurfacePoint, linear_to_srgb};
+use super::super::surface::LeafPlace;
 use super::atlas::{Atlas, LowTriangle, NOTHING};
 use super::caster::{Caster, LowPoint, mixed};
 use super::fill::fill;
@@ -102,6 +103,7 @@ impl Baker<'_> {
         let (side, samples) = (self.atlas.side, self.atlas.samples);
         let width = side * samples;
         let mut rows = Rows::default();
+        let mut guess = None;
         for y in range.clone() {
             for x in 0..side {
                 let mut sum = TexelSum::default();
@@ -114,7 +116,8 @@ impl Baker<'_> {
                     let owner = owners[(row * width + sx) as usize];
                     if owner != NOTHING {
                         let triangle = &self.atlas.triangles[owner as usize];
-                        self.add(&mut sum, triangle, &parts[owner as usize], (sx, sy));
+                        let parts = &parts[owner as usize];
+                        guess = self.add(&mut sum, (triangle, parts), (sx, sy), guess);
                     }
                 }
                 self.finish(sum, (x, y), &mut rows);
@@ -123,13 +126,21 @@ impl Baker<'_> {
         rows
     }
 
-    /// Adds the source at one sample of a texel.
-    fn add(&self, sum: &mut TexelSum, triangle: &LowTriangle, parts: &[u32], (x, y): (u32, u32)) {
+    /// Adds the source at one sample of a texel, which a triangle with the parts below it covers. `guess` is what the
+    /// sample before met; returns what this one met.
+    fn add(
+        &self,
+        sum: &mut TexelSum,
+        (triangle, parts): (&LowTriangle, &[u32]),
+        (x, y): (u32, u32),
+        guess: Option<LeafPlace>,
+    ) -> Option<LeafPlace> {
         let weights = self.atlas.weights(triangle, x, y);
-        let point = low_point(triangle, weights, parts);
-        let Some(found) = self.caster.find(&point) else {
-            return;
+        let point = LowPoint {
+            guess,
+            ..low_point(triangle, weights, parts)
         };
+        let found = self.caster.find(&point)?;
         let area = triangle.texel_area / (self.atlas.samples * self.atlas.samples) as f32;
         let seen = self
             .source
@@ -145,6 +156,7 @@ impl Baker<'_> {
         sum.orm += Vec3::new(seen.occlusion, seen.roughness, seen.metallic);
         sum.emissive += seen.emissive;
         sum.normal += triangle.frame(weights).inside(seen.normal);
+        found.leaf
     }
 
     /// Writes the mean of a texel's samples.
@@ -187,6 +199,7 @@ pub(super) fn low_point<'p>(
         normal: Vec3A::from(triangle.frame(weights).normal),
         face: triangle.face,
         parts,
+        guess: None,
     }
 }
 

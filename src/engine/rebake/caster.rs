@@ -7,7 +7,7 @@
 use glam::{Vec3, Vec3A};
 
 use super::super::render::PreparedScene;
-use super::super::surface::{Hit, Tree};
+use super::super::surface::{Hit, LeafPlace, Tree};
 
 /// Points of a low triangle at which the parts below it are looked up, as weights of its corners.
 const LOOK_UPS: [[f32; 3]; 7] = [
@@ -28,6 +28,8 @@ pub(super) struct SourcePoint {
     pub(super) triangle: u32,
     /// The weights of the triangle's corners.
     pub(super) weights: [f32; 3],
+    /// What a ray met; `None` if the nearest point was taken.
+    pub(super) leaf: Option<LeafPlace>,
 }
 
 /// A point of a low mesh.
@@ -40,6 +42,8 @@ pub(super) struct LowPoint<'l> {
     pub(super) face: Vec3A,
     /// The parts of the source that its triangle replaces.
     pub(super) parts: &'l [u32],
+    /// What was found for a point beside it, if that is known: only for speed.
+    pub(super) guess: Option<LeafPlace>,
 }
 
 /// The triangles of one class, for rays.
@@ -104,20 +108,22 @@ impl<'s> Caster<'s> {
                 .parts
                 .contains(&self.triangles[hit.triangle as usize].1)
         };
-        let (at, place) = self
+        let hit = self
             .along_normal(point, within)
-            .or_else(|| self.along_normal(point, |_| true))
-            .or_else(|| {
-                let alike = |at: u32| self.triangles[at as usize].2.dot(point.face) > FACES_ALIKE;
-                let nearest = self.tree.nearest_of(point.position, f32::INFINITY, alike);
-                let nearest = nearest.or_else(|| self.tree.nearest(point.position, f32::INFINITY));
-                nearest.map(|nearest| (nearest.triangle, nearest.point))
-            })?;
+            .or_else(|| self.along_normal(point, |_| true));
+        let leaf = hit.map(|(hit, _)| hit.leaf);
+        let (at, place) = hit.map(|(hit, place)| (hit.triangle, place)).or_else(|| {
+            let alike = |at: u32| self.triangles[at as usize].2.dot(point.face) > FACES_ALIKE;
+            let nearest = self.tree.nearest_of(point.position, f32::INFINITY, alike);
+            let nearest = nearest.or_else(|| self.tree.nearest(point.position, f32::INFINITY));
+            nearest.map(|nearest| (nearest.triangle, nearest.point))
+        })?;
         let triangle = self.triangles[at as usize].0;
         let corners = self.source.corners(triangle).map(Vec3A::from);
         Some(SourcePoint {
             triangle,
             weights: weights_at(corners, place),
+            leaf,
         })
     }
 
@@ -126,26 +132,25 @@ impl<'s> Caster<'s> {
         &self,
         point: &LowPoint<'_>,
         counts: impl Fn(&Hit) -> bool,
-    ) -> Option<(u32, Vec3A)> {
+    ) -> Option<(Hit, Vec3A)> {
         let cast = |direction: Vec3A, from_front: bool, reach: f32| {
             let origin = point.position - direction * self.slack;
             let side = |hit: &Hit| hit.is_front == from_front && counts(hit);
+            let within = reach + self.slack;
             let hit = self
                 .tree
-                .first_hit_of(origin, direction, reach + self.slack, side)?;
-            let place = origin + direction * hit.distance;
-            Some((hit.distance, hit.triangle, place))
+                .first_hit_of(origin, direction, within, point.guess, side)?;
+            Some((hit, origin + direction * hit.distance))
         };
         let inwards = cast(-point.normal, true, self.reach);
         // A ray out of the body meets the surface from behind.
-        let reach = inwards.map_or(self.reach, |(distance, ..)| distance.min(self.reach));
+        let reach = inwards.map_or(self.reach, |(hit, _)| hit.distance.min(self.reach));
         let outwards = cast(point.normal, false, reach);
-        let nearer = match (inwards, outwards) {
-            (Some(one), Some(other)) if one.0 <= other.0 => Some(one),
+        match (inwards, outwards) {
+            (Some(one), Some(other)) if one.0.distance <= other.0.distance => Some(one),
             (one, None) => one,
             (_, other) => other,
-        };
-        nearer.map(|(_, triangle, place)| (triangle, place))
+        }
     }
 }
 

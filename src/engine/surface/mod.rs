@@ -10,7 +10,7 @@ use rayon::prelude::*;
 
 use super::scene::{Mode, Scene};
 
-pub use tree::{Hit, Nearest, Tree};
+pub use tree::{Hit, LeafPlace, Nearest, Tree};
 
 /// Number of sample points of each surface.
 const SAMPLES: usize = 100_000;

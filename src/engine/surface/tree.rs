@@ -54,7 +54,13 @@ pub struct Hit {
     pub is_front: bool,
     /// The triangle, by its place in the list that the tree was made of.
     pub triangle: u32,
+    /// Where the tree keeps the triangle: a guess for the next ray.
+    pub leaf: LeafPlace,
 }
+
+/// The place of a triangle in the leaves of a tree.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct LeafPlace(u32);
 
 #[derive(Debug, Default)]
 pub struct Tree {
@@ -151,23 +157,35 @@ impl Tree {
 
     /// The first triangle that a ray meets, nearer than `within` lengths of its direction.
     pub fn first_hit(&self, origin: Vec3A, direction: Vec3A, within: f32) -> Option<Hit> {
-        self.first_hit_of(origin, direction, within, |_| true)
+        self.first_hit_of(origin, direction, within, None, |_| true)
     }
 
-    /// As [`first_hit`](Tree::first_hit), but the ray goes through hits for which `counts` is false.
+    /// As [`first_hit`](Tree::first_hit), but the ray goes through hits for which `counts` is false. A good `guess`, as the
+    /// triangle that a ray beside this one met, makes the search shorter.
     pub fn first_hit_of(
         &self,
         origin: Vec3A,
         direction: Vec3A,
         within: f32,
+        guess: Option<LeafPlace>,
         counts: impl Fn(&Hit) -> bool,
     ) -> Option<Hit> {
-        let inverse = direction.recip();
-        let mut best: Option<Hit> = None;
-        let mut limit = within;
         if self.nodes.is_empty() {
             return None;
         }
+        let hit_at = |at: usize, limit: f32| {
+            let (distance, is_front) = meet(origin, direction, &self.corners[at])?;
+            let hit = Hit {
+                distance,
+                is_front,
+                triangle: self.places[at],
+                leaf: LeafPlace(at as u32),
+            };
+            (distance < limit && counts(&hit)).then_some(hit)
+        };
+        let inverse = direction.recip();
+        let mut best = guess.and_then(|leaf| hit_at(leaf.0 as usize, within));
+        let mut limit = best.map_or(within, |hit| hit.distance);
         let mut waiting = [0u32; 72];
         let mut depth = 1;
         while depth > 0 {
@@ -183,18 +201,8 @@ impl Tree {
                 continue;
             }
             for at in node.first as usize..(node.first + node.count) as usize {
-                let met = meet(origin, direction, &self.corners[at]);
-                let Some((distance, is_front)) = met.filter(|(distance, _)| *distance < limit)
-                else {
-                    continue;
-                };
-                let hit = Hit {
-                    distance,
-                    is_front,
-                    triangle: self.places[at],
-                };
-                if counts(&hit) {
-                    limit = distance;
+                if let Some(hit) = hit_at(at, limit) {
+                    limit = hit.distance;
                     best = Some(hit);
                 }
             }
@@ -209,13 +217,18 @@ fn meet(origin: Vec3A, direction: Vec3A, [a, b, c]: &[Vec3A; 3]) -> Option<(f32,
     let (ab, ac) = (*b - *a, *c - *a);
     let across = direction.cross(ac);
     let determinant = ab.dot(across);
+    // A determinant of 0 makes what follows infinite or not a number.
+    let inverse = determinant.recip();
     let from = origin - *a;
-    let u = from.dot(across) / determinant;
+    let u = from.dot(across) * inverse;
+    // Most triangles of a leaf are passed, and a NaN must count as that.
+    if !(0.0..=1.0).contains(&u) {
+        return None;
+    }
     let along = from.cross(ab);
-    let v = direction.dot(along) / determinant;
-    let distance = ac.dot(along) / determinant;
-    // A determinant of 0 makes these infinite or not a number.
-    let is_met = u >= 0.0 && v >= 0.0 && u + v <= 1.0 && distance > 0.0;
+    let v = direction.dot(along) * inverse;
+    let distance = ac.dot(along) * inverse;
+    let is_met = v >= 0.0 && u + v <= 1.0 && distance > 0.0;
     is_met.then_some((distance, determinant > 0.0))
 }
 
@@ -347,6 +360,15 @@ mod tests {
                 .fold(f32::INFINITY, f32::min);
             met_any += usize::from(found.is_some());
             assert_eq!(found.map_or(f32::INFINITY, |hit| hit.distance), exact);
+            // A guess changes nothing, whether it is right, wrong or too far.
+            for guess in [found.map_or(LeafPlace(0), |hit| hit.leaf), LeafPlace(7)] {
+                let guessed =
+                    tree.first_hit_of(origin, direction, f32::INFINITY, Some(guess), |_| true);
+                assert_eq!(
+                    guessed.map(|hit| hit.triangle),
+                    found.map(|hit| hit.triangle)
+                );
+            }
         }
         assert!(met_any > 20, "only {met_any} rays met a triangle");
         let up = [Vec3A::ZERO, Vec3A::X, Vec3A::Y];
