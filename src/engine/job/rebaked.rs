@@ -5,7 +5,7 @@ use glam::Mat4;
 use super::super::clean;
 use super::super::number_text::counted;
 use super::super::pictures::ModelPictures;
-use super::super::rebake::{NotRebaked, RebakeOptions, Rebaked, rebake};
+use super::super::rebake::{self, LowSurface, NotRebaked, RebakeOptions, rebake};
 use super::super::scene::Scene;
 use super::super::settings::Settings;
 use super::super::simplify::{Limits, Simplified};
@@ -15,6 +15,12 @@ use super::export::plan_of;
 
 /// Two results whose differences from the source are this close look equally good.
 const NEAR: f64 = 0.002;
+/// Where at most one of so many triangles is kept, new surfaces are tried as well. With more triangles decimation is better.
+const REMESHED_FROM: u64 = 20;
+/// The voxels of these.
+const CELLS: [u32; 2] = [128, 256];
+/// Texels on each side of the textures by which surfaces are compared.
+const DRAFT_TEXELS: u32 = 256;
 /// A result with fewer draw calls may have so many times the bytes.
 const BYTES_FOR_DRAWS: f64 = 1.2;
 
@@ -29,6 +35,7 @@ pub(super) struct DrawnSource<'p> {
 
 /// The outcome of rebaking, for the logs.
 pub(super) struct RebakeNotes {
+    surface: LowSurface,
     meshes: usize,
     charts: u32,
     fill: f32,
@@ -53,11 +60,21 @@ pub(super) fn rebaked_if_better(
     settings: &Settings,
     drawn: DrawnSource<'_>,
 ) -> Result<(Scene, Simplified, RebakeNotes), NotRebaked> {
-    let rebaked = rebake(source, limits, &options_of(settings))?;
+    let options = options_of(settings);
+    rebake::check(source, limits, &options)?;
+    let judge = Judge::new(source, settings, drawn);
+    let options = RebakeOptions {
+        surface: best_surface(source, limits, options, &judge),
+        ..options
+    };
+    let rebaked = rebake(source, limits, &options)?;
     if rebaked.simplified.after > plain_triangles.max(limits.triangles) {
         return Err(NotRebaked::OverLimit);
     }
-    let found = differences(source, plain, &rebaked, settings, drawn);
+    let found = Differences {
+        plain: judge.difference(plain),
+        baked: judge.difference(&rebaked.scene),
+    };
     let Differences {
         plain: of_plain,
         baked,
@@ -74,6 +91,7 @@ pub(super) fn rebaked_if_better(
         });
     }
     let notes = RebakeNotes {
+        surface: options.surface,
         meshes: rebaked.scene.meshes.len(),
         charts: rebaked.charts,
         fill: rebaked.fill,
@@ -84,36 +102,79 @@ pub(super) fn rebaked_if_better(
     Ok((rebaked.scene, rebaked.simplified, notes))
 }
 
-/// Draws both results with the cameras of the source. Computed occlusion is meant to differ from the source, so then all
-/// are drawn without occlusion.
-fn differences(
+/// The surface whose low mesh differs least from the source, by results with small textures.
+fn best_surface(
     source: &Scene,
-    plain: &Scene,
-    rebaked: &Rebaked,
-    settings: &Settings,
-    drawn: DrawnSource<'_>,
-) -> Differences {
-    let own;
-    let ignores_occlusion = settings.baking.occlusion_map;
-    let (before, moved) = match drawn.pictures.filter(|_| !ignores_occlusion) {
-        Some(pictures) => (pictures, drawn.moved),
-        None => {
-            own = if ignores_occlusion {
-                ModelPictures::draw(&without_occlusion(source))
-            } else {
-                ModelPictures::draw(source)
-            };
-            (&own, Mat4::IDENTITY)
-        }
+    limits: &Limits,
+    options: RebakeOptions,
+    judge: &Judge<'_>,
+) -> LowSurface {
+    let triangles = source.drawn_triangles();
+    if limits.keep_topology || limits.triangles.saturating_mul(REMESHED_FROM) > triangles {
+        return LowSurface::Source;
+    }
+    let draft = RebakeOptions {
+        normal_map: options.normal_map,
+        stretch: options.stretch,
+        ..RebakeOptions::fast(DRAFT_TEXELS)
     };
-    let [plain, baked] = [plain, &rebaked.scene].map(|result| {
-        let after = match ignores_occlusion {
+    let difference = |surface: LowSurface| {
+        let made = rebake(source, limits, &RebakeOptions { surface, ..draft }).ok()?;
+        if made.simplified.after > limits.triangles {
+            return None;
+        }
+        Some(judge.difference(&made.scene))
+    };
+    let surfaces = [LowSurface::Source]
+        .into_iter()
+        .chain(CELLS.map(LowSurface::Remeshed));
+    surfaces
+        .filter_map(|surface| Some((surface, difference(surface)?)))
+        .min_by(|one, other| one.1.total_cmp(&other.1))
+        .map_or(LowSurface::Source, |(surface, _)| surface)
+}
+
+/// Pictures of the source that results are compared with. Computed occlusion is meant to differ from the source, so then
+/// all are drawn without occlusion.
+struct Judge<'p> {
+    before: DrawnBefore<'p>,
+    ignores_occlusion: bool,
+}
+
+/// The pictures of the source.
+enum DrawnBefore<'p> {
+    /// Those of the job, and how the model was moved since.
+    ByJob(&'p ModelPictures, Mat4),
+    /// Drawn for rebaking alone.
+    Own(Box<ModelPictures>),
+}
+
+impl<'p> Judge<'p> {
+    fn new(source: &Scene, settings: &Settings, drawn: DrawnSource<'p>) -> Judge<'p> {
+        let ignores_occlusion = settings.baking.occlusion_map;
+        let own = |scene: &Scene| DrawnBefore::Own(Box::new(ModelPictures::draw(scene)));
+        Judge {
+            before: match (ignores_occlusion, drawn.pictures) {
+                (true, _) => own(&without_occlusion(source)),
+                (false, None) => own(source),
+                (false, Some(pictures)) => DrawnBefore::ByJob(pictures, drawn.moved),
+            },
+            ignores_occlusion,
+        }
+    }
+
+    /// The mean difference of the pictures of a result.
+    fn difference(&self, result: &Scene) -> f64 {
+        let (before, moved) = match &self.before {
+            DrawnBefore::ByJob(pictures, moved) => (*pictures, *moved),
+            DrawnBefore::Own(pictures) => (&**pictures, Mat4::IDENTITY),
+        };
+        let after = match self.ignores_occlusion {
             true => before.draw_result(&without_occlusion(result), moved),
             false => before.draw_result(result, moved),
         };
         before.compare(&after).mean_difference()
-    });
-    Differences { plain, baked }
+    }
 }
 
 fn without_occlusion(scene: &Scene) -> Scene {
@@ -162,6 +223,7 @@ fn bytes_of(scene: &Scene, settings: &Settings) -> usize {
 pub(super) fn options_of(settings: &Settings) -> RebakeOptions {
     let baking = &settings.baking;
     RebakeOptions {
+        surface: LowSurface::Source,
         quality: baking.quality.unwrap_or_default(),
         normal_map: baking.normal_map,
         occlusion_map: baking.occlusion_map,
@@ -200,8 +262,12 @@ pub(super) fn report(
             return;
         }
     };
+    let surface = match notes.surface {
+        LowSurface::Source => String::new(),
+        LowSurface::Remeshed(cells) => format!(", a new surface of {cells} voxels"),
+    };
     job.info(format!(
-        "rebaked: {}, {}, fill {:.2}, stretch {:.3}; difference from the source {:.4}, of plain simplification {:.4}",
+        "rebaked: {}, {}, fill {:.2}, stretch {:.3}{surface}; difference from the source {:.4}, of plain simplification {:.4}",
         counted(notes.meshes as u64, "mesh"),
         counted(notes.charts as u64, "chart"),
         notes.fill,

@@ -11,7 +11,8 @@ use super::super::render::PreparedScene;
 use super::super::scene::{Attribute, Geometry, Mesh, Primitive, Scene};
 use super::super::simplify::{Limits, Simplified, simplify};
 use super::classes::Class;
-use super::normals;
+use super::remesh::remeshed;
+use super::{LowSurface, normals};
 
 /// How long normals are stored for the simplifier, which measures their differences. A baked normal map replaces them, so
 /// they count far less than the shape, whose outline no map can mend.
@@ -23,26 +24,27 @@ const SAME_PLACE: f32 = 1e-5;
 const NORMAL_STEPS: f32 = 1024.0;
 
 /// One geometry for each class, in the world, with positions and normals. Together they are within the limits. `size` is
-/// that of the model.
+/// that of the model, and `surface` what is simplified.
 pub(super) fn low_meshes(
     source: &PreparedScene,
     classes: &[Class],
     limits: &Limits,
-    size: f32,
+    (size, surface): (f32, LowSurface),
     has_normal_map: impl Fn(&Class) -> bool,
 ) -> (Vec<Geometry>, Simplified) {
     let count = classes.len();
+    let lengths: Vec<f32> = classes
+        .iter()
+        .map(|class| match has_normal_map(class) {
+            true => NORMAL_LENGTH,
+            false => 1.0,
+        })
+        .collect();
     let mut scene = Scene {
         geometries: classes
             .iter()
-            .map(|class| {
-                let length = if has_normal_map(class) {
-                    NORMAL_LENGTH
-                } else {
-                    1.0
-                };
-                joined(source, class, length)
-            })
+            .zip(&lengths)
+            .map(|(class, length)| joined(source, class, *length))
             .collect(),
         ..Scene::default()
     };
@@ -59,7 +61,19 @@ pub(super) fn low_meshes(
     scene.json.insert("nodes".to_owned(), nodes.into());
     merge_near(&mut scene, size * SAME_PLACE);
     clean::clean(&mut scene);
-    let done = simplify(&mut scene, limits);
+    let before = scene.drawn_triangles();
+    if let LowSurface::Remeshed(cells) = surface {
+        for (mesh, length) in scene.geometries.iter_mut().zip(&lengths) {
+            if let Some(made) = remeshed(mesh, cells, *length) {
+                *mesh = made;
+            }
+        }
+        clean::clean(&mut scene);
+    }
+    let done = Simplified {
+        before,
+        ..simplify(&mut scene, limits)
+    };
     clean::clean(&mut scene);
     for mesh in &mut scene.geometries {
         lengthen_normals(mesh);

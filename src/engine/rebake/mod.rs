@@ -16,6 +16,7 @@ mod material;
 mod normals;
 mod occlusion;
 mod on_charts;
+mod remesh;
 mod resolution;
 mod tangents;
 
@@ -43,9 +44,29 @@ const REACH: (f32, f32) = (0.01, 0.1);
 /// The same, in multiples of the simplifier's error.
 const REACH_OF_ERROR: f32 = 2.0;
 
+/// What the low mesh is made of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum LowSurface {
+    /// The triangles of the source.
+    Source,
+    /// A new surface by voxels, so many on its longest side (4 to 256); the source's for classes that it does not fit.
+    Remeshed(u32),
+}
+
+impl LowSurface {
+    /// How far it may lie from the source before it is simplified, as a part of the model's size.
+    fn distance(self) -> f32 {
+        match self {
+            LowSurface::Source => 0.0,
+            LowSurface::Remeshed(cells) => 2.0 / cells as f32,
+        }
+    }
+}
+
 /// How a model is rebaked.
 #[derive(Debug, Clone, Copy)]
 pub struct RebakeOptions {
+    pub surface: LowSurface,
     pub quality: BakingQuality,
     /// Whether normals are baked even where the source has no normal map.
     pub normal_map: bool,
@@ -64,6 +85,7 @@ impl RebakeOptions {
     /// The fastest way to the maps that the source has, with textures of at most this size.
     pub fn fast(side: u32) -> RebakeOptions {
         RebakeOptions {
+            surface: LowSurface::Source,
             quality: BakingQuality::Low,
             normal_map: false,
             occlusion_map: false,
@@ -108,6 +130,18 @@ struct Job<'j> {
     surroundings: Option<Surroundings>,
 }
 
+/// Says soon whether a model can be rebaked.
+///
+/// # Errors
+/// When it cannot; the error says why.
+pub fn check(model: &Scene, limits: &Limits, options: &RebakeOptions) -> Result<(), NotRebaked> {
+    let bakes_shape = options.normal_map || options.occlusion_map;
+    if model.drawn_triangles() <= limits.triangles {
+        return Err(NotRebaked::WithinLimit);
+    }
+    fitness::obstacle(model, bakes_shape).map_or(Ok(()), Err)
+}
+
 /// Rebakes a model within the limits.
 ///
 /// # Errors
@@ -117,18 +151,17 @@ pub fn rebake(
     limits: &Limits,
     options: &RebakeOptions,
 ) -> Result<Rebaked, NotRebaked> {
-    let bakes_shape = options.normal_map || options.occlusion_map;
-    if model.drawn_triangles() <= limits.triangles {
-        return Err(NotRebaked::WithinLimit);
-    }
-    if let Some(obstacle) = fitness::obstacle(model, bakes_shape) {
-        return Err(obstacle);
-    }
+    check(model, limits, options)?;
     let mut job = Job::of_model(model, options)?;
     let classes = classes(&job.source);
     let has_normal_map = |class: &Class| has_normal_map(&job.source, class, options);
-    let (meshes, simplified) =
-        low::low_meshes(&job.source, &classes, limits, job.size, has_normal_map);
+    let (meshes, simplified) = low::low_meshes(
+        &job.source,
+        &classes,
+        limits,
+        (job.size, options.surface),
+        has_normal_map,
+    );
     job.reach_past(simplified.error);
     let mut rebaked = Rebaked {
         scene: assemble::emptied(model),
@@ -176,7 +209,8 @@ impl<'j> Job<'j> {
     /// Makes rays long enough for a low mesh whose simplifier reports this error.
     fn reach_past(&mut self, error: f32) {
         let reach = error * REACH_OF_ERROR;
-        self.reach = reach.clamp(self.size * REACH.0, self.size * REACH.1);
+        let least = self.size * REACH.0.max(self.options.surface.distance());
+        self.reach = reach.clamp(least, self.size * REACH.1);
     }
 
     /// Unwraps and bakes a class and adds it to the result.

@@ -11,6 +11,7 @@ mod limits;
 pub mod rebake;
 mod rebake_kinds;
 mod rebake_limits;
+mod rebake_surface;
 mod reports;
 mod results;
 pub mod scene;
