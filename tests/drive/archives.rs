@@ -3,7 +3,7 @@
 use std::io::{Cursor, Write as _};
 use std::time::{Duration, SystemTime};
 
-use assetfs::drive::{Access, DriveError, DriveResult, FileKind};
+use assetfs::drive::{Access, DriveError, FileKind};
 use zip::write::SimpleFileOptions;
 use zip::{CompressionMethod, DateTime, ZipWriter};
 
@@ -30,16 +30,8 @@ fn zip_of(files: &[(&str, &[u8])], method: CompressionMethod) -> Vec<u8> {
     writer.finish().unwrap().into_inner()
 }
 
-/// The path of a file, its bytes and its time.
-pub type FoundFile = (String, Vec<u8>, SystemTime);
-
 /// All files below a folder, with bytes and times, without the folders of the service.
-pub async fn files_below(tree: &Tree, folder: &str) -> Vec<FoundFile> {
-    try_files_below(tree, folder).await.unwrap()
-}
-
-/// As [`files_below`], with the error of a file that is gone.
-pub async fn try_files_below(tree: &Tree, folder: &str) -> DriveResult<Vec<FoundFile>> {
+pub async fn files_below(tree: &Tree, folder: &str) -> Vec<(String, Vec<u8>, SystemTime)> {
     let service = [
         "analysis",
         "renders",
@@ -51,15 +43,15 @@ pub async fn try_files_below(tree: &Tree, folder: &str) -> DriveResult<Vec<Found
     let mut found = Vec::new();
     let mut folders = vec![String::new()];
     while let Some(below) = folders.pop() {
-        for (name, kind) in tree.rows(&format!("{folder}/{below}")).await? {
+        for (name, kind) in tree.rows(&format!("{folder}/{below}")).await.unwrap() {
             let path = format!("{below}{name}");
             match kind {
                 FileKind::Folder if below.is_empty() && service.contains(&name.as_str()) => {}
                 FileKind::Folder => folders.push(format!("{path}/")),
                 _ => {
                     let full = format!("{folder}/{path}");
-                    let stat = tree.stat(&full).await?;
-                    let bytes = tree.read(&full).await?;
+                    let stat = tree.stat(&full).await.unwrap();
+                    let bytes = tree.read(&full).await.unwrap();
                     assert_eq!(stat.size, bytes.len() as u64, "the true size of {path}");
                     found.push((path, bytes, stat.mtime));
                 }
@@ -67,7 +59,7 @@ pub async fn try_files_below(tree: &Tree, folder: &str) -> DriveResult<Vec<Found
         }
     }
     found.sort();
-    Ok(found)
+    found
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use crate::drive::archive::{Directory, LocalZip, MemberFile, OpenMember, ZipSource};
-use crate::drive::catalog::archives::shown_names;
+use crate::drive::catalog::archives::{open_member_at, shown_names};
 use crate::drive::catalog::data::staged_zips::StagedZip;
 use crate::drive::catalog::parts::Catalog;
 use crate::drive::error::{DriveError, DriveResult};
@@ -65,8 +65,10 @@ pub(in crate::drive) async fn open_staged_member(
     draft: DraftId,
     path: &str,
 ) -> DriveResult<MemberFile> {
-    let staged = staged_zip(catalog, draft).await;
-    let staged = staged.ok_or(DriveError::NotFound)?;
+    let Some(staged) = staged_zip(catalog, draft).await else {
+        let asset = catalog.asset_of_draft(draft).ok_or(DriveError::NotFound)?;
+        return open_member_at(catalog, asset, path).await;
+    };
     let source = staged.map.file(path).ok_or(DriveError::NotFound)?;
     let member = staged.directory.member(&source.service_name);
     let member = member.cloned().ok_or(DriveError::NotFound)?;

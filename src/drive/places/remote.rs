@@ -208,7 +208,11 @@ async fn rows_in(tree: &Arc<Tree>, folder: RemoteFolder, path: &str) -> DriveRes
     Ok(rows)
 }
 
-async fn find_in(tree: &Arc<Tree>, folder: RemoteFolder, path: String) -> DriveResult<Node> {
+pub(super) async fn find_in(
+    tree: &Arc<Tree>,
+    folder: RemoteFolder,
+    path: String,
+) -> DriveResult<Node> {
     let map = file_map(tree.catalog(), folder).await?;
     let found = map.find(&path).ok_or(DriveError::NotFound)?;
     let origin = ZipOrigin::of(tree.outbox().uploads(), folder);

@@ -8,9 +8,10 @@ use std::time::SystemTime;
 use super::attributes::file;
 use super::entry::cache_name;
 use super::hiding::without_hidden;
-use super::node::Row;
+use super::node::{Node, Row};
 use super::place::{Answer, Contents, Lifetime, Place, Removal};
 use super::refusals;
+use super::remote::find_in;
 use crate::drive::catalog::{StagedZip, staged_zip};
 use crate::drive::error::{DriveError, DriveResult};
 use crate::drive::posix::{Attributes, FileKind, OpenFlags};
@@ -80,7 +81,12 @@ impl Place for StagedMemberFolder {
 
     fn rows<'a>(&'a self, tree: &'a Arc<Tree>) -> Answer<'a, Vec<Row>> {
         Box::pin(async {
-            let zip = zip_of(tree, self.draft).await?;
+            let Some(zip) = staged_zip(tree.catalog(), self.draft).await else {
+                return accepted(tree, self.draft, &self.path)
+                    .await?
+                    .rows(tree)
+                    .await;
+            };
             if zip.map.find(&self.path) != Some(Arranged::Folder(Arc::clone(&self.path))) {
                 return Err(DriveError::NotFound);
             }
@@ -130,7 +136,12 @@ impl Place for StagedMember {
 
     fn attributes<'a>(&'a self, tree: &'a Arc<Tree>) -> Answer<'a, Attributes> {
         Box::pin(async {
-            let zip = zip_of(tree, self.draft).await?;
+            let Some(zip) = staged_zip(tree.catalog(), self.draft).await else {
+                return accepted(tree, self.draft, &self.path)
+                    .await?
+                    .attributes(tree)
+                    .await;
+            };
             let source = zip.map.file(&self.path).ok_or(DriveError::NotFound)?;
             let member = zip.directory.member(&source.service_name);
             let member = member.ok_or(DriveError::NotFound)?;
@@ -186,9 +197,12 @@ fn rows_in(zip: &StagedZip, draft: DraftId, path: &str) -> Vec<Row> {
     zip.map.rows(path).into_iter().map(row).collect()
 }
 
-async fn zip_of(tree: &Arc<Tree>, draft: DraftId) -> DriveResult<Arc<StagedZip>> {
-    let zip = staged_zip(tree.catalog(), draft).await;
-    zip.ok_or(DriveError::NotFound)
+/// The same path of the model that was made from the zip: a program may have found a member just before its staged copy
+/// went.
+async fn accepted(tree: &Arc<Tree>, draft: DraftId, path: &str) -> DriveResult<Node> {
+    let asset = tree.catalog().asset_of_draft(draft);
+    let members = RemoteFolder::AssetMembers(asset.ok_or(DriveError::NotFound)?);
+    find_in(tree, members, path.to_owned()).await
 }
 
 fn model_of(draft: DraftId) -> Model {
