@@ -1,6 +1,7 @@
 //! Encoding of pixels as PNG or JPEG. [`super::webp`] has the other format.
 
 use jpeg_encoder::{ColorType, Encoder, SamplingFactor};
+use png::DeflateCompression;
 
 use super::super::settings::TextureFormat;
 use super::pixels::Pixels;
@@ -10,6 +11,8 @@ use super::usage::Usage;
 const JPEG_QUALITY: u8 = 90;
 /// Normal maps show losses in every highlight.
 const JPEG_QUALITY_NORMAL: u8 = 95;
+/// zlib's level for PNG files that are kept. Level 9 takes 1.7 times as long for 0.5 to 1.2 % fewer bytes (baked textures).
+const PNG_LEVEL: u8 = 8;
 /// `Auto` chooses JPEG only where it saves at least a quarter.
 const WORTHWHILE: f64 = 0.75;
 
@@ -29,13 +32,13 @@ pub(super) fn encode(
 ) -> Result<Encoded, String> {
     let can_be_jpeg = !pixels.has_alpha() && pixels.width.max(pixels.height) < 65_536;
     if !can_be_jpeg || asked == TextureFormat::Png {
-        return png(pixels, png::Compression::High);
+        return png(pixels, DeflateCompression::Level(PNG_LEVEL));
     }
     let was_jpeg = source_type == "image/jpeg";
     if asked == TextureFormat::Jpg || was_jpeg {
         return jpeg(pixels, usage);
     }
-    let png = png(pixels, png::Compression::High)?;
+    let png = png(pixels, DeflateCompression::Level(PNG_LEVEL))?;
     // A normal map that is lossless in the source stays lossless.
     if usage.is_normal() {
         return Ok(png);
@@ -71,10 +74,10 @@ fn jpeg(pixels: &Pixels, usage: &Usage) -> Result<Encoded, String> {
 
 /// Encodes quickly and without loss.
 pub(super) fn draft(pixels: &Pixels) -> Result<Encoded, String> {
-    png(pixels, png::Compression::Fast)
+    png(pixels, DeflateCompression::FdeflateUltraFast)
 }
 
-fn png(pixels: &Pixels, compression: png::Compression) -> Result<Encoded, String> {
+fn png(pixels: &Pixels, compression: DeflateCompression) -> Result<Encoded, String> {
     let (color, data) = match (pixels.is_grey(), pixels.has_alpha()) {
         (true, false) => (png::ColorType::Grayscale, packed::<1>(pixels)),
         (false, false) => (png::ColorType::Rgb, packed::<3>(pixels)),
@@ -84,7 +87,7 @@ fn png(pixels: &Pixels, compression: png::Compression) -> Result<Encoded, String
     let mut encoder = png::Encoder::new(&mut bytes, pixels.width, pixels.height);
     encoder.set_color(color);
     encoder.set_depth(png::BitDepth::Eight);
-    encoder.set_compression(compression);
+    encoder.set_deflate_compression(compression);
     encoder.set_filter(png::Filter::Adaptive);
     let write = |encoder: png::Encoder<'_, &mut Vec<u8>>| {
         let mut writer = encoder.write_header()?;
