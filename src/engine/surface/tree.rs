@@ -3,10 +3,12 @@
 //! Children of a node lie next to each other, and leaves hold few triangles in the order of the tree, so that a search
 //! touches little memory. The result does not depend on the shape of the tree.
 
+mod build;
+
 use glam::Vec3A;
 
-/// Triangles in a leaf.
-const LEAF: usize = 4;
+/// Entries of a search's stack: one for each level of the tree and one more.
+const DEEPEST: usize = build::MOST_LEVELS + 1;
 
 #[derive(Debug, Clone, Copy)]
 struct Node {
@@ -23,16 +25,17 @@ impl Node {
         (point - point.clamp(self.low, self.high)).length_squared()
     }
 
-    /// Whether a ray comes into the box before `within` lengths of its direction. `inverse` is one over the direction.
-    fn is_met(&self, origin: Vec3A, inverse: Vec3A, within: f32) -> bool {
+    /// Where a ray comes into the box, if that is before `within` lengths of its direction. `inverse` is one over the
+    /// direction. A NaN stands for a ray that runs in a side of the box.
+    fn entry(&self, origin: Vec3A, inverse: Vec3A, within: f32) -> Option<f32> {
         let (low, high) = (
             (self.low - origin) * inverse,
             (self.high - origin) * inverse,
         );
         let enters = low.min(high).max_element();
         let leaves = low.max(high).min_element();
-        // A NaN stands for a ray that runs in a side of the box.
-        !(enters > leaves || leaves < 0.0 || enters > within)
+        let passes = enters > leaves || leaves < 0.0 || enters > within;
+        (!passes).then_some(enters)
     }
 }
 
@@ -73,21 +76,7 @@ pub struct Tree {
 impl Tree {
     /// The tree over triangles given by their corners.
     pub fn new(triangles: &[[Vec3A; 3]]) -> Tree {
-        let mut places: Vec<u32> = (0..triangles.len() as u32).collect();
-        let middles: Vec<Vec3A> = triangles
-            .iter()
-            .map(|[a, b, c]| (*a + *b + *c) / 3.0)
-            .collect();
-        let mut nodes = Vec::with_capacity(triangles.len());
-        if !triangles.is_empty() {
-            nodes.push(Node {
-                low: Vec3A::ZERO,
-                high: Vec3A::ZERO,
-                first: 0,
-                count: 0,
-            });
-            build(triangles, &middles, &mut places, &mut nodes);
-        }
+        let (nodes, places) = build::build(triangles);
         Tree {
             nodes,
             corners: places
@@ -115,8 +104,7 @@ impl Tree {
         if self.nodes.is_empty() {
             return None;
         }
-        // Deeper than any tree of four billion triangles that halves at each level.
-        let mut waiting = [(0u32, 0f32); 72];
+        let mut waiting = [(0u32, 0f32); DEEPEST];
         let mut depth = 1;
         while depth > 0 {
             depth -= 1;
@@ -186,25 +174,40 @@ impl Tree {
         let inverse = direction.recip();
         let mut best = guess.and_then(|leaf| hit_at(leaf.0 as usize, within));
         let mut limit = best.map_or(within, |hit| hit.distance);
-        let mut waiting = [0u32; 72];
+        let mut waiting = [(0u32, 0f32); DEEPEST];
         let mut depth = 1;
         while depth > 0 {
             depth -= 1;
-            let node = &self.nodes[waiting[depth] as usize];
-            if !node.is_met(origin, inverse, limit) {
+            let (place, enters) = waiting[depth];
+            if enters > limit {
                 continue;
             }
-            if node.count == 0 {
-                waiting[depth] = node.first;
-                waiting[depth + 1] = node.first + 1;
-                depth += 2;
-                continue;
-            }
+            let node = &self.nodes[place as usize];
             for at in node.first as usize..(node.first + node.count) as usize {
                 if let Some(hit) = hit_at(at, limit) {
                     limit = hit.distance;
                     best = Some(hit);
                 }
+            }
+            if node.count > 0 {
+                continue;
+            }
+            let entry = |child: u32| {
+                let enters = self.nodes[child as usize].entry(origin, inverse, limit)?;
+                Some((child, enters))
+            };
+            match (entry(node.first), entry(node.first + 1)) {
+                (Some(one), Some(other)) => {
+                    let is_ordered = one.1 <= other.1;
+                    waiting[depth] = if is_ordered { other } else { one };
+                    waiting[depth + 1] = if is_ordered { one } else { other };
+                    depth += 2;
+                }
+                (Some(one), None) | (None, Some(one)) => {
+                    waiting[depth] = one;
+                    depth += 1;
+                }
+                (None, None) => {}
             }
         }
         best
@@ -230,51 +233,6 @@ fn meet(origin: Vec3A, direction: Vec3A, [a, b, c]: &[Vec3A; 3]) -> Option<(f32,
     let distance = ac.dot(along) * inverse;
     let is_met = v >= 0.0 && u + v <= 1.0 && distance > 0.0;
     is_met.then_some((distance, determinant > 0.0))
-}
-
-/// Splits at the middle of the longest side, or into halves by count where one side would be empty.
-fn build(triangles: &[[Vec3A; 3]], middles: &[Vec3A], places: &mut [u32], nodes: &mut Vec<Node>) {
-    let mut waiting = vec![(0usize, 0usize, places.len())];
-    while let Some((node, start, end)) = waiting.pop() {
-        let part = &mut places[start..end];
-        let (mut low, mut high) = (Vec3A::INFINITY, Vec3A::NEG_INFINITY);
-        let (mut least, mut most) = (low, high);
-        for place in part.iter() {
-            for corner in triangles[*place as usize] {
-                (low, high) = (low.min(corner), high.max(corner));
-            }
-            let middle = middles[*place as usize];
-            (least, most) = (least.min(middle), most.max(middle));
-        }
-        nodes[node].low = low;
-        nodes[node].high = high;
-        if part.len() <= LEAF {
-            nodes[node].first = start as u32;
-            nodes[node].count = part.len() as u32;
-            continue;
-        }
-        let size = most - least;
-        let axis = if size.x >= size.y && size.x >= size.z {
-            0
-        } else if size.y >= size.z {
-            1
-        } else {
-            2
-        };
-        let half = part.len() / 2;
-        part.select_nth_unstable_by(half, |one, other| {
-            middles[*one as usize][axis].total_cmp(&middles[*other as usize][axis])
-        });
-        let first = nodes.len();
-        let empty = nodes[node];
-        nodes.extend([empty, empty]);
-        nodes[node].first = first as u32;
-        nodes[node].count = 0;
-        nodes[first].count = 0;
-        nodes[first + 1].count = 0;
-        waiting.push((first, start, start + half));
-        waiting.push((first + 1, start + half, end));
-    }
 }
 
 /// The point of a triangle nearest to `point`, by the regions around its corners, edges and face.
