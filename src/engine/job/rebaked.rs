@@ -1,11 +1,12 @@
 //! Rebakes a model for a job, and decides whether the result is kept or the one of plain simplification.
 
 use glam::Mat4;
+use rayon::prelude::*;
 
 use super::super::clean;
 use super::super::number_text::counted;
 use super::super::pictures::ModelPictures;
-use super::super::rebake::{self, LowSurface, NotRebaked, RebakeOptions, rebake};
+use super::super::rebake::{self, LowSurface, NotRebaked, RebakeOptions, Rebaker};
 use super::super::scene::Scene;
 use super::super::settings::Settings;
 use super::super::simplify::{Limits, Simplified};
@@ -17,8 +18,12 @@ use super::export::plan_of;
 const NEAR: f64 = 0.002;
 /// Where at most one of so many triangles is kept, new surfaces are tried as well. With more triangles decimation is better.
 const REMESHED_FROM: u64 = 20;
-/// The voxels of these.
-const CELLS: [u32; 2] = [128, 256];
+/// What is tried.
+const SURFACES: [LowSurface; 3] = [
+    LowSurface::Source,
+    LowSurface::Remeshed(128),
+    LowSurface::Remeshed(256),
+];
 /// Texels on each side of the textures by which surfaces are compared.
 const DRAFT_TEXELS: u32 = 256;
 /// A result with fewer draw calls may have so many times the bytes.
@@ -62,23 +67,23 @@ pub(super) fn rebaked_if_better(
 ) -> Result<(Scene, Simplified, RebakeNotes), NotRebaked> {
     let options = options_of(settings);
     rebake::check(source, limits, &options)?;
-    let judge = Judge::new(source, settings, drawn);
+    let judge = || Judge::new(source, settings, drawn);
+    let (rebaker, judge) = rayon::join(|| Rebaker::new(source), judge);
+    let rebaker = rebaker?;
     let options = RebakeOptions {
-        surface: best_surface(source, limits, options, &judge),
+        surface: best_surface(&rebaker, source.drawn_triangles(), limits, options, &judge),
         ..options
     };
-    let rebaked = rebake(source, limits, &options)?;
+    // Simplifying and unwrapping run on one core; pictures are drawn on the others.
+    let (rebaked, of_plain) = rayon::join(
+        || rebaker.rebake(limits, &options),
+        || judge.difference(plain),
+    );
+    let rebaked = rebaked?;
     if rebaked.simplified.after > plain_triangles.max(limits.triangles) {
         return Err(NotRebaked::OverLimit);
     }
-    let found = Differences {
-        plain: judge.difference(plain),
-        baked: judge.difference(&rebaked.scene),
-    };
-    let Differences {
-        plain: of_plain,
-        baked,
-    } = found;
+    let baked = judge.difference(&rebaked.scene);
     let is_near = (of_plain - baked).abs() <= NEAR;
     let is_better = match is_near && is_lighter(&rebaked.scene, plain, settings) {
         true => true,
@@ -97,39 +102,44 @@ pub(super) fn rebaked_if_better(
         fill: rebaked.fill,
         stretch: rebaked.stretch,
         left_out: rebaked.left_out,
-        differences: found,
+        differences: Differences {
+            plain: of_plain,
+            baked,
+        },
     };
     Ok((rebaked.scene, rebaked.simplified, notes))
 }
 
-/// The surface whose low mesh differs least from the source, by results with small textures.
+/// The surface whose low mesh differs least from the source of so many triangles, by results with small textures in small
+/// pictures.
 fn best_surface(
-    source: &Scene,
+    rebaker: &Rebaker<'_>,
+    triangles: u64,
     limits: &Limits,
     options: RebakeOptions,
     judge: &Judge<'_>,
 ) -> LowSurface {
-    let triangles = source.drawn_triangles();
     if limits.keep_topology || limits.triangles.saturating_mul(REMESHED_FROM) > triangles {
         return LowSurface::Source;
     }
+    let judge = judge.quick();
     let draft = RebakeOptions {
         normal_map: options.normal_map,
         stretch: options.stretch,
         ..RebakeOptions::fast(DRAFT_TEXELS)
     };
     let difference = |surface: LowSurface| {
-        let made = rebake(source, limits, &RebakeOptions { surface, ..draft }).ok()?;
-        if made.simplified.after > limits.triangles {
-            return None;
-        }
-        Some(judge.difference(&made.scene))
+        let options = RebakeOptions { surface, ..draft };
+        let made = rebaker.rebake(limits, &options).ok()?;
+        let is_within = made.simplified.after <= limits.triangles;
+        is_within.then(|| judge.difference(&made.scene))
     };
-    let surfaces = [LowSurface::Source]
+    let differences = SURFACES.par_iter().map(|surface| difference(*surface));
+    let differences: Vec<Option<f64>> = differences.collect();
+    SURFACES
         .into_iter()
-        .chain(CELLS.map(LowSurface::Remeshed));
-    surfaces
-        .filter_map(|surface| Some((surface, difference(surface)?)))
+        .zip(differences)
+        .filter_map(|(surface, difference)| Some((surface, difference?)))
         .min_by(|one, other| one.1.total_cmp(&other.1))
         .map_or(LowSurface::Source, |(surface, _)| surface)
 }
@@ -141,18 +151,19 @@ struct Judge<'p> {
     ignores_occlusion: bool,
 }
 
-/// The pictures of the source.
+/// The pictures of the source, and how the model was moved since.
 enum DrawnBefore<'p> {
-    /// Those of the job, and how the model was moved since.
+    /// Those of the job.
     ByJob(&'p ModelPictures, Mat4),
     /// Drawn for rebaking alone.
-    Own(Box<ModelPictures>),
+    Own(Box<ModelPictures>, Mat4),
 }
 
 impl<'p> Judge<'p> {
     fn new(source: &Scene, settings: &Settings, drawn: DrawnSource<'p>) -> Judge<'p> {
         let ignores_occlusion = settings.baking.occlusion_map;
-        let own = |scene: &Scene| DrawnBefore::Own(Box::new(ModelPictures::draw(scene)));
+        let own =
+            |scene: &Scene| DrawnBefore::Own(Box::new(ModelPictures::draw(scene)), Mat4::IDENTITY);
         Judge {
             before: match (ignores_occlusion, drawn.pictures) {
                 (true, _) => own(&without_occlusion(source)),
@@ -163,12 +174,25 @@ impl<'p> Judge<'p> {
         }
     }
 
+    /// The same source in smaller pictures.
+    fn quick(&self) -> Judge<'static> {
+        let (before, moved) = self.pictures();
+        Judge {
+            before: DrawnBefore::Own(Box::new(before.smaller()), moved),
+            ignores_occlusion: self.ignores_occlusion,
+        }
+    }
+
+    fn pictures(&self) -> (&ModelPictures, Mat4) {
+        match &self.before {
+            DrawnBefore::ByJob(pictures, moved) => (pictures, *moved),
+            DrawnBefore::Own(pictures, moved) => (pictures, *moved),
+        }
+    }
+
     /// The mean difference of the pictures of a result.
     fn difference(&self, result: &Scene) -> f64 {
-        let (before, moved) = match &self.before {
-            DrawnBefore::ByJob(pictures, moved) => (*pictures, *moved),
-            DrawnBefore::Own(pictures) => (&**pictures, Mat4::IDENTITY),
-        };
+        let (before, moved) = self.pictures();
         let after = match self.ignores_occlusion {
             true => before.draw_result(&without_occlusion(result), moved),
             false => before.draw_result(result, moved),

@@ -3,17 +3,18 @@
 //! Analysis and optimization call this module. The source is drawn once and kept; each export is drawn with the
 //! source's camera, so that its pictures can be laid over the source's pixel by pixel.
 
+mod files;
+#[cfg(test)]
+mod tests;
+
 use std::io::Cursor;
-use std::path::Path;
 use std::sync::OnceLock;
 
 use glam::Mat4;
 use image::imageops::FilterType;
 use image::{ImageFormat, ImageReader};
-use rayon::prelude::*;
 
 use super::compare::{Comparison, PictureSet, Sheet, side_by_side};
-use super::error::EngineError;
 use super::render::{BoundingBox, Picture, PreparedScene, RenderScene, RenderSettings, View};
 use super::scene::Scene;
 use super::surface::Surface;
@@ -42,13 +43,6 @@ pub const PICTURE_SIZE: usize = if cfg!(debug_assertions) { 256 } else { 512 };
 /// Number of sky lights in thumbnails.
 const THUMBNAIL_LIGHTS: usize = if cfg!(debug_assertions) { 4 } else { 32 };
 
-fn settings() -> RenderSettings {
-    RenderSettings {
-        size: PICTURE_SIZE,
-        ..RenderSettings::default()
-    }
-}
-
 /// Surfaces of more triangles are not measured: the search tree takes about 150 bytes for a triangle.
 const MOST_MEASURED: usize = 2_000_000;
 
@@ -71,6 +65,8 @@ pub struct ModelPictures {
     /// The views from inside of the source's rooms.
     inside: Vec<View>,
     surface: OnceLock<Surface>,
+    /// Pixels on each side of the six pictures; views from inside have half as many.
+    size: usize,
     /// Whether it is drawn without its materials.
     is_bare: bool,
     /// Images of the model that could not be decoded.
@@ -84,13 +80,27 @@ impl ModelPictures {
         let bounds = adapted.scene.bounding_box().unwrap_or(NOTHING);
         let scene = PreparedScene::new(&adapted.scene);
         let inside = scene.inside_views(&bounds);
-        ModelPictures::draw_in(scene, bounds, inside, adapted.warnings)
+        ModelPictures::draw_in(scene, bounds, inside, PICTURE_SIZE).with_warnings(adapted.warnings)
+    }
+
+    /// The same model in pictures of half the sides, for quick comparisons.
+    pub fn smaller(&self) -> ModelPictures {
+        let (scene, inside) = (self.scene.clone(), self.inside.clone());
+        let smaller = ModelPictures::draw_in(scene, self.bounds, inside, self.size / 2);
+        ModelPictures {
+            is_bare: self.is_bare,
+            ..smaller
+        }
+    }
+
+    fn with_warnings(self, warnings: Vec<String>) -> ModelPictures {
+        ModelPictures { warnings, ..self }
     }
 
     /// The same model without its materials. Results that are compared with it are rendered without theirs, too.
     pub fn bare(&self) -> ModelPictures {
         let (scene, inside) = (self.scene.bare(), self.inside.clone());
-        let bare = ModelPictures::draw_in(scene, self.bounds, inside, Vec::new());
+        let bare = ModelPictures::draw_in(scene, self.bounds, inside, self.size);
         ModelPictures {
             is_bare: true,
             ..bare
@@ -117,10 +127,10 @@ impl ModelPictures {
             scene = scene.bare();
         }
         let inside = self.inside.clone();
-        let result = ModelPictures::draw_in(scene, self.bounds, inside, adapted.warnings);
+        let result = ModelPictures::draw_in(scene, self.bounds, inside, self.size);
         ModelPictures {
             is_bare: self.is_bare,
-            ..result
+            ..result.with_warnings(adapted.warnings)
         }
     }
 
@@ -128,11 +138,15 @@ impl ModelPictures {
         scene: PreparedScene,
         bounds: BoundingBox,
         inside: Vec<View>,
-        warnings: Vec<String>,
+        size: usize,
     ) -> ModelPictures {
-        let mut pictures = scene.render_six(&bounds, &settings());
+        let settings = RenderSettings {
+            size,
+            ..RenderSettings::default()
+        };
+        let mut pictures = scene.render_six(&bounds, &settings);
         let smaller = RenderSettings {
-            size: PICTURE_SIZE / 2,
+            size: size / 2,
             samples: if cfg!(debug_assertions) { 1 } else { 2 },
             ..RenderSettings::default()
         };
@@ -143,8 +157,9 @@ impl ModelPictures {
             scene,
             bounds,
             pictures,
+            size,
             is_bare: false,
-            warnings,
+            warnings: Vec::new(),
         }
     }
 
@@ -199,71 +214,6 @@ impl ModelPictures {
     pub fn three_quarter(&self, settings: &RenderSettings) -> Picture {
         self.scene
             .render(View::ThreeQuarter, &self.bounds, settings)
-    }
-
-    /// Writes the thumbnail into a job's output folder; returns its name.
-    pub fn write_thumbnail(&self, output_dir: &Path) -> Result<String, EngineError> {
-        let settings = RenderSettings {
-            sky_lights: lights_for(&self.scene, THUMBNAIL_LIGHTS),
-            ..settings()
-        };
-        self.three_quarter(&settings)
-            .write_jpeg(&output_dir.join(THUMBNAIL_NAME))?;
-        Ok(THUMBNAIL_NAME.to_owned())
-    }
-
-    /// Writes `turntable/<degrees>.jpg` into a job's output folder: the model from all around; returns the names.
-    pub fn write_turntable(&self, output_dir: &Path) -> Result<Vec<String>, EngineError> {
-        let settings = RenderSettings {
-            size: PICTURE_SIZE / 2,
-            ..RenderSettings::default()
-        };
-        make_folder(&output_dir.join(TURNTABLE_FOLDER))?;
-        (0..View::TURNS)
-            .into_par_iter()
-            .map(|step| {
-                let degrees = u16::from(step) * 360 / u16::from(View::TURNS);
-                let name = format!("{TURNTABLE_FOLDER}/{degrees:03}.jpg");
-                self.scene
-                    .render(View::Turn(step), &self.bounds, &settings)
-                    .write_jpeg(&output_dir.join(&name))?;
-                Ok(name)
-            })
-            .collect()
-    }
-
-    /// Writes `renders/<prefix>-<view>.png` into a job's output folder; returns the names below that folder. The prefix
-    /// is the format, or `original` for the source next to its result.
-    pub fn write_views(&self, output_dir: &Path, prefix: &str) -> Result<Vec<String>, EngineError> {
-        let pictures = self
-            .pictures
-            .iter()
-            .filter(|(view, _)| !view.is_inside())
-            .map(|(view, picture)| (format!("{prefix}-{}.png", view.name()), picture));
-        write_all(output_dir, RENDERS_FOLDER, pictures.collect())
-    }
-
-    /// Writes `<folder>/render_<n>.png`, the views of this result, and `<folder>/diff_<n>.png`, how they differ from the
-    /// source; returns the names below the output folder.
-    pub fn write_numbered(
-        &self,
-        comparison: &Comparison,
-        output_dir: &Path,
-        folder: &str,
-    ) -> Result<Vec<String>, EngineError> {
-        let outside = self.pictures.iter().filter(|(view, _)| !view.is_inside());
-        let mut pictures: Vec<(String, &Picture)> = outside
-            .enumerate()
-            .map(|(number, (_, picture))| (format!("render_{number}.png"), picture))
-            .collect();
-        let outside = comparison
-            .views
-            .iter()
-            .filter(|compared| !compared.view.is_inside());
-        for (number, compared) in outside.enumerate() {
-            pictures.push((format!("diff_{number}.png"), &compared.heat_map));
-        }
-        write_all(output_dir, folder, pictures)
     }
 }
 
@@ -334,139 +284,4 @@ fn shown(scene: &PreparedScene, bounds: &BoundingBox) -> Picture {
 /// The number of sky lights: each draws all triangles once, so large models get fewer.
 fn lights_for(scene: &PreparedScene, most: usize) -> usize {
     (4_000_000 / scene.triangle_count().max(1)).clamp(most.min(12), most)
-}
-
-impl Comparison {
-    /// Writes `renders/<format>-<view>__diff.png` into a job's output folder; returns the names below that folder.
-    pub fn write_heat_maps(
-        &self,
-        output_dir: &Path,
-        format: &str,
-    ) -> Result<Vec<String>, EngineError> {
-        let name = |view: View| format!("{format}-{}__diff.png", view.name());
-        let pictures = self
-            .views
-            .iter()
-            .filter(|compared| !compared.view.is_inside())
-            .map(|compared| (name(compared.view), &compared.heat_map));
-        write_all(output_dir, RENDERS_FOLDER, pictures.collect())
-    }
-}
-
-fn make_folder(folder: &Path) -> Result<(), EngineError> {
-    std::fs::create_dir_all(folder).map_err(|source| EngineError::Io {
-        path: folder.to_owned(),
-        source,
-    })
-}
-
-fn write_all(
-    output_dir: &Path,
-    below: &str,
-    pictures: Vec<(String, &Picture)>,
-) -> Result<Vec<String>, EngineError> {
-    let folder = output_dir.join(below);
-    make_folder(&folder)?;
-    pictures
-        .into_par_iter()
-        .map(|(name, picture)| {
-            picture.write_png(&folder.join(&name))?;
-            Ok(format!("{below}/{name}"))
-        })
-        .collect()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::super::import::import;
-    use super::super::sample::{ChairDetail, write_chair_with};
-    use super::*;
-
-    fn chair() -> Scene {
-        let dir = tempfile::tempdir().unwrap();
-        let chair = write_chair_with(dir.path(), ChairDetail::Small).unwrap();
-        import(dir.path(), &chair.names).unwrap().scene
-    }
-
-    #[test]
-    fn model_moved_as_a_whole_still_looks_the_same() {
-        let source = chair();
-        let mut moved = source.clone();
-        let by = Mat4::from_translation(glam::Vec3::new(3.0, -1.0, 0.5));
-        let root = &mut moved.list_mut("nodes").unwrap()[0];
-        root["translation"] = serde_json::json!([3.0, -1.0, 0.5]);
-        let pictures = ModelPictures::draw(&source);
-        let score = |by| {
-            pictures
-                .compare(&pictures.draw_result(&moved, by))
-                .average_score()
-        };
-        let (put_back, left_there) = (score(by), score(Mat4::IDENTITY));
-        assert!(put_back > 99.0, "{put_back}");
-        assert!(left_there < 60.0, "{left_there}");
-    }
-
-    #[test]
-    fn pictures_have_the_names_of_the_service() {
-        let dir = tempfile::tempdir().unwrap();
-        let pictures = ModelPictures::draw(&chair());
-        let comparison = pictures.compare(&pictures);
-        let mut names = pictures.write_views(dir.path(), "original").unwrap();
-        names.extend(comparison.write_heat_maps(dir.path(), "glb").unwrap());
-        names.push(pictures.write_thumbnail(dir.path()).unwrap());
-        assert_eq!(names[0], "renders/original-back.png");
-        assert_eq!(names[11], "renders/glb-top__diff.png");
-        for name in names {
-            let image = image::open(dir.path().join(&name)).unwrap();
-            let size = PICTURE_SIZE as u32;
-            assert_eq!((image.width(), image.height()), (size, size), "{name}");
-        }
-    }
-
-    #[test]
-    fn turntable_shows_the_whole_model_from_all_around() {
-        let dir = tempfile::tempdir().unwrap();
-        let names = ModelPictures::draw(&chair())
-            .write_turntable(dir.path())
-            .unwrap();
-        assert_eq!(names.len(), usize::from(View::TURNS));
-        assert_eq!(names[0], "turntable/000.jpg");
-        let pictures: Vec<_> = names
-            .iter()
-            .map(|name| image::open(dir.path().join(name)).unwrap().into_rgb8())
-            .collect();
-        let background = *pictures[0].get_pixel(0, 0);
-        for (name, picture) in names.iter().zip(&pictures) {
-            let size = picture.width();
-            assert_eq!(size, PICTURE_SIZE as u32 / 2);
-            let seen = |x: u32, y: u32| {
-                let pixel = picture.get_pixel(x, y);
-                pixel
-                    .0
-                    .iter()
-                    .zip(background.0)
-                    .any(|(one, two)| one.abs_diff(two) > 24)
-            };
-            let border =
-                (0..size).flat_map(|at| [(at, 0), (at, size - 1), (0, at), (size - 1, at)]);
-            assert!(
-                !border.into_iter().any(|(x, y)| seen(x, y)),
-                "{name} is cut off"
-            );
-            assert!((0..size).any(|at| seen(at, size / 2)), "{name} is empty");
-        }
-        assert_ne!(pictures[0], pictures[1], "it turns");
-    }
-
-    #[test]
-    fn empty_model_gives_empty_pictures() {
-        let pictures = ModelPictures::draw(&Scene::default());
-        let front = pictures.view(View::Front).unwrap();
-        assert!(
-            front
-                .parts
-                .iter()
-                .all(|part| *part == super::super::render::NO_PART)
-        );
-    }
 }

@@ -5,7 +5,7 @@ use rayon::prelude::*;
 
 use super::super::render::{PreparedScene, RenderAlpha, SurfacePoint, linear_to_srgb};
 use super::super::surface::LeafPlace;
-use super::atlas::{Atlas, LowTriangle, NOTHING};
+use super::atlas::{Atlas, LowTriangle};
 use super::caster::{Caster, LowPoint, mixed};
 use super::fill::fill;
 use super::occlusion::OcclusionMap;
@@ -63,12 +63,63 @@ struct TexelSum {
     normal: Vec3,
 }
 
+/// The source at one sample. Light is linear.
+#[derive(Clone, Copy)]
+struct BakedSample {
+    color: Vec3,
+    alpha: f32,
+    /// Occlusion, roughness, metallic.
+    orm: Vec3,
+    emissive: Vec3,
+    /// In the frame of the low triangle.
+    normal: Vec3,
+}
+
+impl BakedSample {
+    /// Whether more samples between these two would hardly change their mean.
+    fn is_like(&self, other: &BakedSample) -> bool {
+        /// Differences of light, and of other values.
+        const LIGHT: f32 = 0.03;
+        const VALUE: f32 = 0.06;
+        /// The cosine of the angle between normals.
+        const ALONG: f32 = 0.98;
+        let is_near = |one: Vec3, other: Vec3, most: f32| (one - other).abs().max_element() <= most;
+        is_near(self.color, other.color, LIGHT)
+            && is_near(self.emissive, other.emissive, LIGHT)
+            && is_near(self.orm, other.orm, VALUE)
+            && (self.alpha - other.alpha).abs() <= VALUE
+            && self.normal.dot(other.normal) >= ALONG
+    }
+}
+
+impl TexelSum {
+    fn add(&mut self, sample: &BakedSample) {
+        self.count += 1.0;
+        self.color += sample.color;
+        self.weighted += (sample.color * sample.alpha).extend(sample.alpha);
+        self.orm += sample.orm;
+        self.emissive += sample.emissive;
+        self.normal += sample.normal;
+    }
+}
+
+/// The column of the first sample that is taken in a row of a texel with so many rows.
+fn first_column(row: u32, samples: u32) -> u32 {
+    // The order spreads four samples as a rotated square does.
+    match samples {
+        4 => [1, 3, 0, 2][row as usize % 4],
+        _ => row,
+    }
+}
+
 impl Baker<'_> {
     /// Bakes all textures.
     pub(super) fn bake(&self) -> Maps {
         let parts = parts_below(self.atlas, self.caster);
+        // Bands differ much in the time they take.
         let bands: Vec<Rows> = (0..self.atlas.band_count())
             .into_par_iter()
+            .with_max_len(1)
             .map(|band| self.bake_band(band, &parts))
             .collect();
         let mut maps = Maps {
@@ -100,63 +151,93 @@ impl Baker<'_> {
     fn bake_band(&self, band: usize, parts: &[Vec<u32>]) -> Rows {
         let owners = self.atlas.covered(band);
         let range = self.atlas.rows(band);
-        let (side, samples) = (self.atlas.side, self.atlas.samples);
-        let width = side * samples;
+        let samples = self.atlas.samples;
+        let width = self.atlas.side * samples;
+        let owner_at = |x: u32, y: u32| {
+            let owner = owners[((y - range.start * samples) * width + x) as usize] as usize;
+            let triangle = self.atlas.triangles.get(owner)?;
+            Some((triangle, parts[owner].as_slice()))
+        };
         let mut rows = Rows::default();
         let mut guess = None;
         for y in range.clone() {
-            for x in 0..side {
-                let mut sum = TexelSum::default();
-                for sample in 0..samples * samples {
-                    let (sx, sy) = (
-                        x * samples + sample % samples,
-                        y * samples + sample / samples,
-                    );
-                    let row = sy - range.start * samples;
-                    let owner = owners[(row * width + sx) as usize];
-                    if owner != NOTHING {
-                        let triangle = &self.atlas.triangles[owner as usize];
-                        let parts = &parts[owner as usize];
-                        guess = self.add(&mut sum, (triangle, parts), (sx, sy), guess);
-                    }
-                }
+            for x in 0..self.atlas.side {
+                let sum = self.texel(x, y, &owner_at, &mut guess);
                 self.finish(sum, (x, y), &mut rows);
             }
         }
         rows
     }
 
-    /// Adds the source at one sample of a texel, which a triangle with the parts below it covers. `guess` is what the
-    /// sample before met; returns what this one met.
-    fn add(
+    /// The samples of a texel. The first ones decide: if they look alike, the others are not taken. `owner_at` names the
+    /// triangle that covers a sample and the parts below it; `guess` is what the sample before met.
+    fn texel<'a>(
+        &'a self,
+        x: u32,
+        y: u32,
+        owner_at: &impl Fn(u32, u32) -> Option<(&'a LowTriangle, &'a [u32])>,
+        guess: &mut Option<LeafPlace>,
+    ) -> TexelSum {
+        let samples = self.atlas.samples;
+        let mut sum = TexelSum::default();
+        let mut take = |column: u32, row: u32, count: u32, sum: &mut TexelSum| {
+            let (x, y) = (x * samples + column, y * samples + row);
+            let owner = owner_at(x, y)?;
+            let (seen, leaf) = self.sample(owner, (x, y), count, *guess)?;
+            *guess = leaf;
+            sum.add(&seen);
+            Some(seen)
+        };
+        // One in each row and each column.
+        let mut first: Option<BakedSample> = None;
+        let mut are_alike = true;
+        for row in 0..samples {
+            match take(first_column(row, samples), row, samples, &mut sum) {
+                None => are_alike = false,
+                Some(seen) => are_alike &= first.get_or_insert(seen).is_like(&seen),
+            }
+        }
+        if are_alike {
+            return sum;
+        }
+        for row in 0..samples {
+            let others = (0..samples).filter(|column| *column != first_column(row, samples));
+            for column in others {
+                take(column, row, samples * samples, &mut sum);
+            }
+        }
+        sum
+    }
+
+    /// What the source shows at one of `count` samples of a texel, and what the ray met.
+    fn sample(
         &self,
-        sum: &mut TexelSum,
         (triangle, parts): (&LowTriangle, &[u32]),
         (x, y): (u32, u32),
+        count: u32,
         guess: Option<LeafPlace>,
-    ) -> Option<LeafPlace> {
+    ) -> Option<(BakedSample, Option<LeafPlace>)> {
         let weights = self.atlas.weights(triangle, x, y);
         let point = LowPoint {
             guess,
             ..low_point(triangle, weights, parts)
         };
         let found = self.caster.find(&point)?;
-        let area = triangle.texel_area / (self.atlas.samples * self.atlas.samples) as f32;
+        let area = triangle.texel_area / count as f32;
         let seen = self
             .source
             .surface_point(found.triangle, found.weights, area);
         let material = self
             .source
             .material(self.source.material_number(found.triangle));
-        let color = seen.base_color.truncate();
-        let alpha = baked_alpha(&seen, material.alpha);
-        sum.count += 1.0;
-        sum.color += color;
-        sum.weighted += (color * alpha).extend(alpha);
-        sum.orm += Vec3::new(seen.occlusion, seen.roughness, seen.metallic);
-        sum.emissive += seen.emissive;
-        sum.normal += triangle.frame(weights).inside(seen.normal);
-        found.leaf
+        let sample = BakedSample {
+            color: seen.base_color.truncate(),
+            alpha: baked_alpha(&seen, material.alpha),
+            orm: Vec3::new(seen.occlusion, seen.roughness, seen.metallic),
+            emissive: seen.emissive,
+            normal: triangle.frame(weights).inside(seen.normal),
+        };
+        Some((sample, found.leaf))
     }
 
     /// Writes the mean of a texel's samples.

@@ -1,6 +1,7 @@
 //! Sorts the triangles of a model into classes. Each class becomes one mesh with one material.
 
 use glam::Vec3A;
+use rayon::prelude::*;
 
 use super::super::render::{PreparedScene, RenderAlpha, sphere_direction};
 use super::super::scene::AlphaMode;
@@ -74,25 +75,24 @@ fn is_closed(scene: &PreparedScene, class: &Class) -> bool {
         .collect();
     let tree = Tree::new(&corners);
     let step = class.triangles.len().div_ceil(TRIANGLES).max(1);
-    let looked_at = class.triangles.iter().step_by(step);
-    let (mut rays, mut leaks) = (0, 0);
-    for triangle in looked_at {
+    let looked_at: Vec<u32> = class.triangles.iter().copied().step_by(step).collect();
+    let leaks_behind = |triangle: &u32| {
         let [a, b, c] = scene.corners(*triangle).map(Vec3A::from);
         let normal = (b - a).cross(c - a).normalize_or_zero();
         let size = (b - a).length().max((c - a).length());
         let start = (a + b + c) / 3.0 - normal * size * 1e-3;
-        for ray in 0..RAYS {
+        let rays = (0..RAYS).map(|ray| {
             let direction = Vec3A::from(sphere_direction(ray, RAYS));
-            let behind = if direction.dot(normal) > 0.0 {
-                -direction
-            } else {
-                direction
-            };
-            rays += 1;
-            leaks += usize::from(tree.first_hit(start, behind, f32::INFINITY).is_none());
-        }
-    }
-    leaks as f32 <= rays as f32 * LEAKS
+            match direction.dot(normal) > 0.0 {
+                true => -direction,
+                false => direction,
+            }
+        });
+        rays.filter(|behind| tree.first_hit(start, *behind, f32::INFINITY).is_none())
+            .count()
+    };
+    let leaks: usize = looked_at.par_iter().map(leaks_behind).sum();
+    leaks as f32 <= (looked_at.len() * RAYS) as f32 * LEAKS
 }
 
 fn is_opaque(scene: &PreparedScene, triangle: u32) -> bool {

@@ -1,56 +1,60 @@
 //! Fills the texels that no triangle covers from the nearest covered ones, so that filtering and smaller levels of a
 //! texture mix nothing foreign into its charts.
 
+use rayon::prelude::*;
+
 use super::bake::Pixel;
 
 /// Fills all textures of one size. Each ring of texels around the covered ones gets the mean of the ring before.
-pub(super) fn fill<const N: usize>(side: u32, is_covered: &[bool], mut maps: [&mut Vec<Pixel>; N]) {
+pub(super) fn fill<const N: usize>(side: u32, is_covered: &[bool], maps: [&mut Vec<Pixel>; N]) {
+    let side = side as usize;
+    let (rings, order) = rings(side, is_covered);
+    maps.into_par_iter().for_each(|map| {
+        for at in &order {
+            let mut sum = [0u32; 4];
+            let mut count = 0;
+            for near in neighbours(side, *at).filter(|near| rings[*near] < rings[*at]) {
+                for (sum, value) in sum.iter_mut().zip(map[near]) {
+                    *sum += u32::from(value);
+                }
+                count += 1;
+            }
+            map[*at] = sum.map(|sum| ((sum + count / 2) / count.max(1)) as u8);
+        }
+    });
+}
+
+/// The number of each texel's ring, 0 for covered ones, and the other texels in the order of their rings.
+fn rings(side: usize, is_covered: &[bool]) -> (Vec<u32>, Vec<usize>) {
     const OUTSIDE: u32 = u32::MAX;
-    const WAITING: u32 = u32::MAX - 1;
     let mut rings: Vec<u32> = is_covered
         .iter()
         .map(|covered| if *covered { 0 } else { OUTSIDE })
         .collect();
-    let neighbours = |at: usize| {
-        let (x, y) = (at as i64 % i64::from(side), at as i64 / i64::from(side));
-        (0..9).filter(|step| *step != 4).filter_map(move |step| {
-            let (x, y) = (x + step % 3 - 1, y + step / 3 - 1);
-            let inside = 0..i64::from(side);
-            (inside.contains(&x) && inside.contains(&y))
-                .then_some((y * i64::from(side) + x) as usize)
-        })
-    };
-    let mut ring: Vec<usize> = (0..rings.len())
-        .filter(|at| rings[*at] == OUTSIDE && neighbours(*at).any(|near| rings[near] == 0))
+    let mut order: Vec<usize> = (0..rings.len())
+        .filter(|at| !is_covered[*at] && neighbours(side, *at).any(|near| is_covered[near]))
         .collect();
-    let mut number = 1;
-    while !ring.is_empty() {
-        for at in &ring {
-            for map in &mut maps {
-                let mut sum = [0u32; 4];
-                let mut count = 0;
-                for near in neighbours(*at).filter(|near| rings[*near] < number) {
-                    for (sum, value) in sum.iter_mut().zip(map[near]) {
-                        *sum += u32::from(value);
-                    }
-                    count += 1;
-                }
-                map[*at] = sum.map(|sum| ((sum + count / 2) / count.max(1)) as u8);
+    order.iter().for_each(|at| rings[*at] = 1);
+    let mut next = 0;
+    while let Some(at) = order.get(next).copied() {
+        for near in neighbours(side, at) {
+            if rings[near] == OUTSIDE {
+                rings[near] = rings[at] + 1;
+                order.push(near);
             }
         }
-        ring.iter().for_each(|at| rings[*at] = number);
-        let mut next = Vec::new();
-        for at in &ring {
-            for near in neighbours(*at) {
-                if rings[near] == OUTSIDE {
-                    rings[near] = WAITING;
-                    next.push(near);
-                }
-            }
-        }
-        ring = next;
-        number += 1;
+        next += 1;
     }
+    (rings, order)
+}
+
+/// The texels around one of a square.
+fn neighbours(side: usize, at: usize) -> impl Iterator<Item = usize> {
+    let (x, y) = (at % side, at / side);
+    let (left, right) = (x.saturating_sub(1), (x + 1).min(side - 1));
+    let (top, bottom) = (y.saturating_sub(1), (y + 1).min(side - 1));
+    let rows = (top..=bottom).flat_map(move |y| (left..=right).map(move |x| y * side + x));
+    rows.filter(move |near| *near != at)
 }
 
 #[cfg(test)]

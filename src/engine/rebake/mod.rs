@@ -119,10 +119,24 @@ pub struct Rebaked {
     pub left_out: Vec<String>,
 }
 
-/// What all classes of a model are baked from.
+/// A model that is ready to be rebaked: once or several times, with different limits and options.
+pub struct Rebaker<'m> {
+    source: SourceModel<'m>,
+    classes: Vec<Class>,
+}
+
+/// A model that is baked from.
+struct SourceModel<'m> {
+    model: &'m Scene,
+    prepared: PreparedScene,
+    /// The diagonal of the model.
+    size: f32,
+}
+
+/// What all classes of a result are baked from.
 struct Job<'j> {
     model: &'j Scene,
-    source: PreparedScene,
+    source: &'j PreparedScene,
     options: &'j RebakeOptions,
     /// The diagonal of the model.
     size: f32,
@@ -152,58 +166,92 @@ pub fn rebake(
     options: &RebakeOptions,
 ) -> Result<Rebaked, NotRebaked> {
     check(model, limits, options)?;
-    let mut job = Job::of_model(model, options)?;
-    let classes = classes(&job.source);
-    let has_normal_map = |class: &Class| has_normal_map(&job.source, class, options);
-    let (meshes, simplified) = low::low_meshes(
-        &job.source,
-        &classes,
-        limits,
-        (job.size, options.surface),
-        has_normal_map,
-    );
-    job.reach_past(simplified.error);
-    let mut rebaked = Rebaked {
-        scene: assemble::emptied(model),
-        simplified,
-        charts: 0,
-        fill: 1.0,
-        stretch: 1.0,
-        left_out: fitness::extensions_left_out(model),
-    };
-    for (class, low) in classes.iter().zip(&meshes) {
-        if !low.indices.is_empty() {
-            job.add_class(&mut rebaked, class, low)?;
-        }
-    }
-    Ok(rebaked)
+    Rebaker::new(model)?.rebake(limits, options)
 }
 
-impl<'j> Job<'j> {
-    /// Everything but how far the low mesh lies from the source.
-    fn of_model(model: &'j Scene, options: &'j RebakeOptions) -> Result<Job<'j>, NotRebaked> {
+impl<'m> Rebaker<'m> {
+    /// Prepares a model.
+    ///
+    /// # Errors
+    /// When its size cannot be measured.
+    pub fn new(model: &'m Scene) -> Result<Rebaker<'m>, NotRebaked> {
+        let source = SourceModel::new(model)?;
+        let classes = classes(&source.prepared);
+        Ok(Rebaker { source, classes })
+    }
+
+    /// Rebakes the model within the limits.
+    ///
+    /// # Errors
+    /// When it cannot be rebaked; the error says why.
+    pub fn rebake(&self, limits: &Limits, options: &RebakeOptions) -> Result<Rebaked, NotRebaked> {
+        let SourceModel { model, size, .. } = self.source;
+        check(model, limits, options)?;
+        let mut job = Job::new(&self.source, options);
+        let (meshes, simplified) = low::low_meshes(
+            job.source,
+            &self.classes,
+            limits,
+            (size, options.surface),
+            |class| has_normal_map(job.source, class, options),
+        );
+        job.reach_past(simplified.error);
+        let mut rebaked = Rebaked {
+            scene: assemble::emptied(model),
+            simplified,
+            charts: 0,
+            fill: 1.0,
+            stretch: 1.0,
+            left_out: fitness::extensions_left_out(model),
+        };
+        for (class, low) in self.classes.iter().zip(&meshes) {
+            if !low.indices.is_empty() {
+                job.add_class(&mut rebaked, class, low)?;
+            }
+        }
+        Ok(rebaked)
+    }
+}
+
+impl<'m> SourceModel<'m> {
+    fn new(model: &'m Scene) -> Result<SourceModel<'m>, NotRebaked> {
         let adapted = RenderScene::from_model(model).scene;
         let bounds = adapted.bounding_box().ok_or(NotRebaked::NotMeasurable)?;
         let size = (bounds.high - bounds.low).length();
         if !size.is_finite() || size <= 0.0 {
             return Err(NotRebaked::NotMeasurable);
         }
-        let source = PreparedScene::new(&adapted);
+        Ok(SourceModel {
+            model,
+            prepared: PreparedScene::new(&adapted),
+            size,
+        })
+    }
+}
+
+impl<'j> Job<'j> {
+    /// Everything but how far the low mesh lies from the source.
+    fn new(source: &'j SourceModel<'j>, options: &'j RebakeOptions) -> Job<'j> {
         let rays = match options.quality {
             BakingQuality::Low => 16,
             BakingQuality::Medium => 32,
             BakingQuality::High => 64,
         };
-        Ok(Job {
+        let SourceModel {
+            model,
+            prepared,
+            size,
+        } = source;
+        Job {
             surroundings: options
                 .occlusion_map
-                .then(|| Surroundings::new(&source, size, rays)),
+                .then(|| Surroundings::new(prepared, *size, rays)),
             model,
-            source,
+            source: prepared,
             options,
-            size,
+            size: *size,
             reach: size * REACH.0,
-        })
+        }
     }
 
     /// Makes rays long enough for a low mesh whose simplifier reports this error.
@@ -220,7 +268,7 @@ impl<'j> Job<'j> {
         class: &Class,
         low: &Geometry,
     ) -> Result<(), NotRebaked> {
-        let has_normal_map = has_normal_map(&self.source, class, self.options);
+        let has_normal_map = has_normal_map(self.source, class, self.options);
         let side = resolution::side_of(self.model, class, &self.options.limits);
         let positions: Vec<[f32; 3]> = low.positions().as_chunks::<3>().0.to_vec();
         let unwrapped = unwrap(
@@ -248,7 +296,7 @@ impl<'j> Job<'j> {
     }
 
     fn bake(&self, class: &Class, mesh: &Geometry, side: u32) -> Maps {
-        let caster = Caster::new(&self.source, &class.triangles, self.reach, self.size);
+        let caster = Caster::new(self.source, &class.triangles, self.reach, self.size);
         let samples = match self.options.quality {
             BakingQuality::Low => 1,
             BakingQuality::Medium => 2,
@@ -256,14 +304,14 @@ impl<'j> Job<'j> {
         };
         let occlusion = self.surroundings.as_ref().map(|around| {
             let small = Atlas::new(mesh, side.min(occlusion::LONGEST), 1);
-            OcclusionMap::new(&self.source, &caster, &small, around)
+            OcclusionMap::new(self.source, &caster, &small, around)
         });
         let emitted = class.materials.iter().map(|material| {
             let emissive: Vec3 = self.source.material(*material).emissive;
             emissive.max_element()
         });
         let baker = Baker {
-            source: &self.source,
+            source: self.source,
             caster: &caster,
             atlas: &Atlas::new(mesh, side, samples),
             occlusion: occlusion.as_ref(),

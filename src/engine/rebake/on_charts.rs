@@ -10,7 +10,7 @@ use super::super::scene::{Attribute, Geometry, Scene};
 use super::atlas::Atlas;
 use super::classes::Class;
 use super::material::{MapPlan, set_maps};
-use super::{Job, NotRebaked, RebakeOptions, fitness, resolution, tangents};
+use super::{Job, NotRebaked, RebakeOptions, SourceModel, fitness, resolution, tangents};
 
 /// The side of the grid in which overlaps are looked for.
 const GRID: u32 = 1024;
@@ -75,10 +75,11 @@ pub fn bake_on_charts(
     if wanted == WantedMaps::default() {
         return Ok(Vec::new());
     }
-    let mut job = Job::of_model(source, options)?;
+    let measured = SourceModel::new(source)?;
+    let mut job = Job::new(&measured, options);
     job.reach_past(error);
     let mut outcomes = Vec::new();
-    for (material, triangles) in triangles_by_material(&job.source) {
+    for (material, triangles) in triangles_by_material(job.source) {
         let name = name_of(result, material);
         let maps = match obstacle(source, job.source.material(material).unlit, material) {
             Some(obstacle) => Err(obstacle),

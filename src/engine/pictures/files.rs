@@ -1,0 +1,121 @@
+//! The files of a job's pictures: their names and folders.
+
+use std::path::Path;
+
+use rayon::prelude::*;
+
+use super::super::compare::Comparison;
+use super::super::error::EngineError;
+use super::super::render::{Picture, RenderSettings, View};
+use super::{
+    ModelPictures, PICTURE_SIZE, RENDERS_FOLDER, THUMBNAIL_LIGHTS, THUMBNAIL_NAME,
+    TURNTABLE_FOLDER, lights_for,
+};
+
+impl ModelPictures {
+    /// Writes the thumbnail into a job's output folder; returns its name.
+    pub fn write_thumbnail(&self, output_dir: &Path) -> Result<String, EngineError> {
+        let settings = RenderSettings {
+            size: PICTURE_SIZE,
+            sky_lights: lights_for(&self.scene, THUMBNAIL_LIGHTS),
+            ..RenderSettings::default()
+        };
+        self.three_quarter(&settings)
+            .write_jpeg(&output_dir.join(THUMBNAIL_NAME))?;
+        Ok(THUMBNAIL_NAME.to_owned())
+    }
+
+    /// Writes `turntable/<degrees>.jpg` into a job's output folder: the model from all around; returns the names.
+    pub fn write_turntable(&self, output_dir: &Path) -> Result<Vec<String>, EngineError> {
+        let settings = RenderSettings {
+            size: PICTURE_SIZE / 2,
+            ..RenderSettings::default()
+        };
+        make_folder(&output_dir.join(TURNTABLE_FOLDER))?;
+        (0..View::TURNS)
+            .into_par_iter()
+            .map(|step| {
+                let degrees = u16::from(step) * 360 / u16::from(View::TURNS);
+                let name = format!("{TURNTABLE_FOLDER}/{degrees:03}.jpg");
+                self.scene
+                    .render(View::Turn(step), &self.bounds, &settings)
+                    .write_jpeg(&output_dir.join(&name))?;
+                Ok(name)
+            })
+            .collect()
+    }
+
+    /// Writes `renders/<prefix>-<view>.png` into a job's output folder; returns the names below that folder. The prefix
+    /// is the format, or `original` for the source next to its result.
+    pub fn write_views(&self, output_dir: &Path, prefix: &str) -> Result<Vec<String>, EngineError> {
+        let pictures = self
+            .pictures
+            .iter()
+            .filter(|(view, _)| !view.is_inside())
+            .map(|(view, picture)| (format!("{prefix}-{}.png", view.name()), picture));
+        write_all(output_dir, RENDERS_FOLDER, pictures.collect())
+    }
+
+    /// Writes `<folder>/render_<n>.png`, the views of this result, and `<folder>/diff_<n>.png`, how they differ from the
+    /// source; returns the names below the output folder.
+    pub fn write_numbered(
+        &self,
+        comparison: &Comparison,
+        output_dir: &Path,
+        folder: &str,
+    ) -> Result<Vec<String>, EngineError> {
+        let outside = self.pictures.iter().filter(|(view, _)| !view.is_inside());
+        let mut pictures: Vec<(String, &Picture)> = outside
+            .enumerate()
+            .map(|(number, (_, picture))| (format!("render_{number}.png"), picture))
+            .collect();
+        let outside = comparison
+            .views
+            .iter()
+            .filter(|compared| !compared.view.is_inside());
+        for (number, compared) in outside.enumerate() {
+            pictures.push((format!("diff_{number}.png"), &compared.heat_map));
+        }
+        write_all(output_dir, folder, pictures)
+    }
+}
+
+impl Comparison {
+    /// Writes `renders/<format>-<view>__diff.png` into a job's output folder; returns the names below that folder.
+    pub fn write_heat_maps(
+        &self,
+        output_dir: &Path,
+        format: &str,
+    ) -> Result<Vec<String>, EngineError> {
+        let name = |view: View| format!("{format}-{}__diff.png", view.name());
+        let pictures = self
+            .views
+            .iter()
+            .filter(|compared| !compared.view.is_inside())
+            .map(|compared| (name(compared.view), &compared.heat_map));
+        write_all(output_dir, RENDERS_FOLDER, pictures.collect())
+    }
+}
+
+fn make_folder(folder: &Path) -> Result<(), EngineError> {
+    std::fs::create_dir_all(folder).map_err(|source| EngineError::Io {
+        path: folder.to_owned(),
+        source,
+    })
+}
+
+fn write_all(
+    output_dir: &Path,
+    below: &str,
+    pictures: Vec<(String, &Picture)>,
+) -> Result<Vec<String>, EngineError> {
+    let folder = output_dir.join(below);
+    make_folder(&folder)?;
+    pictures
+        .into_par_iter()
+        .map(|(name, picture)| {
+            picture.write_png(&folder.join(&name))?;
+            Ok(format!("{below}/{name}"))
+        })
+        .collect()
+}
