@@ -6,7 +6,8 @@ use rayon::prelude::*;
 
 use super::camera::{Camera, View, distance_inside};
 use super::prepare::PreparedScene;
-use super::prepared_mesh::{Attributes, PreparedMesh, PreparedPart};
+use super::prepared_mesh::PreparedMesh;
+use super::prepared_part::{Attributes, PreparedPart};
 use super::raster::Projection;
 use super::rooms::GRID;
 use super::scene::BoundingBox;

@@ -10,6 +10,7 @@ mod inside;
 mod interpolate;
 mod prepare;
 mod prepared_mesh;
+mod prepared_part;
 mod raster;
 mod rooms;
 mod scene;

@@ -10,7 +10,8 @@ use std::sync::Arc;
 use glam::{Mat4, Vec3, Vec3A};
 use rayon::prelude::*;
 
-use super::prepared_mesh::{PreparedMesh, PreparedPart, Transform};
+use super::prepared_mesh::{PreparedMesh, Transform};
+use super::prepared_part::PreparedPart;
 use super::scene::{RenderAlpha, RenderMaterial, RenderScene, RenderTextureUse};
 use super::texture::{Pyramid, Slot};
 

@@ -4,22 +4,11 @@
 //! mesh of one instance is stored in the world. Every index is in range, every attribute has its full length, and every
 //! corner is finite.
 
-use std::sync::Arc;
-
 use glam::{Mat3, Mat4, Vec2, Vec3, Vec4};
 
 use super::prepare::PreparedMaterial;
-use super::scene::{RenderInstance, RenderMesh};
+use super::scene::RenderMesh;
 use super::texture::Slot;
-
-/// Attributes that are interpolated over a triangle.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Attributes {
-    pub(super) normal: Vec3,
-    pub(super) tangent: Vec4,
-    pub(super) uvs: [Vec2; 2],
-    pub(super) color: Vec4,
-}
 
 /// The triangles of a mesh that can be drawn. An attribute that the mesh does not have is empty.
 #[derive(Debug, Clone, Default)]
@@ -78,22 +67,22 @@ impl Transform {
         (x * farthest.x + y * farthest.y + z * farthest.z + w).is_finite()
     }
 
-    fn position(&self, position: Vec3) -> Vec3 {
+    pub(super) fn position(&self, position: Vec3) -> Vec3 {
         self.world.transform_point3(position)
     }
 
-    fn normal(&self, normal: Vec3) -> Vec3 {
+    pub(super) fn normal(&self, normal: Vec3) -> Vec3 {
         finite(self.cofactors * normal).normalize_or_zero()
     }
 
-    fn tangent(&self, tangent: Vec4) -> Vec4 {
+    pub(super) fn tangent(&self, tangent: Vec4) -> Vec4 {
         let direction = finite(self.linear * tangent.truncate()).normalize_or_zero();
         let sign = if tangent.w < 0.0 { -1.0 } else { 1.0 };
         direction.extend(if self.is_mirrored { -sign } else { sign })
     }
 
     /// The corners of a triangle. In mirrored instances their winding is reversed, so that they face outwards again.
-    fn winding(&self, [a, b, c]: [u32; 3]) -> [u32; 3] {
+    pub(super) fn winding(&self, [a, b, c]: [u32; 3]) -> [u32; 3] {
         match self.is_mirrored {
             true => [a, c, b],
             false => [a, b, c],
@@ -151,12 +140,12 @@ impl PreparedMesh {
     }
 
     /// Whether each triangle has its own normal, as glTF requires for meshes without normals.
-    fn is_flat(&self) -> bool {
+    pub(super) fn is_flat(&self) -> bool {
         self.normals.is_empty()
     }
 
     /// Vertices with attributes of their own: each corner of a flat triangle is one.
-    fn vertex_count(&self) -> usize {
+    pub(super) fn vertex_count(&self) -> usize {
         match self.is_flat() {
             true => self.triangles.len() * 3,
             false => self.positions.len(),
@@ -260,7 +249,8 @@ fn sound_triangles(
     (triangles, numbers.map(|(number, _)| number).collect())
 }
 
-fn flat_normal([a, b, c]: [Vec3; 3]) -> Vec3 {
+/// The normal of a triangle; 0 for one without area.
+pub(super) fn flat_normal([a, b, c]: [Vec3; 3]) -> Vec3 {
     (b - a).cross(c - a).normalize_or_zero()
 }
 
@@ -280,148 +270,4 @@ fn cofactors(linear: Mat3) -> Mat3 {
         linear.z_axis.cross(linear.x_axis),
         linear.x_axis.cross(linear.y_axis),
     )
-}
-
-/// One instance of a mesh: a part of the picture.
-#[derive(Debug, Clone, Default)]
-pub(super) struct PreparedPart {
-    pub(super) mesh: Arc<PreparedMesh>,
-    /// `None` for a mesh that is stored in the world.
-    transform: Option<Transform>,
-    /// The node's or mesh's name, for messages.
-    pub(super) name: String,
-    /// The number of its first triangle and vertex among those of the scene.
-    pub(super) first_triangle: u32,
-    pub(super) first_vertex: u32,
-}
-
-impl PreparedPart {
-    /// An instance of a mesh that others draw as well.
-    pub(super) fn shared(
-        mesh: &Arc<PreparedMesh>,
-        by: Transform,
-        instance: &RenderInstance,
-    ) -> PreparedPart {
-        PreparedPart {
-            mesh: Arc::clone(mesh),
-            transform: Some(by),
-            name: instance.name.clone(),
-            ..PreparedPart::default()
-        }
-    }
-
-    /// A mesh that lies in the world.
-    pub(super) fn in_world(mesh: PreparedMesh, name: String) -> PreparedPart {
-        PreparedPart {
-            mesh: Arc::new(mesh),
-            name,
-            ..PreparedPart::default()
-        }
-    }
-
-    pub(super) fn triangle_count(&self) -> usize {
-        self.mesh.triangles.len()
-    }
-
-    pub(super) fn vertex_count(&self) -> usize {
-        self.mesh.vertex_count()
-    }
-
-    /// The corners of a triangle, as indices of positions.
-    pub(super) fn indices(&self, triangle: usize) -> [u32; 3] {
-        let indices = self.mesh.triangles[triangle];
-        match &self.transform {
-            Some(by) => by.winding(indices),
-            None => indices,
-        }
-    }
-
-    /// A position in the world.
-    pub(super) fn position(&self, index: u32) -> Vec3 {
-        let position = self.mesh.positions[index as usize];
-        match &self.transform {
-            Some(by) => by.position(position),
-            None => position,
-        }
-    }
-
-    /// The corners of a triangle in the world.
-    pub(super) fn corners(&self, triangle: usize) -> [Vec3; 3] {
-        self.indices(triangle).map(|index| self.position(index))
-    }
-
-    /// The vertices of a triangle, counted from the first of the part.
-    pub(super) fn vertices(&self, triangle: usize) -> [u32; 3] {
-        match self.mesh.is_flat() {
-            true => [0, 1, 2].map(|corner| triangle as u32 * 3 + corner),
-            false => self.indices(triangle),
-        }
-    }
-
-    /// The index of a vertex's position, and the triangle whose normal it has.
-    fn index_of(&self, vertex: u32) -> (u32, Option<usize>) {
-        match self.mesh.is_flat() {
-            true => {
-                let triangle = (vertex / 3) as usize;
-                (
-                    self.indices(triangle)[(vertex % 3) as usize],
-                    Some(triangle),
-                )
-            }
-            false => (vertex, None),
-        }
-    }
-
-    /// The position of a vertex in the world, and its attributes.
-    pub(super) fn vertex(&self, vertex: u32) -> (Vec3, Attributes) {
-        let (index, triangle) = self.index_of(vertex);
-        let normal = match triangle {
-            Some(triangle) => flat_normal(self.corners(triangle)),
-            None => self.normal(index),
-        };
-        (self.position(index), self.attributes_with(index, normal))
-    }
-
-    /// The attributes of the corners of a triangle.
-    pub(super) fn attributes(&self, triangle: usize) -> [Attributes; 3] {
-        let indices = self.indices(triangle);
-        let flat = self
-            .mesh
-            .is_flat()
-            .then(|| flat_normal(self.corners(triangle)));
-        indices.map(|index| {
-            let normal = flat.unwrap_or_else(|| self.normal(index));
-            self.attributes_with(index, normal)
-        })
-    }
-
-    fn normal(&self, index: u32) -> Vec3 {
-        let normal = self.mesh.normals[index as usize];
-        match &self.transform {
-            Some(by) => by.normal(normal),
-            None => normal,
-        }
-    }
-
-    fn attributes_with(&self, index: u32, normal: Vec3) -> Attributes {
-        let (mesh, index) = (&self.mesh, index as usize);
-        let tangent = mesh.tangents.get(index).copied().unwrap_or_default();
-        Attributes {
-            normal,
-            tangent: match &self.transform {
-                Some(by) if !mesh.tangents.is_empty() => by.tangent(tangent),
-                _ => tangent,
-            },
-            uvs: [0, 1].map(|set| mesh.uvs[set].get(index).copied().unwrap_or_default()),
-            color: mesh.colors.get(index).copied().unwrap_or(Vec4::ONE),
-        }
-    }
-
-    /// The number of a triangle in the mesh of the instance.
-    pub(super) fn number_in_mesh(&self, triangle: usize) -> usize {
-        let numbers = &self.mesh.numbers;
-        numbers
-            .get(triangle)
-            .map_or(triangle, |number| *number as usize)
-    }
 }

@@ -9,7 +9,7 @@ use rayon::prelude::*;
 
 use super::super::surface::{Hit, Tree};
 use super::prepare::PreparedScene;
-use super::prepared_mesh::PreparedPart;
+use super::prepared_part::PreparedPart;
 use super::scene::{BoundingBox, RenderAlpha};
 use super::visibility::sphere_direction;
 

@@ -4,7 +4,7 @@ use glam::{Vec3, Vec4};
 
 use super::interpolate::InterpolatedPoint;
 use super::prepare::PreparedScene;
-use super::prepared_mesh::Attributes;
+use super::prepared_part::Attributes;
 use super::scene::RenderMaterial;
 
 /// The material at a point of the surface.

@@ -11,7 +11,8 @@ use super::usage::Usage;
 const JPEG_QUALITY: u8 = 90;
 /// Normal maps show losses in every highlight.
 const JPEG_QUALITY_NORMAL: u8 = 95;
-/// zlib's level for PNG files that are kept. Level 9 takes 1.7 times as long for 0.5 to 1.2 % fewer bytes (baked textures).
+/// zlib's level for PNG files that are kept. Level 9 takes 1.5 to 1.8 times as long, for 1 % fewer bytes to 1 % more in baked
+/// textures, and 16 % fewer in almost flat ones, which are small.
 const PNG_LEVEL: u8 = 8;
 /// `Auto` chooses JPEG only where it saves at least a quarter.
 const WORTHWHILE: f64 = 0.75;

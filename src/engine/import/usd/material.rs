@@ -13,8 +13,9 @@ use super::super::channels::ImageChannel;
 use super::super::scene_builder::SceneBuilder;
 use super::Warnings;
 use super::images::Images;
+use super::preview_surface::PreviewSurface;
 use super::resolver::Files;
-use super::shader::{SurfaceInput, TextureSource, shader_id, surface_of};
+use super::shader::{SurfaceInput, TextureSource};
 
 /// What a mesh brings to its materials.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -39,122 +40,6 @@ pub(super) struct UsedMaterial {
 pub(super) struct StageMaterials {
     made: HashMap<(Option<String>, MaterialUser), UsedMaterial>,
     images: Images,
-}
-
-/// The inputs of a surface that are read.
-struct PreviewSurface {
-    color: SurfaceInput,
-    emissive: SurfaceInput,
-    metallic: SurfaceInput,
-    roughness: SurfaceInput,
-    opacity: SurfaceInput,
-    threshold: SurfaceInput,
-    normal: SurfaceInput,
-    occlusion: SurfaceInput,
-    clearcoat: SurfaceInput,
-    clearcoat_roughness: SurfaceInput,
-    ior: SurfaceInput,
-    /// Colours of reflections instead of metalness.
-    is_specular: bool,
-}
-
-impl PreviewSurface {
-    /// The surface of a material; `None` without one that is read, with a warning.
-    fn of(stage: &Stage, path: &Path, warnings: &mut Warnings) -> Option<PreviewSurface> {
-        let name = path.name().unwrap_or_default();
-        let Some(shader) = surface_of(stage, path) else {
-            warnings.add(format!(
-                "material \"{name}\" has no surface that viewers show; a plain one is taken"
-            ));
-            return None;
-        };
-        let id = shader_id(&shader).unwrap_or_default();
-        // The MaterialX form has the same inputs.
-        if !["UsdPreviewSurface", "ND_UsdPreviewSurface_surfaceshader"].contains(&&*id) {
-            warnings.add(format!(
-                "material \"{name}\" has a surface of the kind {id}; only UsdPreviewSurface is read, and a plain one is taken"
-            ));
-            return None;
-        }
-        let input = |name: &str| SurfaceInput::of(stage, &shader, name);
-        let surface = PreviewSurface {
-            color: input("diffuseColor"),
-            emissive: input("emissiveColor"),
-            metallic: input("metallic"),
-            roughness: input("roughness"),
-            opacity: input("opacity"),
-            threshold: input("opacityThreshold"),
-            normal: input("normal"),
-            occlusion: input("occlusion"),
-            clearcoat: input("clearcoat"),
-            clearcoat_roughness: input("clearcoatRoughness"),
-            ior: input("ior"),
-            is_specular: input("useSpecularWorkflow").number() == Some(1.0),
-        };
-        surface.warn_of_unread(name, warnings);
-        Some(surface)
-    }
-
-    fn warn_of_unread(&self, name: &str, warnings: &mut Warnings) {
-        self.warn_of_shifts(name, warnings);
-        if self.is_specular {
-            warnings.add(format!(
-                "material \"{name}\" has colours of reflections, which are not read; its metalness is 0"
-            ));
-        }
-        for input in [
-            &self.color,
-            &self.emissive,
-            &self.metallic,
-            &self.roughness,
-            &self.opacity,
-            &self.normal,
-            &self.occlusion,
-        ] {
-            if let SurfaceInput::Unknown(id) = input {
-                warnings.add(format!(
-                    "material \"{name}\": a shader of the kind {id} is not read"
-                ));
-            }
-            if let SurfaceInput::Primvar(primvar) = input
-                && (primvar != "displayColor" || !std::ptr::eq(input, &self.color))
-            {
-                warnings.add(format!(
-                    "material \"{name}\": an input reads \"{primvar}\" of the meshes, which is not read"
-                ));
-            }
-        }
-        if let (Some(rough), Some(metal)) = (self.roughness.texture(), self.metallic.texture())
-            && (rough.transform != metal.transform
-                || rough.wraps != metal.wraps
-                || rough.coords != metal.coords)
-        {
-            warnings.add(format!(
-                "material \"{name}\": its textures of roughness and metalness lie differently; both are read like the first"
-            ));
-        }
-    }
-
-    /// Names the textures whose values change in a way that glTF cannot say.
-    fn warn_of_shifts(&self, name: &str, warnings: &mut Warnings) {
-        for input in [&self.color, &self.emissive] {
-            if input.texture().is_some_and(|it| it.bias[..3] != [0.0; 3]) {
-                warnings.add(format!(
-                    "material \"{name}\": the bias of a colour's texture is not read"
-                ));
-            }
-        }
-        // Strength changes x and y alike; pixels that are no plain normals are stretched from 0 to 1 to -1 to 1.
-        let is_usual = |it: &TextureSource| {
-            it.scale == [1.0; 4]
-                || (it.scale[0] == it.scale[1] && it.scale[..3].iter().all(|part| *part > 0.0))
-        };
-        if self.normal.texture().is_some_and(|it| !is_usual(it)) {
-            warnings.add(format!(
-                "material \"{name}\": its normals have another scale in each direction, which is not read"
-            ));
-        }
-    }
 }
 
 impl StageMaterials {

@@ -16,6 +16,7 @@ mod instancer;
 mod material;
 mod meshes;
 mod nodes;
+mod preview_surface;
 mod primvar;
 mod resolver;
 mod shader;
