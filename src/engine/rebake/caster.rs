@@ -1,8 +1,9 @@
 //! Finds the point of the source that a point of the low mesh stands for.
 //!
 //! Rays go out and in along the normal; the nearer hit counts, first within the source's parts that the low triangle
-//! replaces, then within all. Where no ray hits, the nearest point of the surface counts. Only sides that face as the low
-//! triangle does are hit, so that the other side of a thin sheet is never taken.
+//! replaces, then within all. For a surface around all parts, the outermost hit counts instead, because what lies below it
+//! was not to be seen. Where no ray hits, the nearest point of the surface counts. Only sides that face as the low triangle
+//! does are taken, so never the other side of a thin sheet.
 
 use glam::{Vec3, Vec3A};
 
@@ -21,6 +22,8 @@ const LOOK_UPS: [[f32; 3]; 7] = [
 ];
 /// The cosine of the angle up to which the source may face another way than the low triangle.
 const FACES_ALIKE: f32 = 0.1;
+/// A ray outwards crosses so many surfaces at most.
+const MOST_LAYERS: usize = 12;
 
 /// A point of the source.
 #[derive(Debug, Clone, Copy)]
@@ -46,6 +49,15 @@ pub(super) struct LowPoint<'l> {
     pub(super) guess: Option<LeafPlace>,
 }
 
+/// What a low mesh stands for where the source has several layers.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Covers {
+    /// The layer that is nearest.
+    Nearest,
+    /// The outermost layer, as a surface around all parts does. Gaps up to this width are taken as closed.
+    Outermost(f32),
+}
+
 /// The triangles of one class, for rays.
 pub(super) struct Caster<'s> {
     source: &'s PreparedScene,
@@ -54,6 +66,7 @@ pub(super) struct Caster<'s> {
     triangles: Vec<(u32, u32, Vec3A)>,
     /// The length of the rays.
     reach: f32,
+    covers: Covers,
     /// Rays start so far on the other side, so that a surface at the point itself is hit.
     slack: f32,
 }
@@ -63,8 +76,8 @@ impl<'s> Caster<'s> {
     pub(super) fn new(
         source: &'s PreparedScene,
         triangles: &[u32],
-        reach: f32,
-        size: f32,
+        (reach, size): (f32, f32),
+        covers: Covers,
     ) -> Caster<'s> {
         let corners: Vec<[Vec3A; 3]> = triangles
             .iter()
@@ -81,6 +94,7 @@ impl<'s> Caster<'s> {
             tree: Tree::new(&corners),
             source,
             reach,
+            covers,
             slack: size * 1e-5,
         }
     }
@@ -108,9 +122,14 @@ impl<'s> Caster<'s> {
                 .parts
                 .contains(&self.triangles[hit.triangle as usize].1)
         };
-        let hit = self
-            .along_normal(point, within)
-            .or_else(|| self.along_normal(point, |_| true));
+        let hit = match self.covers {
+            Covers::Nearest => self
+                .along_normal(point, within)
+                .or_else(|| self.along_normal(point, |_| true)),
+            Covers::Outermost(gap) => self
+                .outermost(point, gap)
+                .or_else(|| self.along_normal(point, |_| true)),
+        };
         let leaf = hit.map(|(hit, _)| hit.leaf);
         let (at, place) = hit.map(|(hit, place)| (hit.triangle, place)).or_else(|| {
             let alike = |at: u32| self.triangles[at as usize].2.dot(point.face) > FACES_ALIKE;
@@ -152,6 +171,30 @@ impl<'s> Caster<'s> {
             (_, other) => other,
         }
     }
+
+    /// The last surface that a ray outwards leaves, before it crosses a gap of more than `gap`; `None` if it leaves none.
+    fn outermost(&self, point: &LowPoint<'_>, gap: f32) -> Option<(Hit, Vec3A)> {
+        let (mut found, mut left, mut passed) = (None, 0.0, -self.slack);
+        for _ in 0..MOST_LAYERS {
+            let origin = point.position + point.normal * passed;
+            let within = self.reach - passed;
+            let Some(hit) =
+                self.tree
+                    .first_hit_of(origin, point.normal, within, point.guess, |_| true)
+            else {
+                break;
+            };
+            let distance = passed + hit.distance;
+            if !hit.is_front {
+                found = Some((hit, origin + point.normal * hit.distance));
+                left = distance;
+            } else if distance - left > gap {
+                break;
+            }
+            passed = distance + self.slack;
+        }
+        found
+    }
 }
 
 /// The point of a triangle at `weights` of its corners.
@@ -178,6 +221,9 @@ fn weights_at([a, b, c]: [Vec3A; 3], point: Vec3A) -> [f32; 3] {
 
 #[cfg(test)]
 mod tests {
+    use glam::Mat4;
+
+    use super::super::super::render::{RenderInstance, RenderMesh, RenderScene};
     use super::*;
 
     #[test]
@@ -190,5 +236,56 @@ mod tests {
             }
         }
         assert_eq!(weights_at([Vec3A::ONE; 3], Vec3A::ZERO), [1.0, 0.0, 0.0]);
+    }
+
+    /// Squares of 2 by 2 at these heights: they face up, or down where the height is negative.
+    fn layers(heights: &[f32]) -> RenderScene {
+        let mut scene = RenderScene::default();
+        for (number, height) in heights.iter().enumerate() {
+            let corners = [[-1.0, -1.0], [-1.0, 1.0], [1.0, 1.0], [1.0, -1.0]];
+            scene.meshes.push(RenderMesh {
+                positions: corners.map(|[x, z]| Vec3::new(x, height.abs(), z)).to_vec(),
+                indices: match *height >= 0.0 {
+                    true => vec![0, 1, 2, 0, 2, 3],
+                    false => vec![0, 2, 1, 0, 3, 2],
+                },
+                ..RenderMesh::default()
+            });
+            scene.instances.push(RenderInstance {
+                mesh: number,
+                world: Mat4::IDENTITY,
+                name: height.to_string(),
+            });
+        }
+        scene
+    }
+
+    #[test]
+    fn a_surface_around_all_parts_stands_for_the_outermost_layer_up_to_a_gap() {
+        // A cover lies on the ground, and a slab floats above both.
+        let source = PreparedScene::new(&layers(&[0.0, 0.1, -0.3, 0.31]));
+        let all: Vec<u32> = (0..8).collect();
+        let height_at = |covers: Covers, height: f32| {
+            let caster = Caster::new(&source, &all, (1.0, 2.0), covers);
+            let point = LowPoint {
+                position: Vec3A::new(0.3, height, 0.2),
+                normal: Vec3A::Y,
+                face: Vec3A::Y,
+                parts: &[0, 1, 2, 3],
+                guess: None,
+            };
+            let found = caster.find(&point).unwrap();
+            source.corners(found.triangle)[0].y
+        };
+        for (covers, low, found) in [
+            (Covers::Nearest, 0.02, 0.0),
+            (Covers::Nearest, 0.08, 0.1),
+            (Covers::Outermost(0.05), 0.02, 0.1),
+            (Covers::Outermost(0.05), 0.12, 0.1),
+            (Covers::Outermost(0.05), 0.305, 0.31),
+            (Covers::Outermost(0.5), 0.02, 0.31),
+        ] {
+            assert_eq!(height_at(covers, low), found, "{covers:?} at {low}");
+        }
     }
 }
