@@ -1,5 +1,5 @@
-//! Checks how deep the brackets of a layer in text form nest, before the library reads it: it calls itself for each level,
-//! and a full stack ends the process.
+//! Checks a layer in text form before the library reads it. The library calls itself for each level of brackets, and looks
+//! for the parents of a damaged name or path without end; both can end the process.
 
 use std::fs::File;
 use std::io::{self, Read as _, Seek as _};
@@ -13,39 +13,86 @@ pub(super) fn check(mut file: &File) -> io::Result<()> {
     file.rewind()?;
     file.read_to_end(&mut text)?;
     file.rewind()?;
-    if nests_too_deep(&text) {
-        let what = format!("the text nests more than {MAX_NESTING} brackets");
-        return Err(io::Error::new(io::ErrorKind::InvalidData, what));
+    match fault_of(&text) {
+        None => Ok(()),
+        Some(what) => Err(io::Error::new(io::ErrorKind::InvalidData, what)),
     }
-    Ok(())
 }
 
-/// Brackets in strings, comments, paths and names of files do not count.
-fn nests_too_deep(text: &[u8]) -> bool {
+/// What is wrong with a text. Brackets in strings, comments, paths and names of files do not count.
+fn fault_of(text: &[u8]) -> Option<String> {
     let (mut at, mut depth) = (0, 0usize);
+    // Whether `def`, `over` or `class` came before, perhaps with a type: then a string is the name of a prim.
+    let mut is_name = false;
     while let Some(byte) = text.get(at) {
-        let rest = &text[at..];
-        at += match byte {
-            b'(' | b'[' | b'{' => {
-                depth += 1;
-                if depth > MAX_NESTING {
-                    return true;
-                }
-                1
-            }
-            b')' | b']' | b'}' => {
-                depth = depth.saturating_sub(1);
-                1
-            }
-            b'"' | b'\'' => tripled(rest).unwrap_or_else(|| quoted(rest)),
-            b'@' => tripled(rest).unwrap_or_else(|| 1 + to(&rest[1..], b"@")),
-            b'<' => to(rest, b">"),
-            b'#' => to(rest, b"\n"),
-            b'/' if rest.starts_with(b"/*") => 2 + to(&rest[2..], b"*/"),
-            _ => 1,
+        let token = token_of(&text[at..]);
+        let damaged = |what: &str| {
+            let line = 1 + text[..at].iter().filter(|byte| **byte == b'\n').count();
+            let shown = String::from_utf8_lossy(&token[..token.len().min(MOST_SHOWN)]);
+            Some(format!("line {line}: {shown} is no {what}"))
         };
+        match byte {
+            b'(' | b'[' | b'{' if depth == MAX_NESTING => {
+                return Some(format!("the text nests more than {MAX_NESTING} brackets"));
+            }
+            b'(' | b'[' | b'{' => depth += 1,
+            b')' | b']' | b'}' => depth = depth.saturating_sub(1),
+            b'"' | b'\'' if is_name && !is_plain_name(token) => return damaged("name of a prim"),
+            b'<' if !is_plain_path(token) => return damaged("path"),
+            _ => {}
+        }
+        is_name = match token {
+            b"def" | b"over" | b"class" => true,
+            _ => is_name && (is_letter(*byte) || byte.is_ascii_whitespace()),
+        };
+        at += token.len();
     }
-    false
+    None
+}
+
+/// Bytes of a damaged name or path that a message shows.
+const MOST_SHOWN: usize = 60;
+
+/// The word, string, path, comment, name of a file or single byte at the beginning of a text.
+fn token_of(text: &[u8]) -> &[u8] {
+    let length = match text[0] {
+        b'"' | b'\'' => tripled(text).unwrap_or_else(|| quoted(text)),
+        b'@' => tripled(text).unwrap_or_else(|| 1 + to(&text[1..], b"@")),
+        b'<' => to(text, b">"),
+        b'#' => to(text, b"\n"),
+        b'/' if text.starts_with(b"/*") => 2 + to(&text[2..], b"*/"),
+        byte if is_letter(byte) => text.iter().take_while(|byte| is_letter(**byte)).count(),
+        _ => 1,
+    };
+    &text[..length.min(text.len())]
+}
+
+/// Whether a byte may be part of a word, as a type is.
+fn is_letter(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || byte == b'_'
+}
+
+/// Whether a name between its quotes has no letter that means something in a path.
+fn is_plain_name(quoted: &[u8]) -> bool {
+    let is_foreign = |byte: &u8| byte.is_ascii_whitespace() || b"{}[]()<>/.".contains(byte);
+    !quoted.iter().any(is_foreign)
+}
+
+/// Whether each brace of a path in angle brackets closes one that opens a variant, and it has no spaces and parentheses.
+fn is_plain_path(path: &[u8]) -> bool {
+    let mut is_open = false;
+    for byte in path {
+        match byte {
+            b'{' if is_open => return false,
+            b'{' => is_open = true,
+            b'}' if !is_open => return false,
+            b'}' => is_open = false,
+            b'(' | b')' => return false,
+            byte if byte.is_ascii_whitespace() => return false,
+            _ => {}
+        }
+    }
+    !is_open
 }
 
 /// Bytes up to the end of the first `mark`, or all.

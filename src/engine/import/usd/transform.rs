@@ -4,7 +4,7 @@ use glam::{DMat4, DQuat, DVec3};
 use openusd::sdf::Value;
 use openusd::usd::{Attribute, Prim};
 
-use super::values::{number, text_of, texts, value, vector};
+use super::values::{is_plain_text, number, text_of, texts, value, vector};
 
 const INVERTED: &str = "!invert!";
 const RESET: &str = "!resetXformStack!";
@@ -25,6 +25,7 @@ impl Operations {
         if let Some(reset) = reset {
             names.drain(..=reset);
         }
+        names.retain(|name| is_plain_text(name));
         Operations {
             names,
             resets: reset.is_some(),

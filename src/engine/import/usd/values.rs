@@ -64,8 +64,13 @@ pub(super) fn targets(prim: &Prim, name: &str) -> Vec<Path> {
 
 /// Whether a path is one of a prim or property. The library looks for the parents of damaged ones without end.
 pub(super) fn is_plain(path: &Path) -> bool {
+    is_plain_text(path.as_str())
+}
+
+/// Whether a text can be part of a path of a prim or property.
+pub(super) fn is_plain_text(text: &str) -> bool {
     let is_foreign = |letter: char| letter.is_whitespace() || "{}[]()".contains(letter);
-    !path.as_str().contains(is_foreign)
+    !text.contains(is_foreign)
 }
 
 /// A single number.

@@ -106,17 +106,55 @@ fn brackets_in_texts_and_comments_do_not_nest() {
 }
 
 #[test]
-fn relationships_to_damaged_paths_lead_nowhere() {
-    let path = "</Root/Skin    {\n uniform token[] joints = [a]\n translations.timeSamples = { 0: [(0, 0, 0)] } >";
-    for name in ["skel:skeleton", "skel:animationSource", "material:binding"] {
-        let mesh = square("M", &format!("    rel {name} = {path}"));
-        assert_eq!(read_one(&mesh).scene.drawn_triangles(), 2, "{name}");
+fn damaged_paths_are_refused_with_their_line() {
+    let tail = "</Root/Skin    {\n uniform token[] joints = [a] >";
+    let square = |arc: &str| square("M", arc);
+    for (path, shown) in [
+        (tail, "</Root/Skin    {\n uniform token[] joints = [a] >"),
+        ("</R}>", "</R}>"),
+        ("</R{a=b{c=d}}>", "</R{a=b{c=d}}>"),
+        ("</R{a=b>", "</R{a=b>"),
+    ] {
+        for text in [
+            layer(&square(&format!("    rel material:binding = {path}"))),
+            layer(&square(&format!("    rel skel:skeleton = {path}"))),
+            layer(&format!(
+                "def \"R\" (inherits = {path}) {{}}\n{}",
+                square("")
+            )),
+        ] {
+            let error = import_texts(&[("m.usda", text.as_bytes())]).unwrap_err();
+            let line = 1 + text[..text.find(path).unwrap()].matches('\n').count();
+            let wanted = format!("m.usda: cannot be read as USD: line {line}: {shown} is no path");
+            assert_eq!(error, wanted, "{text}");
+        }
     }
-    let skeleton = format!(
-        "def Skeleton \"S\"\n{{\n uniform token[] joints = [\"a\"]\n rel skel:animationSource = {path}\n}}\n{}",
-        square("M", "")
-    );
-    assert_eq!(read_one(&skeleton).scene.drawn_triangles(), 2);
+    let plain = "    rel other = [</R{a=b}c.d>, <../M>, <>]";
+    assert_eq!(read_one(&square(plain)).scene.drawn_triangles(), 2);
+}
+
+#[test]
+fn damaged_names_of_prims_are_refused_with_their_line() {
+    for name in ["Wo}od", "a b", "}}", "a/b"] {
+        for specifier in ["def", "over", "class", "def Xform", "class  Mesh \n"] {
+            let text = layer(&format!("{}{specifier} \"{name}\" {{}}\n", square("M", "")));
+            let error = import_texts(&[("m.usda", text.as_bytes())]).unwrap_err();
+            assert!(
+                error.ends_with(&format!(": \"{name}\" is no name of a prim")),
+                "{error}"
+            );
+        }
+    }
+    // A string elsewhere may be anything, and words may hold the same letters.
+    let lines = "    string class_ = \"a } b\"\n    string undef = \"}\"";
+    assert_eq!(read_one(&square("M", lines)).scene.drawn_triangles(), 2);
+}
+
+#[test]
+fn operations_with_damaged_names_are_left_out() {
+    let lines = "    double3 xformOp:translate = (1, 0, 0)\n    uniform token[] xformOpOrder = [\"xformOp:trans}late\", \"xformOp:translate\"]";
+    let imported = read_one(&square("M", lines));
+    assert_eq!(imported.scene.drawn_triangles(), 2);
 }
 
 #[test]
