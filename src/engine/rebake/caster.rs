@@ -210,13 +210,14 @@ fn weights_at([a, b, c]: [Vec3A; 3], point: Vec3A) -> [f32; 3] {
     if area <= 0.0 {
         return [1.0, 0.0, 0.0];
     }
-    let second = (ap.cross(ac).dot(across) / area).clamp(0.0, 1.0);
-    let third = (ab.cross(ap).dot(across) / area).clamp(0.0, 1.0 - second);
-    if second.is_finite() && third.is_finite() {
-        [1.0 - second - third, second, third]
-    } else {
-        [1.0, 0.0, 0.0]
+    let second = ap.cross(ac).dot(across) / area;
+    let third = ab.cross(ap).dot(across) / area;
+    if !second.is_finite() || !third.is_finite() {
+        return [1.0, 0.0, 0.0];
     }
+    let second = second.clamp(0.0, 1.0);
+    let third = third.clamp(0.0, 1.0 - second);
+    [1.0 - second - third, second, third]
 }
 
 #[cfg(test)]
@@ -236,6 +237,8 @@ mod tests {
             }
         }
         assert_eq!(weights_at([Vec3A::ONE; 3], Vec3A::ZERO), [1.0, 0.0, 0.0]);
+        let huge = [Vec3A::ZERO, Vec3A::X * 1e30, Vec3A::Y * 1e30];
+        assert_eq!(weights_at(huge, Vec3A::ONE), [1.0, 0.0, 0.0]);
     }
 
     /// Squares of 2 by 2 at these heights: they face up, or down where the height is negative.
