@@ -148,54 +148,60 @@ fn best_surface(
 /// all are drawn without occlusion.
 struct Judge<'p> {
     before: DrawnBefore<'p>,
+    /// How the model was moved as a whole since.
+    moved: Mat4,
     ignores_occlusion: bool,
 }
 
-/// The pictures of the source, and how the model was moved since.
+/// The pictures of the source.
 enum DrawnBefore<'p> {
     /// Those of the job.
-    ByJob(&'p ModelPictures, Mat4),
+    ByJob(&'p ModelPictures),
     /// Drawn for rebaking alone.
-    Own(Box<ModelPictures>, Mat4),
+    Own(Box<ModelPictures>),
 }
 
 impl<'p> Judge<'p> {
     fn new(source: &Scene, settings: &Settings, drawn: DrawnSource<'p>) -> Judge<'p> {
         let ignores_occlusion = settings.baking.occlusion_map;
-        let own =
-            |scene: &Scene| DrawnBefore::Own(Box::new(ModelPictures::draw(scene)), Mat4::IDENTITY);
+        let own = |scene: &Scene| {
+            let pictures = Box::new(ModelPictures::draw(scene));
+            (DrawnBefore::Own(pictures), Mat4::IDENTITY)
+        };
+        let (before, moved) = match (ignores_occlusion, drawn.pictures) {
+            (true, _) => own(&without_occlusion(source)),
+            (false, None) => own(source),
+            (false, Some(pictures)) => (DrawnBefore::ByJob(pictures), drawn.moved),
+        };
         Judge {
-            before: match (ignores_occlusion, drawn.pictures) {
-                (true, _) => own(&without_occlusion(source)),
-                (false, None) => own(source),
-                (false, Some(pictures)) => DrawnBefore::ByJob(pictures, drawn.moved),
-            },
+            before,
+            moved,
             ignores_occlusion,
         }
     }
 
     /// The same source in smaller pictures.
     fn quick(&self) -> Judge<'static> {
-        let (before, moved) = self.pictures();
         Judge {
-            before: DrawnBefore::Own(Box::new(before.smaller()), moved),
+            before: DrawnBefore::Own(Box::new(self.pictures().smaller())),
+            moved: self.moved,
             ignores_occlusion: self.ignores_occlusion,
         }
     }
 
-    fn pictures(&self) -> (&ModelPictures, Mat4) {
+    fn pictures(&self) -> &ModelPictures {
         match &self.before {
-            DrawnBefore::ByJob(pictures, moved) => (pictures, *moved),
-            DrawnBefore::Own(pictures, moved) => (pictures, *moved),
+            DrawnBefore::ByJob(pictures) => pictures,
+            DrawnBefore::Own(pictures) => pictures,
         }
     }
 
     /// The mean difference of the pictures of a result.
     fn difference(&self, result: &Scene) -> f64 {
-        let (before, moved) = self.pictures();
+        let before = self.pictures();
         let after = match self.ignores_occlusion {
-            true => before.draw_result(&without_occlusion(result), moved),
-            false => before.draw_result(result, moved),
+            true => before.draw_result(&without_occlusion(result), self.moved),
+            false => before.draw_result(result, self.moved),
         };
         before.compare(&after).mean_difference()
     }

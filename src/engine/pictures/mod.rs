@@ -85,12 +85,7 @@ impl ModelPictures {
 
     /// The same model in pictures of half the sides, for quick comparisons.
     pub fn smaller(&self) -> ModelPictures {
-        let (scene, inside) = (self.scene.clone(), self.inside.clone());
-        let smaller = ModelPictures::draw_in(scene, self.bounds, inside, self.size / 2);
-        ModelPictures {
-            is_bare: self.is_bare,
-            ..smaller
-        }
+        self.draw_like_this(self.scene.clone(), self.size / 2)
     }
 
     fn with_warnings(self, warnings: Vec<String>) -> ModelPictures {
@@ -99,11 +94,9 @@ impl ModelPictures {
 
     /// The same model without its materials. Results that are compared with it are rendered without theirs, too.
     pub fn bare(&self) -> ModelPictures {
-        let (scene, inside) = (self.scene.bare(), self.inside.clone());
-        let bare = ModelPictures::draw_in(scene, self.bounds, inside, self.size);
         ModelPictures {
             is_bare: true,
-            ..bare
+            ..self.draw_like_this(self.scene.bare(), self.size)
         }
     }
 
@@ -126,11 +119,15 @@ impl ModelPictures {
         if self.is_bare {
             scene = scene.bare();
         }
-        let inside = self.inside.clone();
-        let result = ModelPictures::draw_in(scene, self.bounds, inside, self.size);
+        self.draw_like_this(scene, self.size)
+            .with_warnings(adapted.warnings)
+    }
+
+    /// Draws a scene with the cameras of this one, in pictures of so many pixels on each side.
+    fn draw_like_this(&self, scene: PreparedScene, size: usize) -> ModelPictures {
         ModelPictures {
             is_bare: self.is_bare,
-            ..result.with_warnings(adapted.warnings)
+            ..ModelPictures::draw_in(scene, self.bounds, self.inside.clone(), size)
         }
     }
 

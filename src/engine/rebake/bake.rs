@@ -76,7 +76,7 @@ struct BakedSample {
 }
 
 impl BakedSample {
-    /// Whether more samples between these two would hardly change their mean.
+    /// Whether two samples of a texel are so similar that further samples would hardly change the mean.
     fn is_like(&self, other: &BakedSample) -> bool {
         /// Differences of light, and of other values.
         const LIGHT: f32 = 0.03;
@@ -103,7 +103,7 @@ impl TexelSum {
     }
 }
 
-/// The column of the first sample that is taken in a row of a texel with so many rows.
+/// Samples lie on a grid in the texel, `samples` by `samples`. The first pass takes one in each row: this is its column.
 fn first_column(row: u32, samples: u32) -> u32 {
     // The order spreads four samples as a rotated square does.
     match samples {

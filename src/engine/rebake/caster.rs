@@ -99,9 +99,12 @@ impl<'s> Caster<'s> {
         }
     }
 
-    /// The parts of the source that a low triangle replaces.
+    /// The parts of the source that a low triangle replaces; none where the outermost layer counts, whatever its part.
     pub(super) fn parts_below(&self, corners: [Vec3A; 3], face: Vec3A) -> Vec<u32> {
         let mut parts = Vec::new();
+        if let Covers::Outermost(_) = self.covers {
+            return parts;
+        }
         for weights in LOOK_UPS {
             let point = mixed(corners, weights);
             let alike = |at: u32| self.triangles[at as usize].2.dot(face) > FACES_ALIKE;

@@ -1,8 +1,10 @@
-//! Checks a layer in text form before the library reads it. The library calls itself for each level of brackets, and looks
-//! for the parents of a damaged name or path without end; both can end the process.
+//! Checks a layer in text form before the library reads it. The library recurses for each level of brackets, and loops
+//! forever when it looks for the parents of a damaged name or path. Either can end the process.
 
 use std::fs::File;
 use std::io::{self, Read as _, Seek as _};
+
+use super::values::is_plain_text;
 
 /// Prims in prims take one bracket for each level, variants three.
 const MAX_NESTING: usize = 1_000;
@@ -50,7 +52,7 @@ fn fault_of(text: &[u8]) -> Option<String> {
     None
 }
 
-/// Bytes of a damaged name or path that a message shows.
+/// The greatest number of bytes of a damaged name or path that an error message shows.
 const MOST_SHOWN: usize = 60;
 
 /// The word, string, path, comment, name of a file or single byte at the beginning of a text.
@@ -72,10 +74,9 @@ fn is_letter(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || byte == b'_'
 }
 
-/// Whether a name between its quotes has no letter that means something in a path.
+/// Whether a name between its quotes can be one part of a path.
 fn is_plain_name(quoted: &[u8]) -> bool {
-    let is_foreign = |byte: &u8| byte.is_ascii_whitespace() || b"{}[]()<>/.".contains(byte);
-    !quoted.iter().any(is_foreign)
+    is_plain_text(&String::from_utf8_lossy(quoted)) && !quoted.iter().any(|it| b"<>/.".contains(it))
 }
 
 /// Whether each brace of a path in angle brackets closes one that opens a variant, and it has no spaces and parentheses.

@@ -51,7 +51,8 @@ impl Grid {
         }
     }
 
-    /// Builds the part; `point` returns the position at a fraction of the rows and of a turn.
+    /// Builds the part. `point` takes how far along the rows and how far around a point is, both from 0 to 1, and returns
+    /// its position.
     pub(super) fn part(&self, point: impl Fn(f64, f64) -> DVec3) -> ChairPart {
         let width = self.columns + 1;
         let mut points = Vec::with_capacity((self.rows + 1) * width);
@@ -67,7 +68,7 @@ impl Grid {
             let a = cell / self.columns * width + cell % self.columns;
             for corners in [[a, a + 1, a + width], [a + 1, a + width + 1, a + width]] {
                 let [p, q, r] = corners.map(|corner| points[corner]);
-                // A row that is one point has cells of one triangle.
+                // Where a row is a single point, one triangle of each cell has no area.
                 if p != q && q != r && r != p {
                     indices.extend(corners.map(|corner| corner as u32));
                 }

@@ -1,5 +1,5 @@
-//! Builds the tree from the top: each node is split where the boxes of its halves are expected to be met by the fewest rays
-//! (the surface area heuristic with bins: Wald, "On fast Construction of SAH-based Bounding Volume Hierarchies", 2007).
+//! Builds the tree from the root down. Each node is split by the surface area heuristic, which estimates how many triangles
+//! a ray has to be tested against, with bins (Wald, "On fast Construction of SAH-based Bounding Volume Hierarchies", 2007).
 
 use glam::Vec3A;
 
@@ -14,7 +14,7 @@ const FREE_LEVELS: usize = 40;
 /// Levels of the deepest tree: four billion triangles halve 32 times.
 pub(super) const MOST_LEVELS: usize = FREE_LEVELS + 32;
 
-/// A box.
+/// An axis-aligned box.
 #[derive(Debug, Clone, Copy)]
 struct Extent {
     low: Vec3A,
@@ -135,7 +135,7 @@ fn split(items: &mut [Item], by_area: bool) -> usize {
     let size = most - least;
     let binning = Binning {
         least,
-        // A little less, so that the greatest middle is in the last bin.
+        // Slightly less than the number of bins, so that the greatest middle is still in the last bin.
         scale: Vec3A::splat(BINS as f32 * 0.999) / size,
     };
     let splits = (0..3).filter(|axis| size[*axis] > 0.0 && binning.scale[*axis].is_finite());
@@ -154,8 +154,8 @@ fn split(items: &mut [Item], by_area: bool) -> usize {
     half
 }
 
-/// The split along an axis for which the areas of the boxes times their triangles are least; `None` if all triangles are in
-/// one bin.
+/// The cheapest split along an axis. The cost is the sum over both halves of the area of the box times the number of
+/// triangles. `None` if all triangles are in one bin.
 fn best_split(items: &[Item], axis: usize, binning: &Binning) -> Option<Split> {
     let mut bins = [(Extent::NOTHING, 0usize); BINS];
     for item in items {

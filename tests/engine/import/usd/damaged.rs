@@ -155,6 +155,9 @@ fn operations_with_damaged_names_are_left_out() {
     let lines = "    double3 xformOp:translate = (1, 0, 0)\n    uniform token[] xformOpOrder = [\"xformOp:trans}late\", \"xformOp:translate\"]";
     let imported = read_one(&square("M", lines));
     assert_eq!(imported.scene.drawn_triangles(), 2);
+    let moved = imported.scene.bounds().unwrap().min.x
+        - read_one(&square("M", "")).scene.bounds().unwrap().min.x;
+    assert_eq!(moved, 1.0);
 }
 
 #[test]
