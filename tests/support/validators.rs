@@ -68,7 +68,8 @@ registry = UsdValidation.ValidationRegistry()
 stage = Usd.Stage.Open(sys.argv[1])
 issues = UsdValidation.ValidationContext(registry.GetOrLoadAllValidators()).Validate(stage)
 for issue in issues: print(issue.GetName(), issue.GetMessage())
-meshes = [prim for prim in stage.Traverse() if prim.IsA(UsdGeom.Mesh)]
+drawn = stage.Traverse(Usd.TraverseInstanceProxies())
+meshes = [prim for prim in drawn if prim.IsA(UsdGeom.Mesh)]
 sys.exit(1 if issues or not meshes else 0)
 ";
     judged(

@@ -56,6 +56,8 @@ pub struct Draw {
     /// The node that draws.
     pub node: usize,
     pub mesh: usize,
+    /// The matrix from the mesh's space to that of the node: the place of an instance, else the identity.
+    pub placed: Mat4,
     /// The matrix from the mesh's space to the world. Skinned vertices do not use it.
     pub world: Mat4,
     /// For a skinned mesh, the matrix from the mesh's space to the world of each joint.
@@ -158,6 +160,7 @@ impl Scene {
                 draws.push(Draw {
                     node,
                     mesh,
+                    placed,
                     world: worlds[node] * placed,
                     joints: joints.clone(),
                     weights: self.rest_weights(json, mesh),

@@ -60,7 +60,16 @@ impl Model {
         config: Value,
         progress: &mut dyn FnMut(Progress),
     ) -> Result<Report, EngineError> {
-        let task = Task::Optimize(OptimizeTask {
+        run_with(&self.task(config), Pictures::Skipped, progress)
+    }
+
+    /// The same with pictures and scores.
+    pub fn optimize_and_compare(&self, config: Value) -> Report {
+        run_with(&self.task(config), Pictures::Shown, &mut |_| {}).unwrap()
+    }
+
+    fn task(&self, config: Value) -> Task {
+        Task::Optimize(OptimizeTask {
             input_dir: self.dir.path().join("in"),
             files: vec![self.file.clone()],
             output_dir: self.dir.path().join("out"),
@@ -68,8 +77,7 @@ impl Model {
             export_name: None,
             base_name: "model".to_owned(),
             scale: 1.0,
-        });
-        run_with(&task, Pictures::Skipped, progress)
+        })
     }
 
     pub fn result(&self, name: &str) -> Scene {

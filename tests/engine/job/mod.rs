@@ -17,4 +17,5 @@ mod results;
 pub mod scene;
 pub mod shapes;
 mod textures;
+mod usdz;
 mod webp;

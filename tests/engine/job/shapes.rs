@@ -5,7 +5,11 @@ use serde_json::{Value, json};
 use super::gltf::{Maker, Model};
 
 /// Positions, normals, texture coordinates and indices of a sphere.
-fn sphere(rings: u32, center: [f32; 3], radius: f32) -> (Vec<f32>, Vec<f32>, Vec<f32>, Vec<u32>) {
+pub fn sphere(
+    rings: u32,
+    center: [f32; 3],
+    radius: f32,
+) -> (Vec<f32>, Vec<f32>, Vec<f32>, Vec<u32>) {
     let (mut positions, mut normals, mut coords, mut indices) = (vec![], vec![], vec![], vec![]);
     let segments = rings * 2;
     for ring in 0..=rings {

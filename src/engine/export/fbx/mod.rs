@@ -40,7 +40,6 @@ pub fn write_fbx(scene: &Scene) -> Result<Vec<u8>, ExportError> {
         scene,
         draws,
         joints: joints.collect(),
-        worlds: scene.world_matrices(),
         document: FbxDocument::default(),
         materials: FbxMaterialObjects::new(scene),
         models: vec![None; scene.list("nodes").len()],
@@ -61,7 +60,6 @@ struct Writer<'s> {
     draws: BTreeMap<usize, Vec<Draw>>,
     /// The nodes that are joints of a skin.
     joints: BTreeSet<usize>,
-    worlds: Vec<Mat4>,
     document: FbxDocument,
     materials: FbxMaterialObjects<'s>,
     /// The objects of nodes.
@@ -80,7 +78,7 @@ impl Writer<'_> {
             .into_iter()
             .filter(|draw| draw.joints.is_none())
             .collect();
-        let is_one = drawn.len() == 1 && drawn[0].world == self.worlds[node];
+        let is_one = drawn.len() == 1 && drawn[0].placed == Mat4::IDENTITY;
         let is_joint = self.joints.contains(&node);
         let kind = match (is_one, is_joint) {
             (true, _) => "Mesh",
@@ -107,8 +105,7 @@ impl Writer<'_> {
         } else {
             // Instances are models of their own.
             for draw in &drawn {
-                let local = self.worlds[node].inverse() * draw.world;
-                let instance = self.add_model(name, "Mesh", &Placement::of(local), model);
+                let instance = self.add_model(name, "Mesh", &Placement::of(draw.placed), model);
                 self.draw(draw.mesh, instance);
             }
         }

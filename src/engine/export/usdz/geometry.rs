@@ -6,18 +6,10 @@ use super::super::super::scene::{Bounds, Draw, Geometry};
 use super::lines::Lines;
 use super::skeleton::{UsdSkeleton, matrix, triple};
 
-/// Writes the attributes of a mesh. `tint` is multiplied with the colours of vertices.
-pub(super) fn write_geometry(
-    text: &mut Lines,
-    draw: &Draw,
-    geometry: &Geometry,
-    (to_node, tint): (Mat4, [f32; 3]),
-) {
-    let positions: Vec<_> = draw
-        .world_positions(geometry)
-        .into_iter()
-        .map(|position| to_node.transform_point3(position))
-        .collect();
+/// Writes the attributes of a mesh whose draw takes the space of the prim for the world. `tint` is multiplied with the
+/// colours of vertices.
+pub(super) fn write_geometry(text: &mut Lines, draw: &Draw, geometry: &Geometry, tint: [f32; 3]) {
+    let positions = draw.world_positions(geometry);
     let mut bounds = None;
     for position in &positions {
         Bounds::grow(&mut bounds, *position);
@@ -34,7 +26,7 @@ pub(super) fn write_geometry(
         "int[] faceVertexCounts = ",
         (0..faces).map(|_| "3".to_owned()),
     );
-    let is_mirrored = (to_node * draw.vertex_matrix(geometry, 0)).determinant() < 0.0;
+    let is_mirrored = draw.vertex_matrix(geometry, 0).determinant() < 0.0;
     let corners = geometry.indices.chunks_exact(3).flat_map(|corners| {
         let turned = [corners[0], corners[2], corners[1]];
         if is_mirrored {
@@ -53,7 +45,7 @@ pub(super) fn write_geometry(
             .iter()
             .map(|at| format!("({}, {}, {})", at.x, at.y, at.z)),
     );
-    write_normals(text, draw, geometry, to_node);
+    write_normals(text, draw, geometry);
     write_coords(text, geometry);
     if let Some(colors) = geometry.attribute("COLOR_0") {
         text.list(
@@ -67,12 +59,12 @@ pub(super) fn write_geometry(
     }
 }
 
-fn write_normals(text: &mut Lines, draw: &Draw, geometry: &Geometry, to_node: Mat4) {
+fn write_normals(text: &mut Lines, draw: &Draw, geometry: &Geometry) {
     let Some(normals) = geometry.attribute("NORMAL") else {
         return;
     };
     let written = (0..normals.count()).map(|vertex| {
-        let matrix = glam::Mat3::from_mat4(to_node * draw.vertex_matrix(geometry, vertex));
+        let matrix = glam::Mat3::from_mat4(draw.vertex_matrix(geometry, vertex));
         let turn = if matrix.determinant() == 0.0 {
             matrix
         } else {
@@ -107,13 +99,8 @@ fn write_coords(text: &mut Lines, geometry: &Geometry) {
 }
 
 /// Writes the joints that move each vertex.
-pub(super) fn write_influences(
-    text: &mut Lines,
-    skeleton: &UsdSkeleton,
-    draw: &Draw,
-    geometry: &Geometry,
-) {
-    let (joints, weights, width) = skeleton.influences(draw, geometry);
+pub(super) fn write_influences(text: &mut Lines, skeleton: &UsdSkeleton, geometry: &Geometry) {
+    let (joints, weights, width) = skeleton.influences(geometry);
     text.line(&format!(
         "matrix4d primvars:skel:geomBindTransform = {}",
         matrix(&Mat4::IDENTITY)

@@ -1,12 +1,13 @@
 //! USDZ: a USD stage as text and its images in an aligned, uncompressed archive.
 //!
-//! The stage holds the hierarchy, meshes, materials, skins and the first animation of the default scene. Morph targets are
-//! written as they are at rest; the warnings say so.
+//! The stage holds the hierarchy, meshes, materials, skins and the first animation of the default scene. A mesh that is drawn
+//! more than once is written once and referenced. Morph targets are written as they are at rest; the warnings say so.
 
 mod arkit;
 mod geometry;
 mod lines;
 mod material;
+mod shared;
 mod skeleton;
 mod stage;
 

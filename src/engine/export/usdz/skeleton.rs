@@ -6,7 +6,7 @@ use std::collections::{BTreeSet, HashMap};
 use glam::Mat4;
 use serde_json::Value;
 
-use super::super::super::scene::{Draw, Geometry, Scene, index_in};
+use super::super::super::scene::{Geometry, Scene, index_in};
 use super::super::motion::{JointTree, Placement, to_parent};
 use super::{number, unique};
 
@@ -129,11 +129,7 @@ impl UsdSkeleton {
     }
 
     /// The joints and weights of a mesh's vertices, and how many each has.
-    pub(super) fn influences(
-        &self,
-        draw: &Draw,
-        geometry: &Geometry,
-    ) -> (Vec<usize>, Vec<f32>, usize) {
+    pub(super) fn influences(&self, geometry: &Geometry) -> (Vec<usize>, Vec<f32>, usize) {
         let sets: Vec<_> = (0..4)
             .map_while(|set| {
                 let joints = geometry.attribute(&format!("JOINTS_{set}"))?;
@@ -141,7 +137,7 @@ impl UsdSkeleton {
             })
             .collect();
         let (mut indices, mut weights) = (Vec::new(), Vec::new());
-        let known = draw.joints.as_ref().map_or(0, Vec::len);
+        let known = self.places.len();
         for vertex in 0..geometry.vertex_count() {
             let pairs = sets
                 .iter()

@@ -1,15 +1,16 @@
-//! The stage: nodes as transforms, primitives as meshes.
+//! The stage: nodes as transforms, primitives as meshes, references to meshes that are drawn more than once.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use bytes::Bytes;
 use glam::Mat4;
 
-use super::super::super::scene::{Draw, Mode, Scene, index_in, local_matrix};
+use super::super::super::scene::{Draw, Scene, index_in, local_matrix};
 use super::super::motion::{NodeMotion, Placement};
 use super::geometry::{write_geometry, write_influences};
 use super::lines::Lines;
 use super::material::UsdMaterials;
+use super::shared::{SHARED_MESHES, SharedMeshes, has_triangles};
 use super::skeleton::{TIME_CODES_PER_SECOND, UsdSkeleton, matrix, quaternion, track, triple};
 use super::unique;
 
@@ -26,7 +27,12 @@ pub(super) fn write_stage(scene: &Scene) -> Stage {
         let skin = index_in(&scene.list("nodes")[draw.node], "skin");
         match skin.filter(|_| draw.joints.is_some()) {
             Some(skin) => skinned.entry(skin).or_default().push(draw),
-            None => draws.entry(draw.node).or_default().push(draw),
+            // Its vertices are written in the space of its node.
+            None => draws.entry(draw.node).or_default().push(Draw {
+                joints: None,
+                world: draw.placed,
+                ..draw
+            }),
         }
     }
     let skins: Vec<(UsdSkeleton, Vec<Draw>)> = skinned
@@ -39,8 +45,8 @@ pub(super) fn write_stage(scene: &Scene) -> Stage {
     let mut writer = StageWriter {
         scene,
         shown: shown_nodes(scene, &draws),
+        shared: SharedMeshes::of(scene, draws.values().flatten()),
         draws,
-        worlds: scene.world_matrices(),
         materials: UsdMaterials::new(scene),
         motion,
         text: Lines::new(1),
@@ -87,7 +93,7 @@ struct StageWriter<'s> {
     shown: Vec<bool>,
     /// What nodes draw, without skins.
     draws: BTreeMap<usize, Vec<Draw>>,
-    worlds: Vec<Mat4>,
+    shared: SharedMeshes,
     materials: UsdMaterials<'s>,
     motion: Option<NodeMotion>,
     text: Lines,
@@ -95,8 +101,12 @@ struct StageWriter<'s> {
 
 impl StageWriter<'_> {
     fn write_roots(&mut self, skins: &[(UsdSkeleton, Vec<Draw>)]) {
-        // The name of the material scope is taken among the root prims.
+        // The names of the scopes are taken among the root prims.
         let mut taken: BTreeSet<String> = ["Materials".to_owned()].into();
+        if !self.shared.is_empty() {
+            taken.insert(SHARED_MESHES.to_owned());
+            self.write_shared();
+        }
         for node in self.scene.roots() {
             self.write_node(node, &mut taken);
         }
@@ -104,6 +114,19 @@ impl StageWriter<'_> {
             let name = unique("Skin", &mut taken);
             self.write_skin(&name, index, skeleton, draws);
         }
+    }
+
+    /// Writes the meshes that are drawn more than once, in prims that draw nothing themselves.
+    fn write_shared(&mut self) {
+        self.text.line(&format!("class Scope \"{SHARED_MESHES}\""));
+        self.text.open();
+        for (name, draw) in self.shared.take_meshes() {
+            self.text.line(&format!("def Xform \"{name}\""));
+            self.text.open();
+            self.write_mesh(&draw, &mut BTreeSet::new(), None);
+            self.text.close();
+        }
+        self.text.close();
     }
 
     /// Writes a skin with its skeleton, its part of the animation and its meshes.
@@ -142,7 +165,12 @@ impl StageWriter<'_> {
             self.text.close();
         }
         for draw in draws {
-            self.write_draw(draw, &mut taken, Some((skeleton, &path)));
+            let unbound = Draw {
+                joints: None,
+                world: Mat4::IDENTITY,
+                ..draw.clone()
+            };
+            self.write_mesh(&unbound, &mut taken, Some((skeleton, &path)));
         }
         self.text.close();
     }
@@ -161,7 +189,10 @@ impl StageWriter<'_> {
         }
         let mut inner = BTreeSet::new();
         for draw in self.draws.remove(&node).unwrap_or_default() {
-            self.write_draw(&draw, &mut inner, None);
+            match self.shared.path_of(&draw) {
+                Some(path) => self.write_reference(&path, &draw, &mut inner),
+                None => self.write_mesh(&draw, &mut inner, None),
+            }
         }
         let children: Vec<usize> = json["children"]
             .as_array()
@@ -215,31 +246,33 @@ impl StageWriter<'_> {
             .line("uniform token[] xformOpOrder = [\"xformOp:transform\"]");
     }
 
-    /// Writes the primitives of a mesh: below its node, or with its skeleton and the path of that one's root. Morph targets
-    /// and instancing are applied to the vertices here, in the node's space.
-    fn write_draw(
+    /// Draws a shared mesh at the place of the draw in its node.
+    fn write_reference(&mut self, path: &str, draw: &Draw, taken: &mut BTreeSet<String>) {
+        let base = self.scene.meshes[draw.mesh].name().unwrap_or("mesh");
+        let name = unique(base, taken);
+        self.text.line(&format!("def Xform \"{name}\" ("));
+        self.text.line("    instanceable = true");
+        self.text
+            .line(&format!("    prepend references = <{path}>"));
+        self.text.line(")");
+        self.text.open();
+        self.write_matrix(draw.placed);
+        self.text.close();
+    }
+
+    /// Writes the primitives of a mesh: in its node, or with its skeleton and the path of that one's root. Morph targets are
+    /// applied to the vertices here.
+    fn write_mesh(
         &mut self,
         draw: &Draw,
         taken: &mut BTreeSet<String>,
         skin: Option<(&UsdSkeleton, &str)>,
     ) {
         let mesh = &self.scene.meshes[draw.mesh];
-        // Skinned vertices stay in the space of the mesh.
-        let (to_node, placed) = match skin {
-            None => (self.worlds[draw.node].inverse(), draw.clone()),
-            Some(_) => {
-                let unbound = Draw {
-                    joints: None,
-                    world: Mat4::IDENTITY,
-                    ..draw.clone()
-                };
-                (Mat4::IDENTITY, unbound)
-            }
-        };
         let base = mesh.name().unwrap_or("mesh").to_owned();
         for primitive in &mesh.primitives {
             let geometry = &self.scene.geometries[primitive.geometry];
-            if geometry.mode != Mode::Triangles || geometry.indices.is_empty() {
+            if !has_triangles(geometry) {
                 continue;
             }
             let name = unique(&base, taken);
@@ -255,9 +288,9 @@ impl StageWriter<'_> {
             let shows_colors = geometry.attribute("COLOR_0").is_some()
                 && self.materials.can_show_colors(primitive.material);
             let tint = self.materials.tint_of(primitive.material, shows_colors);
-            write_geometry(&mut self.text, &placed, geometry, (to_node, tint));
+            write_geometry(&mut self.text, draw, geometry, tint);
             if let Some((skeleton, path)) = skin {
-                write_influences(&mut self.text, skeleton, draw, geometry);
+                write_influences(&mut self.text, skeleton, geometry);
                 self.text
                     .line(&format!("rel skel:skeleton = <{path}/Skeleton>"));
             }
