@@ -9,6 +9,7 @@ use super::atlas::{Atlas, LowTriangle};
 use super::caster::{Caster, LowPoint, mixed};
 use super::fill::fill;
 use super::occlusion::OcclusionMap;
+use super::sharpen::{Encoding, sharpen};
 
 /// One pixel: red, green, blue, alpha.
 pub(super) type Pixel = [u8; 4];
@@ -138,6 +139,11 @@ impl Baker<'_> {
             maps.normal.extend(rows.normal);
             maps.is_covered.extend(rows.is_covered);
         }
+        let (side, covered) = (maps.side, &maps.is_covered);
+        sharpen(side, covered, &mut maps.base_color, Encoding::Srgb);
+        sharpen(side, covered, &mut maps.orm, Encoding::Linear);
+        sharpen(side, covered, &mut maps.emissive, Encoding::Srgb);
+        sharpen(side, covered, &mut maps.normal, Encoding::Linear);
         let all = [
             &mut maps.base_color,
             &mut maps.orm,

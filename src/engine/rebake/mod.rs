@@ -18,6 +18,7 @@ mod occlusion;
 mod on_charts;
 mod remesh;
 mod resolution;
+mod sharpen;
 mod tangents;
 
 use glam::Vec3;

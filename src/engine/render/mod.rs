@@ -31,7 +31,7 @@ pub use scene::{
     RenderTexture, RenderTextureUse,
 };
 pub use surface_point::SurfacePoint;
-pub(in crate::engine) use texture::linear_to_srgb;
+pub(in crate::engine) use texture::{linear_of_byte, linear_to_srgb};
 pub(in crate::engine) use visibility::sphere_direction;
 
 use camera::Camera;

@@ -23,6 +23,11 @@ pub(super) fn srgb_to_linear() -> &'static [f32; 256] {
     })
 }
 
+/// Linear light of an sRGB byte.
+pub(in crate::engine) fn linear_of_byte(byte: u8) -> f32 {
+    srgb_to_linear()[usize::from(byte)]
+}
+
 /// sRGB byte of a linear value in `0..1`, by a table over its square root.
 pub(in crate::engine) fn linear_to_srgb(value: f32) -> u8 {
     const STEPS: usize = 4096;
