@@ -9,7 +9,7 @@ use super::atlas::{Atlas, LowTriangle};
 use super::caster::{Caster, LowPoint, mixed};
 use super::fill::fill;
 use super::occlusion::OcclusionMap;
-use super::sharpen::{Encoding, sharpen};
+use super::sharpen::{TransferCurve, sharpen};
 
 /// One pixel: red, green, blue, alpha.
 pub(super) type Pixel = [u8; 4];
@@ -140,10 +140,14 @@ impl Baker<'_> {
             maps.is_covered.extend(rows.is_covered);
         }
         let (side, covered) = (maps.side, &maps.is_covered);
-        sharpen(side, covered, &mut maps.base_color, Encoding::Srgb);
-        sharpen(side, covered, &mut maps.orm, Encoding::Linear);
-        sharpen(side, covered, &mut maps.emissive, Encoding::Srgb);
-        sharpen(side, covered, &mut maps.normal, Encoding::Linear);
+        sharpen(side, covered, &mut maps.base_color, TransferCurve::Srgb);
+        sharpen(side, covered, &mut maps.orm, TransferCurve::Linear);
+        sharpen(side, covered, &mut maps.emissive, TransferCurve::Srgb);
+        sharpen(side, covered, &mut maps.normal, TransferCurve::Linear);
+        // A normal never points into the surface.
+        maps.normal
+            .iter_mut()
+            .for_each(|[_, _, z, _]| *z = (*z).max(128));
         let all = [
             &mut maps.base_color,
             &mut maps.orm,
