@@ -99,6 +99,11 @@ impl<'s> Caster<'s> {
         }
     }
 
+    /// The corners of a triangle of the source in the world.
+    pub(super) fn corners(&self, triangle: u32) -> [Vec3A; 3] {
+        self.source.corners(triangle).map(Vec3A::from)
+    }
+
     /// The parts of the source that a low triangle replaces; none where the outermost layer counts, whatever its part.
     pub(super) fn parts_below(&self, corners: [Vec3A; 3], face: Vec3A) -> Vec<u32> {
         let mut parts = Vec::new();
@@ -141,10 +146,9 @@ impl<'s> Caster<'s> {
             nearest.map(|nearest| (nearest.triangle, nearest.point))
         })?;
         let triangle = self.triangles[at as usize].0;
-        let corners = self.source.corners(triangle).map(Vec3A::from);
         Some(SourcePoint {
             triangle,
-            weights: weights_at(corners, place),
+            weights: weights_at(self.corners(triangle), place),
             leaf,
         })
     }

@@ -10,6 +10,7 @@ mod bake;
 mod caster;
 mod classes;
 mod fill;
+mod fit;
 mod fitness;
 mod low;
 mod material;
@@ -62,6 +63,15 @@ impl LowSurface {
         match self {
             LowSurface::Source => 0.0,
             LowSurface::Remeshed(cells) => 2.0 / cells as f32,
+        }
+    }
+
+    /// How far vertices move towards the place where the triangles are nearest to the source. At that place, vertices of a
+    /// bent surface stand out, and outlines are wider than the source's; half of the way suits both.
+    fn fitted_share(self) -> f32 {
+        match self {
+            LowSurface::Source => 0.5,
+            LowSurface::Remeshed(_) => 1.0,
         }
     }
 }
@@ -273,6 +283,9 @@ impl<'j> Job<'j> {
     ) -> Result<(), NotRebaked> {
         let has_normal_map = has_normal_map(self.source, class, self.options);
         let side = resolution::side_of(self.model, class, &self.options.limits);
+        let caster = self.caster(class);
+        let mut low = low.clone();
+        fit::fit(&mut low, &caster, self.options.surface.fitted_share());
         let positions: Vec<[f32; 3]> = low.positions().as_chunks::<3>().0.to_vec();
         let unwrapped = unwrap(
             &positions,
@@ -283,8 +296,8 @@ impl<'j> Job<'j> {
                 padding: PADDING,
             },
         );
-        let mesh = tangents::with_coordinates(low, &unwrapped, has_normal_map);
-        let maps = self.bake(class, &mesh, side);
+        let mesh = tangents::with_coordinates(&low, &unwrapped, has_normal_map);
+        let maps = self.bake(class, &caster, &mesh, side);
         let plan = MapPlan {
             replaces: resolution::media_type_of(self.model, class),
             has_normal_map,
@@ -298,17 +311,20 @@ impl<'j> Job<'j> {
         Ok(())
     }
 
-    fn bake(&self, class: &Class, mesh: &Geometry, side: u32) -> Maps {
+    fn caster(&self, class: &Class) -> Caster<'j> {
         let covers = match self.options.surface {
             LowSurface::Source => Covers::Nearest,
             surface => Covers::Outermost(self.size * surface.distance() * CLOSED_GAP),
         };
-        let caster = Caster::new(
+        Caster::new(
             self.source,
             &class.triangles,
             (self.reach, self.size),
             covers,
-        );
+        )
+    }
+
+    fn bake(&self, class: &Class, caster: &Caster<'_>, mesh: &Geometry, side: u32) -> Maps {
         let samples = match self.options.quality {
             BakingQuality::Low => 1,
             BakingQuality::Medium => 2,
@@ -316,7 +332,7 @@ impl<'j> Job<'j> {
         };
         let occlusion = self.surroundings.as_ref().map(|around| {
             let small = Atlas::new(mesh, side.min(occlusion::LONGEST), 1);
-            OcclusionMap::new(self.source, &caster, &small, around)
+            OcclusionMap::new(self.source, caster, &small, around)
         });
         let emitted = class.materials.iter().map(|material| {
             let emissive: Vec3 = self.source.material(*material).emissive;
@@ -324,7 +340,7 @@ impl<'j> Job<'j> {
         });
         let baker = Baker {
             source: self.source,
-            caster: &caster,
+            caster,
             atlas: &Atlas::new(mesh, side, samples),
             occlusion: occlusion.as_ref(),
             emissive_scale: emitted.fold(0.0, f32::max),

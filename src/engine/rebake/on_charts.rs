@@ -199,7 +199,7 @@ impl Job<'_> {
             return Err(NotOnCharts::Overlapping(overlap * 100.0));
         }
         let side = resolution::side_of(self.model, class, &self.options.limits);
-        let maps = self.bake(class, &mesh, side);
+        let maps = self.bake(class, &self.caster(class), &mesh, side);
         let plan = MapPlan {
             replaces: resolution::media_type_of(self.model, class),
             has_normal_map: wanted.normal,
