@@ -41,8 +41,12 @@ fn merge_at(geometry: &mut Geometry, places: &[Vec3], distance: f32) -> usize {
     };
     let mut cells: HashMap<IVec3, Vec<usize>> = HashMap::new();
     let mut moved = 0;
+    let side = cell_side(places, distance);
     for (vertex, place) in places.iter().enumerate() {
-        let cell = (*place / distance).floor().as_ivec3();
+        if !place.is_finite() {
+            continue;
+        }
+        let cell = (*place / side).floor().as_ivec3();
         let near = neighbours(cell)
             .filter_map(|cell| cells.get(&cell))
             .flatten()
@@ -59,6 +63,16 @@ fn merge_at(geometry: &mut Geometry, places: &[Vec3], distance: f32) -> usize {
         }
     }
     moved
+}
+
+/// The side of the cells in which near vertices are looked for: `distance`, but so large that the number of every cell fits
+/// into an integer.
+fn cell_side(places: &[Vec3], distance: f32) -> f32 {
+    /// Floats tell no more cells apart.
+    const MOST_CELLS: f32 = (1 << 22) as f32;
+    let finite = places.iter().filter(|place| place.is_finite());
+    let farthest = finite.fold(0.0, |most: f32, place| most.max(place.abs().max_element()));
+    distance.max(farthest / MOST_CELLS).max(f32::MIN_POSITIVE)
 }
 
 fn neighbours(cell: IVec3) -> impl Iterator<Item = IVec3> {
@@ -87,5 +101,31 @@ mod tests {
             geometry.positions(),
             [0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.5, 0.0, 0.0]
         );
+    }
+
+    #[test]
+    fn distances_that_no_float_resolves_merge_equal_places_alone_and_soon() {
+        let count = 300_000;
+        let positions: Vec<f32> = (0..count)
+            .flat_map(|at| {
+                [
+                    1.0 + (at / 2) as f32 * 1e-3,
+                    2.0,
+                    f32::INFINITY.min(at as f32),
+                ]
+            })
+            .collect();
+        for distance in [0.0, 1e-30, 1e-9] {
+            let mut geometry = Geometry {
+                indices: vec![0, 1, 2],
+                attributes: vec![Attribute::new("POSITION", 3, positions.clone())],
+                ..Geometry::default()
+            };
+            let places = plain_positions(&geometry);
+            assert_eq!(merge_at(&mut geometry, &places, distance), 0, "{distance}");
+        }
+        let mut places = vec![Vec3::splat(f32::INFINITY); count];
+        places[1] = Vec3::ONE;
+        assert_eq!(cell_side(&places, 1e-3), 1e-3);
     }
 }
