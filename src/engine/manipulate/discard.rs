@@ -35,6 +35,7 @@ fn cameras(scene: &mut Scene) -> usize {
     for node in scene.list_mut("nodes").into_iter().flatten() {
         remove(node, "camera");
     }
+    drop_channels(scene, |target| points_below(target, "/cameras/"));
     take_list(scene, "cameras")
 }
 
@@ -47,6 +48,9 @@ fn lights(scene: &mut Scene) -> usize {
     for node in scene.list_mut("nodes").into_iter().flatten() {
         remove_extension(node, NAME);
     }
+    drop_channels(scene, |target| {
+        points_below(target, "/extensions/KHR_lights_punctual/")
+    });
     let mut top = Value::Object(std::mem::take(&mut scene.json));
     let count = top["extensions"][NAME]["lights"]
         .as_array()
@@ -78,21 +82,42 @@ fn morph_targets(scene: &mut Scene) -> usize {
     for node in scene.list_mut("nodes").into_iter().flatten() {
         remove(node, "weights");
     }
-    let Some(animations) = scene.list_mut("animations") else {
-        return count;
+    let is_of_weights = |pointer: &str| {
+        let mut words = pointer.split('/').skip(1);
+        matches!(words.next(), Some("nodes" | "meshes")) && words.nth(1) == Some("weights")
     };
-    for animation in animations.iter_mut() {
-        if let Some(channels) = animation.get_mut("channels").and_then(Value::as_array_mut) {
-            channels.retain(|channel| channel["target"]["path"] != "weights");
-        }
-        drop_unused_samplers(animation);
-    }
-    animations.retain(|animation| {
-        animation["channels"]
-            .as_array()
-            .is_some_and(|channels| !channels.is_empty())
+    drop_channels(scene, |target| {
+        target["path"] == "weights" || pointer_of(target).is_some_and(is_of_weights)
     });
     count
+}
+
+/// The path of what a channel changes, where the extension `KHR_animation_pointer` names it.
+fn pointer_of(target: &Value) -> Option<&str> {
+    target["extensions"]["KHR_animation_pointer"]["pointer"].as_str()
+}
+
+fn points_below(target: &Value, path: &str) -> bool {
+    pointer_of(target).is_some_and(|pointer| pointer.starts_with(path))
+}
+
+/// Removes the channels with these targets, and animations that then have none.
+fn drop_channels(scene: &mut Scene, is_dropped: impl Fn(&Value) -> bool) {
+    let Some(animations) = scene.list_mut("animations") else {
+        return;
+    };
+    animations.retain_mut(|animation| {
+        let Some(channels) = animation.get_mut("channels").and_then(Value::as_array_mut) else {
+            return true;
+        };
+        let before = channels.len();
+        channels.retain(|channel| !is_dropped(&channel["target"]));
+        let (left, is_changed) = (channels.len(), channels.len() != before);
+        if is_changed {
+            drop_unused_samplers(animation);
+        }
+        left > 0 || !is_changed
+    });
 }
 
 /// Removes samplers that no channel uses, and updates the channels.

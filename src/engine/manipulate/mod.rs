@@ -7,6 +7,8 @@ mod invisible;
 mod merge;
 mod small_parts;
 
+use std::collections::BTreeMap;
+
 use glam::{Mat4, Quat, Vec3};
 use serde_json::{Value, json};
 
@@ -119,13 +121,64 @@ pub fn scale(scene: &mut Scene, factor: f64) {
     wrap(scene, Mat4::from_scale(Vec3::splat(factor as f32)));
 }
 
-/// Puts a node with the matrix above all roots of every scene.
+/// Puts nodes with the matrix above all roots of every scene.
 fn wrap(scene: &mut Scene, matrix: Mat4) {
+    if scene.list("scenes").len() > 1 {
+        wrap_each_root(scene, matrix);
+        return;
+    }
     let roots = scene.roots();
     if roots.is_empty() {
         return;
     }
-    let mut node = json!({ "name": "root", "children": roots });
+    let top = push_node(scene, wrapper(&roots, matrix));
+    match scene.list_mut("scenes").and_then(|all| all.first_mut()) {
+        Some(shown) => shown["nodes"] = json!([top]),
+        None => {
+            scene
+                .json
+                .insert("scenes".to_owned(), json!([{ "nodes": [top] }]));
+            scene.json.insert("scene".to_owned(), 0.into());
+        }
+    }
+}
+
+/// Scenes may share roots, and a node has one parent at most: so each root gets a node of its own.
+fn wrap_each_root(scene: &mut Scene, matrix: Mat4) {
+    let mut wrappers: BTreeMap<u64, usize> = BTreeMap::new();
+    for number in 0..scene.list("scenes").len() {
+        let roots = scene.list("scenes")[number]["nodes"].as_array();
+        let roots: Vec<u64> = roots
+            .into_iter()
+            .flatten()
+            .filter_map(Value::as_u64)
+            .collect();
+        let tops: Vec<usize> = roots
+            .into_iter()
+            .map(|root| {
+                *wrappers
+                    .entry(root)
+                    .or_insert_with(|| push_node(scene, wrapper(&[root as usize], matrix)))
+            })
+            .collect();
+        if let Some(scenes) = scene.list_mut("scenes").filter(|_| !tops.is_empty()) {
+            scenes[number]["nodes"] = json!(tops);
+        }
+    }
+}
+
+/// Adds a node; returns its number.
+fn push_node(scene: &mut Scene, node: Value) -> usize {
+    let number = scene.list("nodes").len();
+    if let Some(nodes) = scene.list_mut("nodes") {
+        nodes.push(node);
+    }
+    number
+}
+
+/// A node with the matrix above others.
+fn wrapper(children: &[usize], matrix: Mat4) -> Value {
+    let mut node = json!({ "name": "root", "children": children });
     let (scale, rotation, translation) = matrix.to_scale_rotation_translation();
     if translation != Vec3::ZERO {
         node["translation"] = json!(translation.to_array());
@@ -136,21 +189,5 @@ fn wrap(scene: &mut Scene, matrix: Mat4) {
     if scale != Vec3::ONE {
         node["scale"] = json!(scale.to_array());
     }
-    let top = scene.list("nodes").len();
-    if let Some(nodes) = scene.list_mut("nodes") {
-        nodes.push(node);
-    }
-    let default = scene.json.get("scene").and_then(Value::as_u64).unwrap_or(0) as usize;
-    match scene
-        .list_mut("scenes")
-        .and_then(|scenes| scenes.get_mut(default))
-    {
-        Some(shown) => shown["nodes"] = json!([top]),
-        None => {
-            scene
-                .json
-                .insert("scenes".to_owned(), json!([{ "nodes": [top] }]));
-            scene.json.insert("scene".to_owned(), 0.into());
-        }
-    }
+    node
 }

@@ -2,8 +2,10 @@
 
 use serde_json::json;
 
+use super::gltf::{Maker, Model};
 use super::shapes::{bar, boxes, spheres};
 use crate::simplify::{cuboid, optimize};
+use crate::validators::assert_valid;
 
 #[test]
 fn skins_animations_morph_targets_and_unknown_extensions_survive() {
@@ -69,6 +71,73 @@ fn the_scene_is_turned_centred_and_scaled_as_asked() {
     let bounds = model.result("model.glb").bounds().unwrap();
     assert!(bounds.center().length() < 1e-3, "{bounds:?}");
     assert!((bounds.size().x - 46.5).abs() < 0.05, "{bounds:?}");
+}
+
+#[test]
+fn every_scene_is_turned_and_scaled_and_shared_roots_keep_one_parent() {
+    let maker = &mut Maker::default();
+    let primitive = json!({
+        "attributes": { "POSITION": maker.floats("VEC3", &[0., 0., 0., 1., 0., 0., 0., 0., 1.]) },
+    });
+    let (json, bin) = std::mem::take(maker).finish(json!({
+        "scene": 0, "scenes": [{ "nodes": [0, 1] }, { "nodes": [1, 2] }],
+        "nodes": [{ "mesh": 0 }, { "mesh": 0, "translation": [2, 0, 0] }, { "mesh": 0, "translation": [4, 0, 0] }],
+        "meshes": [{ "primitives": [primitive] }],
+    }));
+    let model = Model::new(&json, &bin, &[]);
+    let turned = json!({ "sceneManipulation": { "rotateZUp": true } });
+    model.optimize(turned).unwrap();
+    assert_valid(&model.dir.path().join("out/exports"));
+    for shown in [0, 1] {
+        let mut scene = model.result("model.glb");
+        scene.json.insert("scene".to_owned(), shown.into());
+        let bounds = scene.bounds().unwrap();
+        assert_eq!(
+            scene.list("scenes")[shown]["nodes"]
+                .as_array()
+                .unwrap()
+                .len(),
+            2
+        );
+        assert!(
+            (bounds.size().y - 1.0).abs() < 1e-6 && bounds.size().z < 1e-6,
+            "{shown}: {bounds:?}"
+        );
+    }
+}
+
+#[test]
+fn animations_of_what_is_discarded_go_with_it() {
+    let maker = &mut Maker::default();
+    let primitive = json!({
+        "attributes": { "POSITION": maker.floats("VEC3", &[0., 0., 0., 1., 0., 0., 0., 0., 1.]) },
+        "material": 0,
+    });
+    let times = maker.floats("SCALAR", &[0., 1.]);
+    let values = maker.floats("SCALAR", &[1., 2.]);
+    let pointed = |pointer: &str| json!({ "sampler": 0, "target": { "path": "pointer", "extensions": { "KHR_animation_pointer": { "pointer": pointer } } } });
+    let channels = [
+        pointed("/cameras/0/perspective/yfov"),
+        pointed("/extensions/KHR_lights_punctual/lights/0/intensity"),
+        pointed("/materials/0/alphaCutoff"),
+    ];
+    let (json, bin) = std::mem::take(maker).finish(json!({
+        "scene": 0, "scenes": [{ "nodes": [0, 1, 2] }],
+        "extensionsUsed": ["KHR_lights_punctual", "KHR_animation_pointer"],
+        "extensions": { "KHR_lights_punctual": { "lights": [{ "type": "point" }] } },
+        "cameras": [{ "type": "perspective", "perspective": { "yfov": 1.0, "znear": 0.1 } }],
+        "nodes": [{ "mesh": 0 }, { "camera": 0 }, { "extensions": { "KHR_lights_punctual": { "light": 0 } } }],
+        "meshes": [{ "primitives": [primitive] }],
+        "materials": [{ "alphaMode": "MASK" }],
+        "animations": [{ "channels": channels, "samplers": [{ "input": times, "output": values }] }],
+    }));
+    let model = Model::new(&json, &bin, &[]);
+    model
+        .optimize(json!({ "import": { "discard": { "cameras": true, "lights": true } } }))
+        .unwrap();
+    let scene = model.result("model.glb");
+    let channels = scene.list("animations")[0]["channels"].as_array().unwrap();
+    assert_eq!(channels.len(), 1, "{channels:?}");
 }
 
 /// A closed room of 5 by 3 by 5 with a box in the middle, and another box outside below its floor. Walls that face
