@@ -45,7 +45,7 @@ pub(super) fn report(outcome: ChartMaps, job: &mut JobContext<'_>) {
                 job.info(format!("baked {what} for the material {name}"));
             }
             Ok(_) => job.warn(format!(
-                "no maps were baked for the material {name}, because they would show nothing"
+                "no maps were baked for the material {name}, because the result would be flat: the source has no more shape and no occlusion there"
             )),
             Err(why) => job.warn(format!("no maps were baked for the material {name}: {why}")),
         }

@@ -24,7 +24,7 @@ use super::context::JobContext;
 use super::export::export_all;
 use super::memory;
 use super::rebaked::DrawnSource;
-use super::reduce::reduce;
+use super::reduce::{bakes, reduce};
 use super::target_size::settings_for_size;
 use super::{
     AnalyseTask, DrawTask, ExportedFile, ModelFile, OptimizeTask, Phase, Pictures, Progress,
@@ -248,7 +248,7 @@ fn optimize(task: &OptimizeTask, job: &mut JobContext<'_>) -> Result<Report, Eng
     });
     job.metrics.lap("render");
     let moved = prepare(&mut scene, &settings, job)?;
-    flip_before_baking(&mut scene, &mut settings);
+    flip_before_baking(&mut scene, &mut settings, job);
     if source.triangles > 0 && scene.drawn_triangles() == 0 {
         return Err(match settings.merge_distance {
             Some(distance) => NothingLeft::Merging { distance },
@@ -348,14 +348,16 @@ fn main_export(exports: &[ExportedFile]) -> (String, String, u64) {
         .unwrap_or_default()
 }
 
-/// Flips normal maps before the model is rebaked, since baked ones are right. Exports flip those of other models.
-fn flip_before_baking(scene: &mut Scene, settings: &mut Settings) {
-    if settings.rebakes && settings.flip_normal_maps {
+/// Flips normal maps before others are baked, since baked ones are right. Exports flip those of other models.
+fn flip_before_baking(scene: &mut Scene, settings: &mut Settings, job: &mut JobContext<'_>) {
+    if bakes(settings) && settings.flip_normal_maps {
         let plan = TexturePlan {
             flip_normals: true,
             ..TexturePlan::default()
         };
-        fit(scene, &plan);
+        for warning in fit(scene, &plan).warnings {
+            job.warn(warning);
+        }
         settings.flip_normal_maps = false;
     }
 }

@@ -2,6 +2,7 @@
 
 use serde_json::Value;
 
+use super::super::render::UV_SETS;
 use super::super::scene::{Mode, Scene, index_in};
 
 /// Models that draw more triangles are not rebaked: all of them are placed in the world at once.
@@ -36,11 +37,15 @@ pub enum NotRebaked {
     Undrawn,
     #[error("the model has points or lines")]
     NotOnlyTriangles,
+    #[error(
+        "a texture uses the third or a later set of texture coordinates, which cannot be baked"
+    )]
+    LateCoordinates,
     #[error("{0} cannot be baked into textures")]
     Glass(&'static str),
     #[error("it draws {0} triangles, more than {MOST_TRIANGLES}")]
     TooLarge(u64),
-    #[error("the limit of triangles is not met by it, but by the plain simplification")]
+    #[error("the rebaked mesh has more triangles than the limit, and the simplified one does not")]
     OverLimit,
     #[error("its coordinates are too large to be measured")]
     NotMeasurable,
@@ -79,6 +84,8 @@ pub(super) fn obstacle(scene: &Scene, bakes_shape: bool) -> Option<NotRebaked> {
         Some(NotRebaked::Undrawn)
     } else if let Some(name) = GLASSY.into_iter().find(|name| scene.uses_extension(name)) {
         Some(NotRebaked::Glass(name))
+    } else if has_late_coordinates(scene) {
+        Some(NotRebaked::LateCoordinates)
     } else if !is_textured && !bakes_shape {
         Some(NotRebaked::NoTextures)
     } else if triangles > MOST_TRIANGLES {
@@ -86,6 +93,14 @@ pub(super) fn obstacle(scene: &Scene, bakes_shape: bool) -> Option<NotRebaked> {
     } else {
         None
     }
+}
+
+/// Whether a texture needs a set of coordinates that the renderer, by which textures are baked, does not know.
+fn has_late_coordinates(scene: &Scene) -> bool {
+    (0..scene.list("materials").len()).any(|number| {
+        let material = scene.material(Some(number));
+        material.textures().any(|known| known.tex_coord >= UV_SETS)
+    })
 }
 
 /// Extensions of materials that baking leaves out.

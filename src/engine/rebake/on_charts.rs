@@ -37,7 +37,7 @@ pub struct MaterialOutcome {
 /// Why a material gets no maps.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum NotOnCharts {
-    #[error("light does not change how it looks")]
+    #[error("it is unlit, so normals and occlusion would not be visible")]
     Unlit,
     #[error("meshes without a material cannot have textures")]
     NoMaterial,

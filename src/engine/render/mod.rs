@@ -28,7 +28,7 @@ pub use camera::View;
 pub use prepare::PreparedScene;
 pub use scene::{
     BoundingBox, RenderAlpha, RenderInstance, RenderMaterial, RenderMesh, RenderScene,
-    RenderTexture, RenderTextureUse,
+    RenderTexture, RenderTextureUse, UV_SETS,
 };
 pub use surface_point::SurfacePoint;
 pub(in crate::engine) use texture::{linear_of_byte, linear_to_srgb};

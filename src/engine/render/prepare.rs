@@ -12,7 +12,7 @@ use rayon::prelude::*;
 
 use super::prepared_mesh::{PreparedMesh, Transform};
 use super::prepared_part::PreparedPart;
-use super::scene::{RenderAlpha, RenderMaterial, RenderScene, RenderTextureUse};
+use super::scene::{RenderAlpha, RenderMaterial, RenderScene, RenderTextureUse, UV_SETS};
 use super::texture::{Pyramid, Slot};
 
 /// A scene that [`super::PreparedScene::render`] draws.
@@ -221,7 +221,7 @@ fn materials(scene: &RenderScene) -> (Vec<PreparedMaterial>, Vec<Pyramid>) {
     let mut wanted: Vec<(usize, bool)> = Vec::new();
     let mut slot = |usage: Option<RenderTextureUse>, srgb: bool| {
         let usage =
-            usage.filter(|usage| usage.texture < scene.textures.len() && usage.uv_set < 2)?;
+            usage.filter(|usage| usage.texture < scene.textures.len() && usage.uv_set < UV_SETS)?;
         let key = (usage.texture, srgb);
         let pyramid = wanted
             .iter()

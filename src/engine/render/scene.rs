@@ -22,6 +22,9 @@ pub struct RenderScene {
     pub instances: Vec<RenderInstance>,
 }
 
+/// Sets of texture coordinates of a mesh. Textures that need a later one are not drawn.
+pub const UV_SETS: usize = 2;
+
 /// One triangle list with one material: a primitive.
 #[derive(Debug, Clone, Default)]
 pub struct RenderMesh {
@@ -31,8 +34,8 @@ pub struct RenderMesh {
     pub normals: Vec<Vec3>,
     /// One for each position, or empty: then they are computed if a normal map needs them.
     pub tangents: Vec<Vec4>,
-    /// Two sets, each with one for each position, or empty.
-    pub uvs: [Vec<Vec2>; 2],
+    /// Each set has one for each position, or is empty.
+    pub uvs: [Vec<Vec2>; UV_SETS],
     /// Linear factors on the base colour, one for each position, or empty.
     pub colors: Vec<Vec4>,
     /// Three for each triangle.
@@ -64,7 +67,7 @@ pub struct RenderTexture {
 #[derive(Debug, Clone, Copy)]
 pub struct RenderTextureUse {
     pub texture: usize,
-    /// The set of coordinates: 0 or 1.
+    /// The set of coordinates, below [`UV_SETS`].
     pub uv_set: usize,
     /// The mode for coordinates outside of the image, across and down.
     pub wrap: [Wrap; 2],

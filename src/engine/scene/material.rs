@@ -241,6 +241,18 @@ impl Scene {
 }
 
 impl Material {
+    /// The textures of all slots.
+    pub fn textures(&self) -> impl Iterator<Item = &TextureUse> {
+        let slots = [
+            &self.base_color_texture,
+            &self.metallic_roughness_texture,
+            &self.normal_texture,
+            &self.occlusion_texture,
+            &self.emissive_texture,
+        ];
+        slots.into_iter().flatten()
+    }
+
     pub(super) fn read(scene: &Scene, json: &Value) -> Material {
         let pbr = &json["pbrMetallicRoughness"];
         let extensions = &json["extensions"];

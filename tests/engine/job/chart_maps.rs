@@ -89,6 +89,20 @@ fn baked_normals_show_the_shape_that_simplification_removed() {
 }
 
 #[test]
+fn flipping_normal_maps_leaves_baked_ones_as_they_are() {
+    let baked = |flips: bool| {
+        let model = waves(|_| {});
+        let mut config = without_rebaking(4.0, json!({ "bakeNormalMap": true }));
+        config["import"] = json!({ "general": { "normalmapYFlip": flips } });
+        model.optimize(config).unwrap();
+        let result = model.result("model.glb");
+        let texture = result.material(Some(0)).normal_texture.unwrap();
+        result.images[texture.image].bytes.clone()
+    };
+    assert!(baked(true) == baked(false));
+}
+
+#[test]
 fn occlusion_is_baked_without_a_face_limit() {
     let model = pair(|_, _| {});
     let mut config = without_rebaking(100.0, json!({ "bakeAOMap": true }));
@@ -145,7 +159,7 @@ fn what_has_no_texels_of_its_own_gets_no_maps_and_a_reason() {
         (drawn_again, "a mesh of it is drawn 2 times"),
         (repeating, "its texture coordinates leave the texture"),
         (bare, "a mesh of it has no texture coordinates"),
-        (unlit, "light does not change how it looks"),
+        (unlit, "it is unlit"),
         (spheres(), "meshes without a material cannot have textures"),
         (bar(), "the model has skins"),
     ] {

@@ -141,6 +141,13 @@ fn what_baked_parts_cannot_do_is_a_reason() {
         let moved: Vec<f32> = (0..vertices).flat_map(|_| [0.0, 0.1, 0.0]).collect();
         primitive["targets"] = json!([{ "POSITION": maker.floats("VEC3", &moved) }]);
     });
+    let with_late_coordinates = pair(|_, json| {
+        let attributes = &mut json["meshes"][1]["primitives"][0]["attributes"];
+        let set = attributes["TEXCOORD_0"].clone();
+        attributes["TEXCOORD_1"] = set.clone();
+        attributes["TEXCOORD_2"] = set;
+        json["materials"][1]["pbrMetallicRoughness"]["baseColorTexture"]["texCoord"] = 2.into();
+    });
     let with_lines = pair(|maker, json| {
         let line = json!({
             "attributes": { "POSITION": maker.floats("VEC3", &[0.0, 0.0, 0.0, 1.0, 2.0, 0.0]) },
@@ -159,6 +166,10 @@ fn what_baked_parts_cannot_do_is_a_reason() {
         (variants, "the model has material variants"),
         (morphing, "the model has morph targets"),
         (with_lines, "the model has points or lines"),
+        (
+            with_late_coordinates,
+            "a texture uses the third or a later set",
+        ),
         (
             with_undrawn,
             "the model has parts that its scene does not draw",

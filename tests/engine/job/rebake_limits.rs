@@ -81,7 +81,7 @@ fn maps_without_an_effect_are_named() {
         (
             &lone_plate(),
             plain(100.0, &json!({ "bakeAOMap": true })),
-            &["no maps were baked for the material plate, because they would show nothing"],
+            &["no maps were baked for the material plate, because the result would be flat"],
         ),
     ] {
         let warnings = model.optimize(config).unwrap().warnings;
