@@ -7,8 +7,9 @@
 // keeps the tree of parts, their names, their colours and repeated parts; y is up and the unit is the metre.
 //
 // It is a program of its own because Open CASCADE (LGPL) stays outside of assetfs, and because a damaged file may end
-// the process. Messages go to standard error, one a line. Exit codes: 0 written, 1 cannot be read, 2 wrong use,
-// 3 not enough memory, 4 the file has no surfaces.
+// the process. It opens no file but INPUT and OUTPUT. Standard output: a line with the numbers of surfaces, of surfaces
+// without triangles and of triangles, then a line for each kind of thing that is not read. Errors go to standard error,
+// one a line. Exit codes: 0 written, 1 cannot be read, 2 wrong use, 3 not enough memory, 4 the file has no surfaces.
 
 #include <algorithm>
 #include <cctype>
@@ -17,8 +18,10 @@
 #include <exception>
 #include <iostream>
 #include <new>
+#include <set>
 #include <stdexcept>
 #include <string>
+#include <vector>
 
 #include <BRepBndLib.hxx>
 #include <BRepMesh_IncrementalMesh.hxx>
@@ -30,8 +33,14 @@
 #include <Message.hxx>
 #include <RWGltf_CafWriter.hxx>
 #include <STEPCAFControl_Reader.hxx>
+#include <STEPConstruct_ExternRefs.hxx>
 #include <Standard_Failure.hxx>
 #include <Standard_OutOfMemory.hxx>
+#include <StepBasic_Document.hxx>
+#include <StepBasic_ExternalIdentificationAssignment.hxx>
+#include <StepBasic_ExternalSource.hxx>
+#include <StepData_StepModel.hxx>
+#include <TCollection_HAsciiString.hxx>
 #include <TDF_LabelSequence.hxx>
 #include <TDocStd_Document.hxx>
 #include <TopExp_Explorer.hxx>
@@ -40,6 +49,7 @@
 #include <XCAFApp_Application.hxx>
 #include <XCAFDoc_DocumentTool.hxx>
 #include <XCAFDoc_ShapeTool.hxx>
+#include <XSControl_WorkSession.hxx>
 
 namespace {
 
@@ -64,18 +74,89 @@ Format format_of(const std::string& path) {
     return Format::Unknown;
 }
 
-// Reads with the names and colours of the parts. Lengths become millimetres, whatever the unit of the file.
+// Lines about what is not read.
+using Notes = std::vector<std::string>;
+
+// Prepares to read names and colours of parts, and reads the file. Lengths become millimetres, whatever its unit.
 template <class Reader>
-void read_with_parts(Reader& reader, const std::string& path, Handle(TDocStd_Document) & document) {
+void load(Reader& reader, const std::string& path) {
     reader.SetColorMode(true);
     reader.SetNameMode(true);
     reader.SetLayerMode(false);
     if (reader.ReadFile(path.c_str()) != IFSelect_RetDone) {
         throw Unreadable("it is damaged, or its content is of another format");
     }
+}
+
+template <class Reader>
+void transfer(Reader& reader, Handle(TDocStd_Document) & document) {
     if (!reader.Transfer(document)) {
         throw Unreadable("none of its shapes can be read");
     }
+}
+
+// The names of the other files that a STEP file refers to.
+std::set<std::string> other_files(const Handle(XSControl_WorkSession) & session) {
+    STEPConstruct_ExternRefs references(session);
+    references.LoadExternRefs();
+    std::set<std::string> names;
+    for (int at = 1; at <= references.NbExternRefs(); ++at) {
+        const Standard_CString name = references.FileName(at);
+        if (name != nullptr && *name != '\0') names.insert(name);
+    }
+    return names;
+}
+
+std::string listed(const std::set<std::string>& names) {
+    constexpr std::size_t most = 5;
+    std::string list;
+    std::size_t count = 0;
+    for (const std::string& name : names) {
+        if (++count > most) break;
+        list += (count == 1 ? "\"" : ", \"") + name + "\"";
+    }
+    for (char& letter : list) {
+        if (std::iscntrl(static_cast<unsigned char>(letter))) letter = ' ';
+    }
+    if (names.size() > most) list += " and " + std::to_string(names.size() - most) + " more";
+    return list;
+}
+
+// Removes the names of other files. Open CASCADE would read each of them in `Transfer`, wherever it is, and skips those
+// without a name.
+void forget_other_files(const STEPCAFControl_Reader& reader) {
+    const auto model = reader.Reader().StepModel();
+    const Handle(TCollection_HAsciiString) nothing = new TCollection_HAsciiString();
+    for (int at = 1; at <= model->NbEntities(); ++at) {
+        const auto entity = model->Value(at);
+        const auto name = Handle(StepBasic_ExternalIdentificationAssignment)::DownCast(entity);
+        if (!name.IsNull()) {
+            name->SetAssignedId(nothing);
+            name->SetSource(nullptr);
+        }
+        const auto document = Handle(StepBasic_Document)::DownCast(entity);
+        if (!document.IsNull()) document->SetId(nothing);
+    }
+    if (!other_files(reader.Reader().WS()).empty()) {
+        throw Unreadable("it names other files in a way that cannot be left out");
+    }
+}
+
+void read_step(const std::string& path, Handle(TDocStd_Document) & document, Notes& notes) {
+    STEPCAFControl_Reader reader;
+    load(reader, path);
+    const auto names = other_files(reader.Reader().WS());
+    if (!names.empty()) {
+        notes.push_back("it names other files, which are not read: " + listed(names));
+        forget_other_files(reader);
+    }
+    transfer(reader, document);
+}
+
+void read_iges(const std::string& path, Handle(TDocStd_Document) & document) {
+    IGESCAFControl_Reader reader;
+    load(reader, path);
+    transfer(reader, document);
 }
 
 void read_brep(const std::string& path, const Handle(TDocStd_Document) & document) {
@@ -122,6 +203,13 @@ Counts counts_of(const TopoDS_Shape& shape) {
     return counts;
 }
 
+// The number of edges that belong to no surface.
+long free_curves(const TopoDS_Shape& shape) {
+    long count = 0;
+    for (TopExp_Explorer at(shape, TopAbs_EDGE, TopAbs_FACE); at.More(); at.Next()) count += 1;
+    return count;
+}
+
 void tessellate(const TopoDS_Shape& shape, double deflection, double angle) {
     Bnd_Box box;
     BRepBndLib::Add(shape, box, false);
@@ -153,17 +241,14 @@ void write(const Handle(TDocStd_Document) & document, const std::string& path) {
 Outcome convert(const std::string& input, const std::string& output, double deflection, double angle) {
     Handle(TDocStd_Document) document;
     XCAFApp_Application::GetApplication()->NewDocument("BinXCAF", document);
+    Notes notes;
     switch (format_of(input)) {
-        case Format::Step: {
-            STEPCAFControl_Reader reader;
-            read_with_parts(reader, input, document);
+        case Format::Step:
+            read_step(input, document, notes);
             break;
-        }
-        case Format::Iges: {
-            IGESCAFControl_Reader reader;
-            read_with_parts(reader, input, document);
+        case Format::Iges:
+            read_iges(input, document);
             break;
-        }
         case Format::Brep:
             read_brep(input, document);
             break;
@@ -174,12 +259,16 @@ Outcome convert(const std::string& input, const std::string& output, double defl
     const TopoDS_Compound model = whole(document);
     tessellate(model, deflection, angle);
     const Counts counts = counts_of(model);
+    const long curves = free_curves(model);
+    if (curves == 1) notes.push_back("1 curve that belongs to no surface is not read");
+    if (curves > 1) notes.push_back(std::to_string(curves) + " curves that belong to no surface are not read");
+    std::cout << counts.faces << ' ' << counts.faces_without_triangles << ' ' << counts.triangles << '\n';
+    for (const std::string& note : notes) std::cout << note << '\n';
     if (counts.triangles == 0) {
         std::cerr << "it has no surfaces\n";
         return Outcome::Empty;
     }
     write(document, output);
-    std::cout << counts.faces << ' ' << counts.faces_without_triangles << ' ' << counts.triangles << '\n';
     return Outcome::Written;
 }
 

@@ -64,6 +64,10 @@ pub(super) fn import(
     imported.model = model.to_owned();
     imported.size_bytes = fs::metadata(&input).map_err(failed)?.len();
     imported.warnings.extend(lost_surfaces(&file, &output));
+    let unread = unread(&output).into_iter();
+    imported
+        .warnings
+        .extend(unread.map(|line| format!("{file}: {line}")));
     Ok(imported)
 }
 
@@ -217,7 +221,12 @@ fn failure(file: &str, output: &Output) -> ImportError {
         },
         Some(NO_SURFACES) => ImportError::Damaged {
             file,
-            what: "it has no surfaces, so there is nothing to show".to_owned(),
+            what: [
+                vec!["it has no surfaces, so there is nothing to show".to_owned()],
+                unread(output),
+            ]
+            .concat()
+            .join("; "),
         },
         Some(_) if !reason.is_empty() => ImportError::Damaged {
             file,
@@ -233,11 +242,18 @@ fn failure(file: &str, output: &Output) -> ImportError {
     }
 }
 
-/// A warning if the program could not turn all surfaces into triangles. It prints three numbers: surfaces, surfaces
-/// without triangles, triangles.
+/// What the program does not read: the lines after the first.
+fn unread(output: &Output) -> Vec<String> {
+    let said = String::from_utf8_lossy(&output.stdout);
+    said.lines().skip(1).map(str::to_owned).collect()
+}
+
+/// A warning if the program could not turn all surfaces into triangles. Its first line has three numbers: surfaces,
+/// surfaces without triangles, triangles.
 fn lost_surfaces(file: &str, output: &Output) -> Option<String> {
     let said = String::from_utf8_lossy(&output.stdout);
-    let mut numbers = said.split_whitespace().map(|number| number.parse::<u64>());
+    let line = said.lines().next()?;
+    let mut numbers = line.split_whitespace().map(|number| number.parse::<u64>());
     let (all, lost) = (numbers.next()?.ok()?, numbers.next()?.ok()?);
     (lost > 0).then(|| {
         format!(

@@ -5,7 +5,9 @@ use std::io::Cursor;
 
 use bytes::Bytes;
 use image::imageops::{FilterType, resize};
-use image::{GrayImage, ImageFormat, ImageReader, Limits, RgbImage, RgbaImage};
+use image::{DynamicImage, GrayImage, ImageFormat, ImageReader, Limits, RgbImage, RgbaImage};
+
+use super::scene_builder::linear_of_srgb;
 
 /// A channel of an image.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -16,6 +18,23 @@ pub(super) enum ImageChannel {
     Alpha,
     /// The brightness of the colour.
     Luma,
+}
+
+/// A conversion of values between 0 and 1.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(super) enum Curve {
+    SrgbToLinear,
+    LinearToSrgb,
+}
+
+impl Curve {
+    fn apply(self, value: f32) -> f32 {
+        match self {
+            Curve::SrgbToLinear => linear_of_srgb(value),
+            Curve::LinearToSrgb if value <= 0.003_130_8 => value * 12.92,
+            Curve::LinearToSrgb => 1.055 * value.powf(1.0 / 2.4) - 0.055,
+        }
+    }
 }
 
 /// A channel of an encoded image; `None` is 255 everywhere.
@@ -55,14 +74,16 @@ pub(super) fn combined(
     Ok(png.into_inner().into())
 }
 
-/// A PNG of a channel with a factor and a summand, in all its channels.
+/// A PNG of a channel, converted and then with a factor and a summand, in all its channels.
 pub(super) fn shifted(
     source: (&[u8], ImageChannel),
+    curve: Option<Curve>,
     [factor, summand]: [f32; 2],
 ) -> Result<Bytes, String> {
     let mut plane = channel(source)?;
     for pixel in plane.pixels_mut() {
-        let value = f32::from(pixel[0]) / 255.0 * factor + summand;
+        let value = f32::from(pixel[0]) / 255.0;
+        let value = curve.map_or(value, |curve| curve.apply(value)) * factor + summand;
         pixel[0] = (value.clamp(0.0, 1.0) * 255.0).round() as u8;
     }
     let mut png = Cursor::new(Vec::new());
@@ -72,14 +93,33 @@ pub(super) fn shifted(
     Ok(png.into_inner().into())
 }
 
-fn channel((bytes, wanted): (&[u8], ImageChannel)) -> Result<GrayImage, String> {
+/// A PNG of an image whose colours are converted; alpha is kept.
+pub(super) fn converted(bytes: &[u8], curve: Curve) -> Result<Bytes, String> {
+    let mut pixels = decoded(bytes)?.into_rgba32f();
+    for pixel in pixels.pixels_mut() {
+        for value in &mut pixel.0[..3] {
+            *value = curve.apply(value.clamp(0.0, 1.0));
+        }
+    }
+    let mut png = Cursor::new(Vec::new());
+    DynamicImage::from(DynamicImage::from(pixels).into_rgba8())
+        .write_to(&mut png, ImageFormat::Png)
+        .map_err(|error| error.to_string())?;
+    Ok(png.into_inner().into())
+}
+
+fn decoded(bytes: &[u8]) -> Result<DynamicImage, String> {
     let mut reader = ImageReader::new(Cursor::new(bytes))
         .with_guessed_format()
         .map_err(|error| error.to_string())?;
     let mut limits = Limits::default();
     limits.max_alloc = Some(2 << 30);
     reader.limits(limits);
-    let image = reader.decode().map_err(|error| error.to_string())?;
+    reader.decode().map_err(|error| error.to_string())
+}
+
+fn channel((bytes, wanted): (&[u8], ImageChannel)) -> Result<GrayImage, String> {
+    let image = decoded(bytes)?;
     let place = match wanted {
         ImageChannel::Luma => return Ok(image.into_luma8()),
         ImageChannel::Red => 0,

@@ -1,5 +1,7 @@
 //! Builds scenes for importers of formats other than glTF.
 
+use std::collections::HashMap;
+
 use bytes::Bytes;
 use serde_json::{Map, Value, json};
 
@@ -110,21 +112,39 @@ impl SceneBuilder {
         }
     }
 
-    /// Adds a copy of a node and of all below it; the copies draw the same meshes.
-    pub(super) fn copy_tree(&mut self, node: usize) -> usize {
-        let mut copy = self.scene.list("nodes")[node].clone();
-        let children = copy["children"].as_array().into_iter().flatten();
-        let children: Vec<usize> = children
-            .filter_map(|child| child.as_u64().map(|child| child as usize))
-            .collect();
-        let children: Vec<usize> = children
-            .into_iter()
-            .map(|child| self.copy_tree(child))
-            .collect();
-        if !children.is_empty() {
-            copy["children"] = json!(children);
+    /// A node and all below it, children first.
+    pub(super) fn tree_of(&self, node: usize) -> Vec<usize> {
+        let nodes = self.scene.list("nodes");
+        let mut tree = vec![node];
+        let mut at = 0;
+        while let Some(node) = tree.get(at) {
+            tree.extend(children_of(&nodes[*node]));
+            at += 1;
         }
-        self.add_node(copy)
+        tree.reverse();
+        tree
+    }
+
+    /// Whether a node of these has a skin.
+    pub(super) fn has_skin(&self, tree: &[usize]) -> bool {
+        let nodes = self.scene.list("nodes");
+        tree.iter().any(|node| nodes[*node].get("skin").is_some())
+    }
+
+    /// Adds copies of the nodes of a tree, which draw the same meshes; returns the copy of each node.
+    pub(super) fn copy_tree(&mut self, tree: &[usize]) -> HashMap<usize, usize> {
+        let mut copies = HashMap::new();
+        for node in tree {
+            let mut copy = self.scene.list("nodes")[*node].clone();
+            let children: Vec<usize> = children_of(&copy)
+                .filter_map(|child| copies.get(&child).copied())
+                .collect();
+            if !children.is_empty() {
+                copy["children"] = json!(children);
+            }
+            copies.insert(*node, self.add_node(copy));
+        }
+        copies
     }
 
     /// Adds a root node that draws a mesh.
@@ -177,6 +197,12 @@ impl SceneBuilder {
         entries.push(value);
         entries.len() - 1
     }
+}
+
+fn children_of(node: &Value) -> impl Iterator<Item = usize> {
+    let children = node.get("children").and_then(Value::as_array);
+    let children = children.into_iter().flatten();
+    children.filter_map(|child| child.as_u64().map(|child| child as usize))
 }
 
 /// Converts a part of an sRGB colour to linear light.

@@ -140,7 +140,7 @@ fn check_profile(settings: &Settings, file: &ExportedFile, job: &mut JobContext<
     };
     if issues.is_empty() {
         job.info(format!(
-            "{}: keeps the rules of the profile arkit",
+            "{}: keeps the rules of the profile arkit (its layer is text, usda; usdchecker --arkit of older USD versions asks for usdc)",
             file.name
         ));
     }

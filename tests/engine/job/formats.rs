@@ -245,7 +245,7 @@ fn usdz_is_checked_against_the_profile() {
     assert!(
         model
             .log("info.log")
-            .contains("model.usdz: keeps the rules of the profile arkit")
+            .contains("model.usdz: keeps the rules of the profile arkit (its layer is text, usda;")
     );
     assert_eq!(
         profile("glb"),

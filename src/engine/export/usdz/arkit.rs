@@ -1,5 +1,5 @@
-//! The rules that Apple's viewers add to those of USDZ, as `usdchecker --arkit` knows them: the kinds of files, prims and
-//! shaders, the axis that is up.
+//! The rules that Apple's viewers add to those of USDZ: the kinds of files, prims and shaders, the axis that is up. They
+//! are those of `usdchecker --arkit`, except that it asks for usdc as the first file, and layers as text are allowed here.
 
 use std::io::Cursor;
 use std::path::Path;

@@ -8,7 +8,9 @@ use serde_json::{Value as Json, json};
 use super::super::super::document::ElementType;
 use super::super::super::scene::Scene;
 use super::super::animated::{add_table, increasing};
-use super::nodes::{Morphing, Moving, split};
+use super::moved::{Morphing, MovedPrims, Moving};
+use super::nodes::split;
+use super::shear::is_sheared;
 use super::skin::{Skeleton, Skeletons, inherited_target};
 use super::time_codes_per_second;
 use super::transform::{Operations, Visibility};
@@ -16,15 +18,6 @@ use super::values::{of, texts, value, vectors};
 
 /// More keyframes than this of one node are thinned out.
 const MAX_KEYS: usize = 20_000;
-
-/// What changes over time besides the joints of skeletons.
-pub(super) struct MovedPrims {
-    /// Prims whose transforms change.
-    pub(super) moving: Vec<Moving>,
-    pub(super) morphing: Vec<Morphing>,
-    /// Prims whose visibility changes.
-    pub(super) blinking: Vec<Moving>,
-}
 
 impl MovedPrims {
     fn times(&self) -> Vec<f64> {
@@ -79,7 +72,12 @@ pub(super) fn add(
         animation.add_clip(skeleton, clip);
     }
     for it in &moved.moving {
-        animation.add_moving(it);
+        if animation.add_moving(it) {
+            warnings.push(format!(
+                "the moving prim \"{}\" is sheared, which glTF has not; it moves without the shear",
+                it.prim.path().name().unwrap_or_default()
+            ));
+        }
     }
     for it in &moved.morphing {
         animation.add_morphing(it);
@@ -219,7 +217,7 @@ impl Animation<'_> {
             });
             let turned = turned.collect();
             self.add_tracks(
-                skeleton.nodes[joint],
+                &[skeleton.nodes[joint]],
                 input,
                 Track::all(three(&places, place), turned, three(&sizes, size)),
                 skeleton.rest[joint],
@@ -227,27 +225,33 @@ impl Animation<'_> {
         }
     }
 
-    fn add_moving(&mut self, moving: &Moving) {
+    /// Adds the transforms of a prim; returns whether its nodes lose a shear.
+    fn add_moving(&mut self, moving: &Moving) -> bool {
         let operations = Operations::of(&moving.prim);
         let times = with_steps(thinned(operations.times(&moving.prim)), self.rate);
         let times = self.distinct(times);
+        let rest = operations.matrix(&moving.prim, None);
+        let mut has_shear = is_sheared(rest);
         if times.len() < 2 {
-            return;
+            return has_shear;
         }
         let input = self.input(&times);
         let (mut places, mut turns, mut sizes) = (Vec::new(), Vec::new(), Vec::new());
         for time in &times {
-            let (size, turn, place) = split(operations.matrix(&moving.prim, Some(*time)));
+            let matrix = operations.matrix(&moving.prim, Some(*time));
+            has_shear |= is_sheared(matrix);
+            let (size, turn, place) = split(matrix);
             places.extend(place.as_vec3().to_array());
             turns.extend(turn.as_quat().to_array());
             sizes.extend(size.as_vec3().to_array());
         }
-        let rest = operations.matrix(&moving.prim, None);
-        self.add_tracks(moving.node, input, Track::all(places, turns, sizes), rest);
+        let tracks = Track::all(places, turns, sizes);
+        self.add_tracks(&moving.nodes, input, tracks, rest);
+        has_shear
     }
 
-    /// Adds the tracks of a node that move it away from its rest.
-    fn add_tracks(&mut self, node: usize, input: usize, tracks: [Track; 3], rest: DMat4) {
+    /// Adds the tracks that move nodes away from their rest.
+    fn add_tracks(&mut self, nodes: &[usize], input: usize, tracks: [Track; 3], rest: DMat4) {
         let (size, turn, place) = split(rest);
         for track in tracks {
             let still: Vec<f32> = match track.path {
@@ -265,7 +269,7 @@ impl Animation<'_> {
                 continue;
             }
             let keys = (input, track.path.element(), track.values);
-            self.add_channel(node, track.path.name(), keys, "LINEAR");
+            self.add_channels(nodes, track.path.name(), keys, "LINEAR");
         }
     }
 
@@ -281,8 +285,8 @@ impl Animation<'_> {
         let values = times.iter().flat_map(|time| weights.at(Some(*time)));
         let values: Vec<f32> = values.collect();
         let input = self.input(&times);
-        self.add_channel(
-            morphing.node,
+        self.add_channels(
+            &morphing.nodes,
             "weights",
             (input, ElementType::Scalar, values),
             "LINEAR",
@@ -300,27 +304,29 @@ impl Animation<'_> {
             .flat_map(|time| [visibility.scale(Some(*time)); 3]);
         let values: Vec<f32> = values.collect();
         let input = self.input(&times);
-        self.add_channel(
-            blinking.node,
+        self.add_channels(
+            &blinking.nodes,
             "scale",
             (input, ElementType::Vec3, values),
             "STEP",
         );
     }
 
-    /// Adds a channel: `keys` are the table of times, and the values with their element.
-    fn add_channel(
+    /// Adds a channel for each of the nodes: `keys` are the table of times, and the values with their element.
+    fn add_channels(
         &mut self,
-        node: usize,
+        nodes: &[usize],
         path: &str,
         (input, element, values): (usize, ElementType, Vec<f32>),
         interpolation: &str,
     ) {
         let output = add_table(self.scene, element, values);
-        self.channels.push(json!({
-            "sampler": self.samplers.len(),
-            "target": { "node": node, "path": path },
-        }));
+        for node in nodes {
+            self.channels.push(json!({
+                "sampler": self.samplers.len(),
+                "target": { "node": node, "path": path },
+            }));
+        }
         let mut sampler = json!({ "input": input, "output": output });
         if interpolation != "LINEAR" {
             sampler["interpolation"] = interpolation.into();

@@ -8,20 +8,24 @@ use std::rc::Rc;
 
 use bytes::Bytes;
 
-use super::super::channels::{self, ImageChannel};
+use super::super::channels::{self, Curve, ImageChannel};
 use super::super::images::plain_image;
 use super::super::scene_builder::SceneBuilder;
 use super::Warnings;
 use super::resolver::{Absence, Files};
-use super::shader::TextureSource;
+use super::shader::{ImageUse, TextureSource};
 
-/// A channel of a file, and the bits of its factor and summand.
-type ChannelKey = Option<(String, ImageChannel, Option<[u32; 2]>)>;
+/// A channel of a file, its conversion, and the bits of its factor and summand.
+type ChannelKey = Option<(String, ImageChannel, Option<Curve>, Option<[u32; 2]>)>;
+
+/// The bytes of a file that glTF allows with their media type, or why there are none.
+type ReadImage = Result<(Bytes, String), String>;
 
 /// The images that are in the scene already.
 pub(super) struct Images {
     files: Rc<RefCell<Files>>,
-    whole: HashMap<String, Option<usize>>,
+    read: HashMap<String, ReadImage>,
+    whole: HashMap<(String, Option<Curve>), Option<usize>>,
     combined: HashMap<[ChannelKey; 4], Option<usize>>,
 }
 
@@ -29,8 +33,20 @@ impl Images {
     pub(super) fn new(files: Rc<RefCell<Files>>) -> Images {
         Images {
             files,
+            read: HashMap::new(),
             whole: HashMap::new(),
             combined: HashMap::new(),
+        }
+    }
+
+    /// Whether the file of a texture can be read; if not, a warning says why.
+    pub(super) fn is_readable(&mut self, source: &TextureSource, warnings: &mut Warnings) -> bool {
+        match self.read(source) {
+            Ok(_) => true,
+            Err(why) => {
+                warnings.add(left_out(source, &why));
+                false
+            }
         }
     }
 
@@ -38,17 +54,26 @@ impl Images {
     pub(super) fn whole(
         &mut self,
         source: &TextureSource,
+        used: ImageUse,
         builder: &mut SceneBuilder,
         warnings: &mut Warnings,
     ) -> Option<usize> {
-        let key = source.place().to_owned();
+        let curve = source.curve(used);
+        let key = (source.place().to_owned(), curve);
         if let Some(known) = self.whole.get(&key) {
             return *known;
         }
-        let made = match self.read(source) {
-            Ok((bytes, media_type)) => {
-                Some(builder.add_image(&name_of(source), &media_type, bytes))
-            }
+        let made = self.read(source).and_then(|(bytes, media_type)| {
+            Ok(match curve {
+                None => (name_of(source), media_type, bytes),
+                Some(curve) => {
+                    let bytes = channels::converted(&bytes, curve)?;
+                    (png_name_of(source), "image/png".to_owned(), bytes)
+                }
+            })
+        });
+        let made = match made {
+            Ok((name, media_type, bytes)) => Some(builder.add_image(&name, &media_type, bytes)),
             Err(why) => {
                 warnings.add(left_out(source, &why));
                 None
@@ -58,19 +83,22 @@ impl Images {
         made
     }
 
-    /// The image with the channels red, green and blue of these sources, and perhaps alpha.
+    /// The image of numbers with the channels red, green and blue of these sources.
     pub(super) fn channels(
         &mut self,
         colors: [Option<&TextureSource>; 3],
-        alpha: Option<&TextureSource>,
         builder: &mut SceneBuilder,
         warnings: &mut Warnings,
     ) -> Option<usize> {
         let own = [ImageChannel::Red, ImageChannel::Green, ImageChannel::Blue];
-        let first = colors.into_iter().flatten().next().or(alpha)?;
+        let first = colors.into_iter().flatten().next()?;
+        let curve = |source: &TextureSource| source.curve(ImageUse::Numbers);
         let is_in_place = |source: &Option<&TextureSource>, own: ImageChannel| match source {
             Some(source) => {
-                source.place() == first.place() && source.channel == own && source.shift().is_none()
+                source.place() == first.place()
+                    && curve(source) == curve(first)
+                    && source.channel == own
+                    && source.shift().is_none()
             }
             None => true,
         };
@@ -80,10 +108,12 @@ impl Images {
             .iter()
             .zip(own)
             .all(|(source, own)| is_in_place(source, own));
-        if alpha.is_none() && are_all && are_in_place {
-            return self.whole(first, builder, warnings);
+        if are_all && are_in_place {
+            return self.whole(first, ImageUse::Numbers, builder, warnings);
         }
-        self.combine(colors, alpha, builder, warnings)
+        let [red, green, blue] = colors;
+        let parts = [red, green, blue, None];
+        self.combine(parts, ImageUse::Numbers, builder, warnings)
     }
 
     /// The image of a colour with a channel of another image as its alpha.
@@ -98,62 +128,57 @@ impl Images {
         let colors = own.map(|channel| {
             color.map(|color| TextureSource {
                 channel,
+                // A factor of the material; a bias is not read.
+                scale: [1.0; 4],
                 bias: [0.0; 4],
                 ..color.clone()
             })
         });
-        self.combine(
-            colors.each_ref().map(Option::as_ref),
-            Some(opacity),
-            builder,
-            warnings,
-        )
+        let [red, green, blue] = colors.each_ref().map(Option::as_ref);
+        let parts = [red, green, blue, Some(opacity)];
+        self.combine(parts, ImageUse::Colors, builder, warnings)
     }
 
     fn combine(
         &mut self,
-        colors: [Option<&TextureSource>; 3],
-        alpha: Option<&TextureSource>,
+        sources: [Option<&TextureSource>; 4],
+        colors: ImageUse,
         builder: &mut SceneBuilder,
         warnings: &mut Warnings,
     ) -> Option<usize> {
-        let [red, green, blue] = colors;
-        let sources = [red, green, blue, alpha];
-        let key = sources.map(|source| {
-            source.map(|it| {
+        let uses = [colors, colors, colors, ImageUse::Numbers];
+        let mut key = [const { None }; 4];
+        for ((key, source), used) in key.iter_mut().zip(sources).zip(uses) {
+            *key = source.map(|it| {
                 let shift = it.shift().map(|pair| pair.map(f32::to_bits));
-                (it.place().to_owned(), it.channel, shift)
-            })
-        });
+                (it.place().to_owned(), it.channel, it.curve(used), shift)
+            });
+        }
         if let Some(known) = self.combined.get(&key) {
             return *known;
         }
-        let mut read = |source: Option<&TextureSource>| {
-            let source = source?;
-            let read = self
-                .read(source)
-                .and_then(|(bytes, _)| match source.shift() {
-                    None => Ok((bytes, source.channel)),
-                    Some(shift) => channels::shifted((&bytes, source.channel), shift)
-                        .map(|bytes| (bytes, ImageChannel::Red)),
-                });
-            read.map_err(|why| warnings.add(left_out(source, &why)))
-                .ok()
-        };
-        let parts = sources.map(&mut read);
+        let mut parts = [const { None }; 4];
+        let mut error = None;
+        for ((part, source), used) in parts.iter_mut().zip(sources).zip(uses) {
+            let Some(source) = source else { continue };
+            match self.channel(source, used) {
+                Ok(read) => *part = Some(read),
+                Err(why) => error = error.or(Some((source, why))),
+            }
+        }
         let [red, green, blue, alpha] = parts.each_ref().map(|part| {
             let (bytes, channel) = part.as_ref()?;
             Some((bytes.as_ref(), *channel))
         });
         let first = sources.into_iter().flatten().next()?;
-        let made = match channels::combined([red, green, blue], alpha) {
-            _ if parts.iter().all(Option::is_none) => None,
-            Ok(bytes) => {
-                let name = Path::new(&name_of(first)).with_extension("png");
-                Some(builder.add_image(&name.to_string_lossy(), "image/png", bytes))
-            }
-            Err(why) => {
-                warnings.add(left_out(first, &why));
+        let combined = match error {
+            Some(error) => Err(error),
+            None => channels::combined([red, green, blue], alpha).map_err(|why| (first, why)),
+        };
+        let made = match combined {
+            Ok(bytes) => Some(builder.add_image(&png_name_of(first), "image/png", bytes)),
+            Err((source, why)) => {
+                warnings.add(left_out(source, &why));
                 None
             }
         };
@@ -161,7 +186,32 @@ impl Images {
         made
     }
 
-    fn read(&self, source: &TextureSource) -> Result<(Bytes, String), String> {
+    /// The image and the channel of it that hold what a texture gives.
+    fn channel(
+        &mut self,
+        source: &TextureSource,
+        used: ImageUse,
+    ) -> Result<(Bytes, ImageChannel), String> {
+        let (bytes, _) = self.read(source)?;
+        let (curve, shift) = (source.curve(used), source.shift());
+        if curve.is_none() && shift.is_none() {
+            return Ok((bytes, source.channel));
+        }
+        let shift = shift.unwrap_or([1.0, 0.0]);
+        let changed = channels::shifted((&bytes, source.channel), curve, shift)?;
+        Ok((changed, ImageChannel::Red))
+    }
+
+    fn read(&mut self, source: &TextureSource) -> ReadImage {
+        if let Some(known) = self.read.get(source.place()) {
+            return known.clone();
+        }
+        let read = self.read_file(source);
+        self.read.insert(source.place().to_owned(), read.clone());
+        read
+    }
+
+    fn read_file(&self, source: &TextureSource) -> ReadImage {
         let mut files = self.files.borrow_mut();
         let Some(path) = source.file.as_deref().map(Path::new) else {
             if source.asset.contains("<UDIM>") {
@@ -179,6 +229,11 @@ impl Images {
 fn name_of(source: &TextureSource) -> String {
     let path = source.place();
     path.rsplit(['/', '\\']).next().unwrap_or(path).to_owned()
+}
+
+fn png_name_of(source: &TextureSource) -> String {
+    let name = Path::new(&name_of(source)).with_extension("png");
+    name.to_string_lossy().into_owned()
 }
 
 fn left_out(source: &TextureSource, why: &str) -> String {

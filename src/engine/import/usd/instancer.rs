@@ -1,15 +1,50 @@
 //! Point instancers: prototypes that are drawn at many places.
 
+use std::collections::HashSet;
+
 use glam::{DMat4, DQuat, DVec3};
+use openusd::sdf::Value;
 use openusd::usd::Prim;
 use serde_json::json;
 
 use super::super::ImportError;
+use super::moved::MovedNode;
 use super::nodes::{Inherited, Reader, placed};
 use super::values::{integers, of, targets, vectors};
 
-/// More instances in one file are left out: each is a node at least.
+/// More instances in one file are left out, and more nodes of their copies.
 const MAX_INSTANCES: usize = 200_000;
+const MAX_NODES: usize = 2_000_000;
+
+/// The instances of a file so far, and the nodes of those that are copies.
+#[derive(Default)]
+pub(super) struct InstanceCounts {
+    instances: usize,
+    nodes: usize,
+}
+
+impl InstanceCounts {
+    /// Counts more of both, unless that is too many.
+    fn add(&mut self, instances: usize, nodes: usize) -> bool {
+        let is_allowed =
+            self.instances + instances <= MAX_INSTANCES && self.nodes + nodes <= MAX_NODES;
+        if is_allowed {
+            self.instances += instances;
+            self.nodes += nodes;
+        }
+        is_allowed
+    }
+}
+
+/// A prototype that was read for its first instance.
+struct Prototype {
+    /// Its nodes, children first.
+    tree: Vec<usize>,
+    /// Instances of point instancers in it.
+    instances: usize,
+    /// Its nodes that change over time.
+    moved: Vec<MovedNode>,
+}
 
 /// The nodes of the instances.
 pub(super) fn read(
@@ -17,31 +52,20 @@ pub(super) fn read(
     prim: &Prim,
     inherited: &Inherited,
 ) -> Result<Vec<usize>, ImportError> {
+    warn_of_motion(reader, prim);
     let prototypes = targets(prim, "prototypes");
     let chosen = of(prim, "protoIndices")
         .and_then(integers)
         .unwrap_or_default();
-    let places: Vec<[f32; 3]> = of(prim, "positions").and_then(vectors).unwrap_or_default();
-    let turns = of(prim, "orientationsf").or_else(|| of(prim, "orientations"));
-    let turns: Vec<[f32; 4]> = turns.and_then(vectors).unwrap_or_default();
-    let sizes: Vec<[f32; 3]> = of(prim, "scales").and_then(vectors).unwrap_or_default();
+    let places = InstancePlaces::of(prim);
+    let hidden = hidden_ids(prim);
     let ids = of(prim, "ids").and_then(integers);
-    let hidden = of(prim, "invisibleIds")
-        .and_then(integers)
-        .unwrap_or_default();
-    // The nodes of each prototype, once they are read.
-    let mut read: Vec<Option<Option<usize>>> = vec![None; prototypes.len()];
+    let mut read: Vec<Option<Option<Prototype>>> = prototypes.iter().map(|_| None).collect();
     let mut nodes = Vec::new();
-    for (at, (prototype, place)) in chosen.iter().zip(&places).enumerate() {
+    for (at, prototype) in chosen.iter().enumerate().take(places.positions.len()) {
         let id = ids.as_ref().and_then(|ids| ids.get(at).copied());
         if hidden.contains(&id.unwrap_or(at as i64)) {
             continue;
-        }
-        if reader.instances >= MAX_INSTANCES {
-            reader.warnings.add(format!(
-                "only {MAX_INSTANCES} instances of point instancers are read"
-            ));
-            break;
         }
         let Some(index) = usize::try_from(*prototype)
             .ok()
@@ -49,31 +73,139 @@ pub(super) fn read(
         else {
             continue;
         };
-        let node = match read[index] {
-            Some(known) => known.map(|node| reader.builder.copy_tree(node)),
+        let (instances, copied) = match &read[index] {
+            Some(Some(known)) => (known.instances + 1, known.tree.len() + 1),
+            Some(None) => continue,
+            None => (1, 1),
+        };
+        if !reader.instances.add(instances, copied) {
+            reader.warnings.add(format!(
+                "only {MAX_INSTANCES} instances of point instancers are read, with at most {MAX_NODES} nodes"
+            ));
+            break;
+        }
+        let node = match &read[index] {
+            Some(known) => known.as_ref().and_then(|known| copy(reader, known)),
             None => {
                 let target = prim.stage().prim(prototypes[index].clone());
-                let node = reader.read(&target, inherited)?;
-                read[index] = Some(node);
+                let first = read_prototype(reader, &target, inherited)?;
+                let node = first.as_ref().and_then(|it| it.tree.last().copied());
+                read[index] = Some(first);
                 node
             }
         };
         let Some(node) = node else { continue };
-        let turn = turns
-            .get(at)
-            .map(|turn| DQuat::from_array(turn.map(f64::from)));
-        let turn = turn
-            .filter(|turn| turn.length_squared() > 0.0)
-            .unwrap_or(DQuat::IDENTITY);
-        let size = sizes
-            .get(at)
-            .map_or(DVec3::ONE, |size| DVec3::from_array(size.map(f64::from)));
-        let place = DVec3::from_array(place.map(f64::from));
-        let matrix = DMat4::from_scale_rotation_translation(size, turn.normalize(), place);
-        let mut instance = placed(matrix);
+        let mut instance = placed(places.at(at));
         instance["children"] = json!([node]);
         nodes.push(reader.builder.add_node(instance));
-        reader.instances += 1;
     }
     Ok(nodes)
+}
+
+fn read_prototype(
+    reader: &mut Reader<'_>,
+    target: &Prim,
+    inherited: &Inherited,
+) -> Result<Option<Prototype>, ImportError> {
+    let (mark, before) = (reader.moved.mark(), reader.instances.instances);
+    let Some(node) = reader.read(target, inherited)? else {
+        return Ok(None);
+    };
+    Ok(Some(Prototype {
+        tree: reader.builder.tree_of(node),
+        instances: reader.instances.instances - before,
+        moved: reader.moved.nodes_since(mark),
+    }))
+}
+
+/// The root of a copy of a prototype, which changes over time like the first.
+fn copy(reader: &mut Reader<'_>, prototype: &Prototype) -> Option<usize> {
+    if reader.builder.has_skin(&prototype.tree) {
+        reader.warnings.add(
+            "a prototype of a point instancer is moved by a skeleton; all its instances are drawn where the first one is"
+                .to_owned(),
+        );
+    }
+    let copies = reader.builder.copy_tree(&prototype.tree);
+    reader.moved.add_copies(&prototype.moved, &copies);
+    copies.get(prototype.tree.last()?).copied()
+}
+
+/// The ids of instances that are not drawn.
+fn hidden_ids(prim: &Prim) -> HashSet<i64> {
+    let invisible = of(prim, "invisibleIds").and_then(integers);
+    // Metadata of the prim, which the library reads by a path of any kind.
+    let field = prim.stage().attribute(prim.path().clone());
+    let inactive = field.get_metadata::<Value>("inactiveIds").ok().flatten();
+    let inactive = inactive.and_then(|ids| match ids {
+        Value::Int64ListOp(ids) => Some(ids.flatten()),
+        other => integers(other),
+    });
+    let ids = invisible.into_iter().chain(inactive).flatten();
+    ids.collect()
+}
+
+fn warn_of_motion(reader: &mut Reader<'_>, prim: &Prim) {
+    let names = [
+        "protoIndices",
+        "positions",
+        "orientations",
+        "orientationsf",
+        "scales",
+        "invisibleIds",
+    ];
+    let changes = |name: &str| {
+        let times = prim.attribute(name).time_sample_times();
+        times.is_ok_and(|times| times.len() > 1)
+    };
+    if names.into_iter().any(changes) {
+        reader.warnings.add(format!(
+            "point instancer \"{}\": its instances change over time, which is not read",
+            prim.path().name().unwrap_or_default()
+        ));
+    }
+}
+
+/// Where the instances are.
+struct InstancePlaces {
+    positions: Vec<[f32; 3]>,
+    turns: Vec<[f32; 4]>,
+    sizes: Vec<[f32; 3]>,
+}
+
+impl InstancePlaces {
+    fn of(prim: &Prim) -> InstancePlaces {
+        let turns = of(prim, "orientationsf").or_else(|| of(prim, "orientations"));
+        InstancePlaces {
+            positions: of(prim, "positions").and_then(vectors).unwrap_or_default(),
+            turns: turns.and_then(vectors).unwrap_or_default(),
+            sizes: of(prim, "scales").and_then(vectors).unwrap_or_default(),
+        }
+    }
+
+    fn at(&self, at: usize) -> DMat4 {
+        let turn = self.turns.get(at);
+        let turn = turn
+            .map(|turn| DQuat::from_array(turn.map(f64::from)))
+            .filter(|turn| turn.length_squared() > 0.0)
+            .unwrap_or(DQuat::IDENTITY);
+        let size = self.sizes.get(at);
+        let size = size.map_or(DVec3::ONE, |size| DVec3::from_array(size.map(f64::from)));
+        let place = DVec3::from_array(self.positions[at].map(f64::from));
+        DMat4::from_scale_rotation_translation(size, turn.normalize(), place)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn copies_count_with_the_instances_and_nodes_in_them() {
+        let mut counts = InstanceCounts::default();
+        assert!(counts.add(MAX_INSTANCES - 10, 5));
+        assert!(!counts.add(11, 1));
+        assert!(counts.add(1, MAX_NODES - 5));
+        assert!(!counts.add(1, 1));
+    }
 }

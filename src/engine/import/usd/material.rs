@@ -15,7 +15,7 @@ use super::Warnings;
 use super::images::Images;
 use super::preview_surface::PreviewSurface;
 use super::resolver::Files;
-use super::shader::{SurfaceInput, TextureSource};
+use super::shader::{ImageUse, SurfaceInput, TextureSource};
 
 /// What a mesh brings to its materials.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -63,7 +63,7 @@ impl StageMaterials {
         if let Some(made) = self.made.get(&key) {
             return *made;
         }
-        let surface = path.and_then(|path| PreviewSurface::of(stage, path, warnings));
+        let mut surface = path.and_then(|path| PreviewSurface::of(stage, path, warnings));
         let shows_colors = user.has_colors
             && match &surface {
                 None => true,
@@ -72,7 +72,7 @@ impl StageMaterials {
                 }
             };
         let name = path.and_then(Path::name);
-        let mut json = match &surface {
+        let mut json = match &mut surface {
             Some(surface) => {
                 let mut maker = Maker {
                     name: name.unwrap_or_default(),
@@ -125,7 +125,12 @@ struct Maker<'a> {
 }
 
 impl Maker<'_> {
-    fn make(&mut self, surface: &PreviewSurface) -> Json {
+    fn make(&mut self, surface: &mut PreviewSurface) -> Json {
+        for input in surface.textured_mut() {
+            if input.texture().is_some_and(|source| !self.can_read(source)) {
+                input.fall_back();
+            }
+        }
         let mut json = json!({});
         json["pbrMetallicRoughness"] = self.base(surface);
         let opacity = surface.opacity.number().unwrap_or(1.0);
@@ -139,7 +144,7 @@ impl Maker<'_> {
         }
         self.add_emission(surface, &mut json);
         if let Some(source) = surface.normal.texture()
-            && let Some(mut texture) = self.whole(source)
+            && let Some(mut texture) = self.whole(source, ImageUse::Numbers)
         {
             // Two is the scale of pixels that are plain normals.
             let strength = source.scale[0] / 2.0;
@@ -152,7 +157,7 @@ impl Maker<'_> {
             && let Some(mut texture) = self.channels([Some(source), None, None])
         {
             if source.factor() != 1.0 {
-                texture["strength"] = source.factor().clamp(0.0, 1.0).into();
+                texture["strength"] = source.factor().into();
             }
             json["occlusionTexture"] = texture;
         }
@@ -160,38 +165,37 @@ impl Maker<'_> {
         json
     }
 
-    fn base(&mut self, surface: &PreviewSurface) -> Json {
+    fn base(&mut self, surface: &mut PreviewSurface) -> Json {
         let mut base = json!({});
+        let texture = self.color_texture(surface);
+        if texture.is_none() {
+            surface.color.fall_back();
+            surface.opacity.fall_back();
+        }
         let mut color = match &surface.color {
             SurfaceInput::Primvar(_) => [1.0; 3],
             // Without a value, the default of the surface.
             other => other.color().unwrap_or([0.18; 3]),
         };
         let mut opacity = surface.opacity.number().unwrap_or(1.0);
-        let (color_source, opacity_source) = (surface.color.texture(), surface.opacity.texture());
-        if let Some(source) = color_source {
+        if let Some(source) = surface.color.texture() {
             color = [source.scale[0], source.scale[1], source.scale[2]];
         }
-        if let Some(source) = opacity_source {
+        if let Some(source) = surface.opacity.texture() {
             opacity = source.factor();
         }
-        let texture = match (color_source, opacity_source) {
-            (Some(color), None) => self.whole(color),
-            (Some(color), Some(opacity))
-                if color.place() == opacity.place()
-                    && opacity.channel == ImageChannel::Alpha
-                    && opacity.shift().is_none() =>
-            {
-                self.whole(color)
-            }
-            (color, Some(opacity)) => self.with_alpha(color, opacity),
-            (None, None) => None,
-        };
         if let Some(texture) = texture {
             base["baseColorTexture"] = texture;
         }
         base["baseColorFactor"] = json!([color[0], color[1], color[2], opacity].map(unit));
         let (rough, metal) = (surface.roughness.texture(), surface.metallic.texture());
+        match self.channels([None, rough, metal]) {
+            Some(texture) => base["metallicRoughnessTexture"] = texture,
+            None => {
+                surface.roughness.fall_back();
+                surface.metallic.fall_back();
+            }
+        }
         let factor = |input: &SurfaceInput, usual: f32| match input.texture() {
             Some(source) => source.factor(),
             None => input.number().unwrap_or(usual),
@@ -201,22 +205,32 @@ impl Maker<'_> {
             true => 0.0.into(),
             false => unit(factor(&surface.metallic, 0.0)).into(),
         };
-        if (rough.is_some() || metal.is_some())
-            && let Some(texture) = self.channels([None, rough, metal])
-        {
-            base["metallicRoughnessTexture"] = texture;
-        }
         base
     }
 
-    fn add_emission(&mut self, surface: &PreviewSurface, json: &mut Json) {
-        let source = surface.emissive.texture();
-        let texture = source.and_then(|source| self.whole(source));
-        let emitted = match source {
-            Some(source) if texture.is_some() => {
-                [source.scale[0], source.scale[1], source.scale[2]]
+    fn color_texture(&mut self, surface: &PreviewSurface) -> Option<Json> {
+        match (surface.color.texture(), surface.opacity.texture()) {
+            (Some(color), None) => self.whole(color, ImageUse::Colors),
+            (Some(color), Some(opacity))
+                if color.place() == opacity.place()
+                    && opacity.channel == ImageChannel::Alpha
+                    && opacity.shift().is_none() =>
+            {
+                self.whole(color, ImageUse::Colors)
             }
-            Some(_) => [0.0; 3],
+            (color, Some(opacity)) => self.with_alpha(color, opacity),
+            (None, None) => None,
+        }
+    }
+
+    fn add_emission(&mut self, surface: &mut PreviewSurface, json: &mut Json) {
+        let source = surface.emissive.texture();
+        let texture = source.and_then(|source| self.whole(source, ImageUse::Colors));
+        if texture.is_none() {
+            surface.emissive.fall_back();
+        }
+        let emitted = match surface.emissive.texture() {
+            Some(source) => [source.scale[0], source.scale[1], source.scale[2]],
             None => surface.emissive.color().unwrap_or([0.0; 3]),
         };
         let emitted = emitted.map(|part| if part.is_finite() { part.max(0.0) } else { 0.0 });
@@ -250,12 +264,6 @@ impl Maker<'_> {
                 json!({ "clearcoatFactor": unit(coat), "clearcoatRoughnessFactor": unit(rough) });
             self.add_extension(json, "KHR_materials_clearcoat", coat);
         }
-        if surface.clearcoat.texture().is_some() {
-            let name = self.name;
-            self.warnings.add(format!(
-                "material \"{name}\": its clearcoat texture is not read"
-            ));
-        }
     }
 
     fn add_extension(&mut self, json: &mut Json, name: &str, content: Json) {
@@ -263,17 +271,35 @@ impl Maker<'_> {
         self.builder.use_extension(name);
     }
 
+    /// Whether the mesh has the coordinates of a texture, and its file can be read; if not, a warning says so.
+    fn can_read(&mut self, source: &TextureSource) -> bool {
+        if self.set_of(source).is_none() {
+            self.warnings.add(format!(
+                "material \"{}\": its textures read the coordinates \"{}\", which some meshes lack or have beyond the first four; they are left out there",
+                self.name, source.coords
+            ));
+            return false;
+        }
+        self.images.is_readable(source, self.warnings)
+    }
+
+    /// The mesh's set of texture coordinates that a texture reads.
+    fn set_of(&self, source: &TextureSource) -> Option<usize> {
+        let mut names = self.user.coords.iter();
+        names.position(|name| *name == source.coords)
+    }
+
     /// A texture as it is.
-    fn whole(&mut self, source: &TextureSource) -> Option<Json> {
-        let image = self.images.whole(source, self.builder, self.warnings)?;
+    fn whole(&mut self, source: &TextureSource, used: ImageUse) -> Option<Json> {
+        let image = self
+            .images
+            .whole(source, used, self.builder, self.warnings)?;
         self.texture(source, image)
     }
 
     /// A texture of occlusion, roughness and metalness in its three channels.
     fn channels(&mut self, sources: [Option<&TextureSource>; 3]) -> Option<Json> {
-        let image = self
-            .images
-            .channels(sources, None, self.builder, self.warnings)?;
+        let image = self.images.channels(sources, self.builder, self.warnings)?;
         let source = sources.into_iter().flatten().next()?;
         self.texture(source, image)
     }
@@ -290,20 +316,9 @@ impl Maker<'_> {
         self.texture(color.unwrap_or(opacity), image)
     }
 
-    /// The JSON of a use of a texture; `None`, with a warning, if the mesh lacks its coordinates.
+    /// The JSON of a use of a texture; `None` if the mesh lacks its coordinates.
     fn texture(&mut self, source: &TextureSource, image: usize) -> Option<Json> {
-        let set = self
-            .user
-            .coords
-            .iter()
-            .position(|name| *name == source.coords);
-        let Some(set) = set else {
-            self.warnings.add(format!(
-                "material \"{}\": its textures read the coordinates \"{}\", which some meshes lack or have beyond the first four; they are left out there",
-                self.name, source.coords
-            ));
-            return None;
-        };
+        let set = self.set_of(source)?;
         let index = self.builder.add_wrapped_texture(image, source.wraps);
         let mut json = json!({ "index": index });
         if set > 0 {

@@ -15,12 +15,14 @@ mod inherits;
 mod instancer;
 mod material;
 mod meshes;
+mod moved;
 mod nodes;
 mod preview_surface;
 mod primvar;
 mod resolver;
 mod shader;
 mod shapes;
+mod shear;
 mod skin;
 mod surface;
 mod text_check;
@@ -45,7 +47,6 @@ use super::super::settings::{MeshCompression, UsdPurpose};
 use super::scene_builder::SceneBuilder;
 use super::{ImportError, Imported};
 use crate::formats;
-use animation::MovedPrims;
 use nodes::Reader;
 use resolver::{Confined, Files};
 
@@ -118,14 +119,7 @@ fn read(
             reasons.collect::<String>()
         )));
     }
-    let (skeletons, moved) = (
-        reader.skeletons,
-        MovedPrims {
-            moving: reader.moving,
-            morphing: reader.morphing,
-            blinking: reader.blinking,
-        },
-    );
+    let (skeletons, moved) = (reader.skeletons, reader.moved);
     let mut scene = finish(&stage, reader.builder, roots);
     skeletons.add_skins(&mut scene);
     animation::add(&stage, &skeletons, &moved, &mut scene, &mut warnings);

@@ -13,11 +13,13 @@ use super::super::ImportError;
 use super::super::scene_builder::SceneBuilder;
 use super::Warnings;
 use super::blend_shapes::ShapeWeights;
-use super::instancer;
+use super::instancer::{self, InstanceCounts};
 use super::meshes::{MeshTarget, Meshes};
+use super::moved::{Morphing, MovedPrims, Moving};
 use super::primvar::InheritedColors;
 use super::resolver::Files;
 use super::shapes;
+use super::shear::{is_sheared, two_parts};
 use super::skin::Skeletons;
 use super::transform::{Operations, Visibility};
 use super::values::text;
@@ -25,18 +27,6 @@ use super::values::text;
 /// Deeper trees and more prims than programs write.
 const MAX_DEPTH: usize = 400;
 const MAX_PRIMS: usize = 2_000_000;
-
-/// A prim whose transform or visibility changes over time.
-pub(super) struct Moving {
-    pub(super) prim: Prim,
-    pub(super) node: usize,
-}
-
-/// A node with a mesh whose shape changes over time.
-pub(super) struct Morphing {
-    pub(super) weights: ShapeWeights,
-    pub(super) node: usize,
-}
 
 /// Reads the prims of a stage.
 pub(super) struct Reader<'a> {
@@ -47,15 +37,12 @@ pub(super) struct Reader<'a> {
     pub(super) warnings: Warnings,
     meshes: Meshes,
     pub(super) skeletons: Skeletons,
-    pub(super) moving: Vec<Moving>,
-    pub(super) morphing: Vec<Morphing>,
-    pub(super) blinking: Vec<Moving>,
+    pub(super) moved: MovedPrims,
     /// Nodes to which the transforms of their parents do not apply.
     pub(super) detached: Vec<usize>,
     prims: usize,
     pub(super) triangles: bool,
-    /// Instances of point instancers so far.
-    pub(super) instances: usize,
+    pub(super) instances: InstanceCounts,
 }
 
 /// What a prim takes from its parents.
@@ -81,13 +68,11 @@ impl<'a> Reader<'a> {
             warnings: Warnings::default(),
             meshes: Meshes::new(files),
             skeletons: Skeletons::default(),
-            moving: Vec::new(),
-            morphing: Vec::new(),
-            blinking: Vec::new(),
+            moved: MovedPrims::default(),
             detached: Vec::new(),
             prims: 0,
             triangles: false,
-            instances: 0,
+            instances: InstanceCounts::default(),
         }
     }
 
@@ -111,11 +96,11 @@ impl<'a> Reader<'a> {
                 self.builder.add_children(place, skeleton.roots());
                 continue;
             }
-            let mut node = placed(self.world_of(&skeleton.path));
-            node["children"] = json!(skeleton.roots());
-            roots.push(self.builder.add_node(node));
+            let node = json!({ "children": skeleton.roots() });
+            let world = self.world_of(&skeleton.path);
+            roots.push(add_still(node, world, &mut self.builder).1);
         }
-        self.blinking.append(&mut self.skeletons.blinking);
+        self.moved.blinking.append(&mut self.skeletons.blinking);
         roots.append(&mut self.detached);
         Ok(roots)
     }
@@ -159,7 +144,6 @@ impl<'a> Reader<'a> {
             kind,
             "Material" | "Shader" | "NodeGraph" | "GeomSubset" | "SkelAnimation" | "BlendShape"
         ) {
-            self.warnings.count_unread(kind);
             return Ok(None);
         }
         // A prim without a purpose has that of the nearest parent with one.
@@ -259,30 +243,28 @@ impl<'a> Reader<'a> {
         let operations = Operations::of(prim);
         let is_moving = operations.times(prim).len() > 1;
         let matrix = operations.matrix(prim, None);
-        let place = if is_moving {
-            placed(matrix)
-        } else {
-            matrix_of(matrix)
-        };
-        if let (Some(node), Json::Object(place)) = (node.as_object_mut(), place) {
-            node.extend(place);
-        }
         node["name"] = prim.path().name().unwrap_or_default().into();
         if !children.is_empty() {
             node["children"] = json!(children);
         }
-        let node = self.builder.add_node(node);
+        let (node, outer) = if is_moving {
+            let node = add_at(node, placed(matrix), &mut self.builder);
+            (node, node)
+        } else {
+            add_still(node, matrix, &mut self.builder)
+        };
         self.skeletons.set_place(prim.path(), node);
+        let nodes = vec![node];
+        if let Some(weights) = weights {
+            self.moved.morphing.push(Morphing { weights, nodes });
+        }
         if is_moving {
-            self.moving.push(Moving {
+            self.moved.moving.push(Moving {
                 prim: prim.clone(),
-                node,
+                nodes: vec![outer],
             });
         }
-        if let Some(weights) = weights {
-            self.morphing.push(Morphing { weights, node });
-        }
-        let node = self.blinking_node(prim, node);
+        let node = self.blinking_node(prim, outer);
         if operations.resets {
             self.detached.push(node);
             return None;
@@ -298,24 +280,49 @@ impl Reader<'_> {
         if !visibility.changes() {
             return node;
         }
-        let hiding = hiding_node(prim, &[node], &mut self.builder);
-        let node = hiding.node;
-        self.blinking.push(hiding);
+        let (node, hiding) = hiding_node(prim, &[node], &mut self.builder);
+        self.moved.blinking.push(hiding);
         node
     }
 }
 
 /// A node that hides others as a prim is hidden over time.
-pub(super) fn hiding_node(prim: &Prim, children: &[usize], builder: &mut SceneBuilder) -> Moving {
+pub(super) fn hiding_node(
+    prim: &Prim,
+    children: &[usize],
+    builder: &mut SceneBuilder,
+) -> (usize, Moving) {
     let scale = Visibility::of(prim).scale(None);
     let mut hiding = json!({ "children": children, "name": "visibility" });
     if scale != 1.0 {
         hiding["scale"] = json!([scale, scale, scale]);
     }
-    Moving {
+    let node = builder.add_node(hiding);
+    let hiding = Moving {
         prim: prim.clone(),
-        node: builder.add_node(hiding),
+        nodes: vec![node],
+    };
+    (node, hiding)
+}
+
+/// Adds a node with these members of its place.
+fn add_at(mut node: Json, place: Json, builder: &mut SceneBuilder) -> usize {
+    if let (Some(node), Json::Object(place)) = (node.as_object_mut(), place) {
+        node.extend(place);
     }
+    builder.add_node(node)
+}
+
+/// Adds a node that does not move; returns it and the one to put into the tree, which differs if the matrix is sheared.
+fn add_still(node: Json, matrix: DMat4, builder: &mut SceneBuilder) -> (usize, usize) {
+    if !is_sheared(matrix) {
+        let node = add_at(node, matrix_of(matrix), builder);
+        return (node, node);
+    }
+    let [outer, inner] = two_parts(matrix);
+    let node = add_at(node, placed(inner), builder);
+    let shear = json!({ "children": [node], "name": "shear" });
+    (node, add_at(shear, placed(outer), builder))
 }
 
 /// A node's place as a matrix, or nothing.
@@ -342,7 +349,7 @@ pub(super) fn placed(matrix: DMat4) -> Json {
     json
 }
 
-/// Scale, rotation and translation of a matrix.
+/// Scale, rotation and translation of a matrix without its shear.
 pub(super) fn split(matrix: DMat4) -> (DVec3, DQuat, DVec3) {
     let (scale, turn, place) = matrix.to_scale_rotation_translation();
     match turn.is_finite() && scale.is_finite() && place.is_finite() {

@@ -19,7 +19,8 @@ pub(super) struct PreviewSurface {
     pub(super) clearcoat: SurfaceInput,
     pub(super) clearcoat_roughness: SurfaceInput,
     pub(super) ior: SurfaceInput,
-    /// Colours of reflections instead of metalness.
+    displacement: SurfaceInput,
+    /// A colour of reflections (`specularColor`) instead of metalness.
     pub(super) is_specular: bool,
 }
 
@@ -46,7 +47,7 @@ impl PreviewSurface {
             return None;
         }
         let input = |name: &str| SurfaceInput::of(stage, &shader, name);
-        let surface = PreviewSurface {
+        let mut surface = PreviewSurface {
             color: input("diffuseColor"),
             emissive: input("emissiveColor"),
             metallic: input("metallic"),
@@ -58,17 +59,45 @@ impl PreviewSurface {
             clearcoat: input("clearcoat"),
             clearcoat_roughness: input("clearcoatRoughness"),
             ior: input("ior"),
+            displacement: input("displacement"),
             is_specular: input("useSpecularWorkflow").number() == Some(1.0),
         };
+        if let SurfaceInput::Texture(texture) = &mut surface.occlusion {
+            texture.is_occlusion = true;
+        }
         surface.warn_of_unread(name, warnings);
         Some(surface)
+    }
+
+    /// The inputs whose textures are read.
+    pub(super) fn textured_mut(&mut self) -> [&mut SurfaceInput; 7] {
+        [
+            &mut self.color,
+            &mut self.emissive,
+            &mut self.metallic,
+            &mut self.roughness,
+            &mut self.opacity,
+            &mut self.normal,
+            &mut self.occlusion,
+        ]
+    }
+
+    /// The inputs of which only numbers are read, with their names.
+    fn numbers(&self) -> [(&'static str, &SurfaceInput); 5] {
+        [
+            ("clearcoat", &self.clearcoat),
+            ("clearcoatRoughness", &self.clearcoat_roughness),
+            ("ior", &self.ior),
+            ("opacityThreshold", &self.threshold),
+            ("displacement", &self.displacement),
+        ]
     }
 
     fn warn_of_unread(&self, name: &str, warnings: &mut Warnings) {
         self.warn_of_shifts(name, warnings);
         if self.is_specular {
             warnings.add(format!(
-                "material \"{name}\" has colours of reflections, which are not read; its metalness is 0"
+                "material \"{name}\" uses the specular workflow (specularColor), which is not read; it is treated as non-metallic"
             ));
         }
         for input in [
@@ -93,14 +122,27 @@ impl PreviewSurface {
                 ));
             }
         }
-        if let (Some(rough), Some(metal)) = (self.roughness.texture(), self.metallic.texture())
-            && (rough.transform != metal.transform
-                || rough.wraps != metal.wraps
-                || rough.coords != metal.coords)
-        {
-            warnings.add(format!(
-                "material \"{name}\": its textures of roughness and metalness lie differently; both are read like the first"
-            ));
+        for (input, it) in self.numbers() {
+            if it.texture().is_some() {
+                warnings.add(format!(
+                    "material \"{name}\": its {input} texture is not read"
+                ));
+            }
+        }
+        if self.displacement.number().is_some_and(|it| it != 0.0) {
+            warnings.add(format!("material \"{name}\": its displacement is not read"));
+        }
+        for (first, second, [one, other]) in [
+            (&self.roughness, &self.metallic, ["roughness", "metalness"]),
+            (&self.color, &self.opacity, ["colour", "opacity"]),
+        ] {
+            if let (Some(first), Some(second)) = (first.texture(), second.texture())
+                && !first.lies_like(second)
+            {
+                warnings.add(format!(
+                    "material \"{name}\": its textures of {one} and {other} use different texture coordinates, transforms or wrap modes; glTF has one texture for both, so those of {one} are used"
+                ));
+            }
         }
     }
 
@@ -120,7 +162,7 @@ impl PreviewSurface {
         };
         if self.normal.texture().is_some_and(|it| !is_usual(it)) {
             warnings.add(format!(
-                "material \"{name}\": its normals have another scale in each direction, which is not read"
+                "material \"{name}\": the scale of its normal texture is unequal or negative (for example a flipped green channel); this is ignored"
             ));
         }
     }

@@ -4,7 +4,7 @@ use openusd::sdf::{Path, Value};
 use openusd::usd::{Prim, Stage};
 
 use super::super::super::scene::{UvTransform, Wrap};
-use super::super::channels::ImageChannel;
+use super::super::channels::{Curve, ImageChannel};
 use super::values::{is_plain, number, text, text_of, value, vector};
 
 /// A longer chain of connections is a loop.
@@ -83,6 +83,26 @@ pub(super) struct TextureSource {
     pub(super) wraps: [Wrap; 2],
     pub(super) scale: [f32; 4],
     pub(super) bias: [f32; 4],
+    /// What the texture shows where its file cannot be read.
+    pub(super) fallback: Option<[f32; 4]>,
+    /// What its file stores, if the layer says so.
+    pub(super) space: Option<ColorSpace>,
+    /// Whether it is for occlusion, of which glTF has a strength instead of a factor.
+    pub(super) is_occlusion: bool,
+}
+
+/// How the colours of a file are stored.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) enum ColorSpace {
+    Raw,
+    Srgb,
+}
+
+/// What glTF takes an image for: colours are sRGB, numbers are linear.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) enum ImageUse {
+    Colors,
+    Numbers,
 }
 
 impl TextureSource {
@@ -91,13 +111,39 @@ impl TextureSource {
         self.file.as_deref().unwrap_or(&self.asset)
     }
 
-    /// Factor and summand of the channel, if it has a summand: glTF has only factors, so the image changes.
+    /// Factor and summand of the channel, if glTF cannot say them, so that the image changes.
     pub(super) fn shift(&self) -> Option<[f32; 2]> {
         let at = self.channel_place();
-        (self.bias[at] != 0.0).then(|| [self.scale[at], self.bias[at]])
+        let [factor, summand] = [self.scale[at], self.bias[at]];
+        // A strength of occlusion is the factor of what is missing to 1.
+        let wanted = match self.is_occlusion {
+            true => 1.0 - factor,
+            false => 0.0,
+        };
+        let is_said = (summand - wanted).abs() < 1e-5 && (0.0..=1.0).contains(&factor);
+        (!is_said).then_some([factor, summand])
     }
 
-    /// What glTF multiplies the channel with.
+    /// How the file has to be converted for this use.
+    pub(super) fn curve(&self, used: ImageUse) -> Option<Curve> {
+        match (used, self.space) {
+            (ImageUse::Colors, Some(ColorSpace::Raw)) => Some(Curve::LinearToSrgb),
+            // Alpha is never encoded.
+            (ImageUse::Numbers, Some(ColorSpace::Srgb)) if self.channel != ImageChannel::Alpha => {
+                Some(Curve::SrgbToLinear)
+            }
+            _ => None,
+        }
+    }
+
+    /// Whether both read the same place of their images.
+    pub(super) fn lies_like(&self, other: &TextureSource) -> bool {
+        self.coords == other.coords
+            && self.transform == other.transform
+            && self.wraps == other.wraps
+    }
+
+    /// What glTF multiplies the channel with; of occlusion, its strength.
     pub(super) fn factor(&self) -> f32 {
         match self.shift() {
             Some(_) => 1.0,
@@ -120,6 +166,8 @@ pub(super) enum SurfaceInput {
     Unset,
     Value(Value),
     Texture(Box<TextureSource>),
+    /// The fallback of a texture that cannot be read: as a colour and as a number.
+    Fallback([f32; 3], f32),
     /// A primvar of the mesh, by its name.
     Primvar(String),
     /// The output of a shader of this kind, which is not read.
@@ -153,8 +201,22 @@ impl SurfaceInput {
         }
     }
 
+    /// Replaces a texture by its fallback.
+    pub(super) fn fall_back(&mut self) {
+        let Some(source) = self.texture() else {
+            return;
+        };
+        *self = match source.fallback {
+            Some(all @ [red, green, blue, _]) => {
+                SurfaceInput::Fallback([red, green, blue], all[source.channel_place()])
+            }
+            None => SurfaceInput::Unset,
+        };
+    }
+
     pub(super) fn number(&self) -> Option<f32> {
         match self {
+            SurfaceInput::Fallback(_, number) => Some(*number),
             SurfaceInput::Value(value) => number(value).map(|number| number as f32),
             _ => None,
         }
@@ -162,6 +224,7 @@ impl SurfaceInput {
 
     pub(super) fn color(&self) -> Option<[f32; 3]> {
         match self {
+            SurfaceInput::Fallback(color, _) => Some(*color),
             SurfaceInput::Value(value) => vector(value.clone()),
             _ => None,
         }
@@ -187,10 +250,8 @@ fn texture_of(stage: &Stage, shader: &Prim, output: &str) -> Option<TextureSourc
             _ => Wrap::Repeat,
         }
     };
-    let four = |name: &str, usual: [f32; 4]| {
-        let written = input_value(stage, shader, name).and_then(vector::<4>);
-        written.unwrap_or(usual)
-    };
+    let four = |name: &str| input_value(stage, shader, name).and_then(vector::<4>);
+    let space = input_value(stage, shader, "sourceColorSpace").and_then(|value| text_of(&value));
     let (coords, transform) = coords_of(stage, shader);
     Some(TextureSource {
         asset: asset.as_str().to_owned(),
@@ -204,8 +265,15 @@ fn texture_of(stage: &Stage, shader: &Prim, output: &str) -> Option<TextureSourc
         coords,
         transform,
         wraps: [wrap("wrapS"), wrap("wrapT")],
-        scale: four("scale", [1.0; 4]),
-        bias: four("bias", [0.0; 4]),
+        scale: four("scale").unwrap_or([1.0; 4]),
+        bias: four("bias").unwrap_or([0.0; 4]),
+        fallback: four("fallback"),
+        space: match space.as_deref() {
+            Some("raw") => Some(ColorSpace::Raw),
+            Some("sRGB") => Some(ColorSpace::Srgb),
+            _ => None,
+        },
+        is_occlusion: false,
     })
 }
 

@@ -12,7 +12,8 @@ use super::super::super::scene::{Attribute, Scene};
 use super::super::animated::{add_table, joints_and_weights};
 use super::super::scene_builder::SceneBuilder;
 use super::Warnings;
-use super::nodes::{Moving, hiding_node};
+use super::moved::Moving;
+use super::nodes::hiding_node;
 use super::transform::Visibility;
 use super::values::{integers, of, targets, texts, vectors};
 
@@ -202,9 +203,9 @@ impl Skeletons {
         let mut made = add_joints(&stage.prim(path.clone()), builder);
         if let Some(skeleton) = &mut made {
             for prim in hiding.iter().rev() {
-                let hidden = hiding_node(prim, &skeleton.roots, builder);
-                skeleton.roots = vec![hidden.node];
-                self.blinking.push(hidden);
+                let (node, hiding) = hiding_node(prim, &skeleton.roots, builder);
+                skeleton.roots = vec![node];
+                self.blinking.push(hiding);
             }
             self.loose.push(key.clone());
         }

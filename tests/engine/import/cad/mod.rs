@@ -1,5 +1,6 @@
 //! CAD files: parts, names, colours and sizes arrive; the number of triangles follows the settings. `bracket.step` is a
-//! plate with a hole and two pins, `pin.igs` and `pin.brep` are one pin, in millimetres.
+//! plate with a hole and two pins, `pin.igs` and `pin.brep` are one pin, in millimetres. `assembly.step` has one part, which is in
+//! another file, and `curve.brep` a triangle and a line.
 
 use std::path::{Path, PathBuf};
 
@@ -94,6 +95,37 @@ fn iges_and_brep_are_read() {
             "{file}: {size}"
         );
     }
+}
+
+#[test]
+fn other_files_that_a_step_assembly_names_are_not_read() {
+    if !has_program_or_skips(READER) {
+        return;
+    }
+    let dir = tempfile::tempdir().unwrap();
+    let other = files().join("bracket.step");
+    let text = std::fs::read_to_string(files().join("assembly.step")).unwrap();
+    let text = text.replace("'part.step'", &format!("'{}'", other.display()));
+    std::fs::write(dir.path().join("assembly.step"), text).unwrap();
+    let error = import(dir.path(), &["assembly.step".to_owned()]).unwrap_err();
+    let expected = format!(
+        "assembly.step: it has no surfaces, so there is nothing to show; it names other files, which are not read: \"{}\"",
+        other.display()
+    );
+    assert_eq!(error.to_string(), expected);
+}
+
+#[test]
+fn curves_without_surfaces_are_a_warning() {
+    if !has_program_or_skips(READER) {
+        return;
+    }
+    let imported = import(&files(), &["curve.brep".to_owned()]).unwrap();
+    assert_eq!(imported.scene.drawn_triangles(), 1);
+    assert_eq!(
+        imported.warnings,
+        ["curve.brep: 1 curve that belongs to no surface is not read"]
+    );
 }
 
 #[test]

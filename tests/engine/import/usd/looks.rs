@@ -216,7 +216,9 @@ fn gloss_maps_become_roughness() {
     } = with_textures(inputs, &shaders, &files);
     assert_eq!(
         warnings,
-        ["material \"M\": its normals have another scale in each direction, which is not read"]
+        [
+            "material \"M\": the scale of its normal texture is unequal or negative (for example a flipped green channel); this is ignored"
+        ]
     );
     let base = &found["pbrMetallicRoughness"];
     assert_eq!(base["roughnessFactor"], json!(1.0));
@@ -273,6 +275,113 @@ fn missing_and_refused_textures_are_left_out_with_a_reason() {
                     .get("baseColorTexture")
                     .is_none()
         );
+    }
+}
+
+/// The red, green and blue of the first pixel of a texture of a material.
+fn first_pixel(read: &Textured, texture: &Value) -> [u8; 3] {
+    let image = &read.images[texture["index"].as_u64().unwrap() as usize].0;
+    let pixels = image::load_from_memory(image).unwrap().into_rgb8();
+    pixels.get_pixel(0, 0).0
+}
+
+const ROUGH_AND_METAL: &str = "float inputs:roughness.connect = </M/R.outputs:r>\n float inputs:metallic.connect = </M/T.outputs:r>";
+
+#[test]
+fn missing_textures_have_their_fallback_or_the_default_of_the_surface() {
+    let shaders = |fallback: &str| {
+        let texture = |name, file| texture(name, file, fallback);
+        format!("{}{}", texture("R", "rough.png"), texture("T", "metal.png"))
+    };
+    let factors = |found: &Textured| {
+        let base = &found.material["pbrMetallicRoughness"];
+        ["roughnessFactor", "metallicFactor"].map(|key| base[key].as_f64().unwrap())
+    };
+    let fallback = "    float4 inputs:fallback = (0.25, 0, 0, 1)";
+    let rough = [("rough.png", png(2, |_, _| [60, 0, 0, 255]))];
+    let damaged = [("rough.png", b"\x89PNG\r\n\x1a\nno".to_vec())];
+    for (fallback, files, expected) in [
+        ("", &[][..], [0.5, 0.0]),
+        (fallback, &[][..], [0.25, 0.25]),
+        ("", &rough[..], [1.0, 0.0]),
+        (fallback, &rough[..], [1.0, 0.25]),
+        ("", &damaged[..], [0.5, 0.0]),
+    ] {
+        let found = with_textures(ROUGH_AND_METAL, &shaders(fallback), files);
+        assert_eq!(factors(&found), expected, "{fallback} {}", files.len());
+        assert!(!found.warnings.is_empty());
+    }
+}
+
+#[test]
+fn images_are_converted_to_the_colour_space_that_gltf_has() {
+    let inputs = "color3f inputs:diffuseColor.connect = </M/C.outputs:rgb>\n float inputs:roughness.connect = </M/R.outputs:g>";
+    let read = |space: &str| {
+        let space = format!("    token inputs:sourceColorSpace = \"{space}\"");
+        let shaders = format!(
+            "{}{}",
+            texture("C", "a.png", &space),
+            texture("R", "a.png", &space)
+        );
+        let files = [("a.png", png(2, |_, _| [128, 128, 0, 255]))];
+        let read = with_textures(inputs, &shaders, &files);
+        let base = read.material["pbrMetallicRoughness"].clone();
+        let [colour, rough] = ["baseColorTexture", "metallicRoughnessTexture"]
+            .map(|key| first_pixel(&read, &base[key]));
+        (colour[0], rough[1])
+    };
+    assert_eq!(read("auto"), (128, 128));
+    assert_eq!(read("raw"), (188, 128));
+    assert_eq!(read("sRGB"), (128, 55));
+}
+
+#[test]
+fn a_scale_of_occlusion_is_no_strength() {
+    let read = |lines: &str| {
+        let inputs = "float inputs:occlusion.connect = </M/O.outputs:r>";
+        let files = [("o.png", png(2, |_, _| [100, 0, 0, 255]))];
+        let read = with_textures(inputs, &texture("O", "o.png", lines), &files);
+        let texture = &read.material["occlusionTexture"];
+        (first_pixel(&read, texture)[0], texture["strength"].as_f64())
+    };
+    assert_eq!(read("    float4 inputs:scale = (0.5, 1, 1, 1)"), (50, None));
+    let strength =
+        "    float4 inputs:scale = (0.5, 1, 1, 1)\n    float4 inputs:bias = (0.5, 0, 0, 0)";
+    assert_eq!(read(strength), (100, Some(0.5)));
+}
+
+#[test]
+fn what_is_not_read_of_a_surface_is_a_warning() {
+    let inputs = [
+        "clearcoatRoughness",
+        "ior",
+        "opacityThreshold",
+        "displacement",
+    ]
+    .map(|name| format!("float inputs:{name}.connect = </M/T.outputs:r>\n"));
+    let inputs = format!(
+        "{}color3f inputs:diffuseColor.connect = </M/T.outputs:rgb>\n float inputs:opacity.connect = </M/A.outputs:a>\n \
+         int inputs:useSpecularWorkflow = 1",
+        inputs.concat()
+    );
+    let shaders = format!(
+        "{}{}",
+        texture("T", "a.png", ""),
+        texture("A", "a.png", "    token inputs:wrapS = \"clamp\"")
+    );
+    let files = [("a.png", png(2, |_, _| [128, 128, 0, 255]))];
+    let expected = [
+        "uses the specular workflow (specularColor), which is not read; it is treated as non-metallic",
+        "its clearcoatRoughness texture is not read",
+        "its ior texture is not read",
+        "its opacityThreshold texture is not read",
+        "its displacement texture is not read",
+        "its textures of colour and opacity use different texture coordinates, transforms or wrap modes; glTF has one texture for both, so those of colour are used",
+    ];
+    let found = with_textures(&inputs, &shaders, &files).warnings;
+    assert_eq!(found.len(), expected.len(), "{found:?}");
+    for (found, expected) in found.iter().zip(expected) {
+        assert!(found.ends_with(expected), "{found}");
     }
 }
 

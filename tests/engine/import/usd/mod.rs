@@ -1,6 +1,7 @@
 //! USD layers: prims, meshes, composition, materials, purposes. The layers are literals here.
 
 mod damaged;
+mod instancers;
 mod judged;
 mod looks;
 mod motion;
@@ -105,6 +106,28 @@ fn operations_apply_in_their_order_and_units_become_metres() {
     let plain = format!("#usda 1.0\n(\n upAxis = \"Z\"\n)\n{}", square("M", ""));
     let scene = read(&[("m.usda", &plain)]).scene;
     assert_box(&scene, [0.0, 0.0, -0.01], [0.01, 0.0, 0.0]);
+}
+
+#[test]
+fn sheared_matrices_become_two_nodes() {
+    let sheared = |lines: &str| {
+        format!(
+            "def Xform \"X\"\n{{\n{lines}\n uniform token[] xformOpOrder = [\"xformOp:transform\"]\n{}}}\n",
+            square("M", "")
+        )
+    };
+    let matrix = "( (1, 0, 0, 0), (2, 1, 0, 0), (0, 0, 1, 0), (7, 0, 0, 1) )";
+    let imported = read_one(&sheared(&format!("matrix4d xformOp:transform = {matrix}")));
+    assert_eq!(imported.warnings, Vec::<String>::new());
+    assert_box(&imported.scene, [7.0, 0.0, 0.0], [10.0, 1.0, 0.0]);
+    let nodes = imported.scene.list("nodes");
+    assert!(nodes.iter().all(|node| node.get("matrix").is_none()));
+    let moving =
+        format!("matrix4d xformOp:transform.timeSamples = {{ 0: {matrix}, 24: {matrix} }}");
+    assert_eq!(
+        read_one(&sheared(&moving)).warnings,
+        ["the moving prim \"X\" is sheared, which glTF has not; it moves without the shear"]
+    );
 }
 
 #[test]
