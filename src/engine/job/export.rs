@@ -90,9 +90,9 @@ pub(super) fn export_all(
     if settings.usd_profile.is_some() && !writes_usdz {
         job.warn("profile arkit: the job writes no usdz, so nothing is checked");
     }
-    let count = settings.exports.len() as u8;
+    let count = settings.exports.len();
     for (index, export) in settings.exports.iter().enumerate() {
-        let start = 55 + 25 * index as u8 / count.max(1);
+        let start = 55 + (25 * index / count) as u8;
         scene.json.clone_from(&source_json);
         scene.images.clone_from(&source_images);
         fit_textures(scene, settings, export, &mut fitted, start, job);

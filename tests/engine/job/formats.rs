@@ -102,6 +102,19 @@ fn what_a_format_cannot_hold_is_a_warning() {
 }
 
 #[test]
+fn a_job_writes_many_exports() {
+    let model = boxes(json!({}), |_, _| {});
+    let exports = vec![json!({ "fileType": "glb" }); 12];
+    let mut percents = Vec::new();
+    let report = model.optimize_with(
+        json!({ "compressionAndExport": { "fileExports": exports } }),
+        &mut |step| percents.push(step.percent),
+    );
+    assert_eq!(report.unwrap().exports.len(), 12);
+    assert!(percents.is_sorted(), "{percents:?}");
+}
+
+#[test]
 fn packed_geometry_reads_back_as_it_was() {
     let model = spheres();
     let plain = model.optimize(json!({})).unwrap();
