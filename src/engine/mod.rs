@@ -21,6 +21,7 @@ pub mod sample;
 pub mod scene;
 pub mod settings;
 pub mod simplify;
+mod srgb;
 pub mod surface;
 pub mod textures;
 mod unwrap;

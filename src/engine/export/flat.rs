@@ -107,16 +107,6 @@ pub(super) fn flatten(scene: &Scene) -> Vec<FlatPart> {
     parts
 }
 
-/// Converts linear light to sRGB.
-pub(super) fn srgb_of_linear(value: f32) -> f32 {
-    let value = value.clamp(0.0, 1.0);
-    if value <= 0.003_130_8 {
-        value * 12.92
-    } else {
-        1.055 * value.powf(1.0 / 2.4) - 0.055
-    }
-}
-
 /// Warnings about the parts of the scene that a format without nodes and animations cannot hold.
 pub(super) fn losses(scene: &Scene, format: &str) -> Vec<String> {
     let mut lost = Vec::new();

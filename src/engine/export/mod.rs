@@ -8,6 +8,7 @@ mod encoding;
 pub mod fbx;
 mod flat;
 pub mod gltf;
+mod lit;
 mod meshopt_views;
 mod motion;
 mod names;

@@ -1,7 +1,8 @@
 //! Writes binary PLY: triangles in world space with normals, texture coordinates and colours.
 
 use super::super::scene::Scene;
-use super::flat::{FlatPart, flatten, srgb_of_linear};
+use super::super::srgb::srgb_of_linear;
+use super::flat::{FlatPart, flatten};
 
 pub fn write_ply(scene: &Scene) -> Vec<u8> {
     let parts = flatten(scene);

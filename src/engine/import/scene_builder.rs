@@ -178,12 +178,3 @@ impl SceneBuilder {
         entries.len() - 1
     }
 }
-
-/// Converts a part of an sRGB colour to linear light.
-pub(super) fn linear_of_srgb(value: f32) -> f32 {
-    if value <= 0.04045 {
-        value / 12.92
-    } else {
-        ((value + 0.055) / 1.055).powf(2.4)
-    }
-}

@@ -3,6 +3,7 @@
 mod avif;
 mod blender;
 mod chart_maps;
+mod fbx;
 mod formats;
 mod gltf;
 mod ktx2;
@@ -17,5 +18,6 @@ mod results;
 pub mod scene;
 pub mod shapes;
 mod textures;
+mod unlit;
 mod usdz;
 mod webp;

@@ -13,7 +13,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use glam::{EulerRot, Mat4, Quat};
 use serde_json::Value;
 
-use super::super::scene::{Draw, Scene, index_in, local_matrix};
+use super::super::scene::{Draw, MeshAtRest, Scene, index_in, local_matrix};
 use super::ExportError;
 use super::motion::Placement;
 use binary::{FbxValue, Record};
@@ -65,7 +65,7 @@ struct Writer<'s> {
     /// The objects of nodes.
     models: Vec<Option<ObjectId>>,
     /// Meshes without a skin, which may be drawn several times.
-    meshes: BTreeMap<usize, Option<mesh::FbxMesh>>,
+    meshes: BTreeMap<MeshAtRest, Option<mesh::FbxMesh>>,
 }
 
 impl Writer<'_> {
@@ -101,12 +101,12 @@ impl Writer<'_> {
             self.document.connect(attribute, model);
         }
         if is_one {
-            self.draw(drawn[0].mesh, model);
+            self.draw(&drawn[0], model);
         } else {
             // Instances are models of their own.
             for draw in &drawn {
                 let instance = self.add_model(name, "Mesh", &Placement::of(draw.placed), model);
-                self.draw(draw.mesh, instance);
+                self.draw(draw, instance);
             }
         }
         for child in json["children"].as_array().into_iter().flatten() {
@@ -144,16 +144,17 @@ impl Writer<'_> {
     }
 
     /// Connects a mesh and its materials to a model.
-    fn draw(&mut self, mesh: usize, model: ObjectId) {
-        if !self.meshes.contains_key(&mesh) {
-            let made = mesh::add(self.scene, mesh, &mut self.document);
+    fn draw(&mut self, draw: &Draw, model: ObjectId) {
+        let at_rest = draw.mesh_at_rest();
+        if !self.meshes.contains_key(&at_rest) {
+            let made = mesh::add(self.scene, draw.mesh, &mut self.document);
             if let Some(made) = &made {
-                let name = self.scene.meshes[mesh].name().unwrap_or("mesh");
-                skin::add_shapes(self.scene, mesh, (made, name), &mut self.document);
+                let name = self.scene.meshes[draw.mesh].name().unwrap_or("mesh");
+                skin::add_shapes(self.scene, draw, (made, name), &mut self.document);
             }
-            self.meshes.insert(mesh, made);
+            self.meshes.insert(at_rest.clone(), made);
         }
-        let Some(Some(made)) = self.meshes.get(&mesh) else {
+        let Some(Some(made)) = self.meshes.get(&at_rest) else {
             return;
         };
         self.document.connect(made.id, model);
@@ -194,12 +195,7 @@ impl Writer<'_> {
                     &mut self.document,
                 );
             }
-            skin::add_shapes(
-                self.scene,
-                draw.mesh,
-                (&made, mesh_name),
-                &mut self.document,
-            );
+            skin::add_shapes(self.scene, &draw, (&made, mesh_name), &mut self.document);
         }
     }
 }
