@@ -11,6 +11,7 @@ pub mod export;
 pub mod import;
 pub mod intake;
 pub mod job;
+mod keyframes;
 pub mod library_memory;
 pub mod manipulate;
 pub mod number_text;

@@ -106,33 +106,3 @@ pub(super) fn flatten(scene: &Scene) -> Vec<FlatPart> {
     }
     parts
 }
-
-/// Warnings about the parts of the scene that a format without nodes and animations cannot hold.
-pub(super) fn losses(scene: &Scene, format: &str) -> Vec<String> {
-    let mut lost = Vec::new();
-    let mut note = |is_there: bool, what: &str| {
-        if is_there {
-            lost.push(format!("{format} cannot hold {what}; they are left out"));
-        }
-    };
-    note(!scene.list("animations").is_empty(), "animations");
-    note(
-        !scene.list("skins").is_empty(),
-        "skins (the model is written in its rest pose)",
-    );
-    note(has_targets(scene), "morph targets");
-    note(has_points_or_lines(scene), "points and lines");
-    lost
-}
-
-/// Whether some geometry has morph targets.
-pub(super) fn has_targets(scene: &Scene) -> bool {
-    let mut geometries = scene.geometries.iter();
-    geometries.any(|geometry| !geometry.targets.is_empty())
-}
-
-/// Whether some geometry is not made of triangles.
-pub(super) fn has_points_or_lines(scene: &Scene) -> bool {
-    let mut geometries = scene.geometries.iter();
-    geometries.any(|geometry| geometry.mode != Mode::Triangles)
-}

@@ -10,7 +10,7 @@ use glam::{Mat4, Vec3};
 use super::super::clean;
 use super::super::error::EngineError;
 use super::super::export::{
-    ExportError, Names, OutFile, draws_triangles, fbx, gltf, losses, obj, ply, safe, stl, usdz,
+    ExportError, Names, OutFile, draws_triangles, fbx, gltf, obj, ply, safe, stl, usdz,
 };
 use super::super::manipulate::{discard, scale};
 use super::super::number_text::grouped;
@@ -285,7 +285,7 @@ fn write_export(
     names: &mut Names,
     job: &mut JobContext<'_>,
 ) -> Result<ExportedFile, EngineError> {
-    job.logs.warnings.extend(losses(scene, export.format));
+    job.warn_of_losses(scene, export.format);
     let files = encode(scene, export, stem, names)?;
     let is_draco = export.compression == MeshCompression::Draco;
     if is_draco

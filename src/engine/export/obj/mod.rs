@@ -17,6 +17,7 @@ use super::super::srgb::srgb_of_linear;
 use super::OutFile;
 use super::flat::{FlatPart, flatten};
 use super::lit::lit_material;
+use super::losses::{FormatLimits, Loss, ScenePart};
 use super::names::{Names, one_word};
 
 /// The scene as `<stem>.obj`, `<stem>.mtl` and images, in this order.
@@ -284,3 +285,36 @@ impl Purpose {
         }
     }
 }
+
+/// What is lost of a scene in OBJ.
+pub(super) const LIMITS: FormatLimits = FormatLimits {
+    loss: |part| match part {
+        ScenePart::Skins => Loss::Changed("the rest pose is written"),
+        ScenePart::AlphaCutoffs => Loss::Changed("these materials are blended"),
+        ScenePart::Unlit => Loss::Changed("they are lit"),
+        ScenePart::Cameras
+        | ScenePart::Lights
+        | ScenePart::Variants
+        | ScenePart::Animations
+        | ScenePart::MorphTargets
+        | ScenePart::PointsAndLines
+        | ScenePart::MoreCoordinates
+        | ScenePart::VertexAlpha
+        | ScenePart::OcclusionTextures
+        | ScenePart::TextureTransforms
+        | ScenePart::WrapModes
+        | ScenePart::StrongEmission
+        | ScenePart::DoubleSided => Loss::Total,
+        ScenePart::Coordinates
+        | ScenePart::VertexColors
+        | ScenePart::TexturedVertexColors
+        | ScenePart::Materials
+        | ScenePart::SurfaceTextures
+        | ScenePart::NormalStrength
+        // Named with the animations, and with its extension.
+        | ScenePart::MorphAnimations
+        | ScenePart::ClearcoatTextures => Loss::Nothing,
+    },
+    material_extensions: &[],
+    others: |_| Vec::new(),
+};
