@@ -11,6 +11,12 @@
 // without triangles and of triangles, then a line for each kind of thing that is not read. Errors go to standard error,
 // one a line. Exit codes: 0 written, 1 cannot be read, 2 wrong use, 3 not enough memory, 4 the file has no surfaces.
 
+#include <signal.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
 #include <algorithm>
 #include <cctype>
 #include <cmath>
@@ -274,6 +280,28 @@ Outcome convert(const std::string& input, const std::string& output, double defl
 
 }  // namespace
 
+extern "C" void end_of_time(int) {
+    const char text[] = "its surfaces could not be worked out in reasonable time; the file is probably damaged\n";
+    // If this cannot be written, the exit code says enough.
+    [[maybe_unused]] const auto written = write(STDERR_FILENO, text, sizeof text - 1);
+    _exit(static_cast<int>(Outcome::Unreadable));
+}
+
+// Ends the program with a reason after a minute of processor time, and a second more for each 20 kB of the file: damaged
+// numbers let Open CASCADE work without end. A lower limit that is there already holds.
+void limit_time(const char* path) {
+    struct stat file {};
+    const rlim_t bytes = stat(path, &file) == 0 ? static_cast<rlim_t>(file.st_size) : 0;
+    rlimit limit{};
+    if (getrlimit(RLIMIT_CPU, &limit) != 0) return;
+    const rlim_t seconds = 60 + bytes / 20'000;
+    if (seconds < limit.rlim_cur) {
+        limit.rlim_cur = seconds;
+        signal(SIGXCPU, end_of_time);
+        setrlimit(RLIMIT_CPU, &limit);
+    }
+}
+
 int main(int count, char** arguments) {
     if (count != 5) {
         std::cerr << "usage: assetfs-cad INPUT OUTPUT.glb DEFLECTION ANGLE\n";
@@ -285,6 +313,9 @@ int main(int count, char** arguments) {
         std::cerr << "DEFLECTION must be between 0 and 1, and ANGLE between 0 and 180\n";
         return static_cast<int>(Outcome::WrongUse);
     }
+    // Whoever waits for the result may be killed. Nobody would end this program then.
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    limit_time(arguments[1]);
     // The reports of Open CASCADE are not for the user.
     Message::DefaultMessenger()->ChangePrinters().Clear();
     try {

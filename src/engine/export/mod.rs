@@ -8,6 +8,8 @@ mod encoding;
 pub mod fbx;
 mod flat;
 pub mod gltf;
+mod lit;
+mod losses;
 mod meshopt_views;
 mod motion;
 mod names;
@@ -20,11 +22,10 @@ mod views;
 use bytes::Bytes;
 
 pub use flat::draws_triangles;
+pub use losses::losses;
 pub use names::{Names, safe};
 
 use super::number_text::grouped;
-use super::scene::Scene;
-use super::settings::FileFormat;
 
 /// A file to be written.
 #[derive(Debug, Clone)]
@@ -51,14 +52,4 @@ pub enum ExportError {
     /// The scene has no geometry.
     #[error("the result holds no geometry, so there is nothing to export")]
     Empty,
-}
-
-/// Warnings about the parts of this scene that `format` cannot hold.
-pub fn losses(scene: &Scene, format: FileFormat) -> Vec<String> {
-    match format {
-        FileFormat::Glb | FileFormat::Gltf => Vec::new(),
-        FileFormat::Fbx => fbx::losses(scene),
-        FileFormat::Usdz => usdz::losses(scene),
-        other => flat::losses(scene, other.name()),
-    }
 }

@@ -5,12 +5,14 @@ use std::collections::{BTreeMap, BTreeSet};
 use glam::{Mat4, Quat, Vec3};
 use serde_json::Value;
 
+use super::super::keyframes::thinned;
+use super::super::number_text::grouped;
 use super::super::scene::{Scene, index_in, local_matrix};
 
 /// The steps of curves, in seconds.
 const CURVE_STEP: f32 = 1.0 / 30.0;
-/// More times than this are thinned out.
-const MAX_TIMES: usize = 5_000;
+/// More moments than this are thinned out.
+const MAX_MOMENTS: usize = 5_000;
 
 /// Translation, rotation and scale.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -123,43 +125,111 @@ fn moved_nodes(animation: &Value) -> BTreeSet<usize> {
         .collect()
 }
 
-/// The keyframes of all channels; more of them between those of curves and steps, which USD has not.
-fn times_of(scene: &Scene, animation: &Value, turn_step: Option<f32>) -> Vec<f32> {
+/// A time of an animation.
+#[derive(Debug, Clone, Copy, PartialEq)]
+struct Moment {
+    time: f32,
+    /// For a step, the time just before it, until which the old value lasts.
+    held_until: Option<f32>,
+}
+
+/// The keyframes of all channels, in order; more of them between those of curves, which USD has not.
+fn moments_of(scene: &Scene, animation: &Value, turn_step: Option<f32>) -> Vec<Moment> {
     let channels = animation["channels"].as_array().into_iter().flatten();
     let turning: BTreeSet<usize> = channels
         .filter(|channel| channel["target"]["path"] == "rotation")
         .filter_map(|channel| index_in(channel, "sampler"))
         .collect();
-    let mut times: Vec<f32> = Vec::new();
+    let mut moments: Vec<Moment> = Vec::new();
     let samplers = animation["samplers"].as_array().into_iter().flatten();
     for (index, sampler) in samplers.enumerate() {
         let Some(keys) = index_in(sampler, "input").and_then(|table| scene.tables.get(table))
         else {
             continue;
         };
-        let keys = &keys.values;
-        times.extend(keys);
-        for pair in keys.windows(2) {
-            let length = pair[1] - pair[0];
-            let step = match sampler["interpolation"].as_str() {
-                // The old value lasts until just before the new one.
-                Some("STEP") => {
-                    times.push(pair[1] - (length * 0.01).min(1e-3));
-                    continue;
-                }
-                Some("CUBICSPLINE") => Some(CURVE_STEP),
-                _ => turn_step.filter(|_| turning.contains(&index)),
-            };
-            if let Some(step) = step {
-                let parts = (length / step).ceil().clamp(1.0, 1_000.0) as usize;
-                let inner = 1..parts;
-                times.extend(inner.map(|part| pair[0] + length * part as f32 / parts as f32));
-            }
-        }
+        let turn_step = turn_step.filter(|_| turning.contains(&index));
+        let interpolation = sampler["interpolation"].as_str();
+        add_moments(&keys.values, interpolation, turn_step, &mut moments);
     }
-    times.retain(|time| time.is_finite() && *time >= 0.0);
+    let is_time = |time: f32| time.is_finite() && time >= 0.0;
+    moments.retain(|moment| is_time(moment.time));
+    moments.sort_by(|a, b| a.time.total_cmp(&b.time));
+    // Several channels may have steps at one time: the last hold is right for all.
+    moments.dedup_by(|next, kept| {
+        let is_same = next.time == kept.time;
+        if is_same {
+            let holds = kept.held_until.into_iter().chain(next.held_until);
+            kept.held_until = holds.reduce(f32::max);
+        }
+        is_same
+    });
+    moments
+}
+
+/// Adds the keyframes of one sampler.
+fn add_moments(
+    keys: &[f32],
+    interpolation: Option<&str>,
+    turn_step: Option<f32>,
+    moments: &mut Vec<Moment>,
+) {
+    let at = |time: f32| Moment {
+        time,
+        held_until: None,
+    };
+    let step = match interpolation {
+        Some("STEP") => None,
+        Some("CUBICSPLINE") => Some(CURVE_STEP),
+        _ => turn_step,
+    };
+    moments.extend(keys.first().map(|first| at(*first)));
+    for pair in keys.windows(2) {
+        let length = pair[1] - pair[0];
+        if let Some(step) = step {
+            let parts = (length / step).ceil().clamp(1.0, 1_000.0) as usize;
+            let inner = 1..parts;
+            moments.extend(inner.map(|part| at(pair[0] + length * part as f32 / parts as f32)));
+        }
+        let held_until = pair[1] - (length * 0.01).min(1e-3);
+        moments.push(Moment {
+            time: pair[1],
+            held_until: (interpolation == Some("STEP")).then_some(held_until),
+        });
+    }
+}
+
+/// The times of an animation; steps keep their holds when there are too many.
+fn times_of(scene: &Scene, animation: &Value, turn_step: Option<f32>) -> Vec<f32> {
+    let moments = thinned(moments_of(scene, animation, turn_step), MAX_MOMENTS);
+    let times = moments
+        .into_iter()
+        .flat_map(|moment| moment.held_until.into_iter().chain([moment.time]));
+    let mut times: Vec<f32> = times.collect();
     times.sort_by(f32::total_cmp);
     times.dedup();
-    let every = times.len().div_ceil(MAX_TIMES).max(1);
-    times.into_iter().step_by(every).collect()
+    times
+}
+
+/// Warnings about animations of which a format gets only some keyframes.
+pub(super) fn thinned_animations(
+    scene: &Scene,
+    animations: &[Value],
+    turn_step: Option<f32>,
+    format: &str,
+) -> Vec<String> {
+    let mut lines = Vec::new();
+    for animation in animations {
+        let moments = moments_of(scene, animation, turn_step);
+        let count = moments.len();
+        let kept = thinned(moments, MAX_MOMENTS).len();
+        if kept < count {
+            let name = animation["name"].as_str().unwrap_or("without a name");
+            lines.push(format!(
+                "{format}: the animation \"{name}\" has {} keyframes; {} of them are written",
+                grouped(count as u64),
+                grouped(kept as u64)
+            ));
+        }
+    }
+    lines
 }

@@ -1,7 +1,9 @@
 //! Writes binary PLY: triangles in world space with normals, texture coordinates and colours.
 
 use super::super::scene::Scene;
-use super::flat::{FlatPart, flatten, srgb_of_linear};
+use super::super::srgb::srgb_of_linear;
+use super::flat::{FlatPart, flatten};
+use super::losses::{FormatLimits, Loss, ScenePart};
 
 pub fn write_ply(scene: &Scene) -> Vec<u8> {
     let parts = flatten(scene);
@@ -67,3 +69,37 @@ pub fn write_ply(scene: &Scene) -> Vec<u8> {
     }
     bytes
 }
+
+/// What is lost of a scene in PLY.
+pub(super) const LIMITS: FormatLimits = FormatLimits {
+    loss: |part| match part {
+        ScenePart::Skins => Loss::Changed("the rest pose is written"),
+        ScenePart::Cameras
+        | ScenePart::Lights
+        | ScenePart::Variants
+        | ScenePart::Animations
+        | ScenePart::MorphTargets
+        | ScenePart::PointsAndLines
+        | ScenePart::MoreCoordinates
+        | ScenePart::Materials => Loss::Total,
+        ScenePart::Coordinates
+        | ScenePart::VertexColors
+        | ScenePart::TexturedVertexColors
+        | ScenePart::VertexAlpha
+        // Named with the animations.
+        | ScenePart::MorphAnimations => Loss::Nothing,
+        // Named with the materials.
+        ScenePart::SurfaceTextures
+        | ScenePart::OcclusionTextures
+        | ScenePart::NormalStrength
+        | ScenePart::TextureTransforms
+        | ScenePart::WrapModes
+        | ScenePart::AlphaCutoffs
+        | ScenePart::StrongEmission
+        | ScenePart::DoubleSided
+        | ScenePart::Unlit
+        | ScenePart::ClearcoatTextures => Loss::Nothing,
+    },
+    material_extensions: &[],
+    others: |_| Vec::new(),
+};

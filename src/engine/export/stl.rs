@@ -4,6 +4,7 @@ use glam::Vec3;
 
 use super::super::scene::Scene;
 use super::flat::flatten;
+use super::losses::{FormatLimits, Loss, ScenePart};
 
 pub fn write_stl(scene: &Scene) -> Vec<u8> {
     let parts = flatten(scene);
@@ -33,3 +34,37 @@ fn push(bytes: &mut Vec<u8>, vector: Vec3) {
         bytes.extend_from_slice(&number.to_le_bytes());
     }
 }
+
+/// What is lost of a scene in STL.
+pub(super) const LIMITS: FormatLimits = FormatLimits {
+    loss: |part| match part {
+        ScenePart::Skins => Loss::Changed("the rest pose is written"),
+        ScenePart::Cameras
+        | ScenePart::Lights
+        | ScenePart::Variants
+        | ScenePart::Animations
+        | ScenePart::MorphTargets
+        | ScenePart::PointsAndLines
+        | ScenePart::Coordinates
+        | ScenePart::VertexColors
+        | ScenePart::Materials => Loss::Total,
+        // Named with the animations, coordinates and colours.
+        ScenePart::MorphAnimations
+        | ScenePart::MoreCoordinates
+        | ScenePart::TexturedVertexColors
+        | ScenePart::VertexAlpha => Loss::Nothing,
+        // Named with the materials.
+        ScenePart::SurfaceTextures
+        | ScenePart::OcclusionTextures
+        | ScenePart::NormalStrength
+        | ScenePart::TextureTransforms
+        | ScenePart::WrapModes
+        | ScenePart::AlphaCutoffs
+        | ScenePart::StrongEmission
+        | ScenePart::DoubleSided
+        | ScenePart::Unlit
+        | ScenePart::ClearcoatTextures => Loss::Nothing,
+    },
+    material_extensions: &[],
+    others: |_| Vec::new(),
+};

@@ -204,12 +204,3 @@ fn children_of(node: &Value) -> impl Iterator<Item = usize> {
     let children = children.into_iter().flatten();
     children.filter_map(|child| child.as_u64().map(|child| child as usize))
 }
-
-/// Converts a part of an sRGB colour to linear light.
-pub(super) fn linear_of_srgb(value: f32) -> f32 {
-    if value <= 0.04045 {
-        value / 12.92
-    } else {
-        ((value + 0.055) / 1.055).powf(2.4)
-    }
-}

@@ -60,6 +60,7 @@ pub(super) fn convert(
         };
         match encode(scene, &ExportSettings::new(format), &stem, &mut names) {
             Ok(files) => {
+                job.warn_of_losses(scene, format);
                 for file in files {
                     job.write(&format!("converted/{}", file.name), &file.bytes)?;
                     let bytes = grouped(file.bytes.len() as u64);

@@ -5,6 +5,9 @@ use std::path::{Path, PathBuf};
 
 use super::super::analyse::{Logs, Metrics};
 use super::super::error::EngineError;
+use super::super::export::losses;
+use super::super::scene::Scene;
+use super::super::settings::FileFormat;
 use super::{Phase, Pictures, Progress};
 
 /// Output folder, logs, metrics and progress of a running job.
@@ -34,6 +37,15 @@ impl JobContext<'_> {
 
     pub(super) fn warn(&mut self, text: impl Into<String>) {
         self.logs.warnings.push(text.into());
+    }
+
+    /// Names the parts of a scene that a format cannot hold; only once for several files of one format.
+    pub(super) fn warn_of_losses(&mut self, scene: &Scene, format: FileFormat) {
+        for line in losses(scene, format) {
+            if !self.logs.warnings.contains(&line) {
+                self.logs.warnings.push(line);
+            }
+        }
     }
 
     pub(super) fn info(&mut self, text: impl Into<String>) {

@@ -10,7 +10,7 @@ use glam::{Mat4, Vec3};
 use super::super::clean;
 use super::super::error::EngineError;
 use super::super::export::{
-    ExportError, Names, OutFile, draws_triangles, fbx, gltf, losses, obj, ply, safe, stl, usdz,
+    ExportError, Names, OutFile, draws_triangles, fbx, gltf, obj, ply, safe, stl, usdz,
 };
 use super::super::manipulate::{discard, scale};
 use super::super::number_text::grouped;
@@ -90,9 +90,9 @@ pub(super) fn export_all(
     if settings.usd_profile.is_some() && !writes_usdz {
         job.warn("profile arkit: the job writes no usdz, so nothing is checked");
     }
-    let count = settings.exports.len() as u8;
+    let count = settings.exports.len();
     for (index, export) in settings.exports.iter().enumerate() {
-        let start = 55 + 25 * index as u8 / count.max(1);
+        let start = 55 + (25 * index / count) as u8;
         scene.json.clone_from(&source_json);
         scene.images.clone_from(&source_images);
         fit_textures(scene, settings, export, &mut fitted, start, job);
@@ -285,7 +285,7 @@ fn write_export(
     names: &mut Names,
     job: &mut JobContext<'_>,
 ) -> Result<ExportedFile, EngineError> {
-    job.logs.warnings.extend(losses(scene, export.format));
+    job.warn_of_losses(scene, export.format);
     let files = encode(scene, export, stem, names)?;
     let is_draco = export.compression == MeshCompression::Draco;
     if is_draco

@@ -47,7 +47,9 @@ pub enum NotRebaked {
     TooLarge(u64),
     #[error("the rebaked mesh has more triangles than the limit, and the simplified one does not")]
     OverLimit,
-    #[error("its coordinates are too large to be measured")]
+    #[error("no triangle of the rebaked mesh has an area")]
+    Empty,
+    #[error("its coordinates are too large or too small to be measured")]
     NotMeasurable,
     #[error("the textures could not be written: {0}")]
     NotEncoded(String),

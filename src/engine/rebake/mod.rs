@@ -222,6 +222,9 @@ impl<'m> Rebaker<'m> {
                 job.add_class(&mut rebaked, class, low)?;
             }
         }
+        if rebaked.scene.drawn_triangles() == 0 {
+            return Err(NotRebaked::Empty);
+        }
         Ok(rebaked)
     }
 }

@@ -19,6 +19,9 @@ pub enum AlphaMode {
     Blend,
 }
 
+/// The index of refraction of a material that names none.
+pub const DEFAULT_IOR: f32 = 1.5;
+
 /// A material with its defaults filled in.
 #[derive(Debug, Clone)]
 pub struct Material {
@@ -52,6 +55,11 @@ pub struct Material {
     pub double_sided: bool,
     /// Whether the base colour is shown without light.
     pub unlit: bool,
+    /// The strength of a clear coat, 0 to 1.
+    pub clearcoat: f32,
+    pub clearcoat_roughness: f32,
+    /// The index of refraction.
+    pub ior: f32,
 }
 
 /// A texture in a material.
@@ -261,6 +269,7 @@ impl Material {
             &extensions["KHR_materials_emissive_strength"]["emissiveStrength"],
             1.0,
         );
+        let coat = &extensions["KHR_materials_clearcoat"];
         let is_old = old.is_object() && !pbr["baseColorTexture"].is_object();
         let (color, color_texture) = if is_old {
             (&old["diffuseFactor"], &old["diffuseTexture"])
@@ -296,6 +305,9 @@ impl Material {
             alpha_cutoff: number(&json["alphaCutoff"], 0.5),
             double_sided: json["doubleSided"].as_bool().unwrap_or(false),
             unlit: extensions["KHR_materials_unlit"].is_object(),
+            clearcoat: number(&coat["clearcoatFactor"], 0.0),
+            clearcoat_roughness: number(&coat["clearcoatRoughnessFactor"], 0.0),
+            ior: number(&extensions["KHR_materials_ior"]["ior"], DEFAULT_IOR),
         }
     }
 }

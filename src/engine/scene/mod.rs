@@ -16,8 +16,8 @@ mod pose;
 pub use content::{Image, Mesh, Primitive, Scene, Table, index_in};
 pub use geometry::{Attribute, Geometry, Mode, Storage};
 pub use material::{
-    AlphaMode, Material, TextureSlot, TextureUse, Texturing, UvTransform, Wrap, coordinate_set_of,
-    remove_textures, slots_of,
+    AlphaMode, DEFAULT_IOR, Material, TextureSlot, TextureUse, Texturing, UvTransform, Wrap,
+    coordinate_set_of, remove_textures, slots_of,
 };
-pub use nodes::{Bounds, Draw, local_matrix};
+pub use nodes::{Bounds, Draw, MeshAtRest, local_matrix};
 pub use pose::Pose;

@@ -66,7 +66,16 @@ pub struct Draw {
     pub weights: Vec<f32>,
 }
 
+/// A mesh, and the bits of the weights of its morph targets.
+pub type MeshAtRest = (usize, Vec<u32>);
+
 impl Draw {
+    /// The mesh as it is before it is placed: draws with the same one can share it in a file.
+    pub fn mesh_at_rest(&self) -> MeshAtRest {
+        let weights = self.weights.iter().map(|weight| weight.to_bits());
+        (self.mesh, weights.collect())
+    }
+
     /// The positions of a geometry in the world, in the rest pose.
     pub fn world_positions(&self, geometry: &Geometry) -> Vec<Vec3> {
         let mut positions: Vec<Vec3> = geometry

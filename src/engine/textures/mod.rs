@@ -11,6 +11,7 @@ mod ktx2;
 mod pixels;
 mod resize;
 mod sources;
+mod tint;
 mod usage;
 mod webp;
 
@@ -24,6 +25,7 @@ use super::settings::{TextureFormat, TextureFormats, TextureLimits};
 use convert::{ConversionTarget, ImageEncoding};
 use pixels::Pixels;
 pub use sources::settle_sources;
+pub use tint::tinted;
 pub use usage::{AlphaUse, Usage, usages};
 
 /// Limits and formats for the textures of one export.

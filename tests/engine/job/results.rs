@@ -232,7 +232,9 @@ fn a_result_larger_than_its_source_says_so() {
             json!([{ "fileType": "glb" }, { "fileType": "stl" }]),
         ))
         .unwrap();
-    for (line, sentence) in report.warnings.iter().zip([
+    let is_of_size = |line: &&String| !line.contains("cannot hold");
+    let of_size: Vec<&String> = report.warnings.iter().filter(is_of_size).collect();
+    for (line, sentence) in of_size.iter().zip([
         "the source packs its geometry; ask for it with meshCompressionMethod \"draco\"",
         "the source packs its geometry, and stl cannot",
     ]) {
@@ -242,7 +244,7 @@ fn a_result_larger_than_its_source_says_so() {
         );
         assert!(line.ends_with(sentence), "{line}");
     }
-    assert_eq!(report.warnings.len(), 2, "{:?}", report.warnings);
+    assert_eq!(of_size.len(), 2, "{:?}", report.warnings);
     assert!(
         packed
             .log("warning.log")

@@ -5,7 +5,7 @@ use std::io::Read as _;
 use serde_json::{Value, json};
 
 use super::gltf::{Maker, Model};
-use super::shapes::{sphere, sphere_primitive};
+use super::shapes::{png, sphere, sphere_primitive};
 use crate::validators::assert_usd_has_no_issue;
 
 /// A sphere that nodes draw, with more members of the document.
@@ -106,6 +106,44 @@ fn nodes_with_other_weights_of_morph_targets_do_not_share_a_mesh() {
     });
     let text = stage_of(&model);
     assert_eq!(count(&text, "point3f[] points"), 2);
+}
+
+#[test]
+fn every_set_of_texture_coordinates_is_written() {
+    let model = sphere_of(json!([{ "mesh": 0 }]), |maker, json| {
+        let primitive = &mut json["meshes"][0]["primitives"][0];
+        let (_, _, coords, _) = sphere(12, [0.0; 3], 1.0);
+        for set in 1..4 {
+            let coords: Vec<f32> = coords.iter().map(|part| part / set as f32).collect();
+            primitive["attributes"][format!("TEXCOORD_{set}")] =
+                maker.floats("VEC2", &coords).into();
+        }
+        primitive["material"] = 0.into();
+        json["materials"] = json!([{
+            "pbrMetallicRoughness": {
+                "baseColorTexture": { "index": 0, "texCoord": 3 },
+                "metallicRoughnessTexture": { "index": 0, "texCoord": 2 },
+                "metallicFactor": 0.0,
+            },
+        }]);
+        json["textures"] = json!([{ "source": 0 }]);
+        let pixels = png(8, |x, y| [x as u8 * 30, y as u8 * 30, 90, 255]);
+        let view = maker.views.len();
+        maker.bin.resize(maker.bin.len().next_multiple_of(4), 0);
+        maker.views.push(json!({
+            "buffer": 0, "byteOffset": maker.bin.len(), "byteLength": pixels.len(),
+        }));
+        maker.bin.extend(pixels);
+        json["images"] = json!([{ "bufferView": view, "mimeType": "image/png" }]);
+    });
+    let text = stage_of(&model);
+    for name in ["st", "st1", "st2", "st3"] {
+        let attribute = format!("texCoord2f[] primvars:{name} = ");
+        assert_eq!(count(&text, &attribute), 1, "{name}");
+    }
+    let scene = model.result("model.usdz");
+    let texture = scene.material(Some(0)).base_color_texture.unwrap();
+    assert_eq!(texture.tex_coord, 3);
 }
 
 #[test]

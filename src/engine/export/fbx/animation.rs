@@ -8,8 +8,8 @@ use super::angles_of;
 use super::binary::{FbxValue, Record};
 use super::document::{FbxDocument, ObjectId, SECOND, number, properties, property};
 
-/// The longest step between keys: angles between two keys may turn another way than rotations do.
-const STEP_SECONDS: f32 = 1.0 / 30.0;
+/// The longest step between keys in seconds: angles between two keys may turn another way than rotations do.
+pub(super) const TURN_STEP: Option<f32> = Some(1.0 / 30.0);
 /// Straight lines between keys.
 const LINEAR: i32 = 4;
 
@@ -20,7 +20,7 @@ pub(super) fn add(
     models: &[Option<ObjectId>],
     document: &mut FbxDocument,
 ) -> bool {
-    let Some(motion) = NodeMotion::of(scene, animation, &[], Some(STEP_SECONDS)) else {
+    let Some(motion) = NodeMotion::of(scene, animation, &[], TURN_STEP) else {
         return false;
     };
     let name = motion.name.as_deref().unwrap_or("animation");

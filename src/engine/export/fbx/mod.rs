@@ -11,11 +11,11 @@ mod skin;
 use std::collections::{BTreeMap, BTreeSet};
 
 use glam::{EulerRot, Mat4, Quat};
-use serde_json::Value;
 
-use super::super::scene::{Draw, Scene, index_in, local_matrix};
+use super::super::scene::{Draw, MeshAtRest, Scene, index_in, local_matrix};
 use super::ExportError;
-use super::motion::Placement;
+use super::losses::{FormatLimits, Loss, ScenePart};
+use super::motion::{Placement, thinned_animations};
 use binary::{FbxValue, Record};
 use document::{FbxDocument, ObjectId, ROOT, number, properties, property, triple};
 use material::FbxMaterialObjects;
@@ -65,7 +65,7 @@ struct Writer<'s> {
     /// The objects of nodes.
     models: Vec<Option<ObjectId>>,
     /// Meshes without a skin, which may be drawn several times.
-    meshes: BTreeMap<usize, Option<mesh::FbxMesh>>,
+    meshes: BTreeMap<MeshAtRest, Option<mesh::FbxMesh>>,
 }
 
 impl Writer<'_> {
@@ -101,12 +101,12 @@ impl Writer<'_> {
             self.document.connect(attribute, model);
         }
         if is_one {
-            self.draw(drawn[0].mesh, model);
+            self.draw(&drawn[0], model);
         } else {
             // Instances are models of their own.
             for draw in &drawn {
                 let instance = self.add_model(name, "Mesh", &Placement::of(draw.placed), model);
-                self.draw(draw.mesh, instance);
+                self.draw(draw, instance);
             }
         }
         for child in json["children"].as_array().into_iter().flatten() {
@@ -144,16 +144,17 @@ impl Writer<'_> {
     }
 
     /// Connects a mesh and its materials to a model.
-    fn draw(&mut self, mesh: usize, model: ObjectId) {
-        if !self.meshes.contains_key(&mesh) {
-            let made = mesh::add(self.scene, mesh, &mut self.document);
+    fn draw(&mut self, draw: &Draw, model: ObjectId) {
+        let at_rest = draw.mesh_at_rest();
+        if !self.meshes.contains_key(&at_rest) {
+            let made = mesh::add(self.scene, draw.mesh, &mut self.document);
             if let Some(made) = &made {
-                let name = self.scene.meshes[mesh].name().unwrap_or("mesh");
-                skin::add_shapes(self.scene, mesh, (made, name), &mut self.document);
+                let name = self.scene.meshes[draw.mesh].name().unwrap_or("mesh");
+                skin::add_shapes(self.scene, draw, (made, name), &mut self.document);
             }
-            self.meshes.insert(mesh, made);
+            self.meshes.insert(at_rest.clone(), made);
         }
-        let Some(Some(made)) = self.meshes.get(&mesh) else {
+        let Some(Some(made)) = self.meshes.get(&at_rest) else {
             return;
         };
         self.document.connect(made.id, model);
@@ -194,49 +195,46 @@ impl Writer<'_> {
                     &mut self.document,
                 );
             }
-            skin::add_shapes(
-                self.scene,
-                draw.mesh,
-                (&made, mesh_name),
-                &mut self.document,
-            );
+            skin::add_shapes(self.scene, &draw, (&made, mesh_name), &mut self.document);
         }
     }
 }
 
-/// Warnings about the parts of a scene that FBX cannot hold.
-pub(super) fn losses(scene: &Scene) -> Vec<String> {
-    let mut lost = Vec::new();
-    let mut note = |is_there: bool, what: &str| {
-        if is_there {
-            lost.push(format!("fbx cannot hold {what}; they are left out"));
-        }
-    };
-    let has_slot = |material: &Value, slot: &str| material[slot].is_object();
-    let materials = scene.list("materials");
-    let has_surface = |material: &Value| {
-        has_slot(
-            &material["pbrMetallicRoughness"],
-            "metallicRoughnessTexture",
-        ) || has_slot(material, "occlusionTexture")
-    };
-    note(
-        materials.iter().any(has_surface),
-        "textures of roughness, metalness and occlusion",
-    );
-    let moves_weights = |animation: &Value| {
-        let channels = animation["channels"].as_array().into_iter().flatten();
-        channels
-            .into_iter()
-            .any(|channel| channel["target"]["path"] == "weights")
-    };
-    note(
-        scene.list("animations").iter().any(moves_weights),
-        "animations of morph targets",
-    );
-    note(super::flat::has_points_or_lines(scene), "points and lines");
-    lost
-}
+/// What is lost of a scene in FBX.
+pub(super) const LIMITS: FormatLimits = FormatLimits {
+    loss: |part| match part {
+        ScenePart::SurfaceTextures => Loss::Changed("their mean values are written"),
+        ScenePart::AlphaCutoffs => Loss::Changed("these materials are blended"),
+        ScenePart::Unlit => Loss::Changed("they are lit"),
+        ScenePart::Cameras
+        | ScenePart::Lights
+        | ScenePart::Variants
+        | ScenePart::MorphAnimations
+        | ScenePart::PointsAndLines
+        | ScenePart::OcclusionTextures
+        | ScenePart::NormalStrength
+        | ScenePart::TextureTransforms
+        | ScenePart::WrapModes
+        | ScenePart::DoubleSided => Loss::Total,
+        ScenePart::Animations
+        | ScenePart::Skins
+        | ScenePart::MorphTargets
+        | ScenePart::Coordinates
+        | ScenePart::MoreCoordinates
+        | ScenePart::VertexColors
+        | ScenePart::TexturedVertexColors
+        | ScenePart::VertexAlpha
+        | ScenePart::Materials
+        | ScenePart::StrongEmission
+        // Named with its extension.
+        | ScenePart::ClearcoatTextures => Loss::Nothing,
+    },
+    material_extensions: &[],
+    others: |scene| {
+        let animations = scene.list("animations");
+        thinned_animations(scene, animations, animation::TURN_STEP, "fbx")
+    },
+};
 
 /// Angles around x, y and z in degrees, which apply in this order; those nearest to `before` of the equal ones.
 fn angles_of(rotation: Quat, before: Option<[f64; 3]>) -> [f64; 3] {

@@ -2,7 +2,7 @@
 
 use glam::Mat4;
 
-use super::super::super::scene::{Scene, index_in};
+use super::super::super::scene::{Draw, Scene, index_in};
 use super::binary::{FbxValue, Record};
 use super::document::{FbxDocument, ObjectId, number, properties};
 use super::mesh::FbxMesh;
@@ -81,10 +81,10 @@ fn weights_of(scene: &Scene, mesh: &FbxMesh, joints: usize) -> Vec<Vec<(i32, f64
     of_joints
 }
 
-/// Adds the morph targets of a mesh as blend shapes.
+/// Adds the morph targets of a mesh as blend shapes, with the weights of a draw.
 pub(super) fn add_shapes(
     scene: &Scene,
-    mesh_index: usize,
+    draw: &Draw,
     (mesh, name): (&FbxMesh, &str),
     document: &mut FbxDocument,
 ) {
@@ -97,9 +97,8 @@ pub(super) fn add_shapes(
     if count == 0 {
         return;
     }
-    let json = &scene.meshes[mesh_index].json;
+    let json = &scene.meshes[draw.mesh].json;
     let names = json.get("extras").map(|extras| &extras["targetNames"]);
-    let weights = json.get("weights");
     let deformer = document.add(
         "Deformer",
         (name, "Deformer"),
@@ -112,10 +111,8 @@ pub(super) fn add_shapes(
             .and_then(|names| names[target].as_str())
             .map(str::to_owned);
         let name = named.unwrap_or_else(|| format!("shape_{target}"));
-        let percent = weights
-            .and_then(|weights| weights[target].as_f64())
-            .unwrap_or(0.0)
-            * 100.0;
+        let weight = draw.weights.get(target).copied().unwrap_or(0.0);
+        let percent = f64::from(weight) * 100.0;
         let channel = vec![
             Record::of("Version", 100),
             Record::of("DeformPercent", percent),

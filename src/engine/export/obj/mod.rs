@@ -13,8 +13,11 @@ mod maps;
 
 use super::super::import::images::extension_of;
 use super::super::scene::{AlphaMode, Material, Scene, TextureUse};
+use super::super::srgb::srgb_of_linear;
 use super::OutFile;
-use super::flat::{FlatPart, flatten, srgb_of_linear};
+use super::flat::{FlatPart, flatten};
+use super::lit::lit_material;
+use super::losses::{FormatLimits, Loss, ScenePart};
 use super::names::{Names, one_word};
 
 /// The scene as `<stem>.obj`, `<stem>.mtl` and images, in this order.
@@ -119,7 +122,7 @@ impl ObjWriter<'_> {
         if let Some(known) = self.materials.get(&index) {
             return known.clone();
         }
-        let material = self.scene.material(index);
+        let material = lit_material(self.scene, index);
         let own = material
             .name
             .as_deref()
@@ -159,15 +162,15 @@ impl ObjWriter<'_> {
         if material.emissive != [0.0; 3] {
             let [red, green, blue] = material.emissive.map(srgb_of_linear);
             writeln!(lines, "Ke {red} {green} {blue}").expect(SAFE);
+            if let Some(file) = self.image(&material.emissive_texture) {
+                writeln!(lines, "map_Ke {file}").expect(SAFE);
+            }
         }
         if let Some(file) = self.image(&material.base_color_texture) {
             writeln!(lines, "map_Kd {file}").expect(SAFE);
             if material.alpha_mode != AlphaMode::Opaque {
                 writeln!(lines, "map_d {file}").expect(SAFE);
             }
-        }
-        if let Some(file) = self.image(&material.emissive_texture) {
-            writeln!(lines, "map_Ke {file}").expect(SAFE);
         }
         if let Some(file) = self.image(&material.normal_texture) {
             // Most programs read normals from `map_Bump`, some from `norm` only.
@@ -282,3 +285,36 @@ impl Purpose {
         }
     }
 }
+
+/// What is lost of a scene in OBJ.
+pub(super) const LIMITS: FormatLimits = FormatLimits {
+    loss: |part| match part {
+        ScenePart::Skins => Loss::Changed("the rest pose is written"),
+        ScenePart::AlphaCutoffs => Loss::Changed("these materials are blended"),
+        ScenePart::Unlit => Loss::Changed("they are lit"),
+        ScenePart::Cameras
+        | ScenePart::Lights
+        | ScenePart::Variants
+        | ScenePart::Animations
+        | ScenePart::MorphTargets
+        | ScenePart::PointsAndLines
+        | ScenePart::MoreCoordinates
+        | ScenePart::VertexAlpha
+        | ScenePart::OcclusionTextures
+        | ScenePart::TextureTransforms
+        | ScenePart::WrapModes
+        | ScenePart::StrongEmission
+        | ScenePart::DoubleSided => Loss::Total,
+        ScenePart::Coordinates
+        | ScenePart::VertexColors
+        | ScenePart::TexturedVertexColors
+        | ScenePart::Materials
+        | ScenePart::SurfaceTextures
+        | ScenePart::NormalStrength
+        // Named with the animations, and with its extension.
+        | ScenePart::MorphAnimations
+        | ScenePart::ClearcoatTextures => Loss::Nothing,
+    },
+    material_extensions: &[],
+    others: |_| Vec::new(),
+};

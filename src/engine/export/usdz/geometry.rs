@@ -80,9 +80,10 @@ fn write_normals(text: &mut Lines, draw: &Draw, geometry: &Geometry) {
 }
 
 fn write_coords(text: &mut Lines, geometry: &Geometry) {
-    for set in 0..2 {
-        let Some(coords) = geometry.attribute(&format!("TEXCOORD_{set}")) else {
-            return;
+    for coords in &geometry.attributes {
+        let set = coords.name.strip_prefix("TEXCOORD_");
+        let Some(set) = set.and_then(|set| set.parse().ok()) else {
+            continue;
         };
         let name = coord_name(set);
         let written: Vec<String> = coords

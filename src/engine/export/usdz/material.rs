@@ -5,7 +5,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use bytes::Bytes;
 
 use super::super::super::import::images::extension_of;
-use super::super::super::scene::{AlphaMode, Material, Scene, TextureUse, UvTransform, Wrap};
+use super::super::super::scene::{
+    AlphaMode, DEFAULT_IOR, Material, Scene, TextureUse, UvTransform, Wrap,
+};
+use super::super::lit::lit_material;
 use super::geometry::coord_name;
 use super::identifier;
 
@@ -62,7 +65,7 @@ impl<'s> UsdMaterials<'s> {
         if let Some(known) = self.paths.get(&(index, shows_colors)) {
             return known.clone();
         }
-        let material = self.scene.material(index);
+        let material = lit_material(self.scene, index);
         let base = identifier(material.name.as_deref().unwrap_or("material"));
         let mut name = base.clone();
         let mut number = 2;
@@ -138,29 +141,11 @@ impl<'s> UsdMaterials<'s> {
         shows_colors: bool,
     ) -> Vec<Input<'m>> {
         let mut inputs = Vec::new();
-        let [red, green, blue, alpha] = material.base_color;
-        match &material.base_color_texture {
-            Some(texture) => {
-                self.connect(path, "color3f inputs:diffuseColor", "BaseColor", "rgb");
-                inputs.push(Input {
-                    node: "BaseColor",
-                    texture,
-                    is_srgb: true,
-                    scale: [red, green, blue, alpha],
-                    bias: [0.0; 4],
-                });
-            }
-            None if shows_colors => {
-                self.connect(path, "color3f inputs:diffuseColor", "VertexColor", "result");
-            }
-            None => self.line(
-                2,
-                &format!("color3f inputs:diffuseColor = ({red}, {green}, {blue})"),
-            ),
-        }
+        self.write_base_color(path, material, shows_colors, &mut inputs);
         self.write_opacity(path, material);
         self.write_emission(path, material, &mut inputs);
         self.write_numbers(path, material, &mut inputs);
+        self.write_coat(material);
         if let Some(texture) = &material.normal_texture {
             self.connect(path, "normal3f inputs:normal", "Normal", "rgb");
             let strength = material.normal_scale;
@@ -173,6 +158,54 @@ impl<'s> UsdMaterials<'s> {
             });
         }
         inputs
+    }
+
+    /// Writes the base colour. That of an unlit material is emitted, unless it is one of vertices, which readers know as
+    /// the lit colour alone.
+    fn write_base_color<'m>(
+        &mut self,
+        path: &str,
+        material: &'m Material,
+        shows_colors: bool,
+        inputs: &mut Vec<Input<'m>>,
+    ) {
+        let [red, green, blue, alpha] = material.base_color;
+        let is_emitted = material.unlit && !shows_colors;
+        if is_emitted {
+            self.line(2, "color3f inputs:diffuseColor = (0, 0, 0)");
+        }
+        let color = match is_emitted {
+            true => "color3f inputs:emissiveColor",
+            false => "color3f inputs:diffuseColor",
+        };
+        match &material.base_color_texture {
+            Some(texture) => {
+                self.connect(path, color, "BaseColor", "rgb");
+                inputs.push(Input {
+                    node: "BaseColor",
+                    texture,
+                    is_srgb: true,
+                    scale: [red, green, blue, alpha],
+                    bias: [0.0; 4],
+                });
+            }
+            None if shows_colors => {
+                self.connect(path, color, "VertexColor", "result");
+            }
+            None => self.line(2, &format!("{color} = ({red}, {green}, {blue})")),
+        }
+    }
+
+    fn write_coat(&mut self, material: &Material) {
+        let (coat, roughness) = (material.clearcoat, material.clearcoat_roughness);
+        if coat > 0.0 {
+            self.line(2, &format!("float inputs:clearcoat = {coat}"));
+            self.line(2, &format!("float inputs:clearcoatRoughness = {roughness}"));
+        }
+        // A smaller one is not physical: glTF uses 0 for surfaces that reflect everything.
+        if material.ior >= 1.0 && material.ior != DEFAULT_IOR {
+            self.line(2, &format!("float inputs:ior = {}", material.ior));
+        }
     }
 
     fn write_opacity(&mut self, path: &str, material: &Material) {

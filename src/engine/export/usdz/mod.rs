@@ -21,7 +21,8 @@ use zip::write::SimpleFileOptions;
 
 use super::super::scene::Scene;
 use super::ExportError;
-use super::flat::{has_points_or_lines, has_targets};
+use super::losses::{FormatLimits, Loss, ScenePart};
+use super::motion::thinned_animations;
 
 /// Every file in the archive starts at a multiple of this, so that it can be mapped into memory.
 const ALIGNMENT: u16 = 64;
@@ -48,10 +49,44 @@ pub fn write_usdz(scene: &Scene, stem: &str) -> Result<Vec<u8>, ExportError> {
     Ok(file.into_inner())
 }
 
-/// Warnings about the parts of a scene that a usdz cannot hold.
-pub(super) fn losses(scene: &Scene) -> Vec<String> {
-    let mut lost = Vec::new();
+/// What is lost of a scene in USDZ.
+pub(super) const LIMITS: FormatLimits = FormatLimits {
+    loss: |part| match part {
+        ScenePart::MorphTargets => Loss::Changed("they are written as they are at rest"),
+        ScenePart::TexturedVertexColors => {
+            Loss::Changed("they are left out where the base colour has a texture")
+        }
+        ScenePart::Unlit => Loss::Changed("they emit their colours"),
+        ScenePart::Cameras
+        | ScenePart::Lights
+        | ScenePart::Variants
+        | ScenePart::PointsAndLines
+        | ScenePart::VertexAlpha
+        | ScenePart::ClearcoatTextures => Loss::Total,
+        ScenePart::Animations
+        | ScenePart::Skins
+        | ScenePart::Coordinates
+        | ScenePart::MoreCoordinates
+        | ScenePart::VertexColors
+        | ScenePart::Materials
+        | ScenePart::SurfaceTextures
+        | ScenePart::OcclusionTextures
+        | ScenePart::NormalStrength
+        | ScenePart::TextureTransforms
+        | ScenePart::WrapModes
+        | ScenePart::AlphaCutoffs
+        | ScenePart::StrongEmission
+        | ScenePart::DoubleSided
+        // Named with the morph targets.
+        | ScenePart::MorphAnimations => Loss::Nothing,
+    },
+    material_extensions: &["KHR_materials_clearcoat", "KHR_materials_ior"],
+    others: animation_losses,
+};
+
+fn animation_losses(scene: &Scene) -> Vec<String> {
     let animations = scene.list("animations");
+    let mut lost = Vec::new();
     if animations.len() > 1 {
         let name = animations[0]["name"].as_str().unwrap_or("the first");
         lost.push(format!(
@@ -59,14 +94,8 @@ pub(super) fn losses(scene: &Scene) -> Vec<String> {
             animations.len() - 1
         ));
     }
-    for (is_there, what) in [
-        (has_targets(scene), "morph targets"),
-        (has_points_or_lines(scene), "points and lines"),
-    ] {
-        if is_there {
-            lost.push(format!("usdz cannot hold {what}; they are left out"));
-        }
-    }
+    let written = &animations[..animations.len().min(1)];
+    lost.extend(thinned_animations(scene, written, None, "usdz"));
     lost
 }
 

@@ -5,14 +5,11 @@ use std::mem::take;
 
 use glam::Mat4;
 
-use super::super::super::scene::{Draw, Geometry, Mode, Scene};
+use super::super::super::scene::{Draw, Geometry, MeshAtRest, Mode, Scene};
 use super::unique;
 
 /// The name of the scope with the shared meshes.
 pub(super) const SHARED_MESHES: &str = "Meshes";
-
-/// A mesh, and the bits of the weights of its morph targets.
-type MeshAtRest = (usize, Vec<u32>);
 
 pub(super) struct SharedMeshes {
     names: BTreeMap<MeshAtRest, String>,
@@ -25,7 +22,7 @@ impl SharedMeshes {
     pub(super) fn of<'d>(scene: &Scene, draws: impl Iterator<Item = &'d Draw>) -> SharedMeshes {
         let mut found: BTreeMap<MeshAtRest, (&Draw, usize)> = BTreeMap::new();
         for draw in draws {
-            found.entry(mesh_at_rest(draw)).or_insert((draw, 0)).1 += 1;
+            found.entry(draw.mesh_at_rest()).or_insert((draw, 0)).1 += 1;
         }
         let (mut names, mut meshes, mut taken) = (BTreeMap::new(), Vec::new(), BTreeSet::new());
         for (key, (draw, uses)) in found {
@@ -60,14 +57,9 @@ impl SharedMeshes {
 
     /// The path of the prim with the mesh of a draw; `None` if only this draw has it.
     pub(super) fn path_of(&self, draw: &Draw) -> Option<String> {
-        let name = self.names.get(&mesh_at_rest(draw))?;
+        let name = self.names.get(&draw.mesh_at_rest())?;
         Some(format!("/Root/{SHARED_MESHES}/{name}"))
     }
-}
-
-fn mesh_at_rest(draw: &Draw) -> MeshAtRest {
-    let weights = draw.weights.iter().map(|weight| weight.to_bits());
-    (draw.mesh, weights.collect())
 }
 
 /// Whether a geometry is one that USDZ holds.

@@ -7,9 +7,10 @@ use std::path::Path;
 use bytes::Bytes;
 use serde_json::{Value, json};
 
+use super::super::super::srgb::linear_of_srgb;
 use super::super::find_file;
 use super::super::images::plain_image;
-use super::super::scene_builder::{SceneBuilder, linear_of_srgb};
+use super::super::scene_builder::SceneBuilder;
 
 /// The set of texture coordinates that the base colour, normal and emission textures of a material read on some mesh;
 /// `None` where the mesh has no coordinates.

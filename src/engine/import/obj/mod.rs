@@ -14,10 +14,11 @@ use super::super::document::{ComponentType, DocumentError};
 use super::super::number_text::grouped;
 use super::super::scene::{Attribute, Geometry, Storage};
 use super::super::settings::MeshCompression;
+use super::super::srgb::linear_of_srgb;
 use super::lines::{lines, number, text, words};
 use super::normals::add_creased;
 use super::polygon;
-use super::scene_builder::{SceneBuilder, linear_of_srgb};
+use super::scene_builder::SceneBuilder;
 use super::{ImportError, Imported};
 use material::Library;
 

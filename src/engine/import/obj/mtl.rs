@@ -3,8 +3,8 @@
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
+use super::super::super::srgb::linear_of_srgb;
 use super::super::lines::{lines, number, text, words};
-use super::super::scene_builder::linear_of_srgb;
 
 /// The numbers and texture references of a material, by key.
 #[derive(Debug, Default)]

@@ -6,6 +6,8 @@ use openusd::usd::{Prim, Stage};
 use serde_json::{Value as Json, json};
 
 use super::super::super::document::ElementType;
+use super::super::super::keyframes::thinned;
+use super::super::super::number_text::grouped;
 use super::super::super::scene::Scene;
 use super::super::animated::{add_table, increasing};
 use super::moved::{Morphing, MovedPrims, Moving};
@@ -45,6 +47,7 @@ pub(super) fn add(
         samplers: Vec::new(),
         channels: Vec::new(),
         scene,
+        warnings,
     };
     let clips: Vec<(&Skeleton, Prim)> = skeletons
         .all()
@@ -64,7 +67,7 @@ pub(super) fn add(
             && clip_times(clip).len() < 2
             && clip.type_name().is_ok_and(|kind| kind.is_some())
         {
-            warnings.push(format!(
+            animation.warnings.push(format!(
                 "the pose of the animation \"{}\" does not move and is not read; its skeleton stays at rest",
                 clip.path().name().unwrap_or_default()
             ));
@@ -73,7 +76,7 @@ pub(super) fn add(
     }
     for it in &moved.moving {
         if animation.add_moving(it) {
-            warnings.push(format!(
+            animation.warnings.push(format!(
                 "the moving prim \"{}\" is sheared, which glTF has not; it moves without the shear",
                 it.prim.path().name().unwrap_or_default()
             ));
@@ -122,6 +125,7 @@ struct Animation<'a> {
     samplers: Vec<Json>,
     channels: Vec<Json>,
     scene: &'a mut Scene,
+    warnings: &'a mut Vec<String>,
 }
 
 /// The member of a node that a channel changes.
@@ -168,7 +172,8 @@ impl Track {
 
 impl Animation<'_> {
     fn add_clip(&mut self, skeleton: &Skeleton, clip: &Prim) {
-        let times = self.distinct(thinned(clip_times(clip)));
+        let times = self.thinned(clip_times(clip), clip);
+        let times = self.distinct(times);
         let names = of(clip, "joints").map(texts).unwrap_or_default();
         if times.len() < 2 || names.is_empty() {
             return;
@@ -228,7 +233,8 @@ impl Animation<'_> {
     /// Adds the transforms of a prim; returns whether its nodes lose a shear.
     fn add_moving(&mut self, moving: &Moving) -> bool {
         let operations = Operations::of(&moving.prim);
-        let times = with_steps(thinned(operations.times(&moving.prim)), self.rate);
+        let times = self.thinned(operations.times(&moving.prim), &moving.prim);
+        let times = with_steps(times, self.rate);
         let times = self.distinct(times);
         let rest = operations.matrix(&moving.prim, None);
         let mut has_shear = is_sheared(rest);
@@ -275,7 +281,8 @@ impl Animation<'_> {
 
     fn add_morphing(&mut self, morphing: &Morphing) {
         let weights = &morphing.weights;
-        let times = self.distinct(thinned(weights.times()));
+        let times = self.thinned(weights.times(), &weights.clip);
+        let times = self.distinct(times);
         if times.len() < 2 {
             return;
         }
@@ -295,7 +302,8 @@ impl Animation<'_> {
 
     fn add_blinking(&mut self, blinking: &Moving) {
         let visibility = Visibility::of(&blinking.prim);
-        let times = self.distinct(thinned(visibility.times().to_vec()));
+        let times = self.thinned(visibility.times().to_vec(), &blinking.prim);
+        let times = self.distinct(times);
         if times.is_empty() {
             return;
         }
@@ -334,6 +342,21 @@ impl Animation<'_> {
         self.samplers.push(sampler);
     }
 
+    /// At most `MAX_KEYS` of the times of a prim, with a warning if there are more.
+    fn thinned(&mut self, times: Vec<f64>, prim: &Prim) -> Vec<f64> {
+        let count = times.len();
+        let kept = thinned(times, MAX_KEYS);
+        if kept.len() < count {
+            self.warnings.push(format!(
+                "prim \"{}\": its animation has {} keyframes; {} of them are read",
+                prim.path().name().unwrap_or_default(),
+                grouped(count as u64),
+                grouped(kept.len() as u64)
+            ));
+        }
+        kept
+    }
+
     /// The times that differ in seconds as 32-bit floats.
     fn distinct(&self, times: Vec<f64>) -> Vec<f64> {
         let seconds = times.iter().map(|time| (time - self.start) / self.rate);
@@ -367,17 +390,6 @@ fn with_steps(times: Vec<f64>, rate: f64) -> Vec<f64> {
     all
 }
 
-/// At most `MAX_KEYS` of the times, with the first and the last.
-fn thinned(times: Vec<f64>) -> Vec<f64> {
-    let every = times.len().saturating_sub(1).div_ceil(MAX_KEYS - 1).max(1);
-    let last = times.last().copied();
-    let mut kept: Vec<f64> = times.into_iter().step_by(every).collect();
-    if kept.last() != last.as_ref() {
-        kept.extend(last);
-    }
-    kept
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -385,9 +397,12 @@ mod tests {
     #[test]
     fn many_times_are_thinned_with_few_steps_and_keep_their_ends() {
         let times: Vec<f64> = (0..1_000_000).map(|time| f64::from(time) * 50.0).collect();
-        let all = with_steps(thinned(times), 24.0);
+        let all = with_steps(thinned(times, MAX_KEYS), 24.0);
         assert!(all.len() <= 2 * MAX_KEYS, "{}", all.len());
         assert_eq!((all.first(), all.last()), (Some(&0.0), Some(&49_999_950.0)));
-        assert_eq!(with_steps(thinned(vec![0.0, 2.0]), 24.0), [0.0, 1.0, 2.0]);
+        assert_eq!(
+            with_steps(thinned(vec![0.0, 2.0], MAX_KEYS), 24.0),
+            [0.0, 1.0, 2.0]
+        );
     }
 }

@@ -63,10 +63,7 @@ fn line(error: &Error) -> Option<String> {
             site_path.as_str(),
             "its default prim is no name of a prim",
         ),
-        Error::ArcCycle(chain) => format!(
-            "<{}> is put together from itself; what closes the circle is left out",
-            chain.composing
-        ),
+        Error::ArcCycle(chain) => circle(&chain.composing),
         Error::SublayerCycle {
             root_layer,
             seen_layer,
@@ -75,4 +72,9 @@ fn line(error: &Error) -> Option<String> {
         ),
         other => format!("the layers do not fit together: {other}"),
     })
+}
+
+/// The warning about a prim that is composed of itself.
+pub(super) fn circle(path: &impl std::fmt::Display) -> String {
+    format!("<{path}> is put together from itself; what closes the circle is left out")
 }

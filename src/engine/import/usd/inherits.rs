@@ -1,17 +1,19 @@
-//! Removes inherits that say again what a parent's inherit says: `/B` inherits `/A`, and `/B/C` inherits `/A/C`. They change
-//! nothing, but the library follows them without end. Programs write them for copies of robots.
+//! Removes inherits that the library follows without end: those that say again what a parent's inherit says (`/B` inherits
+//! `/A`, and `/B/C` inherits `/A/C`), which change nothing and which programs write for copies of robots, and those by which
+//! a prim inherits itself or a prim above it.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use openusd::sdf::{AbstractData, EditError, FieldKey, Path, Value};
 use openusd::usd::Stage;
 
-/// Removes them from the layers that the stage begins with.
-pub(super) fn remove_repeated(stage: &Stage) -> Result<(), EditError> {
+/// Removes them from the layers that the stage begins with. Returns the prims that inherited themselves.
+pub(super) fn remove_endless(stage: &Stage) -> Result<Vec<Path>, EditError> {
+    let mut circles = Vec::new();
     for identifier in stage.layer_stack() {
         let repeated = stage
             .layer(&identifier)
-            .map(|layer| repeated_in(layer.data()))
+            .map(|layer| repeated_in(layer.data(), &mut circles))
             .unwrap_or_default();
         if repeated.is_empty() {
             continue;
@@ -25,11 +27,11 @@ pub(super) fn remove_repeated(stage: &Stage) -> Result<(), EditError> {
             })?;
         }
     }
-    Ok(())
+    Ok(circles)
 }
 
-/// The fields with repeated inherits, and what is left of them.
-fn repeated_in(data: &dyn AbstractData) -> Vec<(Path, FieldKey, Value)> {
+/// The fields with such inherits, and what is left of them. Prims that inherit themselves are added to `circles`.
+fn repeated_in(data: &dyn AbstractData, circles: &mut Vec<Path>) -> Vec<(Path, FieldKey, Value)> {
     let mut lists = Vec::new();
     let mut targets: HashMap<Path, Vec<Path>> = HashMap::new();
     for path in data.spec_paths() {
@@ -60,17 +62,32 @@ fn repeated_in(data: &dyn AbstractData) -> Vec<(Path, FieldKey, Value)> {
     };
     let mut repeated = Vec::new();
     for (path, field, list) in lists {
-        let is_any = list
-            .flatten()
-            .iter()
-            .any(|target| is_repeated(&path, &path.make_absolute(target)));
-        if is_any {
-            let left = list.filter_map(|target| {
-                let is_needed = !is_repeated(&path, &path.make_absolute(&target));
-                is_needed.then_some(target)
-            });
+        let closes = |target: &Path| closes_circle(&targets, &path, &path.make_absolute(target));
+        let is_endless =
+            |target: &Path| is_repeated(&path, &path.make_absolute(target)) || closes(target);
+        let all = list.flatten();
+        if all.iter().any(&closes) && !circles.contains(&path) {
+            circles.push(path.clone());
+        }
+        if all.iter().any(is_endless) {
+            let left = list.filter_map(|target| (!is_endless(&target)).then_some(target));
             repeated.push((path, field, Value::PathListOp(left)));
         }
     }
     repeated
+}
+
+/// Whether the prims that `target` is composed of include `path` or a prim above it.
+fn closes_circle(targets: &HashMap<Path, Vec<Path>>, path: &Path, target: &Path) -> bool {
+    let mut waiting = vec![target.clone()];
+    let mut seen = HashSet::new();
+    while let Some(next) = waiting.pop() {
+        if path.has_prefix(&next) {
+            return true;
+        }
+        if seen.insert(next.clone()) {
+            waiting.extend(targets.get(&next).into_iter().flatten().cloned());
+        }
+    }
+    false
 }

@@ -105,13 +105,14 @@ fn read(
         let reason = files.borrow().without_folders(&format!("{error:#}"));
         damaged(format!("cannot be read as USD: {reason}"))
     })?;
-    inherits::remove_repeated(&stage)
+    let circles = inherits::remove_endless(&stage)
         .map_err(|error| damaged(format!("its inherits cannot be followed: {error}")))?;
     let mut reader = Reader::new(&stage, &file, purpose, Rc::clone(&files));
     let roots = reader.read_roots()?;
     let mut warnings = reader.warnings.lines(&file);
     warnings.extend(absent_layers(&files.borrow()));
     warnings.extend(composition::lines(&stage, &files.borrow()));
+    warnings.extend(circles.iter().map(composition::circle));
     if !reader.triangles {
         let reasons = warnings.iter().take(3).map(|line| format!("; {line}"));
         return Err(damaged(format!(
@@ -123,6 +124,7 @@ fn read(
     let mut scene = finish(&stage, reader.builder, roots);
     skeletons.add_skins(&mut scene);
     animation::add(&stage, &skeletons, &moved, &mut scene, &mut warnings);
+    warnings.extend(nodes::without_endless_places(&mut scene));
     let size_bytes = files.borrow().size_bytes();
     Ok(Imported {
         packing: MeshCompression::None,

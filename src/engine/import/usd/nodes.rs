@@ -8,6 +8,8 @@ use openusd::sdf::Path;
 use openusd::usd::{Prim, PrimStatus, Stage};
 use serde_json::{Value as Json, json};
 
+use super::super::super::number_text::counted_were;
+use super::super::super::scene::Scene;
 use super::super::super::settings::UsdPurpose;
 use super::super::ImportError;
 use super::super::scene_builder::SceneBuilder;
@@ -356,4 +358,29 @@ pub(super) fn split(matrix: DMat4) -> (DVec3, DQuat, DVec3) {
         true => (scale, turn.normalize(), place),
         false => (DVec3::ZERO, DQuat::IDENTITY, matrix.w_axis.truncate()),
     }
+}
+
+/// Removes places of nodes that are no numbers a glTF can hold. Returns a warning if there are any.
+pub(super) fn without_endless_places(scene: &mut Scene) -> Option<String> {
+    let mut count = 0;
+    for node in scene.list_mut("nodes").into_iter().flatten() {
+        let Some(members) = node.as_object_mut() else {
+            continue;
+        };
+        let before = members.len();
+        for key in ["translation", "rotation", "scale", "matrix"] {
+            // What is not finite becomes null in JSON.
+            let numbers = members.get(key).and_then(Json::as_array);
+            if numbers.is_some_and(|numbers| numbers.contains(&Json::Null)) {
+                members.shift_remove(key);
+            }
+        }
+        count += usize::from(members.len() != before);
+    }
+    (count > 0).then(|| {
+        format!(
+            "{} placed by numbers that are infinite, too large or missing; these places are left out",
+            counted_were(count as u64, "prim")
+        )
+    })
 }
