@@ -92,6 +92,19 @@ fn maps_without_an_effect_are_named() {
     }
 }
 
+#[test]
+fn a_model_too_small_for_floats_is_simplified_in_the_usual_way() {
+    let tiny = pair(|_, json| {
+        for node in json["nodes"].as_array_mut().unwrap() {
+            *node = json!({ "mesh": node["mesh"], "scale": [1e-15, 1e-15, 1e-15] });
+        }
+    });
+    let both = json!({ "bakeNormalMap": true, "bakeAOMap": true });
+    let report = tiny.optimize(config(20.0, both)).unwrap();
+    assert!(report.result.triangles > 0);
+    assert!(report.result.triangles <= report.source.triangles / 5);
+}
+
 /// A square that nothing darkens.
 fn lone_plate() -> Model {
     let mut maker = Maker::default();

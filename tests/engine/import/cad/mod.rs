@@ -2,7 +2,10 @@
 //! plate with a hole and two pins, `pin.igs` and `pin.brep` are one pin, in millimetres. `assembly.step` has one part, which is in
 //! another file, and `curve.brep` a triangle and a line.
 
+use std::io::{BufRead as _, BufReader};
 use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::Duration;
 
 use assetfs::engine::import::{ImportOptions, import, import_as};
 use assetfs::engine::scene::Scene;
@@ -178,4 +181,46 @@ fn the_sample_of_cad_has_its_surfaces() {
         size.is_some_and(|size| (size.x - 0.127).abs() < 1e-4),
         "{size:?}"
     );
+}
+
+#[test]
+fn the_reader_ends_with_its_caller() {
+    if !has_program_or_skips(READER) {
+        return;
+    }
+    let dir = tempfile::tempdir().unwrap();
+    // Open CASCADE works on these numbers without end.
+    let endless = "DBRep_DrawableShape\n\nCASCADE Topology V1, (c) Matra-Datavision\nLocations 0\nCurve2ds -1\nCurves 4000000000\n";
+    std::fs::write(dir.path().join("part.brep"), endless).unwrap();
+    let mut caller = Command::new("sh")
+        .args([
+            "-c",
+            "assetfs-cad part.brep out.glb 0.001 12 & echo $!; wait",
+        ])
+        .current_dir(dir.path())
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut line = String::new();
+    BufReader::new(caller.stdout.take().unwrap())
+        .read_line(&mut line)
+        .unwrap();
+    let reader = Path::new("/proc").join(line.trim()).join("cmdline");
+    let is_reading =
+        || std::fs::read_to_string(&reader).is_ok_and(|words| words.starts_with(READER));
+    assert!(soon(is_reading));
+    // It asks for the signal before it reads.
+    std::thread::sleep(Duration::from_millis(300));
+    assert!(is_reading(), "the file is read without end");
+    caller.kill().unwrap();
+    caller.wait().unwrap();
+    assert!(soon(|| !is_reading()), "the reader goes on alone");
+}
+
+/// Whether a condition comes true within ten seconds.
+fn soon(is_so: impl Fn() -> bool) -> bool {
+    (0..500).any(|_| {
+        std::thread::sleep(Duration::from_millis(20));
+        is_so()
+    })
 }

@@ -49,6 +49,57 @@ fn parts_that_cannot_be_put_together_are_warnings() {
 }
 
 #[test]
+fn prims_that_inherit_themselves_are_warnings() {
+    let prim =
+        |name: &str, arc: &str, inside: &str| format!("def \"{name}\" ({arc})\n{{\n{inside}}}\n");
+    for (prims, closed) in [
+        (prim("R", "inherits = </R>", &square("M", "")), "</R>"),
+        (prim("R", "specializes = </R>", &square("M", "")), "</R>"),
+        (
+            prim("R", "", &prim("C", "inherits = </R>", &square("M", ""))),
+            "</R/C>",
+        ),
+        (
+            prim("R", "inherits = </S>", &square("M", "")) + &prim("S", "inherits = </R>", ""),
+            "</R>",
+        ),
+    ] {
+        let imported = read_one(&prims);
+        let warning = format!("{closed} is put together from itself; ");
+        let is_named = |line: &String| line.starts_with(&warning);
+        assert!(
+            imported.warnings.iter().any(is_named),
+            "{prims}: {:?}",
+            imported.warnings
+        );
+        assert_eq!(imported.scene.drawn_triangles(), 2, "{prims}");
+    }
+}
+
+#[test]
+fn places_that_are_no_numbers_are_left_out_with_a_warning() {
+    let far = format!(
+        "def Xform \"R\"\n{{\n double3 xformOp:translate = (1e300, 0, 0)\n uniform token[] xformOpOrder = [\"xformOp:translate\"]\n{}}}\n",
+        square("M", "")
+    );
+    let instances = format!(
+        "def PointInstancer \"P\"\n{{\n int[] protoIndices = [0, 0]\n point3f[] positions = [(nan, 0, 0), (1, 0, 0)]\n \
+         rel prototypes = </P/A>\n{}}}\n",
+        square("A", "")
+    );
+    for body in [far, instances] {
+        let imported = read_one(&body);
+        let warnings = &imported.warnings;
+        assert_eq!(warnings.len(), 1, "{warnings:?}");
+        assert!(
+            warnings[0].starts_with("1 prim was placed by numbers"),
+            "{warnings:?}"
+        );
+        assert!(imported.scene.bounds().unwrap().max.is_finite());
+    }
+}
+
+#[test]
 fn layers_that_nest_without_end_are_refused() {
     let deep = |open: &str, close: &str| {
         let levels = 200_000;
