@@ -10,10 +10,36 @@ use openusd::usd::{Attribute, Prim, TimeCode};
 pub(super) fn value(attribute: &Attribute, time: Option<f64>) -> Option<Value> {
     let at = |time: Option<TimeCode>| attribute.get_at::<Value>(time).ok().flatten();
     let found = match time {
-        Some(time) => at(Some(TimeCode::new(time))),
+        Some(time) => between_whole(attribute, time).or_else(|| at(Some(TimeCode::new(time)))),
         None => at(None).or_else(|| at(Some(TimeCode::EARLIEST))),
     };
     found.filter(|value| !matches!(value, Value::ValueBlock | Value::None))
+}
+
+/// The value of a number with a fraction at a time, if a sample beside it is a whole number. In layers of text, the library
+/// takes those for integers, and holds them until the next sample.
+fn between_whole(attribute: &Attribute, time: f64) -> Option<Value> {
+    let kind = attribute.type_name().ok()??;
+    if !matches!(kind.as_str(), "half" | "float" | "double") {
+        return None;
+    }
+    let (before, after) = attribute
+        .bracketing_time_samples(TimeCode::new(time))
+        .ok()??;
+    let at = |time: f64| attribute.get_at::<Value>(Some(TimeCode::new(time))).ok()?;
+    let samples = [at(before)?, at(after)?];
+    let is_whole = |value: &Value| {
+        matches!(
+            value,
+            Value::Int(_) | Value::Int64(_) | Value::Uint(_) | Value::Uint64(_)
+        )
+    };
+    if before >= after || !samples.iter().any(is_whole) {
+        return None;
+    }
+    let [from, to] = [number(&samples[0])?, number(&samples[1])?];
+    let share = ((time - before) / (after - before)).clamp(0.0, 1.0);
+    Some(Value::Double(from + (to - from) * share))
 }
 
 /// The value of a prim's attribute at rest.

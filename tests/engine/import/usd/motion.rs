@@ -289,3 +289,26 @@ fn instances_have_weights_of_their_own_at_rest() {
     let weights: Vec<Vec<f32>> = scene.draws().into_iter().map(|draw| draw.weights).collect();
     assert_eq!(weights, [[1.0, 0.0], [0.0, 1.0]]);
 }
+
+#[test]
+fn whole_numbers_in_text_are_interpolated_like_others() {
+    for (kind, samples) in [
+        ("double", "0: 0, 24: 2"),
+        ("float", "0: 0, 24: 2"),
+        ("double", "0: 0.0, 24: 2"),
+    ] {
+        let body = format!(
+            "def Xform \"R\"\n{{\n {kind} xformOp:translateX.timeSamples = {{ {samples} }}\n \
+             {kind} xformOp:rotateY.timeSamples = {{ 0: 0, 24: 360 }}\n \
+             uniform token[] xformOpOrder = [\"xformOp:translateX\", \"xformOp:rotateY\"]\n{}}}\n",
+            square("M", "")
+        );
+        let mut scene = read_one(&body).scene;
+        let animation = scene.list("animations")[0].clone();
+        let half = scene.pose_at(&animation, 0.5);
+        // Half of the way, and half of a turn.
+        scene.in_pose(&half, |scene| {
+            super::assert_box(scene, [0.0, 0.0, 0.0], [1.0, 1.0, 0.0]);
+        });
+    }
+}
