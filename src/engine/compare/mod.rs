@@ -15,6 +15,7 @@ use glam::Vec3;
 use rayon::prelude::*;
 
 use super::render::{NO_PART, Picture, PreparedScene, View};
+use super::srgb::linear_of_srgb;
 use flip::Linear;
 use places::{TILE, changed_parts, worst_part, worst_tile};
 
@@ -325,13 +326,6 @@ fn linear(pixel: &[u8]) -> Vec3 {
         f32::from(pixel[1]),
         f32::from(pixel[2]),
     ) / 255.0;
-    let decode = |value: f32| {
-        if value <= 0.04045 {
-            value / 12.92
-        } else {
-            ((value + 0.055) / 1.055).powf(2.4)
-        }
-    };
-    let colour = Vec3::new(decode(colour.x), decode(colour.y), decode(colour.z));
+    let colour = Vec3::from_array(colour.to_array().map(linear_of_srgb));
     Vec3::splat(0.2).lerp(colour, alpha)
 }

@@ -66,8 +66,8 @@ impl LowSurface {
         }
     }
 
-    /// How far vertices move towards the place where the triangles are nearest to the source. At that place, vertices of a
-    /// bent surface stand out, and outlines are wider than the source's; half of the way suits both.
+    /// How far vertices move towards the positions of the least squares, from 0 to 1. At these positions, the vertices of a
+    /// curved surface lie outside of the source, so its outline is too wide. Half of the way is a compromise.
     fn fitted_share(self) -> f32 {
         match self {
             LowSurface::Source => 0.5,

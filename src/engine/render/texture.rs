@@ -6,21 +6,13 @@ use glam::{Vec2, Vec4};
 use rayon::prelude::*;
 
 use super::super::scene::Wrap;
+use super::super::srgb::linear_of_srgb;
 use super::scene::{RenderTexture, RenderTextureUse};
 
 /// Linear light of each sRGB byte.
 pub(super) fn srgb_to_linear() -> &'static [f32; 256] {
     static TABLE: std::sync::OnceLock<[f32; 256]> = std::sync::OnceLock::new();
-    TABLE.get_or_init(|| {
-        std::array::from_fn(|byte| {
-            let value = byte as f32 / 255.0;
-            if value <= 0.04045 {
-                value / 12.92
-            } else {
-                ((value + 0.055) / 1.055).powf(2.4)
-            }
-        })
-    })
+    TABLE.get_or_init(|| std::array::from_fn(|byte| linear_of_srgb(byte as f32 / 255.0)))
 }
 
 /// Linear light of an sRGB byte.

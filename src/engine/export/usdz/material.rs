@@ -160,8 +160,8 @@ impl<'s> UsdMaterials<'s> {
         inputs
     }
 
-    /// Writes the base colour. That of an unlit material is emitted, unless it is one of vertices, which readers know as
-    /// the lit colour alone.
+    /// Writes the base colour. An unlit material emits its colour instead, so that light does not change it. Vertex colours
+    /// stay lit, because readers accept them only as the base colour.
     fn write_base_color<'m>(
         &mut self,
         path: &str,

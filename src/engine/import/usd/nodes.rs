@@ -360,7 +360,7 @@ pub(super) fn split(matrix: DMat4) -> (DVec3, DQuat, DVec3) {
     }
 }
 
-/// Removes places of nodes that are no numbers a glTF can hold. Returns a warning if there are any.
+/// Removes transforms of nodes whose numbers are not finite, because JSON cannot hold them. Returns a warning if there are any.
 pub(super) fn without_endless_places(scene: &mut Scene) -> Option<String> {
     let mut count = 0;
     for node in scene.list_mut("nodes").into_iter().flatten() {

@@ -16,7 +16,8 @@ pub(super) fn is_sheared(matrix: DMat4) -> bool {
     is_slanted(x, y) || is_slanted(y, z) || is_slanted(z, x)
 }
 
-/// Two matrices whose product is a sheared one: a translation, rotation and scale, and a rotation. One-sided Jacobi
+/// Splits a sheared matrix into two without shear, whose product it is: the outer one translates, rotates and scales, the
+/// inner one rotates. One-sided Jacobi
 /// iteration (Hestenes 1958): rotations of two columns at a time make all of them orthogonal.
 pub(super) fn two_parts(matrix: DMat4) -> [DMat4; 2] {
     let mut outer = columns(matrix);
