@@ -11,6 +11,7 @@ use super::super::scene::{
     AlphaMode, Geometry, Material, Mode, Scene, TextureUse, UvTransform, Wrap, index_in,
 };
 use super::super::settings::FileFormat;
+use super::texture_places::{CoordinateSets, with_transforms_applied};
 use super::{fbx, obj, ply, stl, usdz};
 
 /// A part of a scene that some format cannot hold.
@@ -37,7 +38,8 @@ pub(super) enum ScenePart {
     OcclusionTextures,
     NormalStrength,
     TextureTransforms,
-    WrapModes,
+    ClampedTextures,
+    MirroredTextures,
     AlphaCutoffs,
     StrongEmission,
     DoubleSided,
@@ -65,7 +67,8 @@ impl ScenePart {
             ScenePart::OcclusionTextures => "occlusion textures",
             ScenePart::NormalStrength => "the strength of normal maps",
             ScenePart::TextureTransforms => "texture transforms",
-            ScenePart::WrapModes => "clamped or mirrored textures",
+            ScenePart::ClampedTextures => "clamped textures",
+            ScenePart::MirroredTextures => "mirrored textures",
             ScenePart::AlphaCutoffs => "alpha cutoffs",
             ScenePart::StrongEmission => "emission above 1",
             ScenePart::DoubleSided => "double-sided materials",
@@ -88,6 +91,8 @@ pub(super) enum Loss {
 /// What a format cannot hold.
 pub(super) struct FormatLimits {
     pub(super) loss: fn(ScenePart) -> Loss,
+    /// The number of its sets of texture coordinates, if the writer applies texture transforms to them.
+    pub(super) coordinate_sets: Option<CoordinateSets>,
     /// The extensions of materials that it holds, besides those that are a [`ScenePart`].
     pub(super) material_extensions: &'static [&'static str],
     /// Further warnings.
@@ -104,7 +109,10 @@ pub fn losses(scene: &Scene, format: FileFormat) -> Vec<String> {
         FileFormat::Ply => &ply::LIMITS,
         FileFormat::Stl => &stl::LIMITS,
     };
-    let lost = lost_parts(scene, limits);
+    let applied = limits
+        .coordinate_sets
+        .map(|sets| with_transforms_applied(scene, sets));
+    let lost = lost_parts(applied.as_deref().unwrap_or(scene), limits);
     let mut lines = (limits.others)(scene);
     if !lost.is_empty() {
         let name = format.name();
@@ -211,7 +219,8 @@ fn material_parts(scene: &Scene) -> Vec<ScenePart> {
         .collect();
     let any = |is_it: &dyn Fn(&Material) -> bool| materials.iter().any(is_it);
     let any_texture =
-        |is_it: &dyn Fn(&TextureUse) -> bool| any(&|material| textures_of(material).any(is_it));
+        |is_it: &dyn Fn(&TextureUse) -> bool| any(&|material| material.textures().any(is_it));
+    let wraps = |texture: &TextureUse| [texture.wrap_s, texture.wrap_t];
     let coat_keys = [
         "clearcoatTexture",
         "clearcoatRoughnessTexture",
@@ -239,8 +248,12 @@ fn material_parts(scene: &Scene) -> Vec<ScenePart> {
             any_texture(&|it| it.transform != UvTransform::default()),
         ),
         (
-            ScenePart::WrapModes,
-            any_texture(&|it| [it.wrap_s, it.wrap_t] != [Wrap::Repeat; 2]),
+            ScenePart::ClampedTextures,
+            any_texture(&|it| wraps(it).contains(&Wrap::ClampToEdge)),
+        ),
+        (
+            ScenePart::MirroredTextures,
+            any_texture(&|it| wraps(it).contains(&Wrap::MirroredRepeat)),
         ),
         (
             ScenePart::AlphaCutoffs,
@@ -257,17 +270,6 @@ fn material_parts(scene: &Scene) -> Vec<ScenePart> {
             scene.list("materials").iter().any(has_coat_texture),
         ),
     ])
-}
-
-fn textures_of(material: &Material) -> impl Iterator<Item = &TextureUse> {
-    let textures = [
-        &material.base_color_texture,
-        &material.metallic_roughness_texture,
-        &material.normal_texture,
-        &material.occlusion_texture,
-        &material.emissive_texture,
-    ];
-    textures.into_iter().flatten()
 }
 
 /// The extensions of materials that are not held, as one part.

@@ -8,6 +8,7 @@ mod encoding;
 pub mod fbx;
 mod flat;
 pub mod gltf;
+mod grey;
 mod lit;
 mod losses;
 mod meshopt_views;
@@ -16,6 +17,7 @@ mod names;
 pub mod obj;
 pub mod ply;
 pub mod stl;
+mod texture_places;
 pub mod usdz;
 mod views;
 

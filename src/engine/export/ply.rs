@@ -93,13 +93,15 @@ pub(super) const LIMITS: FormatLimits = FormatLimits {
         | ScenePart::OcclusionTextures
         | ScenePart::NormalStrength
         | ScenePart::TextureTransforms
-        | ScenePart::WrapModes
+        | ScenePart::ClampedTextures
+        | ScenePart::MirroredTextures
         | ScenePart::AlphaCutoffs
         | ScenePart::StrongEmission
         | ScenePart::DoubleSided
         | ScenePart::Unlit
         | ScenePart::ClearcoatTextures => Loss::Nothing,
     },
+    coordinate_sets: None,
     material_extensions: &[],
     others: |_| Vec::new(),
 };

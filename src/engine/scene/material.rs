@@ -2,7 +2,7 @@
 //!
 //! This is a read-only view; the exporters write the JSON.
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::super::document::IMAGE_EXTENSIONS;
 use super::content::{Scene, index_in};
@@ -99,6 +99,11 @@ impl Default for UvTransform {
 }
 
 impl UvTransform {
+    /// The object of the extension.
+    pub fn to_json(self) -> Value {
+        json!({ "offset": self.offset, "rotation": self.rotation, "scale": self.scale })
+    }
+
     /// The coordinates to look up.
     pub fn apply(&self, uv: [f32; 2]) -> [f32; 2] {
         let (sin, cos) = self.rotation.sin_cos();

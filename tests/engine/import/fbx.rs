@@ -120,3 +120,79 @@ fn an_fbx_whose_texture_is_missing_is_read_without_it_and_with_a_warning() {
     assert_eq!(imported.scene.drawn_triangles(), 2);
     assert!(imported.scene.images.is_empty());
 }
+
+#[test]
+fn an_fbx_texture_may_be_scaled_and_moved() {
+    let coordinates = r#"		LayerElementUV: 0 {
+			Version: 101
+			Name: "UVMap"
+			MappingInformationType: "ByPolygonVertex"
+			ReferenceInformationType: "Direct"
+			UV: *8 {
+				a: 0,0,1,0,1,1,0,1
+			}
+		}
+		Layer: 0 {
+			Version: 100
+			LayerElement:  {
+				Type: "LayerElementUV"
+				TypedIndex: 0
+			}
+"#;
+    let square = SQUARE.replacen("		Layer: 0 {\n			Version: 100\n", coordinates, 1);
+    let texture = r#"
+	Texture: 4000, "Texture::wood", "" {
+		Type: "TextureVideoClip"
+		Version: 202
+		FileName: "wood.png"
+		RelativeFilename: "wood.png"
+		Properties70:  {
+			P: "Translation", "Vector", "", "A",0.5,0.25,0
+			P: "Scaling", "Vector", "", "A",0.5,0.25,1
+			P: "WrapModeV", "enum", "", "",1
+		}
+	}
+"#;
+    let file = fbx(
+        &format!("{square}{texture}"),
+        &format!("{SQUARE_CONNECTIONS}\n\tC: \"OP\",4000,3000, \"DiffuseColor\""),
+    );
+    let wood = one_pixel_png();
+    let imported = import_texts(&[("square.fbx", &file), ("wood.png", &wood)]).unwrap();
+    let scene = imported.scene;
+    let texture = scene.material(Some(0)).base_color_texture.unwrap();
+    // FBX moves and scales the texture: a place of the mesh shows (place - translation) / scaling, with v up.
+    let expected = [[0.0, 0.0], [1.0, 0.0], [1.0, 1.0], [0.0, 1.0]]
+        .map(|[u, v]: [f32; 2]| [(u - 0.5) / 0.5, 1.0 - (v - 0.25) / 0.25]);
+    let geometry = &scene.geometries[0];
+    let coords = geometry.attribute("TEXCOORD_0").unwrap();
+    let mut found: Vec<[f32; 2]> = (0..4)
+        .map(|vertex| {
+            texture
+                .transform
+                .apply([coords.at(vertex)[0], coords.at(vertex)[1]])
+        })
+        .collect();
+    let mut expected = expected.to_vec();
+    for list in [&mut found, &mut expected] {
+        list.sort_by(|a, b| a.partial_cmp(b).unwrap());
+    }
+    for (a, b) in found.iter().zip(&expected) {
+        assert!(
+            (a[0] - b[0]).abs() < 1e-5 && (a[1] - b[1]).abs() < 1e-5,
+            "{found:?} {expected:?}"
+        );
+    }
+    assert_eq!(
+        [texture.wrap_s.code(), texture.wrap_t.code()],
+        [10_497, 33_071]
+    );
+}
+
+fn one_pixel_png() -> Vec<u8> {
+    let mut bytes = std::io::Cursor::new(Vec::new());
+    image::RgbImage::from_pixel(1, 1, image::Rgb([200, 100, 50]))
+        .write_to(&mut bytes, image::ImageFormat::Png)
+        .unwrap();
+    bytes.into_inner()
+}

@@ -346,7 +346,7 @@ fn materials_textures_and_moving_nodes_survive_in_fbx_and_usdz() {
 }
 
 #[test]
-fn fbx_has_the_mean_of_textures_of_roughness_and_metalness() {
+fn fbx_has_roughness_in_a_grey_image_and_its_mean_beside_it() {
     let surface = png(8, |x, _| [0, if x < 4 { 255 } else { 51 }, 0, 255]);
     let material = json!({
         "pbrMetallicRoughness": { "metallicRoughnessTexture": { "index": 0 }, "roughnessFactor": 0.5 },
@@ -355,7 +355,15 @@ fn fbx_has_the_mean_of_textures_of_roughness_and_metalness() {
     model
         .optimize(json!({ "compressionAndExport": { "fileExports": [{ "fileType": "fbx" }] } }))
         .unwrap();
-    let found = model.result("model.fbx").material(Some(0));
-    assert!((found.roughness - 0.3).abs() < 1e-3, "{found:?}");
-    assert_eq!(found.metallic, 0.0, "{found:?}");
+    let bytes = fs::read(model.dir.path().join("out/exports/model.fbx")).unwrap();
+    let loaded = ufbx::load_memory(&bytes, ufbx::LoadOpts::default()).unwrap();
+    let written = loaded.materials[0].pbr.roughness.value_vec4.x;
+    assert!((written - 0.3).abs() < 1e-2, "{written}");
+    let scene = model.result("model.fbx");
+    let found = scene.material(Some(0));
+    // A texture of one value is a number.
+    assert_eq!((found.roughness, found.metallic), (1.0, 0.0), "{found:?}");
+    let image = found.metallic_roughness_texture.unwrap().image;
+    let pixels = decode(&scene.images[image].bytes);
+    assert_eq!([0, 7].map(|x| pixels.get_pixel(x, 0)[1]), [128, 26]);
 }

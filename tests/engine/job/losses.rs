@@ -76,16 +76,15 @@ fn each_format_names_in_one_line_what_it_cannot_hold() {
         .collect();
     let everywhere = "cameras, lights, material variants";
     let extensions = "material extensions (KHR_materials_sheen, KHR_materials_volume)";
-    let placed = "texture transforms, clamped or mirrored textures";
     let all =
         "KHR_materials_clearcoat, KHR_materials_ior, KHR_materials_sheen, KHR_materials_volume";
     assert_eq!(
         found,
         [
             &format!(
-                "fbx cannot hold: {everywhere}, textures of roughness and metalness (their mean values are written), \
-                 occlusion textures, the strength of normal maps, {placed}, \
-                 alpha cutoffs (these materials are blended), double-sided materials, material extensions ({all})"
+                "fbx cannot hold: {everywhere}, occlusion textures, alpha cutoffs (these materials are blended), \
+                 double-sided materials (only readers of the glTF material of 3ds Max know of them), \
+                 material extensions ({all})"
             ),
             &format!(
                 "usdz cannot hold: {everywhere}, vertex colours (they are left out where the base colour has a texture), \
@@ -93,7 +92,7 @@ fn each_format_names_in_one_line_what_it_cannot_hold() {
             ),
             &format!(
                 "obj cannot hold: {everywhere}, more than one set of texture coordinates, the alpha of vertex colours, \
-                 occlusion textures, {placed}, \
+                 occlusion textures, clamped textures, \
                  alpha cutoffs (these materials are blended), emission above 1, double-sided materials, material extensions ({all})"
             ),
             &format!(
@@ -135,5 +134,10 @@ fn automatic_conversions_name_what_they_leave_out() {
         .iter()
         .filter(|line| line.contains("cannot hold"))
         .collect();
-    assert_eq!(lines, ["fbx cannot hold: double-sided materials"]);
+    assert_eq!(
+        lines,
+        [
+            "fbx cannot hold: double-sided materials (only readers of the glTF material of 3ds Max know of them)"
+        ]
+    );
 }

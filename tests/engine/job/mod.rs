@@ -19,6 +19,7 @@ mod reports;
 mod results;
 pub mod scene;
 pub mod shapes;
+mod texture_places;
 mod textures;
 mod unlit;
 mod usdz;

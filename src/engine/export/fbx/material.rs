@@ -4,37 +4,29 @@
 //! Some readers multiply a texture with the colour of its property, others replace the colour. So the factors of a texture
 //! are multiplied into its image, and the colour next to it is white.
 
-use std::borrow::Cow;
 use std::collections::HashMap;
 
-use super::super::super::import::images::extension_of;
-use super::super::super::scene::{AlphaMode, Image, Material, Scene, TextureUse};
+use super::super::super::scene::{AlphaMode, Material, Scene, TextureUse};
 use super::super::super::srgb::srgb_of_linear;
-use super::super::super::textures::tinted;
+use super::super::grey::SurfaceChannel;
 use super::super::lit::lit_material;
-use super::binary::{FbxValue, Record};
-use super::document::{FbxDocument, ObjectId, color, number, properties, property, text};
-use super::mesh::uv_name;
+use super::binary::Record;
+use super::document::{FbxDocument, ObjectId, color, number, properties, property};
+use super::texture::{FbxTextureObjects, WrittenImage};
 
-/// The materials and textures that are in the file already.
+/// The materials that are in the file already.
 pub(super) struct FbxMaterialObjects<'s> {
     scene: &'s Scene,
     made: HashMap<Option<usize>, ObjectId>,
-    /// By image with its factors, and set of texture coordinates.
-    textures: HashMap<(FactoredImage, usize), ObjectId>,
-    videos: HashMap<FactoredImage, (ObjectId, String)>,
+    textures: FbxTextureObjects<'s>,
 }
-
-/// An image, and the bits of the factors that its pixels are multiplied with.
-type FactoredImage = (usize, [u32; 4]);
 
 impl<'s> FbxMaterialObjects<'s> {
     pub(super) fn new(scene: &'s Scene) -> FbxMaterialObjects<'s> {
         FbxMaterialObjects {
             scene,
             made: HashMap::new(),
-            textures: HashMap::new(),
-            videos: HashMap::new(),
+            textures: FbxTextureObjects::new(scene),
         }
     }
 
@@ -43,22 +35,23 @@ impl<'s> FbxMaterialObjects<'s> {
         if let Some(made) = self.made.get(&index) {
             return *made;
         }
-        let mut material = lit_material(self.scene, index);
-        // The texture of both cannot be held; its mean is nearer to it than its factors are.
-        if let Some([roughness, metallic]) = self.mean_surface(&material) {
-            material.roughness *= roughness;
-            material.metallic *= metallic;
-        }
+        let material = lit_material(self.scene, index);
+        let surfaces = self.surfaces(&material);
         let name = material.name.as_deref().unwrap_or("material");
         let records = vec![
             Record::of("Version", 102),
             // Another word would be taken for the whole of the material.
             Record::of("ShadingModel", "unknown"),
             Record::of("MultiLayer", 0),
-            properties(surface(&material)),
+            properties(values_of(&material, surfaces.each_ref().map(|it| it.mean))),
         ];
         let made = document.add("Material", (name, "Material"), "", records);
         self.connect_textures(&material, made, document);
+        if let Some(texture) = &material.metallic_roughness_texture {
+            for surface in surfaces {
+                self.connect_surface(texture, surface, made, document);
+            }
+        }
         self.made.insert(index, made);
         made
     }
@@ -69,8 +62,10 @@ impl<'s> FbxMaterialObjects<'s> {
         made: ObjectId,
         document: &mut FbxDocument,
     ) {
+        let textures = &mut self.textures;
         let mut connect = |texture: &TextureUse, factors: [f32; 4], properties: &[&str]| {
-            let texture = self.texture(texture, factors, document);
+            let image = WrittenImage::tinted(texture.image, factors);
+            let texture = textures.add(texture, image, document);
             for property in properties {
                 document.connect_to_property(texture, made, property);
             }
@@ -106,87 +101,58 @@ impl<'s> FbxMaterialObjects<'s> {
         }
     }
 
-    /// The mean roughness and metalness of a material's texture.
-    fn mean_surface(&self, material: &Material) -> Option<[f32; 2]> {
-        let image = material.metallic_roughness_texture.as_ref()?.image;
-        let pixels = image::load_from_memory(&self.scene.images[image].bytes).ok()?;
-        let pixels = pixels.into_rgb8();
-        let count = pixels.pixels().len().max(1) as f64;
-        let mean = |channel: usize| {
-            let sum: u64 = pixels.pixels().map(|pixel| u64::from(pixel[channel])).sum();
-            (sum as f64 / count / 255.0) as f32
-        };
-        Some([mean(1), mean(2)])
+    /// The roughness and the metalness of a material.
+    fn surfaces(&mut self, material: &Material) -> [FbxSurface; 2] {
+        [SurfaceChannel::Roughness, SurfaceChannel::Metalness].map(|channel| {
+            let factor = channel.factor_of(material);
+            let texture = material.metallic_roughness_texture.as_ref();
+            let grey = texture.and_then(|texture| {
+                let image = WrittenImage::channel(texture.image, channel, factor);
+                Some((image, self.textures.mean_of(image)?))
+            });
+            match grey {
+                Some((image, grey)) => FbxSurface {
+                    channel,
+                    mean: grey.mean,
+                    image: (!grey.is_uniform).then_some(image),
+                },
+                None => FbxSurface {
+                    channel,
+                    mean: factor,
+                    image: None,
+                },
+            }
+        })
     }
 
-    fn texture(
+    /// Blender reads the names of the Phong properties, 3ds Max its own.
+    fn connect_surface(
         &mut self,
         texture: &TextureUse,
-        factors: [f32; 4],
+        surface: FbxSurface,
+        made: ObjectId,
         document: &mut FbxDocument,
-    ) -> ObjectId {
-        let key = (
-            (texture.image, factors.map(f32::to_bits)),
-            texture.tex_coord,
-        );
-        if let Some(made) = self.textures.get(&key) {
-            return *made;
+    ) {
+        let Some(image) = surface.image else {
+            return;
+        };
+        let texture = self.textures.add(texture, image, document);
+        let properties = match surface.channel {
+            SurfaceChannel::Roughness => ["ShininessExponent", "3dsMax|main|roughnessMap"],
+            SurfaceChannel::Metalness => ["ReflectionFactor", "3dsMax|main|metalnessMap"],
+        };
+        for property in properties {
+            document.connect_to_property(texture, made, property);
         }
-        let (video, file) = self.video(texture.image, factors, document);
-        let records = vec![
-            Record::of("Type", "TextureVideoClip"),
-            Record::of("Version", 202),
-            Record::of("TextureName", format!("{file}\0\u{1}Texture")),
-            properties([
-                text("UVSet", &uv_name(texture.tex_coord)),
-                property("UseMaterial", "bool", "", [1.into()]),
-            ]),
-            Record::of("Media", format!("{file}\0\u{1}Video")),
-            Record::of("FileName", file.as_str()),
-            Record::of("RelativeFilename", file.as_str()),
-        ];
-        let made = document.add("Texture", (&file, "Texture"), "", records);
-        document.connect(video, made);
-        self.textures.insert(key, made);
-        made
     }
+}
 
-    /// The object that holds the bytes of an image, and the name of its file.
-    fn video(
-        &mut self,
-        index: usize,
-        factors: [f32; 4],
-        document: &mut FbxDocument,
-    ) -> (ObjectId, String) {
-        let key = (index, factors.map(f32::to_bits));
-        if let Some(made) = self.videos.get(&key) {
-            return made.clone();
-        }
-        let image = &self.scene.images[index];
-        let own = image.json.get("name").and_then(|name| name.as_str());
-        let stem = image.file_stem().or(own).unwrap_or("texture");
-        let mut stem = format!("{}_{index}", stem.replace(['/', '\\'], "_"));
-        let mut written: Cow<'_, Image> = Cow::Borrowed(image);
-        // An image that cannot be decoded is written as it is.
-        if factors != [1.0; 4]
-            && let Ok(tinted) = tinted(image, factors)
-        {
-            stem = format!("{stem}_tinted_{}", self.videos.len());
-            written = Cow::Owned(tinted);
-        }
-        let file = format!("{stem}.{}", extension_of(&written.media_type));
-        let records = vec![
-            Record::of("Type", "Clip"),
-            properties([text("Path", &file)]),
-            Record::of("UseMipMap", 0),
-            Record::of("Filename", file.as_str()),
-            Record::of("RelativeFilename", file.as_str()),
-            Record::of("Content", FbxValue::Raw(written.bytes.clone())),
-        ];
-        let made = document.add("Video", (&file, "Video"), "Clip", records);
-        self.videos.insert(key, (made, file.clone()));
-        (made, file)
-    }
+/// The roughness or the metalness of a material.
+struct FbxSurface {
+    channel: SurfaceChannel,
+    /// The mean of its image, or its one value.
+    mean: f32,
+    image: Option<WrittenImage>,
 }
 
 /// The alpha that a material shows.
@@ -206,9 +172,9 @@ fn emission_of(material: &Material) -> (f32, [f32; 3]) {
 /// The class of glTF materials in 3ds Max.
 const GLTF_MATERIAL: [i32; 2] = [0x3842_0192, 0x45fe_4e1b];
 
-/// The numbers of a surface. Shininess and reflection are those that Blender and other programs write for roughness and
+/// The values of a material. Shininess and reflection are those that Blender and other programs write for roughness and
 /// metalness.
-fn surface(material: &Material) -> Vec<Record> {
+fn values_of(material: &Material, [roughness, metalness]: [f32; 2]) -> Vec<Record> {
     let [red, green, blue, _] = material.base_color;
     let (diffuse, alpha) = match material.base_color_texture {
         Some(_) => ([1.0; 3], 1.0),
@@ -219,7 +185,7 @@ fn surface(material: &Material) -> Vec<Record> {
         Some(_) if material.emissive != [0.0; 3] => [1.0; 3],
         _ => emitted.map(srgb_of_linear),
     };
-    let smoothness = f64::from(1.0 - material.roughness.clamp(0.0, 1.0)) * 10.0;
+    let smoothness = f64::from(1.0 - roughness.clamp(0.0, 1.0)) * 10.0;
     let class = |name: &str, number: i32| property(name, "int", "Integer", [number.into()]);
     vec![
         color("DiffuseColor", diffuse),
@@ -231,19 +197,23 @@ fn surface(material: &Material) -> Vec<Record> {
         number("Shininess", smoothness * smoothness),
         number("ShininessExponent", smoothness * smoothness),
         color("ReflectionColor", [1.0; 3]),
-        number(
-            "ReflectionFactor",
-            f64::from(material.metallic.clamp(0.0, 1.0)),
-        ),
+        number("ReflectionFactor", f64::from(metalness.clamp(0.0, 1.0))),
+        number("BumpFactor", material.normal_scale.into()),
         color("TransparentColor", [1.0; 3]),
         number("TransparencyFactor", f64::from(1.0 - alpha)),
         number("Opacity", alpha.into()),
         class("3dsMax|ClassIDa", GLTF_MATERIAL[0]),
         class("3dsMax|ClassIDb", GLTF_MATERIAL[1]),
         color("3dsMax|main|baseColor", diffuse),
-        number("3dsMax|main|roughness", material.roughness.into()),
-        number("3dsMax|main|metalness", material.metallic.into()),
+        number("3dsMax|main|roughness", roughness.into()),
+        number("3dsMax|main|metalness", metalness.into()),
         color("3dsMax|main|emissionColor", emitted),
         number("3dsMax|main|Alpha", alpha.into()),
+        property(
+            "3dsMax|main|DoubleSided",
+            "bool",
+            "",
+            [i32::from(material.double_sided).into()],
+        ),
     ]
 }

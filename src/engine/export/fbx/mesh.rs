@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 
 use super::super::super::scene::{Attribute, Geometry, Mode, Scene};
+use super::super::super::srgb::srgb_of_linear;
 use super::binary::{FbxValue, Record};
 use super::document::{FbxDocument, ObjectId};
 
@@ -150,7 +151,16 @@ impl Builder {
             layers[0].push(use_of("LayerElementNormal", 0));
         }
         if has("COLOR_0") {
-            let colors = self.values(geometries, "COLOR_0", [1.0; 4], |value| value);
+            // Blender and three.js read and write colours of vertices in sRGB.
+            let colors = self.values(
+                geometries,
+                "COLOR_0",
+                [1.0; 4],
+                |[red, green, blue, alpha]| {
+                    let [red, green, blue] = [red, green, blue].map(srgb_of_linear);
+                    [red, green, blue, alpha]
+                },
+            );
             let direct = (0..self.corners.len() as i32).collect();
             let indexed = Some(("ColorIndex", direct));
             records.push(element(

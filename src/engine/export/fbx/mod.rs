@@ -7,6 +7,7 @@ mod document;
 mod material;
 mod mesh;
 mod skin;
+mod texture;
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -16,6 +17,7 @@ use super::super::scene::{Draw, MeshAtRest, Scene, index_in, local_matrix};
 use super::ExportError;
 use super::losses::{FormatLimits, Loss, ScenePart};
 use super::motion::{Placement, thinned_animations};
+use super::texture_places::{CoordinateSets, with_transforms_applied};
 use binary::{FbxValue, Record};
 use document::{FbxDocument, ObjectId, ROOT, number, properties, property, triple};
 use material::FbxMaterialObjects;
@@ -25,6 +27,7 @@ use material::FbxMaterialObjects;
 /// # Errors
 /// If the file would be too large for the format.
 pub fn write_fbx(scene: &Scene) -> Result<Vec<u8>, ExportError> {
+    let scene = &*with_transforms_applied(scene, CoordinateSets::Many);
     let mut draws: BTreeMap<usize, Vec<Draw>> = BTreeMap::new();
     for draw in scene.draws() {
         draws.entry(draw.node).or_default().push(draw);
@@ -203,7 +206,9 @@ impl Writer<'_> {
 /// What is lost of a scene in FBX.
 pub(super) const LIMITS: FormatLimits = FormatLimits {
     loss: |part| match part {
-        ScenePart::SurfaceTextures => Loss::Changed("their mean values are written"),
+        ScenePart::DoubleSided => {
+            Loss::Changed("only readers of the glTF material of 3ds Max know of them")
+        }
         ScenePart::AlphaCutoffs => Loss::Changed("these materials are blended"),
         ScenePart::Unlit => Loss::Changed("they are lit"),
         ScenePart::Cameras
@@ -212,10 +217,7 @@ pub(super) const LIMITS: FormatLimits = FormatLimits {
         | ScenePart::MorphAnimations
         | ScenePart::PointsAndLines
         | ScenePart::OcclusionTextures
-        | ScenePart::NormalStrength
-        | ScenePart::TextureTransforms
-        | ScenePart::WrapModes
-        | ScenePart::DoubleSided => Loss::Total,
+        | ScenePart::MirroredTextures => Loss::Total,
         ScenePart::Animations
         | ScenePart::Skins
         | ScenePart::MorphTargets
@@ -225,10 +227,16 @@ pub(super) const LIMITS: FormatLimits = FormatLimits {
         | ScenePart::TexturedVertexColors
         | ScenePart::VertexAlpha
         | ScenePart::Materials
+        | ScenePart::SurfaceTextures
+        | ScenePart::NormalStrength
+        | ScenePart::ClampedTextures
         | ScenePart::StrongEmission
+        // Applied to the coordinates.
+        | ScenePart::TextureTransforms
         // Named with its extension.
         | ScenePart::ClearcoatTextures => Loss::Nothing,
     },
+    coordinate_sets: Some(CoordinateSets::Many),
     material_extensions: &[],
     others: |scene| {
         let animations = scene.list("animations");

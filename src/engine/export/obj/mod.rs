@@ -9,23 +9,24 @@ use std::fmt::Write;
 use bytes::Bytes;
 use glam::Vec3;
 
-mod maps;
-
 use super::super::import::images::extension_of;
 use super::super::scene::{AlphaMode, Material, Scene, TextureUse};
 use super::super::srgb::srgb_of_linear;
 use super::OutFile;
 use super::flat::{FlatPart, flatten};
+use super::grey::{SurfaceChannel, split};
 use super::lit::lit_material;
 use super::losses::{FormatLimits, Loss, ScenePart};
 use super::names::{Names, one_word};
+use super::texture_places::{CoordinateSets, with_transforms_applied};
 
 /// The scene as `<stem>.obj`, `<stem>.mtl` and images, in this order.
 pub fn write_obj(scene: &Scene, stem: &str, names: &mut Names) -> Vec<OutFile> {
     let stem = stem.replace(char::is_whitespace, "_");
     names.name_images_in_one_word();
+    let scene = with_transforms_applied(scene, CoordinateSets::One);
     let mut writer = ObjWriter {
-        scene,
+        scene: &scene,
         stem: stem.clone(),
         names,
         materials: BTreeMap::new(),
@@ -60,7 +61,7 @@ struct ObjWriter<'a> {
     /// File names of images by index.
     images: BTreeMap<usize, String>,
     /// The values of image channels in the material file, by image, channel and factor.
-    channels: BTreeMap<(usize, usize, u32), maps::Channel>,
+    channels: BTreeMap<(usize, SurfaceChannel, u32), MtlChannel>,
     files: Vec<OutFile>,
     mtl: String,
 }
@@ -143,8 +144,8 @@ impl ObjWriter<'_> {
     fn write_material(&mut self, name: &str, material: &Material) {
         let [red, green, blue, alpha] = material.base_color;
         let [red, green, blue] = [red, green, blue].map(srgb_of_linear);
-        let roughness = self.channel(material, Purpose::Roughness);
-        let metallic = self.channel(material, Purpose::Metallic);
+        let roughness = self.channel(material, SurfaceChannel::Roughness);
+        let metallic = self.channel(material, SurfaceChannel::Metalness);
         let shininess = (2.0 / roughness.mean.max(0.03).powi(2) - 2.0).max(0.0);
         let mut lines = format!(
             "newmtl {name}\nKa 0 0 0\nKd {red} {green} {blue}\nKs 0.04 0.04 0.04\nNs {shininess}\nPr {}\nPm {}\nillum 2\n",
@@ -185,31 +186,28 @@ impl ObjWriter<'_> {
     }
 
     /// Roughness or metalness: a number, or a separate grey image if the texture has more than one value.
-    fn channel(&mut self, material: &Material, purpose: Purpose) -> maps::Channel {
-        let factor = match purpose {
-            Purpose::Roughness => material.roughness,
-            Purpose::Metallic => material.metallic,
-        };
+    fn channel(&mut self, material: &Material, surface: SurfaceChannel) -> MtlChannel {
+        let factor = surface.factor_of(material);
         let Some(texture) = &material.metallic_roughness_texture else {
-            return maps::Channel::plain(factor);
+            return MtlChannel::plain(factor);
         };
-        let key = (texture.image, purpose.channel(), factor.to_bits());
+        let key = (texture.image, surface, factor.to_bits());
         if let Some(known) = self.channels.get(&key) {
             return known.clone();
         }
         let image = &self.scene.images[texture.image];
-        let made = match maps::split(&image.bytes, purpose.channel(), factor) {
-            Some((mean, None)) => maps::Channel::plain(mean),
+        let made = match split(&image.bytes, surface, factor) {
+            Some((mean, None)) => MtlChannel::plain(mean),
             Some((mean, Some(png))) => {
                 let bytes = Bytes::from(png);
-                let name = self.take_name(texture.image, purpose.suffix(), "png", bytes.clone());
+                let name = self.take_name(texture.image, surface.suffix(), "png", bytes.clone());
                 self.push_file(&name, bytes);
-                maps::Channel {
+                MtlChannel {
                     mean,
                     file: Some(name),
                 }
             }
-            None => maps::Channel::plain(factor),
+            None => MtlChannel::plain(factor),
         };
         self.channels.insert(key, made.clone());
         made
@@ -262,27 +260,28 @@ fn face_normals(part: &FlatPart) -> Vec<Vec3> {
         .collect()
 }
 
-/// The purpose of a channel of an image.
-#[derive(Debug, Clone, Copy)]
-enum Purpose {
-    Roughness,
-    Metallic,
+/// Roughness or metalness in the material file: one number, or an image.
+#[derive(Debug, Clone)]
+struct MtlChannel {
+    /// The mean of the image, or the number.
+    mean: f32,
+    /// The image file. Its pixels are the final values, with the factor already applied.
+    file: Option<String>,
 }
 
-impl Purpose {
-    /// The index of the channel in glTF's images.
-    fn channel(self) -> usize {
-        match self {
-            Purpose::Roughness => 1,
-            Purpose::Metallic => 2,
+impl MtlChannel {
+    /// A channel with the same value everywhere.
+    fn plain(value: f32) -> MtlChannel {
+        MtlChannel {
+            mean: value,
+            file: None,
         }
     }
 
-    fn suffix(self) -> &'static str {
-        match self {
-            Purpose::Roughness => "_roughness",
-            Purpose::Metallic => "_metallic",
-        }
+    /// The number in the material file. Next to an image it is 1, so that readers that multiply by it and readers that
+    /// ignore it agree.
+    fn number(&self) -> f32 {
+        if self.file.is_some() { 1.0 } else { self.mean }
     }
 }
 
@@ -301,8 +300,8 @@ pub(super) const LIMITS: FormatLimits = FormatLimits {
         | ScenePart::MoreCoordinates
         | ScenePart::VertexAlpha
         | ScenePart::OcclusionTextures
-        | ScenePart::TextureTransforms
-        | ScenePart::WrapModes
+        | ScenePart::ClampedTextures
+        | ScenePart::MirroredTextures
         | ScenePart::StrongEmission
         | ScenePart::DoubleSided => Loss::Total,
         ScenePart::Coordinates
@@ -311,10 +310,13 @@ pub(super) const LIMITS: FormatLimits = FormatLimits {
         | ScenePart::Materials
         | ScenePart::SurfaceTextures
         | ScenePart::NormalStrength
+        // Applied to the coordinates.
+        | ScenePart::TextureTransforms
         // Named with the animations, and with its extension.
         | ScenePart::MorphAnimations
         | ScenePart::ClearcoatTextures => Loss::Nothing,
     },
+    coordinate_sets: Some(CoordinateSets::One),
     material_extensions: &[],
     others: |_| Vec::new(),
 };

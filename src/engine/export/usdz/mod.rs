@@ -73,13 +73,15 @@ pub(super) const LIMITS: FormatLimits = FormatLimits {
         | ScenePart::OcclusionTextures
         | ScenePart::NormalStrength
         | ScenePart::TextureTransforms
-        | ScenePart::WrapModes
+        | ScenePart::ClampedTextures
+        | ScenePart::MirroredTextures
         | ScenePart::AlphaCutoffs
         | ScenePart::StrongEmission
         | ScenePart::DoubleSided
         // Named with the morph targets.
         | ScenePart::MorphAnimations => Loss::Nothing,
     },
+    coordinate_sets: None,
     material_extensions: &["KHR_materials_clearcoat", "KHR_materials_ior"],
     others: animation_losses,
 };

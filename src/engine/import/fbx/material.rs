@@ -1,39 +1,30 @@
 //! Materials and textures of an FBX file.
 
 use std::collections::HashMap;
-use std::fs;
 use std::path::Path;
 
-use bytes::Bytes;
 use serde_json::{Value, json};
 
+use super::super::super::scene::{UvTransform, Wrap};
 use super::super::super::srgb::linear_of_srgb;
-use super::super::find_file;
-use super::super::images::plain_image;
 use super::super::scene_builder::SceneBuilder;
+use super::texture::{FbxTextures, file_texture};
 
-/// The set of texture coordinates that the base colour, normal and emission textures of a material read on some mesh;
-/// `None` where the mesh has no coordinates.
-type CoordinateSets = [Option<usize>; 3];
+/// The set of texture coordinates that the base colour, normal, emission, roughness and metalness textures of a material
+/// read on some mesh; `None` where the mesh has no coordinates.
+type CoordinateSets = [Option<usize>; 5];
 
-/// The materials and textures that are in the scene already.
+/// The materials that are in the scene already.
 pub(super) struct FbxMaterials<'a> {
-    dir: &'a Path,
-    model: &'a Path,
     made: HashMap<(u32, CoordinateSets), usize>,
-    textures: HashMap<u32, Option<usize>>,
-    /// Bytes of the model and all files read for it.
-    pub(super) size_bytes: u64,
+    pub(super) textures: FbxTextures<'a>,
 }
 
 impl<'a> FbxMaterials<'a> {
     pub(super) fn new(dir: &'a Path, model: &'a Path, size_bytes: u64) -> FbxMaterials<'a> {
         FbxMaterials {
-            dir,
-            model,
             made: HashMap::new(),
-            textures: HashMap::new(),
-            size_bytes,
+            textures: FbxTextures::new(dir, model, size_bytes),
         }
     }
 
@@ -47,8 +38,14 @@ impl<'a> FbxMaterials<'a> {
         warnings: &mut Vec<String>,
     ) -> usize {
         let maps = &found.pbr;
-        let sets = [&maps.base_color, &maps.normal_map, &maps.emission_color]
-            .map(|map| set_of(map, set_names));
+        let sets = [
+            &maps.base_color,
+            &maps.normal_map,
+            &maps.emission_color,
+            &maps.roughness,
+            &maps.metalness,
+        ]
+        .map(|map| set_of(map, set_names));
         let key = (found.element.typed_id, sets);
         if let Some(made) = self.made.get(&key) {
             return *made;
@@ -62,24 +59,23 @@ impl<'a> FbxMaterials<'a> {
     fn convert(
         &mut self,
         found: &ufbx::Material,
-        [color_set, normal_set, emission_set]: CoordinateSets,
+        [
+            color_set,
+            normal_set,
+            emission_set,
+            roughness_set,
+            metalness_set,
+        ]: CoordinateSets,
         builder: &mut SceneBuilder,
         warnings: &mut Vec<String>,
     ) -> Value {
         let maps = &found.pbr;
         let name: &str = &found.element.name;
+        let textures = &mut self.textures;
         let mut texture = |map: &ufbx::MaterialMap, set: Option<usize>| -> Option<Value> {
-            let index = self.texture(map, builder, warnings)?;
-            let Some(set) = set else {
-                warnings.push(format!(
-                    "material \"{name}\": its textures are left out on meshes without texture coordinates"
-                ));
-                return None;
-            };
-            Some(match set {
-                0 => json!({ "index": index }),
-                set => json!({ "index": index, "texCoord": set }),
-            })
+            let texture = file_texture(map)?;
+            let image = textures.image_of(texture, builder, warnings)?;
+            placed(texture, image, set, name, builder, warnings)
         };
         let color_texture = texture(&maps.base_color, color_set);
         let normal_texture = texture(&maps.normal_map, normal_set);
@@ -99,12 +95,35 @@ impl<'a> FbxMaterials<'a> {
         if let Some(texture) = color_texture {
             pbr["baseColorTexture"] = texture;
         }
+        if let Some([roughness, metalness]) = surface_maps(found) {
+            let set = roughness.map_or(metalness_set, |_| roughness_set);
+            let image = textures.surface_of([roughness, metalness], builder, warnings);
+            if let Some((image, read)) = image
+                && let Some(first) = roughness.or(metalness)
+                && let Some(texture) = placed(first, image, set, name, builder, warnings)
+            {
+                pbr["metallicRoughnessTexture"] = texture;
+                // Here, too, the texture replaces the number.
+                for (key, is_read) in ["roughnessFactor", "metallicFactor"].into_iter().zip(read) {
+                    if is_read {
+                        pbr[key] = 1.0.into();
+                    }
+                }
+            }
+        }
         let mut json = json!({ "name": name, "pbrMetallicRoughness": pbr });
+        if found.features.double_sided.enabled {
+            json["doubleSided"] = true.into();
+        }
         let is_cut_out = has_color_texture && same_file(&maps.opacity, &maps.base_color);
         if opacity < 1.0 || is_cut_out {
             json["alphaMode"] = "BLEND".into();
         }
-        if let Some(texture) = normal_texture {
+        if let Some(mut texture) = normal_texture {
+            let scale = normal_scale_of(found);
+            if scale != 1.0 {
+                texture["scale"] = scale.into();
+            }
             json["normalTexture"] = texture;
         }
         let strength = one(&maps.emission_factor, 1.0);
@@ -119,59 +138,85 @@ impl<'a> FbxMaterials<'a> {
         warn_of_unread_textures(found, warnings);
         json
     }
+}
 
-    fn texture(
-        &mut self,
-        map: &ufbx::MaterialMap,
-        builder: &mut SceneBuilder,
-        warnings: &mut Vec<String>,
-    ) -> Option<usize> {
-        let texture = file_texture(map)?;
-        let id = texture.element.typed_id;
-        if let Some(known) = self.textures.get(&id) {
-            return *known;
-        }
-        let made = match self.read(texture) {
-            Ok((name, media_type, bytes)) => {
-                let image = builder.add_image(&name, &media_type, bytes);
-                Some(builder.add_texture(image))
-            }
-            Err(why) => {
-                let name: &str = &texture.relative_filename;
-                warnings.push(format!("the texture \"{name}\" is left out: {why}"));
-                None
-            }
-        };
-        self.textures.insert(id, made);
-        made
+/// The textures of roughness and metalness; `None` if there is none.
+///
+/// A texture of the shininess of Phong materials is the inverse of a roughness, except in files of Blender, which writes
+/// roughness under this name.
+fn surface_maps(found: &ufbx::Material) -> Option<[Option<&ufbx::Texture>; 2]> {
+    let maps = &found.pbr;
+    let is_phong = matches!(
+        found.shader_type,
+        ufbx::ShaderType::Unknown | ufbx::ShaderType::FbxLambert | ufbx::ShaderType::FbxPhong
+    );
+    if is_phong || found.features.roughness_as_glossiness.enabled {
+        return None;
     }
+    let both = [&maps.roughness, &maps.metalness].map(file_texture);
+    both.iter().any(Option::is_some).then_some(both)
+}
 
-    /// Reads the embedded bytes, else the file that one of the texture's names leads to.
-    fn read(&mut self, texture: &ufbx::Texture) -> Result<(String, String, Bytes), String> {
-        let names: [&str; 3] = [
-            &texture.relative_filename,
-            &texture.filename,
-            &texture.absolute_filename,
-        ];
-        let name = names
-            .into_iter()
-            .find(|name| !name.is_empty())
-            .unwrap_or("texture");
-        let last = name.rsplit(['/', '\\']).next().unwrap_or(name).to_owned();
-        let content: &[u8] = &texture.content;
-        if !content.is_empty() {
-            let (bytes, media_type) = plain_image(content.to_vec(), Path::new(&last))?;
-            return Ok((last, media_type, bytes));
+/// The strength of a normal map. Other programs than these write the height of bumps under its name.
+fn normal_scale_of(found: &ufbx::Material) -> f32 {
+    match found.shader_type {
+        ufbx::ShaderType::BlenderPhong | ufbx::ShaderType::GltfMaterial => {
+            one(&found.fbx.bump_factor, 1.0)
         }
-        let path = names
-            .into_iter()
-            .filter(|name| !name.is_empty())
-            .find_map(|name| find_file(self.dir, self.model, name))
-            .ok_or("it is not among the uploaded files")?;
-        let bytes = fs::read(&path).map_err(|error| error.to_string())?;
-        self.size_bytes += bytes.len() as u64;
-        let (bytes, media_type) = plain_image(bytes, &path)?;
-        Ok((last, media_type, bytes))
+        _ => 1.0,
+    }
+}
+
+/// The JSON of a material's use of a texture.
+fn placed(
+    texture: &ufbx::Texture,
+    image: usize,
+    set: Option<usize>,
+    material: &str,
+    builder: &mut SceneBuilder,
+    warnings: &mut Vec<String>,
+) -> Option<Value> {
+    let Some(set) = set else {
+        warnings.push(format!(
+            "material \"{material}\": its textures are left out on meshes without texture coordinates"
+        ));
+        return None;
+    };
+    let wraps = [texture.wrap_u, texture.wrap_v].map(|wrap| match wrap {
+        ufbx::WrapMode::Repeat => Wrap::Repeat,
+        ufbx::WrapMode::Clamp => Wrap::ClampToEdge,
+    });
+    let mut json = json!({ "index": builder.add_wrapped_texture(image, wraps) });
+    if set > 0 {
+        json["texCoord"] = set.into();
+    }
+    if texture.has_uv_transform {
+        let transform = transform_of(&texture.uv_to_texture);
+        if transform != UvTransform::default() {
+            json["extensions"] = json!({ "KHR_texture_transform": transform.to_json() });
+            builder.use_extension("KHR_texture_transform");
+        }
+    }
+    Some(json)
+}
+
+/// The transform of glTF, whose v points down, for a matrix of coordinates whose v points up.
+fn transform_of(matrix: &ufbx::Matrix) -> UvTransform {
+    let numbers = [
+        matrix.m00, matrix.m01, matrix.m10, matrix.m11, matrix.m03, matrix.m13,
+    ];
+    let [a, b, c, d, e, f] = numbers.map(|number| number as f32);
+    let (rotation, scale_u) = (c.atan2(a), a.hypot(c));
+    let (sin, cos) = rotation.sin_cos();
+    let transform = UvTransform {
+        offset: [b + e, 1.0 - d - f],
+        rotation,
+        scale: [scale_u, cos * d - sin * b],
+    };
+    let numbers = [transform.offset, transform.scale].concat();
+    match numbers.iter().all(|number| number.is_finite()) {
+        true => transform,
+        false => UvTransform::default(),
     }
 }
 
@@ -181,12 +226,6 @@ fn set_of(map: &ufbx::MaterialMap, set_names: &[&str]) -> Option<usize> {
     let wanted: &str = &texture.uv_set;
     let named = set_names.iter().position(|name| *name == wanted);
     named.or((!set_names.is_empty()).then_some(0))
-}
-
-/// The file texture of a map; of several layers the first.
-fn file_texture(map: &ufbx::MaterialMap) -> Option<&ufbx::Texture> {
-    let texture = map.texture.as_ref().filter(|_| map.texture_enabled)?;
-    Some(texture.file_textures.first().unwrap_or(texture))
 }
 
 fn one(map: &ufbx::MaterialMap, default: f32) -> f32 {
@@ -220,9 +259,18 @@ fn linear_color(map: &ufbx::MaterialMap, default: [f32; 3]) -> [f32; 3] {
 fn warn_of_unread_textures(found: &ufbx::Material, warnings: &mut Vec<String>) {
     let maps = &found.pbr;
     let name: &str = &found.element.name;
+    let is_left_out = surface_maps(found).is_none();
     for (map, what) in [
         (&maps.roughness, "roughness"),
         (&maps.metalness, "metalness"),
+    ] {
+        if is_left_out && map.texture.is_some() {
+            warnings.push(format!(
+                "material \"{name}\": its {what} texture is not read"
+            ));
+        }
+    }
+    for (map, what) in [
         (&maps.ambient_occlusion, "occlusion"),
         (&maps.displacement_map, "displacement"),
     ] {

@@ -6,6 +6,7 @@ use serde_json::{Value, json};
 
 use super::super::super::document::{ComponentType, ElementType};
 use super::super::super::scene::{Attribute, Geometry, Scene, Storage};
+use super::super::super::srgb::linear_of_srgb;
 use super::super::animated::{add_table, joints_and_weights};
 use super::super::scene_builder::SceneBuilder;
 use super::material::FbxMaterials;
@@ -180,8 +181,12 @@ fn attributes(found: &ufbx::Mesh, corners: &[FbxCorner]) -> Vec<Attribute> {
                 .values
                 .get(corner.color as usize)
                 .copied();
+            // Blender and three.js read and write colours of vertices in sRGB.
             at.map_or([1.0; 4], |at| {
-                [at.x, at.y, at.z, at.w].map(|part| (part as f32).clamp(0.0, 1.0))
+                let [red, green, blue, alpha] =
+                    [at.x, at.y, at.z, at.w].map(|part| (part as f32).clamp(0.0, 1.0));
+                let [red, green, blue] = [red, green, blue].map(linear_of_srgb);
+                [red, green, blue, alpha]
             })
         });
         attributes.push(Attribute {

@@ -7,6 +7,7 @@ mod animation;
 mod material;
 mod mesh;
 mod nurbs;
+mod texture;
 
 use std::fs;
 use std::path::Path;
@@ -73,7 +74,7 @@ pub(super) fn import(dir: &Path, model: &Path) -> Result<Imported, ImportError> 
         scene,
         model: model.to_owned(),
         format: "fbx",
-        size_bytes: materials.size_bytes,
+        size_bytes: materials.textures.size_bytes,
         warnings,
     })
 }

@@ -1,0 +1,151 @@
+//! Textures of an FBX file: their images, inside the file or beside it.
+
+use std::collections::HashMap;
+use std::fs;
+use std::path::Path;
+
+use bytes::Bytes;
+
+use super::super::channels::{self, ImageChannel};
+use super::super::find_file;
+use super::super::images::plain_image;
+use super::super::scene_builder::SceneBuilder;
+
+/// The images that are in the scene already, by the textures of the file.
+pub(super) struct FbxTextures<'a> {
+    dir: &'a Path,
+    model: &'a Path,
+    images: HashMap<u32, Option<usize>>,
+    surfaces: HashMap<[Option<u32>; 2], Option<SurfaceImage>>,
+    /// Bytes of the model and all files read for it.
+    pub(super) size_bytes: u64,
+}
+
+/// An image of roughness and metalness, and which of them it has.
+type SurfaceImage = (usize, [bool; 2]);
+
+/// The name, media type and bytes of an image.
+type ReadImage = (String, String, Bytes);
+
+impl<'a> FbxTextures<'a> {
+    pub(super) fn new(dir: &'a Path, model: &'a Path, size_bytes: u64) -> FbxTextures<'a> {
+        FbxTextures {
+            dir,
+            model,
+            images: HashMap::new(),
+            surfaces: HashMap::new(),
+            size_bytes,
+        }
+    }
+
+    /// The scene's image of a texture; `None` with a warning if it cannot be read.
+    pub(super) fn image_of(
+        &mut self,
+        texture: &ufbx::Texture,
+        builder: &mut SceneBuilder,
+        warnings: &mut Vec<String>,
+    ) -> Option<usize> {
+        let id = texture.element.typed_id;
+        if let Some(known) = self.images.get(&id) {
+            return *known;
+        }
+        let read = self.read(texture, warnings);
+        let made =
+            read.map(|(name, media_type, bytes)| builder.add_image(&name, &media_type, bytes));
+        self.images.insert(id, made);
+        made
+    }
+
+    /// One image of the textures of roughness and metalness.
+    pub(super) fn surface_of(
+        &mut self,
+        textures: [Option<&ufbx::Texture>; 2],
+        builder: &mut SceneBuilder,
+        warnings: &mut Vec<String>,
+    ) -> Option<SurfaceImage> {
+        let key = textures.map(|texture| texture.map(|texture| texture.element.typed_id));
+        if let Some(known) = self.surfaces.get(&key) {
+            return *known;
+        }
+        // One texture for both is packed as in glTF. Where it is grey, its channels are equal.
+        let places = match key[0] == key[1] {
+            true => [ImageChannel::Green, ImageChannel::Blue],
+            false => [ImageChannel::Luma; 2],
+        };
+        let read = textures.map(|texture| texture.and_then(|texture| self.read(texture, warnings)));
+        let made = self.combine(&read, places, builder, warnings);
+        self.surfaces.insert(key, made);
+        made
+    }
+
+    fn combine(
+        &self,
+        read: &[Option<ReadImage>; 2],
+        places: [ImageChannel; 2],
+        builder: &mut SceneBuilder,
+        warnings: &mut Vec<String>,
+    ) -> Option<SurfaceImage> {
+        let (name, ..) = read.iter().flatten().next()?;
+        let source = |index: usize| {
+            let (.., bytes) = read[index].as_ref()?;
+            Some((&bytes[..], places[index]))
+        };
+        match channels::combined([None, source(0), source(1)], None) {
+            Ok(bytes) => {
+                let name = Path::new(name).with_extension("png");
+                let image = builder.add_image(&name.to_string_lossy(), "image/png", bytes);
+                Some((image, read.each_ref().map(Option::is_some)))
+            }
+            Err(why) => {
+                warnings.push(format!("the texture \"{name}\" is left out: {why}"));
+                None
+            }
+        }
+    }
+
+    /// Reads a texture; `None` with a warning if that fails.
+    fn read(&mut self, texture: &ufbx::Texture, warnings: &mut Vec<String>) -> Option<ReadImage> {
+        match self.bytes_of(texture) {
+            Ok(read) => Some(read),
+            Err(why) => {
+                let name: &str = &texture.relative_filename;
+                warnings.push(format!("the texture \"{name}\" is left out: {why}"));
+                None
+            }
+        }
+    }
+
+    /// Reads the embedded bytes, else the file that one of the texture's names leads to.
+    fn bytes_of(&mut self, texture: &ufbx::Texture) -> Result<ReadImage, String> {
+        let names: [&str; 3] = [
+            &texture.relative_filename,
+            &texture.filename,
+            &texture.absolute_filename,
+        ];
+        let name = names
+            .into_iter()
+            .find(|name| !name.is_empty())
+            .unwrap_or("texture");
+        let last = name.rsplit(['/', '\\']).next().unwrap_or(name).to_owned();
+        let content: &[u8] = &texture.content;
+        if !content.is_empty() {
+            let (bytes, media_type) = plain_image(content.to_vec(), Path::new(&last))?;
+            return Ok((last, media_type, bytes));
+        }
+        let path = names
+            .into_iter()
+            .filter(|name| !name.is_empty())
+            .find_map(|name| find_file(self.dir, self.model, name))
+            .ok_or("it is not among the uploaded files")?;
+        let bytes = fs::read(&path).map_err(|error| error.to_string())?;
+        self.size_bytes += bytes.len() as u64;
+        let (bytes, media_type) = plain_image(bytes, &path)?;
+        Ok((last, media_type, bytes))
+    }
+}
+
+/// The file texture of a map; of several layers the first.
+pub(super) fn file_texture(map: &ufbx::MaterialMap) -> Option<&ufbx::Texture> {
+    let texture = map.texture.as_ref().filter(|_| map.texture_enabled)?;
+    Some(texture.file_textures.first().unwrap_or(texture))
+}
