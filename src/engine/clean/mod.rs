@@ -75,5 +75,6 @@ pub fn finish(scene: &mut Scene) {
 
 pub use animations::fix_animations;
 pub use keyframes::pack_keyframes;
+pub(in crate::engine) use prune::knows_all_extensions;
 pub use prune::prune;
 pub use weld::weld_by;

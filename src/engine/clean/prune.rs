@@ -46,7 +46,7 @@ pub fn prune(scene: &mut Scene) {
 }
 
 /// Whether the scene uses only extensions of which all references are known.
-pub(super) fn knows_all_extensions(scene: &Scene) -> bool {
+pub(in crate::engine) fn knows_all_extensions(scene: &Scene) -> bool {
     scene
         .list("extensionsUsed")
         .iter()

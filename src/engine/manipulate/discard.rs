@@ -93,7 +93,7 @@ fn morph_targets(scene: &mut Scene) -> usize {
 }
 
 /// The path of what a channel changes, where the extension `KHR_animation_pointer` names it.
-fn pointer_of(target: &Value) -> Option<&str> {
+pub(super) fn pointer_of(target: &Value) -> Option<&str> {
     target["extensions"]["KHR_animation_pointer"]["pointer"].as_str()
 }
 

@@ -10,6 +10,7 @@ use serde_json::Value;
 
 use super::super::render::{PreparedScene, RenderAlpha, RenderScene};
 use super::super::scene::{Geometry, Scene, index_in};
+use super::discard::pointer_of;
 
 /// Directions to look from, evenly around the model.
 const DIRECTIONS: usize = if cfg!(debug_assertions) { 24 } else { 96 };
@@ -101,20 +102,22 @@ fn still_geometries(scene: &Scene) -> Vec<bool> {
     still
 }
 
-/// The nodes that an animation moves, with all nodes below them.
-fn moving_nodes(scene: &Scene) -> HashSet<usize> {
+/// The nodes that an animation changes; some of them several times.
+pub(in crate::engine) fn animated_nodes(scene: &Scene) -> impl Iterator<Item = usize> {
     let channels = scene
         .list("animations")
         .iter()
         .filter_map(|animation| animation["channels"].as_array())
         .flatten();
-    let mut waiting: Vec<usize> = channels
-        .filter_map(|channel| {
-            let target = &channel["target"];
-            let pointer = target["extensions"]["KHR_animation_pointer"]["pointer"].as_str();
-            index_in(target, "node").or_else(|| node_in(pointer?))
-        })
-        .collect();
+    channels.filter_map(|channel| {
+        let target = &channel["target"];
+        index_in(target, "node").or_else(|| node_in(pointer_of(target)?))
+    })
+}
+
+/// The nodes that an animation changes, with all nodes below them.
+fn moving_nodes(scene: &Scene) -> HashSet<usize> {
+    let mut waiting: Vec<usize> = animated_nodes(scene).collect();
     let nodes = scene.list("nodes");
     let mut moving = HashSet::new();
     while let Some(node) = waiting.pop() {

@@ -18,6 +18,7 @@ use super::scene::Scene;
 use super::settings::Settings;
 
 pub use discard::discard;
+pub(in crate::engine) use invisible::animated_nodes;
 pub(in crate::engine) use merge::merge as merge_near;
 
 /// Which setting removed every triangle of a model.

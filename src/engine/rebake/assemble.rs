@@ -3,6 +3,7 @@
 use serde_json::{Map, Value, json};
 
 use super::super::scene::{Geometry, Mesh, Primitive, Scene};
+use super::emptied_nodes::remove_emptied_nodes;
 use super::material::push;
 
 /// Extensions of meshes, materials and textures, none of which are left.
@@ -17,6 +18,11 @@ const GONE: [&str; 6] = [
 
 /// The scene without meshes, materials and textures.
 pub(super) fn emptied(source: &Scene) -> Scene {
+    let drew_mesh: Vec<bool> = source
+        .list("nodes")
+        .iter()
+        .map(|node| node.get("mesh").is_some())
+        .collect();
     let mut json = source.json.clone();
     for list in ["materials", "textures", "samplers", "skins"] {
         json.shift_remove(list);
@@ -43,6 +49,8 @@ pub(super) fn emptied(source: &Scene) -> Scene {
             scene.json.shift_remove(list);
         }
         scene.tables.clear();
+    } else {
+        remove_emptied_nodes(&mut scene, &drew_mesh);
     }
     scene
 }

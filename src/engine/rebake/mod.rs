@@ -9,6 +9,7 @@ mod atlas;
 mod bake;
 mod caster;
 mod classes;
+mod emptied_nodes;
 mod fill;
 mod fit;
 mod fitness;

@@ -297,3 +297,38 @@ fn computed_occlusion_is_no_reason_to_keep_the_plain_result() {
     let darkest = pixels.pixels().map(|pixel| pixel.0[0]).min().unwrap();
     assert!(darkest < 200, "{darkest}");
 }
+
+#[test]
+fn only_nodes_that_drew_meshes_go() {
+    let model = pair(|_, json| {
+        let meshes = [json["nodes"][0].clone(), json["nodes"][1].clone()];
+        json["cameras"] =
+            json!([{ "type": "perspective", "perspective": { "yfov": 1.0, "znear": 0.1 } }]);
+        json["nodes"] = json!([
+            { "name": "group", "children": [1, 2] },
+            meshes[0],
+            { "name": "eye", "camera": 0, "translation": [0.0, 0.0, 9.0] },
+            { "name": "locator" },
+            { "name": "parts", "children": [5] },
+            meshes[1],
+        ]);
+        json["nodes"][5]["extras"] = json!({ "order": 7 });
+        json["scenes"] = json!([{ "nodes": [0, 3, 4] }]);
+    });
+    let result = baked(&model, 0.2);
+    let nodes = result.list("nodes");
+    let names: Vec<&str> = nodes
+        .iter()
+        .map(|node| node["name"].as_str().unwrap_or("?"))
+        .collect();
+    assert_eq!(&names[..3], ["group", "eye", "locator"], "{nodes:?}");
+    assert_eq!(nodes[0]["children"], json!([1]));
+    // The second mesh's node has extras, so it and its parent stay.
+    assert_eq!((names[3], &nodes[3]["children"]), ("parts", &json!([4])));
+    assert_eq!(nodes[4]["extras"]["order"], 7);
+    let roots = result.list("scenes")[0]["nodes"].as_array().unwrap();
+    assert!(
+        roots.starts_with(&[json!(0), json!(2), json!(3)]),
+        "{roots:?}"
+    );
+}
