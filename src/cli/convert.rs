@@ -1,6 +1,8 @@
-//! `assetfs convert`: asks the service for other formats of a model, and waits for them.
+//! `assetfs convert`: asks the service for the formats that a model does not have, and waits for them.
 
-use std::collections::HashSet;
+mod present;
+mod request;
+
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -9,12 +11,14 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result, bail};
 
 use crate::fuse::shell_quoted;
-use crate::wire::{ConversionJob, ConversionStatus};
+use crate::wire::ConversionJob;
 
 use super::Exit;
 use super::mounted::{self, MountedDrive, command_at, explain_at};
 use super::progress::{Progress, Task};
 use super::settings::Span;
+use present::Plan;
+use request::{Request, Stage};
 
 /// Pause between two looks at the conversions. Each look is one request.
 const PAUSE: Duration = Duration::from_secs(1);
@@ -45,52 +49,134 @@ pub(super) struct ConvertArgs {
     /// Show no progress
     #[arg(long, short)]
     quiet: bool,
+    /// Print the outcome as JSON: the formats that were there, and those that were converted
+    #[arg(long)]
+    json: bool,
 }
 
 pub(super) fn run(args: &ConvertArgs) -> Result<Exit> {
-    let drive = MountedDrive::of(&args.path)?;
     mounted::check_exists(&args.path)?;
-    // A loose file has no folder of its own: the id names the folder of its model.
-    let id = mounted::item_id(&args.path)?;
-    let controls = id.map(|id| {
-        let by_id = drive.root().join("rawmodels/.assetfs/by-id");
-        by_id.join(id).join(".assetfs")
-    });
-    let before = match &controls {
-        Some(controls) if !args.no_wait => jobs_in(controls)?,
-        _ => Vec::new(),
-    };
-    command_at(&args.path, &format!("convert {}", args.formats.join(" ")))?;
-    let path = shell_quoted(&args.path);
-    let formats = args.formats.join(", ");
-    let Some(controls) = controls.filter(|_| !args.no_wait) else {
-        if !args.quiet {
-            eprintln!(
-                "The service converts {path} to {formats} in the background; the files appear in its converted/ folder."
-            );
-        }
+    let Some(controls) = controls_of(&args.path)? else {
+        // Not a model, or still a draft: the drive says why that is impossible.
+        command_at(&args.path, &order(&args.formats))?;
         return Ok(Exit::Done);
     };
-    let mut task = Progress::new(args.quiet).task(format!("{path} to {formats}"));
-    let limit = args.timeout.map(|limit| limit.0);
-    let request = Request::new(&before, &args.formats);
-    match wait_for(&controls, request, &mut task, limit)? {
-        None => {
-            eprintln!(
-                "assetfs: {path}: converting to {formats} takes longer; it goes on in the background"
-            );
-            return Ok(Exit::TimedOut);
+    // What exists is what the service lists now.
+    command_at(&args.path, "refresh")?;
+    let before = jobs_in(&controls)?;
+    let plan = Plan::of(&args.formats, &controls, &before)?;
+    if !plan.present.is_empty() && !args.quiet {
+        let are = if plan.present.len() == 1 { "is" } else { "are" };
+        eprintln!("{} {are} there already.", plan.present.join(", "));
+    }
+    if !plan.missing.is_empty() {
+        command_at(&args.path, &order(&plan.missing))?;
+    }
+    let end = match plan.awaited() {
+        awaited if awaited.is_empty() => End::Done,
+        _ if args.no_wait => End::Going,
+        awaited => wait_with_progress(args, &controls, Request::new(&before, &awaited))?,
+    };
+    if args.json {
+        print_report(&args.path, &plan, &end)?;
+    }
+    end.conclude(args, &plan.awaited().join(", "))
+}
+
+/// The hidden folder of the model at `path`; `None` if there is no uploaded model. A loose file has no folder of its
+/// own: the id names that of its model.
+fn controls_of(path: &Path) -> Result<Option<PathBuf>> {
+    let drive = MountedDrive::of(path)?;
+    let canonical = |path: &Path| fs::canonicalize(path).map_err(|error| explain_at(path, error));
+    // Optimized models have ids as well.
+    let source_models = canonical(drive.root())?.join("rawmodels");
+    if canonical(path)?.parent() != Some(&source_models) {
+        return Ok(None);
+    }
+    let by_id = source_models.join(".assetfs/by-id");
+    Ok(mounted::item_id(path)?.map(|id| by_id.join(id).join(".assetfs")))
+}
+
+fn order(formats: &[String]) -> String {
+    format!("convert {}", formats.join(" "))
+}
+
+/// How a command ended for the formats that were not there.
+#[derive(Debug, PartialEq)]
+enum End {
+    Done,
+    /// The service goes on without being watched.
+    Going,
+    TimedOut,
+    /// With the end of the sentence that says why.
+    Failed(String),
+}
+
+impl End {
+    /// Says how it ended, except for success. `formats` are those that were waited for.
+    fn conclude(self, args: &ConvertArgs, formats: &str) -> Result<Exit> {
+        let path = shell_quoted(&args.path);
+        match self {
+            End::Done => Ok(Exit::Done),
+            End::Going => {
+                if !args.quiet {
+                    eprintln!(
+                        "The service converts {path} to {formats} in the background; the files appear in its converted/ folder."
+                    );
+                }
+                Ok(Exit::Done)
+            }
+            End::TimedOut => {
+                eprintln!(
+                    "assetfs: {path}: converting to {formats} takes longer; it goes on in the background"
+                );
+                Ok(Exit::TimedOut)
+            }
+            End::Failed(reason) => bail!("{path}: converting to {formats} failed{reason}"),
         }
+    }
+}
+
+/// The answer of `--json`.
+fn print_report(path: &Path, plan: &Plan, end: &End) -> Result<()> {
+    let (state, reason) = match end {
+        End::Done => ("done", None),
+        End::Going | End::TimedOut => ("going", None),
+        End::Failed(reason) => ("failed", Some(reason.trim_start_matches([':', ';', ' ']))),
+    };
+    let report = serde_json::json!({
+        "path": path,
+        "state": state,
+        "present": plan.present,
+        "converted": plan.awaited(),
+        "reason": reason,
+    });
+    println!("{}", serde_json::to_string_pretty(&report)?);
+    Ok(())
+}
+
+fn wait_with_progress(args: &ConvertArgs, controls: &Path, request: Request) -> Result<End> {
+    let title = format!(
+        "{} to {}",
+        shell_quoted(&args.path),
+        request.formats.join(", ")
+    );
+    let mut task = Progress::new(args.quiet).task(title);
+    let limit = args.timeout.map(|limit| limit.0);
+    let end = match wait_for(controls, request, &mut task, limit)? {
+        None => End::TimedOut,
         Some(Err(reason)) => {
             task.finish("failed");
-            bail!("{path}: converting to {formats} failed{reason}");
+            End::Failed(reason)
         }
-        Some(Ok(())) => {}
-    }
-    // The files show at once, not only after the refresh time.
-    command_at(&args.path, "refresh")?;
-    task.finish("done");
-    Ok(Exit::Done)
+        Some(Ok(())) => {
+            // The files show at once, not only after the refresh time.
+            command_at(&args.path, "refresh")?;
+            task.finish("done");
+            End::Done
+        }
+    };
+    Ok(end)
 }
 
 /// Waits until the conversions of a request are over: done, or failed with a reason. `None` after the time limit.
@@ -136,182 +222,15 @@ fn is_drive_gone(error: &anyhow::Error) -> bool {
         .any(|code| code == libc::ENOTCONN)
 }
 
-/// What was asked for, and which of the listed conversions belong to it.
-struct Request {
-    formats: Vec<String>,
-    /// Conversions that were over before it.
-    old: Vec<ConversionJob>,
-    /// Formats whose conversion was seen in progress.
-    seen: HashSet<String>,
-}
-
-/// How far a request is.
-#[derive(Debug, PartialEq)]
-enum Stage {
-    /// With what is shown of it.
-    Going(String),
-    /// Done, or the end of the sentence that says why not.
-    Over(Result<(), String>),
-}
-
-impl Request {
-    fn new(before: &[ConversionJob], formats: &[String]) -> Request {
-        let lower = |format: &String| format.to_ascii_lowercase();
-        Request {
-            formats: formats.iter().map(lower).collect(),
-            old: before.iter().filter(|job| is_over(job)).cloned().collect(),
-            seen: HashSet::new(),
-        }
-    }
-
-    /// Conversions have no ids: those of the request name a format of it and were not over before. `is_new` says that a
-    /// conversion may not be listed yet.
-    fn look(&mut self, jobs: &[ConversionJob], is_new: bool) -> Stage {
-        let mut old = self.old.clone();
-        let mut own: Vec<&ConversionJob> = jobs.iter().collect();
-        own.retain(|job| match old.iter().position(|known| known == *job) {
-            Some(place) => {
-                old.remove(place);
-                false
-            }
-            None => true,
-        });
-        let mut failure = None;
-        for format in &self.formats {
-            let mut found = own.iter().copied().rfind(|job| names(job, format));
-            if found.is_none() && self.seen.contains(format) {
-                // The same outcome as before: its record looks like that of the earlier conversion.
-                found = jobs.iter().rfind(|job| names(job, format));
-            }
-            match found {
-                Some(job) if job.status == ConversionStatus::Failed => {
-                    failure = Some(reason_of(job));
-                }
-                Some(job) if is_over(job) => {}
-                Some(job) => {
-                    self.seen.insert(format.clone());
-                    return Stage::Going(match &job.status {
-                        ConversionStatus::Executing => {
-                            format!("converting {}%", job.progress.min(100))
-                        }
-                        _ => "queued".to_owned(),
-                    });
-                }
-                None if is_new => return Stage::Going("queued".to_owned()),
-                None => failure = Some("; the service does not list it".to_owned()),
-            }
-        }
-        Stage::Over(failure.map_or(Ok(()), Err))
-    }
-}
-
-fn names(job: &ConversionJob, format: &str) -> bool {
-    job.formats
-        .iter()
-        .any(|known| known.eq_ignore_ascii_case(format))
-}
-
 fn jobs_in(controls: &Path) -> Result<Vec<ConversionJob>> {
     let path = controls.join("formats.json");
     let text = fs::read(&path).map_err(|error| explain_at(&path, error))?;
     serde_json::from_slice(&text).with_context(|| format!("cannot understand {}", path.display()))
 }
 
-fn is_over(job: &ConversionJob) -> bool {
-    matches!(
-        job.status,
-        ConversionStatus::Finished | ConversionStatus::Failed
-    )
-}
-
-/// The end of a sentence about a conversion that failed.
-fn reason_of(job: &ConversionJob) -> String {
-    let message = job.other.get("message").and_then(|text| text.as_str());
-    match message {
-        Some(reason) => format!(": {reason}"),
-        None => "; the service does not say why".to_owned(),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    fn jobs(text: &str) -> Vec<ConversionJob> {
-        serde_json::from_str(text).unwrap()
-    }
-
-    fn request(before: &str, formats: &[&str]) -> Request {
-        let formats: Vec<String> = formats.iter().map(|name| (*name).to_owned()).collect();
-        Request::new(&jobs(before), &formats)
-    }
-
-    fn failed(reason: &str) -> Stage {
-        Stage::Over(Err(reason.to_owned()))
-    }
-
-    const OLD: &str = r#"{"status": "failed", "formats": ["fbx"], "message": "old"},
-        {"status": "finished", "formats": ["obj"], "progress": 100}"#;
-
-    #[test]
-    fn a_request_is_over_when_its_own_conversions_are() {
-        let mut request = request(&format!("[{OLD}]"), &["OBJ", "usdz"]);
-        let mut look = |more: &str| request.look(&jobs(&format!("[{OLD}{more}]")), false);
-        let other = r#", {"status": "executing", "formats": ["stl"], "progress": 3}"#;
-        let first = r#", {"status": "executing", "formats": ["obj"], "progress": 40}"#;
-        assert_eq!(
-            look(&format!("{first}{other}")),
-            Stage::Going("converting 40%".to_owned())
-        );
-        let done = r#", {"status": "finished", "formats": ["obj", "usdz"], "progress": 100}"#;
-        assert_eq!(look(&format!("{done}{other}")), Stage::Over(Ok(())));
-    }
-
-    #[test]
-    fn the_reason_is_that_of_a_requested_format() {
-        let before = r#"{"status": "failed", "formats": ["obj"], "message": "before"}"#;
-        let mut request = request(&format!("[{before}]"), &["obj"]);
-        let now = r#"{"status": "failed", "formats": ["obj"], "message": "no faces"},
-            {"status": "failed", "formats": ["fbx"], "message": "of another format"}"#;
-        let now = jobs(&format!("[{now}, {before}]"));
-        assert_eq!(request.look(&now, false), failed(": no faces"));
-    }
-
-    #[test]
-    fn one_of_several_formats_that_fails_is_a_failure() {
-        let mut request = request("[]", &["obj", "usdz"]);
-        let now = r#"[{"status": "failed", "formats": ["obj"]},
-            {"status": "finished", "formats": ["usdz"], "progress": 100}]"#;
-        let outcome = request.look(&jobs(now), false);
-        assert_eq!(outcome, failed("; the service does not say why"));
-    }
-
-    #[test]
-    fn a_conversion_that_ends_as_the_one_before_is_over_too() {
-        let old = r#"[{"status": "failed", "formats": ["obj"], "message": "no faces"}]"#;
-        let mut request = request(old, &["obj"]);
-        // First only the old conversion is listed, then the new one has replaced it.
-        assert_eq!(
-            request.look(&jobs(old), true),
-            Stage::Going("queued".to_owned())
-        );
-        let going = r#"[{"status": "queued", "formats": ["obj"]}]"#;
-        assert_eq!(
-            request.look(&jobs(going), false),
-            Stage::Going("queued".to_owned())
-        );
-        assert_eq!(request.look(&jobs(old), false), failed(": no faces"));
-    }
-
-    #[test]
-    fn a_conversion_that_is_never_listed_is_a_failure() {
-        let mut request = request("[]", &["obj"]);
-        assert_eq!(request.look(&[], true), Stage::Going("queued".to_owned()));
-        assert_eq!(
-            request.look(&[], false),
-            failed("; the service does not list it")
-        );
-    }
 
     #[test]
     fn a_service_that_is_silent_for_a_moment_does_not_end_the_wait() {
@@ -324,7 +243,13 @@ mod tests {
             fs::write(file, done).unwrap();
         });
         let mut task = Progress::new(true).task("conversion".to_owned());
-        let outcome = wait_for(&controls, request("[]", &["obj"]), &mut task, None).unwrap();
+        let outcome = wait_for(
+            &controls,
+            Request::new(&[], &["obj".to_owned()]),
+            &mut task,
+            None,
+        )
+        .unwrap();
         assert_eq!(outcome, Some(Ok(())));
         writer.join().unwrap();
     }

@@ -60,6 +60,7 @@ use std::process::ExitCode;
 use clap::{Parser, Subcommand};
 
 use crate::client::without_error_numbers;
+use crate::engine::printable::printable_lines;
 pub use allocator::ProgramAllocator;
 use exit::{Exit, WrongUse};
 
@@ -186,7 +187,7 @@ fn sentence(error: &anyhow::Error) -> String {
             text.push_str(&cause);
         }
     }
-    text
+    printable_lines(&text)
 }
 
 #[cfg(test)]

@@ -16,6 +16,7 @@ pub mod library_memory;
 pub mod manipulate;
 pub mod number_text;
 pub mod pictures;
+pub mod printable;
 pub mod rebake;
 pub mod render;
 pub mod sample;

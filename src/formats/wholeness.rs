@@ -1,8 +1,10 @@
 //! Detects truncated files, if their format allows it: by the length in a GLB's header, the end chunk of a PNG, the
 //! end marker of a JPEG, the central directory of a ZIP, the triangle count of a binary STL, the table of sections of a
-//! binary USD layer, the last line of a STEP or IGES file.
+//! binary USD layer, the last lines of a CAD file.
 //!
 //! Reads only what it needs. A file of another format, or whose content does not match its name, counts as complete.
+
+mod cad;
 
 use std::fs::File;
 use std::io;
@@ -38,8 +40,9 @@ pub fn judge(name: &str, file: &File, size: u64) -> io::Result<Wholeness> {
         "stl" => stl(&bytes),
         "usdc" | "usd" => usdc(&bytes),
         "webp" => webp(&bytes),
-        "step" | "stp" => step(&bytes),
-        "iges" | "igs" => iges(&bytes),
+        "step" | "stp" => cad::step(&bytes),
+        "iges" | "igs" => cad::iges(&bytes),
+        "brep" => cad::brep(&bytes),
         _ => Ok(Wholeness::Whole),
     }
 }
@@ -113,39 +116,6 @@ fn glb(bytes: &Bytes<'_>) -> io::Result<Wholeness> {
         return Ok(Wholeness::Whole);
     }
     Ok(bytes.needs(u32_le(&head, 8)))
-}
-
-/// ISO 10303-21: the text is between two key words. Signatures and comments may follow.
-fn step(bytes: &Bytes<'_>) -> io::Result<Wholeness> {
-    const BEGIN: &[u8] = b"ISO-10303-21;";
-    const END: &[u8] = b"END-ISO-10303-21;";
-    let head = bytes.at(0, BEGIN.len())?;
-    if bytes.stops_inside(&head, BEGIN) {
-        return Ok(SHORT);
-    }
-    if head != BEGIN {
-        return Ok(Wholeness::Whole);
-    }
-    let tail = bytes.tail(SCAN_LEN_BYTES)?;
-    let has_end = tail.windows(END.len()).any(|part| part == END);
-    Ok(if has_end { Wholeness::Whole } else { SHORT })
-}
-
-/// Lines of 80 columns with the letter of their section in column 73: the first is S, the last T.
-fn iges(bytes: &Bytes<'_>) -> io::Result<Wholeness> {
-    const SECTION: usize = 72;
-    const LINE_BYTES: usize = 80;
-    let head = bytes.at(0, LINE_BYTES)?;
-    if head.get(SECTION) != Some(&b'S') {
-        return Ok(Wholeness::Whole);
-    }
-    let tail = bytes.tail(4 * LINE_BYTES)?;
-    let mut lines = tail.split(|byte| matches!(byte, b'\n' | b'\r'));
-    let last = lines.rfind(|line| !line.is_empty()).unwrap_or_default();
-    Ok(match last.get(SECTION) {
-        Some(b'T') => Wholeness::Whole,
-        _ => SHORT,
-    })
 }
 
 fn webp(bytes: &Bytes<'_>) -> io::Result<Wholeness> {
@@ -306,7 +276,7 @@ mod tests {
 
     use super::*;
 
-    fn judged(name: &str, bytes: &[u8]) -> Wholeness {
+    pub(super) fn judged(name: &str, bytes: &[u8]) -> Wholeness {
         let mut file = tempfile::tempfile().unwrap();
         file.write_all(bytes).unwrap();
         judge(name, &file, bytes.len() as u64).unwrap()
@@ -374,17 +344,6 @@ mod tests {
     }
 
     #[test]
-    fn an_iges_file_is_whole_with_its_last_section() {
-        let line = |text: &str, section: char| format!("{text:<72}{section}      1\r\n");
-        let text = line("begin", 'S') + &line("100;", 'P') + &line("S      1P      1", 'T');
-        assert_eq!(judged("a.igs", text.as_bytes()), Wholeness::Whole);
-        for len in 73..text.len() - 10 {
-            assert_ne!(judged("a.IGES", &text.as_bytes()[..len]), Wholeness::Whole);
-        }
-        assert_eq!(judged("a.igs", b"no such lines"), Wholeness::Whole);
-    }
-
-    #[test]
     fn every_file_is_whole_as_far_as_its_format_tells() {
         let text_stl = b"solid a\nfacet normal 0 0 1\nendfacet\nendsolid a\n".to_vec();
         let webp = [b"RIFF".as_slice(), &20u32.to_le_bytes(), &[1; 20]].concat();
@@ -436,7 +395,9 @@ mod tests {
 
     #[test]
     fn a_file_that_is_not_what_its_name_says_is_left_to_the_service() {
-        for name in ["a.glb", "a.png", "a.jpg", "a.zip", "a.webp", "a.stp"] {
+        for name in [
+            "a.glb", "a.png", "a.jpg", "a.zip", "a.webp", "a.stp", "a.brep",
+        ] {
             assert_eq!(
                 judged(name, b"something else entirely"),
                 Wholeness::Whole,

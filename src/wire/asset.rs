@@ -203,4 +203,20 @@ pub struct ConversionJob {
     pub other: Other,
 }
 
+impl ConversionJob {
+    /// Whether it has ended, well or not.
+    pub fn is_over(&self) -> bool {
+        matches!(
+            self.status,
+            ConversionStatus::Finished | ConversionStatus::Failed
+        )
+    }
+
+    /// Whether it makes a format.
+    pub fn makes(&self, format: &str) -> bool {
+        let mut formats = self.formats.iter();
+        formats.any(|known| known.eq_ignore_ascii_case(format))
+    }
+}
+
 super::lenient::by_deserialize!(ConvertedFile);

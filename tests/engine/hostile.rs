@@ -192,6 +192,6 @@ fn a_missing_file_is_named() {
     let error = import(dir.path(), &["chair.gltf".to_owned()]).unwrap_err();
     assert_eq!(
         error.to_string(),
-        "chair.gltf: buffers[0].uri needs the file \"chair.bin\", which is not among the uploaded files"
+        "chair.gltf: buffers[0].uri needs the file \"chair.bin\", which is not among the uploaded files; add it beside the model"
     );
 }

@@ -3,9 +3,11 @@
 use std::fs;
 use std::process::Command;
 
+use serde_json::Value;
+
 use crate::needs_fuse;
 use crate::square_glb::{changed_glb, numbered_glb};
-use crate::support::{ASSETFS, Fixture, assetfs, fails, run, text, wait_until};
+use crate::support::{ASSETFS, Fixture, assetfs, fails, run, shell, text, wait_until};
 
 /// A GLB that looks complete and that the service cannot import.
 fn bad_glb() -> Vec<u8> {
@@ -344,4 +346,31 @@ fn convert_waits_for_the_files_or_says_that_it_goes_on() {
         said.contains("in the background") && said.contains("converted/"),
         "{said}"
     );
+}
+
+#[test]
+fn convert_asks_only_for_the_formats_that_are_missing() {
+    needs_fuse!();
+    let fixture = Fixture::new();
+    fixture.add_chair();
+    let chair = fixture.path("rawmodels/chair");
+    run(assetfs("convert", &chair).arg("obj"));
+    let output = assetfs("convert --json", &chair)
+        .args(["gltf", "stl", "OBJ"])
+        .output()
+        .unwrap();
+    let said = text(&output.stderr);
+    assert_eq!(output.status.code(), Some(0), "{said}");
+    assert!(said.contains("gltf, obj are there already"), "{said}");
+    let report: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(report["present"], serde_json::json!(["gltf", "obj"]));
+    assert_eq!(report["converted"], serde_json::json!(["stl"]));
+    assert_eq!(report["state"], "done");
+    let listed = shell(&chair, "ls converted");
+    assert!(listed.contains(".stl"), "{listed}");
+
+    let output = assetfs("convert", &chair).arg("stl").output().unwrap();
+    assert_eq!(output.status.code(), Some(0));
+    let said = text(&output.stderr);
+    assert!(said.contains("stl is there already"), "{said}");
 }

@@ -50,7 +50,15 @@ impl Model {
         };
         let name = name.map_or_else(|| "model".to_owned(), |name| name.to_string_lossy().into());
         let files = if is_dir {
-            files_below(&path, &out).with_context(|| format!("cannot read {shown}"))?
+            let found = FolderFiles::below(&path, &out);
+            let found = found.with_context(|| format!("cannot read {shown}"))?;
+            if found.files.is_empty() {
+                return Err(wrong(format!(
+                    "{shown} contains no files{}",
+                    found.left_out()
+                )));
+            }
+            found.files
         } else if path.is_file() {
             File::open(&path).with_context(|| format!("cannot read {shown}"))?;
             vec![own_name(&path, &shown)?]
@@ -74,27 +82,52 @@ fn own_name(path: &Path, shown: &str) -> Result<String> {
     }
 }
 
-/// The files below `dir` whose names are text, without hidden ones, links to folders and `out`.
-fn files_below(dir: &Path, out: &Path) -> Result<Vec<String>> {
-    let mut found = Vec::new();
-    let mut waiting = vec![(dir.to_owned(), String::new())];
-    while let Some((folder, prefix)) = waiting.pop() {
-        let entries = fs::read_dir(&folder).with_context(|| folder.display().to_string())?;
-        for entry in entries {
-            let entry = entry.with_context(|| folder.display().to_string())?;
-            let Ok(name) = entry.file_name().into_string() else {
-                continue;
-            };
-            let (path, relative) = (entry.path(), format!("{prefix}{name}"));
-            if name.starts_with('.') || path == *out {
-                continue;
+/// The files of a folder, and how many entries of it were left out.
+#[derive(Debug, Default)]
+struct FolderFiles {
+    /// Relative to the folder, in order.
+    files: Vec<String>,
+    /// Names that are not UTF-8: the engine knows files by text.
+    not_text: usize,
+    hidden: usize,
+    /// Links to folders could lead in circles; others lead nowhere.
+    links: usize,
+    /// Pipes, sockets and devices.
+    special: usize,
+}
+
+impl FolderFiles {
+    /// Reads the folder `dir` with its folders, without `out`.
+    fn below(dir: &Path, out: &Path) -> Result<FolderFiles> {
+        let mut found = FolderFiles::default();
+        let mut waiting = vec![(dir.to_owned(), String::new())];
+        while let Some((folder, prefix)) = waiting.pop() {
+            let entries = fs::read_dir(&folder).with_context(|| folder.display().to_string())?;
+            for entry in entries {
+                let entry = entry.with_context(|| folder.display().to_string())?;
+                let path = entry.path();
+                if path == *out {
+                    continue;
+                }
+                let Ok(name) = entry.file_name().into_string() else {
+                    found.not_text += 1;
+                    continue;
+                };
+                let kind = entry.file_type()?;
+                let relative = format!("{prefix}{name}");
+                if name.starts_with('.') {
+                    found.hidden += 1;
+                } else if kind.is_dir() {
+                    waiting.push((path, format!("{relative}/")));
+                } else if path.is_file() {
+                    found.files.push(relative);
+                } else if kind.is_symlink() {
+                    found.links += 1;
+                } else {
+                    found.special += 1;
+                }
             }
-            if entry.file_type()?.is_dir() {
-                waiting.push((path, format!("{relative}/")));
-            } else if path.is_file() {
-                found.push(relative);
-            }
-            if found.len() > MOST_FILES {
+            if found.files.len() > MOST_FILES {
                 return Err(WrongUse(format!(
                     "{} contains more than {MOST_FILES} files; name the file or folder of the model",
                     dir.display()
@@ -102,9 +135,46 @@ fn files_below(dir: &Path, out: &Path) -> Result<Vec<String>> {
                 .into());
             }
         }
+        found.files.sort();
+        Ok(found)
     }
-    found.sort();
-    Ok(found)
+
+    /// The end of a sentence that says what was left out and what to do; empty if nothing was.
+    fn left_out(&self) -> String {
+        let kinds = [
+            (
+                self.not_text,
+                "name that is not UTF-8",
+                "names that are not UTF-8",
+                " (rename)",
+            ),
+            (self.hidden, "hidden entry", "hidden entries", ""),
+            (
+                self.links,
+                "link to a folder or to nothing",
+                "links to folders or to nothing",
+                " (copy what they lead to)",
+            ),
+            (
+                self.special,
+                "pipe, socket or device",
+                "pipes, sockets or devices",
+                "",
+            ),
+        ];
+        let said: Vec<String> = kinds
+            .into_iter()
+            .filter(|(count, ..)| *count > 0)
+            .map(|(count, one, many, advice)| {
+                let thing = if count == 1 { one } else { many };
+                format!("{count} {thing}{advice}")
+            })
+            .collect();
+        match said.is_empty() {
+            true => String::new(),
+            false => format!("; left out: {}", said.join(", ")),
+        }
+    }
 }
 
 #[cfg(test)]
@@ -128,5 +198,33 @@ mod tests {
         );
         let own = Model::find(&dir.path().join("chair.obj"), dir.path()).unwrap_err();
         assert!(own.to_string().contains("folder of the source"), "{own}");
+    }
+
+    #[test]
+    fn a_folder_without_files_says_what_was_left_out() {
+        use std::ffi::OsStr;
+        use std::os::unix::ffi::OsStrExt as _;
+
+        let dir = tempfile::tempdir().unwrap();
+        let input = dir.path().join("scan");
+        fs::create_dir(&input).unwrap();
+        let find = || {
+            let error = Model::find(&input, &dir.path().join("out")).unwrap_err();
+            error
+                .to_string()
+                .split_once("contains ")
+                .unwrap()
+                .1
+                .to_owned()
+        };
+        assert_eq!(find(), "no files");
+        fs::write(input.join(OsStr::from_bytes(b"ch\xe4ir.glb")), b"x").unwrap();
+        std::os::unix::fs::symlink(dir.path(), input.join("more")).unwrap();
+        rustix::fs::mkfifoat(rustix::fs::CWD, input.join("pipe"), 0o600.into()).unwrap();
+        assert_eq!(
+            find(),
+            "no files; left out: 1 name that is not UTF-8 (rename), 1 link to a folder or to nothing \
+             (copy what they lead to), 1 pipe, socket or device"
+        );
     }
 }

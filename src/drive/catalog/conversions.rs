@@ -11,7 +11,7 @@ use crate::drive::catalog::models::keep_detail;
 use crate::drive::catalog::parts::Catalog;
 use crate::drive::failures::Deed;
 use crate::drive::values::node::RemoteFolder;
-use crate::wire::{AssetId, ConversionStatus};
+use crate::wire::{AssetId, ConversionJob, ConversionStatus};
 
 const FIRST_PAUSE: Duration = Duration::from_secs(1);
 const LONGEST_PAUSE: Duration = Duration::from_secs(15);
@@ -40,12 +40,6 @@ async fn conversions_ended(catalog: &Arc<Catalog>, asset: AssetId) -> bool {
     )
     .await;
     let Ok(jobs) = jobs else { return false };
-    let is_over = |status: &ConversionStatus| {
-        matches!(
-            status,
-            ConversionStatus::Finished | ConversionStatus::Failed
-        )
-    };
     for job in jobs
         .iter()
         .filter(|job| job.status == ConversionStatus::Failed)
@@ -62,7 +56,7 @@ async fn conversions_ended(catalog: &Arc<Catalog>, asset: AssetId) -> bool {
     if let Err(error) = file_map(catalog, folder).await {
         tracing::debug!(asset = %asset, error = %error, "converted files could not be listed");
     }
-    let all_over = jobs.iter().all(|job| is_over(&job.status));
+    let all_over = jobs.iter().all(ConversionJob::is_over);
     // Last: who reads that a conversion has ended finds its files.
     keep_detail(catalog, FlightKey::Formats(asset), &jobs);
     all_over

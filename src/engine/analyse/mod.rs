@@ -3,6 +3,8 @@
 mod info;
 mod metrics;
 
+use super::printable::printable;
+
 pub use info::{counts, rpd_info};
 pub use metrics::Metrics;
 
@@ -21,11 +23,11 @@ pub struct Logs {
 const MAX_LINES: usize = 500;
 
 impl Logs {
-    /// The text of a log: a line for each entry.
+    /// The text of a log: a line for each entry, without control characters of names that it quotes.
     pub fn text(lines: &[String]) -> String {
         let mut text = String::new();
         for line in lines.iter().take(MAX_LINES) {
-            text.push_str(&line.replace(['\n', '\r'], " "));
+            text.push_str(&printable(line));
             text.push('\n');
         }
         if lines.len() > MAX_LINES {

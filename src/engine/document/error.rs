@@ -38,11 +38,22 @@ pub enum DocumentError {
         what: String,
     },
     /// A file that the document refers to does not exist.
-    #[error("{file}: {path} needs the file \"{uri}\", which is not among the uploaded files")]
+    #[error(
+        "{file}: {path} needs the file \"{name}\", which is not among the uploaded files; add it beside the model"
+    )]
     MissingFile {
         file: String,
         path: String,
-        uri: String,
+        /// The reference as a path: decoded, as the file would be called.
+        name: String,
+    },
+    /// An image has no bytes.
+    #[error("{file}: {path}{} is an empty image; export the model again, or replace the image", named(name.as_deref()))]
+    EmptyImage {
+        file: String,
+        path: String,
+        /// The file of the image, if it has one.
+        name: Option<String>,
     },
     /// A reference leads out of the upload.
     #[error("{file}: {path} refers to \"{uri}\", which is outside of the uploaded files")]
@@ -64,4 +75,9 @@ pub enum DocumentError {
         #[source]
         source: std::io::Error,
     },
+}
+
+fn named(file: Option<&str>) -> String {
+    file.map(|file| format!(" (\"{file}\")"))
+        .unwrap_or_default()
 }

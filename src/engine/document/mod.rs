@@ -195,7 +195,7 @@ impl Document {
             uri::UriTarget::Missing => Err(DocumentError::MissingFile {
                 file: self.file.clone(),
                 path: at.path().to_owned(),
-                uri: uri.to_owned(),
+                name: uri::decoded(uri),
             }),
         }
     }

@@ -49,7 +49,7 @@ pub fn resolve(root: &Path, base: &Path, uri: &str) -> UriTarget {
     if is_remote(uri) {
         return UriTarget::Outside;
     }
-    let decoded = percent_decode_str(uri).decode_utf8_lossy().into_owned();
+    let decoded = decoded(uri);
     let folder = base.parent().unwrap_or(Path::new(""));
     let mut outside = false;
     for text in [decoded.as_str(), uri] {
@@ -72,6 +72,11 @@ pub fn resolve(root: &Path, base: &Path, uri: &str) -> UriTarget {
         }
     }
     UriTarget::Missing
+}
+
+/// A reference as the path that it stands for.
+pub fn decoded(uri: &str) -> String {
+    percent_decode_str(uri).decode_utf8_lossy().into_owned()
 }
 
 fn is_remote(uri: &str) -> bool {

@@ -20,6 +20,9 @@ pub struct Names {
 
 /// Longer names with an extension exceed the limits of some file systems.
 const MAX_STEM_LEN_CHARS: usize = 120;
+/// Linux and zip readers take 255 bytes; the rest is for a number and an extension. A letter of most scripts has two to
+/// four bytes.
+const MAX_STEM_LEN_BYTES: usize = 200;
 
 impl Names {
     /// An empty set of names; texture files start with `texture_prefix`.
@@ -126,6 +129,7 @@ pub fn safe(name: &str) -> String {
         })
         .take(MAX_STEM_LEN_CHARS)
         .collect();
+    let plain = &plain[..plain.floor_char_boundary(MAX_STEM_LEN_BYTES)];
     let plain = plain.trim().trim_start_matches('.').trim_end_matches('.');
     if plain.is_empty() {
         return "model".to_owned();
@@ -144,6 +148,21 @@ mod tests {
         assert_eq!(names.take("A/B", "glb"), "A_B_2.glb");
         assert_eq!(names.take("..", "bin"), "model.bin");
         assert_eq!(safe(" Füchs – лиса #2 "), "Füchs – лиса #2");
+    }
+
+    #[test]
+    fn long_names_stay_unique_and_fit_a_file_system() {
+        let mut names = Names::default();
+        for long in [
+            "木".repeat(300),
+            format!("{}x", "木".repeat(300)),
+            "a".repeat(400),
+        ] {
+            let name = names.take(&long, "png");
+            assert!(name.len() <= 255 && name.ends_with(".png"), "{name}");
+        }
+        assert_eq!(names.taken.len(), 3);
+        assert_eq!(safe(&"木".repeat(300)), "木".repeat(66), "no letter is cut");
     }
 
     #[test]

@@ -15,6 +15,7 @@ use super::super::number_text::grouped;
 use super::super::scene::Scene;
 use super::super::settings::Tessellation;
 use super::{ImportError, Imported, gltf};
+use crate::formats::wholeness::{self, Wholeness};
 
 const PROGRAM: &str = "assetfs-cad";
 
@@ -43,6 +44,17 @@ pub(super) fn import(
         file: file.clone(),
         what: format!("the program {PROGRAM} could not be used: {source}"),
     };
+    let unreadable = |source: io::Error| ImportError::Damaged {
+        file: file.clone(),
+        what: format!("it cannot be read: {source}"),
+    };
+    if is_cut_off(&dir.join(model)).map_err(unreadable)? {
+        return Err(ImportError::Damaged {
+            file,
+            what: "it is cut off: its end is missing. Copy it again, or export it again from the CAD program"
+                .to_owned(),
+        });
+    }
     let program = reader().ok_or_else(|| not_installed(&file))?;
     let scratch = tempfile::tempdir().map_err(failed)?;
     let (deflection, angle) = precision(tessellation);
@@ -69,6 +81,14 @@ pub(super) fn import(
         .warnings
         .extend(unread.map(|line| format!("{file}: {line}")));
     Ok(imported)
+}
+
+/// The reader takes what is there: of a file that was cut off, it would read a part of the model.
+fn is_cut_off(path: &Path) -> io::Result<bool> {
+    let file = fs::File::open(path)?;
+    let size = file.metadata()?.len();
+    let wholeness = wholeness::judge(&path.to_string_lossy(), &file, size)?;
+    Ok(wholeness != Wholeness::Whole)
 }
 
 /// CAD files have colours only, and some parts have none. Without numbers for metal and roughness, glTF takes a material

@@ -34,6 +34,9 @@ pub fn media_type_of(bytes: &[u8]) -> Option<&'static str> {
 
 /// Converts an image to a file that glTF allows: PNG and JPEG are not changed, others become PNG.
 pub fn plain_image(bytes: Vec<u8>, path: &Path) -> Result<(Bytes, String), String> {
+    if bytes.is_empty() {
+        return Err("the file is empty".to_owned());
+    }
     let known = media_type_of(&bytes);
     if let Some(kind @ ("image/png" | "image/jpeg")) = known {
         return Ok((bytes.into(), kind.to_owned()));

@@ -115,6 +115,12 @@ fn import_files(
     let Some((model, others)) = candidates.split_first() else {
         return Err(refusal(files));
     };
+    if fs::metadata(dir.join(model)).is_ok_and(|found| found.len() == 0) {
+        return Err(ImportError::Damaged {
+            file: model.display().to_string(),
+            what: "the file is empty".to_owned(),
+        });
+    }
     let mut imported = match formats::extension(&model.to_string_lossy()).as_str() {
         "glb" => gltf::import(dir, model, "glb"),
         "gltf" => gltf::import(dir, model, "gltf"),

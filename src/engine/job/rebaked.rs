@@ -287,6 +287,7 @@ pub(super) fn report(
     let notes = match outcome {
         Ok(notes) => notes,
         Err(why) => {
+            let why = reason(&why);
             job.warn(format!("not rebaked: {why}; the meshes were simplified"));
             warn_of_missing_maps(settings, job);
             return;
@@ -310,5 +311,40 @@ pub(super) fn report(
             "rebaking leaves out these extensions of materials: {}",
             notes.left_out.join(", ")
         ));
+    }
+}
+
+/// Why a model was not rebaked. Two scores are shown with enough digits to tell them apart.
+fn reason(why: &NotRebaked) -> String {
+    let NotRebaked::PlainIsBetter { plain, baked } = *why else {
+        return why.to_string();
+    };
+    let shown = |digits: usize| (format!("{plain:.digits$}"), format!("{baked:.digits$}"));
+    match (4..=9).map(shown).find(|(plain, baked)| plain != baked) {
+        Some((plain, baked)) => format!(
+            "the plain simplification looks more like the source (difference {plain} against {baked})"
+        ),
+        None => "it looks no more like the source than the plain simplification".to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn scores_are_shown_with_the_digits_that_tell_them_apart() {
+        for (plain, baked, end) in [
+            (0.0123, 0.05, "(difference 0.0123 against 0.0500)"),
+            (
+                0.000_001_2,
+                0.000_003,
+                "(difference 0.000001 against 0.000003)",
+            ),
+            (0.0, 0.0, "than the plain simplification"),
+        ] {
+            let text = reason(&NotRebaked::PlainIsBetter { plain, baked });
+            assert!(text.ends_with(end), "{text}");
+        }
     }
 }

@@ -15,6 +15,7 @@ use super::super::import::{ImportOptions, Imported, import_as};
 use super::super::manipulate::{NothingLeft, manipulate};
 use super::super::number_text::{counted, counted_were, grouped};
 use super::super::pictures::{ICON_NAME, ModelPictures, icon};
+use super::super::printable::printable;
 use super::super::scene::Scene;
 use super::super::settings::{ExportSettings, MeshCompression, Settings, TextureFormat};
 use super::super::textures::{TexturePlan, fit};
@@ -70,7 +71,8 @@ pub(super) fn run(
     logged?;
     job.step(100, "done");
     report.files = job.written;
-    report.warnings = job.logs.warnings;
+    let warnings = job.logs.warnings.iter();
+    report.warnings = warnings.map(|line| printable(line).into_owned()).collect();
     Ok(report)
 }
 

@@ -1,5 +1,6 @@
 //! Classifies unread keys of a configuration: known without effect, or unknown, with the most similar known key.
 
+use super::super::printable::printable;
 use super::FileFormat;
 use super::key_table::{KEYS, Key, Treatment};
 
@@ -14,7 +15,7 @@ pub(super) enum Unread {
 
 /// A key that neither layout has.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{path} is not a key of the configuration{}", hint(.nearest.as_deref()))]
+#[error("{} is not a key of the configuration{}", printable(path), hint(.nearest.as_deref()))]
 pub struct UnknownKey {
     /// Its path.
     pub path: String,

@@ -4,9 +4,14 @@ use std::collections::BTreeSet;
 
 use serde_json::{Map, Value};
 
+use super::super::printable::printable;
+
+/// Counts from here on are not read: as decimal numbers they have no exact value.
+const MOST_COUNT: f64 = 1e15;
+
 /// An invalid value in a configuration.
 #[derive(Debug, thiserror::Error)]
-#[error("{path} {what}")]
+#[error("{} {}", printable(path), printable(what))]
 pub struct SettingsError {
     path: String,
     what: String,
@@ -107,19 +112,24 @@ impl<'a> ConfigReader<'a> {
         Ok(self.text(path)?.filter(|name| !name.trim().is_empty()))
     }
 
-    /// A whole number of at least `least`.
+    /// A whole number of at least `least` and less than [`MOST_COUNT`].
     pub(super) fn count(&mut self, path: &str, least: u64) -> Result<Option<u64>, SettingsError> {
         let Some(value) = self.required_kind(path)? else {
             return Ok(None);
         };
         let whole = value.as_u64().or_else(|| {
             let number = value.as_f64()?;
-            (number.fract() == 0.0 && (0.0..1e15).contains(&number)).then_some(number as u64)
+            (number.fract() == 0.0 && (0.0..MOST_COUNT).contains(&number)).then_some(number as u64)
         });
         match whole {
             Some(number) if number >= least => Ok(Some(number)),
             _ => {
-                let what = format!("is {value}; it must be a whole number of at least {least}");
+                let most = match value.as_f64() {
+                    Some(number) if number >= MOST_COUNT => " and below 1e15",
+                    _ => "",
+                };
+                let what =
+                    format!("is {value}; it must be a whole number of at least {least}{most}");
                 Err(self.wrong(path, &what))
             }
         }

@@ -34,3 +34,14 @@ fn cad_and_unknown_files_are_refused_clearly() {
     let empty = import(dir.path(), &[]).unwrap_err();
     assert_eq!(empty.to_string(), "no 3D model found: the upload is empty");
 }
+
+#[test]
+fn an_empty_file_of_any_format_is_called_empty() {
+    let dir = tempfile::tempdir().unwrap();
+    for extension in assetfs::formats::read() {
+        let file = format!("model.{extension}");
+        std::fs::write(dir.path().join(&file), b"").unwrap();
+        let error = import(dir.path(), std::slice::from_ref(&file)).unwrap_err();
+        assert!(error.to_string().contains("the file is empty"), "{error}");
+    }
+}

@@ -155,3 +155,32 @@ fn a_texture_with_another_form_of_a_missing_image_is_kept() {
     model.optimize(json!({})).unwrap();
     assert_eq!(model.result("model.glb").images[0].bytes, colour);
 }
+
+#[test]
+fn an_image_without_bytes_is_left_out_with_a_warning_and_the_result_can_be_read() {
+    let material = json!({ "pbrMetallicRoughness": { "baseColorTexture": { "index": 0 } } });
+    for image in [
+        json!({ "uri": "no%20bytes.png" }),
+        json!({ "uri": "data:image/png;base64," }),
+        json!({ "bufferView": 0, "mimeType": "image/png" }),
+    ] {
+        let model = textured(material.clone(), &[("no bytes.png", Vec::new())]);
+        model.change(|json| {
+            let views = json["bufferViews"].as_array_mut().unwrap();
+            views.push(json!({ "buffer": 0, "byteOffset": 0, "byteLength": 0 }));
+            let empty = views.len() - 1;
+            json["images"][0] = image.clone();
+            if image.get("bufferView").is_some() {
+                json["images"][0]["bufferView"] = empty.into();
+            }
+        });
+        let report = model.optimize(json!({})).unwrap();
+        let said = report.warnings.join("\n");
+        assert!(said.contains("is an empty image"), "{image}: {said}");
+        let is_file = image["uri"] == "no%20bytes.png";
+        assert_eq!(said.contains("(\"no bytes.png\")"), is_file, "{said}");
+        let scene = model.result("model.glb");
+        assert!(scene.images.is_empty(), "{image}");
+        model.again("model.glb").optimize(json!({})).unwrap();
+    }
+}

@@ -2,7 +2,7 @@
 //!
 //! Geometry, images and keyframes are decoded; the rest of the JSON is not changed. Primitives that name the same
 //! accessors share one geometry, and an accessor is decoded once even if many primitives use it. A file with a missing
-//! buffer is refused; a missing image is left out.
+//! buffer is refused; a missing or empty image is left out.
 
 mod attributes;
 mod draco;
@@ -16,7 +16,7 @@ use std::rc::Rc;
 
 use serde_json::Value;
 
-use super::super::document::{Cursor, Document, DocumentError, IMAGE_EXTENSIONS};
+use super::super::document::{Cursor, Document, DocumentError, IMAGE_EXTENSIONS, uri};
 use super::super::number_text::grouped;
 use super::super::scene::{Image, Mesh, Primitive, Scene, index_in, remove_textures};
 use super::super::settings::MeshCompression;
@@ -166,31 +166,31 @@ impl GltfReader<'_> {
         }))
     }
 
-    /// Reads the images that are used. An image whose file was not uploaded is left out with a warning, as in the other
-    /// formats, unless the scene has image-based lights, which need their images.
+    /// Reads the images that are used. An image whose file was not uploaded, or that has no bytes, is left out with a
+    /// warning, as in the other formats, unless the scene has image-based lights, which need their images.
     fn read_images(&mut self) -> Result<(), ImportError> {
         let lights = self.scene.uses_extension("EXT_lights_image_based");
-        let mut missing = BTreeSet::new();
+        let mut left_out = BTreeSet::new();
         for (index, at) in self.document.top().list("images")?.iter().enumerate() {
             let read = match self.is_image_used(index) {
                 true => self.read_image(at),
                 false => Ok(Image::default()),
             };
             let image = match read {
-                Err(ImportError::Document(error @ DocumentError::MissingFile { .. }))
-                    if !lights =>
-                {
+                Err(ImportError::Document(
+                    error @ (DocumentError::MissingFile { .. } | DocumentError::EmptyImage { .. }),
+                )) if !lights => {
                     self.warnings
-                        .push(format!("{error}; the model is read without this image"));
-                    missing.insert(index);
+                        .push(format!("{error}. The model is read without this image"));
+                    left_out.insert(index);
                     Image::default()
                 }
                 other => other?,
             };
             self.scene.images.push(image);
         }
-        if !missing.is_empty() {
-            remove_missing_images(&mut self.scene, &missing);
+        if !left_out.is_empty() {
+            remove_images(&mut self.scene, &left_out);
         }
         Ok(())
     }
@@ -223,6 +223,15 @@ impl GltfReader<'_> {
                     .into());
             }
         };
+        // A glTF buffer view must not be empty: no file with such an image could be written.
+        if bytes.is_empty() {
+            return Err(DocumentError::EmptyImage {
+                file: self.document.file().to_owned(),
+                path: at.path().to_owned(),
+                name: file_name,
+            }
+            .into());
+        }
         for part in ["uri", "bufferView", "mimeType"] {
             json.shift_remove(part);
         }
@@ -256,10 +265,10 @@ impl GltfReader<'_> {
     }
 }
 
-/// Removes missing images from their textures, and textures without any image from the materials.
-fn remove_missing_images(scene: &mut Scene, missing: &BTreeSet<usize>) {
-    let is_missing =
-        |json: &Value| index_in(json, "source").is_some_and(|image| missing.contains(&image));
+/// Removes images from their textures, and textures without any image from the materials.
+fn remove_images(scene: &mut Scene, gone: &BTreeSet<usize>) {
+    let is_gone =
+        |json: &Value| index_in(json, "source").is_some_and(|image| gone.contains(&image));
     let mut emptied = BTreeSet::new();
     for texture in 0..scene.list("textures").len() {
         let had_images = !scene.images_of_texture(texture).is_empty();
@@ -267,14 +276,14 @@ fn remove_missing_images(scene: &mut Scene, missing: &BTreeSet<usize>) {
         if let Some(json) = textures.and_then(|list| list[texture].as_object_mut()) {
             for (name, _) in IMAGE_EXTENSIONS {
                 let extension = json.get("extensions").map(|all| &all[name]);
-                if extension.is_some_and(is_missing) {
+                if extension.is_some_and(is_gone) {
                     drop_extension(json, name);
                 }
             }
         }
         let textures = scene.list_mut("textures");
         if let Some(json) = textures.map(|list| &mut list[texture])
-            && is_missing(json)
+            && is_gone(json)
             && let Some(members) = json.as_object_mut()
         {
             members.shift_remove("source");
@@ -291,7 +300,7 @@ fn remove_missing_images(scene: &mut Scene, missing: &BTreeSet<usize>) {
 }
 
 fn file_name_of(uri: &str) -> String {
-    let decoded = percent_encoding::percent_decode_str(uri).decode_utf8_lossy();
+    let decoded = uri::decoded(uri);
     let name = decoded.rsplit(['/', '\\']).next().unwrap_or_default();
     name.to_owned()
 }

@@ -160,6 +160,20 @@ fn damaged_cad_files_are_refused_with_a_reason() {
 }
 
 #[test]
+fn a_cad_file_that_is_cut_off_is_refused_rather_than_read_in_part() {
+    let dir = tempfile::tempdir().unwrap();
+    for file in ["bracket.step", "pin.igs", "pin.brep"] {
+        let whole = std::fs::read(files().join(file)).unwrap();
+        for share in [40, 70, 95] {
+            std::fs::write(dir.path().join(file), &whole[..whole.len() * share / 100]).unwrap();
+            let error = import(dir.path(), &[file.to_owned()]).unwrap_err();
+            let start = format!("{file}: it is cut off");
+            assert!(error.to_string().starts_with(&start), "{error}");
+        }
+    }
+}
+
+#[test]
 fn the_sample_of_cad_has_its_surfaces() {
     let Some(samples) = samples() else { return };
     if !has_program_or_skips(READER) {
