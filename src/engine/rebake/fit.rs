@@ -13,6 +13,7 @@ use rayon::prelude::*;
 
 use super::super::scene::Geometry;
 use super::caster::{Caster, LowPoint, mixed};
+use super::places::numbered_places;
 
 /// Passes over all vertices.
 const PASSES: usize = 8;
@@ -66,20 +67,8 @@ pub(super) fn fit(mesh: &mut Geometry, caster: &Caster<'_>, share: f32) {
 
 impl Places {
     fn new(mesh: &Geometry) -> Places {
-        let mut known: HashMap<[u32; 3], usize> = HashMap::new();
-        let mut positions = Vec::new();
-        let of_vertex: Vec<usize> = (0..mesh.vertex_count() as u32)
-            .map(|vertex| {
-                // Adding zero makes one zero of the two.
-                let position = mesh.position(vertex) + Vec3::ZERO;
-                *known
-                    .entry(position.to_array().map(f32::to_bits))
-                    .or_insert_with(|| {
-                        positions.push(Vec3A::from(position));
-                        positions.len() - 1
-                    })
-            })
-            .collect();
+        let (of_vertex, positions) = numbered_places(mesh);
+        let positions: Vec<Vec3A> = positions.into_iter().map(Vec3A::from).collect();
         let corners: Vec<[usize; 3]> = mesh
             .indices
             .as_chunks::<3>()

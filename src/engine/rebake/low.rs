@@ -75,9 +75,9 @@ pub(super) fn low_meshes(
         ..simplify(&mut scene, limits)
     };
     clean::clean(&mut scene);
-    for mesh in &mut scene.geometries {
+    for (mesh, length) in scene.geometries.iter_mut().zip(&lengths) {
         lengthen_normals(mesh);
-        normals::mend(mesh);
+        normals::mend(mesh, *length == NORMAL_LENGTH);
     }
     (scene.geometries, done)
 }

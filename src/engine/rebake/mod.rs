@@ -18,6 +18,7 @@ mod material;
 mod normals;
 mod occlusion;
 mod on_charts;
+mod places;
 mod remesh;
 mod resolution;
 mod sharpen;
