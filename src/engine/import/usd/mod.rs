@@ -18,6 +18,7 @@ mod meshes;
 mod moved;
 mod nodes;
 mod preview_surface;
+mod prim_count;
 mod primvar;
 mod resolver;
 mod shader;
@@ -107,6 +108,9 @@ fn read(
     })?;
     let circles = inherits::remove_endless(&stage)
         .map_err(|error| damaged(format!("its inherits cannot be followed: {error}")))?;
+    if let Some(what) = prim_count::excess(&stage) {
+        return Err(ImportError::TooLarge { file, what });
+    }
     let mut reader = Reader::new(&stage, &file, purpose, Rc::clone(&files));
     let roots = reader.read_roots()?;
     let mut warnings = reader.warnings.lines(&file);
