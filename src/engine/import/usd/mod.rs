@@ -10,6 +10,7 @@ mod blend_shapes;
 mod composition;
 mod crate_check;
 mod crate_nesting;
+mod damage;
 mod images;
 mod inherits;
 mod instancer;
@@ -47,7 +48,6 @@ use super::super::scene::Scene;
 use super::super::settings::{MeshCompression, UsdPurpose};
 use super::scene_builder::SceneBuilder;
 use super::{ImportError, Imported};
-use crate::formats;
 use nodes::Reader;
 use resolver::{Confined, Files};
 
@@ -103,7 +103,8 @@ fn read(
         .resolver(Confined(Rc::clone(&files)))
         .open(&layer.to_string_lossy());
     let stage = opened.map_err(|error| {
-        let reason = files.borrow().without_folders(&format!("{error:#}"));
+        tracing::debug!("{error:#}");
+        let reason = files.borrow().damage(&layer);
         damaged(format!("cannot be read as USD: {reason}"))
     })?;
     let circles = inherits::remove_endless(&stage)
@@ -115,7 +116,7 @@ fn read(
     let roots = reader.read_roots()?;
     let mut warnings = reader.warnings.lines(&file);
     warnings.extend(absent_layers(&files.borrow()));
-    warnings.extend(composition::lines(&stage, &files.borrow()));
+    warnings.extend(composition::lines(&stage, &mut files.borrow_mut()));
     warnings.extend(circles.iter().map(composition::circle));
     if !reader.triangles {
         let reasons = warnings.iter().take(3).map(|line| format!("; {line}"));
@@ -170,11 +171,8 @@ fn finish(stage: &Stage, mut builder: SceneBuilder, roots: Vec<usize>) -> Scene 
 
 /// A line for each layer that was not found.
 fn absent_layers(files: &Files) -> Vec<String> {
-    let is_layer = |name: &str| {
-        let name = name.strip_suffix(']').unwrap_or(name);
-        formats::of_name(name).is_some_and(|format| format.extension.starts_with("usd"))
-    };
-    let absent = files.absent().iter().filter(|(name, _)| is_layer(name));
+    let absent = files.absent().iter();
+    let absent = absent.filter(|(name, _)| damage::is_named_as_layer(name));
     absent
         .map(|(name, absence)| format!("the layer \"{name}\" is left out: {}", absence.reason()))
         .collect()
