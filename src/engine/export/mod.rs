@@ -17,6 +17,7 @@ pub mod obj;
 pub mod ply;
 pub mod stl;
 pub mod usdz;
+mod view_use;
 mod views;
 
 use bytes::Bytes;

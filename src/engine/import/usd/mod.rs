@@ -14,6 +14,7 @@ mod damage;
 mod images;
 mod inherits;
 mod instancer;
+mod keyframe_times;
 mod material;
 mod meshes;
 mod moved;
