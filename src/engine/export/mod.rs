@@ -19,6 +19,7 @@ pub mod ply;
 pub mod stl;
 mod texture_places;
 pub mod usdz;
+mod view_use;
 mod views;
 
 use bytes::Bytes;

@@ -10,34 +10,8 @@ use serde_json::{Map, Value, json};
 use super::super::document::{ComponentType, ElementType};
 use super::super::scene::{Attribute, Storage};
 use super::encoding::{add_limits, element_of, encode};
-use super::meshopt_views::{self, Packing};
-
-/// The use of a buffer view.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum ViewUse {
-    /// Vertex attributes with this distance between elements.
-    Vertex(usize),
-    /// The same, rounded for packing.
-    Rounded(usize),
-    /// Indices of triangles, by bytes of one.
-    Index(usize),
-    /// Indices of points and lines, by bytes of one.
-    OtherIndex(usize),
-    /// Matrices of skins.
-    Bind,
-    /// Times of keyframes.
-    KeyTimes,
-    /// Values of keyframes.
-    KeyValues,
-    /// Instance transforms.
-    Instance,
-    /// Indices of sparse accessors, by bytes of one.
-    SparseIndex(usize),
-    /// Values of sparse accessors.
-    SparseValue,
-    /// An image or other bytes, each in a view of its own.
-    Bytes(usize),
-}
+use super::meshopt_views;
+use super::view_use::ViewUse;
 
 /// Collects buffer views and accessors.
 #[derive(Default)]
@@ -240,17 +214,18 @@ impl Views {
         let mut fallback_len_bytes = None;
         for (usage, bytes) in self.views {
             buffer.resize(buffer.len().next_multiple_of(4), 0);
-            let packed = packing_of(usage)
+            let packed = usage
+                .packing()
                 .filter(|_| self.packs)
                 .and_then(|packing| meshopt_views::pack(packing, &bytes));
             let Some(packed) = packed else {
-                views.push(view_json(usage, buffer.len(), bytes.len()));
+                views.push(usage.view_json(buffer.len(), bytes.len()));
                 buffer.extend_from_slice(&bytes);
                 continue;
             };
             let start = fallback_len_bytes.unwrap_or(0_usize).next_multiple_of(4);
             fallback_len_bytes = Some(start + bytes.len());
-            let mut view = view_json(usage, start, bytes.len());
+            let mut view = usage.view_json(start, bytes.len());
             view["buffer"] = 1.into();
             let mut extension = json!({
                 "buffer": 0,
@@ -325,35 +300,6 @@ fn accessor_json(
     accessor.insert("count".to_owned(), count.into());
     accessor.insert("type".to_owned(), element.name().into());
     accessor
-}
-
-fn packing_of(usage: ViewUse) -> Option<Packing> {
-    match usage {
-        ViewUse::Vertex(stride) => Some(Packing::Plain(stride)),
-        ViewUse::Rounded(stride) => Some(Packing::Exponential(stride)),
-        ViewUse::Index(length) => Some(Packing::Triangles(length)),
-        _ => None,
-    }
-}
-
-fn view_json(usage: ViewUse, offset: usize, length: usize) -> Value {
-    let mut view = Map::new();
-    view.insert("buffer".to_owned(), 0.into());
-    if offset > 0 {
-        view.insert("byteOffset".to_owned(), offset.into());
-    }
-    view.insert("byteLength".to_owned(), length.into());
-    match usage {
-        ViewUse::Vertex(stride) | ViewUse::Rounded(stride) => {
-            view.insert("byteStride".to_owned(), stride.into());
-            view.insert("target".to_owned(), 34_962.into());
-        }
-        ViewUse::Index(_) | ViewUse::OtherIndex(_) => {
-            view.insert("target".to_owned(), 34_963.into());
-        }
-        _ => {}
-    }
-    Value::Object(view)
 }
 
 #[cfg(test)]

@@ -78,7 +78,7 @@ impl ModelPictures {
     pub fn draw(model: &Scene) -> ModelPictures {
         let adapted = RenderScene::from_model(model);
         let bounds = adapted.scene.bounding_box().unwrap_or(NOTHING);
-        let scene = PreparedScene::new(&adapted.scene);
+        let scene = PreparedScene::new(&adapted.scene).coarsened(&bounds);
         let inside = scene.inside_views(&bounds);
         ModelPictures::draw_in(scene, bounds, inside, PICTURE_SIZE).with_warnings(adapted.warnings)
     }
@@ -115,7 +115,7 @@ impl ModelPictures {
                 instance.world = back * instance.world;
             }
         }
-        let mut scene = PreparedScene::new(&adapted.scene);
+        let mut scene = PreparedScene::new(&adapted.scene).coarsened(&self.bounds);
         if self.is_bare {
             scene = scene.bare();
         }
@@ -174,7 +174,7 @@ impl ModelPictures {
 
     fn surface(&self) -> Option<&Surface> {
         let count = self.scene.triangle_count();
-        let is_measured = (1..=MOST_MEASURED).contains(&count);
+        let is_measured = (1..=MOST_MEASURED).contains(&count) && !self.scene.is_coarse();
         is_measured.then(|| {
             let measured = || Surface::from_triangles(self.scene.triangles_in_world());
             self.surface.get_or_init(measured)
@@ -219,7 +219,9 @@ impl ModelPictures {
 pub fn before_and_after(source: &Scene, result: &Scene) -> Sheet {
     let [source, result] = [source, result].map(|model| RenderScene::from_model(model).scene);
     let bounds = source.bounding_box().unwrap_or(NOTHING);
-    let [before, after] = [source, result].map(|scene| shown(&PreparedScene::new(&scene), &bounds));
+    let [before, after] = [source, result]
+        .map(|scene| PreparedScene::new(&scene).coarsened(&bounds))
+        .map(|scene| shown(&scene, &bounds));
     side_by_side(&[&before, &after])
 }
 
@@ -227,7 +229,7 @@ pub fn before_and_after(source: &Scene, result: &Scene) -> Sheet {
 pub fn icon(model: &Scene, size: usize) -> Picture {
     let adapted = RenderScene::from_model(model);
     let bounds = adapted.scene.bounding_box().unwrap_or(NOTHING);
-    let scene = PreparedScene::new(&adapted.scene);
+    let scene = PreparedScene::new(&adapted.scene).coarsened(&bounds);
     let settings = RenderSettings {
         size,
         sky_lights: lights_for(&scene, THUMBNAIL_LIGHTS),

@@ -143,6 +143,15 @@ impl ScreenTriangle {
         }
     }
 
+    /// Number of samples of the window that [`ScreenTriangle::cover`] looks at.
+    pub(super) fn reach(&self, window: &Window) -> usize {
+        let side = |low: usize, high: usize, first: usize, count: usize| {
+            (high + 1).min(first + count).saturating_sub(low.max(first))
+        };
+        side(self.low.0, self.high.0, window.left, window.width)
+            * side(self.low.1, self.high.1, window.top, window.height)
+    }
+
     /// Depth at the centre of a sample.
     pub(super) fn depth(&self, x: usize, y: usize) -> f32 {
         let weights = self.flat_weights(x, y);

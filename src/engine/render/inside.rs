@@ -23,7 +23,7 @@ const MOST_TRIANGLES: usize = 4_000_000;
 impl PreparedScene {
     /// The views from inside of the rooms of a model; none for a model that has no rooms.
     pub fn inside_views(&self, bounds: &BoundingBox) -> Vec<View> {
-        if self.triangle_count() > MOST_TRIANGLES {
+        if self.is_coarse || self.triangle_count() > MOST_TRIANGLES {
             return Vec::new();
         }
         let points = self.room_points(bounds);
@@ -65,7 +65,10 @@ impl PreparedScene {
     /// What is in front of a camera: triangles behind it are left out, those that reach behind it are cut.
     fn in_front_of(&self, camera: &Camera) -> PreparedScene {
         let parts = self.parts.par_iter().map(|part| {
-            let mesh = CutMesh::new(part, camera).mesh;
+            let mesh = match part.is_repeated {
+                true => PreparedMesh::default(),
+                false => CutMesh::new(part, camera).mesh,
+            };
             PreparedPart::in_world(mesh, part.name.clone())
         });
         PreparedScene::of(

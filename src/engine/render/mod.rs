@@ -4,7 +4,9 @@
 //! of the part seen in each pixel, for messages and for finding invisible triangles. This module reads no files.
 
 mod adapter;
+mod bins;
 mod camera;
+mod coarse;
 mod coverage;
 mod inside;
 mod interpolate;
@@ -239,6 +241,7 @@ impl Painter<'_> {
                 window,
                 depths,
                 triangles,
+                ..
             } = &mut *buffer;
             setup.cover(window, |at, x, y| {
                 if setup.depth(x, y) >= depths[at] {

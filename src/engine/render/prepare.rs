@@ -3,7 +3,7 @@
 //! The triangles of all parts are numbered in a row, as are their vertices, but a mesh that several instances draw is
 //! stored only once. The rasterizer relies on what [`PreparedMesh`] says of its indices and numbers.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -20,8 +20,12 @@ use super::texture::{Pyramid, Slot};
 pub struct PreparedScene {
     /// The instances of the scene, in their order.
     pub(super) parts: Vec<PreparedPart>,
+    /// The number of the first triangle of each part, close together for searches.
+    first_triangles: Arc<Vec<u32>>,
     pub(super) materials: Vec<PreparedMaterial>,
     pub(super) pyramids: Arc<Vec<Pyramid>>,
+    /// Whether it has coarse copies of meshes.
+    pub(super) is_coarse: bool,
 }
 
 /// A material with its textures looked up.
@@ -63,9 +67,11 @@ impl PreparedScene {
         }
         let unmoved = Transform::new(Mat4::IDENTITY);
         let meshes = scene.meshes.par_iter().zip(&uses);
-        let shared: Vec<Option<Arc<PreparedMesh>>> = meshes
+        let shared: Vec<Option<(Arc<PreparedMesh>, Vec3)>> = meshes
             .map(|(mesh, uses)| {
-                (*uses > 1).then(|| Arc::new(PreparedMesh::new(mesh, &unmoved, &materials)))
+                let shared = (*uses > 1).then(|| PreparedMesh::new(mesh, &unmoved, &materials))?;
+                let farthest = shared.farthest();
+                Some((Arc::new(shared), farthest))
             })
             .collect();
         let parts = scene.instances.par_iter().map(|instance| {
@@ -74,7 +80,7 @@ impl PreparedScene {
                 return PreparedPart::in_world(PreparedMesh::default(), instance.name.clone());
             };
             match &shared[instance.mesh] {
-                Some(shared) if by.keeps_finite(shared) => {
+                Some((shared, farthest)) if by.keeps_finite(*farthest) => {
                     PreparedPart::shared(shared, by, instance)
                 }
                 _ => {
@@ -83,7 +89,9 @@ impl PreparedScene {
                 }
             }
         });
-        PreparedScene::of(parts.collect(), materials, pyramids)
+        let mut parts: Vec<PreparedPart> = parts.collect();
+        mark_repeated(&mut parts, &materials);
+        PreparedScene::of(parts, materials, pyramids)
     }
 
     /// A scene of parts, whose triangles and vertices are numbered here. Parts whose numbers would be too large stay
@@ -107,10 +115,13 @@ impl PreparedScene {
                 _ => part.mesh = Arc::default(),
             }
         }
+        let firsts = parts.iter().map(|part| part.first_triangle);
         PreparedScene {
+            first_triangles: Arc::new(firsts.collect()),
             parts,
             materials,
             pyramids,
+            is_coarse: false,
         }
     }
 
@@ -134,9 +145,11 @@ impl PreparedScene {
             part.mesh = Arc::clone(copy);
         }
         PreparedScene {
+            first_triangles: Arc::clone(&self.first_triangles),
             parts,
             materials: vec![plain],
             pyramids: Arc::default(),
+            is_coarse: self.is_coarse,
         }
     }
 
@@ -148,9 +161,14 @@ impl PreparedScene {
         })
     }
 
-    /// The triangles in the world.
+    /// Whether it stands for a scene of more triangles.
+    pub fn is_coarse(&self) -> bool {
+        self.is_coarse
+    }
+
+    /// The triangles in the world, those of repeated parts once.
     pub fn triangles_in_world(&self) -> Vec<[Vec3A; 3]> {
-        let parts = self.parts.iter();
+        let parts = self.parts.iter().filter(|part| !part.is_repeated);
         parts
             .flat_map(|part| (0..part.triangle_count()).map(|at| part.corners(at).map(Vec3A::from)))
             .collect()
@@ -158,11 +176,9 @@ impl PreparedScene {
 
     /// The part that a triangle belongs to, and its place in it.
     pub(super) fn in_part(&self, triangle: u32) -> (usize, usize) {
-        let after = self
-            .parts
-            .partition_point(|part| part.first_triangle <= triangle);
-        let part = after - 1;
-        (part, (triangle - self.parts[part].first_triangle) as usize)
+        let firsts = &self.first_triangles;
+        let part = firsts.partition_point(|first| *first <= triangle) - 1;
+        (part, (triangle - firsts[part]) as usize)
     }
 
     /// The material of a triangle.
@@ -213,6 +229,16 @@ impl PreparedMaterial {
     /// Whether the material is blended. Such triangles are drawn after all others.
     pub(super) fn blends(&self) -> bool {
         self.plain.alpha == RenderAlpha::Blend
+    }
+}
+
+/// Marks parts that draw what others have drawn at the same place. Blended ones add up, so they all count.
+fn mark_repeated(parts: &mut [PreparedPart], materials: &[PreparedMaterial]) {
+    let mut places = HashSet::new();
+    for part in parts {
+        let is_solid = !materials[part.mesh.material as usize].blends();
+        let place = part.shared_place().filter(|_| is_solid);
+        part.is_repeated = place.is_some_and(|place| !places.insert(place));
     }
 }
 

@@ -50,13 +50,8 @@ impl Transform {
         }
     }
 
-    /// Whether it moves every finite point of a mesh to a finite place.
-    pub(super) fn keeps_finite(&self, mesh: &PreparedMesh) -> bool {
-        let farthest = mesh
-            .positions
-            .iter()
-            .filter(|position| position.is_finite())
-            .fold(Vec3::ZERO, |far, position| far.max(position.abs()));
+    /// Whether it moves every point up to these coordinates to a finite place.
+    pub(super) fn keeps_finite(&self, farthest: Vec3) -> bool {
         let [x, y, z, w] = [
             self.world.x_axis,
             self.world.y_axis,
@@ -65,6 +60,17 @@ impl Transform {
         ]
         .map(Vec4::abs);
         (x * farthest.x + y * farthest.y + z * farthest.z + w).is_finite()
+    }
+
+    /// The greatest factor on a length along an axis.
+    pub(super) fn scale(&self) -> f32 {
+        let axes = [self.linear.x_axis, self.linear.y_axis, self.linear.z_axis];
+        axes.map(Vec3::length).into_iter().fold(0.0, f32::max)
+    }
+
+    /// The bits of its numbers, for finding equal ones.
+    pub(super) fn bits(&self) -> [u32; 16] {
+        self.world.to_cols_array().map(f32::to_bits)
     }
 
     pub(super) fn position(&self, position: Vec3) -> Vec3 {
@@ -150,6 +156,32 @@ impl PreparedMesh {
             true => self.triangles.len() * 3,
             false => self.positions.len(),
         }
+    }
+
+    /// Adds a vertex of another mesh at another position, and returns its index.
+    pub(super) fn push_vertex_of(
+        &mut self,
+        other: &PreparedMesh,
+        at: usize,
+        position: Vec3,
+    ) -> u32 {
+        self.positions.push(position);
+        self.normals.extend(other.normals.get(at));
+        self.tangents.extend(other.tangents.get(at));
+        for (uvs, others) in self.uvs.iter_mut().zip(&other.uvs) {
+            uvs.extend(others.get(at));
+        }
+        self.colors.extend(other.colors.get(at));
+        self.positions.len() as u32 - 1
+    }
+
+    /// The greatest coordinates of its finite points, without their signs.
+    pub(super) fn farthest(&self) -> Vec3 {
+        let finite = self
+            .positions
+            .iter()
+            .filter(|position| position.is_finite());
+        finite.fold(Vec3::ZERO, |far, position| far.max(position.abs()))
     }
 
     /// Gives each triangle of a flat mesh its own corners with its normal, because tangents are those of corners.

@@ -27,6 +27,8 @@ pub(super) struct PreparedPart {
     /// The number of its first triangle and vertex among those of the scene.
     pub(super) first_triangle: u32,
     pub(super) first_vertex: u32,
+    /// Whether a part before it draws the same solid triangles at the same place, which hide these.
+    pub(super) is_repeated: bool,
 }
 
 impl PreparedPart {
@@ -51,6 +53,17 @@ impl PreparedPart {
             name,
             ..PreparedPart::default()
         }
+    }
+
+    /// The mesh and the place of an instance of a mesh that others draw as well.
+    pub(super) fn shared_place(&self) -> Option<(*const PreparedMesh, [u32; 16])> {
+        let by = self.transform.as_ref()?;
+        Some((Arc::as_ptr(&self.mesh), by.bits()))
+    }
+
+    /// The greatest factor on a length of a mesh that others draw as well.
+    pub(super) fn shared_scale(&self) -> Option<f32> {
+        self.transform.as_ref().map(Transform::scale)
     }
 
     pub(super) fn triangle_count(&self) -> usize {

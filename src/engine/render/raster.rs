@@ -7,6 +7,7 @@ use std::ops::Range;
 use glam::{Mat4, Vec3};
 use rayon::prelude::*;
 
+use super::bins::{BATCH, BinnedTriangle, Bins, LargeParts};
 use super::camera::Camera;
 use super::coverage::{SUBSAMPLES, ScreenCorner, ScreenTriangle, Window};
 use super::prepare::PreparedScene;
@@ -17,14 +18,19 @@ pub(super) const TILE: usize = 96;
 
 /// Maximum of snapped coordinates, so that products of edges fit into 64 bits.
 const FARTHEST: f32 = 1e8;
-/// Number of triangles that one task sorts into tiles.
-const BATCH: usize = 16_384;
 /// Marks a sample without a triangle.
 pub(super) const NOTHING: u32 = u32::MAX;
 
 /// Triangles that are projected and sorted at once, unless a part has more. This limits the memory of scenes that draw a
 /// mesh many times.
 const MOST_AT_ONCE: usize = 2_000_000;
+/// Triangles that are sorted before they are drawn. A sorted one takes some 60 bytes in each of its tiles.
+const MOST_SORTED: u32 = 1 << 20;
+/// Times that all samples of a tile may be drawn over. No model that anyone has made comes near it; what follows in the
+/// scene's order is not drawn there.
+const MOST_LAYERS: usize = 512;
+/// The same for blended triangles, of which each sample is shaded. The farthest are left out.
+const MOST_BLENDED: usize = 256;
 
 /// A scene as one camera sees it.
 pub(super) struct Projection<'a> {
@@ -43,26 +49,6 @@ struct Tile {
     /// The triangles to blend over it, in the order of the scene.
     blended: Vec<u32>,
     is_touched: bool,
-}
-
-/// Triangles of each tile: opaque and masked ones, then blended ones.
-struct Bins {
-    solid: Vec<Vec<u32>>,
-    blended: Vec<Vec<u32>>,
-}
-
-/// The corners of some parts on the screen.
-struct ScreenParts {
-    first_part: usize,
-    corners: Vec<Vec<ScreenCorner>>,
-}
-
-impl ScreenParts {
-    fn corners(&self, scene: &PreparedScene, part: usize, triangle: usize) -> [ScreenCorner; 3] {
-        let corners = &self.corners[part - self.first_part];
-        let indices = scene.parts[part].indices(triangle);
-        indices.map(|index| corners[index as usize])
-    }
 }
 
 impl<'a> Projection<'a> {
@@ -110,36 +96,30 @@ impl<'a> Projection<'a> {
         };
         let first = self.scene.parts[parts.start].first_triangle;
         let end = last.first_triangle + last.triangle_count() as u32;
-        let screen = ScreenParts {
-            first_part: parts.start,
-            corners: parts
-                .into_par_iter()
-                .map(|part| self.screen_corners(part))
-                .collect(),
-        };
-        let bins: Vec<Bins> = (first..end)
+        let large = LargeParts::new(self, parts);
+        let mut start = first;
+        while start < end {
+            let some = start..end.min(start.saturating_add(MOST_SORTED));
+            start = some.end;
+            self.draw_some(&large, some, tiles);
+        }
+    }
+
+    fn draw_some(&self, large: &LargeParts, triangles: Range<u32>, tiles: &mut [Tile]) {
+        let end = triangles.end;
+        let bins: Vec<Bins> = triangles
             .into_par_iter()
             .step_by(BATCH)
-            .map(|start| self.bin(&screen, start..end.min(start.saturating_add(BATCH as u32))))
+            .map(|start| self.bin(large, start..end.min(start.saturating_add(BATCH as u32))))
             .collect();
         tiles.par_iter_mut().enumerate().for_each(|(tile, drawn)| {
             for bins in &bins {
                 let (solid, blended) = (&bins.solid[tile], &bins.blended[tile]);
-                self.draw_solid(&screen, solid, &mut drawn.solid);
+                self.draw_solid(solid, &mut drawn.solid);
                 drawn.is_touched |= !solid.is_empty() || !blended.is_empty();
                 drawn.blended.extend_from_slice(blended);
             }
         });
-    }
-
-    /// The positions of a part on the screen.
-    fn screen_corners(&self, part: usize) -> Vec<ScreenCorner> {
-        let part = &self.scene.parts[part];
-        (0..part.mesh.positions.len() as u32)
-            .into_par_iter()
-            .with_min_len(BATCH)
-            .map(|index| self.project(part.position(index)))
-            .collect()
     }
 
     /// The corners of a triangle on the screen.
@@ -166,12 +146,14 @@ impl<'a> Projection<'a> {
             height: size,
         };
         let mut depths = vec![f32::INFINITY; size * size];
-        for (number, part) in scene.parts.iter().enumerate() {
+        let mut budget = FillBudget::new(size * size, MOST_LAYERS);
+        let mut corners = Vec::new();
+        for part in &scene.parts {
             let material = &scene.materials[part.mesh.material as usize];
-            if material.blends() {
+            if material.blends() || part.is_repeated {
                 continue;
             }
-            let corners = projection.screen_corners(number);
+            projection.project_all(part, &mut corners);
             let is_masked = matches!(material.plain.alpha, RenderAlpha::Mask(_));
             for triangle in 0..part.triangle_count() {
                 let corners = part.indices(triangle).map(|index| corners[index as usize]);
@@ -179,6 +161,9 @@ impl<'a> Projection<'a> {
                 let Some(setup) = ScreenTriangle::new(corners, is_double_sided, size) else {
                     continue;
                 };
+                if !budget.spend(setup.reach(&window)) {
+                    return depths;
+                }
                 let number = part.first_triangle + triangle as u32;
                 setup.cover(&window, |at, x, y| {
                     let depth = setup.depth(x, y);
@@ -215,65 +200,24 @@ impl<'a> Projection<'a> {
         !self.tiles[tile].is_touched
     }
 
-    fn bin(&self, screen: &ScreenParts, triangles: Range<u32>) -> Bins {
-        let tiles = self.tiles();
-        let empty = vec![Vec::new(); tiles * tiles];
-        let mut bins = Bins {
-            solid: empty.clone(),
-            blended: empty,
-        };
-        for (number, range) in self.scene.parts_in(triangles) {
-            let part = &self.scene.parts[number];
-            let material = &self.scene.materials[part.mesh.material as usize];
-            let target = if material.blends() {
-                &mut bins.blended
-            } else {
-                &mut bins.solid
-            };
-            for triangle in range {
-                let corners = screen.corners(self.scene, number, triangle);
-                let is_double_sided = material.plain.double_sided;
-                let Some(setup) = ScreenTriangle::new(corners, is_double_sided, self.samples)
-                else {
-                    continue;
-                };
-                for row in setup.low.1 / TILE..=setup.high.1 / TILE {
-                    for column in setup.low.0 / TILE..=setup.high.0 / TILE {
-                        target[row * tiles + column].push(part.first_triangle + triangle as u32);
-                    }
-                }
-            }
-        }
-        bins
-    }
-
     /// Draws solid triangles of a tile, which are in the order of the scene.
-    fn draw_solid(&self, screen: &ScreenParts, triangles: &[u32], buffer: &mut TileBuffer) {
-        let Some(first) = triangles.first() else {
-            return;
-        };
-        let (mut number, _) = self.scene.in_part(*first);
-        for &triangle in triangles {
-            let mut part = &self.scene.parts[number];
-            while (triangle - part.first_triangle) as usize >= part.triangle_count() {
-                number += 1;
-                part = &self.scene.parts[number];
-            }
-            let at = (triangle - part.first_triangle) as usize;
-            let material = &self.scene.materials[part.mesh.material as usize].plain;
-            let corners = screen.corners(self.scene, number, at);
-            let Some(setup) = ScreenTriangle::new(corners, material.double_sided, self.samples)
-            else {
+    fn draw_solid(&self, triangles: &[BinnedTriangle], buffer: &mut TileBuffer) {
+        for triangle in triangles {
+            // Sides that are not drawn are not in a tile.
+            let Some(setup) = ScreenTriangle::new(triangle.corners, true, self.samples) else {
                 continue;
             };
-            let is_masked = matches!(material.alpha, RenderAlpha::Mask(_));
+            if !buffer.budget.spend(setup.reach(&buffer.window)) {
+                return;
+            }
+            let number = triangle.number;
             setup.cover(&buffer.window, |at, x, y| {
                 let depth = setup.depth(x, y);
                 if depth < buffer.depths[at]
-                    && (!is_masked || self.passes_mask(triangle, &setup, x, y))
+                    && (!triangle.is_masked || self.passes_mask(number, &setup, x, y))
                 {
                     buffer.depths[at] = depth;
-                    buffer.triangles[at] = triangle;
+                    buffer.triangles[at] = number;
                 }
             });
         }
@@ -292,10 +236,25 @@ impl<'a> Projection<'a> {
             .map(|&triangle| (distance(triangle), triangle))
             .collect();
         distances.sort_by(|one, other| other.0.total_cmp(&one.0));
-        distances
-            .into_iter()
-            .map(|(_, triangle)| triangle)
-            .collect()
+        let sorted = distances.into_iter().map(|(_, triangle)| triangle);
+        self.nearest_layers(sorted.collect(), &self.window(tile))
+    }
+
+    /// Of blended triangles, the farthest first, the nearest ones within a budget. Those behind so many hardly show.
+    fn nearest_layers(&self, mut triangles: Vec<u32>, window: &Window) -> Vec<u32> {
+        if triangles.len() <= MOST_BLENDED {
+            return triangles;
+        }
+        let mut budget = FillBudget::new(window.width * window.height, MOST_BLENDED);
+        let reach = |triangle: &u32| {
+            let setup = self.screen_triangle(*triangle);
+            setup.map_or(0, |setup| setup.reach(window))
+        };
+        let too_far = triangles
+            .iter()
+            .rposition(|triangle| !budget.spend(reach(triangle)));
+        triangles.drain(..too_far.map_or(0, |last| last + 1));
+        triangles
     }
 
     fn passes_mask(&self, triangle: u32, setup: &ScreenTriangle, x: usize, y: usize) -> bool {
@@ -308,20 +267,48 @@ impl<'a> Projection<'a> {
         hit.base_color(self.scene, material).w >= limit
     }
 
-    fn project(&self, point: Vec3) -> ScreenCorner {
+    pub(super) fn project(&self, point: Vec3) -> ScreenCorner {
         let clip = self.clip * point.extend(1.0);
         if clip.w <= 1e-6 || clip.z < 0.0 || !clip.is_finite() {
             return ScreenCorner::default();
         }
         let inverse_w = 1.0 / clip.w;
         let half = self.samples as f32 * 0.5 * SUBSAMPLES;
-        let snap = |value: f32| value.round().clamp(-FARTHEST, FARTHEST) as i32;
+        let snap = |value: f32| rounded(value.clamp(-FARTHEST, FARTHEST));
         ScreenCorner {
             x: snap((clip.x * inverse_w + 1.0) * half),
             y: snap((1.0 - clip.y * inverse_w) * half),
             z: clip.z * inverse_w,
             inverse_w,
         }
+    }
+}
+
+/// As `f32::round`, which is a call of a function on machines that this is built for. Numbers must fit into an integer.
+fn rounded(value: f32) -> i32 {
+    let whole = value as i32;
+    let rest = value - whole as f32;
+    whole + i32::from(rest >= 0.5) - i32::from(rest <= -0.5)
+}
+
+/// How many samples may still be looked at.
+#[derive(Debug, Clone)]
+pub(super) struct FillBudget {
+    left: usize,
+}
+
+impl FillBudget {
+    fn new(samples: usize, layers: usize) -> FillBudget {
+        FillBudget {
+            left: samples.saturating_mul(layers),
+        }
+    }
+
+    /// Takes the samples that a triangle looks at; `false` if they are more than are left.
+    fn spend(&mut self, samples: usize) -> bool {
+        let left = self.left.checked_sub(samples);
+        self.left = left.unwrap_or(0);
+        left.is_some()
     }
 }
 
@@ -351,6 +338,7 @@ pub(super) struct TileBuffer {
     pub(super) depths: Vec<f32>,
     /// Numbers of triangles, or [`NOTHING`].
     pub(super) triangles: Vec<u32>,
+    budget: FillBudget,
 }
 
 impl TileBuffer {
@@ -361,6 +349,7 @@ impl TileBuffer {
             window,
             depths: vec![f32::INFINITY; width * height],
             triangles: vec![NOTHING; width * height],
+            budget: FillBudget::new(width * height, MOST_LAYERS),
         }
     }
 }

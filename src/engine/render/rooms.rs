@@ -74,7 +74,7 @@ impl Walls {
     fn new(scene: &PreparedScene) -> Walls {
         let is_opaque = |part: &&PreparedPart| {
             let material = &scene.materials[part.mesh.material as usize];
-            material.plain.alpha == RenderAlpha::Opaque
+            material.plain.alpha == RenderAlpha::Opaque && !part.is_repeated
         };
         let (corners, double_sided): (Vec<[Vec3A; 3]>, Vec<bool>) = scene
             .parts

@@ -12,12 +12,11 @@ mod geometry;
 mod material;
 mod nodes;
 mod pose;
+mod texture_slots;
 
 pub use content::{Image, Mesh, Primitive, Scene, Table, index_in};
 pub use geometry::{Attribute, Geometry, Mode, Storage};
-pub use material::{
-    AlphaMode, DEFAULT_IOR, Material, TextureSlot, TextureUse, Texturing, UvTransform, Wrap,
-    coordinate_set_of, remove_textures, slots_of,
-};
+pub use material::{AlphaMode, DEFAULT_IOR, Material, TextureUse, Texturing, UvTransform, Wrap};
 pub use nodes::{Bounds, Draw, MeshAtRest, local_matrix};
 pub use pose::Pose;
+pub use texture_slots::{TextureSlot, coordinate_set_of, remove_textures, slots_of};

@@ -24,12 +24,17 @@ fn sphere_of(nodes: Value, members: impl FnOnce(&mut Maker, &mut Value)) -> Mode
 
 /// Exports a model as usdz and glb, and checks that both draw the same. Returns the stage.
 fn stage_of(model: &Model) -> String {
+    stage_with_score(model, 99.8)
+}
+
+/// As [`stage_of`], with the least score.
+fn stage_with_score(model: &Model, least: f64) -> String {
     let exports = json!([{ "fileType": "usdz" }, { "fileType": "glb" }]);
     let report =
         model.optimize_and_compare(json!({ "compressionAndExport": { "fileExports": exports } }));
     assert_eq!(report.exports[0].triangles, report.exports[1].triangles);
     let quality = report.exports[0].quality.as_ref().unwrap();
-    assert!(quality.avg_score >= 99.8, "{}", quality.avg_score);
+    assert!(quality.avg_score >= least, "{}", quality.avg_score);
     let path = model.dir.path().join("out/exports/model.usdz");
     assert_usd_has_no_issue(&path);
     let boxes = ["model.usdz", "model.glb"].map(|name| model.result(name).bounds().unwrap());
@@ -144,6 +149,47 @@ fn every_set_of_texture_coordinates_is_written() {
     let scene = model.result("model.usdz");
     let texture = scene.material(Some(0)).base_color_texture.unwrap();
     assert_eq!(texture.tex_coord, 3);
+}
+
+/// A normal map whose factor would not be a plain scale: the factor is in the pixels.
+#[test]
+fn strengths_of_normal_maps_are_in_their_pixels() {
+    let model = sphere_of(json!([{ "mesh": 0 }]), |maker, json| {
+        let primitive = &mut json["meshes"][0]["primitives"][0];
+        let (_, _, coords, _) = sphere(12, [0.0; 3], 1.0);
+        primitive["attributes"]["TEXCOORD_0"] = maker.floats("VEC2", &coords).into();
+        primitive["material"] = 0.into();
+        json["materials"] = json!([{ "normalTexture": { "index": 0, "scale": 0.5 }, "pbrMetallicRoughness": { "metallicFactor": 0.0 } }]);
+        json["textures"] = json!([{ "source": 0 }]);
+        let pixels = png(8, |_, _| [204, 128, 230, 255]);
+        let view = maker.views.len();
+        maker.bin.resize(maker.bin.len().next_multiple_of(4), 0);
+        maker.views.push(json!({
+            "buffer": 0, "byteOffset": maker.bin.len(), "byteLength": pixels.len(),
+        }));
+        maker.bin.extend(pixels);
+        json["images"] = json!([{ "bufferView": view, "mimeType": "image/png" }]);
+    });
+    // Eight bits have no zero: rounding turns the whole map by a fraction of a degree.
+    let text = stage_with_score(&model, 99.0);
+    assert!(
+        text.contains("float4 inputs:scale = (2, 2, 2, 1)"),
+        "{text}"
+    );
+    assert!(
+        text.contains("float4 inputs:bias = (-1, -1, -1, 0)"),
+        "{text}"
+    );
+    let scene = model.result("model.usdz");
+    assert_eq!(scene.material(Some(0)).normal_scale, 1.0);
+    let pixel = image::load_from_memory(&scene.images[0].bytes)
+        .unwrap()
+        .into_rgb8()[(0, 0)];
+    // (0.6, 0, 0.8) with half of x.
+    assert!(
+        pixel[0].abs_diff(172) <= 1 && pixel[2].abs_diff(247) <= 1,
+        "{pixel:?}"
+    );
 }
 
 #[test]

@@ -3,7 +3,7 @@
 use serde_json::{Map, Value};
 
 use super::super::super::scene::{Scene, Storage, index_in};
-use super::super::views::ViewUse;
+use super::super::view_use::ViewUse;
 use super::GltfWriter;
 
 impl GltfWriter<'_> {

@@ -109,6 +109,7 @@ fn stage_issues(stage: &Stage) -> Vec<String> {
         }
         if kind == "Shader" {
             issues.extend(shader_issue(&prim));
+            issues.extend(normal_map_issue(stage, &prim));
         }
     }
     issues
@@ -122,6 +123,22 @@ fn shader_issue(shader: &Prim) -> Option<String> {
     };
     let is_known = SHADERS.contains(&id) || id.starts_with("UsdPrimvarReader_");
     (!is_known).then(|| format!("shaders of the kind \"{id}\" are not shown"))
+}
+
+/// Whether a normal map of a surface has another scale or bias than those that make directions of its bytes.
+fn normal_map_issue(stage: &Stage, shader: &Prim) -> Option<String> {
+    let connections = shader.attribute("inputs:normal").connections().ok()?;
+    let texture = stage.prim(connections.first()?.prim_path());
+    let four = |name: &str| match texture.attribute(name).get::<Value>().ok().flatten() {
+        Some(Value::Vec4f(four)) => Some([four.x, four.y, four.z, four.w]),
+        _ => None,
+    };
+    let (scale, bias) = (four("inputs:scale"), four("inputs:bias"));
+    let is_plain = scale == Some([2.0, 2.0, 2.0, 1.0]) && bias == Some([-1.0, -1.0, -1.0, 0.0]);
+    (!is_plain).then(|| {
+        "a normal map has another scale than (2, 2, 2, 1) or another bias than (-1, -1, -1, 0)"
+            .to_owned()
+    })
 }
 
 #[cfg(test)]
@@ -140,7 +157,9 @@ mod tests {
         let stored = SimpleFileOptions::default().compression_method(CompressionMethod::Stored);
         let packed = SimpleFileOptions::default().compression_method(CompressionMethod::Deflated);
         let stage = "#usda 1.0\n(\n    upAxis = \"Z\"\n)\ndef Volume \"V\"\n{\n}\ndef Shader \"S\"\n{\n    \
-            uniform token info:id = \"MyShader\"\n}\n";
+            uniform token info:id = \"MyShader\"\n    normal3f inputs:normal.connect = </T.outputs:rgb>\n}\n\
+            def Shader \"T\"\n{\n    uniform token info:id = \"UsdUVTexture\"\n    float4 inputs:scale = (4, 4, 2, 1)\n    \
+            float4 inputs:bias = (-2, -2, -1, 0)\n    float3 outputs:rgb\n}\n";
         for (name, options, bytes) in [
             ("m.usda", stored, stage.as_bytes()),
             ("t.webp", packed, b"webp webp webp webp".as_slice()),
@@ -151,6 +170,7 @@ mod tests {
         let bytes = archive.finish().unwrap().into_inner();
         std::fs::write(&path, &bytes).unwrap();
         let expected = [
+            "a normal map has another scale than (2, 2, 2, 1) or another bias than (-1, -1, -1, 0)",
             "it has no default prim",
             "its y axis is not up",
             "prims of the type Volume are not shown",

@@ -4,13 +4,11 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use bytes::Bytes;
 
-use super::super::super::import::images::extension_of;
-use super::super::super::scene::{
-    AlphaMode, DEFAULT_IOR, Material, Scene, TextureUse, UvTransform, Wrap,
-};
+use super::super::super::scene::{AlphaMode, DEFAULT_IOR, Material, Scene};
 use super::super::lit::lit_material;
-use super::geometry::coord_name;
 use super::identifier;
+use super::images::UsdImages;
+use super::texture::Input;
 
 /// The materials that meshes use, and their images.
 pub(super) struct UsdMaterials<'s> {
@@ -19,18 +17,7 @@ pub(super) struct UsdMaterials<'s> {
     paths: BTreeMap<(Option<usize>, bool), String>,
     names: BTreeSet<String>,
     text: String,
-    images: BTreeMap<usize, String>,
-}
-
-/// The input of the shader that a texture feeds.
-struct Input<'a> {
-    /// The shader's name within its material.
-    node: &'a str,
-    texture: &'a TextureUse,
-    /// Whether the pixels are colours.
-    is_srgb: bool,
-    scale: [f32; 4],
-    bias: [f32; 4],
+    images: UsdImages<'s>,
 }
 
 impl<'s> UsdMaterials<'s> {
@@ -40,17 +27,13 @@ impl<'s> UsdMaterials<'s> {
             paths: BTreeMap::new(),
             names: BTreeSet::new(),
             text: String::new(),
-            images: BTreeMap::new(),
+            images: UsdImages::new(scene),
         }
     }
 
     /// The scope of materials, and the images that they use.
     pub(super) fn finish(self) -> (String, Vec<(String, Bytes)>) {
-        let images = self
-            .images
-            .iter()
-            .map(|(image, name)| (name.clone(), self.scene.images[*image].bytes.clone()))
-            .collect();
+        let images = self.images.finish();
         if self.text.is_empty() {
             return (String::new(), images);
         }
@@ -116,7 +99,7 @@ impl<'s> UsdMaterials<'s> {
         self.line(2, "token outputs:surface");
         self.line(1, "}");
         for input in inputs {
-            self.write_texture(path, &input);
+            input.write(path, &mut |depth, line| self.line(depth, line));
         }
         if shows_colors {
             let [red, green, blue, _] = material.base_color;
@@ -149,12 +132,16 @@ impl<'s> UsdMaterials<'s> {
         if let Some(texture) = &material.normal_texture {
             self.connect(path, "normal3f inputs:normal", "Normal", "rgb");
             let strength = material.normal_scale;
+            let changed = self.images.name_with_strength(texture.image, strength);
+            // The factor of what the pixels do not have.
+            let left = if changed.is_some() { 1.0 } else { strength };
             inputs.push(Input {
                 node: "Normal",
+                file: changed.unwrap_or_else(|| self.images.name_of(texture.image)),
                 texture,
                 is_srgb: false,
-                scale: [2.0 * strength, 2.0 * strength, 2.0, 1.0],
-                bias: [-strength, -strength, -1.0, 0.0],
+                scale: [2.0 * left, 2.0 * left, 2.0, 1.0],
+                bias: [-left, -left, -1.0, 0.0],
             });
         }
         inputs
@@ -183,6 +170,7 @@ impl<'s> UsdMaterials<'s> {
                 self.connect(path, color, "BaseColor", "rgb");
                 inputs.push(Input {
                     node: "BaseColor",
+                    file: self.images.name_of(texture.image),
                     texture,
                     is_srgb: true,
                     scale: [red, green, blue, alpha],
@@ -239,6 +227,7 @@ impl<'s> UsdMaterials<'s> {
                 self.connect(path, "color3f inputs:emissiveColor", "Emissive", "rgb");
                 inputs.push(Input {
                     node: "Emissive",
+                    file: self.images.name_of(texture.image),
                     texture,
                     is_srgb: true,
                     scale: [red, green, blue, 1.0],
@@ -267,6 +256,7 @@ impl<'s> UsdMaterials<'s> {
                 self.connect(path, "float inputs:roughness", "MetallicRoughness", "g");
                 inputs.push(Input {
                     node: "MetallicRoughness",
+                    file: self.images.name_of(texture.image),
                     texture,
                     is_srgb: false,
                     scale: [1.0, material.roughness, material.metallic, 1.0],
@@ -286,6 +276,7 @@ impl<'s> UsdMaterials<'s> {
             let strength = material.occlusion_strength;
             inputs.push(Input {
                 node: "Occlusion",
+                file: self.images.name_of(texture.image),
                 texture,
                 is_srgb: false,
                 scale: [strength, strength, strength, 1.0],
@@ -299,113 +290,5 @@ impl<'s> UsdMaterials<'s> {
             2,
             &format!("{input}.connect = <{path}/{node}.outputs:{output}>"),
         );
-    }
-
-    fn write_texture(&mut self, path: &str, input: &Input<'_>) {
-        let file = self.image(input.texture.image);
-        let node = input.node;
-        let has_transform = input.texture.transform != UvTransform::default();
-        let source = if has_transform { "Transform" } else { "Reader" };
-        self.line(1, &format!("def Shader \"{node}Reader\""));
-        self.line(1, "{");
-        self.line(2, "uniform token info:id = \"UsdPrimvarReader_float2\"");
-        let primvar = coord_name(input.texture.tex_coord);
-        self.line(2, &format!("string inputs:varname = \"{primvar}\""));
-        self.line(2, "float2 outputs:result");
-        self.line(1, "}");
-        if has_transform {
-            self.write_transform(path, node, &input.texture.transform);
-        }
-        self.line(1, &format!("def Shader \"{node}\""));
-        self.line(1, "{");
-        self.line(2, "uniform token info:id = \"UsdUVTexture\"");
-        self.line(2, &format!("asset inputs:file = @{file}@"));
-        self.line(
-            2,
-            &format!("float2 inputs:st.connect = <{path}/{node}{source}.outputs:result>"),
-        );
-        let space = if input.is_srgb { "sRGB" } else { "raw" };
-        self.line(2, &format!("token inputs:sourceColorSpace = \"{space}\""));
-        for (name, wrap) in [
-            ("wrapS", input.texture.wrap_s),
-            ("wrapT", input.texture.wrap_t),
-        ] {
-            self.line(2, &format!("token inputs:{name} = \"{}\"", wrap_name(wrap)));
-        }
-        for (name, [x, y, z, w], plain) in [
-            ("scale", input.scale, [1.0; 4]),
-            ("bias", input.bias, [0.0; 4]),
-        ] {
-            if [x, y, z, w] != plain {
-                self.line(2, &format!("float4 inputs:{name} = ({x}, {y}, {z}, {w})"));
-            }
-        }
-        for output in [
-            "float outputs:r",
-            "float outputs:g",
-            "float outputs:b",
-            "float outputs:a",
-            "float3 outputs:rgb",
-        ] {
-            self.line(2, output);
-        }
-        self.line(1, "}");
-    }
-
-    /// Writes a transform of texture coordinates. glTF rotates around the upper left corner, USD around the lower left
-    /// one.
-    fn write_transform(&mut self, path: &str, node: &str, transform: &UvTransform) {
-        let (sin, cos) = transform.rotation.sin_cos();
-        let [u, v] = transform.offset;
-        let [width, height] = transform.scale;
-        let translation = [u + sin * height, 1.0 - v - cos * height];
-        self.line(1, &format!("def Shader \"{node}Transform\""));
-        self.line(1, "{");
-        self.line(2, "uniform token info:id = \"UsdTransform2d\"");
-        self.line(
-            2,
-            &format!("float2 inputs:in.connect = <{path}/{node}Reader.outputs:result>"),
-        );
-        self.line(
-            2,
-            &format!(
-                "float inputs:rotation = {}",
-                transform.rotation.to_degrees()
-            ),
-        );
-        self.line(2, &format!("float2 inputs:scale = ({width}, {height})"));
-        self.line(
-            2,
-            &format!(
-                "float2 inputs:translation = ({}, {})",
-                translation[0], translation[1]
-            ),
-        );
-        self.line(2, "float2 outputs:result");
-        self.line(1, "}");
-    }
-
-    fn image(&mut self, index: usize) -> String {
-        if let Some(known) = self.images.get(&index) {
-            return known.clone();
-        }
-        let image = &self.scene.images[index];
-        let own = image
-            .file_name
-            .as_deref()
-            .or(image.json.get("name").and_then(|name| name.as_str()));
-        let stem = own.map_or("texture", |name| name.split('.').next().unwrap_or(name));
-        let extension = extension_of(&image.media_type);
-        let name = format!("textures/{}_{index}.{extension}", identifier(stem));
-        self.images.insert(index, name.clone());
-        name
-    }
-}
-
-fn wrap_name(wrap: Wrap) -> &'static str {
-    match wrap {
-        Wrap::Repeat => "repeat",
-        Wrap::MirroredRepeat => "mirror",
-        Wrap::ClampToEdge => "clamp",
     }
 }

@@ -5,11 +5,13 @@
 
 mod arkit;
 mod geometry;
+mod images;
 mod lines;
 mod material;
 mod shared;
 mod skeleton;
 mod stage;
+mod texture;
 
 use std::collections::BTreeSet;
 use std::io::{Cursor, Write};

@@ -6,10 +6,10 @@ use openusd::usd::{Prim, Stage};
 use serde_json::{Value as Json, json};
 
 use super::super::super::document::ElementType;
-use super::super::super::keyframes::thinned;
 use super::super::super::number_text::grouped;
 use super::super::super::scene::Scene;
 use super::super::animated::{add_table, increasing};
+use super::keyframe_times::{self, with_steps};
 use super::moved::{Morphing, MovedPrims, Moving};
 use super::nodes::split;
 use super::shear::is_sheared;
@@ -17,9 +17,6 @@ use super::skin::{Skeleton, Skeletons, inherited_target};
 use super::time_codes_per_second;
 use super::transform::{Operations, Visibility};
 use super::values::{of, texts, value, vectors};
-
-/// More keyframes than this of one node are thinned out.
-const MAX_KEYS: usize = 20_000;
 
 impl MovedPrims {
     fn times(&self) -> Vec<f64> {
@@ -345,7 +342,7 @@ impl Animation<'_> {
     /// At most `MAX_KEYS` of the times of a prim, with a warning if there are more.
     fn thinned(&mut self, times: Vec<f64>, prim: &Prim) -> Vec<f64> {
         let count = times.len();
-        let kept = thinned(times, MAX_KEYS);
+        let kept = keyframe_times::at_most(times);
         if kept.len() < count {
             self.warnings.push(format!(
                 "prim \"{}\": its animation has {} keyframes; {} of them are read",
@@ -371,38 +368,5 @@ impl Animation<'_> {
             .map(|time| ((time - self.start) / self.rate) as f32);
         let seconds = seconds.collect();
         add_table(self.scene, ElementType::Scalar, seconds)
-    }
-}
-
-/// The times and steps of a 24th of a second between them: angles between two keys may turn farther than a rotation can.
-/// There are at most `MAX_KEYS`, and the steps become longer for that.
-fn with_steps(times: Vec<f64>, rate: f64) -> Vec<f64> {
-    let step = rate / 24.0;
-    let most = (MAX_KEYS / times.len().max(1)).clamp(1, 1_000) as f64;
-    let mut all = Vec::new();
-    for pair in times.windows(2) {
-        let parts = ((pair[1] - pair[0]) / step).ceil().clamp(1.0, most) as usize;
-        all.extend(
-            (0..parts).map(|part| pair[0] + (pair[1] - pair[0]) * part as f64 / parts as f64),
-        );
-    }
-    all.extend(times.last());
-    all
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn many_times_are_thinned_with_few_steps_and_keep_their_ends() {
-        let times: Vec<f64> = (0..1_000_000).map(|time| f64::from(time) * 50.0).collect();
-        let all = with_steps(thinned(times, MAX_KEYS), 24.0);
-        assert!(all.len() <= 2 * MAX_KEYS, "{}", all.len());
-        assert_eq!((all.first(), all.last()), (Some(&0.0), Some(&49_999_950.0)));
-        assert_eq!(
-            with_steps(thinned(vec![0.0, 2.0], MAX_KEYS), 24.0),
-            [0.0, 1.0, 2.0]
-        );
     }
 }

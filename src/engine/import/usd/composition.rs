@@ -5,37 +5,58 @@ use std::collections::BTreeSet;
 use openusd::pcp::Error;
 use openusd::usd::Stage;
 
-use super::resolver::Files;
+use super::damage::is_named_as_layer;
+use super::resolver::{Files, as_spelled};
 
-/// The lines of all that the stage could not put together so far. Layers that were not found have lines already.
-pub(super) fn lines(stage: &Stage, files: &Files) -> Vec<String> {
+/// The lines of all that the stage could not put together so far. Layers that were not found have lines already, if their
+/// names say that they are layers.
+pub(super) fn lines(stage: &Stage, files: &mut Files) -> Vec<String> {
     let errors = stage.composition_errors();
-    let lines: BTreeSet<String> = errors.iter().filter_map(line).collect();
+    let lines = errors.iter().filter_map(|error| line(error, files));
+    let lines: BTreeSet<String> = lines.collect();
     let lines = lines.into_iter().map(|line| files.without_folders(&line));
     lines.collect()
 }
 
-fn line(error: &Error) -> Option<String> {
+fn line(error: &Error, files: &mut Files) -> Option<String> {
     let left_out = |name: &str, place: &str, why: &str| {
         format!("the layer \"{name}\" is left out at <{place}>: {why}")
     };
     Some(match error {
+        Error::UnresolvedLayer { asset_path, .. }
+        | Error::UnresolvedSublayer { asset_path, .. }
+            if !is_named_as_layer(asset_path) =>
+        {
+            let name = as_spelled(asset_path);
+            let reason = files.reason_of(name);
+            format!("the layer \"{name}\" is left out: {reason}")
+        }
         Error::UnresolvedLayer { .. }
         | Error::UnresolvedSublayer { .. }
         | Error::MutedAssetPath { .. } => return None,
+        Error::MalformedLayer { asset_path, .. } | Error::MalformedSublayer { asset_path, .. }
+            if !is_named_as_layer(asset_path) =>
+        {
+            format!("the layer \"{asset_path}\" is left out: it is not a USD file")
+        }
         Error::MalformedLayer {
             asset_path,
             site_path,
-            reason,
+            introduced_by,
             ..
-        } => left_out(
-            asset_path,
-            site_path.as_str(),
-            &format!("it cannot be read: {reason}"),
-        ),
+        } => {
+            let reason = files.damage_of(asset_path, introduced_by);
+            let why = format!("it cannot be read: {reason}");
+            left_out(asset_path, site_path.as_str(), &why)
+        }
         Error::MalformedSublayer {
-            asset_path, reason, ..
-        } => format!("the layer \"{asset_path}\" is left out: it cannot be read: {reason}"),
+            asset_path,
+            introduced_by,
+            ..
+        } => {
+            let reason = files.damage_of(asset_path, introduced_by);
+            format!("the layer \"{asset_path}\" is left out: it cannot be read: {reason}")
+        }
         Error::UnresolvedPrimPath {
             target_layer,
             prim_path,

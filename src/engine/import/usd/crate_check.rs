@@ -5,7 +5,8 @@ use std::fs::File;
 use std::io;
 use std::os::unix::fs::FileExt as _;
 
-const MAGIC: &[u8; 8] = b"PXR-USDC";
+/// The first bytes of a binary layer.
+pub(super) const MAGIC: &[u8; 8] = b"PXR-USDC";
 /// A section has a name of 16 bytes, its start and its size.
 const SECTION_BYTES: u64 = 32;
 /// A byte of a section makes at most so many elements: integers take at least two bits, and LZ4 packs 255 bytes in one.

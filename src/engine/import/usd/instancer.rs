@@ -12,36 +12,12 @@ use super::moved::MovedNode;
 use super::nodes::{Inherited, Reader, placed};
 use super::values::{integers, of, targets, vectors};
 
-/// More instances in one file are left out, and more nodes of their copies.
-const MAX_INSTANCES: usize = 200_000;
-const MAX_NODES: usize = 2_000_000;
-
-/// The instances of a file so far, and the nodes of those that are copies.
-#[derive(Default)]
-pub(super) struct InstanceCounts {
-    instances: usize,
-    nodes: usize,
-}
-
-impl InstanceCounts {
-    /// Counts more of both, unless that is too many.
-    fn add(&mut self, instances: usize, nodes: usize) -> bool {
-        let is_allowed =
-            self.instances + instances <= MAX_INSTANCES && self.nodes + nodes <= MAX_NODES;
-        if is_allowed {
-            self.instances += instances;
-            self.nodes += nodes;
-        }
-        is_allowed
-    }
-}
-
 /// A prototype that was read for its first instance.
 struct Prototype {
     /// Its nodes, children first.
     tree: Vec<usize>,
     /// Instances of point instancers in it.
-    instances: usize,
+    instances: u64,
     /// Its nodes that change over time.
     moved: Vec<MovedNode>,
 }
@@ -73,17 +49,12 @@ pub(super) fn read(
         else {
             continue;
         };
-        let (instances, copied) = match &read[index] {
-            Some(Some(known)) => (known.instances + 1, known.tree.len() + 1),
-            Some(None) => continue,
-            None => (1, 1),
-        };
-        if !reader.instances.add(instances, copied) {
-            reader.warnings.add(format!(
-                "only {MAX_INSTANCES} instances of point instancers are read, with at most {MAX_NODES} nodes"
-            ));
-            break;
+        reader.count.instances += 1;
+        if let Some(Some(known)) = &read[index] {
+            reader.count.instances += known.instances;
+            reader.count.copies += known.tree.len() as u64;
         }
+        reader.check_count()?;
         let node = match &read[index] {
             Some(known) => known.as_ref().and_then(|known| copy(reader, known)),
             None => {
@@ -107,13 +78,13 @@ fn read_prototype(
     target: &Prim,
     inherited: &Inherited,
 ) -> Result<Option<Prototype>, ImportError> {
-    let (mark, before) = (reader.moved.mark(), reader.instances.instances);
+    let (mark, before) = (reader.moved.mark(), reader.count.instances);
     let Some(node) = reader.read(target, inherited)? else {
         return Ok(None);
     };
     Ok(Some(Prototype {
         tree: reader.builder.tree_of(node),
-        instances: reader.instances.instances - before,
+        instances: reader.count.instances - before,
         moved: reader.moved.nodes_since(mark),
     }))
 }
@@ -193,19 +164,5 @@ impl InstancePlaces {
         let size = size.map_or(DVec3::ONE, |size| DVec3::from_array(size.map(f64::from)));
         let place = DVec3::from_array(self.positions[at].map(f64::from));
         DMat4::from_scale_rotation_translation(size, turn.normalize(), place)
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn copies_count_with_the_instances_and_nodes_in_them() {
-        let mut counts = InstanceCounts::default();
-        assert!(counts.add(MAX_INSTANCES - 10, 5));
-        assert!(!counts.add(11, 1));
-        assert!(counts.add(1, MAX_NODES - 5));
-        assert!(!counts.add(1, 1));
     }
 }

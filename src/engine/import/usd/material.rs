@@ -319,6 +319,12 @@ impl Maker<'_> {
     /// The JSON of a use of a texture; `None` if the mesh lacks its coordinates.
     fn texture(&mut self, source: &TextureSource, image: usize) -> Option<Json> {
         let set = self.set_of(source)?;
+        if source.is_black_outside {
+            self.warnings.add(format!(
+                "the texture \"{}\" is black outside of its image (wrap mode `black`), which is not read; its border goes on there",
+                source.asset
+            ));
+        }
         let index = self.builder.add_wrapped_texture(image, source.wraps);
         let mut json = json!({ "index": index });
         if set > 0 {

@@ -10,14 +10,17 @@ mod blend_shapes;
 mod composition;
 mod crate_check;
 mod crate_nesting;
+mod damage;
 mod images;
 mod inherits;
 mod instancer;
+mod keyframe_times;
 mod material;
 mod meshes;
 mod moved;
 mod nodes;
 mod preview_surface;
+mod prim_count;
 mod primvar;
 mod resolver;
 mod shader;
@@ -46,7 +49,6 @@ use super::super::scene::Scene;
 use super::super::settings::{MeshCompression, UsdPurpose};
 use super::scene_builder::SceneBuilder;
 use super::{ImportError, Imported};
-use crate::formats;
 use nodes::Reader;
 use resolver::{Confined, Files};
 
@@ -102,16 +104,20 @@ fn read(
         .resolver(Confined(Rc::clone(&files)))
         .open(&layer.to_string_lossy());
     let stage = opened.map_err(|error| {
-        let reason = files.borrow().without_folders(&format!("{error:#}"));
+        tracing::debug!("{error:#}");
+        let reason = files.borrow().damage(&layer);
         damaged(format!("cannot be read as USD: {reason}"))
     })?;
     let circles = inherits::remove_endless(&stage)
         .map_err(|error| damaged(format!("its inherits cannot be followed: {error}")))?;
+    if let Some(what) = prim_count::excess(&stage) {
+        return Err(ImportError::TooLarge { file, what });
+    }
     let mut reader = Reader::new(&stage, &file, purpose, Rc::clone(&files));
     let roots = reader.read_roots()?;
     let mut warnings = reader.warnings.lines(&file);
     warnings.extend(absent_layers(&files.borrow()));
-    warnings.extend(composition::lines(&stage, &files.borrow()));
+    warnings.extend(composition::lines(&stage, &mut files.borrow_mut()));
     warnings.extend(circles.iter().map(composition::circle));
     if !reader.triangles {
         let reasons = warnings.iter().take(3).map(|line| format!("; {line}"));
@@ -166,11 +172,8 @@ fn finish(stage: &Stage, mut builder: SceneBuilder, roots: Vec<usize>) -> Scene 
 
 /// A line for each layer that was not found.
 fn absent_layers(files: &Files) -> Vec<String> {
-    let is_layer = |name: &str| {
-        let name = name.strip_suffix(']').unwrap_or(name);
-        formats::of_name(name).is_some_and(|format| format.extension.starts_with("usd"))
-    };
-    let absent = files.absent().iter().filter(|(name, _)| is_layer(name));
+    let absent = files.absent().iter();
+    let absent = absent.filter(|(name, _)| damage::is_named_as_layer(name));
     absent
         .map(|(name, absence)| format!("the layer \"{name}\" is left out: {}", absence.reason()))
         .collect()

@@ -15,9 +15,10 @@ use super::super::ImportError;
 use super::super::scene_builder::SceneBuilder;
 use super::Warnings;
 use super::blend_shapes::ShapeWeights;
-use super::instancer::{self, InstanceCounts};
+use super::instancer;
 use super::meshes::{MeshTarget, Meshes};
 use super::moved::{Morphing, MovedPrims, Moving};
+use super::prim_count::Count;
 use super::primvar::InheritedColors;
 use super::resolver::Files;
 use super::shapes;
@@ -26,9 +27,8 @@ use super::skin::Skeletons;
 use super::transform::{Operations, Visibility};
 use super::values::text;
 
-/// Deeper trees and more prims than programs write.
-const MAX_DEPTH: usize = 400;
-const MAX_PRIMS: usize = 2_000_000;
+/// Deeper trees than programs write.
+pub(super) const MAX_DEPTH: usize = 400;
 
 /// Reads the prims of a stage.
 pub(super) struct Reader<'a> {
@@ -42,9 +42,9 @@ pub(super) struct Reader<'a> {
     pub(super) moved: MovedPrims,
     /// Nodes to which the transforms of their parents do not apply.
     pub(super) detached: Vec<usize>,
-    prims: usize,
     pub(super) triangles: bool,
-    pub(super) instances: InstanceCounts,
+    /// What was read so far.
+    pub(super) count: Count,
 }
 
 /// What a prim takes from its parents.
@@ -72,9 +72,8 @@ impl<'a> Reader<'a> {
             skeletons: Skeletons::default(),
             moved: MovedPrims::default(),
             detached: Vec::new(),
-            prims: 0,
             triangles: false,
-            instances: InstanceCounts::default(),
+            count: Count::default(),
         }
     }
 
@@ -142,10 +141,7 @@ impl<'a> Reader<'a> {
         }
         let kind = prim.type_name().ok().flatten();
         let kind = kind.as_ref().map_or("", |kind| kind.as_str());
-        if matches!(
-            kind,
-            "Material" | "Shader" | "NodeGraph" | "GeomSubset" | "SkelAnimation" | "BlendShape"
-        ) {
+        if !is_walked(kind) {
             return Ok(None);
         }
         // A prim without a purpose has that of the nearest parent with one.
@@ -220,18 +216,28 @@ impl<'a> Reader<'a> {
     }
 
     fn check_limits(&mut self, inherited: &Inherited) -> Result<(), ImportError> {
-        self.prims += 1;
-        let what = if self.prims > MAX_PRIMS {
-            format!("it has more than {MAX_PRIMS} prims")
-        } else if inherited.depth > MAX_DEPTH {
-            format!("its prims are nested more than {MAX_DEPTH} levels deep")
-        } else {
-            return Ok(());
-        };
-        Err(ImportError::TooLarge {
+        self.count.prims += 1;
+        if inherited.depth > MAX_DEPTH {
+            return Err(self.too_large(format!(
+                "its prims are nested more than {MAX_DEPTH} levels deep"
+            )));
+        }
+        self.check_count()
+    }
+
+    /// Refuses a stage of more prims or instances than were counted ahead.
+    pub(super) fn check_count(&self) -> Result<(), ImportError> {
+        match self.count.excess() {
+            Some(what) => Err(self.too_large(what)),
+            None => Ok(()),
+        }
+    }
+
+    fn too_large(&self, what: String) -> ImportError {
+        ImportError::TooLarge {
             file: self.file.to_owned(),
             what,
-        })
+        }
     }
 
     /// Adds the node of a prim; `None` if it belongs to the root.
@@ -286,6 +292,14 @@ impl Reader<'_> {
         self.moved.blinking.push(hiding);
         node
     }
+}
+
+/// Whether prims of a type, or prims below them, may be drawn.
+pub(super) fn is_walked(kind: &str) -> bool {
+    !matches!(
+        kind,
+        "Material" | "Shader" | "NodeGraph" | "GeomSubset" | "SkelAnimation" | "BlendShape"
+    )
 }
 
 /// A node that hides others as a prim is hidden over time.

@@ -14,13 +14,18 @@ use openusd::ar::{self, Asset, ResolvedPath, Resolver};
 
 use super::super::super::document::uri::{UriTarget, resolve};
 use super::super::super::intake::{ZipError, ZipLimits, unpack};
-use super::{crate_check, crate_nesting, text_check};
+use super::{crate_check, crate_nesting, damage, text_check};
 use crate::formats;
 
 /// More packages in one upload are not opened.
 const MAX_PACKAGES: usize = 256;
 /// The start of the names of files that were not found.
 const NOWHERE: &str = "nowhere:";
+
+/// The name of a file that was not found, as the layer spells it.
+pub(super) fn as_spelled(identifier: &str) -> &str {
+    identifier.strip_prefix(NOWHERE).unwrap_or(identifier)
+}
 
 /// Why a file cannot be read.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -54,6 +59,8 @@ pub(super) struct Files {
     /// References that lead nowhere, as layers spell them.
     absent: BTreeMap<String, Absence>,
     opened: BTreeSet<PathBuf>,
+    /// Layers that the checks of this reader refused, with the reason.
+    refused: BTreeMap<PathBuf, String>,
 }
 
 impl Files {
@@ -65,6 +72,7 @@ impl Files {
             left: ZipLimits::default(),
             absent: BTreeMap::new(),
             opened: BTreeSet::new(),
+            refused: BTreeMap::new(),
         })
     }
 
@@ -75,6 +83,30 @@ impl Files {
 
     pub(super) fn absent(&self) -> &BTreeMap<String, Absence> {
         &self.absent
+    }
+
+    /// What is wrong with a layer that the library could not read.
+    pub(super) fn damage(&self, layer: &Path) -> String {
+        let refused = self.refused.get(layer).cloned();
+        refused.unwrap_or_else(|| damage::of_layer(layer))
+    }
+
+    /// What is wrong with a layer that another layer names by `asset`, or that has it as its identifier.
+    pub(super) fn damage_of(&mut self, asset: &str, anchor: &str) -> String {
+        let found = match self.root_of(Path::new(asset)) {
+            Some(_) => Ok(PathBuf::from(asset)),
+            None => self.find(asset, Path::new(anchor)),
+        };
+        match found.and_then(|path| self.layer_of(&path)) {
+            Ok(layer) => self.damage(&layer),
+            Err(absence) => absence.reason(),
+        }
+    }
+
+    /// Why a layer with a name that was not found is absent.
+    pub(super) fn reason_of(&self, asset: &str) -> String {
+        let absence = self.absent.get(asset).unwrap_or(&Absence::Missing);
+        absence.reason()
     }
 
     /// Counts a file that was read, for the size of the model.
@@ -221,13 +253,23 @@ impl Resolver for Confined {
         }
         files.note_read(resolved_path);
         let file = File::open(resolved_path)?;
-        if crate_check::is_binary(&file)? {
-            crate_check::check(&file)?;
-            crate_nesting::check(&file)?;
-        } else {
-            text_check::check(&file)?;
+        if let Err(error) = check(&file) {
+            files
+                .refused
+                .insert(resolved_path.to_path_buf(), error.to_string());
+            return Err(error);
         }
         Ok(Box::new(file))
+    }
+}
+
+/// Refuses a layer that would end or stop the library.
+fn check(file: &File) -> io::Result<()> {
+    if crate_check::is_binary(file)? {
+        crate_check::check(file)?;
+        crate_nesting::check(file)
+    } else {
+        text_check::check(file)
     }
 }
 

@@ -81,6 +81,8 @@ pub(super) struct TextureSource {
     pub(super) coords: String,
     pub(super) transform: UvTransform,
     pub(super) wraps: [Wrap; 2],
+    /// Whether it is black outside of its image, which glTF cannot say.
+    pub(super) is_black_outside: bool,
     pub(super) scale: [f32; 4],
     pub(super) bias: [f32; 4],
     /// What the texture shows where its file cannot be read.
@@ -242,14 +244,15 @@ fn texture_of(stage: &Stage, shader: &Prim, output: &str) -> Option<TextureSourc
     let Value::AssetPath(asset) = input_value(stage, shader, "file")? else {
         return None;
     };
-    let wrap = |name: &str| {
-        let word = input_value(stage, shader, name).and_then(|value| text_of(&value));
-        match word.as_deref() {
-            Some("mirror") => Wrap::MirroredRepeat,
-            Some("clamp" | "black") => Wrap::ClampToEdge,
-            _ => Wrap::Repeat,
-        }
-    };
+    let words = ["wrapS", "wrapT"].map(|name| {
+        let word = input_value(stage, shader, name);
+        word.and_then(|value| text_of(&value)).unwrap_or_default()
+    });
+    let wraps = words.each_ref().map(|word| match word.as_str() {
+        "mirror" => Wrap::MirroredRepeat,
+        "clamp" | "black" => Wrap::ClampToEdge,
+        _ => Wrap::Repeat,
+    });
     let four = |name: &str| input_value(stage, shader, name).and_then(vector::<4>);
     let space = input_value(stage, shader, "sourceColorSpace").and_then(|value| text_of(&value));
     let (coords, transform) = coords_of(stage, shader);
@@ -264,7 +267,8 @@ fn texture_of(stage: &Stage, shader: &Prim, output: &str) -> Option<TextureSourc
         },
         coords,
         transform,
-        wraps: [wrap("wrapS"), wrap("wrapT")],
+        wraps,
+        is_black_outside: words.iter().any(|word| word == "black"),
         scale: four("scale").unwrap_or([1.0; 4]),
         bias: four("bias").unwrap_or([0.0; 4]),
         fallback: four("fallback"),

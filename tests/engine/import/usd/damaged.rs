@@ -18,7 +18,7 @@ fn parts_that_cannot_be_put_together_are_warnings() {
         (
             "references = @p/b.usda@",
             "#usda 1.0\ndef Mesh \"a\" {",
-            "the layer \"p/b.usda\" is left out at </R>: it cannot be read: ",
+            "the layer \"p/b.usda\" is left out at </R>: it cannot be read: its text is damaged or cut off at line 2, column 14",
         ),
         (
             "payload = @p/b.usda@</None>",
@@ -45,6 +45,70 @@ fn parts_that_cannot_be_put_together_are_warnings() {
         assert!(line.starts_with(warning), "{line}");
         assert!(!line.contains("/tmp"), "{line}");
         assert_eq!(imported.scene.drawn_triangles(), 2);
+    }
+}
+
+#[test]
+fn layers_that_are_none_are_named_with_the_reason() {
+    let other = "{ \"asset\": { \"version\": \"2.0\" } }";
+    for (path, reason) in [
+        ("../../etc/passwd", "its path leads out of the upload"),
+        ("./missing", "it is not among the uploaded files"),
+        ("./p/other.json", "it is not a USD file"),
+    ] {
+        let square = square("M", "");
+        let sublayer =
+            format!("#usda 1.0\n(\n metersPerUnit = 1\n subLayers = [ @{path}@ ]\n)\n{square}");
+        let reference = layer(&format!(
+            "{square}def \"R\" (references = @{path}@)\n{{\n}}\ndef \"S\" (references = @{path}@)\n{{\n}}\n"
+        ));
+        let payload = layer(&format!(
+            "{square}def \"R\" (payload = @{path}@</A>)\n{{\n}}\n"
+        ));
+        for root in [sublayer, reference, payload] {
+            let imported = read(&[("m.usda", &root), ("p/other.json", other)]);
+            let lines = about_layers(&imported);
+            let [line] = lines.as_slice() else {
+                panic!("{root}: {lines:?}");
+            };
+            let names = [path, path.trim_start_matches("./")];
+            let lines = names.map(|name| format!("the layer \"{name}\" is left out: {reason}"));
+            assert!(lines.contains(line), "{line}");
+        }
+    }
+}
+
+#[test]
+fn damage_of_the_file_itself_is_said_in_plain_words() {
+    let binary = |rest: &[u8]| [b"PXR-USDC".as_slice(), rest].concat();
+    for (name, bytes, reason) in [
+        ("m.usda", Vec::new(), "the file is empty"),
+        ("m.usdc", Vec::new(), "the file is empty"),
+        ("m.usd", Vec::new(), "the file is empty"),
+        (
+            "m.usda",
+            b"#usda 1.0\ndef Mesh \"a\" \\".to_vec(),
+            "its text is damaged or cut off at line 2, column 14",
+        ),
+        ("m.usda", b"hello".to_vec(), "it does not begin with #usda"),
+        (
+            "m.usda",
+            b"#usda 1.0\n# \xff\xfe".to_vec(),
+            "its text is not UTF-8",
+        ),
+        (
+            "m.usdc",
+            binary(b""),
+            "the binary layer is damaged or cut off",
+        ),
+        (
+            "m.usdc",
+            b"#usda 1.0\n".to_vec(),
+            "it does not begin like a binary layer",
+        ),
+    ] {
+        let error = import_texts(&[(name, &bytes)]).unwrap_err();
+        assert_eq!(error, format!("{name}: cannot be read as USD: {reason}"));
     }
 }
 

@@ -1,6 +1,7 @@
 //! Point instancers: what is hidden, what moves, and how many there may be.
 
-use super::{assert_box, read_one, square};
+use super::super::texts::import_texts;
+use super::{assert_box, layer, read_one, square};
 
 fn instancer(name: &str, metadata: &str, count: usize, lines: &str, prototype: &str) -> String {
     let places: Vec<String> = (0..count).map(|at| format!("({at}, 0, 0)")).collect();
@@ -65,18 +66,18 @@ fn instances_that_move_are_a_warning() {
 
 #[test]
 fn instances_in_instances_count_too() {
-    let inner = instancer(
-        "B",
-        "",
-        1_000,
-        " rel prototypes = </P/B/A>",
-        &square("A", ""),
-    );
-    let body = instancer("P", "", 300, " rel prototypes = </P/B>", &inner);
-    let imported = read_one(&body);
+    let nested = |outer: usize, inner: usize| {
+        let prototype = " rel prototypes = </P/B/A>";
+        let inner = instancer("B", "", inner, prototype, &square("A", ""));
+        instancer("P", "", outer, " rel prototypes = </P/B>", &inner)
+    };
+    let imported = read_one(&nested(30, 100));
+    assert_eq!(imported.warnings, Vec::<String>::new());
+    assert_eq!(imported.scene.drawn_triangles(), 30 * 100 * 2);
+    let text = layer(&nested(1_000, 1_000));
+    let refused = import_texts(&[("m.usda", text.as_bytes())]).unwrap_err();
     assert_eq!(
-        imported.warnings,
-        ["only 200000 instances of point instancers are read, with at most 2000000 nodes"]
+        refused,
+        "m.usda is too large: its point instancers draw more than 1,000,000 instances"
     );
-    assert_eq!(imported.scene.drawn_triangles(), 199 * 1_000 * 2);
 }

@@ -156,6 +156,20 @@ fn textures_keep_their_bytes_wraps_and_transforms() {
 }
 
 #[test]
+fn textures_that_are_black_outside_of_their_image_are_warnings() {
+    let shader = texture("T", "wood.png", "    token inputs:wrapT = \"black\"");
+    let wood = png(2, |_, _| [9, 9, 9, 255]);
+    let inputs = "color3f inputs:diffuseColor.connect = </M/T.outputs:rgb>";
+    let read = with_textures(inputs, &shader, &[("wood.png", wood)]);
+    assert_eq!(
+        read.warnings,
+        [
+            "the texture \"wood.png\" is black outside of its image (wrap mode `black`), which is not read; its border goes on there"
+        ]
+    );
+}
+
+#[test]
 fn channels_of_several_images_become_one_image() {
     let grey = |value: u8| png(2, move |_, _| [value, 0, 0, 255]);
     let inputs = "float inputs:roughness.connect = </M/R.outputs:r>\n float inputs:metallic.connect = </M/T.outputs:g>\n \

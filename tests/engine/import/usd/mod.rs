@@ -1,6 +1,7 @@
 //! USD layers: prims, meshes, composition, materials, purposes. The layers are literals here.
 
 mod damaged;
+mod endless;
 mod instancers;
 mod judged;
 mod looks;

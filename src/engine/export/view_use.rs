@@ -1,0 +1,65 @@
+//! What a buffer view is used for, and its JSON and packing for that.
+
+use serde_json::{Map, Value};
+
+use super::meshopt_views::Packing;
+
+/// The use of a buffer view.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum ViewUse {
+    /// Vertex attributes with this distance between elements.
+    Vertex(usize),
+    /// The same, rounded for packing.
+    Rounded(usize),
+    /// Indices of triangles, by bytes of one.
+    Index(usize),
+    /// Indices of points and lines, by bytes of one.
+    OtherIndex(usize),
+    /// Matrices of skins.
+    Bind,
+    /// Times of keyframes.
+    KeyTimes,
+    /// Values of keyframes.
+    KeyValues,
+    /// Instance transforms.
+    Instance,
+    /// Indices of sparse accessors, by bytes of one.
+    SparseIndex(usize),
+    /// Values of sparse accessors.
+    SparseValue,
+    /// An image or other bytes, each in a view of its own.
+    Bytes(usize),
+}
+
+impl ViewUse {
+    /// How meshopt packs such a view; `None` if it is never packed.
+    pub(super) fn packing(self) -> Option<Packing> {
+        match self {
+            ViewUse::Vertex(stride) => Some(Packing::Plain(stride)),
+            ViewUse::Rounded(stride) => Some(Packing::Exponential(stride)),
+            ViewUse::Index(length) => Some(Packing::Triangles(length)),
+            _ => None,
+        }
+    }
+
+    /// A view of bytes of the first buffer.
+    pub(super) fn view_json(self, offset: usize, length: usize) -> Value {
+        let mut view = Map::new();
+        view.insert("buffer".to_owned(), 0.into());
+        if offset > 0 {
+            view.insert("byteOffset".to_owned(), offset.into());
+        }
+        view.insert("byteLength".to_owned(), length.into());
+        match self {
+            ViewUse::Vertex(stride) | ViewUse::Rounded(stride) => {
+                view.insert("byteStride".to_owned(), stride.into());
+                view.insert("target".to_owned(), 34_962.into());
+            }
+            ViewUse::Index(_) | ViewUse::OtherIndex(_) => {
+                view.insert("target".to_owned(), 34_963.into());
+            }
+            _ => {}
+        }
+        Value::Object(view)
+    }
+}
