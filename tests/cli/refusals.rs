@@ -73,7 +73,7 @@ fn what_is_no_model_is_refused_in_plain_words() {
         ("empty.glb", "empty.glb"),
         ("nan.obj", "nan.obj"),
         ("folder", "readme.md"),
-        ("nothing", "empty"),
+        ("nothing", "nothing contains no files"),
     ] {
         let ran = bench
             .optimize(&[input, "out", "-p", "Web Viewer", "-q"])
@@ -118,7 +118,7 @@ fn broken_samples_fail_with_a_reason() {
 #[test]
 fn without_the_reader_of_cad_files_the_message_says_what_to_install() {
     let bench = Bench::new();
-    bench.write("part.step", b"ISO-10303-21;");
+    bench.write("part.step", b"ISO-10303-21;\nEND-ISO-10303-21;\n");
     let args = ["part.step", "out", "-p", "Web Viewer", "-q"];
     let ran = bench
         .optimize_with(&args, &[("PATH", "/nonexistent")])

@@ -132,7 +132,7 @@ fn a_model_that_takes_over_its_worker_reaches_no_secret_no_network_and_no_other_
         return skipped("this kernel has no landlock or no seccomp");
     }
     let bench = Bench::new();
-    bench.write("in/part.step", b"ISO-10303-21;\n");
+    bench.write("in/part.step", b"ISO-10303-21;\nEND-ISO-10303-21;\n");
     bench.write("outside/secret", b"secret");
     fs::create_dir(bench.path("out")).unwrap();
     let _socket = UnixListener::bind(bench.path("outside/socket")).unwrap();

@@ -3,7 +3,7 @@
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, bail};
 
 use super::super::WrongUse;
 
@@ -53,10 +53,7 @@ impl Model {
             let found = FolderFiles::below(&path, &out);
             let found = found.with_context(|| format!("cannot read {shown}"))?;
             if found.files.is_empty() {
-                return Err(wrong(format!(
-                    "{shown} contains no files{}",
-                    found.left_out()
-                )));
+                bail!("{shown} contains no files{}", found.left_out());
             }
             found.files
         } else if path.is_file() {

@@ -126,7 +126,8 @@ mod tests {
     use super::super::super::scene::Attribute;
     use super::*;
 
-    /// A bevel that was merged into an edge: the normals on it lean by 45 degrees away from both sides.
+    /// A bevel that was merged into an edge: the normals on it lean by 45 degrees away from both sides. Only a normal map
+    /// can take over what they do.
     #[test]
     fn the_sides_of_an_edge_get_their_own_normals() {
         let positions = vec![0., 0., 0., 0., 1., 0., 1., 0., 0., 0., 0., -1.];
@@ -140,6 +141,9 @@ mod tests {
             ],
             ..Geometry::default()
         };
+        let mut alone = mesh.clone();
+        mend(&mut alone, false);
+        assert_eq!(alone, mesh);
         mend(&mut mesh, true);
         assert_eq!(mesh.vertex_count(), 6);
         let normals = mesh.attribute("NORMAL").unwrap();

@@ -81,10 +81,11 @@ fn layers_that_are_none_are_named_with_the_reason() {
 #[test]
 fn damage_of_the_file_itself_is_said_in_plain_words() {
     let binary = |rest: &[u8]| [b"PXR-USDC".as_slice(), rest].concat();
+    for name in ["m.usda", "m.usdc", "m.usd"] {
+        let error = import_texts(&[(name, b"")]).unwrap_err();
+        assert_eq!(error, format!("{name}: the file is empty"));
+    }
     for (name, bytes, reason) in [
-        ("m.usda", Vec::new(), "the file is empty"),
-        ("m.usdc", Vec::new(), "the file is empty"),
-        ("m.usd", Vec::new(), "the file is empty"),
         (
             "m.usda",
             b"#usda 1.0\ndef Mesh \"a\" \\".to_vec(),
