@@ -10,6 +10,7 @@ mod compare;
 mod context;
 mod export;
 mod memory;
+mod optimize;
 mod rebaked;
 mod reduce;
 mod run;

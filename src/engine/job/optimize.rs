@@ -1,0 +1,213 @@
+//! The steps of an optimization, in their order: read, clean, reduce, export, compare.
+
+use glam::Mat4;
+
+use super::super::analyse::counts;
+use super::super::clean;
+use super::super::error::EngineError;
+use super::super::import::ImportOptions;
+use super::super::manipulate::{NothingLeft, manipulate};
+use super::super::number_text::{counted_were, grouped};
+use super::super::pictures::ModelPictures;
+use super::super::scene::Scene;
+use super::super::settings::{ExportSettings, MeshCompression, Settings, TextureFormat};
+use super::super::textures::{TexturePlan, fit};
+use super::compare::{HiddenParts, compare_exports};
+use super::context::JobContext;
+use super::export::export_all;
+use super::rebaked::DrawnSource;
+use super::reduce::{bakes, reduce};
+use super::run::{describe, model_file, read_model};
+use super::target_size::settings_for_size;
+use super::{ExportedFile, OptimizeTask, Pictures, Report};
+
+/// The settings of a task; those that have no effect are warnings.
+fn read_settings(task: &OptimizeTask, job: &mut JobContext<'_>) -> Result<Settings, EngineError> {
+    let mut settings = Settings::read(&task.config)?;
+    for export in &mut settings.exports {
+        export.scale *= task.scale;
+    }
+    for key in &settings.not_done {
+        job.warn(format!("setting not done: {key}"));
+    }
+    for key in &settings.unknown {
+        job.warn(format!("setting not done: {key}"));
+    }
+    Ok(settings)
+}
+
+pub(super) fn optimize(
+    task: &OptimizeTask,
+    job: &mut JobContext<'_>,
+) -> Result<Report, EngineError> {
+    let mut settings = read_settings(task, job)?;
+    let options = ImportOptions {
+        tessellation: settings.tessellation,
+        purpose: settings.usd_purpose,
+    };
+    let writes_ktx2 = settings
+        .exports
+        .iter()
+        .any(|export| export.textures.all().contains(&TextureFormat::Ktx2));
+    let imported = read_model(&task.input_dir, &task.files, options, writes_ktx2, job)?;
+    let source = counts(&imported.scene, imported.size_bytes);
+    let model = model_file(&imported);
+    let like_source =
+        |export: &&mut ExportSettings| export.compression == MeshCompression::LikeSource;
+    for export in settings.exports.iter_mut().filter(like_source) {
+        export.compression = imported.packing;
+    }
+    let mut scene = imported.scene;
+    let pictures = (job.pictures != Pictures::Skipped).then(|| {
+        job.step(8, "drawing the source");
+        ModelPictures::draw(&scene)
+    });
+    job.metrics.lap("render");
+    let moved = prepare(&mut scene, &settings, job)?;
+    flip_before_baking(&mut scene, &mut settings, job);
+    if source.triangles > 0 && scene.drawn_triangles() == 0 {
+        return Err(match settings.merge_distance {
+            Some(distance) => NothingLeft::Merging { distance },
+            None => NothingLeft::NoArea,
+        }
+        .into());
+    }
+    let drawn = DrawnSource {
+        pictures: pictures.as_ref(),
+        moved,
+    };
+    let (settings, known) = match settings.target_bytes {
+        Some(target_bytes) => settings_for_size(&scene, settings, target_bytes, drawn, job)?,
+        None => (settings, None),
+    };
+    reduce(&mut scene, &settings, drawn, known, job);
+    job.step(50, "arranging vertices");
+    clean::finish(&mut scene);
+    clean::prune(&mut scene);
+    job.metrics.lap("finish");
+    let mut exports = export_all(&mut scene, &settings, task, job)?;
+    for export in &mut exports {
+        export.moved *= moved;
+    }
+    if let Some(pictures) = pictures {
+        job.step(85, "comparing with the source");
+        let hidden = match settings.remove_invisible {
+            true => HiddenParts::Removed,
+            false => HiddenParts::Kept,
+        };
+        compare_exports(&pictures, &scene, &mut exports, hidden, job)?;
+    }
+    let exports: Vec<ExportedFile> = exports.into_iter().map(|export| export.file).collect();
+    for file in exports.iter().filter(|file| file.size_bytes > source.bytes) {
+        let line = larger_than_source(file, source.bytes, imported.packing, &settings);
+        job.warn(line);
+    }
+    let (name, format, bytes) = main_export(&exports);
+    let result = counts(&scene, bytes);
+    describe(&scene, &name, &format, bytes, job)?;
+    Ok(Report {
+        exports,
+        source,
+        result,
+        model: Some(model),
+        ..Report::default()
+    })
+}
+
+/// The warning about an export that has more bytes than its source, with the most likely reason.
+fn larger_than_source(
+    export: &ExportedFile,
+    source_bytes: u64,
+    packing: MeshCompression,
+    settings: &Settings,
+) -> String {
+    let is_packed = settings.exports.iter().any(|known| {
+        known.format.name() == export.format && known.compression != MeshCompression::None
+    });
+    let advice = match (packing.name(), export.format.as_str()) {
+        (Some(name), "glb" | "gltf") if !is_packed => format!(
+            ": the source packs its geometry; ask for it with meshCompressionMethod \"{name}\""
+        ),
+        (Some(_), "obj" | "usdz" | "stl" | "ply") => {
+            format!(
+                ": the source packs its geometry, and {} cannot",
+                export.format
+            )
+        }
+        _ => String::new(),
+    };
+    format!(
+        "{} has {} bytes, more than the source with {}{advice}",
+        export.name,
+        grouped(export.size_bytes),
+        grouped(source_bytes)
+    )
+}
+
+fn main_export(exports: &[ExportedFile]) -> (String, String, u64) {
+    exports
+        .first()
+        .map(|export| {
+            (
+                export.name.clone(),
+                export.format.clone(),
+                export.size_bytes,
+            )
+        })
+        .unwrap_or_default()
+}
+
+/// Flips normal maps before others are baked, since baked ones are right. Exports flip those of other models.
+fn flip_before_baking(scene: &mut Scene, settings: &mut Settings, job: &mut JobContext<'_>) {
+    if bakes(settings) && settings.flip_normal_maps {
+        let plan = TexturePlan {
+            flip_normals: true,
+            ..TexturePlan::default()
+        };
+        for warning in fit(scene, &plan).warnings {
+            job.warn(warning);
+        }
+        settings.flip_normal_maps = false;
+    }
+}
+
+/// Changes and cleans the scene; returns the transform that was applied to the whole model.
+fn prepare(
+    scene: &mut Scene,
+    settings: &Settings,
+    job: &mut JobContext<'_>,
+) -> Result<Mat4, EngineError> {
+    job.step(15, "cleaning up");
+    let done = manipulate(scene, settings)?;
+    job.logs.info.extend(done.lines);
+    let cleaned = clean::clean(scene);
+    for (count, thing, what) in [
+        (
+            cleaned.welded_vertices,
+            "vertex",
+            "joined with an equal one",
+        ),
+        (
+            cleaned.degenerate_triangles,
+            "triangle",
+            "removed for having no area",
+        ),
+        (
+            cleaned.shared_materials,
+            "material",
+            "replaced by an equal one",
+        ),
+    ] {
+        if count > 0 {
+            job.info(format!("{} {what}", counted_were(count as u64, thing)));
+        }
+    }
+    if cleaned.broken_triangles > 0 {
+        job.warn(format!(
+            "{} removed, because corners of it are not numbers",
+            counted_were(cleaned.broken_triangles as u64, "triangle")
+        ));
+    }
+    job.metrics.lap("clean");
+    Ok(done.moved)
+}
