@@ -229,3 +229,52 @@ fn hundreds_of_small_parts_all_keep_a_shape() {
         "{report:?}"
     );
 }
+
+/// One vertex far away leaves no digits for the lengths of the other edges, unless it does not count for the size.
+#[test]
+fn a_stray_vertex_does_not_spoil_the_rest_of_the_model() {
+    let dir = tempfile::tempdir().unwrap();
+    checkered_ball(dir.path());
+    let ball = fs::read_to_string(dir.path().join("ball.obj")).unwrap();
+    let config = json!({ "limits": { "faces": { "count": 250 } } });
+    for far in [1e4, 1e6, 1e7, 1e8, 1e20] {
+        let mut vertices = 0;
+        let text: Vec<String> = ball
+            .lines()
+            .map(|line| {
+                vertices += usize::from(line.starts_with("v "));
+                match line.starts_with("v ") && vertices == 160 {
+                    true => format!("v {far} 0.1 0.2"),
+                    false => line.to_owned(),
+                }
+            })
+            .collect();
+        fs::write(dir.path().join("stray.obj"), text.join("\n")).unwrap();
+        let out = format!("out{far}");
+        let report = optimize(
+            dir.path(),
+            &["stray.obj", "m.mtl", "m.png"],
+            config.clone(),
+            &out,
+        );
+        let triangles = report.result.triangles;
+        assert!((225..=250).contains(&triangles), "{far}: {report:?}");
+        let is_missed = |line: &String| line.contains("is not met");
+        assert!(!report.warnings.iter().any(is_missed), "{far}: {report:?}");
+        let result = read(&dir.path().join(out).join("exports"), &["model.glb"]);
+        let places: Vec<glam::Vec3> = result
+            .geometries
+            .iter()
+            .flat_map(|geometry| geometry.positions().chunks_exact(3))
+            .map(glam::Vec3::from_slice)
+            .collect();
+        let strays = places.iter().filter(|place| place.x > 1e3).count();
+        assert_eq!(strays, 1, "{far}: the stray keeps its place");
+        let on_ball = |place: &&glam::Vec3| (place.length() - 1.0).abs() < 0.1;
+        assert_eq!(
+            places.iter().filter(on_ball).count(),
+            places.len() - 1,
+            "{far}"
+        );
+    }
+}

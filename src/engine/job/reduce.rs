@@ -171,6 +171,8 @@ fn report_simplified(done: &Simplified, limit: u64, settings: &Settings, job: &m
     if done.after > limit {
         let why = if settings.preserve_topology {
             "preserveTopology is set"
+        } else if !done.is_measured {
+            "coordinates of the model are too large to be measured"
         } else {
             "fewer would make parts of the model vanish"
         };

@@ -36,6 +36,8 @@ pub struct Simplified {
     pub relative_error: f32,
     /// The least careful method that was used.
     pub method: Method,
+    /// Whether the positions could be measured. Otherwise nothing was removed.
+    pub is_measured: bool,
 }
 
 impl Simplified {
@@ -46,6 +48,7 @@ impl Simplified {
             error: 0.0,
             relative_error: 0.0,
             method: Method::Careful,
+            is_measured: true,
         }
     }
 }
@@ -92,6 +95,7 @@ fn simplify_by(
     let source = JoinedMesh::new(scene, known, recipe);
     // Positions that overflow in the joined space cannot be measured, so such a model is not simplified.
     if !source.is_finite() {
+        done.is_measured = false;
         return done;
     }
     let best = match limits.keep_topology {
@@ -106,7 +110,7 @@ fn simplify_by(
     };
     best.joined.split_into(scene);
     done.after = scene.drawn_triangles();
-    done.error = best.error * source.extent;
+    done.error = best.error * source.extent();
     done.relative_error = best.error;
     done.method = best.method;
     done

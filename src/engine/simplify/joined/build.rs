@@ -1,15 +1,15 @@
 //! Builds the joined mesh from the scene: positions in one space, attributes scaled to lengths.
 
 use glam::{Mat3, Mat4, Vec3};
+use meshopt::SimplifyVertex;
 
 use super::super::super::scene::{Geometry, Scene};
 use super::super::SourceInfo;
 use super::super::meshopt_calls::MAX_ATTRIBUTES;
 use super::super::motion::Motion;
 use super::super::recipe::{AttributeWeights, Recipe};
-use super::placement::{
-    placed_geometries, size_of_all, size_of_part, strongest_targets, tex_coord_scale,
-};
+use super::placement::{placed_geometries, size_of_part, strongest_targets, tex_coord_scale};
+use super::space::JoinedSpace;
 use super::{Columns, JoinedMesh, JoinedPart, scaled};
 
 /// Maximum number of morph targets whose displacements count for the error.
@@ -27,14 +27,13 @@ impl JoinedMesh {
         };
         joined.choose_columns(scene, &placed, weights);
         joined.choose_motion(&known.motion);
-        let (center, extent) = size_of_all(scene, &placed);
-        joined.extent = extent;
-        let to_unit = Mat4::from_scale(Vec3::splat(1.0 / extent)) * Mat4::from_translation(-center);
+        let space = JoinedSpace::new(scene, &placed);
+        joined.space = space;
         let uses = scene.geometry_uses();
         for (index, matrix) in placed {
             let geometry = &scene.geometries[index];
-            let to_joined = to_unit * matrix;
-            let size = size_of_part(geometry, to_joined);
+            let to_joined = space.to_unit * matrix;
+            let size = size_of_part(geometry, to_joined, &space);
             let texturing = &known.texturings[index];
             let normal_part = match texturing.has_normal_map {
                 true => weights.mapped_normal / weights.normal,
@@ -53,11 +52,11 @@ impl JoinedMesh {
                     normal_scale: size * normal_part,
                     tangent_scale: size,
                     color_scale: size,
-                    tex_coord_scale: tex_coord_scale(geometry, to_joined),
+                    tex_coord_scale: tex_coord_scale(geometry, to_joined, &space),
                     shows_coords: texturing.coordinate_sets > 0,
                 },
             );
-            joined.fill_motion(&known.motion, geometry, to_unit);
+            joined.fill_motion(&known.motion, geometry);
         }
         joined.settle_seams(scene, &known.texturings);
         joined.lock_borders();
@@ -77,14 +76,15 @@ impl JoinedMesh {
     }
 
     /// Writes the positions of the last part's vertices in each pose.
-    fn fill_motion(&mut self, motion: &Motion, geometry: &Geometry, to_unit: Mat4) {
+    fn fill_motion(&mut self, motion: &Motion, geometry: &Geometry) {
         let (Some(column), Some(part)) = (self.columns.motion, self.parts.last().cloned()) else {
             return;
         };
+        let space = self.space;
         for pose in 0..self.columns.pose_count {
             if let Some(places) = motion.places(pose, part.geometry, geometry) {
                 self.fill(&part, column + pose * 3, 3, |vertex, to| {
-                    let place = to_unit.transform_point3(places[vertex]);
+                    let place = space.pulled_in(space.to_unit.transform_point3(places[vertex]));
                     to.copy_from_slice(&place.to_array());
                 });
             }
@@ -140,15 +140,17 @@ impl JoinedMesh {
 
     fn add(&mut self, geometry: &Geometry, part: JoinedPart) {
         let count = geometry.vertex_count();
-        self.positions.extend((0..count as u32).map(|vertex| {
-            part.to_joined
-                .transform_point3(geometry.position(vertex))
-                .to_array()
-        }));
+        for vertex in 0..count as u32 {
+            let place = part.to_joined.transform_point3(geometry.position(vertex));
+            let flags = match self.space.is_stray(place) {
+                true => SimplifyVertex::Lock,
+                false => self.recipe.vertex_flags(),
+            };
+            self.positions.push(self.space.pulled_in(place).to_array());
+            self.protections.push(flags);
+        }
         self.attributes
             .resize(self.positions.len() * self.weights.len(), 0.0);
-        self.protections
-            .resize(self.positions.len(), self.recipe.vertex_flags());
         self.fill_attributes(geometry, &part);
         self.fill_morphs(geometry, &part);
         let offset = part.first_vertex as u32;

@@ -11,12 +11,14 @@ mod pieces;
 mod placement;
 mod seams;
 mod shape;
+mod space;
 mod write_back;
 
 use glam::Mat4;
 use meshopt::SimplifyVertex;
 
 use super::recipe::Recipe;
+use space::JoinedSpace;
 
 /// One geometry's part of the joined mesh.
 #[derive(Debug, Clone)]
@@ -52,8 +54,7 @@ pub(super) struct JoinedMesh {
     pub(super) protections: Vec<SimplifyVertex>,
     pub(super) parts: Vec<JoinedPart>,
     pub(super) recipe: Recipe,
-    /// World units per unit of the joined space.
-    pub(super) extent: f32,
+    space: JoinedSpace,
     columns: Columns,
 }
 
@@ -77,6 +78,11 @@ impl JoinedMesh {
             .iter()
             .flatten()
             .all(|number| number.is_finite())
+    }
+
+    /// World units per unit of the joined space.
+    pub(super) fn extent(&self) -> f32 {
+        self.space.extent
     }
 
     /// Triangles as a viewer counts them.
@@ -134,7 +140,7 @@ impl JoinedMesh {
                 ..known.clone()
             }],
             recipe: self.recipe,
-            extent: self.extent,
+            space: self.space,
             columns: self.columns,
         }
     }

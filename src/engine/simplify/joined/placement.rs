@@ -3,6 +3,7 @@
 use glam::{Mat3, Mat4, Vec3};
 
 use super::super::super::scene::{Bounds, Draw, Geometry, Mode, Scene};
+use super::space::JoinedSpace;
 
 /// Each geometry of triangles and the matrix of the draw that shows it largest.
 pub(super) fn placed_geometries(scene: &Scene) -> Vec<(usize, Mat4)> {
@@ -40,46 +41,34 @@ fn placing_matrix(draw: &Draw, geometry: &Geometry) -> Mat4 {
     }
 }
 
-pub(super) fn size_of_all(scene: &Scene, placed: &[(usize, Mat4)]) -> (Vec3, f32) {
-    let mut bounds = None;
-    for (geometry, matrix) in placed {
-        let geometry = &scene.geometries[*geometry];
-        for position in geometry.positions().chunks_exact(3) {
-            let position = matrix.transform_point3(Vec3::from_slice(position));
-            Bounds::grow(&mut bounds, position);
-        }
-    }
-    match bounds {
-        Some(bounds) if bounds.size().max_element() > 0.0 => {
-            (bounds.center(), bounds.size().max_element())
-        }
-        _ => (Vec3::ZERO, 1.0),
-    }
-}
-
 /// The longest side of a part in the joined space.
-pub(super) fn size_of_part(geometry: &Geometry, to_joined: Mat4) -> f32 {
+pub(super) fn size_of_part(geometry: &Geometry, to_joined: Mat4, space: &JoinedSpace) -> f32 {
     let mut bounds = None;
     for position in geometry.positions().chunks_exact(3) {
         let position = to_joined.transform_point3(Vec3::from_slice(position));
-        Bounds::grow(&mut bounds, position);
+        Bounds::grow(&mut bounds, space.pulled_in(position));
     }
     bounds
         .map_or(1.0, |bounds| bounds.size().max_element())
         .clamp(1e-4, 1.0)
 }
 
-/// The length of one unit of texture coordinates in the joined space: the ratio of the lengths of edges.
-pub(super) fn tex_coord_scale(geometry: &Geometry, to_joined: Mat4) -> f32 {
+/// The length of one unit of texture coordinates in the joined space: the ratio of the lengths of edges. Edges to strays
+/// would outweigh all others.
+pub(super) fn tex_coord_scale(geometry: &Geometry, to_joined: Mat4, space: &JoinedSpace) -> f32 {
     let Some(coords) = geometry.attribute("TEXCOORD_0") else {
         return 1.0;
     };
-    let linear = Mat3::from_mat4(to_joined);
+    let place = |vertex: u32| to_joined.transform_point3(geometry.position(vertex));
     let (mut in_space, mut in_texture) = (0.0f64, 0.0f64);
     for corners in geometry.indices.chunks_exact(3) {
         for (one, other) in [(0, 1), (1, 2), (2, 0)] {
             let (one, other) = (corners[one], corners[other]);
-            let edge = linear * (geometry.position(other) - geometry.position(one));
+            let (from, to) = (place(one), place(other));
+            if space.is_stray(from) || space.is_stray(to) {
+                continue;
+            }
+            let edge = to - from;
             let (a, b) = (coords.at(one as usize), coords.at(other as usize));
             in_space += f64::from(edge.length());
             in_texture += f64::from((b[0] - a[0]).hypot(b[1] - a[1]));

@@ -89,7 +89,8 @@ impl JoinedMesh {
             return;
         };
         for (vertex, position) in positions.values.chunks_exact_mut(3).enumerate() {
-            if reaches[vertex].is_some() {
+            let own = part.to_joined.transform_point3(Vec3::from_slice(position));
+            if reaches[vertex].is_some() && !self.space.is_stray(own) {
                 let joined = Vec3::from_array(self.positions[part.first_vertex + vertex]);
                 let local = part.from_joined.transform_point3(joined);
                 if local.is_finite() {
