@@ -12,11 +12,11 @@ use super::texture::{FbxTextures, file_texture};
 
 /// The set of texture coordinates that the base colour, normal, emission, roughness and metalness textures of a material
 /// read on some mesh; `None` where the mesh has no coordinates.
-type CoordinateSets = [Option<usize>; 5];
+type SetsOfSlots = [Option<usize>; 5];
 
 /// The materials that are in the scene already.
 pub(super) struct FbxMaterials<'a> {
-    made: HashMap<(u32, CoordinateSets), usize>,
+    made: HashMap<(u32, SetsOfSlots), usize>,
     pub(super) textures: FbxTextures<'a>,
 }
 
@@ -65,7 +65,7 @@ impl<'a> FbxMaterials<'a> {
             emission_set,
             roughness_set,
             metalness_set,
-        ]: CoordinateSets,
+        ]: SetsOfSlots,
         builder: &mut SceneBuilder,
         warnings: &mut Vec<String>,
     ) -> Value {

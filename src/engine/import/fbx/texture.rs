@@ -25,7 +25,7 @@ pub(super) struct FbxTextures<'a> {
 type SurfaceImage = (usize, [bool; 2]);
 
 /// The name, media type and bytes of an image.
-type ReadImage = (String, String, Bytes);
+type NamedImage = (String, String, Bytes);
 
 impl<'a> FbxTextures<'a> {
     pub(super) fn new(dir: &'a Path, model: &'a Path, size_bytes: u64) -> FbxTextures<'a> {
@@ -80,7 +80,7 @@ impl<'a> FbxTextures<'a> {
 
     fn combine(
         &self,
-        read: &[Option<ReadImage>; 2],
+        read: &[Option<NamedImage>; 2],
         places: [ImageChannel; 2],
         builder: &mut SceneBuilder,
         warnings: &mut Vec<String>,
@@ -104,7 +104,7 @@ impl<'a> FbxTextures<'a> {
     }
 
     /// Reads a texture; `None` with a warning if that fails.
-    fn read(&mut self, texture: &ufbx::Texture, warnings: &mut Vec<String>) -> Option<ReadImage> {
+    fn read(&mut self, texture: &ufbx::Texture, warnings: &mut Vec<String>) -> Option<NamedImage> {
         match self.bytes_of(texture) {
             Ok(read) => Some(read),
             Err(why) => {
@@ -116,7 +116,7 @@ impl<'a> FbxTextures<'a> {
     }
 
     /// Reads the embedded bytes, else the file that one of the texture's names leads to.
-    fn bytes_of(&mut self, texture: &ufbx::Texture) -> Result<ReadImage, String> {
+    fn bytes_of(&mut self, texture: &ufbx::Texture) -> Result<NamedImage, String> {
         let names: [&str; 3] = [
             &texture.relative_filename,
             &texture.filename,
