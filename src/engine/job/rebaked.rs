@@ -6,7 +6,7 @@ use rayon::prelude::*;
 use super::super::clean;
 use super::super::number_text::counted;
 use super::super::pictures::ModelPictures;
-use super::super::rebake::{self, LowSurface, NotRebaked, RebakeOptions, Rebaker};
+use super::super::rebake::{self, LowModel, LowSurface, NotRebaked, RebakeOptions, Rebaker};
 use super::super::scene::Scene;
 use super::super::settings::Settings;
 use super::super::simplify::{Limits, Simplified};
@@ -70,16 +70,16 @@ pub(super) fn rebaked_if_better(
     let judge = || Judge::new(source, settings, drawn);
     let (rebaker, judge) = rayon::join(|| Rebaker::new(source), judge);
     let rebaker = rebaker?;
-    let options = RebakeOptions {
-        surface: best_surface(&rebaker, source.drawn_triangles(), limits, options, &judge),
-        ..options
-    };
     // Simplifying and unwrapping run on one core; pictures are drawn on the others.
-    let (rebaked, of_plain) = rayon::join(
-        || rebaker.rebake(limits, &options),
+    let (made, of_plain) = rayon::join(
+        || {
+            let low = low_model(&rebaker, source.drawn_triangles(), limits, options, &judge)?;
+            let rebaked = rebaker.bake(&low, &options)?;
+            Ok((low.surface(), rebaked))
+        },
         || judge.difference(plain),
     );
-    let rebaked = rebaked?;
+    let (surface, rebaked) = made?;
     if rebaked.simplified.after > plain_triangles.max(limits.triangles) {
         return Err(NotRebaked::OverLimit);
     }
@@ -96,7 +96,7 @@ pub(super) fn rebaked_if_better(
         });
     }
     let notes = RebakeNotes {
-        surface: options.surface,
+        surface,
         meshes: rebaked.scene.meshes.len(),
         charts: rebaked.charts,
         fill: rebaked.fill,
@@ -110,17 +110,16 @@ pub(super) fn rebaked_if_better(
     Ok((rebaked.scene, rebaked.simplified, notes))
 }
 
-/// The surface whose low mesh differs least from the source of so many triangles, by results with small textures in small
-/// pictures.
-fn best_surface(
+/// The low meshes that differ least from the source of so many triangles, by results with small textures in small pictures.
+fn low_model(
     rebaker: &Rebaker<'_>,
     triangles: u64,
     limits: &Limits,
     options: RebakeOptions,
     judge: &Judge<'_>,
-) -> LowSurface {
+) -> Result<LowModel, NotRebaked> {
     if limits.keep_topology || limits.triangles.saturating_mul(REMESHED_FROM) > triangles {
-        return LowSurface::Source;
+        return rebaker.low_model(limits, &options);
     }
     let judge = judge.quick();
     let draft = RebakeOptions {
@@ -128,20 +127,29 @@ fn best_surface(
         stretch: options.stretch,
         ..RebakeOptions::fast(DRAFT_TEXELS)
     };
-    let difference = |surface: LowSurface| {
-        let options = RebakeOptions { surface, ..draft };
-        let made = rebaker.rebake(limits, &options).ok()?;
-        let is_within = made.simplified.after <= limits.triangles;
-        is_within.then(|| judge.difference(&made.scene))
+    let attempt = |surface: &LowSurface| {
+        let options = RebakeOptions {
+            surface: *surface,
+            ..draft
+        };
+        let low = rebaker.low_model(limits, &options).ok()?;
+        if low.triangles() > limits.triangles {
+            return None;
+        }
+        let made = rebaker.bake(&low, &options).ok()?;
+        Some((judge.difference(&made.scene), low))
     };
-    let differences = SURFACES.par_iter().map(|surface| difference(*surface));
-    let differences: Vec<Option<f64>> = differences.collect();
-    SURFACES
+    // The longest attempts first, so that the cores end at about the same time.
+    let attempts: Vec<_> = SURFACES.par_iter().rev().map(attempt).collect();
+    let best = attempts
         .into_iter()
-        .zip(differences)
-        .filter_map(|(surface, difference)| Some((surface, difference?)))
-        .min_by(|one, other| one.1.total_cmp(&other.1))
-        .map_or(LowSurface::Source, |(surface, _)| surface)
+        .rev()
+        .flatten()
+        .min_by(|one, other| one.0.total_cmp(&other.0));
+    match best {
+        Some((_, low)) => Ok(low),
+        None => rebaker.low_model(limits, &options),
+    }
 }
 
 /// Pictures of the source that results are compared with. Computed occlusion is meant to differ from the source, so then

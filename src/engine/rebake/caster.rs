@@ -9,6 +9,14 @@ use glam::{Vec3, Vec3A};
 
 use super::super::render::PreparedScene;
 use super::super::surface::{Hit, LeafPlace, Tree};
+use super::LowSurface;
+
+/// How far the low mesh may lie from the source at least and at most, as parts of the model's size.
+const REACH: (f32, f32) = (0.01, 0.1);
+/// The same, in multiples of the simplifier's error.
+const REACH_OF_ERROR: f32 = 2.0;
+/// Gaps that a new surface closes, in multiples of its distance from the source. Gaps of 0 and of 1 gave worse pictures.
+const CLOSED_GAP: f32 = 0.25;
 
 /// Points of a low triangle at which the parts below it are looked up, as weights of its corners.
 const LOOK_UPS: [[f32; 3]; 7] = [
@@ -58,12 +66,62 @@ pub(super) enum Covers {
     Outermost(f32),
 }
 
-/// The triangles of one class, for rays.
-pub(super) struct Caster<'s> {
-    source: &'s PreparedScene,
+/// How far and where points of the source are looked for.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct SearchRange {
+    /// The diagonal of the model.
+    pub(super) size: f32,
+    /// The length of the rays: how far the low mesh may lie from the source.
+    pub(super) reach: f32,
+    pub(super) covers: Covers,
+}
+
+impl SearchRange {
+    /// For a low mesh of this surface, whose simplifier reports this error.
+    pub(super) fn new(size: f32, surface: LowSurface, error: f32) -> SearchRange {
+        let least = size * REACH.0.max(surface.distance());
+        SearchRange {
+            size,
+            reach: (error * REACH_OF_ERROR).clamp(least, size * REACH.1),
+            covers: match surface {
+                LowSurface::Source => Covers::Nearest,
+                surface => Covers::Outermost(size * surface.distance() * CLOSED_GAP),
+            },
+        }
+    }
+}
+
+/// Triangles of the source, for rays.
+pub(super) struct SourceSurface {
     tree: Tree,
     /// For each triangle of the tree its number in the scene, its part and its unit normal.
     triangles: Vec<(u32, u32, Vec3A)>,
+}
+
+impl SourceSurface {
+    pub(super) fn new(source: &PreparedScene, triangles: &[u32]) -> SourceSurface {
+        let corners: Vec<[Vec3A; 3]> = triangles
+            .iter()
+            .map(|triangle| source.corners(*triangle).map(Vec3A::from))
+            .collect();
+        let known = triangles.iter().zip(&corners);
+        SourceSurface {
+            triangles: known
+                .map(|(triangle, [a, b, c])| {
+                    let normal = (*b - *a).cross(*c - *a).normalize_or_zero();
+                    (*triangle, source.part_of(*triangle), normal)
+                })
+                .collect(),
+            tree: Tree::new(&corners),
+        }
+    }
+}
+
+/// Finds points of a surface of the source for a low mesh.
+pub(super) struct Caster<'s> {
+    source: &'s PreparedScene,
+    tree: &'s Tree,
+    triangles: &'s [(u32, u32, Vec3A)],
     /// The length of the rays.
     reach: f32,
     covers: Covers,
@@ -72,30 +130,18 @@ pub(super) struct Caster<'s> {
 }
 
 impl<'s> Caster<'s> {
-    /// `reach` is how far the low mesh may lie from the source, and `size` the size of the model.
     pub(super) fn new(
         source: &'s PreparedScene,
-        triangles: &[u32],
-        (reach, size): (f32, f32),
-        covers: Covers,
+        surface: &'s SourceSurface,
+        search: SearchRange,
     ) -> Caster<'s> {
-        let corners: Vec<[Vec3A; 3]> = triangles
-            .iter()
-            .map(|triangle| source.corners(*triangle).map(Vec3A::from))
-            .collect();
-        let known = triangles.iter().zip(&corners);
         Caster {
-            triangles: known
-                .map(|(triangle, [a, b, c])| {
-                    let normal = (*b - *a).cross(*c - *a).normalize_or_zero();
-                    (*triangle, source.part_of(*triangle), normal)
-                })
-                .collect(),
-            tree: Tree::new(&corners),
             source,
-            reach,
-            covers,
-            slack: size * 1e-5,
+            tree: &surface.tree,
+            triangles: &surface.triangles,
+            reach: search.reach,
+            covers: search.covers,
+            slack: search.size * 1e-5,
         }
     }
 
@@ -274,9 +320,14 @@ mod tests {
     fn a_surface_around_all_parts_stands_for_the_outermost_layer_up_to_a_gap() {
         // A cover lies on the ground, and a slab floats above both.
         let source = PreparedScene::new(&layers(&[0.0, 0.1, -0.3, 0.31]));
-        let all: Vec<u32> = (0..8).collect();
+        let all = SourceSurface::new(&source, &[0, 1, 2, 3, 4, 5, 6, 7]);
         let height_at = |covers: Covers, height: f32| {
-            let caster = Caster::new(&source, &all, (1.0, 2.0), covers);
+            let search = SearchRange {
+                size: 2.0,
+                reach: 1.0,
+                covers,
+            };
+            let caster = Caster::new(&source, &all, search);
             let point = LowPoint {
                 position: Vec3A::new(0.3, height, 0.2),
                 normal: Vec3A::Y,

@@ -249,7 +249,7 @@ mod tests {
 
     use super::super::super::render::{PreparedScene, RenderInstance, RenderMesh, RenderScene};
     use super::super::super::scene::Attribute;
-    use super::super::caster::Covers;
+    use super::super::caster::{Covers, SearchRange, SourceSurface};
     use super::*;
 
     /// A part of a sphere of radius 1 around the origin: rings from pole to pole, or down to the equator.
@@ -308,7 +308,13 @@ mod tests {
             ..RenderScene::default()
         });
         let triangles: Vec<u32> = (0..source.triangle_count() as u32).collect();
-        let caster = Caster::new(&source, &triangles, (0.5, 2.0), Covers::Nearest);
+        let surface = SourceSurface::new(&source, &triangles);
+        let search = SearchRange {
+            size: 2.0,
+            reach: 0.5,
+            covers: Covers::Nearest,
+        };
+        let caster = Caster::new(&source, &surface, search);
         let mut mesh = geometry(low);
         fit(&mut mesh, &caster, share);
         mesh

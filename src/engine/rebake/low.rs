@@ -10,9 +10,10 @@ use super::super::manipulate::merge_near;
 use super::super::render::PreparedScene;
 use super::super::scene::{Attribute, Geometry, Mesh, Primitive, Scene};
 use super::super::simplify::{Limits, Simplified, simplify};
+use super::caster::{Caster, SearchRange};
 use super::classes::Class;
 use super::remesh::remeshed;
-use super::{LowSurface, normals};
+use super::{LowSurface, RebakeOptions, Rebaker, fit, has_normal_map, normals};
 
 /// How long normals are stored for the simplifier, which measures their differences. A baked normal map replaces them, so
 /// they count far less than the shape, whose outline no map can mend.
@@ -23,9 +24,54 @@ const SAME_PLACE: f32 = 1e-5;
 /// Normals are rounded to this, so that equal ones are equal.
 const NORMAL_STEPS: f32 = 1024.0;
 
+/// The low meshes of a model, before they are unwrapped.
+#[derive(Debug)]
+pub struct LowModel {
+    /// One for each class, in the world, with positions and normals.
+    pub(super) meshes: Vec<Geometry>,
+    pub(super) simplified: Simplified,
+    surface: LowSurface,
+    pub(super) search: SearchRange,
+}
+
+impl LowModel {
+    /// Simplifies the surface that the options name, and fits it to the source.
+    pub(super) fn new(rebaker: &Rebaker<'_>, limits: &Limits, options: &RebakeOptions) -> LowModel {
+        let prepared = &rebaker.source.prepared;
+        let (size, surface) = (rebaker.source.size, options.surface);
+        let (mut meshes, simplified) = low_meshes(
+            prepared,
+            &rebaker.classes,
+            limits,
+            (size, surface),
+            |class| has_normal_map(prepared, class, options),
+        );
+        let search = SearchRange::new(size, surface, simplified.error);
+        for (below, mesh) in rebaker.surfaces.iter().zip(&mut meshes) {
+            let caster = Caster::new(prepared, below, search);
+            fit::fit(mesh, &caster, surface.fitted_share());
+        }
+        LowModel {
+            meshes,
+            simplified,
+            surface,
+            search,
+        }
+    }
+
+    /// The number of its triangles.
+    pub fn triangles(&self) -> u64 {
+        self.simplified.after
+    }
+
+    pub fn surface(&self) -> LowSurface {
+        self.surface
+    }
+}
+
 /// One geometry for each class, in the world, with positions and normals. Together they are within the limits. `size` is
 /// that of the model, and `surface` what is simplified.
-pub(super) fn low_meshes(
+fn low_meshes(
     source: &PreparedScene,
     classes: &[Class],
     limits: &Limits,

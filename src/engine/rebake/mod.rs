@@ -25,6 +25,7 @@ mod sharpen;
 mod tangents;
 
 use glam::Vec3;
+use rayon::prelude::*;
 
 use super::render::{PreparedScene, RenderScene};
 use super::scene::{Geometry, Scene};
@@ -34,21 +35,16 @@ use super::unwrap::{UnwrapOptions, unwrap};
 
 use atlas::Atlas;
 use bake::{Baker, Maps};
-use caster::{Caster, Covers};
+use caster::{Caster, SourceSurface};
 use classes::{Class, classes};
 pub use fitness::NotRebaked;
+pub use low::LowModel;
 use material::{MapPlan, add_material};
 use occlusion::{OcclusionMap, Surroundings};
 pub use on_charts::{MaterialOutcome, NotOnCharts, WantedMaps, bake_on_charts};
 
 /// Texels between charts.
 const PADDING: u32 = 4;
-/// How far the low mesh may lie from the source at least and at most, as parts of the model's size.
-const REACH: (f32, f32) = (0.01, 0.1);
-/// The same, in multiples of the simplifier's error.
-const REACH_OF_ERROR: f32 = 2.0;
-/// Gaps that a new surface closes, in multiples of its distance from the source. Gaps of 0 and of 1 gave worse pictures.
-const CLOSED_GAP: f32 = 0.25;
 
 /// What the low mesh is made of.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -138,6 +134,8 @@ pub struct Rebaked {
 pub struct Rebaker<'m> {
     source: SourceModel<'m>,
     classes: Vec<Class>,
+    /// That of each class.
+    surfaces: Vec<SourceSurface>,
 }
 
 /// A model that is baked from.
@@ -153,9 +151,6 @@ struct Job<'j> {
     model: &'j Scene,
     source: &'j PreparedScene,
     options: &'j RebakeOptions,
-    /// The diagonal of the model.
-    size: f32,
-    reach: f32,
     surroundings: Option<Surroundings>,
 }
 
@@ -181,7 +176,8 @@ pub fn rebake(
     options: &RebakeOptions,
 ) -> Result<Rebaked, NotRebaked> {
     check(model, limits, options)?;
-    Rebaker::new(model)?.rebake(limits, options)
+    let rebaker = Rebaker::new(model)?;
+    rebaker.bake(&rebaker.low_model(limits, options)?, options)
 }
 
 impl<'m> Rebaker<'m> {
@@ -192,36 +188,47 @@ impl<'m> Rebaker<'m> {
     pub fn new(model: &'m Scene) -> Result<Rebaker<'m>, NotRebaked> {
         let source = SourceModel::new(model)?;
         let classes = classes(&source.prepared);
-        Ok(Rebaker { source, classes })
+        let surfaces = classes.par_iter();
+        let surfaces = surfaces.map(|class| SourceSurface::new(&source.prepared, &class.triangles));
+        Ok(Rebaker {
+            surfaces: surfaces.collect(),
+            source,
+            classes,
+        })
     }
 
-    /// Rebakes the model within the limits.
+    /// Makes the low meshes within the limits. They can be baked several times, with different options.
     ///
     /// # Errors
-    /// When it cannot be rebaked; the error says why.
-    pub fn rebake(&self, limits: &Limits, options: &RebakeOptions) -> Result<Rebaked, NotRebaked> {
-        let SourceModel { model, size, .. } = self.source;
-        check(model, limits, options)?;
-        let mut job = Job::new(&self.source, options);
-        let (meshes, simplified) = low::low_meshes(
-            job.source,
-            &self.classes,
-            limits,
-            (size, options.surface),
-            |class| has_normal_map(job.source, class, options),
-        );
-        job.reach_past(simplified.error);
+    /// When the model cannot be rebaked; the error says why.
+    pub fn low_model(
+        &self,
+        limits: &Limits,
+        options: &RebakeOptions,
+    ) -> Result<LowModel, NotRebaked> {
+        check(self.source.model, limits, options)?;
+        Ok(LowModel::new(self, limits, options))
+    }
+
+    /// Unwraps low meshes of this model and bakes their textures. The surface of the options has no effect.
+    ///
+    /// # Errors
+    /// When a texture cannot be written, or nothing is left of the model.
+    pub fn bake(&self, low: &LowModel, options: &RebakeOptions) -> Result<Rebaked, NotRebaked> {
+        let model = self.source.model;
+        let job = Job::new(&self.source, options);
         let mut rebaked = Rebaked {
             scene: assemble::emptied(model),
-            simplified,
+            simplified: low.simplified,
             charts: 0,
             fill: 1.0,
             stretch: 1.0,
             left_out: fitness::extensions_left_out(model),
         };
-        for (class, low) in self.classes.iter().zip(&meshes) {
-            if !low.indices.is_empty() {
-                job.add_class(&mut rebaked, class, low)?;
+        for ((class, surface), mesh) in self.classes.iter().zip(&self.surfaces).zip(&low.meshes) {
+            if !mesh.indices.is_empty() {
+                let caster = Caster::new(job.source, surface, low.search);
+                job.add_class(&mut rebaked, class, &caster, mesh)?;
             }
         }
         if rebaked.scene.drawn_triangles() == 0 {
@@ -248,7 +255,6 @@ impl<'m> SourceModel<'m> {
 }
 
 impl<'j> Job<'j> {
-    /// Everything but how far the low mesh lies from the source.
     fn new(source: &'j SourceModel<'j>, options: &'j RebakeOptions) -> Job<'j> {
         let rays = match options.quality {
             BakingQuality::Low => 16,
@@ -267,16 +273,7 @@ impl<'j> Job<'j> {
             model,
             source: prepared,
             options,
-            size: *size,
-            reach: size * REACH.0,
         }
-    }
-
-    /// Makes rays long enough for a low mesh whose simplifier reports this error.
-    fn reach_past(&mut self, error: f32) {
-        let reach = error * REACH_OF_ERROR;
-        let least = self.size * REACH.0.max(self.options.surface.distance());
-        self.reach = reach.clamp(least, self.size * REACH.1);
     }
 
     /// Unwraps and bakes a class and adds it to the result.
@@ -284,13 +281,11 @@ impl<'j> Job<'j> {
         &self,
         result: &mut Rebaked,
         class: &Class,
+        caster: &Caster<'_>,
         low: &Geometry,
     ) -> Result<(), NotRebaked> {
         let has_normal_map = has_normal_map(self.source, class, self.options);
         let side = resolution::side_of(self.model, class, &self.options.limits);
-        let caster = self.caster(class);
-        let mut low = low.clone();
-        fit::fit(&mut low, &caster, self.options.surface.fitted_share());
         let positions: Vec<[f32; 3]> = low.positions().as_chunks::<3>().0.to_vec();
         let unwrapped = unwrap(
             &positions,
@@ -301,8 +296,8 @@ impl<'j> Job<'j> {
                 padding: PADDING,
             },
         );
-        let mesh = tangents::with_coordinates(&low, &unwrapped, has_normal_map);
-        let maps = self.bake(class, &caster, &mesh, side);
+        let mesh = tangents::with_coordinates(low, &unwrapped, has_normal_map);
+        let maps = self.bake(class, caster, &mesh, side);
         let plan = MapPlan {
             replaces: resolution::media_type_of(self.model, class),
             has_normal_map,
@@ -314,19 +309,6 @@ impl<'j> Job<'j> {
         result.fill = result.fill.min(unwrapped.fill);
         result.stretch = result.stretch.max(unwrapped.stretch);
         Ok(())
-    }
-
-    fn caster(&self, class: &Class) -> Caster<'j> {
-        let covers = match self.options.surface {
-            LowSurface::Source => Covers::Nearest,
-            surface => Covers::Outermost(self.size * surface.distance() * CLOSED_GAP),
-        };
-        Caster::new(
-            self.source,
-            &class.triangles,
-            (self.reach, self.size),
-            covers,
-        )
     }
 
     fn bake(&self, class: &Class, caster: &Caster<'_>, mesh: &Geometry, side: u32) -> Maps {

@@ -8,9 +8,12 @@ use glam::{Mat3, Mat4, Vec3};
 use super::super::render::PreparedScene;
 use super::super::scene::{Attribute, Geometry, Scene};
 use super::atlas::Atlas;
+use super::caster::{Caster, SearchRange, SourceSurface};
 use super::classes::Class;
 use super::material::{MapPlan, set_maps};
-use super::{Job, NotRebaked, RebakeOptions, SourceModel, fitness, resolution, tangents};
+use super::{
+    Job, LowSurface, NotRebaked, RebakeOptions, SourceModel, fitness, resolution, tangents,
+};
 
 /// The side of the grid in which overlaps are looked for.
 const GRID: u32 = 1024;
@@ -76,14 +79,14 @@ pub fn bake_on_charts(
         return Ok(Vec::new());
     }
     let measured = SourceModel::new(source)?;
-    let mut job = Job::new(&measured, options);
-    job.reach_past(error);
+    let job = Job::new(&measured, options);
+    let search = SearchRange::new(measured.size, LowSurface::Source, error);
     let mut outcomes = Vec::new();
     for (material, triangles) in triangles_by_material(job.source) {
         let name = name_of(result, material);
         let maps = match obstacle(source, job.source.material(material).unlit, material) {
             Some(obstacle) => Err(obstacle),
-            None => job.bake_material(result, material, triangles, wanted),
+            None => job.bake_material(result, material, triangles, search, wanted),
         };
         outcomes.push(MaterialOutcome { name, maps });
     }
@@ -155,6 +158,7 @@ impl Job<'_> {
         result: &mut Scene,
         material: usize,
         triangles: Vec<u32>,
+        search: SearchRange,
         wanted: WantedMaps,
     ) -> Result<WantedMaps, NotOnCharts> {
         let plain = self.source.material(material);
@@ -174,7 +178,7 @@ impl Job<'_> {
                 tangents::add_to(&mut result.geometries[*geometry]);
             }
         }
-        let baked = self.new_maps(result, &class, wanted);
+        let baked = self.new_maps(result, &class, search, wanted);
         if !matches!(baked, Ok(found) if found.normal) {
             for (geometry, untouched) in before {
                 result.geometries[geometry] = untouched;
@@ -188,6 +192,7 @@ impl Job<'_> {
         &self,
         result: &mut Scene,
         class: &Class,
+        search: SearchRange,
         wanted: WantedMaps,
     ) -> Result<WantedMaps, NotOnCharts> {
         let [material] = class.materials[..] else {
@@ -199,7 +204,9 @@ impl Job<'_> {
             return Err(NotOnCharts::Overlapping(overlap * 100.0));
         }
         let side = resolution::side_of(self.model, class, &self.options.limits);
-        let maps = self.bake(class, &self.caster(class), &mesh, side);
+        let surface = SourceSurface::new(self.source, &class.triangles);
+        let caster = Caster::new(self.source, &surface, search);
+        let maps = self.bake(class, &caster, &mesh, side);
         let plan = MapPlan {
             replaces: resolution::media_type_of(self.model, class),
             has_normal_map: wanted.normal,
