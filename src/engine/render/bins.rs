@@ -22,10 +22,48 @@ pub(super) struct BinnedTriangle {
     pub(super) corners: [ScreenCorner; 3],
 }
 
-/// Triangles of each tile: opaque and masked ones, then blended ones.
+impl BinnedTriangle {
+    /// The depth of its nearest corner.
+    pub(super) fn nearest(&self) -> f32 {
+        let [a, b, c] = self.corners;
+        a.z.min(b.z).min(c.z)
+    }
+
+    pub(super) fn on_screen(&self, projection: &Projection<'_>) -> Option<ScreenTriangle> {
+        // Sides that are not drawn are not in a tile.
+        ScreenTriangle::new(self.corners, true, projection.samples)
+    }
+}
+
+/// The triangles of each tile, in the order of the scene.
 pub(super) struct Bins {
-    pub(super) solid: Vec<Vec<BinnedTriangle>>,
+    /// Opaque and masked ones.
+    triangles: Vec<BinnedTriangle>,
+    /// For each tile the places of its solid triangles in `triangles`.
+    solid: Vec<Vec<u32>>,
+    /// For each tile the numbers of its blended triangles.
     pub(super) blended: Vec<Vec<u32>>,
+}
+
+impl Bins {
+    fn new(tiles: usize) -> Bins {
+        Bins {
+            triangles: Vec::new(),
+            solid: vec![Vec::new(); tiles],
+            blended: vec![Vec::new(); tiles],
+        }
+    }
+
+    /// The solid triangles of a tile.
+    pub(super) fn solid_of(&self, tile: usize) -> impl Iterator<Item = &BinnedTriangle> {
+        let places = self.solid[tile].iter();
+        places.map(|place| &self.triangles[*place as usize])
+    }
+
+    /// Whether a triangle touches a tile.
+    pub(super) fn touch(&self, tile: usize) -> bool {
+        !self.solid[tile].is_empty() || !self.blended[tile].is_empty()
+    }
 }
 
 /// The corners of those of some parts that have many. Other parts are projected where they are needed.
@@ -85,10 +123,7 @@ impl Projection<'_> {
     /// Sorts triangles of parts that `large` was made of.
     pub(super) fn bin(&self, large: &LargeParts, triangles: Range<u32>) -> Bins {
         let tiles = self.tiles();
-        let mut bins = Bins {
-            solid: (0..tiles * tiles).map(|_| Vec::new()).collect(),
-            blended: vec![Vec::new(); tiles * tiles],
-        };
+        let mut bins = Bins::new(tiles * tiles);
         let mut scratch = Vec::new();
         for (number, range) in self.scene.parts_in(triangles) {
             let part = &self.scene.parts[number];
@@ -106,21 +141,34 @@ impl Projection<'_> {
                     continue;
                 };
                 let number = part.first_triangle + triangle as u32;
-                for row in setup.low.1 / TILE..=setup.high.1 / TILE {
-                    for column in setup.low.0 / TILE..=setup.high.0 / TILE {
-                        let tile = row * tiles + column;
-                        match material.blends() {
-                            true => bins.blended[tile].push(number),
-                            false => bins.solid[tile].push(BinnedTriangle {
-                                number,
-                                is_masked,
-                                corners,
-                            }),
-                        }
+                match material.blends() {
+                    true => {
+                        self.tiles_of(&setup)
+                            .for_each(|tile| bins.blended[tile].push(number));
+                    }
+                    false => {
+                        let place = bins.triangles.len() as u32;
+                        self.tiles_of(&setup)
+                            .for_each(|tile| bins.solid[tile].push(place));
+                        bins.triangles.push(BinnedTriangle {
+                            number,
+                            is_masked,
+                            corners,
+                        });
                     }
                 }
             }
         }
         bins
+    }
+
+    /// The tiles that a triangle touches.
+    fn tiles_of(&self, triangle: &ScreenTriangle) -> impl Iterator<Item = usize> {
+        let (low, high) = (triangle.low, triangle.high);
+        let (left, right) = (low.0 / TILE, high.0 / TILE);
+        let rows = low.1 / TILE..=high.1 / TILE;
+        let is_one = left == right && low.1 / TILE == high.1 / TILE;
+        rows.flat_map(move |row| (left..=right).map(move |column| row * self.tiles() + column))
+            .filter(move |tile| is_one || triangle.touches(&self.window(*tile)))
     }
 }

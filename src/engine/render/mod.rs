@@ -8,6 +8,7 @@ mod bins;
 mod camera;
 mod coarse;
 mod coverage;
+mod fill;
 mod inside;
 mod interpolate;
 mod prepare;
@@ -38,7 +39,8 @@ pub(in crate::engine) use visibility::sphere_direction;
 
 use camera::Camera;
 use coverage::{ScreenTriangle, Window};
-use raster::{NOTHING, Projection, TileBuffer};
+use fill::TileBuffer;
+use raster::{NOTHING, Projection};
 use shade::{Exposure, Lights, outward, visible_point};
 use studio::Studio;
 use texture::srgb_to_linear;
@@ -233,7 +235,7 @@ impl Painter<'_> {
 
     /// Blends transparent triangles over the solid ones, the farthest first.
     fn blend_over(&self, tile: usize, buffer: &mut TileBuffer, light: &mut [Vec4]) {
-        for number in self.projection.blended(tile) {
+        for number in self.projection.blended_layers(tile) {
             let Some(setup) = self.projection.screen_triangle(number) else {
                 continue;
             };

@@ -7,9 +7,10 @@ use std::ops::Range;
 use glam::{Mat4, Vec3};
 use rayon::prelude::*;
 
-use super::bins::{BATCH, BinnedTriangle, Bins, LargeParts};
+use super::bins::{BATCH, Bins, LargeParts};
 use super::camera::Camera;
 use super::coverage::{SUBSAMPLES, ScreenCorner, ScreenTriangle, Window};
+use super::fill::TileBuffer;
 use super::prepare::PreparedScene;
 use super::scene::RenderAlpha;
 
@@ -24,12 +25,14 @@ pub(super) const NOTHING: u32 = u32::MAX;
 /// Triangles that are projected and sorted at once, unless a part has more. This limits the memory of scenes that draw a
 /// mesh many times.
 const MOST_AT_ONCE: usize = 2_000_000;
-/// Triangles that are sorted before they are drawn. A sorted one takes some 60 bytes in each of its tiles.
-const MOST_SORTED: u32 = 1 << 20;
-/// Times that all samples of a tile may be drawn over. No model that anyone has made comes near it; what follows in the
-/// scene's order is not drawn there.
+/// Triangles that are sorted into tiles before they are drawn. One takes 56 bytes, and 4 in each of its tiles.
+const MOST_SORTED: u32 = 1 << 18;
+/// Times that all samples of a small map of depths may be drawn over, in the order of the scene, besides
+/// [`SAMPLES_OF_EACH`] triangle.
 const MOST_LAYERS: usize = 512;
-/// The same for blended triangles, of which each sample is shaded. The farthest are left out.
+const SAMPLES_OF_EACH: usize = 16;
+/// Times that all samples of a tile may be covered by blended triangles, each of which is shaded. The farthest are left
+/// out.
 const MOST_BLENDED: usize = 256;
 
 /// A scene as one camera sees it.
@@ -113,11 +116,10 @@ impl<'a> Projection<'a> {
             .map(|start| self.bin(large, start..end.min(start.saturating_add(BATCH as u32))))
             .collect();
         tiles.par_iter_mut().enumerate().for_each(|(tile, drawn)| {
+            drawn.solid.draw(&bins, tile, self);
             for bins in &bins {
-                let (solid, blended) = (&bins.solid[tile], &bins.blended[tile]);
-                self.draw_solid(solid, &mut drawn.solid);
-                drawn.is_touched |= !solid.is_empty() || !blended.is_empty();
-                drawn.blended.extend_from_slice(blended);
+                drawn.is_touched |= bins.touch(tile);
+                drawn.blended.extend_from_slice(&bins.blended[tile]);
             }
         });
     }
@@ -146,7 +148,7 @@ impl<'a> Projection<'a> {
             height: size,
         };
         let mut depths = vec![f32::INFINITY; size * size];
-        let mut budget = FillBudget::new(size * size, MOST_LAYERS);
+        let mut left = size * size * MOST_LAYERS + scene.triangle_count() * SAMPLES_OF_EACH;
         let mut corners = Vec::new();
         for part in &scene.parts {
             let material = &scene.materials[part.mesh.material as usize];
@@ -161,11 +163,8 @@ impl<'a> Projection<'a> {
                 let Some(setup) = ScreenTriangle::new(corners, is_double_sided, size) else {
                     continue;
                 };
-                if !budget.spend(setup.reach(&window)) {
-                    return depths;
-                }
                 let number = part.first_triangle + triangle as u32;
-                setup.cover(&window, |at, x, y| {
+                let looked_at = setup.cover(&window, |at, x, y| {
                     let depth = setup.depth(x, y);
                     if depth < depths[at]
                         && (!is_masked || projection.passes_mask(number, &setup, x, y))
@@ -173,6 +172,10 @@ impl<'a> Projection<'a> {
                         depths[at] = depth;
                     }
                 });
+                left = left.saturating_sub(looked_at);
+                if left == 0 {
+                    return depths;
+                }
             }
         }
         depths
@@ -200,29 +203,6 @@ impl<'a> Projection<'a> {
         !self.tiles[tile].is_touched
     }
 
-    /// Draws solid triangles of a tile, which are in the order of the scene.
-    fn draw_solid(&self, triangles: &[BinnedTriangle], buffer: &mut TileBuffer) {
-        for triangle in triangles {
-            // Sides that are not drawn are not in a tile.
-            let Some(setup) = ScreenTriangle::new(triangle.corners, true, self.samples) else {
-                continue;
-            };
-            if !buffer.budget.spend(setup.reach(&buffer.window)) {
-                return;
-            }
-            let number = triangle.number;
-            setup.cover(&buffer.window, |at, x, y| {
-                let depth = setup.depth(x, y);
-                if depth < buffer.depths[at]
-                    && (!triangle.is_masked || self.passes_mask(number, &setup, x, y))
-                {
-                    buffer.depths[at] = depth;
-                    buffer.triangles[at] = number;
-                }
-            });
-        }
-    }
-
     /// The solid triangles of a tile.
     pub(super) fn solid_tile(&self, tile: usize) -> &TileBuffer {
         &self.tiles[tile].solid
@@ -237,27 +217,35 @@ impl<'a> Projection<'a> {
             .collect();
         distances.sort_by(|one, other| other.0.total_cmp(&one.0));
         let sorted = distances.into_iter().map(|(_, triangle)| triangle);
-        self.nearest_layers(sorted.collect(), &self.window(tile))
+        sorted.collect()
     }
 
-    /// Of blended triangles, the farthest first, the nearest ones within a budget. Those behind so many hardly show.
-    fn nearest_layers(&self, mut triangles: Vec<u32>, window: &Window) -> Vec<u32> {
+    /// The blended triangles of a tile that a picture shows, the farthest first. Those behind so many others hardly show.
+    pub(super) fn blended_layers(&self, tile: usize) -> Vec<u32> {
+        let mut triangles = self.blended(tile);
         if triangles.len() <= MOST_BLENDED {
             return triangles;
         }
-        let mut budget = FillBudget::new(window.width * window.height, MOST_BLENDED);
-        let reach = |triangle: &u32| {
+        let window = self.window(tile);
+        let mut left = window.width * window.height * MOST_BLENDED;
+        let mut is_too_far = |triangle: &u32| {
             let setup = self.screen_triangle(*triangle);
-            setup.map_or(0, |setup| setup.reach(window))
+            let samples = setup.map_or(0, |setup| setup.cover(&window, |_, _, _| {}));
+            left = left.saturating_sub(samples);
+            left == 0
         };
-        let too_far = triangles
-            .iter()
-            .rposition(|triangle| !budget.spend(reach(triangle)));
+        let too_far = triangles.iter().rposition(&mut is_too_far);
         triangles.drain(..too_far.map_or(0, |last| last + 1));
         triangles
     }
 
-    fn passes_mask(&self, triangle: u32, setup: &ScreenTriangle, x: usize, y: usize) -> bool {
+    pub(super) fn passes_mask(
+        &self,
+        triangle: u32,
+        setup: &ScreenTriangle,
+        x: usize,
+        y: usize,
+    ) -> bool {
         let weights = setup.weights(x, y);
         let material = self.scene.material_of(triangle);
         let RenderAlpha::Mask(limit) = material.plain.alpha else {
@@ -291,27 +279,6 @@ fn rounded(value: f32) -> i32 {
     whole + i32::from(rest >= 0.5) - i32::from(rest <= -0.5)
 }
 
-/// How many samples may still be looked at.
-#[derive(Debug, Clone)]
-pub(super) struct FillBudget {
-    left: usize,
-}
-
-impl FillBudget {
-    fn new(samples: usize, layers: usize) -> FillBudget {
-        FillBudget {
-            left: samples.saturating_mul(layers),
-        }
-    }
-
-    /// Takes the samples that a triangle looks at; `false` if they are more than are left.
-    fn spend(&mut self, samples: usize) -> bool {
-        let left = self.left.checked_sub(samples);
-        self.left = left.unwrap_or(0);
-        left.is_some()
-    }
-}
-
 /// The parts of a scene in groups that are projected at once.
 fn batches(scene: &PreparedScene) -> Vec<Range<usize>> {
     let mut batches: Vec<Range<usize>> = Vec::new();
@@ -329,27 +296,4 @@ fn batches(scene: &PreparedScene) -> Vec<Range<usize>> {
         triangles += part.triangle_count();
     }
     batches
-}
-
-/// The samples of one tile.
-#[derive(Debug, Clone)]
-pub(super) struct TileBuffer {
-    pub(super) window: Window,
-    pub(super) depths: Vec<f32>,
-    /// Numbers of triangles, or [`NOTHING`].
-    pub(super) triangles: Vec<u32>,
-    budget: FillBudget,
-}
-
-impl TileBuffer {
-    fn new(projection: &Projection<'_>, tile: usize) -> TileBuffer {
-        let window = projection.window(tile);
-        let (width, height) = (window.width, window.height);
-        TileBuffer {
-            window,
-            depths: vec![f32::INFINITY; width * height],
-            triangles: vec![NOTHING; width * height],
-            budget: FillBudget::new(width * height, MOST_LAYERS),
-        }
-    }
 }

@@ -60,6 +60,9 @@ impl PreparedScene {
                 seen[number as usize] = true;
             }
             for number in projection.blended(tile) {
+                if seen[number as usize] {
+                    continue;
+                }
                 let Some(setup) = projection.screen_triangle(number) else {
                     continue;
                 };

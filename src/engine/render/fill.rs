@@ -1,0 +1,160 @@
+//! Fills the samples of one tile with the nearest solid triangles.
+//!
+//! Where a tile is drawn over many times, its triangles are filled with the nearest first, and those behind what is there
+//! are skipped. Of equally near triangles the first one of the scene counts, so the order changes nothing in a picture.
+
+use super::bins::{BinnedTriangle, Bins};
+use super::coverage::{ScreenTriangle, Window};
+use super::raster::{NOTHING, Projection};
+
+/// Times that a tile is drawn over before its triangles are sorted.
+const LAYERS_IN_ORDER: usize = 16;
+/// Times that a tile may be drawn over by one group of sorted triangles, hidden ones not counted. The rest is the
+/// farthest, so this bounds what made-up scenes cost and leaves out nothing else that can be seen.
+const MOST_LAYERS: usize = 512;
+/// Samples on each side of a block. A triangle that is behind everything in its blocks is hidden.
+const BLOCK: usize = 12;
+/// Depths of triangles are rounded, at most by this.
+const DEPTH_ERROR: f32 = 1e-5;
+
+/// The samples of one tile.
+#[derive(Debug, Clone)]
+pub(super) struct TileBuffer {
+    pub(super) window: Window,
+    pub(super) depths: Vec<f32>,
+    /// Numbers of triangles, or [`NOTHING`].
+    pub(super) triangles: Vec<u32>,
+}
+
+impl TileBuffer {
+    pub(super) fn new(projection: &Projection<'_>, tile: usize) -> TileBuffer {
+        let window = projection.window(tile);
+        let samples = window.width * window.height;
+        TileBuffer {
+            window,
+            depths: vec![f32::INFINITY; samples],
+            triangles: vec![NOTHING; samples],
+        }
+    }
+
+    /// Fills in the triangles of a tile; `bins` are in the order of the scene.
+    pub(super) fn draw(&mut self, bins: &[Bins], tile: usize, projection: &Projection<'_>) {
+        let mut waiting = bins.iter().flat_map(|bins| bins.solid_of(tile));
+        let mut left = self.depths.len() * LAYERS_IN_ORDER;
+        for triangle in waiting.by_ref() {
+            let Some(setup) = triangle.on_screen(projection) else {
+                continue;
+            };
+            let looked_at = self.fill(triangle, &setup, projection);
+            left = left.saturating_sub(looked_at);
+            if left == 0 {
+                break;
+            }
+        }
+        self.draw_nearest_first(waiting.collect(), projection);
+    }
+
+    fn draw_nearest_first(
+        &mut self,
+        mut triangles: Vec<&BinnedTriangle>,
+        projection: &Projection<'_>,
+    ) {
+        if triangles.is_empty() {
+            return;
+        }
+        triangles.sort_by(|one, other| one.nearest().total_cmp(&other.nearest()));
+        let samples = self.depths.len();
+        let mut left = samples * MOST_LAYERS;
+        let mut farthest = FarthestDepths::of(self);
+        let mut since = 0;
+        for triangle in triangles {
+            if farthest.hide_all(triangle.nearest()) {
+                return;
+            }
+            let Some(setup) = triangle.on_screen(projection) else {
+                continue;
+            };
+            if farthest.hide(&setup, triangle.nearest(), &self.window) {
+                continue;
+            }
+            let looked_at = self.fill(triangle, &setup, projection);
+            since += looked_at;
+            if since >= samples {
+                farthest = FarthestDepths::of(self);
+                since = 0;
+            }
+            left = left.saturating_sub(looked_at);
+            if left == 0 {
+                return;
+            }
+        }
+    }
+
+    /// Returns how many samples were looked at.
+    fn fill(
+        &mut self,
+        triangle: &BinnedTriangle,
+        setup: &ScreenTriangle,
+        projection: &Projection<'_>,
+    ) -> usize {
+        let number = triangle.number;
+        let TileBuffer {
+            window,
+            depths,
+            triangles,
+        } = self;
+        setup.cover(window, |at, x, y| {
+            let depth = setup.depth(x, y);
+            let is_nearer = depth < depths[at] || (depth == depths[at] && number < triangles[at]);
+            if is_nearer && (!triangle.is_masked || projection.passes_mask(number, setup, x, y)) {
+                depths[at] = depth;
+                triangles[at] = number;
+            }
+        })
+    }
+}
+
+/// The farthest depth in each block of a tile, and in all. They may be out of date: depths only come nearer.
+struct FarthestDepths {
+    /// Blocks in a row.
+    columns: usize,
+    of_block: Vec<f32>,
+    of_all: f32,
+}
+
+impl FarthestDepths {
+    fn of(buffer: &TileBuffer) -> FarthestDepths {
+        let Window { width, height, .. } = buffer.window;
+        let columns = width.div_ceil(BLOCK);
+        let mut of_block = vec![0.0_f32; columns * height.div_ceil(BLOCK)];
+        for (y, row) in buffer.depths.chunks(width).enumerate() {
+            let blocks = &mut of_block[y / BLOCK * columns..][..columns];
+            for (farthest, depths) in blocks.iter_mut().zip(row.chunks(BLOCK)) {
+                *farthest = depths.iter().copied().fold(*farthest, f32::max);
+            }
+        }
+        FarthestDepths {
+            of_all: of_block.iter().copied().fold(0.0, f32::max),
+            columns,
+            of_block,
+        }
+    }
+
+    /// Whether everything from this depth on is hidden in the whole tile.
+    fn hide_all(&self, nearest: f32) -> bool {
+        nearest > self.of_all + DEPTH_ERROR
+    }
+
+    /// Whether a triangle that is nowhere nearer than this is hidden.
+    fn hide(&self, triangle: &ScreenTriangle, nearest: f32, window: &Window) -> bool {
+        let Some((low, high)) = triangle.within(window) else {
+            return true;
+        };
+        let block = |value: usize, first: usize| (value - first) / BLOCK;
+        let (left, right) = (block(low.0, window.left), block(high.0, window.left));
+        (block(low.1, window.top)..=block(high.1, window.top)).all(|row| {
+            let row = &self.of_block[row * self.columns..][left..=right];
+            row.iter().all(|farthest| nearest > farthest + DEPTH_ERROR)
+        })
+    }
+}
