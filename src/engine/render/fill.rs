@@ -9,9 +9,12 @@ use super::raster::{NOTHING, Projection};
 
 /// Times that a tile is drawn over before its triangles are sorted.
 const LAYERS_IN_ORDER: usize = 16;
-/// Times that a tile may be drawn over by one group of sorted triangles, hidden ones not counted. The rest is the
-/// farthest, so this bounds what made-up scenes cost and leaves out nothing else that can be seen.
+/// Times that a tile may be drawn over by sorted triangles, hidden ones not counted, and how often at least by each group
+/// of them. What is left out is the farthest of a group: this bounds the cost of made-up scenes, and changes no others.
 const MOST_LAYERS: usize = 512;
+const LAYERS_OF_GROUP: usize = 16;
+/// A sample of a masked triangle takes so many times as long, because its texture is looked up.
+const MASKED_COST: usize = 8;
 /// Samples on each side of a block. A triangle that is behind everything in its blocks is hidden.
 const BLOCK: usize = 12;
 /// Depths of triangles are rounded, at most by this.
@@ -24,6 +27,10 @@ pub(super) struct TileBuffer {
     pub(super) depths: Vec<f32>,
     /// Numbers of triangles, or [`NOTHING`].
     pub(super) triangles: Vec<u32>,
+    /// Whether it was drawn over so often that its triangles are sorted.
+    is_crowded: bool,
+    /// Samples that sorted triangles may still look at.
+    left: usize,
 }
 
 impl TileBuffer {
@@ -34,22 +41,24 @@ impl TileBuffer {
             window,
             depths: vec![f32::INFINITY; samples],
             triangles: vec![NOTHING; samples],
+            is_crowded: false,
+            left: samples * MOST_LAYERS,
         }
     }
 
-    /// Fills in the triangles of a tile; `bins` are in the order of the scene.
+    /// Fills in one group of the triangles of a tile; `bins` are in the order of the scene.
     pub(super) fn draw(&mut self, bins: &[Bins], tile: usize, projection: &Projection<'_>) {
         let mut waiting = bins.iter().flat_map(|bins| bins.solid_of(tile));
         let mut left = self.depths.len() * LAYERS_IN_ORDER;
-        for triangle in waiting.by_ref() {
+        while !self.is_crowded {
+            let Some(triangle) = waiting.next() else {
+                return;
+            };
             let Some(setup) = triangle.on_screen(projection) else {
                 continue;
             };
-            let looked_at = self.fill(triangle, &setup, projection);
-            left = left.saturating_sub(looked_at);
-            if left == 0 {
-                break;
-            }
+            left = left.saturating_sub(self.fill(triangle, &setup, projection));
+            self.is_crowded = left == 0;
         }
         self.draw_nearest_first(waiting.collect(), projection);
     }
@@ -64,7 +73,7 @@ impl TileBuffer {
         }
         triangles.sort_by(|one, other| one.nearest().total_cmp(&other.nearest()));
         let samples = self.depths.len();
-        let mut left = samples * MOST_LAYERS;
+        self.left = self.left.max(samples * LAYERS_OF_GROUP);
         let mut farthest = FarthestDepths::of(self);
         let mut since = 0;
         for triangle in triangles {
@@ -83,14 +92,14 @@ impl TileBuffer {
                 farthest = FarthestDepths::of(self);
                 since = 0;
             }
-            left = left.saturating_sub(looked_at);
-            if left == 0 {
+            self.left = self.left.saturating_sub(looked_at);
+            if self.left == 0 {
                 return;
             }
         }
     }
 
-    /// Returns how many samples were looked at.
+    /// Returns about how many samples were looked at, those of masked triangles several times.
     fn fill(
         &mut self,
         triangle: &BinnedTriangle,
@@ -102,15 +111,20 @@ impl TileBuffer {
             window,
             depths,
             triangles,
+            ..
         } = self;
-        setup.cover(window, |at, x, y| {
+        let looked_at = setup.cover(window, |at, x, y| {
             let depth = setup.depth(x, y);
             let is_nearer = depth < depths[at] || (depth == depths[at] && number < triangles[at]);
             if is_nearer && (!triangle.is_masked || projection.passes_mask(number, setup, x, y)) {
                 depths[at] = depth;
                 triangles[at] = number;
             }
-        })
+        });
+        match triangle.is_masked {
+            true => looked_at * MASKED_COST,
+            false => looked_at,
+        }
     }
 }
 

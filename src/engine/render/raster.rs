@@ -33,7 +33,7 @@ const MOST_LAYERS: usize = 512;
 const SAMPLES_OF_EACH: usize = 16;
 /// Times that all samples of a tile may be covered by blended triangles, each of which is shaded. The farthest are left
 /// out.
-const MOST_BLENDED: usize = 256;
+const MOST_BLENDED: usize = 64;
 
 /// A scene as one camera sees it.
 pub(super) struct Projection<'a> {
