@@ -49,7 +49,7 @@ pub(super) struct ConvertArgs {
     /// Show no progress
     #[arg(long, short)]
     quiet: bool,
-    /// Print the outcome as JSON: the formats that were there, and those that were converted
+    /// Print the outcome as JSON: the formats that were there, those that were asked for, and the state
     #[arg(long)]
     json: bool,
 }
@@ -148,7 +148,7 @@ fn print_report(path: &Path, plan: &Plan, end: &End) -> Result<()> {
         "path": path,
         "state": state,
         "present": plan.present,
-        "converted": plan.awaited(),
+        "requested": plan.awaited(),
         "reason": reason,
     });
     println!("{}", serde_json::to_string_pretty(&report)?);

@@ -3,8 +3,8 @@
 
 use std::borrow::Cow;
 
-/// Longest word in characters; the names of most file systems are shorter.
-const LONGEST_WORD: usize = 200;
+/// Longest word in characters; names of most file systems are not longer.
+const LONGEST_WORD: usize = 255;
 /// Longest text in characters.
 const LONGEST_TEXT: usize = 4000;
 
@@ -17,7 +17,7 @@ pub fn printable(text: &str) -> Cow<'_, str> {
     }
     let is_end = |letter: char| letter.is_whitespace() || letter == '/';
     let words = text.split_inclusive(is_end);
-    let words: String = words.map(|word| shortened(word, LONGEST_WORD)).collect();
+    let words: String = words.map(|word| shortened_word(word, is_end)).collect();
     let mut plain = String::with_capacity(words.len());
     for letter in shortened(&words, LONGEST_TEXT).chars() {
         match is_control(letter) {
@@ -39,6 +39,12 @@ fn is_control(letter: char) -> bool {
     letter.is_control() || matches!(letter, '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }
 
+/// A word with what ends it.
+fn shortened_word(word: &str, is_end: impl Fn(char) -> bool) -> String {
+    let name = word.strip_suffix(is_end).unwrap_or(word);
+    shortened(name, LONGEST_WORD).into_owned() + &word[name.len()..]
+}
+
 /// The beginning and the end of a text of more than `longest` characters.
 fn shortened(text: &str, longest: usize) -> Cow<'_, str> {
     // A character has at least one byte.
@@ -53,7 +59,11 @@ fn shortened(text: &str, longest: usize) -> Cow<'_, str> {
     let at = |index: usize| text.char_indices().nth(index).map_or(text.len(), |it| it.0);
     let (start, end) = (&text[..at(kept)], &text[at(count - kept)..]);
     let gone = super::number_text::grouped((count - 2 * kept) as u64);
-    format!("{start}[… {gone} characters …]{end}").into()
+    let short = format!("{start}[… {gone} characters …]{end}");
+    match short.chars().count() < count {
+        true => short.into(),
+        false => text.into(),
+    }
 }
 
 #[cfg(test)]
@@ -80,17 +90,21 @@ mod tests {
     fn long_words_and_texts_are_cut_in_their_middle() {
         let key = format!("the key {} is unknown", "ж".repeat(100_000));
         let shown = printable(&key);
-        let dots = "[… 99,801 characters …]";
+        let dots = "[… 99,746 characters …]";
         assert!(
             shown.starts_with("the key жж") && shown.ends_with("жж is unknown"),
             "{shown}"
         );
         assert!(
-            shown.contains(dots) && shown.chars().count() < 260,
+            shown.contains(dots) && shown.chars().count() < 310,
             "{shown}"
         );
         let path = format!("/{}", "folder/".repeat(60));
         assert_eq!(printable(&path), path, "a path of short names is whole");
+        for length in [255, 256, 270] {
+            let name = format!("{}/a", "n".repeat(length));
+            assert_eq!(printable(&name), name, "nothing would be saved");
+        }
         assert!(printable(&"word ".repeat(9000)).chars().count() < 4100);
     }
 }

@@ -9,7 +9,6 @@ use serde_json::json;
 
 use crate::engine::error::EngineError;
 use crate::engine::job::{self, Pictures, Progress, Task};
-use crate::engine::printable::printable;
 use crate::service::{OUT_OF_MEMORY, Sandbox};
 
 use super::super::{Exit, allocator, sentence};
@@ -37,7 +36,7 @@ pub(super) fn run(pictures: Pictures) -> Result<Exit> {
         Err(EngineError::OutOfMemory) => std::process::exit(OUT_OF_MEMORY),
         Err(error) => {
             let sentence = sentence(&anyhow::Error::new(error));
-            say(&mut out, &json!({ "error": printable(&sentence) }));
+            say(&mut out, &json!({ "error": sentence }));
             Ok(Exit::Failed)
         }
     }

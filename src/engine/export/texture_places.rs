@@ -70,17 +70,16 @@ fn place_of(texture: &TextureUse) -> TexturePlace {
 /// Gives each primitive a geometry with the sets of its material. Primitives with equal sets keep sharing one.
 fn move_coordinates(scene: &mut Scene, places: &[Option<Vec<TexturePlace>>]) {
     let sources = std::mem::take(&mut scene.geometries);
+    let groups = groups_of_equal(places);
     let mut made: HashMap<(usize, Option<usize>), usize> = HashMap::new();
     for primitive in scene
         .meshes
         .iter_mut()
         .flat_map(|mesh| &mut mesh.primitives)
     {
-        let own = primitive
-            .material
-            .and_then(|index| places.get(index)?.as_ref());
-        // The first material with equal places stands for all.
-        let key = own.and_then(|own| places.iter().position(|other| other.as_ref() == Some(own)));
+        let material = primitive.material.filter(|index| *index < places.len());
+        let own = material.and_then(|index| places[index].as_ref());
+        let key = material.and_then(|index| groups[index]);
         let geometries = &mut scene.geometries;
         primitive.geometry = *made.entry((primitive.geometry, key)).or_insert_with(|| {
             let source = &sources[primitive.geometry];
@@ -88,6 +87,24 @@ fn move_coordinates(scene: &mut Scene, places: &[Option<Vec<TexturePlace>>]) {
             geometries.len() - 1
         });
     }
+}
+
+/// A number for each material with places, the same for those with equal places.
+fn groups_of_equal(places: &[Option<Vec<TexturePlace>>]) -> Vec<Option<usize>> {
+    let bits = |(set, transform): &TexturePlace| {
+        let ([u, v], [width, height]) = (transform.offset, transform.scale);
+        let numbers = [u, v, width, height, transform.rotation];
+        (*set, numbers.map(f32::to_bits))
+    };
+    let mut known: HashMap<Vec<(usize, [u32; 5])>, usize> = HashMap::new();
+    let mut group = |own: &Vec<TexturePlace>| {
+        let next = known.len();
+        *known.entry(own.iter().map(bits).collect()).or_insert(next)
+    };
+    places
+        .iter()
+        .map(|own| own.as_ref().map(&mut group))
+        .collect()
 }
 
 fn moved(source: &Geometry, places: &[TexturePlace]) -> Geometry {
@@ -126,13 +143,8 @@ fn set_name(set: usize) -> String {
 
 /// Lets the textures of a material read the sets that stand for their places.
 fn point_to_sets(json: &mut Value, material: &Material, places: &[TexturePlace]) {
-    let old = "/extensions/KHR_materials_pbrSpecularGlossiness/diffuseTexture";
     let slots = [
-        (
-            &material.base_color_texture,
-            "/pbrMetallicRoughness/baseColorTexture",
-        ),
-        (&material.base_color_texture, old),
+        (&material.base_color_texture, Material::color_pointer(json)),
         (
             &material.metallic_roughness_texture,
             "/pbrMetallicRoughness/metallicRoughnessTexture",
@@ -145,10 +157,11 @@ fn point_to_sets(json: &mut Value, material: &Material, places: &[TexturePlace])
         let set = texture
             .as_ref()
             .and_then(|texture| places.iter().position(|place| *place == place_of(texture)));
-        let (Some(set), Some(slot)) = (set, json.pointer_mut(pointer)) else {
+        let slot = json.pointer_mut(pointer).and_then(Value::as_object_mut);
+        let (Some(set), Some(slot)) = (set, slot) else {
             continue;
         };
-        slot["texCoord"] = set.into();
+        slot.insert("texCoord".to_owned(), set.into());
         if let Some(extensions) = slot.get_mut("extensions").and_then(Value::as_object_mut) {
             extensions.shift_remove("KHR_texture_transform");
         }

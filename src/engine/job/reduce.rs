@@ -172,7 +172,7 @@ fn report_simplified(done: &Simplified, limit: u64, settings: &Settings, job: &m
         let why = if settings.preserve_topology {
             "preserveTopology is set"
         } else if !done.is_measured {
-            "coordinates of the model are too large to be measured"
+            "coordinates of the model are too large or too small to be measured"
         } else {
             "fewer would make parts of the model vanish"
         };

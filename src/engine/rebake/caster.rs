@@ -82,7 +82,7 @@ impl SearchRange {
         let least = size * REACH.0.max(surface.distance());
         SearchRange {
             size,
-            reach: (error * REACH_OF_ERROR).clamp(least, size * REACH.1),
+            reach: (error * REACH_OF_ERROR).min(size * REACH.1).max(least),
             covers: match surface {
                 LowSurface::Source => Covers::Nearest,
                 surface => Covers::Outermost(size * surface.distance() * CLOSED_GAP),

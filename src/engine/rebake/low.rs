@@ -79,9 +79,10 @@ fn low_meshes(
     has_normal_map: impl Fn(&Class) -> bool,
 ) -> (Vec<Geometry>, Simplified) {
     let count = classes.len();
-    let lengths: Vec<f32> = classes
+    let mapped: Vec<bool> = classes.iter().map(has_normal_map).collect();
+    let lengths: Vec<f32> = mapped
         .iter()
-        .map(|class| match has_normal_map(class) {
+        .map(|is_mapped| match is_mapped {
             true => NORMAL_LENGTH,
             false => 1.0,
         })
@@ -121,9 +122,9 @@ fn low_meshes(
         ..simplify(&mut scene, limits)
     };
     clean::clean(&mut scene);
-    for (mesh, length) in scene.geometries.iter_mut().zip(&lengths) {
+    for (mesh, is_mapped) in scene.geometries.iter_mut().zip(mapped) {
         lengthen_normals(mesh);
-        normals::mend(mesh, *length == NORMAL_LENGTH);
+        normals::mend(mesh, is_mapped);
     }
     (scene.geometries, done)
 }

@@ -147,6 +147,12 @@ impl Scene {
     }
 }
 
+/// Whether a material has its colour as the extension of specular and gloss gives it.
+fn is_old(json: &Value) -> bool {
+    let old = &json["extensions"]["KHR_materials_pbrSpecularGlossiness"];
+    old.is_object() && !json["pbrMetallicRoughness"]["baseColorTexture"].is_object()
+}
+
 impl Material {
     /// The textures of all slots.
     pub fn textures(&self) -> impl Iterator<Item = &TextureUse> {
@@ -160,6 +166,14 @@ impl Material {
         slots.into_iter().flatten()
     }
 
+    /// Where the JSON of a material has the texture of the base colour.
+    pub(in crate::engine) fn color_pointer(json: &Value) -> &'static str {
+        match is_old(json) {
+            true => "/extensions/KHR_materials_pbrSpecularGlossiness/diffuseTexture",
+            false => "/pbrMetallicRoughness/baseColorTexture",
+        }
+    }
+
     pub(super) fn read(scene: &Scene, json: &Value) -> Material {
         let pbr = &json["pbrMetallicRoughness"];
         let extensions = &json["extensions"];
@@ -169,16 +183,17 @@ impl Material {
             1.0,
         );
         let coat = &extensions["KHR_materials_clearcoat"];
-        let is_old = old.is_object() && !pbr["baseColorTexture"].is_object();
-        let (color, color_texture) = if is_old {
-            (&old["diffuseFactor"], &old["diffuseTexture"])
+        let is_old = is_old(json);
+        let color = if is_old {
+            &old["diffuseFactor"]
         } else {
-            (&pbr["baseColorFactor"], &pbr["baseColorTexture"])
+            &pbr["baseColorFactor"]
         };
+        let color_texture = json.pointer(Self::color_pointer(json));
         Material {
             name: json["name"].as_str().map(str::to_owned),
             base_color: list(color, [1.0; 4]),
-            base_color_texture: scene.texture_use(color_texture),
+            base_color_texture: scene.texture_use(color_texture.unwrap_or(&Value::Null)),
             metallic: if is_old {
                 0.0
             } else {

@@ -272,6 +272,10 @@ mod tests {
                 "limits.faces.count is \"many\"; it must be a whole number of at least 1",
             ),
             (
+                json!({ "limits": { "faces": { "count": 5_000_000_000_000_000_u64 } } }),
+                "limits.faces.count is 5000000000000000; it must be a whole number of at least 1 and below 1e15",
+            ),
+            (
                 json!({ "limits": { "faces": { "percentage": 120 } } }),
                 "limits.faces.percentage is 120; it must be a number from 0 to 100",
             ),

@@ -122,7 +122,7 @@ impl<'a> ConfigReader<'a> {
             (number.fract() == 0.0 && (0.0..MOST_COUNT).contains(&number)).then_some(number as u64)
         });
         match whole {
-            Some(number) if number >= least => Ok(Some(number)),
+            Some(number) if number >= least && (number as f64) < MOST_COUNT => Ok(Some(number)),
             _ => {
                 let most = match value.as_f64() {
                     Some(number) if number >= MOST_COUNT => " and below 1e15",

@@ -26,21 +26,29 @@ pub(super) fn iges(bytes: &Bytes<'_>) -> io::Result<Wholeness> {
     const SECTION: usize = 72;
     const LINE_BYTES: usize = 80;
     const DOS_END: u8 = 0x1a;
-    let head = bytes.at(0, LINE_BYTES)?;
+    let head = bytes.at(0, LINE_BYTES + 1)?;
     if head.get(SECTION) != Some(&b'S') {
         return Ok(Wholeness::Whole);
     }
-    let tail = bytes.tail(8 * LINE_BYTES)?;
+    let tail = bytes.tail(SCAN_LEN_BYTES)?;
     let is_blank = |byte: &u8| byte.is_ascii_whitespace() || matches!(*byte, 0 | DOS_END);
-    let mut lines = tail.split(|byte| matches!(byte, b'\n' | b'\r'));
-    let last = lines.rfind(|line| !line.iter().all(is_blank));
-    // Without line breaks, the columns are counted from the start of the file.
-    let last = last.unwrap_or_default();
-    let last = match last.len() > 2 * LINE_BYTES {
-        true => &last[last.len() - LINE_BYTES..],
-        false => last,
+    let Some(last) = tail.iter().rposition(|byte| !is_blank(byte)) else {
+        return Ok(Wholeness::Whole);
     };
-    Ok(match last.get(SECTION) {
+    let is_break = |byte: &u8| matches!(byte, b'\n' | b'\r');
+    let start = match head.get(LINE_BYTES).is_some_and(is_break) {
+        true => tail[..last]
+            .iter()
+            .rposition(is_break)
+            .map_or(0, |at| at + 1),
+        // Without line breaks, lines begin at multiples of their length.
+        false => {
+            let before = bytes.size - tail.len() as u64;
+            let in_line = (before + last as u64) % LINE_BYTES as u64;
+            last.saturating_sub(in_line as usize)
+        }
+    };
+    Ok(match tail.get(start + SECTION) {
         Some(b'T') => Wholeness::Whole,
         _ => SHORT,
     })
@@ -96,8 +104,21 @@ mod tests {
         assert_eq!(judged("a.igs", text.as_bytes()), Wholeness::Whole);
         let ended = format!("{text}\x1a\r\n  \r\n");
         assert_eq!(judged("a.igs", ended.as_bytes()), Wholeness::Whole);
+        let blanks = text.clone() + &" ".repeat(5000);
+        assert_eq!(judged("a.igs", blanks.as_bytes()), Wholeness::Whole);
         let unbroken = text.replace("\r\n", "");
-        assert_eq!(judged("a.igs", unbroken.as_bytes()), Wholeness::Whole);
+        for end in ["", "\x1a", "\n", "\0\0\0", &" ".repeat(80)] {
+            let ended = format!("{unbroken}{end}");
+            assert_eq!(
+                judged("a.igs", ended.as_bytes()),
+                Wholeness::Whole,
+                "{end:?}"
+            );
+        }
+        for len in 81..unbroken.len() - 8 {
+            let cut = &unbroken.as_bytes()[..len];
+            assert_ne!(judged("a.igs", cut), Wholeness::Whole, "cut to {len}");
+        }
         for len in 73..text.len() - 10 {
             assert_ne!(judged("a.IGES", &text.as_bytes()[..len]), Wholeness::Whole);
         }

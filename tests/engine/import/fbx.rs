@@ -121,8 +121,7 @@ fn an_fbx_whose_texture_is_missing_is_read_without_it_and_with_a_warning() {
     assert!(imported.scene.images.is_empty());
 }
 
-#[test]
-fn an_fbx_texture_may_be_scaled_and_moved() {
+fn square_with_coordinates() -> String {
     let coordinates = r#"		LayerElementUV: 0 {
 			Version: 101
 			Name: "UVMap"
@@ -139,7 +138,12 @@ fn an_fbx_texture_may_be_scaled_and_moved() {
 				TypedIndex: 0
 			}
 "#;
-    let square = SQUARE.replacen("		Layer: 0 {\n			Version: 100\n", coordinates, 1);
+    SQUARE.replacen("		Layer: 0 {\n			Version: 100\n", coordinates, 1)
+}
+
+#[test]
+fn an_fbx_texture_may_be_scaled_and_moved() {
+    let square = square_with_coordinates();
     let texture = r#"
 	Texture: 4000, "Texture::wood", "" {
 		Type: "TextureVideoClip"
@@ -195,4 +199,60 @@ fn one_pixel_png() -> Vec<u8> {
         .write_to(&mut bytes, image::ImageFormat::Png)
         .unwrap();
     bytes.into_inner()
+}
+
+/// A material like those of glTF, with one texture for each of these slots, or one for all.
+fn with_surface_textures(textures: &[(&str, &str)], slots: [usize; 2]) -> Vec<u8> {
+    let class = r#"		Properties70:  {
+			P: "3dsMax|ClassIDa", "Integer", "", "",943849874
+			P: "3dsMax|ClassIDb", "Integer", "", "",1174294043
+			P: "DiffuseColor""#;
+    let square = square_with_coordinates().replacen("\"phong\"", "\"unknown\"", 1);
+    let mut square = square.replacen("\t\tProperties70:  {\n\t\t\tP: \"DiffuseColor\"", class, 1);
+    for (number, (file, translation)) in textures.iter().enumerate() {
+        square += &format!(
+            r#"
+	Texture: {}, "Texture::{number}", "" {{
+		Type: "TextureVideoClip"
+		Version: 202
+		FileName: "{file}"
+		RelativeFilename: "{file}"
+		Properties70:  {{
+			P: "Translation", "Vector", "", "A",{translation},0,0
+		}}
+	}}
+"#,
+            4000 + number
+        );
+    }
+    let [roughness, metalness] = slots.map(|slot| 4000 + slot);
+    let connections = format!(
+        "{SQUARE_CONNECTIONS}\n\tC: \"OP\",{roughness},3000, \"3dsMax|main|roughnessMap\"\n\tC: \"OP\",{metalness},3000, \"3dsMax|main|metalnessMap\""
+    );
+    fbx(&square, &connections)
+}
+
+#[test]
+fn an_fbx_texture_of_roughness_and_metalness_is_read_once() {
+    let file = with_surface_textures(&[("both.png", "0")], [0, 0]);
+    let both = one_pixel_png();
+    let imported = import_texts(&[("square.fbx", &file), ("both.png", &both)]).unwrap();
+    assert_eq!(imported.warnings, Vec::<String>::new());
+    assert_eq!(imported.scene.images.len(), 1);
+    assert_eq!(imported.size_bytes, (file.len() + both.len()) as u64);
+    let missing = import_texts(&[("square.fbx", &file)]).unwrap().warnings;
+    assert_eq!(missing.len(), 1, "{missing:?}");
+}
+
+#[test]
+fn fbx_textures_of_roughness_and_metalness_at_different_places_are_named() {
+    let image = one_pixel_png();
+    for (second, is_named) in [("0", false), ("0.5", true)] {
+        let file = with_surface_textures(&[("a.png", "0"), ("b.png", second)], [0, 1]);
+        let files: [(&str, &[u8]); 3] =
+            [("square.fbx", &file), ("a.png", &image), ("b.png", &image)];
+        let warnings = import_texts(&files).unwrap().warnings;
+        let named = warnings.iter().any(|line| line.contains("is placed as"));
+        assert_eq!(named, is_named, "{warnings:?}");
+    }
 }

@@ -221,3 +221,22 @@ fn fbx_keeps_roughness_metalness_bumps_clamping_and_both_sides() {
         it.metallic_roughness_texture.as_ref()
     });
 }
+
+#[test]
+fn a_texture_that_is_no_object_is_left_as_it_is() {
+    let colour = png(8, |x, y| [x as u8 * 30, y as u8 * 30, 9, 255]);
+    for (modern, old) in [
+        (texture(0.25, 0.5, 0.3), json!("x")),
+        (json!(5), texture(0.25, 0.5, 0.3)),
+    ] {
+        let material = json!({
+            "pbrMetallicRoughness": { "baseColorTexture": modern },
+            "extensions": { "KHR_materials_pbrSpecularGlossiness": { "diffuseTexture": old } },
+        });
+        let model = textured(material, &[("all.png", colour.clone())]);
+        export(&model, &["fbx", "obj"]);
+        let fbx = model.result("model.fbx");
+        let found = fbx.material(Some(0)).base_color_texture;
+        assert_eq!(found.unwrap().transform, UvTransform::default());
+    }
+}

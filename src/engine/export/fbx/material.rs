@@ -108,7 +108,7 @@ impl<'s> FbxMaterialObjects<'s> {
             let texture = material.metallic_roughness_texture.as_ref();
             let grey = texture.and_then(|texture| {
                 let image = WrittenImage::channel(texture.image, channel, factor);
-                Some((image, self.textures.mean_of(image)?))
+                Some((image, self.textures.grey_of(image)?))
             });
             match grey {
                 Some((image, grey)) => FbxSurface {

@@ -115,7 +115,7 @@ impl<'s> FbxTextureObjects<'s> {
     }
 
     /// The grey image of a channel. `None` if the source cannot be decoded, or if `image` is no channel.
-    pub(super) fn mean_of(&mut self, image: WrittenImage) -> Option<GreyImage> {
+    pub(super) fn grey_of(&mut self, image: WrittenImage) -> Option<GreyImage> {
         let WrittenImage::Channel {
             image: source,
             channel,
@@ -178,7 +178,7 @@ impl<'s> FbxTextureObjects<'s> {
                 }
             }
             WrittenImage::Channel { channel, .. } => {
-                if let Some(grey) = self.mean_of(written) {
+                if let Some(grey) = self.grey_of(written) {
                     let grey = Image {
                         media_type: "image/png".to_owned(),
                         bytes: grey.png,

@@ -96,12 +96,18 @@ impl<'a> FbxMaterials<'a> {
             pbr["baseColorTexture"] = texture;
         }
         if let Some([roughness, metalness]) = surface_maps(found) {
-            let set = roughness.map_or(metalness_set, |_| roughness_set);
             let image = textures.surface_of([roughness, metalness], builder, warnings);
+            let roughness = roughness.map(|texture| (texture, roughness_set));
+            let metalness = metalness.map(|texture| (texture, metalness_set));
             if let Some((image, read)) = image
-                && let Some(first) = roughness.or(metalness)
-                && let Some(texture) = placed(first, image, set, name, builder, warnings)
+                && let Some((texture, set)) = roughness.filter(|_| read[0]).or(metalness)
+                && let Some(texture) = placed(texture, image, set, name, builder, warnings)
             {
+                if read == [true; 2] && roughness.map(place_of) != metalness.map(place_of) {
+                    warnings.push(format!(
+                        "material \"{name}\": its metalness texture is placed as its roughness texture is"
+                    ));
+                }
                 pbr["metallicRoughnessTexture"] = texture;
                 // Here, too, the texture replaces the number.
                 for (key, is_read) in ["roughnessFactor", "metallicFactor"].into_iter().zip(read) {
@@ -182,22 +188,33 @@ fn placed(
         ));
         return None;
     };
-    let wraps = [texture.wrap_u, texture.wrap_v].map(|wrap| match wrap {
-        ufbx::WrapMode::Repeat => Wrap::Repeat,
-        ufbx::WrapMode::Clamp => Wrap::ClampToEdge,
+    let (_, repeats, transform) = place_of((texture, Some(set)));
+    let wraps = repeats.map(|repeats| match repeats {
+        true => Wrap::Repeat,
+        false => Wrap::ClampToEdge,
     });
     let mut json = json!({ "index": builder.add_wrapped_texture(image, wraps) });
     if set > 0 {
         json["texCoord"] = set.into();
     }
-    if texture.has_uv_transform {
-        let transform = transform_of(&texture.uv_to_texture);
-        if transform != UvTransform::default() {
-            json["extensions"] = json!({ "KHR_texture_transform": transform.to_json() });
-            builder.use_extension("KHR_texture_transform");
-        }
+    if transform != UvTransform::default() {
+        json["extensions"] = json!({ "KHR_texture_transform": transform.to_json() });
+        builder.use_extension("KHR_texture_transform");
     }
     Some(json)
+}
+
+/// Where a texture is on a mesh: its set of coordinates, whether it repeats, and its transform.
+type FbxPlace = (Option<usize>, [bool; 2], UvTransform);
+
+fn place_of((texture, set): (&ufbx::Texture, Option<usize>)) -> FbxPlace {
+    let wraps = [texture.wrap_u, texture.wrap_v];
+    let transform = match texture.has_uv_transform {
+        true => transform_of(&texture.uv_to_texture),
+        false => UvTransform::default(),
+    };
+    let repeats = wraps.map(|wrap| wrap == ufbx::WrapMode::Repeat);
+    (set, repeats, transform)
 }
 
 /// The transform of glTF, whose v points down, for a matrix of coordinates whose v points up.

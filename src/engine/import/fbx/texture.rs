@@ -15,6 +15,8 @@ use super::super::scene_builder::SceneBuilder;
 pub(super) struct FbxTextures<'a> {
     dir: &'a Path,
     model: &'a Path,
+    /// What was read of each texture; `None` after a warning.
+    read: HashMap<u32, Option<NamedImage>>,
     images: HashMap<u32, Option<usize>>,
     surfaces: HashMap<[Option<u32>; 2], Option<SurfaceImage>>,
     /// Bytes of the model and all files read for it.
@@ -32,6 +34,7 @@ impl<'a> FbxTextures<'a> {
         FbxTextures {
             dir,
             model,
+            read: HashMap::new(),
             images: HashMap::new(),
             surfaces: HashMap::new(),
             size_bytes,
@@ -105,14 +108,20 @@ impl<'a> FbxTextures<'a> {
 
     /// Reads a texture; `None` with a warning if that fails.
     fn read(&mut self, texture: &ufbx::Texture, warnings: &mut Vec<String>) -> Option<NamedImage> {
-        match self.bytes_of(texture) {
+        let id = texture.element.typed_id;
+        if let Some(known) = self.read.get(&id) {
+            return known.clone();
+        }
+        let read = match self.bytes_of(texture) {
             Ok(read) => Some(read),
             Err(why) => {
                 let name: &str = &texture.relative_filename;
                 warnings.push(format!("the texture \"{name}\" is left out: {why}"));
                 None
             }
-        }
+        };
+        self.read.insert(id, read.clone());
+        read
     }
 
     /// Reads the embedded bytes, else the file that one of the texture's names leads to.

@@ -7,6 +7,8 @@ use std::os::unix::fs::FileExt as _;
 
 /// The first bytes of a binary layer.
 pub(super) const MAGIC: &[u8; 8] = b"PXR-USDC";
+/// The newest version of binary layers that the library reads: major, minor.
+const NEWEST: (u8, u8) = (0, 12);
 /// A section has a name of 16 bytes, its start and its size.
 const SECTION_BYTES: u64 = 32;
 /// A byte of a section makes at most so many elements: integers take at least two bits, and LZ4 packs 255 bytes in one.
@@ -30,6 +32,12 @@ pub(super) fn check(file: &File) -> io::Result<()> {
         return Ok(());
     }
     file.read_exact_at(&mut head, 0)?;
+    let (major, minor) = (head[MAGIC.len()], head[MAGIC.len() + 1]);
+    if (major, minor) > NEWEST {
+        return Err(damaged(&format!(
+            "it was written by a newer version of USD (layers {major}.{minor}); save it as usda"
+        )));
+    }
     let layer = Layer { file, size };
     let table = u64::from_le_bytes(head[16..24].try_into().expect("eight bytes"));
     let count = layer.number(table)?;

@@ -59,6 +59,6 @@ fn of_text(bytes: &[u8]) -> String {
             "its text is damaged or cut off at line {}, column {}",
             place.line, place.column
         ),
-        None => "its text is damaged".to_owned(),
+        None => "its text cannot be understood".to_owned(),
     }
 }

@@ -30,25 +30,10 @@ pub(super) fn read(
 ) -> Result<Vec<usize>, ImportError> {
     warn_of_motion(reader, prim);
     let prototypes = targets(prim, "prototypes");
-    let chosen = of(prim, "protoIndices")
-        .and_then(integers)
-        .unwrap_or_default();
     let places = InstancePlaces::of(prim);
-    let hidden = hidden_ids(prim);
-    let ids = of(prim, "ids").and_then(integers);
     let mut read: Vec<Option<Option<Prototype>>> = prototypes.iter().map(|_| None).collect();
     let mut nodes = Vec::new();
-    for (at, prototype) in chosen.iter().enumerate().take(places.positions.len()) {
-        let id = ids.as_ref().and_then(|ids| ids.get(at).copied());
-        if hidden.contains(&id.unwrap_or(at as i64)) {
-            continue;
-        }
-        let Some(index) = usize::try_from(*prototype)
-            .ok()
-            .filter(|index| *index < read.len())
-        else {
-            continue;
-        };
+    for (at, index) in shown(prim, places.positions.len(), read.len()) {
         reader.count.instances += 1;
         if let Some(Some(known)) = &read[index] {
             reader.count.instances += known.instances;
@@ -71,6 +56,25 @@ pub(super) fn read(
         nodes.push(reader.builder.add_node(instance));
     }
     Ok(nodes)
+}
+
+/// The instances of a point instancer that are drawn: the number of each, which is that of its place, and the number of
+/// its prototype.
+pub(super) fn shown(prim: &Prim, places: usize, prototypes: usize) -> Vec<(usize, usize)> {
+    let chosen = of(prim, "protoIndices").and_then(integers);
+    let ids = of(prim, "ids").and_then(integers);
+    let hidden = hidden_ids(prim);
+    let is_shown = |at: usize| {
+        let id = ids.as_ref().and_then(|ids| ids.get(at).copied());
+        !hidden.contains(&id.unwrap_or(at as i64))
+    };
+    let chosen = chosen.unwrap_or_default().into_iter().enumerate();
+    chosen
+        .take(places)
+        .filter(|(at, _)| is_shown(*at))
+        .filter_map(|(at, index)| Some((at, usize::try_from(index).ok()?)))
+        .filter(|(_, index)| *index < prototypes)
+        .collect()
 }
 
 fn read_prototype(

@@ -105,12 +105,12 @@ fn read(
         .open(&layer.to_string_lossy());
     let stage = opened.map_err(|error| {
         tracing::debug!("{error:#}");
-        let reason = files.borrow().damage(&layer);
+        let reason = files.borrow_mut().damage(&layer);
         damaged(format!("cannot be read as USD: {reason}"))
     })?;
     let circles = inherits::remove_endless(&stage)
         .map_err(|error| damaged(format!("its inherits cannot be followed: {error}")))?;
-    if let Some(what) = prim_count::excess(&stage) {
+    if let Some(what) = prim_count::excess(&stage, purpose) {
         return Err(ImportError::TooLarge { file, what });
     }
     let mut reader = Reader::new(&stage, &file, purpose, Rc::clone(&files));

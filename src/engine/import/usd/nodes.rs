@@ -146,9 +146,7 @@ impl<'a> Reader<'a> {
         }
         // A prim without a purpose has that of the nearest parent with one.
         let purpose = text(prim, "purpose").or_else(|| inherited.purpose.clone());
-        let is_shown = purpose
-            .as_deref()
-            .is_none_or(|purpose| purpose == "default" || purpose == self.purpose.name());
+        let is_shown = is_of_purpose(purpose.as_deref(), self.purpose);
         let mut node = json!({});
         let mut children = Vec::new();
         let colors = inherited.colors.of(prim);
@@ -292,6 +290,11 @@ impl Reader<'_> {
         self.moved.blinking.push(hiding);
         node
     }
+}
+
+/// Whether prims of a purpose are read.
+pub(super) fn is_of_purpose(purpose: Option<&str>, wanted: UsdPurpose) -> bool {
+    purpose.is_none_or(|purpose| purpose == "default" || purpose == wanted.name())
 }
 
 /// Whether prims of a type, or prims below them, may be drawn.

@@ -10,11 +10,13 @@ use openusd::sdf::{Path, Specifier};
 use openusd::usd::{Prim, Stage};
 
 use super::super::super::number_text::grouped;
-use super::nodes::{MAX_DEPTH, is_walked};
+use super::super::super::settings::UsdPurpose;
+use super::instancer;
+use super::nodes::{MAX_DEPTH, is_of_purpose, is_walked};
 use super::transform::Visibility;
-use super::values::{integers, of, targets};
+use super::values::{of, targets, text, vectors};
 
-/// More prims than programs write, and about ten times what fits into the memory of a job.
+/// More prims than programs write. The memory of a job is full before, but a stage of so many is refused at once.
 pub(super) const MAX_PRIMS: u64 = 2_000_000;
 /// Instances of all point instancers, and the prims of their copies. Each takes some kilobytes.
 const MAX_INSTANCES: u64 = 1_000_000;
@@ -73,8 +75,11 @@ impl Count {
 }
 
 /// Says what is too large in a stage; `None` if it can be read.
-pub(super) fn excess(stage: &Stage) -> Option<String> {
-    let mut counter = Counter::default();
+pub(super) fn excess(stage: &Stage, purpose: UsdPurpose) -> Option<String> {
+    let mut counter = Counter {
+        purpose,
+        known: HashMap::new(),
+    };
     let mut all = Count::default();
     for name in stage.root_prims().unwrap_or_default() {
         if let Ok(path) = Path::abs_root().append_path(name.as_str()) {
@@ -84,8 +89,9 @@ pub(super) fn excess(stage: &Stage) -> Option<String> {
     all.excess()
 }
 
-#[derive(Default)]
 struct Counter {
+    /// What is read besides prims without a purpose.
+    purpose: UsdPurpose,
     /// `None` while a prim is being counted.
     known: HashMap<Sites, Option<Count>>,
 }
@@ -97,7 +103,7 @@ impl Counter {
             ..Count::default()
         };
         // The reader refuses what is deeper.
-        if depth > MAX_DEPTH || !is_read(prim) {
+        if depth > MAX_DEPTH || !self.is_read(prim) {
             return own;
         }
         let sites = prim.prim_stack().unwrap_or_default();
@@ -120,28 +126,63 @@ impl Counter {
 
     /// A prototype is read once, and copied for each of its instances.
     fn add_instances(&mut self, prim: &Prim, depth: usize, count: &mut Count) {
-        let mut uses: HashMap<i64, u64> = HashMap::new();
-        for chosen in of(prim, "protoIndices")
-            .and_then(integers)
-            .into_iter()
-            .flatten()
-        {
-            *uses.entry(chosen).or_default() += 1;
+        let prototypes = targets(prim, "prototypes");
+        let places = of(prim, "positions")
+            .and_then(vectors::<3>)
+            .map_or(0, |it| it.len());
+        let mut uses = vec![0; prototypes.len()];
+        for (_, prototype) in instancer::shown(prim, places, prototypes.len()) {
+            uses[prototype] += 1;
         }
-        for (index, prototype) in (0..).zip(targets(prim, "prototypes")) {
-            if let Some(uses) = uses.get(&index) {
+        for (prototype, uses) in prototypes.into_iter().zip(uses) {
+            if uses > 0 {
                 let one = self.below(&prim.stage().prim(prototype), depth + 1);
-                count.add_instances(one, *uses);
+                count.add_instances(one, uses);
             }
         }
     }
 }
 
-/// Whether the reader looks at what is below a prim. It looks at the parents first, so only the prim itself is asked.
-fn is_read(prim: &Prim) -> bool {
-    let kind = prim.type_name().ok().flatten();
-    matches!(prim.specifier(), Ok(Some(Specifier::Def)))
-        && prim.is_active().unwrap_or_default()
-        && is_walked(kind.as_ref().map_or("", |kind| kind.as_str()))
-        && !Visibility::of(prim).is_never()
+impl Counter {
+    /// Whether the reader looks at what is below a prim. It looks at the parents first, so only the prim itself is asked.
+    /// What is below a prim of another purpose may have a purpose of its own: the reader counts on, and refuses it.
+    fn is_read(&self, prim: &Prim) -> bool {
+        let kind = prim.type_name().ok().flatten();
+        matches!(prim.specifier(), Ok(Some(Specifier::Def)))
+            && prim.is_active().unwrap_or_default()
+            && is_walked(kind.as_ref().map_or("", |kind| kind.as_str()))
+            && is_of_purpose(text(prim, "purpose").as_deref(), self.purpose)
+            && !Visibility::of(prim).is_never()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_limit_is_named() {
+        let prototype = Count {
+            prims: 10,
+            ..Count::default()
+        };
+        for (times, said) in [
+            (100_000, None),
+            (400_001, Some("have more than 4,000,000 prims")),
+            (1_000_001, Some("draw more than 1,000,000 instances")),
+        ] {
+            let mut count = Count::default();
+            count.add_instances(prototype, times);
+            let excess = count.excess();
+            match said {
+                None => assert_eq!(excess, None),
+                Some(said) => assert!(excess.unwrap().ends_with(said)),
+            }
+        }
+        let many = Count {
+            prims: MAX_PRIMS + 1,
+            ..Count::default()
+        };
+        assert!(many.excess().unwrap().contains("2,000,000 prims"));
+    }
 }

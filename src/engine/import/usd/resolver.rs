@@ -59,7 +59,7 @@ pub(super) struct Files {
     /// References that lead nowhere, as layers spell them.
     absent: BTreeMap<String, Absence>,
     opened: BTreeSet<PathBuf>,
-    /// Layers that the checks of this reader refused, with the reason.
+    /// Layers that cannot be read, with the reason.
     refused: BTreeMap<PathBuf, String>,
 }
 
@@ -86,9 +86,9 @@ impl Files {
     }
 
     /// What is wrong with a layer that the library could not read.
-    pub(super) fn damage(&self, layer: &Path) -> String {
-        let refused = self.refused.get(layer).cloned();
-        refused.unwrap_or_else(|| damage::of_layer(layer))
+    pub(super) fn damage(&mut self, layer: &Path) -> String {
+        let known = self.refused.entry(layer.to_owned());
+        known.or_insert_with(|| damage::of_layer(layer)).clone()
     }
 
     /// What is wrong with a layer that another layer names by `asset`, or that has it as its identifier.
@@ -254,9 +254,11 @@ impl Resolver for Confined {
         files.note_read(resolved_path);
         let file = File::open(resolved_path)?;
         if let Err(error) = check(&file) {
-            files
-                .refused
-                .insert(resolved_path.to_path_buf(), error.to_string());
+            // A file that ends too early needs other words than those of the system.
+            if error.kind() != io::ErrorKind::UnexpectedEof {
+                let layer = resolved_path.to_path_buf();
+                files.refused.insert(layer, error.to_string());
+            }
             return Err(error);
         }
         Ok(Box::new(file))

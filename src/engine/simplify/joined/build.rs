@@ -83,8 +83,16 @@ impl JoinedMesh {
         let space = self.space;
         for pose in 0..self.columns.pose_count {
             if let Some(places) = motion.places(pose, part.geometry, geometry) {
+                let is_stray = |vertex: usize| {
+                    let rest = geometry.position(vertex as u32);
+                    space.is_stray(part.to_joined.transform_point3(rest))
+                };
                 self.fill(&part, column + pose * 3, 3, |vertex, to| {
-                    let place = space.pulled_in(space.to_unit.transform_point3(places[vertex]));
+                    let place = space.to_unit.transform_point3(places[vertex]);
+                    let place = match is_stray(vertex) {
+                        true => space.pulled_in(place),
+                        false => place,
+                    };
                     to.copy_from_slice(&place.to_array());
                 });
             }

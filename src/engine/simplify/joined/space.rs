@@ -10,7 +10,7 @@ use super::super::super::scene::{Bounds, Scene};
 
 /// A vertex is a stray only if it is farther from the middle of the model than so many times the model's size.
 const FAR: f32 = 500.0;
-/// At most this part of the vertices are strays.
+/// At most one in so many vertices is a stray, on each side of each axis.
 const MOST_SHARE: usize = 1000;
 /// So many are always allowed: one vertex with different normals is there once for each of its faces.
 const FEW: usize = 8;

@@ -104,6 +104,11 @@ fn damage_of_the_file_itself_is_said_in_plain_words() {
         ),
         (
             "m.usdc",
+            binary(&[0, 13, 0, 0, 0, 0, 0, 0, 88, 0, 0, 0, 0, 0, 0, 0]),
+            "it was written by a newer version of USD (layers 0.13); save it as usda",
+        ),
+        (
+            "m.usdc",
             b"#usda 1.0\n".to_vec(),
             "it does not begin like a binary layer",
         ),
