@@ -364,7 +364,7 @@ fn convert_asks_only_for_the_formats_that_are_missing() {
     assert!(said.contains("gltf, obj are there already"), "{said}");
     let report: Value = serde_json::from_slice(&output.stdout).unwrap();
     assert_eq!(report["present"], serde_json::json!(["gltf", "obj"]));
-    assert_eq!(report["converted"], serde_json::json!(["stl"]));
+    assert_eq!(report["requested"], serde_json::json!(["stl"]));
     assert_eq!(report["state"], "done");
     let listed = shell(&chair, "ls converted");
     assert!(listed.contains(".stl"), "{listed}");

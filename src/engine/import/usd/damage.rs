@@ -6,6 +6,7 @@ use std::path::Path;
 use openusd::usda::parser::Parser;
 
 use super::crate_check::MAGIC;
+use super::old_text;
 use crate::formats::{self, extension};
 
 /// The first word of a layer as text.
@@ -49,7 +50,8 @@ fn of_text(bytes: &[u8]) -> String {
     let Ok(text) = std::str::from_utf8(bytes) else {
         return "its text is not UTF-8".to_owned();
     };
-    let mut parser = Parser::new(text);
+    let modern = old_text::modern(text.as_bytes()).and_then(|text| String::from_utf8(text).ok());
+    let mut parser = Parser::new(modern.as_deref().unwrap_or(text));
     let place = match parser.parse() {
         Ok(_) => None,
         Err(_) => parser.last_error_highlight(),

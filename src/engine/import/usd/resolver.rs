@@ -14,7 +14,7 @@ use openusd::ar::{self, Asset, ResolvedPath, Resolver};
 
 use super::super::super::document::uri::{UriTarget, resolve};
 use super::super::super::intake::{ZipError, ZipLimits, unpack};
-use super::{crate_check, crate_nesting, damage, text_check};
+use super::{crate_check, crate_nesting, damage, old_text, text_check};
 use crate::formats;
 
 /// More packages in one upload are not opened.
@@ -252,27 +252,30 @@ impl Resolver for Confined {
             return Err(io::ErrorKind::PermissionDenied.into());
         }
         files.note_read(resolved_path);
-        let file = File::open(resolved_path)?;
-        if let Err(error) = check(&file) {
+        let opened = open(resolved_path);
+        if let Err(error) = &opened {
             // A file that ends too early needs other words than those of the system.
             if error.kind() != io::ErrorKind::UnexpectedEof {
                 let layer = resolved_path.to_path_buf();
                 files.refused.insert(layer, error.to_string());
             }
-            return Err(error);
         }
-        Ok(Box::new(file))
+        opened
     }
 }
 
-/// Refuses a layer that would end or stop the library.
-fn check(file: &File) -> io::Result<()> {
-    if crate_check::is_binary(file)? {
-        crate_check::check(file)?;
-        crate_nesting::check(file)
-    } else {
-        text_check::check(file)
+/// Opens a layer, as the library reads it. Refuses one that would end or stop the library.
+fn open(layer: &Path) -> io::Result<Box<dyn Asset>> {
+    let file = File::open(layer)?;
+    if crate_check::is_binary(&file)? {
+        crate_check::check(&file)?;
+        crate_nesting::check(&file)?;
+        return Ok(Box::new(file));
     }
+    let text = fs::read(layer)?;
+    text_check::check(&text)?;
+    let text = old_text::modern(&text).unwrap_or(text);
+    Ok(Box::new(io::Cursor::new(text)))
 }
 
 #[cfg(test)]

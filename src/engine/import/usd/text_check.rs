@@ -1,21 +1,16 @@
 //! Checks a layer in text form before the library reads it. The library recurses for each level of brackets, and loops
 //! forever when it looks for the parents of a damaged name or path. Either can end the process.
 
-use std::fs::File;
-use std::io::{self, Read as _, Seek as _};
+use std::io;
 
 use super::values::is_plain_text;
 
 /// Prims in prims take one bracket for each level, variants three.
 const MAX_NESTING: usize = 1_000;
 
-/// Whether the library may read the file; the error says what is wrong.
-pub(super) fn check(mut file: &File) -> io::Result<()> {
-    let mut text = Vec::new();
-    file.rewind()?;
-    file.read_to_end(&mut text)?;
-    file.rewind()?;
-    match fault_of(&text) {
+/// Whether the library may read a text; the error says what is wrong.
+pub(super) fn check(text: &[u8]) -> io::Result<()> {
+    match fault_of(text) {
         None => Ok(()),
         Some(what) => Err(io::Error::new(io::ErrorKind::InvalidData, what)),
     }
@@ -56,7 +51,7 @@ fn fault_of(text: &[u8]) -> Option<String> {
 const MOST_SHOWN: usize = 60;
 
 /// The word, string, path, comment, name of a file or single byte at the beginning of a text.
-fn token_of(text: &[u8]) -> &[u8] {
+pub(super) fn token_of(text: &[u8]) -> &[u8] {
     let length = match text[0] {
         b'"' | b'\'' => tripled(text).unwrap_or_else(|| quoted(text)),
         b'@' => tripled(text).unwrap_or_else(|| 1 + to(&text[1..], b"@")),

@@ -67,6 +67,16 @@ fn polygons_become_triangles_without_holes() {
 }
 
 #[test]
+fn layers_of_old_versions_are_read() {
+    let text = "#usda 1.0\n(\n    metersPerUnit = .1\n    upAxis = \"Y\"\n)\ndef Mesh \"M\"\n{\n    \
+        custom Matrix4d xformOp:transform = ((1, 0, 0, 0), (0, 1, 0, 0), (0, 0, 1, 0), (10., 20, -.5, 1))\n    \
+        uniform token[] xformOpOrder = [\"xformOp:transform\"]\n    int[] faceVertexCounts = [3]\n    \
+        int[] faceVertexIndices = [0, 1, 2]\n    PointFloat[] points = [(0, 0, 0), (.5, 0, 0), (0, .5, 0)]\n}\n";
+    let imported = read(&[("m.usda", text)]);
+    assert_box(&imported.scene, [1.0, 2.0, -0.05], [1.05, 2.05, -0.05]);
+}
+
+#[test]
 fn left_handed_faces_are_turned() {
     let normal = |lines: &str| {
         let scene = read_one(&square("M", lines)).scene;
