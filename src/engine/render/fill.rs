@@ -99,7 +99,7 @@ impl TileBuffer {
         }
     }
 
-    /// Returns about how many samples were looked at, those of masked triangles several times.
+    /// Returns the [cost](cost_of).
     fn fill(
         &mut self,
         triangle: &BinnedTriangle,
@@ -121,10 +121,15 @@ impl TileBuffer {
                 triangles[at] = number;
             }
         });
-        match triangle.is_masked {
-            true => looked_at * MASKED_COST,
-            false => looked_at,
-        }
+        cost_of(looked_at, triangle.is_masked)
+    }
+}
+
+/// What samples of a triangle cost that were looked at, in samples of opaque ones.
+pub(super) fn cost_of(looked_at: usize, is_masked: bool) -> usize {
+    match is_masked {
+        true => looked_at * MASKED_COST,
+        false => looked_at,
     }
 }
 

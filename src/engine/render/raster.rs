@@ -10,7 +10,7 @@ use rayon::prelude::*;
 use super::bins::{BATCH, Bins, LargeParts};
 use super::camera::Camera;
 use super::coverage::{SUBSAMPLES, ScreenCorner, ScreenTriangle, Window};
-use super::fill::TileBuffer;
+use super::fill::{TileBuffer, cost_of};
 use super::prepare::PreparedScene;
 use super::scene::RenderAlpha;
 
@@ -172,7 +172,7 @@ impl<'a> Projection<'a> {
                         depths[at] = depth;
                     }
                 });
-                left = left.saturating_sub(looked_at);
+                left = left.saturating_sub(cost_of(looked_at, is_masked));
                 if left == 0 {
                     return depths;
                 }
