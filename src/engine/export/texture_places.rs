@@ -89,7 +89,7 @@ fn move_coordinates(scene: &mut Scene, places: &[Option<Vec<TexturePlace>>]) {
     }
 }
 
-/// A number for each material with places, the same for those with equal places.
+/// The group of each material that has places. Materials with equal places are in one group.
 fn groups_of_equal(places: &[Option<Vec<TexturePlace>>]) -> Vec<Option<usize>> {
     let bits = |(set, transform): &TexturePlace| {
         let ([u, v], [width, height]) = (transform.offset, transform.scale);

@@ -139,7 +139,7 @@ fn low_model(
         let made = rebaker.bake(&low, &options).ok()?;
         Some((judge.difference(&made.scene), low))
     };
-    // The longest attempts first, so that the cores end at about the same time.
+    // The slowest attempts start first, so that all cores finish at about the same time.
     let attempts: Vec<_> = SURFACES.par_iter().rev().map(attempt).collect();
     let best = attempts
         .into_iter()

@@ -77,7 +77,7 @@ pub(super) struct SearchRange {
 }
 
 impl SearchRange {
-    /// For a low mesh of this surface, whose simplifier reports this error.
+    /// The range for a low mesh that was made of `surface`. `error` is how far the simplifier moved it, as a length.
     pub(super) fn new(size: f32, surface: LowSurface, error: f32) -> SearchRange {
         let least = size * REACH.0.max(surface.distance());
         SearchRange {

@@ -13,7 +13,7 @@ const LAYERS_IN_ORDER: usize = 16;
 /// of them. What is left out is the farthest of a group: this bounds the cost of made-up scenes, and changes no others.
 const MOST_LAYERS: usize = 512;
 const LAYERS_OF_GROUP: usize = 16;
-/// A sample of a masked triangle takes so many times as long, because its texture is looked up.
+/// The cost of a sample of a masked triangle, in samples of opaque triangles: its texture is looked up.
 const MASKED_COST: usize = 8;
 /// Samples on each side of a block. A triangle that is behind everything in its blocks is hidden.
 const BLOCK: usize = 12;
@@ -159,12 +159,12 @@ impl FarthestDepths {
         }
     }
 
-    /// Whether everything from this depth on is hidden in the whole tile.
+    /// Whether the tile hides every triangle whose nearest corner has this depth or a greater one.
     fn hide_all(&self, nearest: f32) -> bool {
         nearest > self.of_all + DEPTH_ERROR
     }
 
-    /// Whether a triangle that is nowhere nearer than this is hidden.
+    /// Whether the blocks that a triangle may touch hide it. `nearest` is the depth of its nearest corner.
     fn hide(&self, triangle: &ScreenTriangle, nearest: f32, window: &Window) -> bool {
         let Some((low, high)) = triangle.within(window) else {
             return true;

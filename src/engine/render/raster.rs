@@ -27,8 +27,8 @@ pub(super) const NOTHING: u32 = u32::MAX;
 const MOST_AT_ONCE: usize = 2_000_000;
 /// Triangles that are sorted into tiles before they are drawn. One takes 56 bytes, and 4 in each of its tiles.
 const MOST_SORTED: u32 = 1 << 18;
-/// Times that all samples of a small map of depths may be drawn over, in the order of the scene, besides
-/// [`SAMPLES_OF_EACH`] triangle.
+/// A small map of depths is drawn in the order of the scene, until all of its samples were drawn over this many times and
+/// [`SAMPLES_OF_EACH`] for each triangle on top.
 const MOST_LAYERS: usize = 512;
 const SAMPLES_OF_EACH: usize = 16;
 /// Times that all samples of a tile may be covered by blended triangles, each of which is shaded. The farthest are left

@@ -147,7 +147,7 @@ impl Scene {
     }
 }
 
-/// Whether a material has its colour as the extension of specular and gloss gives it.
+/// Whether the base colour of a material is that of the extension `KHR_materials_pbrSpecularGlossiness`.
 fn is_old(json: &Value) -> bool {
     let old = &json["extensions"]["KHR_materials_pbrSpecularGlossiness"];
     old.is_object() && !json["pbrMetallicRoughness"]["baseColorTexture"].is_object()

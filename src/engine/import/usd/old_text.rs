@@ -83,7 +83,7 @@ fn is_before_name(rest: &[u8]) -> bool {
     !space.is_empty() && !space.contains(&b'\n') && name.first().is_some_and(is_letter)
 }
 
-/// Whether a point between these texts is the beginning of a number.
+/// Whether the point between these two texts is the first character of a number, as in `.5`.
 fn begins_number(before: &[u8], rest: &[u8]) -> bool {
     let is_gap = |byte: &u8| byte.is_ascii_whitespace() || b"([,=:+-".contains(byte);
     before.last().is_some_and(is_gap) && rest.first().is_some_and(u8::is_ascii_digit)

@@ -141,11 +141,10 @@ impl Counter {
             }
         }
     }
-}
 
-impl Counter {
     /// Whether the reader looks at what is below a prim. It looks at the parents first, so only the prim itself is asked.
-    /// What is below a prim of another purpose may have a purpose of its own: the reader counts on, and refuses it.
+    /// Children of a prim that is not read may set a purpose that is read. They are not counted here, but when they are
+    /// read, with the same limits.
     fn is_read(&self, prim: &Prim) -> bool {
         let kind = prim.type_name().ok().flatten();
         matches!(prim.specifier(), Ok(Some(Specifier::Def)))

@@ -1,16 +1,17 @@
 //! The space of the joined mesh: the model is about one unit large and lies around the origin.
 //!
-//! Numbers of 32 bits have about seven digits. One vertex that is far away, by a slip of an exporter, would leave no
-//! digits for the model itself: all of its edges would seem to have no length. Such strays do not count for the size;
-//! they are pulled in while the model is simplified, are locked, and keep their own position in the result.
+//! Numbers of 32 bits have about seven digits. If an exporter writes one vertex far away from all others and the size
+//! includes it, no digits are left for the model itself, and its edges have no length. Such vertices are called strays.
+//! The size is measured without them. While the model is simplified they are moved near to it and locked; in the result
+//! they are at their own positions.
 
 use glam::{Mat4, Vec3};
 
 use super::super::super::scene::{Bounds, Scene};
 
-/// A vertex is a stray only if it is farther from the middle of the model than so many times the model's size.
+/// A stray is farther from the middle of the model than this many times the size of the model.
 const FAR: f32 = 500.0;
-/// At most one in so many vertices is a stray, on each side of each axis.
+/// One vertex in this number, at each end of each axis, is left out when the size of the model is estimated.
 const MOST_SHARE: usize = 1000;
 /// So many are always allowed: one vertex with different normals is there once for each of its faces.
 const FEW: usize = 8;
@@ -43,17 +44,18 @@ impl Default for JoinedSpace {
 impl JoinedSpace {
     /// The space for geometries, each with its place in the world.
     pub(super) fn new(scene: &Scene, placed: &[(usize, Mat4)]) -> JoinedSpace {
-        let places = || {
-            placed.iter().flat_map(|(geometry, matrix)| {
-                let positions = scene.geometries[*geometry].positions().chunks_exact(3);
-                positions.map(|position| matrix.transform_point3(Vec3::from_slice(position)))
-            })
-        };
-        let all = bounds_of(places());
-        let core = core_of(&places().collect::<Vec<Vec3>>());
+        let places = placed.iter().flat_map(|(geometry, matrix)| {
+            let positions = scene.geometries[*geometry].positions().chunks_exact(3);
+            positions.map(|position| matrix.transform_point3(Vec3::from_slice(position)))
+        });
+        let places: Vec<Vec3> = places.collect();
+        let all = bounds_of(places.iter().copied());
+        let core = core_of(&places);
         let without = core.filter(|core| all.is_some_and(|all| core.is_lost_in(&all)));
-        let near =
-            without.and_then(|core| bounds_of(places().filter(|place| core.is_near(*place))));
+        let near = without.and_then(|core| {
+            let near = places.iter().copied().filter(|place| core.is_near(*place));
+            bounds_of(near)
+        });
         let Some((bounds, reach)) = near
             .map(|near| (near, MODEL_REACH))
             .or(all.map(|all| (all, f32::INFINITY)))
