@@ -194,7 +194,7 @@ impl Baker<'_> {
             let (x, y) = (x * samples + column, y * samples + row);
             let owner = owner_at(x, y)?;
             let (seen, leaf) = self.sample(owner, (x, y), count, *guess)?;
-            *guess = leaf;
+            *guess = Some(leaf);
             sum.add(&seen);
             Some(seen)
         };
@@ -219,14 +219,14 @@ impl Baker<'_> {
         sum
     }
 
-    /// What the source shows at one of `count` samples of a texel, and what the ray met.
+    /// What the source shows at one of `count` samples of a texel, and where its triangle is kept.
     fn sample(
         &self,
         (triangle, parts): (&LowTriangle, &[u32]),
         (x, y): (u32, u32),
         count: u32,
         guess: Option<LeafPlace>,
-    ) -> Option<(BakedSample, Option<LeafPlace>)> {
+    ) -> Option<(BakedSample, LeafPlace)> {
         let weights = self.atlas.weights(triangle, x, y);
         let point = LowPoint {
             guess,

@@ -8,7 +8,7 @@
 use glam::{Vec3, Vec3A};
 
 use super::super::render::PreparedScene;
-use super::super::surface::{Hit, LeafPlace, Tree};
+use super::super::surface::{Hit, LeafPlace, Nearest, Tree};
 use super::LowSurface;
 
 /// How far the low mesh may lie from the source at least and at most, as parts of the model's size.
@@ -32,6 +32,8 @@ const LOOK_UPS: [[f32; 3]; 7] = [
 const FACES_ALIKE: f32 = 0.1;
 /// A ray outwards crosses so many surfaces at most.
 const MOST_LAYERS: usize = 12;
+/// How much farther than a triangle that is known the nearest one is looked for, so that rounding loses none.
+const BEYOND_GUESS: f32 = 1.001;
 
 /// A point of the source.
 #[derive(Debug, Clone, Copy)]
@@ -39,8 +41,10 @@ pub(super) struct SourcePoint {
     pub(super) triangle: u32,
     /// The weights of the triangle's corners.
     pub(super) weights: [f32; 3],
-    /// What a ray met; `None` if the nearest point was taken.
-    pub(super) leaf: Option<LeafPlace>,
+    /// Where the surface keeps the triangle.
+    pub(super) leaf: LeafPlace,
+    /// Whether a ray met it; otherwise it is the nearest point.
+    pub(super) is_met: bool,
 }
 
 /// A point of a low mesh.
@@ -171,83 +175,135 @@ impl<'s> Caster<'s> {
 
     /// The point of the source for a point of the low mesh; `None` only if the source has no triangles.
     pub(super) fn find(&self, point: &LowPoint<'_>) -> Option<SourcePoint> {
-        let within = |hit: &Hit| {
-            point
-                .parts
-                .contains(&self.triangles[hit.triangle as usize].1)
+        let met = match self.covers {
+            Covers::Nearest => {
+                let is_below = |hit: &Hit| {
+                    let (_, part, _) = self.triangles[hit.triangle as usize];
+                    point.parts.contains(&part)
+                };
+                self.nearer_hit(point, is_below)
+                    .or_else(|| self.nearer_hit(point, |_| true))
+            }
+            Covers::Outermost(gap) => self.outermost(point, gap),
         };
-        let hit = match self.covers {
-            Covers::Nearest => self
-                .along_normal(point, within)
-                .or_else(|| self.along_normal(point, |_| true)),
-            Covers::Outermost(gap) => self
-                .outermost(point, gap)
-                .or_else(|| self.along_normal(point, |_| true)),
+        let (at, place, leaf) = match met {
+            Some((hit, place)) => (hit.triangle, place, hit.leaf),
+            None => {
+                let nearest = self.nearest(point)?;
+                (nearest.triangle, nearest.point, nearest.leaf)
+            }
         };
-        let leaf = hit.map(|(hit, _)| hit.leaf);
-        let (at, place) = hit.map(|(hit, place)| (hit.triangle, place)).or_else(|| {
-            let alike = |at: u32| self.triangles[at as usize].2.dot(point.face) > FACES_ALIKE;
-            let nearest = self.tree.nearest_of(point.position, f32::INFINITY, alike);
-            let nearest = nearest.or_else(|| self.tree.nearest(point.position, f32::INFINITY));
-            nearest.map(|nearest| (nearest.triangle, nearest.point))
-        })?;
         let triangle = self.triangles[at as usize].0;
         Some(SourcePoint {
             triangle,
             weights: weights_at(self.corners(triangle), place),
             leaf,
+            is_met: met.is_some(),
         })
     }
 
-    /// The nearer hit of the rays out and in, with its place.
-    fn along_normal(
+    /// The nearest point, on a triangle that faces as the low one does if there is any.
+    fn nearest(&self, point: &LowPoint<'_>) -> Option<Nearest> {
+        let alike = |at: u32| self.triangles[at as usize].2.dot(point.face) > FACES_ALIKE;
+        let guessed = point
+            .guess
+            .map(|leaf| self.tree.nearest_in(leaf, point.position))
+            .filter(|guessed| alike(guessed.triangle));
+        let within = guessed.map_or(f32::INFINITY, |guessed| {
+            (guessed.distance_squared * BEYOND_GUESS).max(f32::MIN_POSITIVE)
+        });
+        let nearest = self.tree.nearest_of(point.position, within, alike);
+        nearest.or_else(|| self.tree.nearest(point.position, f32::INFINITY))
+    }
+
+    /// The nearer hit of the rays in and out, with its place.
+    fn nearer_hit(
         &self,
         point: &LowPoint<'_>,
         counts: impl Fn(&Hit) -> bool,
     ) -> Option<(Hit, Vec3A)> {
-        let cast = |direction: Vec3A, from_front: bool, reach: f32| {
-            let origin = point.position - direction * self.slack;
-            let side = |hit: &Hit| hit.is_front == from_front && counts(hit);
-            let within = reach + self.slack;
-            let hit = self
-                .tree
-                .first_hit_of(origin, direction, within, point.guess, side)?;
-            Some((hit, origin + direction * hit.distance))
-        };
-        let inwards = cast(-point.normal, true, self.reach);
-        // A ray out of the body meets the surface from behind.
+        let inwards = self.first_hit(point, Side::Front, self.reach, &counts);
         let reach = inwards.map_or(self.reach, |(hit, _)| hit.distance.min(self.reach));
-        let outwards = cast(point.normal, false, reach);
-        match (inwards, outwards) {
-            (Some(one), Some(other)) if one.0.distance <= other.0.distance => Some(one),
-            (one, None) => one,
-            (_, other) => other,
-        }
+        let outwards = self.first_hit(point, Side::Back, reach, &counts);
+        nearer(inwards, outwards)
     }
 
-    /// The last surface that a ray outwards leaves, before it crosses a gap of more than `gap`; `None` if it leaves none.
-    fn outermost(&self, point: &LowPoint<'_>, gap: f32) -> Option<(Hit, Vec3A)> {
-        let (mut found, mut left, mut passed) = (None, 0.0, -self.slack);
-        for _ in 0..MOST_LAYERS {
-            let origin = point.position + point.normal * passed;
-            let within = self.reach - passed;
-            let Some(hit) =
-                self.tree
-                    .first_hit_of(origin, point.normal, within, point.guess, |_| true)
-            else {
-                break;
-            };
-            let distance = passed + hit.distance;
-            if !hit.is_front {
-                found = Some((hit, origin + point.normal * hit.distance));
-                left = distance;
-            } else if distance - left > gap {
-                break;
-            }
-            passed = distance + self.slack;
-        }
-        found
+    /// What a ray meets first: one inwards meets fronts, and one out of the body meets the surface from behind.
+    fn first_hit(
+        &self,
+        point: &LowPoint<'_>,
+        side: Side,
+        reach: f32,
+        counts: impl Fn(&Hit) -> bool,
+    ) -> Option<(Hit, Vec3A)> {
+        let (direction, from_front) = match side {
+            Side::Front => (-point.normal, true),
+            Side::Back => (point.normal, false),
+        };
+        let origin = point.position - direction * self.slack;
+        let counts = |hit: &Hit| hit.is_front == from_front && counts(hit);
+        let within = reach + self.slack;
+        let hit = self
+            .tree
+            .first_hit_of(origin, direction, within, point.guess, counts)?;
+        Some((hit, origin + direction * hit.distance))
     }
+
+    /// The last surface that a ray outwards leaves, before it crosses a gap of more than `gap`. If it leaves none, the
+    /// nearer hit of the rays in and out.
+    fn outermost(&self, point: &LowPoint<'_>, gap: f32) -> Option<(Hit, Vec3A)> {
+        let origin = point.position - point.normal * self.slack;
+        let hits = self
+            .tree
+            .hits(origin, point.normal, self.reach + self.slack);
+        let at_place = |hit: Hit| (hit, origin + point.normal * hit.distance);
+        if let Some(hit) = last_left(&hits, gap, self.slack) {
+            return Some(at_place(hit));
+        }
+        let inwards = self.first_hit(point, Side::Front, self.reach, |_| true);
+        let outwards = hits.into_iter().find(|hit| !hit.is_front);
+        nearer(inwards, outwards.map(at_place))
+    }
+}
+
+/// The side of the source's triangles that a ray looks for.
+#[derive(Debug, Clone, Copy)]
+enum Side {
+    Front,
+    Back,
+}
+
+/// The nearer of two hits.
+fn nearer(one: Option<(Hit, Vec3A)>, other: Option<(Hit, Vec3A)>) -> Option<(Hit, Vec3A)> {
+    match (one, other) {
+        (Some(one), Some(other)) if one.0.distance <= other.0.distance => Some(one),
+        (one, None) => one,
+        (_, other) => other,
+    }
+}
+
+/// The last surface that a ray leaves before it crosses a gap of more than `gap`, by its hits, the nearest first. The ray
+/// starts `slack` before its point, and hits nearer to each other than that are one.
+fn last_left(hits: &[Hit], gap: f32, slack: f32) -> Option<Hit> {
+    let (mut found, mut left, mut passed) = (None, slack, 0.0);
+    let mut layers = 0;
+    for hit in hits {
+        if hit.distance <= passed {
+            continue;
+        }
+        if !hit.is_front {
+            found = Some(*hit);
+            left = hit.distance;
+        } else if hit.distance - left > gap {
+            break;
+        }
+        layers += 1;
+        if layers == MOST_LAYERS {
+            break;
+        }
+        passed = hit.distance + slack;
+    }
+    found
 }
 
 /// The point of a triangle at `weights` of its corners.

@@ -208,10 +208,10 @@ fn samples_of(corners: [Vec3A; 3], caster: &Caster<'_>) -> Vec<Sample> {
             continue;
         };
         // Where no ray met the source, a gap of it is above or below.
-        if found.leaf.is_none() {
+        if !found.is_met {
             continue;
         }
-        guess = found.leaf;
+        guess = Some(found.leaf);
         let source = caster.corners(found.triangle);
         let normal = across(source).normalize_or_zero();
         if normal.dot(face) < ALIKE {

@@ -25,17 +25,36 @@ impl Node {
         (point - point.clamp(self.low, self.high)).length_squared()
     }
 
-    /// Where a ray comes into the box, if that is before `within` lengths of its direction. `inverse` is one over the
-    /// direction. A NaN stands for a ray that runs in a side of the box.
-    fn entry(&self, origin: Vec3A, inverse: Vec3A, within: f32) -> Option<f32> {
+    /// Where a ray comes into the box, if that is before `within` lengths of its direction. A NaN stands for a ray that
+    /// runs in a side of the box.
+    fn entry(&self, ray: &Ray, within: f32) -> Option<f32> {
         let (low, high) = (
-            (self.low - origin) * inverse,
-            (self.high - origin) * inverse,
+            (self.low - ray.origin) * ray.inverse,
+            (self.high - ray.origin) * ray.inverse,
         );
         let enters = low.min(high).max_element();
         let leaves = low.max(high).min_element();
         let passes = enters > leaves || leaves < 0.0 || enters > within;
         (!passes).then_some(enters)
+    }
+}
+
+/// A ray from a point.
+#[derive(Debug, Clone, Copy)]
+struct Ray {
+    origin: Vec3A,
+    direction: Vec3A,
+    /// One over the direction.
+    inverse: Vec3A,
+}
+
+impl Ray {
+    fn new(origin: Vec3A, direction: Vec3A) -> Ray {
+        Ray {
+            origin,
+            direction,
+            inverse: direction.recip(),
+        }
     }
 }
 
@@ -46,9 +65,11 @@ pub struct Nearest {
     pub distance_squared: f32,
     /// The triangle, by its place in the list that the tree was made of.
     pub triangle: u32,
+    /// Where the tree keeps the triangle: a guess for the next search.
+    pub leaf: LeafPlace,
 }
 
-/// Where a ray meets a surface first.
+/// Where a ray meets a triangle.
 #[derive(Debug, Clone, Copy)]
 pub struct Hit {
     /// In lengths of the ray's direction.
@@ -124,6 +145,7 @@ impl Tree {
                             point: found,
                             distance_squared,
                             triangle: self.places[at],
+                            leaf: LeafPlace(at as u32),
                         });
                     }
                 }
@@ -143,6 +165,18 @@ impl Tree {
         best
     }
 
+    /// The nearest point of one triangle.
+    pub fn nearest_in(&self, leaf: LeafPlace, point: Vec3A) -> Nearest {
+        let at = leaf.0 as usize;
+        let found = nearest_on(point, &self.corners[at]);
+        Nearest {
+            point: found,
+            distance_squared: (found - point).length_squared(),
+            triangle: self.places[at],
+            leaf,
+        }
+    }
+
     /// The first triangle that a ray meets, nearer than `within` lengths of its direction.
     pub fn first_hit(&self, origin: Vec3A, direction: Vec3A, within: f32) -> Option<Hit> {
         self.first_hit_of(origin, direction, within, None, |_| true)
@@ -158,22 +192,38 @@ impl Tree {
         guess: Option<LeafPlace>,
         counts: impl Fn(&Hit) -> bool,
     ) -> Option<Hit> {
+        let ray = Ray::new(origin, direction);
+        let guessed = guess.and_then(|leaf| self.hit_at(leaf.0, &ray, within));
+        let mut best = guessed.filter(|hit| counts(hit));
+        let limit = best.map_or(within, |hit| hit.distance);
+        self.walk(&ray, limit, |hit| {
+            counts(&hit).then(|| {
+                best = Some(hit);
+                hit.distance
+            })
+        });
+        best
+    }
+
+    /// All triangles that a ray meets nearer than `within` lengths of its direction, the nearest first.
+    pub fn hits(&self, origin: Vec3A, direction: Vec3A, within: f32) -> Vec<Hit> {
+        let mut hits = Vec::new();
+        self.walk(&Ray::new(origin, direction), within, |hit| {
+            hits.push(hit);
+            None
+        });
+        hits.sort_unstable_by(|one, other| {
+            let by_distance = one.distance.total_cmp(&other.distance);
+            by_distance.then(one.triangle.cmp(&other.triangle))
+        });
+        hits
+    }
+
+    /// Calls `met` with the hits of a ray that are nearer than `limit`. `met` returns the new limit, if that changes.
+    fn walk(&self, ray: &Ray, mut limit: f32, mut met: impl FnMut(Hit) -> Option<f32>) {
         if self.nodes.is_empty() {
-            return None;
+            return;
         }
-        let hit_at = |at: usize, limit: f32| {
-            let (distance, is_front) = meet(origin, direction, &self.corners[at])?;
-            let hit = Hit {
-                distance,
-                is_front,
-                triangle: self.places[at],
-                leaf: LeafPlace(at as u32),
-            };
-            (distance < limit && counts(&hit)).then_some(hit)
-        };
-        let inverse = direction.recip();
-        let mut best = guess.and_then(|leaf| hit_at(leaf.0 as usize, within));
-        let mut limit = best.map_or(within, |hit| hit.distance);
         let mut waiting = [(0u32, 0f32); DEEPEST];
         let mut depth = 1;
         while depth > 0 {
@@ -183,17 +233,15 @@ impl Tree {
                 continue;
             }
             let node = &self.nodes[place as usize];
-            for at in node.first as usize..(node.first + node.count) as usize {
-                if let Some(hit) = hit_at(at, limit) {
-                    limit = hit.distance;
-                    best = Some(hit);
-                }
-            }
             if node.count > 0 {
+                for at in node.first..node.first + node.count {
+                    let hit = self.hit_at(at, ray, limit);
+                    limit = hit.and_then(&mut met).unwrap_or(limit);
+                }
                 continue;
             }
             let entry = |child: u32| {
-                let enters = self.nodes[child as usize].entry(origin, inverse, limit)?;
+                let enters = self.nodes[child as usize].entry(ray, limit)?;
                 Some((child, enters))
             };
             match (entry(node.first), entry(node.first + 1)) {
@@ -210,7 +258,17 @@ impl Tree {
                 (None, None) => {}
             }
         }
-        best
+    }
+
+    /// Where a ray meets the triangle at a place of the leaves, nearer than `limit`.
+    fn hit_at(&self, at: u32, ray: &Ray, limit: f32) -> Option<Hit> {
+        let (distance, is_front) = meet(ray.origin, ray.direction, &self.corners[at as usize])?;
+        (distance < limit).then(|| Hit {
+            distance,
+            is_front,
+            triangle: self.places[at as usize],
+            leaf: LeafPlace(at),
+        })
     }
 }
 
@@ -300,6 +358,8 @@ mod tests {
                 .map(|triangle| (nearest_on(point, triangle) - point).length_squared())
                 .fold(f32::INFINITY, f32::min);
             assert_eq!(found.distance_squared, exact);
+            let again = tree.nearest_in(found.leaf, point);
+            assert_eq!((again.triangle, again.point), (found.triangle, found.point));
         }
     }
 
@@ -318,6 +378,14 @@ mod tests {
                 .fold(f32::INFINITY, f32::min);
             met_any += usize::from(found.is_some());
             assert_eq!(found.map_or(f32::INFINITY, |hit| hit.distance), exact);
+            let all = tree.hits(origin, direction, f32::INFINITY);
+            let is_met = |triangle: &&[Vec3A; 3]| meet(origin, direction, triangle).is_some();
+            assert_eq!(all.len(), triangles.iter().filter(is_met).count());
+            assert!(all.is_sorted_by_key(|hit| hit.distance));
+            assert_eq!(
+                all.first().map(|hit| hit.triangle),
+                found.map(|hit| hit.triangle)
+            );
             // A guess changes nothing, whether it is right, wrong or too far.
             for guess in [found.map_or(LeafPlace(0), |hit| hit.leaf), LeafPlace(7)] {
                 let guessed =
