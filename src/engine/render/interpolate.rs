@@ -28,29 +28,22 @@ impl InterpolatedPoint {
     ) -> InterpolatedPoint {
         let (part, at) = scene.in_part(triangle);
         let part = &scene.parts[part];
-        let (corners, attributes) = (part.corners(at), part.attributes(at));
-        let mut point = InterpolatedPoint {
-            position: Vec3::ZERO,
-            normal: Vec3::ZERO,
-            tangent: Vec4::ZERO,
-            uvs: [Vec2::ZERO; 2],
-            color: Vec4::ZERO,
-            spread: [0, 1].map(|set| {
-                let [a, b, c] = [0, 1, 2].map(|corner| attributes[corner].uvs[set]);
-                let in_texture = (b - a).perp_dot(c - a).abs().max(1e-20);
-                0.5 * (in_texture / parts).log2()
-            }),
+        let (position, mixed) = part.interpolated(at, weights);
+        let spread = |set: usize| {
+            // Without coordinates, one texel is read.
+            let area = part.area_of_coordinates(at, set);
+            area.map_or(f32::NEG_INFINITY, |area| {
+                0.5 * (area.max(1e-20) / parts).log2()
+            })
         };
-        for ((corner, attributes), weight) in corners.into_iter().zip(&attributes).zip(weights) {
-            point.position += corner * weight;
-            point.normal += attributes.normal * weight;
-            point.tangent += attributes.tangent * weight;
-            point.uvs[0] += attributes.uvs[0] * weight;
-            point.uvs[1] += attributes.uvs[1] * weight;
-            point.color += attributes.color * weight;
+        InterpolatedPoint {
+            position,
+            normal: mixed.normal,
+            tangent: mixed.tangent,
+            uvs: mixed.uvs,
+            color: mixed.color,
+            spread: [spread(0), spread(1)],
         }
-        point.tangent.w = attributes[0].tangent.w;
-        point
     }
 
     /// Linear base colour with alpha.
@@ -66,9 +59,7 @@ impl InterpolatedPoint {
         let pyramid = &scene.pyramids[slot.pyramid];
         let usage = &slot.usage;
         let uv = usage.transform.transform_point2(self.uvs[usage.uv_set]);
-        let size = pyramid.size();
-        let scaled = usage.transform.matrix2.determinant().abs() * size.x * size.y;
-        let level = self.spread[usage.uv_set] + 0.5 * scaled.max(1e-12).log2();
+        let level = slot.level(self.spread[usage.uv_set]);
         pyramid.sample(uv, level, usage.wrap)
     }
 

@@ -256,7 +256,7 @@ fn materials(scene: &RenderScene) -> (Vec<PreparedMaterial>, Vec<Pyramid>) {
                 wanted.push(key);
                 wanted.len() - 1
             });
-        Some(Slot { pyramid, usage })
+        Some(Slot::new(pyramid, usage, &scene.textures[usage.texture]))
     };
     let materials = scene
         .materials

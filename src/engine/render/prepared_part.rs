@@ -8,7 +8,7 @@ use super::prepared_mesh::{PreparedMesh, Transform, flat_normal};
 use super::scene::RenderInstance;
 
 /// Attributes that are interpolated over a triangle.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Attributes {
     pub(super) normal: Vec3,
     pub(super) tangent: Vec4,
@@ -129,17 +129,37 @@ impl PreparedPart {
         (self.position(index), self.attributes_with(index, normal))
     }
 
-    /// The attributes of the corners of a triangle.
-    pub(super) fn attributes(&self, triangle: usize) -> [Attributes; 3] {
-        let indices = self.indices(triangle);
-        let flat = self
-            .mesh
-            .is_flat()
-            .then(|| flat_normal(self.corners(triangle)));
-        indices.map(|index| {
+    /// The position and the attributes at `weights` of a triangle's corners. The normal is not of unit length.
+    pub(super) fn interpolated(&self, triangle: usize, weights: [f32; 3]) -> (Vec3, Attributes) {
+        let flat = self.mesh.is_flat();
+        let flat = flat.then(|| flat_normal(self.corners(triangle)));
+        let mut position = Vec3::ZERO;
+        let mut sum = Attributes::default();
+        for (index, weight) in self.indices(triangle).into_iter().zip(weights) {
             let normal = flat.unwrap_or_else(|| self.normal(index));
-            self.attributes_with(index, normal)
-        })
+            let corner = self.attributes_with(index, normal);
+            position += self.position(index) * weight;
+            sum.normal += corner.normal * weight;
+            // Corners of a triangle have the same handedness; if not, the last one counts.
+            sum.tangent = (sum.tangent + corner.tangent * weight).with_w(corner.tangent.w);
+            sum.uvs[0] += corner.uvs[0] * weight;
+            sum.uvs[1] += corner.uvs[1] * weight;
+            sum.color += corner.color * weight;
+        }
+        (position, sum)
+    }
+
+    /// Twice the area of a triangle in a set of coordinates; `None` if the mesh has no such set.
+    pub(super) fn area_of_coordinates(&self, triangle: usize, set: usize) -> Option<f32> {
+        let coordinates = &self.mesh.uvs[set];
+        if coordinates.is_empty() {
+            return None;
+        }
+        let [a, b, c] = self.indices(triangle).map(|index| {
+            let known = coordinates.get(index as usize);
+            known.copied().unwrap_or_default()
+        });
+        Some((b - a).perp_dot(c - a).abs())
     }
 
     fn normal(&self, index: u32) -> Vec3 {
@@ -150,6 +170,7 @@ impl PreparedPart {
         }
     }
 
+    #[inline]
     fn attributes_with(&self, index: u32, normal: Vec3) -> Attributes {
         let (mesh, index) = (&self.mesh, index as usize);
         let tangent = mesh.tangents.get(index).copied().unwrap_or_default();

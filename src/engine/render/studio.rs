@@ -3,7 +3,7 @@
 //! The sky and the key light are sampled in fixed directions, each with a small depth map of the scene; nothing is
 //! random. Comparisons do not use this, because a shadow would show one difference in two places.
 
-use glam::{Mat4, Vec2, Vec3};
+use glam::{Mat4, Vec2, Vec3, Vec3A};
 use rayon::prelude::*;
 
 use super::camera::Camera;
@@ -218,7 +218,7 @@ impl DepthMap {
         let seen = self.clip.transform_point3(lifted);
         let x = (seen.x * 0.5 + 0.5) * MAP_SIZE as f32 - 0.5;
         let y = (0.5 - seen.y * 0.5) * MAP_SIZE as f32 - 0.5;
-        let (left, top) = (x.floor(), y.floor());
+        let [left, top, _] = Vec3A::new(x, y, 0.0).floor().to_array();
         let (fx, fy) = (x - left, y - top);
         let depth = seen.z - self.texel_depth * 0.9;
         let open = |dx: f32, dy: f32| {

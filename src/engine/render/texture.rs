@@ -2,7 +2,7 @@
 //!
 //! sRGB images are averaged and interpolated in linear light. Levels have eight bits a channel, as their sources.
 
-use glam::{Vec2, Vec4};
+use glam::{Vec2, Vec3A, Vec4};
 use rayon::prelude::*;
 
 use super::super::scene::Wrap;
@@ -85,11 +85,6 @@ impl Pyramid {
         Pyramid { levels, srgb }
     }
 
-    /// The size of the largest level.
-    pub(super) fn size(&self) -> Vec2 {
-        Vec2::new(self.levels[0].width as f32, self.levels[0].height as f32)
-    }
-
     /// The colour at a coordinate (`0..1`, v down), linear, at mipmap level `level` (0 is the largest).
     pub(super) fn sample(&self, uv: Vec2, level: f32, wrap: [Wrap; 2]) -> Vec4 {
         let level = level.clamp(0.0, (self.levels.len() - 1) as f32);
@@ -141,7 +136,8 @@ impl Level {
     fn bilinear(&self, uv: Vec2, wrap: [Wrap; 2], srgb: bool) -> Vec4 {
         let x = uv.x * self.width as f32 - 0.5;
         let y = uv.y * self.height as f32 - 0.5;
-        let (left, top) = (x.floor(), y.floor());
+        // Vectors round down in a few instructions; f32::floor calls a function where SSE 4.1 is not assumed.
+        let [left, top, _] = Vec3A::new(x, y, 0.0).floor().to_array();
         let (fx, fy) = (x - left, y - top);
         let columns = [
             wrapped(left, self.width, wrap[0]),
@@ -217,9 +213,27 @@ pub(super) struct Slot {
     /// Index of the pyramid.
     pub(super) pyramid: usize,
     pub(super) usage: RenderTextureUse,
+    /// Half the binary logarithm of the number of texels that a unit square of the mesh's coordinates covers.
+    texels: f32,
 }
 
 impl Slot {
+    pub(super) fn new(pyramid: usize, usage: RenderTextureUse, texture: &RenderTexture) -> Slot {
+        let texels = texture.width as f32 * texture.height as f32;
+        let covered = usage.transform.matrix2.determinant().abs() * texels;
+        Slot {
+            pyramid,
+            usage,
+            texels: 0.5 * covered.max(1e-12).log2(),
+        }
+    }
+
+    /// The mipmap level at which a texture is filtered over an area of coordinates, of which `spread` is half the binary
+    /// logarithm.
+    pub(super) fn level(&self, spread: f32) -> f32 {
+        spread + self.texels
+    }
+
     /// Whether the other slot reads the same pixels.
     pub(super) fn reads_like(&self, other: &Slot) -> bool {
         let (one, two) = (&self.usage, &other.usage);
