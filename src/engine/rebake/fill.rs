@@ -5,12 +5,20 @@ use rayon::prelude::*;
 
 use super::bake::Pixel;
 
-/// Fills all textures of one size. Each ring of texels around the covered ones gets the mean of the ring before.
+/// Rings around the covered texels that get colours of their own. What is farther from all charts matters only to levels of
+/// so few texels that charts mix anyway, and one colour takes fewer bytes there.
+const RINGS: u32 = 8;
+
+/// Fills all textures of one size. Each ring of texels around the covered ones gets the mean of the ring before, and what
+/// lies beyond the last one the mean of all covered ones.
 pub(super) fn fill<const N: usize>(side: u32, is_covered: &[bool], maps: [&mut Vec<Pixel>; N]) {
     let side = side as usize;
     let (rings, order) = rings(side, is_covered);
     maps.into_par_iter().for_each(|map| {
-        for at in &order {
+        let (near, far) = order.split_at(order.partition_point(|at| rings[*at] <= RINGS));
+        let mean = mean_of(map, is_covered);
+        far.iter().for_each(|at| map[*at] = mean);
+        for at in near {
             let mut sum = [0u32; 4];
             let mut count = 0;
             for near in neighbours(side, *at).filter(|near| rings[*near] < rings[*at]) {
@@ -22,6 +30,19 @@ pub(super) fn fill<const N: usize>(side: u32, is_covered: &[bool], maps: [&mut V
             map[*at] = sum.map(|sum| ((sum + count / 2) / count.max(1)) as u8);
         }
     });
+}
+
+/// The mean of the covered texels.
+fn mean_of(map: &[Pixel], is_covered: &[bool]) -> Pixel {
+    let mut sum = [0u64; 4];
+    let mut count = 0;
+    for (pixel, _) in map.iter().zip(is_covered).filter(|(_, covered)| **covered) {
+        for (sum, value) in sum.iter_mut().zip(pixel) {
+            *sum += u64::from(*value);
+        }
+        count += 1;
+    }
+    sum.map(|sum| ((sum + count / 2) / count.max(1)) as u8)
 }
 
 /// The number of each texel's ring, 0 for covered ones, and the other texels in the order of their rings.
@@ -72,6 +93,14 @@ mod tests {
         assert_eq!(map[9], [200, 10, 0, 255]);
         assert_eq!(map[62], [10, 200, 0, 255]);
         assert!(map.iter().all(|pixel| pixel[3] == 255), "{map:?}");
+        let mut wide: Vec<Pixel> = vec![[0; 4]; 1024];
+        let mut covered = vec![false; 1024];
+        (wide[0], covered[0]) = ([200, 10, 0, 255], true);
+        (wide[31], covered[31]) = ([100, 20, 0, 255], true);
+        fill(32, &covered, [&mut wide]);
+        assert_eq!(wide[8], [200, 10, 0, 255], "the last ring");
+        assert_eq!(wide[9], [150, 15, 0, 255], "beyond all rings");
+        assert_eq!(wide[1023], [150, 15, 0, 255], "far from both");
         let mut empty: Vec<Pixel> = vec![[7; 4]; 4];
         fill(2, &[false; 4], [&mut empty]);
         assert_eq!(empty, [[7; 4]; 4]);

@@ -11,9 +11,8 @@ use super::usage::Usage;
 const JPEG_QUALITY: u8 = 90;
 /// Normal maps show losses in every highlight.
 const JPEG_QUALITY_NORMAL: u8 = 95;
-/// zlib's level for PNG files that are kept. Level 9 takes 1.5 to 1.8 times as long, for 1 % fewer bytes to 1 % more in baked
-/// textures, and 16 % fewer in almost flat ones, which are small.
-const PNG_LEVEL: u8 = 8;
+/// zlib's level for PNG files that are kept. Level 8 takes 2.3 times as long for 0.8 % fewer bytes.
+const PNG_LEVEL: u8 = 7;
 /// `Auto` chooses JPEG only where it saves at least a quarter.
 const WORTHWHILE: f64 = 0.75;
 
@@ -89,7 +88,8 @@ fn png(pixels: &Pixels, compression: DeflateCompression) -> Result<Encoded, Stri
     encoder.set_color(color);
     encoder.set_depth(png::BitDepth::Eight);
     encoder.set_deflate_compression(compression);
-    encoder.set_filter(png::Filter::Adaptive);
+    // In baked textures this gives 0.6 % fewer bytes than the least sum of differences.
+    encoder.set_filter(png::Filter::MinEntropy);
     let write = |encoder: png::Encoder<'_, &mut Vec<u8>>| {
         let mut writer = encoder.write_header()?;
         writer.write_image_data(&data)?;
