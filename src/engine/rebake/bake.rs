@@ -219,7 +219,7 @@ impl Baker<'_> {
         sum
     }
 
-    /// What the source shows at one of `count` samples of a texel, and where its triangle is kept.
+    /// What the source shows at one of `count` samples of a texel, and where the tree stores its triangle.
     fn sample(
         &self,
         (triangle, parts): (&LowTriangle, &[u32]),

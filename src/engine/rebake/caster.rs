@@ -32,7 +32,8 @@ const LOOK_UPS: [[f32; 3]; 7] = [
 const FACES_ALIKE: f32 = 0.1;
 /// A ray outwards crosses so many surfaces at most.
 const MOST_LAYERS: usize = 12;
-/// How much farther than a triangle that is known the nearest one is looked for, so that rounding loses none.
+/// The search for the nearest point ends at the squared distance of the guessed triangle, times this. It is a little more
+/// than 1, so that rounding never excludes the guessed triangle itself.
 const BEYOND_GUESS: f32 = 1.001;
 
 /// A point of the source.
@@ -41,9 +42,9 @@ pub(super) struct SourcePoint {
     pub(super) triangle: u32,
     /// The weights of the triangle's corners.
     pub(super) weights: [f32; 3],
-    /// Where the surface keeps the triangle.
+    /// Where the tree of the surface stores the triangle.
     pub(super) leaf: LeafPlace,
-    /// Whether a ray met it; otherwise it is the nearest point.
+    /// True if a ray hit the triangle; false if no ray hit anything and this is the nearest point of the surface.
     pub(super) is_met: bool,
 }
 
@@ -202,7 +203,7 @@ impl<'s> Caster<'s> {
         })
     }
 
-    /// The nearest point, on a triangle that faces as the low one does if there is any.
+    /// The nearest point on the triangles that face the same way as the low triangle, or on all triangles if none does.
     fn nearest(&self, point: &LowPoint<'_>) -> Option<Nearest> {
         let alike = |at: u32| self.triangles[at as usize].2.dot(point.face) > FACES_ALIKE;
         let guessed = point
@@ -216,7 +217,7 @@ impl<'s> Caster<'s> {
         nearest.or_else(|| self.tree.nearest(point.position, f32::INFINITY))
     }
 
-    /// The nearer hit of the rays in and out, with its place.
+    /// Casts a ray against the normal and one along it, and returns the nearer of their first hits, with its position.
     fn nearer_hit(
         &self,
         point: &LowPoint<'_>,
@@ -228,7 +229,8 @@ impl<'s> Caster<'s> {
         nearer(inwards, outwards)
     }
 
-    /// What a ray meets first: one inwards meets fronts, and one out of the body meets the surface from behind.
+    /// The first hit on one side of the triangles, with its position. The ray against the normal looks for front sides, the
+    /// ray along the normal for back sides, because it leaves the body there.
     fn first_hit(
         &self,
         point: &LowPoint<'_>,
@@ -249,8 +251,8 @@ impl<'s> Caster<'s> {
         Some((hit, origin + direction * hit.distance))
     }
 
-    /// The last surface that a ray outwards leaves, before it crosses a gap of more than `gap`. If it leaves none, the
-    /// nearer hit of the rays in and out.
+    /// The last surface that a ray along the normal leaves before it crosses a gap wider than `gap`. If it leaves none, the
+    /// result is that of [`nearer_hit`](Caster::nearer_hit).
     fn outermost(&self, point: &LowPoint<'_>, gap: f32) -> Option<(Hit, Vec3A)> {
         let origin = point.position - point.normal * self.slack;
         let hits = self
@@ -266,7 +268,7 @@ impl<'s> Caster<'s> {
     }
 }
 
-/// The side of the source's triangles that a ray looks for.
+/// The side of a triangle that a ray must hit.
 #[derive(Debug, Clone, Copy)]
 enum Side {
     Front,
@@ -282,8 +284,8 @@ fn nearer(one: Option<(Hit, Vec3A)>, other: Option<(Hit, Vec3A)>) -> Option<(Hit
     }
 }
 
-/// The last surface that a ray leaves before it crosses a gap of more than `gap`, by its hits, the nearest first. The ray
-/// starts `slack` before its point, and hits nearer to each other than that are one.
+/// The last surface that a ray leaves before it crosses a gap wider than `gap`. `hits` are sorted by distance. The ray starts
+/// at the distance `slack` behind the point of the low mesh. A hit within `slack` of the one before is the same surface.
 fn last_left(hits: &[Hit], gap: f32, slack: f32) -> Option<Hit> {
     let (mut found, mut left, mut passed) = (None, slack, 0.0);
     let mut layers = 0;

@@ -5,12 +5,12 @@ use rayon::prelude::*;
 
 use super::bake::Pixel;
 
-/// Rings around the covered texels that get colours of their own. What is farther from all charts matters only to levels of
-/// so few texels that charts mix anyway, and one colour takes fewer bytes there.
+/// The number of rings around the charts that are filled with colours from the charts. Texels farther away are only read at
+/// mipmap levels so small that neighbouring charts mix anyway. One colour for all of them makes the file smaller.
 const RINGS: u32 = 8;
 
-/// Fills all textures of one size. Each ring of texels around the covered ones gets the mean of the ring before, and what
-/// lies beyond the last one the mean of all covered ones.
+/// Fills the uncovered texels of several textures of one size. Each ring of texels around the charts gets the mean colours of
+/// the ring before it. All texels beyond the last ring get the mean colour of the covered texels.
 pub(super) fn fill<const N: usize>(side: u32, is_covered: &[bool], maps: [&mut Vec<Pixel>; N]) {
     let side = side as usize;
     let (rings, order) = rings(side, is_covered);

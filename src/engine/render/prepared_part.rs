@@ -129,7 +129,8 @@ impl PreparedPart {
         (self.position(index), self.attributes_with(index, normal))
     }
 
-    /// The position and the attributes at `weights` of a triangle's corners. The normal is not of unit length.
+    /// The position and the attributes at a point of a triangle. `weights` are its barycentric coordinates. The normal is not
+    /// of unit length.
     pub(super) fn interpolated(&self, triangle: usize, weights: [f32; 3]) -> (Vec3, Attributes) {
         let flat = self.mesh.is_flat();
         let flat = flat.then(|| flat_normal(self.corners(triangle)));
@@ -140,7 +141,7 @@ impl PreparedPart {
             let corner = self.attributes_with(index, normal);
             position += self.position(index) * weight;
             sum.normal += corner.normal * weight;
-            // Corners of a triangle have the same handedness; if not, the last one counts.
+            // The handedness is not interpolated. Should the corners differ, that of the last corner is taken.
             sum.tangent = (sum.tangent + corner.tangent * weight).with_w(corner.tangent.w);
             sum.uvs[0] += corner.uvs[0] * weight;
             sum.uvs[1] += corner.uvs[1] * weight;

@@ -3,7 +3,7 @@
 //! The sky and the key light are sampled in fixed directions, each with a small depth map of the scene; nothing is
 //! random. Comparisons do not use this, because a shadow would show one difference in two places.
 
-use glam::{Mat4, Vec2, Vec3, Vec3A};
+use glam::{Mat4, Vec2, Vec3};
 use rayon::prelude::*;
 
 use super::camera::Camera;
@@ -11,6 +11,7 @@ use super::prepare::PreparedScene;
 use super::raster::Projection;
 use super::scene::BoundingBox;
 use super::shade::{Exposure, Lights};
+use super::texture::rounded_down;
 
 /// Texels on each side of a depth map.
 const MAP_SIZE: usize = 320;
@@ -218,7 +219,7 @@ impl DepthMap {
         let seen = self.clip.transform_point3(lifted);
         let x = (seen.x * 0.5 + 0.5) * MAP_SIZE as f32 - 0.5;
         let y = (0.5 - seen.y * 0.5) * MAP_SIZE as f32 - 0.5;
-        let [left, top, _] = Vec3A::new(x, y, 0.0).floor().to_array();
+        let (left, top) = rounded_down(x, y);
         let (fx, fy) = (x - left, y - top);
         let depth = seen.z - self.texel_depth * 0.9;
         let open = |dx: f32, dy: f32| {

@@ -136,8 +136,7 @@ impl Level {
     fn bilinear(&self, uv: Vec2, wrap: [Wrap; 2], srgb: bool) -> Vec4 {
         let x = uv.x * self.width as f32 - 0.5;
         let y = uv.y * self.height as f32 - 0.5;
-        // Vectors round down in a few instructions; f32::floor calls a function where SSE 4.1 is not assumed.
-        let [left, top, _] = Vec3A::new(x, y, 0.0).floor().to_array();
+        let (left, top) = rounded_down(x, y);
         let (fx, fy) = (x - left, y - top);
         let columns = [
             wrapped(left, self.width, wrap[0]),
@@ -185,6 +184,13 @@ fn mean(four: &[[u8; 4]; 4], table: Option<&[f32; 256]>) -> [u8; 4] {
     })
 }
 
+/// Both numbers rounded down. `Vec3A::floor` takes a few instructions; `f32::floor` is a function call in builds that do not
+/// require SSE 4.1.
+pub(super) fn rounded_down(x: f32, y: f32) -> (f32, f32) {
+    let [x, y, _] = Vec3A::new(x, y, 0.0).floor().to_array();
+    (x, y)
+}
+
 /// Wraps the coordinate of a pixel that lies outside of the image.
 fn wrapped(place: f32, size: usize, wrap: Wrap) -> usize {
     // The cast saturates, so coordinates of any size are safe.
@@ -213,7 +219,7 @@ pub(super) struct Slot {
     /// Index of the pyramid.
     pub(super) pyramid: usize,
     pub(super) usage: RenderTextureUse,
-    /// Half the binary logarithm of the number of texels that a unit square of the mesh's coordinates covers.
+    /// `log2(n) / 2`, where `n` is the number of texels in a unit square of the mesh's texture coordinates.
     texels: f32,
 }
 
@@ -228,8 +234,7 @@ impl Slot {
         }
     }
 
-    /// The mipmap level at which a texture is filtered over an area of coordinates, of which `spread` is half the binary
-    /// logarithm.
+    /// The mipmap level for a sample that covers an area of texture coordinates. `spread` is `log2(area) / 2`.
     pub(super) fn level(&self, spread: f32) -> f32 {
         spread + self.texels
     }

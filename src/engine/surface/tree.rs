@@ -65,7 +65,7 @@ pub struct Nearest {
     pub distance_squared: f32,
     /// The triangle, by its place in the list that the tree was made of.
     pub triangle: u32,
-    /// Where the tree keeps the triangle: a guess for the next search.
+    /// Where the tree stores the triangle. It can be the guess of the next search.
     pub leaf: LeafPlace,
 }
 
@@ -135,18 +135,11 @@ impl Tree {
             }
             let node = &self.nodes[place as usize];
             if node.count > 0 {
-                let leaf = node.first as usize..(node.first + node.count) as usize;
-                for at in leaf {
-                    let found = nearest_on(point, &self.corners[at]);
-                    let distance_squared = (found - point).length_squared();
-                    if distance_squared < limit && counts(self.places[at]) {
-                        limit = distance_squared;
-                        best = Some(Nearest {
-                            point: found,
-                            distance_squared,
-                            triangle: self.places[at],
-                            leaf: LeafPlace(at as u32),
-                        });
+                for at in node.first..node.first + node.count {
+                    let found = self.nearest_in(LeafPlace(at), point);
+                    if found.distance_squared < limit && counts(found.triangle) {
+                        limit = found.distance_squared;
+                        best = Some(found);
                     }
                 }
                 continue;
@@ -205,7 +198,7 @@ impl Tree {
         best
     }
 
-    /// All triangles that a ray meets nearer than `within` lengths of its direction, the nearest first.
+    /// All hits of a ray that are nearer than `within` times the length of its direction, sorted by distance.
     pub fn hits(&self, origin: Vec3A, direction: Vec3A, within: f32) -> Vec<Hit> {
         let mut hits = Vec::new();
         self.walk(&Ray::new(origin, direction), within, |hit| {
@@ -219,7 +212,7 @@ impl Tree {
         hits
     }
 
-    /// Calls `met` with the hits of a ray that are nearer than `limit`. `met` returns the new limit, if that changes.
+    /// Calls `met` for each hit of a ray that is nearer than `limit`. If `met` returns a distance, it becomes the new limit.
     fn walk(&self, ray: &Ray, mut limit: f32, mut met: impl FnMut(Hit) -> Option<f32>) {
         if self.nodes.is_empty() {
             return;
@@ -260,7 +253,7 @@ impl Tree {
         }
     }
 
-    /// Where a ray meets the triangle at a place of the leaves, nearer than `limit`.
+    /// The hit of a ray on the triangle that the tree stores at `at`, if it is nearer than `limit`.
     fn hit_at(&self, at: u32, ray: &Ray, limit: f32) -> Option<Hit> {
         let (distance, is_front) = meet(ray.origin, ray.direction, &self.corners[at as usize])?;
         (distance < limit).then(|| Hit {

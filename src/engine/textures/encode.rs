@@ -88,7 +88,7 @@ fn png(pixels: &Pixels, compression: DeflateCompression) -> Result<Encoded, Stri
     encoder.set_color(color);
     encoder.set_depth(png::BitDepth::Eight);
     encoder.set_deflate_compression(compression);
-    // In baked textures this gives 0.6 % fewer bytes than the least sum of differences.
+    // Files of baked textures are 0.6 % smaller than with `Filter::Adaptive`.
     encoder.set_filter(png::Filter::MinEntropy);
     let write = |encoder: png::Encoder<'_, &mut Vec<u8>>| {
         let mut writer = encoder.write_header()?;
