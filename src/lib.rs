@@ -3,8 +3,6 @@
 //! The modules are layers, listed from the bottom up; a layer imports only from layers above it in
 //! this list. `ARCHITECTURE.md` says what lives where and `tests/layers.rs` holds it.
 
-pub mod formats;
-
 pub mod wire;
 
 pub mod durable;
@@ -12,8 +10,6 @@ pub mod durable;
 pub mod listener;
 
 pub mod bucket;
-
-pub mod engine;
 
 pub mod client;
 

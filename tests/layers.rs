@@ -8,33 +8,29 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// Each layer with the layers it may use.
+/// Each layer with the layers it may use. `formats` and `engine` are crates of their own: the compiler holds what these
+/// may use, and [`OWNERS`] who may use them.
 const LAYERS: &[(&str, &[&str])] = &[
     ("formats", &[]),
     ("wire", &[]),
     ("durable", &[]),
     ("listener", &[]),
     ("bucket", &[]),
-    ("engine", &["formats"]),
+    ("engine", &[]),
     ("client", &["wire"]),
     ("cache", &["bucket", "durable", "wire"]),
-    ("outbox", &["client", "durable", "wire", "formats"]),
+    ("outbox", &["client", "durable", "wire"]),
     (
         "drive",
-        &[
-            "client", "cache", "outbox", "listener", "durable", "wire", "formats",
-        ],
+        &["client", "cache", "outbox", "listener", "durable", "wire"],
     ),
     ("fuse", &["drive"]),
-    (
-        "service",
-        &["engine", "bucket", "listener", "durable", "wire", "formats"],
-    ),
+    ("service", &["bucket", "listener", "durable", "wire"]),
     (
         "cli",
         &[
-            "formats", "wire", "durable", "listener", "bucket", "engine", "client", "cache",
-            "outbox", "drive", "fuse", "service",
+            "wire", "durable", "listener", "bucket", "client", "cache", "outbox", "drive", "fuse",
+            "service",
         ],
     ),
 ];
@@ -107,8 +103,13 @@ const OUTBOX: &[&[&str]] = &[
 /// Files of `outbox` with a hook of the simulator, which exists in tests only.
 const SIMULATED: &[&str] = &["failpoint", "moment", "off_thread"];
 
-/// Crates that belong to the named folders (paths below `src`) and to no other.
+/// Crates that belong to the named folders (paths as [`sources`] gives them) and to no other.
 const OWNERS: &[(&str, &[&str])] = &[
+    (
+        "assetfs_formats",
+        &["outbox", "drive", "engine", "service", "cli"],
+    ),
+    ("assetfs_engine", &["service", "cli"]),
     ("fuser", &["fuse"]),
     (
         "reqwest",
@@ -139,23 +140,28 @@ const OWNERS: &[(&str, &[&str])] = &[
     ("zstd", &["engine/textures/ktx2"]),
 ];
 
-/// The sources below `src`, as paths relative to it, with comments and string contents removed.
+/// The sources below `src`, as paths relative to it, and those of the crates as paths below the crate's name, with
+/// comments and string contents removed.
 fn sources() -> BTreeMap<PathBuf, String> {
-    fn walk(dir: &Path, root: &Path, found: &mut BTreeMap<PathBuf, String>) {
+    fn walk(dir: &Path, name: &Path, found: &mut BTreeMap<PathBuf, String>) {
         for entry in fs::read_dir(dir).expect("src can be listed") {
             let path = entry.expect("src can be listed").path();
+            let name = name.join(path.file_name().expect("an entry has a name"));
             if path.is_dir() {
-                walk(&path, root, found);
+                walk(&path, &name, found);
             } else if path.extension().is_some_and(|extension| extension == "rs") {
                 let text = fs::read_to_string(&path).expect("a source file is UTF-8");
-                let name = path.strip_prefix(root).expect("below src").to_owned();
                 found.insert(name, code_only(&text));
             }
         }
     }
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let mut found = BTreeMap::new();
-    walk(&root, &root, &mut found);
+    walk(&root.join("src"), Path::new(""), &mut found);
+    for member in ["formats", "engine"] {
+        let folder = root.join("crates").join(member).join("src");
+        walk(&folder, Path::new(member), &mut found);
+    }
     assert!(found.len() > 100, "only {} sources were found", found.len());
     found
 }

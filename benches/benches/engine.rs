@@ -5,11 +5,11 @@
 
 use std::hint::black_box;
 
-use assetfs::engine::clean::weld_by;
-use assetfs::engine::import::import;
-use assetfs::engine::sample::write_chair;
-use assetfs::engine::scene::{Geometry, Scene};
-use assetfs::engine::simplify::{Limits, simplify};
+use assetfs_engine::clean::weld_by;
+use assetfs_engine::import::import;
+use assetfs_engine::sample::write_chair;
+use assetfs_engine::scene::{Geometry, Scene};
+use assetfs_engine::simplify::{Limits, simplify};
 use criterion::{BatchSize, Criterion, criterion_group, criterion_main};
 use meshopt::{SimplifyOptions, VertexDataAdapter, simplify as meshopt_simplify, typed_to_bytes};
 

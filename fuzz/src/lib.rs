@@ -5,13 +5,13 @@
 
 use std::cell::RefCell;
 
-use assetfs::engine::clean;
-use assetfs::engine::import::import;
-use assetfs::engine::rebake::{RebakeOptions, rebake};
-use assetfs::engine::scene::Scene;
-use assetfs::engine::settings::Settings;
-use assetfs::engine::simplify::Limits;
-use assetfs::engine::textures;
+use assetfs_engine::clean;
+use assetfs_engine::import::import;
+use assetfs_engine::rebake::{RebakeOptions, rebake};
+use assetfs_engine::scene::Scene;
+use assetfs_engine::settings::Settings;
+use assetfs_engine::simplify::Limits;
+use assetfs_engine::textures;
 
 thread_local! {
     /// One folder for all inputs of a run: creating one takes longer than most imports.

@@ -14,7 +14,7 @@ pub struct ProgramAllocator;
 /// From now on an allocation that fails ends this process with [`OUT_OF_MEMORY`].
 pub(super) fn exit_without_memory() {
     IS_WORKER.store(true, Ordering::Relaxed);
-    crate::engine::library_memory::on_out_of_memory(end_process);
+    assetfs_engine::library_memory::on_out_of_memory(end_process);
 }
 
 fn checked(memory: *mut u8) -> *mut u8 {

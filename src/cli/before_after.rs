@@ -1,6 +1,6 @@
 //! Table rows that compare a model with its result.
 
-use crate::engine::job::ModelCounts;
+use assetfs_engine::job::ModelCounts;
 
 use super::table::{bytes, grouped};
 

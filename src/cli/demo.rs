@@ -12,12 +12,12 @@ use anyhow::{Context, Result, bail};
 use serde_json::Value;
 use url::Url;
 
-use crate::engine::analyse::counts;
-use crate::engine::import::{Imported, import};
-use crate::engine::job::ModelCounts;
-use crate::engine::pictures::{BEFORE_AFTER_NAME, before_and_after};
-use crate::engine::sample::{ChairFiles, write_chair};
-use crate::engine::scene::Scene;
+use assetfs_engine::analyse::counts;
+use assetfs_engine::import::{Imported, import};
+use assetfs_engine::job::ModelCounts;
+use assetfs_engine::pictures::{BEFORE_AFTER_NAME, before_and_after};
+use assetfs_engine::sample::{ChairFiles, write_chair};
+use assetfs_engine::scene::Scene;
 
 use crate::fuse::shell_quoted;
 

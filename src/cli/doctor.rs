@@ -4,9 +4,9 @@ use std::path::Path;
 
 use anyhow::Result;
 
-use crate::engine::import::{cad_reader, check_cad_reader};
 use crate::fuse::{FuseDevice, shell_quoted};
 use crate::service::{MissingProtection, Protection, Sandbox};
+use assetfs_engine::import::{cad_reader, check_cad_reader};
 
 use super::{Exit, indexers, keyring, settings, thumbnail};
 

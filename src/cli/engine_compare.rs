@@ -6,10 +6,10 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result};
 use serde_json::{Value, json};
 
-use crate::engine::import::{Imported, import};
-use crate::engine::pictures::ModelPictures;
-use crate::engine::scene::Scene;
-use crate::engine::surface::Surface;
+use assetfs_engine::import::{Imported, import};
+use assetfs_engine::pictures::ModelPictures;
+use assetfs_engine::scene::Scene;
+use assetfs_engine::surface::Surface;
 
 use super::Exit;
 

@@ -60,8 +60,8 @@ use std::process::ExitCode;
 use clap::{Parser, Subcommand};
 
 use crate::client::without_error_numbers;
-use crate::engine::printable::printable_lines;
 pub use allocator::ProgramAllocator;
+use assetfs_engine::printable::printable_lines;
 use exit::{Exit, WrongUse};
 
 /// A drive for 3D assets: copy a model in, drop a preset, read the optimized model.

@@ -1,7 +1,7 @@
 //! Plain text tables, and readable numbers.
 
-pub(super) use crate::engine::number_text::{counted, grouped};
 use crate::wire::Timestamp;
+pub(super) use assetfs_engine::number_text::{counted, grouped};
 
 /// A table with a header.
 pub(super) fn table_below(head: &[&str], rows: impl Iterator<Item = Vec<String>>) -> String {

@@ -1,11 +1,11 @@
 //! Classifies the names in a draft: files to send, junk, temporary files, version control folders, service folders.
 //! Pure.
 
-use crate::formats;
-use crate::formats::junk::is_system_name;
 use crate::outbox::error::OutboxError;
+use assetfs_formats as formats;
+use assetfs_formats::junk::is_system_name;
 
-pub use crate::formats::extension;
+pub use assetfs_formats::extension;
 
 /// Longest name of one file, in bytes.
 const NAME_MAX_BYTES: usize = 255;

@@ -6,8 +6,8 @@
 use std::collections::HashSet;
 use std::path::Path;
 
-use crate::formats;
-use crate::formats::junk::is_system_path;
+use assetfs_formats as formats;
+use assetfs_formats::junk::is_system_path;
 
 /// The longest name of an asset, preset, token or file-name part, in bytes.
 pub const LONGEST_NAME_BYTES: usize = 255;

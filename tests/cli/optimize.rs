@@ -247,6 +247,6 @@ fn names_of_files_come_through() {
             .into_iter()
             .filter(|name| name != "analysis")
             .collect();
-        assetfs::engine::import::import(&bench.path(&out), &read).unwrap();
+        assetfs_engine::import::import(&bench.path(&out), &read).unwrap();
     }
 }

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::PathBuf;
 use std::process::{Command, Output};
 
-use assetfs::engine::sample::{ChairDetail, write_chair_with};
+use assetfs_engine::sample::{ChairDetail, write_chair_with};
 
 /// The binary under test.
 pub const ASSETFS: &str = env!("CARGO_BIN_EXE_assetfs");

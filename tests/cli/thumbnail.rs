@@ -4,7 +4,7 @@ use std::fs;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-use assetfs::formats::{Kind, MODELS};
+use assetfs_formats::{Kind, MODELS};
 
 use super::skip::has_program_or_skips;
 use super::square_glb::changed_glb;

@@ -107,7 +107,7 @@ async fn a_killed_service_takes_its_workers_along_and_ends_their_jobs_next_time(
     let data = dir.path().join("data");
     let service = Process::start(&data);
     let model = dir.path().join("model");
-    assetfs::engine::sample::write_chair(&model).unwrap();
+    assetfs_engine::sample::write_chair(&model).unwrap();
     let mut names = Vec::new();
     add_files(&model, "", &mut names);
     let body = json!({ "model_name": "chair", "filenames": names }).to_string();

@@ -29,7 +29,7 @@ fn keys(map: &Value) -> Vec<&str> {
 fn longest_side(name: &str, bytes: &[u8]) -> f32 {
     let dir = tempfile::tempdir().unwrap();
     std::fs::write(dir.path().join(name), bytes).unwrap();
-    let model = assetfs::engine::import::import(dir.path(), &[name.to_owned()]).unwrap();
+    let model = assetfs_engine::import::import(dir.path(), &[name.to_owned()]).unwrap();
     model.scene.bounds().unwrap().size().max_element()
 }
 

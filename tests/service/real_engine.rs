@@ -168,7 +168,7 @@ async fn a_cad_upload_has_a_glb_and_a_usdz_when_it_is_complete() {
         config.worker = engine();
     })
     .await;
-    let step = include_bytes!("../engine/import/cad/bracket.step");
+    let step = include_bytes!("../../crates/engine/tests/engine/import/cad/bracket.step");
     let id = service.upload("bracket", &[("bracket.step", step)]).await;
     let asset = service.analysed(id).await;
     assert_eq!(asset["upload_status"], "complete", "{asset}");

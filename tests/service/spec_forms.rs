@@ -1,7 +1,7 @@
 //! Replies exactly as in the API: states of imports, errors of multi-optimize, versions of presets, the parts of a
 //! viewer's URL.
 
-use assetfs::engine::sample::{ChairDetail, write_chair_with};
+use assetfs_engine::sample::{ChairDetail, write_chair_with};
 use reqwest::Method;
 use serde_json::{Value, json};
 

@@ -46,7 +46,7 @@ async fn the_options_of_the_command_line_act() {
         .body;
     let dir = tempfile::tempdir().unwrap();
     std::fs::write(dir.path().join("a.glb"), glb).unwrap();
-    let model = assetfs::engine::import::import(dir.path(), &["a.glb".to_owned()]).unwrap();
+    let model = assetfs_engine::import::import(dir.path(), &["a.glb".to_owned()]).unwrap();
     assert_eq!(model.scene.drawn_triangles(), 1, "of two");
 }
 

@@ -9,10 +9,10 @@ use assetfs::cache::{BlockCache, CacheLimits};
 use assetfs::client::{Client, ClientConfig};
 use assetfs::drive::{Drive, DriveConfig};
 use assetfs::durable::MetaStore;
-use assetfs::engine::sample::{ChairDetail, write_chair_with};
 use assetfs::outbox::{Outbox, OutboxConfig};
 use assetfs::service::{ChaosPlan, RunningService, Service, ServiceConfig, WorkerCommand};
 use assetfs::wire::{AssetId, Preset, StartUpload, Token, UploadStatus};
+use assetfs_engine::sample::{ChairDetail, write_chair_with};
 use futures_util::StreamExt as _;
 use tempfile::TempDir;
 

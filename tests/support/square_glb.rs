@@ -2,7 +2,7 @@
 
 #![allow(dead_code, reason = "each test binary uses its own part")]
 
-use assetfs::engine::document::glb;
+use assetfs_engine::document::glb;
 use serde_json::{Value, json};
 
 /// The square with changed JSON.

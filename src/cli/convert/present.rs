@@ -9,8 +9,8 @@ use anyhow::{Context, Result};
 use serde::Deserialize;
 
 use crate::cli::mounted::explain_at;
-use crate::formats;
 use crate::wire::{ConversionJob, ConversionStatus};
+use assetfs_formats as formats;
 
 /// The requested formats, in lower case and without repetitions, by what has to be done for each.
 #[derive(Debug, Default, PartialEq, Eq)]

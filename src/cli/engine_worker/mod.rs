@@ -9,7 +9,7 @@ use std::path::PathBuf;
 
 use anyhow::Result;
 
-use crate::engine::job::Pictures;
+use assetfs_engine::job::Pictures;
 
 use super::settings::{ByteSize, Span};
 use super::stores::StoreArgs;

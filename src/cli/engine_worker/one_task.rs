@@ -7,9 +7,9 @@ use std::io::{self, Read, Write};
 use anyhow::{Context, Result};
 use serde_json::json;
 
-use crate::engine::error::EngineError;
-use crate::engine::job::{self, Pictures, Progress, Task};
 use crate::service::{OUT_OF_MEMORY, Sandbox};
+use assetfs_engine::error::EngineError;
+use assetfs_engine::job::{self, Pictures, Progress, Task};
 
 use super::super::{Exit, allocator, sentence};
 

@@ -18,9 +18,9 @@ use serde_json::{Map, Value};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio_util::sync::CancellationToken;
 
-use crate::engine::job::{self, OptimizeTask, Report, Task};
-use crate::engine::settings::Settings;
 use crate::service::{MemorySetting, Outcome, WorkerCommand, WorkerLimits, Workers};
+use assetfs_engine::job::{self, OptimizeTask, Report, Task};
+use assetfs_engine::settings::Settings;
 
 use super::progress::Progress;
 use super::settings::{ByteSize, Span};

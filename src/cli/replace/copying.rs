@@ -14,11 +14,11 @@ use super::claim::Claim;
 use crate::cli::files::{self, FileBelow, percent, read_through};
 use crate::cli::mounted::own_checksum;
 use crate::cli::progress::{Progress, Task};
-use crate::formats::references;
 use crate::fuse::shell_quoted;
 use crate::outbox::{
     ContentHasher, has_references, is_never_sent, is_service_folder, service_folder_of,
 };
+use assetfs_formats::references;
 
 /// The files of a model on the local disk that are sent.
 pub(super) struct NewFiles {

@@ -6,9 +6,9 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result};
 
 use super::{ReplaceArgs, steps, wrong_use};
-use crate::formats::references;
 use crate::fuse::shell_quoted;
 use crate::outbox::model_of_loose_file;
+use assetfs_formats::references;
 
 /// How many names a message shows.
 const NAMES_SHOWN: usize = 3;

@@ -14,9 +14,9 @@ use rustix::io::Errno;
 use tokio_util::sync::CancellationToken;
 use url::Url;
 
-use crate::engine::job::{DrawTask, Task};
-use crate::engine::pictures::{ICON_NAME, icon_of_thumbnail};
 use crate::service::{MemorySetting, Outcome, WorkerCommand, WorkerLimits, Workers};
+use assetfs_engine::job::{DrawTask, Task};
+use assetfs_engine::pictures::{ICON_NAME, icon_of_thumbnail};
 
 use super::optimize::input::Model;
 use super::optimize::{Interrupts, runtime};
@@ -194,7 +194,7 @@ mod tests {
     fn the_help_names_the_formats_that_are_read() {
         use super::super::optimize::OptimizeArgs;
         use clap::Args as _;
-        let read: Vec<&str> = crate::formats::read().collect();
+        let read: Vec<&str> = assetfs_formats::read().collect();
         let formats = format!("({}, zip)", read.join(", "));
         let command = clap::Command::new("test");
         for (command, id) in [

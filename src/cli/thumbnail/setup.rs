@@ -130,7 +130,7 @@ mod tests {
     use std::collections::BTreeSet;
 
     use super::*;
-    use crate::formats::{self, MODELS as FORMATS};
+    use assetfs_formats::{self as formats, MODELS as FORMATS};
 
     /// The values between `before` and the next quotation mark.
     fn values<'a>(text: &'a str, before: &str) -> Vec<&'a str> {

@@ -14,9 +14,9 @@ use anyhow::{Context, Result};
 use xxhash_rust::xxh3::Xxh3;
 
 use super::super::files;
-use crate::formats::references::{self, Reference};
-use crate::formats::wholeness::{self, Wholeness};
-use crate::formats::{MODELS, extension, rank_models};
+use assetfs_formats::references::{self, Reference};
+use assetfs_formats::wholeness::{self, Wholeness};
+use assetfs_formats::{MODELS, extension, rank_models};
 
 /// One model in the watched folder.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -9,7 +9,7 @@ use std::future::Future;
 use bytes::Bytes;
 
 use super::error::{ArchiveError, refused};
-use crate::formats::zip::{
+use assetfs_formats::zip::{
     END_RECORD_BYTES, END64_BYTES, Extent, MAX_TAIL_BYTES, ZipMember, end_records, parse_directory,
 };
 

@@ -1,7 +1,7 @@
 //! Why a zip, or a member of it, cannot be read.
 
 use crate::drive::reading::ReadError;
-use crate::formats::zip::DamagedZip;
+use assetfs_formats::zip::DamagedZip;
 
 #[derive(Debug, Clone, thiserror::Error)]
 pub enum ArchiveError {

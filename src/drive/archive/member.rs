@@ -16,7 +16,7 @@ use super::inflate::{Inflater, Step};
 use super::proof::{Gathering, Proven, read_file};
 use super::source::ZipSource;
 use crate::cache::{BLOCK_LEN_BYTES, BlockCache, CachedObject, ObjectKey};
-use crate::formats::zip::{LOCAL_HEADER_BYTES, Method, ZipMember, local_data_at};
+use assetfs_formats::zip::{LOCAL_HEADER_BYTES, Method, ZipMember, local_data_at};
 
 /// Packed bytes per read.
 const CHUNK_BYTES: u64 = 256 * 1024;

@@ -1,4 +1,4 @@
-//! The content of a zip: its directory, and its members' bytes. [`formats::zip`](crate::formats::zip) parses the format. The zip lies on the service and is read
+//! The content of a zip: its directory, and its members' bytes. [`formats::zip`](assetfs_formats::zip) parses the format. The zip lies on the service and is read
 //! through the block cache, or in a local file.
 //!
 //! Invariants: data of a zip is validated before use; a member returns no byte before its length and checksum

@@ -8,7 +8,7 @@ use zip::{CompressionMethod, ZipWriter};
 
 use super::inflate::{Inflater, Step};
 use super::{ArchiveError, Directory};
-use crate::formats::zip::Method;
+use assetfs_formats::zip::Method;
 
 fn zip_of(files: &[(&str, &[u8])], method: CompressionMethod) -> Vec<u8> {
     let mut writer = ZipWriter::new(Cursor::new(Vec::new()));

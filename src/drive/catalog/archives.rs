@@ -14,9 +14,9 @@ use crate::drive::reading::RemoteFile;
 use crate::drive::values::filemap::FileMap;
 use crate::drive::values::node::RemoteFolder;
 use crate::drive::values::sizes::{ContentTable, ReportedSize};
-use crate::formats::zip::Method;
 use crate::outbox::is_junk_path;
 use crate::wire::{AssetId, SignedUrl};
+use assetfs_formats::zip::Method;
 
 /// The folder whose files are shown in an asset's own folder: the uploaded files, or the contents of the one
 /// zip.

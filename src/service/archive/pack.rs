@@ -1,14 +1,14 @@
 //! Packs files into a zip while it is sent. Nothing is compressed, because models and pictures already are. The
 //! length is known before the first byte. Memory holds one part of one file.
 //!
-//! The format itself is in [`formats::zip`](crate::formats::zip).
+//! The format itself is in [`formats::zip`](assetfs_formats::zip).
 
 use bytes::Bytes;
 use futures_util::stream::{self, StreamExt as _, TryStreamExt as _};
 use jiff::Timestamp;
 
-use crate::formats::zip::{ZipEntry, ZipHeaders};
 use crate::service::files::{ByteStream, FileStore};
+use assetfs_formats::zip::{ZipEntry, ZipHeaders};
 
 #[derive(Debug, Clone)]
 pub enum Content {

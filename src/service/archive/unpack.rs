@@ -5,9 +5,9 @@
 use std::io;
 use std::path::Path;
 
-use crate::engine::intake::{self, ZipError, ZipLimits};
-use crate::formats::{self, Kind};
 use crate::service::names;
+use assetfs_engine::intake::{self, ZipError, ZipLimits};
+use assetfs_formats::{self as formats, Kind};
 
 /// Why an archive is refused. The text is shown to the uploader.
 #[derive(Debug, thiserror::Error)]

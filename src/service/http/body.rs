@@ -11,10 +11,10 @@ use futures_util::StreamExt;
 use serde_json::{Map, Value};
 
 use super::error::ApiError;
-use crate::engine::settings::{Settings, UnknownKey, most_alike};
 use crate::service::app::App;
 use crate::service::names;
 use crate::wire::{OptimizerConfig, PresetId, PresetText, PresetTextError};
+use assetfs_engine::settings::{Settings, UnknownKey, most_alike};
 
 /// The largest JSON body. The configuration of an embed contains pictures.
 const LARGEST_BODY_BYTES: usize = 8 << 20;

@@ -6,7 +6,7 @@
 
 use serde_json::{Map, Value, json};
 
-use crate::engine::settings::most_alike;
+use assetfs_engine::settings::most_alike;
 
 /// The options, spelled as in the documentation.
 const OPTIONS: &[(&str, Setting)] = &[

@@ -12,8 +12,6 @@ use super::rapidmodel;
 use super::rawmodel;
 use super::record_forms::RelatedRows;
 use super::request::{ApiCall, JsonReply};
-use crate::engine::settings::most_alike;
-use crate::formats;
 use crate::service::app::App;
 use crate::service::events;
 use crate::service::ids::random_name;
@@ -25,6 +23,8 @@ use crate::wire::{
     AssetId, Embed, EmbedForm, EmbedId, EventData, EventStatus, EventType, ModelId,
     OptimizationStatus, Page, RapidId, UploadStatus, UserId, ViewerConfig,
 };
+use assetfs_engine::settings::most_alike;
+use assetfs_formats as formats;
 
 const PER_PAGE: u64 = 12;
 const MOST_PER_PAGE: u64 = 50;

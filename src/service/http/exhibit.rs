@@ -2,10 +2,10 @@
 
 use super::error::ApiError;
 use super::record_forms::RelatedRows;
-use crate::formats;
 use crate::service::app::App;
 use crate::service::records::{Area, EmbedSource, FileRow, JobState};
 use crate::wire::{AssetId, ModelId};
+use assetfs_formats as formats;
 
 /// The model of an embed.
 #[derive(Debug)]

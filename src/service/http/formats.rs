@@ -9,9 +9,9 @@ use super::rapidmodel;
 use super::rawmodel;
 use super::record_forms;
 use super::request::{ApiCall, JsonReply};
-use crate::formats;
 use crate::service::records::{Conversion, JobState, Uploaded};
 use crate::wire::{ConversionJob, ConversionStatus, FormatsAdded};
+use assetfs_formats as formats;
 
 pub async fn add(call: ApiCall, mut fields: Fields) -> Result<Json<FormatsAdded>, ApiError> {
     let id = call.ids.asset()?;

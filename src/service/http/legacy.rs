@@ -14,11 +14,11 @@ use super::rawmodel;
 use super::record_forms::RelatedRows;
 use super::request::{ApiCall, JsonReply};
 use super::upload;
-use crate::formats;
 use crate::service::names::{self, file_stem};
 use crate::service::records::{Area, AssetRow};
 use crate::wire::paths::{fill, legacy_route};
 use crate::wire::{AssetForm, LegacyOptimizeReply, ModelId, Page, SourceModel, UploadStarted};
+use assetfs_formats as formats;
 
 /// The target sizes that the oldest endpoint allows, in megabytes.
 const TARGET_MB: std::ops::RangeInclusive<f64> = 1.0..=25.0;

@@ -8,12 +8,12 @@ use super::error::ApiError;
 use super::page::envelope;
 use super::record_forms::{self, RelatedRows};
 use super::request::{ApiCall, JsonReply};
-use crate::engine::job::Report;
-use crate::formats;
 use crate::service::app::App;
 use crate::service::records::{Area, RapidRow};
 use crate::wire::paths::route;
 use crate::wire::{Downloads, ModelId, Page, RapidForm, RapidId};
+use assetfs_engine::job::Report;
+use assetfs_formats as formats;
 
 const DEFAULT_PER_PAGE: u64 = 12;
 const MOST_PER_PAGE: u64 = 50;

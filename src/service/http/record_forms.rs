@@ -7,14 +7,14 @@ use std::collections::HashMap;
 use serde_json::Value;
 
 use super::error::ApiError;
-use crate::engine::job::Report;
-use crate::formats;
 use crate::service::app::App;
 use crate::service::records::{Area, AssetRow, FileRow, JobRow, JobState, RapidRow, TagRow};
 use crate::wire::{
     AssetForm, BaseAsset, ConvertedFile, Downloads, FormatList, JobStatus, ModelFiles, ModelId,
     QcScore, RapidForm, RapidMeta, RapidModel, SourceModel, Tag, Thumbnail, UploadStatus, rapid,
 };
+use assetfs_engine::job::Report;
+use assetfs_formats as formats;
 
 /// Files and tags of all models of a listing, read with one query each.
 #[derive(Debug, Default)]

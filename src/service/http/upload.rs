@@ -9,12 +9,12 @@ use super::body::Fields;
 use super::error::ApiError;
 use super::rawmodel;
 use super::request::{ApiCall, JsonReply};
-use crate::formats;
 use crate::service::app::App;
 use crate::service::names;
 use crate::service::records::{Completion, FileId, NewAsset};
 use crate::wire::paths::{fill, route};
 use crate::wire::{AssetForm, AssetId, Downloads, UploadLinks, UploadStarted, UploadStatus};
+use assetfs_formats as formats;
 
 /// Maximum number of missing files that a message names.
 const NAMED_FILES: usize = 20;

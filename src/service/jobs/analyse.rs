@@ -5,12 +5,12 @@ use tokio_util::sync::CancellationToken;
 use super::collect::{collect, read_text, settle, store_text};
 use super::work_folder::{Prepared, WorkFolder};
 use super::{Done, JobError, job_events, run_worker};
-use crate::engine::job::{AnalyseTask, ModelFile, Phase, Task};
 use crate::service::app::App;
 use crate::service::names;
 use crate::service::records::{AnalysisEnd, JobRow, NewEvent};
 use crate::service::workers::{Failure, Outcome};
 use crate::wire::UploadStatus;
+use assetfs_engine::job::{AnalyseTask, ModelFile, Phase, Task};
 
 /// Larger statistics are only stored as a file, not in the record.
 const METADATA_LIMIT: u64 = 256 << 10;

@@ -6,11 +6,11 @@ use tokio_util::sync::CancellationToken;
 use super::collect::{collect, discard, settle};
 use super::work_folder::{Prepared, WorkFolder};
 use super::{Done, JobError, fail_orphaned, run_worker};
-use crate::engine::job::{OptimizeTask, Task};
 use crate::service::app::App;
 use crate::service::names::file_stem;
 use crate::service::records::{Area, JobRow, NewFile};
 use crate::service::workers::{Failure, Outcome};
+use assetfs_engine::job::{OptimizeTask, Task};
 
 /// Runs one conversion.
 pub async fn run(app: &App, job: &JobRow, stop: &CancellationToken) -> Result<Done, JobError> {

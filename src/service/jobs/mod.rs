@@ -32,9 +32,9 @@ use super::files::FilesError;
 use super::records::{Attempt, JobKind, JobRow, RecordsError};
 use super::trace;
 use super::workers::{Failure, NotStarted, Outcome};
-use crate::engine::job::{Phase, Task};
 use crate::service::causes::chain;
 use crate::wire::TraceParent;
+use assetfs_engine::job::{Phase, Task};
 
 pub use leases::{keep, recover};
 use queue::Running;

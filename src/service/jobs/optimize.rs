@@ -6,12 +6,12 @@ use tokio_util::sync::CancellationToken;
 use super::collect::{collect, settle, store_text};
 use super::work_folder::{Prepared, WorkFolder};
 use super::{Done, JobError, fail_orphaned, job_events, run_worker};
-use crate::engine::job::{OptimizeTask, Task};
 use crate::service::app::App;
 use crate::service::names;
 use crate::service::records::{JobRow, OptimizationEnd, RapidRow};
 use crate::service::workers::{Failure, Outcome};
 use crate::wire::{OptimizationStatus, RapidId};
+use assetfs_engine::job::{OptimizeTask, Task};
 
 /// The longest name of a result with the additions of its preset, in bytes.
 const LONGEST_ADDED_TO: usize = 150;

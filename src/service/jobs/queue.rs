@@ -7,8 +7,8 @@ use std::time::Duration;
 use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 
-use crate::engine::job::Progress;
 use crate::service::records::{JobId, Lease};
+use assetfs_engine::job::Progress;
 
 /// Time between two checks for running attempts.
 const IDLE_PAUSE: Duration = Duration::from_millis(50);

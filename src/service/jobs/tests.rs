@@ -16,7 +16,6 @@ use tokio::net::{TcpListener, TcpStream, UnixStream};
 
 use super::collect::{settle, store_text};
 use super::{rest_after, work};
-use crate::engine::job::Progress;
 use crate::service::records::{
     AnalysisEnd, AssetRow, Attempt, Beat, JobRow, Lost, NewAsset, NewFile, RecordsAt, RecordsError,
 };
@@ -24,6 +23,7 @@ use crate::service::test_records::{TestDatabase, database_url};
 use crate::service::{RunningService, Service, ServiceConfig, WorkerCommand};
 use crate::skip::skipped;
 use crate::wire::{AssetId, UploadStatus, UserId};
+use assetfs_engine::job::Progress;
 
 const LEASE: Duration = Duration::from_secs(60);
 

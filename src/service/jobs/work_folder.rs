@@ -10,13 +10,13 @@ use tokio::task::spawn_blocking;
 use tokio_util::sync::CancellationToken;
 
 use super::JobError;
-use crate::engine::intake::ZipLimits;
-use crate::engine::job::ModelFile;
 use crate::service::app::App;
 use crate::service::archive::{UnpackError, unpack};
 use crate::service::files::TakenIn;
 use crate::service::records::{Area, Arrived, JobRow};
 use crate::wire::ModelId;
+use assetfs_engine::intake::ZipLimits;
+use assetfs_engine::job::ModelFile;
 
 /// A prepared work folder.
 #[derive(Debug)]

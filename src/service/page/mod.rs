@@ -6,8 +6,8 @@
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use crate::engine::settings::{Form, KEYS, Treatment};
-use crate::formats;
+use assetfs_engine::settings::{Form, KEYS, Treatment};
+use assetfs_formats as formats;
 
 const SCRIPT: &str = "text/javascript; charset=utf-8";
 const STYLE: &str = "text/css; charset=utf-8";

@@ -214,7 +214,7 @@ mod tests {
         for (number, preset) in (1..).zip(FACTORY) {
             let config = preset.config();
             assert_eq!(config.0["schema"], "2.5", "{}", preset.name);
-            let settings = crate::engine::settings::Settings::read(&config.0);
+            let settings = assetfs_engine::settings::Settings::read(&config.0);
             assert!(settings.is_ok_and(|settings| settings.not_done.is_empty()));
             assert!(config.0["compressionAndExport"]["fileExports"][0].is_object());
             assert_eq!(preset.id, PresetId(number));

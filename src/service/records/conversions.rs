@@ -5,8 +5,8 @@ use super::files::{self, Area, NewFile};
 use super::groups::ConversionRecords;
 use super::jobs::{self, JobKind, JobState, Lease};
 use super::sql::{Column, Record, Row, sql};
-use crate::formats;
 use crate::wire::{AssetId, ModelId, UploadStatus, UserId};
+use assetfs_formats as formats;
 
 /// One conversion and the job behind it.
 #[derive(Debug, Clone)]

@@ -7,8 +7,8 @@ use std::time::{Duration, Instant};
 use futures_util::future::join_all;
 
 use super::*;
-use crate::engine::job::Progress;
 use crate::wire::{AssetId, FilenameRule, OptimizationStatus, TokenId, UserId};
+use assetfs_engine::job::Progress;
 
 const CLIENTS: u64 = 16;
 const LEASE: Duration = Duration::from_secs(60);

@@ -15,10 +15,10 @@ use super::database::{Result, Tx};
 use super::groups::JobRecords;
 use super::shared::Lane;
 use super::sql::{columns, ids, micros, record, sql, words};
-use crate::engine::job::Progress;
 use crate::service::ids::random_uuid;
 use crate::service::trace;
 use crate::wire::{AssetId, RapidId, UserId};
+use assetfs_engine::job::Progress;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct JobId(pub u64);

@@ -19,7 +19,7 @@ use tokio::process::Child;
 use tokio_util::sync::CancellationToken;
 
 use super::config::{WorkerCommand, WorkerLimits};
-use crate::engine::job::{Progress, Report, Task};
+use assetfs_engine::job::{Progress, Report, Task};
 use output::Line;
 
 pub use sandbox::{MissingProtection, Protection, Sandbox};

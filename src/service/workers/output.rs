@@ -6,7 +6,7 @@ use std::collections::VecDeque;
 use serde::Deserialize;
 use tokio::io::{AsyncBufRead, AsyncBufReadExt as _, AsyncRead, AsyncReadExt as _, BufReader};
 
-use crate::engine::job::{Progress, Report};
+use assetfs_engine::job::{Progress, Report};
 
 /// The longest line. A report can contain many files and warnings.
 const LONGEST_LINE_BYTES: u64 = 8 << 20;

@@ -17,8 +17,8 @@ use landlock::{
 use rustix::process::{DumpableBehavior, set_dumpable_behavior};
 use seccompiler::{BpfProgram, SeccompAction, SeccompFilter};
 
-use crate::engine::import::cad_reader;
-use crate::engine::job::Task;
+use assetfs_engine::import::cad_reader;
+use assetfs_engine::job::Task;
 
 /// The oldest usable landlock: the one before cannot rename a file into another folder.
 const OLDEST: ABI = ABI::V2;

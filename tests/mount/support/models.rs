@@ -3,7 +3,7 @@
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
-use assetfs::engine::sample::{ChairDetail, write_chair_with};
+use assetfs_engine::sample::{ChairDetail, write_chair_with};
 use serde_json::Value;
 
 use super::files::read;

@@ -5,7 +5,7 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use assetfs::engine::sample::{ChairDetail, write_chair_with};
+use assetfs_engine::sample::{ChairDetail, write_chair_with};
 
 use super::skip::{has_program_or_skips, skipped};
 use super::square_glb::changed_glb;

@@ -21,8 +21,8 @@ use crate::drive::error::DriveResult;
 use crate::drive::reading::RemoteFile;
 use crate::drive::values::node::{Home, Model, RemoteFolder};
 use crate::drive::values::sizes::ContentTable;
-use crate::formats::references::named_by_gltf;
 use crate::wire::ModelId;
+use assetfs_formats::references::named_by_gltf;
 use walk::{FileAt, Walk};
 
 /// Files up to this size are fetched completely.

@@ -15,8 +15,8 @@ use crate::drive::ops::xattr::tags::{set_tags, tags_of};
 use crate::drive::places::{DraftEntry, Node, Removal, refusals};
 use crate::drive::posix::{FileKind, Ino, XattrMode};
 use crate::drive::tree::Tree;
-use crate::formats;
 use crate::outbox::{DraftId, EntryId, ItemStatus};
+use assetfs_formats as formats;
 
 const TAGS: &str = "user.xdg.tags";
 const MIME_TYPE: &str = "user.mime_type";

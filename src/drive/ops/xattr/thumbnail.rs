@@ -10,7 +10,7 @@ use crate::drive::places::Node;
 use crate::drive::posix::FileKind;
 use crate::drive::tree::Tree;
 use crate::drive::values::node::{Model, RemoteFolder};
-use crate::formats;
+use assetfs_formats as formats;
 
 const THUMBNAIL: &str = "user.assetfs.thumbnail";
 /// The file of a model's `analysis/` folder.

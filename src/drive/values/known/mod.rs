@@ -12,12 +12,12 @@ pub use preset::KnownPreset;
 pub use shown::{KnownEmbed, KnownRecord};
 
 use super::listing::Record;
-use crate::formats;
 use crate::outbox::ItemStatus;
 use crate::wire::{
     AssetId, BaseAsset, OptimizationStatus, RapidId, RapidModel, Tag, TagId, Timestamp,
     UploadStatus,
 };
+use assetfs_formats as formats;
 
 /// A tag of a model.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

@@ -3,7 +3,6 @@
 
 use std::collections::BTreeSet;
 
-use crate::formats::references::Reference;
 use crate::outbox::drafts::draft::Draft;
 use crate::outbox::drafts::info::DraftKind;
 use crate::outbox::drafts::memory::DraftsMemory;
@@ -15,6 +14,7 @@ use crate::outbox::drafts::upload::manifest::{Exclusion, Manifest, Sendable};
 use crate::outbox::ids::DraftId;
 use crate::outbox::names;
 use crate::outbox::names::FolderName;
+use assetfs_formats::references::Reference;
 
 /// The known facts of a draft.
 #[derive(Debug)]

@@ -7,9 +7,9 @@ use std::collections::HashMap;
 use std::fs::File;
 use std::io;
 
-use crate::formats::references::{self, Reference};
-use crate::formats::wholeness;
 use crate::outbox::drafts::settle::readiness::BytesState;
+use assetfs_formats::references::{self, Reference};
+use assetfs_formats::wholeness;
 
 use crate::outbox::staging::{ContentHash, ContentId, hash_upto};
 

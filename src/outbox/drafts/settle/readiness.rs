@@ -2,12 +2,12 @@
 
 use std::collections::BTreeSet;
 
-use crate::formats::references::{Need, Reference};
-use crate::formats::wholeness::Wholeness;
 use crate::outbox::drafts::info::DraftKind;
 use crate::outbox::error::OutboxError;
 use crate::outbox::names;
 use crate::outbox::status::ItemStatus;
+use assetfs_formats::references::{Need, Reference};
+use assetfs_formats::wholeness::Wholeness;
 
 /// A file of a draft that is not junk.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -15,10 +15,10 @@ use futures_util::stream::{BoxStream, Stream, StreamExt as _};
 use md5::{Digest as _, Md5};
 use xxhash_rust::xxh3::Xxh3;
 
-use crate::formats::zip::{ZipEntry, ZipHeaders};
 use crate::outbox::drafts::upload::manifest::{Manifest, ManifestFile};
 use crate::outbox::off_thread::off_thread;
 use crate::outbox::staging::{ContentHash, Staging};
+use assetfs_formats::zip::{ZipEntry, ZipHeaders};
 
 /// Bytes that are read and sent at once.
 const BLOCK_LEN_BYTES: u64 = 256 * 1024;

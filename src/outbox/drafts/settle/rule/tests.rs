@@ -1,10 +1,10 @@
 //! Tables of cases for the rule.
 
 use super::*;
-use crate::formats::references::{Need, Reference};
 use crate::outbox::drafts::info::DraftKind;
 use crate::outbox::drafts::settle::readiness::{BytesState, FileFacts, Obstacle};
 use crate::outbox::status::StatusWord;
+use assetfs_formats::references::{Need, Reference};
 
 const S: fn(u64) -> Duration = Duration::from_secs;
 

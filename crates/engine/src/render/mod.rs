@@ -1,0 +1,356 @@
+//! A rasterizer on the CPU, which draws square pictures of a scene from fixed views.
+//!
+//! The same scene, box and settings give the same picture, whatever the number of threads. Pictures carry the number
+//! of the part seen in each pixel, for messages and for finding invisible triangles. This module reads no files.
+
+mod adapter;
+mod bins;
+mod camera;
+mod coarse;
+mod coverage;
+mod fill;
+mod inside;
+mod interpolate;
+mod prepare;
+mod prepared_mesh;
+mod prepared_part;
+mod raster;
+mod rooms;
+mod scene;
+mod shade;
+mod studio;
+mod surface_point;
+mod texture;
+mod visibility;
+
+use glam::{Mat4, Vec3, Vec4};
+use rayon::prelude::*;
+
+pub use adapter::ConvertedModel;
+pub use camera::View;
+pub use prepare::PreparedScene;
+pub use scene::{
+    BoundingBox, RenderAlpha, RenderInstance, RenderMaterial, RenderMesh, RenderScene,
+    RenderTexture, RenderTextureUse, UV_SETS,
+};
+pub use surface_point::SurfacePoint;
+pub(crate) use texture::{linear_of_byte, linear_to_srgb};
+pub(crate) use visibility::sphere_direction;
+
+use camera::Camera;
+use coverage::{ScreenTriangle, Window};
+use fill::TileBuffer;
+use raster::{NOTHING, Projection};
+use shade::{Exposure, Lights, outward, visible_point};
+use studio::Studio;
+use texture::srgb_to_linear;
+
+/// The part number of a pixel that shows the background.
+pub const NO_PART: u32 = u32::MAX;
+
+/// Size, sampling and light of pictures.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct RenderSettings {
+    /// Pixels on each side.
+    pub size: usize,
+    /// Samples on each side of a pixel: 1 to 4.
+    pub samples: usize,
+    /// The sRGB colour behind the model; `None` leaves it transparent.
+    pub background: Option<[u8; 3]>,
+    /// Lights that make up the sky, for soft shadows on the model and on a floor below it; 0 for none. For each light
+    /// the depth of the scene is drawn once.
+    pub sky_lights: usize,
+}
+
+impl Default for RenderSettings {
+    fn default() -> RenderSettings {
+        RenderSettings {
+            size: 512,
+            samples: 2,
+            background: Some([236, 237, 239]),
+            sky_lights: 0,
+        }
+    }
+}
+
+/// A square picture.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Picture {
+    /// Pixels on each side.
+    pub size: usize,
+    /// sRGB with straight alpha, four bytes a pixel, the top row first.
+    pub rgba: Vec<u8>,
+    /// The part seen in each pixel, or [`NO_PART`].
+    pub parts: Vec<u32>,
+    /// The distance of the nearest solid surface in each pixel, infinite without one; empty in views from outside.
+    pub depths: Vec<f32>,
+}
+
+impl PreparedScene {
+    /// Draws one view of what lies in `bounds`.
+    pub fn render(&self, view: View, bounds: &BoundingBox, settings: &RenderSettings) -> Picture {
+        let camera = Camera::new(view, bounds);
+        let projection = Projection::new(self, &camera, settings.size, settings.samples);
+        let lights = Lights::new(&camera);
+        let studio = (settings.sky_lights > 0)
+            .then(|| Studio::new(self, bounds, &lights, settings.sky_lights));
+        let from_clip = camera.clip.inverse();
+        let painter = Painter {
+            projection: &projection,
+            camera: &camera,
+            lights,
+            studio,
+            from_clip,
+            settings,
+        };
+        let tiles = projection.tiles();
+        let painted: Vec<PaintedTile> = (0..tiles * tiles)
+            .into_par_iter()
+            .map(|tile| painter.paint(tile))
+            .collect();
+        assemble(&painted, settings)
+    }
+
+    /// Draws the six views, in the order of [`View::SIX`].
+    pub fn render_six(
+        &self,
+        bounds: &BoundingBox,
+        settings: &RenderSettings,
+    ) -> Vec<(View, Picture)> {
+        View::SIX
+            .into_par_iter()
+            .map(|view| (view, self.render(view, bounds, settings)))
+            .collect()
+    }
+}
+
+/// Paints the tiles of one picture.
+struct Painter<'a> {
+    projection: &'a Projection<'a>,
+    camera: &'a Camera,
+    lights: Lights,
+    studio: Option<Studio>,
+    from_clip: Mat4,
+    settings: &'a RenderSettings,
+}
+
+/// A finished tile, in pixels.
+struct PaintedTile {
+    left: usize,
+    top: usize,
+    width: usize,
+    rgba: Vec<[u8; 4]>,
+    parts: Vec<u32>,
+}
+
+impl Painter<'_> {
+    fn paint(&self, tile: usize) -> PaintedTile {
+        if self.studio.is_none() && self.projection.is_empty(tile) {
+            return self.empty(self.projection.window(tile));
+        }
+        let mut buffer = self.projection.solid_tile(tile).clone();
+        let mut light = self.solid_light(&buffer);
+        self.blend_over(tile, &mut buffer, &mut light);
+        self.resolve(&buffer, &light)
+    }
+
+    /// Light and coverage of each sample of the solid triangles. A triangle is shaded once for each pixel, in the
+    /// middle of the samples that it covers there, and textures are filtered for the size of a pixel. Only outlines
+    /// have the resolution of the samples.
+    fn solid_light(&self, buffer: &TileBuffer) -> Vec<Vec4> {
+        let window = &buffer.window;
+        let step = self.settings.samples;
+        let mut light = vec![Vec4::ZERO; buffer.triangles.len()];
+        let mut group = Vec::with_capacity(step * step);
+        let mut rest = Vec::with_capacity(step * step);
+        for top in (0..window.height).step_by(step) {
+            for left in (0..window.width).step_by(step) {
+                let corner = top * window.width + left;
+                rest.clear();
+                rest.extend((0..step * step).map(|k| corner + k / step * window.width + k % step));
+                if self.studio.is_none() && rest.iter().all(|at| buffer.triangles[*at] == NOTHING) {
+                    continue;
+                }
+                while let Some(&first) = rest.first() {
+                    let number = buffer.triangles[first];
+                    group.clear();
+                    group.extend(
+                        rest.iter()
+                            .copied()
+                            .filter(|at| buffer.triangles[*at] == number),
+                    );
+                    rest.retain(|at| buffer.triangles[*at] != number);
+                    let shaded = self.shaded_group(number, window, &group);
+                    group.iter().for_each(|at| light[*at] = shaded);
+                }
+            }
+        }
+        light
+    }
+
+    /// The light of a triangle's samples within one pixel; without a triangle that of the floor.
+    fn shaded_group(&self, number: u32, window: &Window, group: &[usize]) -> Vec4 {
+        let place = |at: usize| {
+            (
+                window.left + at % window.width,
+                window.top + at / window.width,
+            )
+        };
+        if number == NOTHING {
+            return self.floor(place(group[0]));
+        }
+        let Some(setup) = self.projection.screen_triangle(number) else {
+            return Vec4::ZERO;
+        };
+        let mut mean = [0.0; 3];
+        for &at in group {
+            let (x, y) = place(at);
+            for (sum, weight) in mean.iter_mut().zip(setup.weights(x, y)) {
+                *sum += weight / group.len() as f32;
+            }
+        }
+        self.sample(number, &setup, mean)
+    }
+
+    fn sample(&self, number: u32, setup: &ScreenTriangle, weights: [f32; 3]) -> Vec4 {
+        let hit = visible_point(self.projection, number, weights);
+        let exposure = match &self.studio {
+            Some(studio) => studio.exposure(hit.position, outward(&hit, setup)),
+            None => Exposure::FULL,
+        };
+        self.lights
+            .shade(self.projection, self.camera, &hit, number, setup, exposure)
+    }
+
+    /// The shadow on the floor, as black that covers a part of the background.
+    fn floor(&self, (x, y): (usize, usize)) -> Vec4 {
+        let Some(studio) = &self.studio else {
+            return Vec4::ZERO;
+        };
+        let half = self.projection.samples as f32 / 2.0;
+        let (x, y) = ((x as f32 + 0.5) / half - 1.0, 1.0 - (y as f32 + 0.5) / half);
+        let shadow = studio.floor_shadow(self.camera, &self.from_clip, x, y);
+        Vec4::new(0.012, 0.011, 0.010, shadow)
+    }
+
+    /// Blends transparent triangles over the solid ones, the farthest first.
+    fn blend_over(&self, tile: usize, buffer: &mut TileBuffer, light: &mut [Vec4]) {
+        for number in self.projection.blended_layers(tile) {
+            let Some(setup) = self.projection.screen_triangle(number) else {
+                continue;
+            };
+            let TileBuffer {
+                window,
+                depths,
+                triangles,
+                ..
+            } = &mut *buffer;
+            setup.cover(window, |at, x, y| {
+                if setup.depth(x, y) >= depths[at] {
+                    return;
+                }
+                let over = self.sample(number, &setup, setup.weights(x, y));
+                let below = light[at];
+                let alpha = over.w + below.w * (1.0 - over.w);
+                if alpha > 0.0 {
+                    let colour =
+                        over.truncate() * over.w + below.truncate() * below.w * (1.0 - over.w);
+                    light[at] = (colour / alpha).extend(alpha);
+                }
+                // Almost transparent glass does not replace the part number of the surface behind it.
+                if triangles[at] == NOTHING || over.w > 0.5 {
+                    triangles[at] = number;
+                }
+            });
+        }
+    }
+
+    /// A tile of background.
+    fn empty(&self, window: Window) -> PaintedTile {
+        let step = self.settings.samples;
+        let (width, height) = (window.width / step, window.height / step);
+        PaintedTile {
+            left: window.left / step,
+            top: window.top / step,
+            width,
+            rgba: vec![pixel(Vec4::ZERO, self.background()); width * height],
+            parts: vec![NO_PART; width * height],
+        }
+    }
+
+    /// The linear colour behind the model.
+    fn background(&self) -> Option<Vec3> {
+        let bytes = self.settings.background?;
+        Some(Vec3::from_array(
+            bytes.map(|byte| srgb_to_linear()[byte as usize]),
+        ))
+    }
+
+    /// Averages the samples of each pixel and puts the background behind them.
+    fn resolve(&self, buffer: &TileBuffer, light: &[Vec4]) -> PaintedTile {
+        let step = self.settings.samples;
+        let window = &buffer.window;
+        let (width, height) = (window.width / step, window.height / step);
+        let background = self.background();
+        let mut painted = PaintedTile {
+            left: window.left / step,
+            top: window.top / step,
+            width,
+            rgba: Vec::with_capacity(width * height),
+            parts: Vec::with_capacity(width * height),
+        };
+        for y in 0..height {
+            for x in 0..width {
+                let samples = (0..step * step)
+                    .map(|k| (y * step + k / step) * window.width + x * step + k % step);
+                let mut sum = Vec4::ZERO;
+                let mut part = NO_PART;
+                for at in samples {
+                    sum += (light[at].truncate() * light[at].w).extend(light[at].w);
+                    if part == NO_PART && buffer.triangles[at] != NOTHING {
+                        part = self.projection.scene.part_of(buffer.triangles[at]);
+                    }
+                }
+                painted
+                    .rgba
+                    .push(pixel(sum / (step * step) as f32, background));
+                painted.parts.push(part);
+            }
+        }
+        painted
+    }
+}
+
+/// The bytes of premultiplied light over a background.
+fn pixel(light: Vec4, background: Option<Vec3>) -> [u8; 4] {
+    let (colour, alpha) = match background {
+        Some(background) => (light.truncate() + background * (1.0 - light.w), 1.0),
+        None if light.w > 0.0 => (light.truncate() / light.w, light.w),
+        None => (Vec3::ZERO, 0.0),
+    };
+    let [r, g, b] = colour.to_array().map(linear_to_srgb);
+    [r, g, b, (alpha * 255.0 + 0.5) as u8]
+}
+
+fn assemble(tiles: &[PaintedTile], settings: &RenderSettings) -> Picture {
+    let size = settings.size;
+    let mut picture = Picture {
+        size,
+        rgba: vec![0; size * size * 4],
+        parts: vec![NO_PART; size * size],
+        depths: Vec::new(),
+    };
+    for tile in tiles {
+        for (row, (pixels, parts)) in tile
+            .rgba
+            .chunks(tile.width)
+            .zip(tile.parts.chunks(tile.width))
+            .enumerate()
+        {
+            let at = (tile.top + row) * size + tile.left;
+            picture.rgba[at * 4..(at + tile.width) * 4].copy_from_slice(pixels.as_flattened());
+            picture.parts[at..at + tile.width].copy_from_slice(parts);
+        }
+    }
+    picture
+}

@@ -1,0 +1,387 @@
+//! The files that a model names: buffers and images of glTF and GLB, `mtllib` of OBJ, maps of MTL, asset paths of USD
+//! layers in text form.
+//!
+//! Returns paths relative to the folder of the upload. Files outside of it, on another machine or embedded in the
+//! file are not returned.
+
+mod usda;
+
+use std::fs::File;
+use std::io;
+use std::io::{BufRead as _, BufReader, Read as _, Seek as _, SeekFrom};
+
+use percent_encoding::percent_decode_str;
+use serde::Deserialize;
+
+use crate::extension;
+
+/// Longer JSON is not parsed.
+const JSON_MAX_BYTES: u64 = 256 << 20;
+/// Longer lines of an OBJ or MTL are skipped.
+const LINE_MAX_BYTES: u64 = 64 * 1024;
+
+/// One file that a model names.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Reference {
+    /// Its path relative to the folder of the upload. Several if the text is ambiguous; any of them is enough.
+    pub paths: Vec<String>,
+    /// Its minimum length, if the model contains it.
+    pub min_len: Option<u64>,
+    pub need: Need,
+}
+
+/// The effect of a missing file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Need {
+    /// The model can be imported, but looks different: a texture, a material library.
+    ForLooks,
+    /// The model lacks geometry: a buffer of a glTF, without which the service refuses it, or a layer of USD.
+    ForImport,
+}
+
+/// The references of a file.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct References {
+    pub files: Vec<Reference>,
+    /// True if the text is truncated.
+    pub cut_short: bool,
+}
+
+/// The files that the file at `path` in the upload names.
+pub fn find(path: &str, file: &File) -> io::Result<References> {
+    let folder = path.rsplit_once('/').map_or("", |(folder, _)| folder);
+    match extension(path).as_str() {
+        "gltf" => gltf(folder, file),
+        "glb" => glb(folder, file),
+        "obj" => lines(folder, file, obj_line),
+        "mtl" => lines(folder, file, mtl_line),
+        "usda" | "usd" => usda::find(folder, file),
+        _ => Ok(References::default()),
+    }
+}
+
+/// The files that the text of the glTF at `path` names, buffers first; for each the possible paths, the likeliest
+/// first.
+pub fn named_by_gltf(path: &str, text: &[u8]) -> Vec<Vec<String>> {
+    let folder = path.rsplit_once('/').map_or("", |(folder, _)| folder);
+    let named = document(folder, text).files.into_iter();
+    named.map(|reference| reference.paths).collect()
+}
+
+#[derive(Deserialize)]
+struct Document {
+    #[serde(default)]
+    buffers: Vec<Item>,
+    #[serde(default)]
+    images: Vec<Item>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Item {
+    uri: Option<String>,
+    byte_length: Option<u64>,
+}
+
+fn gltf(folder: &str, mut file: &File) -> io::Result<References> {
+    let mut text = Vec::new();
+    file.seek(SeekFrom::Start(0))?;
+    file.take(JSON_MAX_BYTES).read_to_end(&mut text)?;
+    Ok(document(folder, &text))
+}
+
+fn glb(folder: &str, mut file: &File) -> io::Result<References> {
+    let mut head = [0; 20];
+    file.seek(SeekFrom::Start(0))?;
+    if file.read_exact(&mut head).is_err() || !head.starts_with(b"glTF") || &head[16..] != b"JSON" {
+        return Ok(References::default());
+    }
+    let len = u32::from_le_bytes(head[12..16].try_into().expect("four bytes"));
+    let mut text = Vec::new();
+    file.take(u64::from(len).min(JSON_MAX_BYTES))
+        .read_to_end(&mut text)?;
+    Ok(document(folder, &text))
+}
+
+fn document(folder: &str, text: &[u8]) -> References {
+    let text = text.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(text);
+    let document: Document = match serde_json::from_slice(text) {
+        Ok(document) => document,
+        Err(error) => {
+            return References {
+                files: Vec::new(),
+                cut_short: error.is_eof(),
+            };
+        }
+    };
+    let buffers = document.buffers.into_iter();
+    let buffers = buffers.map(|item| (item, Need::ForImport));
+    let images = document.images.into_iter();
+    let files = buffers
+        .chain(images.map(|item| (item, Need::ForLooks)))
+        .filter_map(|(item, need)| {
+            let uri = item.uri?;
+            let decoded = percent_decode_str(&uri).decode_utf8().ok()?.into_owned();
+            let mut paths: Vec<String> = [uri, decoded]
+                .iter()
+                .filter_map(|text| within_upload(folder, text))
+                .collect();
+            paths.dedup();
+            // Loaders open the decoded form, so it comes first.
+            paths.reverse();
+            (!paths.is_empty()).then_some(Reference {
+                paths,
+                min_len: item.byte_length,
+                need,
+            })
+        })
+        .collect();
+    References {
+        files,
+        cut_short: false,
+    }
+}
+
+type LineReader = fn(&str, &str) -> Vec<Reference>;
+
+fn lines(folder: &str, mut file: &File, read_line: LineReader) -> io::Result<References> {
+    file.seek(SeekFrom::Start(0))?;
+    let mut reader = BufReader::with_capacity(256 * 1024, file);
+    let mut found = References::default();
+    let mut line = Vec::new();
+    loop {
+        line.clear();
+        if (&mut reader)
+            .take(LINE_MAX_BYTES)
+            .read_until(b'\n', &mut line)?
+            == 0
+        {
+            break;
+        }
+        // Skips vertices and faces, which are most lines and never name a file.
+        let first = line.iter().find(|b| !b.is_ascii_whitespace());
+        if matches!(first, Some(b'v' | b'f' | b'#') | None) {
+            continue;
+        }
+        found
+            .files
+            .extend(read_line(folder, String::from_utf8_lossy(&line).trim()));
+    }
+    found.files.sort();
+    found.files.dedup();
+    Ok(found)
+}
+
+fn obj_line(folder: &str, line: &str) -> Vec<Reference> {
+    let Some(rest) = after_word(line, "mtllib") else {
+        return Vec::new();
+    };
+    // One name with spaces, or several names: if each word ends with ".mtl", there are several.
+    let several: Vec<&str> = rest.split_whitespace().collect();
+    if several.len() > 1 && several.iter().all(|name| extension(name) == "mtl") {
+        return several
+            .iter()
+            .filter_map(|name| local(folder, &[name]))
+            .collect();
+    }
+    local(folder, &[rest]).into_iter().collect()
+}
+
+fn mtl_line(folder: &str, line: &str) -> Vec<Reference> {
+    const KEYS: &[&str] = &[
+        "map_Ka",
+        "map_Kd",
+        "map_Ks",
+        "map_Ke",
+        "map_Ns",
+        "map_d",
+        "map_Tr",
+        "map_bump",
+        "map_Bump",
+        "map_Pr",
+        "map_Pm",
+        "map_Ps",
+        "map_Kn",
+        "map_ao",
+        "map_opacity",
+        "bump",
+        "Bump",
+        "disp",
+        "decal",
+        "refl",
+        "norm",
+    ];
+    let rest = KEYS.iter().find_map(|key| after_word(line, key));
+    let Some(rest) = rest else {
+        return Vec::new();
+    };
+    let name = without_options(rest);
+    let mut readings = vec![name];
+    if name != rest {
+        readings.push(rest);
+    }
+    local(folder, &readings).into_iter().collect()
+}
+
+fn after_word<'a>(line: &'a str, word: &str) -> Option<&'a str> {
+    let rest = line.strip_prefix(word)?;
+    let trimmed = rest.trim_start();
+    (rest.len() != trimmed.len() && !trimmed.is_empty()).then_some(trimmed)
+}
+
+/// Drops leading `-option value…` groups; the name is what is left and may hold spaces.
+fn without_options(text: &str) -> &str {
+    let mut rest = text;
+    while let Some(option) = rest.strip_prefix('-') {
+        let (name, mut after) = option
+            .split_once(char::is_whitespace)
+            .unwrap_or((option, ""));
+        let most = match name {
+            "o" | "s" | "t" => 3,
+            "mm" => 2,
+            _ => 1,
+        };
+        for taken in 0..most {
+            after = after.trim_start();
+            let (value, next) = after.split_once(char::is_whitespace).unwrap_or((after, ""));
+            let numeric = value.parse::<f64>().is_ok();
+            // Offsets and scales may leave their later numbers out.
+            if next.is_empty() || (taken > 0 && !numeric) {
+                break;
+            }
+            after = next;
+        }
+        if after.len() == rest.len() || after.is_empty() {
+            return text;
+        }
+        rest = after.trim_start();
+    }
+    rest
+}
+
+fn local(folder: &str, readings: &[&str]) -> Option<Reference> {
+    let mut paths = Vec::new();
+    for reading in readings {
+        let reading = reading.trim_matches('"').replace('\\', "/");
+        if let Some(path) = within_upload(folder, &reading)
+            && !paths.contains(&path)
+        {
+            paths.push(path);
+        }
+    }
+    (!paths.is_empty()).then_some(Reference {
+        paths,
+        min_len: None,
+        need: Need::ForLooks,
+    })
+}
+
+/// The path relative to the folder of the upload, if `text` names a file below it.
+fn within_upload(folder: &str, text: &str) -> Option<String> {
+    let has_scheme = text
+        .split(['/', '?', '#'])
+        .next()
+        .is_some_and(|head| head.contains(':'));
+    if text.is_empty() || has_scheme || text.starts_with('/') {
+        return None;
+    }
+    let mut parts: Vec<&str> = folder.split('/').filter(|part| !part.is_empty()).collect();
+    for part in text.split('/') {
+        match part {
+            "" | "." => {}
+            ".." => {
+                parts.pop()?;
+            }
+            name => parts.push(name),
+        }
+    }
+    (!parts.is_empty()).then(|| parts.join("/"))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Write as _;
+
+    use super::*;
+
+    fn found(path: &str, bytes: &[u8]) -> References {
+        let mut file = tempfile::tempfile().unwrap();
+        file.write_all(bytes).unwrap();
+        find(path, &file).unwrap()
+    }
+
+    fn paths(path: &str, text: &str) -> Vec<String> {
+        let found = found(path, text.as_bytes());
+        found
+            .files
+            .into_iter()
+            .map(|it| it.paths[0].clone())
+            .collect()
+    }
+
+    const GLTF: &str = r#"{"buffers":[{"uri":"chair%20a.bin","byteLength":7},{"byteLength":3}],
+        "images":[{"uri":"textures/wood.png"},{"uri":"data:image/png;base64,AA"},{"bufferView":0},
+        {"uri":"https://x.example/a.png"},{"uri":"../../b.png"},{"uri":"./tex/../c.png"}]}"#;
+
+    #[test]
+    fn gltf_names_buffers_and_images_below_the_upload() {
+        assert_eq!(
+            paths("chair.gltf", GLTF),
+            ["chair a.bin", "textures/wood.png", "c.png"]
+        );
+        assert_eq!(
+            found("chair.gltf", GLTF.as_bytes()).files[0].min_len,
+            Some(7)
+        );
+        assert_eq!(paths("sub/chair.gltf", GLTF)[1], "sub/textures/wood.png");
+    }
+
+    #[test]
+    fn every_cut_of_a_gltf_is_seen() {
+        for len in 0..GLTF.len() {
+            assert!(found("a.gltf", &GLTF.as_bytes()[..len]).cut_short, "{len}");
+        }
+        assert!(!found("a.gltf", b"{ not json").cut_short);
+    }
+
+    #[test]
+    fn glb_is_read_through_its_json_chunk() {
+        let mut glb = b"glTF\x02\0\0\0\0\0\0\0".to_vec();
+        glb.extend((GLTF.len() as u32).to_le_bytes());
+        glb.extend(b"JSON");
+        glb.extend(GLTF.as_bytes());
+        assert_eq!(found("a.glb", &glb).files.len(), 3);
+    }
+
+    #[test]
+    fn obj_and_mtl_names_may_hold_spaces_and_options() {
+        assert_eq!(
+            paths("a.obj", "# x\nmtllib fuze bottle.mtl\nv 1 2 3\n"),
+            ["fuze bottle.mtl"]
+        );
+        assert_eq!(paths("a.obj", "mtllib a.mtl b.mtl"), ["a.mtl", "b.mtl"]);
+        let table = [
+            ("map_Kd fuze uv.jpg", "fuze uv.jpg"),
+            ("\tmap_Bump -bm 0.5 tex\\n.png", "tex/n.png"),
+            ("map_Kd -s 1 1 1 -o 0 0 my wood.png", "my wood.png"),
+            ("map_Kd -clamp on wood.png", "wood.png"),
+            ("norm n.png", "n.png"),
+        ];
+        for (line, expected) in table {
+            assert_eq!(paths("a.mtl", line)[0], expected, "{line}");
+        }
+        assert!(paths("a.mtl", "map_Kd C:\\work\\wood.png").is_empty());
+        assert!(paths("a.mtl", "Kd 1 1 1\nnewmtl bump").is_empty());
+    }
+
+    #[test]
+    fn the_text_of_a_gltf_names_its_buffers_and_then_its_images() {
+        let text =
+            br#"{"images":[{"uri":"../textures/./wood.png"},{"uri":"https://x.example/y.png"}],
+            "buffers":[{"uri":"a%20b.bin"},{"uri":"data:x;base64,AA"},{}]}"#;
+        let named = named_by_gltf("scene/chair.gltf", text);
+        let likeliest: Vec<&str> = named.iter().map(|paths| paths[0].as_str()).collect();
+        assert_eq!(likeliest, ["scene/a b.bin", "textures/wood.png"]);
+        assert!(named_by_gltf("chair.gltf", b"no glTF").is_empty());
+    }
+}
