@@ -15,6 +15,8 @@ pub(super) fn to_stderr() {
     let _ = fmt()
         .with_env_filter(filter())
         .with_writer(std::io::stderr)
+        // They would be printed to standard error, whose reader may have ended: that panics.
+        .log_internal_errors(false)
         .try_init();
 }
 
@@ -35,6 +37,7 @@ pub(super) fn to_file(path: &Path) -> Result<()> {
     let _ = fmt()
         .with_env_filter(filter())
         .with_ansi(false)
+        .log_internal_errors(false)
         .with_writer(Mutex::new(file))
         .try_init();
     Ok(())

@@ -2,11 +2,9 @@
 //!
 //! Results go to standard output, everything else to standard error.
 
-#![expect(clippy::print_stderr, reason = "commands talk to people")]
-
 // Before the others, which use its macros.
 #[macro_use]
-mod stdout;
+mod printing;
 mod stores;
 
 mod account;

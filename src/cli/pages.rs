@@ -10,7 +10,7 @@ use clap_complete::Shell;
 use clap_mangen::Man;
 use clap_mangen::roff::{Roff, bold, roman};
 
-use super::{Cli, Exit, stdout};
+use super::{Cli, Exit, printing};
 
 /// Print the manual, or write a page for each command
 #[derive(Debug, clap::Args)]
@@ -33,7 +33,7 @@ pub(super) struct CompletionsArgs {
 
 pub(super) fn man(args: &ManArgs) -> Result<Exit> {
     match &args.dir {
-        None => stdout::write(&page(Cli::command())?),
+        None => printing::write(&page(Cli::command())?),
         Some(dir) => write_pages(dir)?,
     }
     Ok(Exit::Done)
@@ -42,7 +42,7 @@ pub(super) fn man(args: &ManArgs) -> Result<Exit> {
 pub(super) fn completions(args: &CompletionsArgs) -> Result<Exit> {
     let mut script = Vec::new();
     clap_complete::generate(args.shell, &mut Cli::command(), "assetfs", &mut script);
-    stdout::write(&script);
+    printing::write(&script);
     Ok(Exit::Done)
 }
 

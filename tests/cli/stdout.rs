@@ -1,4 +1,4 @@
-//! Standard output that cannot be written to.
+//! Standard output and standard error that cannot be written to.
 
 use std::fs::File;
 use std::process::{Command, Stdio};
@@ -29,6 +29,27 @@ fn a_reader_that_ends_early_is_no_error() {
         drop(reader);
         let ran = ran(line, writer);
         assert_eq!((ran.code(), ran.err().as_str()), (0, ""), "{line}");
+    }
+}
+
+#[test]
+fn a_reader_of_standard_error_that_ends_early_changes_no_exit_code() {
+    for (line, code) in [
+        ("optimize missing.glb out --preset web.json", 2),
+        ("why /nowhere", 1),
+        ("status --no-such-option", 2),
+        ("doctor --json", 0),
+    ] {
+        let (reader, writer) = std::io::pipe().unwrap();
+        drop(reader);
+        let mut command = Command::new(ASSETFS);
+        command
+            .args(line.split(' '))
+            .env("ASSETFS_KEYRING", "off")
+            .env("ASSETFS_LOG", "trace")
+            .stdout(Stdio::null())
+            .stderr(writer);
+        assert_eq!(command.status().unwrap().code(), Some(code), "{line}");
     }
 }
 
