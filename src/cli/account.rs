@@ -13,9 +13,9 @@ use url::Url;
 
 use crate::wire::Token;
 
-use super::WrongUse;
 use super::kept_tokens::{TokenSource, kept_token};
 use super::settings::Profile;
+use super::{WrongUse, given_files};
 
 /// Flags that choose the account.
 #[derive(Debug, Clone, Default, clap::Args)]
@@ -117,11 +117,14 @@ fn find_token(
     base_url: &Url,
 ) -> Result<(Token, TokenSource)> {
     if args.token_stdin {
-        let mut line = String::new();
+        let mut line = Vec::new();
         io::stdin()
             .lock()
-            .read_line(&mut line)
+            .read_until(b'\n', &mut line)
             .context("cannot read the token from standard input")?;
+        // In UTF-16 the line ends in the middle of a character.
+        line.pop_if(|last| *last == b'\n');
+        let line = String::from_utf8_lossy(&assetfs_formats::text::utf8(&line)).into_owned();
         let token = parse_token(&line, "standard input")?;
         return Ok((token, TokenSource::Stdin));
     }
@@ -157,7 +160,7 @@ fn token_from_file(path: &Path) -> Result<Token> {
         );
     }
     parse_token(
-        &fs::read_to_string(path).with_context(unreadable)?,
+        &given_files::read_text(path).with_context(unreadable)?,
         &named(),
     )
 }

@@ -3,7 +3,6 @@
 //! Sizes are compared first. If the storage reports the MD5 of a file, it is compared with that of the local file and
 //! nothing is fetched. Otherwise the bytes are compared. Nothing is changed on either side.
 
-use std::fs::File;
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
@@ -11,11 +10,11 @@ use anyhow::{Context, Result};
 use md5::{Digest as _, Md5};
 use serde::Serialize;
 
-use super::Exit;
 use super::files::{self, FileBelow, at, percent, read_from_drive, read_through};
 use super::mounted::{MountedDrive, check_exists};
 use super::progress::{Progress, Task};
 use super::table::{bytes, counted, grouped};
+use super::{Exit, given_files};
 
 /// The extended attribute with a file's MD5.
 const MD5_ATTRIBUTE: &str = "user.assetfs.md5";
@@ -185,7 +184,7 @@ impl Check<'_> {
 
     /// The outer error is of the local file, the inner one of the drive.
     fn has_same_bytes(&mut self, local: &Path, drive: &Path) -> Result<Result<bool>> {
-        let mut here = File::open(local).with_context(|| local.display().to_string())?;
+        let mut here = given_files::open(local).with_context(|| local.display().to_string())?;
         let mut expected = Vec::new();
         let (mut same, mut seen, mut failed) = (true, 0, None);
         let read = read_from_drive(drive, |part| {

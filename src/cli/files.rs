@@ -6,6 +6,8 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
 
+use super::given_files;
+
 /// Bytes in one read.
 const PART_BYTES: usize = 1 << 20;
 
@@ -69,7 +71,7 @@ pub(super) fn at(root: &Path, file: &FileBelow) -> PathBuf {
 
 /// Reads a file in parts, until its end or until `take` returns false.
 pub(super) fn read_through(path: &Path, take: impl FnMut(&[u8]) -> bool) -> Result<()> {
-    let file = File::open(path).with_context(|| path.display().to_string())?;
+    let file = given_files::open(path).with_context(|| path.display().to_string())?;
     read_parts(file, path, take)
 }
 

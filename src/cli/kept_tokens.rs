@@ -13,7 +13,7 @@ use crate::durable::{PrivateDir, write_atomic};
 use crate::wire::Token;
 
 use super::keyring::{self, KeyringError};
-use super::settings;
+use super::{given_files, settings};
 
 /// Where a token comes from.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -39,7 +39,7 @@ impl fmt::Display for TokenSource {
 /// The stored token of a service. A file comes first: it is written only when the keyring cannot be used.
 pub(super) fn kept_token(base_url: &Url) -> Result<Option<(Token, TokenSource)>> {
     let path = token_path(base_url)?;
-    match fs::read_to_string(&path) {
+    match given_files::read_text(&path) {
         Ok(text) => return Ok(Some((Token::parse(&text)?, TokenSource::File(path)))),
         Err(error) if error.kind() == io::ErrorKind::NotFound => {}
         Err(error) => return Err(error).with_context(|| path.display().to_string()),

@@ -24,6 +24,7 @@ mod engine_worker;
 mod events;
 mod exit;
 mod files;
+mod given_files;
 mod indexers;
 mod inotify_helper;
 mod kept_tokens;

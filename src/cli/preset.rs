@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use super::block_on::block_on;
 use super::connect::ServiceArgs;
-use super::{Exit, WrongUse};
+use super::{Exit, WrongUse, given_files};
 use crate::client::{Client, Download, Priority};
 use crate::wire::{PresetId, PresetText};
 
@@ -72,7 +72,7 @@ fn export(client: &Client, preset: &str, out: &Path, cli: bool) -> Result<Exit> 
     let is_file = PresetText::is_file_name(preset) && file.is_file();
     block_on(async {
         let download = if is_file {
-            let text = fs::read_to_string(file).with_context(|| file.display().to_string())?;
+            let text = given_files::read_text(file).with_context(|| file.display().to_string())?;
             let preset = PresetText::from_value(Value::String(text))
                 .with_context(|| format!("{} is not a preset", file.display()))?;
             client.presets().config_rpdx(&preset.config).await?

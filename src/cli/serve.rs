@@ -15,7 +15,7 @@ use crate::service::{ChaosPlan, RunningService, Service, ServiceConfig};
 
 use super::secrets::protect_memory;
 use super::stores::{StoreArgs, allow_many_files, places};
-use super::{Exit, local, logging, settings};
+use super::{Exit, given_files, local, logging, settings};
 
 /// Time for threads of a process that has stopped.
 const LAST_MOMENT: Duration = Duration::from_secs(2);
@@ -167,7 +167,7 @@ fn warn_about_admin(addr: SocketAddr) {
 
 /// Reads a plan of faults.
 pub(super) fn read_plan(path: &Path) -> Result<ChaosPlan> {
-    let text = std::fs::read_to_string(path)
+    let text = given_files::read_text(path)
         .with_context(|| format!("cannot read the plan of faults {}", path.display()))?;
     ChaosPlan::parse(&text).with_context(|| path.display().to_string())
 }

@@ -3,7 +3,6 @@
 //! reads the file, and parses sizes and times with units.
 
 use std::collections::BTreeMap;
-use std::fs;
 use std::io;
 use std::net::SocketAddr;
 use std::num::NonZeroU64;
@@ -14,7 +13,7 @@ use std::time::Duration;
 use anyhow::{Context, Result};
 use serde::Deserialize;
 
-use super::WrongUse;
+use super::{WrongUse, given_files};
 
 /// The contents of the configuration file; keys are named like the flags.
 #[derive(Debug, Clone, Default, Deserialize, PartialEq)]
@@ -55,13 +54,49 @@ struct ConfigFile {
 /// The named profile of the configuration file, merged over the file's top-level settings. A missing file counts as
 /// empty. A missing profile is an error.
 pub(super) fn load_profile(name: Option<&str>) -> Result<Profile> {
-    let path = config_dir()?.join("config.toml");
-    let text = match fs::read_to_string(&path) {
+    let folder = config_dir()?;
+    let path = folder.join("config.toml");
+    let text = match given_files::read_text(&path) {
         Ok(text) => text,
         Err(error) if error.kind() == io::ErrorKind::NotFound => String::new(),
         Err(error) => return Err(error).with_context(|| format!("cannot read {}", path.display())),
     };
-    parse_profile(&text, name).with_context(|| format!("in {}", path.display()))
+    let profile = parse_profile(&text, name).and_then(|profile| profile.with_whole_paths(&folder));
+    profile.with_context(|| format!("in {}", path.display()))
+}
+
+impl Profile {
+    /// Makes the paths independent of where a command is started: `~/` is the home folder, and a relative path begins in
+    /// the folder of the configuration file.
+    fn with_whole_paths(mut self, folder: &Path) -> Result<Profile> {
+        let paths = [
+            &mut self.token_file,
+            &mut self.cache_dir,
+            &mut self.state_dir,
+            &mut self.log_file,
+        ];
+        for path in paths.into_iter().flatten() {
+            *path = whole_path(path, folder)?;
+        }
+        if let Some(shared) = self.shared_cache.as_mut().filter(|it| !it.contains("://")) {
+            let path = whole_path(Path::new(shared), folder)?;
+            *shared = path.to_string_lossy().into_owned();
+        }
+        Ok(self)
+    }
+}
+
+fn whole_path(path: &Path, folder: &Path) -> Result<PathBuf> {
+    let mut parts = path.components();
+    let first = parts.next().map(|part| part.as_os_str().as_encoded_bytes());
+    match first {
+        Some(b"~") => Ok(home_dir()?.join(parts.as_path())),
+        Some([b'~', ..]) => anyhow::bail!(
+            "{}: the home folder of another user has to be written out; `~/` is your own",
+            path.display()
+        ),
+        _ => Ok(folder.join(path)),
+    }
 }
 
 fn parse_profile(text: &str, name: Option<&str>) -> Result<Profile> {
@@ -216,6 +251,7 @@ impl FromStr for Span {
             "" | "s" => 1.0,
             "m" | "min" => 60.0,
             "h" => 3600.0,
+            "d" => 86400.0,
             _ => return Err(wrong()),
         };
         Duration::try_from_secs_f64(number * factor)
@@ -355,6 +391,30 @@ mod tests {
         );
         assert!(parse_profile(text, Some("other")).is_err());
         assert!(parse_profile("cache_sise = 1", None).is_err());
+    }
+
+    #[test]
+    fn paths_of_the_file_do_not_depend_on_the_working_folder() {
+        let text = "token_file = \"studio.token\"\ncache_dir = \"~/big/cache\"\nstate_dir = \"/var/state\"\n\
+            log_file = \"~\"\nshared_cache = \"../farm\"\n";
+        let folder = Path::new("/etc/assetfs");
+        let whole = |text| parse_profile(text, None).unwrap().with_whole_paths(folder);
+        let profile = whole(text).unwrap();
+        let home = home_dir().unwrap();
+        assert_eq!(profile.token_file, Some(folder.join("studio.token")));
+        assert_eq!(profile.cache_dir, Some(home.join("big/cache")));
+        assert_eq!(profile.state_dir, Some("/var/state".into()));
+        assert_eq!(profile.log_file, Some(home));
+        assert_eq!(
+            profile.shared_cache.as_deref(),
+            Some("/etc/assetfs/../farm")
+        );
+        let bucket = whole("shared_cache = \"s3://farm/cache\"").unwrap();
+        assert_eq!(bucket.shared_cache.as_deref(), Some("s3://farm/cache"));
+        let other = whole("cache_dir = \"~anna/cache\"")
+            .unwrap_err()
+            .to_string();
+        assert!(other.contains("~anna/cache"), "{other}");
     }
 
     #[test]

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result, bail};
 use url::Url;
 
+use super::given_files;
 use crate::bucket::{BucketAddress, Credentials, endpoint_of};
 use crate::fuse::shell_quoted;
 use crate::service::{BucketConfig, PostgresServer, RecordsAt, ServiceConfig, WorkerCommand};
@@ -77,7 +78,7 @@ impl StoreArgs {
         };
         let mut server: PostgresServer = url.parse()?;
         if let Some(path) = &self.records_password_file {
-            let password = std::fs::read_to_string(path)
+            let password = given_files::read_text(path)
                 .with_context(|| format!("cannot read the password file {}", path.display()))?;
             server = server.with_password(password.trim_end_matches(['\r', '\n']));
         }

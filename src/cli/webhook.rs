@@ -1,13 +1,12 @@
 //! `assetfs webhook …`: the addresses that receive events.
 
-use std::fs;
 use std::path::PathBuf;
 
 use anyhow::{Context as _, Result};
 
-use super::Exit;
 use super::connect::ServiceArgs;
 use super::table::{moment, table_below};
+use super::{Exit, given_files};
 use crate::client::Priority;
 use crate::wire::{CreateWebhook, WebhookId};
 
@@ -77,7 +76,8 @@ pub(super) fn webhook(args: &WebhookArgs) -> Result<Exit> {
             service,
         } => {
             let read = |path: &PathBuf| {
-                let text = fs::read_to_string(path).with_context(|| path.display().to_string())?;
+                let text =
+                    given_files::read_text(path).with_context(|| path.display().to_string())?;
                 Ok::<_, anyhow::Error>(text.trim().to_owned())
             };
             let request = CreateWebhook {

@@ -33,8 +33,7 @@ pub fn is_sendable_name(name: &str) -> bool {
 
 /// Parses a text as JSON; the error contains line and column.
 pub fn parse_json(name: &str, text: &[u8]) -> Result<Value, String> {
-    let text = text.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(text);
-    serde_json::from_slice(text).map_err(|error| {
+    serde_json::from_slice(&assetfs_formats::text::utf8(text)).map_err(|error| {
         let whole = error.to_string();
         let reason = match whole.rsplit_once(" at line ") {
             _ if error.is_eof() => "the text ends too early",

@@ -4,11 +4,12 @@
 //! This is the lowest layer. The engine takes from it what it reads, the drive and the outbox what a model is, the
 //! service what it converts to. [`rank_models`] chooses the model file of an upload. [`references`] finds the files
 //! that a model names. [`wholeness`] checks whether a file is complete, if its format allows that. Both read an open
-//! file and open none.
+//! file and open none. [`text`] decodes texts.
 
 pub mod junk;
 pub mod references;
 mod table;
+pub mod text;
 pub mod wholeness;
 pub mod zip;
 

@@ -1,11 +1,11 @@
 //! Resolves IN: the folder that the engine may read, and the possible model files.
 
-use std::fs::{self, File};
+use std::fs;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
 
-use super::super::WrongUse;
+use super::super::{WrongUse, given_files};
 
 /// Maximum number of files; more usually means that a whole disk was named by mistake.
 const MOST_FILES: usize = 50_000;
@@ -57,7 +57,7 @@ impl Model {
             }
             found.files
         } else if path.is_file() {
-            File::open(&path).with_context(|| format!("cannot read {shown}"))?;
+            given_files::open(&path).with_context(|| format!("cannot read {shown}"))?;
             vec![own_name(&path, &shown)?]
         } else {
             return Err(wrong(format!("{shown} is neither a file nor a folder")));

@@ -88,11 +88,12 @@ pub(super) fn run(args: &OptimizeArgs) -> Result<Exit> {
         println!("{}", preset::list(args.json));
         return Ok(Exit::Done);
     };
+    let start = Instant::now();
+    // Before the signals are caught: a preset may come from a pipe of the shell.
+    let config = preset::choose(preset)?;
     let interrupts = CancellationToken::new();
     let runtime = runtime()?;
     runtime.block_on(async { Interrupts::new().map(|it| it.cancel(&interrupts)) })?;
-    let start = Instant::now();
-    let config = preset::choose(preset)?;
     let engine = EngineSettings {
         overwrite: args.overwrite,
         renders: args.renders,
@@ -128,6 +129,12 @@ pub(super) fn runtime() -> Result<tokio::runtime::Runtime> {
 /// Memory that the engine may use for one model: enough that the program itself finds room.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct EngineMemory(ByteSize);
+
+impl EngineMemory {
+    pub(super) fn bytes(self) -> u64 {
+        self.0.0
+    }
+}
 
 impl FromStr for EngineMemory {
     type Err = String;
@@ -227,7 +234,7 @@ impl EngineSettings {
         let wall = self.timeout.max(Duration::from_secs(1));
         let cores = std::thread::available_parallelism().map_or(1, |cores| cores.get() as u32);
         WorkerLimits {
-            memory_bytes: self.memory.0.0,
+            memory_bytes: self.memory.bytes(),
             cpu: wall * cores,
             wall,
             attempts: 1,

@@ -1,13 +1,12 @@
 //! Resolves a preset: a factory preset by its name, or a file (`.json`, `.rpdx`) in any of the forms of a drop
 //! folder.
 
-use std::fs;
 use std::path::Path;
 
 use anyhow::Result;
 use serde_json::json;
 
-use super::super::WrongUse;
+use super::super::{WrongUse, given_files};
 use super::Config;
 use crate::outbox::{JobSettings, parse_job_text};
 use crate::service::{FACTORY, FactoryPreset};
@@ -15,8 +14,6 @@ use crate::wire::PresetText;
 
 /// Minimum similarity of suggested names, from 0 (nothing in common) to 1 (equal).
 const ALIKE: f64 = 0.8;
-/// Maximum size of a configuration file.
-const LONGEST_BYTES: u64 = 8 << 20;
 
 /// The configuration of `preset`.
 ///
@@ -33,14 +30,8 @@ pub(in crate::cli) fn choose(preset: &str) -> Result<Config> {
 fn of_file(path: &Path) -> Result<Config> {
     let wrong = |reason: String| WrongUse(reason).into();
     let shown = path.display();
-    let text = match fs::metadata(path) {
-        Ok(metadata) if metadata.len() > LONGEST_BYTES => {
-            return Err(wrong(format!("{shown} is too large for a configuration")));
-        }
-        Ok(_) => fs::read(path),
-        Err(error) => Err(error),
-    }
-    .map_err(|error| WrongUse(format!("cannot read the preset {shown}: {error}")))?;
+    let text = given_files::read(path)
+        .map_err(|error| WrongUse(format!("cannot read the preset {shown}: {error}")))?;
     let job = parse_job_text(&shown.to_string(), &text).map_err(WrongUse)?;
     match job.settings {
         JobSettings::Config(config) => Ok(config.0),
@@ -129,6 +120,8 @@ pub(super) fn list(as_json: bool) -> String {
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
     use super::*;
 
     #[test]

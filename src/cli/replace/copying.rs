@@ -12,6 +12,7 @@ use anyhow::{Context, Result, bail};
 
 use super::claim::Claim;
 use crate::cli::files::{self, FileBelow, percent, read_through};
+use crate::cli::given_files;
 use crate::cli::mounted::own_checksum;
 use crate::cli::progress::{Progress, Task};
 use crate::fuse::shell_quoted;
@@ -176,7 +177,7 @@ fn referred_folders(root: &Path, files: &[FileBelow]) -> Result<BTreeSet<String>
             continue;
         }
         let at = files::at(root, file);
-        let found = File::open(&at).and_then(|open| references::find(&path, &open));
+        let found = given_files::open(&at).and_then(|open| references::find(&path, &open));
         let found = found.with_context(|| at.display().to_string())?;
         let paths = found.files.iter().flat_map(|reference| &reference.paths);
         referred.extend(
@@ -208,7 +209,7 @@ impl Copy {
     fn file(&mut self, from: &SourceFile, mut target: File, named: &Path) -> Result<()> {
         let read = || from.at.display().to_string();
         let written = || named.display().to_string();
-        let mut source = File::open(&from.at).with_context(read)?;
+        let mut source = given_files::open(&from.at).with_context(read)?;
         let status = source.metadata()?;
         let mut part = vec![0; 1 << 20];
         loop {

@@ -1,11 +1,11 @@
 //! What is refused before anything is begun: a source that cannot become the model.
 
-use std::fs::File;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
 
 use super::{ReplaceArgs, steps, wrong_use};
+use crate::cli::given_files;
 use crate::fuse::shell_quoted;
 use crate::outbox::model_of_loose_file;
 use assetfs_formats::references;
@@ -50,7 +50,7 @@ pub(super) fn check_stands_alone(source: &Path) -> Result<()> {
         return Ok(());
     }
     let shown = || source.display().to_string();
-    let file = File::open(source).with_context(shown)?;
+    let file = given_files::open(source).with_context(shown)?;
     let named = references::find(&name.to_string_lossy(), &file).with_context(shown)?;
     let beside: Vec<&str> = named
         .files

@@ -1,0 +1,112 @@
+//! Files that a user names: models, presets, tokens, the configuration.
+//!
+//! Opening a pipe waits for a process at its other end, and a device may never end, so only files are opened. The exception
+//! is what this process was started with: standard input, and the pipes of a shell (`--preset <(…)`), which are below
+//! `/dev/fd`.
+
+use std::fs::{self, File, FileType};
+use std::io::{self, Read as _};
+use std::os::unix::fs::{FileTypeExt as _, OpenOptionsExt as _};
+use std::path::Path;
+
+/// Maximum size of a text that is read as a whole.
+const LONGEST_TEXT_BYTES: u64 = 8 << 20;
+
+/// Opens a file for reading; never waits.
+///
+/// # Errors
+/// Those of the system, and if it is a folder, a pipe, a socket or a device.
+pub(super) fn open(path: &Path) -> io::Result<File> {
+    // Checked before, because opening alone may have an effect on a device, and after, because of a change in between.
+    check_kind(fs::metadata(path)?.file_type())?;
+    let file = File::options()
+        .read(true)
+        .custom_flags(libc::O_NONBLOCK | libc::O_NOCTTY)
+        .open(path)?;
+    check_kind(file.metadata()?.file_type())?;
+    Ok(file)
+}
+
+/// Reads a text in any encoding that editors write, as UTF-8 if it is a text.
+///
+/// # Errors
+/// Those of [`open`], and if the file is too long for a text.
+pub(super) fn read(path: &Path) -> io::Result<Vec<u8>> {
+    let file = match is_own_descriptor(path) {
+        true => File::open(path)?,
+        false => open(path)?,
+    };
+    let mut bytes = Vec::new();
+    file.take(LONGEST_TEXT_BYTES + 1).read_to_end(&mut bytes)?;
+    if bytes.len() as u64 > LONGEST_TEXT_BYTES {
+        return Err(io::Error::other(format!(
+            "it has more than {} MB",
+            LONGEST_TEXT_BYTES >> 20
+        )));
+    }
+    Ok(assetfs_formats::text::utf8(&bytes).into_owned())
+}
+
+/// The same for a text that has to be one.
+pub(super) fn read_text(path: &Path) -> io::Result<String> {
+    String::from_utf8(read(path)?)
+        .map_err(|_| io::Error::new(io::ErrorKind::InvalidData, "it is not a text in UTF-8"))
+}
+
+fn is_own_descriptor(path: &Path) -> bool {
+    path.starts_with("/dev/fd")
+        || path.starts_with("/proc/self/fd")
+        || path == Path::new("/dev/stdin")
+}
+
+fn check_kind(kind: FileType) -> io::Result<()> {
+    if kind.is_file() {
+        return Ok(());
+    }
+    if kind.is_dir() {
+        return Err(io::ErrorKind::IsADirectory.into());
+    }
+    let is = match () {
+        () if kind.is_fifo() => "a pipe",
+        () if kind.is_socket() => "a socket",
+        () => "a device",
+    };
+    Err(io::Error::new(
+        io::ErrorKind::InvalidInput,
+        format!("it is {is}, not a file"),
+    ))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::fd::AsRawFd as _;
+
+    use rustix::fs::{CWD, Mode, mkfifoat};
+
+    use super::*;
+
+    #[test]
+    fn a_pipe_a_folder_and_a_device_are_refused_at_once() {
+        let dir = tempfile::tempdir().unwrap();
+        let pipe = dir.path().join("token");
+        mkfifoat(CWD, &pipe, Mode::RUSR | Mode::WUSR).unwrap();
+        for (path, why) in [
+            (pipe.as_path(), "it is a pipe, not a file"),
+            (dir.path(), "is a directory"),
+            (Path::new("/dev/zero"), "it is a device, not a file"),
+        ] {
+            for error in [open(path).unwrap_err(), read(path).unwrap_err()] {
+                assert!(error.to_string().contains(why), "{error}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_pipe_of_the_shell_is_read() {
+        let (reader, mut writer) = io::pipe().unwrap();
+        io::Write::write_all(&mut writer, b"\xEF\xBB\xBF17|secret").unwrap();
+        drop(writer);
+        let path = format!("/dev/fd/{}", reader.as_raw_fd());
+        assert_eq!(read_text(Path::new(&path)).unwrap(), "17|secret");
+    }
+}
