@@ -231,6 +231,100 @@ fn wait_within(longest: Duration, what: &str, mut is_true: impl FnMut() -> bool)
     }
 }
 
+/// How many files in a folder are opened in this time.
+fn opened(folder: &Path, time: Duration) -> usize {
+    use rustix::fs::inotify;
+    use rustix::io::Errno;
+    let flags = inotify::CreateFlags::NONBLOCK | inotify::CreateFlags::CLOEXEC;
+    let watch = inotify::init(flags).unwrap();
+    inotify::add_watch(&watch, folder, inotify::WatchFlags::OPEN).unwrap();
+    thread::sleep(time);
+    let mut buffer = [std::mem::MaybeUninit::uninit(); 4096];
+    let mut events = inotify::Reader::new(&watch, &mut buffer);
+    let mut count = 0;
+    loop {
+        match events.next() {
+            // The folder itself has no name.
+            Ok(event) => count += usize::from(event.file_name().is_some()),
+            Err(Errno::AGAIN) => return count,
+            Err(error) => panic!("{error}"),
+        }
+    }
+}
+
+#[test]
+fn a_folder_at_rest_is_not_read() {
+    let bench = Bench::new();
+    for number in 0..3 {
+        bench.write(&format!("hot/m{number}.glb"), &numbered_glb(number));
+    }
+    let mut running = start(&bench);
+    wait_until("all results", || results(&bench).len() == 3);
+    thread::sleep(Duration::from_millis(600));
+    assert_eq!(opened(&bench.path("hot"), Duration::from_secs(1)), 0);
+    // A change is still seen.
+    bench.write("hot/m3.glb", &numbered_glb(3));
+    wait_until("the new result", || results(&bench).len() == 4);
+    kill(&mut running);
+}
+
+#[test]
+fn a_pipe_in_the_folder_is_left_alone_and_a_signal_ends_the_watch() {
+    let bench = Bench::new();
+    bench.write("hot/a.glb", &numbered_glb(1));
+    bench.write("hot/b/b.glb", &numbered_glb(2));
+    for name in ["hot/pipe.glb", "hot/b/wood.png", "hot/c.gltf"] {
+        let pipe = bench.path(name);
+        rustix::fs::mkfifoat(rustix::fs::CWD, &pipe, 0o600.into()).unwrap();
+    }
+    once(&bench, &[]).expect(0);
+    assert_eq!(results(&bench).into_keys().collect::<Vec<_>>(), ["a", "b"]);
+    let mut running = start(&bench);
+    wait_until("it watches", || {
+        fs::read_to_string(bench.path("done/.assetfs-watch/lock"))
+            .is_ok_and(|pid| pid.trim() == running.id().to_string())
+    });
+    thread::sleep(Duration::from_millis(300));
+    let pid = rustix::process::Pid::from_child(&running);
+    rustix::process::kill_process(pid, rustix::process::Signal::TERM).unwrap();
+    wait_within(Duration::from_secs(10), "it ends", || {
+        running.try_wait().unwrap().is_some()
+    });
+}
+
+#[test]
+fn a_pipe_in_the_place_of_a_preset_is_refused_at_once() {
+    let bench = Bench::new();
+    bench.write("a.glb", &numbered_glb(1));
+    let pipe = bench.path("pipe.json");
+    rustix::fs::mkfifoat(rustix::fs::CWD, &pipe, 0o600.into()).unwrap();
+    let ran = bench.optimize(&["a.glb", "out", "--preset", "pipe.json"]);
+    let ran = ran.expect(2);
+    assert!(
+        ran.err()
+            .contains("cannot read the preset pipe.json: it is a pipe"),
+        "{}",
+        ran.err()
+    );
+}
+
+#[test]
+fn a_preset_may_be_in_utf_16_and_come_from_a_pipe_of_the_shell() {
+    let bench = Bench::new();
+    bench.write("a.glb", &numbered_glb(1));
+    let text = r#"{"limits":{"faces":{"percentage":90}}}"#;
+    let units = std::iter::once(0xFEFF).chain(text.encode_utf16());
+    let bytes: Vec<u8> = units.flat_map(u16::to_le_bytes).collect();
+    bench.write("mine.json", &bytes);
+    bench
+        .optimize(&["a.glb", "out", "--preset", "mine.json", "--no-pictures"])
+        .expect(0);
+    let line = format!("{ASSETFS} optimize a.glb piped --no-pictures --preset <(cat mine.json)");
+    let mut shell = Command::new("bash");
+    let ran = shell.args(["-c", &line]).current_dir(bench.path(""));
+    Ran(ran.output().unwrap()).expect(0);
+}
+
 fn from_environment(name: &str, usual: usize) -> usize {
     std::env::var(name).map_or(usual, |text| text.parse().unwrap())
 }

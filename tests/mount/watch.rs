@@ -72,6 +72,27 @@ fn a_drive_that_does_the_work_uploads_and_pays_each_model_once_whatever_is_kille
 }
 
 #[test]
+fn a_model_is_sent_at_once_and_without_files_that_never_come() {
+    needs_fuse!();
+    let mut fixture = Fixture::unmounted(&[]);
+    // The drive itself would wait for minutes.
+    fixture.mount(&["--settle", "10m"]);
+    let dir = fixture.scratch.path();
+    fs::create_dir(dir.join("hot")).unwrap();
+    let config = r#"{"limits":{"faces":{"percentage":50}}}"#;
+    fs::write(dir.join("half.json"), config).unwrap();
+    fs::write(dir.join("hot/m.glb"), numbered_glb(1)).unwrap();
+    let triangle = "mtllib gone.mtl\nv 0 0 0\nv 1 0 0\nv 0 1 0\nf 1 2 3\n";
+    fs::write(dir.join("hot/t.obj"), triangle).unwrap();
+    run(watch(&fixture).arg("--once"));
+    let results = names_in(&dir.join("done"));
+    let shown = results
+        .iter()
+        .filter(|name| !name.to_string_lossy().starts_with('.'));
+    assert_eq!(shown.count(), 4, "{results:?}");
+}
+
+#[test]
 fn results_are_never_written_into_a_drive_where_they_would_be_uploaded() {
     needs_fuse!();
     let fixture = watched_folder();

@@ -10,12 +10,14 @@ mod source;
 mod work;
 
 use std::num::NonZeroUsize;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::{Context, Result};
-use notify::{RecursiveMode, Watcher as _};
+use notify::event::{AccessKind, AccessMode};
+use notify::{EventKind, RecursiveMode, Watcher as _};
 use tokio::sync::mpsc;
+use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use super::mounted::MountedDrive;
@@ -30,6 +32,12 @@ use work::{Back, WatchPreset};
 const RESCAN_PERIOD: Duration = Duration::from_secs(10);
 /// Changes within this time are one change.
 const DEBOUNCE: Duration = Duration::from_millis(200);
+/// The folder is left alone for this many times as long as the last look at it took: a model that is being copied is read
+/// again and again, and that must not cost more than a tenth of a processor.
+const PAUSE_PER_LOOK: u32 = 10;
+
+/// When the process ends at the latest after a signal.
+const LAST_END: Duration = Duration::from_secs(15);
 
 /// Optimize every model that is copied into a folder
 #[derive(Debug, clap::Args)]
@@ -60,7 +68,7 @@ pub(super) struct WatchArgs {
     /// How long a model has to be unchanged before it is taken
     #[arg(long, value_name = "TIME", default_value = "2s")]
     settle: Span,
-    /// How many models at a time [default: 1, with --drive 4]
+    /// How many models at a time [default: one for each processor, as far as the memory suffices; with --drive 4]
     #[arg(long, value_name = "N")]
     jobs: Option<NonZeroUsize>,
     /// Draw nothing and compare nothing: faster, without a similarity score; for the engine on this machine
@@ -129,21 +137,24 @@ fn open(args: &WatchArgs) -> Result<Queue> {
     let presets = WatchPreset::read(&args.presets)?;
     let back = match &args.drive {
         Some(mount) => Back::drive(mount)?,
-        None => Back::Engine(EngineSettings {
-            overwrite: true,
-            renders: false,
-            pictures: !args.no_pictures,
-            memory: args.memory,
-            timeout: args.timeout.0,
-        }),
+        None => {
+            let engine = EngineSettings {
+                overwrite: true,
+                renders: false,
+                pictures: !args.no_pictures,
+                memory: args.memory,
+                timeout: args.timeout.0,
+            };
+            Back::engine(engine, args.jobs.map(NonZeroUsize::get))
+        }
     };
-    let jobs = args.jobs.map_or(back.usual_jobs(), NonZeroUsize::get);
+    let most_begun = back.most_begun(args.jobs.map(NonZeroUsize::get));
     Queue::open(queue::Settings {
         dir,
         out,
         presets,
         back,
-        jobs,
+        most_begun,
         settle: args.settle.0,
         timeout: args.timeout.0,
         is_once: args.once,
@@ -156,10 +167,14 @@ fn open(args: &WatchArgs) -> Result<Queue> {
 async fn watch(args: &WatchArgs, queue: &mut Queue) -> Result<Exit> {
     let stop = CancellationToken::new();
     Interrupts::new()?.cancel(&stop);
+    end_late(&stop);
     let (changed, mut changes) = mpsc::channel(1);
-    let mut watcher = notify::recommended_watcher(move |_: notify::Result<notify::Event>| {
-        // One waiting message is enough: the whole folder is looked at.
-        let _ = changed.try_send(());
+    let out = queue.out().to_owned();
+    let mut watcher = notify::recommended_watcher(move |event| {
+        if is_change(&event, &out) {
+            // One waiting message is enough: the whole folder is looked at.
+            let _ = changed.try_send(());
+        }
     })?;
     if let Err(error) = watcher.watch(queue.dir(), RecursiveMode::Recursive) {
         tracing::warn!(%error, "changes are not reported; the folder is read every 10 s");
@@ -167,24 +182,108 @@ async fn watch(args: &WatchArgs, queue: &mut Queue) -> Result<Exit> {
     if !args.quiet && !args.once {
         eprintln!("Watching {}; Ctrl-C ends it", queue.dir().display());
     }
+    let mut plan = LookPlan::new();
     loop {
-        queue.look()?;
+        if plan.is_due() {
+            plan.begin();
+            queue.look()?;
+            plan.end(queue.next_due());
+        }
         queue.start(&stop)?;
         if args.once && queue.is_idle() {
-            return Ok(queue.conclude());
+            if plan.is_fresh {
+                return Ok(queue.conclude());
+            }
+            plan.look_now();
+            continue;
         }
-        let next = queue
-            .next_look()
-            .unwrap_or(RESCAN_PERIOD)
-            .min(RESCAN_PERIOD);
         tokio::select! {
             () = stop.cancelled() => {
                 queue.stop().await;
                 return Ok(if args.once { Exit::Failed } else { Exit::Done });
             }
-            _ = changes.recv() => tokio::time::sleep(DEBOUNCE).await,
-            finished = queue.finished() => queue.settle(finished)?,
-            () = tokio::time::sleep(next) => {}
+            Some(()) = changes.recv(), if !plan.is_change_known => plan.note_change(),
+            event = queue.finished() => {
+                queue.settle(event)?;
+                plan.is_fresh = false;
+            }
+            () = tokio::time::sleep_until(plan.at) => {}
         }
     }
+}
+
+/// Ends the process some time after a signal even if a folder does not answer, as one of a server that is gone.
+fn end_late(stop: &CancellationToken) {
+    let stop = stop.clone();
+    tokio::spawn(async move {
+        stop.cancelled().await;
+        tokio::time::sleep(LAST_END).await;
+        std::process::exit(Exit::Failed.code().into());
+    });
+}
+
+/// When the watched folder is looked at next.
+struct LookPlan {
+    at: Instant,
+    /// The end of the pause after the last look.
+    earliest: Instant,
+    begun: Instant,
+    /// A change was reported after the last look; `at` takes it into account.
+    is_change_known: bool,
+    /// Nothing has ended since the last look.
+    is_fresh: bool,
+}
+
+impl LookPlan {
+    fn new() -> LookPlan {
+        let now = Instant::now();
+        LookPlan {
+            at: now,
+            earliest: now,
+            begun: now,
+            is_change_known: false,
+            is_fresh: false,
+        }
+    }
+
+    fn is_due(&self) -> bool {
+        self.at <= Instant::now()
+    }
+
+    fn begin(&mut self) {
+        self.begun = Instant::now();
+        self.is_change_known = false;
+    }
+
+    /// Plans the next look: when the first model is due after `next_due`, or after the usual period.
+    fn end(&mut self, next_due: Option<Duration>) {
+        let now = Instant::now();
+        let pause = (now - self.begun) * PAUSE_PER_LOOK;
+        self.earliest = now + pause.clamp(DEBOUNCE, RESCAN_PERIOD);
+        let wait = next_due.unwrap_or(RESCAN_PERIOD).min(RESCAN_PERIOD);
+        self.at = (now + wait).max(now + pause.min(RESCAN_PERIOD));
+        self.is_fresh = true;
+    }
+
+    fn note_change(&mut self) {
+        self.is_change_known = true;
+        self.at = self.at.min(self.earliest.max(Instant::now() + DEBOUNCE));
+    }
+
+    fn look_now(&mut self) {
+        self.at = Instant::now();
+    }
+}
+
+/// True if the watched folder may hold something else than before. Opening and reading are no change: this program itself
+/// reads the folder. Nor is what happens in `out`, which may be inside of it.
+fn is_change(event: &notify::Result<notify::Event>, out: &Path) -> bool {
+    let Ok(event) = event else {
+        return true;
+    };
+    let is_reading = matches!(event.kind, EventKind::Access(access)
+        if access != AccessKind::Close(AccessMode::Write));
+    let is_elsewhere =
+        event.paths.is_empty() || event.paths.iter().any(|path| !path.starts_with(out));
+    !is_reading && is_elsewhere
 }

@@ -32,8 +32,8 @@ pub(super) struct Settings {
     pub(super) out: PathBuf,
     pub(super) presets: Vec<WatchPreset>,
     pub(super) back: Back,
-    /// Models at a time.
-    pub(super) jobs: usize,
+    /// Models that may be begun at a time.
+    pub(super) most_begun: usize,
     pub(super) settle: Duration,
     pub(super) timeout: Duration,
     pub(super) is_once: bool,
@@ -85,9 +85,14 @@ impl Queue {
         &self.settings.dir
     }
 
+    pub(super) fn out(&self) -> &Path {
+        &self.settings.out
+    }
+
     /// Reads the watched folder.
     pub(super) fn look(&mut self) -> Result<()> {
-        let found = block_in_place(|| scan(&self.settings.dir, &self.settings.out))?;
+        let known = |entry: &str| self.seen.get(entry).map(|seen| &seen.source);
+        let found = block_in_place(|| scan(&self.settings.dir, &self.settings.out, known))?;
         let mut before = std::mem::take(&mut self.seen);
         for source in found {
             let known = before
@@ -120,6 +125,9 @@ impl Queue {
 
     /// Begins the work on models that are due, as many as may run at a time.
     pub(super) fn start(&mut self, stop: &CancellationToken) -> Result<()> {
+        if self.running.len() >= self.settings.most_begun {
+            return Ok(());
+        }
         let due: Vec<Source> = self
             .seen
             .values()
@@ -127,7 +135,7 @@ impl Queue {
             .map(|seen| seen.source.clone())
             .collect();
         for source in due {
-            if self.running.len() >= self.settings.jobs {
+            if self.running.len() >= self.settings.most_begun {
                 break;
             }
             let entry = source.entry.clone();
@@ -376,7 +384,7 @@ impl Queue {
     }
 
     /// How long until a model is due; `None` when none is waited for.
-    pub(super) fn next_look(&self) -> Option<Duration> {
+    pub(super) fn next_due(&self) -> Option<Duration> {
         let waiting = self
             .seen
             .values()

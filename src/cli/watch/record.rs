@@ -9,10 +9,11 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, bail};
 use serde::{Deserialize, Serialize};
 use xxhash_rust::xxh3::xxh3_128;
 
+use super::super::given_files;
 use crate::durable::{DirLock, sync_dir, write_atomic};
 
 /// The folder of records and unfinished results, in the folder of the results.
@@ -71,14 +72,15 @@ pub(super) struct Records {
 }
 
 impl Records {
-    /// Reads the records of `out`, which is made when it is not there.
+    /// Reads the records of `out`, which exists.
     ///
     /// # Errors
     /// When another process watches with the same folder, or a record cannot be read.
     pub(super) fn open(out: &Path) -> Result<Records> {
         let dir = out.join(FOLDER);
-        fs::create_dir_all(dir.join("records"))
-            .with_context(|| format!("cannot make {}", dir.display()))?;
+        for folder in [dir.clone(), dir.join("records")] {
+            make_folder(&folder).with_context(|| format!("cannot make {}", folder.display()))?;
+        }
         let lock = DirLock::acquire(&dir).with_context(|| {
             format!(
                 "another `assetfs watch` writes its results to {}",
@@ -97,7 +99,7 @@ impl Records {
                     path.display()
                 )
             };
-            let text = fs::read(&path).with_context(damaged)?;
+            let text = given_files::read(&path).with_context(damaged)?;
             let record: Record = serde_json::from_slice(&text).with_context(damaged)?;
             known.insert((record.entry.clone(), record.preset.clone()), record);
         }
@@ -168,9 +170,8 @@ impl Records {
         Ok(())
     }
 
-    /// Moves whole results from `folder` to where they are seen, in place of older ones.
+    /// Moves whole results, which are durable in `folder`, to where they are seen, in place of older ones.
     pub(super) fn land(&mut self, record: &Record, folder: &Path, out: &Path) -> Result<()> {
-        sync_tree(folder)?;
         let inode = inode_of(folder)?.context("the folder of the results is gone")?;
         let folder = folder.to_owned();
         self.put(Record {
@@ -185,6 +186,18 @@ impl Records {
             state: RecordState::Done,
             ..record.clone()
         })
+    }
+}
+
+/// Makes a folder unless it is there. A link is refused: what it leads to is not ours to write and to remove in.
+fn make_folder(path: &Path) -> Result<()> {
+    match fs::create_dir(path) {
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+        made => made?,
+    }
+    match fs::symlink_metadata(path)?.is_dir() {
+        true => Ok(()),
+        false => bail!("a link or a file has this name; remove it, or give another --out"),
     }
 }
 
@@ -218,7 +231,7 @@ fn inode_of(path: &Path) -> io::Result<Option<u64>> {
 }
 
 /// Makes the files and folders below `dir` durable.
-fn sync_tree(dir: &Path) -> Result<()> {
+pub(super) fn sync_tree(dir: &Path) -> Result<()> {
     for entry in fs::read_dir(dir)? {
         let path = entry?.path();
         match path.is_dir() {
@@ -302,6 +315,20 @@ mod tests {
             records.get("chair.glb", "web").unwrap().state,
             RecordState::Working
         );
+    }
+
+    #[test]
+    fn a_link_in_the_place_of_the_records_is_refused() {
+        let elsewhere = tempfile::tempdir().unwrap();
+        fs::create_dir(elsewhere.path().join("work-of-mine")).unwrap();
+        let out = tempfile::tempdir().unwrap();
+        std::os::unix::fs::symlink(elsewhere.path(), out.path().join(FOLDER)).unwrap();
+        let error = format!("{:#}", Records::open(out.path()).unwrap_err());
+        assert!(
+            error.contains(FOLDER) && error.contains("a link"),
+            "{error}"
+        );
+        assert!(elsewhere.path().join("work-of-mine").exists());
     }
 
     #[test]

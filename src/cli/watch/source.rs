@@ -2,10 +2,12 @@
 //! identifies their content.
 //!
 //! A folder is one model. A file of a model format is one model together with the files that it names. Hidden names,
-//! the folder of the results and names of no model format are left alone.
+//! the folder of the results, names of no model format, and pipes, sockets and devices are left alone.
+//!
+//! A model whose names, sizes and times are those of the last scan is not opened again.
 
 use std::collections::BTreeSet;
-use std::fs::{self, File};
+use std::fs;
 use std::io;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
@@ -13,7 +15,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result};
 use xxhash_rust::xxh3::Xxh3;
 
-use super::super::files;
+use super::super::{files, given_files};
 use assetfs_formats::references::{self, Reference};
 use assetfs_formats::wholeness::{self, Wholeness};
 use assetfs_formats::{MODELS, extension, rank_models};
@@ -33,12 +35,18 @@ pub(super) struct Source {
     pub(super) files: Vec<PathBuf>,
     /// The missing files, in words.
     pub(super) lacks: Vec<String>,
+    /// A file of it is shorter than its format says.
+    pub(super) is_cut_short: bool,
     /// Changes whenever a name, a size or a time of its files changes.
     pub(super) stamp: String,
 }
 
-/// The models in `dir`, sorted by name; `out` is not looked into.
-pub(super) fn scan(dir: &Path, out: &Path) -> Result<Vec<Source>> {
+/// The models in `dir`, sorted by name; `out` is not looked into. `known` has what the last scan found of an entry.
+pub(super) fn scan<'a>(
+    dir: &Path,
+    out: &Path,
+    known: impl Fn(&str) -> Option<&'a Source>,
+) -> Result<Vec<Source>> {
     let mut found = Vec::new();
     let entries = fs::read_dir(dir).with_context(|| format!("cannot read {}", dir.display()))?;
     for entry in entries {
@@ -48,6 +56,12 @@ pub(super) fn scan(dir: &Path, out: &Path) -> Result<Vec<Source>> {
         };
         let path = entry.path();
         if name.starts_with('.') || path == out {
+            continue;
+        }
+        if let Some(known) = known(&name)
+            && known.is_as_before()
+        {
+            found.push(known.clone());
             continue;
         }
         match read_entry(dir, &path, name) {
@@ -64,14 +78,14 @@ pub(super) fn scan(dir: &Path, out: &Path) -> Result<Vec<Source>> {
 }
 
 fn read_entry(dir: &Path, path: &Path, name: String) -> io::Result<Option<Source>> {
-    let is_dir = fs::metadata(path)?.is_dir();
+    let kind = fs::metadata(path)?.file_type();
     let is_model = |name: &str| {
         MODELS
             .iter()
             .any(|format| format.extension == extension(name))
     };
     let mut lacks = Vec::new();
-    let (root, files, stem) = if is_dir {
+    let (root, files, stem) = if kind.is_dir() {
         let files = files_of_folder(path)?;
         let names = files.iter().filter_map(|file| file.to_str());
         if rank_models(names.map(|name| (name, 0))).is_empty() {
@@ -79,7 +93,7 @@ fn read_entry(dir: &Path, path: &Path, name: String) -> io::Result<Option<Source
         }
         add_lacking(path, &files, &mut lacks)?;
         (path, files, name.clone())
-    } else if is_model(&name) {
+    } else if kind.is_file() && is_model(&name) {
         let files = files_of_model(dir, &name, &mut lacks)?;
         let stem = name
             .rsplit_once('.')
@@ -89,8 +103,11 @@ fn read_entry(dir: &Path, path: &Path, name: String) -> io::Result<Option<Source
     } else {
         return Ok(None);
     };
+    let mut is_cut_short = false;
     for file in &files {
-        lacks.extend(cut_short(root, file)?);
+        let rest = cut_short(root, file)?;
+        is_cut_short |= rest.is_some();
+        lacks.extend(rest);
     }
     Ok(Some(Source {
         stamp: stamp(root, &files, &lacks)?,
@@ -100,6 +117,7 @@ fn read_entry(dir: &Path, path: &Path, name: String) -> io::Result<Option<Source
         root: root.to_owned(),
         files,
         lacks,
+        is_cut_short,
     }))
 }
 
@@ -150,12 +168,12 @@ fn named_by(root: &Path, file: &Path) -> io::Result<Vec<Reference>> {
     let Some(name) = file.to_str() else {
         return Ok(Vec::new());
     };
-    Ok(references::find(name, &File::open(root.join(file))?)?.files)
+    Ok(references::find(name, &given_files::open(&root.join(file))?)?.files)
 }
 
 /// A sentence about a file that is shorter than its format says.
 fn cut_short(root: &Path, file: &Path) -> io::Result<Option<String>> {
-    let open = File::open(root.join(file))?;
+    let open = given_files::open(&root.join(file))?;
     let size = open.metadata()?.len();
     let shown = file.display();
     Ok(
@@ -185,6 +203,17 @@ fn stamp(root: &Path, files: &[PathBuf], lacks: &[String]) -> io::Result<String>
 }
 
 impl Source {
+    /// True if a scan would find the same, as far as names, sizes and times tell. Opens no file. What one file lacks may
+    /// have come anywhere in the watched folder, so that such a model is read again.
+    fn is_as_before(&self) -> bool {
+        let is_known = match self.root == self.path {
+            true => files_of_folder(&self.path).is_ok_and(|files| files == self.files),
+            false => self.lacks.is_empty(),
+        };
+        is_known
+            && stamp(&self.root, &self.files, &self.lacks).is_ok_and(|stamp| stamp == self.stamp)
+    }
+
     /// A hash of the names and bytes of all files. Reads all of them.
     pub(super) fn content(&self) -> Result<String> {
         let mut hash = Xxh3::new();
@@ -203,8 +232,8 @@ impl Source {
 
     /// True when nothing was changed, added or removed since the scan.
     pub(super) fn is_unchanged(&self, dir: &Path) -> bool {
-        let again = read_entry(dir, &self.path, self.entry.clone());
-        again.is_ok_and(|again| again.is_some_and(|again| again == *self))
+        let again = || read_entry(dir, &self.path, self.entry.clone());
+        self.is_as_before() || again().is_ok_and(|again| again.is_some_and(|again| again == *self))
     }
 }
 
@@ -223,7 +252,7 @@ mod tests {
     }
 
     fn names(dir: &Path) -> Vec<(String, usize, Vec<String>)> {
-        let found = scan(dir, &dir.join("out")).unwrap();
+        let found = scan(dir, &dir.join("out"), |_| None).unwrap();
         let row = |source: Source| (source.entry, source.files.len(), source.lacks);
         found.into_iter().map(row).collect()
     }
@@ -241,6 +270,8 @@ mod tests {
             (".chair.glb", b"x"),
             ("out/chair.glb", b"x"),
         ]);
+        let pipe = dir.path().join("pipe.glb");
+        rustix::fs::mkfifoat(rustix::fs::CWD, &pipe, 0o600.into()).unwrap();
         assert_eq!(
             names(dir.path()),
             [
@@ -264,10 +295,28 @@ mod tests {
     }
 
     #[test]
+    fn a_model_that_is_as_before_is_not_opened_again() {
+        let dir = folder(&[
+            ("a.stl", b"solid a endsolid"),
+            ("b/b.stl", b"solid b endsolid"),
+        ]);
+        let first = scan(dir.path(), Path::new("/"), |_| None).unwrap();
+        let known = |name: &str| first.iter().find(|source| source.entry == name);
+        assert_eq!(scan(dir.path(), Path::new("/"), known).unwrap(), first);
+        assert!(first.iter().all(Source::is_as_before));
+        fs::write(dir.path().join("b/wood.png"), b"x").unwrap();
+        fs::write(dir.path().join("a.stl"), b"solid a changed endsolid").unwrap();
+        assert!(!first.iter().any(Source::is_as_before));
+        assert_ne!(scan(dir.path(), Path::new("/"), known).unwrap(), first);
+    }
+
+    #[test]
     fn content_is_the_same_for_the_same_bytes_and_a_stamp_changes_with_time() {
         let dir = folder(&[("a.stl", b"solid a endsolid")]);
         let read = || {
-            let source = scan(dir.path(), Path::new("/")).unwrap().remove(0);
+            let source = scan(dir.path(), Path::new("/"), |_| None)
+                .unwrap()
+                .remove(0);
             let content = source.content().unwrap();
             (source, content)
         };

@@ -5,20 +5,25 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::thread::available_parallelism;
 use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
-use tokio::sync::mpsc;
+use tokio::sync::{Semaphore, mpsc};
+use tokio::task::block_in_place;
 use tokio_util::sync::CancellationToken;
 use xxhash_rust::xxh3::xxh3_128;
 
-use super::super::mounted::{self, MountedDrive};
+use super::super::control::commit_at;
+use super::super::mounted::{self, CommandRefused, MountedDrive};
 use super::super::optimize::{Config, EngineSettings, preset};
 use super::super::progress::Progress;
 use super::super::wait::{State, wait_for};
 use super::super::{WrongUse, files, sentence};
-use super::record::Upload;
+use super::record::{Upload, sync_tree};
 use super::source::Source;
+use crate::drive::StatusWord;
+use crate::service::memory_of_machine;
 
 /// How many models a drive gets at a time, unless `--jobs` says otherwise.
 const DRIVE_JOBS: usize = 4;
@@ -76,8 +81,8 @@ impl WatchPreset {
 /// The worker: the engine in this process, or a mounted drive.
 #[derive(Debug, Clone)]
 pub(super) enum Back {
-    /// The engine on this machine.
-    Engine(EngineSettings),
+    /// The engine on this machine; each worker process has a turn.
+    Engine(EngineSettings, Arc<Semaphore>),
     /// The drive that is mounted here.
     Drive(PathBuf),
 }
@@ -115,10 +120,24 @@ impl Back {
         Ok(Back::Drive(MountedDrive::of(mount)?.root().to_owned()))
     }
 
-    pub(super) fn usual_jobs(&self) -> usize {
+    /// The engine with these settings, for `jobs` models at a time; without a number one for each processor, as far as
+    /// the memory suffices.
+    pub(super) fn engine(settings: EngineSettings, jobs: Option<usize>) -> Back {
+        let jobs = jobs.unwrap_or_else(|| {
+            let processors = available_parallelism().map_or(1, usize::from);
+            let fit = memory_of_machine().map(|bytes| bytes / settings.memory.bytes());
+            let fit = fit.map_or(processors, |fit| fit as usize);
+            processors.min(fit).max(1)
+        });
+        Back::Engine(settings, Arc::new(Semaphore::new(jobs)))
+    }
+
+    /// How many models may be begun at a time. The engine gets one more than it works on, so that it does not wait for the
+    /// disk between two models.
+    pub(super) fn most_begun(&self, jobs: Option<usize>) -> usize {
         match self {
-            Back::Engine(_) => 1,
-            Back::Drive(_) => DRIVE_JOBS,
+            Back::Engine(_, turns) => turns.available_permits() + 1,
+            Back::Drive(_) => jobs.unwrap_or(DRIVE_JOBS),
         }
     }
 
@@ -131,10 +150,12 @@ impl Back {
         events: mpsc::UnboundedSender<WorkEvent>,
     ) {
         match self.clone() {
-            Back::Engine(settings) => {
-                tokio::spawn(
-                    async move { engine(&settings, &job, &progress, &stop, &events).await },
-                );
+            Back::Engine(settings, turns) => {
+                tokio::spawn(async move {
+                    let turn = turns.acquire().await;
+                    engine(&settings, &job, &progress, &stop, &events).await;
+                    drop(turn);
+                });
             }
             Back::Drive(root) => {
                 tokio::task::spawn_blocking(move || drive(&root, &job, &events));
@@ -156,7 +177,8 @@ async fn engine(
         if stop.is_cancelled() {
             break;
         }
-        report(events, job, preset, folder, made.map(drop));
+        let made = made.and_then(|_| block_in_place(|| sync_tree(folder)));
+        report(events, job, preset, folder, made);
     }
     let _ = events.send(WorkEvent::Over {
         entry: job.source.entry.clone(),
@@ -195,6 +217,7 @@ fn drive(root: &Path, job: &Job, events: &mpsc::UnboundedSender<WorkEvent>) {
                 .collect();
             for ((preset, folder), dropped) in job.makes.iter().zip(dropped) {
                 let made = dropped.and_then(|text| fetch(&text, folder, job.timeout));
+                let made = made.and_then(|()| sync_tree(folder));
                 report(events, job, preset, folder, made);
             }
         }
@@ -230,8 +253,27 @@ fn upload(root: &Path, job: &Job, copied: impl FnOnce()) -> Result<PathBuf> {
         }
         copied();
     }
+    commit(&model, &job.source)?;
     wait(&model, job.timeout)?;
     Ok(model)
+}
+
+/// Has a draft sent at once: it was unchanged for long enough before it was copied. If the service does not answer, the
+/// drive sends it later.
+fn commit(draft: &Path, source: &Source) -> Result<()> {
+    let state = mounted::item_report(draft).ok().flatten();
+    if state.is_some_and(|report| report.state == StatusWord::Complete) {
+        return Ok(());
+    }
+    let lacks_others = !source.lacks.is_empty() && !source.is_cut_short;
+    let order = match lacks_others {
+        true => "commit --force",
+        false => "commit",
+    };
+    match commit_at(draft, order) {
+        Err(error) if error.is::<CommandRefused>() => Err(error),
+        _ => Ok(()),
+    }
 }
 
 /// Puts a preset into the model's folder of jobs, unless it is there.
