@@ -1,27 +1,46 @@
-//! `assetfs why`: the last failure at a path, as one sentence.
+//! `assetfs why`: the last failure at a path, as one sentence; with `--since` what happened there, from the event log.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use anyhow::Result;
 
-use crate::fuse::shell_quoted;
+use crate::drive::{HistoryEvent, HistoryKind};
+use crate::fuse::{self, shell_quoted};
+use crate::wire::Timestamp;
 
-use super::Exit;
 use super::mounted::{self, MountedDrive};
+use super::settings::Span;
+use super::{Exit, event_log, settings};
+
+/// How far back an earlier failure is looked for: as long as the log is kept.
+const EARLIER: Duration = Duration::from_secs(30 * 24 * 3600);
 
 /// Explain why something failed and what to do
 #[derive(Debug, clap::Args)]
-#[command(after_help = "Example: assetfs why ~/assets/rawmodels/chair")]
+#[command(after_help = "Example: assetfs why ~/assets/rawmodels/chair\n\
+    Example: assetfs why --since 2d ~/assets/rawmodels/chair\n\
+    Example: assetfs why --since 1h")]
 pub(super) struct WhyArgs {
-    /// Paths in a mounted drive; also names that could not be created
-    #[arg(required = true)]
+    /// Paths in a mounted drive; also names that could not be created. With --since also paths of drives that are not
+    /// mounted any more, and none for all
+    #[arg(required_unless_present = "since")]
     paths: Vec<PathBuf>,
-    /// Print as JSON
+    /// Show what happened at and below the paths in this time: copies, uploads, ends of work, failures, deletions
+    #[arg(long, value_name = "TIME")]
+    since: Option<Span>,
+    /// Folder of drafts and journals, which has the event log [default: $XDG_STATE_HOME/assetfs]
+    #[arg(long, env = "ASSETFS_STATE_DIR", value_name = "DIR")]
+    state_dir: Option<PathBuf>,
+    /// Print as JSON; with --since a line for each event
     #[arg(long)]
     json: bool,
 }
 
 pub(super) fn run(args: &WhyArgs) -> Result<Exit> {
+    if let Some(since) = args.since {
+        return show_events(args, since.0);
+    }
     let mut exit = Exit::Done;
     for path in &args.paths {
         let drive = MountedDrive::of(path)?;
@@ -32,14 +51,23 @@ pub(super) fn run(args: &WhyArgs) -> Result<Exit> {
         };
         if args.json {
             let exists = missing.is_none() && path.symlink_metadata().is_ok();
-            println!(
-                "{}",
-                serde_json::json!({ "path": path, "why": why, "exists": exists })
-            );
+            let mut line = serde_json::json!({ "path": path, "why": why, "exists": exists });
+            if why.is_none()
+                && let Some(failed) = earlier_failure(args, path)
+            {
+                line["earlier"] = serde_json::json!({ "time": failed.time, "why": failed.reason });
+            }
+            println!("{line}");
         } else if let Some(missing) = &missing {
             eprintln!("assetfs: {}", super::sentence(missing));
         } else {
-            let nothing = || nothing_failed(&drive);
+            let nothing = || match earlier_failure(args, path) {
+                Some(failed) => format!(
+                    "nothing fails here now. Earlier: {}",
+                    event_log::line(&failed)
+                ),
+                None => nothing_failed(&drive),
+            };
             let sentence = why.clone().unwrap_or_else(nothing);
             match args.paths.len() {
                 1 => println!("{sentence}"),
@@ -51,6 +79,72 @@ pub(super) fn run(args: &WhyArgs) -> Result<Exit> {
         }
     }
     Ok(exit)
+}
+
+/// The events at and below the paths.
+fn show_events(args: &WhyArgs, since: Duration) -> Result<Exit> {
+    let mut wanted = Vec::new();
+    for path in &args.paths {
+        wanted.extend(names_of(path)?);
+    }
+    for event in events(args, since)? {
+        let place = event_log::place(&event);
+        if !args.paths.is_empty() && !wanted.iter().any(|path| place.starts_with(path)) {
+            continue;
+        }
+        match args.json {
+            true => println!("{}", serde_json::to_string(&event)?),
+            false => println!("{}", event_log::line(&event)),
+        }
+    }
+    Ok(Exit::Done)
+}
+
+/// The last failure at a path in an earlier mount, unless the work succeeded later. The drive itself knows those of this
+/// mount. Without a log there is none.
+fn earlier_failure(args: &WhyArgs, path: &Path) -> Option<HistoryEvent> {
+    let names = names_of(path).ok()?;
+    let mut last = None;
+    let mut earlier = None;
+    for event in events(args, EARLIER).ok()? {
+        match event.kind {
+            HistoryKind::Mounted => earlier = last.clone(),
+            HistoryKind::Uploaded | HistoryKind::Completed | HistoryKind::Failed
+                if names.contains(&event_log::place(&event)) =>
+            {
+                last = Some(event);
+            }
+            _ => {}
+        }
+    }
+    // It is the last also if this mount has one.
+    earlier.filter(|event| event.kind == HistoryKind::Failed && last.as_ref() == Some(event))
+}
+
+fn events(args: &WhyArgs, since: Duration) -> Result<Vec<HistoryEvent>> {
+    let state_dir = match &args.state_dir {
+        Some(dir) => dir.clone(),
+        None => settings::state_dir()?,
+    };
+    let mut accounts = event_log::accounts_in(&state_dir)?;
+    // A mount may have a state folder of its own. One that does not answer is left out.
+    let mounted = match args.paths.is_empty() {
+        true => fuse::own_mounts()?,
+        false => args.paths.clone(),
+    };
+    for path in mounted {
+        let status = MountedDrive::of(&path).and_then(|drive| drive.status());
+        accounts.extend(status.ok().map(|status| PathBuf::from(status.state_dir)));
+    }
+    let seconds = i64::try_from(since.as_secs()).unwrap_or(i64::MAX);
+    event_log::read(&accounts, Timestamp::now().plus_seconds(-seconds))
+}
+
+/// A path as it was written and without links: the drive may not be mounted any more.
+fn names_of(path: &Path) -> Result<Vec<PathBuf>> {
+    let whole = std::path::absolute(path)?;
+    let resolved = whole.canonicalize().ok();
+    Ok([Some(whole), resolved].into_iter().flatten().collect())
 }
 
 /// What to do if nothing is recorded for a path.

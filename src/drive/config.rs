@@ -4,6 +4,10 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use tokio::sync::mpsc;
+
+use super::history::HistoryEvent;
+
 /// How a mount receives the service's events.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct WebhookConfig {
@@ -40,6 +44,8 @@ pub struct DriveConfig {
     pub sync_deadline: Duration,
     /// Settings for receiving events; `None` receives none.
     pub webhook: Option<WebhookConfig>,
+    /// What takes the history of the drive; `None` keeps none.
+    pub history: Option<mpsc::Sender<HistoryEvent>>,
 }
 
 impl DriveConfig {
@@ -58,6 +64,7 @@ impl DriveConfig {
             deadline: Duration::from_secs(30),
             sync_deadline: Duration::from_secs(100),
             webhook: None,
+            history: None,
         }
     }
 }

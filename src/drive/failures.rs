@@ -1,4 +1,4 @@
-//! The last failure message of each path, which `user.assetfs.why` shows.
+//! The last failure message of each path, which `user.assetfs.why` shows. The history gets each new one.
 //!
 //! A failure ends when an operation of its kind succeeds at the path, when the path is removed, or, for the
 //! list of the latest, after a while. Bounded: the oldest are dropped first. Kept in memory; failures that must
@@ -9,6 +9,7 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant, SystemTime};
 
+use super::history::History;
 use crate::client::without_error_numbers;
 
 /// Maximum number of messages.
@@ -72,6 +73,7 @@ pub(super) struct Failures {
     state: Mutex<FailureLog>,
     /// Number of paths with a failure, read without the lock.
     count: AtomicUsize,
+    history: History,
 }
 
 #[derive(Default)]
@@ -99,8 +101,23 @@ impl FailureLog {
 }
 
 impl Failures {
+    pub(super) fn new(history: History) -> Failures {
+        Failures {
+            history,
+            ..Failures::default()
+        }
+    }
+
+    pub(super) fn history(&self) -> &History {
+        &self.history
+    }
+
     /// Stores a message for a path.
     pub(super) fn note(&self, path: &str, deed: Deed, why: &str) {
+        let why = without_error_numbers(why);
+        if deed != Deed::Warning && self.of(path).as_ref() != Some(&why) {
+            self.history.operation_failed(path, &why);
+        }
         let mut state = self.lock();
         let number = state.next;
         state.next += 1;
@@ -108,7 +125,7 @@ impl Failures {
         let noted = Noted {
             number,
             deed,
-            why: without_error_numbers(why),
+            why,
             at: SystemTime::now(),
             since: Instant::now(),
         };

@@ -13,6 +13,7 @@ mod event_streams;
 mod events;
 mod failures;
 mod files;
+mod history;
 mod inodes;
 mod inotify;
 mod inotify_reports;
@@ -32,6 +33,7 @@ pub use config::{DriveConfig, WebhookConfig};
 pub use error::{DriveError, DriveResult};
 pub use event_streams::EventStreams;
 pub use events::{DriveEvent, EventKind, ItemKind};
+pub use history::{HistoryCounts, HistoryEvent, HistoryKind};
 pub use inodes::{InFlight, KernelCache, KernelLocks};
 pub use inotify::{Echo, InotifyHelper};
 pub use inotify_reports::{HelperRequests, InotifyReports};
@@ -81,6 +83,7 @@ use catalog::{Receiver, follow, watch};
 use failures::Deed;
 use inotify::Own;
 use mount::Mount;
+use ops::history::{note_history, remember_standings};
 use ops::rename::rename;
 use ops::why::{note_outcome, noted};
 use places::{job_folder_path, mount_status, refusals};
@@ -112,7 +115,11 @@ impl Drive {
             None => None,
         };
         let noting = Arc::clone(&mount);
-        let note = move |event: &OutboxEvent| note_outcome(&noting, event);
+        remember_standings(&mount);
+        let note = move |event: &OutboxEvent| {
+            note_outcome(&noting, event);
+            note_history(&noting, event);
+        };
         let tasks = vec![
             tokio::spawn(follow(Arc::clone(mount.catalog()), events, note)),
             tokio::spawn(watch(Arc::clone(mount.catalog()))),

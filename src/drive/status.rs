@@ -3,6 +3,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::history::HistoryCounts;
 use crate::cache::{DiskShortage, SharedCacheStats};
 use crate::outbox::StatusWord;
 
@@ -44,6 +45,12 @@ pub struct MountStatus {
     /// Bytes transferred since the mount started.
     #[serde(default)]
     pub traffic: TrafficStatus,
+    /// The account's folder of drafts, journals and the event log.
+    #[serde(default)]
+    pub state_dir: String,
+    /// Numbers of uploads, failures and deletions since the mount started.
+    #[serde(default)]
+    pub history: HistoryCounts,
     /// Recent failures, newest first.
     pub failures: Vec<FailureLine>,
     /// Inodes that the kernel holds.

@@ -13,6 +13,7 @@ use super::deletions::Deletions;
 use super::error::{DriveError, DriveResult};
 use super::events::EventLog;
 use super::failures::Failures;
+use super::history::History;
 use super::traffic::Traffic;
 use super::verification::Verification;
 use crate::cache::BlockCache;
@@ -60,7 +61,7 @@ impl Tree {
     ) -> Tree {
         let runtime = Handle::current();
         let background = Background::new(runtime.clone());
-        let failures = Arc::<Failures>::default();
+        let failures = Arc::new(Failures::new(History::new(config.history.clone())));
         let catalog = Catalog::new(
             &config,
             (&client, &cache),

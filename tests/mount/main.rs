@@ -18,6 +18,7 @@ mod events;
 #[path = "../support/fault_server/mod.rs"]
 mod fault_server;
 mod fstab;
+mod history;
 mod hostile;
 mod inotify;
 mod keyring;

@@ -10,7 +10,7 @@ use tokio::signal::unix::{SignalKind, signal};
 
 use crate::cache::{BlockCache, CacheLimits};
 use crate::client::{Client, ClientConfig};
-use crate::drive::{Drive, DriveConfig, WebhookConfig};
+use crate::drive::{Drive, DriveConfig, HistoryKind, WebhookConfig};
 use crate::durable::MetaStore;
 use crate::fuse::{self, Access, MountOptions, Mounted};
 use crate::outbox::{Outbox, OutboxConfig};
@@ -22,7 +22,8 @@ use super::notifications;
 use super::state_dirs::{self, Places};
 use super::supervisor::Supervisor;
 use super::{Account, Exit, MountPlan, dying};
-use crate::cli::{local, logging};
+use crate::cli::event_log::EventLogWriter;
+use crate::cli::{local, logging, rotated_file};
 
 /// How long the parts may take to stop before the process exits. All important data is already on disk.
 const STOP_DEADLINE: Duration = Duration::from_secs(20);
@@ -115,6 +116,9 @@ async fn serve_async(plan: &MountPlan, ready: impl FnOnce(Greeting)) -> Result<E
     report_to_inotify(plan, &parts.drive);
     dying::store_connection(&parts.places.state, &plan.mount_point);
     tracing::info!(mount_point = %plan.mount_point.display(), "mounted");
+    if let Some(events) = &parts.events {
+        events.note(HistoryKind::Mounted);
+    }
     ready(greeting);
     supervisor.ready();
     tokio::select! {
@@ -144,6 +148,7 @@ struct Parts {
     places: Places,
     outbox: Outbox,
     drive: Drive,
+    events: Option<EventLogWriter>,
 }
 
 impl Parts {
@@ -164,12 +169,14 @@ impl Parts {
                 (Some(service), client, places)
             }
         };
-        let (outbox, drive) = open_drive(plan, &client, &places).await?;
+        let events = EventLogWriter::start(places.state.path(), &places.label, &plan.mount_point);
+        let (outbox, drive) = open_drive(plan, &client, &places, events.as_ref()).await?;
         Ok(Parts {
             service,
             places,
             outbox,
             drive,
+            events,
         })
     }
 
@@ -177,6 +184,10 @@ impl Parts {
         let stopped = tokio::time::timeout(STOP_DEADLINE, async {
             self.drive.shut_down().await;
             self.outbox.shut_down().await;
+            if let Some(events) = self.events {
+                events.note(HistoryKind::Unmounted);
+                events.finish().await;
+            }
             if let Some(service) = self.service {
                 service.shutdown().await;
             }
@@ -197,7 +208,12 @@ fn connect(plan: &MountPlan, base_url: &url::Url, token: crate::wire::Token) -> 
     .context("cannot use this service")
 }
 
-async fn open_drive(plan: &MountPlan, client: &Client, places: &Places) -> Result<(Outbox, Drive)> {
+async fn open_drive(
+    plan: &MountPlan,
+    client: &Client,
+    places: &Places,
+    events_to: Option<&EventLogWriter>,
+) -> Result<(Outbox, Drive)> {
     let limits = CacheLimits {
         max_bytes: plan.cache_size,
         ..CacheLimits::default()
@@ -236,6 +252,7 @@ async fn open_drive(plan: &MountPlan, client: &Client, places: &Places) -> Resul
             listen,
             url: plan.webhook_url.clone(),
         }),
+        history: events_to.map(EventLogWriter::sender),
         ..DriveConfig::new(&places.label, outbox_dir)
     };
     let drive = Drive::open(config, client.clone(), cache, outbox.clone(), events, meta).await?;
@@ -261,13 +278,17 @@ async fn until_unmounted(mounted: Mounted, drive: &Drive, mount_point: &Path) ->
     let mut gone = tokio::task::spawn_blocking(move || mounted.join());
     let mut terminate = signal(SignalKind::terminate())?;
     let mut interrupt = signal(SignalKind::interrupt())?;
-    // SIGHUP is ignored: a closed terminal does not end a drive.
-    let _hangup = signal(SignalKind::hangup())?;
+    // A closed terminal does not end a drive.
+    let mut hangup = signal(SignalKind::hangup())?;
     loop {
         tokio::select! {
             result = &mut gone => return Ok(result??),
             _ = terminate.recv() => {}
             _ = interrupt.recv() => {}
+            _ = hangup.recv() => {
+                rotated_file::reopen_all();
+                continue;
+            }
         }
         // An open stream would keep the detached drive in use.
         drive.event_streams().end();

@@ -7,6 +7,7 @@ use crate::client::ClientError;
 use crate::drive::catalog::flight::FlightEnd;
 use crate::drive::catalog::parts::Catalog;
 use crate::drive::error::{DriveError, DriveResult};
+use crate::drive::history::{HistoryEvent, HistoryKind};
 
 /// Maximum wait for a newer version of a known object.
 const PATIENCE: Duration = Duration::from_secs(5);
@@ -82,6 +83,7 @@ pub(in crate::drive) async fn asked<T>(
 
 fn remember_reach<T>(catalog: &Catalog, reply: &DriveResult<T>) {
     let mut offline = catalog.offline.lock().expect("the lock is never poisoned");
+    let mut change = None;
     match reply {
         Err(
             DriveError::Unreachable(why)
@@ -90,6 +92,7 @@ fn remember_reach<T>(catalog: &Catalog, reply: &DriveResult<T>) {
         ) => {
             if offline.is_none() {
                 tracing::warn!(why, "the service cannot be reached; known data are shown");
+                change = Some((HistoryKind::Offline, Some(why.clone())));
             }
             *offline = Some(why.clone());
         }
@@ -97,7 +100,16 @@ fn remember_reach<T>(catalog: &Catalog, reply: &DriveResult<T>) {
         Ok(_) => {
             if offline.take().is_some() {
                 tracing::info!("the service can be reached again");
+                change = Some((HistoryKind::Online, None));
             }
         }
+    }
+    drop(offline);
+    if let Some((kind, reason)) = change {
+        catalog.failures.history().note(HistoryEvent {
+            kind,
+            reason,
+            ..HistoryEvent::default()
+        });
     }
 }

@@ -5,10 +5,11 @@ use std::sync::Arc;
 
 use crate::client::ClientError;
 use crate::drive::catalog::{
-    asked, asset_gone, embed_gone, is_stale, keep_for_good, rapid_gone, refreshed, room_changed,
-    shown_as,
+    asked, asset_gone, embed_gone, is_stale, keep_for_good, model_path, rapid_gone, refreshed,
+    room_changed, shown_as,
 };
 use crate::drive::error::{DriveError, DriveResult};
+use crate::drive::history::{HistoryEvent, HistoryKind};
 use crate::drive::places::refusals;
 use crate::drive::tree::Tree;
 use crate::drive::values::node::{ListingKind, Model};
@@ -47,6 +48,7 @@ async fn delete_in_bulk(tree: &Arc<Tree>, subjects: &[ModelId]) -> DriveResult<(
         delete_assets(tree, assets, tree.client().assets().delete_many(assets)).await?;
         for asset in assets {
             tree.deletions().count();
+            note_deleted(tree, shown_as(tree.catalog(), ModelId::Asset(*asset)));
             asset_gone(tree.catalog(), *asset);
         }
     }
@@ -54,6 +56,7 @@ async fn delete_in_bulk(tree: &Arc<Tree>, subjects: &[ModelId]) -> DriveResult<(
         asked(tree.catalog(), tree.client().rapids().delete_many(rapids)).await?;
         for rapid in rapids {
             tree.deletions().count();
+            note_deleted(tree, Model::Rapid(*rapid));
             rapid_gone(tree.catalog(), *rapid);
         }
     }
@@ -74,6 +77,7 @@ pub(super) async fn delete_on_service(tree: &Arc<Tree>, model: Model) -> DriveRe
         Err(error) => return Err(error),
     }
     tree.deletions().count();
+    note_deleted(tree, model);
     match model {
         Model::Raw(home) => {
             if let Some(asset) = tree.catalog().asset_of(home) {
@@ -84,6 +88,19 @@ pub(super) async fn delete_on_service(tree: &Arc<Tree>, model: Model) -> DriveRe
     }
     room_changed(tree.catalog());
     keep_for_good(tree.catalog()).await
+}
+
+fn note_deleted(tree: &Tree, model: Model) {
+    let id = match model {
+        Model::Raw(home) => tree.catalog().asset_of(home).map(|asset| asset.0),
+        Model::Rapid(rapid) => Some(rapid.0),
+    };
+    tree.failures().history().note(HistoryEvent {
+        kind: HistoryKind::Deleted,
+        path: model_path(tree.catalog(), model),
+        id,
+        ..HistoryEvent::default()
+    });
 }
 
 /// Deletes assets on the service; the journal records the intention before and a refusal after.

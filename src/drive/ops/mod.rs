@@ -8,6 +8,7 @@ pub(super) mod control;
 pub(super) mod create;
 pub(super) mod delete;
 pub(super) mod events;
+pub(super) mod history;
 pub(super) mod inotify;
 pub(super) mod list;
 pub(super) mod lookup;

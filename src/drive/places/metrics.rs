@@ -84,6 +84,19 @@ const COUNTERS: &[Metric] = &[
         "Blocks of the cache that were damaged",
         |of| of.cache.bad_blocks,
     ),
+    ("uploads", "Models that the service has accepted", |of| {
+        of.history.uploads
+    }),
+    (
+        "failures",
+        "Models and jobs that failed, and operations that failed with a reason",
+        |of| of.history.failures,
+    ),
+    (
+        "deletions",
+        "Models that were deleted on the service through the drive",
+        |of| of.history.deletions,
+    ),
     (
         "fetched_bytes",
         "Bytes of files that came from the service",

@@ -52,6 +52,8 @@ pub(in crate::drive) fn mount_status(tree: &Tree) -> MountStatus {
             read_bytes: tree.traffic().read(),
             written_bytes: tree.traffic().written(),
         },
+        state_dir: state_dir(tree),
+        history: tree.failures().history().counts(),
         failures: tree
             .failures()
             .latest(FAILURES_SHOWN)
@@ -67,6 +69,12 @@ pub(in crate::drive) fn mount_status(tree: &Tree) -> MountStatus {
         handles: kernel_use.handles,
         inotify_folders: kernel_use.inotify_folders,
     }
+}
+
+/// The folder of the account, in which drafts are staged.
+fn state_dir(tree: &Tree) -> String {
+    let folder = tree.config().staging_dir.parent();
+    folder.map_or(String::new(), |folder| folder.display().to_string())
 }
 
 /// Files that the journal did not name and that were kept.

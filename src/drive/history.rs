@@ -1,0 +1,317 @@
+//! What happened on a drive, for the event log of its account: copies, uploads, ends of work, failures, deletions, and times
+//! without the service. Events are handed over without waiting; what finds no room is counted in the next one.
+//!
+//! `/.assetfs/events` is for programs that follow a drive now and begin with what they see; this is for questions about
+//! yesterday, so it also holds what failed, and nothing has to be open for it.
+
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, MutexGuard};
+use std::time::{Duration, Instant};
+
+use serde::{Deserialize, Serialize};
+use tokio::sync::mpsc;
+
+use crate::outbox::{DraftId, JobFolder, StatusWord};
+use crate::wire::Timestamp;
+
+/// Failures of single operations that are logged in a period; `ls -R` without the service fails for each folder.
+const MAX_FAILURES: u32 = 100;
+const PERIOD: Duration = Duration::from_secs(60);
+
+/// One event, as a line of JSON. Programs read it, so fields are added, never renamed.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct HistoryEvent {
+    /// In UTC.
+    pub time: String,
+    pub kind: HistoryKind,
+    /// The account's service and owner; the writer of the log fills it, and the mount point.
+    #[serde(default)]
+    pub account: String,
+    #[serde(default)]
+    pub mount: String,
+    /// Path from the top of the drive; empty if it is about the whole drive.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub path: String,
+    /// The service's id, once known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub id: Option<u64>,
+    /// The state of a draft, a model or a job.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub state: Option<StatusWord>,
+    /// The state as one line for people, or why something failed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+    /// How many events before this one are missing.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub lost: Option<u64>,
+}
+
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum HistoryKind {
+    /// The drive was mounted.
+    Mounted,
+    /// The drive was unmounted.
+    Unmounted,
+    /// A copy into the drive, or a job, has begun.
+    Begun,
+    /// A draft, model or job has another state.
+    #[default]
+    State,
+    /// The service has accepted a model.
+    Uploaded,
+    /// A model is complete, or a job is done.
+    Completed,
+    Failed,
+    /// A draft or the text of a job was removed.
+    Removed,
+    /// A model or an embed was deleted on the service.
+    Deleted,
+    Offline,
+    Online,
+}
+
+/// Numbers of events since the drive was mounted.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct HistoryCounts {
+    pub uploads: u64,
+    pub failures: u64,
+    pub deletions: u64,
+}
+
+/// What has a state.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub(super) enum Subject {
+    Draft(DraftId),
+    Job(JobFolder, String),
+}
+
+/// How a subject is shown.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Standing {
+    pub(super) path: String,
+    pub(super) id: Option<u64>,
+    pub(super) state: StatusWord,
+    /// The state as one line.
+    pub(super) status: String,
+}
+
+#[derive(Debug, Default)]
+pub(super) struct History {
+    to: Option<mpsc::Sender<HistoryEvent>>,
+    uploads: AtomicU64,
+    failures: AtomicU64,
+    deletions: AtomicU64,
+    memory: Mutex<HistoryMemory>,
+}
+
+#[derive(Debug, Default)]
+struct HistoryMemory {
+    standings: HashMap<Subject, Standing>,
+    lost: u64,
+    period: Option<(Instant, u32)>,
+}
+
+impl History {
+    pub(super) fn new(to: Option<mpsc::Sender<HistoryEvent>>) -> History {
+        History {
+            to,
+            ..History::default()
+        }
+    }
+
+    pub(super) fn counts(&self) -> HistoryCounts {
+        let read = |count: &AtomicU64| count.load(Ordering::Relaxed);
+        HistoryCounts {
+            uploads: read(&self.uploads),
+            failures: read(&self.failures),
+            deletions: read(&self.deletions),
+        }
+    }
+
+    /// Adds an event; the time is now.
+    pub(super) fn note(&self, event: HistoryEvent) {
+        let count = match event.kind {
+            HistoryKind::Uploaded => Some(&self.uploads),
+            HistoryKind::Failed => Some(&self.failures),
+            HistoryKind::Deleted => Some(&self.deletions),
+            _ => None,
+        };
+        if let Some(count) = count {
+            count.fetch_add(1, Ordering::Relaxed);
+        }
+        let Some(to) = &self.to else { return };
+        let lost = std::mem::take(&mut self.memory().lost);
+        let event = HistoryEvent {
+            time: Timestamp::now().iso_micros(),
+            lost: (lost > 0).then_some(lost),
+            ..event
+        };
+        if to.try_send(event).is_err() {
+            self.memory().lost += lost + 1;
+        }
+    }
+
+    /// An operation at a path failed.
+    pub(super) fn operation_failed(&self, path: &str, why: &str) {
+        let is_too_much = {
+            let mut memory = self.memory();
+            let (since, count) = memory.period.get_or_insert((Instant::now(), 0));
+            if since.elapsed() >= PERIOD {
+                (*since, *count) = (Instant::now(), 0);
+            }
+            *count += 1;
+            let is_too_much = *count > MAX_FAILURES;
+            memory.lost += u64::from(is_too_much);
+            is_too_much
+        };
+        if is_too_much {
+            self.failures.fetch_add(1, Ordering::Relaxed);
+            return;
+        }
+        self.note(HistoryEvent {
+            kind: HistoryKind::Failed,
+            path: path.to_owned(),
+            reason: Some(why.to_owned()),
+            ..HistoryEvent::default()
+        });
+    }
+
+    /// A subject is known from an earlier mount.
+    pub(super) fn remember(&self, subject: Subject, standing: Standing) {
+        self.memory().standings.insert(subject, standing);
+    }
+
+    /// A subject may have changed; `None` if it is gone.
+    pub(super) fn compare(&self, subject: Subject, now: Option<Standing>) {
+        let before = {
+            let standings = &mut self.memory().standings;
+            match (&now, standings.get_mut(&subject)) {
+                (Some(now), Some(known)) if passes_by(&now.state) => {
+                    (known.path, known.id) = (now.path.clone(), now.id);
+                    return;
+                }
+                (Some(now), _) => standings.insert(subject, now.clone()),
+                (None, _) => standings.remove(&subject),
+            }
+        };
+        if let Some(event) = difference(before, now) {
+            self.note(event);
+        }
+    }
+
+    fn memory(&self) -> MutexGuard<'_, HistoryMemory> {
+        self.memory.lock().expect("the lock is never poisoned")
+    }
+}
+
+/// States that come and go with each file of a copy: they are no events.
+fn passes_by(state: &StatusWord) -> bool {
+    use StatusWord::{BeingWritten, Draft, Settling, TemporaryName};
+    matches!(state, Draft | BeingWritten | TemporaryName | Settling)
+}
+
+fn difference(before: Option<Standing>, now: Option<Standing>) -> Option<HistoryEvent> {
+    let (kind, shown) = match (before, now) {
+        (None, Some(now)) => (HistoryKind::Begun, now),
+        // A draft that became a model is dropped when it is of no more use.
+        (Some(before), None) if before.id.is_none() => (HistoryKind::Removed, before),
+        (Some(before), Some(now)) if before.state != now.state => {
+            let kind = match now.state {
+                StatusWord::Complete | StatusWord::Done => HistoryKind::Completed,
+                StatusWord::Failed => HistoryKind::Failed,
+                _ => HistoryKind::State,
+            };
+            (kind, now)
+        }
+        _ => return None,
+    };
+    Some(HistoryEvent {
+        kind,
+        path: shown.path,
+        id: shown.id,
+        state: Some(shown.state),
+        reason: Some(shown.status),
+        ..HistoryEvent::default()
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn standing(state: StatusWord, id: Option<u64>) -> Option<Standing> {
+        Some(Standing {
+            path: "/rawmodels/chair".to_owned(),
+            id,
+            status: state.to_string(),
+            state,
+        })
+    }
+
+    fn kinds(events: &mut mpsc::Receiver<HistoryEvent>) -> Vec<HistoryKind> {
+        std::iter::from_fn(|| events.try_recv().ok())
+            .map(|event| event.kind)
+            .collect()
+    }
+
+    #[test]
+    fn each_state_of_a_draft_is_one_event() {
+        let (to, mut events) = mpsc::channel(16);
+        let history = History::new(Some(to));
+        let see = |state, id| {
+            history.compare(Subject::Draft(DraftId(1)), standing(state, id));
+        };
+        see(StatusWord::Draft, None);
+        see(StatusWord::NeedsFiles, None);
+        see(StatusWord::BeingWritten, None);
+        see(StatusWord::NeedsFiles, None);
+        see(StatusWord::Settling, None);
+        see(StatusWord::Uploading, None);
+        see(StatusWord::Failed, None);
+        see(StatusWord::Complete, Some(7));
+        history.compare(Subject::Draft(DraftId(1)), None);
+        let expected = [
+            HistoryKind::Begun,
+            HistoryKind::State,
+            HistoryKind::State,
+            HistoryKind::Failed,
+            HistoryKind::Completed,
+        ];
+        assert_eq!(kinds(&mut events), expected);
+        see(StatusWord::Settling, None);
+        history.compare(Subject::Draft(DraftId(1)), None);
+        assert_eq!(
+            kinds(&mut events),
+            [HistoryKind::Begun, HistoryKind::Removed]
+        );
+        assert_eq!(history.counts().failures, 1);
+    }
+
+    #[test]
+    fn what_finds_no_room_is_counted_in_the_next_event() {
+        let (to, mut events) = mpsc::channel(1);
+        let history = History::new(Some(to));
+        for _ in 0..3 {
+            history.note(HistoryEvent::default());
+        }
+        assert_eq!(events.try_recv().unwrap().lost, None);
+        history.note(HistoryEvent::default());
+        assert_eq!(events.try_recv().unwrap().lost, Some(2));
+    }
+
+    #[test]
+    fn a_flood_of_failed_operations_is_cut_and_counted() {
+        let (to, mut events) = mpsc::channel(1000);
+        let history = History::new(Some(to));
+        for number in 0..MAX_FAILURES + 5 {
+            history.operation_failed(&format!("/{number}"), "no answer");
+        }
+        assert_eq!(kinds(&mut events).len(), MAX_FAILURES as usize);
+        assert_eq!(history.counts().failures, u64::from(MAX_FAILURES) + 5);
+        history.note(HistoryEvent::default());
+        assert_eq!(events.try_recv().unwrap().lost, Some(5));
+    }
+}

@@ -1,0 +1,97 @@
+//! The log of events: what happened is known after the drive was unmounted, and after its process ended.
+
+use std::fs;
+use std::process::Command;
+
+use serde_json::Value;
+
+use crate::needs_fuse;
+use crate::square_glb::numbered_glb;
+use crate::support::{ASSETFS, Fixture, assetfs, run, text, wait_until};
+
+/// The lines of `assetfs why --since 1h` about a path.
+fn since(fixture: &Fixture, below: &str) -> Vec<Value> {
+    let output = Command::new(ASSETFS)
+        .args(["why", "--since", "1h", "--json", "--state-dir"])
+        .arg(fixture.scratch.path().join("state"))
+        .arg(fixture.path(below))
+        .output()
+        .expect("assetfs runs");
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    let lines = text(&output.stdout);
+    lines
+        .lines()
+        .map(|line| serde_json::from_str(line).expect("each line is JSON"))
+        .collect()
+}
+
+fn kinds(events: &[Value]) -> Vec<&str> {
+    let known = [
+        "begun",
+        "uploaded",
+        "completed",
+        "failed",
+        "deleted",
+        "mounted",
+        "unmounted",
+    ];
+    let kinds = events.iter().map(|event| event["kind"].as_str().unwrap());
+    kinds.filter(|kind| known.contains(kind)).collect()
+}
+
+#[test]
+fn why_since_tells_what_became_of_a_model_after_the_drive_is_gone() {
+    needs_fuse!();
+    let mut fixture = Fixture::new();
+    fs::write(fixture.path("rawmodels/good.glb"), numbered_glb(1)).unwrap();
+    let whole = numbered_glb(2);
+    fs::create_dir(fixture.path("rawmodels/bad")).unwrap();
+    fs::write(fixture.path("rawmodels/bad/bad.obj"), "no model").unwrap();
+    fixture.wait("rawmodels/good");
+    let failed = fixture.try_wait("rawmodels/bad");
+    assert!(!failed.status.success());
+    fs::write(fixture.path("rawmodels/cut.glb"), &whole[..whole.len() - 8]).unwrap();
+    fs::remove_dir_all(fixture.path("rawmodels/good")).unwrap();
+    let metrics = fs::read_to_string(fixture.path(".assetfs/metrics")).unwrap();
+    for line in ["assetfs_uploads_total 2\n", "assetfs_deletions_total 1\n"] {
+        assert!(metrics.contains(line), "{line} {metrics}");
+    }
+    assert!(!metrics.contains("assetfs_failures_total 0\n"), "{metrics}");
+    run(assetfs("unmount --now", fixture.root()));
+    wait_until("the unmount is in the log", || {
+        kinds(&since(&fixture, "")).last() == Some(&"unmounted")
+    });
+    let good = since(&fixture, "rawmodels/good");
+    assert_eq!(
+        kinds(&good)[1..],
+        ["uploaded", "completed", "deleted"][..],
+        "{good:#?}"
+    );
+    let bad = since(&fixture, "rawmodels/bad");
+    assert_eq!(kinds(&bad), ["begun", "uploaded", "failed"], "{bad:#?}");
+    assert!(
+        bad.iter()
+            .all(|event| event["mount"] == fixture.root().to_str().unwrap())
+    );
+    assert!(
+        bad.iter()
+            .all(|event| event["account"].as_str().unwrap().contains("127.0.0.1"))
+    );
+    // Mounted again, the failure is not forgotten.
+    fixture.mount(&[]);
+    let again = fixture.why("rawmodels/bad");
+    assert!(!again.contains("nothing failed here"), "{again}");
+}
+
+#[test]
+fn a_log_that_was_moved_away_is_made_again_on_hangup() {
+    needs_fuse!();
+    let fixture = Fixture::new();
+    let log = fixture.scratch.path().join("mount.log");
+    fs::rename(&log, fixture.scratch.path().join("moved.log")).unwrap();
+    run(Command::new("kill").args(["-HUP", &fixture.pid().to_string()]));
+    wait_until("there is a new log", || {
+        let _ = fs::metadata(fixture.path("rawmodels/none"));
+        log.exists()
+    });
+}
