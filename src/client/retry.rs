@@ -9,6 +9,7 @@ use reqwest::header::{DATE, HeaderMap, RETRY_AFTER};
 use super::config::RetryPolicy;
 use super::error::ClientError;
 use super::meta::http_date;
+use crate::backoff::Backoff;
 use crate::wire::Timestamp;
 
 type FailureReport = Arc<dyn Fn(&ClientError) + Send + Sync>;
@@ -81,12 +82,8 @@ impl RetryPolicy {
 
     /// A random pause between zero and a bound that doubles with each failure (full jitter).
     pub(super) fn jittered(&self, failed: u32) -> Duration {
-        let doublings = failed.saturating_sub(1).min(16);
-        let bound = self
-            .first_pause
-            .saturating_mul(1 << doublings)
-            .min(self.longest_pause);
-        bound.mul_f64(random_part())
+        let bounds = Backoff::doubling(self.first_pause, self.longest_pause);
+        bounds.after(failed).mul_f64(random_part())
     }
 }
 

@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
+use crate::backoff::Backoff;
 use crate::client::{ClientError, Priority};
 use crate::outbox::effect::Effect;
 use crate::outbox::error::OutboxResult;
@@ -20,7 +21,6 @@ use crate::outbox::jobs::resolve::Unresolved;
 use crate::outbox::jobs::search::taken;
 use crate::outbox::jobs::text;
 use crate::outbox::jobs::text::Request;
-use crate::outbox::pauses::Pauses;
 use crate::wire::{ModelId, PresetId, UploadStatus};
 
 /// The longest pause between two polls of an incomplete asset.
@@ -35,8 +35,8 @@ pub(super) struct Sender {
     models: Models,
     /// Its models at the last step.
     seen: Found,
-    looks: Pauses,
-    retries: Pauses,
+    looks: Backoff,
+    retries: Backoff,
 }
 
 /// The models of a job, as [`models_of`] gives them.
@@ -83,8 +83,8 @@ impl Sender {
             key,
             models: Models::Unknown,
             seen: Ok(None),
-            looks: Pauses::new(first, LONGEST_POLL),
-            retries: Pauses::new(first * 2, LONGEST_RETRY),
+            looks: Backoff::polling(first, LONGEST_POLL),
+            retries: Backoff::doubling(first * 2, LONGEST_RETRY),
         }
     }
 

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
+use crate::backoff::Backoff;
 use crate::client::{ClientError, Priority};
 use crate::outbox::drafts::activity::Trouble;
 use crate::outbox::drafts::draft::Attempt;
@@ -18,7 +19,6 @@ use crate::outbox::error::OutboxResult;
 use crate::outbox::events::OutboxEvent;
 use crate::outbox::failpoint;
 use crate::outbox::failpoint::Failpoint;
-use crate::outbox::pauses::Pauses;
 use crate::outbox::status::ItemStatus;
 use crate::wire::{AssetId, BaseAsset, UploadStatus};
 
@@ -36,8 +36,8 @@ pub(super) struct SentAsset {
     /// The accepted asset was missing at the last poll.
     gone_before: bool,
     completion_sent: Option<Instant>,
-    polls: Pauses,
-    comparisons: Pauses,
+    polls: Backoff,
+    comparisons: Backoff,
 }
 
 impl SentAsset {
@@ -47,8 +47,8 @@ impl SentAsset {
             record: None,
             gone_before: false,
             completion_sent: None,
-            polls: Pauses::new(first_poll, LONGEST_POLL),
-            comparisons: Pauses::new(first_poll * 4, LONGEST_COMPARISON),
+            polls: Backoff::polling(first_poll, LONGEST_POLL),
+            comparisons: Backoff::doubling(first_poll * 4, LONGEST_COMPARISON),
         }
     }
 

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
+use crate::backoff::Backoff;
 use crate::client::ClientError;
 use crate::outbox::drafts::activity::{LiveUpload, Trouble};
 use crate::outbox::drafts::parts::DraftParts;
@@ -14,7 +15,6 @@ use crate::outbox::effect::passes;
 use crate::outbox::error::OutboxResult;
 use crate::outbox::events::OutboxEvent;
 use crate::outbox::ids::DraftId;
-use crate::outbox::pauses::Pauses;
 
 /// The longest pause between two retries while the service cannot be reached.
 pub(super) const LONGEST_RETRY: Duration = Duration::from_secs(60);
@@ -31,7 +31,7 @@ pub(super) struct DraftLink {
     parts: Arc<DraftParts>,
     draft: DraftId,
     live: LiveUpload,
-    retries: Pauses,
+    retries: Backoff,
 }
 
 impl DraftLink {
@@ -39,7 +39,7 @@ impl DraftLink {
         DraftLink {
             draft,
             live,
-            retries: Pauses::new(parts.config.first_poll * 2, LONGEST_RETRY),
+            retries: Backoff::doubling(parts.config.first_poll * 2, LONGEST_RETRY),
             parts,
         }
     }

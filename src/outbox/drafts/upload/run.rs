@@ -4,6 +4,7 @@
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
+use crate::backoff::Backoff;
 use crate::client::ClientError;
 use crate::outbox::drafts::activity::{LiveUpload, Trouble};
 use crate::outbox::drafts::draft::Attempt;
@@ -18,14 +19,13 @@ use crate::outbox::error::OutboxResult;
 use crate::outbox::failpoint;
 use crate::outbox::failpoint::Failpoint;
 use crate::outbox::ids::DraftId;
-use crate::outbox::pauses::Pauses;
 
 pub(super) struct Upload {
     link: DraftLink,
     urls: ObjectUrls,
     asset: SentAsset,
     /// Pauses before an attempt that follows one with expired URLs.
-    starts: Pauses,
+    starts: Backoff,
 }
 
 impl Upload {
@@ -35,7 +35,7 @@ impl Upload {
             link: DraftLink::new(parts, draft, live),
             urls: ObjectUrls::default(),
             asset: SentAsset::new(first),
-            starts: Pauses::new(first, LONGEST_RETRY),
+            starts: Backoff::doubling(first, LONGEST_RETRY),
         }
     }
 
