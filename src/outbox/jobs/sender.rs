@@ -89,7 +89,6 @@ impl Sender {
     }
 
     pub(super) async fn run(mut self) {
-        let mut changes = self.parts.events.changes();
         let mut asset_news = self.parts.events.assets();
         loop {
             let next = match self.step().await {
@@ -107,7 +106,7 @@ impl Sender {
                     tokio::select! {
                         biased;
                         () = tokio::time::sleep_until(until) => {}
-                        () = self.file_changed(&mut changes) => {}
+                        () = self.file_changed() => {}
                         _ = asset_news.changed() => {}
                         () = self.parts.tasks.closed() => break,
                     }
@@ -125,12 +124,12 @@ impl Sender {
 
     /// Returns when the file is not to be sent any more, or when its models changed because a draft was accepted or
     /// removed.
-    async fn file_changed(&self, changes: &mut tokio::sync::watch::Receiver<u64>) {
-        while self.is_as_seen() {
-            if changes.changed().await.is_err() {
-                return;
-            }
-        }
+    async fn file_changed(&self) {
+        // An error means that the outbox closes, which ends the wait too.
+        let _ = self
+            .parts
+            .until(|| (!self.is_as_seen()).then_some(()))
+            .await;
     }
 
     fn is_as_seen(&self) -> bool {

@@ -8,7 +8,8 @@ use tokio::time::Instant;
 
 use crate::backoff::Backoff;
 use crate::client::ClientError;
-use crate::outbox::drafts::activity::{LiveUpload, Trouble};
+use crate::outbox::drafts::activity::{Activity, LiveUpload, Trouble};
+use crate::outbox::drafts::memory::DraftsMemory;
 use crate::outbox::drafts::parts::DraftParts;
 use crate::outbox::drafts::record::UploadRecord;
 use crate::outbox::effect::passes;
@@ -81,25 +82,28 @@ impl DraftLink {
     /// Stores when the upload is retried, if it is interrupted.
     fn note_next_try(&self, pause: Duration) {
         let mut memory = self.parts.memory();
-        if memory.state.drafts.contains_key(&self.draft) {
-            let activity = memory.activity(self.draft);
+        if let Some(activity) = self.own_activity(&mut memory) {
             let stuck = activity.trouble.is_some();
             activity.next_try = stuck.then(|| Instant::now() + pause);
         }
     }
 
+    /// The draft's activity, unless the draft is gone, or was changed: then it is no longer this upload's to write.
+    fn own_activity<'m>(&self, memory: &'m mut DraftsMemory) -> Option<&'m mut Activity> {
+        if !memory.state.drafts.contains_key(&self.draft) {
+            return None;
+        }
+        let activity = memory.activity(self.draft);
+        let running = activity.upload.as_ref();
+        let is_own = running.is_some_and(|live| live.is(&self.live));
+        is_own.then_some(activity)
+    }
+
     /// Ends the upload: removes it from the draft's activity.
     pub(super) fn leave(self) {
         let mut memory = self.parts.memory();
-        if memory.state.drafts.contains_key(&self.draft) {
-            let activity = memory.activity(self.draft);
-            if activity
-                .upload
-                .as_ref()
-                .is_some_and(|live| live.is(&self.live))
-            {
-                activity.upload = None;
-            }
+        if let Some(activity) = self.own_activity(&mut memory) {
+            activity.upload = None;
         }
         drop(memory);
         self.parts.draft_changed(self.draft);
@@ -172,10 +176,9 @@ impl DraftLink {
 
     pub(super) fn set_trouble(&self, trouble: Option<Trouble>) {
         let mut memory = self.parts.memory();
-        if !memory.state.drafts.contains_key(&self.draft) {
+        let Some(activity) = self.own_activity(&mut memory) else {
             return;
-        }
-        let activity = memory.activity(self.draft);
+        };
         let changed = activity.trouble.is_some() != trouble.is_some();
         activity.trouble = trouble;
         drop(memory);
@@ -184,6 +187,5 @@ impl DraftLink {
                 .events
                 .send(OutboxEvent::DraftChanged(self.draft));
         }
-        self.parts.events.something_changed();
     }
 }

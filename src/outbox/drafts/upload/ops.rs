@@ -5,8 +5,6 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use tokio::time::Instant;
-
 use crate::outbox::drafts::activity::Trouble;
 use crate::outbox::drafts::draft::{Draft, Stage};
 use crate::outbox::drafts::info::DraftPhase;
@@ -16,7 +14,7 @@ use crate::outbox::drafts::parts::DraftParts;
 use crate::outbox::drafts::record::UploadRecord;
 use crate::outbox::drafts::remove::remove_draft_if;
 use crate::outbox::drafts::sent::{SentEntry, SentRecord};
-use crate::outbox::drafts::settle::readiness::{Obstacle, human_size};
+use crate::outbox::drafts::settle::readiness::human_size;
 use crate::outbox::drafts::settle::{look, readiness};
 use crate::outbox::drafts::show::draft_info;
 use crate::outbox::drafts::staged_file::StagedFile;
@@ -33,8 +31,10 @@ const LATE_RELEASE: Duration = Duration::from_secs(2);
 /// The state of an upload that the user waits for.
 pub(super) enum UploadStanding {
     Accepted(AssetId),
-    /// It is running.
+    /// It is ordered or running.
     Going,
+    /// Nothing sends it: a change of the draft took the order back.
+    NotOrdered,
     /// It needs an action of the user.
     Failed(OutboxError),
 }
@@ -67,19 +67,23 @@ impl Uploads {
                 "a read-only mount sends nothing".to_owned(),
             ));
         }
-        if !self.is_uploading(draft) {
-            self.check_before_order(draft, force).await?;
-            if let Some(old) = self.remove_unchanged(draft).await? {
-                return Ok(old);
+        loop {
+            if !self.is_uploading(draft) {
+                self.check_before_order(draft, force).await?;
+                if let Some(old) = self.remove_unchanged(draft).await? {
+                    return Ok(old);
+                }
+                self.parts
+                    .record(UploadRecord::Ordered { draft, force })
+                    .await?;
+                self.end_pauses(draft);
+                self.parts.draft_changed(draft);
             }
-            self.parts
-                .record(UploadRecord::Ordered { draft, force })
-                .await?;
-            self.parts.memory().activity(draft).trouble = None;
-            self.poke(draft);
-            self.parts.draft_changed(draft);
+            // A change of the draft takes the order back: what it is now is checked and ordered again.
+            if let Some(asset) = self.wait_until_decided(draft).await? {
+                return Ok(asset);
+            }
         }
-        self.wait_until_accepted(draft).await
     }
 
     /// The asset that a draft became; the outer `None` if there is no such draft.
@@ -141,8 +145,7 @@ impl Uploads {
             })?;
         }
         self.parts.record(UploadRecord::Retried { draft }).await?;
-        self.parts.memory().activity(draft).trouble = None;
-        self.poke(draft);
+        self.end_pauses(draft);
         self.parts.draft_changed(draft);
         Ok(())
     }
@@ -207,37 +210,32 @@ impl Uploads {
     }
 
     async fn check_before_order(&self, draft: DraftId, force: bool) -> OutboxResult<()> {
-        let late = Instant::now() + LATE_RELEASE;
-        let mut changes = self.parts.events.changes();
-        loop {
-            let facts = look::look(&self.parts, draft).await?;
-            let facts = facts.ok_or_else(|| OutboxError::NotFound(format!("draft {draft}")))?;
-            match readiness::readiness(&facts) {
-                Ok(_) => return Ok(()),
-                Err(obstacle) if force && obstacle.can_be_forced() => return Ok(()),
-                // The kernel may report the close of a file shortly after the tool has ended.
-                Err(Obstacle::BeingWritten(_)) if Instant::now() < late => {}
-                Err(obstacle) => return Err(obstacle.into_error()),
-            }
-            let _ = tokio::time::timeout_at(late, changes.changed()).await;
+        // The kernel may report the close of a file shortly after the tool has ended.
+        let closed = self.parts.until(|| {
+            let being_written = self.parts.memory().being_written(draft);
+            being_written.is_empty().then_some(())
+        });
+        if let Ok(ended) = tokio::time::timeout(LATE_RELEASE, closed).await {
+            ended?;
+        }
+        let facts = look::look(&self.parts, draft).await?;
+        let facts = facts.ok_or_else(|| OutboxError::NotFound(format!("draft {draft}")))?;
+        match readiness::readiness(&facts) {
+            Ok(_) => Ok(()),
+            Err(obstacle) if force && obstacle.can_be_forced() => Ok(()),
+            Err(obstacle) => Err(obstacle.into_error()),
         }
     }
 
-    async fn wait_until_accepted(&self, draft: DraftId) -> OutboxResult<AssetId> {
-        let mut changes = self.parts.events.changes();
-        loop {
-            match self.standing(draft)? {
-                UploadStanding::Accepted(asset) => return Ok(asset),
-                UploadStanding::Failed(error) => return Err(error),
-                UploadStanding::Going => {}
-            }
-            if self.parts.tasks.is_closing() {
-                return Err(OutboxError::ShutDown);
-            }
-            if changes.changed().await.is_err() {
-                return Err(OutboxError::ShutDown);
-            }
-        }
+    /// The asset that a draft became; `None` if a change of the draft took the order back.
+    async fn wait_until_decided(&self, draft: DraftId) -> OutboxResult<Option<AssetId>> {
+        let decided = self.parts.until(|| match self.standing(draft) {
+            Ok(UploadStanding::Going) => None,
+            Ok(UploadStanding::Accepted(asset)) => Some(Ok(Some(asset))),
+            Ok(UploadStanding::NotOrdered) => Some(Ok(None)),
+            Ok(UploadStanding::Failed(error)) | Err(error) => Some(Err(error)),
+        });
+        decided.await?
     }
 
     pub(super) fn standing(&self, draft: DraftId) -> OutboxResult<UploadStanding> {
@@ -277,6 +275,7 @@ impl Uploads {
                     source,
                 })
             }
+            _ if found.attempt.is_none() && found.ordered.is_none() => UploadStanding::NotOrdered,
             _ => UploadStanding::Going,
         })
     }
@@ -287,6 +286,15 @@ impl Uploads {
         info.is_some_and(|info| {
             matches!(info.phase, DraftPhase::Uploading { .. }) && info.failure.is_none()
         })
+    }
+
+    /// The user orders the upload: it begins or continues at once, whatever failed before.
+    fn end_pauses(&self, draft: DraftId) {
+        let mut memory = self.parts.memory();
+        let activity = memory.activity(draft);
+        activity.trouble = None;
+        drop(memory);
+        self.poke(draft);
     }
 
     /// Ends the pause of an upload.
