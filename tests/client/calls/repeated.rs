@@ -80,7 +80,7 @@ async fn retry_after_of_a_503_is_honoured_too() {
             .await
             .unwrap()
             .storage_left,
-        12
+        Some(12)
     );
     let seen = server.asked();
     assert!(seen[1].at - seen[0].at >= Duration::from_secs(1));

@@ -111,14 +111,14 @@ impl<'u> Starter<'u> {
             Some(reply) => reply,
             None => return Some(Flow::End),
         };
-        if let Ok(storage) = &reply {
-            self.link.parts().storage_is_left(storage.storage_left);
+        let left = reply.as_ref().ok().and_then(|storage| storage.storage_left);
+        if let Some(left) = left {
+            self.link.parts().storage_is_left(left);
         }
         match reply {
-            Ok(storage) if storage.storage_left < needed => {
-                let left = storage.storage_left;
-                Some(self.link.retry_after(Trouble::Quota { needed, left }))
-            }
+            Ok(_) => left
+                .filter(|left| *left < needed)
+                .map(|left| self.link.retry_after(Trouble::Quota { needed, left })),
             // Nothing can be started while the service does not answer.
             Err(error) if error.is_transient() || error.is_about_token() => {
                 Some(self.link.retry_after(Trouble::Service(error)))
