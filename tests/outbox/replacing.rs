@@ -285,6 +285,11 @@ async fn replaced_but_kept(world: &World) -> (AssetId, AssetId, DraftId) {
     })
     .await;
     tokio::time::sleep(Duration::from_millis(300)).await;
+    assert_eq!(
+        world.relay.calls("GET", "downloads").len(),
+        before + 1,
+        "a comparison that changes nothing is not repeated at once"
+    );
     assert!(outbox.drafts().get(version.id).is_some());
     outbox.shut_down().await;
     drop(outbox);

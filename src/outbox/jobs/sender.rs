@@ -377,9 +377,8 @@ impl Sender {
     }
 
     fn trouble(&mut self, error: ClientError) -> Next {
-        let pause = error
-            .retry_after()
-            .unwrap_or_else(|| self.retries.next_pause());
+        let asked = error.retry_after().unwrap_or_default();
+        let pause = asked.max(self.retries.next_pause());
         self.note(|task| {
             task.waits_for_model = false;
             task.trouble = Some(error);

@@ -110,12 +110,19 @@ impl SentAsset {
             link.set_trouble(Some(Trouble::Service(error)));
             return Ok(Flow::Again);
         }
+        if effect == Effect::Refused {
+            // The asset is of no use any more: `retry` sends the files again, because some may not be stored.
+            link.drop_attempt(number).await?;
+            self.forget();
+            return link.failed_or_again(error, "ending the upload").await;
+        }
         link.write(UploadRecord::CompleteRefused {
             draft,
             attempt: number,
         })
         .await?;
         if effect == Effect::Gone {
+            link.set_trouble(Some(Trouble::Service(error)));
             self.view = ServiceView::Gone;
             return Ok(Flow::Again);
         }
@@ -252,7 +259,9 @@ impl SentAsset {
         };
         let note = match compared {
             // With the record the old version is to be deleted.
-            Ok(Comparison::Same) if keeps_old_version(link) => return Ok(Flow::End),
+            Ok(Comparison::Same) if keeps_old_version(link) => {
+                return Ok(Flow::Pause(LONGEST_COMPARISON));
+            }
             Ok(Comparison::Same) => {
                 failpoint::hit(Failpoint::AfterVerified);
                 link.write(UploadRecord::Verified {

@@ -146,9 +146,8 @@ impl DraftLink {
         what: &str,
     ) -> OutboxResult<Flow> {
         if passes(&error) {
-            let pause = error
-                .retry_after()
-                .unwrap_or_else(|| self.retries.next_pause());
+            let asked = error.retry_after().unwrap_or_default();
+            let pause = asked.max(self.retries.next_pause());
             self.set_trouble(Some(Trouble::Service(error)));
             return Ok(Flow::Pause(pause));
         }

@@ -19,6 +19,8 @@ use crate::outbox::drafts::settle::{look, readiness};
 use crate::outbox::drafts::show::draft_info;
 use crate::outbox::drafts::staged_file::StagedFile;
 use crate::outbox::drafts::upload::info::{FileTransfer, TransferInfo};
+use crate::outbox::drafts::upload::verify;
+use crate::outbox::drafts::upload::verify::Comparison;
 use crate::outbox::error::{OutboxError, OutboxResult};
 use crate::outbox::events::OutboxEvent;
 use crate::outbox::ids::{DraftId, EntryId};
@@ -137,7 +139,9 @@ impl Uploads {
             let found = memory.draft(draft)?;
             (found.name.clone(), found.stage())
         };
-        if let Some(Stage::ImportFailed { asset }) = stage {
+        if let Some(Stage::ImportFailed { asset }) = stage
+            && !self.send_again_if_different(draft, asset).await?
+        {
             let reply = self.parts.client.assets().retry_import(asset).await;
             reply.map_err(|source| OutboxError::Service {
                 what: format!("trying the import of {name} again"),
@@ -148,6 +152,27 @@ impl Uploads {
         self.end_pauses(draft);
         self.parts.draft_changed(draft);
         Ok(())
+    }
+
+    /// Sends a failed import again, if the service does not have the files that were sent. False if it has all of
+    /// them, or does not tell.
+    async fn send_again_if_different(&self, draft: DraftId, asset: AssetId) -> OutboxResult<bool> {
+        let attempt = self.parts.memory().draft(draft)?.attempt.clone();
+        let Some(attempt) = attempt else {
+            return Ok(false);
+        };
+        let compared = verify::compare(&self.parts, &attempt.manifest, asset).await;
+        if !matches!(compared, Ok(Comparison::Different(_) | Comparison::Gone)) {
+            return Ok(false);
+        }
+        let parts = self.clone();
+        off_thread(move || parts.reopen_failed_import(draft)).await??;
+        // What was sent before is sent again as it is.
+        let force = true;
+        self.parts
+            .record(UploadRecord::Ordered { draft, force })
+            .await?;
+        Ok(true)
     }
 
     /// The running uploads.
@@ -293,6 +318,7 @@ impl Uploads {
         let mut memory = self.parts.memory();
         let activity = memory.activity(draft);
         activity.trouble = None;
+        activity.begun = None;
         drop(memory);
         self.poke(draft);
     }

@@ -1,5 +1,6 @@
 //! Starts an upload: checks the free storage, fixes the manifest, and sends the start request.
 
+use crate::backoff::Backoff;
 use crate::client::{ClientError, Priority};
 use crate::outbox::drafts::activity::Trouble;
 use crate::outbox::drafts::record::UploadRecord;
@@ -23,15 +24,13 @@ struct Start {
 
 /// Starts an attempt.
 pub(super) struct Starter<'u> {
-    link: &'u mut DraftLink,
-    urls: &'u mut ObjectUrls,
+    pub(super) link: &'u mut DraftLink,
+    pub(super) urls: &'u mut ObjectUrls,
+    /// Pauses before an attempt that follows one that came to nothing.
+    pub(super) starts: &'u mut Backoff,
 }
 
-impl<'u> Starter<'u> {
-    pub(super) fn new(link: &'u mut DraftLink, urls: &'u mut ObjectUrls) -> Self {
-        Starter { link, urls }
-    }
-
+impl Starter<'_> {
     /// Starts a new attempt.
     pub(super) async fn start(&mut self) -> OutboxResult<Flow> {
         let Some(found) = look::look(self.link.parts(), self.link.draft()).await? else {
@@ -188,11 +187,12 @@ impl<'u> Starter<'u> {
 
     async fn not_started(&mut self, start: &Start, error: ClientError) -> OutboxResult<Flow> {
         if Effect::of(&error) == Effect::Unknown {
-            // There may be an asset with an unknown id; it is listed as an orphan.
+            // There may be an asset with an unknown id; it is listed as an orphan. Each further try may leave another.
             self.link.drop_attempt(start.attempt).await?;
-        } else {
-            self.refused(start).await?;
+            self.link.set_trouble(Some(Trouble::Service(error)));
+            return Ok(Flow::Pause(self.starts.next_pause()));
         }
+        self.refused(start).await?;
         self.link
             .failed_or_again(error, "starting the upload")
             .await
