@@ -304,6 +304,7 @@ impl Exchange {
                 after: deadlines.connect,
             },
             (Fault::Refused(reason), _) => ClientError::Insecure { reason },
+            (Fault::Untrusted(reason), _) => ClientError::Untrusted { reason },
             (Fault::NoAnswer(reason), Repeat::Safe) => ClientError::no_connection(reason),
             (Fault::NoAnswer(reason), Repeat::Never) => lost(call, None, reason),
             (Fault::Stalled, Repeat::Safe) => ClientError::Timeout {

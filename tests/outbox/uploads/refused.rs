@@ -5,7 +5,8 @@ use std::time::Duration;
 use assetfs::outbox::{DraftId, Outbox, StatusWord};
 use futures_util::future::join_all;
 
-use crate::support::{Fault, World, as_map, chair, copy_chair, eventually};
+use crate::fault_server::{Bound, Reply, make_certificate};
+use crate::support::{Fault, World, as_map, chair, client, copy_chair, eventually, quick};
 
 fn word(outbox: &Outbox, draft: DraftId) -> StatusWord {
     outbox.drafts().get(draft).unwrap().status.word()
@@ -124,6 +125,38 @@ async fn started_over(method: &'static str, path: &'static str, fault: Fault) {
     .await;
     world.relay.mend();
     outbox.uploads().retry(draft).await.unwrap();
+    complete(&outbox, draft).await;
+    outbox.shut_down().await;
+}
+
+#[tokio::test]
+async fn a_certificate_that_is_not_trusted_is_waited_for_like_a_refused_connection() {
+    if !crate::skip::has_program_or_skips("openssl") {
+        return;
+    }
+    let world = World::start().await;
+    let keys = tempfile::tempdir().unwrap();
+    make_certificate(keys.path());
+    let server = Bound::with_tls(keys.path()).serve(|_, _| Reply::status(500));
+    let client = client(&server.url(), world.service.token());
+    let config = quick(&world.dir.path().join("outbox"));
+    let (outbox, _events) = Outbox::open(config, client).unwrap();
+    let draft = copy_chair(&outbox, "chair").id;
+    eventually("it says what to do and goes on", async || {
+        let failure = outbox
+            .drafts()
+            .get(draft)
+            .unwrap()
+            .failure
+            .unwrap_or_default();
+        failure.contains("SSL_CERT_FILE") && failure.contains("retried automatically")
+    })
+    .await;
+    assert_ne!(word(&outbox, draft), StatusWord::Failed);
+    outbox.shut_down().await;
+    drop(outbox);
+    // The next run has a service that it trusts.
+    let outbox = world.outbox();
     complete(&outbox, draft).await;
     outbox.shut_down().await;
 }

@@ -119,7 +119,7 @@ impl Starter<'_> {
                 .filter(|left| *left < needed)
                 .map(|left| self.link.retry_after(Trouble::Quota { needed, left })),
             // Nothing can be started while the service does not answer.
-            Err(error) if error.is_transient() || error.is_about_token() => {
+            Err(error) if Effect::of(&error) == Effect::NotYet => {
                 Some(self.link.retry_after(Trouble::Service(error)))
             }
             _ => None,
