@@ -174,6 +174,8 @@ impl DraftParts {
         for (_, content) in gone {
             self.own.staging.remove(content);
         }
+        // What was freed is reserved again before a program fills it.
+        self.journal.keep_reserve();
         let left = kept.len();
         self.memory().doomed.extend(kept);
         settled.map_err(|error| (left, error))
