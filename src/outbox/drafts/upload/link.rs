@@ -70,12 +70,24 @@ impl DraftLink {
     /// Waits until the time is over, the upload must end, or something changed.
     pub(super) async fn rest(&self, time: Duration) {
         self.note_next_try(time);
+        let is_away = self.is_without_answer();
         tokio::select! {
             biased;
             () = tokio::time::sleep(time) => {}
+            () = self.parts.client.in_reach_again(), if is_away => {}
             () = self.live.poke.notified() => {}
             () = self.live.stopped() => {}
             () = self.parts.tasks.closed() => {}
+        }
+    }
+
+    /// Whether the upload waits for a service that does not answer, and that has named no time.
+    fn is_without_answer(&self) -> bool {
+        let memory = self.parts.memory();
+        let activity = memory.activity_of(self.draft);
+        match activity.and_then(|activity| activity.trouble.as_ref()) {
+            Some(Trouble::Service(error)) => error.is_no_answer() && error.retry_after().is_none(),
+            _ => false,
         }
     }
 
