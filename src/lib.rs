@@ -3,6 +3,8 @@
 //! The modules are layers, listed from the bottom up; a layer imports only from layers above it in
 //! this list. `ARCHITECTURE.md` says what lives where and `tests/layers.rs` holds it.
 
+mod backoff;
+
 pub mod wire;
 
 pub mod durable;

@@ -85,7 +85,6 @@ const OUTBOX: &[&[&str]] = &[
         "failpoint",
         "ids",
         "moment",
-        "pauses",
         "tasks",
     ],
     &["events", "names", "off_thread", "status"],

@@ -231,6 +231,9 @@ impl TryFrom<toml::Value> for ByteRate {
     }
 }
 
+/// The longest span that can be written. Every span can be added to the present time.
+const LONGEST_SPAN: Duration = Duration::from_secs(10 * 365 * 86_400);
+
 /// A span of time, written as `10s`, `500ms`, `2m`, `1h` or plain seconds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(try_from = "toml::Value")]
@@ -254,9 +257,11 @@ impl FromStr for Span {
             "d" => 86400.0,
             _ => return Err(wrong()),
         };
-        Duration::try_from_secs_f64(number * factor)
-            .map(Span)
-            .map_err(|_| wrong())
+        match Duration::try_from_secs_f64(number * factor) {
+            Ok(span) if span <= LONGEST_SPAN => Ok(Span(span)),
+            // No number is negative here, so that the others are too long.
+            _ => Err(format!("`{text}` is too long; the longest time is 87600h")),
+        }
     }
 }
 
@@ -342,6 +347,9 @@ mod tests {
                 Ok(Span(Duration::from_millis(millis))),
                 "{text}"
             );
+        }
+        for long in ["5000000000000000h", "1e30h", "99999999999999999999999999s"] {
+            assert!(long.parse::<Span>().is_err(), "{long}");
         }
         assert!("ten".parse::<Span>().is_err() && "5X".parse::<ByteSize>().is_err());
         assert_eq!("0".parse(), Ok(ByteRate(None)));

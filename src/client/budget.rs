@@ -35,9 +35,6 @@ const LONGEST_REPEATED_WAIT: Duration = Duration::from_secs(5);
 const LONGEST_BACKGROUND_WAIT: Duration = Duration::from_secs(300);
 /// Pause after a 429 without `Retry-After`.
 const DEFAULT_PAUSE: Duration = Duration::from_secs(2);
-/// Maximum pause that is accepted from the service.
-const LONGEST_PAUSE: Duration = Duration::from_secs(120);
-
 /// Part of a pause that is added at random, and its maximum.
 const PAUSE_JITTER: f64 = 0.25;
 const LONGEST_JITTER: Duration = Duration::from_secs(1);
@@ -153,7 +150,7 @@ impl RateBudget {
     /// Stops all requests for a while after a 429.
     pub(super) fn pause(&self, retry_after: Option<Duration>) {
         let now = Instant::now();
-        let pause = retry_after.unwrap_or(DEFAULT_PAUSE).min(LONGEST_PAUSE);
+        let pause = retry_after.unwrap_or(DEFAULT_PAUSE);
         let jitter = pause.mul_f64(PAUSE_JITTER).min(LONGEST_JITTER);
         let until = now + pause + jitter.mul_f64(random_part());
         let mut state = self.lock();

@@ -60,6 +60,10 @@ pub enum ClientError {
     /// An address that is not allowed.
     #[error("refused for security: {reason}")]
     Insecure { reason: String },
+    /// The certificate of the service or the storage cannot be used. It may be replaced, or the clock be set: what has
+    /// to reach the service is tried again, but no caller waits for it.
+    #[error("no secure connection: the certificate of the server was refused: {reason}")]
+    Untrusted { reason: String },
     /// A signed URL no longer works; a new one is needed.
     #[error("the signed URL for {what} has expired or was rejected")]
     Expired {
@@ -113,6 +117,7 @@ impl ClientError {
             | Self::Protocol { .. }
             | Self::TooLarge { .. }
             | Self::Insecure { .. }
+            | Self::Untrusted { .. }
             | Self::Expired { .. }
             | Self::Changed { .. }
             | Self::LocalRead(_)
@@ -134,7 +139,8 @@ impl ClientError {
         matches!(self, Self::NoToken | Self::Unauthorized { .. })
     }
 
-    /// Whether there was no reply, or none in time, or the service says that it cannot work at the moment.
+    /// Whether there was no reply, or none in time, or none from a trusted server, or the service says that it cannot
+    /// work at the moment.
     pub fn is_no_answer(&self) -> bool {
         matches!(
             self,
@@ -142,6 +148,7 @@ impl ClientError {
                 status: None | Some(503),
                 ..
             } | Self::Timeout { .. }
+                | Self::Untrusted { .. }
         )
     }
 

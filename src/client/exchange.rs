@@ -4,7 +4,7 @@
 //! redirect. The outcome of a call that is sent once is either certain or [`ClientError::LostReply`].
 
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use reqwest::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HeaderMap, HeaderValue};
 use reqwest::{Method, Request, Response, StatusCode};
@@ -169,7 +169,7 @@ impl Exchange {
         };
         let pool = self.transport.service(connection);
         let started = Instant::now();
-        let sent = transport::send(pool, request, self.config.deadlines.stall).await;
+        let sent = transport::send(pool, request, self.patience(call)).await;
         let response = sent.map_err(|fault| self.fault_error(call, fault));
         match &response {
             Ok(response) if response.status() == StatusCode::SERVICE_UNAVAILABLE => {
@@ -195,6 +195,16 @@ impl Exchange {
             "called the service"
         );
         self.judge(call, response).await
+    }
+
+    /// The time for the head of the reply. Giving up on a call that cannot be repeated leaves its outcome unknown, so
+    /// it gets more.
+    fn patience(&self, call: &Call) -> Duration {
+        let deadlines = &self.config.deadlines;
+        match call.repeat {
+            Repeat::Safe => deadlines.stall,
+            Repeat::Never => deadlines.json_call.max(deadlines.stall),
+        }
     }
 
     fn request(&self, call: &Call) -> Result<Request, ClientError> {
@@ -294,6 +304,7 @@ impl Exchange {
                 after: deadlines.connect,
             },
             (Fault::Refused(reason), _) => ClientError::Insecure { reason },
+            (Fault::Untrusted(reason), _) => ClientError::Untrusted { reason },
             (Fault::NoAnswer(reason), Repeat::Safe) => ClientError::no_connection(reason),
             (Fault::NoAnswer(reason), Repeat::Never) => lost(call, None, reason),
             (Fault::Stalled, Repeat::Safe) => ClientError::Timeout {
@@ -303,7 +314,7 @@ impl Exchange {
             (Fault::Stalled, Repeat::Never) => lost(
                 call,
                 None,
-                format!("no reply within {} s", deadlines.stall.as_secs()),
+                format!("no reply within {} s", self.patience(call).as_secs()),
             ),
         }
     }

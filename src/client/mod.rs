@@ -121,6 +121,14 @@ impl Client {
         let _ = state.wait_for(|is_out_of_reach| *is_out_of_reach).await;
     }
 
+    /// Returns when the service replies after it was [out of reach](Client::out_of_reach).
+    pub async fn in_reach_again(&self) {
+        let mut state = self.exchange.out_of_reach.subscribe();
+        // The sender lives as long as this client.
+        let _ = state.wait_for(|is_out_of_reach| *is_out_of_reach).await;
+        let _ = state.wait_for(|is_out_of_reach| !*is_out_of_reach).await;
+    }
+
     pub fn base_url(&self) -> &url::Url {
         &self.exchange.config.base_url
     }

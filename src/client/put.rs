@@ -23,8 +23,6 @@ use crate::wire::Timestamp;
 
 /// Maximum number of attempts per file.
 const ATTEMPTS: u32 = 4;
-/// Maximum pause that is accepted from storage.
-const LONGEST_PAUSE: Duration = Duration::from_secs(60);
 
 /// Reply of storage to a stored file.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -63,7 +61,7 @@ where
                 what: object.what.clone(),
             });
         }
-        let asked = error.retry_after().unwrap_or_default().min(LONGEST_PAUSE);
+        let asked = error.retry_after().unwrap_or_default();
         let pause = object.storage.retries.jittered(failed) + asked;
         tracing::debug!(attempt = failed, %error, ?pause, "sending a file again");
         report_repeated(&error);

@@ -9,6 +9,7 @@ use reqwest::header::{DATE, HeaderMap, RETRY_AFTER};
 use super::config::RetryPolicy;
 use super::error::ClientError;
 use super::meta::http_date;
+use crate::backoff::Backoff;
 use crate::wire::Timestamp;
 
 type FailureReport = Arc<dyn Fn(&ClientError) + Send + Sync>;
@@ -81,12 +82,8 @@ impl RetryPolicy {
 
     /// A random pause between zero and a bound that doubles with each failure (full jitter).
     pub(super) fn jittered(&self, failed: u32) -> Duration {
-        let doublings = failed.saturating_sub(1).min(16);
-        let bound = self
-            .first_pause
-            .saturating_mul(1 << doublings)
-            .min(self.longest_pause);
-        bound.mul_f64(random_part())
+        let bounds = Backoff::doubling(self.first_pause, self.longest_pause);
+        bounds.after(failed).mul_f64(random_part())
     }
 }
 
@@ -99,12 +96,16 @@ pub(super) fn random_part() -> f64 {
     rand::rng().random_range(0.0..=1.0)
 }
 
+/// The longest pause that is accepted from a service, a proxy or storage.
+const LONGEST_ASKED: Duration = Duration::from_secs(120);
+
 /// Parses `Retry-After`: seconds, or a date, which is compared with the service's own clock if `Date` is
-/// present.
+/// present. At most [`LONGEST_ASKED`]: what asks for a week may be wrong, and may work again much sooner.
 pub(super) fn retry_after(headers: &HeaderMap) -> Option<Duration> {
     let value = headers.get(RETRY_AFTER)?.to_str().ok()?.trim();
     if let Ok(seconds) = value.parse::<f64>() {
-        return Duration::try_from_secs_f64(seconds.max(0.0)).ok();
+        let seconds = seconds.clamp(0.0, LONGEST_ASKED.as_secs_f64());
+        return Duration::try_from_secs_f64(seconds).ok();
     }
     let then = http_date(value)?;
     let service_now = headers
@@ -113,7 +114,7 @@ pub(super) fn retry_after(headers: &HeaderMap) -> Option<Duration> {
     let now = service_now.unwrap_or_else(Timestamp::now);
     let wait = SystemTime::from(then).duration_since(SystemTime::from(now));
     // A date in the past means no wait.
-    Some(wait.unwrap_or_default())
+    Some(wait.unwrap_or_default().min(LONGEST_ASKED))
 }
 
 #[cfg(test)]
@@ -237,9 +238,20 @@ mod tests {
             retry_after(&headers(&[(RETRY_AFTER, "Sun, 06 Nov 1994 08:49:37 GMT")])),
             Some(Duration::ZERO)
         );
-        for text in ["soon", "", "inf", "NaN"] {
+        for text in ["soon", "", "NaN"] {
             let wait = retry_after(&headers(&[(RETRY_AFTER, text)]));
             assert!(wait.is_none_or(|wait| wait.is_zero()), "{text}: {wait:?}");
+        }
+        for text in [
+            "604800",
+            "1e19",
+            "1e400",
+            "inf",
+            "99999999999999999999999",
+            "Fri, 31 Dec 2100 23:59:59 GMT",
+        ] {
+            let wait = retry_after(&headers(&[(RETRY_AFTER, text)]));
+            assert_eq!(wait, Some(LONGEST_ASKED), "{text}");
         }
         let pause = RetryPolicy::default()
             .pause(

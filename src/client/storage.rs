@@ -89,6 +89,7 @@ impl SignedObject {
                 after: deadlines.stall,
             },
             Fault::Refused(reason) => ClientError::Insecure { reason },
+            Fault::Untrusted(reason) => ClientError::Untrusted { reason },
         }
     }
 

@@ -10,6 +10,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use reqwest::{ClientBuilder, Request, Response, redirect};
+use rustls::CertificateError;
 
 use super::config::ClientConfig;
 use super::error::{ClientError, without_error_numbers};
@@ -75,8 +76,10 @@ pub(super) enum Fault {
     /// The request was not sent: no connection.
     NotSent(String),
     ConnectTimeout,
-    /// The address is not allowed, or the certificate is not trusted.
+    /// The address is not allowed.
     Refused(String),
+    /// The certificate cannot be used now; the text says what to do. Nothing was sent.
+    Untrusted(String),
     /// The request was sent, or may have been sent.
     NoAnswer(String),
     /// The request was sent, and no reply came in time.
@@ -199,9 +202,16 @@ pub(super) fn fault_of(error: reqwest::Error) -> Fault {
     if let Some(refused) = cause::<RefusedAddress>(&error) {
         return Fault::Refused(refused.reason.clone());
     }
-    if has_untrusted_certificate(&error) {
-        // A retry would not make it trusted.
-        return Fault::Refused(reason_of(error));
+    let tls = cause::<rustls::Error>(&error);
+    if let Some(rustls::Error::InvalidCertificate(why)) = tls {
+        return Fault::Untrusted(certificate_advice(why));
+    }
+    let has_ended = chain(&error).any(is_early_end);
+    if matches!(tls, Some(rustls::Error::InvalidMessage(_))) || error.is_connect() && has_ended {
+        return Fault::NotSent(
+            "the server did not begin an encrypted connection; check the port, or write http:// instead of https://"
+                .to_owned(),
+        );
     }
     if error.is_connect() && error.is_timeout() {
         return Fault::ConnectTimeout;
@@ -212,37 +222,53 @@ pub(super) fn fault_of(error: reqwest::Error) -> Fault {
     Fault::NoAnswer(reason_of(error))
 }
 
-/// Whether the peer's certificate is not trusted. rustls wraps its errors in I/O errors, whose `source` is
-/// the source of the wrapped error, not the wrapped error itself.
-fn has_untrusted_certificate(error: &(dyn std::error::Error + 'static)) -> bool {
-    let mut next = Some(error);
-    while let Some(error) = next {
+/// An error and its causes. rustls wraps its errors in I/O errors, whose `source` is the source of the wrapped error, not
+/// the wrapped error itself.
+fn chain<'a>(
+    error: &'a (dyn std::error::Error + 'static),
+) -> impl Iterator<Item = &'a (dyn std::error::Error + 'static)> {
+    std::iter::successors(Some(error), |error| {
         let io = error.downcast_ref::<std::io::Error>();
-        let held = io.and_then(std::io::Error::get_ref);
-        let tls = held.and_then(|held| held.downcast_ref::<rustls::Error>());
-        if matches!(tls, Some(rustls::Error::InvalidCertificate(_))) {
-            return true;
+        match io.and_then(std::io::Error::get_ref) {
+            Some(held) => Some(held),
+            None => error.source(),
         }
-        next = match held {
-            Some(held) if held.is::<std::io::Error>() => Some(held),
-            _ => error.source(),
-        };
+    })
+}
+
+fn is_early_end(error: &(dyn std::error::Error + 'static)) -> bool {
+    let io = error.downcast_ref::<std::io::Error>();
+    io.is_some_and(|io| io.kind() == std::io::ErrorKind::UnexpectedEof)
+}
+
+/// What is wrong with a certificate, and what to do.
+fn certificate_advice(error: &CertificateError) -> String {
+    match error {
+        CertificateError::Expired
+        | CertificateError::ExpiredContext { .. }
+        | CertificateError::NotValidYet
+        | CertificateError::NotValidYetContext { .. } => {
+            "it has expired or is not valid yet. Check the clock of this machine; if it is right, the server needs a \
+             new certificate"
+                .to_owned()
+        }
+        CertificateError::NotValidForName | CertificateError::NotValidForNameContext { .. } => {
+            "it belongs to another name. Check the address; in a guest network, sign in to the network first".to_owned()
+        }
+        CertificateError::UnknownIssuer => {
+            "this machine does not trust its issuer. Install the issuer's certificate, or name its file in \
+             SSL_CERT_FILE, and mount again; in a guest network, sign in to the network first"
+                .to_owned()
+        }
+        other => format!("{other}. The server needs another certificate"),
     }
-    false
 }
 
 /// Finds a cause of type `T` in the chain of an error.
 pub(super) fn cause<'a, T: std::error::Error + 'static>(
     error: &'a (dyn std::error::Error + 'static),
 ) -> Option<&'a T> {
-    let mut next = Some(error);
-    while let Some(error) = next {
-        if let Some(found) = error.downcast_ref::<T>() {
-            return Some(found);
-        }
-        next = error.source();
-    }
-    None
+    chain(error).find_map(|cause| cause.downcast_ref::<T>())
 }
 
 /// The cause of an error in words: the innermost, because the outer ones name parts of this program. Without URL and

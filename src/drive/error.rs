@@ -131,6 +131,7 @@ impl From<ClientError> for DriveError {
             | ClientError::Protocol { .. }
             | ClientError::TooLarge { .. }
             | ClientError::Insecure { .. }
+            | ClientError::Untrusted { .. }
             | ClientError::Expired { .. }
             | ClientError::CutShort { .. } => DriveError::Unreachable(why),
         }

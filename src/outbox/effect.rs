@@ -30,6 +30,7 @@ impl Effect {
             | ClientError::Protocol { .. }
             | ClientError::TooLarge { .. } => Effect::Unknown,
             ClientError::NotFound { .. } => Effect::Gone,
+            ClientError::Untrusted { .. } => Effect::NotYet,
             error if error.is_transient() || error.is_about_token() => Effect::NotYet,
             _ => Effect::Refused,
         }
@@ -72,6 +73,7 @@ mod tests {
                 Effect::Unknown,
             ),
             (ClientError::NoToken, Effect::NotYet),
+            (ClientError::Untrusted { reason: text() }, Effect::NotYet),
             (
                 ClientError::Unauthorized { message: text() },
                 Effect::NotYet,

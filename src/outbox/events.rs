@@ -84,7 +84,7 @@ impl Events {
         }
     }
 
-    /// Wakes all tasks that wait for any change.
+    /// Wakes all tasks that wait for a state. Called by the lock of each part.
     pub fn something_changed(&self) {
         self.changes.send_modify(|n| *n += 1);
     }

@@ -5,6 +5,7 @@ use std::sync::{Arc, MutexGuard};
 
 use crate::client::Client;
 use crate::outbox::config::OutboxConfig;
+use crate::outbox::error::{OutboxError, OutboxResult};
 use crate::outbox::events::Events;
 use crate::outbox::journal::{Journal, Part, PartGuard};
 use crate::outbox::tasks::Tasks;
@@ -17,6 +18,26 @@ pub struct Foundation {
     pub journal: Arc<Journal>,
     pub events: Arc<Events>,
     pub tasks: Arc<Tasks>,
+}
+
+impl Foundation {
+    /// Waits until `look` finds what it looks for in the memory of machines. It looks at once, and again after each
+    /// change. Fails when the outbox closes.
+    pub async fn until<T>(&self, mut look: impl FnMut() -> Option<T>) -> OutboxResult<T> {
+        // Subscribed before the first look, so that no change falls between a look and the wait.
+        let mut changes = self.events.changes();
+        loop {
+            if let Some(found) = look() {
+                return Ok(found);
+            }
+            tokio::select! {
+                biased;
+                () = self.tasks.closed() => return Err(OutboxError::ShutDown),
+                // No error: the sender is in `self`.
+                _ = changes.changed() => {}
+            }
+        }
+    }
 }
 
 /// A machine with the memory `M`; `own` is what only this machine has.

@@ -45,9 +45,9 @@ impl Machines {
             events: Arc::new(Events::default()),
             tasks: Arc::new(Tasks::new()),
         };
-        let journal = &foundation.journal;
+        let (journal, events) = (&foundation.journal, &foundation.events);
         let jobs = JobsMemory::new(state.jobs, Arc::clone(journal));
-        let jobs = Part::new(journal, jobs);
+        let jobs = Part::new(journal, events, jobs);
         let job_news = Arc::new(Notify::new());
         let on_fate: FateListener = {
             let (jobs, job_news) = (Arc::clone(&jobs), Arc::clone(&job_news));
@@ -58,7 +58,7 @@ impl Machines {
         };
         let drafts = DraftParts::open(&foundation, staging, state.drafts, on_fate);
         let presets = PresetsMemory::new(state.presets, Arc::clone(journal));
-        let presets = Part::new(journal, presets);
+        let presets = Part::new(journal, events, presets);
         let presets = PresetParts::new(&foundation, presets, PresetTools::default());
         let needs = Answers {
             drafts: Arc::clone(&drafts),
@@ -93,7 +93,6 @@ impl Machines {
     /// Signals all tasks to stop.
     pub fn close(&self) {
         self.foundation.tasks.close();
-        self.foundation.events.something_changed();
     }
 
     /// Queues a snapshot of the present state, which replaces the journal. `None` while staged bytes wait to be

@@ -24,7 +24,6 @@ mod machines;
 mod moment;
 mod names;
 mod off_thread;
-mod pauses;
 mod presets;
 mod recovery;
 #[cfg(test)]

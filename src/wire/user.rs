@@ -63,9 +63,9 @@ pub struct RapidPoints {
 /// Remaining storage.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct StorageLeft {
-    /// Bytes; 0 if the account is over its limit.
-    #[serde(deserialize_with = "lenient::field")]
-    pub storage_left: u64,
+    /// Bytes; 0 if the account is over its limit, `None` if the service does not say.
+    #[serde(default, deserialize_with = "lenient::field")]
+    pub storage_left: Option<u64>,
 }
 
 #[cfg(test)]

@@ -11,6 +11,8 @@ mod refusals;
 mod safety;
 mod sending;
 mod service;
+#[path = "../support/skip.rs"]
+mod skip;
 
 use std::time::Duration;
 

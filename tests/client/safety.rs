@@ -6,7 +6,7 @@ use futures_util::TryStreamExt;
 use serde_json::json;
 
 use super::{assert_no_secret, client_of, quick_config, signed};
-use crate::fault_server::{Bound, FaultServer, Reply};
+use crate::fault_server::{Bound, FaultServer, Reply, make_certificate};
 
 #[tokio::test]
 async fn the_target_of_a_redirect_gets_no_token() {
@@ -253,5 +253,22 @@ async fn https_is_encrypted() {
         ),
         "{error:?}"
     );
+    assert!(error.to_string().contains("write http://"), "{error}");
     assert_eq!(plain.count(), 0, "a request was sent unencrypted");
+}
+
+#[tokio::test]
+async fn a_certificate_that_is_not_trusted_is_refused_at_once_with_what_to_do() {
+    if !crate::skip::has_program_or_skips("openssl") {
+        return;
+    }
+    let keys = tempfile::tempdir().unwrap();
+    make_certificate(keys.path());
+    let server = Bound::with_tls(keys.path()).serve(|_, _| Reply::status(200));
+    let client = Client::new(quick_config(&server.url())).unwrap();
+    let call = client.assets().get(AssetId(1), Priority::Interactive);
+    let error = call.await.unwrap_err();
+    assert!(matches!(error, ClientError::Untrusted { .. }), "{error:?}");
+    assert!(error.to_string().contains("SSL_CERT_FILE"), "{error}");
+    assert_eq!(server.count(), 0, "a request was sent");
 }

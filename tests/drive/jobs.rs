@@ -223,3 +223,28 @@ async fn the_preset_file_of_the_command_line_is_a_job_too() {
     assert_eq!(paid(&account).await, 1);
     mounted.close().await;
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_text_with_the_longest_name_and_its_status_are_listed_and_removed() {
+    let (_account, mounted) = Account::mounted_with_cube().await;
+    let tree = &mounted.tree;
+    let folder = "/rawmodels/cube/optimize";
+    let text = format!("{}.json", "a".repeat(250));
+    // It is no valid job, so it stays with a status and costs nothing.
+    let refused = tree.write(&format!("{folder}/{text}"), b"{").await;
+    assert!(
+        matches!(refused, Err(DriveError::Invalid(_))),
+        "{refused:?}"
+    );
+    let listed = tree.list(folder).await.unwrap();
+    assert!(listed.contains(&text) && listed.len() > 1, "{listed:?}");
+    for name in &listed {
+        assert!(name.len() <= 255, "{name}");
+        let path = format!("{folder}/{name}");
+        if tree.exists(&path).await && name != "ERROR.txt" {
+            tree.unlink(&path).await.unwrap();
+        }
+    }
+    assert!(tree.list(folder).await.unwrap().is_empty());
+    mounted.close().await;
+}

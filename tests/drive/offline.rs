@@ -135,3 +135,44 @@ async fn a_model_is_copied_in_at_once_while_the_service_is_away_and_was_never_se
     );
     mounted.close().await;
 }
+
+/// A service that takes connections and never answers.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_silent_service_is_waited_for_once_and_noticed_soon_when_it_answers() {
+    let mut account = Account::new().await;
+    account.add_cube().await;
+    let addr = account.client.base_url().socket_addrs(|| None).unwrap()[0];
+    account.stop_service().await;
+    let silent = tokio::net::TcpListener::bind(addr).await.unwrap();
+    let holding = tokio::spawn(async move {
+        let mut held = Vec::new();
+        while let Ok((connection, _)) = silent.accept().await {
+            held.push(connection);
+        }
+    });
+    let deadline = Duration::from_secs(1);
+    let mounted = account
+        .mount_with(|config| config.deadline = deadline)
+        .await;
+    let tree = &mounted.tree;
+    let begun = Instant::now();
+    assert!(tree.list("/rawmodels").await.is_err());
+    let first = begun.elapsed();
+    for folder in ["/rapidmodels", "/presets", "/account/tokens", "/rawmodels"] {
+        let begun = Instant::now();
+        assert!(tree.list(folder).await.is_err(), "{folder}");
+        let waited = begun.elapsed();
+        assert!(waited < deadline, "{folder} after {first:?}: {waited:?}");
+    }
+    assert!(!mounted.drive.status().online);
+    holding.abort();
+    let _ = holding.await;
+    account.start_service().await;
+    let back = Instant::now();
+    while !mounted.drive.status().online {
+        assert!(back.elapsed() < Duration::from_secs(8), "still offline");
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
+    assert_eq!(tree.list("/rawmodels").await.unwrap(), ["cube"]);
+    mounted.close().await;
+}

@@ -188,6 +188,74 @@ async fn a_full_staging_disk_stays_usable() {
     outbox.shut_down().await;
 }
 
+/// Copies until the disk is full, several times.
+fn copy_in_vain(outbox: &Outbox, copies: std::ops::Range<usize>) {
+    for copy in copies {
+        let Ok(draft) = outbox.drafts().create(&format!("copy{copy}"), 0o755, &ME) else {
+            continue;
+        };
+        for name in ["a.glb", "b.glb"] {
+            let made = outbox
+                .entries()
+                .create_file(draft.id, EntryId::ROOT, name, 0o644, &ME);
+            let Ok((_, file)) = made else { continue };
+            for block in 0.. {
+                if file.write_at(&[1; 16_384], block * 16_384).is_err() {
+                    break;
+                }
+            }
+            let _ = file.flush();
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn copies_that_fill_the_disk_leave_room_to_commit_to_cancel_and_to_remove() {
+    let Some(disk) = SmallDisk::mount().await else {
+        return;
+    };
+    let (world, outbox) = (&disk.world, disk.open());
+    let kept = ["one", "two", "three"].map(|name| {
+        let draft = outbox.drafts().create(name, 0o755, &ME).unwrap().id;
+        put(&outbox, draft, EntryId::ROOT, "chair.glb", &glb(100_000));
+        draft
+    });
+    let copies = (0..4).map(|thread| {
+        let outbox = outbox.clone();
+        tokio::task::spawn_blocking(move || copy_in_vain(&outbox, thread * 10..thread * 10 + 10))
+    });
+    futures_util::future::join_all(copies).await;
+    let left = || rustix::fs::statvfs(&disk.dir).unwrap().f_bavail * 4096;
+    assert!(left() > 0, "data has taken all of the disk");
+    // Deciding works before anything was freed, and in any order.
+    let asset = outbox.uploads().commit(kept[0], false).await.unwrap();
+    assert_eq!(world.files(asset).await["chair.glb"], glb(100_000));
+    copy_in_vain(&outbox, 40..45);
+    outbox.uploads().cancel(kept[1]).await.unwrap();
+    copy_in_vain(&outbox, 45..50);
+    let entries = outbox.entries();
+    entries
+        .remove_file(kept[2], EntryId::ROOT, "chair.glb", &ME)
+        .unwrap();
+    for draft in outbox.drafts().all() {
+        if draft.name.starts_with("copy") {
+            outbox.drafts().remove(draft.id).unwrap();
+        }
+    }
+    eventually("there is room again", async || {
+        let made = entries.create_file(kept[2], EntryId::ROOT, "chair.glb", 0o644, &ME);
+        let Ok((_, file)) = made else { return false };
+        let written = file.write_at(&glb(500_000), 0).and_then(|()| file.flush());
+        drop(file);
+        if written.is_err() {
+            let _ = entries.remove_file(kept[2], EntryId::ROOT, "chair.glb", &ME);
+        }
+        written.is_ok()
+    })
+    .await;
+    outbox.shut_down().await;
+}
+
 /// Removes all files of a draft on a disk without room, and dies.
 async fn what_is_left_after_a_kill(prepare: impl Fn(&Path)) -> Option<Vec<String>> {
     let disk = SmallDisk::mount().await?;

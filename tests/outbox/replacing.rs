@@ -9,7 +9,9 @@ use assetfs::outbox::{DraftId, DraftPhase, EntryId, Failpoint, Outbox, OutboxErr
 use assetfs::wire::{AssetId, BaseAsset, UploadStatus};
 
 use super::crash::sent_or_send;
-use super::support::{ME, World, as_map, chair, client, copy_chair, eventually, glb, put, quick};
+use super::support::{
+    Fault, ME, World, as_map, chair, client, copy_chair, eventually, glb, put, quick,
+};
 
 /// The files of the second version.
 fn second() -> Vec<(&'static str, Vec<u8>)> {
@@ -283,6 +285,11 @@ async fn replaced_but_kept(world: &World) -> (AssetId, AssetId, DraftId) {
     })
     .await;
     tokio::time::sleep(Duration::from_millis(300)).await;
+    assert_eq!(
+        world.relay.calls("GET", "downloads").len(),
+        before + 1,
+        "a comparison that changes nothing is not repeated at once"
+    );
     assert!(outbox.drafts().get(version.id).is_some());
     outbox.shut_down().await;
     drop(outbox);
@@ -372,6 +379,41 @@ async fn a_file_added_while_an_unchanged_version_is_committed_is_not_lost() {
         let _ = outbox.uploads().cancel_version(version).await;
     }
     assert!(kept + removed > 0);
+    outbox.shut_down().await;
+}
+
+#[tokio::test]
+async fn a_commit_sends_what_was_added_after_its_order() {
+    let world = World::start().await;
+    let outbox = world.outbox();
+    let old = sent_or_send(&outbox, "chair").await;
+    eventually("the first version is checked", async || {
+        outbox.drafts().all().is_empty()
+    })
+    .await;
+    let version = outbox.drafts().create("chair~new", 0o755, &ME).unwrap().id;
+    let replaced = replaced(old, "chair", false);
+    outbox.uploads().make_version(version, &replaced).unwrap();
+    for (file, bytes) in second() {
+        put(&outbox, version, EntryId::ROOT, file, &bytes);
+    }
+    // Between the order and the start request the upload asks for the free storage.
+    let asked = world.relay.calls("GET", "user/storage").len();
+    let late = Fault::Late(Duration::from_millis(300));
+    world.relay.fault("GET", "user/storage", late, 1);
+    let commit = tokio::spawn({
+        let outbox = outbox.clone();
+        async move { outbox.uploads().commit(version, false).await }
+    });
+    eventually("the upload is ordered", async || {
+        world.relay.calls("GET", "user/storage").len() > asked
+    })
+    .await;
+    put(&outbox, version, EntryId::ROOT, "more.txt", b"more");
+    let sent = tokio::time::timeout(Duration::from_secs(30), commit).await;
+    let new = sent.expect("the commit ends").unwrap().unwrap();
+    assert_ne!(new, old);
+    assert_eq!(world.files(new).await["more.txt"], b"more");
     outbox.shut_down().await;
 }
 

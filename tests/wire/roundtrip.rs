@@ -114,7 +114,7 @@ proptest! {
         assert_read_back(&Login { email: make.text(), password: Password::new(make.text()) });
         assert_read_back(&DeleteAccount { password: Password::new(make.text()) });
         assert_read_back(&RapidPoints { rapidpoints: make.number() });
-        assert_read_back(&StorageLeft { storage_left: make.number() });
+        assert_read_back(&StorageLeft { storage_left: make.maybe(Maker::number) });
         assert_read_back(&ErrorBody {
             message: make.maybe(Maker::text),
             error: make.maybe(Maker::text),

@@ -197,9 +197,21 @@ fn numbers_out_of_range_cause_no_panic() {
         (Some(0), None, None)
     );
     let left: StorageLeft = serde_json::from_value(json!({"storage_left": -1})).unwrap();
-    assert_eq!(left.storage_left, 0);
+    assert_eq!(left.storage_left, Some(0));
     let left: StorageLeft = serde_json::from_value(json!({"storage_left": "5368709120"})).unwrap();
-    assert_eq!(left.storage_left, 5_368_709_120);
+    assert_eq!(left.storage_left, Some(5_368_709_120));
+}
+
+#[test]
+fn storage_left_that_is_no_number_is_unknown_and_not_zero() {
+    for odd in [
+        json!({"storage_left": null}),
+        json!({"storage_left": "unlimited"}),
+        json!({}),
+    ] {
+        let left: StorageLeft = serde_json::from_value(odd.clone()).unwrap();
+        assert_eq!(left.storage_left, None, "{odd}");
+    }
 }
 
 #[test]

@@ -4,9 +4,10 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use super::store::StoreError;
+use crate::backoff::Backoff;
 
 const FIRST_PAUSE: Duration = Duration::from_secs(30);
-const LONGEST_PAUSE: Duration = Duration::from_secs(300);
+const PAUSES: Backoff = Backoff::doubling(FIRST_PAUSE, Duration::from_secs(300));
 
 /// The health of one way to use a store.
 #[derive(Debug, Default)]
@@ -23,6 +24,7 @@ struct State {
 #[derive(Debug)]
 struct Outage {
     until: Instant,
+    pauses: Backoff,
     pause: Duration,
     /// One caller tries again.
     is_tried: bool,
@@ -86,21 +88,23 @@ impl State {
     /// Leaves the store alone, or for longer if this was the request that tried it again.
     fn begin_outage(&mut self, place: &str, doing: &str, error: &StoreError) {
         let why = error.to_string();
-        let pause = match &self.outage {
+        let mut pauses = match &self.outage {
             None => {
                 tracing::warn!(
                     "the shared cache {place} cannot be {doing}: {why}. Files are read from the service until it can; \
                      it is tried again after {} s",
                     FIRST_PAUSE.as_secs()
                 );
-                FIRST_PAUSE
+                PAUSES
             }
-            Some(outage) if outage.is_tried => (outage.pause * 2).min(LONGEST_PAUSE),
+            Some(outage) if outage.is_tried => outage.pauses,
             // It was under way when another request failed.
             Some(_) => return,
         };
+        let pause = pauses.next_pause();
         self.outage = Some(Outage {
             until: Instant::now() + pause,
+            pauses,
             pause,
             is_tried: false,
             why,

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Instant;
 
-use crate::client::Priority;
+use crate::client::{ClientError, Priority};
 use crate::drive::catalog::asking::{asked, landed};
 use crate::drive::catalog::change::Change;
 use crate::drive::catalog::data::flight_key::FlightKey;
@@ -68,9 +68,12 @@ fn account_landing(catalog: &Arc<Catalog>, file: AccountFile) -> FlightEnd {
                     .rapidpoints
             }
             AccountFile::StorageLeft => {
-                asked(&shared, client.account().storage_left(now))
-                    .await?
-                    .storage_left
+                let reply = asked(&shared, client.account().storage_left(now)).await?;
+                let no_number = || ClientError::Protocol {
+                    what: "get the storage left".to_owned(),
+                    reason: "it names no number of bytes".to_owned(),
+                };
+                reply.storage_left.ok_or_else(no_number)?
             }
         };
         if file == AccountFile::StorageLeft {

@@ -1,9 +1,15 @@
 //! Requests to the service: one in flight for each object, with a deadline, and without long waits while the
 //! service is away.
+//!
+//! A service that is silent holds the first request for the whole deadline. Then a task asks until there is an answer, and
+//! all other requests fail after a moment.
 
+use std::sync::Arc;
 use std::time::Duration;
 
-use crate::client::ClientError;
+use crate::backoff::Backoff;
+use crate::client::{ClientError, Priority};
+use crate::drive::catalog::data::reach::{Away, ReachChange};
 use crate::drive::catalog::flight::FlightEnd;
 use crate::drive::catalog::parts::Catalog;
 use crate::drive::error::{DriveError, DriveResult};
@@ -13,6 +19,8 @@ use crate::drive::history::{HistoryEvent, HistoryKind};
 const PATIENCE: Duration = Duration::from_secs(5);
 /// The same while the service is away.
 const PATIENCE_OFFLINE: Duration = Duration::from_millis(250);
+/// The longest pause between two questions to a service that is away.
+const LONGEST_PAUSE: Duration = Duration::from_secs(4);
 
 /// Runs work that waits for the local disk on a blocking thread.
 pub(in crate::drive) async fn blocking(
@@ -32,12 +40,9 @@ pub(in crate::drive) async fn blocking(
 
 /// Maximum wait for a newer version of a known object; shorter while the service is away.
 pub(in crate::drive) fn patience(catalog: &Catalog) -> Duration {
-    let offline = catalog.offline.lock();
-    let is_offline = offline.is_ok_and(|offline| offline.is_some());
-    if is_offline {
-        PATIENCE_OFFLINE
-    } else {
-        PATIENCE
+    match catalog.reach.away() {
+        Some(_) => PATIENCE_OFFLINE,
+        None => PATIENCE,
     }
 }
 
@@ -63,11 +68,23 @@ pub(in crate::drive) async fn landed(
     }
 }
 
-/// Sends a request with the deadline and records whether the service was reachable.
+/// Sends a request with the deadline and records whether the service was reachable. While the service is known to be
+/// silent, the deadline is short.
 pub(in crate::drive) async fn asked<T>(
     catalog: &Catalog,
     request: impl Future<Output = Result<T, ClientError>>,
 ) -> DriveResult<T> {
+    if let Some(Away::Silent(why)) = catalog.reach.away() {
+        let reply = tokio::time::timeout(PATIENCE_OFFLINE, request).await;
+        return match reply {
+            Err(_) => Err(DriveError::TimedOut(why)),
+            Ok(reply) => {
+                let reply = reply.map_err(DriveError::from);
+                remember_reach(catalog, &reply);
+                reply
+            }
+        };
+    }
     // The client has its own retries and timeouts; this limit is the last resort for one page or record.
     let limit = catalog.config.deadline;
     let reply = match tokio::time::timeout(limit, request).await {
@@ -81,35 +98,42 @@ pub(in crate::drive) async fn asked<T>(
     reply
 }
 
+/// Notes whether the service was reachable, here and in the event log.
 fn remember_reach<T>(catalog: &Catalog, reply: &DriveResult<T>) {
-    let mut offline = catalog.offline.lock().expect("the lock is never poisoned");
-    let mut change = None;
-    match reply {
-        Err(
-            DriveError::Unreachable(why)
-            | DriveError::TimedOut(why)
-            | DriveError::AccessDenied(why),
-        ) => {
-            if offline.is_none() {
-                tracing::warn!(why, "the service cannot be reached; known data are shown");
-                change = Some((HistoryKind::Offline, Some(why.clone())));
+    let (kind, reason) = match catalog.reach.note(reply) {
+        Some(ReachChange::Lost(why)) => (HistoryKind::Offline, Some(why)),
+        Some(ReachChange::Back) => (HistoryKind::Online, None),
+        None => return,
+    };
+    catalog.failures.history().note(HistoryEvent {
+        kind,
+        reason,
+        ..HistoryEvent::default()
+    });
+}
+
+/// Asks a service that is away until it answers. Runs until the drive ends.
+pub(in crate::drive) async fn ask_until_it_answers(catalog: Arc<Catalog>) {
+    loop {
+        catalog.reach.lost().await;
+        let mut pauses = Backoff::doubling(PATIENCE_OFFLINE, LONGEST_PAUSE);
+        while let Some(Away::Unreachable(_) | Away::Silent(_)) = catalog.reach.away() {
+            // The first question comes at once: a single request may have been too much for the service.
+            let question = catalog.client.account().storage_left(Priority::Background);
+            let reply = tokio::time::timeout(catalog.config.deadline, question).await;
+            // Whatever it answers shows that it answers. Silence changes nothing.
+            let reply = reply.map(|reply| reply.map_err(DriveError::from));
+            match reply {
+                Ok(Err(error)) if Away::of(&error).is_some() => {
+                    remember_reach::<()>(&catalog, &Err(error));
+                }
+                Ok(_) => {
+                    remember_reach(&catalog, &Ok(()));
+                    break;
+                }
+                Err(_elapsed) => {}
             }
-            *offline = Some(why.clone());
+            tokio::time::sleep(pauses.next_pause()).await;
         }
-        Err(_) => {}
-        Ok(_) => {
-            if offline.take().is_some() {
-                tracing::info!("the service can be reached again");
-                change = Some((HistoryKind::Online, None));
-            }
-        }
-    }
-    drop(offline);
-    if let Some((kind, reason)) = change {
-        catalog.failures.history().note(HistoryEvent {
-            kind,
-            reason,
-            ..HistoryEvent::default()
-        });
     }
 }

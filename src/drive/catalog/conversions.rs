@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use crate::backoff::Backoff;
 use crate::client::Priority;
 use crate::drive::catalog::asking::asked;
 use crate::drive::catalog::data::flight_key::FlightKey;
@@ -21,10 +22,9 @@ const MAX_LOOKS: u32 = 300;
 /// Starts polling, so that converted files are shown as soon as they exist.
 pub(in crate::drive) fn watch_conversions(catalog: &Arc<Catalog>, asset: AssetId) {
     catalog.spawn(|shared| async move {
-        let mut pause = FIRST_PAUSE;
+        let mut pauses = Backoff::doubling(FIRST_PAUSE, LONGEST_PAUSE);
         for _ in 0..MAX_LOOKS {
-            tokio::time::sleep(pause).await;
-            pause = (pause * 2).min(LONGEST_PAUSE);
+            tokio::time::sleep(pauses.next_pause()).await;
             if conversions_ended(&shared, asset).await {
                 break;
             }

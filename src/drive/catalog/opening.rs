@@ -15,6 +15,7 @@ use crate::drive::catalog::data::archives::Archives;
 use crate::drive::catalog::data::blobs::Blobs;
 use crate::drive::catalog::data::file_maps::FileMaps;
 use crate::drive::catalog::data::known::Known;
+use crate::drive::catalog::data::reach::Reach;
 use crate::drive::catalog::data::staged_zips::StagedZips;
 use crate::drive::catalog::flight::Flights;
 use crate::drive::catalog::parts::{Catalog, OnChange};
@@ -65,7 +66,7 @@ impl Catalog {
             known: Mutex::new(Known::restore(meta)),
             shown: Mutex::new(made.keys().copied().collect()),
             made: Mutex::new(made),
-            offline: Mutex::default(),
+            reach: Reach::default(),
             fetch_members: |catalog, asset| {
                 async move { fetch_members(&catalog, asset).await }.boxed()
             },

@@ -18,6 +18,7 @@ use crate::drive::catalog::data::blobs::Blobs;
 use crate::drive::catalog::data::file_maps::FileMaps;
 use crate::drive::catalog::data::flight_key::FlightKey;
 use crate::drive::catalog::data::known::Known;
+use crate::drive::catalog::data::reach::Reach;
 use crate::drive::catalog::data::staged_zips::StagedZips;
 use crate::drive::catalog::data::watched::Watched;
 use crate::drive::catalog::flight::{FlightEnd, Flights};
@@ -61,8 +62,7 @@ pub(in crate::drive) struct Catalog {
     pub(super) made: Mutex<HashMap<DraftId, AssetId>>,
     /// Drafts whose asset was added to the listing.
     pub(super) shown: Mutex<HashSet<DraftId>>,
-    /// Why the service is unreachable, while it is.
-    pub(super) offline: Mutex<Option<String>>,
+    pub(super) reach: Reach,
     /// A field, because the code that reads zips uses file maps, and so cannot be called by the code that fetches them.
     pub(super) fetch_members: FetchMembers,
     pub(super) on_change: OnChange,
@@ -115,8 +115,6 @@ impl Catalog {
 
     /// Why the service is unreachable, while it is.
     pub(in crate::drive) fn offline_reason(&self) -> Option<String> {
-        let offline = self.offline.lock();
-        let offline = offline.expect("the lock is never poisoned");
-        offline.clone()
+        self.reach.away().map(|away| away.why().to_owned())
     }
 }

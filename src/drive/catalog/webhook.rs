@@ -22,6 +22,7 @@ use tokio::sync::Mutex;
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
+use crate::backoff::Backoff;
 use crate::client::ClientError;
 use crate::drive::catalog::events::asset_moved;
 use crate::drive::catalog::listings::freshness::doubt;
@@ -171,7 +172,7 @@ async fn register(
     if let Ok(Some(old)) = shared.meta.get::<Registered>(TABLE, KEY) {
         take_back(&shared, old.id).await;
     }
-    let mut pause = FIRST_PAUSE;
+    let mut pauses = Backoff::doubling(FIRST_PAUSE, LONGEST_PAUSE);
     loop {
         // `stop` waits until the answer is stored.
         let mut place = registered.lock().await;
@@ -199,8 +200,7 @@ async fn register(
             Err(error) => tracing::debug!(%error, "registering for events is tried again"),
         }
         drop(place);
-        tokio::time::sleep(pause).await;
-        pause = (pause * 2).min(LONGEST_PAUSE);
+        tokio::time::sleep(pauses.next_pause()).await;
     }
 }
 

@@ -25,13 +25,14 @@ use super::flight::Course;
 use super::gathered::Gathered;
 use super::object::RemoteObject;
 use super::urls::KeptUrl;
+use crate::backoff::Backoff;
 use crate::cache::{BLOCK_LEN_BYTES, NextBlocks, Turn};
 use crate::client::{ClientError, ObjectMeta, RangeReply};
 
 /// A fetch fails if no data arrives for this time.
 pub(super) const DEADLINE: Duration = Duration::from_secs(30);
-const FIRST_PAUSE: Duration = Duration::from_millis(200);
-const LONGEST_PAUSE: Duration = Duration::from_secs(4);
+/// Pauses between two attempts.
+const PAUSES: Backoff = Backoff::doubling(Duration::from_millis(200), Duration::from_secs(4));
 /// Length of cache writes for read-ahead on a fast connection.
 const RUN_BYTES: usize = 512 << 10;
 /// The same while a reader waits: long enough to keep the page cache's pages large.
@@ -365,10 +366,9 @@ impl<'a> Fetch<'a> {
         if self.failures == 1 {
             return Ok(());
         }
-        let longest = FIRST_PAUSE * 2_u32.saturating_pow(self.failures - 2).min(64);
-        let pause = longest
-            .min(LONGEST_PAUSE)
-            .mul_f64(rand::random_range(0.5..1.0));
+        // The first failure is repaired at once.
+        let bound = PAUSES.after(self.failures - 1);
+        let pause = bound.mul_f64(rand::random_range(0.5..1.0));
         let pause = error.retry_after().map_or(pause, |asked| asked.max(pause));
         if Instant::now() + pause >= self.last_progress + DEADLINE {
             return Err(ReadError::Transfer(error.clone()));

@@ -4,6 +4,7 @@
 use std::fmt;
 use std::sync::Arc;
 
+use crate::drive::values::names::with_ending;
 use crate::drive::values::node::{Family, Model};
 use crate::outbox::{JobFolder, OwnerFolder};
 use crate::wire::{AssetId, ModelId, RapidId};
@@ -277,9 +278,11 @@ impl JobEntry {
         let stem = stems.next().unwrap_or(text_name);
         match self.part {
             JobPart::Text => text_name.to_owned(),
-            JobPart::Status => format!("{stem}.status"),
+            JobPart::Status => with_ending(stem, ".status"),
             JobPart::Result => match self.folder {
-                DropFolder::AssetEmbeds(_) | DropFolder::RapidEmbeds(_) => format!("{stem}.html"),
+                DropFolder::AssetEmbeds(_) | DropFolder::RapidEmbeds(_) => {
+                    with_ending(stem, ".html")
+                }
                 DropFolder::Optimize(_) | DropFolder::Jobs => stem.to_owned(),
             },
         }

@@ -69,9 +69,13 @@ const MAX_DEPTH: usize = 32;
 
 /// `name~id`, shortened to fit; `extension` (with its dot, or empty) stays last.
 pub fn with_id(stem: &str, id: u64, extension: &str) -> String {
-    let suffix = format!("~{id}{extension}");
-    let room = NAME_MAX_BYTES.saturating_sub(suffix.len());
-    format!("{}{suffix}", cut(stem, room))
+    with_ending(stem, &format!("~{id}{extension}"))
+}
+
+/// `stem` with `ending`, shortened to fit.
+pub fn with_ending(stem: &str, ending: &str) -> String {
+    let room = NAME_MAX_BYTES.saturating_sub(ending.len());
+    format!("{}{ending}", cut(stem, room))
 }
 
 /// Splits `name~12` into `name` and 12 if the digits are in canonical form.
@@ -230,6 +234,18 @@ mod tests {
         assert_eq!(safe_path("textures/wood.png", 1), ["textures", "wood.png"]);
         for hostile in ["../x", "/etc/passwd", "a//b", "a/", "a/.assetfs", "a/b\0c"] {
             assert_eq!(safe_path(hostile, 1), [safe_name(hostile, 1)]);
+        }
+    }
+
+    #[test]
+    fn a_long_name_is_cut_for_its_ending() {
+        assert_eq!(with_ending("web", ".status"), "web.status");
+        for stem in ["a".repeat(250), "🪑".repeat(62), "%2F".repeat(83)] {
+            let name = with_ending(&stem, ".status");
+            assert!(
+                name.len() <= NAME_MAX_BYTES && name.ends_with(".status"),
+                "{name}"
+            );
         }
     }
 

@@ -8,6 +8,7 @@ use std::time::Duration;
 use tokio::sync::{Notify, watch};
 use tokio::time::Instant;
 
+use crate::backoff::Backoff;
 use crate::client::ClientError;
 use crate::outbox::drafts::process::Process;
 use crate::outbox::drafts::settle::readiness::human_size;
@@ -42,6 +43,8 @@ pub struct Activity {
     pub next_try: Option<Instant>,
     /// The difference that the last comparison with the service's files found.
     pub comparison: Option<String>,
+    /// The generation of the content for which an upload began last, and the pauses before it begins again.
+    pub begun: Option<(u64, Backoff)>,
     /// The running upload.
     pub upload: Option<LiveUpload>,
 }

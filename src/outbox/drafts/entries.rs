@@ -74,7 +74,7 @@ impl Entries {
         let made = make_file(
             &self.parts,
             &mut memory,
-            Content::new(content, file),
+            Content::new(content, file, self.parts.own.staging.room()),
             (draft, parent, name),
             mode,
             caller,
@@ -94,6 +94,7 @@ impl Entries {
         caller: &Caller,
     ) -> OutboxResult<EntryInfo> {
         names::check_new(name)?;
+        self.parts.own.staging.check_room()?;
         let (info, ticket) = {
             let mut memory = self.parts.memory();
             memory.check_holds_many(draft)?;

@@ -74,7 +74,7 @@ impl DraftsMemory {
 
     /// Makes a change and queues its record for the journal. Nothing changes on an error.
     pub fn record(&mut self, record: impl DraftsChange) -> OutboxResult<Ticket> {
-        self.journal.check_room()?;
+        self.journal.check_room(&record)?;
         let applied = record.apply_to(&mut self.state);
         for fate in std::mem::take(&mut self.state.fates) {
             (self.on_fate)(fate);

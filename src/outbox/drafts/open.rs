@@ -88,7 +88,8 @@ pub fn open_file(
         Some(open) => Arc::clone(&open.content),
         None => {
             let opened = parts.own.staging.open_content(content);
-            let opened = opened.and_then(|file| Content::existing(content, file, flushed));
+            let room = parts.own.staging.room();
+            let opened = opened.and_then(|file| Content::existing(content, file, room, flushed));
             Arc::new(opened.map_err(staging_error(format!("opening {path}")))?)
         }
     };

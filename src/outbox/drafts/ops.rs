@@ -63,6 +63,7 @@ impl Drafts {
     /// Makes an empty draft folder. Durable on return.
     pub fn create(&self, name: &str, mode: u32, caller: &Caller) -> OutboxResult<DraftInfo> {
         names::check_new(name)?;
+        self.parts.own.staging.check_room()?;
         let (id, ticket) = {
             let mut memory = self.parts.memory();
             check_free_at_top(&memory, name)?;
@@ -93,7 +94,7 @@ impl Drafts {
         let made = make_file(
             &self.parts,
             &mut memory,
-            Content::new(content, file),
+            Content::new(content, file, self.parts.own.staging.room()),
             (draft, EntryId::ROOT, name),
             mode,
             caller,

@@ -66,7 +66,11 @@ impl DraftParts {
             storage_left: AtomicU64::new(UNKNOWN),
             epoch,
         };
-        Machine::new(foundation, Part::new(journal, memory), tools)
+        Machine::new(
+            foundation,
+            Part::new(journal, &foundation.events, memory),
+            tools,
+        )
     }
 
     /// The asset that a draft became. `Some(None)` while the service has not accepted it; `None` if the draft was removed.
@@ -108,7 +112,7 @@ impl DraftParts {
         Ok(())
     }
 
-    /// Sends the event that a draft changed; wakes the settle rule and all tasks that wait for changes.
+    /// Sends the event that a draft changed, and wakes the settle rule.
     pub fn draft_changed(&self, draft: DraftId) {
         self.own.draft_news.notify_one();
         self.status_changed(draft);
@@ -117,7 +121,6 @@ impl DraftParts {
     /// The same for a change that the settle rule need not look at.
     pub fn status_changed(&self, draft: DraftId) {
         self.events.send(OutboxEvent::DraftChanged(draft));
-        self.events.something_changed();
     }
 
     /// The paths of a loose file are no longer there, if there was one.
@@ -171,6 +174,8 @@ impl DraftParts {
         for (_, content) in gone {
             self.own.staging.remove(content);
         }
+        // What was freed is reserved again before a program fills it.
+        self.journal.keep_reserve();
         let left = kept.len();
         self.memory().doomed.extend(kept);
         settled.map_err(|error| (left, error))
@@ -178,10 +183,11 @@ impl DraftParts {
 
     /// Deletes the contents that the durable journal no longer refers to.
     pub async fn remove_doomed(self: &Arc<DraftParts>) -> OutboxResult<()> {
-        let doomed = std::mem::take(&mut self.memory().doomed);
-        if doomed.is_empty() {
+        // Asked every second: without anything to do it must not count as a change.
+        if self.memory().doomed.is_empty() {
             return Ok(());
         }
+        let doomed = std::mem::take(&mut self.memory().doomed);
         let parts = Arc::clone(self);
         let removed = off_thread(move || parts.remove_contents(doomed)).await?;
         removed.map_err(|(_, error)| error)

@@ -5,6 +5,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
+use crate::backoff::Backoff;
 use crate::client::{ClientError, Priority};
 use crate::outbox::error::OutboxResult;
 use crate::outbox::events::OutboxEvent;
@@ -13,7 +14,6 @@ use crate::outbox::failpoint::Failpoint;
 use crate::outbox::jobs::book::{JobRecord, SubmissionStage};
 use crate::outbox::jobs::log::fetch_reason;
 use crate::outbox::jobs::parts::JobParts;
-use crate::outbox::pauses::Pauses;
 use crate::wire::{RapidId, RapidModel};
 
 /// The longest pause between two polls.
@@ -23,7 +23,7 @@ const IDLE: Duration = Duration::from_secs(600);
 
 /// Runs until the outbox closes.
 pub async fn run(parts: Arc<JobParts>) {
-    let mut pauses = Pauses::new(parts.config.first_poll, LONGEST_POLL);
+    let mut pauses = Backoff::polling(parts.config.first_poll, LONGEST_POLL);
     loop {
         let (running, tagged) = match parts.config.paused {
             true => (Vec::new(), Vec::new()),

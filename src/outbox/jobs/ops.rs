@@ -189,18 +189,14 @@ impl Jobs {
 
     /// Handles that a rapid model is gone from the service: removes its drop folder.
     pub fn rapid_gone(&self, rapid: RapidId) {
-        let recorded = {
-            let mut memory = self.parts.memory();
-            let folder = JobFolder::RapidEmbeds(rapid);
-            let book = &memory.book;
-            if !book.files.keys().any(|key| key.folder == folder) {
-                return;
-            }
-            // The next sync makes it durable. If it is lost, the model is requested once more.
-            memory.record(JobRecord::RapidGone { rapid })
-        };
-        if recorded.is_ok() {
-            self.parts.events.something_changed();
+        let mut memory = self.parts.memory();
+        let folder = JobFolder::RapidEmbeds(rapid);
+        if !memory.book.files.keys().any(|key| key.folder == folder) {
+            return;
+        }
+        // The next sync makes it durable. If it is lost, the model is requested once more.
+        if let Err(error) = memory.record(JobRecord::RapidGone { rapid }) {
+            tracing::debug!(%rapid, %error, "the files of a rapid model that is gone are removed later");
         }
     }
 
@@ -264,21 +260,13 @@ impl Jobs {
     }
 
     async fn wait_for_answer(&self, job: &JobKey) -> OutboxResult<JobState> {
-        let mut changes = self.parts.events.changes();
-        let wait = async {
-            loop {
-                match self.job_standing(job) {
-                    JobStanding::Settled(state) => return Ok(state),
-                    JobStanding::Failed(error) => return Err(error),
-                    JobStanding::Going(_) => {}
-                }
-                if self.parts.tasks.is_closing() || changes.changed().await.is_err() {
-                    return Err(OutboxError::ShutDown);
-                }
-            }
-        };
-        match tokio::time::timeout(self.parts.config.answer_within, wait).await {
-            Ok(answer) => answer,
+        let answer = self.parts.until(|| match self.job_standing(job) {
+            JobStanding::Settled(state) => Some(Ok(state)),
+            JobStanding::Failed(error) => Some(Err(error)),
+            JobStanding::Going(_) => None,
+        });
+        match tokio::time::timeout(self.parts.config.answer_within, answer).await {
+            Ok(answer) => answer?,
             Err(_elapsed) => match self.job_standing(job) {
                 JobStanding::Settled(state) | JobStanding::Going(state) => Ok(state),
                 JobStanding::Failed(error) => Err(error),

@@ -22,11 +22,10 @@ pub struct JobTools {
 }
 
 impl JobParts {
-    /// Sends the event that a job has another state, and wakes all tasks that wait for changes.
+    /// Sends the event that a job has another state.
     pub fn changed(&self, job: &JobKey) {
         let event = OutboxEvent::JobChanged(job.folder, job.name.clone());
         self.events.send(event);
-        self.events.something_changed();
     }
 
     /// The same for every file of a submission.

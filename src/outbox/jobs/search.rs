@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
+use crate::backoff::Backoff;
 use crate::client::{ClientError, Priority};
 use crate::outbox::error::OutboxResult;
 use crate::outbox::events::OutboxEvent;
@@ -16,7 +17,6 @@ use crate::outbox::jobs::embeds::embeds_of;
 use crate::outbox::jobs::parts::JobParts;
 use crate::outbox::jobs::plan::{Answer, SearchStep, next_search_step};
 use crate::outbox::jobs::request::Made;
-use crate::outbox::pauses::Pauses;
 use crate::wire::{AssetId, EmbedId, RapidId, RapidModel};
 
 /// The longest pause between two searches for a lost request.
@@ -62,7 +62,7 @@ pub async fn taken(parts: &Arc<JobParts>, tag: &str, made: Made) -> OutboxResult
 /// Searches for a request whose reply was lost. If it is not found in time, it stays unknown.
 pub async fn look_for(parts: &Arc<JobParts>, tag: &str) {
     let until = Instant::now() + parts.config.look_for_lost;
-    let mut pauses = Pauses::new(parts.config.first_poll, LONGEST_SEARCH);
+    let mut pauses = Backoff::polling(parts.config.first_poll, LONGEST_SEARCH);
     // An outcome that could not be made durable yet is valid too: it is not searched for again.
     while let Some(lost) = lost(parts, tag) {
         let last_look = Instant::now() >= until;

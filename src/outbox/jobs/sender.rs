@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
+use crate::backoff::Backoff;
 use crate::client::{ClientError, Priority};
 use crate::outbox::effect::Effect;
 use crate::outbox::error::OutboxResult;
@@ -20,7 +21,6 @@ use crate::outbox::jobs::resolve::Unresolved;
 use crate::outbox::jobs::search::taken;
 use crate::outbox::jobs::text;
 use crate::outbox::jobs::text::Request;
-use crate::outbox::pauses::Pauses;
 use crate::wire::{ModelId, PresetId, UploadStatus};
 
 /// The longest pause between two polls of an incomplete asset.
@@ -35,8 +35,8 @@ pub(super) struct Sender {
     models: Models,
     /// Its models at the last step.
     seen: Found,
-    looks: Pauses,
-    retries: Pauses,
+    looks: Backoff,
+    retries: Backoff,
 }
 
 /// The models of a job, as [`models_of`] gives them.
@@ -83,13 +83,12 @@ impl Sender {
             key,
             models: Models::Unknown,
             seen: Ok(None),
-            looks: Pauses::new(first, LONGEST_POLL),
-            retries: Pauses::new(first * 2, LONGEST_RETRY),
+            looks: Backoff::polling(first, LONGEST_POLL),
+            retries: Backoff::doubling(first * 2, LONGEST_RETRY),
         }
     }
 
     pub(super) async fn run(mut self) {
-        let mut changes = self.parts.events.changes();
         let mut asset_news = self.parts.events.assets();
         loop {
             let next = match self.step().await {
@@ -107,7 +106,7 @@ impl Sender {
                     tokio::select! {
                         biased;
                         () = tokio::time::sleep_until(until) => {}
-                        () = self.file_changed(&mut changes) => {}
+                        () = self.file_changed() => {}
                         _ = asset_news.changed() => {}
                         () = self.parts.tasks.closed() => break,
                     }
@@ -125,12 +124,12 @@ impl Sender {
 
     /// Returns when the file is not to be sent any more, or when its models changed because a draft was accepted or
     /// removed.
-    async fn file_changed(&self, changes: &mut tokio::sync::watch::Receiver<u64>) {
-        while self.is_as_seen() {
-            if changes.changed().await.is_err() {
-                return;
-            }
-        }
+    async fn file_changed(&self) {
+        // An error means that the outbox closes, which ends the wait too.
+        let _ = self
+            .parts
+            .until(|| (!self.is_as_seen()).then_some(()))
+            .await;
     }
 
     fn is_as_seen(&self) -> bool {
@@ -378,9 +377,8 @@ impl Sender {
     }
 
     fn trouble(&mut self, error: ClientError) -> Next {
-        let pause = error
-            .retry_after()
-            .unwrap_or_else(|| self.retries.next_pause());
+        let asked = error.retry_after().unwrap_or_default();
+        let pause = asked.max(self.retries.next_pause());
         self.note(|task| {
             task.waits_for_model = false;
             task.trouble = Some(error);

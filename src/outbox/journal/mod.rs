@@ -26,7 +26,8 @@ use crate::outbox::off_thread::off_thread;
 
 /// First bytes of the journal's file.
 const MAGIC: [u8; 8] = *b"aoutbox\x01";
-/// Reserved disk space. It is freed when the disk is full, so that removals, which free space, can still be recorded.
+/// Reserved disk space. It is freed when the disk is full, so that removals, which free space, and the steps of uploads
+/// can still be recorded.
 const RESERVE_LEN_BYTES: u64 = 64 * 1024;
 /// Maximum number of queued records while writing fails.
 const LINE_MAX: usize = 100_000;
@@ -38,6 +39,12 @@ pub struct Ticket(u64);
 /// A record, or a snapshot of all of them. In the journal it is an object with one field, whose name is the kind.
 pub trait Journaled: Serialize {
     const KIND: &'static str;
+
+    /// True for a record of something new that a program writes. Such a record never gets the space that is reserved
+    /// for records that decide and delete.
+    fn adds_data(&self) -> bool {
+        false
+    }
 }
 
 fn frame<R: Journaled>(record: &R) -> Vec<u8> {
@@ -72,7 +79,7 @@ struct Line {
 #[derive(Debug)]
 enum Waiting {
     /// Appended.
-    Next(Vec<u8>),
+    Next { bytes: Vec<u8>, adds_data: bool },
     /// Has the same meaning as all records before it, and may replace them.
     Snapshot(Vec<u8>),
 }
@@ -231,7 +238,9 @@ impl Journal {
         let frames: Vec<&[u8]> = frames.map(Waiting::bytes).collect();
         match log.append_all(&frames) {
             Err(error)
-                if error.is_disk_full() && std::fs::remove_file(self.reserve_path()).is_ok() =>
+                if error.is_disk_full()
+                    && batch.iter().any(Waiting::may_use_reserve)
+                    && std::fs::remove_file(self.reserve_path()).is_ok() =>
             {
                 log.append_all(&frames)
             }
@@ -242,7 +251,10 @@ impl Journal {
     /// Queues a record. It is durable once its ticket is settled. Called while the changed [`Part`] is locked, so
     /// that records have the order of changes. Does no I/O.
     pub fn push(&self, record: &impl Journaled) -> Ticket {
-        self.line_up(Waiting::Next(frame(record)))
+        self.line_up(Waiting::Next {
+            bytes: frame(record),
+            adds_data: record.adds_data(),
+        })
     }
 
     /// Queues a snapshot, which must have the same meaning as all records before; the next write replaces them with
@@ -273,11 +285,14 @@ impl Journal {
         !self.lock().waiting.is_empty()
     }
 
-    /// Refuses further changes while many earlier ones cannot be written.
-    pub fn check_room(&self) -> OutboxResult<()> {
+    /// Refuses a record while earlier ones cannot be written: one that adds data at once, so that the others can be
+    /// written with what space is left, and any once there are many.
+    pub fn check_room(&self, record: &impl Journaled) -> OutboxResult<()> {
         let line = self.lock();
         match &line.failed {
-            Some((_, failure)) if line.waiting.len() > LINE_MAX => Err(self.error(failure)),
+            Some((_, failure)) if record.adds_data() || line.waiting.len() > LINE_MAX => {
+                Err(self.error(failure))
+            }
             _ => Ok(()),
         }
     }
@@ -348,7 +363,7 @@ impl Journal {
             }
             Err(error) => {
                 for waiting in batch.into_iter().rev() {
-                    if let Waiting::Next(_) = waiting {
+                    if let Waiting::Next { .. } = waiting {
                         line.waiting.push_front(waiting);
                     }
                 }
@@ -382,7 +397,14 @@ impl Journal {
 impl Waiting {
     fn bytes(&self) -> &[u8] {
         match self {
-            Waiting::Next(bytes) | Waiting::Snapshot(bytes) => bytes,
+            Waiting::Next { bytes, .. } | Waiting::Snapshot(bytes) => bytes,
+        }
+    }
+
+    fn may_use_reserve(&self) -> bool {
+        match self {
+            Waiting::Next { adds_data, .. } => !adds_data,
+            Waiting::Snapshot(_) => false,
         }
     }
 }

@@ -1,6 +1,9 @@
 //! Memory that changes with the journal. Each machine has its own [`Part`]; all parts of one journal share one lock, so
 //! that the order of records is the order of changes over all machines.
 //!
+//! Invariant: whoever changes a part through [`Part::lock`] wakes all tasks that wait for a state, when the lock is
+//! released. So no change can be forgotten, and a task that waits looks only at what is in parts.
+//!
 //! Lock order: the journal's turn, then one part, then another part by [`Part::peek`]. Locks are held for short work only:
 //! never over disk or network.
 
@@ -8,11 +11,13 @@ use std::fmt;
 use std::ops::{Deref, DerefMut};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use crate::outbox::events::Events;
 use crate::outbox::journal::Journal;
 
 /// The memory of one machine.
 pub struct Part<T> {
     journal: Arc<Journal>,
+    events: Arc<Events>,
     own: Mutex<T>,
 }
 
@@ -20,12 +25,31 @@ pub struct Part<T> {
 pub struct PartGuard<'a, T> {
     own: MutexGuard<'a, T>,
     _turn: MutexGuard<'a, ()>,
+    // The last field, so that those that it wakes find the part unlocked.
+    wake: Wake<'a>,
+}
+
+/// Drop guard: wakes the tasks that wait for changes, if there was one.
+struct Wake<'a> {
+    events: &'a Events,
+    is_due: bool,
+}
+
+impl Drop for Wake<'_> {
+    fn drop(&mut self) {
+        if self.is_due {
+            self.events.something_changed();
+        }
+    }
 }
 
 impl<T> Part<T> {
-    pub fn new(journal: &Arc<Journal>, own: T) -> Arc<Part<T>> {
-        let (journal, own) = (Arc::clone(journal), Mutex::new(own));
-        Arc::new(Part { journal, own })
+    pub fn new(journal: &Arc<Journal>, events: &Arc<Events>, own: T) -> Arc<Part<T>> {
+        Arc::new(Part {
+            journal: Arc::clone(journal),
+            events: Arc::clone(events),
+            own: Mutex::new(own),
+        })
     }
 
     pub fn lock(&self) -> PartGuard<'_, T> {
@@ -33,11 +57,15 @@ impl<T> Part<T> {
         PartGuard {
             own: self.peek(),
             _turn: turn,
+            wake: Wake {
+                events: &self.events,
+                is_due: false,
+            },
         }
     }
 
     /// Locks the part only, for code that has locked another part of the same journal. [`Part::lock`] must not be
-    /// called while the guard exists.
+    /// called while the guard exists. A change wakes nobody: the caller changes the part that it has locked, too.
     pub fn peek(&self) -> MutexGuard<'_, T> {
         self.own.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -59,6 +87,31 @@ impl<T> Deref for PartGuard<'_, T> {
 
 impl<T> DerefMut for PartGuard<'_, T> {
     fn deref_mut(&mut self) -> &mut T {
+        self.wake.is_due = true;
         &mut self.own
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::outbox::journal::FoundJournal;
+
+    #[test]
+    fn every_change_wakes_those_that_wait_and_a_look_wakes_nobody() {
+        let dir = tempfile::tempdir().unwrap();
+        let FoundJournal::Whole(journal, _) = Journal::open::<u64>(dir.path()).unwrap() else {
+            panic!("a new journal is whole");
+        };
+        let events = Arc::new(Events::default());
+        let part = Part::new(&Arc::new(*journal), &events, 7);
+        let mut changes = events.changes();
+        assert_eq!(*part.lock(), 7);
+        assert!(!changes.has_changed().unwrap());
+        *part.lock() = 8;
+        assert!(changes.has_changed().unwrap());
+        changes.mark_unchanged();
+        assert_eq!(*part.lock(), 8);
+        assert!(!changes.has_changed().unwrap());
     }
 }

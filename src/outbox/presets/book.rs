@@ -121,6 +121,10 @@ pub enum PresetRecord {
 
 impl Journaled for PresetRecord {
     const KIND: &'static str = "preset";
+
+    fn adds_data(&self) -> bool {
+        matches!(self, PresetRecord::TextKept { .. })
+    }
 }
 
 /// All that is held of the presets folder.

@@ -9,12 +9,12 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
+use crate::backoff::Backoff;
 use crate::client::{ClientError, Priority};
 use crate::outbox::effect::{Effect, LATE_EFFECT, passes};
 use crate::outbox::error::OutboxResult;
 use crate::outbox::events::OutboxEvent;
 use crate::outbox::failpoint::Failpoint;
-use crate::outbox::pauses::Pauses;
 use crate::outbox::presets::book::{HeldPreset, PresetRecord};
 use crate::outbox::presets::parts::PresetParts;
 use crate::outbox::presets::plan::{PresetStep, find, next_preset_step};
@@ -39,7 +39,7 @@ pub enum SaveOutcome {
 
 /// Saves what is wanted and could not be saved at once. Runs until the outbox closes.
 pub async fn run(parts: Arc<PresetParts>) {
-    let mut pauses = Pauses::new(parts.config.first_poll * 2, LONGEST_RETRY);
+    let mut pauses = Backoff::doubling(parts.config.first_poll * 2, LONGEST_RETRY);
     loop {
         let mut left = false;
         let wanted = if parts.config.paused {

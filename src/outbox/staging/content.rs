@@ -6,20 +6,21 @@
 
 use std::fs::File;
 use std::io;
-use std::os::unix::fs::{FileExt as _, MetadataExt as _};
+use std::os::unix::fs::FileExt as _;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use crate::durable::{answering, recorder};
 use crate::outbox::error::{OutboxResult, is_full, staging_error};
 use crate::outbox::failpoint;
 use crate::outbox::moment::Moment;
-use crate::outbox::staging::{ContentHash, ContentId, RunningHash, WriteOut, hash_upto};
+use crate::outbox::staging::{ContentHash, ContentId, Room, RunningHash, WriteOut, hash_upto};
 
 /// An open content.
 #[derive(Debug)]
 pub struct Content {
     id: ContentId,
     file: Arc<File>,
+    room: Arc<Room>,
     live: Mutex<Live>,
     /// Locked during a change of the file. Starts the write-out of large files early, so that their sync is short.
     changing: Mutex<WriteOut>,
@@ -82,32 +83,44 @@ pub struct Flushed {
 }
 
 impl Content {
-    /// A new content.
-    pub fn new(id: ContentId, file: File) -> Content {
-        Content::with(id, file, 0, RunningHash::empty(), None)
+    /// A new content, which leaves the space of `room` free.
+    pub fn new(id: ContentId, file: File, room: &Arc<Room>) -> Content {
+        Content::with(id, file, room, (0, RunningHash::empty()), None)
     }
 
     /// A recorded content; `flushed` tells whether its bytes are as recorded.
-    pub fn existing(id: ContentId, file: File, flushed: bool) -> io::Result<Content> {
+    pub fn existing(
+        id: ContentId,
+        file: File,
+        room: &Arc<Room>,
+        flushed: bool,
+    ) -> io::Result<Content> {
         let size = file.metadata()?.len();
         let hash = if size == 0 {
             RunningHash::empty()
         } else {
             RunningHash::unknown()
         };
-        Ok(Content::with(id, file, size, hash, flushed.then_some(0)))
+        Ok(Content::with(
+            id,
+            file,
+            room,
+            (size, hash),
+            flushed.then_some(0),
+        ))
     }
 
     fn with(
         id: ContentId,
         file: File,
-        size: u64,
-        hash: RunningHash,
+        room: &Arc<Room>,
+        (size, hash): (u64, RunningHash),
         recorded: Option<u64>,
     ) -> Content {
         Content {
             id,
             file: Arc::new(file),
+            room: Arc::clone(room),
             live: Mutex::new(Live {
                 size,
                 hash,
@@ -217,7 +230,9 @@ impl Content {
 
     fn write_all(&self, data: &[u8], offset: u64) -> io::Result<()> {
         failpoint::disk()?;
-        self.file.write_all_at(data, offset)?;
+        let write = || self.file.write_all_at(data, offset);
+        self.room
+            .fill(&self.file, offset, data.len() as u64, write)?;
         recorder::wrote(&self.file, offset, data);
         Ok(())
     }
@@ -255,22 +270,28 @@ impl Content {
             rustix::fs::FallocateFlags::empty()
         };
         let no_room = |source| staging_error(format!("{len} reserved bytes"))(source);
-        self.check_room(len).map_err(no_room)?;
-        match rustix::fs::fallocate(&*self.file, flags, offset, len) {
+        // The check comes first: a file system may fill the disk before it says that there is too little space.
+        let reserve = || {
+            let reserved = rustix::fs::fallocate(&*self.file, flags, offset, len);
+            reserved.map_err(io::Error::from)
+        };
+        match self.room.fill(&self.file, offset, len, reserve) {
             Ok(()) => {}
-            // If the file system cannot reserve space, the write itself reports a full disk.
-            Err(rustix::io::Errno::OPNOTSUPP) if keep_size => return Ok(()),
-            Err(rustix::io::Errno::OPNOTSUPP) => {
+            Err(error) if error.raw_os_error() == Some(libc::EOPNOTSUPP) => {
+                // The write itself reports a full disk.
+                if keep_size {
+                    return Ok(());
+                }
                 if end > self.size() {
                     self.file
                         .set_len(end)
                         .map_err(staging_error("extending a staged file"))?;
                 }
             }
-            Err(errno) => {
+            Err(error) => {
                 // Releases the space that was reserved behind the end.
                 let _ = self.file.set_len(self.size());
-                return Err(no_room(errno.into()));
+                return Err(no_room(error));
             }
         }
         let mut live = self.live();
@@ -280,16 +301,6 @@ impl Content {
             live.written_at = Some(Moment::now());
         }
         Ok(())
-    }
-
-    /// Refuses more than the disk has room for. A file system may fill the disk before it says so.
-    fn check_room(&self, len: u64) -> io::Result<()> {
-        let disk = rustix::fs::fstatvfs(&*self.file)?;
-        let has_already = self.file.metadata()?.blocks().saturating_mul(512);
-        match len.saturating_sub(has_already) > disk.f_bavail.saturating_mul(disk.f_frsize) {
-            true => Err(io::Error::from_raw_os_error(libc::ENOSPC)),
-            false => Ok(()),
-        }
     }
 
     /// A time was set: it replaces that of earlier writes.
@@ -376,7 +387,7 @@ mod tests {
     use super::*;
 
     fn content() -> Content {
-        Content::new(ContentId(1), tempfile::tempfile().unwrap())
+        Content::new(ContentId(1), tempfile::tempfile().unwrap(), &Arc::default())
     }
 
     fn write(content: &Content, data: &[u8], offset: Option<u64>) {

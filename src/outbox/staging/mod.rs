@@ -5,10 +5,12 @@
 
 mod content;
 mod hash;
+mod room;
 mod write_out;
 
 pub use content::{Content, OnFull, Written};
 pub use hash::{ContentHash, ContentHasher, RunningHash, hash_upto};
+pub use room::Room;
 use write_out::WriteOut;
 
 use std::collections::BTreeSet;
@@ -16,7 +18,7 @@ use std::fs::{File, OpenOptions};
 use std::io;
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use serde::{Deserialize, Serialize};
 
@@ -43,6 +45,7 @@ impl std::fmt::Display for ContentId {
 pub struct Staging {
     dir: PathBuf,
     spare: Mutex<Spare>,
+    room: Arc<Room>,
 }
 
 #[derive(Debug)]
@@ -84,6 +87,7 @@ impl Staging {
         leftovers.sort_unstable();
         let staging = Staging {
             dir: dir.to_owned(),
+            room: Arc::default(),
             spare: Mutex::new(Spare {
                 files: Vec::new(),
                 next: highest + 1,
@@ -92,8 +96,20 @@ impl Staging {
         Ok((staging, leftovers))
     }
 
+    /// The space that its contents leave free.
+    pub fn room(&self) -> &Arc<Room> {
+        &self.room
+    }
+
+    /// Refuses what adds a name while the disk has no space but what is kept for removals and uploads.
+    pub fn check_room(&self) -> OutboxResult<()> {
+        let room = self.room.check_name(&self.dir);
+        room.map_err(|error| staging_error("a new name")(error).on_disk_of(&self.dir))
+    }
+
     /// A new empty file.
     pub fn create(&self) -> OutboxResult<(ContentId, File)> {
+        self.check_room()?;
         let mut spare = self.spare.lock().unwrap_or_else(PoisonError::into_inner);
         if spare.files.is_empty() {
             self.refill(&mut spare)

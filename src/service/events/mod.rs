@@ -20,6 +20,7 @@ use tokio::task::JoinSet;
 use super::app::App;
 use super::ids::{hex, random_uuid};
 use super::records::{Call, DeliveryRow, NewEvent, RecordsError, WebhookLease};
+use crate::backoff::Backoff;
 use crate::service::causes::chain;
 use crate::wire::{Downloads, EventData, EventStatus, EventType, ModelId, RapidId};
 use post::{DEADLINE, Message, Poster};
@@ -33,9 +34,8 @@ const TURN: usize = 32;
 /// How long a process that was killed keeps others from sending to a webhook.
 const LEASE: Duration = DEADLINE.saturating_add(Duration::from_secs(10));
 
-/// The pause after a call that failed; each further one doubles it.
-const FIRST_PAUSE: Duration = Duration::from_secs(2);
-const LONGEST_PAUSE: Duration = Duration::from_mins(5);
+/// The pauses after calls that failed.
+const PAUSES: Backoff = Backoff::doubling(Duration::from_secs(2), Duration::from_mins(5));
 
 /// How often waiting events are looked for, on average; another process may have added one.
 const LOOK_AGAIN: Duration = Duration::from_secs(4);
@@ -237,11 +237,9 @@ async fn send_next(
 
 /// The pause after so many earlier failures and one more. It is random, so that calls do not fall together.
 fn pause_after(failures: u64) -> Duration {
-    let doublings = u32::try_from(failures).unwrap_or(u32::MAX);
-    let pause = FIRST_PAUSE.saturating_mul(2_u32.saturating_pow(doublings));
-    pause
-        .min(LONGEST_PAUSE)
-        .mul_f64(rand::random_range(0.75..1.25))
+    let failures = u32::try_from(failures).unwrap_or(u32::MAX);
+    let pause = PAUSES.after(failures.saturating_add(1));
+    pause.mul_f64(rand::random_range(0.75..1.25))
 }
 
 /// What the receiver gets. Its links are signed now, so they work in a late attempt, too.

@@ -55,7 +55,7 @@ pub async fn points(call: ApiCall) -> Result<Json<RapidPoints>, ApiError> {
 }
 
 pub async fn storage(call: ApiCall) -> Result<Json<StorageLeft>, ApiError> {
-    let storage_left = account(&call).await?.storage_left();
+    let storage_left = Some(account(&call).await?.storage_left());
     Ok(Json(StorageLeft { storage_left }))
 }
 

@@ -11,6 +11,7 @@ use futures_util::stream;
 
 use super::JobError;
 use super::work_folder::WorkFolder;
+use crate::backoff::Backoff;
 use crate::service::app::App;
 use crate::service::causes::chain;
 use crate::service::names;
@@ -99,13 +100,13 @@ pub async fn settle(
 /// Whether the end of an attempt is recorded. Asks again for a while if the database does not answer: it may start
 /// again at this moment.
 async fn was_ended(app: &App, lease: Lease) -> Result<bool, RecordsError> {
-    let mut pause = FIRST_PAUSE;
+    let mut pauses = Backoff::doubling(FIRST_PAUSE, LAST_PAUSE);
     loop {
+        let pause = pauses.next_pause();
         match app.records.jobs().was_ended(lease).await {
             Err(error) if pause < LAST_PAUSE && !app.stop.is_cancelled() => {
                 tracing::warn!(job = %lease.job, error = %chain(&error), "the database does not answer: asking again");
                 tokio::time::sleep(pause).await;
-                pause *= 2;
             }
             answered => return answered,
         }

@@ -2,12 +2,10 @@
 
 use std::fs::{self, File};
 use std::os::unix::fs::FileExt as _;
-use std::path::Path;
-use std::process::Command;
 use std::time::{Duration, Instant};
 
 use super::{MIB, World, cache_has_room, forget_pages};
-use crate::fault_server::{Asked, Fault, FileServer};
+use crate::fault_server::{Asked, Fault, FileServer, make_certificate};
 use crate::support::{Fixture, assetfs, run, wait_until};
 use crate::{needs_fuse, needs_program};
 
@@ -153,24 +151,6 @@ fn silent_storage_fails_a_read_in_time_and_the_next_works() {
     assert!(elapsed < Duration::from_secs(45), "{elapsed:?}: {error}");
     world.storage.with(|it| it.orders.clear());
     world.assert_whole();
-}
-
-/// A key and a self-signed certificate for this machine.
-fn make_certificate(dir: &Path) {
-    let config = dir.join("openssl.cnf");
-    let text = "[req]\ndistinguished_name = name\nx509_extensions = ext\n[name]\n[ext]\n\
-        basicConstraints = critical,CA:FALSE\nsubjectAltName = IP:127.0.0.1\n";
-    fs::write(&config, text).expect("written");
-    let mut make = Command::new("openssl");
-    make.args(["req", "-x509", "-nodes", "-days", "2", "-newkey", "ec"])
-        .args(["-pkeyopt", "ec_paramgen_curve:prime256v1"])
-        .args(["-subj", "/CN=assetfs test", "-config"])
-        .arg(config)
-        .arg("-keyout")
-        .arg(dir.join("key.pem"))
-        .arg("-out")
-        .arg(dir.join("cert.pem"));
-    run(&mut make);
 }
 
 #[test]

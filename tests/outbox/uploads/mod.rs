@@ -2,5 +2,6 @@
 
 mod held_back;
 mod lost;
+mod refused;
 mod taken_back;
 mod whole;

@@ -13,6 +13,7 @@ use std::collections::BTreeMap;
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::path::Path;
+use std::process::Command;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Instant;
@@ -96,6 +97,26 @@ struct Record {
     open: AtomicUsize,
     most_open: AtomicUsize,
     hang_ups: AtomicUsize,
+}
+
+/// Makes a key and a self-signed certificate for this machine in `dir`, as `key.pem` and `cert.pem`. Needs `openssl`.
+pub fn make_certificate(dir: &Path) {
+    let config = dir.join("openssl.cnf");
+    let text = "[req]\ndistinguished_name = name\nx509_extensions = ext\n[name]\n[ext]\n\
+        basicConstraints = critical,CA:FALSE\nsubjectAltName = IP:127.0.0.1\n";
+    std::fs::write(&config, text).expect("written");
+    let made = Command::new("openssl")
+        .args(["req", "-x509", "-nodes", "-days", "2", "-newkey", "ec"])
+        .args(["-pkeyopt", "ec_paramgen_curve:prime256v1"])
+        .args(["-subj", "/CN=assetfs test", "-config"])
+        .arg(config)
+        .arg("-keyout")
+        .arg(dir.join("key.pem"))
+        .arg("-out")
+        .arg(dir.join("cert.pem"))
+        .output()
+        .expect("openssl runs");
+    assert!(made.status.success(), "{made:?}");
 }
 
 /// A bound port without a server: connections wait.

@@ -75,6 +75,11 @@ impl Relay {
         });
     }
 
+    /// Ends all faults.
+    pub fn mend(&self) {
+        self.with(|plan| plan.rules.clear());
+    }
+
     /// Stops or resumes replying.
     pub fn set_dead(&self, is_dead: bool) {
         self.with(|plan| plan.is_dead = is_dead);

@@ -137,7 +137,7 @@ fn accounts_and_tokens() {
     assert_eq!(golden::<RapidPoints>("rapid-points").rapidpoints, 120);
     assert_eq!(
         golden::<StorageLeft>("storage-left").storage_left,
-        5_368_709_120
+        Some(5_368_709_120)
     );
     let token = LoginReply::from_body(&sample("new-token.txt"))
         .unwrap()

@@ -7,6 +7,7 @@ pub(super) mod file_maps;
 pub(super) mod flight_key;
 pub(super) mod known;
 pub(in crate::drive) mod listing_refs;
+pub(super) mod reach;
 pub(super) mod staged_zips;
 pub(super) mod stored_listings;
 pub(super) mod watched;

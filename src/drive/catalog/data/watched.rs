@@ -5,13 +5,14 @@ use std::hash::Hash;
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::{Duration, Instant};
 
+use crate::backoff::Backoff;
 use crate::drive::values::node::RemoteFolder;
 use crate::outbox::ItemStatus;
 use crate::wire::{AssetId, RapidId};
 
-/// First and longest pause between two requests.
+/// First pause between two requests.
 const FIRST_PAUSE: Duration = Duration::from_secs(1);
-const LONGEST_PAUSE: Duration = Duration::from_secs(30);
+const PAUSES: Backoff = Backoff::doubling(FIRST_PAUSE, Duration::from_secs(30));
 /// Maximum number of polled objects.
 const MAX_WATCHED: usize = 1000;
 /// Time for which an object is polled after it was looked at.
@@ -28,7 +29,7 @@ struct Looks {
     rapids: HashMap<RapidId, Watch>,
     listed: HashMap<RemoteFolder, Instant>,
     sizing: HashSet<RemoteFolder>,
-    jobs_due: Option<(Instant, Duration)>,
+    jobs_due: Option<(Instant, Backoff)>,
     is_closed: bool,
 }
 
@@ -36,29 +37,28 @@ struct Looks {
 struct Watch {
     looked: Instant,
     due: Instant,
-    pause: Duration,
+    pauses: Backoff,
     seen: Option<ItemStatus>,
 }
 
 impl Watch {
     fn new(now: Instant) -> Watch {
+        let mut pauses = PAUSES;
         Watch {
             looked: now,
-            due: now + FIRST_PAUSE,
-            pause: FIRST_PAUSE,
+            due: now + pauses.next_pause(),
+            pauses,
             seen: None,
         }
     }
 
     /// Plans the next request: soon after a change, later without one.
     fn looked_at(&mut self, status: Option<ItemStatus>, now: Instant) {
-        self.pause = if self.seen == status {
-            (self.pause * 2).min(LONGEST_PAUSE)
-        } else {
-            FIRST_PAUSE
-        };
+        if self.seen != status {
+            self.pauses.reset();
+        }
         self.seen = status;
-        self.due = now + self.pause;
+        self.due = now + self.pauses.next_pause();
     }
 }
 
@@ -159,7 +159,8 @@ impl Watched {
                 false
             }
             None => {
-                state.jobs_due = Some((now + FIRST_PAUSE, FIRST_PAUSE));
+                let mut pauses = PAUSES;
+                state.jobs_due = Some((now + pauses.next_pause(), pauses));
                 false
             }
             Some((due, _)) => due <= now,
@@ -169,12 +170,11 @@ impl Watched {
     /// Plans the next request for the running optimizations: soon after a change, later without one.
     pub(in crate::drive::catalog) fn jobs_polled(&self, has_news: bool) {
         let mut state = self.lock();
-        let pause = state.jobs_due.map_or(FIRST_PAUSE, |(_, pause)| pause);
-        let pause = match has_news {
-            true => FIRST_PAUSE,
-            false => (pause * 2).min(LONGEST_PAUSE),
-        };
-        state.jobs_due = Some((Instant::now() + pause, pause));
+        let mut pauses = state.jobs_due.map_or(PAUSES, |(_, pauses)| pauses);
+        if has_news {
+            pauses.reset();
+        }
+        state.jobs_due = Some((Instant::now() + pauses.next_pause(), pauses));
     }
 
     fn lock(&self) -> MutexGuard<'_, Looks> {
@@ -224,11 +224,11 @@ mod tests {
         let pauses: Vec<u64> = (0..8)
             .map(|_| {
                 watch.looked_at(Some(ItemStatus::Draft), now);
-                watch.pause.as_secs()
+                (watch.due - now).as_secs()
             })
             .collect();
         assert_eq!(pauses, [1, 2, 4, 8, 16, 30, 30, 30]);
         watch.looked_at(Some(ItemStatus::Complete), now);
-        assert_eq!(watch.pause, FIRST_PAUSE);
+        assert_eq!(watch.due - now, FIRST_PAUSE);
     }
 }

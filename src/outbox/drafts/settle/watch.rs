@@ -127,10 +127,9 @@ fn standing(parts: &DraftParts, draft: DraftId) -> DraftStanding {
     };
     let activity = memory.activity_of(draft);
     let running = activity.is_some_and(|activity| activity.upload.is_some());
-    let failed = match found.stage() {
-        Some(stage) => matches!(stage, Stage::ImportFailed { .. }),
-        None => found.failure.is_some(),
-    };
+    // What has failed waits for a command or a change, whatever its attempt has reached.
+    let failed =
+        found.failure.is_some() || matches!(found.stage(), Some(Stage::ImportFailed { .. }));
     let asset = found.accepted_asset();
     let deleted = asset.is_some_and(|asset| memory.state.deletions.contains(&asset));
     let generation = activity.map_or(0, |activity| activity.generation);

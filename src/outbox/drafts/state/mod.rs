@@ -97,6 +97,22 @@ pub trait DraftsChange: Journaled {
 
 impl Journaled for DraftRecord {
     const KIND: &'static str = "draft";
+
+    fn adds_data(&self) -> bool {
+        match self {
+            DraftRecord::Made { .. }
+            | DraftRecord::FileMade { .. }
+            | DraftRecord::FolderMade { .. }
+            | DraftRecord::Flushed { .. }
+            | DraftRecord::AttributesSet { .. } => true,
+            DraftRecord::XattrSet { value, .. } => value.is_some(),
+            DraftRecord::Removed { .. }
+            | DraftRecord::WriteFailed { .. }
+            | DraftRecord::Moved { .. }
+            | DraftRecord::Replaces { .. }
+            | DraftRecord::EntryRemoved { .. } => false,
+        }
+    }
 }
 
 impl Journaled for UploadRecord {

@@ -2,13 +2,16 @@
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
+use std::time::Duration;
 
 use tokio::sync::{Notify, watch};
 
+use crate::backoff::Backoff;
 use crate::client::{ClientError, reporting_failures};
-use crate::outbox::drafts::activity::{LiveUpload, Trouble};
+use crate::outbox::drafts::activity::{Activity, LiveUpload, Trouble};
 use crate::outbox::drafts::draft::{Draft, Stage};
 use crate::outbox::drafts::parts::DraftParts;
+use crate::outbox::drafts::upload::link::LONGEST_RETRY;
 use crate::outbox::drafts::upload::run::Upload;
 use crate::outbox::ids::DraftId;
 
@@ -35,11 +38,27 @@ pub fn begin(parts: &Arc<DraftParts>, draft: DraftId, generation: u64) {
         poke: Arc::new(Notify::new()),
     };
     activity.upload = Some(live.clone());
+    let pause = pause_before(activity, parts.config.first_poll * 2);
     drop(memory);
     let task = Upload::new(Arc::clone(parts), draft, live.clone());
     let watched = Arc::clone(parts);
     let report = move |error: &ClientError| show_failure(&watched, draft, &live, error);
-    parts.tasks.spawn(reporting_failures(report, task.run()));
+    parts
+        .tasks
+        .spawn(reporting_failures(report, task.run(pause)));
+}
+
+/// The brake of uploads: one that ended by itself begins again after a growing pause, whatever ended it, until the
+/// content changes or the user orders it.
+fn pause_before(activity: &mut Activity, first: Duration) -> Duration {
+    let generation = activity.generation;
+    match &mut activity.begun {
+        Some((begun, pauses)) if *begun == generation => pauses.next_pause(),
+        begun => {
+            *begun = Some((generation, Backoff::doubling(first, LONGEST_RETRY)));
+            Duration::ZERO
+        }
+    }
 }
 
 /// Shows why a call of an upload is repeated. Its pause may be as long as the service asks for.
@@ -66,5 +85,24 @@ fn show_failure(parts: &DraftParts, draft: DraftId, live: &LiveUpload, error: &C
         activity.next_try = None;
         drop(memory);
         parts.status_changed(draft);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_upload_that_ends_by_itself_begins_again_after_pauses_that_double() {
+        let mut activity = Activity::default();
+        let pause =
+            |activity: &mut Activity| pause_before(activity, Duration::from_secs(1)).as_secs();
+        let pauses = [0; 5].map(|_| pause(&mut activity));
+        assert_eq!(pauses, [0, 1, 2, 4, 8]);
+        activity.generation += 1;
+        assert_eq!(pause(&mut activity), 0, "the content has changed");
+        assert_eq!(pause(&mut activity), 1);
+        activity.begun = None;
+        assert_eq!(pause(&mut activity), 0, "the user has ordered it");
     }
 }

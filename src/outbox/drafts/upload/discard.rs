@@ -4,6 +4,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use crate::backoff::Backoff;
 use crate::client::ClientError;
 use crate::outbox::drafts::parts::DraftParts;
 use crate::outbox::drafts::record::UploadRecord;
@@ -11,12 +12,11 @@ use crate::outbox::error::OutboxResult;
 use crate::outbox::events::OutboxEvent;
 use crate::outbox::failpoint;
 use crate::outbox::failpoint::Failpoint;
-use crate::outbox::pauses::Pauses;
 use crate::wire::AssetId;
 
 /// Runs until the outbox closes.
 pub async fn run(parts: Arc<DraftParts>) {
-    let mut pauses = Pauses::new(parts.config.first_poll * 2, Duration::from_secs(120));
+    let mut pauses = Backoff::doubling(parts.config.first_poll * 2, Duration::from_secs(120));
     // Deletions of this run are finished by their caller.
     let mut unfinished = parts.memory().state.deletions.clone();
     loop {

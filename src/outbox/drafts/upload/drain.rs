@@ -38,7 +38,7 @@ pub async fn drain(parts: &Arc<DraftParts>, ready_only: bool) -> DrainReport {
             Err(reason) => drain.report.left.push((draft, reason)),
         }
     }
-    drain.wait_for_all().await;
+    drain.wait_for_all(ready_only).await;
     for draft in std::mem::take(&mut drain.waiting) {
         let status = drain.status(draft);
         drain.report.left.push((draft, status));
@@ -55,22 +55,27 @@ struct Drain<'a> {
 
 impl Drain<'_> {
     /// Waits until all uploads have succeeded or failed, the outbox closes, or nothing changes for a long time.
-    async fn wait_for_all(&mut self) {
+    async fn wait_for_all(&mut self, ready_only: bool) {
         let mut moved_at = Instant::now();
         let mut before = self.bytes_sent();
-        let mut changes = self.parts.events.changes();
         loop {
-            let waiting = std::mem::take(&mut self.waiting);
-            let undecided = waiting
-                .into_iter()
-                .filter(|draft| self.is_undecided(*draft));
-            self.waiting = undecided.collect();
+            for draft in std::mem::take(&mut self.waiting) {
+                if self.is_undecided(draft, ready_only).await {
+                    self.waiting.push(draft);
+                }
+            }
             let patient = moved_at.elapsed() < DRAIN_PATIENCE;
             if self.waiting.is_empty() || self.parts.tasks.is_closing() || !patient {
                 return;
             }
-            // Sending bytes signals no change.
-            let _ = tokio::time::timeout(Duration::from_secs(1), changes.changed()).await;
+            let is_decided = |draft: &DraftId| {
+                !matches!(self.uploads.standing(*draft), Ok(UploadStanding::Going))
+            };
+            let news = self
+                .parts
+                .until(|| self.waiting.iter().any(is_decided).then_some(()));
+            // Sending bytes changes no state. When the outbox closes, the check above ends the drain.
+            let _ = tokio::time::timeout(Duration::from_secs(1), news).await;
             let now = self.bytes_sent();
             if now != before {
                 (before, moved_at) = (now, Instant::now());
@@ -78,13 +83,18 @@ impl Drain<'_> {
         }
     }
 
-    fn is_undecided(&mut self, draft: DraftId) -> bool {
+    async fn is_undecided(&mut self, draft: DraftId, ready_only: bool) -> bool {
         match self.uploads.standing(draft) {
-            Ok(UploadStanding::Accepted(asset)) => self.report.accepted.push((draft, asset)),
             Ok(UploadStanding::Going) => return true,
+            Ok(UploadStanding::Accepted(asset)) => self.report.accepted.push((draft, asset)),
             Ok(UploadStanding::Failed(error)) | Err(error) => {
                 self.report.left.push((draft, error.to_string()));
             }
+            // It was changed: what it is now is checked and ordered again.
+            Ok(UploadStanding::NotOrdered) => match self.order(draft, ready_only).await {
+                Ok(()) => return true,
+                Err(reason) => self.report.left.push((draft, reason)),
+            },
         }
         false
     }

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
+use crate::backoff::Backoff;
 use crate::client::{ClientError, Priority};
 use crate::outbox::drafts::activity::Trouble;
 use crate::outbox::drafts::draft::Attempt;
@@ -18,7 +19,6 @@ use crate::outbox::error::OutboxResult;
 use crate::outbox::events::OutboxEvent;
 use crate::outbox::failpoint;
 use crate::outbox::failpoint::Failpoint;
-use crate::outbox::pauses::Pauses;
 use crate::outbox::status::ItemStatus;
 use crate::wire::{AssetId, BaseAsset, UploadStatus};
 
@@ -36,8 +36,8 @@ pub(super) struct SentAsset {
     /// The accepted asset was missing at the last poll.
     gone_before: bool,
     completion_sent: Option<Instant>,
-    polls: Pauses,
-    comparisons: Pauses,
+    polls: Backoff,
+    comparisons: Backoff,
 }
 
 impl SentAsset {
@@ -47,8 +47,8 @@ impl SentAsset {
             record: None,
             gone_before: false,
             completion_sent: None,
-            polls: Pauses::new(first_poll, LONGEST_POLL),
-            comparisons: Pauses::new(first_poll * 4, LONGEST_COMPARISON),
+            polls: Backoff::polling(first_poll, LONGEST_POLL),
+            comparisons: Backoff::doubling(first_poll * 4, LONGEST_COMPARISON),
         }
     }
 
@@ -110,12 +110,19 @@ impl SentAsset {
             link.set_trouble(Some(Trouble::Service(error)));
             return Ok(Flow::Again);
         }
+        if effect == Effect::Refused {
+            // The asset is of no use any more: `retry` sends the files again, because some may not be stored.
+            link.drop_attempt(number).await?;
+            self.forget();
+            return link.failed_or_again(error, "ending the upload").await;
+        }
         link.write(UploadRecord::CompleteRefused {
             draft,
             attempt: number,
         })
         .await?;
         if effect == Effect::Gone {
+            link.set_trouble(Some(Trouble::Service(error)));
             self.view = ServiceView::Gone;
             return Ok(Flow::Again);
         }
@@ -252,7 +259,9 @@ impl SentAsset {
         };
         let note = match compared {
             // With the record the old version is to be deleted.
-            Ok(Comparison::Same) if keeps_old_version(link) => return Ok(Flow::End),
+            Ok(Comparison::Same) if keeps_old_version(link) => {
+                return Ok(Flow::Pause(LONGEST_COMPARISON));
+            }
             Ok(Comparison::Same) => {
                 failpoint::hit(Failpoint::AfterVerified);
                 link.write(UploadRecord::Verified {

@@ -6,15 +6,16 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
+use crate::backoff::Backoff;
 use crate::client::ClientError;
-use crate::outbox::drafts::activity::{LiveUpload, Trouble};
+use crate::outbox::drafts::activity::{Activity, LiveUpload, Trouble};
+use crate::outbox::drafts::memory::DraftsMemory;
 use crate::outbox::drafts::parts::DraftParts;
 use crate::outbox::drafts::record::UploadRecord;
 use crate::outbox::effect::passes;
 use crate::outbox::error::OutboxResult;
 use crate::outbox::events::OutboxEvent;
 use crate::outbox::ids::DraftId;
-use crate::outbox::pauses::Pauses;
 
 /// The longest pause between two retries while the service cannot be reached.
 pub(super) const LONGEST_RETRY: Duration = Duration::from_secs(60);
@@ -31,7 +32,7 @@ pub(super) struct DraftLink {
     parts: Arc<DraftParts>,
     draft: DraftId,
     live: LiveUpload,
-    retries: Pauses,
+    retries: Backoff,
 }
 
 impl DraftLink {
@@ -39,7 +40,7 @@ impl DraftLink {
         DraftLink {
             draft,
             live,
-            retries: Pauses::new(parts.config.first_poll * 2, LONGEST_RETRY),
+            retries: Backoff::doubling(parts.config.first_poll * 2, LONGEST_RETRY),
             parts,
         }
     }
@@ -69,37 +70,52 @@ impl DraftLink {
     /// Waits until the time is over, the upload must end, or something changed.
     pub(super) async fn rest(&self, time: Duration) {
         self.note_next_try(time);
+        let is_away = self.is_without_answer();
         tokio::select! {
             biased;
             () = tokio::time::sleep(time) => {}
+            () = self.parts.client.in_reach_again(), if is_away => {}
             () = self.live.poke.notified() => {}
             () = self.live.stopped() => {}
             () = self.parts.tasks.closed() => {}
         }
     }
 
+    /// Whether the upload waits for a service that does not answer, and that has named no time.
+    fn is_without_answer(&self) -> bool {
+        let memory = self.parts.memory();
+        let activity = memory.activity_of(self.draft);
+        match activity.and_then(|activity| activity.trouble.as_ref()) {
+            Some(Trouble::Service(error)) => error.is_no_answer() && error.retry_after().is_none(),
+            _ => false,
+        }
+    }
+
     /// Stores when the upload is retried, if it is interrupted.
     fn note_next_try(&self, pause: Duration) {
         let mut memory = self.parts.memory();
-        if memory.state.drafts.contains_key(&self.draft) {
-            let activity = memory.activity(self.draft);
+        if let Some(activity) = self.own_activity(&mut memory) {
             let stuck = activity.trouble.is_some();
             activity.next_try = stuck.then(|| Instant::now() + pause);
         }
     }
 
+    /// The draft's activity, unless the draft is gone, or was changed: then it is no longer this upload's to write.
+    fn own_activity<'m>(&self, memory: &'m mut DraftsMemory) -> Option<&'m mut Activity> {
+        if !memory.state.drafts.contains_key(&self.draft) {
+            return None;
+        }
+        let activity = memory.activity(self.draft);
+        let running = activity.upload.as_ref();
+        let is_own = running.is_some_and(|live| live.is(&self.live));
+        is_own.then_some(activity)
+    }
+
     /// Ends the upload: removes it from the draft's activity.
     pub(super) fn leave(self) {
         let mut memory = self.parts.memory();
-        if memory.state.drafts.contains_key(&self.draft) {
-            let activity = memory.activity(self.draft);
-            if activity
-                .upload
-                .as_ref()
-                .is_some_and(|live| live.is(&self.live))
-            {
-                activity.upload = None;
-            }
+        if let Some(activity) = self.own_activity(&mut memory) {
+            activity.upload = None;
         }
         drop(memory);
         self.parts.draft_changed(self.draft);
@@ -142,9 +158,8 @@ impl DraftLink {
         what: &str,
     ) -> OutboxResult<Flow> {
         if passes(&error) {
-            let pause = error
-                .retry_after()
-                .unwrap_or_else(|| self.retries.next_pause());
+            let asked = error.retry_after().unwrap_or_default();
+            let pause = asked.max(self.retries.next_pause());
             self.set_trouble(Some(Trouble::Service(error)));
             return Ok(Flow::Pause(pause));
         }
@@ -172,10 +187,9 @@ impl DraftLink {
 
     pub(super) fn set_trouble(&self, trouble: Option<Trouble>) {
         let mut memory = self.parts.memory();
-        if !memory.state.drafts.contains_key(&self.draft) {
+        let Some(activity) = self.own_activity(&mut memory) else {
             return;
-        }
-        let activity = memory.activity(self.draft);
+        };
         let changed = activity.trouble.is_some() != trouble.is_some();
         activity.trouble = trouble;
         drop(memory);
@@ -184,6 +198,5 @@ impl DraftLink {
                 .events
                 .send(OutboxEvent::DraftChanged(self.draft));
         }
-        self.parts.events.something_changed();
     }
 }

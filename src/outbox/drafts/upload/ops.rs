@@ -5,8 +5,6 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use tokio::time::Instant;
-
 use crate::outbox::drafts::activity::Trouble;
 use crate::outbox::drafts::draft::{Draft, Stage};
 use crate::outbox::drafts::info::DraftPhase;
@@ -16,11 +14,13 @@ use crate::outbox::drafts::parts::DraftParts;
 use crate::outbox::drafts::record::UploadRecord;
 use crate::outbox::drafts::remove::remove_draft_if;
 use crate::outbox::drafts::sent::{SentEntry, SentRecord};
-use crate::outbox::drafts::settle::readiness::{Obstacle, human_size};
+use crate::outbox::drafts::settle::readiness::human_size;
 use crate::outbox::drafts::settle::{look, readiness};
 use crate::outbox::drafts::show::draft_info;
 use crate::outbox::drafts::staged_file::StagedFile;
 use crate::outbox::drafts::upload::info::{FileTransfer, TransferInfo};
+use crate::outbox::drafts::upload::verify;
+use crate::outbox::drafts::upload::verify::Comparison;
 use crate::outbox::error::{OutboxError, OutboxResult};
 use crate::outbox::events::OutboxEvent;
 use crate::outbox::ids::{DraftId, EntryId};
@@ -33,8 +33,10 @@ const LATE_RELEASE: Duration = Duration::from_secs(2);
 /// The state of an upload that the user waits for.
 pub(super) enum UploadStanding {
     Accepted(AssetId),
-    /// It is running.
+    /// It is ordered or running.
     Going,
+    /// Nothing sends it: a change of the draft took the order back.
+    NotOrdered,
     /// It needs an action of the user.
     Failed(OutboxError),
 }
@@ -67,19 +69,23 @@ impl Uploads {
                 "a read-only mount sends nothing".to_owned(),
             ));
         }
-        if !self.is_uploading(draft) {
-            self.check_before_order(draft, force).await?;
-            if let Some(old) = self.remove_unchanged(draft).await? {
-                return Ok(old);
+        loop {
+            if !self.is_uploading(draft) {
+                self.check_before_order(draft, force).await?;
+                if let Some(old) = self.remove_unchanged(draft).await? {
+                    return Ok(old);
+                }
+                self.parts
+                    .record(UploadRecord::Ordered { draft, force })
+                    .await?;
+                self.end_pauses(draft);
+                self.parts.draft_changed(draft);
             }
-            self.parts
-                .record(UploadRecord::Ordered { draft, force })
-                .await?;
-            self.parts.memory().activity(draft).trouble = None;
-            self.poke(draft);
-            self.parts.draft_changed(draft);
+            // A change of the draft takes the order back: what it is now is checked and ordered again.
+            if let Some(asset) = self.wait_until_decided(draft).await? {
+                return Ok(asset);
+            }
         }
-        self.wait_until_accepted(draft).await
     }
 
     /// The asset that a draft became; the outer `None` if there is no such draft.
@@ -133,7 +139,9 @@ impl Uploads {
             let found = memory.draft(draft)?;
             (found.name.clone(), found.stage())
         };
-        if let Some(Stage::ImportFailed { asset }) = stage {
+        if let Some(Stage::ImportFailed { asset }) = stage
+            && !self.send_again_if_different(draft, asset).await?
+        {
             let reply = self.parts.client.assets().retry_import(asset).await;
             reply.map_err(|source| OutboxError::Service {
                 what: format!("trying the import of {name} again"),
@@ -141,10 +149,30 @@ impl Uploads {
             })?;
         }
         self.parts.record(UploadRecord::Retried { draft }).await?;
-        self.parts.memory().activity(draft).trouble = None;
-        self.poke(draft);
+        self.end_pauses(draft);
         self.parts.draft_changed(draft);
         Ok(())
+    }
+
+    /// Sends a failed import again, if the service does not have the files that were sent. False if it has all of
+    /// them, or does not tell.
+    async fn send_again_if_different(&self, draft: DraftId, asset: AssetId) -> OutboxResult<bool> {
+        let attempt = self.parts.memory().draft(draft)?.attempt.clone();
+        let Some(attempt) = attempt else {
+            return Ok(false);
+        };
+        let compared = verify::compare(&self.parts, &attempt.manifest, asset).await;
+        if !matches!(compared, Ok(Comparison::Different(_) | Comparison::Gone)) {
+            return Ok(false);
+        }
+        let parts = self.clone();
+        off_thread(move || parts.reopen_failed_import(draft)).await??;
+        // What was sent before is sent again as it is.
+        let force = true;
+        self.parts
+            .record(UploadRecord::Ordered { draft, force })
+            .await?;
+        Ok(true)
     }
 
     /// The running uploads.
@@ -207,37 +235,32 @@ impl Uploads {
     }
 
     async fn check_before_order(&self, draft: DraftId, force: bool) -> OutboxResult<()> {
-        let late = Instant::now() + LATE_RELEASE;
-        let mut changes = self.parts.events.changes();
-        loop {
-            let facts = look::look(&self.parts, draft).await?;
-            let facts = facts.ok_or_else(|| OutboxError::NotFound(format!("draft {draft}")))?;
-            match readiness::readiness(&facts) {
-                Ok(_) => return Ok(()),
-                Err(obstacle) if force && obstacle.can_be_forced() => return Ok(()),
-                // The kernel may report the close of a file shortly after the tool has ended.
-                Err(Obstacle::BeingWritten(_)) if Instant::now() < late => {}
-                Err(obstacle) => return Err(obstacle.into_error()),
-            }
-            let _ = tokio::time::timeout_at(late, changes.changed()).await;
+        // The kernel may report the close of a file shortly after the tool has ended.
+        let closed = self.parts.until(|| {
+            let being_written = self.parts.memory().being_written(draft);
+            being_written.is_empty().then_some(())
+        });
+        if let Ok(ended) = tokio::time::timeout(LATE_RELEASE, closed).await {
+            ended?;
+        }
+        let facts = look::look(&self.parts, draft).await?;
+        let facts = facts.ok_or_else(|| OutboxError::NotFound(format!("draft {draft}")))?;
+        match readiness::readiness(&facts) {
+            Ok(_) => Ok(()),
+            Err(obstacle) if force && obstacle.can_be_forced() => Ok(()),
+            Err(obstacle) => Err(obstacle.into_error()),
         }
     }
 
-    async fn wait_until_accepted(&self, draft: DraftId) -> OutboxResult<AssetId> {
-        let mut changes = self.parts.events.changes();
-        loop {
-            match self.standing(draft)? {
-                UploadStanding::Accepted(asset) => return Ok(asset),
-                UploadStanding::Failed(error) => return Err(error),
-                UploadStanding::Going => {}
-            }
-            if self.parts.tasks.is_closing() {
-                return Err(OutboxError::ShutDown);
-            }
-            if changes.changed().await.is_err() {
-                return Err(OutboxError::ShutDown);
-            }
-        }
+    /// The asset that a draft became; `None` if a change of the draft took the order back.
+    async fn wait_until_decided(&self, draft: DraftId) -> OutboxResult<Option<AssetId>> {
+        let decided = self.parts.until(|| match self.standing(draft) {
+            Ok(UploadStanding::Going) => None,
+            Ok(UploadStanding::Accepted(asset)) => Some(Ok(Some(asset))),
+            Ok(UploadStanding::NotOrdered) => Some(Ok(None)),
+            Ok(UploadStanding::Failed(error)) | Err(error) => Some(Err(error)),
+        });
+        decided.await?
     }
 
     pub(super) fn standing(&self, draft: DraftId) -> OutboxResult<UploadStanding> {
@@ -277,6 +300,7 @@ impl Uploads {
                     source,
                 })
             }
+            _ if found.attempt.is_none() && found.ordered.is_none() => UploadStanding::NotOrdered,
             _ => UploadStanding::Going,
         })
     }
@@ -287,6 +311,16 @@ impl Uploads {
         info.is_some_and(|info| {
             matches!(info.phase, DraftPhase::Uploading { .. }) && info.failure.is_none()
         })
+    }
+
+    /// The user orders the upload: it begins or continues at once, whatever failed before.
+    fn end_pauses(&self, draft: DraftId) {
+        let mut memory = self.parts.memory();
+        let activity = memory.activity(draft);
+        activity.trouble = None;
+        activity.begun = None;
+        drop(memory);
+        self.poke(draft);
     }
 
     /// Ends the pause of an upload.

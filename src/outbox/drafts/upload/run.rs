@@ -3,13 +3,15 @@
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use std::time::Duration;
 
+use crate::backoff::Backoff;
 use crate::client::ClientError;
 use crate::outbox::drafts::activity::{LiveUpload, Trouble};
 use crate::outbox::drafts::draft::Attempt;
 use crate::outbox::drafts::parts::DraftParts;
 use crate::outbox::drafts::upload::import::SentAsset;
-use crate::outbox::drafts::upload::link::{DraftLink, Flow, LONGEST_RETRY};
+use crate::outbox::drafts::upload::link::{DraftLink, Flow};
 use crate::outbox::drafts::upload::plan::{ServiceView, Step, Urls, View, next_step};
 use crate::outbox::drafts::upload::put::{ObjectSender, Sent};
 use crate::outbox::drafts::upload::start::Starter;
@@ -18,14 +20,16 @@ use crate::outbox::error::OutboxResult;
 use crate::outbox::failpoint;
 use crate::outbox::failpoint::Failpoint;
 use crate::outbox::ids::DraftId;
-use crate::outbox::pauses::Pauses;
+
+/// The longest pause before another attempt: each sends all files again, or may leave an orphan.
+const LONGEST_START: Duration = Duration::from_secs(3600);
 
 pub(super) struct Upload {
     link: DraftLink,
     urls: ObjectUrls,
     asset: SentAsset,
-    /// Pauses before an attempt that follows one with expired URLs.
-    starts: Pauses,
+    /// Pauses before an attempt that follows one that came to nothing.
+    starts: Backoff,
 }
 
 impl Upload {
@@ -35,12 +39,15 @@ impl Upload {
             link: DraftLink::new(parts, draft, live),
             urls: ObjectUrls::default(),
             asset: SentAsset::new(first),
-            starts: Pauses::new(first, LONGEST_RETRY),
+            starts: Backoff::doubling(first * 4, LONGEST_START),
         }
     }
 
-    /// Runs until the upload ends, the draft changes, or the outbox closes.
-    pub(super) async fn run(mut self) {
+    /// Runs until the upload ends, the draft changes, or the outbox closes. It begins after the pause.
+    pub(super) async fn run(mut self, pause: Duration) {
+        if !pause.is_zero() {
+            self.link.rest(pause).await;
+        }
         while !self.link.is_stopped() {
             let flow = match self.step().await {
                 Ok(flow) => flow,
@@ -70,7 +77,10 @@ impl Upload {
         match attempt {
             Some(attempt) => self.execute(step, &attempt).await,
             // Without an attempt the only step is `Start`.
-            None => Starter::new(&mut self.link, &mut self.urls).start().await,
+            None => {
+                let (link, urls, starts) = (&mut self.link, &mut self.urls, &mut self.starts);
+                Starter { link, urls, starts }.start().await
+            }
         }
     }
 
@@ -130,7 +140,8 @@ impl Upload {
             }
             Sent::Stopped => Ok(Flow::End),
             // The URLs of a deleted asset do not work either.
-            Sent::Failed(ClientError::Expired { .. } | ClientError::NotFound { .. }) => {
+            Sent::Failed(error @ (ClientError::Expired { .. } | ClientError::NotFound { .. })) => {
+                self.link.set_trouble(Some(Trouble::Service(error)));
                 self.urls.expire();
                 Ok(Flow::Again)
             }

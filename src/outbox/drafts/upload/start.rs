@@ -1,5 +1,6 @@
 //! Starts an upload: checks the free storage, fixes the manifest, and sends the start request.
 
+use crate::backoff::Backoff;
 use crate::client::{ClientError, Priority};
 use crate::outbox::drafts::activity::Trouble;
 use crate::outbox::drafts::record::UploadRecord;
@@ -23,15 +24,13 @@ struct Start {
 
 /// Starts an attempt.
 pub(super) struct Starter<'u> {
-    link: &'u mut DraftLink,
-    urls: &'u mut ObjectUrls,
+    pub(super) link: &'u mut DraftLink,
+    pub(super) urls: &'u mut ObjectUrls,
+    /// Pauses before an attempt that follows one that came to nothing.
+    pub(super) starts: &'u mut Backoff,
 }
 
-impl<'u> Starter<'u> {
-    pub(super) fn new(link: &'u mut DraftLink, urls: &'u mut ObjectUrls) -> Self {
-        Starter { link, urls }
-    }
-
+impl Starter<'_> {
     /// Starts a new attempt.
     pub(super) async fn start(&mut self) -> OutboxResult<Flow> {
         let Some(found) = look::look(self.link.parts(), self.link.draft()).await? else {
@@ -111,16 +110,16 @@ impl<'u> Starter<'u> {
             Some(reply) => reply,
             None => return Some(Flow::End),
         };
-        if let Ok(storage) = &reply {
-            self.link.parts().storage_is_left(storage.storage_left);
+        let left = reply.as_ref().ok().and_then(|storage| storage.storage_left);
+        if let Some(left) = left {
+            self.link.parts().storage_is_left(left);
         }
         match reply {
-            Ok(storage) if storage.storage_left < needed => {
-                let left = storage.storage_left;
-                Some(self.link.retry_after(Trouble::Quota { needed, left }))
-            }
+            Ok(_) => left
+                .filter(|left| *left < needed)
+                .map(|left| self.link.retry_after(Trouble::Quota { needed, left })),
             // Nothing can be started while the service does not answer.
-            Err(error) if error.is_transient() || error.is_about_token() => {
+            Err(error) if Effect::of(&error) == Effect::NotYet => {
                 Some(self.link.retry_after(Trouble::Service(error)))
             }
             _ => None,
@@ -188,11 +187,12 @@ impl<'u> Starter<'u> {
 
     async fn not_started(&mut self, start: &Start, error: ClientError) -> OutboxResult<Flow> {
         if Effect::of(&error) == Effect::Unknown {
-            // There may be an asset with an unknown id; it is listed as an orphan.
+            // There may be an asset with an unknown id; it is listed as an orphan. Each further try may leave another.
             self.link.drop_attempt(start.attempt).await?;
-        } else {
-            self.refused(start).await?;
+            self.link.set_trouble(Some(Trouble::Service(error)));
+            return Ok(Flow::Pause(self.starts.next_pause()));
         }
+        self.refused(start).await?;
         self.link
             .failed_or_again(error, "starting the upload")
             .await

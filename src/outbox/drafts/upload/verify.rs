@@ -102,12 +102,15 @@ async fn compare_one(
     body: &ObjectBody,
     url: &SignedUrl,
 ) -> OutboxResult<Option<String>> {
-    let meta = parts
-        .client
-        .transfers()
-        .probe(url)
-        .await
-        .map_err(service_error)?;
+    let meta = match parts.client.transfers().probe(url).await {
+        Ok(meta) => meta,
+        Err(ClientError::NotFound { .. }) => {
+            return Ok(Some(format!(
+                "the service lists {name} and does not have it"
+            )));
+        }
+        Err(error) => return Err(service_error(error)),
+    };
     match meta.size {
         None => {
             return Ok(Some(format!(

@@ -129,4 +129,8 @@ pub enum JobRecord {
 
 impl Journaled for JobRecord {
     const KIND: &'static str = "job";
+
+    fn adds_data(&self) -> bool {
+        matches!(self, JobRecord::TextKept { .. })
+    }
 }

@@ -10,6 +10,7 @@ use reqwest::{Method, StatusCode};
 
 use super::presign::Allowed;
 use super::{Bucket, BucketError};
+use crate::backoff::Backoff;
 
 const TRIES: u32 = 5;
 const FIRST_PAUSE: Duration = Duration::from_millis(200);
@@ -70,7 +71,7 @@ impl Bucket {
         allowed: Allowed<'_>,
         body: &'static str,
     ) -> Result<Reply, BucketError> {
-        let mut pause = FIRST_PAUSE;
+        let mut pauses = Backoff::doubling(FIRST_PAUSE, REPLY_TIMEOUT);
         for tries in 1.. {
             match self.call_once(allowed, body).await {
                 Ok(reply) if reply.is_temporary() && tries < TRIES => {}
@@ -78,8 +79,7 @@ impl Bucket {
                 Err(_) if tries < TRIES => {}
                 Err(error) => return Err(self.unreachable(error)),
             }
-            tokio::time::sleep(pause).await;
-            pause *= 2;
+            tokio::time::sleep(pauses.next_pause()).await;
         }
         unreachable!("the last try returns")
     }

@@ -1,0 +1,86 @@
+//! Whether the service answers, as the requests of the drive saw it last.
+
+use std::sync::{Mutex, MutexGuard};
+
+use tokio::sync::Notify;
+
+use crate::drive::error::{DriveError, DriveResult};
+
+#[derive(Default)]
+pub(in crate::drive::catalog) struct Reach {
+    away: Mutex<Option<Away>>,
+    lost: Notify,
+}
+
+/// Why the service does not help.
+#[derive(Debug, Clone)]
+pub(in crate::drive::catalog) enum Away {
+    /// It cannot be reached.
+    Unreachable(String),
+    /// It takes requests and does not answer.
+    Silent(String),
+    /// It answers and refuses the token.
+    Refusing(String),
+}
+
+/// A change between "it helps" and "it does not".
+#[derive(Debug, PartialEq, Eq)]
+pub(in crate::drive::catalog) enum ReachChange {
+    /// With the reason.
+    Lost(String),
+    Back,
+}
+
+impl Away {
+    pub(in crate::drive::catalog) fn of(error: &DriveError) -> Option<Away> {
+        match error {
+            DriveError::Unreachable(why) => Some(Away::Unreachable(why.clone())),
+            DriveError::TimedOut(why) => Some(Away::Silent(why.clone())),
+            DriveError::AccessDenied(why) => Some(Away::Refusing(why.clone())),
+            _ => None,
+        }
+    }
+
+    pub(in crate::drive::catalog) fn why(&self) -> &str {
+        match self {
+            Away::Unreachable(why) | Away::Silent(why) | Away::Refusing(why) => why,
+        }
+    }
+}
+
+impl Reach {
+    /// Why the service does not help; `None` while it does.
+    pub(in crate::drive::catalog) fn away(&self) -> Option<Away> {
+        self.lock().clone()
+    }
+
+    /// Notes what the answer to a request says, and returns what this changes.
+    pub(in crate::drive::catalog) fn note<T>(&self, reply: &DriveResult<T>) -> Option<ReachChange> {
+        let mut away = self.lock();
+        let now = match reply {
+            Ok(_) => {
+                away.take()?;
+                tracing::info!("the service can be reached again");
+                return Some(ReachChange::Back);
+            }
+            Err(error) => Away::of(error)?,
+        };
+        let why = now.why().to_owned();
+        let is_new = away.replace(now).is_none();
+        self.lost.notify_one();
+        if !is_new {
+            return None;
+        }
+        tracing::warn!(why, "the service cannot be reached; known data are shown");
+        Some(ReachChange::Lost(why))
+    }
+
+    /// Returns when the service was found to be away.
+    pub(in crate::drive::catalog) async fn lost(&self) {
+        self.lost.notified().await;
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Option<Away>> {
+        self.away.lock().expect("the lock is never poisoned")
+    }
+}

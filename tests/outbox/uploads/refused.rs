@@ -1,0 +1,162 @@
+//! Refusals: a final one rests until the user acts, and whatever is tried again is tried after growing pauses.
+
+use std::time::Duration;
+
+use assetfs::outbox::{DraftId, Outbox, StatusWord};
+use futures_util::future::join_all;
+
+use crate::fault_server::{Bound, Reply, make_certificate};
+use crate::support::{Fault, World, as_map, chair, client, copy_chair, eventually, quick};
+
+fn word(outbox: &Outbox, draft: DraftId) -> StatusWord {
+    outbox.drafts().get(draft).unwrap().status.word()
+}
+
+/// Number of calls that send something, and bytes of the journal.
+fn work_so_far(world: &World) -> (usize, u64) {
+    let calls = ["api-upload/start", "", "api-upload/complete"];
+    let methods = ["POST", "PUT", "GET"];
+    let calls = methods
+        .iter()
+        .zip(calls)
+        .map(|(method, path)| world.relay.calls(method, path).len());
+    let journal = world.dir.path().join("outbox/journal");
+    (calls.sum(), std::fs::metadata(journal).unwrap().len())
+}
+
+/// Longer than the settle time and the pause in which changes are collected.
+const A_WHILE: Duration = Duration::from_millis(350);
+
+#[tokio::test]
+async fn a_final_refusal_rests_until_retry_over_a_remount_too() {
+    let cases = [
+        ("PUT", "", 413),
+        ("POST", "api-upload/start", 422),
+        ("GET", "api-upload/complete", 400),
+        ("GET", "api-upload/complete", 409),
+        ("GET", "api-upload/complete", 422),
+    ];
+    join_all(cases.map(|(method, path, status)| refused_for_good(method, path, status))).await;
+}
+
+async fn refused_for_good(method: &'static str, path: &'static str, status: u16) {
+    let what = format!("{method} {path} answered {status}");
+    let world = World::start().await;
+    let fault = Fault::Status(status);
+    world.relay.fault(method, path, fault, usize::MAX);
+    let outbox = world.outbox();
+    let draft = copy_chair(&outbox, "chair").id;
+    eventually("it has failed", async || {
+        word(&outbox, draft) == StatusWord::Failed
+    })
+    .await;
+    // What was under way then has ended.
+    tokio::time::sleep(A_WHILE).await;
+    let before = work_so_far(&world);
+    tokio::time::sleep(A_WHILE).await;
+    assert_eq!(work_so_far(&world), before, "{what}");
+    let outbox = world.reopen(outbox).await;
+    tokio::time::sleep(A_WHILE).await;
+    assert_eq!(work_so_far(&world).0, before.0, "{what}, after a remount");
+    let info = outbox.drafts().get(draft).unwrap();
+    assert_eq!(info.status.word(), StatusWord::Failed, "{what}");
+    assert!(info.failure.unwrap().contains("assetfs retry"), "{what}");
+    world.relay.mend();
+    outbox.uploads().retry(draft).await.unwrap();
+    complete(&outbox, draft).await;
+    let asset = world.the_one(&world.assets().await);
+    assert_eq!(world.files(asset).await, as_map(chair()), "{what}");
+    outbox.shut_down().await;
+}
+
+async fn complete(outbox: &Outbox, draft: DraftId) {
+    eventually("it is complete", async || {
+        outbox.drafts().get(draft).is_none()
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn retry_sends_the_files_again_if_the_storage_has_said_yes_and_stored_nothing() {
+    let world = World::start().await;
+    world.relay.fault("PUT", "", Fault::Status(200), 3);
+    let outbox = world.outbox();
+    let draft = copy_chair(&outbox, "chair").id;
+    eventually("it has failed", async || {
+        word(&outbox, draft) == StatusWord::Failed
+    })
+    .await;
+    outbox.uploads().retry(draft).await.unwrap();
+    complete(&outbox, draft).await;
+    assert_eq!(world.relay.calls("PUT", "").len(), 6);
+    eventually("one is left", async || world.assets().await.len() == 1).await;
+    let asset = world.the_one(&world.assets().await);
+    assert_eq!(world.files(asset).await, as_map(chair()));
+    outbox.shut_down().await;
+}
+
+#[tokio::test]
+async fn what_is_started_over_is_started_after_a_pause_that_doubles_from_the_first_time_on() {
+    let cases = [
+        ("PUT", "", Fault::Status(403)),
+        ("GET", "api-upload/complete", Fault::Status(404)),
+        ("POST", "api-upload/start", Fault::LostAfter),
+    ];
+    join_all(cases.map(|(method, path, fault)| started_over(method, path, fault))).await;
+}
+
+async fn started_over(method: &'static str, path: &'static str, fault: Fault) {
+    let world = World::start().await;
+    world.relay.fault(method, path, fault, usize::MAX);
+    let outbox = world.outbox();
+    let draft = copy_chair(&outbox, "chair").id;
+    let starts = || world.relay.calls("POST", "api-upload/start");
+    eventually("it was started four times", async || starts().len() == 4).await;
+    let times: Vec<_> = starts().iter().map(|call| call.at).collect();
+    for (times, least_ms) in times.windows(2).zip([200, 400, 800]) {
+        let gap = times[1] - times[0];
+        let least = Duration::from_millis(least_ms);
+        assert!(gap >= least, "{method} {path}: {gap:?}");
+    }
+    eventually("it says why", async || {
+        let failure = outbox.drafts().get(draft).unwrap().failure;
+        failure.is_some_and(|failure| failure.contains("retried automatically"))
+    })
+    .await;
+    world.relay.mend();
+    outbox.uploads().retry(draft).await.unwrap();
+    complete(&outbox, draft).await;
+    outbox.shut_down().await;
+}
+
+#[tokio::test]
+async fn a_certificate_that_is_not_trusted_is_waited_for_like_a_refused_connection() {
+    if !crate::skip::has_program_or_skips("openssl") {
+        return;
+    }
+    let world = World::start().await;
+    let keys = tempfile::tempdir().unwrap();
+    make_certificate(keys.path());
+    let server = Bound::with_tls(keys.path()).serve(|_, _| Reply::status(500));
+    let client = client(&server.url(), world.service.token());
+    let config = quick(&world.dir.path().join("outbox"));
+    let (outbox, _events) = Outbox::open(config, client).unwrap();
+    let draft = copy_chair(&outbox, "chair").id;
+    eventually("it says what to do and goes on", async || {
+        let failure = outbox
+            .drafts()
+            .get(draft)
+            .unwrap()
+            .failure
+            .unwrap_or_default();
+        failure.contains("SSL_CERT_FILE") && failure.contains("retried automatically")
+    })
+    .await;
+    assert_ne!(word(&outbox, draft), StatusWord::Failed);
+    outbox.shut_down().await;
+    drop(outbox);
+    // The next run has a service that it trusts.
+    let outbox = world.outbox();
+    complete(&outbox, draft).await;
+    outbox.shut_down().await;
+}
