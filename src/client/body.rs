@@ -6,6 +6,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use futures_util::stream::{self, Stream, StreamExt};
 use reqwest::Response;
+use reqwest::header::{CONTENT_ENCODING, CONTENT_TYPE, ETAG, HeaderMap};
 
 use super::error::ClientError;
 use super::transport::reason_of;
@@ -56,6 +57,36 @@ pub(super) fn chunks(
         },
     )
 }
+
+/// The coding of a body that was sent compressed although the request forbids it, as by a proxy or for an object that is
+/// stored compressed. Its bytes and its length are not those of the file.
+pub(super) fn coding_of(headers: &HeaderMap) -> Option<String> {
+    let coding = headers.get(CONTENT_ENCODING)?.to_str().ok()?.trim();
+    // Some storages repeat how an object was uploaded to them; the body is as it is.
+    let is_plain = |part: &str| matches!(part.trim(), "" | "identity" | "aws-chunked");
+    let is_coded = !coding.to_ascii_lowercase().split(',').all(is_plain);
+    is_coded.then(|| coding.chars().take(40).collect())
+}
+
+/// Whether a reply is a web page of somebody in between, such as the login page of a network. Storage proves its files
+/// by an ETag.
+pub(super) fn is_web_page(headers: &HeaderMap) -> bool {
+    let kind = headers
+        .get(CONTENT_TYPE)
+        .and_then(|kind| kind.to_str().ok());
+    let is_html =
+        kind.is_some_and(|kind| kind.trim().to_ascii_lowercase().starts_with("text/html"));
+    is_html && !headers.contains_key(ETAG)
+}
+
+/// Whether a body is a web page. Texts and JSON of the service never begin so.
+pub(super) fn is_markup(body: &[u8]) -> bool {
+    body.trim_ascii_start().starts_with(b"<")
+}
+
+/// The reason to refuse a web page, and what to do.
+pub(super) const A_WEB_PAGE: &str = "a web page instead of an answer of the service; check the base URL, and whether this \
+     network wants you to sign in on its login page";
 
 /// Reads the body of an error reply. Empty if it cannot be read or is larger than 64 KiB: the status is enough.
 pub(super) async fn read_refusal(response: Response, stall: Duration) -> ErrorBody {

@@ -6,7 +6,9 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use reqwest::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HeaderMap, HeaderValue};
+use reqwest::header::{
+    ACCEPT, ACCEPT_ENCODING, AUTHORIZATION, CONTENT_TYPE, HeaderMap, HeaderValue,
+};
 use reqwest::{Method, Request, Response, StatusCode};
 use serde::de::DeserializeOwned;
 use url::Url;
@@ -115,6 +117,9 @@ impl Exchange {
         let response = self
             .repeated(&call, |failed| self.attempt(&call, failed))
             .await?;
+        if body::is_web_page(response.headers()) {
+            return Err(unusable(&call, body::A_WEB_PAGE.to_owned()));
+        }
         Ok(storage::whole_body(
             response,
             self.config.deadlines.stall,
@@ -146,7 +151,11 @@ impl Exchange {
         let whole = async {
             let response = self.attempt(call, failed).await?;
             let read = body::read_all(response, config.deadlines.stall, config.max_json_bytes);
-            read.await.map_err(|fault| self.body_error(call, fault))
+            let body = read.await.map_err(|fault| self.body_error(call, fault))?;
+            match body::is_markup(&body) {
+                true => Err(unusable(call, body::A_WEB_PAGE.to_owned())),
+                false => Ok(body),
+            }
         };
         match tokio::time::timeout(config.deadlines.json_call, whole).await {
             Ok(result) => result,
@@ -212,6 +221,7 @@ impl Exchange {
         let mut request = Request::new(call.method.clone(), url);
         let headers = request.headers_mut();
         headers.insert(ACCEPT, HeaderValue::from_static("application/json"));
+        headers.insert(ACCEPT_ENCODING, HeaderValue::from_static("identity"));
         headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
         let trace = call.trace.next().to_string();
         let trace = HeaderValue::try_from(trace).expect("a trace has header characters only");
@@ -249,7 +259,10 @@ impl Exchange {
     async fn judge(&self, call: &Call, response: Response) -> Result<Response, ClientError> {
         let status = response.status();
         if status.is_success() {
-            return Ok(response);
+            return match body::coding_of(response.headers()) {
+                Some(coding) => Err(unusable(call, coded(&coding))),
+                None => Ok(response),
+            };
         }
         if status.is_redirection() {
             return self.redirected(call, response).await;
@@ -401,12 +414,15 @@ fn without_full_stop(sentence: &str) -> String {
     sentence.trim_end_matches('.').to_owned()
 }
 
+fn coded(coding: &str) -> String {
+    format!(
+        "it is compressed ({coding}) although the request forbids it; a proxy before the service may do this"
+    )
+}
+
 /// The error for a reply that is not JSON of the expected form.
 fn unreadable(call: &Call, body: &[u8], error: &serde_json::Error) -> ClientError {
-    let is_page = body.trim_ascii_start().starts_with(b"<");
-    let reason = if is_page {
-        "a web page instead of JSON; check the base URL".to_owned()
-    } else if body.trim_ascii().is_empty() {
+    let reason = if body.trim_ascii().is_empty() {
         "the body is empty".to_owned()
     } else {
         without_secrets(&error.to_string())
@@ -414,6 +430,11 @@ fn unreadable(call: &Call, body: &[u8], error: &serde_json::Error) -> ClientErro
             .take(300)
             .collect()
     };
+    unusable(call, reason)
+}
+
+/// The error for a reply of success that cannot be one of the service.
+fn unusable(call: &Call, reason: String) -> ClientError {
     match call.repeat {
         Repeat::Safe => protocol(call, reason),
         Repeat::Never => lost(call, None, reason),

@@ -106,6 +106,7 @@ where
                 })?;
             }
             status if status.is_success() => {
+                let response = object.unaltered(response)?;
                 return Ok(stored(response, len, deadlines.stall).await);
             }
             _ => return Err(object.refusal(response).await),

@@ -69,10 +69,30 @@ impl SignedObject {
             let response = sent.map_err(|fault| self.fault(fault))?;
             match location(&response).filter(|_| response.status().is_redirection()) {
                 Some(target) => url = target,
-                None => return Ok(response),
+                None => return self.unaltered(response),
             }
         }
         Err(self.too_many_redirects())
+    }
+
+    /// The reply, unless something in between has altered its content: then neither its bytes nor its length are those
+    /// of the file.
+    pub(super) fn unaltered(&self, response: Response) -> Result<Response, ClientError> {
+        if !response.status().is_success() {
+            return Ok(response);
+        }
+        if let Some(coding) = body::coding_of(response.headers()) {
+            return Err(self.protocol(format!(
+                "it is compressed ({coding}) although the request forbids it, so its bytes are not those of the file; \
+                 turn off the compression of the storage or of the proxy before it"
+            )));
+        }
+        let path = self.url.path().to_ascii_lowercase();
+        let may_be_page = path.ends_with(".html") || path.ends_with(".htm");
+        if body::is_web_page(response.headers()) && !may_be_page {
+            return Err(self.protocol(body::A_WEB_PAGE.to_owned()));
+        }
+        Ok(response)
     }
 
     /// The error for a request without a reply.

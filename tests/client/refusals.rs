@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use assetfs::client::{Client, ClientConfig, ClientError, Priority};
-use assetfs::wire::{AssetId, OptimizeRequest, PresetId};
+use assetfs::wire::{AssetId, OptimizeRequest, PresetId, RapidId};
 use serde_json::json;
 
 use super::{assert_no_secret, client_of, quick_config};
@@ -138,5 +138,45 @@ async fn an_invalid_reply_is_reported_with_its_reason() {
         );
         assert!(error.to_string().contains(words), "{body}: {error}");
         assert_no_secret(&error.to_string());
+    }
+}
+
+#[tokio::test]
+async fn a_login_page_and_a_compressed_reply_never_count_as_success() {
+    let replies = [
+        (
+            "login page",
+            Reply::new(
+                200,
+                &[("content-type", "text/html")],
+                "\n<!DOCTYPE html><title>Sign in</title>",
+            ),
+        ),
+        (
+            "compressed",
+            Reply::new(200, &[("content-encoding", "gzip")], "\u{1f}x"),
+        ),
+    ];
+    for (words, reply) in replies {
+        let server = FaultServer::start(move |_, _| reply.clone());
+        let client = client_of(&server);
+        let outcomes = [
+            client.assets().get(AssetId(1), I).await.map(drop),
+            client.assets().delete(AssetId(1)).await,
+            client.tokens().list(I).await.map(drop),
+            client.rapids().preset_zip(RapidId(1), I).await.map(drop),
+        ];
+        for error in outcomes.map(Result::unwrap_err) {
+            assert!(matches!(error, ClientError::Protocol { .. }), "{error:?}");
+            assert!(error.to_string().contains(words), "{error}");
+        }
+        // What is sent once may have had its effect.
+        let once = [
+            client.tokens().create("x").await.map(drop),
+            client.rapids().add_tags(RapidId(1), &[]).await,
+        ];
+        for error in once.map(Result::unwrap_err) {
+            assert!(matches!(error, ClientError::LostReply { .. }), "{error:?}");
+        }
     }
 }

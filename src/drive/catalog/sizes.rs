@@ -8,7 +8,7 @@ use futures_util::StreamExt as _;
 use tokio::sync::Semaphore;
 
 use crate::cache::{BLOCK_LEN_BYTES, ObjectKey};
-use crate::client::{ClientError, RangeReply};
+use crate::client::{ClientError, ObjectMeta, RangeReply};
 use crate::drive::catalog::asking::asked;
 use crate::drive::catalog::blobs::probe_report;
 use crate::drive::catalog::change::Change;
@@ -22,6 +22,7 @@ use crate::drive::catalog::parts::Catalog;
 use crate::drive::error::{DriveError, DriveResult};
 use crate::drive::values::node::RemoteFolder;
 use crate::drive::values::sizes::{Content, ContentTable};
+use crate::wire::AssetId;
 
 /// Size requests in parallel for a listed folder.
 const AT_ONCE: usize = 32;
@@ -117,7 +118,7 @@ async fn take_first_block(catalog: &Arc<Catalog>, folder: RemoteFolder, path: &s
     let RangeReply {
         meta, mut stream, ..
     } = asked.await.ok()?;
-    let size = meta.size?;
+    let size = size_of(catalog, folder, path, &meta).ok()?;
     let modified = meta.last_modified.map(Into::into);
     catalog
         .contents
@@ -152,11 +153,7 @@ async fn probe(catalog: &Arc<Catalog>, folder: RemoteFolder, path: &Arc<str>) ->
         reply = catalog.client.transfers().probe(&url).await;
     }
     let meta = asked(catalog, async { reply }).await?;
-    let size = meta.size.ok_or_else(|| {
-        DriveError::Unreachable(
-            "the storage did not report the size of the file; try again later".into(),
-        )
-    })?;
+    let size = size_of(catalog, folder, path, &meta)?;
     catalog.contents.store(
         folder,
         path,
@@ -165,6 +162,52 @@ async fn probe(catalog: &Arc<Catalog>, folder: RemoteFolder, path: &Arc<str>) ->
         meta.last_modified.map(Into::into),
     );
     Ok(())
+}
+
+/// The size that the storage reports, unless the record of the model says another.
+fn size_of(
+    catalog: &Catalog,
+    folder: RemoteFolder,
+    path: &str,
+    meta: &ObjectMeta,
+) -> DriveResult<u64> {
+    let size = meta.size.ok_or_else(|| {
+        DriveError::Unreachable(
+            "the storage did not report the size of the file; try again later".into(),
+        )
+    })?;
+    let recorded = match folder {
+        RemoteFolder::AssetFiles(asset) => recorded_size(catalog, asset, path),
+        _ => None,
+    };
+    match recorded {
+        Some(recorded) if contradicts(recorded, size, meta) => {
+            Err(DriveError::Unreachable(format!(
+                "{path}: the storage sends {size} bytes, but the service has recorded {recorded}; a proxy may have \
+                 changed the file on its way, so it is not read"
+            )))
+        }
+        _ => Ok(size),
+    }
+}
+
+/// The size of the only file of a model. The record has one number for all files, and the service may have packed or
+/// unpacked a zip.
+fn recorded_size(catalog: &Catalog, asset: AssetId, path: &str) -> Option<u64> {
+    let map = known_map(catalog, RemoteFolder::AssetFiles(asset))?;
+    let is_alone = map.files().count() == 1 && !path.to_ascii_lowercase().ends_with(".zip");
+    let recorded = catalog.asset(asset)?.size?;
+    (is_alone && recorded > 0).then_some(recorded)
+}
+
+/// True if the size is not the recorded one and nothing proves the content. A proxy that changes the content of a reply
+/// removes its ETag or makes it weak.
+fn contradicts(recorded: u64, size: u64, meta: &ObjectMeta) -> bool {
+    let is_proven = meta
+        .etag
+        .as_deref()
+        .is_some_and(|etag| etag.starts_with('"'));
+    size != recorded && !is_proven
 }
 
 /// A tool that lists a folder and looks at its first file will look at the others.
@@ -201,4 +244,21 @@ fn size_ahead(catalog: &Arc<Catalog>, folder: RemoteFolder, asked: &Arc<str>) {
         }
         drop(turn);
     });
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_size_that_nothing_proves_must_be_the_recorded_one() {
+        let meta = |etag: Option<&str>| ObjectMeta {
+            etag: etag.map(str::to_owned),
+            ..ObjectMeta::default()
+        };
+        assert!(contradicts(1000, 400, &meta(None)));
+        assert!(contradicts(1000, 400, &meta(Some("W/\"v1\""))));
+        assert!(!contradicts(1000, 400, &meta(Some("\"v1\""))));
+        assert!(!contradicts(1000, 1000, &meta(None)));
+    }
 }

@@ -1,5 +1,6 @@
 //! Reading through signed URLs: exactly the bytes of one version, or an error.
 
+mod altered;
 mod connections;
 mod exact;
 mod repaired;
