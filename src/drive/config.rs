@@ -28,6 +28,10 @@ pub struct DriveConfig {
     pub uid: u32,
     /// Group shown for all files that were not chowned.
     pub gid: u32,
+    /// Permissions shown for folders that have none of their own.
+    pub folder_permissions: u16,
+    /// Permissions shown for files that have none of their own.
+    pub file_permissions: u16,
     /// Time after which a listing is refreshed.
     pub refresh: Duration,
     /// Read-only mount.
@@ -56,6 +60,8 @@ impl DriveConfig {
             staging_dir: staging_dir.into(),
             uid: rustix::process::geteuid().as_raw(),
             gid: rustix::process::getegid().as_raw(),
+            folder_permissions: 0o755,
+            file_permissions: 0o644,
             refresh: Duration::from_secs(10),
             read_only: false,
             no_delete: false,

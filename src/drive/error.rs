@@ -162,7 +162,9 @@ impl From<OutboxError> for DriveError {
                 DriveError::NoSpace(why)
             }
             // The client's error decides the cause, the outbox's text is the message.
-            OutboxError::TooLarge { .. } => DriveError::TooLarge(why),
+            OutboxError::TooLarge { .. } | OutboxError::FileLimit { .. } => {
+                DriveError::TooLarge(why)
+            }
             OutboxError::Service { source, .. } => with_sentence(DriveError::from(source), why),
             OutboxError::StillGoing(_) => DriveError::TimedOut(why),
             OutboxError::Cancelled(_) => DriveError::NotFound,

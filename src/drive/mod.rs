@@ -34,7 +34,6 @@ pub use error::{DriveError, DriveResult};
 pub use event_streams::EventStreams;
 pub use events::{DriveEvent, EventKind, ItemKind};
 pub use history::{HistoryCounts, HistoryEvent, HistoryKind};
-pub use inodes::{InFlight, KernelCache, KernelLocks};
 pub use inotify::{Echo, InotifyHelper};
 pub use inotify_reports::{HelperRequests, InotifyReports};
 pub use posix::{
@@ -124,7 +123,6 @@ impl Drive {
             tokio::spawn(follow(Arc::clone(mount.catalog()), events, note)),
             tokio::spawn(watch(Arc::clone(mount.catalog()))),
             tokio::spawn(ask_until_it_answers(Arc::clone(mount.catalog()))),
-            tokio::spawn(mount.inodes().teller()),
             tokio::spawn(report_events(Arc::clone(&mount))),
             tokio::spawn(refresh_for_readers(Arc::clone(&mount))),
             tokio::spawn(report_to_inotify(Arc::clone(&mount))),
@@ -136,20 +134,9 @@ impl Drive {
         })
     }
 
-    /// Sets the kernel whose caches are corrected after changes that it did not make.
-    pub fn attach_kernel(&self, kernel: Arc<dyn KernelCache>) {
-        self.mount.inodes().attach(kernel);
-    }
-
     /// The reports to programs that watch folders with inotify.
     pub fn inotify(&self) -> InotifyReports<'_> {
         InotifyReports { mount: &self.mount }
-    }
-
-    /// A request of the kernel has begun for which it holds locks. The result is dropped after the answer: until
-    /// then the kernel is not called for what is locked.
-    pub fn in_flight(&self, locks: KernelLocks) -> InFlight {
-        self.mount.inodes().in_flight(locks)
     }
 
     /// The state of the mount, as far as it is known without requests.
@@ -169,7 +156,6 @@ impl Drive {
 
     /// Stops and joins the tasks of the drive. Drafts stay; the outbox is stopped by its owner.
     pub async fn shut_down(&self) {
-        self.mount.inodes().close();
         self.event_streams().end();
         self.mount.catalog().close();
         let receiver = self

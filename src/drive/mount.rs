@@ -10,7 +10,7 @@ use super::files::ahead::ReadAhead;
 use super::files::handles::Handles;
 use super::inodes::Inodes;
 use super::inotify::Inotify;
-use super::places::{Node, Root, changed_file, tell, touched};
+use super::places::{Node, Root, changed_file, touched};
 use super::posix::Ino;
 use super::tree::{KernelUse, Tree};
 use crate::cache::BlockCache;
@@ -48,14 +48,10 @@ impl Mount {
         let events = Arc::<EventLog>::default();
         let inotify = Arc::<Inotify<Node>>::default();
         let on_change = {
-            let (inodes, handles) = (Arc::clone(&inodes), Arc::clone(&handles));
             let (events, inotify) = (Arc::clone(&events), Arc::clone(&inotify));
-            let uploads = outbox.uploads().clone();
             Box::new(move |change| {
                 inotify.note(touched(&change));
                 events.note(changed_file(&change));
-                let is_open = |ino| handles.file_of(ino).is_some();
-                tell(&inodes, &uploads, is_open, change);
             })
         };
         let kernel_use = {

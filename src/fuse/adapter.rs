@@ -14,8 +14,7 @@ use fuser::{
 };
 
 use crate::drive::{
-    Allocation, Caller, Drive, DriveResult, Fh, HelperRequests, InFlight, KernelLocks, Readiness,
-    SetAttributes,
+    Allocation, Caller, Drive, DriveResult, Fh, HelperRequests, Readiness, SetAttributes,
 };
 
 use super::command::command_in;
@@ -59,53 +58,24 @@ impl Adapter {
         T: Send + 'static,
         Work: Future<Output = DriveResult<T>> + Send + 'static,
     {
-        self.run_locked(None, route, request, reply, work);
-    }
-
-    /// The same for a request for which the kernel holds locks.
-    fn run_locked<T, Work>(
-        &self,
-        in_flight: impl Into<Option<InFlight>>,
-        route: Route,
-        request: &Request,
-        reply: impl Reply<T>,
-        work: impl FnOnce(Drive, Caller) -> Work,
-    ) where
-        T: Send + 'static,
-        Work: Future<Output = DriveResult<T>> + Send + 'static,
-    {
         let caller = caller(request);
         self.drive.inotify().was_used();
         let work = work(self.drive.clone(), caller);
-        let in_flight = in_flight.into();
-        let give = move |result| {
-            reply.give(result);
-            drop(in_flight);
-        };
+        let give = move |result| reply.give(result);
         self.dispatcher.answer(route, caller.pid, work, give);
     }
 }
 
 impl Adapter {
-    /// A request for which the kernel holds the lock of an inode, or of pages of a file.
-    fn locks(&self, number: INodeNo) -> InFlight {
-        self.drive.in_flight(KernelLocks::Inode(ino(number)))
-    }
-
     /// Refuses to create a link, a pipe or a device.
     fn refuse_other(&self, request: &Request, parent: INodeNo, name: &OsStr, reply: ReplyEntry) {
         let name = name.to_owned();
-        self.run_locked(
-            self.locks(parent),
-            Route::Memory,
-            request,
-            reply,
-            move |drive, _| async move { drive.make_other(ino(parent), &name).await },
-        );
+        self.run(Route::Memory, request, reply, move |drive, _| async move {
+            drive.make_other(ino(parent), &name).await
+        });
     }
 
-    /// Reads a stream. It may wait for ever, so a signal that the caller handles ends the wait too. The kernel holds
-    /// no lock for a direct read.
+    /// Reads a stream. It may wait for ever, so a signal that the caller handles ends the wait too.
     fn read_stream(
         &self,
         request: &Request,
@@ -122,12 +92,6 @@ impl Adapter {
                 false => drive.event_streams().read_at_hand(Fh(fh.0), size),
             }
         });
-    }
-
-    /// A request that removes or moves a folder, or may do so.
-    fn locks_folders(&self, from: INodeNo, to: INodeNo) -> InFlight {
-        let locks = KernelLocks::Folders(ino(from), ino(to));
-        self.drive.in_flight(locks)
     }
 
     /// Answers a request of the helper for inotify on this thread, unless `ask` leaves it to the drive. Gives the reply
@@ -176,8 +140,7 @@ impl Filesystem for Adapter {
             return;
         };
         let name = name.to_owned();
-        self.run_locked(
-            self.locks(parent),
+        self.run(
             Route::Memory,
             request,
             reply,
@@ -236,8 +199,7 @@ impl Filesystem for Adapter {
             mtime: mtime.map(set_time),
             fh: fh.map(|fh| Fh(fh.0)),
         };
-        self.run_locked(
-            self.locks(number),
+        self.run(
             Route::Blocking,
             request,
             reply,
@@ -270,7 +232,7 @@ impl Filesystem for Adapter {
             return self.refuse_other(request, parent, name, reply);
         }
         let (name, mode) = (name.to_owned(), permissions(mode, umask));
-        self.run_locked(self.locks(parent), Route::Blocking, request, reply, move |drive, caller| async move {
+        self.run(Route::Blocking, request, reply, move |drive, caller| async move {
             drive.make_node(ino(parent), &name, mode, &caller).await
         });
     }
@@ -290,7 +252,7 @@ impl Filesystem for Adapter {
             return;
         };
         let (name, mode) = (name.to_owned(), permissions(mode, umask));
-        self.run_locked(self.locks(parent), Route::Blocking, request, reply, move |drive, caller| async move {
+        self.run(Route::Blocking, request, reply, move |drive, caller| async move {
             drive.make_dir(ino(parent), &name, mode, &caller).await
         });
     }
@@ -302,7 +264,7 @@ impl Filesystem for Adapter {
             return;
         };
         let name = name.to_owned();
-        self.run_locked(self.locks(parent), Route::Blocking, request, reply, move |drive, caller| async move {
+        self.run(Route::Blocking, request, reply, move |drive, caller| async move {
             drive.remove_file(ino(parent), &name, &caller).await
         });
     }
@@ -314,8 +276,7 @@ impl Filesystem for Adapter {
             return;
         };
         let name = name.to_owned();
-        self.run_locked(
-            self.locks_folders(parent, parent),
+        self.run(
             Route::Blocking,
             request,
             reply,
@@ -365,8 +326,7 @@ impl Filesystem for Adapter {
         };
         let (from, name) = (ino(parent), name.to_owned());
         let (to, new_name) = (ino(new_parent), new_name.to_owned());
-        self.run_locked(
-            self.locks_folders(parent, new_parent),
+        self.run(
             Route::Blocking,
             request,
             reply,
@@ -388,7 +348,7 @@ impl Filesystem for Adapter {
             true => Route::Blocking,
             false => Route::Disk,
         };
-        self.run_locked(self.locks(number), route, request, reply, work);
+        self.run(route, request, reply, work);
     }
 
     fn create(
@@ -404,8 +364,7 @@ impl Filesystem for Adapter {
         let (name, mode) = (name.to_owned(), permissions(mode, umask));
         let flags = open_flags(OpenFlags(flags));
         let modes = Arc::clone(&self.modes);
-        self.run_locked(
-            self.locks(parent),
+        self.run(
             Route::Blocking,
             request,
             CreatedFile { reply, modes },
@@ -429,13 +388,9 @@ impl Filesystem for Adapter {
         if self.drive.event_streams().has(Fh(fh.0)) {
             return self.read_stream(request, number, fh, size, flags, reply);
         }
-        self.run_locked(
-            self.locks(number),
-            Route::Disk,
-            request,
-            reply,
-            move |drive, _| async move { drive.read(ino(number), Fh(fh.0), offset, size).await },
-        );
+        self.run(Route::Disk, request, reply, move |drive, _| async move {
+            drive.read(ino(number), Fh(fh.0), offset, size).await
+        });
     }
 
     fn write(
@@ -450,7 +405,6 @@ impl Filesystem for Adapter {
         _lock_owner: Option<LockOwner>,
         reply: ReplyWrite,
     ) {
-        let in_flight = self.locks(number);
         let (ino, fh) = (ino(number), Fh(fh.0));
         let staged = || self.drive.try_write_staged(ino, fh, offset, data);
         match self.dispatcher.try_disk_now(staged) {
@@ -459,8 +413,7 @@ impl Filesystem for Adapter {
             // No session thread is free, the disk is full, or the file is not staged.
             Some(Ok(None)) | None => {
                 let data = data.to_vec();
-                self.run_locked(
-                    in_flight,
+                self.run(
                     Route::Blocking,
                     request,
                     reply,
@@ -512,8 +465,7 @@ impl Filesystem for Adapter {
             _ => Allocation::Other,
         };
         let (ino, fh) = (ino(number), Fh(fh.0));
-        self.run_locked(
-            self.locks(number),
+        self.run(
             Route::Blocking,
             request,
             reply,
@@ -565,8 +517,7 @@ impl Filesystem for Adapter {
         _datasync: bool,
         reply: ReplyEmpty,
     ) {
-        self.run_locked(
-            self.locks(number),
+        self.run(
             Route::Blocking,
             request,
             reply,
@@ -591,13 +542,9 @@ impl Filesystem for Adapter {
         offset: u64,
         reply: ReplyDirectory,
     ) {
-        self.run_locked(
-            self.locks(number),
-            Route::Memory,
-            request,
-            reply,
-            move |drive, _| async move { drive.read_dir(ino(number), Fh(fh.0), offset).await },
-        );
+        self.run(Route::Memory, request, reply, move |drive, _| async move {
+            drive.read_dir(ino(number), Fh(fh.0), offset).await
+        });
     }
 
     fn releasedir(
@@ -621,7 +568,7 @@ impl Filesystem for Adapter {
         _datasync: bool,
         reply: ReplyEmpty,
     ) {
-        self.run_locked(self.locks(number), Route::Blocking, request, reply, move |drive, caller| async move {
+        self.run(Route::Blocking, request, reply, move |drive, caller| async move {
             drive.sync_dir(ino(number), Fh(fh.0), &caller).await
         });
     }
@@ -663,7 +610,7 @@ impl Filesystem for Adapter {
     ) {
         let (ino, mode) = (ino(number), xattr_mode(flags));
         let (name, value) = (name.to_owned(), value.to_vec());
-        self.run_locked(self.locks(number), Route::Blocking, request, reply, move |drive, caller| async move {
+        self.run(Route::Blocking, request, reply, move |drive, caller| async move {
             drive.set_xattr(ino, &name, &value, mode, &caller).await
         });
     }
@@ -703,7 +650,7 @@ impl Filesystem for Adapter {
 
     fn removexattr(&self, request: &Request, number: INodeNo, name: &OsStr, reply: ReplyEmpty) {
         let name = name.to_owned();
-        self.run_locked(self.locks(number), Route::Blocking, request, reply, move |drive, caller| async move {
+        self.run(Route::Blocking, request, reply, move |drive, caller| async move {
             drive.remove_xattr(ino(number), &name, &caller).await
         });
     }

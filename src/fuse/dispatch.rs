@@ -177,9 +177,16 @@ async fn caller_ended(tid: u32, ends: fn(&str) -> bool) {
         match std::fs::read_to_string(&path) {
             Ok(status) if ends(&status) => return,
             Ok(_) => {}
-            Err(_) => return,
+            Err(error) if has_ended(&error) => return,
+            // Such as the limit of open files: nothing is known of the caller.
+            Err(_) => {}
         }
     }
+}
+
+/// True if there is no such thread any more.
+fn has_ended(error: &std::io::Error) -> bool {
+    matches!(error.raw_os_error(), Some(libc::ENOENT | libc::ESRCH))
 }
 
 /// True for a thread that is being killed, by its `/proc/PID/status`: the kernel sets SIGKILL in `SigPnd` of every
@@ -217,6 +224,13 @@ mod tests {
         ));
         assert!(!is_being_killed("SigPnd:\t0000000000000002\n"));
         assert!(!is_being_killed(""));
+    }
+
+    #[test]
+    fn a_caller_has_ended_only_if_there_is_no_such_thread() {
+        let error = std::io::Error::from_raw_os_error;
+        assert!(has_ended(&error(libc::ENOENT)) && has_ended(&error(libc::ESRCH)));
+        assert!(!has_ended(&error(libc::EMFILE)) && !has_ended(&error(libc::EACCES)));
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! The adapter between the drive and the kernel: session, requests, replies, errno, notifications.
+//! The adapter between the drive and the kernel: session, requests, replies, errno.
 //!
 //! Every operation only translates types and calls the drive. The invariant: no session thread waits for the
 //! network; a request that has to wait moves to the async runtime and is answered there (see [`dispatch`]).
@@ -8,21 +8,24 @@ mod command;
 mod device;
 mod dispatch;
 mod errno;
-mod kernel;
 mod modes;
+mod mount_table;
 mod mountpoint;
 mod readahead;
 mod reply;
 mod session;
 mod stuck;
 mod translate;
+mod users;
 
 pub use command::send_command;
 pub use device::FuseDevice;
 pub use errno::errno;
+pub use mount_table::mount_minor;
 pub use mountpoint::{
-    MountPointError, detach_now, find_mount, mounts, own_mounts, prepare_mount_point, shell_quoted,
-    unmount,
+    MountPointError, detach_now, find_mount, mounts, own_mounts, prepare_mount_point, resolved,
+    shell_quoted, unmount,
 };
 pub use session::{Access, MountError, MountOptions, Mounted, mount};
-pub use stuck::{Connection, NotFreed, free_dying, is_dying};
+pub use stuck::{Connection, NotFreed, dying_servers, free_dying, is_dying};
+pub use users::{OtherMount, named, other_mounts};

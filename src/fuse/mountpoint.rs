@@ -2,16 +2,20 @@
 //!
 //! Uses the kernel's mount table; independent of the drive.
 
-use std::ffi::OsString;
 use std::fs;
 use std::io;
-use std::os::unix::ffi::OsStringExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::time::{Duration, Instant};
 
 use thiserror::Error;
 
-use super::session::SUBTYPE;
+use super::mount_table::mount_table;
+use super::users::{named, users};
+
+/// A drive that is in use is tried again for this long: programs that only look at it (a file manager, `assetfs status`)
+/// keep a file open for a moment.
+const A_LOOK: Duration = Duration::from_secs(1);
 
 /// Why a folder cannot be mounted on or unmounted.
 #[derive(Debug, Error)]
@@ -33,10 +37,29 @@ pub enum MountPointError {
     #[error("no assetfs drive is mounted at {}", .0.display())]
     NotMounted(PathBuf),
     /// Files or folders in it are open.
-    #[error("{} is in use: {detail}; close the programs that use it (`fuser -vm {}` lists them) and try again", shell_quoted(.path), shell_quoted(.path))]
+    #[error("{} is in use: {users} files or folders in it open; close them and try again", shell_quoted(.path))]
     Busy {
         path: PathBuf,
-        /// Message of the kernel or of fusermount3.
+        /// The programs that have, as far as this user may see them.
+        users: String,
+    },
+    #[error(
+        "the drive at {path} was mounted by the user with the number {owner}, who alone may unmount it; as root: \
+         `umount {path}`", path = shell_quoted(.path)
+    )]
+    OfAnotherUser { path: PathBuf, owner: u32 },
+    #[error("fusermount3, which unmounts {}, is missing: run `apt install fuse3`", shell_quoted(.0))]
+    NoHelper(PathBuf),
+    /// fusermount3 finds its mounts there.
+    #[error(
+        "fusermount3 cannot unmount {} without /etc/mtab; as root: `ln -s /proc/self/mounts /etc/mtab`, and try again",
+        shell_quoted(.0)
+    )]
+    NoMountList(PathBuf),
+    #[error("{} cannot be unmounted: {detail}", shell_quoted(.path))]
+    Refused {
+        path: PathBuf,
+        /// The message of fusermount3.
         detail: String,
     },
     /// An operation failed.
@@ -111,7 +134,7 @@ fn clear_dead_mount(path: &Path) -> Result<(), MountPointError> {
 /// Finds the assetfs mount that contains `path`. Also works for missing paths and dead mounts, because
 /// it only compares names.
 pub fn find_mount(path: &Path) -> io::Result<Option<PathBuf>> {
-    let path = resolve(path)?;
+    let path = resolved(path)?;
     Ok(mounts()?
         .into_iter()
         .filter(|mounted| path.starts_with(mounted))
@@ -119,7 +142,7 @@ pub fn find_mount(path: &Path) -> io::Result<Option<PathBuf>> {
 }
 
 /// The absolute path with symbolic links resolved, as far as it exists.
-fn resolve(path: &Path) -> io::Result<PathBuf> {
+pub fn resolved(path: &Path) -> io::Result<PathBuf> {
     let absolute = std::path::absolute(path)?;
     for ancestor in absolute.ancestors() {
         if let Ok(real) = ancestor.canonicalize() {
@@ -145,15 +168,19 @@ pub fn unmount(path: &Path) -> Result<(), MountPointError> {
     {
         return Err(MountPointError::NotMounted(path.to_owned()));
     }
-    let dead = matches!(fs::metadata(path), Err(e) if e.raw_os_error() == Some(libc::ENOTCONN));
-    detach(
-        path,
-        if dead {
-            Detach::Lazily
-        } else {
-            Detach::IfUnused
-        },
-    )
+    let how = match is_dead(path) {
+        true => Detach::Lazily,
+        false => Detach::IfUnused,
+    };
+    let begun = Instant::now();
+    loop {
+        match detach(path, how) {
+            Err(MountPointError::Busy { .. }) if begun.elapsed() < A_LOOK => {
+                std::thread::sleep(Duration::from_millis(20));
+            }
+            result => return result,
+        }
+    }
 }
 
 /// Detaches the mount at `path` from the tree at once (lazy unmount); open files stay usable.
@@ -177,13 +204,7 @@ fn detach(path: &Path, how: Detach) -> Result<(), MountPointError> {
     match rustix::mount::unmount(path, flags) {
         Ok(()) => return Ok(()),
         Err(rustix::io::Errno::PERM) => {}
-        Err(rustix::io::Errno::BUSY) => {
-            let detail = "files or folders in it are open".to_owned();
-            return Err(MountPointError::Busy {
-                path: path.to_owned(),
-                detail,
-            });
-        }
+        Err(rustix::io::Errno::BUSY) => return Err(busy(path)),
         Err(error) => return Err(io_error(path)(error.into())),
     }
     let mut fusermount = Command::new("fusermount3");
@@ -192,15 +213,52 @@ fn detach(path: &Path, how: Detach) -> Result<(), MountPointError> {
         .args((how == Detach::Lazily).then_some("-z"))
         .arg("--")
         .arg(path);
-    let output = fusermount.output().map_err(io_error(path))?;
-    if output.status.success() {
-        return Ok(());
+    let output = fusermount.output().map_err(|error| match error.kind() {
+        io::ErrorKind::NotFound => MountPointError::NoHelper(path.to_owned()),
+        _ => io_error(path)(error),
+    })?;
+    match output.status.success() {
+        true => Ok(()),
+        false => Err(why_refused(path, &output.stderr)),
     }
-    let detail = String::from_utf8_lossy(&output.stderr).trim().to_owned();
-    Err(MountPointError::Busy {
+}
+
+fn busy(path: &Path) -> MountPointError {
+    let users = match users(path).as_slice() {
+        [] => "a program has".to_owned(),
+        [one] => format!("{} has", named(*one)),
+        several => {
+            let named: Vec<String> = several.iter().map(|pid| named(*pid)).collect();
+            format!("{} have", named.join(", "))
+        }
+    };
+    MountPointError::Busy {
         path: path.to_owned(),
-        detail,
-    })
+        users,
+    }
+}
+
+/// The reason of fusermount3, whose exit code does not say it.
+fn why_refused(path: &Path, stderr: &[u8]) -> MountPointError {
+    let user = rustix::process::geteuid().as_raw();
+    let owner = mount_table().ok().and_then(|mounts| {
+        let found = mounts.into_iter().rev().find(|mount| mount.root == path)?;
+        found.user
+    });
+    let detail = String::from_utf8_lossy(stderr).trim().to_owned();
+    match owner {
+        Some(owner) if owner != user => MountPointError::OfAnotherUser {
+            path: path.to_owned(),
+            owner,
+        },
+        _ if !Path::new("/etc/mtab").exists() => MountPointError::NoMountList(path.to_owned()),
+        // The kernel's words for EBUSY, which the program passes on.
+        _ if detail.contains("busy") => busy(path),
+        _ => MountPointError::Refused {
+            path: path.to_owned(),
+            detail,
+        },
+    }
 }
 
 /// The mount points of all assetfs drives on this machine, of every user.
@@ -217,64 +275,6 @@ pub fn own_mounts() -> io::Result<Vec<PathBuf>> {
     Ok(own.map(|mount| mount.root).collect())
 }
 
-fn mount_table() -> io::Result<Vec<DriveMount>> {
-    Ok(parse_mounts(&fs::read("/proc/self/mountinfo")?))
-}
-
-/// The minor number of the device of the drive that is mounted last at a path: the number of its connection.
-pub(super) fn mount_minor(root: &Path) -> io::Result<Option<u32>> {
-    let mut newest_first = mount_table()?.into_iter().rev();
-    let found = newest_first.find(|mount| mount.root == root);
-    Ok(found.and_then(|mount| mount.minor))
-}
-
-/// A drive in the mount table.
-#[derive(Debug, PartialEq)]
-struct DriveMount {
-    root: PathBuf,
-    minor: Option<u32>,
-    /// The user that mounted it.
-    user: Option<u32>,
-}
-
-/// Reads /proc/self/mountinfo (proc_pid_mountinfo(5)): the third field is the device, the fifth the mount point; after
-/// ` - ` come type, source and the options of the file system.
-fn parse_mounts(table: &[u8]) -> Vec<DriveMount> {
-    table
-        .split(|byte| *byte == b'\n')
-        .filter_map(|line| {
-            let fields: Vec<&[u8]> = line.split(|byte| *byte == b' ').collect();
-            let dash = fields.iter().position(|field| *field == b"-")?;
-            let kind = fields.get(dash + 1)?.strip_prefix(b"fuse")?;
-            let source = *fields.get(dash + 2)?;
-            // If the kernel does not support subtypes, the source names the program.
-            let is_ours = match kind.strip_prefix(b".") {
-                Some(subtype) => subtype == SUBTYPE.as_bytes(),
-                None => kind.is_empty() && source == SUBTYPE.as_bytes(),
-            };
-            is_ours.then(|| DriveMount {
-                root: PathBuf::from(unescape(fields.get(4).copied().unwrap_or_default())),
-                minor: fields.get(2).copied().and_then(minor_in),
-                user: fields.get(dash + 3).copied().and_then(user_in),
-            })
-        })
-        .collect()
-}
-
-/// The minor number of a device: `0:50`.
-fn minor_in(device: &[u8]) -> Option<u32> {
-    let (_, minor) = std::str::from_utf8(device).ok()?.split_once(':')?;
-    minor.parse().ok()
-}
-
-/// The user in the options of a FUSE file system: `rw,user_id=1000,group_id=1000`.
-fn user_in(options: &[u8]) -> Option<u32> {
-    let options = std::str::from_utf8(options).ok()?;
-    options
-        .split(',')
-        .find_map(|option| option.strip_prefix("user_id=")?.parse().ok())
-}
-
 /// A path for use in a shell, quoted if necessary.
 pub fn shell_quoted(path: &Path) -> String {
     let text = path.to_string_lossy();
@@ -286,53 +286,9 @@ pub fn shell_quoted(path: &Path) -> String {
     format!("'{}'", text.replace('\'', r"'\''"))
 }
 
-/// Decodes octal escapes such as `\040` for a space.
-fn unescape(field: &[u8]) -> OsString {
-    let mut plain = Vec::with_capacity(field.len());
-    let mut rest = field;
-    while let Some((&byte, tail)) = rest.split_first() {
-        let octal = tail
-            .get(..3)
-            .and_then(|digits| u8::from_str_radix(std::str::from_utf8(digits).ok()?, 8).ok());
-        match octal {
-            Some(code) if byte == b'\\' => {
-                plain.push(code);
-                rest = &tail[3..];
-            }
-            _ => {
-                plain.push(byte);
-                rest = tail;
-            }
-        }
-    }
-    OsString::from_vec(plain)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn our_mounts_are_found_in_the_mount_table_with_who_mounted_them() {
-        let table = b"36 35 98:0 / / rw - ext4 /dev/root rw\n\
-            40 36 0:50 / /mnt/my\\040assets rw,nosuid - fuse.assetfs assetfs rw,user_id=1000,group_id=100\n\
-            41 36 0:51 / /mnt/root rw - fuse assetfs rw,user_id=0,group_id=0\n\
-            42 36 0:52 / /mnt/fstab rw - fuse.assetfs https://a.example rw,user_id=0,group_id=0\n\
-            43 36 0:53 / /mnt/other rw - fuse.rclone assetfs rw,user_id=0\n";
-        let found = parse_mounts(table);
-        let found: Vec<_> = found
-            .iter()
-            .map(|mount| (mount.root.to_str().unwrap(), mount.user, mount.minor))
-            .collect();
-        assert_eq!(
-            found,
-            [
-                ("/mnt/my assets", Some(1000), Some(50)),
-                ("/mnt/root", Some(0), Some(51)),
-                ("/mnt/fstab", Some(0), Some(52))
-            ]
-        );
-    }
 
     #[test]
     fn a_path_can_be_pasted_into_a_shell() {

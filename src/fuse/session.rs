@@ -2,7 +2,6 @@
 
 use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 
 use fuser::{BackgroundSession, Config, MountOption, Session, SessionACL};
 use thiserror::Error;
@@ -13,7 +12,6 @@ use crate::drive::Drive;
 use super::adapter::Adapter;
 use super::device::FuseDevice;
 use super::dispatch::Dispatcher;
-use super::kernel::NotifiedKernel;
 use super::readahead;
 
 /// Subtype in the mount table, by which the commands find assetfs mounts.
@@ -54,17 +52,20 @@ pub struct MountError {
 }
 
 impl MountError {
-    fn new(mount_point: &Path, source: &io::Error) -> MountError {
+    fn new(mount_point: &Path, access: Access, source: &io::Error) -> MountError {
         let hint = match (FuseDevice::of_this_machine(), source.kind()) {
             (FuseDevice::Ready, io::ErrorKind::NotFound) => {
                 "fusermount3 is missing: run `apt install fuse3`".to_owned()
             }
-            // fusermount3 refuses nothing else in this way.
-            (FuseDevice::Ready, io::ErrorKind::PermissionDenied) => {
-                format!(
+            (FuseDevice::Ready, io::ErrorKind::PermissionDenied) => match access {
+                // fusermount3 refuses nothing else in this way.
+                Access::Others => format!(
                     "{source}; to allow access by other users, add user_allow_other to /etc/fuse.conf"
-                )
-            }
+                ),
+                Access::Owner => format!(
+                    "{source}; choose a folder of your own; a container also needs `--cap-add SYS_ADMIN`"
+                ),
+            },
             (FuseDevice::Ready, _) => source.to_string(),
             (device, _) => device.to_string(),
         };
@@ -89,10 +90,9 @@ pub fn mount(
     runtime: Handle,
 ) -> Result<Mounted, MountError> {
     let adapter = Adapter::new(drive.clone(), Dispatcher::new(runtime, DISK_THREADS));
-    let failed = |error| MountError::new(mount_point, &error);
+    let failed = |error| MountError::new(mount_point, options.access, &error);
     let session = Session::new(adapter, mount_point, &config(options)).map_err(failed)?;
     let session = session.spawn().map_err(failed)?;
-    drive.attach_kernel(Arc::new(NotifiedKernel::new(session.notifier())));
     readahead::raise(mount_point);
     Ok(Mounted { session })
 }

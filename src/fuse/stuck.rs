@@ -1,8 +1,9 @@
 //! Frees a process that was killed and cannot end.
 //!
-//! A thread that corrects the kernel's caches may wait in the kernel for a lock that another process holds while
-//! it waits for an answer of this very process. If the process is killed then, nobody answers, and the thread
-//! keeps the process and everything that it has open. Aborting its FUSE connection ends both waits.
+//! A thread of the process may wait in the kernel for what another process has, which waits for an answer of this very
+//! process; or for a disk that does not answer. If the process is killed then, nobody answers, and the thread keeps the
+//! process and everything that it has open. Aborting its FUSE connection ends the waits of the others. The drive makes no
+//! call that waits in this way, but earlier versions did, and disks do.
 //!
 //! Only connections of dying processes are aborted. The number of a connection is read from the process itself or,
 //! without the right to do so, from the file that the process wrote when it mounted.
@@ -19,7 +20,8 @@ use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
 use super::dispatch::is_being_killed;
-use super::mountpoint::mount_minor;
+use super::mount_table::mount_minor;
+use super::users::processes;
 
 /// Where the file system of FUSE connections is usually mounted.
 const CONNECTIONS: &str = "/sys/fs/fuse/connections";
@@ -60,8 +62,23 @@ impl Connection {
         })
     }
 
+    /// The process that mounted it.
+    pub fn pid(&self) -> u32 {
+        self.pid
+    }
+
+    /// The number of the connection.
+    pub fn number(&self) -> u32 {
+        self.number
+    }
+
+    /// Where it was mounted.
+    pub fn mount_point(&self) -> &Path {
+        &self.mount_point
+    }
+
     /// True if the mount is still there and is the same.
-    fn is_mounted(&self) -> bool {
+    pub fn is_mounted(&self) -> bool {
         mount_minor(&self.mount_point).is_ok_and(|number| number == Some(self.number))
             && mount_id(&self.mount_point).is_ok_and(|id| id == self.mount_id)
     }
@@ -89,6 +106,13 @@ pub fn is_dying(pid: u32) -> bool {
         || subfolders(&process.join("task"))
             .into_iter()
             .any(|task| is_being_killed(&status(task)))
+}
+
+/// The processes that are being killed or have ended in part, and have a connection open.
+pub fn dying_servers() -> Vec<u32> {
+    let mut found = processes();
+    found.retain(|pid| is_dying(*pid) && !connections_of(*pid).is_empty());
+    found
 }
 
 /// Aborts the connections of a dying process; returns their numbers. `stored` is what the process stored when it

@@ -74,6 +74,17 @@ pub enum OutboxError {
         #[source]
         source: io::Error,
     },
+    /// The process may not write files of this length (`ulimit -f`).
+    #[error(
+        "{what} would be larger than this process may write files; raise its limit (`ulimit -f`, `LimitFSIZE=`) and \
+         mount again"
+    )]
+    FileLimit {
+        /// The data that was being written.
+        what: String,
+        #[source]
+        source: io::Error,
+    },
     /// The file would be too large to be sent.
     #[error(
         "a file of {asked} cannot be sent: the account takes {limit} at most; delete models or enlarge the plan"
@@ -157,6 +168,9 @@ pub type OutboxResult<T> = Result<T, OutboxError>;
 pub fn staging_error(what: impl Into<String>) -> impl FnOnce(io::Error) -> OutboxError {
     let what = what.into();
     move |source| match is_full(&source) {
+        false if source.raw_os_error() == Some(libc::EFBIG) => {
+            OutboxError::FileLimit { what, source }
+        }
         true => OutboxError::StagingFull {
             what,
             dir: "the staged files".to_owned(),
@@ -168,8 +182,5 @@ pub fn staging_error(what: impl Into<String>) -> impl FnOnce(io::Error) -> Outbo
 
 /// True if the disk, or the disk quota of the user, is full.
 pub fn is_full(error: &io::Error) -> bool {
-    matches!(
-        error.raw_os_error(),
-        Some(libc::ENOSPC | libc::EDQUOT | libc::EFBIG)
-    )
+    matches!(error.raw_os_error(), Some(libc::ENOSPC | libc::EDQUOT))
 }

@@ -1,13 +1,11 @@
 //! Events: a mount that receives them shows the ends of jobs at once, and asks the service for the state.
 
 use std::net::SocketAddr;
-use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use assetfs::client::Priority;
-use assetfs::drive::{DriveConfig, Ino, KernelCache, WebhookConfig};
+use assetfs::drive::{DriveConfig, WebhookConfig};
 use assetfs::wire::Webhook;
-use std::ffi::OsStr;
 
 use crate::support::account::Account;
 
@@ -44,18 +42,6 @@ async fn post(url: &str, signature: Option<&str>, body: &str) -> u16 {
         request = request.header("x-engine-signature", signature);
     }
     request.send().await.expect("an answer").status().as_u16()
-}
-
-#[derive(Default)]
-struct Told(Mutex<Vec<String>>);
-
-impl KernelCache for Told {
-    fn entry_changed(&self, _: Ino, name: &OsStr) {
-        self.0.lock().unwrap().push(name.display().to_string());
-    }
-    fn attributes_changed(&self, _: Ino) {}
-    fn content_changed(&self, _: Ino) {}
-    fn entry_removed(&self, _: Ino, _: Ino, _: &OsStr) {}
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -129,8 +115,6 @@ async fn the_end_of_an_analysis_and_of_an_optimization_elsewhere_shows_within_a_
     let mounted = account.mount_with(receiving).await;
     let tree = &mounted.tree;
     until_registered(&account).await;
-    let told = Arc::new(Told::default());
-    mounted.drive.attach_kernel(told.clone());
     assert!(tree.list("/rawmodels").await.unwrap().is_empty());
     assert!(tree.list("/rapidmodels").await.unwrap().is_empty());
 
@@ -185,10 +169,5 @@ async fn the_end_of_an_analysis_and_of_an_optimization_elsewhere_shows_within_a_
         );
         tokio::time::sleep(Duration::from_millis(20)).await;
     }
-    let told = told.0.lock().unwrap().clone();
-    assert!(
-        told.contains(&"cube".to_owned()),
-        "the kernel was told: {told:?}"
-    );
     mounted.close().await;
 }

@@ -62,7 +62,8 @@ impl<N: Numbered> InodeTable<N> {
     }
 
     /// The number of a node that the kernel holds now.
-    pub fn held(&self, node: &N) -> Option<Ino> {
+    #[cfg(test)]
+    fn held(&self, node: &N) -> Option<Ino> {
         self.by_identity.get(&node.identity()).copied()
     }
 

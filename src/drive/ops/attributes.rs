@@ -8,10 +8,12 @@ use crate::drive::files::handles::{Body, OpenFile};
 use crate::drive::mount::Mount;
 use crate::drive::places::{Lifetime, Node, file};
 use crate::drive::posix::{Attributes, Entry, Fh, FileKind, Ino};
-use crate::drive::tree::Tree;
 
-/// Cache time for things that only this mount can change.
-const OWN_HOLDS: Duration = Duration::from_secs(60);
+/// How long the kernel may use a name and its attributes without asking again. It is never told of a change: it would
+/// wait for the lock of the folder, which a program may hold until the drive answers it. If the drive was killed then,
+/// neither would end. So a name expires before a person or a script can see that it is old; the calls of a program that
+/// follow each other at once still share one answer.
+pub(in crate::drive) const NAMES_HOLD: Duration = Duration::from_millis(10);
 
 /// The attributes of a node with their cache time. Counts one kernel reference.
 pub(in crate::drive) async fn entry(mount: &Arc<Mount>, node: &Node) -> DriveResult<Entry> {
@@ -19,7 +21,7 @@ pub(in crate::drive) async fn entry(mount: &Arc<Mount>, node: &Node) -> DriveRes
     attributes.ino = mount.inodes().refer(node);
     Ok(Entry {
         attributes,
-        ttl: time_to_live(mount, node),
+        ttl: time_to_live(node),
     })
 }
 
@@ -48,7 +50,7 @@ pub(in crate::drive) async fn getattr(
     let attributes = Attributes { ino, ..found? };
     Ok(Entry {
         attributes,
-        ttl: time_to_live(mount, &node),
+        ttl: time_to_live(&node),
     })
 }
 
@@ -85,11 +87,9 @@ fn removed_attributes(mount: &Mount, ino: Ino) -> Option<Attributes> {
 }
 
 /// How long the kernel may cache a name and its attributes.
-pub(super) fn time_to_live(tree: &Tree, node: &Node) -> Duration {
+pub(super) fn time_to_live(node: &Node) -> Duration {
     match node.lifetime() {
-        Lifetime::Own => OWN_HOLDS,
-        Lifetime::Draft => OWN_HOLDS.min(tree.config().refresh * 6),
-        Lifetime::Listing => tree.config().refresh,
+        Lifetime::Brief => NAMES_HOLD,
         Lifetime::None => Duration::ZERO,
     }
 }

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use crate::drive::error::{DriveError, DriveResult};
 use crate::drive::inotify::{Echo, Expected, InotifyHelper, Own};
 use crate::drive::mount::Mount;
-use crate::drive::ops::attributes::time_to_live;
+use crate::drive::ops::attributes::{NAMES_HOLD, time_to_live};
 use crate::drive::places::{Node, Vanished, is_hidden};
 use crate::drive::posix::{Attributes, Entry, FileKind, Ino};
 
@@ -172,14 +172,13 @@ async fn make(
             node: node.clone(),
             entry: Entry {
                 attributes,
-                ttl: time_to_live(mount, node),
+                ttl: time_to_live(node),
             },
         };
         match repeat(mount, helper, expected, echo.clone()).await {
-            // A program has looked it up, so the kernel has the name: it is made to forget it.
+            // A program has looked it up, so the kernel has the name for a moment.
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
-                mount.inodes().entry_changed(&parent, name);
-                tokio::time::sleep(PAUSE).await;
+                tokio::time::sleep(PAUSE.max(NAMES_HOLD)).await;
             }
             _ => return,
         }
@@ -243,7 +242,7 @@ async fn touch(
         ino,
         entry: Entry {
             attributes: Attributes { ino, ..attributes },
-            ttl: time_to_live(mount, item),
+            ttl: time_to_live(item),
         },
     };
     let path = item.path(mount);

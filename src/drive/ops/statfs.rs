@@ -10,7 +10,7 @@ use crate::drive::tree::Tree;
 use crate::drive::values::node::AccountFile;
 
 const BLOCK_SIZE: u32 = 4096;
-/// The service has no limit on files, but `df -i` needs a number.
+/// The service has no limit on files, but `df -i` needs a number. The disk of the staged files may have less.
 const FILES_FREE: u64 = 1 << 32;
 /// Timeout of the first request for the account's space.
 const PATIENCE: Duration = Duration::from_secs(2);
@@ -38,14 +38,19 @@ pub(in crate::drive) async fn statfs(tree: &Arc<Tree>) -> DriveResult<FileSystem
         let used: u64 = known.assets.rows().filter_map(|row| row.size).sum();
         (used, known.assets.len() + known.rapids.len())
     };
+    let files_free = match staging.f_files {
+        // Some file systems have no table of inodes, and report none.
+        0 => FILES_FREE,
+        _ => FILES_FREE.min(staging.f_favail),
+    };
     let blocks = |bytes: u64| bytes / u64::from(BLOCK_SIZE);
     Ok(FileSystemStatus {
         block_size: BLOCK_SIZE,
         blocks: blocks(left.saturating_add(used)),
         blocks_free: blocks(left),
         blocks_available: blocks(left.min(staging_left)),
-        files: (files as u64).saturating_add(FILES_FREE),
-        files_free: FILES_FREE,
+        files: (files as u64).saturating_add(files_free),
+        files_free,
         name_max: 255,
     })
 }

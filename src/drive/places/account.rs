@@ -24,7 +24,7 @@ impl Place for AccountFolder {
     }
 
     fn lifetime(&self) -> Lifetime {
-        Lifetime::Own
+        Lifetime::Brief
     }
 
     fn rows<'a>(&'a self, _: &'a Arc<Tree>) -> Answer<'a, Vec<Row>> {

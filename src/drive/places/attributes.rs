@@ -11,7 +11,7 @@ use crate::wire::ModelId;
 pub(super) fn folder(tree: &Tree, modified: SystemTime) -> Attributes {
     Attributes {
         kind: FileKind::Folder,
-        perm: 0o755,
+        perm: tree.config().folder_permissions,
         ..file(tree, 0, modified)
     }
 }
@@ -29,7 +29,7 @@ pub(in crate::drive) fn file(tree: &Tree, size: u64, modified: SystemTime) -> At
         ino: Ino(0),
         kind: FileKind::File,
         size,
-        perm: 0o644,
+        perm: tree.config().file_permissions,
         nlink: 1,
         uid: tree.config().uid,
         gid: tree.config().gid,

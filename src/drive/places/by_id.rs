@@ -31,7 +31,7 @@ impl Place for IdFolder {
     }
 
     fn lifetime(&self) -> Lifetime {
-        Lifetime::Own
+        Lifetime::Brief
     }
 
     fn modified(&self, tree: &Tree) -> SystemTime {
@@ -83,7 +83,7 @@ impl Place for IdLink {
     }
 
     fn lifetime(&self) -> Lifetime {
-        Lifetime::Listing
+        Lifetime::Brief
     }
 
     fn target<'a>(&'a self, tree: &'a Arc<Tree>) -> Answer<'a, String> {
@@ -125,7 +125,7 @@ impl Place for SourceLink {
     }
 
     fn lifetime(&self) -> Lifetime {
-        Lifetime::Listing
+        Lifetime::Brief
     }
 
     fn target<'a>(&'a self, tree: &'a Arc<Tree>) -> Answer<'a, String> {

@@ -47,10 +47,7 @@ impl Place for DropFolder {
     }
 
     fn lifetime(&self) -> Lifetime {
-        match self {
-            DropFolder::Jobs => Lifetime::Own,
-            _ => Lifetime::Listing,
-        }
+        Lifetime::Brief
     }
 
     fn modified(&self, tree: &Tree) -> SystemTime {

@@ -34,7 +34,7 @@ impl Place for EmbedPage {
     }
 
     fn lifetime(&self) -> Lifetime {
-        Lifetime::Listing
+        Lifetime::Brief
     }
 
     fn text<'a>(&'a self, tree: &'a Arc<Tree>) -> Answer<'a, Text> {

@@ -72,7 +72,7 @@ impl Place for DraftEntry {
     }
 
     fn lifetime(&self) -> Lifetime {
-        Lifetime::Draft
+        Lifetime::Brief
     }
 
     fn attributes<'a>(&'a self, tree: &'a Arc<Tree>) -> Answer<'a, Attributes> {

@@ -32,7 +32,7 @@ impl Place for HiddenFolder {
     }
 
     fn lifetime(&self) -> Lifetime {
-        Lifetime::Own
+        Lifetime::Brief
     }
 
     fn rows<'a>(&'a self, tree: &'a Arc<Tree>) -> Answer<'a, Vec<Row>> {

@@ -28,7 +28,7 @@ impl Place for JobLink {
     }
 
     fn lifetime(&self) -> Lifetime {
-        Lifetime::Listing
+        Lifetime::Brief
     }
 
     fn target<'a>(&'a self, tree: &'a Arc<Tree>) -> Answer<'a, String> {

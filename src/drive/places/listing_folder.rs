@@ -63,7 +63,7 @@ impl<R: Record, P: Place + 'static> Place for ListingFolder<R, P> {
     }
 
     fn lifetime(&self) -> Lifetime {
-        Lifetime::Own
+        Lifetime::Brief
     }
 
     fn modified(&self, tree: &Tree) -> SystemTime {

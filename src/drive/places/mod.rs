@@ -46,7 +46,7 @@ mod vanished;
 mod walk;
 
 pub(in crate::drive) use attributes::file;
-pub(in crate::drive) use changes::{changed_file, tell, touched};
+pub(in crate::drive) use changes::{changed_file, touched};
 pub(in crate::drive) use drop::{job_folder_path, shown_parts};
 pub(in crate::drive) use entry::{DraftEntry, loose_row, sent_loose_file};
 pub(in crate::drive) use errors::dismiss_error;

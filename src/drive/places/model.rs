@@ -40,7 +40,7 @@ impl Place for ModelFolder {
     }
 
     fn lifetime(&self) -> Lifetime {
-        Lifetime::Listing
+        Lifetime::Brief
     }
 
     fn attributes<'a>(&'a self, tree: &'a Arc<Tree>) -> Answer<'a, Attributes> {

@@ -44,12 +44,8 @@ impl Text {
 /// How long the kernel may cache a name and its attributes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::drive) enum Lifetime {
-    /// Only this mount can change it.
-    Own,
-    /// Only this mount can change it, until it becomes an asset.
-    Draft,
-    /// As long as a listing is fresh.
-    Listing,
+    /// For the system calls of one moment, such as those of `ls -l`.
+    Brief,
     /// Not at all: it may change at any time.
     None,
 }

@@ -29,7 +29,7 @@ impl Place for RapidLinks {
     }
 
     fn lifetime(&self) -> Lifetime {
-        Lifetime::Listing
+        Lifetime::Brief
     }
 
     fn modified(&self, tree: &Tree) -> SystemTime {
@@ -80,7 +80,7 @@ impl Place for RapidLink {
     }
 
     fn lifetime(&self) -> Lifetime {
-        Lifetime::Listing
+        Lifetime::Brief
     }
 
     fn target<'a>(&'a self, tree: &'a Arc<Tree>) -> Answer<'a, String> {

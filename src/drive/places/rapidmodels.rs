@@ -30,7 +30,7 @@ impl Place for RapidModels {
     }
 
     fn lifetime(&self) -> Lifetime {
-        Lifetime::Own
+        Lifetime::Brief
     }
 
     fn modified(&self, tree: &Tree) -> SystemTime {

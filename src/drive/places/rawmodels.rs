@@ -33,7 +33,7 @@ impl Place for RawModels {
     }
 
     fn lifetime(&self) -> Lifetime {
-        Lifetime::Own
+        Lifetime::Brief
     }
 
     fn modified(&self, tree: &Tree) -> SystemTime {

@@ -44,7 +44,7 @@ impl Place for ServiceFolder {
     }
 
     fn lifetime(&self) -> Lifetime {
-        Lifetime::Listing
+        Lifetime::Brief
     }
 
     fn modified(&self, tree: &Tree) -> SystemTime {
@@ -125,7 +125,7 @@ impl Place for ServiceFile {
     }
 
     fn lifetime(&self) -> Lifetime {
-        Lifetime::Listing
+        Lifetime::Brief
     }
 
     fn attributes<'a>(&'a self, tree: &'a Arc<Tree>) -> Answer<'a, Attributes> {

@@ -28,7 +28,7 @@ impl Place for Root {
     }
 
     fn lifetime(&self) -> Lifetime {
-        Lifetime::Own
+        Lifetime::Brief
     }
 
     /// Read-only: file managers check whether they could create a trash folder here.

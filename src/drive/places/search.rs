@@ -29,7 +29,7 @@ impl Place for SearchFolder {
     }
 
     fn lifetime(&self) -> Lifetime {
-        Lifetime::Own
+        Lifetime::Brief
     }
 
     fn modified(&self, tree: &Tree) -> SystemTime {
@@ -58,7 +58,7 @@ impl Place for Found {
     }
 
     fn lifetime(&self) -> Lifetime {
-        Lifetime::Listing
+        Lifetime::Brief
     }
 
     fn modified(&self, tree: &Tree) -> SystemTime {
@@ -98,7 +98,7 @@ impl Place for FoundLink {
     }
 
     fn lifetime(&self) -> Lifetime {
-        Lifetime::Listing
+        Lifetime::Brief
     }
 
     fn target<'a>(&'a self, tree: &'a Arc<Tree>) -> Answer<'a, String> {
