@@ -38,16 +38,19 @@ pub enum FolderName {
     Plain,
     /// Junk with everything in it.
     Junk,
+    /// Files of an unfinished copy: the draft waits.
+    InFlight,
     /// Version control: never sent, and its draft is only sent by command.
     VersionControl,
 }
 
 /// Classifies a file.
 pub fn judge_file(name: &str) -> FileName {
-    if is_junk_file(name) {
-        FileName::Junk
-    } else if is_in_flight(name) {
+    // First: some temporary names end as junk does.
+    if is_in_flight(name) {
         FileName::InFlight
+    } else if is_junk_file(name) {
+        FileName::Junk
     } else {
         FileName::Plain
     }
@@ -58,6 +61,9 @@ pub fn judge_folder(name: &str) -> FolderName {
     match name {
         ".git" | ".hg" | ".svn" => FolderName::VersionControl,
         _ if is_system_name(name) || name.starts_with(".fuse_hidden") => FolderName::Junk,
+        // rsync with --delay-updates and --partial-dir, and the downloads of Safari, which are folders.
+        ".~tmp~" | ".rsync-partial" => FolderName::InFlight,
+        _ if name.ends_with(".download") => FolderName::InFlight,
         _ => FolderName::Plain,
     }
 }
@@ -175,12 +181,39 @@ fn is_junk_file(name: &str) -> bool {
         || (name.len() > 1 && name.starts_with('#') && name.ends_with('#'))
 }
 
+/// Beginnings and endings of the names that programs give to files that they have not finished. One of the two is empty if only the
+/// other counts.
+const IN_FLIGHT: &[(&str, &str)] = &[
+    // Firefox, KDE, Chromium, rclone
+    ("", ".part"),
+    ("", ".partial"),
+    ("", ".crdownload"),
+    // Safari, Opera
+    ("", ".download"),
+    ("", ".opdownload"),
+    // WinSCP, aria2, qBittorrent, µTorrent, lftp
+    ("", ".filepart"),
+    ("", ".aria2"),
+    ("", ".!qB"),
+    ("", ".!ut"),
+    ("", ".lftp-pget-status"),
+    // GLib
+    (".goutputstream-", ""),
+    // ProFTPD, Pure-FTPd
+    (".in.", "."),
+    (".pureftpd-upload.", ""),
+    // Syncthing, here and on Windows; Unison
+    (".syncthing.", ".tmp"),
+    ("~syncthing~", ".tmp"),
+    (".unison.", ".tmp"),
+    ("", ".unison.tmp"),
+];
+
 fn is_in_flight(name: &str) -> bool {
-    const SUFFIXES: &[&str] = &[".part", ".partial", ".crdownload"];
-    name.starts_with(".goutputstream-")
-        || SUFFIXES.iter().any(|suffix| name.ends_with(suffix))
-        || is_rsync_temporary(name)
-        || is_atomic_save_temporary(name)
+    let is_named = |(start, end): &(&str, &str)| {
+        name.len() > start.len() + end.len() && name.starts_with(start) && name.ends_with(end)
+    };
+    IN_FLIGHT.iter().any(is_named) || is_rsync_temporary(name) || is_atomic_save_temporary(name)
 }
 
 /// `.name.XXXXXX`: a hidden name whose last dot is followed by exactly six characters.
@@ -219,6 +252,18 @@ mod tests {
             ("chair.glb.part", FileName::InFlight),
             ("chair.glb.partial", FileName::InFlight),
             ("chair.glb.crdownload", FileName::InFlight),
+            ("chair.glb.filepart", FileName::InFlight),
+            ("chair.glb.aria2", FileName::InFlight),
+            ("chair.glb.!qB", FileName::InFlight),
+            ("chair.glb.download", FileName::InFlight),
+            ("chair.glb.opdownload", FileName::InFlight),
+            ("chair.glb.lftp-pget-status", FileName::InFlight),
+            (".in.chair.glb.", FileName::InFlight),
+            (".pureftpd-upload.5f3c", FileName::InFlight),
+            (".syncthing.chair.glb.tmp", FileName::InFlight),
+            ("~syncthing~chair.glb.tmp", FileName::InFlight),
+            (".unison.chair.glb.1f.unison.tmp", FileName::InFlight),
+            ("download", FileName::Plain),
             ("sedq3Xw1b", FileName::InFlight),
             ("tmpab_12cd3", FileName::InFlight),
             (".DS_Store", FileName::Junk),
@@ -248,6 +293,9 @@ mod tests {
         assert_eq!(judge_folder(".git"), FolderName::VersionControl);
         assert_eq!(judge_folder("__MACOSX"), FolderName::Junk);
         assert_eq!(judge_folder("tmp1"), FolderName::Plain);
+        assert_eq!(judge_folder(".~tmp~"), FolderName::InFlight);
+        assert_eq!(judge_folder(".rsync-partial"), FolderName::InFlight);
+        assert_eq!(judge_folder("chair.glb.download"), FolderName::InFlight);
         assert_eq!(judge_folder("textures"), FolderName::Plain);
     }
 

@@ -107,7 +107,7 @@ pub struct Sendable<'a> {
 pub enum Exclusion {
     /// Its name, or that of a folder above it, is junk.
     Junk,
-    /// It has the temporary name of a copy.
+    /// It, or a folder above it, has the temporary name of a copy.
     InFlight,
     /// It is part of a version control folder.
     VersionControl,
@@ -150,6 +150,7 @@ pub fn excluded_by_name(tree: &Tree, entry: EntryId) -> Option<Exclusion> {
             EntryKind::Folder => match names::judge_folder(&node.name) {
                 FolderName::Plain => None,
                 FolderName::Junk => Some(Exclusion::Junk),
+                FolderName::InFlight => Some(Exclusion::InFlight),
                 FolderName::VersionControl => Some(Exclusion::VersionControl),
             },
         };
