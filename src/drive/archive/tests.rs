@@ -185,3 +185,33 @@ fn too_much_too_little_and_other_bytes_are_detected() {
     let wrong = inflated(&packed[..packed.len() - 3], 70_000, crc, 4096).unwrap_err();
     assert!(wrong.contains("end early"), "{wrong}");
 }
+
+#[tokio::test]
+async fn a_file_has_the_path_under_which_every_tool_unpacks_it() {
+    for (names, expected) in [
+        (["./a.glb", "tex//./b.png", "."], ["a.glb", "tex/b.png", ""]),
+        (["a.glb", "tex\\b.png", "c"], ["a.glb", "tex/b.png", "c"]),
+        // The names of a draft with a slash and a backslash are kept, as they are shown where it was copied in.
+        (
+            ["a.glb", "tex/b.png", "x\\y"],
+            ["a.glb", "tex/b.png", "x\\y"],
+        ),
+    ] {
+        let files = names.map(|name| (name, &b"x"[..]));
+        let directory = directory(&zip_of(&files, CompressionMethod::Stored))
+            .await
+            .unwrap();
+        for name in expected {
+            assert!(
+                directory.member(name).is_some() || name.is_empty(),
+                "{name}"
+            );
+        }
+    }
+    let up = zip_of(
+        &[("../a.glb", b"x"), ("/b.glb", b"x")],
+        CompressionMethod::Stored,
+    );
+    let directory = directory(&up).await.unwrap();
+    assert!(directory.member("../a.glb").is_some() && directory.member("/b.glb").is_some());
+}

@@ -53,15 +53,20 @@ pub fn original_name(name: &str) -> Cow<'_, str> {
 /// component.
 pub fn safe_path(service_name: &str, id: u64) -> Vec<String> {
     let parts: Vec<&str> = service_name.split('/').collect();
-    let every_part_is_safe = parts.len() <= MAX_DEPTH
-        && parts
-            .iter()
-            .all(|part| !part.is_empty() && escape(part) == *part && part.len() <= NAME_MAX_BYTES);
+    let every_part_is_safe =
+        parts.len() <= MAX_DEPTH && parts.iter().all(|part| is_safe_name(part));
     if every_part_is_safe {
         parts.into_iter().map(str::to_owned).collect()
     } else {
         vec![safe_name(service_name, id)]
     }
+}
+
+/// True for a name that a file can have as it is. Escapes in it are not undone: files are found by the name of the service.
+fn is_safe_name(name: &str) -> bool {
+    !matches!(name, "" | "." | ".." | HIDDEN_FOLDER)
+        && name.len() <= NAME_MAX_BYTES
+        && !name.chars().any(is_unsafe)
 }
 
 /// Maximum depth of folders in a download name.
@@ -184,15 +189,6 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    fn is_safe(name: &str) -> bool {
-        !name.is_empty()
-            && name != "."
-            && name != ".."
-            && name != HIDDEN_FOLDER
-            && name.len() <= NAME_MAX_BYTES
-            && !name.chars().any(is_unsafe)
-    }
-
     #[test]
     fn control_and_override_characters_become_escapes_and_dots_and_the_empty_name_too() {
         for (service_name, name) in [
@@ -232,6 +228,11 @@ mod tests {
     #[test]
     fn slashes_in_download_names_separate_folders_when_every_part_is_safe() {
         assert_eq!(safe_path("textures/wood.png", 1), ["textures", "wood.png"]);
+        // A file that was copied in has its own name on every machine.
+        for name in ["Metal%20rough.dat", "100%25", "a%2Fb", "%-"] {
+            assert_eq!(safe_path(name, 1), [name]);
+            assert_eq!(safe_path(&format!("tex/{name}"), 1), ["tex", name]);
+        }
         for hostile in ["../x", "/etc/passwd", "a//b", "a/", "a/.assetfs", "a/b\0c"] {
             assert_eq!(safe_path(hostile, 1), [safe_name(hostile, 1)]);
         }
@@ -262,7 +263,7 @@ mod tests {
         #[test]
         fn every_service_name_is_safe_and_short_names_can_be_undone(service_name in ".{0,80}", id: u64) {
             let name = safe_name(&service_name, id);
-            prop_assert!(is_safe(&name), "{name:?}");
+            prop_assert!(is_safe_name(&name), "{name:?}");
             if escape(&service_name).len() <= NAME_MAX_BYTES {
                 prop_assert_eq!(original_name(&name), service_name);
             }
@@ -271,13 +272,13 @@ mod tests {
         #[test]
         fn percent_signs_can_be_undone(service_name in "[%0-9A-Fa-f\u{1}/.-]{0,40}") {
             let name = safe_name(&service_name, 1);
-            prop_assert!(is_safe(&name), "{name:?}");
+            prop_assert!(is_safe_name(&name), "{name:?}");
             prop_assert_eq!(original_name(&name), service_name);
         }
 
         #[test]
         fn long_names_stay_safe(service_name in "[a-z%\u{1}é🪑/.]{0,400}", id: u64) {
-            prop_assert!(is_safe(&safe_name(&service_name, id)));
+            prop_assert!(is_safe_name(&safe_name(&service_name, id)));
         }
 
         #[test]

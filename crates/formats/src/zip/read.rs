@@ -154,6 +154,7 @@ pub fn parse_directory(bytes: &[u8], extent: Extent) -> Result<Vec<ZipMember>, D
         extents.push((member.header_at, local_end(&member, name_len)?));
         members.push(member);
     }
+    use_plain_names(&mut members);
     extents.sort_unstable();
     let starts = extents.iter().skip(1).map(|(start, _)| *start);
     let ends_before = extents.iter().zip(starts.chain([extent.offset]));
@@ -163,6 +164,26 @@ pub fn parse_directory(bytes: &[u8], extent: Extent) -> Result<Vec<ZipMember>, D
         }
     }
     Ok(members)
+}
+
+/// Names as every tool unpacks them: without `.` and empty parts. In a zip in which no name has a slash, backslashes separate folders.
+fn use_plain_names(members: &mut [ZipMember]) {
+    let has_slashes = members.iter().any(|member| member.name.contains('/'));
+    for member in members {
+        if !has_slashes {
+            member.name = member.name.replace('\\', "/");
+        }
+        let is_plain = |part: &str| !matches!(part, "" | ".");
+        // A path from the root stays one: it is not shown as a file of the model.
+        let name = member.name.trim_end_matches('/');
+        if !name.starts_with('/') && !name.split('/').all(is_plain) {
+            let end = &member.name[name.len()..];
+            let parts: Vec<&str> = name.split('/').filter(|part| is_plain(part)).collect();
+            if !parts.is_empty() {
+                member.name = parts.join("/") + end;
+            }
+        }
+    }
 }
 
 /// The offset of a member's data in the file, from its local header, which has its own length. `None` if the bytes are
