@@ -6,12 +6,12 @@ use std::sync::Arc;
 use super::attributes::{deletable, folder, permissions};
 use super::entry::{self, DraftEntry, cache_name, own_child};
 use super::errors::{ERROR_FILE, ErrorText, error_text, free_name, model_failure};
-use super::hiding::without_hidden;
+use super::hiding::{is_hidden, without_hidden};
 use super::node::{Node, Row};
 use super::place::{Answer, AttributeRule, Container, Lifetime, Place, Removal};
 use super::rapid_links::RapidLinks;
 use super::refusals;
-use super::remote::{ServiceFolder, map_rows};
+use super::remote::{ServiceFolder, find_in, map_rows};
 use super::staged_zip;
 use crate::drive::catalog::{
     ModelView, file_map, files_folder, known_map, learn_reason, model_status,
@@ -75,6 +75,10 @@ impl Place for ModelFolder {
             if let Home::Made(draft) = self.0
                 && let Some(node) = own_child(tree, draft, EntryId::ROOT, name)
             {
+                return Ok(node);
+            }
+            // So are the files of the service: a zip may have very many.
+            if let Some(node) = self.file_at(tree, name).await? {
                 return Ok(node);
             }
             let rows = self.rows(tree).await?;
@@ -172,6 +176,29 @@ impl Place for ModelFolder {
 }
 
 impl ModelFolder {
+    /// A file or folder at the top of the model as the service has it, or of the zip that is all of a draft. `None` if there is none
+    /// of the name, and for what a deletion in progress hides.
+    async fn file_at(&self, tree: &Arc<Tree>, name: &str) -> DriveResult<Option<Node>> {
+        let view = tree.catalog().model(self.0).ok_or(DriveError::NotFound)?;
+        let asset = view.asset.filter(|_| has_files(&view));
+        let found = match (self.0, asset) {
+            (Home::Made(draft), _)
+                if let Some(found) = staged_zip::top_child(tree, draft, name).await =>
+            {
+                found
+            }
+            (Home::Made(_), Some(asset)) if view.is_zip() => find_file(tree, asset, name).await,
+            (Home::Found(_), Some(asset)) => find_file(tree, asset, name).await,
+            _ => return Ok(None),
+        };
+        match found {
+            Ok(node) => Ok(Some(node).filter(|node| !is_hidden(tree, node))),
+            Err(DriveError::NotFound) => Ok(None),
+            Err(error) if error.leaves_the_tree_as_it_was() => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
     /// The zip that was copied in and whose files are shown: not listed, and found by its name.
     fn sent_zip(&self, tree: &Tree, name: &str) -> Option<Node> {
         let view = tree.catalog().model(self.0).filter(ModelView::is_zip)?;
@@ -227,6 +254,11 @@ async fn service_rows(tree: &Arc<Tree>, asset: AssetId) -> DriveResult<Vec<Row>>
     let folder = files_folder(tree.catalog(), asset).await?;
     let map = file_map(tree.catalog(), folder).await?;
     Ok(map_rows(tree, folder, &map, ""))
+}
+
+async fn find_file(tree: &Arc<Tree>, asset: AssetId, name: &str) -> DriveResult<Node> {
+    let folder = files_folder(tree.catalog(), asset).await?;
+    find_in(tree, folder, name.to_owned()).await
 }
 
 /// The service folders that a model has in its state.

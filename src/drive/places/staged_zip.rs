@@ -96,6 +96,19 @@ impl Place for StagedMemberFolder {
         })
     }
 
+    fn child<'a>(&'a self, tree: &'a Arc<Tree>, name: &'a str) -> Answer<'a, Node> {
+        Box::pin(async move {
+            let path = format!("{}/{name}", self.path);
+            match staged_zip(tree.catalog(), self.draft).await {
+                Some(zip) => {
+                    let found = zip.map.find(&path).ok_or(DriveError::NotFound)?;
+                    Ok(node_in(&zip, self.draft, found).into())
+                }
+                None => accepted(tree, self.draft, &path).await,
+            }
+        })
+    }
+
     fn owner(&self, _: &Tree) -> Option<Model> {
         Some(model_of(self.draft))
     }
@@ -180,21 +193,51 @@ pub(super) async fn top_rows(tree: &Arc<Tree>, draft: DraftId) -> Option<Vec<Row
     Some(rows_in(&zip, draft, ""))
 }
 
+/// The node of a name at the top of the zip; `None` while the draft is anything else.
+pub(super) async fn top_child(
+    tree: &Arc<Tree>,
+    draft: DraftId,
+    name: &str,
+) -> Option<DriveResult<Node>> {
+    let zip = staged_zip(tree.catalog(), draft).await?;
+    let found = zip.map.find(name);
+    let found = found.map(|found| node_in(&zip, draft, found).into());
+    Some(found.ok_or(DriveError::NotFound))
+}
+
 fn rows_in(zip: &StagedZip, draft: DraftId, path: &str) -> Vec<Row> {
-    let version: Arc<str> = zip.zip.hash.as_str().into();
-    let row = |(name, arranged)| match arranged {
-        Arranged::File(path) => {
-            let version = Arc::clone(&version);
-            let member = StagedMember {
-                draft,
-                version,
-                path,
-            };
-            Row::new(name, member)
-        }
-        Arranged::Folder(path) => Row::new(name, StagedMemberFolder { draft, path }),
+    let rows = zip.map.rows(path).into_iter();
+    let row = |(name, found)| match node_in(zip, draft, found) {
+        Inside::File(member) => Row::new(name, member),
+        Inside::Folder(folder) => Row::new(name, folder),
     };
-    zip.map.rows(path).into_iter().map(row).collect()
+    rows.map(row).collect()
+}
+
+/// What is at a path of the zip.
+enum Inside {
+    File(StagedMember),
+    Folder(StagedMemberFolder),
+}
+
+impl From<Inside> for Node {
+    fn from(inside: Inside) -> Node {
+        match inside {
+            Inside::File(member) => member.into(),
+            Inside::Folder(folder) => folder.into(),
+        }
+    }
+}
+
+fn node_in(zip: &StagedZip, draft: DraftId, found: Arranged) -> Inside {
+    match found {
+        Arranged::File(path) => Inside::File(StagedMember {
+            draft,
+            version: zip.zip.hash.as_str().into(),
+            path,
+        }),
+        Arranged::Folder(path) => Inside::Folder(StagedMemberFolder { draft, path }),
+    }
 }
 
 /// The same path of the model that was made from the zip: a program may have found a member just before its staged copy

@@ -85,20 +85,16 @@ impl FileMap {
         } else {
             format!("{folder}/")
         };
-        let in_folder = |path: &str| {
-            let rest = path.strip_prefix(&prefix)?;
-            (!rest.is_empty() && !rest.contains('/')).then(|| rest.to_owned())
-        };
-        let folders = self
-            .folders
-            .range::<str, _>((Bound::Included(prefix.as_str()), Bound::Unbounded))
-            .take_while(|path| path.starts_with(&prefix))
-            .filter_map(|path| Some((in_folder(path)?, Arranged::Folder(Arc::clone(path)))));
-        let files = self
-            .files
-            .range::<str, _>((Bound::Included(prefix.as_str()), Bound::Unbounded))
-            .take_while(|(path, _)| path.starts_with(&prefix))
-            .filter_map(|(path, _)| Some((in_folder(path)?, Arranged::File(Arc::clone(path)))));
+        let folders = children(&prefix, |from| self.folders.range::<str, _>(from).next());
+        let files = children(&prefix, |from| {
+            self.files
+                .range::<str, _>(from)
+                .next()
+                .map(|(path, _)| path)
+        });
+        let named = |path: &Arc<str>| path[prefix.len()..].to_owned();
+        let folders = folders.map(|path| (named(path), Arranged::Folder(Arc::clone(path))));
+        let files = files.map(|path| (named(path), Arranged::File(Arc::clone(path))));
         folders.chain(files).collect()
     }
 
@@ -119,7 +115,9 @@ impl FileMap {
 
     fn insert(&mut self, path: String, source: RemoteSource) {
         for (at, _) in path.match_indices('/') {
-            self.folders.insert(Arc::from(&path[..at]));
+            if !self.folders.contains(&path[..at]) {
+                self.folders.insert(Arc::from(&path[..at]));
+            }
         }
         self.files.insert(path.into(), source);
     }
@@ -147,6 +145,28 @@ impl FileMap {
             .any(|(at, _)| self.files.contains_key(&path[..at]));
         !taken && !blocked
     }
+}
+
+/// The paths in the folder of a prefix, without those in its folders, which are skipped: `next` gives the first path in a range.
+fn children<'a>(
+    prefix: &str,
+    next: impl Fn((Bound<&str>, Bound<&str>)) -> Option<&'a Arc<str>>,
+) -> impl Iterator<Item = &'a Arc<str>> {
+    let mut from = Bound::Included(prefix.to_owned());
+    std::iter::from_fn(move || {
+        loop {
+            let path = next((from.as_ref().map(String::as_str), Bound::Unbounded))?;
+            let rest = path.strip_prefix(prefix)?;
+            match rest.find('/') {
+                None => {
+                    from = Bound::Excluded(path.to_string());
+                    return Some(path);
+                }
+                // Behind all paths in this folder: the next character after a slash.
+                Some(end) => from = Bound::Included(format!("{prefix}{}0", &rest[..end])),
+            }
+        }
+    })
 }
 
 #[cfg(test)]
@@ -179,6 +199,24 @@ mod tests {
             map.path_of("textures/wood.png").unwrap().as_ref(),
             "textures%2Fwood.png"
         );
+    }
+
+    #[test]
+    fn a_folder_is_listed_without_looking_at_what_is_in_its_folders() {
+        let names: Vec<String> = (0..50)
+            .flat_map(|folder| (0..20).map(move |file| format!("{folder}/{file}")))
+            .chain(["0".to_owned() + "0", "top".to_owned()])
+            .collect();
+        let map = FileMap::arrange(names.into_iter().map(|name| (name, None)), 7);
+        assert_eq!(map.rows("").len(), 52);
+        assert_eq!(map.rows("7").len(), 20);
+        let looks = std::cell::Cell::new(0);
+        let found = children("", |from| {
+            looks.set(looks.get() + 1);
+            map.files.range::<str, _>(from).next().map(|(path, _)| path)
+        });
+        assert_eq!(found.count(), 2);
+        assert!(looks.get() <= 53, "{}", looks.get());
     }
 
     proptest! {
