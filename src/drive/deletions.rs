@@ -195,9 +195,20 @@ impl Deletions {
         (is_being_removed && row.can_vanish && !row.is_removed).then_some(row.kind)
     }
 
-    /// Counts a deletion.
-    pub(super) fn count(&mut self) {
-        self.recent.push_back(Instant::now());
+    /// Counts deletions that are about to happen; false if they are more than the limit allows, and none is counted.
+    pub(super) fn count(&mut self, limit: u32, number: usize) -> bool {
+        if self.would_be_over_limit(limit, number) {
+            return false;
+        }
+        let now = Instant::now();
+        self.recent.extend(std::iter::repeat_n(now, number));
+        true
+    }
+
+    /// Takes back the newest counted deletions, which did not happen.
+    pub(super) fn uncount(&mut self, number: usize) {
+        let left = self.recent.len().saturating_sub(number);
+        self.recent.truncate(left);
     }
 
     /// Suspends the limit for a while.
@@ -332,7 +343,7 @@ impl Deletions {
         self.would_be_over_limit(limit, 1)
     }
 
-    pub(super) fn would_be_over_limit(&mut self, limit: u32, more: usize) -> bool {
+    fn would_be_over_limit(&mut self, limit: u32, more: usize) -> bool {
         if self
             .allowed_until
             .is_some_and(|until| Instant::now() < until)
@@ -465,5 +476,15 @@ mod tests {
         assert!(!deletions.is_over_limit(21));
         deletions.allow(Duration::from_secs(5));
         assert!(!deletions.is_over_limit(20));
+    }
+
+    #[test]
+    fn deletions_are_counted_before_they_happen_and_those_that_fail_are_not() {
+        let mut deletions = Deletions::default();
+        assert!(deletions.count(20, 15));
+        assert!(!deletions.count(20, 6), "15 are under way");
+        deletions.uncount(5);
+        assert!(deletions.count(20, 10));
+        assert!(deletions.is_over_limit(20));
     }
 }

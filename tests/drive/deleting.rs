@@ -205,6 +205,54 @@ async fn more_than_the_limit_a_minute_is_refused_until_allow_delete() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn beyond_the_limit_what_the_service_made_is_hidden_and_a_model_is_not_touched() {
+    let account = Account::new().await;
+    account.add_cube().await;
+    let mounted = account.mount_with(|config| config.delete_limit = 0).await;
+    let tree = &mounted.tree;
+    tree.unlink("/rawmodels/cube/analysis/info.log")
+        .await
+        .unwrap();
+    let own = tree.unlink("/rawmodels/cube/cube.gltf").await.unwrap_err();
+    let asset = account.assets().await[0].id;
+    let command = format!("delete rawmodels {asset}\n");
+    let many = tree.write("/.assetfs/ctl", command.as_bytes()).await;
+    for refused in [own, many.unwrap_err()] {
+        assert!(refused.to_string().contains("allow-delete"), "{refused}");
+    }
+    assert!(tree.exists("/rawmodels/cube/cube.gltf").await);
+    assert_eq!(account.assets().await.len(), 1);
+    mounted.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn many_models_are_deleted_as_one_is_also_where_one_is_gone_already() {
+    let account = Account::new().await;
+    for number in 0..3 {
+        account.begin_elsewhere(&format!("model{number}")).await;
+    }
+    let mounted = account.mount_with(|config| config.delete_limit = 4).await;
+    let tree = &mounted.tree;
+    let ids: Vec<String> = account
+        .assets()
+        .await
+        .iter()
+        .map(|row| row.id.to_string())
+        .collect();
+    let command = format!("delete rawmodels {}\n", ids.join(" "));
+    tree.write("/.assetfs/ctl", command.as_bytes())
+        .await
+        .unwrap();
+    assert!(account.assets().await.is_empty());
+    assert!(tree.list("/rawmodels").await.unwrap().is_empty());
+    // They are gone by now, and counted.
+    let again = format!("delete rawmodels {} {}\n", ids[0], ids[1]);
+    let refused = tree.write("/.assetfs/ctl", again.as_bytes()).await;
+    assert!(refused.unwrap_err().to_string().contains("allow-delete"));
+    mounted.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn read_only_and_no_delete_refuse_before_anything_is_hidden() {
     let account = Account::new().await;
     account.add_cube().await;

@@ -3,7 +3,6 @@
 
 use std::sync::Arc;
 
-use crate::client::ClientError;
 use crate::drive::catalog::{
     asked, asset_gone, embed_gone, is_stale, keep_for_good, model_path, rapid_gone, refreshed,
     room_changed, shown_as,
@@ -13,7 +12,7 @@ use crate::drive::history::{HistoryEvent, HistoryKind};
 use crate::drive::places::refusals;
 use crate::drive::tree::Tree;
 use crate::drive::values::node::{ListingKind, Model};
-use crate::wire::{AssetId, EmbedId, ModelId};
+use crate::wire::{AssetId, EmbedId, ModelId, RapidId};
 
 /// Maximum number of models in one delete request.
 const DELETED_AT_ONCE: usize = 50;
@@ -24,18 +23,30 @@ pub(in crate::drive) async fn delete_many(
     subjects: Vec<ModelId>,
 ) -> DriveResult<()> {
     for subject in &subjects {
-        check_may_delete(tree, shown_as(tree.catalog(), *subject)).await?;
-    }
-    let limit = tree.config().delete_limit;
-    if tree.deletions().would_be_over_limit(limit, subjects.len()) {
-        return Err(refusals::delete_limit(limit));
+        check_may_hide(tree, shown_as(tree.catalog(), *subject), false).await?;
     }
     let shared = Arc::clone(tree);
-    tree.detached(async move { delete_in_bulk(&shared, &subjects).await })
+    tree.detached(async move { delete_counted(&shared, &subjects).await })
         .await
 }
 
-async fn delete_in_bulk(tree: &Arc<Tree>, subjects: &[ModelId]) -> DriveResult<()> {
+pub(super) async fn delete_on_service(tree: &Arc<Tree>, model: Model) -> DriveResult<()> {
+    let subject = match model {
+        Model::Raw(home) => {
+            ModelId::Asset(tree.catalog().asset_of(home).ok_or(DriveError::NotFound)?)
+        }
+        Model::Rapid(rapid) => ModelId::Rapid(rapid),
+    };
+    delete_counted(tree, &[subject]).await
+}
+
+/// The one path of all deletions of models. They are counted before the service is asked, so that deletions at the same time
+/// have one limit; what was not deleted is not counted.
+async fn delete_counted(tree: &Arc<Tree>, subjects: &[ModelId]) -> DriveResult<()> {
+    let limit = tree.config().delete_limit;
+    if !tree.deletions().count(limit, subjects.len()) {
+        return Err(refusals::delete_limit(limit));
+    }
     let mut assets = Vec::new();
     let mut rapids = Vec::new();
     for subject in subjects {
@@ -44,50 +55,73 @@ async fn delete_in_bulk(tree: &Arc<Tree>, subjects: &[ModelId]) -> DriveResult<(
             ModelId::Rapid(rapid) => rapids.push(*rapid),
         }
     }
-    for assets in assets.chunks(DELETED_AT_ONCE) {
-        delete_assets(tree, assets, tree.client().assets().delete_many(assets)).await?;
-        for asset in assets {
-            tree.deletions().count();
-            note_deleted(tree, shown_as(tree.catalog(), ModelId::Asset(*asset)));
-            asset_gone(tree.catalog(), *asset);
-        }
+    let mut deleted = 0;
+    let outcome = delete_in_parts(tree, (&assets, &rapids), &mut deleted).await;
+    tree.deletions().uncount(subjects.len() - deleted);
+    if deleted > 0 {
+        room_changed(tree.catalog());
+        keep_for_good(tree.catalog()).await?;
     }
-    for rapids in rapids.chunks(DELETED_AT_ONCE) {
-        asked(tree.catalog(), tree.client().rapids().delete_many(rapids)).await?;
-        for rapid in rapids {
-            tree.deletions().count();
-            note_deleted(tree, Model::Rapid(*rapid));
-            rapid_gone(tree.catalog(), *rapid);
-        }
-    }
-    keep_for_good(tree.catalog()).await
+    outcome
 }
 
-pub(super) async fn delete_on_service(tree: &Arc<Tree>, model: Model) -> DriveResult<()> {
-    let reply = match model {
-        Model::Raw(home) => {
-            let asset = tree.catalog().asset_of(home).ok_or(DriveError::NotFound)?;
-            delete_assets(tree, &[asset], tree.client().assets().delete(asset)).await
-        }
-        Model::Rapid(rapid) => asked(tree.catalog(), tree.client().rapids().delete(rapid)).await,
-    };
-    match reply {
-        // Already deleted by someone else: a success.
-        Ok(()) | Err(DriveError::NotFound) => {}
-        Err(error) => return Err(error),
-    }
-    tree.deletions().count();
-    note_deleted(tree, model);
-    match model {
-        Model::Raw(home) => {
-            if let Some(asset) = tree.catalog().asset_of(home) {
-                asset_gone(tree.catalog(), asset);
+async fn delete_in_parts(
+    tree: &Arc<Tree>,
+    (assets, rapids): (&[AssetId], &[RapidId]),
+    deleted: &mut usize,
+) -> DriveResult<()> {
+    for part in assets.chunks(DELETED_AT_ONCE) {
+        match delete_assets(tree, part).await {
+            // One of them is gone, and nothing says which.
+            Err(DriveError::NotFound) if part.len() > 1 => {
+                for asset in part {
+                    gone_or(delete_assets(tree, &[*asset]).await)?;
+                    *deleted += forget(tree, [ModelId::Asset(*asset)]);
+                }
+            }
+            outcome => {
+                gone_or(outcome)?;
+                *deleted += forget(tree, part.iter().copied().map(ModelId::Asset));
             }
         }
-        Model::Rapid(rapid) => rapid_gone(tree.catalog(), rapid),
     }
-    room_changed(tree.catalog());
-    keep_for_good(tree.catalog()).await
+    for part in rapids.chunks(DELETED_AT_ONCE) {
+        match delete_rapids(tree, part).await {
+            Err(DriveError::NotFound) if part.len() > 1 => {
+                for rapid in part {
+                    gone_or(delete_rapids(tree, &[*rapid]).await)?;
+                    *deleted += forget(tree, [ModelId::Rapid(*rapid)]);
+                }
+            }
+            outcome => {
+                gone_or(outcome)?;
+                *deleted += forget(tree, part.iter().copied().map(ModelId::Rapid));
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Notes that models are deleted; returns how many.
+fn forget(tree: &Arc<Tree>, subjects: impl IntoIterator<Item = ModelId>) -> usize {
+    let mut count = 0;
+    for subject in subjects {
+        note_deleted(tree, shown_as(tree.catalog(), subject));
+        match subject {
+            ModelId::Asset(asset) => asset_gone(tree.catalog(), asset),
+            ModelId::Rapid(rapid) => rapid_gone(tree.catalog(), rapid),
+        }
+        count += 1;
+    }
+    count
+}
+
+/// Already deleted by someone else: a success.
+fn gone_or(outcome: DriveResult<()>) -> DriveResult<()> {
+    match outcome {
+        Err(DriveError::NotFound) => Ok(()),
+        outcome => outcome,
+    }
 }
 
 fn note_deleted(tree: &Tree, model: Model) {
@@ -104,20 +138,27 @@ fn note_deleted(tree: &Tree, model: Model) {
 }
 
 /// Deletes assets on the service; the journal records the intention before and a refusal after.
-async fn delete_assets(
-    tree: &Arc<Tree>,
-    assets: &[AssetId],
-    call: impl Future<Output = Result<(), ClientError>>,
-) -> DriveResult<()> {
+async fn delete_assets(tree: &Arc<Tree>, assets: &[AssetId]) -> DriveResult<()> {
     tree.outbox().deletions().begin(assets).await?;
-    let reply = asked(tree.catalog(), call).await;
+    let calls = tree.client().assets();
+    let reply = match assets {
+        [asset] => asked(tree.catalog(), calls.delete(*asset)).await,
+        assets => asked(tree.catalog(), calls.delete_many(assets)).await,
+    };
     match &reply {
         Ok(()) => {}
-        // Already deleted by someone else: a success.
         Err(DriveError::NotFound) if assets.len() == 1 => {}
         Err(_) => tree.outbox().deletions().refused(assets).await?,
     }
     reply
+}
+
+async fn delete_rapids(tree: &Arc<Tree>, rapids: &[RapidId]) -> DriveResult<()> {
+    let calls = tree.client().rapids();
+    match rapids {
+        [rapid] => asked(tree.catalog(), calls.delete(*rapid)).await,
+        rapids => asked(tree.catalog(), calls.delete_many(rapids)).await,
+    }
 }
 
 pub(super) async fn delete_embed(tree: &Arc<Tree>, embed: EmbedId) -> DriveResult<()> {
@@ -139,6 +180,16 @@ pub(super) async fn delete_embed(tree: &Arc<Tree>, embed: EmbedId) -> DriveResul
 
 /// Refuses a deletion before anything is hidden.
 pub(super) async fn check_may_delete(tree: &Arc<Tree>, model: Model) -> DriveResult<()> {
+    check_may_hide(tree, model, true).await
+}
+
+/// The same for a part of a model, whose removal alone deletes nothing: only where it `begins` the deletion of the model, it is
+/// refused beyond the limit.
+pub(super) async fn check_may_hide(
+    tree: &Arc<Tree>,
+    model: Model,
+    begins: bool,
+) -> DriveResult<()> {
     if tree.config().no_delete {
         return Err(refusals::no_delete());
     }
@@ -150,7 +201,7 @@ pub(super) async fn check_may_delete(tree: &Arc<Tree>, model: Model) -> DriveRes
         return Err(refusals::stale_delete());
     }
     let limit = tree.config().delete_limit;
-    if tree.deletions().is_over_limit(limit) {
+    if begins && tree.deletions().is_over_limit(limit) {
         return Err(refusals::delete_limit(limit));
     }
     Ok(())

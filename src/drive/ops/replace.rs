@@ -31,21 +31,20 @@ pub(in crate::drive) fn replace(
         remove_old,
         ..replaced_by_next(tree, asset)?
     };
-    if remove_old {
-        let limit = tree.config().delete_limit;
-        if tree.config().no_delete {
-            return Err(refusals::no_delete());
-        }
-        if tree.deletions().is_over_limit(limit) {
-            return Err(refusals::delete_limit(limit));
-        }
+    if remove_old && tree.config().no_delete {
+        return Err(refusals::no_delete());
     }
     let was_counted = found.replaces.is_some_and(|replaced| replaced.remove_old);
-    tree.outbox().uploads().make_version(found.id, &replaced)?;
-    if remove_old && !was_counted {
-        tree.deletions().count();
+    let is_counted = remove_old && !was_counted;
+    let limit = tree.config().delete_limit;
+    if is_counted && !tree.deletions().count(limit, 1) {
+        return Err(refusals::delete_limit(limit));
     }
-    Ok(())
+    let made = tree.outbox().uploads().make_version(found.id, &replaced);
+    if is_counted && made.is_err() {
+        tree.deletions().uncount(1);
+    }
+    Ok(made?)
 }
 
 /// What the next version of an asset replaces.
