@@ -48,6 +48,12 @@ impl Caller {
         process_of(self.pid)
     }
 
+    /// The name of the program; empty when it is gone.
+    pub(super) fn program(&self) -> String {
+        let name = std::fs::read_to_string(format!("/proc/{}/comm", self.process()));
+        name.unwrap_or_default().trim_end().to_owned()
+    }
+
     pub(super) fn for_outbox(&self) -> crate::outbox::Caller {
         crate::outbox::Caller {
             pid: self.pid,

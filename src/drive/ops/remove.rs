@@ -7,7 +7,7 @@ use std::ffi::OsStr;
 use std::sync::Arc;
 
 use super::again::is_frozen;
-use super::delete::{check_may_delete, delete_embed, delete_on_service};
+use super::delete::{check_may_delete, check_may_hide, delete_embed, delete_on_service};
 use super::lookup::{child_or_vanished, text};
 use crate::drive::catalog::{doubt, keep_for_good, model_path, preset_gone};
 use crate::drive::error::{DriveError, DriveResult};
@@ -91,9 +91,38 @@ pub(in crate::drive) async fn remove_file(
     caller: &Caller,
 ) -> DriveResult<()> {
     let (folder, name, node) = to_be_removed(mount, parent, name, caller).await?;
+    if is_kept_from_mirror(mount, &folder, &node, caller) {
+        return Ok(());
+    }
     remove_file_node(mount, (&folder, name), node, caller).await?;
     was_removed(mount, parent, name, caller);
     Ok(())
+}
+
+/// Programs that make a folder equal to another one, and remove from it what the other one lacks.
+const MIRRORS: &[&str] = &["lftp", "openrsync", "rclone", "rsync", "unison"];
+
+/// True if a program that mirrors folders removes a model that was copied in as a loose file, or a part of it. The file is in the
+/// source of that program, but its name is not listed here, so the folder of the model looks extraneous. Its removal has no effect:
+/// with an error, the mirror of a folder that did not change would fail.
+fn is_kept_from_mirror(tree: &Tree, folder: &Node, node: &Node, caller: &Caller) -> bool {
+    let model = node.model_folder().or_else(|| node.owner(tree));
+    let is_loose_file =
+        matches!(folder.container(), Some(Container::Drafts)) && node.model_folder().is_none();
+    let (Some(Model::Raw(home)), false) = (model, is_loose_file) else {
+        return false;
+    };
+    let sent = tree.catalog().asset_of(home);
+    let sent = sent.and_then(|asset| tree.outbox().uploads().sent_record(asset));
+    let loose = sent.and_then(|record| record.loose_name());
+    let is_kept = loose.is_some() && MIRRORS.contains(&caller.program().as_str());
+    if is_kept {
+        tracing::info!(
+            path = node.path(tree),
+            "not removed by a mirror of loose files"
+        );
+    }
+    is_kept
 }
 
 /// Notes that a process removed a name: what else it listed in the folder stays removable for it.
@@ -214,6 +243,9 @@ pub(in crate::drive) async fn remove_dir(
     caller: &Caller,
 ) -> DriveResult<()> {
     let (folder, name, node) = to_be_removed(mount, parent, name, caller).await?;
+    if is_kept_from_mirror(mount, &folder, &node, caller) {
+        return Ok(());
+    }
     remove_dir_node(mount, (&folder, name), node, caller).await?;
     was_removed(mount, parent, name, caller);
     Ok(())
@@ -308,10 +340,17 @@ async fn hide(tree: &Arc<Tree>, node: Node, caller: &Caller) -> DriveResult<()> 
     // Nothing is asked of the service for what it does not have.
     let is_local = matches!(model, Model::Raw(Home::Made(draft)) if is_open_draft(tree, draft));
     if !is_local {
-        check_may_delete(tree, model).await?;
+        check_may_hide(tree, model, is_own_file(&node)).await?;
     }
     hide_part(tree, model, node, caller);
     Ok(())
+}
+
+/// True for the files that the model was made of, with which `rm -r` begins to delete it. What the service or a job made is only hidden.
+fn is_own_file(node: &Node) -> bool {
+    let remote = node.service_file().map(|(folder, _)| folder);
+    let remote = remote.or_else(|| node.service_folder());
+    node.draft_entry().is_some() || remote.is_some_and(|folder| folder.name().is_none())
 }
 
 fn hide_part(tree: &Tree, model: Model, node: Node, caller: &Caller) {

@@ -379,3 +379,57 @@ fn a_name_that_was_taken_elsewhere_meanwhile_stays_the_drafts() {
     );
     assert!(file_names(&fixture.path(&format!("rawmodels/chair~{theirs}"))).is_empty());
 }
+
+#[test]
+fn a_mirror_of_loose_models_deletes_and_sends_nothing_that_did_not_change() {
+    needs_fuse!();
+    needs_program!("rsync");
+    let fixture = Fixture::new();
+    let local = fixture.scratch.path().join("models");
+    fs::create_dir(&local).unwrap();
+    for name in ["chair", "table"] {
+        fs::write(local.join(format!("{name}.glb")), triangle_glb(name)).unwrap();
+    }
+    let mirror = |options: &str| {
+        let to = fixture.path("rawmodels");
+        let line = format!(
+            "rsync -rt {options} '{}/' '{}/'",
+            local.display(),
+            to.display()
+        );
+        let output = Command::new("bash").args(["-euc", &line]).output().unwrap();
+        assert!(output.status.success(), "{line}: {}", text(&output.stderr));
+    };
+    mirror("--delete");
+    for name in ["chair", "table"] {
+        fixture.wait(&format!("rawmodels/{name}.glb"));
+    }
+    let ids = || {
+        let rows = fixture.service.assets();
+        let mut ids: Vec<u64> = rows.iter().map(|row| row["id"].as_u64().unwrap()).collect();
+        ids.sort_unstable();
+        ids
+    };
+    let before = ids();
+    for options in [
+        "--delete",
+        "--delete-before",
+        "--delete-after",
+        "--delete-excluded",
+    ] {
+        mirror(options);
+        assert_eq!(ids(), before, "{options}");
+        assert_eq!(
+            read(fixture.path("rawmodels/chair/chair.glb")),
+            triangle_glb("chair")
+        );
+        assert!(exists(
+            fixture.path("rawmodels/chair/analysis/rpd_info.json")
+        ));
+    }
+    // People and file managers still delete it.
+    run(Command::new("rm")
+        .arg("-r")
+        .arg(fixture.path("rawmodels/chair")));
+    assert_eq!(ids().len(), 1);
+}
