@@ -34,7 +34,7 @@ static FILES: &[(&str, &[u8], &str)] = files! {
         "scripts/embed_dialog.js" "scripts/embeds.js" "scripts/format.js" "scripts/frame.js" "scripts/icons.js"
         "scripts/live.js" "scripts/logs.js" "scripts/model.js" "scripts/models.js" "scripts/notices.js"
         "scripts/optimize.js" "scripts/pictures.js" "scripts/preset_editor.js" "scripts/preset_summary.js"
-        "scripts/presets.js" "scripts/queue.js" "scripts/result.js" "scripts/results.js" "scripts/session.js"
+        "scripts/presets.js" "scripts/queue.js" "scripts/references.js" "scripts/result.js" "scripts/results.js" "scripts/session.js"
         "scripts/sign_in.js" "scripts/tags.js" "scripts/transfer.js" "scripts/upload_plan.js" "scripts/uploads.js"
         "scripts/views.js";
 };

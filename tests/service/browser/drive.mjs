@@ -136,10 +136,31 @@ await step('dropped files are sorted into models by what their formats need', as
       const { plan } = await import(new URL('page/scripts/upload_plan.js', location.href).href);
       const { formats } = await (await fetch('page/facts.json')).json();
       const dropped = names.map((name) => ({ path: name, file: new File([], name) }));
-      return plan(dropped, formats).map(({ name, files }) => `${name}: ${files.map((one) => one.path).join(' ')}`);
+      return (await plan(dropped, formats)).map(({ name, files }) => `${name}: ${files.map((one) => one.path).join(' ')}`);
     }, paths);
     assert.deepEqual(planned, expected);
   }
+});
+
+await step('dropped files are grouped by what each model refers to, and the groups can be changed', async () => {
+  const texts = {
+    'a.gltf': '{"buffers":[{"uri":"A.bin"}],"images":[{"uri":"tex%5Cwood.png"}]}',
+    'a.bin': 'x', 'b.obj': 'mtllib b.mtl', 'b.mtl': 'map_Kd -s 1 1 1 wood.png', 'wood.png': 'x', 'c.glb': '', 'licence.txt': 'x',
+  };
+  const planned = await page.evaluate(async (texts) => {
+    const { moved, plan } = await import(new URL('page/scripts/upload_plan.js', location.href).href);
+    const { formats } = await (await fetch('page/facts.json')).json();
+    const dropped = (above) => Object.entries(texts).map(([name, text]) => ({ path: above + name, file: new File([text], name) }));
+    const shown = (plans) => plans.map(({ name, files, isLeftOver }) => `${isLeftOver ? '-' : name}: ${files.map((one) => one.path).join(' ')}`);
+    const loose = await plan(dropped(''), formats);
+    const left = loose.at(-1);
+    const changed = moved(loose, left.files[0], left, loose[0], formats);
+    return { loose: shown(loose), folder: shown(await plan(dropped('set/'), formats)), changed: shown(changed) };
+  }, texts);
+  const groups = ['a: a.gltf a.bin wood.png', 'b: b.obj b.mtl wood.png', 'c: c.glb'];
+  assert.deepEqual(planned.loose, [...groups, '-: licence.txt']);
+  assert.deepEqual(planned.folder, planned.loose);
+  assert.deepEqual(planned.changed, [`${groups[0]} licence.txt`, ...groups.slice(1)]);
 });
 
 await step('a folder of files is uploaded as one model', async () => {

@@ -1,20 +1,24 @@
-// Which models the dropped files are: an archive is one model, a folder is one model, loose files are sorted by what
-// their formats need. Pure functions; `facts` are the formats that the service reads.
+// Which models the dropped files are: an archive is one model, and so is what a model refers to, with it. Files that no model
+// refers to belong to the only model, else they are left over. Nothing is sent from here; `facts` are the formats that the service reads.
 import { extension } from './format.js';
+import { find, referencesOf } from './references.js';
 
 /** Names that operating systems leave in folders; they are no part of a model. */
 const JUNK = /(^|\/)(__MACOSX|\.DS_Store|\.directory|Thumbs\.db|desktop\.ini|\._[^/]*)(\/|$)/i;
 
 /** @typedef {{path: string, file: File}} Dropped `path` has the folders above the file, with `/`. */
-/** @typedef {{name: string, files: Dropped[], isZip: boolean, main: string|null}} Planned */
+/**
+ * `isLeftOver` are files that belong to no model and are not sent.
+ * @typedef {{name: string, files: Dropped[], isZip: boolean, main: string|null, isLeftOver?: boolean}} Planned
+ */
 
 /**
  * The models that `dropped` are.
  * @param {Dropped[]} dropped
  * @param {{read: {extension: string, alone: boolean}[]}} formats best first
- * @returns {Planned[]}
+ * @returns {Promise<Planned[]>}
  */
-export function plan(dropped, formats) {
+export async function plan(dropped, formats) {
   const files = dropped.filter(({ path }) => !JUNK.test(path));
   const folders = new Map();
   const loose = [];
@@ -23,8 +27,11 @@ export function plan(dropped, formats) {
     if (rest.length === 0) loose.push(one);
     else folders.set(top, [...(folders.get(top) ?? []), { ...one, path: rest.join('/') }]);
   }
-  const ofFolders = [...folders].map(([name, inside]) => whole(name, inside, formats));
-  return [...ofFolders, ...ofLoose(loose, formats)];
+  const archives = loose.filter((one) => isArchive([one])).map((one) => whole(stem(one.path), [one], formats));
+  const others = loose.filter((one) => !isArchive([one]));
+  const planned = [];
+  for (const [name, inside] of folders) planned.push(...await grouped(inside, formats, name));
+  return [...planned, ...archives, ...await grouped(others, formats)];
 }
 
 /** All files as one model. */
@@ -35,17 +42,51 @@ export function whole(name, files, formats) {
 
 const isArchive = (files) => files.length === 1 && extension(files[0].path) === 'zip';
 
-/** Loose files: archives apart; several models that need no other file are a model each; else they are one model. */
-function ofLoose(files, formats) {
+/** A model for each file of a model that no other file refers to; `folder` is the name of their folder. */
+async function grouped(files, formats, folder) {
   if (files.length === 0) return [];
-  const archives = files.filter((one) => isArchive([one]));
-  const others = files.filter((one) => !isArchive([one]));
-  const planned = archives.map((one) => whole(stem(one.path), [one], formats));
-  const models = others.filter((one) => formatOf(one, formats));
-  const areAlone = models.length === others.length && models.every((one) => formatOf(one, formats).alone);
-  if (areAlone) return [...planned, ...models.map((one) => whole(stem(one.path), [one], formats))];
-  if (others.length) planned.push(whole(stem((mainFile(others, formats) ?? others[0]).path), others, formats));
-  return planned;
+  const named = new Map();
+  for (const one of files) {
+    const texts = await referencesOf(one);
+    named.set(one, new Set(texts.map((text) => find(files, one.path, text)).filter((found) => found && found !== one)));
+  }
+  const isNamed = (one) => [...named.values()].some((found) => found.has(one));
+  // One model in several formats has one name.
+  const mains = new Map();
+  for (const one of files.filter((one) => formatOf(one, formats) && !isNamed(one))) {
+    const key = stem(one.path).toLowerCase();
+    mains.set(key, [...(mains.get(key) ?? []), one]);
+  }
+  if (mains.size < 2) return [whole(folder ?? stem((mainFile(files, formats) ?? files[0]).path), files, formats)];
+  const used = new Set();
+  const planned = [...mains.values()].map((own) => {
+    const all = new Set(own);
+    for (const one of all) named.get(one).forEach((found) => all.add(found));
+    all.forEach((one) => used.add(one));
+    return whole(stem(own[0].path), files.filter((one) => all.has(one)), formats);
+  });
+  const left = files.filter((one) => !used.has(one));
+  return left.length ? [...planned, leftOver(left)] : planned;
+}
+
+const leftOver = (files) => ({ name: '', files, isZip: false, main: null, isLeftOver: true });
+
+/**
+ * The plan after the file `one` of `from` was given to `to`: one of the plan, `'own'` for a model of its own, or `'none'`.
+ * @param {Planned[]} planned
+ */
+export function moved(planned, one, from, to, formats) {
+  const without = (group) => ({ ...whole(group.name, group.files.filter((other) => other !== one), formats), isLeftOver: group.isLeftOver });
+  const withOne = (group) => ({ ...whole(group.name, [...group.files, one], formats), isLeftOver: group.isLeftOver });
+  const left = planned.find((group) => group.isLeftOver);
+  const target = to === 'none' ? left : to;
+  const next = planned.map((group) => {
+    if (group === from) return without(group);
+    return group === target && !group.files.includes(one) ? withOne(group) : group;
+  });
+  if (to === 'own') next.unshift(whole(stem(one.path), [one], formats));
+  if (to === 'none' && !left) next.push(leftOver([one]));
+  return next.filter((group) => group.files.length > 0);
 }
 
 const formatOf = ({ path }, formats) => formats.read.find((format) => format.extension === extension(path));

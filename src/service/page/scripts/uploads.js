@@ -7,7 +7,7 @@ import { icon } from './icons.js';
 import { changed } from './live.js';
 import { ask, complain } from './notices.js';
 import { Transfer } from './transfer.js';
-import { chosenFiles, droppedFiles, plan, whole } from './upload_plan.js';
+import { chosenFiles, droppedFiles, moved, plan, whole } from './upload_plan.js';
 
 /** Models that are sent at the same time. */
 const AT_ONCE = 2;
@@ -57,11 +57,16 @@ export function uploadButton(label = 'Upload') {
 async function review(files) {
   if (files.length === 0) return;
   const { formats } = await serviceFacts();
-  let planned = plan(files, formats);
+  let planned = await plan(files, formats);
+  let apart = planned;
   const list = h('ul.planned');
-  const show = () => fill(list, planned.map((one) => planRow(one, formats)));
+  const move = (one, from, to) => {
+    apart = moved(planned, one, from, to, formats);
+    planned = apart;
+    show();
+  };
+  const show = () => fill(list, planned.map((one) => planRow(one, planned, formats, move)));
   show();
-  const apart = planned;
   const together = files.length > 1 && planned.length > 1 && h('label.check', {},
     h('input', { type: 'checkbox', onchange: (event) => {
       planned = event.target.checked ? [whole(apart[0].name, files, formats)] : apart;
@@ -72,19 +77,39 @@ async function review(files) {
     body: [together, list],
     action: 'Upload',
     wide: true,
-    submit: () => planned,
+    submit: () => planned.filter((one) => !one.isLeftOver),
   });
   if (confirmed) send(confirmed);
 }
 
-function planRow(one, formats) {
+function planRow(one, planned, formats, move) {
+  if (one.isLeftOver) {
+    return h('li', {}, h('p', {}, icon('warning', 16), ` Not uploaded: ${counted(one.files.length, 'file')} to which no model refers`),
+      filesOf(one, planned, move, true));
+  }
   const size = one.files.reduce((sum, { file }) => sum + file.size, 0);
   const known = formats.read.map((format) => format.extension).join(', ');
   return h('li', {},
     h('label.field', {}, h('span', {}, 'Name'),
       h('input', { value: one.name, required: true, maxlength: 255, oninput: (event) => { one.name = event.target.value; } })),
     h('p.hint', {}, `${counted(one.files.length, 'file')}, ${bytes(size)}`, one.main && one.files.length > 1 ? `, model ${one.main}` : ''),
-    one.main ? null : h('p.hint.bad', {}, icon('warning', 16), ` No file in a format that is read here (${known}).`));
+    one.main ? null : h('p.hint.bad', {}, icon('warning', 16), ` No file in a format that is read here (${known}).`),
+    planned.length > 1 ? filesOf(one, planned, move, false) : null);
+}
+
+/** The files of a model, each with the choice of another one. */
+function filesOf(group, planned, move, open) {
+  const others = planned.filter((other) => other !== group && !other.isLeftOver);
+  const choice = (one) => h('select', { 'aria-label': `Model of ${one.path}`, onchange: (event) => {
+    const chosen = event.target.value;
+    move(one, group, chosen.startsWith('in ') ? others[Number(chosen.slice(3))] : chosen);
+  } },
+    h('option', { value: 'here' }, group.isLeftOver ? 'not uploaded' : group.name),
+    others.map((other, at) => h('option', { value: `in ${at}` }, other.name)),
+    h('option', { value: 'own' }, 'a model of its own'),
+    group.isLeftOver ? null : h('option', { value: 'none' }, 'not uploaded'));
+  return h('details', { open }, h('summary', {}, 'Files'),
+    h('ul', {}, group.files.map((one) => h('li.row.apart', {}, h('span.cut', {}, one.path), choice(one)))));
 }
 
 function send(planned) {
