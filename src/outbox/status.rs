@@ -19,6 +19,7 @@ open_words! {
         Incomplete = "incomplete",
         NeedsFiles = "needs_files",
         MissingFiles = "missing_files",
+        SeveralModels = "several_models",
         Settling = "settling",
         Waiting = "waiting",
         // Models
@@ -75,6 +76,8 @@ pub enum ItemStatus {
     NeedsFiles { missing: Vec<String> },
     /// Files are missing; the draft is sent without them after a while.
     MissingFiles { missing: Vec<String> },
+    /// Several models, of which one is read; the draft is sent as one model after a while.
+    SeveralModels { what: String },
     /// The draft is complete, and is sent if nothing changes for this time.
     Settling { seconds: u64 },
     /// The upload is interrupted. It is retried automatically.
@@ -151,6 +154,7 @@ impl ItemStatus {
             ItemStatus::Incomplete { .. } => StatusWord::Incomplete,
             ItemStatus::NeedsFiles { .. } => StatusWord::NeedsFiles,
             ItemStatus::MissingFiles { .. } => StatusWord::MissingFiles,
+            ItemStatus::SeveralModels { .. } => StatusWord::SeveralModels,
             ItemStatus::Settling { .. } => StatusWord::Settling,
             ItemStatus::Waiting { .. } => StatusWord::Waiting,
             ItemStatus::Uploading { .. } => StatusWord::Uploading,
@@ -214,6 +218,7 @@ impl fmt::Display for ItemStatus {
             ItemStatus::MissingFiles { missing } => {
                 write!(f, "waiting for {}", first_and_more(missing))
             }
+            ItemStatus::SeveralModels { what } => write!(f, "waiting a minute: {what}"),
             ItemStatus::Settling { seconds } => write!(f, "settling {seconds} s"),
             ItemStatus::Waiting { obstacle } => write!(f, "waiting ({obstacle})"),
             ItemStatus::Uploading { percent, obstacle } => {

@@ -3,11 +3,12 @@
 //!
 //! This is the lowest layer. The engine takes from it what it reads, the drive and the outbox what a model is, the
 //! service what it converts to. [`rank_models`] chooses the model file of an upload. [`references`] finds the files
-//! that a model names. [`wholeness`] checks whether a file is complete, if its format allows that. Both read an open
-//! file and open none. [`text`] decodes texts.
+//! that a model names, [`resolve`] which of its files they mean. [`wholeness`] checks whether a file is complete, if
+//! its format allows that. Both read an open file and open none. [`text`] decodes texts.
 
 pub mod junk;
 pub mod references;
+pub mod resolve;
 mod table;
 pub mod text;
 pub mod wholeness;

@@ -1,8 +1,8 @@
 //! The files that a model names: buffers and images of glTF and GLB, `mtllib` of OBJ, maps of MTL, asset paths of USD
 //! layers in text form.
 //!
-//! Returns paths relative to the folder of the upload. Files outside of it, on another machine or embedded in the
-//! file are not returned.
+//! Returns paths relative to the folder of the upload; [`resolve`](super::resolve) finds the files that they mean. Files outside of the
+//! folder, on another machine or embedded in the file are not returned.
 
 mod usda;
 
@@ -10,10 +10,10 @@ use std::fs::File;
 use std::io;
 use std::io::{BufRead as _, BufReader, Read as _, Seek as _, SeekFrom};
 
-use percent_encoding::percent_decode_str;
 use serde::Deserialize;
 
 use crate::extension;
+use crate::resolve::{Found, ModelFiles, Target};
 
 /// Longer JSON is not parsed.
 const JSON_MAX_BYTES: u64 = 256 << 20;
@@ -23,11 +23,20 @@ const LINE_MAX_BYTES: u64 = 64 * 1024;
 /// One file that a model names.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Reference {
+    /// The file that names it.
+    pub from: String,
     /// Its path relative to the folder of the upload. Several if the text is ambiguous; any of them is enough.
     pub paths: Vec<String>,
     /// Its minimum length, if the model contains it.
     pub min_len: Option<u64>,
     pub need: Need,
+}
+
+impl Reference {
+    /// The file of the upload that is meant.
+    pub fn find_in<'a>(&self, files: &'a ModelFiles) -> Found<'a> {
+        files.find(&self.from, &self.paths)
+    }
 }
 
 /// The effect of a missing file.
@@ -49,23 +58,19 @@ pub struct References {
 
 /// The files that the file at `path` in the upload names.
 pub fn find(path: &str, file: &File) -> io::Result<References> {
-    let folder = path.rsplit_once('/').map_or("", |(folder, _)| folder);
     match extension(path).as_str() {
-        "gltf" => gltf(folder, file),
-        "glb" => glb(folder, file),
-        "obj" => lines(folder, file, obj_line),
-        "mtl" => lines(folder, file, mtl_line),
-        "usda" | "usd" => usda::find(folder, file),
+        "gltf" => gltf(path, file),
+        "glb" => glb(path, file),
+        "obj" => lines(path, file, obj_line),
+        "mtl" => lines(path, file, mtl_line),
+        "usda" | "usd" => usda::find(path, file),
         _ => Ok(References::default()),
     }
 }
 
-/// The files that the text of the glTF at `path` names, buffers first; for each the possible paths, the likeliest
-/// first.
-pub fn named_by_gltf(path: &str, text: &[u8]) -> Vec<Vec<String>> {
-    let folder = path.rsplit_once('/').map_or("", |(folder, _)| folder);
-    let named = document(folder, text).files.into_iter();
-    named.map(|reference| reference.paths).collect()
+/// The files that the text of the glTF at `path` names, buffers first.
+pub fn named_by_gltf(path: &str, text: &[u8]) -> Vec<Reference> {
+    document(path, text).files
 }
 
 #[derive(Deserialize)]
@@ -83,14 +88,14 @@ struct Item {
     byte_length: Option<u64>,
 }
 
-fn gltf(folder: &str, mut file: &File) -> io::Result<References> {
+fn gltf(from: &str, mut file: &File) -> io::Result<References> {
     let mut text = Vec::new();
     file.seek(SeekFrom::Start(0))?;
     file.take(JSON_MAX_BYTES).read_to_end(&mut text)?;
-    Ok(document(folder, &text))
+    Ok(document(from, &text))
 }
 
-fn glb(folder: &str, mut file: &File) -> io::Result<References> {
+fn glb(from: &str, mut file: &File) -> io::Result<References> {
     let mut head = [0; 20];
     file.seek(SeekFrom::Start(0))?;
     if file.read_exact(&mut head).is_err() || !head.starts_with(b"glTF") || &head[16..] != b"JSON" {
@@ -100,10 +105,10 @@ fn glb(folder: &str, mut file: &File) -> io::Result<References> {
     let mut text = Vec::new();
     file.take(u64::from(len).min(JSON_MAX_BYTES))
         .read_to_end(&mut text)?;
-    Ok(document(folder, &text))
+    Ok(document(from, &text))
 }
 
-fn document(folder: &str, text: &[u8]) -> References {
+fn document(from: &str, text: &[u8]) -> References {
     let text = text.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(text);
     let document: Document = match serde_json::from_slice(text) {
         Ok(document) => document,
@@ -120,19 +125,9 @@ fn document(folder: &str, text: &[u8]) -> References {
     let files = buffers
         .chain(images.map(|item| (item, Need::ForLooks)))
         .filter_map(|(item, need)| {
-            let uri = item.uri?;
-            let decoded = percent_decode_str(&uri).decode_utf8().ok()?.into_owned();
-            let mut paths: Vec<String> = [uri, decoded]
-                .iter()
-                .filter_map(|text| within_upload(folder, text))
-                .collect();
-            paths.dedup();
-            // Loaders open the decoded form, so it comes first.
-            paths.reverse();
-            (!paths.is_empty()).then_some(Reference {
-                paths,
+            reference(from, &[&item.uri?], need).map(|reference| Reference {
                 min_len: item.byte_length,
-                need,
+                ..reference
             })
         })
         .collect();
@@ -144,7 +139,7 @@ fn document(folder: &str, text: &[u8]) -> References {
 
 type LineReader = fn(&str, &str) -> Vec<Reference>;
 
-fn lines(folder: &str, mut file: &File, read_line: LineReader) -> io::Result<References> {
+fn lines(from: &str, mut file: &File, read_line: LineReader) -> io::Result<References> {
     file.seek(SeekFrom::Start(0))?;
     let mut reader = BufReader::with_capacity(256 * 1024, file);
     let mut found = References::default();
@@ -165,14 +160,14 @@ fn lines(folder: &str, mut file: &File, read_line: LineReader) -> io::Result<Ref
         }
         found
             .files
-            .extend(read_line(folder, String::from_utf8_lossy(&line).trim()));
+            .extend(read_line(from, String::from_utf8_lossy(&line).trim()));
     }
     found.files.sort();
     found.files.dedup();
     Ok(found)
 }
 
-fn obj_line(folder: &str, line: &str) -> Vec<Reference> {
+fn obj_line(from: &str, line: &str) -> Vec<Reference> {
     let Some(rest) = after_word(line, "mtllib") else {
         return Vec::new();
     };
@@ -181,13 +176,15 @@ fn obj_line(folder: &str, line: &str) -> Vec<Reference> {
     if several.len() > 1 && several.iter().all(|name| extension(name) == "mtl") {
         return several
             .iter()
-            .filter_map(|name| local(folder, &[name]))
+            .filter_map(|name| reference(from, &[name], Need::ForLooks))
             .collect();
     }
-    local(folder, &[rest]).into_iter().collect()
+    reference(from, &[rest], Need::ForLooks)
+        .into_iter()
+        .collect()
 }
 
-fn mtl_line(folder: &str, line: &str) -> Vec<Reference> {
+fn mtl_line(from: &str, line: &str) -> Vec<Reference> {
     const KEYS: &[&str] = &[
         "map_Ka",
         "map_Kd",
@@ -220,7 +217,9 @@ fn mtl_line(folder: &str, line: &str) -> Vec<Reference> {
     if name != rest {
         readings.push(rest);
     }
-    local(folder, &readings).into_iter().collect()
+    reference(from, &readings, Need::ForLooks)
+        .into_iter()
+        .collect()
 }
 
 fn after_word<'a>(line: &'a str, word: &str) -> Option<&'a str> {
@@ -259,43 +258,25 @@ fn without_options(text: &str) -> &str {
     rest
 }
 
-fn local(folder: &str, readings: &[&str]) -> Option<Reference> {
+/// The reference that `readings` of a text in the file `from` make, if it names a file below the folder of the upload.
+fn reference(from: &str, readings: &[&str], need: Need) -> Option<Reference> {
     let mut paths = Vec::new();
     for reading in readings {
-        let reading = reading.trim_matches('"').replace('\\', "/");
-        if let Some(path) = within_upload(folder, &reading)
-            && !paths.contains(&path)
-        {
-            paths.push(path);
+        let Some(Target::Inside(found)) = Target::of(from, reading.trim_matches('"')) else {
+            continue;
+        };
+        for path in found {
+            if !paths.contains(&path) {
+                paths.push(path);
+            }
         }
     }
-    (!paths.is_empty()).then_some(Reference {
+    (!paths.is_empty()).then(|| Reference {
+        from: from.to_owned(),
         paths,
         min_len: None,
-        need: Need::ForLooks,
+        need,
     })
-}
-
-/// The path relative to the folder of the upload, if `text` names a file below it.
-fn within_upload(folder: &str, text: &str) -> Option<String> {
-    let has_scheme = text
-        .split(['/', '?', '#'])
-        .next()
-        .is_some_and(|head| head.contains(':'));
-    if text.is_empty() || has_scheme || text.starts_with('/') {
-        return None;
-    }
-    let mut parts: Vec<&str> = folder.split('/').filter(|part| !part.is_empty()).collect();
-    for part in text.split('/') {
-        match part {
-            "" | "." => {}
-            ".." => {
-                parts.pop()?;
-            }
-            name => parts.push(name),
-        }
-    }
-    (!parts.is_empty()).then(|| parts.join("/"))
 }
 
 #[cfg(test)]
@@ -380,7 +361,7 @@ mod tests {
             br#"{"images":[{"uri":"../textures/./wood.png"},{"uri":"https://x.example/y.png"}],
             "buffers":[{"uri":"a%20b.bin"},{"uri":"data:x;base64,AA"},{}]}"#;
         let named = named_by_gltf("scene/chair.gltf", text);
-        let likeliest: Vec<&str> = named.iter().map(|paths| paths[0].as_str()).collect();
+        let likeliest: Vec<&str> = named.iter().map(|it| it.paths[0].as_str()).collect();
         assert_eq!(likeliest, ["scene/a b.bin", "textures/wood.png"]);
         assert!(named_by_gltf("chair.gltf", b"no glTF").is_empty());
     }

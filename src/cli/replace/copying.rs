@@ -20,6 +20,7 @@ use crate::outbox::{
     ContentHasher, has_references, is_never_sent, is_service_folder, service_folder_of,
 };
 use assetfs_formats::references;
+use assetfs_formats::resolve::{Found, ModelFiles};
 
 /// The files of a model on the local disk that are sent.
 pub(super) struct NewFiles {
@@ -171,6 +172,7 @@ fn referred_folders(root: &Path, files: &[FileBelow]) -> Result<BTreeSet<String>
     {
         return Ok(referred);
     }
+    let all = ModelFiles::new(files.iter().map(path_of));
     for file in files {
         let path = path_of(file);
         if is_never_sent(&path) || service_folder_of(&path).is_some() || !has_references(&path) {
@@ -179,12 +181,11 @@ fn referred_folders(root: &Path, files: &[FileBelow]) -> Result<BTreeSet<String>
         let at = files::at(root, file);
         let found = given_files::open(&at).and_then(|open| references::find(&path, &open));
         let found = found.with_context(|| at.display().to_string())?;
-        let paths = found.files.iter().flat_map(|reference| &reference.paths);
-        referred.extend(
-            paths
-                .filter_map(|path| service_folder_of(path))
-                .map(str::to_owned),
-        );
+        let found = found.files.iter().filter_map(|it| match it.find_in(&all) {
+            Found::File(path) => service_folder_of(path),
+            Found::Several(_) | Found::Nothing => None,
+        });
+        referred.extend(found.map(str::to_owned));
     }
     Ok(referred)
 }

@@ -8,6 +8,7 @@ use super::{ReplaceArgs, steps, wrong_use};
 use crate::cli::given_files;
 use crate::fuse::shell_quoted;
 use crate::outbox::model_of_loose_file;
+use assetfs_engine::document::uri::{InputFiles, UriTarget};
 use assetfs_formats::references;
 
 /// How many names a message shows.
@@ -52,12 +53,17 @@ pub(super) fn check_stands_alone(source: &Path) -> Result<()> {
     let shown = || source.display().to_string();
     let file = given_files::open(source).with_context(shown)?;
     let named = references::find(&name.to_string_lossy(), &file).with_context(shown)?;
-    let beside: Vec<&str> = named
+    let files = InputFiles::new(folder);
+    let beside: Vec<String> = named
         .files
         .iter()
-        .flat_map(|reference| &reference.paths)
-        .filter(|path| folder.join(path).is_file())
-        .map(String::as_str)
+        .filter_map(|it| match files.find(&it.from, &it.paths) {
+            UriTarget::File(path) => {
+                let path = path.strip_prefix(folder).unwrap_or(&path);
+                Some(path.display().to_string())
+            }
+            _ => None,
+        })
         .collect();
     if beside.is_empty() {
         return Ok(());

@@ -16,6 +16,7 @@ use anyhow::{Context, Result};
 use xxhash_rust::xxh3::Xxh3;
 
 use super::super::{files, given_files};
+use assetfs_engine::document::uri::{InputFiles, UriTarget};
 use assetfs_formats::references::{self, Reference};
 use assetfs_formats::wholeness::{self, Wholeness};
 use assetfs_formats::{MODELS, extension, rank_models};
@@ -136,12 +137,16 @@ fn files_of_folder(folder: &Path) -> io::Result<Vec<PathBuf>> {
 fn files_of_model(dir: &Path, name: &str, lacks: &mut Vec<String>) -> io::Result<Vec<PathBuf>> {
     let mut found = BTreeSet::from([name.to_owned()]);
     let mut waiting = vec![name.to_owned()];
+    let below = InputFiles::new(dir);
     while let Some(file) = waiting.pop() {
         for reference in named_by(dir, Path::new(&file))? {
-            match reference.paths.iter().find(|path| dir.join(path).is_file()) {
-                Some(path) if found.insert(path.clone()) => waiting.push(path.clone()),
-                Some(_) => {}
-                None => lacks.extend(reference.paths.into_iter().next()),
+            match found_in(&below, &reference) {
+                Ok(path) => {
+                    if found.insert(path.clone()) {
+                        waiting.push(path);
+                    }
+                }
+                Err(lacking) => lacks.push(lacking),
             }
         }
     }
@@ -150,18 +155,26 @@ fn files_of_model(dir: &Path, name: &str, lacks: &mut Vec<String>) -> io::Result
 
 /// Adds the files that the files of a folder refer to and that do not exist.
 fn add_lacking(folder: &Path, files: &[PathBuf], lacks: &mut Vec<String>) -> io::Result<()> {
+    let below = InputFiles::new(folder);
     for file in files {
         for reference in named_by(folder, file)? {
-            if !reference
-                .paths
-                .iter()
-                .any(|path| folder.join(path).is_file())
-            {
-                lacks.extend(reference.paths.into_iter().next());
-            }
+            lacks.extend(found_in(&below, &reference).err());
         }
     }
     Ok(())
+}
+
+/// The path of the file that is meant, or what is missing, in words.
+fn found_in(below: &InputFiles, reference: &Reference) -> Result<String, String> {
+    let named = &reference.paths[0];
+    match below.find(&reference.from, &reference.paths) {
+        UriTarget::File(path) => {
+            let path = path.strip_prefix(below).unwrap_or(&path);
+            Ok(path.to_string_lossy().into_owned())
+        }
+        UriTarget::Several(files) => Err(format!("{named} (which of {}?)", files.join(", "))),
+        UriTarget::Missing | UriTarget::Outside => Err(named.clone()),
+    }
 }
 
 fn named_by(root: &Path, file: &Path) -> io::Result<Vec<Reference>> {

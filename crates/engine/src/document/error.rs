@@ -47,6 +47,18 @@ pub enum DocumentError {
         /// The reference as a path: decoded, as the file would be called.
         name: String,
     },
+    /// A reference that could mean several files.
+    #[error(
+        "{file}: {path} needs the file \"{name}\", and {why}; put the right one beside the model"
+    )]
+    AmbiguousFile {
+        file: String,
+        path: String,
+        /// The reference as a path.
+        name: String,
+        /// The files, as a sentence.
+        why: String,
+    },
     /// An image has no bytes.
     #[error("{file}: {path}{} is an empty image; export the model again, or replace the image", named(name.as_deref()))]
     EmptyImage {

@@ -40,7 +40,7 @@ const MAX_JSON_LEN_BYTES: usize = 512 << 20;
 #[derive(Debug)]
 pub struct Document {
     file: String,
-    root: PathBuf,
+    files: uri::InputFiles,
     relative: PathBuf,
     json: Value,
     buffers: Vec<Bytes>,
@@ -84,7 +84,7 @@ impl Document {
         let json = parse(&file, &text)?;
         let mut document = Document {
             file,
-            root: root.to_owned(),
+            files: uri::InputFiles::new(root),
             relative: relative.to_owned(),
             json,
             buffers: Vec::new(),
@@ -182,22 +182,30 @@ impl Document {
             let (bytes, media_type) = decoded.map_err(|what| at.invalid(what))?;
             return Ok((Bytes::from(bytes), Some(media_type)));
         }
-        match uri::resolve(&self.root, &self.relative, uri) {
+        let target = self.files.resolve(&self.relative, uri);
+        let error = match target {
             uri::UriTarget::File(path) => {
                 let bytes = fs::read(&path).map_err(|source| DocumentError::Io { path, source })?;
-                Ok((Bytes::from(bytes), None))
+                return Ok((Bytes::from(bytes), None));
             }
-            uri::UriTarget::Outside => Err(DocumentError::OutsideFile {
+            uri::UriTarget::Outside => DocumentError::OutsideFile {
                 file: self.file.clone(),
                 path: at.path().to_owned(),
                 uri: uri.to_owned(),
-            }),
-            uri::UriTarget::Missing => Err(DocumentError::MissingFile {
+            },
+            uri::UriTarget::Missing => DocumentError::MissingFile {
                 file: self.file.clone(),
                 path: at.path().to_owned(),
                 name: uri::decoded(uri),
-            }),
-        }
+            },
+            uri::UriTarget::Several(_) => DocumentError::AmbiguousFile {
+                file: self.file.clone(),
+                path: at.path().to_owned(),
+                name: uri::decoded(uri),
+                why: target.absence().unwrap_or_default(),
+            },
+        };
+        Err(error)
     }
 
     fn check_version(&self) -> Result<(), DocumentError> {

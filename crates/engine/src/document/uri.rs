@@ -1,15 +1,21 @@
-//! References from a model to its files: data URIs and names inside the upload's folder.
+//! References from a model to its files: data URIs and names inside the input folder.
 //!
 //! Invariant: nothing outside the input folder is ever opened, however the reference is spelled and
 //! whatever symlinks the upload holds.
 
+use std::collections::VecDeque;
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
 
+use assetfs_formats::resolve::{Found, ModelFiles, Target};
 use base64::Engine as _;
 use base64::alphabet;
 use base64::engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig};
 use percent_encoding::percent_decode_str;
+
+/// Of a folder with more files, only the exact places of references are looked at: a model in a folder of downloads.
+const MAX_LISTED: usize = 50_000;
 
 /// The target of a reference.
 #[derive(Debug, PartialEq, Eq)]
@@ -20,6 +26,38 @@ pub enum UriTarget {
     Outside,
     /// No file of that name exists.
     Missing,
+    /// Each of these files of the input folder could be meant.
+    Several(Vec<String>),
+}
+
+impl UriTarget {
+    /// Why there is no file, for a sentence that says what is left out; `None` if there is one.
+    pub fn absence(&self) -> Option<String> {
+        const SHOWN: usize = 3;
+        match self {
+            UriTarget::File(_) => None,
+            UriTarget::Outside => Some("its path leads out of the upload".to_owned()),
+            UriTarget::Missing => Some("it is not among the uploaded files".to_owned()),
+            UriTarget::Several(files) => Some(format!(
+                "several uploaded files could be meant: {}{}",
+                files[..files.len().min(SHOWN)].join(", "),
+                if files.len() > SHOWN { ", …" } else { "" }
+            )),
+        }
+    }
+}
+
+/// The input folder. Its files are listed at most once, when a reference does not name its exact place.
+#[derive(Debug)]
+pub struct InputFiles {
+    root: PathBuf,
+    listed: OnceLock<ModelFiles>,
+}
+
+impl AsRef<Path> for InputFiles {
+    fn as_ref(&self) -> &Path {
+        &self.root
+    }
 }
 
 /// Bytes and media type of a data URI, or `None` when the text is not one.
@@ -42,36 +80,47 @@ pub fn data_uri(uri: &str) -> Option<Result<(Vec<u8>, String), String>> {
     Some(Ok((percent_decode_str(body).collect(), media_type)))
 }
 
-/// Finds the file that a reference in the file `base` (relative to `root`) points to.
-///
-/// The reference is tried percent-decoded, then as written, then without regard to case.
-pub fn resolve(root: &Path, base: &Path, uri: &str) -> UriTarget {
-    if is_remote(uri) {
-        return UriTarget::Outside;
-    }
-    let decoded = decoded(uri);
-    let folder = base.parent().unwrap_or(Path::new(""));
-    let mut outside = false;
-    for text in [decoded.as_str(), uri] {
-        match join_inside(folder, text) {
-            Some(relative) => {
-                if let Some(found) = existing(root, &relative) {
-                    return UriTarget::File(found);
-                }
-            }
-            None => outside = true,
+impl InputFiles {
+    pub fn new(root: &Path) -> InputFiles {
+        InputFiles {
+            root: root.to_owned(),
+            listed: OnceLock::new(),
         }
     }
-    if outside {
-        return UriTarget::Outside;
+
+    /// Finds the file that the reference `uri` in the file `base` (relative to the folder) means, by the rules of
+    /// [`assetfs_formats::resolve`].
+    pub fn resolve(&self, base: &Path, uri: &str) -> UriTarget {
+        let from = text_of(base);
+        match Target::of(&from, uri) {
+            Some(target) => match (self.find(&from, target.paths()), target) {
+                (UriTarget::Missing, Target::Elsewhere(_)) => UriTarget::Outside,
+                (found, _) => found,
+            },
+            None if uri.is_empty() => UriTarget::Missing,
+            None => UriTarget::Outside,
+        }
     }
-    for text in [decoded.as_str(), uri] {
-        let relative = join_inside(folder, text);
-        if let Some(found) = relative.and_then(|relative| ignoring_case(root, &relative)) {
+
+    /// The same for paths of which one is meant.
+    pub fn find(&self, from: &str, paths: &[String]) -> UriTarget {
+        let exact = paths.iter().find_map(|path| existing(&self.root, path));
+        if let Some(found) = exact {
             return UriTarget::File(found);
         }
+        let listed = self
+            .listed
+            .get_or_init(|| ModelFiles::new(list(&self.root)));
+        match listed.find(from, paths) {
+            Found::File(path) => {
+                existing(&self.root, path).map_or(UriTarget::Missing, UriTarget::File)
+            }
+            Found::Several(files) => {
+                UriTarget::Several(files.into_iter().map(str::to_owned).collect())
+            }
+            Found::Nothing => UriTarget::Missing,
+        }
     }
-    UriTarget::Missing
 }
 
 /// A reference as the path that it stands for.
@@ -79,40 +128,13 @@ pub fn decoded(uri: &str) -> String {
     percent_decode_str(uri).decode_utf8_lossy().into_owned()
 }
 
-fn is_remote(uri: &str) -> bool {
-    uri.split_once("://").is_some_and(|(scheme, _)| {
-        !scheme.is_empty()
-            && scheme
-                .chars()
-                .all(|letter| letter.is_ascii_alphanumeric() || "+-.".contains(letter))
-    })
-}
-
-/// `folder` and `text` joined and normalized; `None` when the result would leave the root.
-fn join_inside(folder: &Path, text: &str) -> Option<PathBuf> {
-    let text = text.replace('\\', "/");
-    let is_drive = text.as_bytes().get(1) == Some(&b':');
-    if text.starts_with('/') || is_drive || text.contains('\0') {
-        return None;
-    }
-    let mut parts: Vec<String> = folder
-        .iter()
-        .map(|part| part.to_string_lossy().into_owned())
-        .collect();
-    for part in text.split('/') {
-        match part {
-            "" | "." => {}
-            ".." => {
-                parts.pop()?;
-            }
-            name => parts.push(name.to_owned()),
-        }
-    }
-    (!parts.is_empty()).then(|| parts.iter().collect())
+fn text_of(path: &Path) -> String {
+    let parts: Vec<_> = path.iter().map(|part| part.to_string_lossy()).collect();
+    parts.join("/")
 }
 
 /// The path if it is a file below `root`, also after symlinks are resolved.
-fn existing(root: &Path, relative: &Path) -> Option<PathBuf> {
+fn existing(root: &Path, relative: &str) -> Option<PathBuf> {
     let path = root.join(relative);
     if !path.is_file() {
         return None;
@@ -123,19 +145,34 @@ fn existing(root: &Path, relative: &Path) -> Option<PathBuf> {
         .then_some(path)
 }
 
-fn ignoring_case(root: &Path, relative: &Path) -> Option<PathBuf> {
-    let mut found = PathBuf::new();
-    for part in relative {
-        let wanted = part.to_string_lossy().to_lowercase();
-        let mut names: Vec<_> = fs::read_dir(root.join(&found))
-            .ok()?
-            .filter_map(|entry| Some(entry.ok()?.file_name()))
-            .filter(|name| name.to_string_lossy().to_lowercase() == wanted)
-            .collect();
-        names.sort();
-        found.push(names.into_iter().next()?);
+/// The files below `root`; empty if there are too many. Links and names that are not text are left out.
+fn list(root: &Path) -> Vec<String> {
+    let mut files = Vec::new();
+    let mut folders = VecDeque::from([String::new()]);
+    let mut seen = 0;
+    while let Some(folder) = folders.pop_front() {
+        // A folder that cannot be read has no files for the model.
+        let entries = fs::read_dir(root.join(&folder)).into_iter().flatten();
+        for entry in entries.flatten() {
+            seen += 1;
+            if seen > MAX_LISTED {
+                return Vec::new();
+            }
+            let (Ok(name), Ok(kind)) = (entry.file_name().into_string(), entry.file_type()) else {
+                continue;
+            };
+            let path = match folder.as_str() {
+                "" => name,
+                folder => format!("{folder}/{name}"),
+            };
+            if kind.is_dir() {
+                folders.push_back(path);
+            } else if kind.is_file() {
+                files.push(path);
+            }
+        }
     }
-    existing(root, &found)
+    files
 }
 
 #[cfg(test)]
@@ -160,9 +197,11 @@ mod tests {
             ("./Textures/../a%20b.png", "a b.png"),
         ] {
             let found = UriTarget::File(dir.path().join(name));
-            assert_eq!(resolve(dir.path(), base, uri), found, "{uri}");
+            let files = InputFiles::new(dir.path());
+            assert_eq!(files.resolve(base, uri), found, "{uri}");
         }
-        assert_eq!(resolve(dir.path(), base, "none.png"), UriTarget::Missing);
+        let files = InputFiles::new(dir.path());
+        assert_eq!(files.resolve(base, "none.png"), UriTarget::Missing);
     }
 
     #[test]
@@ -182,9 +221,12 @@ mod tests {
             "file:///etc/passwd",
             "https://example.com/a.png",
         ] {
-            assert_eq!(resolve(&root, base, uri), UriTarget::Outside, "{uri}");
+            let files = InputFiles::new(&root);
+            assert_eq!(files.resolve(base, uri), UriTarget::Outside, "{uri}");
         }
-        assert_eq!(resolve(&root, base, "../link"), UriTarget::Missing);
+        let files = InputFiles::new(&root);
+        assert_eq!(files.resolve(base, "../link"), UriTarget::Missing);
+        assert_eq!(files.resolve(base, "C:\\x\\link"), UriTarget::Outside);
     }
 
     #[test]

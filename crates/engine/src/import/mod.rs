@@ -26,6 +26,7 @@ use std::path::{Path, PathBuf};
 pub use cad::{check_reader as check_cad_reader, reader as cad_reader};
 pub use error::ImportError;
 
+use super::document::uri::{InputFiles, UriTarget};
 use super::intake::{ZipError, ZipLimits, unpack};
 use super::scene::Scene;
 use super::settings::{MeshCompression, Tessellation, UsdPurpose};
@@ -223,14 +224,13 @@ fn file_name(path: &Path) -> String {
         .unwrap_or_default()
 }
 
-/// Finds a file that a model refers to: as written, or by the last part of the path, because references are often
-/// absolute paths of another machine.
-fn find_file(dir: &Path, base: &Path, name: &str) -> Option<PathBuf> {
-    let last = name.rsplit(['/', '\\']).next().unwrap_or(name);
-    [name, last].into_iter().find_map(
-        |name| match super::document::uri::resolve(dir, base, name) {
-            super::document::uri::UriTarget::File(path) => Some(path),
-            _ => None,
-        },
-    )
+/// Finds a file that the file `base` of a model refers to.
+///
+/// # Errors
+/// Why there is none, for a sentence that says what is left out.
+fn find_file(files: &InputFiles, base: &Path, name: &str) -> Result<PathBuf, String> {
+    match files.resolve(base, name) {
+        UriTarget::File(path) => Ok(path),
+        other => Err(other.absence().unwrap_or_default()),
+    }
 }

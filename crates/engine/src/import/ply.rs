@@ -10,6 +10,7 @@ mod header;
 use std::fs;
 use std::path::Path;
 
+use super::super::document::uri::InputFiles;
 use super::super::document::{ComponentType, DocumentError};
 use super::super::scene::{Attribute, Geometry, Mode, Storage};
 use super::super::settings::MeshCompression;
@@ -43,14 +44,12 @@ pub(super) fn import(dir: &Path, model: &Path) -> Result<Imported, ImportError> 
     let has_coords = geometry.attribute("TEXCOORD_0").is_some();
     let texture = header.texture_file.as_ref().filter(|_| has_coords);
     let material = texture.and_then(|texture| {
-        let found = super::find_file(dir, model, texture);
-        let read = found
-            .ok_or_else(|| "not among the uploaded files".to_owned())
-            .and_then(|path| {
-                let bytes = fs::read(&path).map_err(|error| error.to_string())?;
-                size_bytes += bytes.len() as u64;
-                plain_image(bytes, &path)
-            });
+        let found = super::find_file(&InputFiles::new(dir), model, texture);
+        let read = found.and_then(|path| {
+            let bytes = fs::read(&path).map_err(|error| error.to_string())?;
+            size_bytes += bytes.len() as u64;
+            plain_image(bytes, &path)
+        });
         match read {
             Ok((bytes, media_type)) => {
                 let image = builder.add_image(texture, &media_type, bytes);

@@ -3,7 +3,7 @@
 use std::fs::File;
 use std::io::{self, BufRead as _, BufReader, Seek as _, SeekFrom};
 
-use super::{Need, Reference, References, within_upload};
+use super::{Need, Reference, References};
 use crate::extension;
 
 /// Longer asset paths are not read.
@@ -36,8 +36,8 @@ struct Scanner {
     paths: Vec<String>,
 }
 
-/// The files that the layer in the folder `folder` of the upload names.
-pub(super) fn find(folder: &str, mut file: &File) -> io::Result<References> {
+/// The files that the layer `from` names.
+pub(super) fn find(from: &str, mut file: &File) -> io::Result<References> {
     file.seek(SeekFrom::Start(0))?;
     let mut reader = BufReader::with_capacity(256 * 1024, file);
     if !reader.fill_buf()?.starts_with(b"#usda") {
@@ -65,7 +65,7 @@ pub(super) fn find(folder: &str, mut file: &File) -> io::Result<References> {
     let mut files: Vec<Reference> = scanner
         .paths
         .iter()
-        .filter_map(|path| reference(folder, path))
+        .filter_map(|path| reference(from, path))
         .collect();
     files.sort();
     files.dedup();
@@ -76,21 +76,16 @@ pub(super) fn find(folder: &str, mut file: &File) -> io::Result<References> {
 }
 
 /// The file that an asset path names. A path in a package names the package; `<UDIM>` stands for many files.
-fn reference(folder: &str, path: &str) -> Option<Reference> {
+fn reference(from: &str, path: &str) -> Option<Reference> {
     let outer = path.split_once('[').map_or(path, |(package, _)| package);
     if outer.contains("<UDIM>") || outer.contains('`') {
         return None;
     }
-    let path = within_upload(folder, &outer.replace('\\', "/"))?;
-    let need = match extension(&path).starts_with("usd") {
+    let need = match extension(outer).starts_with("usd") {
         true => Need::ForImport,
         false => Need::ForLooks,
     };
-    Some(Reference {
-        paths: vec![path],
-        min_len: None,
-        need,
-    })
+    super::reference(from, &[outer], need)
 }
 
 impl Scanner {
@@ -161,7 +156,7 @@ mod tests {
     fn found(text: &str) -> References {
         let mut file = tempfile::tempfile().unwrap();
         file.write_all(text.as_bytes()).unwrap();
-        find("sub", &file).unwrap()
+        find("sub/a.usda", &file).unwrap()
     }
 
     const LAYER: &str = r##"#usda 1.0

@@ -23,6 +23,7 @@ use crate::drive::values::node::{Home, Model, RemoteFolder};
 use crate::drive::values::sizes::ContentTable;
 use crate::wire::ModelId;
 use assetfs_formats::references::named_by_gltf;
+use assetfs_formats::resolve::{Found, ModelFiles};
 use walk::{FileAt, Walk};
 
 /// Files up to this size are fetched completely.
@@ -218,10 +219,12 @@ async fn fetch_named(ahead: &Arc<ReadAhead>, (folder, path): &FileAt) -> DriveRe
     let map = file_map(&ahead.catalog, *folder).await?;
     let mut left = NAMED_MAX_BYTES;
     let mut tasks = tokio::task::JoinSet::new();
-    for paths in named_by_gltf(path, &text) {
-        let Some(named) = paths.iter().find_map(|named| map.path_of(named)).cloned() else {
+    let files = ModelFiles::new(map.files().map(|(path, _)| &**path));
+    for reference in named_by_gltf(path, &text) {
+        let Found::File(named) = reference.find_in(&files) else {
             continue;
         };
+        let named: Arc<str> = named.into();
         let size = content_of(&ahead.catalog, *folder, &named).await?.size;
         let wanted = size.min(left);
         left -= wanted;

@@ -15,6 +15,7 @@ use crate::outbox::ids::DraftId;
 use crate::outbox::names;
 use crate::outbox::names::FolderName;
 use assetfs_formats::references::Reference;
+use assetfs_formats::resolve::{Found, ModelFiles};
 
 /// The known facts of a draft.
 #[derive(Debug)]
@@ -54,15 +55,20 @@ pub fn gather(memory: &DraftsMemory, id: DraftId) -> Option<Knowledge> {
 /// The service folders of a draft that a model refers to, as far as its files were inspected.
 pub fn referred_folders(memory: &DraftsMemory, draft: &Draft) -> BTreeSet<String> {
     let named = manifest::sendable(&draft.tree);
-    let references = named
+    let all = manifest::sendable_with(&draft.tree, |_| true);
+    if all.len() == named.len() {
+        return BTreeSet::new();
+    }
+    let files = ModelFiles::new(all.into_iter().map(|item| item.path));
+    let findings = named
         .iter()
         .filter_map(|item| memory.findings.of(&subject_of(item)?));
-    references
-        .flat_map(|finding| &finding.references)
-        .flat_map(|reference| &reference.paths)
-        .filter_map(|path| names::service_folder_of(path))
-        .map(str::to_owned)
-        .collect()
+    let references = findings.flat_map(|finding| &finding.references);
+    let found = references.filter_map(|reference| match reference.find_in(&files) {
+        Found::File(path) => names::service_folder_of(path),
+        Found::Several(_) | Found::Nothing => None,
+    });
+    found.map(str::to_owned).collect()
 }
 
 /// The files of a draft that will be sent.

@@ -6,4 +6,5 @@ pub mod inspect;
 pub mod look;
 pub mod readiness;
 pub mod rule;
+pub mod several;
 pub mod watch;

@@ -3,10 +3,12 @@
 use std::collections::BTreeSet;
 
 use crate::outbox::drafts::info::DraftKind;
+use crate::outbox::drafts::settle::several::{FileView, SeveralModels};
 use crate::outbox::error::OutboxError;
 use crate::outbox::names;
 use crate::outbox::status::ItemStatus;
 use assetfs_formats::references::{Need, Reference};
+use assetfs_formats::resolve::{Found, ModelFiles};
 use assetfs_formats::wholeness::Wholeness;
 
 /// A file of a draft that is not junk.
@@ -78,6 +80,8 @@ impl DraftFacts {
 pub struct ReadyContent {
     /// Referenced files that are missing.
     pub missing: Vec<String>,
+    /// Models in it that are not read.
+    pub several: Option<SeveralModels>,
     /// True if its references prove that the model is complete.
     pub references_tell: bool,
 }
@@ -197,31 +201,42 @@ pub fn readiness(facts: &DraftFacts) -> Result<ReadyContent, Obstacle> {
     if !facts.files.iter().any(|file| names::is_model(&file.path)) {
         return Err(Obstacle::NoModel);
     }
-    check_files_complete(facts)?;
-    let present: BTreeSet<&str> = facts.files.iter().map(|file| file.path.as_str()).collect();
+    let files = ModelFiles::new(facts.files.iter().map(|file| file.path.as_str()));
+    check_files_complete(facts, &files)?;
     let mut missing = BTreeSet::new();
     let mut is_hopeless = false;
     for reference in facts.files.iter().flat_map(|file| &file.references) {
-        if !reference
-            .paths
-            .iter()
-            .any(|path| present.contains(path.as_str()))
-        {
-            missing.insert(reference.paths[0].clone());
-            is_hopeless |= reference.need == Need::ForImport;
-        }
+        let lacking = match reference.find_in(&files) {
+            Found::File(_) => continue,
+            Found::Nothing => reference.paths[0].clone(),
+            Found::Several(found) => {
+                format!("{} (which of {}?)", reference.paths[0], found.join(", "))
+            }
+        };
+        missing.insert(lacking);
+        is_hopeless |= reference.need == Need::ForImport;
     }
     if is_hopeless {
         return Err(Obstacle::Lacks(missing.into_iter().collect()));
     }
+    let views: Vec<FileView<'_>> = facts.files.iter().map(view_of).collect();
     let mut models = facts
         .files
         .iter()
         .filter(|file| names::is_model(&file.path));
     Ok(ReadyContent {
         missing: missing.into_iter().collect(),
+        several: SeveralModels::among(&views, &files),
         references_tell: models.all(|file| names::has_references(&file.path)),
     })
+}
+
+fn view_of(file: &FileFacts) -> FileView<'_> {
+    FileView {
+        path: &file.path,
+        size: file.size,
+        references: &file.references,
+    }
 }
 
 fn check_stands_alone(facts: &DraftFacts) -> Result<(), Obstacle> {
@@ -247,7 +262,7 @@ fn check_stands_alone(facts: &DraftFacts) -> Result<(), Obstacle> {
     })
 }
 
-fn check_files_complete(facts: &DraftFacts) -> Result<(), Obstacle> {
+fn check_files_complete(facts: &DraftFacts, files: &ModelFiles) -> Result<(), Obstacle> {
     for file in &facts.files {
         let path = &file.path;
         let what = match &file.state {
@@ -267,10 +282,10 @@ fn check_files_complete(facts: &DraftFacts) -> Result<(), Obstacle> {
         let Some(min_len) = reference.min_len else {
             continue;
         };
-        let named = facts
-            .files
-            .iter()
-            .find(|file| reference.paths.contains(&file.path));
+        let Found::File(path) = reference.find_in(files) else {
+            continue;
+        };
+        let named = facts.files.iter().find(|file| file.path == path);
         if let Some(file) = named.filter(|file| file.size < min_len) {
             return Err(Obstacle::NotWhole(short_of(&file.path, file.size, min_len)));
         }
@@ -309,13 +324,22 @@ pub fn human_size(bytes: u64) -> String {
     format!("{number} {unit}")
 }
 
-/// The warning for a draft that is sent with missing files.
+/// The warning for a draft that is sent with missing files, or with models that are not read.
 pub fn warning_for(content: &ReadyContent) -> Option<String> {
-    (!content.missing.is_empty()).then(|| {
+    let missing = (!content.missing.is_empty()).then(|| {
         format!(
             "sent without {}, which the model refers to; if it should be there, `assetfs replace` uploads the model \
              again with all its files",
             content.missing.join(", ")
         )
-    })
+    });
+    let unread = content.several.as_ref().map(|several| {
+        format!(
+            "sent as one model, of which only {} is read; copy {} in again, each in a folder of its own",
+            several.read,
+            several.unread.join(", ")
+        )
+    });
+    let sentences: Vec<String> = missing.into_iter().chain(unread).collect();
+    (!sentences.is_empty()).then(|| sentences.join("; "))
 }

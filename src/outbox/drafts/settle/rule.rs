@@ -30,7 +30,7 @@ pub struct SettleTimes {
     pub other_ended: Duration,
     /// Nothing proves that all files are there, and a writer still runs.
     pub other_alive: Duration,
-    /// Added while a referenced file is missing.
+    /// Added while a referenced file is missing, or a model would not be read.
     pub missing: Duration,
 }
 
@@ -111,15 +111,19 @@ pub fn verdict(
         _ => writer_state.last_change,
     };
     let quiet = from + times.quiet_for(content.references_tell, ended);
-    let (at, status, warning) = match content.missing.is_empty() {
-        true => (quiet, settling(quiet, now), None),
-        false => (
-            quiet + times.missing,
-            ItemStatus::MissingFiles {
-                missing: content.missing.clone(),
-            },
-            warning_for(&content),
-        ),
+    let waits_for = match (&content.several, content.missing.is_empty()) {
+        (_, false) => Some(ItemStatus::MissingFiles {
+            missing: content.missing.clone(),
+        }),
+        (Some(several), true) => Some(ItemStatus::SeveralModels {
+            what: several.sentence(),
+        }),
+        (None, true) => None,
+    };
+    let warning = warning_for(&content);
+    let (at, status) = match waits_for {
+        Some(status) => (quiet + times.missing, status),
+        None => (quiet, settling(quiet, now)),
     };
     if now >= at {
         return Verdict::Ready { warning };

@@ -5,6 +5,7 @@ use std::path::Path;
 
 use serde_json::{Value, json};
 
+use super::super::super::document::uri::InputFiles;
 use super::super::super::scene::{UvTransform, Wrap};
 use super::super::super::srgb::linear_of_srgb;
 use super::super::scene_builder::SceneBuilder;
@@ -21,7 +22,7 @@ pub(super) struct FbxMaterials<'a> {
 }
 
 impl<'a> FbxMaterials<'a> {
-    pub(super) fn new(dir: &'a Path, model: &'a Path, size_bytes: u64) -> FbxMaterials<'a> {
+    pub(super) fn new(dir: &'a InputFiles, model: &'a Path, size_bytes: u64) -> FbxMaterials<'a> {
         FbxMaterials {
             made: HashMap::new(),
             textures: FbxTextures::new(dir, model, size_bytes),

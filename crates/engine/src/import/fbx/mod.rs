@@ -15,6 +15,7 @@ use std::path::Path;
 use serde_json::{Value, json};
 
 use super::super::document::DocumentError;
+use super::super::document::uri::InputFiles;
 use super::super::settings::MeshCompression;
 use super::scene_builder::SceneBuilder;
 use super::{ImportError, Imported};
@@ -37,7 +38,8 @@ pub(super) fn import(dir: &Path, model: &Path) -> Result<Imported, ImportError> 
             file: file.clone(),
             what: format!("cannot be read as FBX: {}", &*error.description),
         })?;
-    let mut materials = FbxMaterials::new(dir, model, bytes.len() as u64);
+    let files = InputFiles::new(dir);
+    let mut materials = FbxMaterials::new(&files, model, bytes.len() as u64);
     let mut warnings = Vec::new();
     let mut builder = SceneBuilder::new();
     let meshes: Vec<mesh::ImportedMesh> = loaded

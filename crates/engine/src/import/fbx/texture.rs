@@ -6,6 +6,7 @@ use std::path::Path;
 
 use bytes::Bytes;
 
+use super::super::super::document::uri::InputFiles;
 use super::super::channels::{self, ImageChannel};
 use super::super::find_file;
 use super::super::images::plain_image;
@@ -13,7 +14,7 @@ use super::super::scene_builder::SceneBuilder;
 
 /// The images that are in the scene already, by the textures of the file.
 pub(super) struct FbxTextures<'a> {
-    dir: &'a Path,
+    dir: &'a InputFiles,
     model: &'a Path,
     /// What was read of each texture; `None` after a warning.
     read: HashMap<u32, Option<NamedImage>>,
@@ -30,7 +31,7 @@ type SurfaceImage = (usize, [bool; 2]);
 type NamedImage = (String, String, Bytes);
 
 impl<'a> FbxTextures<'a> {
-    pub(super) fn new(dir: &'a Path, model: &'a Path, size_bytes: u64) -> FbxTextures<'a> {
+    pub(super) fn new(dir: &'a InputFiles, model: &'a Path, size_bytes: u64) -> FbxTextures<'a> {
         FbxTextures {
             dir,
             model,
@@ -141,11 +142,18 @@ impl<'a> FbxTextures<'a> {
             let (bytes, media_type) = plain_image(content.to_vec(), Path::new(&last))?;
             return Ok((last, media_type, bytes));
         }
-        let path = names
-            .into_iter()
-            .filter(|name| !name.is_empty())
-            .find_map(|name| find_file(self.dir, self.model, name))
-            .ok_or("it is not among the uploaded files")?;
+        let mut reason = String::new();
+        let mut found = None;
+        for name in names.into_iter().filter(|name| !name.is_empty()) {
+            match find_file(self.dir, self.model, name) {
+                Ok(path) => {
+                    found = Some(path);
+                    break;
+                }
+                Err(why) => reason = why,
+            }
+        }
+        let path = found.ok_or(reason)?;
         let bytes = fs::read(&path).map_err(|error| error.to_string())?;
         self.size_bytes += bytes.len() as u64;
         let (bytes, media_type) = plain_image(bytes, &path)?;

@@ -178,7 +178,9 @@ impl GltfReader<'_> {
             };
             let image = match read {
                 Err(ImportError::Document(
-                    error @ (DocumentError::MissingFile { .. } | DocumentError::EmptyImage { .. }),
+                    error @ (DocumentError::MissingFile { .. }
+                    | DocumentError::AmbiguousFile { .. }
+                    | DocumentError::EmptyImage { .. }),
                 )) if !lights => {
                     self.warnings
                         .push(format!("{error}. The model is read without this image"));

@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
 
+use super::super::super::document::uri::InputFiles;
 use super::super::channels::{self, ImageChannel};
 use super::super::find_file as find;
 use super::super::images::plain_image;
@@ -16,7 +17,7 @@ use super::mtl::{MtlEntry, base_color, linear, opacity, parse, roughness};
 
 /// The materials of all libraries, and those that are already in the scene.
 pub(super) struct Library<'a> {
-    dir: &'a Path,
+    dir: &'a InputFiles,
     model: &'a Path,
     entries: HashMap<String, MtlEntry>,
     made: HashMap<String, usize>,
@@ -28,7 +29,7 @@ pub(super) struct Library<'a> {
 }
 
 impl<'a> Library<'a> {
-    pub(super) fn new(dir: &'a Path, model: &'a Path, size_bytes: u64) -> Library<'a> {
+    pub(super) fn new(dir: &'a InputFiles, model: &'a Path, size_bytes: u64) -> Library<'a> {
         Library {
             dir,
             model,
@@ -78,7 +79,7 @@ impl<'a> Library<'a> {
             format!("{stem}.mtl"),
         ]
         .iter()
-        .find_map(|name| find(self.dir, self.model, name))
+        .find_map(|name| find(self.dir, self.model, name).ok())
     }
 
     /// The scene's material of this name; `None` when no library has it.
@@ -241,13 +242,13 @@ impl<'a> Library<'a> {
     /// The file of a map, if it was uploaded.
     fn file_of(&self, entry: &MtlEntry, key: &str, warnings: &mut Vec<String>) -> Option<PathBuf> {
         let name = entry.maps.get(key)?;
-        let path = find(self.dir, &entry.library, name);
-        if path.is_none() {
-            warnings.push(format!(
-                "the texture \"{name}\" is not among the uploaded files; it is left out"
-            ));
+        match find(self.dir, &entry.library, name) {
+            Ok(path) => Some(path),
+            Err(why) => {
+                warnings.push(format!("the texture \"{name}\" is left out: {why}"));
+                None
+            }
         }
-        path
     }
 
     fn texture(

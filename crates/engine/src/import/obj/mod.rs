@@ -10,6 +10,7 @@ use std::collections::HashMap;
 use std::fs;
 use std::path::Path;
 
+use super::super::document::uri::InputFiles;
 use super::super::document::{ComponentType, DocumentError};
 use super::super::number_text::grouped;
 use super::super::scene::{Attribute, Geometry, Storage};
@@ -64,7 +65,8 @@ pub(super) fn import(dir: &Path, model: &Path) -> Result<Imported, ImportError> 
         ));
     }
     let mut builder = SceneBuilder::new();
-    let mut library = Library::new(dir, model, bytes.len() as u64);
+    let files = InputFiles::new(dir);
+    let mut library = Library::new(&files, model, bytes.len() as u64);
     library.read(&parsed.libraries, &mut warnings);
     let runs = group(parsed.runs.iter().collect());
     for (object, runs) in runs {

@@ -12,7 +12,7 @@ use std::rc::Rc;
 
 use openusd::ar::{self, Asset, ResolvedPath, Resolver};
 
-use super::super::super::document::uri::{UriTarget, resolve};
+use super::super::super::document::uri::{InputFiles, UriTarget};
 use super::super::super::intake::{ZipError, ZipLimits, unpack};
 use super::{crate_check, crate_nesting, damage, old_text, text_check};
 use assetfs_formats as formats;
@@ -50,7 +50,7 @@ impl Absence {
 /// The files of an upload, as USD layers see them.
 pub(super) struct Files {
     /// The folder of the upload, and those of the packages. All are canonical.
-    roots: Vec<PathBuf>,
+    roots: Vec<Rc<InputFiles>>,
     /// The first layer of each package that is open, or why it cannot be opened.
     packages: BTreeMap<PathBuf, Result<PathBuf, Absence>>,
     scratch: tempfile::TempDir,
@@ -66,7 +66,7 @@ pub(super) struct Files {
 impl Files {
     pub(super) fn new(dir: &Path) -> io::Result<Files> {
         Ok(Files {
-            roots: vec![dir.canonicalize()?],
+            roots: vec![Rc::new(InputFiles::new(&dir.canonicalize()?))],
             packages: BTreeMap::new(),
             scratch: tempfile::tempdir()?,
             left: ZipLimits::default(),
@@ -78,7 +78,8 @@ impl Files {
 
     /// The layer to open for the model: the file itself, or the first layer of a package.
     pub(super) fn main_layer(&mut self, model: &Path) -> Result<PathBuf, Absence> {
-        self.layer_of(&self.roots[0].join(model))
+        let root: &Path = (*self.roots[0]).as_ref();
+        self.layer_of(&root.join(model))
     }
 
     pub(super) fn absent(&self) -> &BTreeMap<String, Absence> {
@@ -129,6 +130,7 @@ impl Files {
     /// The text without the folders of this machine.
     pub(super) fn without_folders(&self, text: &str) -> String {
         self.roots.iter().fold(text.to_owned(), |text, root| {
+            let root: &Path = (**root).as_ref();
             text.replace(&format!("{}/", root.display()), "")
         })
     }
@@ -177,7 +179,7 @@ impl Files {
         });
         let first = first.ok_or_else(|| unreadable(&"the package has no layer"))?;
         let layer = into.join(&*first);
-        self.roots.push(into);
+        self.roots.push(Rc::new(InputFiles::new(&into)));
         Ok(layer)
     }
 
@@ -187,21 +189,25 @@ impl Files {
             let package = self.find(&package, anchor)?;
             let layer = self.open_package(&package)?;
             let root = self.root_of(&layer).ok_or(Absence::Outside)?;
+            let root: &Path = (*root).as_ref();
             return self.find(&inner, &root.join("package"));
         }
-        let root = self.root_of(anchor).ok_or(Absence::Outside)?;
-        let base = anchor.strip_prefix(&root).unwrap_or(anchor).to_owned();
-        match resolve(&root, &base, asset) {
+        let files = self.root_of(anchor).ok_or(Absence::Outside)?;
+        let root: &Path = (*files).as_ref();
+        let base = anchor.strip_prefix(root).unwrap_or(anchor);
+        let target = files.resolve(base, asset);
+        match target {
             UriTarget::File(path) => Ok(path),
             UriTarget::Outside => Err(Absence::Outside),
             UriTarget::Missing => Err(Absence::Missing),
+            UriTarget::Several(_) => Err(Absence::Unreadable(target.absence().unwrap_or_default())),
         }
     }
 
-    fn root_of(&self, path: &Path) -> Option<PathBuf> {
-        self.roots
-            .iter()
-            .find(|root| path.starts_with(root))
+    fn root_of(&self, path: &Path) -> Option<Rc<InputFiles>> {
+        let mut roots = self.roots.iter();
+        roots
+            .find(|root| path.starts_with((***root).as_ref() as &Path))
             .cloned()
     }
 }

@@ -69,3 +69,45 @@ fn a_hostile_zip_is_refused_with_its_reason() {
         "{error}"
     );
 }
+
+const WOOD_OBJ: &[u8] =
+    b"mtllib m.mtl\nv 0 0 0\nv 1 0 0\nv 0 1 0\nvt 0 0\nusemtl wood\nf 1/1 2/1 3/1\n";
+
+#[test]
+fn a_texture_is_found_in_another_folder_of_the_model_and_a_doubtful_one_is_named() {
+    let png: &[u8] = &crate::job::shapes::png(2, |_, _| [9, 9, 9, 255]);
+    let files = |mtl: &'static [u8], images: &[&'static str]| {
+        let mut entries = vec![("cube/cube.obj", WOOD_OBJ), ("cube/m.mtl", mtl)];
+        entries.extend(images.iter().map(|name| (*name, png)));
+        import_texts(&[("sk_sub.zip", &zip_of(&entries))]).unwrap()
+    };
+    for (mtl, image) in [
+        (
+            &b"newmtl wood\nmap_Kd wood.png\n"[..],
+            "cube/textures/wood.png",
+        ),
+        (
+            b"newmtl wood\nmap_Kd C:\\Anna\\tex\\Wood.PNG\n",
+            "textures/wood.png",
+        ),
+        (
+            "newmtl wood\nmap_Kd B\u{fc}che.png\n".as_bytes(),
+            "cube/Bu\u{308}che.png",
+        ),
+    ] {
+        let imported = files(mtl, &[image]);
+        assert_eq!(imported.warnings, Vec::<String>::new(), "{image}");
+        assert_eq!(imported.scene.images.len(), 1, "{image}");
+    }
+    let doubtful = files(
+        b"newmtl wood\nmap_Kd wood.png\n",
+        &["a/wood.png", "b/wood.png"],
+    );
+    assert_eq!(
+        doubtful.warnings,
+        [
+            "the texture \"wood.png\" is left out: several uploaded files could be meant: a/wood.png, b/wood.png"
+        ]
+    );
+    assert!(doubtful.scene.images.is_empty());
+}

@@ -21,6 +21,7 @@ fn naming(path: &str, names: &[&str]) -> FileFacts {
     let references = names
         .iter()
         .map(|name| Reference {
+            from: path.to_owned(),
             paths: vec![(*name).to_owned()],
             min_len: None,
             need: match *name {
@@ -298,4 +299,69 @@ fn force_goes_over_what_is_not_whole_and_never_over_a_writer() {
     assert!(readiness(&loose).unwrap_err().can_be_forced());
     assert!(!Obstacle::BeingWritten(String::new()).can_be_forced());
     assert!(!Obstacle::Empty.can_be_forced());
+}
+
+#[test]
+fn a_file_is_there_when_the_engine_finds_it() {
+    for (named, there) in [
+        ("Chair.bin", "chair.bin"),
+        ("textures/chair.bin", "chair.bin"),
+        ("wood.png", "Wood.PNG"),
+        ("b\u{fc}che.png", "bu\u{308}che.png"),
+        ("wood.png", "textures/wood.png"),
+    ] {
+        let facts = draft(vec![naming("chair.gltf", &[named]), file(there)]);
+        let content = readiness(&facts).unwrap();
+        assert!(content.missing.is_empty(), "{named}: {:?}", content.missing);
+    }
+    let two = draft(vec![
+        naming("chair.gltf", &["wood.png"]),
+        file("a/wood.png"),
+        file("b/wood.png"),
+    ]);
+    let missing = readiness(&two).unwrap().missing;
+    assert_eq!(missing, ["wood.png (which of a/wood.png, b/wood.png?)"]);
+}
+
+#[test]
+fn several_models_in_one_folder_are_named_before_it_is_sent_with_the_command_that_parts_them() {
+    let facts = draft(vec![
+        file("chair.glb"),
+        file("lamp 1.glb"),
+        naming("table.gltf", &["table.bin", "wood.png"]),
+        file("table.bin"),
+        file("wood.png"),
+    ]);
+    let command =
+        "mkdir ../table && mv table.bin table.gltf wood.png ../table/ && mv 'lamp 1.glb' ../";
+    let sentence = format!(
+        "3 models are in one folder, and only chair.glb is read; to make a model of each, run this in the folder: {command}"
+    );
+    let writers = ended(10);
+    let times = SettleTimes::scaled(S(2));
+    let Verdict::WaitUntil { at, status, .. } = verdict(&facts, &writers, &times, S(11)) else {
+        panic!("it is sent without a word");
+    };
+    assert_eq!((at, status.word()), (S(72), StatusWord::SeveralModels));
+    assert_eq!(status.to_string(), format!("waiting a minute: {sentence}"));
+    let Verdict::Ready { warning } = verdict(&facts, &writers, &times, S(72)) else {
+        panic!("it waits for ever");
+    };
+    assert_eq!(
+        warning.unwrap(),
+        "sent as one model, of which only chair.glb is read; copy lamp 1.glb, table.gltf in again, each in a folder of its own"
+    );
+}
+
+#[test]
+fn one_model_in_several_formats_or_layers_is_one_model() {
+    for files in [
+        vec![file("chair.glb"), file("chair.fbx"), file("usd/Chair.usdz")],
+        vec![naming("set.usda", &["chair.usda"]), file("chair.usda")],
+        vec![file("set.usda"), file("chair.usda"), file("lamp.usdc")],
+        vec![file("chair.glb"), file("scene.blend"), file("maps.zip")],
+    ] {
+        let content = readiness(&draft(files.clone())).unwrap();
+        assert_eq!(content.several, None, "{files:?}");
+    }
 }

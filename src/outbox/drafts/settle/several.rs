@@ -1,0 +1,163 @@
+//! Several independent models in one folder: the service reads one of them, so the others are named before the folder is sent,
+//! with the command that makes models of them. Pure.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use assetfs_formats::references::Reference;
+use assetfs_formats::resolve::{Found, ModelFiles};
+use assetfs_formats::{self as formats, Kind, Parts, extension};
+
+use crate::outbox::names::stem;
+
+/// How many models a command names.
+const SHOWN: usize = 4;
+
+/// A file of the folder.
+#[derive(Debug, Clone, Copy)]
+pub struct FileView<'a> {
+    pub path: &'a str,
+    pub size: u64,
+    /// The files that it refers to.
+    pub references: &'a [Reference],
+}
+
+/// The models of a folder of which one is read.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SeveralModels {
+    /// The model that is read.
+    pub read: String,
+    /// The models that are not.
+    pub unread: Vec<String>,
+    /// The command, to be run in the folder, that makes a model of each of them.
+    pub command: String,
+}
+
+impl SeveralModels {
+    /// `None` unless several models are there that do not refer to each other. One model in several formats has one name, and
+    /// formats whose references cannot be read are not counted.
+    pub fn among(all: &[FileView<'_>], files: &ModelFiles) -> Option<SeveralModels> {
+        let models: Vec<&FileView<'_>> = all.iter().filter(|file| is_counted(file.path)).collect();
+        if models.len() < 2 {
+            return None;
+        }
+        let sized = models.iter().map(|file| (file.path, file.size));
+        let read = *formats::rank_models(sized).first()?;
+        let named = NamedFiles::of(all, files);
+        let all_named: BTreeSet<&str> = named.by_file.values().flatten().copied().collect();
+        let is_usd = |path: &str| extension(path).starts_with("usd");
+        let unread: Vec<&str> = models
+            .iter()
+            .map(|file| file.path)
+            .filter(|path| !all_named.contains(path) && !has_same_stem(path, read))
+            // Layers of one scene may name each other in ways that are not read.
+            .filter(|path| !(is_usd(path) && is_usd(read)))
+            .collect();
+        (!unread.is_empty()).then(|| SeveralModels {
+            read: read.to_owned(),
+            command: named.command(&unread, read),
+            unread: unread.into_iter().map(str::to_owned).collect(),
+        })
+    }
+
+    /// For the status and the warning.
+    pub fn sentence(&self) -> String {
+        format!(
+            "{} models are in one folder, and only {} is read; to make a model of each, run this in the folder: {}",
+            self.unread.len() + 1,
+            self.read,
+            self.command
+        )
+    }
+}
+
+fn is_counted(path: &str) -> bool {
+    formats::of_name(path).is_some_and(|format| {
+        format.is_read() && format.kind != Kind::Archive && format.parts != Parts::Unknown
+    })
+}
+
+fn has_same_stem(one: &str, other: &str) -> bool {
+    let stem_of = |path: &str| stem(path.rsplit('/').next().unwrap_or(path)).to_lowercase();
+    stem_of(one) == stem_of(other)
+}
+
+/// The files that each file names.
+struct NamedFiles<'a> {
+    by_file: BTreeMap<&'a str, BTreeSet<&'a str>>,
+}
+
+impl<'a> NamedFiles<'a> {
+    fn of(all: &[FileView<'a>], files: &'a ModelFiles) -> NamedFiles<'a> {
+        let mut by_file: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
+        for file in all {
+            for reference in file.references {
+                if let Found::File(found) = reference.find_in(files)
+                    && found != file.path
+                {
+                    by_file.entry(file.path).or_default().insert(found);
+                }
+            }
+        }
+        NamedFiles { by_file }
+    }
+
+    /// A file with all that it names, directly or through others.
+    fn with_named(&self, file: &'a str) -> BTreeSet<&'a str> {
+        let mut all = BTreeSet::from([file]);
+        let mut waiting = vec![file];
+        while let Some(file) = waiting.pop() {
+            for named in self.by_file.get(file).into_iter().flatten() {
+                if all.insert(named) {
+                    waiting.push(named);
+                }
+            }
+        }
+        all
+    }
+
+    fn command(&self, unread: &[&'a str], read: &'a str) -> String {
+        if unread.len() > SHOWN {
+            return "mkdir ../NAME && mv FILES ../NAME/, for each model with its files".to_owned();
+        }
+        let mut steps: Vec<String> = Vec::new();
+        let mut alone = Vec::new();
+        for model in unread {
+            let files = self.with_named(model);
+            if files.len() == 1 {
+                alone.push(quoted(model));
+                continue;
+            }
+            let others = unread.iter().filter(|other| *other != model);
+            let of_others: BTreeSet<&str> = others
+                .chain([&read])
+                .flat_map(|other| self.with_named(other))
+                .collect();
+            let folder = quoted(&format!(
+                "../{}",
+                stem(model.rsplit('/').next().unwrap_or(model))
+            ));
+            steps.push(format!("mkdir {folder}"));
+            let (shared, own): (Vec<&str>, Vec<&str>) =
+                files.into_iter().partition(|file| of_others.contains(file));
+            for (tool, files) in [("cp", shared), ("mv", own)] {
+                if !files.is_empty() {
+                    let files: Vec<String> = files.into_iter().map(quoted).collect();
+                    steps.push(format!("{tool} {} {folder}/", files.join(" ")));
+                }
+            }
+        }
+        if !alone.is_empty() {
+            steps.push(format!("mv {} ../", alone.join(" ")));
+        }
+        steps.join(" && ")
+    }
+}
+
+/// For a shell.
+fn quoted(text: &str) -> String {
+    let is_plain = |letter: char| letter.is_alphanumeric() || "._-/~+=".contains(letter);
+    match text.chars().all(is_plain) && !text.starts_with(['-', '~']) {
+        true => text.to_owned(),
+        false => format!("'{}'", text.replace('\'', r"'\''")),
+    }
+}
