@@ -77,7 +77,7 @@ pub use crate::outbox::StatusWord;
 use crate::outbox::{JobFolder, Outbox, OutboxEvent};
 pub use values::names::ends_in_id;
 
-use catalog::{Receiver, follow, watch};
+use catalog::{Receiver, follow, keep_pins, watch};
 use failures::Deed;
 use inotify::Own;
 use mount::Mount;
@@ -116,6 +116,7 @@ impl Drive {
         let tasks = vec![
             tokio::spawn(follow(Arc::clone(mount.catalog()), events, note)),
             tokio::spawn(watch(Arc::clone(mount.catalog()))),
+            tokio::spawn(keep_pins(Arc::clone(mount.catalog()))),
             tokio::spawn(mount.inodes().teller()),
             tokio::spawn(report_events(Arc::clone(&mount))),
             tokio::spawn(refresh_for_readers(Arc::clone(&mount))),

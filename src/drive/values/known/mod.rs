@@ -119,6 +119,10 @@ impl KnownAsset {
 }
 
 impl Record for KnownAsset {
+    fn goes_with_a_pass() -> bool {
+        // Cached bytes and pins depend on it, and lists are wrong now and then.
+        false
+    }
     fn number(&self) -> u64 {
         self.id.0
     }
@@ -207,6 +211,10 @@ impl KnownRapid {
 }
 
 impl Record for KnownRapid {
+    fn goes_with_a_pass() -> bool {
+        // Cached bytes and pins depend on it, and lists are wrong now and then.
+        false
+    }
     fn number(&self) -> u64 {
         self.id.0
     }
