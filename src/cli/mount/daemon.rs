@@ -38,12 +38,12 @@ pub(super) enum Logs {
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) struct Greeting {
     account: String,
-    warning: Option<String>,
+    warnings: Vec<String>,
 }
 
 impl Greeting {
     pub(super) fn print(&self, plan: &MountPlan) {
-        if let Some(warning) = &self.warning {
+        for warning in &self.warnings {
             eprintln!("assetfs: {warning}");
         }
         if !plan.quiet {
@@ -97,7 +97,7 @@ async fn serve_async(plan: &MountPlan, ready: impl FnOnce(Greeting)) -> Result<E
     let parts = Parts::open(plan).await?;
     let greeting = Greeting {
         account: parts.places.label.clone(),
-        warning: parts.places.warning.clone(),
+        warnings: parts.places.warnings.clone(),
     };
     let options = MountOptions {
         access: if plan.allow_other {
@@ -158,7 +158,7 @@ impl Parts {
                 let mut places = state_dirs::open_local(plan, data_dir).await?;
                 let local::Started { service, warning } =
                     local::start(data_dir, plan.chaos.as_deref()).await?;
-                places.warning = warning;
+                places.warnings.extend(warning);
                 let token = crate::wire::Token::parse(service.token())?;
                 let client = connect(plan, service.base_url(), token)?;
                 (Some(service), client, places)
@@ -236,6 +236,7 @@ async fn open_drive(plan: &MountPlan, client: &Client, places: &Places) -> Resul
             listen,
             url: plan.webhook_url.clone(),
         }),
+        unsent_elsewhere: places.unsent_elsewhere.clone(),
         ..DriveConfig::new(&places.label, outbox_dir)
     };
     let drive = Drive::open(config, client.clone(), cache, outbox.clone(), events, meta).await?;
