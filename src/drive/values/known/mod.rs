@@ -15,7 +15,7 @@ use super::listing::Record;
 use crate::outbox::ItemStatus;
 use crate::wire::{
     AssetId, BaseAsset, OptimizationStatus, RapidId, RapidModel, Tag, TagId, Timestamp,
-    UploadStatus,
+    UploadStatus, is_own_tag,
 };
 use assetfs_formats as formats;
 
@@ -27,8 +27,10 @@ pub struct KnownTag {
 }
 
 impl KnownTag {
+    /// The tags of the user: not those in which a drive notes what made a result.
     fn all(tags: &[Tag]) -> Vec<KnownTag> {
         tags.iter()
+            .filter(|tag| !is_own_tag(&tag.name))
             .map(|tag| KnownTag {
                 id: tag.id,
                 name: tag.name.clone(),
