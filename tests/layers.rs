@@ -93,6 +93,7 @@ const OUTBOX: &[&[&str]] = &[
     &["drafts", "jobs", "presets"],
     &["state"],
     &["recovery"],
+    &["elsewhere"],
     &["machines"],
     &["housekeeping"],
     &["mod"],

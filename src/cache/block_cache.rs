@@ -21,7 +21,7 @@ use super::index_file;
 use super::key::{BLOCK_LEN_BYTES, FileId, FileKind, NameHash, ObjectKey};
 use super::map_file::{MapHeader, read_slots};
 use super::object::{CachedObject, ObjectHost as _, OpenObject, Parts};
-use super::object_file::{free_unclaimed, map_cost, open_file};
+use super::object_file::{ChangeTime, free_unclaimed, map_cost, open_file};
 use super::shared_cache::SharedCache;
 use super::space::{CacheLimits, DiskShortage, Space};
 use crate::durable::{DirLock, PrivateDir, write_atomic};
@@ -205,7 +205,7 @@ impl BlockCache {
         let known = self.shared.look_up(id.name);
         match known {
             Lookup::Open(open) => Some(open),
-            Lookup::Closed { salt, .. } if salt == id.salt => match self.load(id, false) {
+            Lookup::Closed { salt, .. } if salt == id.salt => match self.load(id, None) {
                 Ok(Some(parts)) => self.reopen(parts),
                 _ => {
                     warn!(name, "removed a damaged object of the cache");
@@ -233,7 +233,7 @@ impl BlockCache {
     }
 
     /// Opens and reads the files of an object; `Ok(None)` if they are damaged.
-    fn load(&self, id: FileId, verified: bool) -> io::Result<Option<Parts>> {
+    fn load(&self, id: FileId, verified: Option<ChangeTime>) -> io::Result<Option<Parts>> {
         let data = open_file(&self.shared.objects.join(id.file_name(FileKind::Data)))?;
         let map = open_file(&self.shared.objects.join(id.file_name(FileKind::Map)))?;
         let Some((header, header_len)) = MapHeader::read(&map)? else {
@@ -248,7 +248,8 @@ impl BlockCache {
             data.set_len(header.key.size)?;
         }
         let blocks = BlockMap::new(header.key.size);
-        read_slots(&map, header_len, &blocks, verified && whole)?;
+        let untouched = verified.is_some_and(|at| ChangeTime::of(&data) == Some(at));
+        read_slots(&map, header_len, &blocks, untouched && whole)?;
         free_unclaimed(&data, &blocks)?;
         Ok(Some(Parts {
             id,

@@ -13,6 +13,7 @@ use super::index::{Entry, Index, Lookup, Removed};
 use super::index_file;
 use super::key::{FileId, NameHash};
 use super::object::{ObjectHost, OpenObject};
+use super::object_file::ChangeTime;
 use super::space::Space;
 use crate::durable::DirLock;
 
@@ -228,7 +229,7 @@ impl ObjectHost for CacheState {
         &self.space
     }
 
-    fn note_closed(&self, id: FileId, verified: bool) {
+    fn note_closed(&self, id: FileId, verified: Option<ChangeTime>) {
         self.index().close(id, verified);
         self.note_changes(1);
     }

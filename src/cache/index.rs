@@ -11,6 +11,7 @@ use lru::LruCache;
 
 use super::key::{FileId, NameHash, lies_below};
 use super::object::OpenObject;
+use super::object_file::ChangeTime;
 
 #[derive(Debug)]
 pub(super) struct Index {
@@ -23,8 +24,8 @@ pub(super) struct Entry {
     pub(super) salt: u64,
     pub(super) name: Box<str>,
     pub(super) cost: Arc<AtomicU64>,
-    /// All blocks on disk were compared with their checksums by this process.
-    pub(super) verified: bool,
+    /// When the data last changed, if all blocks on disk were compared with their checksums since then.
+    pub(super) verified: Option<ChangeTime>,
     pub(super) open: Weak<OpenObject>,
     pinned: bool,
 }
@@ -33,7 +34,10 @@ pub(super) struct Entry {
 #[derive(Debug)]
 pub(super) enum Lookup {
     Open(Arc<OpenObject>),
-    Closed { salt: u64, verified: bool },
+    Closed {
+        salt: u64,
+        verified: Option<ChangeTime>,
+    },
     Nothing,
 }
 
@@ -53,7 +57,7 @@ impl Entry {
             salt,
             name: name.into(),
             cost,
-            verified: false,
+            verified: None,
             open: Weak::new(),
             pinned: false,
         }
@@ -101,7 +105,7 @@ impl Index {
     }
 
     /// Records that an object was closed, which counts as a use.
-    pub(super) fn close(&mut self, id: FileId, verified: bool) {
+    pub(super) fn close(&mut self, id: FileId, verified: Option<ChangeTime>) {
         if let Some(entry) = self.entry(id)
             && entry.open.strong_count() == 0
         {

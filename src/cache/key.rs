@@ -46,7 +46,7 @@ impl ObjectKey {
 }
 
 /// Whether `name` is `prefix` or lies below it, by whole path components; an empty prefix matches all.
-pub(super) fn lies_below(name: &str, prefix: &str) -> bool {
+pub fn lies_below(name: &str, prefix: &str) -> bool {
     let prefix = prefix.trim_end_matches('/');
     match name.strip_prefix(prefix) {
         Some(rest) => prefix.is_empty() || rest.is_empty() || rest.starts_with('/'),

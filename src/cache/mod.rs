@@ -21,7 +21,7 @@ mod space;
 pub use block_cache::{BlockCache, VerifyReport};
 pub use cache_state::CacheStats;
 pub use error::CacheError;
-pub use key::{BLOCK_LEN_BYTES, ObjectKey};
+pub use key::{BLOCK_LEN_BYTES, ObjectKey, lies_below};
 pub use object::CachedObject;
 pub use shared_cache::{
     LeftAlone, NextBlocks, SharedCache, SharedCacheConfig, SharedCacheError, SharedCachePlace,

@@ -4,6 +4,9 @@
 //! in memory. A read takes no lock: it loads the generation of the object, checks that all blocks are present
 //! and verified, reads, and checks that the generation is unchanged. Eviction removes blocks from the map,
 //! then increments the generation, then frees the disk space, while no writer is active.
+//!
+//! A complete object is not written to any more. If its data file changes nevertheless, another program has damaged it,
+//! and all blocks are verified again before they are returned.
 
 mod punch;
 mod write;
@@ -12,7 +15,7 @@ use std::fs::File;
 use std::ops::Range;
 use std::os::fd::AsRawFd as _;
 use std::os::unix::fs::MetadataExt as _;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock, PoisonError, RwLock};
 
 use bytes::Bytes;
@@ -23,6 +26,7 @@ use super::block_map::BlockMap;
 use super::error::CacheError;
 use super::key::{FileId, ObjectKey, block_range, blocks_of};
 use super::map_file::MapHeader;
+use super::object_file::ChangeTime;
 use super::space::Space;
 
 /// Attempts of a read that races with evictions, before it counts as a miss.
@@ -45,8 +49,8 @@ pub(super) trait ObjectHost: std::fmt::Debug + Send + Sync {
     fn evict(&self, need: u64) -> u64;
     fn count_read(&self, hit: bool);
     fn count_bad_block(&self);
-    /// An object that is still in the index was closed; `verified` if all its blocks were.
-    fn note_closed(&self, id: FileId, verified: bool);
+    /// An object that is still in the index was closed; `verified` says since when, if all its blocks were.
+    fn note_closed(&self, id: FileId, verified: Option<ChangeTime>);
 }
 
 #[derive(Debug)]
@@ -70,6 +74,8 @@ pub(super) struct OpenObject {
     writing: RwLock<()>,
     /// Position of the next eviction of blocks.
     clock: AtomicU64,
+    /// The [`ChangeTime`] of the data after the last write of this process.
+    written: AtomicI64,
 }
 
 /// The opened files of an object.
@@ -142,7 +148,9 @@ impl CachedObject {
 
 impl OpenObject {
     pub(super) fn new(host: Arc<dyn ObjectHost>, parts: Parts) -> OpenObject {
+        let written = ChangeTime::of(&parts.data).map_or(0, |at| at.0);
         OpenObject {
+            written: AtomicI64::new(written),
             host,
             id: parts.id,
             key: parts.key,
@@ -214,11 +222,36 @@ impl OpenObject {
                 blocks_of(&range, self.key.size).for_each(|index| self.drop_bad_block(index));
                 return None;
             };
-            if self.generation.load(Ordering::SeqCst) == generation {
+            if self.generation.load(Ordering::SeqCst) == generation && self.is_untouched() {
                 return Some(bytes);
             }
         }
         None
+    }
+
+    /// Notes that this process has written to the data file.
+    fn note_written(&self) {
+        if let Some(at) = ChangeTime::of(&self.data) {
+            self.written.fetch_max(at.0, Ordering::AcqRel);
+        }
+    }
+
+    /// False if the data of a complete object has changed since it was written: then no block counts as verified any
+    /// more. While blocks are being added, the file changes all the time, so nothing can be said.
+    fn is_untouched(&self) -> bool {
+        if !self.blocks.is_verified_whole() {
+            return true;
+        }
+        let Some(at) = ChangeTime::of(&self.data) else {
+            return true;
+        };
+        if self.written.load(Ordering::Acquire) == at.0 {
+            return true;
+        }
+        // In this order: another reader must not find the time right and the damaged block verified.
+        self.blocks.forget_verified();
+        self.written.store(at.0, Ordering::Release);
+        false
     }
 
     /// Whether the block is present and verified; verifies it if necessary.
@@ -271,7 +304,7 @@ impl OpenObject {
     }
 
     fn lend_file(&self) -> Option<Arc<File>> {
-        if !self.blocks.is_verified_whole() {
+        if !self.blocks.is_verified_whole() || !self.is_untouched() {
             return None;
         }
         // Excludes eviction: either it sees `lent`, or the check below sees the missing block.
@@ -302,8 +335,10 @@ impl Drop for OpenObject {
                 .space()
                 .subtract(self.cost.load(Ordering::Acquire));
         } else {
+            let written = ChangeTime(self.written.load(Ordering::Acquire));
+            let is_verified = self.blocks.is_verified_so_far();
             self.host
-                .note_closed(self.id, self.blocks.is_verified_so_far());
+                .note_closed(self.id, is_verified.then_some(written));
         }
     }
 }

@@ -15,6 +15,21 @@ const PAGE_LEN_BYTES: u64 = 4096;
 /// Space that a file system may use for a file in addition to its data.
 const UNCLAIMED_SLACK_BYTES: u64 = 32 << 10;
 
+/// When a file last changed, in nanoseconds: it tells that another program has written to the file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct ChangeTime(pub(super) i64);
+
+impl ChangeTime {
+    /// `None` if the file cannot be asked.
+    pub(super) fn of(file: &File) -> Option<ChangeTime> {
+        let about = rustix::fs::fstat(file).ok()?;
+        let nanoseconds = (about.st_ctime as i64).saturating_mul(1_000_000_000);
+        Some(ChangeTime(
+            nanoseconds.saturating_add(about.st_ctime_nsec as i64),
+        ))
+    }
+}
+
 /// Upper bound of the disk space of the map file: its first page, and the pages of each allocated chunk.
 pub(super) fn map_cost(header_len: u64, blocks: &BlockMap) -> u64 {
     PAGE_LEN_BYTES + blocks.chunks_in_use() * chunk_cost(header_len, blocks)

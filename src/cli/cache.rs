@@ -32,7 +32,7 @@ enum CacheAction {
     /// Show its content and hit rate
     #[command(after_help = "Example: assetfs cache info --json")]
     Info(CacheArea),
-    /// Remove all cached data; pins stay and apply to later reads
+    /// Remove all cached data; pins stay, and a mounted drive fetches pinned models again
     #[command(after_help = "Example: assetfs cache clear")]
     Clear(CacheArea),
     /// Compare all blocks with their checksums; damaged ones are removed and fetched again when read

@@ -10,8 +10,9 @@ use anyhow::{Context, Result, bail};
 use serde::Serialize;
 
 use crate::fuse;
-use crate::outbox::{Recovered, RecoveredFile, recovered_in};
+use crate::outbox::{Recovered, RecoveredFile, recovered_in, unsent_in};
 
+use super::mount::state_dirs::unsent_sentence;
 use super::mounted::MountedDrive;
 use super::table::{bytes, counted};
 use super::{Exit, WrongUse, settings};
@@ -81,6 +82,9 @@ fn list(place: &RecoverFrom) -> Result<Exit> {
     if found.is_empty() {
         println!("Nothing to recover.");
     }
+    for folder in unsent_in(&state_dir(place)?) {
+        println!("Note: {}.", unsent_sentence(&folder));
+    }
     for folder in &found {
         let files = counted(folder.files.len() as u64, "file");
         let size = bytes(folder.bytes());
@@ -93,12 +97,16 @@ fn list(place: &RecoverFrom) -> Result<Exit> {
     Ok(Exit::Done)
 }
 
+fn state_dir(place: &RecoverFrom) -> Result<PathBuf> {
+    match &place.state_dir {
+        Some(dir) => Ok(dir.clone()),
+        None => settings::state_dir(),
+    }
+}
+
 /// Every folder of kept files: below the state folder, and of the drives that are mounted.
 fn find(place: &RecoverFrom) -> Result<Vec<Recovered>> {
-    let state_dir = match &place.state_dir {
-        Some(dir) => dir.clone(),
-        None => settings::state_dir()?,
-    };
+    let state_dir = state_dir(place)?;
     let mut outboxes = Vec::new();
     match fs::read_dir(&state_dir) {
         Ok(accounts) => {

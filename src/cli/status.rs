@@ -104,6 +104,12 @@ fn describe(root: &Path, status: &MountStatus) -> String {
             )
         },
     );
+    section(
+        &mut page,
+        "Drafts of other accounts, or of this one under another address (mount it to send them)",
+        &status.unsent_elsewhere,
+        |folder| shell_quoted(Path::new(folder)),
+    );
     let failures: Vec<_> = status.other_failures().collect();
     section(&mut page, "Failures", &failures, |failure| {
         let at = failure.at.as_deref().map(to_the_second);

@@ -38,6 +38,8 @@ pub(super) struct Call {
     pub(super) repeat: Repeat,
     pub(super) lane: Lane,
     pub(super) anonymous: bool,
+    /// The service makes only one thing of all requests with this key, if it knows such keys.
+    pub(super) idempotency_key: Option<String>,
     /// Where a call is found again in the logs of the service.
     pub(super) trace: TraceParent,
 }
@@ -53,6 +55,7 @@ impl Call {
             repeat,
             lane: Lane::Counted(Priority::Interactive),
             anonymous: false,
+            idempotency_key: None,
             trace: TraceParent::new(),
         }
     }
@@ -83,6 +86,11 @@ impl Call {
     pub(super) fn json(mut self, body: &impl Serialize) -> Self {
         let bytes = serde_json::to_vec(body).expect("a request body can be written as JSON");
         self.body = Some(bytes);
+        self
+    }
+
+    pub(super) fn keyed(mut self, key: Option<&str>) -> Self {
+        self.idempotency_key = key.map(str::to_owned);
         self
     }
 

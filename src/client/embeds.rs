@@ -56,7 +56,18 @@ impl EmbedCalls<'_> {
 
     /// Creates an embed of a rapid model. Sent once.
     pub async fn create(self, request: &CreateEmbed) -> Result<EmbedCreated, ClientError> {
-        let call = Call::once("create an embed", Method::POST, route::CREATE_EMBED).json(request);
+        self.create_keyed(request, None).await
+    }
+
+    /// The same with an idempotency key.
+    pub async fn create_keyed(
+        self,
+        request: &CreateEmbed,
+        key: Option<&str>,
+    ) -> Result<EmbedCreated, ClientError> {
+        let call = Call::once("create an embed", Method::POST, route::CREATE_EMBED)
+            .keyed(key)
+            .json(request);
         self.exchange.data(call).await
     }
 
@@ -65,8 +76,18 @@ impl EmbedCalls<'_> {
         self,
         request: &CreateRawEmbed,
     ) -> Result<RawEmbedCreated, ClientError> {
-        let call =
-            Call::once("create an embed", Method::POST, route::CREATE_RAW_EMBED).json(request);
+        self.create_raw_keyed(request, None).await
+    }
+
+    /// The same with an idempotency key.
+    pub async fn create_raw_keyed(
+        self,
+        request: &CreateRawEmbed,
+        key: Option<&str>,
+    ) -> Result<RawEmbedCreated, ClientError> {
+        let call = Call::once("create an embed", Method::POST, route::CREATE_RAW_EMBED)
+            .keyed(key)
+            .json(request);
         self.exchange.data(call).await
     }
 }

@@ -24,7 +24,7 @@ use super::storage::{self, SignedObject, Storage};
 use super::transport::{self, Connection, Fault, Transport};
 use super::window::RateHeaders;
 use crate::wire::secret::without_secrets;
-use crate::wire::{Data, ErrorBody, Items, TRACEPARENT, Token, TokenId};
+use crate::wire::{Data, ErrorBody, IDEMPOTENCY_KEY, Items, TRACEPARENT, Token, TokenId};
 
 /// State that all calls of a client share.
 pub(super) struct Exchange {
@@ -226,6 +226,10 @@ impl Exchange {
         let trace = call.trace.next().to_string();
         let trace = HeaderValue::try_from(trace).expect("a trace has header characters only");
         headers.insert(TRACEPARENT, trace);
+        if let Some(key) = &call.idempotency_key {
+            let key = HeaderValue::try_from(key).expect("a key has header characters only");
+            headers.insert(IDEMPOTENCY_KEY, key);
+        }
         if !call.anonymous {
             let token = self.config.token.as_ref().ok_or(ClientError::NoToken)?;
             let bearer = format!("Bearer {}", token.expose());

@@ -20,8 +20,8 @@ use crate::wire::{Page, RapidId};
 pub const MAX_PER_PAGE: u32 = 50;
 /// Pages of one list that are requested in parallel.
 const PAGES_AT_ONCE: usize = 4;
-/// Upper bound of the number of pages, whatever the service reports.
-const MAX_PAGES: u64 = 200_000;
+/// A list of more pages is not read: with full pages that is a million items.
+const MAX_PAGES: u64 = 20_000;
 
 /// Names and values of a query string.
 type QueryPairs = Vec<(&'static str, String)>;
@@ -148,13 +148,38 @@ impl<T: DeserializeOwned + Send + 'static> List<T> {
             let exchange = exchange.clone();
             async move { exchange.json(call).await }
         };
-        all_pages(fetch, id, order)
+        all_pages(self.what, fetch, id, order)
     }
+}
+
+/// The number of pages. An impossible one is replaced by that which the total number of items gives, or refused before
+/// more pages are requested.
+fn last_page<T>(what: &str, first: &Page<T>) -> Result<u64, ClientError> {
+    let (said, total) = (first.meta.last_page, first.meta.total);
+    if said <= MAX_PAGES {
+        return Ok(said);
+    }
+    let per_page = (first.data.len() + first.unreadable).max(1) as u64;
+    let by_total = total.div_ceil(per_page);
+    if total > 0 && by_total <= MAX_PAGES {
+        return Ok(by_total);
+    }
+    Err(ClientError::Protocol {
+        what: what.to_owned(),
+        reason: format!(
+            "the list claims to have {said} pages; lists of more than {MAX_PAGES} pages are not read"
+        ),
+    })
 }
 
 /// Requests the first page, which contains the number of pages, and then the others, several in parallel
 /// but in order.
-fn all_pages<T, F, R>(fetch: F, id: fn(&T) -> u64, order: PageOrder) -> PageStream<T>
+fn all_pages<T, F, R>(
+    what: &'static str,
+    fetch: F,
+    id: fn(&T) -> u64,
+    order: PageOrder,
+) -> PageStream<T>
 where
     T: Send + 'static,
     F: Fn(u64) -> R + Send + 'static,
@@ -162,7 +187,7 @@ where
 {
     let pages = stream::once(async move {
         let first = fetch(1).await?;
-        let last = first.meta.last_page.min(MAX_PAGES);
+        let last = last_page(what, &first)?;
         let is_newest_first = first.data.is_sorted_by(|a, b| id(a) > id(b));
         let backwards = order == PageOrder::OldestFirst && is_newest_first;
         let others = stream::iter(2..=last)

@@ -16,18 +16,40 @@ impl OptimizationCalls<'_> {
         id: AssetId,
         request: &OptimizeRequest,
     ) -> Result<RapidModel, ClientError> {
+        self.start_keyed(id, request, None).await
+    }
+
+    /// The same. A service that knows idempotency keys answers a second request with the key by the result of the first.
+    pub async fn start_keyed(
+        self,
+        id: AssetId,
+        request: &OptimizeRequest,
+        key: Option<&str>,
+    ) -> Result<RapidModel, ClientError> {
         let call = Call::once(
             "optimize an asset",
             Method::POST,
             fill(route::OPTIMIZE, &[&id]),
         )
+        .keyed(key)
         .json(request);
         self.exchange.data(call).await
     }
 
     /// Optimizes several base assets; costs points. Sent once.
     pub async fn start_many(self, request: &MultiOptimize) -> Result<(), ClientError> {
-        let call = Call::once("optimize assets", Method::POST, route::MULTI_OPTIMIZE).json(request);
+        self.start_many_keyed(request, None).await
+    }
+
+    /// The same with an idempotency key.
+    pub async fn start_many_keyed(
+        self,
+        request: &MultiOptimize,
+        key: Option<&str>,
+    ) -> Result<(), ClientError> {
+        let call = Call::once("optimize assets", Method::POST, route::MULTI_OPTIMIZE)
+            .keyed(key)
+            .json(request);
         self.exchange.done(call).await
     }
 

@@ -46,6 +46,8 @@ pub struct DriveConfig {
     pub deadline: Duration,
     /// Timeout of `sync` on a folder.
     pub sync_deadline: Duration,
+    /// State folders of other accounts with drafts that no mount sends, for the status.
+    pub unsent_elsewhere: Vec<PathBuf>,
     /// Settings for receiving events; `None` receives none.
     pub webhook: Option<WebhookConfig>,
     /// What takes the history of the drive; `None` keeps none.
@@ -69,6 +71,7 @@ impl DriveConfig {
             restore_after: Duration::from_secs(10),
             deadline: Duration::from_secs(30),
             sync_deadline: Duration::from_secs(100),
+            unsent_elsewhere: Vec::new(),
             webhook: None,
             history: None,
         }

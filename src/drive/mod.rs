@@ -78,7 +78,7 @@ pub use crate::outbox::StatusWord;
 use crate::outbox::{JobFolder, Outbox, OutboxEvent};
 pub use values::names::ends_in_id;
 
-use catalog::{Receiver, ask_until_it_answers, follow, watch};
+use catalog::{Receiver, ask_until_it_answers, follow, keep_pins, watch};
 use failures::Deed;
 use inotify::Own;
 use mount::Mount;
@@ -123,6 +123,7 @@ impl Drive {
             tokio::spawn(follow(Arc::clone(mount.catalog()), events, note)),
             tokio::spawn(watch(Arc::clone(mount.catalog()))),
             tokio::spawn(ask_until_it_answers(Arc::clone(mount.catalog()))),
+            tokio::spawn(keep_pins(Arc::clone(mount.catalog()))),
             tokio::spawn(report_events(Arc::clone(&mount))),
             tokio::spawn(refresh_for_readers(Arc::clone(&mount))),
             tokio::spawn(report_to_inotify(Arc::clone(&mount))),

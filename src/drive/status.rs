@@ -35,6 +35,9 @@ pub struct MountStatus {
     /// Files that the journal did not name; `assetfs recover` restores them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub recovered: Vec<RecoveredStatus>,
+    /// State folders of other accounts, or of this one under another address, with drafts that no mount sends.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub unsent_elsewhere: Vec<String>,
     /// The block cache.
     pub cache: CacheStatus,
     /// The shared cache below it, if the mount has one.

@@ -12,6 +12,7 @@
 mod config;
 mod drafts;
 mod effect;
+mod elsewhere;
 mod error;
 mod events;
 mod failpoint;
@@ -40,6 +41,7 @@ pub use drafts::{
     EntryInfo, EntryKind, FileTransfer, LoneZip, OpenMode, Orphan, Orphans, Place, Renamed,
     Replaced, SentEntry, SentRecord, StagedFile, TransferInfo, Uploads,
 };
+pub use elsewhere::{unsent_in, waits_unsent};
 pub use error::{OutboxError, OutboxResult};
 pub use events::OutboxEvent;
 pub use failpoint::Failpoint;

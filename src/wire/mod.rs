@@ -43,8 +43,8 @@ pub use export::{ExportFile, ExportImage, ExportInfo, ExportList, FormatList, Ra
 pub use id::{AssetId, EmbedId, ModelId, PresetId, RapidId, TagId, TokenId, UserId, WebhookId};
 pub use lenient::Other;
 pub use optimize::{
-    LegacyOptimizeReply, LegacyProcess, MultiOptimize, MultiOptimizeConfig, MultiOptimizeItem,
-    OptimizeRequest, OptimizeSettings,
+    IDEMPOTENCY_KEY, LegacyOptimizeReply, LegacyProcess, MultiOptimize, MultiOptimizeConfig,
+    MultiOptimizeItem, OptimizeRequest, OptimizeSettings,
 };
 pub use page::{Data, IdList, Items, Page, PageButton, PageLinks, PageMeta};
 pub use preset::{
@@ -57,7 +57,7 @@ pub use rapid::{
 };
 pub use secret::{Password, SignedUrl, Token};
 pub use status::{ConversionStatus, JobState, OptimizationStatus, UploadStatus};
-pub use tag::{Tag, TagName, TagsRequest};
+pub use tag::{NOTE_PREFIX, REQUEST_PREFIX, Tag, TagName, TagsRequest, is_own_tag};
 pub use time::Timestamp;
 pub use token::{ApiToken, CreateToken, TokenForm};
 pub use trace::{TRACEPARENT, TraceParent};

@@ -10,6 +10,9 @@ use super::rapid::SourceModel;
 use super::status::OptimizationStatus;
 use super::time::Timestamp;
 
+/// The header with a key of the client's own. A service that knows it makes one thing of all requests with the same key.
+pub const IDEMPOTENCY_KEY: &str = "idempotency-key";
+
 /// How an asset is to be optimized.
 #[derive(Debug, Clone, PartialEq)]
 pub enum OptimizeSettings {

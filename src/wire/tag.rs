@@ -9,6 +9,17 @@ use super::time::Timestamp;
 /// The longest tag, in characters.
 pub const MAX_TAG_CHARS: usize = 255;
 
+/// The prefix of the tags in which a drive notes what made a result. They are no tags of the user.
+pub const NOTE_PREFIX: &str = "assetfs:";
+/// The prefix of the tag that tells a request apart until its answer is known.
+pub const REQUEST_PREFIX: &str = "assetfs-";
+
+/// True for a tag that a drive has set for itself.
+pub fn is_own_tag(name: &str) -> bool {
+    let is_random = |rest: &str| rest.len() == 32 && rest.bytes().all(|it| it.is_ascii_hexdigit());
+    name.starts_with(NOTE_PREFIX) || name.strip_prefix(REQUEST_PREFIX).is_some_and(is_random)
+}
+
 /// A tag on one object.
 #[serde_with::apply(
     _ => #[serde(default, deserialize_with = "lenient::field")],
@@ -39,4 +50,20 @@ pub struct TagName {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TagsRequest {
     pub tags: Vec<String>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tags_of_a_drive_are_told_from_tags_of_people() {
+        let random = format!("{REQUEST_PREFIX}{:032x}", 7);
+        for own in [&*random, "assetfs:text=00ff", "assetfs:later=x"] {
+            assert!(is_own_tag(own), "{own}");
+        }
+        for theirs in ["assetfs", "assetfs-demo", "wood", "assetfs-00ff", ""] {
+            assert!(!is_own_tag(theirs), "{theirs}");
+        }
+    }
 }

@@ -93,6 +93,40 @@ fn verify_finds_every_damaged_block_and_only_those() {
     assert!(object.verify().unwrap());
 }
 
+/// A file is damaged while the cache is in use: no damaged byte is read, also from an object that was verified before.
+#[test]
+fn damage_to_a_verified_file_is_noticed_by_the_next_read() {
+    let dir = tempfile::tempdir().unwrap();
+    let key = key("a", 10 * BLOCK_LEN_BYTES, 1);
+    let cache = BlockCache::open(dir.path(), PLENTY).unwrap();
+    let damage = |block: u64| {
+        // Some file systems keep the time in steps of a timer tick.
+        std::thread::sleep(std::time::Duration::from_millis(20));
+        let path = &data_files(dir.path())[0];
+        let file = fs::OpenOptions::new().write(true).open(path).unwrap();
+        file.write_all_at(b"rotten", block * BLOCK_LEN_BYTES + 5)
+            .unwrap();
+    };
+    let object = cache.object(&key).unwrap();
+    fill(&object);
+    assert!(object.file().is_some());
+    crate::support::assert_whole(&object);
+    damage(3);
+    assert!(object.file().is_none(), "it is not passed to the kernel");
+    let at = |block: u64| object.read(block * BLOCK_LEN_BYTES, 100).unwrap();
+    assert_eq!((at(3), at(4).is_some()), (None, true));
+    fill(&object);
+    crate::support::assert_whole(&object);
+    assert!(object.verify().unwrap() && object.file().is_some());
+
+    drop(object);
+    damage(7);
+    let object = cache.object(&key).unwrap();
+    assert_eq!(object.read(0, u64::MAX).unwrap(), None);
+    let missing = 7 * BLOCK_LEN_BYTES..8 * BLOCK_LEN_BYTES;
+    assert_eq!(object.missing(0..u64::MAX), [missing]);
+}
+
 #[test]
 fn forget_matches_whole_path_components() {
     let dir = tempfile::tempdir().unwrap();

@@ -112,3 +112,22 @@ async fn a_failed_page_fails_the_list() {
         .pages(None, Priority::Interactive);
     assert!(pages.try_collect::<Vec<_>>().await.is_err());
 }
+
+/// No page of it is requested after the first: neither the time nor the requests of the account are spent on it.
+#[tokio::test]
+async fn a_list_that_claims_to_never_end_is_refused_after_its_first_page() {
+    let server = FaultServer::start(|seen, _| {
+        let at = page_of(seen);
+        let ids: Vec<Value> = (0..50).map(|id| json!({"id": at * 50 + id})).collect();
+        let meta = json!({"current_page": at, "last_page": 1_000_000_000_u64, "total": 50_000_000_000_u64});
+        Reply::json(json!({"data": ids, "meta": meta}))
+    });
+    let client = client_of(&server);
+    let all = client.assets().all(None, Priority::Background).await;
+    let oldest = client.assets().pages_oldest_first(Priority::Background);
+    let oldest = oldest.try_collect::<Vec<_>>().await.map(drop);
+    for error in [all.map(drop).unwrap_err(), oldest.unwrap_err()] {
+        assert!(error.to_string().contains("1000000000 pages"), "{error}");
+    }
+    assert_eq!(server.count(), 2);
+}

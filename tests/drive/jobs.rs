@@ -3,6 +3,11 @@
 use assetfs::client::{ListQuery, Priority};
 use assetfs::drive::{DriveError, FileKind};
 
+use assetfs::wire::{
+    CreateEmbed, MultiOptimize, MultiOptimizeConfig, MultiOptimizeItem, OptimizeRequest,
+    OptimizeSettings, OptimizerConfig,
+};
+
 use crate::support::account::Account;
 
 const TEN_PERCENT: &[u8] = br#"{"schema":"2.5","limits":{"faces":{"percentage":10}},
@@ -247,4 +252,158 @@ async fn a_text_with_the_longest_name_and_its_status_are_listed_and_removed() {
     }
     assert!(tree.list(folder).await.unwrap().is_empty());
     mounted.close().await;
+}
+
+const ALL: &[u8] = br#"{"optimizations": [{"model": "rawmodels/cube", "config": {"limits": {"faces": {"percentage": 50}}}},
+{"model": "rawmodels/cube", "config": {"limits": {"faces": {"percentage": 25}}}}]}"#;
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_machine_joins_what_another_has_paid_for() {
+    let account = Account::new().await;
+    account.add_cube().await;
+    let first = account.mount().await;
+    let write = async |tree: &crate::support::tree::Tree, name: &str| {
+        tree.write(
+            &format!("/rawmodels/cube/optimize/{name}.json"),
+            TEN_PERCENT,
+        )
+        .await
+        .unwrap();
+        tree.until_status(&format!("/rawmodels/cube/optimize/{name}.status"), "done")
+            .await;
+    };
+    write(&first.tree, "small").await;
+    first.tree.write("/jobs/all.json", ALL).await.unwrap();
+    first.tree.until_status("/jobs/all.status", "done").await;
+    assert_eq!(paid(&account).await, 3);
+
+    // Without any state of the first: another machine, or a home that was set up anew.
+    let second = account.mount_elsewhere().await;
+    write(&second.tree, "other-name").await;
+    second.tree.write("/jobs/again.json", ALL).await.unwrap();
+    second.tree.until_status("/jobs/again.status", "done").await;
+    assert_eq!(paid(&account).await, 3, "nothing is paid twice");
+    let result = second
+        .tree
+        .read_link("/rawmodels/cube/optimize/other-name")
+        .await
+        .unwrap();
+    let of_first = first
+        .tree
+        .read_link("/rawmodels/cube/optimize/small")
+        .await
+        .unwrap();
+    assert_eq!(result, of_first);
+
+    // The notes of the drive are no tags of the user, and survive a change of these.
+    let folder = format!("/rapidmodels/{}", result.rsplit('/').next().unwrap());
+    let tags = async || second.tree.xattr(&folder, "user.xdg.tags").await;
+    assert_eq!(tags().await.unwrap_or_default(), "");
+    let set = second.tree.set_xattr(&folder, "user.xdg.tags", "wood");
+    set.await.unwrap();
+    assert_eq!(tags().await.unwrap(), "wood");
+    let listed = second.tree.read_text("/rapidmodels/.assetfs/tags").await;
+    assert_eq!(listed.unwrap(), "wood\n");
+    let third = account.mount_apart(3, |_| {}).await.0;
+    write(&third.tree, "small").await;
+    assert_eq!(paid(&account).await, 3);
+    third
+        .tree
+        .write("/rawmodels/cube/.assetfs/ctl", b"run small.json\n")
+        .await
+        .unwrap();
+    assert_eq!(paid(&account).await, 4, "a command pays again");
+    first.close().await;
+    second.close().await;
+    third.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn two_machines_at_the_same_moment_make_one_result() {
+    let account = Account::new().await;
+    account.add_cube().await;
+    let first = account.mount().await;
+    let second = account.mount_elsewhere().await;
+    let path = "/rawmodels/cube/optimize/small.json";
+    let (one, other) = tokio::join!(
+        first.tree.write(path, TEN_PERCENT),
+        second.tree.write(path, TEN_PERCENT)
+    );
+    one.unwrap();
+    other.unwrap();
+    for mounted in [&first, &second] {
+        let status = "/rawmodels/cube/optimize/small.status";
+        mounted.tree.until_status(status, "done").await;
+    }
+    assert_eq!(paid(&account).await, 1);
+    first.close().await;
+    second.close().await;
+}
+
+/// The promise of the service that this rests on.
+#[tokio::test(flavor = "multi_thread")]
+async fn requests_with_one_idempotency_key_make_and_cost_one_thing() {
+    let account = Account::new().await;
+    let cube = account.add_cube().await;
+    let client = &account.client;
+    let points = async || {
+        client
+            .account()
+            .points(Priority::Interactive)
+            .await
+            .unwrap()
+    };
+    let config = OptimizerConfig::parse(std::str::from_utf8(TEN_PERCENT).unwrap()).unwrap();
+    let request = OptimizeRequest {
+        settings: OptimizeSettings::Config(config.clone()),
+        tags: Vec::new(),
+    };
+    let before = points().await.rapidpoints;
+    let start = |key| client.optimizations().start_keyed(cube, &request, key);
+    let (one, two) = tokio::join!(start(Some("a key")), start(Some("a key")));
+    let rapid = one.unwrap().id;
+    assert_eq!(two.unwrap().id, rapid);
+    assert_ne!(start(Some("another")).await.unwrap().id, rapid);
+    assert_ne!(start(None).await.unwrap().id, rapid);
+    assert_eq!(points().await.rapidpoints, before - 3);
+    let too_long = "x".repeat(256);
+    assert!(start(Some(&too_long)).await.is_err());
+
+    let item = MultiOptimizeItem {
+        model_id: cube,
+        config: MultiOptimizeConfig {
+            config: config.0.clone(),
+            ..MultiOptimizeConfig::default()
+        },
+    };
+    let many = MultiOptimize {
+        optimizations: vec![item.clone(), item],
+    };
+    for _ in 0..2 {
+        let sent = client.optimizations().start_many_keyed(&many, Some("many"));
+        sent.await.unwrap();
+    }
+    assert_eq!(points().await.rapidpoints, before - 5);
+
+    for _ in 0..600 {
+        let record = client.rapids().get(rapid, Priority::Interactive).await;
+        if record.unwrap().optimization_status.is_final() {
+            break;
+        }
+        tokio::time::sleep(std::time::Duration::from_millis(50)).await;
+    }
+    let embed = CreateEmbed {
+        model_id: rapid,
+        name: "viewer".into(),
+        save_user_theme: None,
+        config: None,
+    };
+    let embed = |key| client.embeds().create_keyed(&embed, key);
+    let made = embed(Some("e")).await.unwrap();
+    let again = embed(Some("e")).await.unwrap();
+    assert_eq!(
+        (again.embed_id, &again.embed_url),
+        (made.embed_id, &made.embed_url)
+    );
+    assert_ne!(embed(None).await.unwrap().embed_id, made.embed_id);
 }

@@ -2,6 +2,8 @@
 
 #![allow(clippy::print_stdout, reason = "what is measured is printed")]
 
+#[path = "../support/fault_server/mod.rs"]
+mod fault_server;
 #[path = "../support/mod.rs"]
 mod support;
 
@@ -25,3 +27,4 @@ mod sharing;
 mod staged_zips;
 mod webhooks;
 mod written_texts;
+mod wrong_lists;

@@ -118,6 +118,22 @@ impl Account {
         (mounted, client)
     }
 
+    /// Opens a drive of the account whose requests take another way, such as a relay.
+    pub async fn mount_through(&self, client: Client, state: &str) -> Mounted {
+        self.mount_by(client, state, |_| {}).await
+    }
+
+    /// Where the running service listens.
+    pub fn service_addr(&self) -> std::net::SocketAddr {
+        self.service.as_ref().expect("the service runs").addr()
+    }
+
+    /// The token of the account.
+    pub fn token(&self) -> Token {
+        let service = self.service.as_ref().expect("the service runs");
+        Token::parse(service.token()).expect("a token")
+    }
+
     /// Fills the account with assets called `sample 000000`, `sample 000001`, ….
     pub async fn fill(&self, count: u64) {
         let service = self.service.as_ref().expect("the service runs");

@@ -120,6 +120,7 @@ impl OpenObject {
             .collect();
         self.write_aligned(pieces, run.start * BLOCK_LEN_BYTES)?;
         write_slots(&self.map, self.header_len, run.start, &checks)?;
+        self.note_written();
         // Before the blocks can be evicted and their bytes subtracted.
         let cost = run.clone().map(|it| block_cost(it, self.key.size)).sum();
         self.cost.fetch_add(cost, Ordering::AcqRel);

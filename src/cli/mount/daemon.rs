@@ -39,12 +39,12 @@ pub(super) enum Logs {
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) struct Greeting {
     account: String,
-    warning: Option<String>,
+    warnings: Vec<String>,
 }
 
 impl Greeting {
     pub(super) fn print(&self, plan: &MountPlan) {
-        if let Some(warning) = &self.warning {
+        for warning in &self.warnings {
             eprintln!("assetfs: {warning}");
         }
         if !plan.quiet {
@@ -98,7 +98,7 @@ async fn serve_async(plan: &MountPlan, ready: impl FnOnce(Greeting)) -> Result<E
     let parts = Parts::open(plan).await?;
     let greeting = Greeting {
         account: parts.places.label.clone(),
-        warning: parts.places.warning.clone(),
+        warnings: parts.places.warnings.clone(),
     };
     let options = MountOptions {
         access: if plan.allow_other {
@@ -163,7 +163,7 @@ impl Parts {
                 let mut places = state_dirs::open_local(plan, data_dir).await?;
                 let local::Started { service, warning } =
                     local::start(data_dir, plan.chaos.as_deref()).await?;
-                places.warning = warning;
+                places.warnings.extend(warning);
                 let token = crate::wire::Token::parse(service.token())?;
                 let client = connect(plan, service.base_url(), token)?;
                 (Some(service), client, places)
@@ -253,6 +253,7 @@ async fn open_drive(
             url: plan.webhook_url.clone(),
         }),
         history: events_to.map(EventLogWriter::sender),
+        unsent_elsewhere: places.unsent_elsewhere.clone(),
         ..DriveConfig::new(&places.label, outbox_dir)
     };
     let drive = Drive::open(config, client.clone(), cache, outbox.clone(), events, meta).await?;

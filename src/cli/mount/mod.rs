@@ -8,8 +8,9 @@ mod inotify;
 mod mount_helper;
 mod notifications;
 mod options;
+mod register;
 mod shared_cache;
-mod state_dirs;
+pub(super) mod state_dirs;
 mod supervisor;
 
 use std::net::SocketAddr;

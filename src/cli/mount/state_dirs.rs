@@ -1,9 +1,9 @@
 //! Where an account's state and cache are. State belongs to an account, not to a mount point: the
 //! folders are named by the service's origin and the token's owner, so that drafts never go to
-//! another account and a new token of the same owner finds them again.
+//! another account and a new token of the same owner finds them again. An account that is reached
+//! under another address keeps its folder.
 
-use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
@@ -12,12 +12,13 @@ use url::Url;
 
 use crate::cli::mounted::{MountedDrive, POLL_PERIOD};
 use crate::client::{Client, ClientError, Priority};
-use crate::durable::{DirLock, DurableError, PrivateDir, write_atomic};
+use crate::durable::{DirLock, DurableError, PrivateDir};
 use crate::fuse;
-use crate::outbox::holds_unsent;
+use crate::outbox::{holds_unsent, unsent_in};
 use crate::wire::{Token, TokenId};
 
 use super::MountPlan;
+use super::register::{AccessKeys, Register};
 
 /// How long the service may take to say whose token this is; without an answer the last one holds.
 const OWNER_DEADLINE: Duration = Duration::from_secs(5);
@@ -38,35 +39,11 @@ pub(super) struct Places {
     pub(super) state: PrivateDir,
     /// Cached blocks.
     pub(super) cache: PrivateDir,
-    /// A warning for the user, if something is unexpected.
-    pub(super) warning: Option<String>,
+    /// Folders of this state, other than [`Places::state`], with drafts that no mount sends.
+    pub(super) unsent_elsewhere: Vec<PathBuf>,
+    /// Sentences for the user about what is unexpected.
+    pub(super) warnings: Vec<String>,
     _lock: DirLock,
-}
-
-/// Which folder a token's state is in: origin and token id → folder name. Kept so that an account
-/// is found again while the service does not answer, or refuses the token.
-struct Register {
-    path: PathBuf,
-}
-
-impl Register {
-    fn read(&self) -> Result<BTreeMap<String, String>> {
-        match std::fs::read(&self.path) {
-            Ok(text) => serde_json::from_slice(&text)
-                .with_context(|| format!("{} is damaged; move it away", self.path.display())),
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(BTreeMap::new()),
-            Err(error) => {
-                Err(error).with_context(|| format!("cannot read {}", self.path.display()))
-            }
-        }
-    }
-
-    fn add(&self, key: String, name: &str) -> Result<()> {
-        let mut accounts = self.read()?;
-        accounts.insert(key, name.to_owned());
-        write_atomic(&self.path, &serde_json::to_vec_pretty(&accounts)?)
-            .with_context(|| format!("cannot write {}", self.path.display()))
-    }
 }
 
 /// The answer of the service about the token.
@@ -87,84 +64,84 @@ pub(super) async fn open_remote(
     token: &Token,
 ) -> Result<Places> {
     PrivateDir::open(&plan.state_dir).context("cannot use the state folder")?;
-    let register = Register {
-        path: plan.state_dir.join("accounts.json"),
-    };
-    let token_id = token.id();
-    let key = format!(
-        "{} {}",
-        base_url.origin().ascii_serialization(),
-        token_id_text(token_id)
-    );
-    let known = register.read()?.remove(&key);
-    let owner = owner_of(client, token_id).await;
-    let mut warning = match &owner {
-        Owner::Silent(why) => Some(format!(
+    let mut register = Register::open(&plan.state_dir)?;
+    let keys = AccessKeys::new(base_url, token);
+    let owner = owner_of(client, token.id()).await;
+    if let (Owner::Refused(why), None) = (&owner, register.folder(&keys)) {
+        anyhow::bail!("{why}");
+    }
+    let name = folder_of(plan, &register, &keys, base_url, token.id(), &owner);
+    register.add(&keys, &name)?;
+    let mut places = open(plan, &name, base_url.origin().ascii_serialization()).await?;
+    register.sign(&name)?;
+    places.warnings.extend(register.warning);
+    match owner {
+        Owner::Silent(why) => places.warnings.push(format!(
             "the service at {} does not answer ({why}); what is cached can be read, and what is copied in is \
              sent when it answers",
             base_url.origin().ascii_serialization()
         )),
-        _ => None,
-    };
-    let name = match (known, owner) {
-        (None, Owner::Refused(why)) => anyhow::bail!("{why}"),
-        (Some(name), Owner::Known(owner)) => {
-            let of_owner = folder_name(base_url, token_id, &Owner::Known(owner));
-            match better_folder(plan, &name, &of_owner) {
-                BetterFolder::Same => name,
-                BetterFolder::OfOwner => {
-                    register.add(key, &of_owner)?;
-                    of_owner
-                }
-                BetterFolder::Both => {
-                    warning = Some(format!(
-                        "drafts of this account are also in {}; when the drafts of this mount are sent, mount again to see them",
-                        plan.state_dir.join(&of_owner).display()
-                    ));
-                    name
-                }
-            }
-        }
-        (Some(name), owner) => {
-            if let Owner::Refused(why) = owner {
-                warning = Some(format!("{why} Drafts and cached files can still be used."));
-            }
-            name
-        }
-        (None, owner) => {
-            let name = folder_name(base_url, token_id, &owner);
-            register.add(key, &name)?;
-            name
-        }
-    };
-    let mut places = open(plan, &name, base_url.origin().ascii_serialization()).await?;
-    places.warning = warning;
+        Owner::Refused(why) => places
+            .warnings
+            .push(format!("{why} Drafts and cached files can still be used.")),
+        Owner::Known(_) | Owner::Unknown => {}
+    }
     Ok(places)
 }
 
-/// The one of two folders that has the state of an account.
-#[derive(Debug, PartialEq, Eq)]
-enum BetterFolder {
-    /// The one that the register names.
-    Same,
-    /// The one of the token's owner.
-    OfOwner,
-    /// Both have something to send.
-    Both,
+/// The folder of an account. The register may name one that was made while nobody could say whose token this is, and the
+/// account may have been used under another address. Of several folders, one with unsent drafts is used first; the mount
+/// names the others.
+fn folder_of(
+    plan: &MountPlan,
+    register: &Register,
+    keys: &AccessKeys,
+    base_url: &Url,
+    token_id: Option<TokenId>,
+    owner: &Owner,
+) -> String {
+    let of_owner = folder_name(base_url, token_id, owner);
+    let Some(registered) = register.folder(keys) else {
+        let elsewhere = match owner {
+            Owner::Known(owner) => register.folder_elsewhere(keys, base_url, *owner),
+            _ => None,
+        };
+        return match elsewhere {
+            Some(elsewhere) => better_folder(plan, elsewhere, &of_owner).to_owned(),
+            None => of_owner,
+        };
+    };
+    let Owner::Known(owner) = owner else {
+        return registered.to_owned();
+    };
+    let name = better_folder(plan, registered, &of_owner);
+    match register.folder_elsewhere(keys, base_url, *owner) {
+        Some(elsewhere) if !has_unsent(plan, name) && has_unsent(plan, elsewhere) => elsewhere,
+        _ => name,
+    }
+    .to_owned()
 }
 
-/// The register may name a folder that was made while nobody could say whose token this is. The folder of the owner, where
-/// there is one, is used as soon as the other has nothing to send.
-fn better_folder(plan: &MountPlan, registered: &str, of_owner: &str) -> BetterFolder {
-    let has_unsent = |name: &str| holds_unsent(&plan.state_dir.join(name).join("outbox"));
-    if registered == of_owner || !plan.state_dir.join(of_owner).is_dir() {
-        return BetterFolder::Same;
+/// The first folder, unless it has nothing to send and the second one exists.
+fn better_folder<'a>(plan: &MountPlan, first: &'a str, second: &'a str) -> &'a str {
+    let has_second = first != second && plan.state_dir.join(second).is_dir();
+    match has_second && !has_unsent(plan, first) {
+        true => second,
+        false => first,
     }
-    match (has_unsent(registered), has_unsent(of_owner)) {
-        (false, _) => BetterFolder::OfOwner,
-        (true, true) => BetterFolder::Both,
-        (true, false) => BetterFolder::Same,
-    }
+}
+
+fn has_unsent(plan: &MountPlan, name: &str) -> bool {
+    holds_unsent(&plan.state_dir.join(name).join("outbox"))
+}
+
+/// What to say about drafts in other folders.
+pub(in crate::cli) fn unsent_sentence(folder: &Path) -> String {
+    format!(
+        "drafts that are not sent yet are also in {}; mount their account to send them, and if its address has changed, \
+         mount it once under the old one",
+        folder.display()
+    )
 }
 
 /// The folders for the local service whose records are in `data_dir`.
@@ -182,6 +159,8 @@ async fn open(plan: &MountPlan, name: &str, label: String) -> Result<Places> {
     let state =
         PrivateDir::open(plan.state_dir.join(name)).context("cannot use the state folder")?;
     let lock = lock(&state).await?;
+    // This one is locked, so it is not among them.
+    let unsent_elsewhere = unsent_in(&plan.state_dir);
     let cache =
         PrivateDir::open(plan.cache_dir.join(name)).context("cannot use the cache folder")?;
     Ok(Places {
@@ -189,7 +168,11 @@ async fn open(plan: &MountPlan, name: &str, label: String) -> Result<Places> {
         label,
         state,
         cache,
-        warning: None,
+        warnings: unsent_elsewhere
+            .iter()
+            .map(|folder| unsent_sentence(folder))
+            .collect(),
+        unsent_elsewhere,
         _lock: lock,
     })
 }
@@ -222,18 +205,22 @@ fn serves_a_mount(pid: u32) -> bool {
 
 /// Asks the service whose token this is.
 async fn owner_of(client: &Client, token_id: Option<TokenId>) -> Owner {
+    let points = || async {
+        let points = client.account().points(Priority::Interactive).await;
+        points.map(|_| None)
+    };
     let asked = async {
-        match token_id {
-            Some(id) => client
-                .tokens()
-                .get(id)
-                .await
-                .map(|token| token.tokenable_id),
-            None => client
-                .account()
-                .points(Priority::Interactive)
-                .await
-                .map(|_| None),
+        let Some(id) = token_id else {
+            return points().await;
+        };
+        match client.tokens().get(id).await {
+            // It may keep the records of tokens to itself. Whether it takes the token, another call tells.
+            Err(
+                ClientError::NotFound { .. }
+                | ClientError::Forbidden { .. }
+                | ClientError::Rejected { .. },
+            ) => points().await,
+            token => token.map(|token| token.tokenable_id),
         }
     };
     match tokio::time::timeout(OWNER_DEADLINE, asked).await {
@@ -273,7 +260,7 @@ fn folder_name(base_url: &Url, token_id: Option<TokenId>, owner: &Owner) -> Stri
     format!("{host}-{}-{who}", short_hash(origin.as_bytes()))
 }
 
-fn token_id_text(token_id: Option<TokenId>) -> String {
+pub(super) fn token_id_text(token_id: Option<TokenId>) -> String {
     token_id.map_or_else(|| UNNUMBERED.to_owned(), |id| id.to_string())
 }
 

@@ -18,6 +18,7 @@ mod models;
 mod opening;
 mod orphans;
 mod parts;
+mod pins;
 mod presets;
 mod reasons;
 mod sizes;
@@ -55,6 +56,7 @@ pub(super) use models::{
 };
 pub(super) use orphans::refresh_orphans;
 pub(super) use parts::{Catalog, OnChange};
+pub(super) use pins::keep_pins;
 pub(super) use presets::{preset_gone, preset_overlay};
 pub(super) use reasons::{asset_failure, asset_status, learn_reason, model_status, rapid_status};
 pub(super) use sizes::{content_changed, content_of, first_block_landing, known_content};

@@ -7,7 +7,7 @@ use crate::drive::error::{DriveError, DriveResult};
 use crate::drive::places::resolve;
 use crate::drive::tree::Tree;
 
-/// Deletes all cached blocks. Pins stay and apply to files that are cached later.
+/// Deletes all cached blocks. Pins stay, and what they cover is fetched again in the background.
 pub(in crate::drive) async fn clear_cache(tree: &Tree) -> DriveResult<()> {
     let cache = tree.cache().clone();
     blocking(tree.catalog(), move || {

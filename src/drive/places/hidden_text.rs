@@ -17,7 +17,7 @@ use crate::drive::tree::Tree;
 use crate::drive::values::known::system_time;
 use crate::drive::values::local::{HiddenName, HiddenParent};
 use crate::drive::values::node::{Family, Home, Model};
-use crate::wire::RapidId;
+use crate::wire::{RapidId, is_own_tag};
 
 /// Age after which the status of an unfinished model is requested again.
 const STATUS_HOLDS: Duration = Duration::from_secs(1);
@@ -179,6 +179,7 @@ async fn tags_text(tree: &Arc<Tree>, family: Family) -> DriveResult<Text> {
         };
         let mut names: Vec<String> = tags?
             .into_iter()
+            .filter(|tag| !is_own_tag(&tag.name))
             .map(|tag| tag.name.replace(['\n', '\r'], " "))
             .collect();
         names.sort_unstable();

@@ -11,7 +11,7 @@ use crate::drive::tree::Tree;
 use crate::drive::values::local::HiddenName;
 use crate::drive::values::names::HIDDEN_FOLDER;
 use crate::drive::values::node::{Home, Model};
-use crate::outbox::{DraftInfo, DraftPhase, JobState, TransferInfo};
+use crate::outbox::{DraftInfo, DraftPhase, JobState, TransferInfo, waits_unsent};
 use crate::wire::Timestamp;
 
 /// Maximum number of failures in the status.
@@ -44,6 +44,7 @@ pub(in crate::drive) fn mount_status(tree: &Tree) -> MountStatus {
         jobs: job_lines(tree),
         orphans: orphans_at_hand(tree),
         recovered: recovered_status(tree),
+        unsent_elsewhere: unsent_elsewhere(tree),
         cache: cache_status(tree),
         shared_cache: tree.cache().shared_cache().map(|it| it.stats()),
         rate: rate_status(tree),
@@ -87,6 +88,13 @@ pub(in crate::drive) fn recovered_status(tree: &Tree) -> Vec<RecoveredStatus> {
         bytes: found.bytes(),
     });
     rows.collect()
+}
+
+/// Those that the mount found when it began, as long as nobody has sent them.
+fn unsent_elsewhere(tree: &Tree) -> Vec<String> {
+    let found = tree.config().unsent_elsewhere.iter();
+    let unsent = found.filter(|folder| waits_unsent(folder));
+    unsent.map(|folder| folder.display().to_string()).collect()
 }
 
 /// True for a `ctl` file: the failure of a command is also that of its model, and is shown once.

@@ -10,6 +10,7 @@ mod info;
 mod log;
 mod memory;
 mod needs;
+mod notes;
 mod ops;
 mod parts;
 mod plan;

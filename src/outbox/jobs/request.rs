@@ -8,10 +8,11 @@ use crate::client::ClientError;
 use crate::outbox::failpoint;
 use crate::outbox::failpoint::Failpoint;
 use crate::outbox::ids::{JobFolder, OwnerFolder};
-use crate::outbox::jobs::book::{EmbedStage, EmbedSubmission, JobKey, JobRecord};
+use crate::outbox::jobs::book::{EmbedStage, EmbedSubmission, JobKey, JobRecord, Wanted};
 use crate::outbox::jobs::embeds::embeds_of;
 use crate::outbox::jobs::memory::JobsMemory;
 use crate::outbox::jobs::needs::{DraftModel, JobNeeds};
+use crate::outbox::jobs::notes::{made_before, note_of};
 use crate::outbox::jobs::parts::JobParts;
 use crate::outbox::jobs::resolve::{PresetLookup, Unresolved};
 use crate::outbox::jobs::show::asset_of;
@@ -22,11 +23,9 @@ use crate::outbox::moment::Moment;
 use crate::outbox::staging::ContentHash;
 use crate::wire::{
     AssetId, CreateEmbed, CreateRawEmbed, EmbedId, ModelId, MultiOptimize, MultiOptimizeConfig,
-    MultiOptimizeItem, OptimizeRequest, OptimizeSettings, OptimizerConfig, PresetId, RapidId,
+    MultiOptimizeItem, OptimizeRequest, OptimizeSettings, OptimizerConfig, PresetId,
+    REQUEST_PREFIX, RapidId,
 };
-
-/// The prefix of one-off tags.
-const TAG_PREFIX: &str = "assetfs-";
 
 /// The models of a request, without duplicates; `None` while the service has not accepted all of them. An error says
 /// why one will never exist.
@@ -101,6 +100,10 @@ pub struct Outgoing {
     pub intent: JobRecord,
     /// The preset that its text names by the id.
     pub named_preset: Option<PresetId>,
+    /// The same for the same text and model on every machine; `None` if it is to be paid for again.
+    key: Option<String>,
+    /// What the service has of it already, by one-off tags.
+    pub made_before: Vec<(String, RapidId)>,
     call: OutgoingCall,
 }
 
@@ -129,18 +132,28 @@ impl Outgoing {
         text: &[u8],
         request: Request,
         models: &[ModelId],
+        wanted: Wanted,
     ) -> Result<Outgoing, Unresolved> {
         let of = Preparation {
             parts,
             job,
             text_hash: ContentHash::of(text),
+            joins: wanted == Wanted::Once,
         };
-        match (request, models) {
-            (Request::Many(items), _) => of.many(items).await,
-            (Request::Optimize(text), [ModelId::Asset(asset)]) => of.optimize(text, *asset).await,
-            (Request::Embed(text), [model]) => of.embed(text, *model).await,
-            _ => Err(Unresolved::Wrong("it names no model".to_owned())),
-        }
+        let outgoing = match (request, models) {
+            (Request::Many(items), _) => of.many(items).await?,
+            (Request::Optimize(text), [ModelId::Asset(asset)]) => of.optimize(text, *asset).await?,
+            (Request::Embed(text), [model]) => of.embed(text, *model).await?,
+            _ => return Err(Unresolved::Wrong("it names no model".to_owned())),
+        };
+        let asked = parts
+            .tasks
+            .until_closed(made_before(parts, &outgoing.intent));
+        let asked = asked.await.ok_or(Unresolved::Closed)?;
+        Ok(Outgoing {
+            made_before: asked.map_err(Unresolved::Trouble)?,
+            ..outgoing
+        })
     }
 
     /// The embed that it asks for.
@@ -148,6 +161,24 @@ impl Outgoing {
         match &self.intent {
             JobRecord::EmbedSent { embed, .. } => Some(embed),
             _ => None,
+        }
+    }
+
+    /// Leaves out the items that are made already. True if nothing is left to send.
+    pub fn leave_out_made(&mut self) -> bool {
+        let made = &self.made_before;
+        let is_made = |tag: &str| made.iter().any(|(found, _)| found == tag);
+        match &mut self.call {
+            OutgoingCall::Optimize(..) => !made.is_empty(),
+            OutgoingCall::Many(request) if !made.is_empty() => {
+                // The others have other numbers now.
+                self.key = None;
+                request
+                    .optimizations
+                    .retain(|item| !item.config.tags.iter().any(|tag| is_made(tag)));
+                request.optimizations.is_empty()
+            }
+            OutgoingCall::Many(_) | OutgoingCall::Embed(_) | OutgoingCall::RawEmbed(_) => false,
         }
     }
 
@@ -163,22 +194,29 @@ impl Outgoing {
             }
         };
         failpoint::hit(before);
+        let key = self.key.as_deref();
         let call = async {
             match &self.call {
                 OutgoingCall::Optimize(asset, request) => {
-                    let model = client.optimizations().start(*asset, request).await?;
+                    let model = client
+                        .optimizations()
+                        .start_keyed(*asset, request, key)
+                        .await?;
                     Ok(Made::Rapid(model.id))
                 }
                 OutgoingCall::Many(request) => {
-                    client.optimizations().start_many(request).await?;
+                    client
+                        .optimizations()
+                        .start_many_keyed(request, key)
+                        .await?;
                     Ok(Made::Rapids)
                 }
                 OutgoingCall::Embed(request) => {
-                    let made = client.embeds().create(request).await?;
+                    let made = client.embeds().create_keyed(request, key).await?;
                     Ok(Made::Embed(made.embed_id))
                 }
                 OutgoingCall::RawEmbed(request) => {
-                    let made = client.embeds().create_raw(request).await?;
+                    let made = client.embeds().create_raw_keyed(request, key).await?;
                     Ok(Made::Embed(made.embed_id))
                 }
             }
@@ -193,9 +231,17 @@ struct Preparation<'a> {
     parts: &'a Arc<JobParts>,
     job: &'a JobKey,
     text_hash: ContentHash,
+    /// It takes what the service has of the same text.
+    joins: bool,
 }
 
 impl Preparation<'_> {
+    /// The idempotency key: unlike the note it names the model where the service does not.
+    fn key(&self, of: impl std::fmt::Display) -> Option<String> {
+        self.joins
+            .then(|| format!("assetfs {of} {}", self.text_hash))
+    }
+
     async fn optimize(&self, text: JobText, asset: AssetId) -> Result<Outgoing, Unresolved> {
         let mut presets = PresetLookup::default();
         let settings = presets.resolve(self.parts, &text.settings).await?;
@@ -204,16 +250,20 @@ impl Preparation<'_> {
             Settings::PresetName(_) | Settings::Config(_) => None,
         };
         let tag = new_tag();
+        let note = note_of(self.text_hash, None);
         let mut tags = text.tags;
-        tags.push(tag.clone());
+        tags.extend([tag.clone(), note.clone()]);
         Ok(Outgoing {
             named_preset,
+            key: self.key("optimize"),
+            made_before: Vec::new(),
             intent: JobRecord::Sent {
                 job: self.job.clone(),
                 asset,
                 tag: tag.clone(),
                 text_hash: self.text_hash,
                 at: Moment::now(),
+                note: self.joins.then_some(note),
             },
             request: tag,
             call: OutgoingCall::Optimize(asset, OptimizeRequest { settings, tags }),
@@ -224,12 +274,15 @@ impl Preparation<'_> {
         let mut presets = PresetLookup::default();
         let mut sent = Vec::with_capacity(items.len());
         let mut optimizations = Vec::with_capacity(items.len());
-        for item in items {
+        let mut notes = Vec::with_capacity(items.len());
+        for (number, item) in items.into_iter().enumerate() {
             let settings = presets.resolve(self.parts, &item.settings).await?;
             let asset = self.asset_of(&item.model)?;
             let tag = new_tag();
+            let note = note_of(self.text_hash, Some(number));
             let mut tags = item.tags;
-            tags.push(tag.clone());
+            tags.extend([tag.clone(), note.clone()]);
+            notes.extend(self.joins.then_some(note));
             let (preset_id, config) = match settings {
                 OptimizeSettings::Preset(id) => (Some(id), OptimizerConfig::default()),
                 OptimizeSettings::Config(config) => (None, config),
@@ -249,12 +302,15 @@ impl Preparation<'_> {
         let group = new_tag();
         Ok(Outgoing {
             named_preset: None,
+            key: self.key("many"),
+            made_before: Vec::new(),
             intent: JobRecord::ManySent {
                 job: self.job.clone(),
                 group: group.clone(),
                 items: sent,
                 text_hash: self.text_hash,
                 at: Moment::now(),
+                notes,
             },
             request: group,
             call: OutgoingCall::Many(MultiOptimize { optimizations }),
@@ -306,6 +362,8 @@ impl Preparation<'_> {
         };
         Ok(Outgoing {
             named_preset: None,
+            key: self.key(format_args!("embed {of}")),
+            made_before: Vec::new(),
             intent: JobRecord::EmbedSent {
                 job: self.job.clone(),
                 tag: tag.clone(),
@@ -320,7 +378,7 @@ impl Preparation<'_> {
 fn new_tag() -> String {
     #[cfg(test)]
     if let Some(drawn) = crate::client::scripted::draw() {
-        return format!("{TAG_PREFIX}{drawn:032x}");
+        return format!("{REQUEST_PREFIX}{drawn:032x}");
     }
-    format!("{TAG_PREFIX}{:032x}", rand::random::<u128>())
+    format!("{REQUEST_PREFIX}{:032x}", rand::random::<u128>())
 }

@@ -1,5 +1,5 @@
-//! Searches for the results of requests whose reply was lost: optimizations by their one-off tag, embeds by
-//! comparison with those before.
+//! Searches for the results of requests whose reply was lost: optimizations by their one-off tag or their note, embeds
+//! by comparison with those before.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -14,19 +14,19 @@ use crate::outbox::failpoint;
 use crate::outbox::failpoint::Failpoint;
 use crate::outbox::jobs::book::{EmbedStage, EmbedSubmission, JobRecord, SubmissionStage};
 use crate::outbox::jobs::embeds::embeds_of;
+use crate::outbox::jobs::notes::tagged_models;
 use crate::outbox::jobs::parts::JobParts;
 use crate::outbox::jobs::plan::{Answer, SearchStep, next_search_step};
 use crate::outbox::jobs::request::Made;
-use crate::wire::{AssetId, EmbedId, RapidId, RapidModel};
+use crate::wire::{AssetId, EmbedId};
 
 /// The longest pause between two searches for a lost request.
 const LONGEST_SEARCH: Duration = Duration::from_secs(5);
-/// Maximum number of rapid models without tags in the list that are requested one by one.
-const ASKED_ONE_BY_ONE: usize = 20;
 
 /// A request that is searched for.
 enum Lost {
-    Optimization(AssetId),
+    /// Of an asset, with its note.
+    Optimization(AssetId, Option<String>),
     Embed(EmbedSubmission),
 }
 
@@ -96,7 +96,9 @@ fn lost(parts: &JobParts, tag: &str) -> Option<Lost> {
     let submission = book.submissions.get(tag);
     let embed = book.embeds.get(tag);
     match (submission, embed) {
-        (Some(it), _) if it.stage == SubmissionStage::Sent => Some(Lost::Optimization(it.asset)),
+        (Some(it), _) if it.stage == SubmissionStage::Sent => {
+            Some(Lost::Optimization(it.asset, it.note.clone()))
+        }
         (_, Some(it)) if it.stage == EmbedStage::Sent => Some(Lost::Embed(it.clone())),
         _ => None,
     }
@@ -119,9 +121,11 @@ async fn conclude(parts: &Arc<JobParts>, tag: &str, step: SearchStep<Made>) -> O
 
 async fn find(parts: &JobParts, lost: &Lost, tag: &str) -> Answer<Made> {
     let found = match lost {
-        Lost::Optimization(asset) => find_rapid(parts, *asset, tag)
-            .await
-            .map(|found| found.map(Made::Rapid)),
+        Lost::Optimization(asset, note) => {
+            let tags: Vec<&str> = std::iter::once(tag).chain(note.as_deref()).collect();
+            let models = tagged_models(parts, *asset, Priority::Background).await;
+            models.map(|models| models.find(&tags).map(Made::Rapid))
+        }
         Lost::Embed(embed) => find_embed(parts, embed)
             .await
             .map(|found| found.map(Made::Embed)),
@@ -132,37 +136,6 @@ async fn find(parts: &JobParts, lost: &Lost, tag: &str) -> Answer<Made> {
         Err(ClientError::NotFound { .. }) => Answer::Gone,
         Err(_) => Answer::Silence,
     }
-}
-
-async fn find_rapid(
-    parts: &JobParts,
-    asset: AssetId,
-    tag: &str,
-) -> Result<Option<RapidId>, ClientError> {
-    let models = parts
-        .client
-        .assets()
-        .rapid_models(asset, Priority::Background)
-        .await?;
-    let carries = |model: &RapidModel| model.tags.iter().any(|it| it.name == tag);
-    if let Some(model) = models.iter().find(|model| carries(model)) {
-        return Ok(Some(model.id));
-    }
-    // A list may omit the tags; a single record has them.
-    let mut untagged: Vec<RapidId> = models
-        .iter()
-        .filter(|model| model.tags.is_empty())
-        .map(|model| model.id)
-        .collect();
-    untagged.sort_by(|a, b| b.cmp(a));
-    for id in untagged.into_iter().take(ASKED_ONE_BY_ONE) {
-        match parts.client.rapids().get(id, Priority::Background).await {
-            Ok(model) if carries(&model) => return Ok(Some(id)),
-            Ok(_) | Err(ClientError::NotFound { .. }) => {}
-            Err(error) => return Err(error),
-        }
-    }
-    Ok(None)
 }
 
 /// The oldest embed of the request's model and name that did not exist before, and that no other request from here

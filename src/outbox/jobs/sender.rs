@@ -1,7 +1,7 @@
 //! The executor of one file of a drop folder: asks the planner, does one step, asks again.
 //!
-//! Invariant: a request is sent only after its one-off tag is durable in the journal. A request with an unknown
-//! outcome is left to the search for lost requests.
+//! Invariant: a request is sent only after its one-off tag is durable in the journal, and after the service was asked
+//! whether it has a result of the same text. A request with an unknown outcome is left to the search for lost requests.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -268,24 +268,42 @@ impl Sender {
             return Ok(Next::Again);
         };
         let models = job.models();
-        let prepared =
-            Outgoing::prepare(&self.parts, &self.key, text, request.clone(), models).await;
-        let outgoing = match prepared {
+        let wanted = job.view.wanted.unwrap_or_default();
+        let prepared = Outgoing::prepare(
+            &self.parts,
+            &self.key,
+            text,
+            request.clone(),
+            models,
+            wanted,
+        );
+        let mut outgoing = match prepared.await {
             Ok(outgoing) => outgoing,
             Err(Unresolved::Wrong(reason)) => return self.hold(reason).await,
             Err(Unresolved::Trouble(error)) => return Ok(self.trouble(error)),
             Err(Unresolved::Closed) => return Ok(Next::End),
         };
-        let again = match self.intend(text, models, &outgoing).await? {
+        let again = match self.intend(text, models, wanted, &outgoing).await? {
             Intent::Recorded { again } => again,
             Intent::Changed => return Ok(Next::Again),
             Intent::Later => return Ok(Next::Pause(self.looks.next_pause())),
         };
-        let reply = outgoing.send(&self.parts).await;
-        let next = self.conclude(&outgoing, again, reply).await;
+        let next = self.send_rest(&mut outgoing, again).await;
         self.release(&outgoing.request);
         self.report();
         next
+    }
+
+    /// Takes what the service has already, and sends the rest.
+    async fn send_rest(&mut self, outgoing: &mut Outgoing, again: bool) -> OutboxResult<Next> {
+        for (tag, rapid) in &outgoing.made_before {
+            taken(&self.parts, tag, Made::Rapid(*rapid)).await?;
+        }
+        if outgoing.leave_out_made() {
+            return Ok(Next::End);
+        }
+        let reply = outgoing.send(&self.parts).await;
+        self.conclude(outgoing, again, reply).await
     }
 
     /// Leaves a request without an outcome to the search.
@@ -299,6 +317,7 @@ impl Sender {
         &self,
         text: &[u8],
         models: &[ModelId],
+        wanted: Wanted,
         outgoing: &Outgoing,
     ) -> OutboxResult<Intent> {
         let (ticket, again) = {
@@ -307,7 +326,8 @@ impl Sender {
                 return Ok(Intent::Changed);
             };
             let again = file.wanted == Wanted::Again;
-            let stands = file.wanted != Wanted::No && file.text.0 == text;
+            // As it was prepared for: what is to be paid again takes nothing that is there.
+            let stands = file.wanted == wanted && wanted != Wanted::No && file.text.0 == text;
             let sent = sent_before(&memory, &self.key, models, text);
             if !stands || (!again && sent.is_some()) {
                 return Ok(Intent::Changed);

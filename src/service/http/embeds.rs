@@ -16,7 +16,8 @@ use crate::service::app::App;
 use crate::service::events;
 use crate::service::ids::random_name;
 use crate::service::records::{
-    Area, AssetRow, Conversion, EmbedRow, EmbedSource, FileRow, NewEmbed, NewEvent, Uploaded,
+    Area, AssetRow, Conversion, CreatedEmbed, EmbedRow, EmbedSource, FileRow, NewEmbed, NewEvent,
+    Uploaded,
 };
 use crate::wire::paths::route;
 use crate::wire::{
@@ -70,11 +71,12 @@ impl EmbedRequest {
     /// Creates the embed. Without a configuration it gets the user's theme.
     async fn create(
         self,
-        app: &App,
-        user: UserId,
+        call: &ApiCall,
         source: EmbedSource,
         event: impl FnOnce(EmbedId, &str) -> NewEvent,
     ) -> Result<(EmbedId, String), ApiError> {
+        let (app, user) = (&call.app, call.user);
+        let key = call.request_key.as_deref();
         let config = match self.config {
             Some(config) => config,
             None => app.records.embeds().theme(user).await?,
@@ -88,15 +90,20 @@ impl EmbedRequest {
             name: &self.name,
             source,
             config: &config,
+            request_key: key,
         };
         let url = viewer_url(app, &identifier);
         let creating = app
             .records
             .embeds()
             .create(user, &new, |id| event(id, &url));
-        let id = creating.await?.ok_or_else(|| ApiError::no("model"))?;
-        app.events.announce();
-        Ok((id, url))
+        match creating.await?.ok_or_else(|| ApiError::no("model"))? {
+            CreatedEmbed::New(id) => {
+                app.events.announce();
+                Ok((id, url))
+            }
+            CreatedEmbed::Before(id, identifier) => Ok((id, viewer_url(app, &identifier))),
+        }
     }
 }
 
@@ -175,7 +182,7 @@ pub async fn create(
         };
         events::event_of_now(EventType::EmbedCreation, data)
     };
-    let (id, url) = request.create(&call.app, call.user, source, event).await?;
+    let (id, url) = request.create(&call, source, event).await?;
     let body = json!({
         "status": "success",
         "message": message,
@@ -204,7 +211,7 @@ pub async fn create_raw(call: ApiCall, mut fields: Fields) -> JsonReply {
     let event = |id, url: &str| {
         events::event_of_now(EventType::EmbedFromRawCreation, created(asset, id, url))
     };
-    let (id, url) = request.create(&call.app, call.user, source, event).await?;
+    let (id, url) = request.create(&call, source, event).await?;
     Ok(Json(json!({
         "message": message,
         "embed_id": id,

@@ -45,7 +45,10 @@ pub async fn one(call: ApiCall, mut fields: Fields) -> JsonReply {
     fields.refuse_unknown(|key| is_preset && is_preset_key(key));
     fields.finish()?;
     let asset = rawmodel::existing(&call, id).await?;
-    let new = new_rapid(&call, &asset, asked).await?;
+    let new = NewRapid {
+        request_key: call.request_key.clone(),
+        ..new_rapid(&call, &asset, asked).await?
+    };
     let rapid = start(&call, &[new]).await?[0];
     summary(&call, rapid).await
 }
@@ -124,6 +127,7 @@ pub(super) async fn new_rapid(
         export_name: asked.export_name,
         tags: asked.tags.unwrap_or_default(),
         core_version: CORE_VERSION.to_owned(),
+        request_key: None,
     })
 }
 
@@ -176,7 +180,12 @@ async fn queue_all(call: &ApiCall, mut fields: Fields) -> Result<StatusCode, Api
     let mut new = Vec::with_capacity(items.len());
     for (number, item) in items.into_iter().enumerate() {
         let rapid = item_of(call, item).await;
-        new.push(rapid.map_err(|error| named(number, error))?);
+        let rapid = rapid.map_err(|error| named(number, error))?;
+        let key = call.request_key.as_ref();
+        new.push(NewRapid {
+            request_key: key.map(|key| format!("{key}/{number}")),
+            ..rapid
+        });
     }
     if !new.is_empty() {
         start(call, &new).await?;

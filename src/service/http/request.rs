@@ -17,9 +17,13 @@ use crate::service::app::App;
 use crate::service::limits::{RateRefusal, Requester};
 use crate::service::records::{PageRequest, Records, Search};
 use crate::service::secrets::secret_matches;
-use crate::wire::{AssetId, EmbedId, PresetId, RapidId, TagId, TokenId, UserId, WebhookId};
+use crate::wire::{
+    AssetId, EmbedId, IDEMPOTENCY_KEY, PresetId, RapidId, TagId, TokenId, UserId, WebhookId,
+};
 
 const LONGEST_QUERY_BYTES: usize = 4_096;
+/// The longest idempotency key, in characters.
+const LONGEST_REQUEST_KEY: usize = 255;
 
 /// Minimum time between two updates of a token's time of last use.
 const TOUCH_PAUSE_SECS: i64 = 60;
@@ -45,6 +49,8 @@ pub struct ApiCall {
     pub token: TokenId,
     pub ids: Ids,
     pub query: Query,
+    /// The `Idempotency-Key`, if the client gave one: the calls that make something make it once for each key.
+    pub request_key: Option<String>,
 }
 
 /// What most handlers return.
@@ -68,7 +74,21 @@ impl FromRequestParts<Arc<App>> for ApiCall {
             token,
             ids: Ids::from_request_parts(parts, app).await?,
             query: Query::of(parts),
+            request_key: request_key(parts)?,
         })
+    }
+}
+
+fn request_key(parts: &Parts) -> Result<Option<String>, ApiError> {
+    let Some(key) = parts.headers.get(IDEMPOTENCY_KEY) else {
+        return Ok(None);
+    };
+    match key.to_str() {
+        Ok(key) if !key.is_empty() && key.len() <= LONGEST_REQUEST_KEY => Ok(Some(key.to_owned())),
+        _ => Err(ApiError::field(
+            IDEMPOTENCY_KEY,
+            format!("must have 1 to {LONGEST_REQUEST_KEY} visible ASCII characters."),
+        )),
     }
 }
 

@@ -25,6 +25,16 @@ pub struct NewEmbed<'a> {
     pub source: EmbedSource,
     /// The viewer configuration as JSON text.
     pub config: &'a str,
+    /// Of requests with one key only the first makes an embed.
+    pub request_key: Option<&'a str>,
+}
+
+/// The embed of a request.
+#[derive(Debug)]
+pub enum CreatedEmbed {
+    New(EmbedId),
+    /// An earlier request with the same key has made it. With its name in URLs.
+    Before(EmbedId, String),
 }
 
 record! {
@@ -80,7 +90,7 @@ impl EmbedRecords<'_> {
         user: UserId,
         new: &NewEmbed<'_>,
         event: impl FnOnce(EmbedId) -> NewEvent,
-    ) -> Result<Option<EmbedId>> {
+    ) -> Result<Option<CreatedEmbed>> {
         let mut tx = self.database.begin_for(user).await?;
         let owner = match new.source {
             EmbedSource::Rapid(rapid) => ModelId::Rapid(rapid),
@@ -89,13 +99,22 @@ impl EmbedRecords<'_> {
         if !tx.has(user, owner).await? {
             return Ok(None);
         }
+        if let Some(key) = new.request_key {
+            let text =
+                select("WHERE t.user_id = $1 AND t.request_key = $2 ORDER BY t.id DESC LIMIT 1");
+            let query = sql!(text, user, key);
+            if let Some(made) = tx.optional::<EmbedRow>(query).await? {
+                return Ok(Some(CreatedEmbed::Before(made.id, made.identifier)));
+            }
+        }
         let (rapid, asset) = match new.source {
             EmbedSource::Rapid(rapid) => (Some(rapid), None),
             EmbedSource::Asset(asset) => (None, Some(asset)),
         };
         let insert = sql!(
             "INSERT INTO embeds (user_id, identifier, name, name_folded, rapid_id, asset_id, config, \
-             view_count, created_at, updated_at) VALUES ($1, $2, $3, $4, $5, $6, $7, 0, $8, $8) \
+             view_count, created_at, updated_at, request_key) \
+             VALUES ($1, $2, $3, $4, $5, $6, $7, 0, $8, $8, $9) \
              RETURNING id",
             user,
             new.identifier,
@@ -105,11 +124,12 @@ impl EmbedRecords<'_> {
             asset,
             new.config,
             tx.now(),
+            new.request_key,
         );
         let id = tx.one(insert).await?;
         deliveries::add(&mut tx, user, &[event(id)]).await?;
         tx.commit().await?;
-        Ok(Some(id))
+        Ok(Some(CreatedEmbed::New(id)))
     }
 
     /// One page of the embeds of `user`, or only of one rapid model, newest first.

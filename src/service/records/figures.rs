@@ -53,6 +53,7 @@ async fn cycle(records: &Records, user: UserId, asset: AssetId) {
         filename_rule: FilenameRule::default(),
         tags: Vec::new(),
         core_version: "1.0.0".to_owned(),
+        request_key: None,
     };
     let new = [new];
     let started = records.optimizations().start(user, TokenId(1), &new);

@@ -42,6 +42,7 @@ const STEPS: &[Step] = steps! {
     10 from 7: "0010_traces.sql",
     11 from 7: "0011_deliveries.sql",
     12 from 7: "0012_rates.sql",
+    13 from 7: "0013_request_keys.sql",
 };
 
 /// What has been applied, and which versions may still start then. These tables are older than all steps.

@@ -28,6 +28,8 @@ pub struct NewRapid {
     pub filename_rule: FilenameRule,
     pub tags: Vec<String>,
     pub core_version: String,
+    /// Of requests for an asset with one key only the first makes a rapid model.
+    pub request_key: Option<String>,
 }
 
 /// Result of starting optimizations.
@@ -61,8 +63,8 @@ async fn insert(tx: &mut Tx, user: UserId, token: TokenId, new: &NewRapid) -> Re
     let insert = sql!(
         "INSERT INTO rapids (user_id, token_id, uuid, name, name_folded, asset_id, asset_name, status, \
          config, preset_id, preset_name, export_name, core_version, scale_factor, created_at, updated_at, \
-         filename_rule) \
-         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $15, $16) RETURNING id",
+         filename_rule, request_key) \
+         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $15, $16, $17) RETURNING id",
         user,
         token,
         random_uuid(),
@@ -79,14 +81,30 @@ async fn insert(tx: &mut Tx, user: UserId, token: TokenId, new: &NewRapid) -> Re
         new.scale_factor,
         tx.now(),
         new.filename_rule,
+        new.request_key,
     );
     tx.one(insert).await
 }
 
+/// What an earlier request with the same key has made.
+async fn made_before(tx: &mut Tx, user: UserId, new: &NewRapid) -> Result<Option<RapidId>> {
+    let Some(key) = &new.request_key else {
+        return Ok(None);
+    };
+    let query = sql!(
+        "SELECT id FROM rapids WHERE asset_id = $1 AND request_key = $2 AND user_id = $3 \
+         ORDER BY id DESC LIMIT 1",
+        new.asset,
+        key,
+        user,
+    );
+    tx.optional(query).await
+}
+
 impl OptimizationRecords<'_> {
-    /// Accepts all optimizations or none: takes a point for each, creates the rapid models and queues their jobs.
+    /// Accepts all optimizations or none: takes a point for each, creates the rapid models and queues their jobs. Those
+    /// that were made before by the same key are neither made nor paid again.
     pub async fn start(self, user: UserId, token: TokenId, new: &[NewRapid]) -> Result<Started> {
-        let price = new.len() as u64;
         retried!({
             let mut tx = self.database.begin_for(user).await?;
             for rapid in new {
@@ -100,14 +118,22 @@ impl OptimizationRecords<'_> {
                     return Ok(Started::NotComplete(rapid.asset));
                 }
             }
+            // The account is locked: no other request makes one of them meanwhile.
+            let mut ids = Vec::with_capacity(new.len());
+            for rapid in new {
+                ids.push(made_before(&mut tx, user, rapid).await?);
+            }
+            let price = ids.iter().filter(|made| made.is_none()).count() as u64;
             let pay = "UPDATE users SET points = points - $2 WHERE id = $1 AND points >= $2";
             if tx.run(sql!(pay, user, price)).await? == 0 {
                 let left = "SELECT points FROM users WHERE id = $1";
                 let left = tx.one(sql!(left, user)).await?;
                 return Ok(Started::NoPoints { left });
             }
-            let mut ids = Vec::with_capacity(new.len());
-            for rapid in new {
+            for (made, rapid) in ids.iter_mut().zip(new) {
+                if made.is_some() {
+                    continue;
+                }
                 let id = insert(&mut tx, user, token, rapid).await?;
                 tags::add(&mut tx, user, ModelId::Rapid(id), &rapid.tags).await?;
                 jobs::add(
@@ -119,13 +145,13 @@ impl OptimizationRecords<'_> {
                     None,
                 )
                 .await?;
-                ids.push(id);
+                *made = Some(id);
             }
             let count =
                 "UPDATE tokens SET optimization_count = optimization_count + $2 WHERE id = $1";
             tx.run(sql!(count, token, price)).await?;
             tx.commit().await?;
-            Ok(Started::Queued(ids))
+            Ok(Started::Queued(ids.into_iter().flatten().collect()))
         })
     }
 

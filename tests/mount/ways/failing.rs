@@ -34,6 +34,60 @@ fn drafts_are_found_again_when_accounts_json_was_lost_while_the_service_was_away
 }
 
 #[test]
+fn a_damaged_accounts_json_hides_no_draft() {
+    needs_fuse!();
+    let mut fixture = Fixture::with(&[], &["--settle", "1h"]);
+    fixture.copy_chair();
+    fixture.kill_mount();
+    let accounts = fixture.scratch.path().join("state/accounts.json");
+    fs::write(&accounts, "{").unwrap();
+    fixture.service.stop();
+    let told = fixture.mount(&["--settle", "1h"]);
+    assert!(told.contains("accounts.json was damaged"), "{told}");
+    assert!(fixture.path("rawmodels/chair/chair.gltf").exists());
+}
+
+/// The same service under another host name, and an account of which the service does not say that it is the same.
+#[test]
+fn drafts_are_there_under_another_address_of_the_service_or_named() {
+    needs_fuse!();
+    let mut fixture = Fixture::with(&[], &["--settle", "1h"]);
+    fixture.copy_chair();
+    fixture.kill_mount();
+    let other_name = fixture.service.base_url.replace("127.0.0.1", "localhost");
+    assert_ne!(other_name, fixture.service.base_url);
+    fixture.service.base_url = other_name;
+    fixture.mount(&["--settle", "1h"]);
+    assert!(fixture.path("rawmodels/chair/chair.gltf").exists());
+    fixture.kill_mount();
+
+    let state = fixture.scratch.path().join("state");
+    let folder = fs::read_dir(&state).unwrap().flatten();
+    let folder = folder.map(|it| it.path()).find(|it| it.is_dir()).unwrap();
+    fs::remove_file(state.join("accounts.json")).unwrap();
+    fs::remove_file(folder.join("account.json")).unwrap();
+    let told = fixture.mount(&["--settle", "1h"]);
+    let name = folder.file_name().unwrap().to_str().unwrap();
+    assert!(told.contains(name) && told.contains("not sent"), "{told}");
+    let status = run(assetfs("status", fixture.root()));
+    assert!(status.contains(name), "{status}");
+    let mut recover = Command::new(ASSETFS);
+    let recovered = run(recover.arg("recover").arg("--state-dir").arg(&state));
+    assert!(recovered.contains(name), "{recovered}");
+}
+
+/// Such a service is there; it only does not say whose the token is.
+#[test]
+fn a_service_without_records_of_tokens_is_not_called_silent() {
+    needs_fuse!();
+    let plan = status_plan("/api/v2/user/tokens/", 404);
+    let mut fixture = Fixture::unmounted_with_chaos(&plan, &[]);
+    let told = fixture.mount(&[]);
+    assert!(!told.contains("does not answer"), "{told}");
+    assert_eq!(fixture.status()["online"], true);
+}
+
+#[test]
 fn rm_r_removes_a_draft_that_shows_a_failure() {
     needs_fuse!();
     let mut fixture = Fixture::new();

@@ -15,6 +15,8 @@ pub enum RelayFault {
     LostAfter,
     /// The request is not passed on; the reply has this status.
     Status(u16),
+    /// The request is not passed on; the reply is this JSON with status 200.
+    Json(&'static str),
     /// The request is delayed.
     Late(Duration),
 }
@@ -154,6 +156,14 @@ fn pass(
             ];
             let reply = Reply::new(status, &headers, r#"{"message":"by us"}"#);
             reply.send(reader.get_mut().as_mut())?;
+            return Ok(());
+        }
+        Some(RelayFault::Json(text)) => {
+            let headers = [
+                ("content-type", "application/json"),
+                ("connection", "close"),
+            ];
+            Reply::new(200, &headers, text).send(reader.get_mut().as_mut())?;
             return Ok(());
         }
         Some(RelayFault::Late(time)) => std::thread::sleep(time),

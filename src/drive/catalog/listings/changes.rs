@@ -1,6 +1,5 @@
 //! Applies changes of a listing: reports them and forgets what depends on them.
 
-use crate::client::Priority;
 use crate::drive::catalog::blob_sizes::forget_blobs;
 use crate::drive::catalog::change::{Change, Listed};
 use crate::drive::catalog::data::known::Known;
@@ -22,16 +21,9 @@ pub(super) fn forget_files(catalog: &Catalog, prefix: &str) {
 }
 
 pub(super) fn assets_changed(catalog: &Catalog, changes: &Changes) {
-    for (id, name) in &changes.gone {
-        let model = Model::Raw(catalog.home_of(AssetId(*id)));
-        catalog.report(Change::Gone(Listed::Model(model), name.clone()));
-    }
     report_renamed(catalog, changes, ListingKind::Assets, |known, id| {
         known.assets.name(id).map(str::to_owned)
     });
-    for (id, _) in &changes.gone {
-        check_gone(catalog, AssetId(*id));
-    }
     for id in &changes.moved {
         let asset = AssetId(*id);
         // Files depend on the state: they are requested again.
@@ -123,21 +115,4 @@ fn report_appeared(
     for name in names {
         catalog.report(Change::Named(which, name));
     }
-}
-
-/// A model that was copied in here is missing from a listing. Its staged copy and record are deleted only if
-/// the service confirms that it is gone.
-fn check_gone(catalog: &Catalog, asset: AssetId) {
-    if catalog.outbox.uploads().sent_record(asset).is_none() {
-        forget_files(catalog, &format!("raw/{asset}"));
-        return;
-    }
-    let (client, outbox) = (catalog.client.clone(), catalog.outbox.clone());
-    catalog.background.spawn(async move {
-        if let Err(crate::client::ClientError::NotFound { .. }) =
-            client.assets().get(asset, Priority::Background).await
-        {
-            outbox.asset_gone(asset);
-        }
-    });
 }

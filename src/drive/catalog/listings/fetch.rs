@@ -20,6 +20,7 @@ use crate::drive::catalog::listings::records::{
     learned_rows, rapid_row, store_all, store_assets, store_changes, store_jobs, store_rapids,
 };
 use crate::drive::catalog::listings::store::keep_for_good;
+use crate::drive::catalog::listings::unlisted::ask_for_unlisted;
 use crate::drive::catalog::parts::Catalog;
 use crate::drive::catalog::presets::preset_overlay;
 use crate::drive::error::DriveResult;
@@ -45,8 +46,9 @@ pub(super) async fn fetch(catalog: &Arc<Catalog>, which: ListingKind) -> DriveRe
         ListingKind::Webhooks => fetch_webhooks(catalog).await,
         ListingKind::Jobs => fetch_jobs(catalog).await,
     };
-    if result.is_err() {
-        catalog.known().belief(which).failed(Instant::now());
+    match &result {
+        Ok(()) => ask_for_unlisted(catalog, which).await,
+        Err(_) => catalog.known().belief(which).failed(Instant::now()),
     }
     result
 }

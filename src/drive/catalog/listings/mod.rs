@@ -11,6 +11,7 @@ pub(super) mod freshness;
 pub(super) mod records;
 pub(super) mod search;
 pub(super) mod store;
+mod unlisted;
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};

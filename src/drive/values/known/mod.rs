@@ -15,7 +15,7 @@ use super::listing::Record;
 use crate::outbox::ItemStatus;
 use crate::wire::{
     AssetId, BaseAsset, OptimizationStatus, RapidId, RapidModel, Tag, TagId, Timestamp,
-    UploadStatus,
+    UploadStatus, is_own_tag,
 };
 use assetfs_formats as formats;
 
@@ -27,8 +27,10 @@ pub struct KnownTag {
 }
 
 impl KnownTag {
+    /// The tags of the user: not those in which a drive notes what made a result.
     fn all(tags: &[Tag]) -> Vec<KnownTag> {
         tags.iter()
+            .filter(|tag| !is_own_tag(&tag.name))
             .map(|tag| KnownTag {
                 id: tag.id,
                 name: tag.name.clone(),
@@ -119,6 +121,10 @@ impl KnownAsset {
 }
 
 impl Record for KnownAsset {
+    fn goes_with_a_pass() -> bool {
+        // Cached bytes and pins depend on it, and lists are wrong now and then.
+        false
+    }
     fn number(&self) -> u64 {
         self.id.0
     }
@@ -207,6 +213,10 @@ impl KnownRapid {
 }
 
 impl Record for KnownRapid {
+    fn goes_with_a_pass() -> bool {
+        // Cached bytes and pins depend on it, and lists are wrong now and then.
+        false
+    }
     fn number(&self) -> u64 {
         self.id.0
     }

@@ -1,7 +1,7 @@
 //! One listing of the service: records, names and freshness.
 //!
 //! Invariant: a record is removed only if the service reports it gone (a full pass without it, or its
-//! deletion), never because a request failed. A change through this drive is not undone by the answer of a
+//! deletion), never because a request failed. Of models a full pass proves nothing: they are asked for by their ids. A change through this drive is not undone by the answer of a
 //! request that began before it. No I/O; the catalog sends the requests.
 
 mod passes;
@@ -20,6 +20,11 @@ pub trait Record: Clone + PartialEq {
     fn number(&self) -> u64;
     /// Its name on the service.
     fn service_name(&self) -> &str;
+    /// False if a pass without the record does not prove that it is gone: then it stays until the service was asked for
+    /// it by its id.
+    fn goes_with_a_pass() -> bool {
+        true
+    }
     /// Tells it apart from others of its name: it is shown as `name (qualifier)` if the plain name is taken.
     fn qualifier(&self) -> Option<&str> {
         None
@@ -90,6 +95,8 @@ pub struct Listing<R> {
     renamed: Vec<(u64, String)>,
     /// The first pass, while its pages come in.
     passing: Option<Passing>,
+    /// Records that the last pass did not contain, and that may be there nevertheless.
+    unlisted: Vec<u64>,
 }
 
 /// The progress of a pass in ascending order of ids.
@@ -119,6 +126,7 @@ impl<R: Record> Listing<R> {
             deleted: HashMap::new(),
             renamed: Vec::new(),
             passing: None,
+            unlisted: Vec::new(),
         }
     }
 
@@ -255,6 +263,11 @@ impl<R: Record> Listing<R> {
         let displaced = self.claims.claim(id, name, service_name);
         self.renamed
             .extend(displaced.map(|other| (other, name.to_owned())));
+    }
+
+    /// The records that the last pass did not contain, and that stay until the service was asked for them.
+    pub fn take_unlisted(&mut self) -> Vec<u64> {
+        std::mem::take(&mut self.unlisted)
     }
 
     /// Removes a record permanently.

@@ -107,7 +107,7 @@ impl<R: Record> Listing<R> {
         changes
     }
 
-    /// Removes records that a pass did not contain.
+    /// Removes records that a pass did not contain, or notes them to be asked for.
     fn drop_unlisted(&mut self, listed: &HashSet<u64>, began: Instant) -> Changes {
         let mut changes = Changes::default();
         let gone: Vec<u64> = self
@@ -116,6 +116,11 @@ impl<R: Record> Listing<R> {
             .filter(|(id, learned)| !listed.contains(id) && learned.at <= began)
             .map(|(id, _)| *id)
             .collect();
+        self.unlisted.clear();
+        if !R::goes_with_a_pass() {
+            self.unlisted = gone;
+            return changes;
+        }
         for id in gone {
             self.drop_row(id, &mut changes);
         }

@@ -134,3 +134,37 @@ fn an_answer_to_an_earlier_request_does_not_end_a_doubt() {
     listing.replace(vec![Thing(1, "a")], asked, asked, &taken());
     assert!(listing.belief.is_fresh(asked, refresh) && !listing.belief.is_doubted());
 }
+
+/// A record that a list may lack by mistake.
+#[derive(Debug, Clone, PartialEq)]
+struct Kept(u64);
+
+impl Record for Kept {
+    fn number(&self) -> u64 {
+        self.0
+    }
+    fn service_name(&self) -> &str {
+        "kept"
+    }
+    fn goes_with_a_pass() -> bool {
+        false
+    }
+}
+
+#[test]
+fn what_a_pass_lacks_stays_with_its_name_until_it_was_asked_for() {
+    let mut listing = Listing::new("");
+    let began = Instant::now();
+    let later = began + Duration::from_secs(1);
+    listing.replace(vec![Kept(1), Kept(2)], began, began, &taken());
+    let changes = listing.replace(vec![Kept(2)], later, later, &taken());
+    assert!(changes.gone.is_empty());
+    assert_eq!(listing.name(1), Some("kept"));
+    assert_eq!(listing.take_unlisted(), [1]);
+    assert!(listing.take_unlisted().is_empty());
+    assert_eq!(
+        listing.remove(1, later).gone,
+        [(1, "kept".to_owned())],
+        "the service does not have it"
+    );
+}

@@ -69,6 +69,10 @@ pub struct Submission {
     pub stage: SubmissionStage,
     /// The one-off tag is still on the rapid model.
     pub tagged: bool,
+    /// The tag that says which text the rapid model was made with, unless another one of the same text was paid for. What
+    /// has it is the result of this request, whoever asked for it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub note: Option<String>,
     /// The tag of its request for several assets.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub group: Option<String>,
@@ -79,6 +83,7 @@ impl Submission {
         asset: AssetId,
         text_hash: ContentHash,
         at: Moment,
+        note: Option<&String>,
         group: Option<&String>,
     ) -> Submission {
         Submission {
@@ -87,6 +92,7 @@ impl Submission {
             at,
             stage: SubmissionStage::Sent,
             tagged: true,
+            note: note.cloned(),
             group: group.cloned(),
         }
     }
@@ -193,8 +199,9 @@ impl JobBook {
                 tag,
                 text_hash,
                 at,
+                note,
             } => {
-                let submission = Submission::sent(*asset, *text_hash, *at, None);
+                let submission = Submission::sent(*asset, *text_hash, *at, note.as_ref(), None);
                 self.submissions.insert(tag.clone(), submission);
                 self.went_out(job, tag);
             }
@@ -204,9 +211,11 @@ impl JobBook {
                 items,
                 text_hash,
                 at,
+                notes,
             } => {
-                for (tag, asset) in items {
-                    let submission = Submission::sent(*asset, *text_hash, *at, Some(group));
+                for (item, (tag, asset)) in items.iter().enumerate() {
+                    let note = notes.get(item);
+                    let submission = Submission::sent(*asset, *text_hash, *at, note, Some(group));
                     self.submissions.insert(tag.clone(), submission);
                 }
                 self.went_out(job, group);

@@ -59,6 +59,9 @@ pub enum JobRecord {
         /// The checksum of the text.
         text_hash: ContentHash,
         at: Moment,
+        /// See [`Submission::note`](super::Submission::note).
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        note: Option<String>,
     },
     /// The assets of the paths in a file's text.
     PathsFound {
@@ -77,6 +80,9 @@ pub enum JobRecord {
         /// The checksum of the text.
         text_hash: ContentHash,
         at: Moment,
+        /// The note of each item, or none.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        notes: Vec<String>,
     },
     /// A request for an embed is about to be sent.
     EmbedSent {

@@ -2,6 +2,7 @@
 import { fill, h } from './dom.js';
 import { icon } from './icons.js';
 import { stable } from './pictures.js';
+import { ofPeople } from './tags.js';
 
 /** A picture of a model, or a drawing in its place. */
 export function picture(url, alt = '') {
@@ -20,7 +21,8 @@ export function progress(percent, label) {
 }
 
 export function tagList(tags) {
-  return tags.length ? h('ul.tags', {}, tags.map((tag) => h('li', {}, tag.name))) : null;
+  const shown = ofPeople(tags);
+  return shown.length ? h('ul.tags', {}, shown.map((tag) => h('li', {}, tag.name))) : null;
 }
 
 /** A field that searches as one types. The words are kept in the address by `onSearch`. */

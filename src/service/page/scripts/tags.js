@@ -5,8 +5,12 @@ import { icon } from './icons.js';
 import { changed } from './live.js';
 import { attempt, complain } from './notices.js';
 
+/** The tags of people: not those in which a drive notes what made a result (`is_own_tag` in wire/tag.rs). */
+export const ofPeople = (tags) => tags.filter(({ name }) => !/^assetfs(:|-[0-9a-f]{32}$)/.test(name));
+
 /** @param {{id: number, name: string}[]} tags @param {string} path of the model in the API */
 export function tagEditor(tags, path) {
+  const shown = ofPeople(tags);
   const field = h('input', { 'aria-label': 'New tag', placeholder: 'Add a tag', maxlength: 255 });
   const form = h('form.row', {}, field, h('button.small', { type: 'submit' }, 'Add'));
   form.addEventListener('submit', (event) => {
@@ -16,5 +20,5 @@ export function tagEditor(tags, path) {
   });
   const chip = (tag) => h('li', {}, tag.name, h('button', { type: 'button', 'aria-label': `Remove the tag ${tag.name}`,
     onclick: (event) => attempt(event.currentTarget, () => remove(`${path}/tags/${tag.id}`).then(changed)) }, icon('close', 12)));
-  return h('div.tag-editor', {}, tags.length ? h('ul.tags', { 'aria-label': 'Tags' }, tags.map(chip)) : null, form);
+  return h('div.tag-editor', {}, shown.length ? h('ul.tags', { 'aria-label': 'Tags' }, shown.map(chip)) : null, form);
 }

@@ -1,0 +1,129 @@
+//! Notes on results: tags that say which text of a drop folder a result was made with. With them a text that another
+//! machine has sent, or this one in an earlier life, is not paid for again.
+
+use std::collections::HashMap;
+
+use crate::client::{ClientError, Priority};
+use crate::outbox::jobs::book::JobRecord;
+use crate::outbox::jobs::parts::JobParts;
+use crate::outbox::staging::ContentHash;
+use crate::wire::{AssetId, NOTE_PREFIX, RapidId, RapidModel};
+
+/// Maximum number of rapid models without tags in the list that are requested one by one.
+const ASKED_ONE_BY_ONE: usize = 20;
+
+/// The note of a text for one model, or of one item of a text for several. The same on every machine.
+pub fn note_of(text_hash: ContentHash, item: Option<usize>) -> String {
+    match item {
+        Some(item) => format!("{NOTE_PREFIX}text={text_hash}/{item}"),
+        None => format!("{NOTE_PREFIX}text={text_hash}"),
+    }
+}
+
+/// The rapid models of an asset, as far as their tags are known.
+pub struct TaggedModels(Vec<RapidModel>);
+
+impl TaggedModels {
+    /// The best model with one of the tags: by the order of the tags, then one that did not fail, then the newest.
+    pub fn find(&self, tags: &[&str]) -> Option<RapidId> {
+        let rank = |model: &RapidModel| {
+            let mut names = model.tags.iter().map(|tag| tag.name.as_str());
+            let at = names
+                .by_ref()
+                .filter_map(|name| tags.iter().position(|tag| *tag == name))
+                .min()?;
+            let fails = model.optimization_status.is_failure();
+            Some((at, fails, std::cmp::Reverse(model.id)))
+        };
+        let ranked = self
+            .0
+            .iter()
+            .filter_map(|model| Some((rank(model)?, model.id)));
+        ranked.min().map(|(_, id)| id)
+    }
+}
+
+/// Requests the rapid models of an asset. A list may omit the tags; a single record has them.
+pub async fn tagged_models(
+    parts: &JobParts,
+    asset: AssetId,
+    priority: Priority,
+) -> Result<TaggedModels, ClientError> {
+    let mut models = parts.client.assets().rapid_models(asset, priority).await?;
+    models.sort_by_key(|model| std::cmp::Reverse(model.id));
+    let untagged = models.iter_mut().filter(|model| model.tags.is_empty());
+    for model in untagged.take(ASKED_ONE_BY_ONE) {
+        match parts.client.rapids().get(model.id, priority).await {
+            Ok(whole) => *model = whole,
+            Err(ClientError::NotFound { .. }) => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(TaggedModels(models))
+}
+
+/// The results that the service has already of the requests in a record, by their one-off tags.
+pub async fn made_before(
+    parts: &JobParts,
+    record: &JobRecord,
+) -> Result<Vec<(String, RapidId)>, ClientError> {
+    let requests: Vec<(&String, AssetId, &String)> = match record {
+        JobRecord::Sent {
+            tag,
+            asset,
+            note: Some(note),
+            ..
+        } => vec![(tag, *asset, note)],
+        JobRecord::ManySent { items, notes, .. } => {
+            let noted = items.iter().zip(notes);
+            noted
+                .map(|((tag, asset), note)| (tag, *asset, note))
+                .collect()
+        }
+        _ => Vec::new(),
+    };
+    let mut known: HashMap<AssetId, TaggedModels> = HashMap::new();
+    let mut made = Vec::new();
+    for (tag, asset, note) in requests {
+        if !known.contains_key(&asset) {
+            let models = match tagged_models(parts, asset, Priority::Interactive).await {
+                Err(ClientError::NotFound { .. }) => TaggedModels(Vec::new()),
+                models => models?,
+            };
+            known.insert(asset, models);
+        }
+        if let Some(rapid) = known[&asset].find(&[note]) {
+            made.push((tag.clone(), rapid));
+        }
+    }
+    Ok(made)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn model(id: u64, status: &str, tags: &[&str]) -> RapidModel {
+        let tags: Vec<_> = tags
+            .iter()
+            .map(|name| serde_json::json!({"id": 1, "name": name}))
+            .collect();
+        let record = serde_json::json!({"id": id, "optimization_status": status, "tags": tags});
+        serde_json::from_value(record).expect("a record")
+    }
+
+    #[test]
+    fn the_own_tag_goes_before_the_note_and_what_failed_or_is_older_comes_last() {
+        let note = note_of(ContentHash(7), None);
+        let note = note.as_str();
+        let models = TaggedModels(vec![
+            model(1, "done", &[note]),
+            model(2, "done", &["wood", note]),
+            model(3, "failed", &[note]),
+            model(4, "failed", &["assetfs-mine"]),
+        ]);
+        assert_eq!(models.find(&[note]), Some(RapidId(2)));
+        assert_eq!(models.find(&["assetfs-mine", note]), Some(RapidId(4)));
+        assert_eq!(models.find(&[&note_of(ContentHash(7), Some(0))]), None);
+    }
+}
