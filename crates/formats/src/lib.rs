@@ -9,6 +9,7 @@
 pub mod junk;
 pub mod references;
 mod table;
+pub mod wavefront;
 pub mod wholeness;
 pub mod zip;
 

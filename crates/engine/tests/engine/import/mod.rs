@@ -5,6 +5,7 @@ mod coordinates;
 mod fbx;
 mod nurbs;
 mod obj;
+mod obj_materials;
 mod samples;
 mod stl_and_ply;
 mod texts;
