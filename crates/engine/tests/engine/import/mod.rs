@@ -6,6 +6,7 @@ mod fbx;
 mod nurbs;
 mod obj;
 mod obj_materials;
+mod ply;
 mod samples;
 mod stl_and_ply;
 mod texts;
