@@ -3,6 +3,7 @@
 mod cad;
 mod coordinates;
 mod fbx;
+mod fixtures;
 mod nurbs;
 mod obj;
 mod obj_materials;
