@@ -19,6 +19,7 @@ mod material;
 mod meshes;
 mod moved;
 mod nodes;
+mod old_crate;
 mod old_text;
 mod preview_surface;
 mod prim_count;

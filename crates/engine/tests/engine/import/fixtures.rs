@@ -77,3 +77,16 @@ fn an_fbx_of_shape_animations_alone_keeps_them() {
         "{values:?}"
     );
 }
+
+#[test]
+fn arrays_in_time_samples_of_old_binary_layers_are_read() {
+    let file = include_bytes!("../../../../../tests/fixtures/models/crate_0.4.0_timed.usdc");
+    let imported = import_texts(&[("timed.usdc", file)]).unwrap();
+    let names: Vec<Option<&str>> = imported.scene.meshes.iter().map(|it| it.name()).collect();
+    assert_eq!(
+        (names.len(), imported.scene.drawn_triangles()),
+        (3, 6),
+        "{names:?} {:?}",
+        imported.warnings
+    );
+}
