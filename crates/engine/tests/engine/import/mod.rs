@@ -1,5 +1,6 @@
 //! Importing: what is in the file is in the scene, and a damaged file is refused with its reason.
 
+mod accounted;
 mod cad;
 mod coordinates;
 mod fbx;
