@@ -46,12 +46,15 @@
 #include <StepBasic_ExternalIdentificationAssignment.hxx>
 #include <StepBasic_ExternalSource.hxx>
 #include <StepData_StepModel.hxx>
+#include <TCollection_ExtendedString.hxx>
 #include <TCollection_HAsciiString.hxx>
 #include <TDF_LabelSequence.hxx>
+#include <TDataStd_Name.hxx>
 #include <TDocStd_Document.hxx>
 #include <TopExp_Explorer.hxx>
 #include <TopoDS.hxx>
 #include <TopoDS_Compound.hxx>
+#include <TopoDS_Iterator.hxx>
 #include <XCAFApp_Application.hxx>
 #include <XCAFDoc_DocumentTool.hxx>
 #include <XCAFDoc_ShapeTool.hxx>
@@ -165,13 +168,56 @@ void read_iges(const std::string& path, Handle(TDocStd_Document) & document) {
     transfer(reader, document);
 }
 
+// The parts of a shape: the solids and shells in its compounds. Surfaces and curves that belong to none of them are one
+// part.
+std::vector<TopoDS_Shape> parts_of(const TopoDS_Shape& shape) {
+    std::vector<TopoDS_Shape> parts;
+    TopoDS_Compound loose;
+    BRep_Builder builder;
+    std::vector<TopoDS_Shape> left{shape};
+    while (!left.empty()) {
+        const TopoDS_Shape next = left.back();
+        left.pop_back();
+        if (next.ShapeType() == TopAbs_COMPOUND) {
+            std::vector<TopoDS_Shape> inside;
+            for (TopoDS_Iterator at(next); at.More(); at.Next()) inside.push_back(at.Value());
+            left.insert(left.end(), inside.rbegin(), inside.rend());
+        } else if (next.ShapeType() <= TopAbs_SHELL) {
+            parts.push_back(next);
+        } else {
+            if (loose.IsNull()) builder.MakeCompound(loose);
+            builder.Add(loose, next);
+        }
+    }
+    if (parts.empty()) return {shape};
+    if (!loose.IsNull()) parts.push_back(loose);
+    return parts;
+}
+
 void read_brep(const std::string& path, const Handle(TDocStd_Document) & document) {
     TopoDS_Shape shape;
     if (!BRepTools::Read(shape, path.c_str(), BRep_Builder()) || shape.IsNull()) {
         throw Unreadable("it is damaged, or its content is of another format");
     }
     const auto tool = XCAFDoc_DocumentTool::ShapeTool(document->Main());
-    tool->AddShape(shape, false);
+    const std::vector<TopoDS_Shape> parts = parts_of(shape);
+    if (parts.size() < 2) {
+        tool->AddShape(shape, false);
+        return;
+    }
+    // The format has no names. Repeated parts have the name of the first.
+    XCAFDoc_ShapeTool::SetAutoNaming(false);
+    for (std::size_t at = 0; at < parts.size(); ++at) {
+        const TCollection_ExtendedString name(("Part " + std::to_string(at + 1)).c_str());
+        const TDF_Label label = tool->AddShape(parts[at], false);
+        TDataStd_Name::Set(label, name);
+        TDF_Label repeated;
+        Handle(TDataStd_Name) known;
+        if (XCAFDoc_ShapeTool::GetReferredShape(label, repeated) &&
+            !repeated.FindAttribute(TDataStd_Name::GetID(), known)) {
+            TDataStd_Name::Set(repeated, name);
+        }
+    }
 }
 
 // All shapes that stand alone, in one.

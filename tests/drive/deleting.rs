@@ -214,7 +214,7 @@ async fn beyond_the_limit_what_the_service_made_is_hidden_and_a_model_is_not_tou
         .await
         .unwrap();
     let own = tree.unlink("/rawmodels/cube/cube.gltf").await.unwrap_err();
-    let asset = account.assets().await[0].id;
+    let asset = account.assets().await[0].0;
     let command = format!("delete rawmodels {asset}\n");
     let many = tree.write("/.assetfs/ctl", command.as_bytes()).await;
     for refused in [own, many.unwrap_err()] {
@@ -237,7 +237,7 @@ async fn many_models_are_deleted_as_one_is_also_where_one_is_gone_already() {
         .assets()
         .await
         .iter()
-        .map(|row| row.id.to_string())
+        .map(|row| row.0.to_string())
         .collect();
     let command = format!("delete rawmodels {}\n", ids.join(" "));
     tree.write("/.assetfs/ctl", command.as_bytes())

@@ -11,6 +11,7 @@ pub mod references;
 pub mod resolve;
 mod table;
 pub mod text;
+pub mod wavefront;
 pub mod wholeness;
 pub mod zip;
 

@@ -8,12 +8,12 @@ mod usda;
 
 use std::fs::File;
 use std::io;
-use std::io::{BufRead as _, BufReader, Read as _, Seek as _, SeekFrom};
+use std::io::{BufReader, Read as _, Seek as _, SeekFrom};
 
 use serde::Deserialize;
 
-use crate::extension;
 use crate::resolve::{Found, ModelFiles, Target};
+use crate::{extension, wavefront};
 
 /// Longer JSON is not parsed.
 const JSON_MAX_BYTES: u64 = 256 << 20;
@@ -139,20 +139,13 @@ fn document(from: &str, text: &[u8]) -> References {
 
 type LineReader = fn(&str, &str) -> Vec<Reference>;
 
-fn lines(from: &str, mut file: &File, read_line: LineReader) -> io::Result<References> {
+fn lines(from: &str, mut file: &File, names_of: LineReader) -> io::Result<References> {
     file.seek(SeekFrom::Start(0))?;
     let mut reader = BufReader::with_capacity(256 * 1024, file);
     let mut found = References::default();
     let mut line = Vec::new();
-    loop {
-        line.clear();
-        if (&mut reader)
-            .take(LINE_MAX_BYTES)
-            .read_until(b'\n', &mut line)?
-            == 0
-        {
-            break;
-        }
+    while read_line(&mut reader, &mut line)? {
+        let line = line.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(&line);
         // Skips vertices and faces, which are most lines and never name a file.
         let first = line.iter().find(|b| !b.is_ascii_whitespace());
         if matches!(first, Some(b'v' | b'f' | b'#') | None) {
@@ -160,60 +153,52 @@ fn lines(from: &str, mut file: &File, read_line: LineReader) -> io::Result<Refer
         }
         found
             .files
-            .extend(read_line(from, String::from_utf8_lossy(&line).trim()));
+            .extend(names_of(from, String::from_utf8_lossy(line).trim()));
     }
     found.files.sort();
     found.files.dedup();
     Ok(found)
 }
 
-fn obj_line(from: &str, line: &str) -> Vec<Reference> {
-    let Some(rest) = after_word(line, "mtllib") else {
-        return Vec::new();
-    };
-    // One name with spaces, or several names: if each word ends with ".mtl", there are several.
-    let several: Vec<&str> = rest.split_whitespace().collect();
-    if several.len() > 1 && several.iter().all(|name| extension(name) == "mtl") {
-        return several
-            .iter()
-            .filter_map(|name| reference(from, &[name], Need::ForLooks))
-            .collect();
+/// Reads a line up to its end, which may be a CR alone, or to the maximum length; false at the end of the file.
+fn read_line(reader: &mut impl io::BufRead, line: &mut Vec<u8>) -> io::Result<bool> {
+    line.clear();
+    let mut has_read = false;
+    loop {
+        let buffer = reader.fill_buf()?;
+        if buffer.is_empty() {
+            return Ok(has_read);
+        }
+        has_read = true;
+        let end = buffer.iter().position(|byte| matches!(byte, b'\n' | b'\r'));
+        let part = &buffer[..end.unwrap_or(buffer.len())];
+        let room = LINE_MAX_BYTES as usize - line.len();
+        line.extend_from_slice(&part[..part.len().min(room)]);
+        let taken = part.len() + usize::from(end.is_some());
+        reader.consume(taken);
+        if end.is_some() {
+            return Ok(true);
+        }
     }
-    reference(from, &[rest], Need::ForLooks)
-        .into_iter()
+}
+
+fn obj_line(from: &str, line: &str) -> Vec<Reference> {
+    let rest = after_word(line, "mtllib");
+    let names = rest.map(wavefront::libraries).unwrap_or_default();
+    names
+        .iter()
+        .filter_map(|name| reference(from, &[name], Need::ForLooks))
         .collect()
 }
 
 fn mtl_line(from: &str, line: &str) -> Vec<Reference> {
-    const KEYS: &[&str] = &[
-        "map_Ka",
-        "map_Kd",
-        "map_Ks",
-        "map_Ke",
-        "map_Ns",
-        "map_d",
-        "map_Tr",
-        "map_bump",
-        "map_Bump",
-        "map_Pr",
-        "map_Pm",
-        "map_Ps",
-        "map_Kn",
-        "map_ao",
-        "map_opacity",
-        "bump",
-        "Bump",
-        "disp",
-        "decal",
-        "refl",
-        "norm",
-    ];
-    let rest = KEYS.iter().find_map(|key| after_word(line, key));
+    let key = line.split_whitespace().next().unwrap_or_default();
+    let rest = after_word(line, key).filter(|_| wavefront::is_map(key));
     let Some(rest) = rest else {
         return Vec::new();
     };
-    let name = without_options(rest);
-    let mut readings = vec![name];
+    let name = wavefront::map(rest).file;
+    let mut readings = vec![name.as_str()];
     if name != rest {
         readings.push(rest);
     }
@@ -226,36 +211,6 @@ fn after_word<'a>(line: &'a str, word: &str) -> Option<&'a str> {
     let rest = line.strip_prefix(word)?;
     let trimmed = rest.trim_start();
     (rest.len() != trimmed.len() && !trimmed.is_empty()).then_some(trimmed)
-}
-
-/// Drops leading `-option value…` groups; the name is what is left and may hold spaces.
-fn without_options(text: &str) -> &str {
-    let mut rest = text;
-    while let Some(option) = rest.strip_prefix('-') {
-        let (name, mut after) = option
-            .split_once(char::is_whitespace)
-            .unwrap_or((option, ""));
-        let most = match name {
-            "o" | "s" | "t" => 3,
-            "mm" => 2,
-            _ => 1,
-        };
-        for taken in 0..most {
-            after = after.trim_start();
-            let (value, next) = after.split_once(char::is_whitespace).unwrap_or((after, ""));
-            let numeric = value.parse::<f64>().is_ok();
-            // Offsets and scales may leave their later numbers out.
-            if next.is_empty() || (taken > 0 && !numeric) {
-                break;
-            }
-            after = next;
-        }
-        if after.len() == rest.len() || after.is_empty() {
-            return text;
-        }
-        rest = after.trim_start();
-    }
-    rest
 }
 
 /// The reference that `readings` of a text in the file `from` make, if it names a file below the folder of the upload.
@@ -341,7 +296,16 @@ mod tests {
             ["fuze bottle.mtl"]
         );
         assert_eq!(paths("a.obj", "mtllib a.mtl b.mtl"), ["a.mtl", "b.mtl"]);
+        assert_eq!(
+            paths("a.obj", "\u{feff}mtllib a.mtl b.mtl"),
+            ["a.mtl", "b.mtl"]
+        );
+        assert_eq!(
+            paths("a.obj", "# Mac\rmtllib \"a.mtl\"\rv 0 0 0"),
+            ["a.mtl"]
+        );
         let table = [
+            ("MAP_KD wood.png", "wood.png"),
             ("map_Kd fuze uv.jpg", "fuze uv.jpg"),
             ("\tmap_Bump -bm 0.5 tex\\n.png", "tex/n.png"),
             ("map_Kd -s 1 1 1 -o 0 0 my wood.png", "my wood.png"),

@@ -5,7 +5,7 @@
 
 use super::cursor::Cursor;
 use super::error::DocumentError;
-use super::{Document, IMAGE_EXTENSIONS, is_fallback};
+use super::{Document, IMAGE_EXTENSIONS};
 
 pub(super) fn check(document: &Document) -> Result<(), DocumentError> {
     let check = DocumentCheck { document };
@@ -25,7 +25,7 @@ impl DocumentCheck<'_> {
             let buffer = at.require("buffer")?.index_of(buffers.len(), "buffer")?;
             at.number_or("byteOffset", 0)?;
             at.require("byteLength")?.number()?;
-            if !is_fallback(&buffers[buffer]) {
+            if !self.document.is_fallback(buffer) {
                 self.document.view_bytes(index)?;
             }
         }

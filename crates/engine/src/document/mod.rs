@@ -44,6 +44,8 @@ pub struct Document {
     relative: PathBuf,
     json: Value,
     buffers: Vec<Bytes>,
+    /// The buffers that need no data, because compression extensions have the content of all their views.
+    fallbacks: Vec<bool>,
     /// Bytes of the file and of the files that its buffers name.
     len_bytes: u64,
     /// The unpacked bytes of views that a compression extension packed.
@@ -88,6 +90,7 @@ impl Document {
             relative: relative.to_owned(),
             json,
             buffers: Vec::new(),
+            fallbacks: Vec::new(),
             len_bytes,
             decoded_views: Vec::new(),
         };
@@ -236,26 +239,32 @@ impl Document {
     fn load_buffers(&mut self, bin: Option<Bytes>) -> Result<(), DocumentError> {
         let mut buffers = Vec::new();
         let mut outer_bytes = 0;
+        self.fallbacks = self.fallbacks()?;
         for (index, at) in self.top().list("buffers")?.into_iter().enumerate() {
             let declared = at.require("byteLength")?.number()?;
             let bytes = match at.get("uri") {
-                Some(uri) => {
-                    let (bytes, media_type) = self.read_uri(&uri, uri.text()?)?;
-                    if media_type.is_none() {
-                        outer_bytes += bytes.len() as u64;
+                Some(uri) => match self.read_uri(&uri, uri.text()?) {
+                    Ok((bytes, media_type)) => {
+                        if media_type.is_none() {
+                            outer_bytes += bytes.len() as u64;
+                        }
+                        bytes
                     }
-                    bytes
-                }
+                    Err(DocumentError::MissingFile { .. }) if self.is_fallback(index) => {
+                        Bytes::new()
+                    }
+                    Err(error) => return Err(error),
+                },
                 None => match &bin {
                     Some(bin) if index == 0 => bin.clone(),
                     // A buffer that only compression extensions fill has no bytes of its own.
-                    _ if is_fallback(&at) => Bytes::new(),
+                    _ if self.is_fallback(index) => Bytes::new(),
                     _ => {
                         return Err(at.invalid("has no data: neither a \"uri\" nor a binary chunk"));
                     }
                 },
             };
-            if bytes.len() < declared && !is_fallback(&at) {
+            if bytes.len() < declared && !self.is_fallback(index) {
                 return Err(self.short_buffer(&at, declared, bytes.len()));
             }
             let length = declared.min(bytes.len());
@@ -264,6 +273,26 @@ impl Document {
         self.buffers = buffers;
         self.len_bytes += outer_bytes;
         Ok(())
+    }
+
+    /// Which buffers need no data: those that say so, and those of which every view is packed. Not all programs say it.
+    fn fallbacks(&self) -> Result<Vec<bool>, DocumentError> {
+        let buffers = self.top().list("buffers")?;
+        let mut views = vec![(0, 0); buffers.len()];
+        for view in self.top().list("bufferViews")? {
+            let buffer = view.require("buffer")?.index_of(buffers.len(), "buffer")?;
+            let (all, packed) = &mut views[buffer];
+            *all += 1;
+            *packed += u32::from(is_packed(&view));
+        }
+        let needs_none = |(buffer, (all, packed)): (&Cursor<'_>, &(u32, u32))| {
+            is_packed(buffer) || *all > 0 && all == packed
+        };
+        Ok(buffers.iter().zip(&views).map(needs_none).collect())
+    }
+
+    fn is_fallback(&self, buffer: usize) -> bool {
+        self.fallbacks.get(buffer).is_some_and(|is_one| *is_one)
     }
 
     fn short_buffer(&self, at: &Cursor<'_>, declared: usize, actual: usize) -> DocumentError {
@@ -280,11 +309,11 @@ impl Document {
     }
 }
 
-/// Whether the buffer is a fallback without data for a compression extension.
-fn is_fallback(buffer: &Cursor<'_>) -> bool {
+/// Whether a compression extension stands in for the bytes of a view or of all views of a buffer.
+fn is_packed(at: &Cursor<'_>) -> bool {
     ["EXT_meshopt_compression", "KHR_meshopt_compression"]
         .iter()
-        .any(|name| buffer.extension(name).is_some())
+        .any(|name| at.extension(name).is_some())
 }
 
 fn parse(file: &str, text: &[u8]) -> Result<Value, DocumentError> {

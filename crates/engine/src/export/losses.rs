@@ -17,6 +17,8 @@ use super::{fbx, obj, ply, stl, usdz};
 /// A part of a scene that some format cannot hold.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum ScenePart {
+    /// Scenes that are not the default one.
+    OtherScenes,
     Cameras,
     Lights,
     Variants,
@@ -50,6 +52,7 @@ pub(super) enum ScenePart {
 impl ScenePart {
     fn name(self) -> &'static str {
         match self {
+            ScenePart::OtherScenes => "scenes besides the default one",
             ScenePart::Cameras => "cameras",
             ScenePart::Lights => "lights",
             ScenePart::Variants => "material variants",
@@ -153,12 +156,17 @@ fn present(list: &[(ScenePart, bool)]) -> Vec<ScenePart> {
 fn node_parts(scene: &Scene) -> Vec<ScenePart> {
     let nodes = scene.list("nodes");
     let has_light = |node: &Value| node["extensions"]["KHR_lights_punctual"].is_object();
+    let default = scene.json.get("scene").and_then(Value::as_u64).unwrap_or(0);
+    let mut scenes = scene.list("scenes").iter().enumerate();
+    let has_nodes = |scene: &Value| scene["nodes"].as_array().is_some_and(|it| !it.is_empty());
+    let has_other_scenes = scenes.any(|(index, scene)| index as u64 != default && has_nodes(scene));
     let animations = scene.list("animations");
     let moves_weights = |animation: &Value| {
         let mut channels = animation["channels"].as_array().into_iter().flatten();
         channels.any(|channel| channel["target"]["path"] == "weights")
     };
     present(&[
+        (ScenePart::OtherScenes, has_other_scenes),
         (
             ScenePart::Cameras,
             nodes.iter().any(|node| index_in(node, "camera").is_some()),

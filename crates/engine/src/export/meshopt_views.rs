@@ -1,4 +1,5 @@
-//! Packs buffer views with `EXT_meshopt_compression`.
+//! Packs buffer views with `EXT_meshopt_compression`, which allows version 0 of the vertex codec only: readers of this
+//! extension refuse version 1, which belongs to `KHR_meshopt_compression`.
 //!
 //! Floats are first rounded to a number of bits of their range, which makes them compressible; accessors declare the
 //! values after unpacking.
@@ -115,6 +116,9 @@ fn flat<const N: usize>(rows: Vec<[u32; N]>) -> Vec<[u32; 1]> {
     rows.into_iter().flatten().map(|word| [word]).collect()
 }
 
+/// The version of the vertex codec that the extension allows.
+const VERTEX_CODEC: i32 = 0;
+
 /// Bytes of one vertex; the encoder needs the size at compile time.
 #[derive(Clone, Copy)]
 struct PackedVertex<const N: usize>([u8; N]);
@@ -124,7 +128,7 @@ fn packed_rows<const N: usize>(bytes: &[u8]) -> Option<Vec<u8>> {
         .chunks_exact(N)
         .map(|row| PackedVertex(std::array::from_fn(|at| row[at])))
         .collect();
-    meshopt::encode_vertex_buffer(&rows).ok()
+    meshopt::encode_vertex_buffer_level(&rows, 2, Some(VERTEX_CODEC)).ok()
 }
 
 fn vertices(bytes: &[u8], stride: usize) -> Option<Vec<u8>> {

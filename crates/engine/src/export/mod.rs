@@ -3,6 +3,7 @@
 //! Writers return files in memory; only the job writes them to disk. A warning names everything that a format cannot
 //! hold.
 
+mod accessor_content;
 mod draco;
 mod encoding;
 pub mod fbx;

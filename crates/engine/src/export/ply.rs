@@ -74,7 +74,8 @@ pub fn write_ply(scene: &Scene) -> Vec<u8> {
 pub(super) const LIMITS: FormatLimits = FormatLimits {
     loss: |part| match part {
         ScenePart::Skins => Loss::Changed("the rest pose is written"),
-        ScenePart::Cameras
+        ScenePart::OtherScenes
+        | ScenePart::Cameras
         | ScenePart::Lights
         | ScenePart::Variants
         | ScenePart::Animations

@@ -39,7 +39,8 @@ fn push(bytes: &mut Vec<u8>, vector: Vec3) {
 pub(super) const LIMITS: FormatLimits = FormatLimits {
     loss: |part| match part {
         ScenePart::Skins => Loss::Changed("the rest pose is written"),
-        ScenePart::Cameras
+        ScenePart::OtherScenes
+        | ScenePart::Cameras
         | ScenePart::Lights
         | ScenePart::Variants
         | ScenePart::Animations

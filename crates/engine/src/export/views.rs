@@ -1,14 +1,16 @@
 //! The binary part of a glTF file: buffer views by use, accessors into them.
 //!
 //! Data of one use and stride shares a view, so the JSON stays small. Invariant: every accessor is aligned to its
-//! component, every view to four bytes, and different uses have different views, as the glTF validator requires.
+//! component, every view to four bytes, and different uses have different views, as the glTF validator requires. Equal
+//! vertex data is written once: primitives of other attributes may share their positions, for example.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 
 use serde_json::{Map, Value, json};
 
 use super::super::document::{ComponentType, ElementType};
 use super::super::scene::{Attribute, Storage};
+use super::accessor_content::{AccessorContent, AccessorForm};
 use super::encoding::{add_limits, element_of, encode};
 use super::meshopt_views;
 use super::view_use::ViewUse;
@@ -20,6 +22,8 @@ pub(super) struct Views {
     views: Vec<(ViewUse, Vec<u8>)>,
     places: BTreeMap<ViewUse, usize>,
     accessors: Vec<Value>,
+    /// The accessors of vertex data, by what they hold.
+    written: HashMap<AccessorContent, usize>,
     blobs: usize,
     /// Whether views of vertices and triangles are packed with meshopt.
     packs: bool,
@@ -74,6 +78,21 @@ impl Views {
 
     /// Adds a vertex attribute and returns the accessor's index.
     pub(super) fn add_attribute(&mut self, attribute: &Attribute) -> usize {
+        let content = AccessorContent::of_attribute(AccessorForm::Attribute, attribute);
+        self.once(content, |views| views.write_attribute(attribute))
+    }
+
+    /// The accessor with this content, which is written if there is none yet.
+    fn once(&mut self, content: AccessorContent, write: impl FnOnce(&mut Views) -> usize) -> usize {
+        if let Some(written) = self.written.get(&content) {
+            return *written;
+        }
+        let accessor = write(self);
+        self.written.insert(content, accessor);
+        accessor
+    }
+
+    fn write_attribute(&mut self, attribute: &Attribute) -> usize {
         if self.packs && attribute.storage == Storage::FLOAT && attribute.components <= 4 {
             return self.add_rounded(attribute);
         }
@@ -111,6 +130,11 @@ impl Views {
     /// Adds an attribute as a sparse accessor of the elements that are not zero if that is smaller, else as a plain
     /// one.
     pub(super) fn add_sparse_attribute(&mut self, attribute: &Attribute) -> usize {
+        let content = AccessorContent::of_attribute(AccessorForm::SparseAttribute, attribute);
+        self.once(content, |views| views.write_sparse_attribute(attribute))
+    }
+
+    fn write_sparse_attribute(&mut self, attribute: &Attribute) -> usize {
         let width = attribute.components;
         let kept: Vec<u32> = attribute
             .values
@@ -177,7 +201,18 @@ impl Views {
     ) -> usize {
         // The greatest value of an index type is reserved for primitive restart.
         let component = index_component(vertex_count);
-        let length = component.len_bytes();
+        let storage = Storage {
+            component,
+            normalized: false,
+        };
+        let content = AccessorContent::of_indices(indices, storage, are_triangles);
+        self.once(content, |views| {
+            views.write_indices(indices, storage, are_triangles)
+        })
+    }
+
+    fn write_indices(&mut self, indices: &[u32], storage: Storage, are_triangles: bool) -> usize {
+        let length = storage.component.len_bytes();
         let usage = if are_triangles {
             ViewUse::Index(length)
         } else {
@@ -189,10 +224,6 @@ impl Views {
                 bytes.extend_from_slice(&index.to_le_bytes()[..length]);
             }
         });
-        let storage = Storage {
-            component,
-            normalized: false,
-        };
         let accessor = accessor_json(view, offset, indices.len(), ElementType::Scalar, storage);
         self.push_accessor(accessor)
     }

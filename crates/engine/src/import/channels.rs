@@ -108,6 +108,18 @@ pub(super) fn converted(bytes: &[u8], curve: Curve) -> Result<Bytes, String> {
     Ok(png.into_inner().into())
 }
 
+/// The channel that an image of opacity has its values in: alpha if it has one that is not opaque everywhere, else its
+/// brightness.
+pub(super) fn mask_channel(bytes: &[u8]) -> Result<ImageChannel, String> {
+    let image = decoded(bytes)?;
+    let has_alpha = image.color().has_alpha();
+    let is_mask = has_alpha && image.into_rgba8().pixels().any(|pixel| pixel[3] < 255);
+    Ok(match is_mask {
+        true => ImageChannel::Alpha,
+        false => ImageChannel::Luma,
+    })
+}
+
 fn decoded(bytes: &[u8]) -> Result<DynamicImage, String> {
     let mut reader = ImageReader::new(Cursor::new(bytes))
         .with_guessed_format()

@@ -1,8 +1,9 @@
 //! Lines and numbers of text formats, read as bytes since such files are not always UTF-8.
 
-/// The lines of a text, each with its number from 1; a backslash at the end joins the next line.
+/// The lines of a text, each with its number from 1; a backslash at the end joins the next line. Lines may end with CR
+/// alone. A byte order mark is skipped.
 pub(super) fn lines(text: &[u8]) -> impl Iterator<Item = (usize, std::borrow::Cow<'_, [u8]>)> {
-    let mut rest = text;
+    let mut rest = text.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(text);
     let mut number = 0;
     std::iter::from_fn(move || {
         if rest.is_empty() {
@@ -11,11 +12,13 @@ pub(super) fn lines(text: &[u8]) -> impl Iterator<Item = (usize, std::borrow::Co
         let first = number + 1;
         let mut joined: Option<Vec<u8>> = None;
         loop {
-            let end = rest.iter().position(|byte| *byte == b'\n');
+            let end = rest.iter().position(|byte| matches!(byte, b'\n' | b'\r'));
             let line = &rest[..end.unwrap_or(rest.len())];
-            rest = end.map_or(&[][..], |end| &rest[end + 1..]);
+            rest = end.map_or(&[][..], |end| match rest[end..].starts_with(b"\r\n") {
+                true => &rest[end + 2..],
+                false => &rest[end + 1..],
+            });
             number += 1;
-            let line = line.strip_suffix(b"\r").unwrap_or(line);
             let continues = line.ends_with(b"\\") && !rest.is_empty();
             let line = if continues {
                 &line[..line.len() - 1]
@@ -63,5 +66,13 @@ mod tests {
             .map(|(number, line)| (number, line.into_owned()))
             .collect();
         assert_eq!(found, [(1, b"a b".to_vec()), (3, b"c".to_vec())]);
+    }
+
+    #[test]
+    fn lines_end_with_lf_or_cr_and_a_mark_at_the_start_is_skipped() {
+        let found: Vec<_> = lines(b"\xEF\xBB\xBFa\rb\r\nc\n\rd")
+            .map(|(_, line)| line.into_owned())
+            .collect();
+        assert_eq!(found, [&b"a"[..], b"b", b"c", b"", b"d"]);
     }
 }

@@ -175,6 +175,15 @@ fn is_archive(file: &str) -> bool {
     formats::of_name(file).is_some_and(|format| format.kind == Kind::Archive)
 }
 
+/// The reason to refuse a Gaussian splat: its points are no surface, so bare points would be a wrong result.
+fn gaussian_splat(file: &str) -> ImportError {
+    ImportError::Unsupported(format!(
+        "{file}: this is a Gaussian splat, which is not supported. Export a mesh (glTF, OBJ or PLY) from the program that made it"
+    ))
+}
+
+/// Formats that hold nothing but Gaussian splats.
+const SPLATS: &[&str] = &["splat", "ksplat", "spz", "sog"];
 /// Archives that are never opened.
 const OTHER_ARCHIVES: &[&str] = &["7z", "rar", "tar", "gz", "tgz"];
 
@@ -195,6 +204,10 @@ fn refusal(files: &[String]) -> ImportError {
             "{file}: this format is not supported. Export the model as one of {}",
             formats::read().collect::<Vec<_>>().join(", ")
         ));
+    }
+    let is_splat = |file: &&String| SPLATS.contains(&formats::extension(file).as_str());
+    if let Some(file) = files.iter().find(is_splat) {
+        return gaussian_splat(file);
     }
     let is_packed = |file: &&String| {
         is_archive(file) || OTHER_ARCHIVES.contains(&formats::extension(file).as_str())

@@ -1,20 +1,22 @@
 //! PLY, text and binary: scans with colours and normals, and point clouds.
 //!
-//! Vertices of a binary file are read by fixed strides and faces by one pass over the bytes, so a
-//! scan of millions of triangles takes milliseconds. Elements and properties that we do not know are
-//! skipped by their declared sizes; every count is checked against the bytes that follow.
+//! Vertices of a binary file are read by fixed strides and faces by one pass over the bytes, so a scan of millions of
+//! triangles takes milliseconds. Elements and properties that we do not know are skipped by their declared sizes and
+//! named in a warning; every count is checked against the bytes that follow.
 
 mod body;
+mod corners;
 mod header;
+mod source;
+mod vertices;
 
 use std::fs;
 use std::path::Path;
 
+use super::super::document::DocumentError;
 use super::super::document::uri::InputFiles;
-use super::super::document::{ComponentType, DocumentError};
-use super::super::scene::{Attribute, Geometry, Mode, Storage};
+use super::super::scene::{Attribute, Geometry, Mode};
 use super::super::settings::MeshCompression;
-use super::super::srgb::linear_of_srgb;
 use super::images::plain_image;
 use super::normals::add_creased;
 use super::scene_builder::SceneBuilder;
@@ -22,6 +24,10 @@ use super::{ImportError, Imported};
 use body::Body;
 use header::Header;
 use serde_json::json;
+use vertices::colors;
+
+/// Properties of vertices that only Gaussian splats have: as they are trained, and as SuperSplat packs them.
+const OF_SPLATS: &[&str] = &["f_dc_0", "rot_0", "packed_position", "packed_rotation"];
 
 /// Reads the file `model` in `dir`.
 pub(super) fn import(dir: &Path, model: &Path) -> Result<Imported, ImportError> {
@@ -33,21 +39,103 @@ pub(super) fn import(dir: &Path, model: &Path) -> Result<Imported, ImportError> 
         what,
     };
     let header = Header::read(&bytes).map_err(damaged)?;
-    let body = Body::read(&header, &bytes[header.len_bytes..]).map_err(damaged)?;
-    let mut warnings = Vec::new();
-    let geometry = build(body, &mut warnings).map_err(damaged)?;
-    let mut size_bytes = bytes.len() as u64;
+    if is_splat(&header) {
+        return Err(super::gaussian_splat(&file));
+    }
+    let mut body = Body::read(&header, &bytes[header.len_bytes..]).map_err(damaged)?;
+    body.pad();
+    let mut warnings: Vec<String> = std::mem::take(&mut body.left_out)
+        .into_iter()
+        .map(|what| format!("{file}: {what}"))
+        .collect();
+    let parts = build(body, &mut warnings).map_err(damaged)?;
+    let mut builder = SceneBuilder::new();
+    let mut textures = Textures {
+        dir,
+        model,
+        size_bytes: bytes.len() as u64,
+        warnings,
+    };
+    let parts = textures.put_on(parts, &header.texture_files, &mut builder);
     let name = model
         .file_stem()
         .map(|stem| stem.to_string_lossy().into_owned());
-    let mut builder = SceneBuilder::new();
-    let has_coords = geometry.attribute("TEXCOORD_0").is_some();
-    let texture = header.texture_file.as_ref().filter(|_| has_coords);
-    let material = texture.and_then(|texture| {
-        let found = super::find_file(&InputFiles::new(dir), model, texture);
+    let mesh = builder.add_mesh(name.as_deref(), parts);
+    builder.add_root(name.as_deref(), mesh);
+    Ok(Imported {
+        packing: MeshCompression::None,
+        scene: builder.finish(),
+        model: model.to_owned(),
+        format: "ply",
+        size_bytes: textures.size_bytes,
+        warnings: textures.warnings,
+    })
+}
+
+fn is_splat(header: &Header) -> bool {
+    let vertices = header.element("vertex");
+    vertices.is_some_and(|vertices| OF_SPLATS.iter().any(|name| vertices.has(name)))
+}
+
+/// Reads the images that the comments of a file name.
+struct Textures<'a> {
+    dir: &'a Path,
+    model: &'a Path,
+    /// Bytes of the model and all files read for it.
+    size_bytes: u64,
+    warnings: Vec<String>,
+}
+
+impl Textures<'_> {
+    /// The parts with the materials of their textures, `names` in the order of the numbers.
+    fn put_on(
+        &mut self,
+        parts: Vec<(Geometry, i32)>,
+        names: &[String],
+        builder: &mut SceneBuilder,
+    ) -> Vec<(Geometry, Option<usize>)> {
+        let is_used = |number: usize| {
+            let shows = |(part, own): &(Geometry, i32)| {
+                *own == number as i32 && part.attribute("TEXCOORD_0").is_some()
+            };
+            parts.iter().any(shows)
+        };
+        let mut materials = Vec::new();
+        for (number, name) in names.iter().enumerate() {
+            materials.push(match is_used(number) {
+                true => self.material(name, builder),
+                false => {
+                    self.warnings.push(format!(
+                        "the texture \"{name}\" is left out: no texture coordinates of the file refer to it"
+                    ));
+                    None
+                }
+            });
+        }
+        let material_of = |number: i32| {
+            let number = usize::try_from(number).ok()?;
+            materials.get(number).copied().flatten()
+        };
+        if let Some((_, number)) = parts
+            .iter()
+            .find(|(_, number)| *number > 0 && *number as usize >= names.len())
+        {
+            self.warnings.push(format!(
+                "faces have the texnumber {number}, but the file names {} textures; they are read without",
+                names.len()
+            ));
+        }
+        parts
+            .into_iter()
+            .map(|(part, number)| (part, material_of(number)))
+            .collect()
+    }
+
+    fn material(&mut self, texture: &str, builder: &mut SceneBuilder) -> Option<usize> {
+        let found = super::find_file(&InputFiles::new(self.dir), self.model, texture);
         let read = found.and_then(|path| {
             let bytes = fs::read(&path).map_err(|error| error.to_string())?;
-            size_bytes += bytes.len() as u64;
+            self.size_bytes += bytes.len() as u64;
             plain_image(bytes, &path)
         });
         match read {
@@ -60,25 +148,17 @@ pub(super) fn import(dir: &Path, model: &Path) -> Result<Imported, ImportError> 
                 } })))
             }
             Err(why) => {
-                warnings.push(format!("the texture \"{texture}\" is left out: {why}"));
+                self.warnings
+                    .push(format!("the texture \"{texture}\" is left out: {why}"));
                 None
             }
         }
-    });
-    let mesh = builder.add_mesh(name.as_deref(), vec![(geometry, material)]);
-    builder.add_root(name.as_deref(), mesh);
-    Ok(Imported {
-        packing: MeshCompression::None,
-        scene: builder.finish(),
-        model: model.to_owned(),
-        format: "ply",
-        size_bytes,
-        warnings,
-    })
+    }
 }
 
-fn build(body: Body, warnings: &mut Vec<String>) -> Result<Geometry, String> {
-    let count = body.positions.len() / 3;
+/// The parts of the model, each with the number of its texture.
+fn build(body: Body, warnings: &mut Vec<String>) -> Result<Vec<(Geometry, i32)>, String> {
+    let count = body.vertices.count();
     if count == 0 {
         return Err("holds no vertices".to_owned());
     }
@@ -87,67 +167,70 @@ fn build(body: Body, warnings: &mut Vec<String>) -> Result<Geometry, String> {
             "has a face that names vertex {beyond}, but there are only {count}"
         ));
     }
+    if body.indices.is_empty() {
+        warnings
+            .push("the file is a point cloud; points are passed through as they are".to_owned());
+        return Ok(vec![(of_vertices(body), 0)]);
+    }
+    for (of_corners, of_vertices, what) in [
+        (
+            &body.corner_coords,
+            &body.vertices.coords,
+            "texture coordinates",
+        ),
+        (&body.corner_colors, &body.vertices.colors, "colours"),
+    ] {
+        if !of_corners.is_empty() && !of_vertices.is_empty() {
+            warnings.push(format!(
+                "faces and vertices have {what}; those of the faces are read"
+            ));
+        }
+    }
+    let has_own_corners = !body.corner_coords.is_empty()
+        || !body.corner_colors.is_empty()
+        || !body.textures.is_empty();
+    let has_normals = !body.vertices.normals.is_empty();
+    let mut parts: Vec<(Geometry, i32)> = match has_own_corners {
+        true => corners::parts(&body)
+            .into_iter()
+            .map(|(texture, part)| (part, texture))
+            .collect(),
+        false => vec![(of_vertices(body), 0)],
+    };
+    for (geometry, _) in &mut parts {
+        geometry.compact();
+        if !has_normals {
+            add_creased(geometry);
+        }
+    }
+    Ok(parts)
+}
+
+/// One geometry with the values of the vertices.
+fn of_vertices(body: Body) -> Geometry {
+    let vertices = body.vertices;
     let is_cloud = body.indices.is_empty();
-    let mut attributes = vec![Attribute::new("POSITION", 3, body.positions)];
-    let has_normals = body.normals.len() == count * 3;
-    if has_normals {
-        attributes.push(Attribute::new("NORMAL", 3, body.normals));
+    let all = 0..vertices.count() as u32;
+    let mut attributes = vec![Attribute::new("POSITION", 3, vertices.positions)];
+    if !vertices.normals.is_empty() {
+        attributes.push(Attribute::new("NORMAL", 3, vertices.normals));
     }
-    if body.coords.len() == count * 2 {
-        attributes.push(Attribute::new("TEXCOORD_0", 2, body.coords));
+    if !vertices.coords.is_empty() {
+        attributes.push(Attribute::new("TEXCOORD_0", 2, vertices.coords));
     }
-    if body.colors.len() == count * 4 {
-        attributes.push(colors(&body.colors));
+    if !vertices.colors.is_empty() {
+        attributes.push(colors(&vertices.colors));
     }
-    let mut geometry = Geometry {
-        mode: if is_cloud {
-            Mode::Points
-        } else {
-            Mode::Triangles
+    Geometry {
+        mode: match is_cloud {
+            true => Mode::Points,
+            false => Mode::Triangles,
         },
-        indices: if is_cloud {
-            (0..count as u32).collect()
-        } else {
-            body.indices
+        indices: match is_cloud {
+            true => all.collect(),
+            false => body.indices,
         },
         attributes,
         ..Geometry::default()
-    };
-    if is_cloud {
-        warnings
-            .push("the file is a point cloud; points are passed through as they are".to_owned());
-    } else {
-        geometry.compact();
-        if !has_normals {
-            add_creased(&mut geometry);
-        }
-    }
-    Ok(geometry)
-}
-
-/// Converts vertex colours from sRGB to linear light, as glTF requires.
-fn colors(rgba: &[f32]) -> Attribute {
-    let is_opaque = rgba.chunks_exact(4).all(|color| color[3] >= 1.0);
-    let width = if is_opaque { 3 } else { 4 };
-    let values = rgba
-        .chunks_exact(4)
-        .flat_map(|color| {
-            let linear = |part: f32| linear_of_srgb(part.clamp(0.0, 1.0));
-            [
-                linear(color[0]),
-                linear(color[1]),
-                linear(color[2]),
-                color[3].clamp(0.0, 1.0),
-            ]
-            .into_iter()
-            .take(width)
-        })
-        .collect();
-    Attribute {
-        storage: Storage {
-            component: ComponentType::U16,
-            normalized: true,
-        },
-        ..Attribute::new("COLOR_0", width, values)
     }
 }

@@ -1,4 +1,5 @@
-//! STL, text and binary: triangles without materials or colours.
+//! STL, text and binary: triangles without materials or colours. Colours, which no two programs store alike, are named in
+//! a warning.
 //!
 //! Corners at the same place become one vertex; without normals a viewer shades each face flat, as
 //! STL means it.
@@ -23,10 +24,15 @@ pub(super) fn import(dir: &Path, model: &Path) -> Result<Imported, ImportError> 
     let path = dir.join(model);
     let bytes = fs::read(&path).map_err(|source| DocumentError::Io { path, source })?;
     let file = super::file_name(model);
-    let geometry = if is_text(&bytes) {
+    let is_text = is_text(&bytes);
+    let geometry = if is_text {
         read_text(&file, &bytes)?
     } else {
         read_binary(&file, &bytes)?
+    };
+    let warnings = match is_text {
+        true => Vec::new(),
+        false => unread(&file, &bytes),
     };
     if geometry.indices.is_empty() {
         return Err(ImportError::Damaged {
@@ -46,7 +52,7 @@ pub(super) fn import(dir: &Path, model: &Path) -> Result<Imported, ImportError> 
         model: model.to_owned(),
         format: "stl",
         size_bytes: bytes.len() as u64,
-        warnings: Vec::new(),
+        warnings,
     })
 }
 
@@ -102,6 +108,27 @@ fn read_binary(file: &str, bytes: &[u8]) -> Result<Geometry, ImportError> {
         }
     }
     Ok(builder.finish())
+}
+
+/// What a binary file has besides triangles: two bytes of each, where some programs write its colour, and bytes after them.
+fn unread(file: &str, bytes: &[u8]) -> Vec<String> {
+    let count = count_of(bytes);
+    let triangles = bytes[HEADER_LEN_BYTES..].chunks_exact(TRIANGLE_LEN_BYTES);
+    let marked = triangles
+        .take(count as usize)
+        .filter(|triangle| triangle[48..] != [0, 0]);
+    let beyond = bytes.len() as u64 - binary_len_bytes(count);
+    [
+        (
+            marked.count() as u64,
+            "triangles have colours or other marks, which are not read",
+        ),
+        (beyond, "bytes after the triangles are not read"),
+    ]
+    .into_iter()
+    .filter(|(count, _)| *count > 0)
+    .map(|(count, what)| format!("{file}: {} {what}", grouped(count)))
+    .collect()
 }
 
 fn read_text(file: &str, bytes: &[u8]) -> Result<Geometry, ImportError> {

@@ -2,6 +2,7 @@
 //! the crate.
 
 mod compare;
+mod gltf;
 mod hostile;
 mod import;
 mod job;

@@ -211,7 +211,8 @@ pub(super) const LIMITS: FormatLimits = FormatLimits {
         }
         ScenePart::AlphaCutoffs => Loss::Changed("these materials are blended"),
         ScenePart::Unlit => Loss::Changed("they are lit"),
-        ScenePart::Cameras
+        ScenePart::OtherScenes
+        | ScenePart::Cameras
         | ScenePart::Lights
         | ScenePart::Variants
         | ScenePart::MorphAnimations

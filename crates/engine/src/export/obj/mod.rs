@@ -291,7 +291,8 @@ pub(super) const LIMITS: FormatLimits = FormatLimits {
         ScenePart::Skins => Loss::Changed("the rest pose is written"),
         ScenePart::AlphaCutoffs => Loss::Changed("these materials are blended"),
         ScenePart::Unlit => Loss::Changed("they are lit"),
-        ScenePart::Cameras
+        ScenePart::OtherScenes
+        | ScenePart::Cameras
         | ScenePart::Lights
         | ScenePart::Variants
         | ScenePart::Animations

@@ -59,7 +59,8 @@ pub(super) const LIMITS: FormatLimits = FormatLimits {
             Loss::Changed("they are left out where the base colour has a texture")
         }
         ScenePart::Unlit => Loss::Changed("they emit their colours"),
-        ScenePart::Cameras
+        ScenePart::OtherScenes
+        | ScenePart::Cameras
         | ScenePart::Lights
         | ScenePart::Variants
         | ScenePart::PointsAndLines

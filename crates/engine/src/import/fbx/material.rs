@@ -10,10 +10,11 @@ use super::super::super::scene::{UvTransform, Wrap};
 use super::super::super::srgb::linear_of_srgb;
 use super::super::scene_builder::SceneBuilder;
 use super::texture::{FbxTextures, file_texture};
+use super::unread::name_unread_textures;
 
-/// The set of texture coordinates that the base colour, normal, emission, roughness and metalness textures of a material
-/// read on some mesh; `None` where the mesh has no coordinates.
-type SetsOfSlots = [Option<usize>; 5];
+/// The set of texture coordinates that the base colour, opacity, normal, emission, roughness and metalness textures of a
+/// material read on some mesh; `None` where the mesh has no coordinates.
+type SetsOfSlots = [Option<usize>; 6];
 
 /// The materials that are in the scene already.
 pub(super) struct FbxMaterials<'a> {
@@ -41,6 +42,7 @@ impl<'a> FbxMaterials<'a> {
         let maps = &found.pbr;
         let sets = [
             &maps.base_color,
+            opacity_map(found),
             &maps.normal_map,
             &maps.emission_color,
             &maps.roughness,
@@ -62,6 +64,7 @@ impl<'a> FbxMaterials<'a> {
         found: &ufbx::Material,
         [
             color_set,
+            opacity_set,
             normal_set,
             emission_set,
             roughness_set,
@@ -78,15 +81,25 @@ impl<'a> FbxMaterials<'a> {
             let image = textures.image_of(texture, builder, warnings)?;
             placed(texture, image, set, name, builder, warnings)
         };
-        let color_texture = texture(&maps.base_color, color_set);
+        let color_texture = match own_opacity(found) {
+            Some(_) => None,
+            None => texture(&maps.base_color, color_set),
+        };
         let normal_texture = texture(&maps.normal_map, normal_set);
         let emission_texture = texture(&maps.emission_color, emission_set);
-        let has_color_texture = color_texture.is_some();
-        let opacity = one(&maps.opacity, 1.0).clamp(0.0, 1.0);
-        let color = match color_texture {
-            // In FBX a texture replaces the colour; in glTF they are multiplied.
-            Some(_) => [1.0; 3],
-            None => linear_color(&maps.base_color, [0.8; 3]),
+        let sets = [color_set, opacity_set];
+        let masked_texture = self.masked_texture(found, sets, builder, warnings);
+        let is_cut_out = masked_texture.is_some()
+            || color_texture.is_some() && same_file(opacity_map(found), &maps.base_color);
+        let color_texture = masked_texture.or(color_texture);
+        // In FBX a texture replaces the value; in glTF they are multiplied.
+        let opacity = match is_cut_out {
+            true => 1.0,
+            false => opacity_of(found).clamp(0.0, 1.0),
+        };
+        let color = match color_texture.is_some() && file_texture(&maps.base_color).is_some() {
+            true => [1.0; 3],
+            false => linear_color(&maps.base_color, [0.8; 3]),
         };
         let mut pbr = json!({
             "baseColorFactor": [color[0], color[1], color[2], opacity],
@@ -96,25 +109,13 @@ impl<'a> FbxMaterials<'a> {
         if let Some(texture) = color_texture {
             pbr["baseColorTexture"] = texture;
         }
-        if let Some([roughness, metalness]) = surface_maps(found) {
-            let image = textures.surface_of([roughness, metalness], builder, warnings);
-            let roughness = roughness.map(|texture| (texture, roughness_set));
-            let metalness = metalness.map(|texture| (texture, metalness_set));
-            if let Some((image, read)) = image
-                && let Some((texture, set)) = roughness.filter(|_| read[0]).or(metalness)
-                && let Some(texture) = placed(texture, image, set, name, builder, warnings)
-            {
-                if read == [true; 2] && roughness.map(place_of) != metalness.map(place_of) {
-                    warnings.push(format!(
-                        "material \"{name}\": its metalness texture is placed as its roughness texture is"
-                    ));
-                }
-                pbr["metallicRoughnessTexture"] = texture;
-                // Here, too, the texture replaces the number.
-                for (key, is_read) in ["roughnessFactor", "metallicFactor"].into_iter().zip(read) {
-                    if is_read {
-                        pbr[key] = 1.0.into();
-                    }
+        let sets = [roughness_set, metalness_set];
+        if let Some((texture, read)) = self.surface_texture(found, sets, builder, warnings) {
+            pbr["metallicRoughnessTexture"] = texture;
+            // Here, too, the texture replaces the number.
+            for (key, is_read) in ["roughnessFactor", "metallicFactor"].into_iter().zip(read) {
+                if is_read {
+                    pbr[key] = 1.0.into();
                 }
             }
         }
@@ -122,7 +123,6 @@ impl<'a> FbxMaterials<'a> {
         if found.features.double_sided.enabled {
             json["doubleSided"] = true.into();
         }
-        let is_cut_out = has_color_texture && same_file(&maps.opacity, &maps.base_color);
         if opacity < 1.0 || is_cut_out {
             json["alphaMode"] = "BLEND".into();
         }
@@ -142,9 +142,106 @@ impl<'a> FbxMaterials<'a> {
         } else if emitted != [0.0; 3] {
             json["emissiveFactor"] = json!(emitted);
         }
-        warn_of_unread_textures(found, warnings);
+        let mut read = vec![
+            &maps.base_color,
+            opacity_map(found),
+            &maps.normal_map,
+            &maps.emission_color,
+        ];
+        if surface_maps(found).is_some() {
+            read.extend([&maps.roughness, &maps.metalness]);
+        }
+        name_unread_textures(found, &read, warnings);
         json
     }
+
+    /// The use of the texture of roughness and metalness, and which of them it has.
+    fn surface_texture(
+        &mut self,
+        found: &ufbx::Material,
+        [roughness_set, metalness_set]: [Option<usize>; 2],
+        builder: &mut SceneBuilder,
+        warnings: &mut Vec<String>,
+    ) -> Option<(Value, [bool; 2])> {
+        let name: &str = &found.element.name;
+        let maps = surface_maps(found)?;
+        let (image, read) = self.textures.surface_of(maps, builder, warnings)?;
+        let roughness = maps[0].map(|texture| (texture, roughness_set));
+        let metalness = maps[1].map(|texture| (texture, metalness_set));
+        let (texture, set) = roughness.filter(|_| read[0]).or(metalness)?;
+        let texture = placed(texture, image, set, name, builder, warnings)?;
+        if read == [true; 2] && roughness.map(place_of) != metalness.map(place_of) {
+            warnings.push(format!(
+                "material \"{name}\": its metalness texture is placed as its roughness texture is"
+            ));
+        }
+        Some((texture, read))
+    }
+
+    /// The use of a texture of the colour whose alpha is a texture of opacity of its own; `None` if there is none.
+    fn masked_texture(
+        &mut self,
+        found: &ufbx::Material,
+        [color_set, opacity_set]: [Option<usize>; 2],
+        builder: &mut SceneBuilder,
+        warnings: &mut Vec<String>,
+    ) -> Option<Value> {
+        let name: &str = &found.element.name;
+        let mask = own_opacity(found)?;
+        let color = file_texture(&found.pbr.base_color);
+        let (texture, set) = match color {
+            Some(color) => (color, color_set),
+            None => (mask, opacity_set),
+        };
+        if color.is_some() && place_of((texture, set)) != place_of((mask, opacity_set)) {
+            warnings.push(format!(
+                "material \"{name}\": its texture of opacity is placed as that of its colour is"
+            ));
+        }
+        let textures = &mut self.textures;
+        let image = textures.masked_image_of(color, mask, builder, warnings);
+        let image = image.or_else(|| textures.image_of(color?, builder, warnings))?;
+        placed(texture, image, set, name, builder, warnings)
+    }
+}
+
+/// The slot with the texture of opacity: by the material's own model, or that of Phong materials, where programs write
+/// opacity, too, although it is called transparency.
+fn opacity_map(found: &ufbx::Material) -> &ufbx::MaterialMap {
+    let slots = [
+        &found.pbr.opacity,
+        &found.fbx.transparency_factor,
+        &found.fbx.transparency_color,
+    ];
+    let with_texture = slots.into_iter().find(|map| file_texture(map).is_some());
+    with_texture.unwrap_or(&found.pbr.opacity)
+}
+
+/// The texture of opacity, unless it is that of the colour, which then has the opacity as its alpha.
+fn own_opacity(found: &ufbx::Material) -> Option<&ufbx::Texture> {
+    let map = opacity_map(found);
+    file_texture(map).filter(|_| !same_file(map, &found.pbr.base_color))
+}
+
+/// The opacity of a material as a number. Phong materials have the transparency as a colour times a factor; some
+/// programs write 1 for opaque ones.
+fn opacity_of(found: &ufbx::Material) -> f32 {
+    if found.pbr.opacity.has_value || !is_phong(found) {
+        return one(&found.pbr.opacity, 1.0);
+    }
+    let color = three(&found.fbx.transparency_color, [0.0; 3]);
+    let transparency = color.iter().sum::<f32>() / 3.0 * one(&found.fbx.transparency_factor, 1.0);
+    match transparency < 1.0 {
+        true => 1.0 - transparency,
+        false => 1.0,
+    }
+}
+
+fn is_phong(found: &ufbx::Material) -> bool {
+    matches!(
+        found.shader_type,
+        ufbx::ShaderType::Unknown | ufbx::ShaderType::FbxLambert | ufbx::ShaderType::FbxPhong
+    )
 }
 
 /// The textures of roughness and metalness; `None` if there is none.
@@ -153,11 +250,7 @@ impl<'a> FbxMaterials<'a> {
 /// roughness under this name.
 fn surface_maps(found: &ufbx::Material) -> Option<[Option<&ufbx::Texture>; 2]> {
     let maps = &found.pbr;
-    let is_phong = matches!(
-        found.shader_type,
-        ufbx::ShaderType::Unknown | ufbx::ShaderType::FbxLambert | ufbx::ShaderType::FbxPhong
-    );
-    if is_phong || found.features.roughness_as_glossiness.enabled {
+    if is_phong(found) || found.features.roughness_as_glossiness.enabled {
         return None;
     }
     let both = [&maps.roughness, &maps.metalness].map(file_texture);
@@ -262,40 +355,15 @@ fn three(map: &ufbx::MaterialMap, default: [f32; 3]) -> [f32; 3] {
     }
 }
 
-/// Whether both use the same texture.
+/// Whether both use the same texture, or textures of the same file.
 fn same_file(a: &ufbx::MaterialMap, b: &ufbx::MaterialMap) -> bool {
-    match (&a.texture, &b.texture) {
-        (Some(a), Some(b)) => a.element.typed_id == b.element.typed_id,
-        _ => false,
-    }
+    let (Some(a), Some(b)) = (file_texture(a), file_texture(b)) else {
+        return false;
+    };
+    let name = |texture: &ufbx::Texture| texture.filename.to_string();
+    a.element.typed_id == b.element.typed_id || !name(a).is_empty() && name(a) == name(b)
 }
 
 fn linear_color(map: &ufbx::MaterialMap, default: [f32; 3]) -> [f32; 3] {
     three(map, default).map(|part| linear_of_srgb(part.clamp(0.0, 1.0)))
-}
-
-fn warn_of_unread_textures(found: &ufbx::Material, warnings: &mut Vec<String>) {
-    let maps = &found.pbr;
-    let name: &str = &found.element.name;
-    let is_left_out = surface_maps(found).is_none();
-    for (map, what) in [
-        (&maps.roughness, "roughness"),
-        (&maps.metalness, "metalness"),
-    ] {
-        if is_left_out && map.texture.is_some() {
-            warnings.push(format!(
-                "material \"{name}\": its {what} texture is not read"
-            ));
-        }
-    }
-    for (map, what) in [
-        (&maps.ambient_occlusion, "occlusion"),
-        (&maps.displacement_map, "displacement"),
-    ] {
-        if map.texture.is_some() {
-            warnings.push(format!(
-                "material \"{name}\": its {what} texture is not read"
-            ));
-        }
-    }
 }

@@ -1,25 +1,22 @@
-//! Meshes of an FBX file: corners to vertices, parts by material, skins, blend shapes.
+//! Meshes of an FBX file: corners to vertices, parts by material, blend shapes.
 
 use std::collections::HashMap;
 
-use serde_json::{Value, json};
-
-use super::super::super::document::{ComponentType, ElementType};
-use super::super::super::scene::{Attribute, Geometry, Scene, Storage};
+use super::super::super::document::ComponentType;
+use super::super::super::scene::{Attribute, Geometry, Storage};
 use super::super::super::srgb::linear_of_srgb;
-use super::super::animated::{add_table, joints_and_weights};
 use super::super::scene_builder::SceneBuilder;
+use super::MAX_UV_SETS;
 use super::material::FbxMaterials;
+use super::shapes::{targets, targets_json};
+use super::skin::{SkinUse, weights};
 
 /// The scene's mesh and skin for a mesh of the file.
 #[derive(Debug, Default)]
 pub(super) struct ImportedMesh {
     /// Index of the scene's mesh; none for a mesh without triangles.
     pub(super) mesh: Option<usize>,
-    /// Index of the scene's skin.
-    pub(super) skin: Option<usize>,
-    /// Index of the skin deformer in the file.
-    deformer: Option<usize>,
+    pub(super) skin: Option<SkinUse>,
 }
 
 impl ImportedMesh {
@@ -42,8 +39,6 @@ struct FbxCorner {
 }
 
 const NONE: u32 = u32::MAX;
-/// Maximum number of sets of texture coordinates that are read.
-const MAX_UV_SETS: usize = 4;
 
 pub(super) fn add(
     found: &ufbx::Mesh,
@@ -68,29 +63,14 @@ pub(super) fn add(
     if parts.is_empty() {
         return ImportedMesh::default();
     }
-    if found
-        .skin_deformers
-        .iter()
-        .any(|skin| skin.max_weights_per_vertex > 4)
-    {
-        warnings.push(format!(
-            "mesh \"{}\": vertices with more than four joints keep the four strongest",
-            &*found.element.name
-        ));
-    }
     let name: &str = &found.element.name;
     let mesh = builder.add_mesh(Some(name).filter(|name| !name.is_empty()), parts);
     if let Some(json) = targets_json(found) {
         builder.extend_mesh(mesh, json);
     }
-    let deformer = found
-        .skin_deformers
-        .first()
-        .filter(|skin| !skin.clusters.is_empty());
     ImportedMesh {
         mesh: Some(mesh),
-        skin: deformer.map(|_| builder.next_skin()),
-        deformer: deformer.map(|skin| skin.element.typed_id as usize),
+        skin: SkinUse::of(found, builder),
     }
 }
 
@@ -110,14 +90,15 @@ fn build(found: &ufbx::Mesh, part: &ufbx::MeshPart) -> Geometry {
             indices.push(vertex);
         }
     }
+    let places: Vec<u32> = corners.iter().map(|corner| corner.position).collect();
     let mut geometry = Geometry {
         indices,
         attributes: attributes(found, &corners),
-        targets: targets(found, &corners),
+        targets: targets(found, &places),
         sparse_targets: true,
         ..Geometry::default()
     };
-    geometry.attributes.extend(weights(found, &corners));
+    geometry.attributes.extend(weights(found, &places));
     geometry
 }
 
@@ -198,105 +179,4 @@ fn attributes(found: &ufbx::Mesh, corners: &[FbxCorner]) -> Vec<Attribute> {
         });
     }
     attributes
-}
-
-/// Joints and weights of each vertex: the four strongest, which come first.
-fn weights(found: &ufbx::Mesh, corners: &[FbxCorner]) -> Vec<Attribute> {
-    let Some(skin) = found
-        .skin_deformers
-        .first()
-        .filter(|skin| !skin.clusters.is_empty())
-    else {
-        return Vec::new();
-    };
-    let (mut joints, mut weights) = (Vec::new(), Vec::new());
-    for corner in corners {
-        let mut strongest: Vec<(f32, f32)> = skin
-            .vertices
-            .get(corner.position as usize)
-            .map(|vertex| {
-                let start = vertex.weight_begin as usize;
-                skin.weights
-                    .iter()
-                    .skip(start)
-                    .take(vertex.num_weights as usize)
-                    .take(4)
-                    .map(|weight| (weight.cluster_index as f32, weight.weight as f32))
-                    .collect()
-            })
-            .unwrap_or_default();
-        strongest.resize(4, (0.0, 0.0));
-        let sum: f32 = strongest.iter().map(|(_, weight)| weight).sum();
-        for (joint, weight) in strongest {
-            joints.push(joint);
-            weights.push(if sum > 0.0 { weight / sum } else { 0.0 });
-        }
-    }
-    joints_and_weights(joints, weights)
-}
-
-fn channels(found: &ufbx::Mesh) -> impl Iterator<Item = (&ufbx::BlendChannel, &ufbx::BlendShape)> {
-    found
-        .blend_deformers
-        .iter()
-        .flat_map(|deformer| deformer.channels.iter())
-        .filter_map(|channel| Some((&**channel, &**channel.target_shape.as_ref()?)))
-}
-
-fn targets(found: &ufbx::Mesh, corners: &[FbxCorner]) -> Vec<Vec<Attribute>> {
-    channels(found)
-        .map(|(_, shape)| {
-            let moved: HashMap<u32, usize> = shape
-                .offset_vertices
-                .iter()
-                .enumerate()
-                .map(|(place, vertex)| (*vertex, place))
-                .collect();
-            let deltas = corners.iter().flat_map(|corner| {
-                let offset = moved
-                    .get(&corner.position)
-                    .and_then(|place| shape.position_offsets.get(*place));
-                offset.map_or([0.0; 3], |at| [at.x as f32, at.y as f32, at.z as f32])
-            });
-            vec![Attribute::new("POSITION", 3, deltas.collect())]
-        })
-        .collect()
-}
-
-fn targets_json(found: &ufbx::Mesh) -> Option<Value> {
-    let names: Vec<String> = channels(found)
-        .map(|(channel, _)| channel.element.name.to_string())
-        .collect();
-    if names.is_empty() {
-        return None;
-    }
-    let weights: Vec<f64> = channels(found).map(|(channel, _)| channel.weight).collect();
-    Some(json!({ "weights": weights, "extras": { "targetNames": names } }))
-}
-
-/// Adds the skins in the order of the indices that the meshes got.
-pub(super) fn add_skins(loaded: &ufbx::Scene, meshes: &[ImportedMesh], scene: &mut Scene) {
-    let mut skins = Vec::new();
-    for deformer in meshes.iter().filter_map(|made| made.deformer) {
-        let skin = &loaded.skin_deformers[deformer];
-        let mut joints = Vec::new();
-        let mut binds = Vec::new();
-        for cluster in skin.clusters.iter() {
-            let bone = cluster.bone_node.as_ref().unwrap_or(&loaded.root_node);
-            joints.push(bone.element.typed_id);
-            let m = &cluster.geometry_to_bone;
-            binds.extend(
-                [
-                    m.m00, m.m10, m.m20, 0.0, m.m01, m.m11, m.m21, 0.0, m.m02, m.m12, m.m22, 0.0,
-                    m.m03, m.m13, m.m23, 1.0,
-                ]
-                .map(|number| number as f32),
-            );
-        }
-        let table = add_table(scene, ElementType::Mat4, binds);
-        skins.push(json!({ "joints": joints, "inverseBindMatrices": table }));
-    }
-    if !skins.is_empty() {
-        scene.json.insert("skins".to_owned(), Value::Array(skins));
-    }
 }

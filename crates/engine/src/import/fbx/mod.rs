@@ -1,13 +1,16 @@
 //! FBX, text and binary, through `ufbx`.
 //!
 //! Nodes, meshes, materials, textures (embedded or separate), skins, blend shapes and animations are converted to
-//! glTF, in metres with y up. NURBS surfaces become triangles. Cameras, lights and curves are not read.
+//! glTF, in metres with y up. NURBS surfaces become triangles. What is not read is named in a warning (`unread`).
 
 mod animation;
 mod material;
 mod mesh;
 mod nurbs;
+mod shapes;
+mod skin;
 mod texture;
+mod unread;
 
 use std::fs;
 use std::path::Path;
@@ -21,6 +24,8 @@ use super::scene_builder::SceneBuilder;
 use super::{ImportError, Imported};
 use material::FbxMaterials;
 
+/// Maximum number of sets of texture coordinates that are read.
+const MAX_UV_SETS: usize = 4;
 /// The memory limit of the reader for any file.
 const MEMORY_LIMIT_BYTES: usize = 3 << 30;
 /// The memory limit for an empty file, and the limit that each of its bytes adds: arrays are compressed, those of
@@ -45,7 +50,10 @@ pub(super) fn import(dir: &Path, model: &Path) -> Result<Imported, ImportError> 
     let meshes: Vec<mesh::ImportedMesh> = loaded
         .meshes
         .iter()
-        .map(|found| mesh::add(found, &mut builder, &mut materials, &mut warnings))
+        .map(|found| {
+            unread::name_unread_of_mesh(found, &mut warnings);
+            mesh::add(found, &mut builder, &mut materials, &mut warnings)
+        })
         .collect();
     let mut surfaces = nurbs::Surfaces::new();
     let surfaces: Vec<mesh::ImportedMesh> = loaded
@@ -66,11 +74,13 @@ pub(super) fn import(dir: &Path, model: &Path) -> Result<Imported, ImportError> 
     for node in loaded.nodes.iter() {
         builder.add_node(node_json(node, &meshes, &surfaces));
     }
+    let skins: Vec<skin::SkinUse> = meshes.iter().filter_map(|made| made.skin).collect();
+    let resting = skin::add_resting_joints(&skins, &mut builder);
     builder.set_root(loaded.root_node.element.typed_id as usize);
     let mut scene = builder.finish();
-    mesh::add_skins(&loaded, &meshes, &mut scene);
+    skin::add_skins(&loaded, &skins, &resting, &mut scene);
     animation::add(&loaded, &mut scene, &mut warnings);
-    warn_of_the_rest(&loaded, &file, &mut warnings);
+    unread::name_unread_objects(&loaded, &file, &mut warnings);
     Ok(Imported {
         packing: MeshCompression::None,
         scene,
@@ -148,25 +158,8 @@ fn node_json(
     {
         json["mesh"] = mesh.into();
         if let Some(skin) = made.skin {
-            json["skin"] = skin.into();
+            json["skin"] = skin.index.into();
         }
     }
     json
-}
-
-fn warn_of_the_rest(loaded: &ufbx::Scene, file: &str, warnings: &mut Vec<String>) {
-    for (count, what) in [
-        (loaded.cameras.len(), "cameras"),
-        (loaded.lights.len(), "lights"),
-        (loaded.nurbs_trim_surfaces.len(), "trimmed NURBS surfaces"),
-        (
-            loaded.line_curves.len() + loaded.nurbs_curves.len(),
-            "curves",
-        ),
-        (loaded.cache_deformers.len(), "geometry caches"),
-    ] {
-        if count > 0 {
-            warnings.push(format!("{file}: {count} {what} are not read"));
-        }
-    }
 }

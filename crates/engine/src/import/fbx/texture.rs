@@ -20,6 +20,8 @@ pub(super) struct FbxTextures<'a> {
     read: HashMap<u32, Option<NamedImage>>,
     images: HashMap<u32, Option<usize>>,
     surfaces: HashMap<[Option<u32>; 2], Option<SurfaceImage>>,
+    /// Images of a colour with the alpha of a mask.
+    masked: HashMap<[Option<u32>; 2], Option<usize>>,
     /// Bytes of the model and all files read for it.
     pub(super) size_bytes: u64,
 }
@@ -38,6 +40,7 @@ impl<'a> FbxTextures<'a> {
             read: HashMap::new(),
             images: HashMap::new(),
             surfaces: HashMap::new(),
+            masked: HashMap::new(),
             size_bytes,
         }
     }
@@ -57,6 +60,43 @@ impl<'a> FbxTextures<'a> {
         let made =
             read.map(|(name, media_type, bytes)| builder.add_image(&name, &media_type, bytes));
         self.images.insert(id, made);
+        made
+    }
+
+    /// The colours of one texture, or white, with the opacity of another; `None` with a warning if it cannot be made.
+    pub(super) fn masked_image_of(
+        &mut self,
+        color: Option<&ufbx::Texture>,
+        mask: &ufbx::Texture,
+        builder: &mut SceneBuilder,
+        warnings: &mut Vec<String>,
+    ) -> Option<usize> {
+        let key = [color, Some(mask)].map(|texture| texture.map(|it| it.element.typed_id));
+        if let Some(known) = self.masked.get(&key) {
+            return *known;
+        }
+        let made = self.read(mask, warnings).and_then(|(mask_name, _, mask)| {
+            let color = color.and_then(|color| self.read(color, warnings));
+            let name = color.as_ref().map_or(&mask_name, |(name, ..)| name);
+            let source = |channel| color.as_ref().map(|(.., bytes)| (&bytes[..], channel));
+            let joined = channels::mask_channel(&mask).and_then(|channel| {
+                channels::combined(
+                    [ImageChannel::Red, ImageChannel::Green, ImageChannel::Blue].map(source),
+                    Some((&mask[..], channel)),
+                )
+            });
+            match joined {
+                Ok(bytes) => {
+                    let name = Path::new(name).with_extension("png");
+                    Some(builder.add_image(&name.to_string_lossy(), "image/png", bytes))
+                }
+                Err(why) => {
+                    warnings.push(format!("the texture \"{mask_name}\" is left out: {why}"));
+                    None
+                }
+            }
+        });
+        self.masked.insert(key, made);
         made
     }
 

@@ -6,6 +6,7 @@
 
 mod attributes;
 mod draco;
+mod extensions;
 mod geometry;
 mod packed;
 mod passthrough;
@@ -48,7 +49,7 @@ pub(super) fn import(
     let mut reader = GltfReader {
         document: &document,
         scene: Scene::default(),
-        warnings: Vec::new(),
+        warnings: extensions::name_unknown(document.json()),
         decoded: HashMap::new(),
         interned: HashMap::new(),
         decoded_bytes: 0,

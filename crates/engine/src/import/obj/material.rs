@@ -11,9 +11,15 @@ use serde_json::{Value, json};
 use super::super::super::document::uri::InputFiles;
 use super::super::channels::{self, ImageChannel};
 use super::super::find_file as find;
-use super::super::images::plain_image;
 use super::super::scene_builder::SceneBuilder;
-use super::mtl::{MtlEntry, base_color, linear, opacity, parse, roughness};
+use super::images::{ChannelFile, MtlImages, texture_json};
+use super::map_options::MapUse;
+use super::mtl::{MtlEntry, MtlFile, base_color, linear, opacity, parse, roughness};
+
+/// Maps that are read.
+const READ_MAPS: &[&str] = &[
+    "map_kd", "map_d", "map_ke", "map_pr", "map_pm", "norm", "map_bump", "bump",
+];
 
 /// The materials of all libraries, and those that are already in the scene.
 pub(super) struct Library<'a> {
@@ -21,11 +27,7 @@ pub(super) struct Library<'a> {
     model: &'a Path,
     entries: HashMap<String, MtlEntry>,
     made: HashMap<String, usize>,
-    textures: HashMap<PathBuf, Option<usize>>,
-    /// Textures of roughness and metalness by the files that they are made of.
-    surfaces: HashMap<(Option<PathBuf>, Option<PathBuf>), Option<usize>>,
-    /// Bytes of the model and all files read for it.
-    pub(super) size_bytes: u64,
+    pub(super) images: MtlImages<'a>,
 }
 
 impl<'a> Library<'a> {
@@ -35,9 +37,7 @@ impl<'a> Library<'a> {
             model,
             entries: HashMap::new(),
             made: HashMap::new(),
-            textures: HashMap::new(),
-            surfaces: HashMap::new(),
-            size_bytes,
+            images: MtlImages::new(dir, size_bytes),
         }
     }
 
@@ -56,13 +56,36 @@ impl<'a> Library<'a> {
             }
             match fs::read(&path) {
                 Ok(bytes) => {
-                    self.size_bytes += bytes.len() as u64;
+                    self.images.size_bytes += bytes.len() as u64;
                     let library = path.strip_prefix(self.dir).unwrap_or(&path).to_owned();
-                    self.entries.extend(parse(&bytes, &library));
+                    self.add(parse(&bytes, &library), &library, warnings);
                 }
                 Err(error) => warnings.push(format!("{}: {error}", path.display())),
             }
             seen.push(path);
+        }
+    }
+
+    /// Adds the materials of a library. Libraries are searched in the order of their names, so the first one counts.
+    fn add(&mut self, file: MtlFile, library: &Path, warnings: &mut Vec<String>) {
+        let name = library.display();
+        if !file.unread.is_empty() {
+            let unread: Vec<String> = file.unread.into_iter().collect();
+            warnings.push(format!(
+                "{name}: these statements are not read: {}",
+                unread.join(", ")
+            ));
+        }
+        let mut own = HashMap::new();
+        for (material, entry) in file.materials {
+            if own.insert(material.clone(), entry).is_some() {
+                warnings.push(format!(
+                    "{name}: the material \"{material}\" is there twice; the last one counts"
+                ));
+            }
+        }
+        for (material, entry) in own {
+            self.entries.entry(material).or_insert(entry);
         }
     }
 
@@ -116,17 +139,18 @@ impl<'a> Library<'a> {
         builder: &mut SceneBuilder,
         warnings: &mut Vec<String>,
     ) -> Value {
-        let color_map = self.texture(entry, "map_kd", builder, warnings);
+        let color_map = self.color_map(name, entry, builder, warnings);
         let mut pbr = json!({
             "baseColorFactor": base_color(entry, color_map.is_some()),
             "metallicFactor": entry.one("pm").unwrap_or(0.0).clamp(0.0, 1.0),
             "roughnessFactor": roughness(entry),
         });
-        if let Some(texture) = color_map {
-            pbr["baseColorTexture"] = json!({ "index": texture });
+        let has_cut_outs = color_map.as_ref().is_some_and(|(_, has_alpha)| *has_alpha);
+        if let Some((texture, _)) = color_map {
+            pbr["baseColorTexture"] = texture;
         }
-        if let Some(texture) = self.surface_map(entry, builder, warnings) {
-            pbr["metallicRoughnessTexture"] = json!({ "index": texture });
+        if let Some(texture) = self.surface_map(name, entry, builder, warnings) {
+            pbr["metallicRoughnessTexture"] = texture;
             // Next to an image, a factor of zero or a missing factor means that only the image counts.
             for (map, factor) in [("map_pr", "roughnessFactor"), ("map_pm", "metallicFactor")] {
                 let own = entry.one(&map[4..]).filter(|factor| *factor > 0.0);
@@ -136,152 +160,169 @@ impl<'a> Library<'a> {
             }
         }
         let mut material = json!({ "name": name, "pbrMetallicRoughness": pbr });
-        let opacity = opacity(entry);
-        let cut_out = entry
-            .maps
-            .get("map_d")
-            .is_some_and(|map| entry.maps.get("map_kd") == Some(map));
-        if opacity < 1.0 || cut_out {
+        if opacity(entry) < 1.0 || has_cut_outs {
             material["alphaMode"] = "BLEND".into();
         }
         let emitted = entry.three("ke").map(linear);
-        if let Some(texture) = self.texture(entry, "map_ke", builder, warnings) {
-            material["emissiveTexture"] = json!({ "index": texture });
+        if let Some(texture) = self.images.texture(entry, "map_ke", builder, warnings) {
+            material["emissiveTexture"] = texture;
             material["emissiveFactor"] = json!(emitted.unwrap_or([1.0; 3]));
         } else if let Some(emitted) = emitted.filter(|emitted| *emitted != [0.0; 3]) {
             material["emissiveFactor"] = json!(emitted);
         }
-        if let Some(texture) = self.normal_map(entry, builder, warnings) {
-            material["normalTexture"] = json!({ "index": texture });
+        if let Some(texture) = self.normal_map(name, entry, builder, warnings) {
+            material["normalTexture"] = texture;
         }
-        for key in ["map_ks", "map_ns", "disp", "decal"] {
-            if entry.maps.contains_key(key) {
-                warnings.push(format!("material \"{name}\": {key} is not read"));
-            }
-        }
-        if entry.maps.contains_key("map_d") && !cut_out {
-            warnings.push(format!(
-                "material \"{name}\": map_d is read only where it names the same image as map_Kd"
-            ));
-        }
+        name_unread_maps(name, entry, warnings);
         material
+    }
+
+    /// The texture of the base colour, and whether it has the alpha of `map_d`.
+    fn color_map(
+        &mut self,
+        name: &str,
+        entry: &MtlEntry,
+        builder: &mut SceneBuilder,
+        warnings: &mut Vec<String>,
+    ) -> Option<(Value, bool)> {
+        let (color, mask) = (entry.maps.get("map_kd"), entry.maps.get("map_d"));
+        let Some(mask) = mask else {
+            let texture = self.images.texture(entry, "map_kd", builder, warnings);
+            return texture.map(|texture| (texture, false));
+        };
+        let is_placed_as_color = color.is_none_or(|color| color.place() == mask.place());
+        if !is_placed_as_color {
+            warnings.push(format!(
+                "material \"{name}\": map_d is left out, because it is placed otherwise than map_Kd"
+            ));
+            let texture = self.images.texture(entry, "map_kd", builder, warnings);
+            return texture.map(|texture| (texture, false));
+        }
+        let is_same = color.is_some_and(|color| color.file == mask.file);
+        let of_mask = if is_same && mask.channel().is_none() {
+            None
+        } else {
+            self.images.file_of(entry, "map_d", warnings)
+        };
+        let Some(of_mask) = of_mask else {
+            let texture = self.images.texture(entry, "map_kd", builder, warnings);
+            return texture.map(|texture| (texture, is_same));
+        };
+        let of_color = color.and_then(|_| self.images.file_of(entry, "map_kd", warnings));
+        let files = vec![(of_color, None), (Some(of_mask), mask.channel())];
+        let image = self
+            .images
+            .combine(files, builder, warnings, |files, read| {
+                let [color, mask] = read else {
+                    return Err("it has no mask".to_owned());
+                };
+                let channel = match files[1].1 {
+                    Some(channel) => channel,
+                    None => channels::mask_channel(mask.as_deref().unwrap_or_default())?,
+                };
+                let color = |channel| color.as_deref().map(|bytes| (bytes, channel));
+                channels::combined(
+                    [ImageChannel::Red, ImageChannel::Green, ImageChannel::Blue].map(color),
+                    mask.as_deref().map(|bytes| (bytes, channel)),
+                )
+            })?;
+        Some((texture_json(image, mask.place(), builder), true))
     }
 
     /// The images of roughness and metalness as one texture.
     fn surface_map(
         &mut self,
+        name: &str,
         entry: &MtlEntry,
         builder: &mut SceneBuilder,
         warnings: &mut Vec<String>,
-    ) -> Option<usize> {
-        let paths = ["map_pr", "map_pm"].map(|key| self.file_of(entry, key, warnings));
-        let known = paths.iter().flatten().next()?;
-        let name = super::super::file_name(known);
-        let key = (paths[0].clone(), paths[1].clone());
-        if let Some(made) = self.surfaces.get(&key) {
-            return *made;
+    ) -> Option<Value> {
+        let maps = ["map_pr", "map_pm"];
+        let uses: Vec<_> = maps.iter().filter_map(|key| entry.maps.get(*key)).collect();
+        let place = uses.first()?.place();
+        if uses.iter().any(|own| own.place() != place) {
+            warnings.push(format!(
+                "material \"{name}\": map_Pm is placed as map_Pr is"
+            ));
         }
-        let mut read = |path: &Option<PathBuf>| -> Result<Option<Vec<u8>>, String> {
-            let Some(path) = path else { return Ok(None) };
-            let bytes = fs::read(path).map_err(|error| error.to_string())?;
-            self.size_bytes += bytes.len() as u64;
-            Ok(Some(bytes))
-        };
-        let both = read(&paths[0]).and_then(|rough| {
-            let metal = read(&paths[1])?;
-            channels::combined(
-                [
-                    None,
-                    rough.as_deref().map(|bytes| (bytes, ImageChannel::Luma)),
-                    metal.as_deref().map(|bytes| (bytes, ImageChannel::Luma)),
-                ],
-                None,
-            )
-        });
-        let texture = match both {
-            Ok(bytes) => {
-                let stem = Path::new(&name).with_extension("png");
-                let image = builder.add_image(&stem.to_string_lossy(), "image/png", bytes);
-                Some(builder.add_texture(image))
-            }
-            Err(error) => {
-                warnings.push(format!(
-                    "the texture \"{name}\" cannot be read ({error}); it is left out"
-                ));
-                None
-            }
-        };
-        self.surfaces.insert(key, texture);
-        texture
+        let files: Vec<ChannelFile> = maps
+            .iter()
+            .map(|key| {
+                let channel = entry.maps.get(*key).and_then(|own| own.channel());
+                let channel = channel.unwrap_or(ImageChannel::Luma);
+                (self.images.file_of(entry, key, warnings), Some(channel))
+            })
+            .collect();
+        let image = self
+            .images
+            .combine(files, builder, warnings, |files, read| {
+                let source = |at: usize| Some((read[at].as_deref()?, files[at].1?));
+                channels::combined([None, source(0), source(1)], None)
+            })?;
+        Some(texture_json(image, place, builder))
     }
 
     /// `norm`, or a bump map whose name says that it holds normals; heights are not read.
     fn normal_map(
         &mut self,
+        material: &str,
         entry: &MtlEntry,
         builder: &mut SceneBuilder,
         warnings: &mut Vec<String>,
-    ) -> Option<usize> {
-        if entry.maps.contains_key("norm") {
-            return self.texture(entry, "norm", builder, warnings);
-        }
-        let key = ["map_bump", "bump"]
-            .into_iter()
-            .find(|key| entry.maps.contains_key(*key))?;
-        let name = entry.maps[key].to_lowercase();
-        let says_normal = ["norm", "nrm", "_n."]
-            .iter()
-            .any(|part| name.contains(part));
-        if says_normal {
-            return self.texture(entry, key, builder, warnings);
-        }
-        warnings.push(format!("{name}: bump maps of heights are not read"));
-        None
-    }
-
-    /// The file of a map, if it was uploaded.
-    fn file_of(&self, entry: &MtlEntry, key: &str, warnings: &mut Vec<String>) -> Option<PathBuf> {
-        let name = entry.maps.get(key)?;
-        match find(self.dir, &entry.library, name) {
-            Ok(path) => Some(path),
-            Err(why) => {
-                warnings.push(format!("the texture \"{name}\" is left out: {why}"));
-                None
-            }
-        }
-    }
-
-    fn texture(
-        &mut self,
-        entry: &MtlEntry,
-        key: &str,
-        builder: &mut SceneBuilder,
-        warnings: &mut Vec<String>,
-    ) -> Option<usize> {
-        let name = entry.maps.get(key)?;
-        let path = self.file_of(entry, key, warnings)?;
-        if let Some(known) = self.textures.get(&path) {
-            return *known;
-        }
-        let texture = match fs::read(&path)
-            .map_err(|error| error.to_string())
-            .and_then(|bytes| {
-                self.size_bytes += bytes.len() as u64;
-                plain_image(bytes, &path)
-            }) {
-            Ok((bytes, media_type)) => {
-                let file = super::super::file_name(&path);
-                let image = builder.add_image(&file, &media_type, bytes);
-                Some(builder.add_texture(image))
-            }
-            Err(error) => {
-                warnings.push(format!(
-                    "the texture \"{name}\" cannot be read ({error}); it is left out"
-                ));
-                None
-            }
+    ) -> Option<Value> {
+        let says_normal = |file: &str| {
+            let name = file.to_lowercase();
+            ["norm", "nrm", "_n."]
+                .iter()
+                .any(|part| name.contains(part))
         };
-        self.textures.insert(path, texture);
-        texture
+        let given = ["norm", "map_bump", "bump"].map(|key| (key, entry.maps.get(key)));
+        let mut read: Option<(&str, &MapUse)> = None;
+        for (key, map) in given {
+            let Some(map) = map else { continue };
+            match read {
+                Some((_, read)) if read.file == map.file => {}
+                None if key == "norm" || says_normal(&map.file) => read = Some((key, map)),
+                _ => warnings.push(format!(
+                    "material \"{material}\": {key} \"{}\": bump maps of heights are not read",
+                    map.file
+                )),
+            }
+        }
+        let (key, map) = read?;
+        let mut texture = self.images.texture(entry, key, builder, warnings)?;
+        if map.strength() != 1.0 {
+            texture["scale"] = map.strength().into();
+        }
+        Some(texture)
+    }
+}
+
+/// Names the maps of a material that are not read, and the options of those that are.
+fn name_unread_maps(material: &str, entry: &MtlEntry, warnings: &mut Vec<String>) {
+    let mut maps: Vec<_> = entry.maps.iter().collect();
+    maps.sort_by_key(|(key, _)| key.as_str());
+    let color = entry.maps.get("map_kd").map(|map| map.file.as_str());
+    for (key, map) in maps {
+        if !READ_MAPS.contains(&key.as_str()) {
+            // Many programs name the image of the colour as that of the ambient colour, too.
+            if key != "map_ka" || color != Some(&map.file) {
+                warnings.push(format!("material \"{material}\": {key} is not read"));
+            }
+            continue;
+        }
+        let is_normal = ["norm", "map_bump", "bump"].contains(&key.as_str());
+        let is_scalar = ["map_d", "map_pr", "map_pm"].contains(&key.as_str());
+        let options = map.unread(is_scalar).into_iter();
+        let options: Vec<String> = options
+            .filter(|option| !(is_normal && *option == "bm"))
+            .map(|option| format!("-{option}"))
+            .collect();
+        if !options.is_empty() {
+            warnings.push(format!(
+                "material \"{material}\": of {key} these options are not read: {}",
+                options.join(", ")
+            ));
+        }
     }
 }

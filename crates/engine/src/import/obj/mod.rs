@@ -1,8 +1,11 @@
 //! Wavefront OBJ with its materials.
 //!
 //! Objects become meshes, materials their primitives. Polygons are cut into triangles; normals are computed if the file
-//! has none. Lines, points and curves are not read, and a warning says so.
+//! has none. Every statement is read or named in a warning: lines, points and curves are not read.
 
+mod images;
+mod left_out;
+mod map_options;
 mod material;
 mod mtl;
 
@@ -12,7 +15,6 @@ use std::path::Path;
 
 use super::super::document::uri::InputFiles;
 use super::super::document::{ComponentType, DocumentError};
-use super::super::number_text::grouped;
 use super::super::scene::{Attribute, Geometry, Storage};
 use super::super::settings::MeshCompression;
 use super::super::srgb::linear_of_srgb;
@@ -21,6 +23,8 @@ use super::normals::add_creased;
 use super::polygon;
 use super::scene_builder::SceneBuilder;
 use super::{ImportError, Imported};
+use assetfs_formats::wavefront::{libraries, unquoted};
+use left_out::LeftOut;
 use material::Library;
 
 /// More objects than this are joined into one: some programs write one for each face.
@@ -42,13 +46,13 @@ struct Faces {
 #[derive(Debug, Default)]
 struct Parsed {
     positions: Vec<[f32; 3]>,
-    /// Red, green and blue for each position, where the file has them.
-    colors: Vec<[f32; 3]>,
+    /// Red, green, blue and alpha for each position, where the file has them.
+    colors: Vec<[f32; 4]>,
     coords: Vec<[f32; 2]>,
     normals: Vec<[f32; 3]>,
     runs: Vec<Faces>,
     libraries: Vec<String>,
-    left_out: u64,
+    left_out: LeftOut,
 }
 
 /// Reads the file `model` in `dir`.
@@ -56,24 +60,34 @@ pub(super) fn import(dir: &Path, model: &Path) -> Result<Imported, ImportError> 
     let path = dir.join(model);
     let bytes = fs::read(&path).map_err(|source| DocumentError::Io { path, source })?;
     let file = super::file_name(model);
-    let parsed = parse(&file, &bytes)?;
-    let mut warnings = Vec::new();
-    if parsed.left_out > 0 {
+    let mut parsed = parse(&file, &bytes)?;
+    let mut corners = parsed.runs.iter().flat_map(|run| &run.corners);
+    if corners.all(|corner| corner.2.is_some()) {
+        parsed.left_out.all_normals_are_given();
+    }
+    let mut warnings = parsed.left_out.warnings(&file);
+    if parsed.libraries.is_empty() && parsed.runs.iter().any(|run| run.material.is_some()) {
         warnings.push(format!(
-            "{file}: {} lines, points, curves or surfaces are left out; only faces are read",
-            grouped(parsed.left_out)
+            "{file} names no material file; its materials get default values"
         ));
     }
     let mut builder = SceneBuilder::new();
     let files = InputFiles::new(dir);
     let mut library = Library::new(&files, model, bytes.len() as u64);
     library.read(&parsed.libraries, &mut warnings);
-    let runs = group(parsed.runs.iter().collect());
+    let runs = group(parsed.runs.iter().collect(), &mut warnings);
     for (object, runs) in runs {
         let mut parts = Vec::new();
         for (name, corners) in by_material(runs) {
             let material =
                 name.and_then(|name| library.material(name, &mut builder, &mut warnings));
+            let normals = corners.iter().filter(|corner| corner.2.is_some()).count();
+            if normals > 0 && normals < corners.len() {
+                warnings.push(format!(
+                    "{file}: some faces of {} have no normals, so all of its normals are computed",
+                    object.as_deref().unwrap_or("the model")
+                ));
+            }
             parts.push((build(&parsed, &corners), material));
         }
         let mesh = builder.add_mesh(object.as_deref(), parts);
@@ -84,7 +98,7 @@ pub(super) fn import(dir: &Path, model: &Path) -> Result<Imported, ImportError> 
         scene: builder.finish(),
         model: model.to_owned(),
         format: "obj",
-        size_bytes: library.size_bytes,
+        size_bytes: library.images.size_bytes,
         warnings,
     })
 }
@@ -104,18 +118,31 @@ fn parse(file: &str, bytes: &[u8]) -> Result<Parsed, ImportError> {
         match key {
             b"v" => {
                 let numbers: Vec<f32> = words(rest).map_while(number).collect();
-                let [x, y, z, ..] = numbers[..] else {
+                let [x, y, z, ref others @ ..] = numbers[..] else {
                     return Err(damaged("is not a position"));
                 };
                 parsed.positions.push([x, y, z]);
-                if let [_, _, _, red, green, blue] = numbers[..] {
-                    parsed.colors.resize(parsed.positions.len() - 1, [1.0; 3]);
-                    parsed.colors.push([red, green, blue]);
+                let color = match *others {
+                    [red, green, blue] => Some([red, green, blue, 1.0]),
+                    [red, green, blue, alpha] => Some([red, green, blue, alpha]),
+                    // A weight, which only curves have.
+                    [] | [_] => None,
+                    _ => {
+                        parsed.left_out.long_positions += 1;
+                        None
+                    }
+                };
+                if let Some(color) = color {
+                    parsed.colors.resize(parsed.positions.len() - 1, [1.0; 4]);
+                    parsed.colors.push(color);
                 }
             }
             b"vt" => {
                 let mut numbers = words(rest).map_while(number);
                 let (u, v) = (numbers.next(), numbers.next());
+                if numbers.next().is_some_and(|depth| depth != 0.0) {
+                    parsed.left_out.depths += 1;
+                }
                 let u = u.ok_or_else(|| damaged("is not a texture coordinate"))?;
                 parsed.coords.push([u, 1.0 - v.unwrap_or(0.0)]);
             }
@@ -135,10 +162,15 @@ fn parse(file: &str, bytes: &[u8]) -> Result<Parsed, ImportError> {
             }
             b"o" => object = Some(text(rest)).filter(|name| !name.is_empty()),
             b"g" if !uses_objects => object = Some(text(rest)).filter(|name| !name.is_empty()),
-            b"usemtl" => material = Some(text(rest)).filter(|name| !name.is_empty()),
-            b"mtllib" => parsed.libraries.push(text(rest)),
-            b"l" | b"p" | b"curv" | b"curv2" | b"surf" => parsed.left_out += 1,
-            _ => {}
+            b"g" => parsed.left_out.group(&object, rest),
+            b"usemtl" => {
+                let name = text(rest);
+                material = Some(unquoted(&name).to_owned()).filter(|name| !name.is_empty());
+            }
+            b"mtllib" => parsed.libraries.extend(libraries(&text(rest))),
+            b"" => {}
+            _ if key.starts_with(b"#") => parsed.left_out.comment(key),
+            _ => parsed.left_out.statement(key, rest),
         }
     }
     if parsed.runs.is_empty() {
@@ -147,7 +179,16 @@ fn parse(file: &str, bytes: &[u8]) -> Result<Parsed, ImportError> {
         return Err(ImportError::Damaged { file, what });
     }
     if !parsed.colors.is_empty() {
-        parsed.colors.resize(parsed.positions.len(), [1.0; 3]);
+        parsed.colors.resize(parsed.positions.len(), [1.0; 4]);
+        // Some programs write bytes.
+        for parts in [0..3, 3..4] {
+            let of = |color: &[f32; 4]| color[parts.clone()].iter().any(|part| *part > 1.0);
+            if parsed.colors.iter().any(of) {
+                let colors = parsed.colors.iter_mut();
+                colors
+                    .for_each(|color| color[parts.clone()].iter_mut().for_each(|it| *it /= 255.0));
+            }
+        }
     }
     Ok(parsed)
 }
@@ -178,6 +219,7 @@ impl Parsed {
         material: &Option<String>,
     ) {
         if corners.len() < 3 {
+            self.left_out.small_faces += 1;
             return;
         }
         let is_same = self
@@ -214,9 +256,12 @@ fn index_of(word: &[u8], count: usize) -> Option<u32> {
 }
 
 /// Runs by object, in order of first appearance.
-fn group(runs: Vec<&Faces>) -> Vec<(Option<String>, Vec<&Faces>)> {
+fn group<'a>(
+    runs: Vec<&'a Faces>,
+    warnings: &mut Vec<String>,
+) -> Vec<(Option<String>, Vec<&'a Faces>)> {
     let mut places: HashMap<&Option<String>, usize> = HashMap::new();
-    let mut groups: Vec<(Option<String>, Vec<&Faces>)> = Vec::new();
+    let mut groups: Vec<(Option<String>, Vec<&'a Faces>)> = Vec::new();
     for run in &runs {
         let place = *places.entry(&run.object).or_insert_with(|| {
             groups.push((run.object.clone(), Vec::new()));
@@ -225,6 +270,10 @@ fn group(runs: Vec<&Faces>) -> Vec<(Option<String>, Vec<&Faces>)> {
         groups[place].1.push(run);
     }
     if groups.len() > MAX_MESHES {
+        warnings.push(format!(
+            "the file has {} objects, more than {MAX_MESHES}; they are joined into one",
+            groups.len()
+        ));
         return vec![(None, runs)];
     }
     groups
@@ -275,13 +324,15 @@ fn build(parsed: &Parsed, corners: &[ObjCorner]) -> Geometry {
         attributes.push(Attribute::new("TEXCOORD_0", 2, coords));
     }
     if !parsed.colors.is_empty() {
+        let has_alpha = parsed.colors.iter().any(|color| color[3] < 1.0);
+        let width = if has_alpha { 4 } else { 3 };
         let colors = gather(&|corner| {
-            let color = parsed.colors[corner.0 as usize];
-            color
-                .map(|part| linear_of_srgb(part.clamp(0.0, 1.0)))
-                .to_vec()
+            let [red, green, blue, alpha] =
+                parsed.colors[corner.0 as usize].map(|part| part.clamp(0.0, 1.0));
+            let [red, green, blue] = [red, green, blue].map(linear_of_srgb);
+            [red, green, blue, alpha][..width].to_vec()
         });
-        let mut colors = Attribute::new("COLOR_0", 3, colors);
+        let mut colors = Attribute::new("COLOR_0", width, colors);
         colors.storage = Storage {
             component: ComponentType::U16,
             normalized: true,

@@ -1,53 +1,90 @@
 //! Parses MTL files and converts their numbers. Opens no file.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::path::{Path, PathBuf};
 
 use super::super::super::srgb::linear_of_srgb;
 use super::super::lines::{lines, number, text, words};
+use super::map_options::MapUse;
+use assetfs_formats::wavefront::{self, unquoted};
 
-/// The numbers and texture references of a material, by key.
+/// Statements with numbers that are read.
+const READ: &[&str] = &["kd", "ke", "d", "tr", "ns", "pr", "pm"];
+
+/// The numbers and texture references of a material, by key in lower case.
 #[derive(Debug, Default)]
 pub(super) struct MtlEntry {
     pub(super) numbers: HashMap<String, Vec<f32>>,
-    pub(super) maps: HashMap<String, String>,
+    pub(super) maps: HashMap<String, MapUse>,
     /// The library that contains it, relative to the upload: its references are relative to it.
     pub(super) library: PathBuf,
 }
 
-/// The materials of a library, in its order; `library` is its path.
-pub(super) fn parse(bytes: &[u8], library: &Path) -> Vec<(String, MtlEntry)> {
-    let mut entries = Vec::new();
-    let mut current: Option<(String, MtlEntry)> = None;
+/// What a library holds.
+#[derive(Debug, Default)]
+pub(super) struct MtlFile {
+    /// In the order of the file.
+    pub(super) materials: Vec<(String, MtlEntry)>,
+    /// The statements that change how a material looks and are not read, as they are written. Maps that are not read are
+    /// named with their material.
+    pub(super) unread: BTreeSet<String>,
+}
+
+/// The content of a library; `library` is its path.
+pub(super) fn parse(bytes: &[u8], library: &Path) -> MtlFile {
+    let mut file = MtlFile::default();
     for (_, line) in lines(bytes) {
         let line = line.trim_ascii();
-        let key = words(line).next().unwrap_or_default();
-        let rest = line[key.len()..].trim_ascii();
-        let key = text(key).to_lowercase();
+        let written = words(line).next().unwrap_or_default();
+        let rest = line[written.len()..].trim_ascii();
+        let written = text(written);
+        let key = written.to_lowercase();
+        if key.is_empty() || key.starts_with('#') {
+            continue;
+        }
         if key == "newmtl" {
-            entries.extend(current.take());
             let entry = MtlEntry {
                 library: library.to_owned(),
                 ..MtlEntry::default()
             };
-            current = Some((text(rest), entry));
+            let name = unquoted(&text(rest)).to_owned();
+            file.materials.push((name, entry));
             continue;
         }
-        let Some((_, entry)) = &mut current else {
+        let Some((_, entry)) = file.materials.last_mut() else {
+            file.unread.insert(written);
             continue;
         };
-        let is_map =
-            key.starts_with("map_") || ["bump", "norm", "disp", "decal"].contains(&key.as_str());
-        if is_map {
-            entry.maps.insert(key, file_of_map(rest));
-        } else {
-            entry
-                .numbers
-                .insert(key, words(rest).map_while(number).collect());
+        if wavefront::is_map(&key) {
+            let statement = wavefront::map(&text(rest));
+            entry.maps.insert(key, MapUse::new(statement));
+            continue;
+        }
+        let numbers: Vec<f32> = words(rest).map_while(number).collect();
+        if READ.contains(&key.as_str()) && !numbers.is_empty() {
+            entry.numbers.insert(key, numbers);
+        } else if READ.contains(&key.as_str()) {
+            // Colours as spectra or in XYZ, and the halo of `d`.
+            let form = text(words(rest).next().unwrap_or_default());
+            file.unread.insert(format!("{written} {form}"));
+        } else if !is_neutral(&key, &numbers) {
+            file.unread.insert(written);
         }
     }
-    entries.extend(current);
-    entries
+    file
+}
+
+/// Whether a statement that is not read says what a material has without it.
+fn is_neutral(key: &str, numbers: &[f32]) -> bool {
+    let all = |value: f32| !numbers.is_empty() && numbers.iter().all(|number| *number == value);
+    match key {
+        "ka" | "tf" => all(0.0) || all(1.0),
+        "ks" | "ps" | "pc" | "pcr" | "aniso" | "anisor" => all(0.0),
+        "ni" => all(0.0) || all(1.0) || all(1.45) || all(1.5),
+        // Colour with and without highlights; the others have reflection or refraction.
+        "illum" => numbers.iter().all(|number| *number <= 2.0),
+        _ => false,
+    }
 }
 
 impl MtlEntry {
@@ -96,50 +133,9 @@ pub(super) fn roughness(entry: &MtlEntry) -> f32 {
         .clamp(0.0, 1.0)
 }
 
-/// The file of a map: the rest of the line after the options, spaces included.
-fn file_of_map(rest: &[u8]) -> String {
-    let whole = text(rest);
-    let mut left = whole.as_str();
-    while let Some(option) = left.strip_prefix('-') {
-        let name = option.split_whitespace().next().unwrap_or_default();
-        let (least, most) = match name {
-            "o" | "s" | "t" => (1, 3),
-            "mm" => (2, 2),
-            "blendu" | "blendv" | "cc" | "clamp" | "bm" | "boost" | "texres" | "imfchan"
-            | "type" => (1, 1),
-            // A file name may start with a dash.
-            _ => break,
-        };
-        let mut after = option[name.len()..].trim_start();
-        for count in 0..most {
-            let word = after.split_whitespace().next().unwrap_or_default();
-            if count >= least && number(word.as_bytes()).is_none() {
-                break;
-            }
-            after = after[word.len()..].trim_start();
-        }
-        left = after;
-    }
-    left.trim().trim_matches('"').to_owned()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn options_of_maps_are_skipped_and_spaces_kept() {
-        for (line, file) in [
-            ("fuze uv.jpg", "fuze uv.jpg"),
-            ("-s 1 1 1 wood.png", "wood.png"),
-            ("-bm 0.5 -clamp on my bump.png", "my bump.png"),
-            ("-o 0.1 tex 2.png", "tex 2.png"),
-            ("-dash.png", "-dash.png"),
-            ("\"a b.png\"", "a b.png"),
-        ] {
-            assert_eq!(file_of_map(line.as_bytes()), file);
-        }
-    }
 
     #[test]
     fn a_tr_of_one_is_taken_for_opaque() {
@@ -150,5 +146,14 @@ mod tests {
         assert_eq!(opacity(&entry("tr", 1.0)), 1.0);
         assert_eq!(opacity(&entry("tr", 0.25)), 0.75);
         assert_eq!(opacity(&entry("d", 0.5)), 0.5);
+    }
+
+    #[test]
+    fn statements_that_say_nothing_new_are_not_named() {
+        let text = b"Kd 1 1 1\nnewmtl \"a b\"\nKa 0 0 0\nKs 0 0 0\nillum 2\nNi 1.5\nKd xyz 1 1 1\nTf .5 .5 .5\nillum 7\n";
+        let file = parse(text, Path::new("a.mtl"));
+        assert_eq!(file.materials[0].0, "a b");
+        let unread: Vec<&str> = file.unread.iter().map(String::as_str).collect();
+        assert_eq!(unread, ["Kd", "Kd xyz", "Tf", "illum"]);
     }
 }

@@ -1,134 +1,208 @@
 //! The elements of a PLY file.
+//!
+//! What a file declares and we do not read is named: each element and each property.
 
 use super::header::{Element, Encoding, Header, Property, Scalar};
+use super::source::{Source, truncated};
+use super::vertices::Vertices;
+use crate::import::polygon;
+use crate::number_text::grouped;
 
 /// The values read from the elements.
 #[derive(Debug, Default)]
 pub(super) struct Body {
-    /// Three for each vertex.
-    pub(super) positions: Vec<f32>,
-    /// Three for each vertex, or none.
-    pub(super) normals: Vec<f32>,
-    /// Two for each vertex, or none.
-    pub(super) coords: Vec<f32>,
-    /// Four fractions for each vertex, or none.
-    pub(super) colors: Vec<f32>,
+    pub(super) vertices: Vertices,
     /// Three for each triangle.
     pub(super) indices: Vec<u32>,
+    /// Two for each of `indices`, or none.
+    pub(super) corner_coords: Vec<f32>,
+    /// Four fractions for each of `indices`, or none.
+    pub(super) corner_colors: Vec<f32>,
+    /// The number of its texture for each triangle, or none; below zero for no texture.
+    pub(super) textures: Vec<i32>,
+    /// What is declared and not read.
+    pub(super) left_out: Vec<String>,
+    /// Faces with fewer than three corners.
+    small_faces: u64,
 }
 
-/// The target of a vertex's property.
-#[derive(Debug, Clone, Copy)]
-enum PropertyTarget {
-    Position(usize),
-    Normal(usize),
-    Coord(usize),
+/// The target of a face's property.
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum FaceTarget {
+    Corners,
+    CornerCoords,
+    CornerColors,
     Color(usize),
+    Texture,
     Nothing,
 }
 
-impl PropertyTarget {
-    fn of(name: &str) -> PropertyTarget {
-        match name {
-            "x" => PropertyTarget::Position(0),
-            "y" => PropertyTarget::Position(1),
-            "z" => PropertyTarget::Position(2),
-            "nx" => PropertyTarget::Normal(0),
-            "ny" => PropertyTarget::Normal(1),
-            "nz" => PropertyTarget::Normal(2),
-            "u" | "s" | "texture_u" => PropertyTarget::Coord(0),
-            "v" | "t" | "texture_v" => PropertyTarget::Coord(1),
-            "red" | "r" | "diffuse_red" => PropertyTarget::Color(0),
-            "green" | "g" | "diffuse_green" => PropertyTarget::Color(1),
-            "blue" | "b" | "diffuse_blue" => PropertyTarget::Color(2),
-            "alpha" | "a" | "diffuse_alpha" => PropertyTarget::Color(3),
-            _ => PropertyTarget::Nothing,
+impl FaceTarget {
+    fn of(property: &Property) -> FaceTarget {
+        match (property.name.as_str(), property.list.is_some()) {
+            ("vertex_indices" | "vertex_index", true) => FaceTarget::Corners,
+            ("texcoord", true) => FaceTarget::CornerCoords,
+            ("color", true) => FaceTarget::CornerColors,
+            ("red", false) => FaceTarget::Color(0),
+            ("green", false) => FaceTarget::Color(1),
+            ("blue", false) => FaceTarget::Color(2),
+            ("alpha", false) => FaceTarget::Color(3),
+            ("texnumber" | "texture_index", false) => FaceTarget::Texture,
+            _ => FaceTarget::Nothing,
         }
     }
 }
 
+/// The values of one face.
+#[derive(Default)]
+struct PlyFace {
+    corners: Vec<u32>,
+    /// Two for each corner, or none.
+    coords: Vec<f32>,
+    /// Three or four for each corner, or none.
+    colors: Vec<f32>,
+    /// The colour of all corners.
+    color: [f32; 4],
+    texture: i32,
+}
+
 impl Body {
+    /// Reads a text by lines, or else as one stream, which then has to fit exactly.
     pub(super) fn read(header: &Header, bytes: &[u8]) -> Result<Body, String> {
+        if header.encoding != Encoding::Text {
+            return Body::read_from(header, &mut Source::stream(header.encoding, bytes));
+        }
+        Body::read_from(header, &mut Source::lines(bytes)).or_else(|why| {
+            let mut source = Source::stream(Encoding::Text, bytes);
+            let read = Body::read_from(header, &mut source);
+            read.ok().filter(|_| source.is_used_up()).ok_or(why)
+        })
+    }
+
+    fn read_from(header: &Header, source: &mut Source<'_>) -> Result<Body, String> {
         let mut body = Body::default();
-        let mut source = Source {
-            encoding: header.encoding,
-            rest: bytes,
-        };
         for element in &header.elements {
             // Elements without properties take no bytes, whatever their count.
             if element.properties.is_empty() {
                 continue;
             }
             // Each of the other elements takes at least one byte of the file.
-            if element.count > source.rest.len() {
+            if element.count > source.len_left() {
                 return Err(format!(
                     "is truncated: the header says {} elements of \"{}\", more than the {} bytes left can hold",
                     element.count,
                     element.name,
-                    source.rest.len()
+                    source.len_left()
                 ));
             }
             match element.name.as_str() {
-                "vertex" => body.read_vertices(element, &mut source)?,
-                "face" => body.read_faces(element, &mut source)?,
-                _ => skip(element, &mut source)?,
+                "vertex" if body.vertices.positions.is_empty() => {
+                    body.vertices = Vertices::read(element, source, &mut body.left_out)?;
+                }
+                "face" => body.read_faces(element, source)?,
+                "tristrips" => body.read_strips(element, source)?,
+                name => {
+                    skip(element, source)?;
+                    if element.count > 0 {
+                        let count = grouped(element.count as u64);
+                        body.left_out
+                            .push(format!("{count} elements \"{name}\" are not read"));
+                    }
+                }
             }
         }
+        body.name_what_is_beyond(source);
         Ok(body)
     }
 
-    fn read_vertices(&mut self, element: &Element, source: &mut Source<'_>) -> Result<(), String> {
-        let targets: Vec<PropertyTarget> = element
-            .properties
-            .iter()
-            .map(|property| PropertyTarget::of(&property.name))
-            .collect();
-        let has = |wanted: fn(&PropertyTarget) -> bool| targets.iter().any(wanted);
-        let count = element.count;
-        self.positions.resize(count * 3, 0.0);
-        if has(|target| matches!(target, PropertyTarget::Normal(_))) {
-            self.normals.resize(count * 3, 0.0);
+    fn name_what_is_beyond(&mut self, source: &Source<'_>) {
+        if source.long_lines > 0 {
+            self.left_out.push(format!(
+                "{} lines have more numbers than the header declares; the others on these lines are ignored",
+                grouped(source.long_lines)
+            ));
         }
-        if has(|target| matches!(target, PropertyTarget::Coord(_))) {
-            self.coords.resize(count * 2, 0.0);
+        if self.small_faces > 0 {
+            self.left_out.push(format!(
+                "{} faces with fewer than three corners are left out",
+                grouped(self.small_faces)
+            ));
         }
-        if has(|target| matches!(target, PropertyTarget::Color(_))) {
-            self.colors.resize(count * 4, 1.0);
+        if !source.is_used_up() {
+            self.left_out.push(format!(
+                "{} bytes after the elements that the header declares are not read",
+                grouped(source.len_left() as u64)
+            ));
         }
-        for vertex in 0..count {
-            for (property, target) in element.properties.iter().zip(&targets) {
-                if let Some(length) = property.list {
-                    source.skip_list(length, property.scalar)?;
-                    continue;
+    }
+
+    fn read_faces(&mut self, element: &Element, source: &mut Source<'_>) -> Result<(), String> {
+        let targets: Vec<FaceTarget> = element.properties.iter().map(FaceTarget::of).collect();
+        let unread = element.unread_properties(|at| targets[at] == FaceTarget::Nothing);
+        self.left_out.extend(unread);
+        let has = |wanted: fn(&FaceTarget) -> bool| targets.iter().any(wanted);
+        let has_coords = has(|target| *target == FaceTarget::CornerCoords);
+        let has_corner_colors = has(|target| *target == FaceTarget::CornerColors);
+        let has_colors = has(|target| matches!(target, FaceTarget::Color(_)));
+        let has_textures = has(|target| *target == FaceTarget::Texture);
+        self.indices.reserve(element.count * 3);
+        let mut face = PlyFace::default();
+        for _ in 0..element.count {
+            source.begin_element();
+            face.read(element, &targets, source)?;
+            source.end_element();
+            if face.corners.len() < 3 {
+                self.small_faces += 1;
+            }
+            for triangle in self.triangles_of(&face.corners) {
+                // Triangles before these may have no such values.
+                let start = self.indices.len();
+                self.indices.extend(triangle.map(|at| face.corners[at]));
+                if has_coords {
+                    self.corner_coords.resize(start * 2, 0.0);
+                    let coords = triangle.into_iter().flat_map(|at| face.coords_of(at));
+                    self.corner_coords.extend(coords);
                 }
-                let value = source.number(property.scalar)?;
-                match *target {
-                    PropertyTarget::Position(axis) => {
-                        self.positions[vertex * 3 + axis] = value as f32
-                    }
-                    PropertyTarget::Normal(axis) => self.normals[vertex * 3 + axis] = value as f32,
-                    PropertyTarget::Coord(0) => self.coords[vertex * 2] = value as f32,
-                    PropertyTarget::Coord(_) => self.coords[vertex * 2 + 1] = 1.0 - value as f32,
-                    PropertyTarget::Color(part) => {
-                        self.colors[vertex * 4 + part] = (value / property.scalar.full()) as f32;
-                    }
-                    PropertyTarget::Nothing => {}
+                if has_colors || has_corner_colors {
+                    self.corner_colors.resize(start * 4, 1.0);
+                    let colors = triangle.into_iter().flat_map(|at| face.color_of(at));
+                    self.corner_colors.extend(colors);
+                }
+                if has_textures {
+                    self.textures.resize(start / 3, 0);
+                    self.textures.push(face.texture);
                 }
             }
         }
         Ok(())
     }
 
-    fn read_faces(&mut self, element: &Element, source: &mut Source<'_>) -> Result<(), String> {
-        self.indices.reserve(element.count * 3);
-        let is_corners = |property: &Property| {
-            ["vertex_indices", "vertex_index"].contains(&property.name.as_str())
-        };
+    /// The triangles of a face, as places in `corners`. Vertices that do not exist are reported later.
+    fn triangles_of(&self, corners: &[u32]) -> Vec<[usize; 3]> {
+        match corners.len() {
+            0..3 => Vec::new(),
+            3 => vec![[0, 1, 2]],
+            count => {
+                let place = |corner: &u32| self.vertices.position(*corner);
+                match corners.iter().map(place).collect::<Option<Vec<_>>>() {
+                    Some(places) => polygon::triangles(&places),
+                    None => (1..count - 1).map(|at| [0, at, at + 1]).collect(),
+                }
+            }
+        }
+    }
+
+    /// Reads strips of triangles, which a negative number separates.
+    fn read_strips(&mut self, element: &Element, source: &mut Source<'_>) -> Result<(), String> {
+        let is_corners = |at: usize| FaceTarget::of(&element.properties[at]) == FaceTarget::Corners;
+        self.left_out
+            .extend(element.unread_properties(|at| !is_corners(at)));
         for _ in 0..element.count {
-            for property in &element.properties {
+            source.begin_element();
+            for (at, property) in element.properties.iter().enumerate() {
                 match property.list {
-                    Some(length) if is_corners(property) => {
-                        self.read_face(length, property.scalar, source)?;
+                    Some(length) if is_corners(at) => {
+                        self.read_strip(length, property.scalar, source)?;
                     }
                     Some(length) => source.skip_list(length, property.scalar)?,
                     None => {
@@ -136,43 +210,133 @@ impl Body {
                     }
                 }
             }
+            source.end_element();
         }
         Ok(())
     }
 
-    /// Reads a face and cuts it as a fan, as programs that write PLY expect.
-    fn read_face(
+    fn read_strip(
         &mut self,
         length: Scalar,
         scalar: Scalar,
         source: &mut Source<'_>,
     ) -> Result<(), String> {
         let count = source.length(length)?;
-        let (mut first, mut before) = (0, 0);
-        for corner in 0..count {
+        let mut strip: Vec<u32> = Vec::new();
+        for _ in 0..count {
             let index = source.number(scalar)?;
-            if !(0.0..=f64::from(u32::MAX)).contains(&index) {
-                return Err(format!("has a face that names vertex {index}"));
+            if index < 0.0 {
+                strip.clear();
+                continue;
             }
-            let index = index as u32;
-            match corner {
-                0 => first = index,
-                1 => {}
-                _ => self.indices.extend([first, before, index]),
+            strip.push(vertex_of(index)?);
+            if let [.., a, b, c] = strip[..] {
+                // Repeated vertices only join strips.
+                if a != b && b != c && a != c {
+                    let is_turned = strip.len().is_multiple_of(2);
+                    self.indices
+                        .extend(if is_turned { [b, a, c] } else { [a, b, c] });
+                }
             }
-            before = index;
         }
         Ok(())
     }
+
+    /// Fills the values of corners up for faces that have none, as triangle strips have none.
+    pub(super) fn pad(&mut self) {
+        let corners = self.indices.len();
+        let pad = |values: &mut Vec<f32>, width: usize, value: f32| {
+            if !values.is_empty() {
+                values.resize(corners * width, value);
+            }
+        };
+        pad(&mut self.corner_coords, 2, 0.0);
+        pad(&mut self.corner_colors, 4, 1.0);
+        if !self.textures.is_empty() {
+            self.textures.resize(corners / 3, 0);
+        }
+    }
+}
+
+impl PlyFace {
+    fn read(
+        &mut self,
+        element: &Element,
+        targets: &[FaceTarget],
+        source: &mut Source<'_>,
+    ) -> Result<(), String> {
+        self.corners.clear();
+        self.coords.clear();
+        self.colors.clear();
+        self.color = [1.0; 4];
+        self.texture = 0;
+        for (property, target) in element.properties.iter().zip(targets) {
+            let scalar = property.scalar;
+            match (property.list, *target) {
+                (Some(length), FaceTarget::Corners) => {
+                    for _ in 0..source.length(length)? {
+                        self.corners.push(vertex_of(source.number(scalar)?)?);
+                    }
+                }
+                (Some(length), FaceTarget::CornerCoords) => {
+                    for _ in 0..source.length(length)? {
+                        self.coords.push(source.number(scalar)? as f32);
+                    }
+                }
+                (Some(length), FaceTarget::CornerColors) => {
+                    for _ in 0..source.length(length)? {
+                        let part = source.number(scalar)? / scalar.full();
+                        self.colors.push(part as f32);
+                    }
+                }
+                (Some(length), _) => source.skip_list(length, scalar)?,
+                (None, FaceTarget::Color(part)) => {
+                    self.color[part] = (source.number(scalar)? / scalar.full()) as f32;
+                }
+                (None, FaceTarget::Texture) => self.texture = source.number(scalar)? as i32,
+                (None, _) => {
+                    source.number(scalar)?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// The texture coordinates of a corner, with v down.
+    fn coords_of(&self, corner: usize) -> [f32; 2] {
+        match self.coords.get(corner * 2..corner * 2 + 2) {
+            Some(coords) => [coords[0], 1.0 - coords[1]],
+            None => [0.0; 2],
+        }
+    }
+
+    fn color_of(&self, corner: usize) -> [f32; 4] {
+        let width = self.colors.len() / self.corners.len().max(1);
+        match self.colors.get(corner * width..corner * width + 3) {
+            Some(color) if width == 3 => [color[0], color[1], color[2], 1.0],
+            Some(color) if width == 4 => {
+                [color[0], color[1], color[2], self.colors[corner * 4 + 3]]
+            }
+            _ => self.color,
+        }
+    }
+}
+
+fn vertex_of(index: f64) -> Result<u32, String> {
+    if !(0.0..=f64::from(u32::MAX)).contains(&index) {
+        return Err(format!("has a face that names vertex {index}"));
+    }
+    Ok(index as u32)
 }
 
 fn skip(element: &Element, source: &mut Source<'_>) -> Result<(), String> {
-    if let (Some(stride), true) = (element.stride(), source.encoding != Encoding::Text) {
+    if let (Some(stride), false) = (element.stride(), source.is_text()) {
         let length = stride.checked_mul(element.count).ok_or_else(truncated)?;
         source.take(length)?;
         return Ok(());
     }
     for _ in 0..element.count {
+        source.begin_element();
         for property in &element.properties {
             match property.list {
                 Some(length) => source.skip_list(length, property.scalar)?,
@@ -181,89 +345,7 @@ fn skip(element: &Element, source: &mut Source<'_>) -> Result<(), String> {
                 }
             }
         }
+        source.end_element();
     }
     Ok(())
-}
-
-fn truncated() -> String {
-    "is truncated: it ends before the elements that its header declares".to_owned()
-}
-
-/// The bytes that are left.
-struct Source<'a> {
-    encoding: Encoding,
-    rest: &'a [u8],
-}
-
-impl<'a> Source<'a> {
-    fn take(&mut self, length: usize) -> Result<&'a [u8], String> {
-        let (taken, rest) = self.rest.split_at_checked(length).ok_or_else(truncated)?;
-        self.rest = rest;
-        Ok(taken)
-    }
-
-    fn length(&mut self, scalar: Scalar) -> Result<usize, String> {
-        let length = self.number(scalar)?;
-        if !(0.0..=self.rest.len() as f64).contains(&length) {
-            return Err(truncated());
-        }
-        Ok(length as usize)
-    }
-
-    fn skip_list(&mut self, length: Scalar, scalar: Scalar) -> Result<(), String> {
-        let count = self.length(length)?;
-        for _ in 0..count {
-            self.number(scalar)?;
-        }
-        Ok(())
-    }
-
-    #[inline]
-    fn number(&mut self, scalar: Scalar) -> Result<f64, String> {
-        if self.encoding == Encoding::Text {
-            return self.word();
-        }
-        let taken = self.take(scalar.len_bytes())?;
-        let mut eight = [0u8; 8];
-        let length = taken.len();
-        if self.encoding == Encoding::LittleEndian {
-            eight[..length].copy_from_slice(taken);
-        } else {
-            for (to, from) in eight.iter_mut().zip(taken.iter().rev()) {
-                *to = *from;
-            }
-        }
-        let bits = u64::from_le_bytes(eight);
-        Ok(match scalar {
-            Scalar::I8 => f64::from(bits as u8 as i8),
-            Scalar::U8 => f64::from(bits as u8),
-            Scalar::I16 => f64::from(bits as u16 as i16),
-            Scalar::U16 => f64::from(bits as u16),
-            Scalar::I32 => f64::from(bits as u32 as i32),
-            Scalar::U32 => f64::from(bits as u32),
-            Scalar::F32 => f64::from(f32::from_bits(bits as u32)),
-            Scalar::F64 => f64::from_bits(bits),
-        })
-    }
-
-    fn word(&mut self) -> Result<f64, String> {
-        let start = self
-            .rest
-            .iter()
-            .position(|byte| !byte.is_ascii_whitespace())
-            .ok_or_else(truncated)?;
-        let rest = &self.rest[start..];
-        let end = rest
-            .iter()
-            .position(u8::is_ascii_whitespace)
-            .unwrap_or(rest.len());
-        self.rest = &rest[end..];
-        std::str::from_utf8(&rest[..end])
-            .ok()
-            .and_then(|word| word.parse().ok())
-            .ok_or_else(|| {
-                let word = String::from_utf8_lossy(&rest[..end.min(40)]).into_owned();
-                format!("has \"{word}\" where a number should be")
-            })
-    }
 }

@@ -79,6 +79,25 @@ pub(super) struct Element {
 }
 
 impl Element {
+    pub(super) fn has(&self, property: &str) -> bool {
+        self.properties.iter().any(|own| own.name == property)
+    }
+
+    /// A line that names the properties that are not read; `None` if there are none.
+    pub(super) fn unread_properties(&self, is_unread: impl Fn(usize) -> bool) -> Option<String> {
+        let names: Vec<String> = (0..self.properties.len())
+            .filter(|at| is_unread(*at))
+            .map(|at| format!("\"{}\"", self.properties[at].name))
+            .collect();
+        (!names.is_empty() && self.count > 0).then(|| {
+            format!(
+                "of each \"{}\" these properties are not read: {}",
+                self.name,
+                names.join(", ")
+            )
+        })
+    }
+
     /// Bytes of one element; `None` if a list makes the length variable.
     pub(super) fn stride(&self) -> Option<usize> {
         self.properties
@@ -95,7 +114,8 @@ impl Element {
 pub(super) struct Header {
     pub(super) encoding: Encoding,
     pub(super) elements: Vec<Element>,
-    pub(super) texture_file: Option<String>,
+    /// The images that comments name, in their order.
+    pub(super) texture_files: Vec<String>,
     /// Where the body starts.
     pub(super) len_bytes: usize,
 }
@@ -108,13 +128,19 @@ impl Header {
         let mut header = Header {
             encoding: Encoding::Text,
             elements: Vec::new(),
-            texture_file: None,
+            texture_files: Vec::new(),
             len_bytes: 0,
+        };
+        // Some programs end lines with CR alone. In a binary file, the byte after it may then look like an LF.
+        let first_end = bytes.iter().position(|byte| matches!(byte, b'\n' | b'\r'));
+        let line_end = match first_end.map(|end| (bytes[end], bytes.get(end + 1))) {
+            Some((b'\r', next)) if next != Some(&b'\n') => b'\r',
+            _ => b'\n',
         };
         let mut at = 0;
         loop {
             let rest = &bytes[at..];
-            let Some(end) = rest.iter().position(|byte| *byte == b'\n') else {
+            let Some(end) = rest.iter().position(|byte| *byte == line_end) else {
                 return Err("is truncated: its header does not end".to_owned());
             };
             let line = rest[..end].trim_ascii();
@@ -125,6 +151,11 @@ impl Header {
             }
             header.read_line(line)?;
         }
+    }
+
+    /// The element of this name; the first one, if there are several.
+    pub(super) fn element(&self, name: &str) -> Option<&Element> {
+        self.elements.iter().find(|element| element.name == name)
     }
 
     fn read_line(&mut self, line: &[u8]) -> Result<(), String> {
@@ -165,9 +196,13 @@ impl Header {
             }
             [b"comment", b"TextureFile", ..] => {
                 let start = line.windows(11).position(|part| part == b"TextureFile");
-                self.texture_file = start.map(|start| text(&line[start + 11..]));
+                let named = start.map(|start| text(&line[start + 11..]));
+                let named = named.map(|name| name.trim_matches('"').to_owned());
+                self.texture_files
+                    .extend(named.filter(|name| !name.is_empty()));
             }
-            _ => {}
+            [] | [b"ply" | b"comment" | b"obj_info", ..] => {}
+            _ => return Err(wrong()),
         }
         Ok(())
     }

@@ -14,6 +14,7 @@ use super::super::scene_builder::SceneBuilder;
 use super::Warnings;
 use super::images::Images;
 use super::preview_surface::PreviewSurface;
+use super::primvar::PLAIN_GREY;
 use super::resolver::Files;
 use super::shader::{ImageUse, SurfaceInput, TextureSource};
 
@@ -105,7 +106,7 @@ impl StageMaterials {
 
 /// The material of meshes without one: their own colours, or grey.
 fn plain(user: &MaterialUser) -> Json {
-    let grey = if user.has_colors { 1.0 } else { 0.6 };
+    let grey = if user.has_colors { 1.0 } else { PLAIN_GREY[0] };
     json!({
         "pbrMetallicRoughness": {
             "baseColorFactor": [grey, grey, grey, 1.0],

@@ -228,13 +228,13 @@ impl Meshes {
         let user = MaterialUser {
             coords: Vec::new(),
             is_double_sided: shapes::is_double_sided(prim, kind),
-            has_colors: colors.color.is_some(),
+            has_colors: colors.shown().is_some(),
             is_translucent: colors.is_translucent(),
         };
         let used = self
             .materials
             .add(to.stage, material.as_ref(), &user, to.builder, to.warnings);
-        if let Some([red, green, blue]) = colors.color.filter(|_| used.shows_colors) {
+        if let Some([red, green, blue]) = colors.shown().filter(|_| used.shows_colors) {
             let color = [red, green, blue, colors.opacity.unwrap_or(1.0)];
             let color = color.map(|part| part.clamp(0.0, 1.0));
             let colors = color.repeat(geometry.vertex_count());

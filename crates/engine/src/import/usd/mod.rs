@@ -19,6 +19,7 @@ mod material;
 mod meshes;
 mod moved;
 mod nodes;
+mod old_crate;
 mod old_text;
 mod preview_surface;
 mod prim_count;
@@ -31,6 +32,7 @@ mod skin;
 mod surface;
 mod text_check;
 mod transform;
+mod unread;
 mod values;
 
 use std::cell::RefCell;
@@ -190,34 +192,17 @@ struct Warnings {
     invisible: u64,
     /// Meshes of purposes that are not read.
     other_purposes: u64,
+    /// The same of shapes without points.
+    other_shapes: u64,
     /// Meshes that are control cages of subdivision surfaces.
     cages: u64,
+    properties: unread::UnreadProperties,
 }
 
 impl Warnings {
     fn add(&mut self, line: String) {
         if !self.lines.contains(&line) {
             self.lines.push(line);
-        }
-    }
-
-    /// Counts a prim, if it would show something that is not read.
-    fn count_unread(&mut self, kind: &str) {
-        const DRAWN: &[&str] = &[
-            "BasisCurves",
-            "Camera",
-            "Capsule_1",
-            "Cylinder_1",
-            "HermiteCurves",
-            "NurbsCurves",
-            "NurbsPatch",
-            "ParticleField",
-            "Points",
-            "TetMesh",
-            "Volume",
-        ];
-        if DRAWN.contains(&kind) || kind.ends_with("Light") {
-            *self.unread.entry(kind.to_owned()).or_default() += 1;
         }
     }
 
@@ -229,11 +214,14 @@ impl Warnings {
         }
         let hidden = ["mesh", "meshes"].map(|name| format!("{name} of another purpose"));
         lines.extend(counted(file, self.other_purposes, hidden, "not read"));
+        let hidden = ["shape", "shapes"].map(|name| format!("{name} of another purpose"));
+        lines.extend(counted(file, self.other_shapes, hidden, "not read"));
         let invisible = ["invisible prim", "invisible prims"].map(str::to_owned);
         lines.extend(counted(file, self.invisible, invisible, "not read"));
         let cages = ["mesh", "meshes"].map(str::to_owned);
         let how = "read as the control cage of a subdivision surface";
         lines.extend(counted(file, self.cages, cages, how));
+        lines.extend(self.properties.lines(file));
         lines
     }
 }

@@ -25,6 +25,7 @@ use super::shapes;
 use super::shear::{is_sheared, two_parts};
 use super::skin::Skeletons;
 use super::transform::{Operations, Visibility};
+use super::unread::is_structure;
 use super::values::text;
 
 /// Deeper trees than programs write.
@@ -151,6 +152,7 @@ impl<'a> Reader<'a> {
         let mut children = Vec::new();
         let colors = inherited.colors.of(prim);
         let mut weights = None;
+        let mut is_read = is_structure(kind) || kind == "Mesh";
         if is_shown {
             let mut to = MeshTarget {
                 stage: self.stage,
@@ -169,6 +171,7 @@ impl<'a> Reader<'a> {
                 }
                 _ => match shapes::of_prim(prim, kind) {
                     Some(shape) => {
+                        is_read = true;
                         Some(self.meshes.draw_shape(prim, kind, shape, &colors, &mut to))
                     }
                     None => {
@@ -191,6 +194,13 @@ impl<'a> Reader<'a> {
             }
         } else if kind == "Mesh" {
             self.warnings.other_purposes += 1;
+        } else if shapes::is_shape(kind) {
+            self.warnings.other_shapes += 1;
+        } else {
+            self.warnings.count_unread(kind);
+        }
+        if is_shown && is_read {
+            self.warnings.properties.look_at(prim, kind);
         }
         let below = Inherited {
             purpose,

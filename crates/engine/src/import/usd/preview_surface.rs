@@ -5,6 +5,25 @@ use openusd::usd::Stage;
 
 use super::Warnings;
 use super::shader::{SurfaceInput, TextureSource, shader_id, surface_of};
+use super::unread::name_inputs;
+
+/// The inputs that are read, or named where they say something.
+const INPUTS: &[&str] = &[
+    "diffuseColor",
+    "emissiveColor",
+    "metallic",
+    "roughness",
+    "opacity",
+    "opacityThreshold",
+    "normal",
+    "occlusion",
+    "clearcoat",
+    "clearcoatRoughness",
+    "ior",
+    "displacement",
+    "useSpecularWorkflow",
+    "specularColor",
+];
 
 /// The inputs of a surface that are read.
 pub(super) struct PreviewSurface {
@@ -46,6 +65,7 @@ impl PreviewSurface {
             ));
             return None;
         }
+        name_inputs(&shader, &format!("material \"{name}\""), INPUTS, warnings);
         let input = |name: &str| SurfaceInput::of(stage, &shader, name);
         let mut surface = PreviewSurface {
             color: input("diffuseColor"),

@@ -5,6 +5,9 @@ use openusd::usd::Prim;
 
 use super::values::{integers, of, text_of, vectors};
 
+/// The linear colour of surfaces without colours and materials.
+pub(super) const PLAIN_GREY: [f32; 3] = [0.6; 3];
+
 /// What has one value each.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Interpolation {
@@ -140,6 +143,11 @@ impl InheritedColors {
                 .map(|[it]| it)
                 .or(self.opacity),
         }
+    }
+
+    /// The colour that a shape shows, if it has colours of its own: an opacity alone belongs to plain grey.
+    pub(super) fn shown(&self) -> Option<[f32; 3]> {
+        self.color.or(self.opacity.map(|_| PLAIN_GREY))
     }
 
     pub(super) fn key(&self) -> ColorKey {

@@ -7,6 +7,7 @@ use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, File};
 use std::io;
+use std::os::unix::fs::FileExt as _;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
@@ -14,7 +15,7 @@ use openusd::ar::{self, Asset, ResolvedPath, Resolver};
 
 use super::super::super::document::uri::{InputFiles, UriTarget};
 use super::super::super::intake::{ZipError, ZipLimits, unpack};
-use super::{crate_check, crate_nesting, damage, old_text, text_check};
+use super::{crate_check, crate_nesting, damage, old_crate, old_text, text_check};
 use assetfs_formats as formats;
 
 /// More packages in one upload are not opened.
@@ -276,6 +277,13 @@ fn open(layer: &Path) -> io::Result<Box<dyn Asset>> {
     if crate_check::is_binary(&file)? {
         crate_check::check(&file)?;
         crate_nesting::check(&file)?;
+        let mut head = [0; 16];
+        file.read_exact_at(&mut head, 0)?;
+        if old_crate::is_old(&head) {
+            return Ok(Box::new(io::Cursor::new(old_crate::modern(fs::read(
+                layer,
+            )?))));
+        }
         return Ok(Box::new(file));
     }
     let text = fs::read(layer)?;

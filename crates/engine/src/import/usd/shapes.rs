@@ -12,6 +12,11 @@ const PIECES: u32 = 32;
 /// A point of an outline that turns around the axis: radius, height, and the normal in the same two directions.
 type OutlinePoint = ([f32; 2], [f32; 2]);
 
+/// Whether prims of a type are such shapes.
+pub(super) fn is_shape(kind: &str) -> bool {
+    ["Cube", "Plane", "Sphere", "Cylinder", "Cone", "Capsule"].contains(&kind)
+}
+
 /// The triangles of a prim of this kind; `None` if it is no such shape.
 pub(super) fn of_prim(prim: &Prim, kind: &str) -> Option<Geometry> {
     let size = |name: &str, usual: f64| {

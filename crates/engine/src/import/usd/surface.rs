@@ -11,7 +11,7 @@ use super::super::normals::add_creased;
 use super::super::polygon;
 use super::Warnings;
 use super::blend_shapes::BlendShape;
-use super::primvar::{Corner, InheritedColors, MeshSize, Primvar};
+use super::primvar::{Corner, InheritedColors, MeshSize, PLAIN_GREY, Primvar};
 use super::skin::Influences;
 use super::values::{integers, of, text, vectors};
 
@@ -76,6 +76,8 @@ impl UsdPolygons {
         let normals = Primvar::of(prim, "primvars:normals", size)
             .or_else(|| Primvar::of(prim, "normals", size));
         let has_normals = normals.is_some();
+        let opacity = Primvar::of(prim, "primvars:displayOpacity", size);
+        let opacity = opacity.or_else(|| inherited.opacity.map(|it| Primvar::constant([it])));
         let mut coords = coords_of(prim, size);
         let has_more_coords = coords.len() > MAX_UV_SETS;
         coords.truncate(MAX_UV_SETS);
@@ -91,12 +93,10 @@ impl UsdPolygons {
             coords,
             has_more_coords,
             colors: Primvar::of(prim, "primvars:displayColor", size)
-                .or_else(|| inherited.color.map(Primvar::constant)),
-            opacity: Primvar::of(prim, "primvars:displayOpacity", size).or_else(|| {
-                inherited
-                    .opacity
-                    .map(|opacity| Primvar::constant([opacity]))
-            }),
+                .or_else(|| inherited.color.map(Primvar::constant))
+                // An opacity needs a colour that it belongs to.
+                .or_else(|| opacity.as_ref().map(|_| Primvar::constant(PLAIN_GREY))),
+            opacity,
             shapes: Vec::new(),
             influences: None,
             has_unfit_normals: has_normals && normals.is_none(),

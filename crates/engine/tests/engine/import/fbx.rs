@@ -34,7 +34,7 @@ Connections:  {{
 }
 
 /// A square of one material below a moved node.
-const SQUARE: &str = r#"
+pub const SQUARE: &str = r#"
 	Geometry: 1000, "Geometry::square", "Mesh" {
 		Vertices: *12 {
 			a: 0,0,0,1,0,0,1,0,2,0,0,2
@@ -74,7 +74,8 @@ const SQUARE: &str = r#"
 		}
 	}
 "#;
-const SQUARE_CONNECTIONS: &str = "\tC: \"OO\",2000,0\n\tC: \"OO\",1000,2000\n\tC: \"OO\",3000,2000";
+pub const SQUARE_CONNECTIONS: &str =
+    "\tC: \"OO\",2000,0\n\tC: \"OO\",1000,2000\n\tC: \"OO\",3000,2000";
 
 #[test]
 fn fbx_is_read_in_metres_with_y_up() {
@@ -121,7 +122,7 @@ fn an_fbx_whose_texture_is_missing_is_read_without_it_and_with_a_warning() {
     assert!(imported.scene.images.is_empty());
 }
 
-fn square_with_coordinates() -> String {
+pub fn square_with_coordinates() -> String {
     let coordinates = r#"		LayerElementUV: 0 {
 			Version: 101
 			Name: "UVMap"
@@ -193,7 +194,7 @@ fn an_fbx_texture_may_be_scaled_and_moved() {
     );
 }
 
-fn one_pixel_png() -> Vec<u8> {
+pub fn one_pixel_png() -> Vec<u8> {
     let mut bytes = std::io::Cursor::new(Vec::new());
     image::RgbImage::from_pixel(1, 1, image::Rgb([200, 100, 50]))
         .write_to(&mut bytes, image::ImageFormat::Png)

@@ -1,10 +1,14 @@
 //! Importing: what is in the file is in the scene, and a damaged file is refused with its reason.
 
+mod accounted;
 mod cad;
 mod coordinates;
 mod fbx;
+mod fixtures;
 mod nurbs;
 mod obj;
+mod obj_materials;
+mod ply;
 mod samples;
 mod stl_and_ply;
 mod texts;

@@ -1,6 +1,6 @@
 //! OBJ, with the materials and textures that it names.
 
-use super::texts::import_texts;
+use super::texts::{grey_png, import_texts};
 
 pub const SQUARE_OBJ: &[u8] =
     b"mtllib my square.mtl\no Square\nv 0 0 0\nv 1 0 0\nv 1 1 0\nv 0 1 0\n\
@@ -8,15 +8,7 @@ vt 0 0\nvt 1 0\nvt 1 1\nvt 0 1\nusemtl painted\nf 1/1 2/2 3/3 4/4\n";
 
 #[test]
 fn obj_comes_with_its_materials_and_textures() {
-    let png = {
-        let mut bytes = Vec::new();
-        let mut encoder = png::Encoder::new(&mut bytes, 2, 2);
-        encoder.set_color(png::ColorType::Grayscale);
-        let mut writer = encoder.write_header().unwrap();
-        writer.write_image_data(&[1, 2, 3, 4]).unwrap();
-        writer.finish().unwrap();
-        bytes
-    };
+    let png = grey_png(&[1, 2, 3, 4]);
     let mtl =
         b"newmtl\tpainted\t\nKd 1 0 0\nd 0.5\nNs 98\nmap_Kd -s 1 1 1 C:\\textures\\my wood.png\n";
     let imported = import_texts(&[

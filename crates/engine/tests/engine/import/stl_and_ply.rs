@@ -49,6 +49,21 @@ vertex 0 1 0\nendloop\nendfacet\nendsolid part\n";
 }
 
 #[test]
+fn colours_of_an_stl_and_bytes_after_it_are_named() {
+    let mut bytes = binary_stl(2, 2);
+    bytes[84 + 48] = 7;
+    bytes.extend(b"end");
+    let warnings = import_texts(&[("a.stl", &bytes)]).unwrap().warnings;
+    assert_eq!(
+        warnings,
+        [
+            "a.stl: 1 triangles have colours or other marks, which are not read",
+            "a.stl: 3 bytes after the triangles are not read"
+        ]
+    );
+}
+
+#[test]
 fn ply_is_read_in_every_encoding() {
     let header = |format: &str| {
         format!(

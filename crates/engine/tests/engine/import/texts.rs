@@ -14,3 +14,14 @@ pub fn import_texts(files: &[(&str, &[u8])]) -> Result<assetfs_engine::import::I
     }
     import(dir.path(), &names).map_err(|error| error.to_string())
 }
+
+/// A grey PNG of two by two pixels.
+pub fn grey_png(pixels: &[u8; 4]) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    let mut encoder = png::Encoder::new(&mut bytes, 2, 2);
+    encoder.set_color(png::ColorType::Grayscale);
+    let mut writer = encoder.write_header().unwrap();
+    writer.write_image_data(pixels).unwrap();
+    writer.finish().unwrap();
+    bytes
+}

@@ -5,6 +5,7 @@ use serde_json::{Value, json};
 
 use super::gltf::{Maker, Model};
 use super::shapes::{png, sphere_primitive};
+use crate::square_glb::changed_glb;
 
 /// A sphere of a material with most of what glTF has, below a camera and a light.
 fn rich() -> Model {
@@ -103,6 +104,23 @@ fn each_format_names_in_one_line_what_it_cannot_hold() {
             ),
         ]
     );
+}
+
+#[test]
+fn scenes_besides_the_default_one_are_named_as_lost() {
+    let bytes = changed_glb(|json| {
+        json["scenes"] = json!([{ "nodes": [0] }, { "nodes": [1] }]);
+        json["nodes"] = json!([{ "mesh": 0 }, { "mesh": 0, "translation": [3, 0, 0] }]);
+    });
+    let model = Model::of_file("m.glb", &bytes);
+    let formats = ["glb", "fbx", "usdz", "obj", "ply", "stl"];
+    let warnings = export(&model, &formats);
+    let named = |format: &str| {
+        let line = format!("{format} cannot hold: scenes besides the default one");
+        warnings.iter().any(|warning| warning.starts_with(&line))
+    };
+    let found: Vec<bool> = formats.iter().map(|format| named(format)).collect();
+    assert_eq!(found, [false, true, true, true, true, true], "{warnings:?}");
 }
 
 #[test]

@@ -119,6 +119,24 @@ fn other_files_that_a_step_assembly_names_are_not_read() {
 }
 
 #[test]
+fn each_solid_of_a_brep_is_a_part() {
+    if !has_program_or_skips(READER) {
+        return;
+    }
+    // A compound of a box, and of a compound of two more.
+    let imported = import(&files(), &["solids.brep".to_owned()]).unwrap();
+    assert_eq!(imported.scene.drawn_triangles(), 36);
+    let nodes = imported.scene.list("nodes");
+    let drawn = nodes.iter().filter(|node| node["mesh"].is_number());
+    let names: Vec<&str> = drawn.filter_map(|node| node["name"].as_str()).collect();
+    assert_eq!(names.len(), 3, "{names:?}");
+    assert!(
+        names.iter().all(|name| name.starts_with("Part ")),
+        "{names:?}"
+    );
+}
+
+#[test]
 fn curves_without_surfaces_are_a_warning() {
     if !has_program_or_skips(READER) {
         return;

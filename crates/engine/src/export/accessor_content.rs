@@ -1,0 +1,59 @@
+//! What an accessor holds, so that equal vertex data is written once.
+
+use xxhash_rust::xxh3::xxh3_128;
+
+use super::super::scene::{Attribute, Storage};
+
+/// What tells accessors apart: their form, and a hash of their numbers.
+#[derive(PartialEq, Eq, Hash)]
+pub(super) struct AccessorContent {
+    form: AccessorForm,
+    components: usize,
+    storage: Storage,
+    /// The start of the name, which decides about limits and rounding.
+    kind: String,
+    hash: u128,
+}
+
+#[derive(PartialEq, Eq, Hash)]
+pub(super) enum AccessorForm {
+    Attribute,
+    SparseAttribute,
+    Triangles,
+    OtherIndices,
+}
+
+impl AccessorContent {
+    pub(super) fn of_attribute(form: AccessorForm, attribute: &Attribute) -> AccessorContent {
+        let bytes = attribute
+            .values
+            .iter()
+            .flat_map(|value| value.to_le_bytes());
+        let kind = attribute.name.split('_').next().unwrap_or_default();
+        AccessorContent {
+            form,
+            components: attribute.components,
+            storage: attribute.storage,
+            kind: kind.to_owned(),
+            hash: xxh3_128(&bytes.collect::<Vec<u8>>()),
+        }
+    }
+
+    pub(super) fn of_indices(
+        indices: &[u32],
+        storage: Storage,
+        are_triangles: bool,
+    ) -> AccessorContent {
+        let bytes = indices.iter().flat_map(|index| index.to_le_bytes());
+        AccessorContent {
+            form: match are_triangles {
+                true => AccessorForm::Triangles,
+                false => AccessorForm::OtherIndices,
+            },
+            components: 1,
+            storage,
+            kind: String::new(),
+            hash: xxh3_128(&bytes.collect::<Vec<u8>>()),
+        }
+    }
+}

@@ -1,0 +1,145 @@
+//! The vertices of a PLY file.
+
+use glam::Vec3;
+
+use super::header::{Element, Property};
+use super::source::Source;
+use crate::document::ComponentType;
+use crate::scene::{Attribute, Storage};
+use crate::srgb::linear_of_srgb;
+
+#[derive(Debug, Default)]
+pub(super) struct Vertices {
+    /// Three for each vertex.
+    pub(super) positions: Vec<f32>,
+    /// Three for each vertex, or none.
+    pub(super) normals: Vec<f32>,
+    /// Two for each vertex, or none.
+    pub(super) coords: Vec<f32>,
+    /// Four fractions for each vertex, or none.
+    pub(super) colors: Vec<f32>,
+}
+
+/// The target of a vertex's property.
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum PropertyTarget {
+    Position(usize),
+    Normal(usize),
+    Coord(usize),
+    Color(usize),
+    Nothing,
+}
+
+impl PropertyTarget {
+    fn of(name: &str) -> PropertyTarget {
+        match name {
+            "x" => PropertyTarget::Position(0),
+            "y" => PropertyTarget::Position(1),
+            "z" => PropertyTarget::Position(2),
+            "nx" => PropertyTarget::Normal(0),
+            "ny" => PropertyTarget::Normal(1),
+            "nz" => PropertyTarget::Normal(2),
+            "u" | "s" | "texture_u" => PropertyTarget::Coord(0),
+            "v" | "t" | "texture_v" => PropertyTarget::Coord(1),
+            "red" | "r" | "diffuse_red" => PropertyTarget::Color(0),
+            "green" | "g" | "diffuse_green" => PropertyTarget::Color(1),
+            "blue" | "b" | "diffuse_blue" => PropertyTarget::Color(2),
+            "alpha" | "a" | "diffuse_alpha" => PropertyTarget::Color(3),
+            _ => PropertyTarget::Nothing,
+        }
+    }
+}
+
+impl Vertices {
+    pub(super) fn read(
+        element: &Element,
+        source: &mut Source<'_>,
+        left_out: &mut Vec<String>,
+    ) -> Result<Vertices, String> {
+        let target_of = |property: &Property| match property.list {
+            None => PropertyTarget::of(&property.name),
+            Some(_) => PropertyTarget::Nothing,
+        };
+        let targets: Vec<PropertyTarget> = element.properties.iter().map(target_of).collect();
+        for axis in 0..3 {
+            if !targets.contains(&PropertyTarget::Position(axis)) {
+                return Err("holds no model: its vertices have no x, y and z".to_owned());
+            }
+        }
+        left_out.extend(element.unread_properties(|at| targets[at] == PropertyTarget::Nothing));
+        let has = |wanted: fn(&PropertyTarget) -> bool| targets.iter().any(wanted);
+        let count = element.count;
+        let mut vertices = Vertices::default();
+        vertices.positions.resize(count * 3, 0.0);
+        if has(|target| matches!(target, PropertyTarget::Normal(_))) {
+            vertices.normals.resize(count * 3, 0.0);
+        }
+        if has(|target| matches!(target, PropertyTarget::Coord(_))) {
+            vertices.coords.resize(count * 2, 0.0);
+        }
+        if has(|target| matches!(target, PropertyTarget::Color(_))) {
+            vertices.colors.resize(count * 4, 1.0);
+        }
+        for vertex in 0..count {
+            source.begin_element();
+            for (property, target) in element.properties.iter().zip(&targets) {
+                if let Some(length) = property.list {
+                    source.skip_list(length, property.scalar)?;
+                    continue;
+                }
+                let value = source.number(property.scalar)?;
+                vertices.set(vertex, *target, value, property.scalar.full());
+            }
+            source.end_element();
+        }
+        Ok(vertices)
+    }
+
+    fn set(&mut self, vertex: usize, target: PropertyTarget, value: f64, full: f64) {
+        match target {
+            PropertyTarget::Position(axis) => self.positions[vertex * 3 + axis] = value as f32,
+            PropertyTarget::Normal(axis) => self.normals[vertex * 3 + axis] = value as f32,
+            PropertyTarget::Coord(0) => self.coords[vertex * 2] = value as f32,
+            PropertyTarget::Coord(_) => self.coords[vertex * 2 + 1] = 1.0 - value as f32,
+            PropertyTarget::Color(part) => self.colors[vertex * 4 + part] = (value / full) as f32,
+            PropertyTarget::Nothing => {}
+        }
+    }
+
+    pub(super) fn count(&self) -> usize {
+        self.positions.len() / 3
+    }
+
+    pub(super) fn position(&self, vertex: u32) -> Option<Vec3> {
+        let start = vertex as usize * 3;
+        let position = self.positions.get(start..start.checked_add(3)?)?;
+        Some(Vec3::from_slice(position))
+    }
+}
+
+/// Converts colours from sRGB to linear light, as glTF requires.
+pub(super) fn colors(rgba: &[f32]) -> Attribute {
+    let is_opaque = rgba.chunks_exact(4).all(|color| color[3] >= 1.0);
+    let width = if is_opaque { 3 } else { 4 };
+    let values = rgba
+        .chunks_exact(4)
+        .flat_map(|color| {
+            let linear = |part: f32| linear_of_srgb(part.clamp(0.0, 1.0));
+            [
+                linear(color[0]),
+                linear(color[1]),
+                linear(color[2]),
+                color[3].clamp(0.0, 1.0),
+            ]
+            .into_iter()
+            .take(width)
+        })
+        .collect();
+    Attribute {
+        storage: Storage {
+            component: ComponentType::U16,
+            normalized: true,
+        },
+        ..Attribute::new("COLOR_0", width, values)
+    }
+}

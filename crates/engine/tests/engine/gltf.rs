@@ -1,0 +1,108 @@
+//! glTF files as others write and read them.
+
+use std::fs;
+
+use assetfs_engine::document::glb;
+use assetfs_engine::export::gltf::write_glb;
+use assetfs_engine::import::import;
+use assetfs_engine::scene::Scene;
+use assetfs_engine::settings::MeshCompression;
+use serde_json::{Value, json};
+
+use crate::square_glb::changed_glb;
+
+fn imported(name: &str, bytes: &[u8]) -> Scene {
+    let dir = tempfile::tempdir().unwrap();
+    fs::write(dir.path().join(name), bytes).unwrap();
+    import(dir.path(), &[name.to_owned()]).unwrap().scene
+}
+
+/// The JSON and the buffer of a GLB file.
+fn parts(bytes: Vec<u8>) -> (Value, Vec<u8>) {
+    let parts = glb::split("m.glb", &bytes.into()).unwrap();
+    let bin = parts.bin.unwrap().to_vec();
+    (serde_json::from_slice(&parts.json).unwrap(), bin)
+}
+
+fn packed_square() -> Vec<u8> {
+    write_glb(
+        &imported("m.glb", &changed_glb(|_| {})),
+        MeshCompression::Meshopt,
+    )
+    .unwrap()
+}
+
+/// `EXT_meshopt_compression` asks for these first bytes; other versions of the codecs are not allowed there.
+#[test]
+fn streams_packed_with_meshopt_have_the_versions_of_their_extension() {
+    let (json, bin) = parts(packed_square());
+    let mut modes = Vec::new();
+    for view in json["bufferViews"].as_array().unwrap() {
+        let packing = &view["extensions"]["EXT_meshopt_compression"];
+        let Some(mode) = packing["mode"].as_str() else {
+            continue;
+        };
+        let start = packing["byteOffset"].as_u64().unwrap() as usize;
+        let expected = match mode {
+            "ATTRIBUTES" => 0xa0,
+            "TRIANGLES" => 0xe1,
+            _ => 0xd1,
+        };
+        assert_eq!(bin[start], expected, "{mode}");
+        modes.push(mode);
+    }
+    assert!(modes.contains(&"ATTRIBUTES") && modes.contains(&"TRIANGLES"));
+    assert!(!json.to_string().contains("KHR_meshopt_compression"));
+}
+
+#[test]
+fn a_buffer_of_packed_views_needs_neither_bytes_nor_a_mark() {
+    let (mut json, bin) = parts(packed_square());
+    json["buffers"][0]["uri"] = "m.bin".into();
+    for fallback in [json!({}), json!({ "uri": "fallback.bin" })] {
+        let mut buffer = fallback;
+        buffer["byteLength"] = json["buffers"][1]["byteLength"].clone();
+        json["buffers"][1] = buffer;
+        let dir = tempfile::tempdir().unwrap();
+        fs::write(dir.path().join("m.gltf"), json.to_string()).unwrap();
+        fs::write(dir.path().join("m.bin"), &bin).unwrap();
+        let files = ["m.gltf", "m.bin"].map(str::to_owned);
+        let scene = import(dir.path(), &files).unwrap().scene;
+        assert_eq!(scene.drawn_triangles(), 2);
+    }
+}
+
+#[test]
+fn positions_that_primitives_share_are_written_once() {
+    let bytes = changed_glb(|json| {
+        let primitive = json["meshes"][0]["primitives"][0].clone();
+        let more = (0..5).map(|number| {
+            let mut primitive = primitive.clone();
+            primitive["attributes"][format!("_OWN{number}")] = 0.into();
+            primitive
+        });
+        json["meshes"][0]["primitives"] = more.collect();
+    });
+    let scene = imported("m.glb", &bytes);
+    assert_eq!(scene.geometries.len(), 5);
+    for packing in [MeshCompression::None, MeshCompression::Meshopt] {
+        let (json, _) = parts(write_glb(&scene, packing).unwrap());
+        let primitives = json["meshes"][0]["primitives"].as_array().unwrap();
+        for primitive in primitives {
+            assert_eq!(
+                primitive["attributes"]["POSITION"],
+                primitives[0]["attributes"]["POSITION"]
+            );
+            assert_eq!(primitive["indices"], primitives[0]["indices"]);
+        }
+    }
+    let plain = write_glb(&scene, MeshCompression::None).unwrap();
+    let (_, written) = parts(plain);
+    let (_, read) = parts(bytes);
+    assert!(
+        written.len() <= read.len() + 48,
+        "{} {}",
+        written.len(),
+        read.len()
+    );
+}
