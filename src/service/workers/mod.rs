@@ -7,6 +7,7 @@ mod confine;
 mod output;
 mod sandbox;
 mod spawn;
+mod system_calls;
 
 use std::os::unix::process::ExitStatusExt as _;
 use std::process::ExitStatus;
