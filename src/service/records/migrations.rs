@@ -42,9 +42,9 @@ const STEPS: &[Step] = steps! {
     10 from 7: "0010_traces.sql",
     11 from 7: "0011_deliveries.sql",
     12 from 7: "0012_rates.sql",
-    13 from 7: "0013_faults.sql",
-    14 from 7: "0014_epochs.sql",
-    15 from 7: "0015_start_keys.sql",
+    14 from 7: "0014_faults.sql",
+    15 from 7: "0015_epochs.sql",
+    16 from 7: "0016_start_keys.sql",
 };
 
 /// What has been applied, and which versions may still start then. These tables are older than all steps.
