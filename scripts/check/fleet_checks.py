@@ -19,7 +19,9 @@ class Checks:
         self.rapids = number("SELECT COUNT(*) FROM rapids")
         asked = number(f"SELECT COUNT(DISTINCT name) FROM tags WHERE name LIKE 'job-{self.fleet.seed}-%'")
         self.expect("optimizations that were asked for and exist", asked, self.fleet.options.jobs)
-        self.expect("points", number("SELECT points FROM users"), self.fleet.points - self.rapids)
+        # The point of an optimization that was given up is given back.
+        lost = number("SELECT COUNT(*) FROM jobs WHERE kind = 'optimize' AND state = 'failed'")
+        self.expect("points", number("SELECT points FROM users"), self.fleet.points - self.rapids + lost)
         self.expect("jobs of optimizations", number("SELECT COUNT(*) FROM jobs WHERE kind = 'optimize'"), self.rapids)
         self.expect("jobs with an end", number("SELECT COUNT(DISTINCT job) FROM fleet_ends"), number("SELECT COUNT(*) FROM jobs"))
         self.expect("ends of jobs", number("SELECT COUNT(*) FROM fleet_ends"), number("SELECT COUNT(*) FROM jobs"))

@@ -11,7 +11,9 @@ use tokio::signal::unix::{SignalKind, signal};
 use url::Url;
 
 use crate::fuse::shell_quoted;
-use crate::service::{ChaosPlan, RunningService, Service, ServiceConfig};
+use crate::service::{
+    Adoption, ChaosPlan, Proxy, RunningService, Service, ServiceConfig, TlsFiles, TrustedProxies,
+};
 
 use super::secrets::protect_memory;
 use super::stores::{StoreArgs, allow_many_files, places};
@@ -41,6 +43,12 @@ pub(super) struct ServeArgs {
     data: Option<PathBuf>,
     #[command(flatten)]
     stores: StoreArgs,
+    /// Speak TLS with this certificate (PEM, followed by those that signed it); it is read again when it changes
+    #[arg(long, value_name = "FILE", requires = "tls_key")]
+    tls_cert: Option<PathBuf>,
+    /// The private key of the certificate (PEM)
+    #[arg(long, value_name = "FILE", requires = "tls_cert")]
+    tls_key: Option<PathBuf>,
     /// URL that clients use, if the service is behind a proxy
     #[arg(long, value_name = "URL")]
     public_url: Option<Url>,
@@ -53,9 +61,19 @@ pub(super) struct ServeArgs {
     /// Render no thumbnails and views and compare nothing: faster, if only the files are needed
     #[arg(long)]
     no_pictures: bool,
-    /// Storage quota of the account [default: 100G]
+    /// Take the bucket over for records that were restored from a backup, and end; only when the service with the
+    /// original records is gone for good
+    #[arg(long, requires = "files")]
+    adopt_files: bool,
+    /// Storage quota of the accounts; those with a quota of their own keep it [default for a new account: 100G]
     #[arg(long, value_name = "SIZE")]
     quota: Option<settings::ByteSize>,
+    /// Send an event again, for a day, until its webhook accepts it; without this it is sent once, as the API says
+    #[arg(long)]
+    retry_webhooks: bool,
+    /// Address or network (10.0.0.0/8) of a proxy whose X-Forwarded-For names the client; may be given several times
+    #[arg(long = "trusted-proxy", value_name = "ADDR")]
+    trusted_proxies: Vec<Proxy>,
     /// Inject the faults of this plan, for tests of clients; SIGHUP reloads it
     #[arg(long, value_name = "PLAN")]
     chaos: Option<PathBuf>,
@@ -65,6 +83,15 @@ pub(super) struct ServeArgs {
     /// Print the address and the path of the token file as JSON
     #[arg(long)]
     json: bool,
+}
+
+impl ServeArgs {
+    fn tls_files(&self) -> Option<TlsFiles> {
+        Some(TlsFiles {
+            certificate: self.tls_cert.clone()?,
+            key: self.tls_key.clone()?,
+        })
+    }
 }
 
 pub(super) fn run(args: &ServeArgs) -> Result<Exit> {
@@ -83,15 +110,20 @@ pub(super) fn run(args: &ServeArgs) -> Result<Exit> {
             public_url: args.public_url.clone(),
             files_url: args.files_url.clone(),
             workers: args.workers,
+            retry_webhooks: args.retry_webhooks,
+            tls: args.tls_files(),
+            trusted_proxies: TrustedProxies(args.trusted_proxies.clone()),
             chaos: args.chaos.as_deref().map(read_plan).transpose()?,
             ..args
                 .stores
                 .config(&data_dir, args.data.as_deref(), args.no_pictures)?
         };
-        if let Some(quota) = args.quota {
-            config.quota_bytes = quota.0;
-        }
+        config.quota_bytes = args.quota.map(|quota| quota.0);
         let places = places(&config);
+        if args.adopt_files {
+            println!("{}", adopt_files(&config).await?);
+            return Ok(Exit::Done);
+        }
         let service = Service::start(config).await?;
         if let Some(count) = args.sample_assets {
             service.add_sample_assets(count).await?;
@@ -106,6 +138,17 @@ pub(super) fn run(args: &ServeArgs) -> Result<Exit> {
     });
     end_soon(runtime);
     done
+}
+
+async fn adopt_files(config: &ServiceConfig) -> Result<&'static str> {
+    Ok(match Service::adopt_files(config).await? {
+        Adoption::Done => {
+            "These records hold the files now. For a day nothing is removed. Start the service without --adopt-files."
+        }
+        Adoption::NotNeeded => {
+            "These records held the files already; nothing was changed. Start the service without --adopt-files."
+        }
+    })
 }
 
 /// Ends the threads of a process that has stopped. One that still waits for a disk does not keep the process.

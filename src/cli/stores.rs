@@ -5,7 +5,6 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result, bail};
 use url::Url;
 
-use super::given_files;
 use crate::bucket::{BucketAddress, Credentials, endpoint_of};
 use crate::fuse::shell_quoted;
 use crate::service::{BucketConfig, PostgresServer, RecordsAt, ServiceConfig, WorkerCommand};
@@ -78,9 +77,9 @@ impl StoreArgs {
         };
         let mut server: PostgresServer = url.parse()?;
         if let Some(path) = &self.records_password_file {
-            let password = given_files::read_text(path)
-                .with_context(|| format!("cannot read the password file {}", path.display()))?;
-            server = server.with_password(password.trim_end_matches(['\r', '\n']));
+            server = server
+                .with_password_file(path)
+                .with_context(|| unreadable(path))?;
         }
         if self.files.is_none() && !self.allow_local_files {
             bail!(
@@ -103,6 +102,21 @@ impl StoreArgs {
             credentials: Credentials::find(variable)?,
             public_endpoint: self.files_public_endpoint.clone(),
         }))
+    }
+}
+
+/// Why the password file may be unreadable: in a container it often belongs to a user of the host.
+fn unreadable(path: &Path) -> String {
+    use std::os::unix::fs::MetadataExt as _;
+    let user = rustix::process::geteuid().as_raw();
+    let owner = std::fs::metadata(path).map(|found| found.uid());
+    let shown = path.display();
+    match owner {
+        Ok(owner) if owner != user => format!(
+            "cannot read the password file {shown}, which belongs to the user {owner} while this process runs as {user}: \
+             let it read the file (chmod g+r and its group, or chmod o+r in a folder that only its users can enter)"
+        ),
+        _ => format!("cannot read the password file {shown}"),
     }
 }
 

@@ -59,6 +59,13 @@ impl Peer {
     }
 }
 
+impl Peer {
+    /// The address, or the first one of the network.
+    pub fn addr(self) -> IpAddr {
+        self.0
+    }
+}
+
 impl fmt::Display for Peer {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.0.fmt(f)

@@ -1,6 +1,7 @@
 //! Serves one connection while it has its slot.
 
-use std::future::Future;
+use std::future::{Future, ready};
+use std::io;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
@@ -11,6 +12,7 @@ use hyper::body::{Body, Frame, Incoming, SizeHint};
 use hyper::{Request, Response};
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use hyper_util::server::conn::auto::Builder;
+use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpStream;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
@@ -147,13 +149,42 @@ impl Connections {
         service: S,
         stop: CancellationToken,
     ) {
+        self.serve_after(|stream| ready(Ok(stream)), stream, peer, service, stop)
+            .await;
+    }
+
+    /// The same for a connection that begins with a handshake, which has the time of the first request.
+    pub async fn serve_after<S, T, F>(
+        &self,
+        handshake: impl FnOnce(WatchedStream) -> F + Send,
+        stream: TcpStream,
+        peer: Peer,
+        service: S,
+        stop: CancellationToken,
+    ) where
+        S: Service,
+        T: AsyncRead + AsyncWrite + Unpin + Send + 'static,
+        F: Future<Output = io::Result<T>> + Send,
+    {
         let slot = tokio::select! {
             biased;
             slot = self.slot(peer) => slot,
             () = stop.cancelled() => None,
         };
         match slot {
-            Some(slot) => self.serve_at(&slot, stream, peer, service, stop).await,
+            Some(slot) => {
+                let stream = WatchedStream::new(stream, Arc::clone(&slot.activity));
+                let shaken = tokio::select! {
+                    shaken = handshake(stream) => shaken,
+                    () = slot.lost.cancelled() => return,
+                    () = expired(&slot.activity, self.limits()) => return,
+                    () = stop.cancelled() => return,
+                };
+                match shaken {
+                    Ok(stream) => self.serve_at(&slot, stream, peer, service, stop).await,
+                    Err(error) => tracing::debug!(%error, "a handshake failed"),
+                }
+            }
             None => {
                 tracing::warn!("a connection is refused: too many are served already");
                 // A client that does not read it sees the connection close, which is enough.
@@ -162,10 +193,10 @@ impl Connections {
         }
     }
 
-    async fn serve_at<S: Service>(
+    async fn serve_at<S: Service, T: AsyncRead + AsyncWrite + Unpin + Send + 'static>(
         &self,
         slot: &Slot,
-        stream: TcpStream,
+        stream: T,
         peer: Peer,
         service: S,
         stop: CancellationToken,
@@ -195,7 +226,6 @@ impl Connections {
             .timer(TokioTimer::new())
             .header_read_timeout(None);
         builder.http2().timer(TokioTimer::new());
-        let stream = WatchedStream::new(stream, Arc::clone(activity));
         let connection = builder.serve_connection(TokioIo::new(stream), answering);
         let mut connection = std::pin::pin!(connection);
         let ended = tokio::select! {

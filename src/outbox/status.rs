@@ -134,6 +134,7 @@ impl ItemStatus {
     pub fn with_obstacle(mut self, found: Option<String>) -> ItemStatus {
         if let ItemStatus::Uploading { obstacle, .. } | ItemStatus::Importing { obstacle, .. } =
             &mut self
+            && found.is_some()
         {
             *obstacle = found;
         }

@@ -12,6 +12,7 @@ use super::clock::Clock;
 use super::config::ServiceConfig;
 use super::events::Events;
 use super::files::FileStore;
+use super::hold::Hold;
 use super::jobs::queue::Queue;
 use super::limits::RateLimiter;
 use super::metrics::Metrics;
@@ -27,6 +28,8 @@ pub struct App {
     pub config: ServiceConfig,
     pub records: Records,
     pub files: FileStore,
+    /// Whether something may be removed from the bucket.
+    pub hold: Hold,
     pub clock: Clock,
     pub chaos: Chaos,
     pub signer: Signer,

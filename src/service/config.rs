@@ -11,10 +11,15 @@ use url::Url;
 
 use super::chaos::ChaosPlan;
 use super::files::BucketConfig;
+use super::proxies::TrustedProxies;
 use super::records::RecordsAt;
+use super::tls::TlsFiles;
 use crate::listener::ConnectionLimits;
 
 const GIB: u64 = 1 << 30;
+
+/// Storage quota of a new account.
+pub(super) const DEFAULT_QUOTA: u64 = 100 * GIB;
 
 /// The program of the worker processes, which do the 3D work.
 ///
@@ -109,14 +114,17 @@ pub struct ServiceConfig {
     pub job_lease: Duration,
     /// Time after which an upload that is still being received is recorded again as alive.
     pub upload_renewal: Duration,
-    /// The URL that clients use for the API. Default: `http://<address>/`.
+    /// The certificate of the API and of the signed URLs; without one both are plain HTTP.
+    pub tls: Option<TlsFiles>,
+    /// The URL that clients use for the API. Default: `http://<address>/`, with a certificate `https://<address>/`.
     pub public_url: Option<Url>,
     /// A separate origin for the signed URLs.
     pub storage_origin: Option<StorageOrigin>,
     /// The base URL for reading files, if another server (a mirror, a CDN) serves them.
     pub files_url: Option<Url>,
-    /// Storage quota of an account, in bytes.
-    pub quota_bytes: u64,
+    /// Storage quota of the accounts, in bytes. If it changes, accounts with the quota of before follow; the others have
+    /// one of their own. Without it nothing changes, and a new account gets 100 GiB.
+    pub quota_bytes: Option<u64>,
     /// Points of a new account. An optimization costs one.
     pub initial_points: u64,
     /// Maximum number of requests a minute of each user, and of each address without a token. Uploads do not count.
@@ -125,6 +133,10 @@ pub struct ServiceConfig {
     pub download_url_lifetime: Duration,
     /// Maximum number of webhooks of an account.
     pub max_webhooks: u32,
+    /// Whether an event that its webhook does not accept is sent again, for a day. The API promises one call.
+    pub retry_webhooks: bool,
+    /// The proxies whose header `X-Forwarded-For` names the client.
+    pub trusted_proxies: TrustedProxies,
     /// Faults that are injected from the start.
     pub chaos: Option<ChaosPlan>,
     /// Maximum number of connections, and how long a connection may be idle.
@@ -145,15 +157,18 @@ impl ServiceConfig {
             worker_limits: WorkerLimits::default(),
             job_lease: Duration::from_secs(60),
             upload_renewal: Duration::from_secs(3_600),
+            tls: None,
             public_url: None,
             storage_origin: None,
             files_url: None,
-            quota_bytes: 100 * GIB,
+            quota_bytes: None,
             initial_points: 1_000_000,
             requests_per_minute: 2_000,
             upload_url_lifetime: Duration::from_secs(3_600),
             download_url_lifetime: Duration::from_secs(3_600),
             max_webhooks: 10,
+            retry_webhooks: false,
+            trusted_proxies: TrustedProxies::default(),
             chaos: None,
             connections: ConnectionLimits::new(512),
         }

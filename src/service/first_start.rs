@@ -8,7 +8,7 @@ use std::path::Path;
 use serde::{Deserialize, Serialize};
 
 use super::ServiceError;
-use super::config::ServiceConfig;
+use super::config::{DEFAULT_QUOTA, ServiceConfig};
 use super::http::make_token;
 use super::ids::random_secret;
 use super::records::{NewUser, Records};
@@ -126,7 +126,7 @@ async fn make(
             email: EMAIL,
             password_hash: &hash_password(&account.password),
             points: config.initial_points,
-            quota_bytes: config.quota_bytes,
+            quota_bytes: config.quota_bytes.unwrap_or(DEFAULT_QUOTA),
         })
         .await?;
     let Some(user) = user else {

@@ -11,6 +11,7 @@ use super::app::App;
 use super::causes::chain;
 use super::config::ServiceConfig;
 use super::files::{BucketError, FilesError};
+use super::jobs::Standstill;
 use super::records::RecordsError;
 
 /// How long the records and the file store may take to answer.
@@ -33,7 +34,7 @@ enum Silence<E> {
 }
 
 /// Asks all parts.
-pub async fn parts(app: &App) -> [Part; 5] {
+pub async fn parts(app: &App) -> [Part; 6] {
     let (time, files) = tokio::join!(database_time(app), in_time(app.files.check()),);
     let mut clock = match &time {
         Ok(time) => clock_failure(Timestamp::now(), *time),
@@ -44,15 +45,23 @@ pub async fn parts(app: &App) -> [Part; 5] {
         clock = Some(wrong.to_string());
         files = None;
     }
+    let held = app.hold.is_lost().then(|| {
+        "another copy of the records has taken the files over: end the processes of one copy"
+            .to_owned()
+    });
     let draining = app.draining.is_cancelled();
     [
         (
             "records",
             time.err().map(|silence| silence.say("the database")),
         ),
-        ("files", files.map(|silence| silence.say("the file store"))),
+        (
+            "files",
+            files.map(|silence| silence.say("the file store")).or(held),
+        ),
         ("clock", clock),
         ("memory", memory_failure(&app.config, memory_of_machine())),
+        ("jobs", jobs_failure(app)),
         (
             "process",
             draining.then(|| "this process is ending: it claims no more jobs".to_owned()),
@@ -91,6 +100,14 @@ impl<E: Error> Silence<E> {
             ),
         }
     }
+}
+
+/// Why this process does no jobs.
+fn jobs_failure(app: &App) -> Option<String> {
+    let Standstill { fault, cause, .. } = app.queue.standstill()?;
+    Some(format!(
+        "no jobs are done, because {fault} ({cause}); they go on when it is mended"
+    ))
 }
 
 /// What is wrong with the clock of this machine.

@@ -23,14 +23,44 @@ pub async fn clean(app: Arc<App>) {
 }
 
 async fn clean_once(app: &App) {
+    if may_remove(app).await {
+        remove_files(app).await;
+    }
+    if let Err(error) = app.records.rates().tidy().await {
+        tracing::warn!(error = %chain(&error), "old counts of requests could not be removed");
+    }
+}
+
+/// Whether these records hold the files, and have held them for long enough.
+async fn may_remove(app: &App) -> bool {
+    match app.hold.renew(&app.files, &app.records).await {
+        Ok(true) => {}
+        Ok(false) => {
+            tracing::error!(
+                "another copy of these records has taken the files over: nothing is removed. End the processes of one copy"
+            );
+            return false;
+        }
+        Err(error) => {
+            tracing::warn!(error = %chain(&error), "it is unknown who holds the files: nothing is removed");
+            return false;
+        }
+    }
+    match app.records.epochs().is_new_owner(Timestamp::now()).await {
+        Ok(is_new) => !is_new,
+        Err(error) => {
+            tracing::warn!(error = %chain(&error), "files without an owner could not be removed");
+            false
+        }
+    }
+}
+
+async fn remove_files(app: &App) {
     match app.files.clean(&app.records, Timestamp::now()).await {
         Ok(0) => {}
         Ok(files) => tracing::info!(files, "files without an owner removed"),
         Err(error) => {
             tracing::warn!(error = %chain(&error), "files without an owner could not be removed")
         }
-    }
-    if let Err(error) = app.records.rates().tidy().await {
-        tracing::warn!(error = %chain(&error), "old counts of requests could not be removed");
     }
 }

@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 
+use super::obstruction::Obstruction;
 use super::records::{EventLoad, JobKind, JobLoad};
 use crate::listener::Traffic;
 
@@ -21,6 +22,8 @@ pub struct Metrics {
     requests: Mutex<BTreeMap<(RequestClass, u16), u64>>,
     /// Jobs that ended here, by kind and whether they succeeded.
     ended: Mutex<BTreeMap<(&'static str, bool), u64>>,
+    /// Attempts that ended by a fault of the surroundings.
+    obstructed: Mutex<BTreeMap<Obstruction, u64>>,
     waits: Mutex<Waits>,
     attempts: AtomicU64,
     given_back: AtomicU64,
@@ -46,6 +49,8 @@ pub struct Activity<'a> {
     pub leases: usize,
     pub traffic: &'a Traffic,
     pub draining: bool,
+    /// How long this process has not been able to do jobs.
+    pub stands_still: Duration,
 }
 
 /// The kinds of requests that are counted apart.
@@ -123,6 +128,10 @@ impl Metrics {
         *lock(&self.ended)
             .entry((kind.text(), succeeded))
             .or_default() += 1;
+    }
+
+    pub fn job_obstructed(&self, fault: Obstruction) {
+        *lock(&self.obstructed).entry(fault).or_default() += 1;
     }
 
     pub fn job_given_back(&self) {
@@ -209,12 +218,12 @@ impl Metrics {
             ),
             (
                 "events_refused_total",
-                "Calls of webhooks that failed; the event is sent again",
+                "Calls of webhooks that failed",
                 counted(&self.events_refused),
             ),
             (
                 "events_given_up_total",
-                "Events that no call delivered within a day",
+                "Events that no call delivered and that are not sent again",
                 counted(&self.events_given_up),
             ),
             (
@@ -253,6 +262,11 @@ impl Metrics {
                 self.leases_kept.load(Ordering::Relaxed) as f64 / 1000.0,
             ),
             (
+                "standstill_seconds",
+                "How long this process has done no jobs because of a fault of its surroundings, 0 if it does",
+                now.stands_still.as_secs_f64(),
+            ),
+            (
                 "draining",
                 "1 while the process ends",
                 f64::from(now.draining),
@@ -270,6 +284,16 @@ impl Metrics {
             let result = if succeeded { "finished" } else { "failed" };
             let labels = format_args!("{{kind=\"{kind}\",result=\"{result}\"}}");
             text.value(ENDED, labels, *count);
+        }
+        const OBSTRUCTED: &str = "jobs_obstructed_total";
+        text.head(
+            OBSTRUCTED,
+            "Attempts that ended by a fault of the surroundings, by fault; they do not count",
+            "counter",
+        );
+        for (fault, count) in lock(&self.obstructed).iter() {
+            let labels = format_args!("{{fault=\"{}\"}}", fault.text());
+            text.value(OBSTRUCTED, labels, *count);
         }
         const REQUESTS: &str = "requests_total";
         text.head(
@@ -365,6 +389,7 @@ mod tests {
             leases: 1,
             traffic: &Traffic::default(),
             draining: false,
+            stands_still: Duration::ZERO,
         });
         for line in [
             "assetfs_service_slots 2",

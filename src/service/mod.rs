@@ -15,6 +15,7 @@ mod events;
 mod files;
 mod first_start;
 mod health;
+mod hold;
 mod http;
 mod ids;
 mod janitor;
@@ -22,9 +23,12 @@ mod jobs;
 mod limits;
 mod metrics;
 mod names;
+mod obstruction;
 mod page;
 mod presets;
+mod proxies;
 mod records;
+mod room;
 mod sample_records;
 mod secrets;
 mod signing;
@@ -32,6 +36,7 @@ mod stores;
 #[cfg(test)]
 #[path = "../../tests/support/test_records.rs"]
 mod test_records;
+mod tls;
 mod trace;
 mod viewer;
 mod worker_process;
@@ -56,16 +61,22 @@ use http::Server;
 use records::{Records, RecordsError};
 use signing::Signer;
 use stores::{Process, Stores};
+use tls::Tls;
 
 pub use chaos::{ChaosError, ChaosPlan};
 pub use config::{MemorySetting, ServiceConfig, StorageOrigin, WorkerCommand, WorkerLimits};
 pub use files::{BucketConfig, BucketError};
 pub use health::{memory_failure, memory_of_machine};
 pub use presets::{FACTORY, FactoryPreset};
+pub use proxies::{Proxy, TrustedProxies};
 pub use records::{DatabaseUrlError, PostgresServer, RecordsAt};
+pub use room::is_disk_full;
+pub use stores::Adoption;
+pub use tls::TlsFiles;
 pub use worker_process::RunningWorker;
 pub use workers::{
-    Failure, MissingProtection, NotStarted, OUT_OF_MEMORY, Outcome, Protection, Sandbox, Workers,
+    DISK_FULL, Failure, MissingProtection, OUT_OF_MEMORY, Outcome, Protection, Sandbox,
+    WorkerError, Workers,
 };
 
 /// File with only the token of the first account, for scripts. The starter of the service writes it.
@@ -102,6 +113,14 @@ pub enum ServiceError {
          is prepared by the first `assetfs serve`"
     )]
     NoFiles { place: String },
+    #[error(
+        "the files in {place} are held by another copy of these records: these are a backup, or another copy has taken \
+         the files over. If the other copy is in use, give this one its own copy of the bucket with --files. If it is gone \
+         for good, end its processes and run `assetfs serve` once with --adopt-files. Nothing was changed"
+    )]
+    HeldFiles { place: String },
+    #[error("it is unknown which records hold the files")]
+    Hold(#[from] hold::HoldError),
     #[error("{path}: {source}", path = path.display())]
     Io {
         path: PathBuf,
@@ -110,6 +129,8 @@ pub enum ServiceError {
     },
     #[error("{path} is damaged: {reason}", path = path.display())]
     Account { path: PathBuf, reason: String },
+    #[error("TLS cannot be offered")]
+    Tls(#[from] tls::TlsError),
     #[error("the workers cannot be started")]
     Workers(#[source] std::io::Error),
 }
@@ -151,12 +172,15 @@ impl Service {
         let origin_at = config.storage_origin.as_ref().map(|origin| origin.listen);
         let storage = origin_at.map(bind).transpose()?;
         let admin = config.admin_listen.map(bind).transpose()?;
+        let tls = config.tls.clone().map(Tls::open).transpose()?.map(Arc::new);
         let stores = Stores::open(&config, &data_dir, Process::Serve).await?;
         let records = &stores.records;
-        records.accounts().set_quota(config.quota_bytes).await?;
+        if let Some(quota) = config.quota_bytes {
+            records.accounts().follow_quota(quota).await?;
+        }
         let token = first_start::account(records, &config, data_dir.path()).await?;
         let signer = signer(&config, records, api.addr(), storage.as_ref()).await?;
-        let base_url = origin(config.public_url.clone(), api.addr());
+        let base_url = origin(config.public_url.clone(), api.addr(), Scheme::of(&config));
         let app = assemble(config, &data_dir, stores, signer, base_url)?;
         app.set_chaos(app.config.chaos.clone());
         let page = app.base_url.origin().ascii_serialization();
@@ -178,8 +202,19 @@ impl Service {
             _lock: lock,
         };
         let [storage, admin] = [storage, admin].map(|it| it.map(listen).transpose());
-        running.begin(listen(api)?, storage?, admin?);
+        running.begin(listen(api)?, storage?, admin?, tls);
         Ok(running)
+    }
+}
+
+impl Service {
+    /// Gives the files of a bucket to records that were restored from a backup. The service starts afterwards.
+    ///
+    /// # Errors
+    /// If the records or the files cannot be used, or the files belong to another service.
+    pub async fn adopt_files(config: &ServiceConfig) -> Result<Adoption, ServiceError> {
+        let (data_dir, _lock) = own_folder(config)?;
+        stores::adopt(config, &data_dir).await
     }
 }
 
@@ -218,16 +253,37 @@ fn assemble(
         events: events::Events::default(),
         clock: stores.clock,
         chaos: chaos::Chaos::default(),
+        hold: stores.hold,
         records: stores.records,
         config,
     };
     Ok(Arc::new(app))
 }
 
+/// How clients reach a listener.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Scheme {
+    Http,
+    Https,
+}
+
+impl Scheme {
+    fn of(config: &ServiceConfig) -> Scheme {
+        match config.tls {
+            Some(_) => Scheme::Https,
+            None => Scheme::Http,
+        }
+    }
+}
+
 /// The URL of a listener.
-fn origin(public: Option<Url>, addr: SocketAddr) -> Url {
+fn origin(public: Option<Url>, addr: SocketAddr, scheme: Scheme) -> Url {
+    let scheme = match scheme {
+        Scheme::Http => "http",
+        Scheme::Https => "https",
+    };
     public.unwrap_or_else(|| {
-        Url::parse(&format!("http://{addr}/")).expect("an address makes a valid URL")
+        Url::parse(&format!("{scheme}://{addr}/")).expect("an address makes a valid URL")
     })
 }
 
@@ -249,8 +305,12 @@ async fn signer(
 ) -> Result<Signer, ServiceError> {
     let key = records.setting("signing_key", ids::random_secret).await?;
     let base = match (&config.storage_origin, storage) {
-        (Some(separate), Some(bound)) => origin(separate.public_url.clone(), bound.addr()),
-        _ => origin(config.public_url.clone(), api),
+        (Some(separate), Some(bound)) => origin(
+            separate.public_url.clone(),
+            bound.addr(),
+            Scheme::of(config),
+        ),
+        _ => origin(config.public_url.clone(), api, Scheme::of(config)),
     };
     Ok(Signer::new(key.as_bytes(), base).reading_at(config.files_url.clone()))
 }
@@ -271,14 +331,28 @@ fn empty_dir(path: PathBuf) -> Result<PathBuf, ServiceError> {
 
 impl RunningService {
     /// Starts the tasks: listeners, workers, the janitor.
-    fn begin(&mut self, api: Listener, storage: Option<Listener>, admin: Option<Listener>) {
+    fn begin(
+        &mut self,
+        api: Listener,
+        storage: Option<Listener>,
+        admin: Option<Listener>,
+        tls: Option<Arc<Tls>>,
+    ) {
         let app = &self.app;
         let server = |listener| Server {
             listener,
             connections: app.connections.clone(),
             chaos: app.chaos.clone(),
             stop: app.stop.clone(),
+            tls: tls.clone(),
         };
+        if let Some(tls) = &tls {
+            let following = Arc::clone(tls).follow();
+            let stop = app.stop.clone();
+            self.tasks.spawn(async move {
+                stop.run_until_cancelled(following).await;
+            });
+        }
         match storage {
             Some(storage) => {
                 let router = http::storage_only(Arc::clone(app));

@@ -80,6 +80,11 @@ const CONVERTED_FIELDS: &str =
     "converted_glb converted_gltf converted_max converted_fbx converted_usdz";
 
 impl BaseAsset {
+    /// Why our own service has not begun to work on it, if a fault of its surroundings is the cause.
+    pub fn waits_because(&self) -> Option<String> {
+        lenient::waits_because(&self.other)
+    }
+
     /// A record with only an id, a name and a state.
     pub fn new(id: AssetId, name: impl Into<String>, upload_status: UploadStatus) -> Self {
         let record: Self =

@@ -12,6 +12,14 @@ use serde_json::Value;
 /// Fields of a record that this version does not know, kept unchanged.
 pub type Other = serde_json::Map<String, Value>;
 
+/// A field of our own service, which the API does not have: why a model or a job waits.
+pub const WAITS_BECAUSE: &str = "waits_because";
+
+/// The text of [`WAITS_BECAUSE`] among the other fields of a record.
+pub(super) fn waits_because(other: &Other) -> Option<String> {
+    other.get(WAITS_BECAUSE)?.as_str().map(str::to_owned)
+}
+
 /// A type that can be read from loosely written JSON.
 pub(super) trait Lenient: Sized {
     /// The value as this type, or `None` if it cannot be understood.

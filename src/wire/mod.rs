@@ -41,7 +41,7 @@ pub use embed::{
 pub use error::ErrorBody;
 pub use export::{ExportFile, ExportImage, ExportInfo, ExportList, FormatList, RapidDownloads};
 pub use id::{AssetId, EmbedId, ModelId, PresetId, RapidId, TagId, TokenId, UserId, WebhookId};
-pub use lenient::Other;
+pub use lenient::{Other, WAITS_BECAUSE};
 pub use optimize::{
     IDEMPOTENCY_KEY, LegacyOptimizeReply, LegacyProcess, MultiOptimize, MultiOptimizeConfig,
     MultiOptimizeItem, OptimizeRequest, OptimizeSettings,

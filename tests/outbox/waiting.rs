@@ -116,7 +116,7 @@ async fn the_quiet_time_that_is_left_counts_down() {
 
 #[tokio::test]
 async fn a_full_account_is_reported_with_both_sizes() {
-    let world = World::with(|config| config.quota_bytes = 1000).await;
+    let world = World::with(|config| config.quota_bytes = Some(1000)).await;
     let outbox = world.outbox();
     let draft = copy_chair(&outbox, "chair");
     let words = ["waiting (needs 3", "the account has 1.0 kB left", "next in"];

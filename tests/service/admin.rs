@@ -23,7 +23,7 @@ impl Fixture {
         self.send(request.header("accept", accept)).await
     }
 
-    async fn ready(&self) -> (u16, Value) {
+    pub async fn ready(&self) -> (u16, Value) {
         let answer = self.admin("/readyz", "application/json").await;
         (answer.status.as_u16(), answer.json())
     }

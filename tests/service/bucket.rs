@@ -113,7 +113,7 @@ async fn completing_checks_what_the_storage_has() {
     };
     let service = Fixture::with(COPYING_WORKER, |settings| {
         settings.bucket = Some(config(&bucket));
-        settings.quota_bytes = 10;
+        settings.quota_bytes = Some(10);
     })
     .await;
     let (id, started) = service.begin("chair", &["a.glb", "b.bin"]).await;

@@ -12,7 +12,7 @@ use tokio::task::JoinHandle;
 
 use super::kill_9::Process;
 use super::shared_records::Pair;
-use super::support::Fixture;
+use super::support::{COPYING_WORKER, Fixture};
 use super::webhooks::{WEBHOOKS, read_request};
 
 /// What a receiver does with a call.
@@ -94,8 +94,22 @@ fn with_json(request: reqwest::RequestBuilder, body: &Value) -> reqwest::Request
 }
 
 #[tokio::test]
-async fn a_refused_event_is_sent_again_with_its_id() {
+async fn an_event_is_sent_once_unless_the_service_shall_retry() {
     let service = Fixture::start().await;
+    let receiver = Receiver::local(&[REFUSE]).await;
+    service.post(WEBHOOKS, receiver.webhook()).await.expect(200);
+    let id = service.upload("chair", &[("a.glb", b"x")]).await;
+    receiver.calls(1).await;
+    service.optimize(id).await;
+    let calls = receiver.calls(2).await;
+    assert!(calls[1].ends_with(".optimization_finished"), "{calls:?}");
+    let given_up = |list: &Value| list[0]["failed_calls"] == 1 && list[0]["last_status"] == 204;
+    service.until(WEBHOOKS, given_up).await;
+}
+
+#[tokio::test]
+async fn a_refused_event_is_sent_again_with_its_id() {
+    let service = Fixture::with(COPYING_WORKER, |config| config.retry_webhooks = true).await;
     let receiver = Receiver::local(&[REFUSE, REFUSE]).await;
     service.post(WEBHOOKS, receiver.webhook()).await.expect(200);
     let id = service.upload("chair", &[("a.glb", b"x")]).await;
@@ -167,6 +181,7 @@ async fn an_event_is_sent_by_one_of_two_services() {
 async fn events_that_wait_are_counted_and_end_with_their_webhook() {
     let service = Fixture::with("", |config| {
         config.admin_listen = Some(SocketAddr::from(([127, 0, 0, 1], 0)));
+        config.retry_webhooks = true;
     });
     let service = service.await;
     let waiting = async || {

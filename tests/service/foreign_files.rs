@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::Path;
 
-use assetfs::service::{RecordsAt, Service, ServiceConfig, ServiceError};
+use assetfs::service::{Adoption, RecordsAt, Service, ServiceConfig, ServiceError};
 
 use super::s3::TestBucket;
 use super::skip::skipped;
@@ -136,4 +136,66 @@ async fn a_bucket_belongs_to_the_records_that_filled_it() {
     );
     let service = Service::start(of(&ours).await).await.unwrap();
     service.shutdown().await;
+}
+
+/// Copies the records of SQLite.
+fn copy_records(from: &Path, to: &Path) {
+    fs::create_dir_all(to).unwrap();
+    for file in ["records.sqlite-wal", "records.sqlite-shm"] {
+        let _ = fs::remove_file(to.join(file));
+    }
+    for file in ["records.sqlite", "records.sqlite-wal", "account.json"] {
+        if from.join(file).exists() {
+            let bytes = fs::read(from.join(file)).unwrap();
+            fs::write(to.join(file), bytes).unwrap();
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_copy_of_the_records_gets_the_bucket_only_when_it_says_that_it_takes_it_over() {
+    let Some(bucket) = TestBucket::start_or_skip() else {
+        return;
+    };
+    let dir = tempfile::tempdir().unwrap();
+    let (original, copy) = (dir.path().join("original"), dir.path().join("copy"));
+    let of = |data: &Path| {
+        let mut config = ServiceConfig::new(data, script(dir.path(), COPYING_WORKER));
+        config.bucket = Some(super::bucket::config(&bucket));
+        config
+    };
+    let is_held = async |data: &Path| match Service::start(of(data)).await {
+        Err(error @ ServiceError::HeldFiles { .. }) => {
+            assert!(error.to_string().contains("--adopt-files"), "{error}");
+            true
+        }
+        Err(error) => panic!("{error}"),
+        Ok(service) => {
+            service.shutdown().await;
+            false
+        }
+    };
+    assert!(!is_held(&original).await);
+    let older = dir.path().join("older");
+    copy_records(&original, &older);
+    assert!(!is_held(&original).await, "the start exchanges the epoch");
+    copy_records(&original, &copy);
+
+    // A check of a backup beside the running service: another file with the same content.
+    assert!(is_held(&copy).await);
+    // A backup that is restored in place of the records, and an old primary that comes back.
+    let now = dir.path().join("now");
+    copy_records(&original, &now);
+    copy_records(&older, &original);
+    assert!(is_held(&original).await);
+    copy_records(&now, &original);
+    assert!(!is_held(&original).await);
+
+    // The original is lost. Nothing is removed by taking its files over, and it has no hold any more.
+    let adopted = Service::adopt_files(&of(&copy)).await.unwrap();
+    assert_eq!(adopted, Adoption::Done);
+    assert!(!is_held(&copy).await);
+    assert!(is_held(&original).await);
+    let adopted = Service::adopt_files(&of(&copy)).await.unwrap();
+    assert_eq!(adopted, Adoption::NotNeeded);
 }

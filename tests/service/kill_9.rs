@@ -21,7 +21,14 @@ impl Process {
     pub fn start(data: &Path) -> Process {
         let _ = rustls::crypto::ring::default_provider().install_default();
         let mut child = Command::new(env!("CARGO_BIN_EXE_assetfs"))
-            .args(["serve", "--listen", "127.0.0.1:0", "--json", "--data"])
+            .args([
+                "serve",
+                "--listen",
+                "127.0.0.1:0",
+                "--json",
+                "--retry-webhooks",
+            ])
+            .arg("--data")
             .arg(data)
             .stdout(Stdio::piped())
             .spawn()

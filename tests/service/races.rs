@@ -164,7 +164,7 @@ async fn parallel_uploads_never_exceed_the_quota() {
     if needs_own_storage() {
         return;
     }
-    let service = Fixture::with(COPYING_WORKER, |config| config.quota_bytes = 5_000).await;
+    let service = Fixture::with(COPYING_WORKER, |config| config.quota_bytes = Some(5_000)).await;
     let names: Vec<String> = (0..AT_ONCE).map(|n| format!("{n}.bin")).collect();
     let names: Vec<&str> = names.iter().map(String::as_str).collect();
     let (_, started) = service.begin("chair", &names).await;

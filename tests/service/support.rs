@@ -75,6 +75,10 @@ impl Stopped {
     /// Starts a service on the data.
     pub async fn start(self, worker: &str) -> Fixture {
         let settings = settings(self.dir.path(), worker, self.bucket.as_ref()).await;
+        self.start_with(settings).await
+    }
+
+    pub async fn start_with(self, settings: ServiceConfig) -> Fixture {
         Fixture {
             service: Service::start(settings).await.unwrap(),
             dir: self.dir,

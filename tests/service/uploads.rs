@@ -159,7 +159,7 @@ async fn what_does_not_fit_is_refused_and_leaves_nothing() {
     if needs_own_storage() {
         return;
     }
-    let service = Fixture::with("", |config| config.quota_bytes = 1_000_000).await;
+    let service = Fixture::with("", |config| config.quota_bytes = Some(1_000_000)).await;
     let (id, started) = service.begin("chair", &["a.glb", "b.glb"]).await;
     let urls = &started["links"]["s3_upload_urls"];
     let a = urls["a.glb"].as_str().unwrap();

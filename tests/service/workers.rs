@@ -202,14 +202,33 @@ async fn a_second_service_on_the_same_data_is_refused() {
 }
 
 #[tokio::test]
-async fn a_worker_that_cannot_be_started_is_a_reason() {
-    let service = Fixture::with("", |config| {
-        config.worker.program = "/nowhere/worker".into()
+async fn a_worker_that_cannot_be_started_is_the_reason_of_a_model_that_waits() {
+    let service = Fixture::with(COPYING_WORKER, |config| {
+        config.worker.program = "/nowhere/worker".into();
+        config.admin_listen = Some(([127, 0, 0, 1], 0).into());
     })
     .await;
-    let id = service.upload("x", &[("a.glb", b"x")]).await;
-    let asset = service.analysed(id).await;
-    assert_eq!(asset["upload_status"], "Importing Failed");
-    let message = asset["error_message"].as_str().unwrap();
-    assert!(message.contains("/nowhere/worker"), "{message}");
+    let (id, started) = service.begin("x", &["a.glb"]).await;
+    let url = started["links"]["s3_upload_urls"]["a.glb"].as_str();
+    service.put(url.unwrap(), b"x").await.expect(200);
+    let complete = format!("/api/v2/rawmodel/{id}/api-upload/complete");
+    service.get(&complete).await.expect(200);
+    let path = format!("/api/v2/rawmodel/{id}");
+    let waits = |record: &Value| record["data"]["waits_because"].is_string();
+    let asset = service.until(&path, waits).await["data"].clone();
+    assert_eq!(asset["upload_status"], "waiting");
+    // Users read no path of the service; its operator does.
+    let reason = asset["waits_because"].as_str().unwrap();
+    assert!(reason.contains("cannot start the program"), "{reason}");
+    assert!(!reason.contains("/nowhere"), "{reason}");
+    let (status, ready) = service.ready().await;
+    assert_eq!(status, 503);
+    let jobs = ready["parts"]["jobs"].as_str().unwrap();
+    assert!(jobs.contains("/nowhere/worker"), "{ready}");
+    assert!(
+        service
+            .metric("jobs_obstructed_total{fault=\"no_program\"}")
+            .await
+            >= 1.0
+    );
 }

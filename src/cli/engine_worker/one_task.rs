@@ -7,7 +7,7 @@ use std::io::{self, Read, Write};
 use anyhow::{Context, Result};
 use serde_json::json;
 
-use crate::service::{OUT_OF_MEMORY, Sandbox};
+use crate::service::{DISK_FULL, OUT_OF_MEMORY, Sandbox, is_disk_full};
 use assetfs_engine::error::EngineError;
 use assetfs_engine::job::{self, Pictures, Progress, Task};
 
@@ -34,6 +34,7 @@ pub(super) fn run(pictures: Pictures) -> Result<Exit> {
         }
         // The service knows the limit, and says it.
         Err(EngineError::OutOfMemory) => std::process::exit(OUT_OF_MEMORY),
+        Err(error) if is_disk_full(&error) => std::process::exit(DISK_FULL),
         Err(error) => {
             let sentence = sentence(&anyhow::Error::new(error));
             say(&mut out, &json!({ "error": sentence }));

@@ -134,7 +134,11 @@ async fn end(
             failure,
         })
         .await?;
-    parts.memory().progress.remove(&tag);
+    {
+        let mut memory = parts.memory();
+        memory.progress.remove(&tag);
+        memory.obstacles.remove(&tag);
+    }
     parts.submission_changed(&tag);
     parts.events.send(OutboxEvent::RapidFound(rapid));
     Ok(())
@@ -142,8 +146,15 @@ async fn end(
 
 fn note_progress(parts: &JobParts, tag: &str, model: &RapidModel) -> bool {
     let percent = model.progress.min(99) as u8;
-    let before = parts.memory().progress.insert(tag.to_owned(), percent);
-    let moved = before != Some(percent);
+    let mut memory = parts.memory();
+    let before = memory.progress.insert(tag.to_owned(), percent);
+    let obstacle = model.waits_because();
+    let old = match &obstacle {
+        Some(obstacle) => memory.obstacles.insert(tag.to_owned(), obstacle.clone()),
+        None => memory.obstacles.remove(tag),
+    };
+    drop(memory);
+    let moved = before != Some(percent) || old != obstacle;
     if moved {
         parts.submission_changed(tag);
     }

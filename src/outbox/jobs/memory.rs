@@ -12,6 +12,8 @@ pub struct JobsMemory {
     pub book: JobBook,
     /// The progress of running optimizations in percent, by submission.
     pub progress: HashMap<String, u8>,
+    /// Why the service has not begun with optimizations, by submission.
+    pub obstacles: HashMap<String, String>,
     /// Jobs that have a task.
     pub tasks: BTreeMap<JobKey, JobTask>,
     /// Requests that are in flight, or searched for.
@@ -33,6 +35,7 @@ impl JobsMemory {
         JobsMemory {
             book,
             progress: HashMap::new(),
+            obstacles: HashMap::new(),
             tasks: BTreeMap::new(),
             calls: HashSet::new(),
             journal,

@@ -126,6 +126,15 @@ fn state_of_all(memory: &JobsMemory, submissions: &[(&String, &Submission)]) -> 
     }
 }
 
+/// Why the service has not begun with an optimization of the file.
+fn obstacle_of(memory: &JobsMemory, file: &JobFile) -> Option<String> {
+    let submissions = memory.book.optimizations_of(file.submission.as_ref()?);
+    let mut obstacles = submissions
+        .iter()
+        .filter_map(|(tag, _)| memory.obstacles.get(*tag));
+    obstacles.next().cloned()
+}
+
 pub fn info(memory: &JobsMemory, key: &JobKey, file: &JobFile) -> JobInfo {
     let state = state(memory, key, file);
     let task = memory.tasks.get(key);
@@ -134,7 +143,9 @@ pub fn info(memory: &JobsMemory, key: &JobKey, file: &JobFile) -> JobInfo {
         (JobState::Editing, _) => ItemStatus::NotSent,
         (JobState::Waiting, _) => ItemStatus::WaitingForModel { folder: key.folder },
         (JobState::Queued, trouble) => ItemStatus::Queued {
-            obstacle: trouble.map(ToString::to_string),
+            obstacle: trouble
+                .map(ToString::to_string)
+                .or_else(|| obstacle_of(memory, file)),
         },
         (JobState::Running { percent }, _) => ItemStatus::Running { percent: *percent },
         (JobState::Done, _) => ItemStatus::Done,

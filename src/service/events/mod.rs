@@ -1,9 +1,10 @@
-//! Events: sent to the webhooks of their user at least once.
+//! Events: sent to the webhooks of their user.
 //!
 //! An event is recorded in the transaction of what caused it (`records::NewEvent`). Any service that shares the records
 //! sends it. One process at a time serves a webhook and sends its events one after another, so a slow receiver delays
-//! no other. After a call that failed, the webhook pauses, and the event is sent again later, for a day. The receiver
-//! knows an event that it gets again by its id, which is in a header.
+//! no other. An event is sent once; with `retry_webhooks` one that was not accepted is sent again, for a day. After a call
+//! that failed the webhook pauses. An event also comes again if the process is killed between the call and its record. The
+//! receiver knows it by its id, which is in a header.
 
 mod post;
 
@@ -206,7 +207,7 @@ async fn send_next(
     let retry_after = pause_after(delivery.attempts);
     let call = Call {
         status: answer.as_ref().ok().copied(),
-        retry_after,
+        retry_after: app.config.retry_webhooks.then_some(retry_after),
         pause: pause_after(held.failures),
         lease: LEASE,
     };
@@ -226,7 +227,7 @@ async fn send_next(
         let (webhook, event, attempt) = (webhook.id, &delivery.event, delivery.attempts + 1);
         if noted.is_given_up {
             app.metrics.events_given_up(1);
-            tracing::error!(%webhook, event, attempt, reason, "an event is given up: its webhook accepted it at no time");
+            tracing::error!(%webhook, event, attempt, reason, "a webhook did not accept an event: it is not sent again");
         } else {
             let seconds = retry_after.as_secs();
             tracing::warn!(%webhook, event, attempt, reason, seconds, "a webhook did not accept an event: it is sent again");

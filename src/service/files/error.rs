@@ -7,6 +7,7 @@ use tokio::task::spawn_blocking;
 
 use super::bucket::BucketError;
 use crate::durable::DurableError;
+use crate::service::room::{disk_error, is_disk_full};
 
 /// Timeout of an upload that sends nothing.
 pub(super) const SILENCE: Duration = Duration::from_secs(60);
@@ -32,6 +33,10 @@ pub enum FilesError {
     Bucket(#[from] BucketError),
     #[error("the file {blob} arrives damaged from the storage, again and again")]
     Damaged { blob: String },
+    #[error(
+        "the object `epoch` of the bucket cannot be read; restore it from a backup of the bucket"
+    )]
+    Epoch,
     #[error("the storage did not answer within {} seconds", ARRIVED_TIME.as_secs())]
     Late,
     /// The client aborted the upload.
@@ -58,6 +63,19 @@ impl FilesError {
             FilesError::Late => true,
             _ => false,
         }
+    }
+
+    /// Whether the store has no room.
+    pub fn is_full(&self) -> bool {
+        matches!(self, FilesError::Bucket(BucketError::Full { .. })) || is_disk_full(self)
+    }
+
+    /// Whether the store does not have the bytes.
+    pub fn is_gone(&self) -> bool {
+        matches!(
+            self,
+            FilesError::Store(object_store::Error::NotFound { .. })
+        ) || disk_error(self).is_some_and(|error| error.kind() == std::io::ErrorKind::NotFound)
     }
 }
 

@@ -13,6 +13,7 @@ use super::digest::Digest;
 use super::error::{FilesError, blocking, disk};
 use crate::durable;
 use crate::service::records::Stored;
+use crate::service::room::check_room;
 
 /// Between the key of a blob and a number, in the name of a file that is still being written.
 const STAGED_MARK: char = '#';
@@ -91,10 +92,14 @@ impl Folder {
         .await
     }
 
-    /// Fails if the folder is gone or cannot be read.
+    /// Fails if the folder is gone or cannot be read, or if its disk is full or read-only.
     pub(super) async fn check(&self) -> Result<(), FilesError> {
         let root = Arc::clone(&self.root);
-        blocking(move || fs::read_dir(&root).map(drop).map_err(disk(&root))).await
+        blocking(move || {
+            fs::read_dir(&root).map_err(disk(&root))?;
+            check_room(&root).map_err(disk(&root))
+        })
+        .await
     }
 
     /// The names of all files: blobs, and unfinished uploads.

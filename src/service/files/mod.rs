@@ -34,7 +34,7 @@ use parts::{Parts, send_parts};
 
 pub use bucket::{BucketConfig, BucketError, TakenIn};
 pub use error::FilesError;
-pub use owner::{Claim, Ownership};
+pub use owner::{Claim, Epoch, Ownership};
 pub use stream::ByteStream;
 
 /// Size of a part in a folder.
@@ -182,11 +182,25 @@ impl FileStore {
     /// Asks the store once whether it answers; a failure is not repeated.
     ///
     /// # Errors
-    /// If the folder is gone or cannot be read, or the bucket cannot be used now.
+    /// If the folder is gone, its disk is full or read-only, or the bucket cannot be used now.
     pub async fn check(&self) -> Result<(), FilesError> {
         match &self.backend {
             Backend::Folder(folder) => folder.check().await,
             Backend::Bucket(bucket) => Ok(bucket.check().await?),
+        }
+    }
+
+    /// Asks the store once whether it can be written; a failure is not repeated.
+    ///
+    /// # Errors
+    /// If the disk of the folder is full or read-only, or the bucket cannot be used or takes no object.
+    pub async fn check_writes(&self) -> Result<(), FilesError> {
+        match &self.backend {
+            Backend::Folder(folder) => folder.check().await,
+            Backend::Bucket(bucket) => {
+                bucket.check().await?;
+                Ok(bucket.check_writes().await?)
+            }
         }
     }
 

@@ -1,16 +1,29 @@
 //! Which records the stored files belong to. The janitor removes what its records do not name, so files are never
-//! opened with the records of another service.
+//! opened with the records of another service, and those of a bucket not with a copy of their records.
 
 use bytes::Bytes;
 use futures_util::TryStreamExt as _;
 use object_store::ObjectStoreExt as _;
 use object_store::path::Path as Key;
+use serde::{Deserialize, Serialize};
 
 use super::error::FilesError;
 use super::{Backend, FileStore};
 
 /// The object with the id of the records, beside the blobs.
 const OWNER: &str = "owner";
+
+/// The object of a bucket with its epoch.
+const EPOCH: &str = "epoch";
+
+/// Who wrote to a bucket last that may remove something from it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Epoch {
+    /// Which database has the records; `None` if its server does not tell.
+    pub database: Option<String>,
+    /// A random name that only the records of this database know.
+    pub epoch: String,
+}
 
 /// Whose the stored files are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -62,8 +75,40 @@ impl FileStore {
         }
     }
 
+    /// The epoch of the bucket; `None` if no version wrote one that knows epochs.
+    ///
+    /// # Errors
+    /// If the storage fails, or the epoch cannot be read.
+    pub async fn epoch(&self) -> Result<Option<Epoch>, FilesError> {
+        let Backend::Bucket(bucket) = &self.backend else {
+            return Ok(None);
+        };
+        let Some(bytes) = self.object(&Key::from(bucket.key(EPOCH))).await? else {
+            return Ok(None);
+        };
+        let epoch = serde_json::from_slice(&bytes).map_err(|_| FilesError::Epoch);
+        epoch.map(Some)
+    }
+
+    /// Writes the epoch of the bucket. Does nothing in a folder, which one process has locked.
+    ///
+    /// # Errors
+    /// When the storage fails.
+    pub async fn set_epoch(&self, epoch: &Epoch) -> Result<(), FilesError> {
+        if let Backend::Bucket(bucket) = &self.backend {
+            let text = serde_json::to_vec(epoch).expect("an epoch can be written");
+            let key = Key::from(bucket.key(EPOCH));
+            bucket.store.put(&key, text.into()).await?;
+        }
+        Ok(())
+    }
+
     async fn owner(&self) -> Result<Option<Bytes>, FilesError> {
-        match self.backend.store().get(&self.owner_key()).await {
+        self.object(&self.owner_key()).await
+    }
+
+    async fn object(&self, key: &Key) -> Result<Option<Bytes>, FilesError> {
+        match self.backend.store().get(key).await {
             Ok(found) => Ok(Some(found.bytes().await?)),
             Err(object_store::Error::NotFound { .. }) => Ok(None),
             Err(error) => Err(error.into()),

@@ -1,6 +1,7 @@
 //! The admin listener: whether the process lives, whether it can do its work, and what it counts. It asks for no token.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use axum::Router;
 use axum::extract::State;
@@ -31,6 +32,7 @@ pub async fn serve_admin(app: Arc<App>, listener: Listener) {
         connections: Connections::new(ConnectionLimits::new(MOST_CONNECTIONS)),
         chaos: Chaos::default(),
         stop: app.stop.clone(),
+        tls: None,
     };
     server.serve(admin(app)).await;
 }
@@ -102,6 +104,10 @@ async fn metrics(State(app): State<Arc<App>>) -> Response {
         leases: app.queue.held(),
         traffic: app.connections.traffic(),
         draining: app.draining.is_cancelled(),
+        stands_still: app
+            .queue
+            .standstill()
+            .map_or(Duration::ZERO, |standstill| standstill.since.elapsed()),
     });
     ([(CONTENT_TYPE, METRICS_TYPE)], text).into_response()
 }

@@ -204,7 +204,7 @@ impl Fields {
         self.parsed(name, "must be a number", |value| {
             let number = match value {
                 Value::Number(number) => number.as_f64(),
-                Value::String(text) => text.trim().parse().ok(),
+                Value::String(text) => text.parse().ok(),
                 _ => None,
             };
             number.filter(|number| number.is_finite())
@@ -441,10 +441,17 @@ fn with_request_keys(key: &UnknownKey) -> UnknownKey {
 
 fn id(value: Value) -> Option<u64> {
     match value {
-        Value::Number(number) => number.as_u64(),
-        Value::String(text) => text.trim().parse().ok(),
+        Value::Number(number) => number.as_u64().or_else(|| whole(number.as_f64()?)),
+        Value::String(text) if text.bytes().all(|byte| byte.is_ascii_digit()) => text.parse().ok(),
         _ => None,
     }
+}
+
+/// An integer that was written as `1.0`.
+fn whole(number: f64) -> Option<u64> {
+    /// From here on a floating-point number is not one exact integer.
+    const EXACT: f64 = 9_007_199_254_740_992.0;
+    (number.fract() == 0.0 && (0.0..EXACT).contains(&number)).then_some(number as u64)
 }
 
 #[cfg(test)]

@@ -19,6 +19,7 @@ use crate::service::records::{
     Area, AssetRow, Conversion, CreatedEmbed, EmbedRow, EmbedSource, FileRow, NewEmbed, NewEvent,
     Uploaded,
 };
+use crate::service::viewer::ViewerSettings;
 use crate::wire::paths::route;
 use crate::wire::{
     AssetId, Embed, EmbedForm, EmbedId, EventData, EventStatus, EventType, ModelId,
@@ -56,16 +57,25 @@ impl EmbedRequest {
         }
     }
 
-    /// `done`, followed by the keys of the configuration that the viewer does not know.
+    /// `done`, followed by the keys of the configuration that the viewer does not know, and those whose values it cannot
+    /// use.
     fn message(&self, done: &str) -> String {
+        let mut message = done.to_owned();
         let unknown = self.config.as_deref().map(unknown_keys).unwrap_or_default();
-        match unknown.is_empty() {
-            true => done.to_owned(),
-            false => format!(
-                "{done} These keys of the config are not known and have no effect: {}.",
-                unknown.join(", ")
-            ),
+        if !unknown.is_empty() {
+            let unknown = unknown.join(", ");
+            message +=
+                &format!(" These keys of the config are not known and have no effect: {unknown}.");
         }
+        let settings = self.config.as_deref().map(ViewerSettings::read);
+        let dropped = settings.map(|it| it.dropped()).unwrap_or_default();
+        if !dropped.is_empty() {
+            let dropped = dropped.join(", ");
+            message += &format!(
+                " The values of these keys of the config cannot be used and have no effect: {dropped}."
+            );
+        }
+        message
     }
 
     /// Creates the embed. Without a configuration it gets the user's theme.
@@ -244,6 +254,7 @@ async fn prepare(app: &App, row: &AssetRow, user: UserId) -> Result<(), ApiError
                 Conversion::Queued => app.queue.announce(),
                 // Another request was faster.
                 Conversion::Existing(_) => {}
+                Conversion::NoRoom => return Err(ApiError::no_storage()),
                 Conversion::NotComplete => return Err(not_complete()),
                 Conversion::Gone => return Err(ApiError::no("base asset")),
             }

@@ -87,6 +87,11 @@ pub enum ApiError {
         #[source]
         cause: Box<dyn std::error::Error + Send + Sync>,
     },
+    /// Nothing more can be stored until the operator has made room.
+    #[error(
+        "The file storage of the service is full. Its operator has to make room; until then nothing can be uploaded."
+    )]
+    StorageFull(#[source] Box<dyn std::error::Error + Send + Sync>),
     /// An internal error.
     #[error("Internal error of the service.")]
     Internal(#[source] Box<dyn std::error::Error + Send + Sync>),
@@ -121,6 +126,13 @@ impl ApiError {
     /// The error for an unknown id of a `what`.
     pub fn no(what: &str) -> ApiError {
         ApiError::NotFound(format!("There is no such {what}."))
+    }
+
+    /// The refusal of work whose result could not be stored.
+    pub fn no_storage() -> ApiError {
+        let message =
+            "The account has no storage left for a result; delete models that are not needed.";
+        ApiError::TooLarge(message.to_owned())
     }
 
     /// The same, as plain text.
@@ -161,6 +173,7 @@ impl ApiError {
             ApiError::NoSuchRange { .. } => StatusCode::RANGE_NOT_SATISFIABLE,
             ApiError::BrokeOff(_) => StatusCode::REQUEST_TIMEOUT,
             ApiError::Unavailable { .. } => StatusCode::SERVICE_UNAVAILABLE,
+            ApiError::StorageFull(_) => StatusCode::INSUFFICIENT_STORAGE,
             ApiError::TooManyWebhooks | ApiError::Internal(_) | ApiError::ProcessingFailed(_) => {
                 StatusCode::INTERNAL_SERVER_ERROR
             }
@@ -197,6 +210,9 @@ impl IntoResponse for ApiError {
             // An outage is logged once, where it is noticed.
             tracing::debug!(error = %chain(cause.as_ref()), "a request is refused for now");
         }
+        if let ApiError::StorageFull(cause) = &self {
+            tracing::error!(error = %chain(cause.as_ref()), "the file storage is full");
+        }
         let mut response = self.body();
         *response.status_mut() = self.status();
         let headers = response.headers_mut();
@@ -207,6 +223,9 @@ impl IntoResponse for ApiError {
             }
             ApiError::Unavailable { retry_after, .. } => {
                 headers.insert(RETRY_AFTER, HeaderValue::from(retry_after.as_secs()));
+            }
+            ApiError::StorageFull(_) => {
+                headers.insert(RETRY_AFTER, HeaderValue::from(LONG_RETRY.as_secs()));
             }
             ApiError::NoSuchRange { size } => {
                 headers.remove(CONTENT_TYPE);
@@ -244,6 +263,7 @@ impl From<FilesError> for ApiError {
                 ApiError::TooLarge(format!("The file does not fit: {error}."))
             }
             FilesError::BrokeOff(_) | FilesError::Silent => ApiError::BrokeOff(error.to_string()),
+            error if error.is_full() => ApiError::StorageFull(Box::new(error)),
             error if error.is_temporary() => ApiError::Unavailable {
                 part: Dependency::Storage,
                 retry_after: SOON,

@@ -48,6 +48,7 @@ pub async fn add(call: ApiCall, mut fields: Fields) -> Result<Json<FormatsAdded>
                 existing.join(", ")
             )));
         }
+        Conversion::NoRoom => return Err(ApiError::no_storage()),
         Conversion::NotComplete => {
             return Err(ApiError::field("id", "The base asset is not complete."));
         }

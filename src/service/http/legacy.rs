@@ -33,7 +33,13 @@ pub async fn start_upload(
     let main = main.rsplit('/').next().unwrap_or(main);
     let name = file_stem(main.strip_suffix(&format!(".{format}")).unwrap_or(main));
     let is_zip = upload::is_one_zip(&filenames);
-    let (id, files) = upload::create(&call, &name, &filenames, is_zip).await?;
+    let upload = upload::NewUpload {
+        name: &name,
+        filenames: &filenames,
+        is_zip,
+        key: None,
+    };
+    let (id, files) = upload::create(&call, &upload).await?;
     let complete = call.app.url(&fill(legacy_route::COMPLETE_UPLOAD, &[&id]));
     Ok(Json(upload::started(
         &call.app, id, &filenames, &files, complete,

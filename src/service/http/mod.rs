@@ -35,7 +35,7 @@ use std::sync::Arc;
 
 use axum::Router;
 use axum::extract::{DefaultBodyLimit, Request, State};
-use axum::http::header::{CONNECTION, RETRY_AFTER};
+use axum::http::header::{CONNECTION, HOST, RETRY_AFTER};
 use axum::http::{HeaderValue, StatusCode, Version};
 use axum::middleware::{self, Next};
 use axum::response::{IntoResponse as _, Response};
@@ -95,7 +95,10 @@ fn account_routes() -> Router<Arc<App>> {
 fn asset_routes() -> Router<Arc<App>> {
     Router::new()
         .route(route::START_UPLOAD, post(upload::start))
-        .route(route::COMPLETE_UPLOAD, get(upload::complete))
+        .route(
+            route::COMPLETE_UPLOAD,
+            get(upload::complete).head(no_method),
+        )
         .route(route::RETRY_IMPORT, post(upload::retry))
         .route(route::ASSETS, get(rawmodel::list))
         .route(
@@ -160,7 +163,7 @@ fn embed_routes() -> Router<Arc<App>> {
         .route(route::EMBED, get(embeds::show).delete(embeds::delete))
         .route(route::CREATE_EMBED, post(embeds::create))
         .route(route::CREATE_RAW_EMBED, post(embeds::create_raw))
-        .route(viewer::PAGE, get(viewer::show))
+        .route(viewer::PAGE, get(viewer::show).head(viewer::head))
         .route(viewer::MODEL_FILE, get(viewer::model_file))
         .route(viewer::ASSET, get(viewer::file))
 }
@@ -175,7 +178,10 @@ fn page_routes() -> Router<Arc<App>> {
 fn legacy_routes() -> Router<Arc<App>> {
     Router::new()
         .route(legacy_route::START_UPLOAD, post(legacy::start_upload))
-        .route(legacy_route::COMPLETE_UPLOAD, get(legacy::complete_upload))
+        .route(
+            legacy_route::COMPLETE_UPLOAD,
+            get(legacy::complete_upload).head(no_method),
+        )
         .route(legacy_route::PROCESS, post(legacy::process))
         .route(legacy_route::OPTIMIZE, post(legacy::optimize))
         .route(legacy_route::BARE_ASSET, get(rawmodel::show))
@@ -204,11 +210,15 @@ fn storage_routes() -> Router<Arc<App>> {
 fn finish(router: Router<Arc<App>>, app: Arc<App>) -> Router {
     router
         .fallback(|| async { ApiError::no("path").into_response() })
-        .method_not_allowed_fallback(|| async { ApiError::MethodNotAllowed.into_response() })
+        .method_not_allowed_fallback(no_method)
         .layer(DefaultBodyLimit::disable())
         .layer(middleware::from_fn(rate_headers::add_rate_headers))
         .layer(middleware::from_fn_with_state(Arc::clone(&app), isolate))
         .with_state(app)
+}
+
+async fn no_method() -> ApiError {
+    ApiError::MethodNotAllowed
 }
 
 /// Handles a request in a task of its own and as a part of its trace, and counts it. Fails at once while the database is
@@ -224,6 +234,10 @@ async fn isolate(State(app): State<Arc<App>>, request: Request, next: Next) -> R
     }
     let may_change = !request.method().is_safe();
     let version = request.version();
+    if version == Version::HTTP_11 && !request.headers().contains_key(HOST) {
+        let refused = ApiError::BadRequest("The header Host is missing.".to_owned());
+        return refused.into_response();
+    }
     let header = request.headers().get(TRACEPARENT);
     let caller = header.and_then(|header| TraceParent::parse(header.to_str().ok()?));
     let trace = caller.map_or_else(TraceParent::new, TraceParent::next);

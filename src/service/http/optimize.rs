@@ -158,6 +158,7 @@ pub(super) async fn start(call: &ApiCall, new: &[NewRapid]) -> Result<Vec<RapidI
             "{} rapid points are needed and {left} are left.",
             new.len()
         ))),
+        Started::NoRoom => Err(ApiError::no_storage()),
         Started::NotComplete(asset) => Err(not_complete(asset, None)),
     }
 }

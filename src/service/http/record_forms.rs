@@ -11,7 +11,8 @@ use crate::service::app::App;
 use crate::service::records::{Area, AssetRow, FileRow, JobRow, JobState, RapidRow, TagRow};
 use crate::wire::{
     AssetForm, BaseAsset, ConvertedFile, Downloads, FormatList, JobStatus, ModelFiles, ModelId,
-    QcScore, RapidForm, RapidMeta, RapidModel, SourceModel, Tag, Thumbnail, UploadStatus, rapid,
+    QcScore, RapidForm, RapidMeta, RapidModel, SourceModel, Tag, Thumbnail, UploadStatus,
+    WAITS_BECAUSE, rapid,
 };
 use assetfs_engine::job::Report;
 use assetfs_formats as formats;
@@ -120,10 +121,12 @@ pub async fn asset(
         .as_deref()
         .and_then(|text| serde_json::from_str(text).ok());
     asset.downloads = asset_downloads(app, row, related);
+    let mut waits_because = None;
     if form == AssetForm::Detail {
         add_conversions(app, &mut asset, related, owner);
         if let Some(job) = app.records.jobs().latest_analysis(row.id).await? {
             asset.progress = Some(job.progress as f64);
+            waits_because = job.obstacle().map(str::to_owned);
             asset.import_status = Some(job.step);
         }
     }
@@ -131,6 +134,10 @@ pub async fn asset(
         asset.rapid_models = app.records.rapids().ids_of_asset(row.id).await?;
     }
     let mut value = asset.to_form(form);
+    if let Some(reason) = waits_because {
+        // Not a field of the API.
+        value[WAITS_BECAUSE] = reason.into();
+    }
     convert_tag_times(&mut value, &asset.tags);
     Ok(value)
 }
@@ -194,6 +201,9 @@ pub fn rapid(app: &App, row: &RapidRow, related: &RelatedRows, form: RapidForm) 
         // Not a field of the API.
         value["preset_id"] = serde_json::json!(row.preset);
         value["preset_name"] = serde_json::json!(row.preset_name);
+    }
+    if let Some(reason) = row.job.as_ref().and_then(JobRow::obstacle) {
+        value[WAITS_BECAUSE] = reason.into();
     }
     convert_tag_times(&mut value, &related.tags(owner));
     convert_job_times(&mut value, row.job.as_ref());

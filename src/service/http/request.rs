@@ -101,7 +101,11 @@ impl ApiCall {
 async fn count_anonymous(parts: &Parts, app: &App) -> Result<(), ApiError> {
     let peer = parts.extensions.get::<Peer>();
     let peer = peer.expect("the listener adds the peer to every request");
-    count(parts, app, Requester::Peer(*peer)).await
+    let client = app
+        .config
+        .trusted_proxies
+        .client(peer.addr(), &parts.headers);
+    count(parts, app, Requester::Peer(Peer::of(client))).await
 }
 
 /// Counts a request, except for uploads: their URLs and calls are not limited.

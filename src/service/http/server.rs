@@ -1,6 +1,7 @@
 //! The listeners of the service: connections of `listener`, with injected faults. All end when the service stops.
 
 use std::net::SocketAddr;
+use std::sync::Arc;
 use std::time::Duration;
 
 use axum::Router;
@@ -10,6 +11,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::listener::{self, Connections, Listener};
 use crate::service::chaos::{Chaos, ChaosService, ConnectionFault};
+use crate::service::tls::Tls;
 
 /// Serves one listener.
 #[derive(Debug)]
@@ -19,6 +21,8 @@ pub struct Server {
     pub connections: Connections,
     pub chaos: Chaos,
     pub stop: CancellationToken,
+    /// The certificate, if clients speak TLS with this listener.
+    pub tls: Option<Arc<Tls>>,
 }
 
 impl Server {
@@ -36,7 +40,17 @@ impl Server {
             }
             let (connections, service) = (self.connections.clone(), service.clone());
             let stop = self.stop.clone();
-            tasks.spawn(async move { connections.serve(stream, peer, service, stop).await });
+            match self.tls.as_deref().map(Tls::acceptor) {
+                None => tasks.spawn(async move {
+                    connections.serve(stream, peer, service, stop).await;
+                }),
+                Some(acceptor) => tasks.spawn(async move {
+                    let handshake = |stream| acceptor.accept(stream);
+                    connections
+                        .serve_after(handshake, stream, peer, service, stop)
+                        .await;
+                }),
+            };
         }
         drop(self.listener);
         listener::finish(tasks).await;

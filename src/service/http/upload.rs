@@ -3,13 +3,16 @@
 //! Completing is idempotent: a second call changes nothing and returns the asset.
 
 use axum::Json;
+use axum::http::HeaderMap;
 use serde_json::json;
+use sha2::{Digest as _, Sha256};
 
 use super::body::Fields;
 use super::error::ApiError;
 use super::rawmodel;
 use super::request::{ApiCall, JsonReply};
 use crate::service::app::App;
+use crate::service::ids::hex;
 use crate::service::names;
 use crate::service::records::{Completion, FileId, NewAsset};
 use crate::wire::paths::{fill, route};
@@ -19,7 +22,38 @@ use assetfs_formats as formats;
 /// Maximum number of missing files that a message names.
 const NAMED_FILES: usize = 20;
 
-pub async fn start(call: ApiCall, mut fields: Fields) -> Result<Json<UploadStarted>, ApiError> {
+/// The longest name that a client may give to a start, in bytes.
+const LONGEST_KEY_BYTES: usize = 255;
+
+/// What the client calls this start together with what it asked for: only the same request repeats a start.
+fn start_key(
+    headers: &HeaderMap,
+    name: &str,
+    filenames: &[String],
+    is_zip: bool,
+) -> Result<Option<String>, ApiError> {
+    let Some(key) = headers.get("idempotency-key") else {
+        return Ok(None);
+    };
+    let key = key
+        .to_str()
+        .ok()
+        .filter(|key| !key.is_empty() && key.len() <= LONGEST_KEY_BYTES);
+    let Some(key) = key else {
+        let problem = format!(
+            "The header Idempotency-Key must have 1 to {LONGEST_KEY_BYTES} plain characters."
+        );
+        return Err(ApiError::BadRequest(problem));
+    };
+    let asked = json!([key, name, filenames, is_zip]).to_string();
+    Ok(Some(hex(&Sha256::digest(asked.as_bytes()))))
+}
+
+pub async fn start(
+    call: ApiCall,
+    headers: HeaderMap,
+    mut fields: Fields,
+) -> Result<Json<UploadStarted>, ApiError> {
     let name = fields.name("model_name");
     let filenames = file_names(&mut fields);
     let is_zip = fields.optional_flag("is_zip");
@@ -31,7 +65,14 @@ pub async fn start(call: ApiCall, mut fields: Fields) -> Result<Json<UploadStart
         );
     }
     fields.finish()?;
-    let (id, files) = create(&call, &name, &filenames, is_zip).await?;
+    let key = start_key(&headers, &name, &filenames, is_zip)?;
+    let new = NewUpload {
+        name: &name,
+        filenames: &filenames,
+        is_zip,
+        key: key.as_deref(),
+    };
+    let (id, files) = create(&call, &new).await?;
     let complete = call.app.url(&fill(route::COMPLETE_UPLOAD, &[&id]));
     Ok(Json(started(&call.app, id, &filenames, &files, complete)))
 }
@@ -50,19 +91,27 @@ pub(super) fn is_one_zip(filenames: &[String]) -> bool {
     matches!(filenames, [name] if formats::extension(name) == "zip")
 }
 
+/// An upload that a client starts.
+pub(super) struct NewUpload<'a> {
+    pub(super) name: &'a str,
+    pub(super) filenames: &'a [String],
+    pub(super) is_zip: bool,
+    /// See [`start_key`].
+    pub(super) key: Option<&'a str>,
+}
+
 pub(super) async fn create(
     call: &ApiCall,
-    name: &str,
-    filenames: &[String],
-    is_zip: bool,
+    upload: &NewUpload<'_>,
 ) -> Result<(AssetId, Vec<FileId>), ApiError> {
-    let (main_file, format) = names::main_file(filenames);
+    let (main_file, format) = names::main_file(upload.filenames);
     let new = NewAsset {
-        name,
-        filenames,
-        is_zip,
+        name: upload.name,
+        filenames: upload.filenames,
+        is_zip: upload.is_zip,
         format: &format,
         main_file,
+        start_key: upload.key,
     };
     Ok(call.records().assets().create(call.user, &new).await?)
 }

@@ -13,6 +13,7 @@ use super::request::Ids;
 use super::static_file::{StaticFile, plain_headers};
 use super::storage;
 use crate::service::app::App;
+use crate::service::records::EmbedRow;
 use crate::service::viewer::{Exhibit, asset, page, waiting_page};
 
 pub const PAGE: &str = "/embed/{identifier}";
@@ -32,18 +33,29 @@ fn gone() -> ApiError {
     ApiError::PlainNotFound("There is no such embed.".to_owned())
 }
 
+/// The page of an embed. Counts a view.
 pub async fn show(State(app): State<Arc<App>>, ids: Ids) -> Result<Response, ApiError> {
     let identifier = ids.text("identifier");
     let embed = app.records.embeds().view(identifier).await?;
-    let embed = embed.ok_or_else(gone)?;
-    let page = match exhibit::of_source(&app, embed.source).await? {
+    written(&app, identifier, &embed.ok_or_else(gone)?).await
+}
+
+/// The headers of the page. Counts nothing.
+pub async fn head(State(app): State<Arc<App>>, ids: Ids) -> Result<Response, ApiError> {
+    let identifier = ids.text("identifier");
+    let embed = app.records.embeds().find(identifier).await?;
+    written(&app, identifier, &embed.ok_or_else(gone)?).await
+}
+
+async fn written(app: &App, identifier: &str, embed: &EmbedRow) -> Result<Response, ApiError> {
+    let page = match exhibit::of_source(app, embed.source).await? {
         Model::Ready(files) => page(&Exhibit {
             name: &embed.name,
             identifier,
             address: &app.url(&format!("/embed/{identifier}")),
             storage: app.files.direct_origin(),
             has_usdz: files.usdz.is_some(),
-            has_poster: exhibit::poster(&app, embed.source).await?.is_some(),
+            has_poster: exhibit::poster(app, embed.source).await?.is_some(),
             config: &embed.config,
         }),
         Model::Pending => waiting_page(&embed.name),

@@ -12,21 +12,29 @@ use crate::service::events;
 use crate::service::records::{NewWebhook, WebhookRow};
 use crate::wire::Webhook;
 
-/// The longest URL, in bytes.
+/// The longest URL and the longest secret, in bytes.
 const LONGEST_URL_BYTES: usize = 2_048;
+const LONGEST_SECRET_BYTES: usize = 1_024;
 
 pub async fn create(call: ApiCall, mut fields: Fields) -> Result<Json<Webhook>, ApiError> {
     let url = fields.text("url");
     let callable = Url::parse(&url)
         .is_ok_and(|url| ["http", "https"].contains(&url.scheme()) && url.has_host());
-    if !callable || url.len() > LONGEST_URL_BYTES {
-        fields.refuse("url", "must be an http or https URL");
+    // The parser would leave out line ends and tabs.
+    let is_plain = !url.chars().any(|c| c.is_control() || c.is_whitespace());
+    if !callable || !is_plain || url.len() > LONGEST_URL_BYTES {
+        let problem = format!("must be an http or https URL of at most {LONGEST_URL_BYTES} bytes");
+        fields.refuse("url", &problem);
     }
     if !fields.has("verify_ssl") {
         fields.refuse("verify_ssl", "is required");
     }
     let verify_ssl = fields.optional_flag("verify_ssl").unwrap_or(true);
     let secret = fields.optional_text("secret").unwrap_or_default();
+    if secret.len() > LONGEST_SECRET_BYTES {
+        let problem = format!("must have at most {LONGEST_SECRET_BYTES} bytes");
+        fields.refuse("secret", &problem);
+    }
     fields.finish()?;
     let new = NewWebhook {
         url: &url,

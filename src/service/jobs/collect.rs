@@ -68,7 +68,7 @@ pub async fn store_text(app: &App, name: &str, text: String) -> Result<NewFile, 
 
 /// Finishes storing a job's files, depending on the result of the commit. If the commit succeeded, the blobs that the
 /// files replace are removed. If the attempt has lost its job, the new blobs are removed. True if the files have an
-/// owner.
+/// owner. If they do not fit into the account, they are removed, too.
 ///
 /// If the commit failed, it may still have taken effect: the records are asked again, and nothing is removed. The
 /// janitor removes blobs that no record refers to.
@@ -86,6 +86,10 @@ pub async fn settle(
         Ok(None) => {
             discard(app, files).await;
             Ok(false)
+        }
+        Err(error @ RecordsError::NoRoom { .. }) => {
+            discard(app, files).await;
+            Err(error.into())
         }
         Err(error) => {
             tracing::warn!(job = %lease.job, error = %chain(&error), "it is unknown whether a job ended: checking again");

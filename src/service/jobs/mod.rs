@@ -11,6 +11,7 @@ mod job_events;
 mod leases;
 mod optimize;
 pub(super) mod queue;
+mod standstill;
 #[cfg(test)]
 mod tests;
 mod wakeups;
@@ -30,20 +31,22 @@ use tracing::Instrument as _;
 use super::app::App;
 use super::files::FilesError;
 use super::records::{Attempt, JobKind, JobRow, RecordsError};
+use super::room::check_room;
 use super::trace;
-use super::workers::{Failure, NotStarted, Outcome};
+use super::workers::{Failure, Outcome, WorkerError};
 use crate::service::causes::chain;
-use crate::wire::TraceParent;
+use crate::wire::{TraceParent, UploadStatus};
 use assetfs_engine::job::{Phase, Task};
 
 pub use leases::{keep, recover};
 use queue::Running;
+pub use standstill::Standstill;
 pub use wakeups::exchange_wakeups;
 
 /// How often idle workers poll the queue, on average; another process may have added a job.
 const LOOK_AGAIN: Duration = Duration::from_secs(5);
 
-/// Time between two attempts of a job that could not be worked on.
+/// Time between two tries to give a job back.
 const RETRY_PAUSE: Duration = Duration::from_secs(1);
 
 /// The longest pause of a slot whose attempts fail.
@@ -56,19 +59,35 @@ pub enum JobError {
     Records(#[from] RecordsError),
     #[error(transparent)]
     Files(#[from] FilesError),
+    /// A file of the work folder failed.
     #[error("the work folder failed")]
     Disk(#[from] std::io::Error),
+    #[error("the work folder cannot be made")]
+    WorkFolder(#[source] std::io::Error),
     #[error(transparent)]
-    NotStarted(#[from] NotStarted),
+    Worker(#[from] WorkerError),
     /// The log has its message.
     #[error("an error in the service itself ended the attempt")]
     Panicked,
 }
 
 impl JobError {
-    /// Whether the database was away. That says nothing of the job or of this machine.
-    fn is_outage(&self) -> bool {
-        matches!(self, JobError::Records(error) if error.is_temporary())
+    /// Why an attempt failed, as a part of a sentence for users: without addresses and without the words of the storage.
+    /// The log has the cause.
+    fn for_users(&self) -> &'static str {
+        match self {
+            JobError::Records(_) => "its database refused a change",
+            JobError::Files(FilesError::Damaged { .. }) => {
+                "a file of this model arrives damaged from its file storage"
+            }
+            JobError::Files(error) if error.is_gone() => {
+                "a file of this model is missing in its file storage"
+            }
+            JobError::Files(_) => "its file storage failed",
+            JobError::Disk(_) | JobError::WorkFolder(_) => "its work disk failed",
+            JobError::Worker(_) => "it cannot run the program that does the work",
+            JobError::Panicked => "an error in the service itself ended the attempt",
+        }
     }
 }
 
@@ -82,28 +101,43 @@ enum Done {
     Lost,
 }
 
-/// Claims and runs jobs, one at a time, until the service stops or drains. After attempts that this machine could not
-/// carry out it waits before it claims again, so that others get their jobs.
+/// Claims and runs jobs, one at a time, until the service stops or drains. After attempts that failed without fault of
+/// the model it waits before it claims again, so that others get their jobs. While a fault of the surroundings lasts it
+/// claims nothing.
 pub async fn work(app: Arc<App>) {
     let mut failures = 0;
     while !app.stop.is_cancelled() && !app.draining.is_cancelled() {
+        if let Some(standstill) = app.queue.standstill() {
+            rest(&app, standstill::rest_after(standstill.tries)).await;
+            if let Some((fault, cause)) = standstill::present(&app).await {
+                app.queue.stand_still(fault, cause);
+                continue;
+            }
+        }
         match app.records.jobs().claim(app.config.job_lease).await {
             Ok(Some(job)) => {
                 let waited = |first: Timestamp| job.created_at.duration_until(first).unsigned_abs();
-                let is_first = job.attempts == 1;
+                let is_first = job.attempts == 1 && job.faults == 0;
                 let started = job.started_at.filter(|_| is_first);
                 app.metrics.job_claimed(started.map(waited));
                 // There may be another job, and another idle worker.
                 app.queue.wake();
                 match run_traced(&app, &job).await {
-                    Ok(()) => failures = 0,
-                    Err(CouldNotRun) => {
+                    Ok(()) => {
+                        failures = 0;
+                        app.queue.go_on();
+                    }
+                    Err(CouldNotRun::Obstructed) => {}
+                    Err(CouldNotRun::Failed) => {
                         failures += 1;
-                        rest(&app, failures).await;
+                        rest(&app, standstill::rest_after(failures)).await;
                     }
                 }
             }
             Ok(None) => {
+                if app.queue.standstill().is_some() && is_idle(&app).await {
+                    app.queue.go_on();
+                }
                 tokio::select! {
                     () = app.stop.cancelled() => {}
                     () = app.draining.cancelled() => {}
@@ -124,19 +158,20 @@ pub async fn work(app: Arc<App>) {
     }
 }
 
-/// Waits after so many failures in sequence.
-async fn rest(app: &App, failures: u32) {
+/// Whether no job waits, also none that waits for the end of a fault.
+async fn is_idle(app: &App) -> bool {
+    let load = app.records.jobs().load().await;
+    load.is_ok_and(|load| load.queued == 0)
+}
+
+/// Waits for `time`, or until a fault of the surroundings is over.
+async fn rest(app: &App, time: Duration) {
     tokio::select! {
         () = app.stop.cancelled() => {}
         () = app.draining.cancelled() => {}
-        () = tokio::time::sleep(rest_after(failures)) => {}
+        () = app.queue.gone_on() => {}
+        () = tokio::time::sleep(time) => {}
     }
-}
-
-/// The pause after so many failures in sequence: 1 s after the first, twice as long after each further one.
-fn rest_after(failures: u32) -> Duration {
-    let pause = RETRY_PAUSE.saturating_mul(2_u32.saturating_pow(failures.saturating_sub(1)));
-    pause.min(LONGEST_REST)
 }
 
 /// Time until the next poll: random, so that the processes that share the records do not poll at the same moment.
@@ -152,8 +187,13 @@ async fn run_traced(app: &Arc<App>, job: &JobRow) -> Result<(), CouldNotRun> {
     trace::within(trace, run(app, job)).instrument(span).await
 }
 
-/// This machine failed, not the job.
-struct CouldNotRun;
+/// Why the job of a slot has no result.
+enum CouldNotRun {
+    /// A fault of the surroundings. This process stands still.
+    Obstructed,
+    /// The attempt failed, and the model is not the cause.
+    Failed,
+}
 
 async fn run(app: &Arc<App>, job: &JobRow) -> Result<(), CouldNotRun> {
     tracing::info!(job = %job.id, op = job.kind.text(), asset = %job.asset, attempt = job.attempts, "job taken");
@@ -185,20 +225,43 @@ async fn run(app: &Arc<App>, job: &JobRow) -> Result<(), CouldNotRun> {
         Ok(Done::Recorded) => tracing::info!(job = %job.id, "job ended"),
         Ok(Done::Stopped) => give_back(app, job, Attempt::Stopped).await,
         Ok(Done::Lost) => tracing::warn!(job = %job.id, "job lost: its result does not count"),
-        Err(error) => {
-            let reason = chain(&error);
-            tracing::error!(job = %job.id, error = reason, "a job could not be worked on");
-            if error.is_outage() {
-                give_back(app, job, Attempt::CutOff { reason: &reason }).await;
-            } else if job.attempts < u64::from(app.config.worker_limits.attempts) {
-                give_back(app, job, Attempt::Failed { reason: &reason }).await;
-            } else {
-                give_up(app, job, &format!("the service failed: {reason}")).await;
-            }
-            return Err(CouldNotRun);
-        }
+        Err(error) => return could_not_run(app, job, error).await,
     }
     Ok(())
+}
+
+/// Gives a job back, or fails it if it has no attempt left. A fault of the surroundings costs no attempt.
+async fn could_not_run(app: &App, job: &JobRow, error: JobError) -> Result<(), CouldNotRun> {
+    if let JobError::Records(RecordsError::NoRoom { needed, left }) = error {
+        let reason = format!(
+            "the result has {needed} bytes, but {left} bytes are left of the account's storage: delete models that are \
+             not needed, then try again"
+        );
+        give_up(app, job, &reason).await;
+        return Ok(());
+    }
+    let cause = chain(&error);
+    tracing::error!(job = %job.id, error = cause, "a job could not be worked on");
+    if job.kind == JobKind::Analyse {
+        // If the database is away, the next attempt shows the state.
+        let _ = analyse::show(app, job, &UploadStatus::Waiting, &[]).await;
+    }
+    if let Some(fault) = standstill::fault_of(app, job, &error).await {
+        app.metrics.job_obstructed(fault);
+        app.queue.stand_still(fault, cause);
+        let pause = standstill::pause_after(job.faults);
+        give_back(app, job, Attempt::Obstructed { fault, pause }).await;
+        return Err(CouldNotRun::Obstructed);
+    }
+    let reason = error.for_users();
+    if job.attempts < u64::from(app.config.worker_limits.attempts) {
+        give_back(app, job, Attempt::Failed { reason }).await;
+    } else {
+        let id = job.id;
+        let reason = format!("the service failed: {reason} (its log has more about job {id})");
+        give_up(app, job, &reason).await;
+    }
+    Err(CouldNotRun::Failed)
 }
 
 /// Puts a job back into the queue, as soon as the database answers.
@@ -216,7 +279,7 @@ async fn give_back(app: &App, job: &JobRow, attempt: Attempt<'_>) {
     }
 }
 
-/// Fails a job for a reason.
+/// Fails a job for a reason that is not its model. The point of an optimization is given back.
 async fn give_up(app: &App, job: &JobRow, reason: &str) {
     let ended = match job.kind {
         JobKind::Analyse => analyse::fail(app, job, reason).await,
@@ -271,7 +334,11 @@ async fn run_worker(
         std::future::pending::<()>().await;
     };
     tokio::select! {
-        outcome = working => Ok(outcome?),
+        outcome = working => match outcome? {
+            // The message of a program that the worker started may not say that the disk was full.
+            Outcome::Failed(_) if check_room(&app.work_dir).is_err() => Err(WorkerError::DiskFull.into()),
+            outcome => Ok(outcome),
+        },
         () = showing => unreachable!("showing never ends"),
     }
 }

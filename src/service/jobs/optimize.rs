@@ -56,6 +56,7 @@ pub async fn run(app: &App, job: &JobRow, stop: &CancellationToken) -> Result<Do
             .map(|report| serde_json::to_string(report).expect("a report can be written")),
         files: collect(app, &place).await?,
         output: Failure::output(failure.as_ref()),
+        is_refunded: false,
         events: vec![job_events::optimized(
             job,
             rapid.id,
@@ -121,7 +122,8 @@ async fn record(
     Ok(())
 }
 
-/// Fails an optimization that no worker can run; its error.log says why.
+/// Fails an optimization that no worker can run, or whose result does not fit; its error.log says why. Its point is given
+/// back.
 pub async fn fail(app: &App, job: &JobRow, reason: &str) -> Result<(), JobError> {
     let Some(rapid) = job.rapid else {
         return Ok(());
@@ -131,6 +133,7 @@ pub async fn fail(app: &App, job: &JobRow, reason: &str) -> Result<(), JobError>
         report: None,
         files: vec![store_text(app, "error.log", format!("{reason}\n")).await?],
         output: Failure::output(Some(&Failure::of(reason))),
+        is_refunded: true,
         events: vec![job_events::optimized(job, rapid, Some(reason))],
     };
     record(app, job, rapid, &end).await

@@ -1,12 +1,16 @@
-//! Wakes idle workers, notes that there are new jobs, and keeps the list of the attempts that run in this process.
+//! Wakes idle workers, notes that there are new jobs, and keeps the list of the attempts that run in this process, and
+//! what keeps it from doing jobs.
 
 use std::collections::HashMap;
 use std::sync::Mutex;
 use std::time::Duration;
 
-use tokio::sync::Notify;
+use tokio::sync::{Notify, watch};
+use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
+use super::standstill::Standstill;
+use crate::service::obstruction::Obstruction;
 use crate::service::records::{JobId, Lease};
 use assetfs_engine::job::Progress;
 
@@ -20,6 +24,7 @@ pub struct Queue {
     added: Notify,
     progressed: Notify,
     running: Mutex<HashMap<JobId, Running>>,
+    standstill: watch::Sender<Option<Standstill>>,
     /// The next attempt panics.
     #[cfg(test)]
     pub(super) panics: std::sync::atomic::AtomicBool,
@@ -66,6 +71,44 @@ impl Queue {
     /// Waits for progress that is not recorded.
     pub(super) async fn progressed(&self) {
         self.progressed.notified().await;
+    }
+
+    /// What keeps this process from doing jobs.
+    pub fn standstill(&self) -> Option<Standstill> {
+        self.standstill.borrow().clone()
+    }
+
+    /// Notes a fault of the surroundings; logs the first one of a standstill.
+    pub(super) fn stand_still(&self, fault: Obstruction, cause: String) {
+        self.standstill.send_modify(|standstill| {
+            let before = standstill.take();
+            if before.as_ref().is_none_or(|before| before.fault != fault) {
+                tracing::error!("this process does no jobs for now, because {fault}: {cause}");
+            }
+            *standstill = Some(Standstill {
+                fault,
+                cause: cause.into(),
+                since: before
+                    .as_ref()
+                    .map_or_else(Instant::now, |before| before.since),
+                tries: before.map_or(0, |before| before.tries).saturating_add(1),
+            });
+        });
+    }
+
+    /// Notes that jobs can be done.
+    pub(super) fn go_on(&self) {
+        if self.standstill.send_replace(None).is_some() {
+            tracing::info!("this process does jobs again");
+        }
+    }
+
+    /// Waits for the end of a standstill; for ever without one.
+    pub(super) async fn gone_on(&self) {
+        let mut standstill = self.standstill.subscribe();
+        // It fails only without a sender, which `self` holds.
+        let _ = standstill.wait_for(Option::is_some).await;
+        let _ = standstill.wait_for(Option::is_none).await;
     }
 
     /// Stops the workers of deleted jobs.

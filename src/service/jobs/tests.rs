@@ -8,16 +8,22 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
+use bytes::Bytes;
 use futures_util::future::join_all;
+use futures_util::stream;
 use jiff::{SignedDuration, Timestamp};
 
 use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpStream, UnixStream};
 
 use super::collect::{settle, store_text};
-use super::{rest_after, work};
+use super::standstill::{pause_after, rest_after};
+use super::{JobError, work};
+use crate::service::files::FilesError;
+use crate::service::obstruction::Obstruction;
 use crate::service::records::{
-    AnalysisEnd, AssetRow, Attempt, Beat, JobRow, Lost, NewAsset, NewFile, RecordsAt, RecordsError,
+    AnalysisEnd, AssetRow, Attempt, Beat, JobRow, JobState, Lost, NewAsset, NewFile, RecordsAt,
+    RecordsError,
 };
 use crate::service::test_records::{TestDatabase, database_url};
 use crate::service::{RunningService, Service, ServiceConfig, WorkerCommand};
@@ -70,6 +76,7 @@ impl Waiting {
             is_zip: false,
             format: "glb",
             main_file: "",
+            start_key: None,
         };
         let records = &service.app.records;
         let (asset, _) = records.assets().create(user, &new).await.unwrap();
@@ -80,6 +87,27 @@ impl Waiting {
             user,
             asset,
         }
+    }
+
+    /// Another asset with a file, which waits for its analysis, too.
+    async fn add_asset(&self) -> AssetId {
+        let app = &self.service.app;
+        let new = NewAsset {
+            name: "table",
+            filenames: &["a.glb".to_owned()],
+            is_zip: false,
+            format: "glb",
+            main_file: "a.glb",
+            start_key: None,
+        };
+        let (asset, files) = app.records.assets().create(self.user, &new).await.unwrap();
+        let body = stream::iter([Ok::<_, std::io::Error>(Bytes::from_static(b"bytes"))]);
+        let blob = app.records.blobs().fresh().await.unwrap();
+        let stored = app.files.receive(&blob, body, u64::MAX).await.unwrap();
+        let uploads = app.records.uploads();
+        uploads.publish(files[0], &stored).await.unwrap();
+        app.records.imports().start(self.user, asset).await.unwrap();
+        asset
     }
 
     async fn claim(&self) -> JobRow {
@@ -370,6 +398,99 @@ async fn a_panic_ends_the_attempt_and_frees_the_slot() {
 fn a_slot_rests_longer_after_each_failure_and_a_minute_at_most() {
     let seconds = [1, 2, 3, 6, 7, 100, u32::MAX].map(|failures| rest_after(failures).as_secs());
     assert_eq!(seconds, [1, 2, 4, 32, 60, 60, 60]);
+}
+
+#[test]
+fn a_job_pauses_longer_after_each_fault_and_five_minutes_at_most() {
+    let seconds = [0, 1, 2, 8, 9, 64, u64::MAX].map(|faults| pause_after(faults).as_secs());
+    assert_eq!(seconds, [1, 2, 4, 256, 300, 300, 300]);
+}
+
+/// A worker that ends as one whose disk is full, until the file `room` exists.
+const FULL_DISK: &str = r#"#!/bin/sh
+cat > /dev/null
+test -e "$(dirname "$0")/room" || exit 28
+"#;
+
+#[tokio::test]
+async fn a_full_disk_costs_no_attempt_and_pauses_the_process_until_there_is_room() {
+    let programs = tempfile::tempdir().unwrap();
+    let program = programs.path().join("worker.sh");
+    std::fs::write(&program, FULL_DISK).unwrap();
+    std::fs::set_permissions(
+        &program,
+        std::os::unix::fs::PermissionsExt::from_mode(0o755),
+    )
+    .unwrap();
+    let waiting = Waiting::start_with(|config| config.worker.program = program).await;
+    let asset = waiting.add_asset().await;
+    let app = &waiting.service.app;
+    let working = tokio::spawn(work(Arc::clone(app)));
+    let analysis = async || {
+        let job = app.records.jobs().latest_analysis(asset).await;
+        job.unwrap().unwrap()
+    };
+    // More faults than a job has attempts.
+    let job = until("the job waits", async || {
+        let job = analysis().await;
+        (job.faults >= 2 && job.state == JobState::Queued).then_some(job)
+    })
+    .await;
+    assert_eq!(job.attempts, 0);
+    assert_eq!(
+        job.step,
+        "Waits, because the work disk of the service is full; goes on by itself, nothing is lost"
+    );
+    let row = app.records.assets().get(waiting.user, asset).await;
+    assert_eq!(row.unwrap().unwrap().status, UploadStatus::Waiting);
+    let standstill = app.queue.standstill().expect("the process pauses");
+    assert_eq!(standstill.fault, Obstruction::WorkDiskFull);
+    std::fs::write(programs.path().join("room"), "").unwrap();
+    let job = until("the job ends", async || {
+        Some(analysis().await).filter(|job| job.finished_at.is_some())
+    })
+    .await;
+    assert_eq!((job.state, job.attempts), (JobState::Finished, 1));
+    assert!(app.queue.standstill().is_none());
+    app.stop.cancel();
+    working.await.unwrap();
+}
+
+#[tokio::test]
+async fn a_failure_that_is_told_to_users_has_no_addresses() {
+    let inside = std::io::Error::other("http://10.0.0.7:9000/bucket <Error><Code>X</Code></Error>");
+    let errors = [
+        JobError::Disk(inside),
+        JobError::Panicked,
+        JobError::Files(FilesError::Damaged {
+            blob: "ab/cd".to_owned(),
+        }),
+        JobError::Records(lost_answer()),
+    ];
+    for error in errors {
+        let said = error.for_users();
+        assert!(!said.contains('/') && !said.contains('<'), "{said}");
+    }
+    let waiting = Waiting::start().await;
+    let job = waiting.claim().await;
+    let records = waiting.service.app.records.jobs();
+    let fault = Obstruction::StorageFull;
+    let pause = Duration::from_secs(60);
+    let attempt = Attempt::Obstructed { fault, pause };
+    records.requeue(job.lease(), attempt).await.unwrap();
+    let later = records.claim(LEASE).await.unwrap();
+    assert!(later.is_none(), "others have their turn for a minute");
+}
+
+async fn until<T>(what: &str, mut is_so: impl AsyncFnMut() -> Option<T>) -> T {
+    let deadline = Instant::now() + LEASE;
+    loop {
+        if let Some(found) = is_so().await {
+            return found;
+        }
+        assert!(Instant::now() < deadline, "{what}");
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
 }
 
 #[tokio::test]

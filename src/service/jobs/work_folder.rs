@@ -74,13 +74,14 @@ impl WorkFolder {
         };
         let dir = tempfile::Builder::new()
             .prefix(&format!("job-{}-", job.id))
-            .tempdir_in(&app.work_dir)?;
+            .tempdir_in(&app.work_dir)
+            .map_err(JobError::WorkFolder)?;
         let mut place = WorkFolder {
             dir: Some(dir),
             files: Vec::new(),
             is_unpacked: false,
         };
-        fs::create_dir(place.output())?;
+        fs::create_dir(place.output()).map_err(JobError::WorkFolder)?;
         let frozen = app.records.incoming().frozen(job.asset).await?;
         let owner = ModelId::Asset(job.asset);
         for file in app.records.files().list(&[owner]).await? {

@@ -43,6 +43,20 @@ pub(super) async fn adjust_used(tx: &mut Tx, user: UserId, delta: i64) -> Result
     tx.run(update).await.map(drop)
 }
 
+/// Bytes that still fit into the account; below zero if it is over its quota.
+pub(super) async fn free_bytes(tx: &mut Tx, user: UserId) -> Result<i64> {
+    let query = "SELECT quota_bytes - used_bytes FROM users WHERE id = $1";
+    let free: Option<i64> = tx.optional(sql!(query, user)).await?;
+    // The account was deleted, and so is what would be stored.
+    Ok(free.unwrap_or(i64::MAX))
+}
+
+/// Gives back the point of an optimization.
+pub(super) async fn refund(tx: &mut Tx, user: UserId) -> Result<()> {
+    let update = "UPDATE users SET points = points + 1 WHERE id = $1";
+    tx.run(sql!(update, user)).await.map(drop)
+}
+
 impl AccountRecords<'_> {
     /// Creates an account if there is none at all. Of several processes that do this at the same time, one succeeds.
     pub async fn create_first(self, new: &NewUser<'_>) -> Result<Option<UserId>> {
@@ -87,10 +101,23 @@ impl AccountRecords<'_> {
         Ok(accounts > 0)
     }
 
-    /// Sets the quota of all accounts.
-    pub async fn set_quota(self, quota_bytes: u64) -> Result<()> {
-        let update = "UPDATE users SET quota_bytes = $1 WHERE quota_bytes <> $1";
-        self.database.run(sql!(update, quota_bytes)).await.map(drop)
+    /// Sets the quota of the accounts that have the one of the last call. Accounts with another quota have one of their
+    /// own, and keep it. The first call sets all.
+    pub async fn follow_quota(self, quota_bytes: u64) -> Result<()> {
+        const LAST: &str = "quota_option";
+        let mut tx = self.database.begin().await?;
+        tx.lock_setting(LAST).await?;
+        let query = sql!("SELECT value FROM settings WHERE name = $1", LAST);
+        let last: String = tx.one(query).await?;
+        let last: Option<u64> = last.parse().ok();
+        if last != Some(quota_bytes) {
+            let update = "UPDATE users SET quota_bytes = $1 \
+                WHERE CAST($2 AS BIGINT) IS NULL OR quota_bytes = $2";
+            tx.run(sql!(update, quota_bytes, last)).await?;
+            let note = "UPDATE settings SET value = $2 WHERE name = $1";
+            tx.run(sql!(note, LAST, quota_bytes.to_string())).await?;
+        }
+        tx.commit().await
     }
 
     /// Deletes an account and everything in it. Objects that are created for it at the same time are deleted, too, or

@@ -20,6 +20,8 @@ pub struct NewAsset<'a> {
     /// The file format, by the file names.
     pub format: &'a str,
     pub main_file: &'a str,
+    /// What the client calls this start, so that it can repeat it.
+    pub start_key: Option<&'a str>,
 }
 
 record! {
@@ -57,13 +59,22 @@ const LISTING: Listing<AssetRow> = Listing {
 
 impl AssetRecords<'_> {
     /// Creates an asset and its files, still without bytes. The ids of the files have the order of their names in
-    /// `new`.
+    /// `new`. If the client has started this upload before, that one is returned.
     pub async fn create(self, user: UserId, new: &NewAsset<'_>) -> Result<(AssetId, Vec<FileId>)> {
         let mut tx = self.database.begin_for(user).await?;
+        if let Some(key) = new.start_key {
+            let query = "SELECT id FROM assets WHERE user_id = $1 AND start_key = $2";
+            if let Some(asset) = tx.optional::<AssetId>(sql!(query, user, key)).await? {
+                let query = "SELECT id FROM files WHERE owner_kind = 'asset' AND owner_id = $1 AND area = $2 \
+                    ORDER BY id";
+                let files = tx.all(sql!(query, asset, Area::Source)).await?;
+                return Ok((asset, files));
+            }
+        }
         let insert = sql!(
             "INSERT INTO assets (user_id, uuid, name, name_folded, is_zip, upload_status, format, \
-             main_file, size, scale_factor, has_errors, created_at) \
-             VALUES ($1, $2, $3, $4, $5, $6, $7, $8, 0, 1.0, 0, $9) RETURNING id",
+             main_file, size, scale_factor, has_errors, created_at, start_key) \
+             VALUES ($1, $2, $3, $4, $5, $6, $7, $8, 0, 1.0, 0, $9, $10) RETURNING id",
             user,
             random_uuid(),
             new.name,
@@ -73,6 +84,7 @@ impl AssetRecords<'_> {
             new.format,
             new.main_file,
             tx.now(),
+            new.start_key,
         );
         let asset: AssetId = tx.one(insert).await?;
         let mut ids = Vec::with_capacity(new.filenames.len());

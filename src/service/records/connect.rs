@@ -4,7 +4,7 @@
 //! one sentence.
 
 use std::fmt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::str::FromStr;
 use std::sync::Arc;
 use std::time::Duration;
@@ -49,6 +49,8 @@ pub struct PostgresServer {
     options: Box<PgConnectOptions>,
     /// The URL without the password.
     shown: String,
+    /// The file with the password, which is read again when it changes.
+    password_file: Option<PathBuf>,
 }
 
 /// Why the URL of a database cannot be used.
@@ -90,6 +92,7 @@ impl FromStr for PostgresServer {
         Ok(PostgresServer {
             options: Box::new(options),
             shown: text.to_owned(),
+            password_file: None,
         })
     }
 }
@@ -98,6 +101,19 @@ impl PostgresServer {
     pub fn with_password(mut self, password: &str) -> PostgresServer {
         self.options = Box::new(self.options.password(password));
         self
+    }
+
+    /// Reads the password from a file, now and whenever it changes.
+    ///
+    /// # Errors
+    /// If the file cannot be read.
+    pub fn with_password_file(self, file: &Path) -> std::io::Result<PostgresServer> {
+        let password = read_password(file)?;
+        let server = self.with_password(&password);
+        Ok(PostgresServer {
+            password_file: Some(file.to_owned()),
+            ..server
+        })
     }
 }
 
@@ -111,6 +127,12 @@ impl fmt::Debug for PostgresServer {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.shown.fmt(f)
     }
+}
+
+/// The password in a file, without the end of its line.
+pub(super) fn read_password(file: &Path) -> std::io::Result<String> {
+    let text = std::fs::read_to_string(file)?;
+    Ok(text.trim_end_matches(['\r', '\n']).to_owned())
 }
 
 /// Opens the database, creates the file of SQLite if it is missing, and migrates the schema.
@@ -157,7 +179,8 @@ async fn postgres(server: &PostgresServer) -> Result<Pools> {
     let trial = trial.map_err(|error| connect_error(&server.options, &server.shown, error))?;
     trial.close().await?;
     let options = PgConnectOptions::clone(&server.options);
-    let shared = SharedDatabase::open(options, server.shown.clone());
+    let password_file = server.password_file.clone();
+    let shared = SharedDatabase::open(options, server.shown.clone(), password_file);
     Ok(Pools::Postgres(Arc::new(shared)))
 }
 

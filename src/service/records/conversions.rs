@@ -1,5 +1,6 @@
 //! Conversions of assets to other formats.
 
+use super::accounts;
 use super::database::{Result, Tx, retried};
 use super::files::{self, Area, NewFile};
 use super::groups::ConversionRecords;
@@ -50,6 +51,8 @@ pub enum Conversion {
     /// The asset has one of the formats or is being converted to it. Contains all its formats.
     Existing(Vec<String>),
     NotComplete,
+    /// The account has no storage left for a result.
+    NoRoom,
     Gone,
 }
 
@@ -94,6 +97,9 @@ impl ConversionRecords<'_> {
         };
         if status != UploadStatus::Complete {
             return Ok(Conversion::NotComplete);
+        }
+        if accounts::free_bytes(&mut tx, user).await? <= 0 {
+            return Ok(Conversion::NoRoom);
         }
         let mut existing = existing_formats(&mut tx, asset).await?;
         if uploaded == Uploaded::Counts {
@@ -162,7 +168,7 @@ impl ConversionRecords<'_> {
             }
             let owner = ModelId::Asset(asset);
             let replaced = files::remove_named(&mut tx, user, owner, files).await?;
-            files::add(&mut tx, user, owner, files).await?;
+            files::add_result(&mut tx, user, owner, files).await?;
             tx.commit().await?;
             Ok(Some(replaced))
         })

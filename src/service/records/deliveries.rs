@@ -84,8 +84,8 @@ impl Record for WebhookLease {
 pub struct Call {
     /// The HTTP status of the reply, or `None` without a reply.
     pub status: Option<u16>,
-    /// If the call failed: the pause until the event is sent again.
-    pub retry_after: Duration,
+    /// If the call failed: the pause until the event is sent again; `None` if it is not.
+    pub retry_after: Option<Duration>,
     /// If the call failed: the pause of the webhook.
     pub pause: Duration,
     /// How long the lease is renewed for if the call succeeded.
@@ -219,7 +219,7 @@ impl DeliveryRecords<'_> {
              WHERE id = $1 AND state = 'waiting' RETURNING state",
             delivery,
             is_accepted,
-            micros(call.retry_after),
+            micros(call.retry_after.unwrap_or(LIFETIME * 2)),
         );
         let state: Option<String> = tx.optional(update).await?;
         tx.commit().await?;

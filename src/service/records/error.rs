@@ -11,10 +11,17 @@ const CONFLICTS: [&str; 2] = ["40001", "40P01"];
 /// The error code of PostgreSQL for a lock that another transaction holds for too long.
 const LOCK_TIMEOUT: &str = "55P03";
 
-/// Error codes of PostgreSQL for a server that ends, starts or has no connection left, and the class of broken
-/// connections.
-const NOT_SERVING: [&str; 6] = ["57P01", "57P02", "57P03", "57P05", "25P03", "53300"];
+/// Error codes of PostgreSQL for a server that ends, starts, has no connection, disk or memory left, or takes no writes
+/// because another one has taken over; and the class of broken connections.
+const NOT_SERVING: [&str; 10] = [
+    "57P01", "57P02", "57P03", "57P05", "25P03", "53300", "53100", "53200", "25006",
+    // A rotated password that the file does not have yet.
+    "28P01",
+];
 const BROKEN_CONNECTION: &str = "08";
+
+/// The result code of SQLite for a full disk.
+const SQLITE_FULL: &str = "13";
 
 pub(super) type Result<T> = std::result::Result<T, RecordsError>;
 
@@ -67,6 +74,27 @@ pub enum RecordsError {
     /// The janitor gave up a blob that took too long to store.
     #[error("storing the bytes took so long that they were given up")]
     BlobExpired,
+    /// What a job made does not fit into the account; nothing changed.
+    #[error("{needed} bytes do not fit into the {left} bytes that are left of the storage")]
+    NoRoom { needed: u64, left: u64 },
+    #[error(
+        "a connection pooler in front of the database {server} cannot be used as it is set: PgBouncer needs pool_mode = \
+         session and ignore_startup_parameters = extra_float_digits, options"
+    )]
+    Pooler {
+        server: String,
+        #[source]
+        source: sqlx::Error,
+    },
+    #[error(
+        "the tables of the database {server} have to be made or changed, and its user may not do that: start `assetfs \
+         serve` once as the owner of the database, or give the user the rights"
+    )]
+    NoRights {
+        server: String,
+        #[source]
+        source: sqlx::Error,
+    },
     #[error(
         "the database has schema {version}, which this version does not know: start the version of assetfs that wrote \
          it, or a newer one"
@@ -101,10 +129,15 @@ impl RecordsError {
             | RecordsError::ServerFull { .. }
             | RecordsError::Unreachable { .. } => true,
             RecordsError::Database(
-                sqlx::Error::Io(_) | sqlx::Error::PoolTimedOut | sqlx::Error::PoolClosed,
+                sqlx::Error::Io(_)
+                | sqlx::Error::Tls(_)
+                | sqlx::Error::Protocol(_)
+                | sqlx::Error::PoolTimedOut
+                | sqlx::Error::PoolClosed,
             ) => true,
             error => error.code().is_some_and(|code| {
                 code == LOCK_TIMEOUT
+                    || code == SQLITE_FULL
                     || NOT_SERVING.contains(&&*code)
                     || code.starts_with(BROKEN_CONNECTION)
             }),

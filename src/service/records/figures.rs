@@ -91,6 +91,7 @@ async fn cycle(records: &Records, user: UserId, asset: AssetId) {
         crc32: 0,
     };
     let end = OptimizationEnd {
+        is_refunded: false,
         status: OptimizationStatus::Done,
         report: None,
         files: vec![file],

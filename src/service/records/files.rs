@@ -11,6 +11,7 @@ use jiff::Timestamp;
 use super::accounts;
 use super::blobs::{self, Stored};
 use super::database::{Result, Tx, places};
+use super::error::RecordsError;
 use super::groups::FileRecords;
 use super::sql::{Column, Row, Value as _, columns, ids, record, sql, words};
 use crate::wire::{AssetId, ModelId, RapidId, UserId};
@@ -218,6 +219,25 @@ pub(super) async fn add(tx: &mut Tx, user: UserId, owner: ModelId, new: &[NewFil
     }
     let added = new.iter().map(|file| file.size.stored()).sum();
     accounts::adjust_used(tx, user, added).await
+}
+
+/// Adds what a job has made, if it fits into the account.
+pub(super) async fn add_result(
+    tx: &mut Tx,
+    user: UserId,
+    owner: ModelId,
+    new: &[NewFile],
+) -> Result<()> {
+    let needed: i64 = new.iter().map(|file| file.size.stored()).sum();
+    let free = accounts::free_bytes(tx, user).await?;
+    if needed > free {
+        let unsigned = |bytes: i64| u64::try_from(bytes).unwrap_or(0);
+        return Err(RecordsError::NoRoom {
+            needed: unsigned(needed),
+            left: unsigned(free),
+        });
+    }
+    add(tx, user, owner, new).await
 }
 
 impl FileRecords<'_> {

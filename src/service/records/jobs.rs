@@ -16,6 +16,7 @@ use super::groups::JobRecords;
 use super::shared::Lane;
 use super::sql::{columns, ids, micros, record, sql, words};
 use crate::service::ids::random_uuid;
+use crate::service::obstruction::Obstruction;
 use crate::service::trace;
 use crate::wire::{AssetId, RapidId, UserId};
 use assetfs_engine::job::Progress;
@@ -52,8 +53,8 @@ pub struct Beat {
 pub enum Attempt<'a> {
     /// It is one of the few that a job has. The reason is shown while the job waits.
     Failed { reason: &'a str },
-    /// The database did not answer. It does not count; the reason is shown.
-    CutOff { reason: &'a str },
+    /// A fault of the surroundings. It does not count; the reason is shown while the job waits, for `pause` at least.
+    Obstructed { fault: Obstruction, pause: Duration },
     /// It does not count.
     Stopped,
 }
@@ -105,6 +106,10 @@ record! {
         pub state: JobState,
         pub attempts: u64,
         pub fence: u64,
+        /// How many attempts ended by a fault of the surroundings.
+        pub faults: u64,
+        /// When it may be claimed again after such a fault, by the clock of the database.
+        pub resume_at: Option<u64>,
         /// 0 to 100.
         pub progress: u64,
         /// The current step, as text.
@@ -122,6 +127,12 @@ record! {
 }
 
 impl JobRow {
+    /// Why it waits, if a fault of the surroundings ended its last attempt.
+    pub fn obstacle(&self) -> Option<&str> {
+        let waits = self.state == JobState::Queued && self.resume_at.is_some();
+        waits.then_some(self.step.as_str())
+    }
+
     /// The lease of the attempt that claimed this row.
     pub fn lease(&self) -> Lease {
         Lease {
@@ -227,7 +238,8 @@ impl JobRecords<'_> {
             format!(
                 "UPDATE jobs SET state = 'running', attempts = attempts + 1, fence = fence + 1, \
                  lease_until = now_micros() + $2, updated_at = $1, started_at = COALESCE(started_at, $1) \
-                 WHERE id = (SELECT id FROM jobs WHERE state = 'queued' ORDER BY id LIMIT 1 \
+                 WHERE id = (SELECT id FROM jobs WHERE state = 'queued' \
+                 AND COALESCE(resume_at, 0) <= now_micros() ORDER BY id LIMIT 1 \
                  FOR UPDATE SKIP LOCKED) RETURNING {columns}"
             ),
             self.database.now(),
@@ -300,21 +312,28 @@ impl JobRecords<'_> {
 
     /// Puts a job back into the queue.
     pub async fn requeue(self, lease: Lease, attempt: Attempt<'_>) -> Result<()> {
-        let again = |reason| Cow::Owned(format!("Tried again soon, because {reason}"));
-        let (uncounted, step): (u64, _) = match attempt {
-            Attempt::Failed { reason } => (0, again(reason)),
-            Attempt::CutOff { reason } => (1, again(reason)),
-            Attempt::Stopped => (1, Cow::Borrowed(QUEUED_STEP)),
+        let (uncounted, step, pause): (u64, _, _) = match attempt {
+            Attempt::Failed { reason } => {
+                let step = format!("Tried again soon, because the service failed: {reason}");
+                (0, Cow::Owned(step), None)
+            }
+            Attempt::Obstructed { fault, pause } => {
+                let step = format!("Waits, because {fault}; goes on by itself, nothing is lost");
+                (1, Cow::Owned(step), Some(micros(pause)))
+            }
+            Attempt::Stopped => (1, Cow::Borrowed(QUEUED_STEP), None),
         };
         let update = sql!(
             "UPDATE jobs SET state = 'queued', attempts = attempts - $5, progress = 0, step = $2, \
-             updated_at = $3, lease_until = NULL \
+             updated_at = $3, lease_until = NULL, resume_at = now_micros() + $6, \
+             faults = faults + CASE WHEN CAST($6 AS BIGINT) IS NULL THEN 0 ELSE 1 END \
              WHERE id = $1 AND fence = $4 AND state = 'running'",
             lease.job,
             &*step,
             self.database.now(),
             lease.fence,
             uncounted,
+            pause,
         );
         let requeued = self.database.in_lane(Lane::Leases).run(update);
         requeued.await.map(drop)

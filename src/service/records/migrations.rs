@@ -43,6 +43,9 @@ const STEPS: &[Step] = steps! {
     11 from 7: "0011_deliveries.sql",
     12 from 7: "0012_rates.sql",
     13 from 7: "0013_request_keys.sql",
+    14 from 7: "0014_faults.sql",
+    15 from 7: "0015_epochs.sql",
+    16 from 7: "0016_start_keys.sql",
 };
 
 /// What has been applied, and which versions may still start then. These tables are older than all steps.
@@ -69,8 +72,54 @@ enum Dialect {
     Postgres,
 }
 
-/// Applies the missing steps, all or none.
+/// The error code of PostgreSQL for a missing right.
+const NO_RIGHT: &str = "42501";
+
+/// Error codes of PostgreSQL for prepared statements of another client: a pooler gives each transaction another session.
+const MIXED_SESSIONS: [&str; 2] = ["42P05", "26000"];
+
+/// Applies the missing steps, all or none. If none is missing, nothing is written: the user may have no right to change
+/// tables.
 pub(super) async fn apply(database: &Database) -> Result<()> {
+    let Some(shared) = database.shared() else {
+        return migrate(database).await;
+    };
+    let applied = async {
+        match is_current(database).await? {
+            true => Ok(()),
+            false => migrate(database).await,
+        }
+    };
+    applied.await.map_err(|error| {
+        let RecordsError::Database(source) = error else {
+            return error;
+        };
+        let server = shared.name().to_owned();
+        let code = source.as_database_error().and_then(|error| error.code());
+        match code.as_deref() {
+            Some(NO_RIGHT) => RecordsError::NoRights { server, source },
+            Some(code) if MIXED_SESSIONS.contains(&code) => RecordsError::Pooler { server, source },
+            _ => RecordsError::Database(source),
+        }
+    })
+}
+
+/// Whether all steps of this version are applied and noted in a database of PostgreSQL.
+async fn is_current(database: &Database) -> Result<bool> {
+    let mut tx = database.begin().await?;
+    let exist = "SELECT COUNT(*) FROM information_schema.tables WHERE table_schema = ANY (current_schemas(false)) \
+        AND table_name IN ('schema_version', 'schema_readers')";
+    if tx.one::<u64>(sql!(exist)).await? < 2 {
+        return Ok(false);
+    }
+    let done: Vec<i64> = tx.all(sql!("SELECT version FROM schema_version")).await?;
+    let noted: Vec<i64> = tx.all(sql!("SELECT version FROM schema_readers")).await?;
+    check_readable(&mut tx, &done).await?;
+    let is_there = |step: &Step| done.contains(&step.number) && noted.contains(&step.number);
+    Ok(STEPS.iter().all(is_there))
+}
+
+async fn migrate(database: &Database) -> Result<()> {
     let mut tx = database.begin().await?;
     let dialect = match database.shared() {
         None => Dialect::Sqlite,

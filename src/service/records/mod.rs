@@ -12,6 +12,7 @@ mod conversions;
 mod database;
 mod deliveries;
 mod embeds;
+mod epochs;
 mod error;
 #[cfg(test)]
 mod figures;
@@ -163,6 +164,7 @@ accessors! {
     conversions: ConversionRecords,
     deliveries: DeliveryRecords,
     embeds: EmbedRecords,
+    epochs: EpochRecords,
     files: FileRecords,
     imports: ImportRecords,
     incoming: IncomingRecords,

@@ -1,5 +1,6 @@
 //! Start and end of optimizations. The rapid model, its job and its price are one commit.
 
+use super::accounts;
 use super::database::{Result, Tx, retried};
 use super::deliveries::{self, NewEvent};
 use super::files::{self, Area, NewFile};
@@ -42,6 +43,8 @@ pub enum Started {
     },
     /// This asset was deleted or is not complete; nothing changed.
     NotComplete(AssetId),
+    /// The account has no storage left for a result; nothing changed.
+    NoRoom,
 }
 
 /// How an optimization ended.
@@ -54,6 +57,8 @@ pub struct OptimizationEnd {
     pub files: Vec<NewFile>,
     /// Exit code and error of the worker, as JSON.
     pub output: String,
+    /// Whether its point is given back.
+    pub is_refunded: bool,
     /// What webhooks are sent.
     pub events: Vec<NewEvent>,
 }
@@ -124,6 +129,9 @@ impl OptimizationRecords<'_> {
                 ids.push(made_before(&mut tx, user, rapid).await?);
             }
             let price = ids.iter().filter(|made| made.is_none()).count() as u64;
+            if price > 0 && accounts::free_bytes(&mut tx, user).await? <= 0 {
+                return Ok(Started::NoRoom);
+            }
             let pay = "UPDATE users SET points = points - $2 WHERE id = $1 AND points >= $2";
             if tx.run(sql!(pay, user, price)).await? == 0 {
                 let left = "SELECT points FROM users WHERE id = $1";
@@ -182,7 +190,16 @@ impl OptimizationRecords<'_> {
             }
             let owner = ModelId::Rapid(rapid);
             let replaced = files::remove(&mut tx, user, owner, Area::ALL).await?;
-            files::add(&mut tx, user, owner, &end.files).await?;
+            match end.status {
+                OptimizationStatus::Done => {
+                    files::add_result(&mut tx, user, owner, &end.files).await?
+                }
+                // The reason of a failure is always stored.
+                _ => files::add(&mut tx, user, owner, &end.files).await?,
+            }
+            if end.is_refunded {
+                accounts::refund(&mut tx, user).await?;
+            }
             deliveries::add(&mut tx, user, &end.events).await?;
             tx.commit().await?;
             Ok(Some(replaced))

@@ -46,6 +46,7 @@ impl RapidRow {
         if let Some(job) = &mut self.job {
             job.state = JobState::Queued;
             job.attempts = 0;
+            job.resume_at = None;
             job.progress = 0;
             job.step = jobs::QUEUED_STEP.to_owned();
             job.output = None;
@@ -62,7 +63,7 @@ impl RapidRow {
 fn select(condition: &str) -> String {
     format!(
         "SELECT {}, t.user_id, j.id AS j_id, j.key AS j_key, j.state AS j_state, j.attempts AS j_attempts, \
-         j.fence AS j_fence, j.progress AS j_progress, j.step AS j_step, j.output AS j_output, j.trace AS j_trace, \
+         j.fence AS j_fence, j.faults AS j_faults, j.resume_at AS j_resume_at, j.progress AS j_progress, j.step AS j_step, j.output AS j_output, j.trace AS j_trace, \
          j.created_at AS j_created_at, j.updated_at AS j_updated_at, j.started_at AS j_started_at, \
          j.finished_at AS j_finished_at FROM rapids t LEFT JOIN jobs j ON j.rapid_id = t.id {condition}",
         columns::<RapidRow>("t.")
@@ -92,6 +93,8 @@ fn job_of(row: &Row) -> sqlx::Result<Option<JobRow>> {
         state: Column::read(row, "j_state")?,
         attempts: Column::read(row, "j_attempts")?,
         fence: Column::read(row, "j_fence")?,
+        faults: Column::read(row, "j_faults")?,
+        resume_at: Column::read(row, "j_resume_at")?,
         progress: Column::read(row, "j_progress")?,
         step: Column::read(row, "j_step")?,
         output: Column::read(row, "j_output")?,

@@ -1,16 +1,17 @@
 //! Deletion of models with everything that belongs to them.
 
+use super::accounts;
 use super::database::{Result, retried};
 use super::files::{self, Area};
 use super::groups::ModelRecords;
-use super::jobs::{JobId, Removal};
+use super::jobs::{JobId, JobState, Removal};
 use super::sql::sql;
 use super::tags;
 use crate::wire::{ModelId, UserId};
 
 impl ModelRecords<'_> {
     /// Deletes those of `models` that `user` has, with their files, tags, jobs, conversions and embeds. Rapid models
-    /// stay when their asset is deleted.
+    /// stay when their asset is deleted. The point of an optimization that no worker has is given back.
     pub async fn delete(self, user: UserId, models: &[ModelId]) -> Result<Removal> {
         retried!({
             let mut tx = self.database.begin_locking(user).await?;
@@ -23,12 +24,12 @@ impl ModelRecords<'_> {
                             "DELETE FROM conversions WHERE asset_id = $1",
                             "DELETE FROM embeds WHERE asset_id = $1",
                         ],
-                        "DELETE FROM jobs WHERE asset_id = $1 AND rapid_id IS NULL RETURNING id",
+                        "DELETE FROM jobs WHERE asset_id = $1 AND rapid_id IS NULL RETURNING id, state",
                     ),
                     ModelId::Rapid(_) => (
                         "DELETE FROM rapids WHERE id = $1 AND user_id = $2",
                         &["DELETE FROM embeds WHERE rapid_id = $1"],
-                        "DELETE FROM jobs WHERE rapid_id = $1 RETURNING id",
+                        "DELETE FROM jobs WHERE rapid_id = $1 RETURNING id, state",
                     ),
                 };
                 if tx.run(sql!(record, model.key(), user)).await? == 0 {
@@ -41,8 +42,12 @@ impl ModelRecords<'_> {
                 for &statement in others {
                     tx.run(sql!(statement, model.key())).await?;
                 }
-                let jobs: Vec<JobId> = tx.all(sql!(jobs, model.key())).await?;
-                removal.jobs.extend(jobs);
+                let jobs: Vec<(JobId, JobState)> = tx.all(sql!(jobs, model.key())).await?;
+                let waits = jobs.iter().any(|(_, state)| *state == JobState::Queued);
+                if matches!(model, ModelId::Rapid(_)) && waits {
+                    accounts::refund(&mut tx, user).await?;
+                }
+                removal.jobs.extend(jobs.into_iter().map(|(id, _)| id));
             }
             tx.commit().await?;
             Ok(removal)

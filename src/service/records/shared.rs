@@ -10,6 +10,7 @@
 //! process before they take a connection, so a locked account does not use up the connections of the others.
 
 use std::collections::HashMap;
+use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
@@ -19,6 +20,7 @@ use tokio::sync::{OwnedMutexGuard, watch};
 use tokio::time::timeout;
 use tokio_util::sync::{CancellationToken, DropGuard};
 
+use super::connect::read_password;
 use super::error::{RecordsError, Result};
 use crate::service::causes::chain;
 use crate::wire::UserId;
@@ -77,7 +79,9 @@ pub(super) struct SharedDatabase {
 
 #[derive(Debug)]
 struct Reach {
-    options: PgConnectOptions,
+    /// With the password that the file had last.
+    options: Mutex<PgConnectOptions>,
+    password_file: Option<PathBuf>,
     /// The URL without the password.
     name: String,
     pools: Mutex<[PgPool; LANES.len()]>,
@@ -88,10 +92,15 @@ struct Reach {
 
 impl SharedDatabase {
     /// Opens the pools, and watches the database from now on.
-    pub(super) fn open(options: PgConnectOptions, name: String) -> SharedDatabase {
+    pub(super) fn open(
+        options: PgConnectOptions,
+        name: String,
+        password_file: Option<PathBuf>,
+    ) -> SharedDatabase {
         let link = Arc::new(Reach {
             pools: Mutex::new(pools(&options)),
-            options,
+            options: Mutex::new(options),
+            password_file,
             name,
             away: watch::Sender::new(None),
             turns: Mutex::default(),
@@ -103,6 +112,11 @@ impl SharedDatabase {
             link,
             _watching: stop.drop_guard(),
         }
+    }
+
+    /// The URL without the password.
+    pub(super) fn name(&self) -> &str {
+        &self.link.name
     }
 
     pub(super) fn pool(&self, lane: Lane) -> PgPool {
@@ -198,6 +212,7 @@ impl Reach {
         let mut failures = 0;
         let mut was_full = false;
         loop {
+            self.read_password();
             let answer = self.ask(&mut link).await;
             failures = match answer {
                 Answer::Came | Answer::Full(_) => 0,
@@ -228,6 +243,35 @@ impl Reach {
             };
             tokio::time::sleep(pause).await;
         }
+    }
+
+    /// Uses the password in the file from now on, if it has changed. Open connections stay open.
+    fn read_password(&self) {
+        let Some(file) = &self.password_file else {
+            return;
+        };
+        // While the file is exchanged, the last password counts.
+        let Ok(password) = read_password(file) else {
+            return;
+        };
+        let mut options = self.options.lock().expect("no holder panics");
+        let changed = options.clone().password(&password);
+        if changed.to_url_lossy().password() == options.to_url_lossy().password() {
+            return;
+        }
+        *options = changed.clone();
+        drop(options);
+        for pool in self.pools.lock().expect("no holder panics").iter() {
+            pool.set_connect_options(changed.clone());
+        }
+        tracing::info!(
+            server = self.name,
+            "the password of the database was read again"
+        );
+    }
+
+    fn options(&self) -> PgConnectOptions {
+        self.options.lock().expect("no holder panics").clone()
     }
 
     fn note_away(&self, error: &RecordsError) -> Instant {
@@ -268,20 +312,21 @@ impl Reach {
     }
 
     async fn connect(&self, time: Duration) -> Result<PgConnection> {
-        let connecting = self.options.connect();
-        let opened = timeout(time, connecting).await;
+        let options = self.options();
+        let opened = timeout(time, options.connect()).await;
         opened
             .unwrap_or_else(|_| Err(late()))
             .map_err(|error| self.failure(error))
     }
 
     fn failure(&self, error: sqlx::Error) -> RecordsError {
-        connect_error(&self.options, &self.name, error)
+        connect_error(&self.options(), &self.name, error)
     }
 
     fn renew_pools(&self) {
+        let new = pools(&self.options());
         let mut pools_now = self.pools.lock().expect("no holder panics");
-        for old in std::mem::replace(&mut *pools_now, pools(&self.options)) {
+        for old in std::mem::replace(&mut *pools_now, new) {
             // Marks it as closed: its connections are closed when they come back.
             drop(old.close());
         }
@@ -299,6 +344,9 @@ const WRONG_PASSWORD: &str = "28P01";
 const LOGIN_REFUSED: &str = "28000";
 const NO_DATABASE: &str = "3D000";
 pub(super) const SERVER_FULL: &str = "53300";
+
+/// What a pooler answers to parameters that it does not know.
+const PROTOCOL_VIOLATION: &str = "08P01";
 
 /// Why a connection could not be opened.
 pub(super) fn connect_error(
@@ -321,6 +369,10 @@ pub(super) fn connect_error(
         Some(SERVER_FULL) => RecordsError::ServerFull {
             server,
             most: MOST_CONNECTIONS,
+        },
+        Some(PROTOCOL_VIOLATION) => RecordsError::Pooler {
+            server,
+            source: error,
         },
         _ => RecordsError::Unreachable {
             server,

@@ -9,7 +9,8 @@ mod style;
 
 use crate::service::ids::random_name;
 use attributes::attributes;
-use settings::{Logo, ViewerSettings};
+use settings::Logo;
+pub use settings::ViewerSettings;
 
 /// What a page shows.
 #[derive(Debug)]

@@ -127,6 +127,75 @@ impl ViewerSettings {
     }
 }
 
+/// The keys by what their values must be.
+const PICTURES: &[&str] = &["environmentURL", "companyLogo", "productLogo", "threeDLogo"];
+const LINKS: &[&str] = &["companyLink", "productLink"];
+const COLORS: &[&str] = &[
+    "gradientBackgroundColor1",
+    "gradientBackgroundColor2",
+    "plainBackgroundColor",
+];
+const NUMBERS: &[&str] = &[
+    "shadowOpacity",
+    "shadowBlur",
+    "cameraMinVerticalAngle",
+    "cameraMaxVerticalAngle",
+    "cameraMinZoom",
+    "cameraMaxZoom",
+    "cameraContrast",
+    "cameraExposure",
+    "animationSpeed",
+];
+const FLAGS: &[&str] = &[
+    "companyLogoToggle",
+    "productLogoToggle",
+    "threeDLogoToggle",
+    "skyBoxEnabled",
+    "shadowToggle",
+    "cameraPanning",
+    "enableSimpleMeasurement",
+    "enableCoordinateDisplay",
+    "enableARBtn",
+    "enableAnimationControl",
+    "backgroundIsGradient",
+    "backgroundIsColor",
+];
+const STYLES: &[&str] = &[
+    "renderCanvasCSS",
+    "interactiveToolsCSS",
+    "companyLogoCSS",
+    "productLogoCSS",
+    "threeDLogoCSS",
+];
+
+impl ViewerSettings {
+    /// The keys whose values have no effect, because they are not what the key needs. An empty value asks for nothing.
+    pub fn dropped(&self) -> Vec<&'static str> {
+        let given = |name: &str| self.text(name).filter(|text| !text.trim().is_empty());
+        let fails = |is_good: &dyn Fn(&str) -> bool, names: &'static [&'static str]| {
+            let bad = move |name: &&'static str| given(name).is_some_and(|text| !is_good(&text));
+            names.iter().copied().filter(bad).collect::<Vec<_>>()
+        };
+        let is_number = |text: &str| text.trim().parse().is_ok_and(f64::is_finite);
+        let is_flag = |text: &str| {
+            let text = text.trim();
+            text.eq_ignore_ascii_case("true") || text.eq_ignore_ascii_case("false")
+        };
+        let is_unit = |text: &str| UNITS.contains(&text.trim());
+        [
+            fails(&|text| picture(text).is_some(), PICTURES),
+            fails(&|text| web_link(text).is_some(), LINKS),
+            fails(&|text| color(text).is_some(), COLORS),
+            fails(&is_number, NUMBERS),
+            fails(&is_flag, FLAGS),
+            fails(&|text| !declarations(text).is_empty(), STYLES),
+            fails(&is_unit, &["baseUnit", "displayUnit"]),
+            fails(&|text| text.split(',').all(is_unit), &["displayUnits"]),
+        ]
+        .concat()
+    }
+}
+
 /// A data URI of a picture in a form that browsers show and never run.
 fn picture(text: &str) -> Option<String> {
     let (kind, data) = text
@@ -181,6 +250,24 @@ mod tests {
         let logos = settings.logos();
         assert_eq!(logos.len(), 1);
         assert_eq!(logos[0].link.as_deref(), Some("https://x.test/"));
+    }
+
+    #[test]
+    fn values_that_have_no_effect_are_named() {
+        let settings = ViewerSettings::read(
+            r#"{"companyLogo": "https://x.test/logo.png", "companyLink": "javascript:x", "shadowOpacity": "dark",
+                "plainBackgroundColor": "notacolor;", "cameraPanning": "maybe", "baseUnit": "parsec",
+                "displayUnits": "m, cm", "productLink": "", "animationSpeed": "2"}"#,
+        );
+        let dropped = [
+            "companyLogo",
+            "companyLink",
+            "plainBackgroundColor",
+            "shadowOpacity",
+            "cameraPanning",
+            "baseUnit",
+        ];
+        assert_eq!(settings.dropped(), dropped);
     }
 
     #[test]

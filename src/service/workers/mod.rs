@@ -7,6 +7,7 @@ mod confine;
 mod output;
 mod sandbox;
 mod spawn;
+mod system_calls;
 
 use std::os::unix::process::ExitStatusExt as _;
 use std::process::ExitStatus;
@@ -27,6 +28,9 @@ pub use sandbox::{MissingProtection, Protection, Sandbox};
 /// The exit code of a worker that had no memory left: `ENOMEM`.
 pub const OUT_OF_MEMORY: i32 = 12;
 
+/// The exit code of a worker whose disk was full: `ENOSPC`.
+pub const DISK_FULL: i32 = 28;
+
 /// How a task ended.
 #[derive(Debug)]
 pub enum Outcome {
@@ -37,12 +41,17 @@ pub enum Outcome {
     Stopped,
 }
 
-/// Why no worker process could be started.
+/// Why no worker could do a task on this machine. The model is not the cause.
 #[derive(Debug, thiserror::Error)]
-#[error("cannot start the worker {program}")]
-pub struct NotStarted {
-    program: String,
-    source: std::io::Error,
+pub enum WorkerError {
+    #[error("cannot start the worker {program}")]
+    NotStarted {
+        program: String,
+        #[source]
+        source: std::io::Error,
+    },
+    #[error("the disk of the folder that the worker writes to is full: make room on it")]
+    DiskFull,
 }
 
 /// Why a task failed.
@@ -113,13 +122,13 @@ impl Workers {
     /// Runs `task` in a worker. `stop` ends it early.
     ///
     /// # Errors
-    /// If this machine cannot start a process; another one may be able to.
+    /// If this machine cannot start a process, or its disk is full; another one may be able to do the task.
     pub async fn run(
         &self,
         task: &Task,
         on_progress: impl FnMut(Progress),
         stop: &CancellationToken,
-    ) -> Result<Outcome, NotStarted> {
+    ) -> Result<Outcome, WorkerError> {
         let text = match serde_json::to_vec(task) {
             Ok(text) => text,
             Err(error) => {
@@ -128,11 +137,11 @@ impl Workers {
             }
         };
         let child = self.spawner.spawn().await;
-        let child = child.map_err(|source| NotStarted {
+        let child = child.map_err(|source| WorkerError::NotStarted {
             program: self.program.clone(),
             source,
         })?;
-        Ok(self.watch(child, text, on_progress, stop).await)
+        self.watch(child, text, on_progress, stop).await
     }
 
     async fn watch(
@@ -141,7 +150,7 @@ impl Workers {
         task: Vec<u8>,
         mut on_progress: impl FnMut(Progress),
         stop: &CancellationToken,
-    ) -> Outcome {
+    ) -> Result<Outcome, WorkerError> {
         let group = child
             .id()
             .and_then(|id| Pid::from_raw(i32::try_from(id).ok()?));
@@ -194,7 +203,11 @@ impl Workers {
         };
         let killed = killed.into_inner().expect("no holder of this lock panics");
         let said = last.into_inner().expect("no holder of this lock panics");
-        self.outcome(status, killed, said, stderr)
+        let code = status.as_ref().ok().and_then(ExitStatus::code);
+        match (code, &killed) {
+            (Some(DISK_FULL), None) => Err(WorkerError::DiskFull),
+            _ => Ok(self.outcome(status, killed, said, stderr)),
+        }
     }
 
     /// The result of a worker that has ended.

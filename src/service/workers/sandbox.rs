@@ -2,10 +2,9 @@
 //! outside its output folder, reach the network, look into other processes. Its child processes have the same limits.
 //!
 //! The process enters the sandbox itself, after it has read its task from the service and before it opens the model.
-//! Landlock restricts files, and access to the memory and environment of other processes. A seccomp filter refuses
-//! sockets of every kind. What the kernel lacks or refuses is left out and reported by [`Protection::missing`].
+//! Landlock restricts files, and access to the memory and environment of other processes. A seccomp filter refuses all
+//! system calls but those that a worker needs. What the kernel lacks or refuses is left out and reported by [`Protection::missing`].
 
-use std::collections::BTreeMap;
 use std::fmt;
 use std::fs::File;
 use std::path::{Path, PathBuf};
@@ -15,8 +14,8 @@ use landlock::{
     Ruleset, RulesetAttr as _, RulesetCreatedAttr as _, RulesetError, Scope, path_beneath_rules,
 };
 use rustix::process::{DumpableBehavior, set_dumpable_behavior};
-use seccompiler::{BpfProgram, SeccompAction, SeccompFilter};
 
+use super::system_calls;
 use assetfs_engine::import::cad_reader;
 use assetfs_engine::job::Task;
 
@@ -50,7 +49,7 @@ const SYSTEM: &[&str] = &[
 pub enum Protection {
     /// Restricts files, and access to other processes.
     Landlock,
-    /// Refuses sockets.
+    /// Refuses sockets, and all other system calls that a worker does not need.
     Seccomp,
 }
 
@@ -87,7 +86,8 @@ impl fmt::Display for MissingProtection {
             ),
             Protection::Seccomp => (
                 "seccomp filters",
-                "a worker process that a model takes over can reach the network",
+                "a worker process that a model takes over can reach the network, and change attributes of files and limits of \
+                 processes of its user",
             ),
         };
         match (&self.refusal, self.protection) {
@@ -165,7 +165,7 @@ fn restrict(files: &AllowedFiles<'_>) -> Vec<MissingProtection> {
     let has_landlock = has_landlock();
     if !has_seccomp() {
         missing.push(absent(Protection::Seccomp));
-    } else if let Err(error) = refuse_sockets() {
+    } else if let Err(error) = system_calls::allow_only_needed() {
         missing.push(MissingProtection::refused(Protection::Seccomp, error));
     }
     if !has_landlock {
@@ -227,40 +227,4 @@ fn linked_files(task: &Task) -> impl Iterator<Item = PathBuf> {
     paths
         .filter(|path| path.is_symlink())
         .filter_map(|path| path.canonicalize().ok())
-}
-
-/// Refuses sockets and what could replace them (`io_uring`), the memory of other processes, keyrings and namespaces.
-fn refuse_sockets() -> Result<(), seccompiler::Error> {
-    /// The numbers of 32-bit programs on x86-64 have this bit.
-    const X32: i64 = 0x4000_0000;
-    let refused = [
-        libc::SYS_socket,
-        libc::SYS_io_uring_setup,
-        libc::SYS_ptrace,
-        libc::SYS_process_vm_readv,
-        libc::SYS_process_vm_writev,
-        libc::SYS_pidfd_getfd,
-        libc::SYS_add_key,
-        libc::SYS_request_key,
-        libc::SYS_keyctl,
-        libc::SYS_bpf,
-        libc::SYS_perf_event_open,
-        libc::SYS_userfaultfd,
-        libc::SYS_unshare,
-        libc::SYS_setns,
-        libc::SYS_mount,
-    ];
-    let rules: BTreeMap<i64, Vec<_>> = refused
-        .into_iter()
-        .flat_map(|number| [number, number | X32])
-        .map(|number| (number, Vec::new()))
-        .collect();
-    let filter = SeccompFilter::new(
-        rules,
-        SeccompAction::Allow,
-        SeccompAction::Errno(libc::EACCES as u32),
-        std::env::consts::ARCH.try_into()?,
-    )?;
-    let program: BpfProgram = filter.try_into()?;
-    seccompiler::apply_filter(&program)
 }

@@ -84,6 +84,11 @@ const FULL_FIELDS: &str = "id name optimization_status job_status progress proce
      optimization_formats thumbnail model rpd_info rpd_warnings rpd_error metrics downloads";
 
 impl RapidModel {
+    /// Why our own service has not begun to work on it, if a fault of its surroundings is the cause.
+    pub fn waits_because(&self) -> Option<String> {
+        lenient::waits_because(&self.other)
+    }
+
     /// A record with only an id, a name and a state.
     pub fn new(
         id: RapidId,

@@ -81,7 +81,7 @@ async fn missing_references_are_waited_for_and_named() {
 
 #[tokio::test]
 async fn a_draft_larger_than_the_room_left_does_not_start_and_says_so() {
-    let world = World::with(|config| config.quota_bytes = 1000).await;
+    let world = World::with(|config| config.quota_bytes = Some(1000)).await;
     let outbox = world.outbox();
     let draft = copy_chair(&outbox, "chair");
     let refused = outbox.uploads().commit(draft.id, false).await.unwrap_err();

@@ -11,6 +11,12 @@ use super::{
 };
 use assetfs_formats as formats;
 
+/// Whether a text is a version, such as `2.5`.
+fn is_version(text: &str) -> bool {
+    let is_number = |part: &str| !part.is_empty() && part.bytes().all(|c| c.is_ascii_digit());
+    text.split('.').all(is_number)
+}
+
 impl Settings {
     /// Reads a configuration of either layout.
     ///
@@ -39,13 +45,23 @@ impl Settings {
     }
 
     fn read_plain(&mut self, reader: &mut ConfigReader<'_>) -> Result<(), SettingsError> {
-        if let Some(schema) = reader.take("schema")
-            && !matches!(schema.as_str(), Some("2.5"))
-            && schema.as_f64() != Some(2.5)
-        {
-            self.not_done.push(format!(
-                "schema is {schema}; the keys are read as those of 2.5"
-            ));
+        if let Some(schema) = reader.take("schema") {
+            match schema {
+                Value::Bool(false) => {}
+                Value::Array(items) if items.is_empty() => {}
+                Value::String(text) if text == "2.5" => {}
+                Value::Number(number) if number.as_f64() == Some(2.5) => {}
+                Value::String(text) if is_version(text) => self.not_done.push(format!(
+                    "schema is {schema}; the keys are read as those of 2.5"
+                )),
+                Value::Number(_) => self.not_done.push(format!(
+                    "schema is {schema}; the keys are read as those of 2.5"
+                )),
+                _ => {
+                    let what = "must be a version as text, such as \"2.5\"";
+                    return Err(reader.wrong("schema", what));
+                }
+            }
         }
         // These belong to the request and are read by the caller that starts the job.
         for key in ["preset_id", "tags", "exportName"] {

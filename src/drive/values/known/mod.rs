@@ -159,6 +159,9 @@ pub struct KnownRapid {
     pub progress: u64,
     /// What it does at the moment.
     pub step: Option<String>,
+    /// Why the service has not begun with it, if it says so.
+    #[serde(default)]
+    pub obstacle: Option<String>,
     /// The model it was made from.
     pub source: Option<AssetId>,
     /// The text of a drop folder it was made with, without extension; `None` if it was made elsewhere, or was named
@@ -182,6 +185,7 @@ impl KnownRapid {
             state: record.optimization_status.clone(),
             progress: record.progress,
             step: record.processing_step.clone(),
+            obstacle: record.waits_because(),
             source: record.rawmodel.as_ref().map(|source| source.id),
             made_with: None,
             created: record.created_at,
@@ -199,9 +203,9 @@ impl KnownRapid {
                     .clone()
                     .unwrap_or_else(|| "analysis/error.log may say why".to_owned()),
             },
-            OptimizationStatus::SentToQueue if self.progress == 0 => {
-                ItemStatus::Queued { obstacle: None }
-            }
+            OptimizationStatus::SentToQueue if self.progress == 0 => ItemStatus::Queued {
+                obstacle: self.obstacle.clone(),
+            },
             OptimizationStatus::SentToQueue => ItemStatus::Running {
                 percent: self.progress.min(100) as u8,
             },

@@ -298,7 +298,7 @@ fn seen(link: &DraftLink, record: &BaseAsset) -> ServiceView {
             percent: 99,
             obstacle: None,
         },
-        step => ItemStatus::importing(step, record.progress),
+        step => ItemStatus::importing(step, record.progress).with_obstacle(record.waits_because()),
     };
     let mut memory = link.parts().memory();
     let activity = memory.activity(link.draft());

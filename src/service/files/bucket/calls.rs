@@ -47,7 +47,8 @@ impl Reply {
 
     fn is_temporary(&self) -> bool {
         let code = self.code().unwrap_or_default();
-        self.status.is_server_error()
+        // A full storage (507) is not tried again at once.
+        (self.status.is_server_error() && self.status != StatusCode::INSUFFICIENT_STORAGE)
             || self.status == StatusCode::TOO_MANY_REQUESTS
             || matches!(code.as_str(), "InternalError" | "SlowDown")
     }

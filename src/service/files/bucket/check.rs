@@ -16,6 +16,17 @@ use super::{Bucket, BucketConfig};
 const CLOCK_TOLERANCE_SECS: i64 = 5 * 60;
 
 const LISTING: &str = "list objects";
+const STORING: &str = "store objects";
+
+/// The status and the error codes of storages for a bucket without room.
+const FULL_STATUS: u16 = 507;
+const FULL_CODES: [&str; 5] = [
+    "XMinioStorageFull",
+    "XMinioAdminBucketQuotaExceeded",
+    "QuotaExceeded",
+    "InsufficientStorage",
+    "ServiceQuotaExceeded",
+];
 
 /// The content of the object `check`.
 const CHECK: &str = "assetfs writes this object at each start.\n";
@@ -58,6 +69,10 @@ pub enum BucketError {
         "the bucket {bucket} is in the region {region}; add region={region} to the URL of --files"
     )]
     Region { bucket: String, region: String },
+    #[error(
+        "the bucket {bucket} is full or over its quota; make room in the storage, or raise the quota"
+    )]
+    Full { bucket: String },
     #[error("the storage refused to {doing}: status {status} {code}")]
     Refused {
         doing: &'static str,
@@ -100,7 +115,14 @@ impl Bucket {
             key: &key,
             ..Allowed::default()
         };
-        bucket.probe(object("PUT"), CHECK, "store objects").await?;
+        match bucket.probe(object("PUT"), CHECK, STORING).await {
+            // What is stored can be read, so the service starts.
+            Err(full @ BucketError::Full { .. }) => {
+                tracing::error!("{full}; until then uploads and jobs wait");
+                return Ok(bucket);
+            }
+            stored => stored?,
+        };
         let read = bucket.probe(object("GET"), "", "read objects").await?;
         match read.body == CHECK {
             true => Ok(bucket),
@@ -115,6 +137,19 @@ impl Bucket {
         let query = self.one_key();
         let list = self.call_once(listing(&query), "").await;
         self.judge(list.map_err(|error| self.unreachable(error))?, LISTING)
+            .map(drop)
+    }
+
+    /// Stores the object `check`, once: whether the bucket takes objects now.
+    pub(in crate::service::files) async fn check_writes(&self) -> Result<(), BucketError> {
+        let key = self.key("check");
+        let store = Allowed {
+            method: "PUT",
+            key: &key,
+            ..Allowed::default()
+        };
+        let stored = self.call_once(store, CHECK).await;
+        self.judge(stored.map_err(|error| self.unreachable(error))?, STORING)
             .map(drop)
     }
 
@@ -143,6 +178,9 @@ impl Bucket {
         let bucket = self.name.clone();
         Err(match reply.code().unwrap_or_default().as_str() {
             "" if reply.status.is_success() => return Ok(reply),
+            code if reply.status.as_u16() == FULL_STATUS || FULL_CODES.contains(&code) => {
+                BucketError::Full { bucket }
+            }
             "NoSuchBucket" => BucketError::NoBucket { bucket },
             "InvalidAccessKeyId" | "NotSignedUp" => BucketError::UnknownKey,
             "SignatureDoesNotMatch" => BucketError::WrongSecret,

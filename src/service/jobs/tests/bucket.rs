@@ -9,7 +9,7 @@ use jiff::{SignedDuration, Timestamp};
 use super::test_bucket::TestBucket;
 use super::{Waiting, lost_answer};
 use crate::bucket::Credentials;
-use crate::service::files::{BucketConfig, TakenIn};
+use crate::service::files::{BucketConfig, Epoch, TakenIn};
 use crate::service::jobs::collect::settle;
 use crate::service::records::{
     Completion, FileId, JobRow, NewAsset, NewFile, Publish, RecordsError, Stored,
@@ -46,6 +46,7 @@ impl Waiting {
             is_zip: false,
             format: "glb",
             main_file: "",
+            start_key: None,
         };
         let assets = self.service.app.records.assets();
         assets.create(self.user, &new).await.unwrap()
@@ -251,4 +252,49 @@ async fn a_job_that_ends_after_its_file_was_given_up_stores_it_again() {
     waiting.clean(75).await;
     assert!(waiting.is_stored(&again).await);
     assert!(!waiting.is_stored(&file).await);
+}
+
+#[tokio::test]
+async fn a_process_that_lost_its_hold_says_so_and_removes_nothing() {
+    let Some(bucket) = TestBucket::start_or_skip() else {
+        return;
+    };
+    let waiting = Waiting::in_bucket(&bucket).await;
+    let app = &waiting.service.app;
+    assert!(app.hold.renew(&app.files, &app.records).await.unwrap());
+    let known = app.files.epoch().await.unwrap().unwrap();
+    let theirs = Epoch {
+        database: None,
+        epoch: "of another copy".to_owned(),
+    };
+    app.files.set_epoch(&theirs).await.unwrap();
+    assert!(!app.hold.renew(&app.files, &app.records).await.unwrap());
+    assert_eq!(app.files.epoch().await.unwrap(), Some(theirs));
+    let parts = crate::service::health::parts(app).await;
+    let files = parts.iter().find(|part| part.name == "files").unwrap();
+    assert!(files.failure.as_ref().unwrap().contains("another copy"));
+    // An epoch of another database does not count, although these records know it.
+    let copied = Epoch {
+        database: Some("another database".to_owned()),
+        ..known.clone()
+    };
+    app.files.set_epoch(&copied).await.unwrap();
+    let knows = app.hold.renew(&app.files, &app.records).await.unwrap();
+    assert_eq!(knows, known.database.is_none());
+    app.hold.adopt(&app.files, &app.records).await.unwrap();
+    assert!(app.hold.renew(&app.files, &app.records).await.unwrap());
+    let epochs = app.records.epochs();
+    let now = Timestamp::now();
+    assert!(
+        epochs
+            .is_new_owner(now + SignedDuration::from_hours(23))
+            .await
+            .unwrap()
+    );
+    assert!(
+        !epochs
+            .is_new_owner(now + SignedDuration::from_hours(25))
+            .await
+            .unwrap()
+    );
 }

@@ -1,0 +1,90 @@
+//! The hold of these records on their bucket. Only who holds it removes something from it.
+//!
+//! A restored backup has the id of its original and names fewer files. Beside the original it would remove the newer
+//! ones. So the bucket has an epoch, which says which database wrote it, and which is exchanged at each start and by each
+//! round of the janitor. Another database, or one that does not know the epoch (a backup that was restored in its place,
+//! a primary server that comes back after a failover), has no hold until the operator says that it takes the files over.
+
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use super::files::{Epoch, FileStore, FilesError};
+use super::records::{Records, RecordsError};
+
+/// Why it is unknown who holds the bucket.
+#[derive(Debug, thiserror::Error)]
+pub enum HoldError {
+    #[error(transparent)]
+    Files(#[from] FilesError),
+    #[error(transparent)]
+    Records(#[from] RecordsError),
+}
+
+#[derive(Debug)]
+pub struct Hold {
+    /// `None` also for files in a folder, which belong to the process that has locked it.
+    database: Option<String>,
+    is_lost: AtomicBool,
+}
+
+impl Hold {
+    /// Nothing is asked yet. `file` is that of the records, if they are in SQLite.
+    pub async fn new(records: &Records, file: &Path) -> Hold {
+        Hold {
+            database: records.epochs().database(file).await,
+            is_lost: AtomicBool::new(false),
+        }
+    }
+
+    /// Whether these records hold the bucket. One without an epoch is held by its owner.
+    pub async fn is_ours(&self, files: &FileStore, records: &Records) -> Result<bool, HoldError> {
+        match files.epoch().await? {
+            Some(found) => self.knows(records, &found).await,
+            None => Ok(true),
+        }
+    }
+
+    async fn knows(&self, records: &Records, found: &Epoch) -> Result<bool, HoldError> {
+        let is_other = matches!((&found.database, &self.database), (Some(a), Some(b)) if a != b);
+        Ok(!is_other && records.epochs().is_known(&found.epoch).await?)
+    }
+
+    /// Exchanges the epoch; false if the hold is lost.
+    pub async fn renew(&self, files: &FileStore, records: &Records) -> Result<bool, HoldError> {
+        let found = files.epoch().await?;
+        let is_ours = match &found {
+            Some(found) => self.knows(records, found).await?,
+            None => true,
+        };
+        if is_ours {
+            self.begin(files, records, found.as_ref()).await?;
+        }
+        self.is_lost.store(!is_ours, Ordering::Relaxed);
+        Ok(is_ours)
+    }
+
+    /// Takes the bucket over. Nothing is removed from it for a day.
+    pub async fn adopt(&self, files: &FileStore, records: &Records) -> Result<(), HoldError> {
+        records.epochs().adopted().await?;
+        self.begin(files, records, None).await
+    }
+
+    async fn begin(
+        &self,
+        files: &FileStore,
+        records: &Records,
+        found: Option<&Epoch>,
+    ) -> Result<(), HoldError> {
+        let kept = found.map(|found| found.epoch.as_str());
+        let epoch = Epoch {
+            epoch: records.epochs().begin(kept).await?,
+            database: self.database.clone(),
+        };
+        Ok(files.set_epoch(&epoch).await?)
+    }
+
+    /// Whether the last round of the janitor found that other records hold the bucket.
+    pub fn is_lost(&self) -> bool {
+        self.is_lost.load(Ordering::Relaxed)
+    }
+}

@@ -1,0 +1,141 @@
+//! Tells a fault of what surrounds a job from a failure of the job, and says how long to pause.
+//!
+//! A fault costs no attempt. The process stands still instead ([`Standstill`]): it claims nothing until the fault is gone.
+
+use std::io;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::time::{Instant, timeout};
+
+use super::{JobError, LONGEST_REST};
+use crate::service::app::App;
+use crate::service::causes::chain;
+use crate::service::files::{BucketError, FilesError};
+use crate::service::obstruction::Obstruction;
+use crate::service::records::JobRow;
+use crate::service::room::{check_room, disk_error, is_disk_full};
+use crate::service::workers::WorkerError;
+
+/// How long the storage may take to answer whether it can be written.
+const PROBE_TIME: Duration = Duration::from_secs(10);
+
+/// From so many faults of one job on, a failure of the storage counts as an attempt if the storage works otherwise: the
+/// job itself is probably the cause.
+const MANY_FAULTS: u64 = 10;
+
+/// The longest pause of a job between two faults.
+const LONGEST_PAUSE: Duration = Duration::from_secs(5 * 60);
+
+/// A process that claims no jobs because of a fault.
+#[derive(Debug, Clone)]
+pub struct Standstill {
+    pub fault: Obstruction,
+    /// The whole cause, for the operator.
+    pub cause: Arc<str>,
+    pub since: Instant,
+    /// How often the fault was met since then.
+    pub(super) tries: u32,
+}
+
+/// The fault behind the error of an attempt; `None` if the attempt counts.
+pub(super) async fn fault_of(app: &App, job: &JobRow, error: &JobError) -> Option<Obstruction> {
+    match error {
+        JobError::Records(error) => error.is_temporary().then_some(Obstruction::DatabaseAway),
+        JobError::Panicked => None,
+        JobError::Worker(WorkerError::NotStarted { .. }) => Some(Obstruction::NoProgram),
+        JobError::Worker(WorkerError::DiskFull) => Some(Obstruction::WorkDiskFull),
+        JobError::WorkFolder(error) | JobError::Disk(error) if is_disk_full(error) => {
+            Some(Obstruction::WorkDiskFull)
+        }
+        JobError::WorkFolder(_) => Some(Obstruction::WorkDiskFails),
+        JobError::Disk(error) => is_of_the_disk(error).then_some(Obstruction::WorkDiskFails),
+        JobError::Files(error) => of_files(app, job, error).await,
+    }
+}
+
+async fn of_files(app: &App, job: &JobRow, error: &FilesError) -> Option<Obstruction> {
+    let is_work = matches!(error, FilesError::Disk { path, .. } if path.starts_with(&app.work_dir));
+    if is_disk_full(error) {
+        return Some(match is_work {
+            true => Obstruction::WorkDiskFull,
+            false => Obstruction::StorageFull,
+        });
+    }
+    if disk_error(error).is_some_and(is_of_the_disk) {
+        return Some(match is_work {
+            true => Obstruction::WorkDiskFails,
+            false => Obstruction::StorageRefuses,
+        });
+    }
+    match storage_fault(app).await {
+        Some((fault, _)) => Some(fault),
+        // It failed for as long as requests are repeated, and answers again.
+        None if error.is_temporary() && job.faults < MANY_FAULTS => Some(Obstruction::StorageAway),
+        None => None,
+    }
+}
+
+/// Whether the disk, and not a single file, is the cause.
+fn is_of_the_disk(error: &io::Error) -> bool {
+    use io::ErrorKind::{
+        OutOfMemory, PermissionDenied, ReadOnlyFilesystem, StaleNetworkFileHandle,
+    };
+    let is_kind = matches!(
+        error.kind(),
+        PermissionDenied | ReadOnlyFilesystem | StaleNetworkFileHandle | OutOfMemory
+    );
+    is_kind
+        || matches!(
+            error.raw_os_error(),
+            Some(libc::EIO | libc::EMFILE | libc::ENFILE)
+        )
+}
+
+/// Why a process cannot do jobs now; asked again before it claims the next one after a fault.
+pub(super) async fn present(app: &App) -> Option<(Obstruction, String)> {
+    if let Err(error) = check_room(&app.work_dir) {
+        let fault = match is_disk_full(&error) {
+            true => Obstruction::WorkDiskFull,
+            false => Obstruction::WorkDiskFails,
+        };
+        return Some((
+            fault,
+            format!("{}: {}", app.work_dir.display(), chain(&error)),
+        ));
+    }
+    storage_fault(app).await
+}
+
+async fn storage_fault(app: &App) -> Option<(Obstruction, String)> {
+    let Ok(checked) = timeout(PROBE_TIME, app.files.check_writes()).await else {
+        let cause = format!(
+            "the storage did not answer within {} seconds",
+            PROBE_TIME.as_secs()
+        );
+        return Some((Obstruction::StorageAway, cause));
+    };
+    let error = checked.err()?;
+    let fault = match &error {
+        FilesError::Bucket(BucketError::Full { .. }) => Obstruction::StorageFull,
+        error if is_disk_full(error) => Obstruction::StorageFull,
+        error if error.is_temporary() => Obstruction::StorageAway,
+        _ => Obstruction::StorageRefuses,
+    };
+    Some((fault, chain(&error)))
+}
+
+/// The pause of a process after so many failures in sequence: 1 s after the first, twice as long after each further
+/// one.
+pub(super) fn rest_after(failures: u32) -> Duration {
+    doubled(u64::from(failures.saturating_sub(1))).min(LONGEST_REST)
+}
+
+/// The pause of a job that met so many faults before, so that a job that is itself the cause does not stop the others.
+pub(super) fn pause_after(faults: u64) -> Duration {
+    doubled(faults).min(LONGEST_PAUSE)
+}
+
+fn doubled(times: u64) -> Duration {
+    Duration::from_secs(1 << times.min(20))
+}

@@ -1,0 +1,49 @@
+//! Faults of what surrounds a job: a full bucket or disk, a database or storage that is away, a program that cannot be
+//! started.
+//!
+//! Neither the model nor the job is the cause. Users read what `Display` says, without addresses and without the words
+//! of the storage; the log, `/readyz` and the metrics have the whole cause.
+
+use std::fmt;
+
+/// What keeps a process from doing jobs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Obstruction {
+    DatabaseAway,
+    StorageAway,
+    StorageFull,
+    StorageRefuses,
+    WorkDiskFull,
+    WorkDiskFails,
+    NoProgram,
+}
+
+impl Obstruction {
+    /// Its name in the metrics.
+    pub fn text(self) -> &'static str {
+        match self {
+            Obstruction::DatabaseAway => "database_away",
+            Obstruction::StorageAway => "storage_away",
+            Obstruction::StorageFull => "storage_full",
+            Obstruction::StorageRefuses => "storage_refuses",
+            Obstruction::WorkDiskFull => "work_disk_full",
+            Obstruction::WorkDiskFails => "work_disk_fails",
+            Obstruction::NoProgram => "no_program",
+        }
+    }
+}
+
+/// A part of a sentence for users.
+impl fmt::Display for Obstruction {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Obstruction::DatabaseAway => "the database of the service does not answer",
+            Obstruction::StorageAway => "the file storage of the service does not answer",
+            Obstruction::StorageFull => "the file storage of the service is full",
+            Obstruction::StorageRefuses => "the file storage of the service refuses requests",
+            Obstruction::WorkDiskFull => "the work disk of the service is full",
+            Obstruction::WorkDiskFails => "the work disk of the service fails",
+            Obstruction::NoProgram => "the service cannot start the program that does the work",
+        })
+    }
+}
