@@ -21,6 +21,7 @@ mod control;
 mod convert;
 mod demo;
 mod doctor;
+mod dying;
 mod engine_compare;
 mod engine_worker;
 mod events;

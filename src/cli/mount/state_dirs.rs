@@ -6,13 +6,14 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, bail};
 use sha2::{Digest, Sha256};
 use url::Url;
 
 use crate::cli::mounted::{MountedDrive, POLL_PERIOD};
+use crate::cli::{WrongUse, dying};
 use crate::client::{Client, ClientError, Priority};
-use crate::durable::{DirLock, DurableError, PrivateDir, write_atomic};
+use crate::durable::{DirLock, DurableError, PrivateDir, is_foreign, write_atomic};
 use crate::fuse;
 use crate::outbox::holds_unsent;
 use crate::wire::{Token, TokenId};
@@ -69,6 +70,21 @@ impl Register {
     }
 }
 
+/// Refuses a folder for state or cache that has files of others in it: it would become private to this user.
+pub(super) fn check_they_are_ours(plan: &MountPlan) -> Result<()> {
+    let is_sign = |name: &str| {
+        let is_account = |part: &str| name.contains(part);
+        name.starts_with("local-") || ["-owner-", "-token-"].into_iter().any(is_account)
+    };
+    let usual = ["accounts.json", "mount.log", "engine-worker"];
+    for folder in [&plan.state_dir, &plan.cache_dir] {
+        if is_foreign(folder, is_sign, &usual) {
+            return Err(WrongUse(DurableError::Foreign(folder.clone()).to_string()).into());
+        }
+    }
+    Ok(())
+}
+
 /// The answer of the service about the token.
 enum Owner {
     Known(u64),
@@ -96,7 +112,12 @@ pub(super) async fn open_remote(
         base_url.origin().ascii_serialization(),
         token_id_text(token_id)
     );
-    let known = register.read()?.remove(&key);
+    let mut accounts = register.read()?;
+    let known = accounts.remove(&key);
+    let origin = base_url.origin().ascii_serialization();
+    let is_known_service = accounts
+        .keys()
+        .any(|key| key.starts_with(&format!("{origin} ")));
     let owner = owner_of(client, token_id).await;
     let mut warning = match &owner {
         Owner::Silent(why) => Some(format!(
@@ -107,7 +128,12 @@ pub(super) async fn open_remote(
         _ => None,
     };
     let name = match (known, owner) {
-        (None, Owner::Refused(why)) => anyhow::bail!("{why}"),
+        (None, Owner::Refused(why)) => bail!("{why}"),
+        // An address that never answered may be a wrong one.
+        (None, Owner::Silent(why)) if !is_known_service => bail!(
+            "the service at {origin} does not answer ({why}), and was never mounted here before; check the address, \
+             and mount again when it answers"
+        ),
         (Some(name), Owner::Known(owner)) => {
             let of_owner = folder_name(base_url, token_id, &Owner::Known(owner));
             match better_folder(plan, &name, &of_owner) {
@@ -203,21 +229,58 @@ async fn lock(state: &PrivateDir) -> Result<DirLock> {
             Ok(lock) => return Ok(lock),
             Err(DurableError::Locked { pid: Some(pid), .. })
                 if start.elapsed() < CLOSING_DEADLINE
-                    && (fuse::is_dying(pid) || !serves_a_mount(pid)) => {}
-            Err(error) => {
-                let context = "this account is mounted already with this state folder";
-                return Err(anyhow::Error::new(error).context(context));
+                    && (fuse::is_dying(pid) || is_closing(state, pid)) => {}
+            Err(DurableError::Locked { pid: Some(pid), .. }) => {
+                bail!("{}", why_locked(state, pid));
             }
+            Err(error) => return Err(error).context("this account is in use"),
         }
         tokio::time::sleep(POLL_PERIOD).await;
     }
 }
 
-/// True where a drive on this machine is served by the process.
-fn serves_a_mount(pid: u32) -> bool {
-    let drives = MountedDrive::all().unwrap_or_default();
-    let mut pids = drives.iter().filter_map(|drive| drive.status().ok());
-    pids.any(|status| status.pid == pid)
+/// True for a process that serves no drive any more, or none yet.
+fn is_closing(state: &PrivateDir, pid: u32) -> bool {
+    match dying::stored_connection(state.path(), pid) {
+        Some(connection) => {
+            !connection.is_mounted() && fuse::other_mounts(connection.number()).is_empty()
+        }
+        // It has not mounted yet, or the kernel does not number mounts.
+        None => {
+            let drives = MountedDrive::all().unwrap_or_default();
+            let mut pids = drives.iter().filter_map(|drive| drive.status().ok());
+            !pids.any(|status| status.pid == pid)
+        }
+    }
+}
+
+/// What the process that has the account does, and what ends it.
+fn why_locked(state: &PrivateDir, pid: u32) -> String {
+    let process = fuse::named(pid);
+    let Some(connection) = dying::stored_connection(state.path(), pid) else {
+        return format!(
+            "this account is used by {process} with this state folder; wait until it ends, or end it with `kill {pid}`"
+        );
+    };
+    let root = fuse::shell_quoted(connection.mount_point());
+    if connection.is_mounted() {
+        return format!(
+            "this account is mounted already at {root} with this state folder, by {process}; use that drive, or \
+             `assetfs unmount {root}`"
+        );
+    }
+    match fuse::other_mounts(connection.number()).first() {
+        Some(other) => format!(
+            "the drive of this account was unmounted at {root}, but its {process} goes on, because {}; `kill {pid}` \
+             ends it everywhere",
+            other.sentence()
+        ),
+        None => format!(
+            "the drive of this account was unmounted at {root}, but its {process} has not ended within {} s: programs \
+             still have files in it open; close them, or end it with `kill {pid}`",
+            CLOSING_DEADLINE.as_secs()
+        ),
+    }
 }
 
 /// Asks the service whose token this is.
