@@ -8,7 +8,7 @@ use crate::fuse::{FuseDevice, shell_quoted};
 use crate::service::{MissingProtection, Protection, Sandbox};
 use assetfs_engine::import::{cad_reader, check_cad_reader};
 
-use super::{Exit, indexers, keyring, settings, thumbnail};
+use super::{Exit, dying, indexers, keyring, sentence, settings, thumbnail};
 
 /// Check what this machine has and lacks for mounting a drive
 #[derive(Debug, clap::Args)]
@@ -33,6 +33,9 @@ enum Verdict {
 }
 
 pub(super) fn run(args: &DoctorArgs) -> Result<Exit> {
+    if let Err(error) = dying::free_before_use() {
+        eprintln!("assetfs: {}", sentence(&error));
+    }
     let findings = [
         fuse_device(),
         fuse_helper(),

@@ -19,6 +19,7 @@ mod control;
 mod convert;
 mod demo;
 mod doctor;
+mod dying;
 mod engine_compare;
 mod engine_worker;
 mod event_log;

@@ -10,8 +10,8 @@ use anyhow::{Context, Result, bail};
 use crate::drive::{MountStatus, StatusWord};
 use crate::fuse::{self, shell_quoted};
 
-use super::WrongUse;
 use super::exit::TimedOut;
+use super::{WrongUse, dying};
 
 /// How often a command polls a state that it waits for.
 pub(super) const POLL_PERIOD: Duration = Duration::from_millis(200);
@@ -37,6 +37,7 @@ pub(super) struct MountedDrive {
 impl MountedDrive {
     /// The drive that contains `path`.
     pub(super) fn of(path: &Path) -> Result<MountedDrive> {
+        dying::free_before_use()?;
         match fuse::find_mount(path)? {
             Some(root) => Ok(MountedDrive { root }),
             None => bail!("{} is not in a mounted assetfs drive", shell_quoted(path)),
@@ -45,6 +46,7 @@ impl MountedDrive {
 
     /// All drives that are mounted on this machine, by every user.
     pub(super) fn all() -> Result<Vec<MountedDrive>> {
+        dying::free_before_use()?;
         let mounts = fuse::mounts()?.into_iter();
         Ok(mounts.map(|root| MountedDrive { root }).collect())
     }
@@ -54,7 +56,9 @@ impl MountedDrive {
     pub(super) fn at_or_only(dir: Option<&Path>, command: &str) -> Result<MountedDrive> {
         match dir {
             Some(dir) => MountedDrive::of(dir),
-            None => only(fuse::own_mounts()?, command).map(|root| MountedDrive { root }),
+            None => dying::free_before_use()
+                .and_then(|()| only(fuse::own_mounts()?, command))
+                .map(|root| MountedDrive { root }),
         }
     }
 

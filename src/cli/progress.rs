@@ -1,9 +1,12 @@
 //! Progress on standard error: a bar at a terminal, a line for each change elsewhere.
 
 use std::io::{self, IsTerminal};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use indicatif::{MultiProgress, ProgressBar, ProgressStyle};
+
+/// How often a percentage is written where it is not a bar: into a file, or into the journal of systemd.
+const LINE_PERIOD: Duration = Duration::from_secs(10);
 
 /// Progress of several things at once.
 pub(super) struct Progress {
@@ -17,6 +20,8 @@ pub(super) struct Task {
     bar: Option<ProgressBar>,
     quiet: bool,
     said: String,
+    /// When the last percentage was written.
+    counted: Option<Instant>,
 }
 
 impl Progress {
@@ -45,6 +50,7 @@ impl Progress {
             bar,
             quiet: self.quiet,
             said: String::new(),
+            counted: None,
         }
     }
 }
@@ -57,6 +63,7 @@ impl Task {
 
     /// Shows `status`; a percentage in it moves the bar.
     pub(super) fn show(&mut self, status: &str) {
+        let is_due = self.is_due(status);
         match &self.bar {
             Some(bar) => {
                 if let Some(percent) = percent_in(status) {
@@ -64,10 +71,27 @@ impl Task {
                 }
                 bar.set_message(status.to_owned());
             }
-            None if !self.quiet && self.said != status => eprintln!("{}: {status}", self.name),
+            None if !self.quiet && self.said != status && is_due => {
+                eprintln!("{}: {status}", self.name);
+            }
             None => {}
         }
         status.clone_into(&mut self.said);
+    }
+
+    /// A percentage may change several times a second; every other status is written at once.
+    fn is_due(&mut self, status: &str) -> bool {
+        if percent_in(status).is_none() {
+            self.counted = None;
+            return true;
+        }
+        let is_due = self
+            .counted
+            .is_none_or(|counted| counted.elapsed() >= LINE_PERIOD);
+        if is_due {
+            self.counted = Some(Instant::now());
+        }
+        is_due
     }
 
     /// Shows the final status.
@@ -90,6 +114,18 @@ fn percent_in(status: &str) -> Option<u64> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_percentage_is_written_once_in_a_while_and_another_status_at_once() {
+        let mut task = Progress::new(false).task("sending");
+        task.bar = None;
+        assert!(task.is_due("uploading 1%"));
+        assert!(!task.is_due("uploading 2%"));
+        assert!(task.is_due("analysing"));
+        assert!(task.is_due("running 3%") && !task.is_due("running 4%"));
+        task.counted = Instant::now().checked_sub(LINE_PERIOD);
+        assert!(task.is_due("running 5%"));
+    }
 
     #[test]
     fn the_percentage_is_found_in_a_status() {

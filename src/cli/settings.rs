@@ -33,6 +33,11 @@ pub(super) struct Profile {
     pub(super) settle: Option<Span>,
     pub(super) refresh: Option<Span>,
     pub(super) allow_other: Option<bool>,
+    pub(super) uid: Option<u32>,
+    pub(super) gid: Option<u32>,
+    pub(super) umask: Option<PermissionMask>,
+    pub(super) dmask: Option<PermissionMask>,
+    pub(super) fmask: Option<PermissionMask>,
     pub(super) allow_insecure: Option<bool>,
     pub(super) log_file: Option<PathBuf>,
     pub(super) webhook_listen: Option<SocketAddr>,
@@ -159,6 +164,30 @@ fn in_plain_words(message: &str) -> String {
         other => other
             .replace("unknown field", "there is no key")
             .replace(", expected one of", "; the keys are"),
+    }
+}
+
+/// Permissions that are taken away, in octal: `022`. A text in the file, because TOML has no such numbers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(try_from = "String")]
+pub(super) struct PermissionMask(pub(super) u16);
+
+impl FromStr for PermissionMask {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<PermissionMask, String> {
+        match u16::from_str_radix(text, 8) {
+            Ok(mask) if mask <= 0o777 => Ok(PermissionMask(mask)),
+            _ => Err(format!("`{text}` is not a mask of permissions, like 022")),
+        }
+    }
+}
+
+impl TryFrom<String> for PermissionMask {
+    type Error = String;
+
+    fn try_from(text: String) -> Result<PermissionMask, String> {
+        text.parse()
     }
 }
 
@@ -372,6 +401,7 @@ mod tests {
         for key in &keys {
             let value = match *key {
                 "base_url" | "token_file" | "log_file" | "cache_dir" | "state_dir" => "\"x\"",
+                "umask" | "dmask" | "fmask" => "\"027\"",
                 "shared_cache" => "\"/farm\"",
                 "webhook_url" => "\"http://x\"",
                 "webhook_listen" => "\"127.0.0.1:1\"",
@@ -383,6 +413,14 @@ mod tests {
         }
         let whole = format!("{:?}", Profile::default());
         assert_eq!(whole.matches(": None").count(), keys.len(), "{keys:?}");
+    }
+
+    #[test]
+    fn a_mask_of_permissions_is_octal() {
+        assert_eq!("027".parse(), Ok(PermissionMask(0o027)));
+        for wrong in ["", "9", "1000", "rwx", "-1"] {
+            wrong.parse::<PermissionMask>().unwrap_err();
+        }
     }
 
     #[test]

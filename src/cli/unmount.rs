@@ -19,6 +19,9 @@ use super::{Exit, WrongUse};
 /// How long the process of the mount may take to end.
 const PROCESS_DEADLINE: Duration = Duration::from_secs(30);
 
+/// A process that has not ended after this time may still have the drive mounted elsewhere.
+const ENDS_SOON: Duration = Duration::from_secs(3);
+
 /// Unmount a drive after sending the drafts that are ready
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Example: assetfs unmount ~/assets")]
@@ -58,9 +61,10 @@ pub(super) fn run(args: &UnmountArgs) -> Result<Exit> {
     if status.is_some() {
         drive.end_events();
     }
+    let number = fuse::mount_minor(drive.root())?;
     fuse::unmount(drive.root())?;
     if let Some(status) = status {
-        wait_for_process(status.pid);
+        wait_for_process(&drive, status.pid, number)?;
     }
     Ok(Exit::Done)
 }
@@ -138,12 +142,33 @@ fn report_unsent_drafts(root: &Path, status: &MountStatus) {
     }
 }
 
-fn wait_for_process(pid: u32) {
-    let Some(pid) = i32::try_from(pid).ok().and_then(Pid::from_raw) else {
-        return;
+/// Waits until the process of the drive has ended. It does not end as long as the drive is mounted elsewhere too.
+fn wait_for_process(drive: &MountedDrive, pid: u32, number: Option<u32>) -> Result<()> {
+    let Some(process) = i32::try_from(pid).ok().and_then(Pid::from_raw) else {
+        return Ok(());
     };
     let start = Instant::now();
-    while test_kill_process(pid).is_ok() && start.elapsed() < PROCESS_DEADLINE {
+    let mut looked = false;
+    while test_kill_process(process).is_ok() && !fuse::is_dying(pid) {
+        if start.elapsed() >= PROCESS_DEADLINE {
+            bail!(
+                "{} is unmounted, but its process {pid} has not ended within {} s; `kill {pid}` ends it within 10 s",
+                shell_quoted(drive.root()),
+                PROCESS_DEADLINE.as_secs()
+            );
+        }
+        if !looked && start.elapsed() >= ENDS_SOON {
+            looked = true;
+            let others = number.map(fuse::other_mounts).unwrap_or_default();
+            if let Some(other) = others.first() {
+                bail!(
+                    "{} is unmounted, but the drive goes on, because {}; `kill {pid}` ends it everywhere",
+                    shell_quoted(drive.root()),
+                    other.sentence()
+                );
+            }
+        }
         std::thread::sleep(Duration::from_millis(20));
     }
+    Ok(())
 }

@@ -59,6 +59,11 @@ pub enum DurableError {
         /// In bytes.
         len: usize,
     },
+    #[error(
+        "{} is not empty and is no folder of assetfs, so it stays as it is; name a folder of its own, such as {}",
+        .0.display(), .0.join("assetfs").display()
+    )]
+    Foreign(PathBuf),
     #[error("the store {} failed", path.display())]
     Store {
         path: PathBuf,

@@ -17,5 +17,5 @@ pub use error::DurableError;
 pub use file::{sync_dir, write_atomic, write_atomic_relaxed};
 pub use lock::DirLock;
 pub use log::{AppendLog, Salvaged};
-pub use private_dir::PrivateDir;
+pub use private_dir::{PrivateDir, is_foreign};
 pub use store::{Batch, MetaStore};

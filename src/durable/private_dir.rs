@@ -59,6 +59,17 @@ impl PrivateDir {
     }
 }
 
+/// True for a folder with content of somebody else, whose mode is not to be changed: none of its names is a sign that it
+/// is ours, and not all are among the usual ones. A folder that is missing, empty or not readable is not foreign.
+pub fn is_foreign(path: &Path, is_sign: impl Fn(&str) -> bool, usual: &[&str]) -> bool {
+    let entries = std::fs::read_dir(path).into_iter().flatten().flatten();
+    let names = entries.map(|entry| entry.file_name().to_string_lossy().into_owned());
+    // The file system makes `lost+found` in the top folder of a new disk.
+    let names: Vec<String> = names.filter(|name| name != "lost+found").collect();
+    let is_usual = |name: &String| usual.contains(&name.as_str());
+    !names.iter().any(|name| is_sign(name)) && !names.iter().all(is_usual)
+}
+
 /// Makes the names in a folder durable, or does nothing.
 type SyncFolder = fn(&Path) -> Result<(), DurableError>;
 
@@ -151,6 +162,22 @@ mod tests {
         fs::set_permissions(&path, fs::Permissions::from_mode(0o777)).unwrap();
         PrivateDir::open(&path).unwrap();
         assert_eq!(mode(&path), 0o700);
+    }
+
+    #[test]
+    fn a_folder_with_files_of_others_is_foreign() {
+        let dir = tempfile::tempdir().unwrap();
+        let is_foreign = |path: &Path| is_foreign(path, |name| name == "sign", &["usual"]);
+        assert!(!is_foreign(&dir.path().join("missing")));
+        assert!(!is_foreign(dir.path()), "empty");
+        fs::create_dir(dir.path().join("lost+found")).unwrap();
+        assert!(!is_foreign(dir.path()), "a new disk");
+        fs::write(dir.path().join("usual"), "").unwrap();
+        assert!(!is_foreign(dir.path()), "nothing else");
+        fs::write(dir.path().join("passwd"), "").unwrap();
+        assert!(is_foreign(dir.path()));
+        fs::write(dir.path().join("sign"), "").unwrap();
+        assert!(!is_foreign(dir.path()));
     }
 
     #[test]

@@ -14,6 +14,7 @@ mod mountpoint;
 mod readahead;
 mod reply;
 mod session;
+mod shell;
 mod stuck;
 mod translate;
 mod users;
@@ -24,8 +25,9 @@ pub use errno::errno;
 pub use mount_table::mount_minor;
 pub use mountpoint::{
     MountPointError, detach_now, find_mount, mounts, own_mounts, prepare_mount_point, resolved,
-    shell_quoted, unmount,
+    unmount,
 };
 pub use session::{Access, MountError, MountOptions, Mounted, mount};
+pub use shell::shell_quoted;
 pub use stuck::{Connection, NotFreed, dying_servers, free_dying, is_dying};
 pub use users::{OtherMount, named, other_mounts};

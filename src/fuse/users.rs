@@ -5,8 +5,8 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use super::mount_table::{mount_table, parse_mounts};
-use super::mountpoint::shell_quoted;
+use super::mount_table::{DriveMount, mount_table, parse_mounts};
+use super::shell::shell_quoted;
 
 /// The most programs that are named.
 const MAX_NAMED: usize = 5;
@@ -38,9 +38,9 @@ impl OtherMount {
 pub fn other_mounts(minor: u32) -> Vec<OtherMount> {
     let mut seen = BTreeSet::new();
     let mut found = Vec::new();
-    let mut add = |table, process| {
+    let mut add = |table: Vec<DriveMount>, process| {
         for mount in table {
-            let super::mount_table::DriveMount { id, root, .. } = mount;
+            let DriveMount { id, root, .. } = mount;
             if seen.insert(id) {
                 found.push(OtherMount {
                     path: root,
@@ -49,7 +49,7 @@ pub fn other_mounts(minor: u32) -> Vec<OtherMount> {
             }
         }
     };
-    let of_drive = |table: Vec<super::mount_table::DriveMount>| {
+    let of_drive = |table: Vec<DriveMount>| {
         let of_drive = table.into_iter().filter(move |it| it.minor == Some(minor));
         of_drive.collect::<Vec<_>>()
     };

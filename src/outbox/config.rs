@@ -8,6 +8,8 @@ use std::time::Duration;
 pub struct OutboxConfig {
     /// The private directory of one account, with the journal and the staged bytes.
     pub dir: PathBuf,
+    /// The user of the drive: what another user makes belongs to that user. Without one, all belongs to the drive's.
+    pub owner: Option<u32>,
     /// How long nothing may change before a complete draft is sent. The other waiting times scale with it.
     pub settle: Duration,
     /// Files that are sent in parallel, over all drafts.
@@ -29,6 +31,7 @@ impl OutboxConfig {
     pub fn new(dir: impl Into<PathBuf>) -> OutboxConfig {
         OutboxConfig {
             dir: dir.into(),
+            owner: None,
             settle: Duration::from_secs(2),
             parallel_puts: 6,
             look_for_lost: Duration::from_secs(60),

@@ -52,7 +52,7 @@ use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 use url::Url;
 
-use crate::durable::{DirLock, DurableError, PrivateDir};
+use crate::durable::{DirLock, DurableError, PrivateDir, is_foreign};
 use crate::listener::{Connections, Listener, Reserved};
 use crate::wire::Token;
 use app::App;
@@ -76,7 +76,7 @@ pub use tls::TlsFiles;
 pub use worker_process::RunningWorker;
 pub use workers::{
     DISK_FULL, Failure, MissingProtection, OUT_OF_MEMORY, Outcome, Protection, Sandbox,
-    WorkerError, Workers,
+    WorkerError, Workers, running_program,
 };
 
 /// File with only the token of the first account, for scripts. The starter of the service writes it.
@@ -218,10 +218,18 @@ impl Service {
     }
 }
 
+/// Files by which a folder is known as the data folder of a service.
+const SIGNS: &[&str] = &["records.sqlite", "account.json"];
+/// What else may be in it; a service with records and files elsewhere has nothing more.
+const OTHER_NAMES: &[&str] = &["files", "lock", "work", TOKEN_FILE];
+
 /// Opens the data folder, for this process alone. Reports what the kernel lacks to protect it from models.
 fn own_folder(config: &ServiceConfig) -> Result<(PrivateDir, DirLock), ServiceError> {
     for protection in Protection::missing() {
         tracing::warn!("{protection}");
+    }
+    if is_foreign(&config.data_dir, |name| SIGNS.contains(&name), OTHER_NAMES) {
+        return Err(DurableError::Foreign(config.data_dir.clone()).into());
     }
     let data_dir = PrivateDir::open(&config.data_dir)?;
     let lock = DirLock::acquire(data_dir.path())?;

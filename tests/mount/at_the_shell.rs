@@ -144,9 +144,10 @@ fn a_commit_while_the_service_is_away_says_so_at_once_and_keeps_the_draft() {
 }
 
 #[test]
-fn mount_says_when_the_service_does_not_answer() {
+fn mount_says_when_a_service_that_is_known_does_not_answer() {
     needs_fuse!();
-    let mut fixture = Fixture::unmounted(&[]);
+    let mut fixture = Fixture::new();
+    run(assetfs("unmount --now", fixture.root()));
     fixture.service.stop();
     let output = fixture.mount_command(&[]).output().unwrap();
     let said = text(&output.stderr);

@@ -14,6 +14,7 @@ mod copying;
 mod crash;
 mod documented;
 mod embeds;
+mod ending;
 mod events;
 #[path = "../support/fault_server/mod.rs"]
 mod fault_server;

@@ -6,7 +6,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::OnceLock;
-use std::time::{Duration, SystemTime};
+use std::time::{Duration, Instant, SystemTime};
 
 use assetfs::durable::DirLock;
 use fuser::{
@@ -14,7 +14,7 @@ use fuser::{
     Notifier, ReplyAttr, ReplyEmpty, ReplyEntry, Request, Session,
 };
 
-use crate::support::{ASSETFS, Fixture, run, wait_until};
+use crate::support::{ASSETFS, Fixture, assetfs, run, wait_until};
 use crate::{needs_fuse, needs_root};
 
 const MOUNT_POINT: &str = "ASSETFS_TEST_MOUNT_POINT";
@@ -126,13 +126,10 @@ fn hang(mount_point: &Path, account: &Path) -> (Child, Child) {
     (hanging, removal)
 }
 
-#[test]
-fn a_mount_frees_its_account_and_folder_from_a_killed_process_that_hangs() {
-    needs_fuse!();
-    needs_root!();
-    let mut fixture = Fixture::new();
-    let asked = fixture.path("rawmodels/.assetfs");
-    assert!(asked.is_dir());
+/// A drive that was unmounted, and the folder of its account.
+fn unmounted() -> (Fixture, PathBuf) {
+    let fixture = Fixture::new();
+    assert!(fixture.path("rawmodels/.assetfs").is_dir());
     run(Command::new(ASSETFS)
         .args(["unmount", "--now"])
         .arg(fixture.root()));
@@ -143,6 +140,45 @@ fn a_mount_frees_its_account_and_folder_from_a_killed_process_that_hangs() {
         .map(|entry| entry.path())
         .find(|path| path.join("lock").exists())
         .expect("the account's folder");
+    (fixture, account)
+}
+
+#[test]
+fn status_and_unmount_free_a_drive_from_a_killed_process_that_hangs() {
+    needs_fuse!();
+    needs_root!();
+    let (fixture, account) = unmounted();
+    for words in ["status", "unmount --now"] {
+        let freed_at_last = ForcedEnd(fixture.root());
+        let (mut hanging, mut removal) = hang(&fixture.root(), &account);
+        let began = Instant::now();
+        let output = assetfs(words, fixture.root())
+            .env("ASSETFS_STATE_DIR", fixture.scratch.path().join("state"))
+            .output()
+            .unwrap();
+        assert!(began.elapsed() < Duration::from_secs(5), "{words}");
+        let said = String::from_utf8_lossy(&output.stderr);
+        let what = format!("process {} of an earlier mount was killed", hanging.id());
+        assert!(
+            said.contains(&what) && said.contains("aborted"),
+            "{words}: {said}"
+        );
+        assert_eq!(output.status.success(), words != "status", "{said}");
+        assert!(!hanging.wait().unwrap().success());
+        assert!(!removal.wait().unwrap().success());
+        match words {
+            "status" => drop(freed_at_last),
+            _ => std::mem::forget(freed_at_last),
+        }
+    }
+}
+
+#[test]
+fn a_mount_frees_its_account_and_folder_from_a_killed_process_that_hangs() {
+    needs_fuse!();
+    needs_root!();
+    let (mut fixture, account) = unmounted();
+    let asked = fixture.path("rawmodels/.assetfs");
     let freed_at_last = ForcedEnd(fixture.root());
     let (mut hanging, mut removal) = hang(&fixture.root(), &account);
     std::thread::sleep(Duration::from_millis(500));

@@ -4,9 +4,8 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, bail};
 use serde::{Deserialize, Serialize};
-use tokio::signal::unix::{SignalKind, signal};
 
 use crate::cache::{BlockCache, CacheLimits};
 use crate::client::{Client, ClientConfig};
@@ -17,16 +16,21 @@ use crate::outbox::{Outbox, OutboxConfig};
 use crate::service::RunningService;
 
 use super::super::secrets::protect_memory;
+use super::super::stores::allow_many_files;
 use super::inotify;
 use super::notifications;
+use super::signals::Signals;
 use super::state_dirs::{self, Places};
 use super::supervisor::Supervisor;
-use super::{Account, Exit, MountPlan, dying};
+use super::{Account, Exit, MountPlan};
 use crate::cli::event_log::EventLogWriter;
-use crate::cli::{local, logging, rotated_file};
+use crate::cli::{dying, local, logging};
 
 /// How long the parts may take to stop before the process exits. All important data is already on disk.
 const STOP_DEADLINE: Duration = Duration::from_secs(20);
+
+/// How long programs may go on to use a drive that a signal has detached.
+const AFTER_A_SIGNAL: Duration = Duration::from_secs(10);
 
 /// The target of the log.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -68,14 +72,21 @@ pub(super) fn serve_in_foreground(plan: &MountPlan) -> Result<Exit> {
 pub(super) fn serve(plan: &MountPlan, logs: Logs, ready: impl FnOnce(Greeting)) -> Result<Exit> {
     protect_memory();
     start_log(plan, logs)?;
+    allow_many_files();
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .enable_all()
         .thread_name("assetfs")
         .build()
         .context("cannot start the async runtime")?;
-    let result = runtime.block_on(serve_async(plan, ready));
-    runtime.shutdown_timeout(STOP_DEADLINE);
-    result
+    match runtime.block_on(serve_async(plan, ready)) {
+        // The session threads wait for requests as long as the kernel has the drive: they end with the process.
+        Ok(Ending::InUse) => runtime.shutdown_background(),
+        result => {
+            runtime.shutdown_timeout(STOP_DEADLINE);
+            result?;
+        }
+    }
+    Ok(Exit::Done)
 }
 
 fn start_log(plan: &MountPlan, logs: Logs) -> Result<()> {
@@ -93,8 +104,9 @@ fn start_log(plan: &MountPlan, logs: Logs) -> Result<()> {
     }
 }
 
-async fn serve_async(plan: &MountPlan, ready: impl FnOnce(Greeting)) -> Result<Exit> {
+async fn serve_async(plan: &MountPlan, ready: impl FnOnce(Greeting)) -> Result<Ending> {
     let supervisor = Supervisor::from_environment();
+    let mut signals = Signals::take().context("cannot handle signals")?;
     let parts = Parts::open(plan).await?;
     let greeting = Greeting {
         account: parts.places.label.clone(),
@@ -112,7 +124,7 @@ async fn serve_async(plan: &MountPlan, ready: impl FnOnce(Greeting)) -> Result<E
     };
     let runtime = tokio::runtime::Handle::current();
     let mounted = fuse::mount(&parts.drive, &plan.mount_point, &options, runtime)?;
-    see_it_answer(&plan.mount_point).await?;
+    check_it_is_mounted(&plan.mount_point)?;
     report_to_inotify(plan, &parts.drive);
     dying::store_connection(&parts.places.state, &plan.mount_point);
     tracing::info!(mount_point = %plan.mount_point.display(), "mounted");
@@ -121,14 +133,27 @@ async fn serve_async(plan: &MountPlan, ready: impl FnOnce(Greeting)) -> Result<E
     }
     ready(greeting);
     supervisor.ready();
-    tokio::select! {
-        ended = until_unmounted(mounted, &parts.drive, &plan.mount_point) => ended?,
+    let ending = tokio::select! {
+        ended = until_unmounted(mounted, &mut signals, &parts.drive, &plan.mount_point) => ended?,
         never = supervisor.report(&parts.drive, &plan.mount_point) => match never {},
+    };
+    match ending {
+        Ending::Unmounted => tracing::info!("unmounted"),
+        Ending::InUse => tracing::warn!(
+            "a signal ends the drive; programs or another mount namespace still use it, and get errors from now on"
+        ),
     }
-    tracing::info!("unmounted");
     supervisor.stopping();
     parts.close().await;
-    Ok(Exit::Done)
+    Ok(ending)
+}
+
+/// How a mount ends.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Ending {
+    Unmounted,
+    /// By a signal, while the kernel still has the drive: programs have files open, or it is mounted elsewhere too.
+    InUse,
 }
 
 /// Reports to inotify what changes elsewhere. The kernel refuses that on a read-only mount.
@@ -232,6 +257,7 @@ async fn open_drive(
         .context("cannot open the store of known listings")?;
     let outbox_dir: PathBuf = places.state.join("outbox");
     let mut config = OutboxConfig::new(&outbox_dir);
+    config.owner = plan.allow_other.then_some(plan.owner.uid);
     config.keep_old_versions = plan.read_only || plan.no_delete;
     if let Some(settle) = plan.settle {
         config.settle = settle;
@@ -247,6 +273,10 @@ async fn open_drive(
         refresh: plan.refresh,
         read_only: plan.read_only,
         no_delete: plan.no_delete,
+        uid: plan.owner.uid,
+        gid: plan.owner.gid,
+        folder_permissions: plan.owner.folder_permissions,
+        file_permissions: plan.owner.file_permissions,
         delete_limit: plan.delete_limit,
         webhook: plan.webhook_listen.map(|listen| WebhookConfig {
             listen,
@@ -265,35 +295,43 @@ async fn open_drive(
     Ok((outbox, drive))
 }
 
-/// Returns when the drive answers a `stat` of the mount point.
-async fn see_it_answer(mount_point: &Path) -> Result<()> {
-    let path = mount_point.join(".assetfs/status.json");
-    tokio::task::spawn_blocking(move || std::fs::read(path))
-        .await?
-        .map(drop)
-        .context("the drive was mounted but does not answer")
+/// Asks the table of mounts. A request to the drive itself would be one of this process to itself: if it is killed then,
+/// the thread that waits keeps the device open, and neither ends.
+fn check_it_is_mounted(mount_point: &Path) -> Result<()> {
+    match fuse::mounts()?.iter().any(|root| root == mount_point) {
+        true => Ok(()),
+        false => bail!(
+            "the drive was mounted, but {} does not show it; is another mount above it?",
+            fuse::shell_quoted(mount_point)
+        ),
+    }
 }
 
-/// Waits until the drive is unmounted. SIGINT and SIGTERM unmount it.
-async fn until_unmounted(mounted: Mounted, drive: &Drive, mount_point: &Path) -> Result<()> {
+/// Waits until the drive is unmounted. A signal detaches it, and ends it after a while, or at once if it comes again.
+async fn until_unmounted(
+    mounted: Mounted,
+    signals: &mut Signals,
+    drive: &Drive,
+    mount_point: &Path,
+) -> Result<Ending> {
     let mut gone = tokio::task::spawn_blocking(move || mounted.join());
-    let mut terminate = signal(SignalKind::terminate())?;
-    let mut interrupt = signal(SignalKind::interrupt())?;
-    // A closed terminal does not end a drive.
-    let mut hangup = signal(SignalKind::hangup())?;
-    loop {
-        tokio::select! {
-            result = &mut gone => return Ok(result??),
-            _ = terminate.recv() => {}
-            _ = interrupt.recv() => {}
-            _ = hangup.recv() => {
-                rotated_file::reopen_all();
-                continue;
-            }
+    tokio::select! {
+        result = &mut gone => {
+            result??;
+            return Ok(Ending::Unmounted);
         }
-        // An open stream would keep the detached drive in use.
-        drive.event_streams().end();
-        detach(mount_point).await;
+        () = signals.end() => {}
+    }
+    // An open stream would keep the detached drive in use.
+    drive.event_streams().end();
+    detach(mount_point).await;
+    tokio::select! {
+        result = &mut gone => {
+            result??;
+            Ok(Ending::Unmounted)
+        }
+        () = signals.end() => Ok(Ending::InUse),
+        () = tokio::time::sleep(AFTER_A_SIGNAL) => Ok(Ending::InUse),
     }
 }
 

@@ -5,19 +5,20 @@
 use std::collections::BTreeSet;
 use std::fs;
 use std::io;
-use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
 use futures_util::future::BoxFuture;
+use rustix::fs::{AtFlags, CWD, StatxFlags, statx};
 use tokio::io::{AsyncBufReadExt as _, AsyncWriteExt as _, BufReader, Lines};
 use tokio::process::{Child, ChildStdin, ChildStdout, Command};
 use tokio::sync::Mutex;
 
 use crate::cli::inotify_helper::Outcome;
 use crate::drive::{Echo, Ino, InotifyHelper};
+use crate::service::running_program;
 
 /// How long one operation may take. The drive answers at once; another program may hold the folder's lock.
 const DEADLINE: Duration = Duration::from_secs(40);
@@ -42,9 +43,13 @@ struct RunningHelper {
 impl HelperProcess {
     /// For the drive that is mounted and answers.
     pub(super) fn new(mount_point: &Path) -> io::Result<HelperProcess> {
-        let number = fs::metadata(mount_point)?.dev();
+        // Asks the kernel alone: a request to the drive would be one of this process to itself.
+        let flags = AtFlags::STATX_DONT_SYNC | AtFlags::SYMLINK_NOFOLLOW;
+        let found = statx(CWD, mount_point, flags, StatxFlags::empty())?;
+        let (major, minor) = (found.stx_dev_major, found.stx_dev_minor);
+        let number = libc::makedev(major, minor);
         // The kernel's own form: 12 bits and 20 bits.
-        let device = u64::from(libc::major(number)) << 20 | u64::from(libc::minor(number));
+        let device = u64::from(major) << 20 | u64::from(minor);
         Ok(HelperProcess {
             mount_point: mount_point.to_owned(),
             number,
@@ -55,7 +60,7 @@ impl HelperProcess {
     }
 
     fn start(&self) -> io::Result<RunningHelper> {
-        let mut child = Command::new(std::env::current_exe()?)
+        let mut child = Command::new(running_program(std::env::current_exe()?))
             .arg("inotify-helper")
             .arg(&self.mount_point)
             .arg(self.number.to_string())

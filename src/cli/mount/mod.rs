@@ -3,13 +3,14 @@
 
 mod background;
 mod daemon;
-mod dying;
 mod inotify;
 mod mount_helper;
 mod notifications;
 mod options;
+mod owner;
 mod register;
 mod shared_cache;
+mod signals;
 pub(super) mod state_dirs;
 mod supervisor;
 
@@ -24,12 +25,14 @@ use serde::{Deserialize, Serialize};
 use crate::fuse;
 
 use super::account::{self, Account, AccountArgs};
+use super::dying;
 use super::serve;
-use super::settings::{self, ByteRate, ByteSize, Profile, Span};
+use super::settings::{self, ByteRate, ByteSize, PermissionMask, Profile, Span};
 use super::{Exit, WrongUse};
 
 pub(super) use mount_helper::Helper;
 use options::FstabOptions;
+use owner::FileOwner;
 use shared_cache::SharedCachePlan;
 
 /// The default of `--cache-size`.
@@ -43,7 +46,7 @@ const DEFAULT_CACHE_SIZE: ByteSize = ByteSize(20 << 30);
 #[command(after_help = "Example: assetfs mount ~/assets --local\n\
     Example: ASSETFS_TOKEN='17|…' assetfs mount ~/assets --base-url https://assets.example.com\n\
     For mount(8): ln -s $(command -v assetfs) /sbin/mount.fuse.assetfs\n\
-    In /etc/fstab: local /mnt/assets fuse.assetfs allow_other 0 0\n\
+    In /etc/fstab: local /mnt/assets fuse.assetfs allow_other,uid=1000,gid=1000 0 0\n\
     In /etc/fstab: https://assets.example.com /mnt/assets fuse.assetfs _netdev,allow_other,token_file=/etc/assetfs.token 0 0")]
 pub(super) struct MountArgs {
     /// Folder to mount at; created if its parent exists [default: ~/assetfs]
@@ -97,6 +100,21 @@ pub(super) struct MountArgs {
     /// Allow access by other users of this machine
     #[arg(long, env = "ASSETFS_ALLOW_OTHER")]
     allow_other: bool,
+    /// User that the files belong to, by number [default: the one that mounts]
+    #[arg(long, env = "ASSETFS_UID", value_name = "NUMBER")]
+    uid: Option<u32>,
+    /// Group that the files belong to, by number [default: the one that mounts]
+    #[arg(long, env = "ASSETFS_GID", value_name = "NUMBER")]
+    gid: Option<u32>,
+    /// Permissions that folders and files do not have, as for umask(1) [default: 022]
+    #[arg(long, env = "ASSETFS_UMASK", value_name = "MASK")]
+    umask: Option<PermissionMask>,
+    /// The same for folders alone [default: --umask]
+    #[arg(long, env = "ASSETFS_DMASK", value_name = "MASK")]
+    dmask: Option<PermissionMask>,
+    /// The same for files alone [default: --umask]
+    #[arg(long, env = "ASSETFS_FMASK", value_name = "MASK")]
+    fmask: Option<PermissionMask>,
     /// Allow plain http to other machines; anybody in the network can then read the token
     #[arg(long, env = "ASSETFS_ALLOW_INSECURE")]
     allow_insecure: bool,
@@ -153,6 +171,7 @@ struct MountPlan {
     limit_up: Option<NonZeroU64>,
     limit_down: Option<NonZeroU64>,
     allow_other: bool,
+    owner: FileOwner,
     allow_insecure: bool,
     log_file: Option<PathBuf>,
     webhook_listen: Option<SocketAddr>,
@@ -176,6 +195,7 @@ pub(super) fn run(mut args: MountArgs) -> Result<Exit> {
     if args.only_check {
         return Ok(Exit::Done);
     }
+    check_folders(&plan)?;
     // Before the mount point is looked at, which may be the one that does not answer.
     dying::free_dying_mounts(&plan.state_dir);
     if plan.notify
@@ -183,12 +203,45 @@ pub(super) fn run(mut args: MountArgs) -> Result<Exit> {
     {
         eprintln!("assetfs: {why}");
     }
+    let is_new = std::fs::symlink_metadata(&plan.mount_point).is_err();
     plan.mount_point = fuse::prepare_mount_point(&plan.mount_point, plan.cover_files)?;
-    if args.foreground {
-        daemon::serve_in_foreground(&plan)
-    } else {
-        background::start(&plan)
+    let result = match args.foreground {
+        true => daemon::serve_in_foreground(&plan),
+        false => background::start(&plan),
+    };
+    if result.is_err() && is_new {
+        // What is copied into a folder that was left would seem to be in the drive. The error says why there is none.
+        let _ = std::fs::remove_dir(&plan.mount_point);
     }
+    result
+}
+
+/// Refuses folders that the drive cannot use: those of others, and those that it would have to open through itself.
+fn check_folders(plan: &MountPlan) -> Result<()> {
+    let mount_point = fuse::resolved(&plan.mount_point)?;
+    let data_dir = match &plan.account {
+        Account::Local { data_dir } => Some(data_dir),
+        Account::Remote { .. } => None,
+    };
+    let used = [
+        ("state folder", Some(&plan.state_dir)),
+        ("cache", Some(&plan.cache_dir)),
+        ("data folder of the local service", data_dir),
+        ("log file", plan.log_file.as_ref()),
+    ];
+    for (what, path) in used {
+        if let Some(path) = path
+            && fuse::resolved(path)?.starts_with(&mount_point)
+        {
+            return Err(WrongUse(format!(
+                "the {what} {} would be inside the drive at {}; choose another place for it",
+                fuse::shell_quoted(path),
+                fuse::shell_quoted(&plan.mount_point)
+            ))
+            .into());
+        }
+    }
+    state_dirs::check_they_are_ours(plan)
 }
 
 fn plan(args: &MountArgs, profile: &Profile, fstab: FstabOptions) -> Result<MountPlan> {
@@ -200,6 +253,7 @@ fn plan(args: &MountArgs, profile: &Profile, fstab: FstabOptions) -> Result<Moun
     let rate = |flag: Option<ByteRate>, profile| flag.or(profile).and_then(|rate| rate.0);
     let span = |flag: Option<Span>, profile: Option<Span>| flag.or(profile).map(|span| span.0);
     let account = account::choose(&args.account, profile, data_dir)?;
+    let allow_other = args.allow_other || profile.allow_other.unwrap_or(false);
     Ok(MountPlan {
         mount_point,
         chaos: chosen_chaos(args, &account)?,
@@ -220,7 +274,8 @@ fn plan(args: &MountArgs, profile: &Profile, fstab: FstabOptions) -> Result<Moun
         refresh: span(args.refresh, profile.refresh).unwrap_or(Duration::from_secs(10)),
         limit_up: rate(args.limit_up, profile.limit_up),
         limit_down: rate(args.limit_down, profile.limit_down),
-        allow_other: args.allow_other || profile.allow_other.unwrap_or(false),
+        allow_other,
+        owner: FileOwner::chosen(args, profile, allow_other)?,
         allow_insecure: args.allow_insecure || profile.allow_insecure.unwrap_or(false),
         log_file: args.log_file.clone().or_else(|| profile.log_file.clone()),
         webhook_listen: args.webhook_listen.or(profile.webhook_listen),

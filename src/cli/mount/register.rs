@@ -84,6 +84,16 @@ impl Register {
         self.folders.get(&keys.by_address).map(String::as_str)
     }
 
+    /// Whether any account of the service at this address was mounted here.
+    pub(super) fn knows_service(&self, base_url: &Url) -> bool {
+        let origin = base_url.origin().ascii_serialization();
+        let mut keys = self.folders.keys();
+        keys.any(|key| {
+            key.split_once(' ')
+                .is_some_and(|(known, _)| known == origin)
+        })
+    }
+
     /// The folder of the same account under another address: of the same token, or of the same owner where only the scheme
     /// of the address differs.
     pub(super) fn folder_elsewhere(

@@ -6,13 +6,14 @@
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, bail};
 use sha2::{Digest, Sha256};
 use url::Url;
 
 use crate::cli::mounted::{MountedDrive, POLL_PERIOD};
+use crate::cli::{WrongUse, dying};
 use crate::client::{Client, ClientError, Priority};
-use crate::durable::{DirLock, DurableError, PrivateDir};
+use crate::durable::{DirLock, DurableError, PrivateDir, is_foreign};
 use crate::fuse;
 use crate::outbox::{holds_unsent, unsent_in};
 use crate::wire::{Token, TokenId};
@@ -46,6 +47,26 @@ pub(super) struct Places {
     _lock: DirLock,
 }
 
+/// Refuses a folder for state or cache that has files of others in it: it would become private to this user.
+pub(super) fn check_they_are_ours(plan: &MountPlan) -> Result<()> {
+    let is_sign = |name: &str| {
+        let is_account = |part: &str| name.contains(part);
+        name.starts_with("local-") || ["-owner-", "-token-"].into_iter().any(is_account)
+    };
+    let usual = [
+        "accounts.json",
+        "accounts.json.damaged",
+        "mount.log",
+        "engine-worker",
+    ];
+    for folder in [&plan.state_dir, &plan.cache_dir] {
+        if is_foreign(folder, is_sign, &usual) {
+            return Err(WrongUse(DurableError::Foreign(folder.clone()).to_string()).into());
+        }
+    }
+    Ok(())
+}
+
 /// The answer of the service about the token.
 enum Owner {
     Known(u64),
@@ -67,8 +88,15 @@ pub(super) async fn open_remote(
     let mut register = Register::open(&plan.state_dir)?;
     let keys = AccessKeys::new(base_url, token);
     let owner = owner_of(client, token.id()).await;
-    if let (Owner::Refused(why), None) = (&owner, register.folder(&keys)) {
-        anyhow::bail!("{why}");
+    match (&owner, register.folder(&keys)) {
+        (Owner::Refused(why), None) => bail!("{why}"),
+        // An address that never answered may be a wrong one.
+        (Owner::Silent(why), None) if !register.knows_service(base_url) => bail!(
+            "the service at {} does not answer ({why}), and was never mounted here before; check the address, and mount \
+             again when it answers",
+            base_url.origin().ascii_serialization()
+        ),
+        _ => {}
     }
     let name = folder_of(plan, &register, &keys, base_url, token.id(), &owner);
     register.add(&keys, &name)?;
@@ -186,21 +214,58 @@ async fn lock(state: &PrivateDir) -> Result<DirLock> {
             Ok(lock) => return Ok(lock),
             Err(DurableError::Locked { pid: Some(pid), .. })
                 if start.elapsed() < CLOSING_DEADLINE
-                    && (fuse::is_dying(pid) || !serves_a_mount(pid)) => {}
-            Err(error) => {
-                let context = "this account is mounted already with this state folder";
-                return Err(anyhow::Error::new(error).context(context));
+                    && (fuse::is_dying(pid) || is_closing(state, pid)) => {}
+            Err(DurableError::Locked { pid: Some(pid), .. }) => {
+                bail!("{}", why_locked(state, pid));
             }
+            Err(error) => return Err(error).context("this account is in use"),
         }
         tokio::time::sleep(POLL_PERIOD).await;
     }
 }
 
-/// True where a drive on this machine is served by the process.
-fn serves_a_mount(pid: u32) -> bool {
-    let drives = MountedDrive::all().unwrap_or_default();
-    let mut pids = drives.iter().filter_map(|drive| drive.status().ok());
-    pids.any(|status| status.pid == pid)
+/// True for a process that serves no drive any more, or none yet.
+fn is_closing(state: &PrivateDir, pid: u32) -> bool {
+    match dying::stored_connection(state.path(), pid) {
+        Some(connection) => {
+            !connection.is_mounted() && fuse::other_mounts(connection.number()).is_empty()
+        }
+        // It has not mounted yet, or the kernel does not number mounts.
+        None => {
+            let drives = MountedDrive::all().unwrap_or_default();
+            let mut pids = drives.iter().filter_map(|drive| drive.status().ok());
+            !pids.any(|status| status.pid == pid)
+        }
+    }
+}
+
+/// What the process that has the account does, and what ends it.
+fn why_locked(state: &PrivateDir, pid: u32) -> String {
+    let process = fuse::named(pid);
+    let Some(connection) = dying::stored_connection(state.path(), pid) else {
+        return format!(
+            "this account is used by {process} with this state folder; wait until it ends, or end it with `kill {pid}`"
+        );
+    };
+    let root = fuse::shell_quoted(connection.mount_point());
+    if connection.is_mounted() {
+        return format!(
+            "this account is mounted already at {root} with this state folder, by {process}; use that drive, or \
+             `assetfs unmount {root}`"
+        );
+    }
+    match fuse::other_mounts(connection.number()).first() {
+        Some(other) => format!(
+            "the drive of this account was unmounted at {root}, but its {process} goes on, because {}; `kill {pid}` \
+             ends it everywhere",
+            other.sentence()
+        ),
+        None => format!(
+            "the drive of this account was unmounted at {root}, but its {process} has not ended within {} s: programs \
+             still have files in it open; close them, or end it with `kill {pid}`",
+            CLOSING_DEADLINE.as_secs()
+        ),
+    }
 }
 
 /// Asks the service whose token this is.

@@ -89,8 +89,10 @@ fn status_line(mount_point: &Path, status: &MountStatus) -> String {
         status.account,
         shell_quoted(mount_point)
     );
-    if !status.online {
-        line.push_str("; the service cannot be reached");
+    match (&status.offline_because, status.online) {
+        (Some(why), _) => line.push_str(&format!("; {why}")),
+        (None, false) => line.push_str("; the service cannot be reached"),
+        (None, true) => {}
     }
     let uploading = status.uploading().count();
     if uploading > 0 {

@@ -106,7 +106,12 @@ impl Entries {
                 entry,
                 parent,
                 name: name.to_owned(),
-                attributes: Attributes::new(mode, Moment::now()),
+                attributes: Attributes::made_by(
+                    mode,
+                    caller,
+                    self.parts.config.owner,
+                    Moment::now(),
+                ),
             })?;
             memory.note_change(draft, Some(caller), self.parts.now());
             let info = entry_info(&memory, draft, entry).ok_or_else(|| not_found(name))?;

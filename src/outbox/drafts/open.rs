@@ -59,7 +59,7 @@ pub fn make_file(
         parent,
         name: name.to_owned(),
         content: content.id(),
-        attributes: Attributes::new(mode, Moment::now()),
+        attributes: Attributes::made_by(mode, caller, parts.config.owner, Moment::now()),
     })?;
     memory.note_change(draft, Some(caller), parts.now());
     let content = Arc::new(content);

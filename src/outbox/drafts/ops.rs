@@ -68,7 +68,7 @@ impl Drafts {
             let mut memory = self.parts.memory();
             check_free_at_top(&memory, name)?;
             let draft = DraftId(memory.state.next_id());
-            let ticket = memory.record(made(draft, name, DraftKind::Folder, mode))?;
+            let ticket = memory.record(self.made(draft, name, DraftKind::Folder, mode, caller))?;
             memory.note_change(draft, Some(caller), self.parts.now());
             (draft, ticket)
         };
@@ -90,7 +90,7 @@ impl Drafts {
         let mut memory = self.parts.memory();
         check_free_at_top(&memory, name)?;
         let draft = DraftId(memory.state.next_id());
-        memory.record(made(draft, name, DraftKind::LooseFile, 0o755))?;
+        memory.record(self.made(draft, name, DraftKind::LooseFile, 0o755, caller))?;
         let made = make_file(
             &self.parts,
             &mut memory,
@@ -192,13 +192,20 @@ impl Drafts {
     pub fn remove(&self, draft: DraftId) -> OutboxResult<()> {
         remove_draft(&self.parts, draft)
     }
-}
 
-fn made(draft: DraftId, name: &str, kind: DraftKind, mode: u32) -> DraftRecord {
-    DraftRecord::Made {
-        draft,
-        name: name.to_owned(),
-        kind,
-        attributes: Attributes::new(mode, Moment::now()),
+    fn made(
+        &self,
+        draft: DraftId,
+        name: &str,
+        kind: DraftKind,
+        mode: u32,
+        caller: &Caller,
+    ) -> DraftRecord {
+        DraftRecord::Made {
+            draft,
+            name: name.to_owned(),
+            kind,
+            attributes: Attributes::made_by(mode, caller, self.parts.config.owner, Moment::now()),
+        }
     }
 }

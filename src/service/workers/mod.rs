@@ -24,6 +24,7 @@ use assetfs_engine::job::{Progress, Report, Task};
 use output::Line;
 
 pub use sandbox::{MissingProtection, Protection, Sandbox};
+pub use spawn::running_program;
 
 /// The exit code of a worker that had no memory left: `ENOMEM`.
 pub const OUT_OF_MEMORY: i32 = 12;

@@ -5,6 +5,8 @@
 //! workers.
 
 use std::io;
+use std::os::unix::ffi::OsStrExt as _;
+use std::path::PathBuf;
 use std::process::Stdio;
 use std::thread;
 
@@ -60,8 +62,21 @@ fn serve(orders: &mut Receiver<Order>, command: &WorkerCommand, limits: &WorkerL
     }
 }
 
+/// Where a program is now that may be this one. Its file may have been removed or exchanged since the start, as an upgrade
+/// does; the kernel keeps the one that runs.
+pub fn running_program(program: PathBuf) -> PathBuf {
+    const REMOVED: &[u8] = b" (deleted)";
+    let own = std::env::current_exe().unwrap_or_default();
+    let own = own.as_os_str().as_bytes();
+    let asked = program.as_os_str().as_bytes();
+    match own.strip_suffix(REMOVED) {
+        Some(path) if asked == path || asked == own => "/proc/self/exe".into(),
+        _ => program,
+    }
+}
+
 fn spawn(command: &WorkerCommand, limits: &WorkerLimits) -> io::Result<Child> {
-    let mut process = std::process::Command::new(&command.program);
+    let mut process = std::process::Command::new(running_program(command.program.clone()));
     process
         .args(&command.args)
         // A worker reads models from strangers: it gets nothing that a token could be in.

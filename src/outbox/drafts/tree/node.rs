@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use crate::outbox::drafts::info::EntryKind;
-use crate::outbox::ids::EntryId;
+use crate::outbox::ids::{Caller, EntryId};
 use crate::outbox::journal::forms::Blob;
 use crate::outbox::moment::Moment;
 use crate::outbox::staging::{ContentHash, ContentId};
@@ -34,6 +34,16 @@ impl Attributes {
             gid: None,
             mtime: now,
             ctime: now,
+        }
+    }
+
+    /// What was made by a user other than the owner of the drive belongs to that user.
+    pub fn made_by(mode: u32, caller: &Caller, owner: Option<u32>, now: Moment) -> Attributes {
+        let is_other = owner.is_some_and(|owner| owner != caller.uid);
+        Attributes {
+            uid: is_other.then_some(caller.uid),
+            gid: is_other.then_some(caller.gid),
+            ..Attributes::new(mode, now)
         }
     }
 }
