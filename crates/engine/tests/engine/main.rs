@@ -6,6 +6,7 @@ mod gltf;
 mod hostile;
 mod import;
 mod job;
+mod loose_pieces;
 mod minimal;
 mod motion;
 mod render;
