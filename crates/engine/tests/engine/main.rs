@@ -3,6 +3,7 @@
 
 mod compare;
 mod gltf;
+mod hidden;
 mod hostile;
 mod import;
 mod job;
