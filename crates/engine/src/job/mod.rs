@@ -9,11 +9,15 @@ mod chart_maps;
 mod compare;
 mod context;
 mod export;
+mod judge;
 mod memory;
 mod optimize;
 mod rebaked;
 mod reduce;
 mod run;
+mod size_estimate;
+mod size_search;
+mod size_trial;
 mod target_size;
 
 use std::path::{Path, PathBuf};

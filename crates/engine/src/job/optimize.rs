@@ -10,15 +10,17 @@ use super::super::manipulate::{NothingLeft, manipulate};
 use super::super::number_text::{counted_were, grouped};
 use super::super::pictures::ModelPictures;
 use super::super::scene::Scene;
-use super::super::settings::{ExportSettings, MeshCompression, Settings, TextureFormat};
+use super::super::settings::{
+    ExportSettings, FileFormat, MeshCompression, Settings, TextureFormat,
+};
 use super::super::textures::{TexturePlan, fit};
 use super::compare::{HiddenParts, compare_exports};
 use super::context::JobContext;
 use super::export::export_all;
-use super::rebaked::DrawnSource;
+use super::judge::DrawnSource;
 use super::reduce::{bakes, reduce};
 use super::run::{describe, model_file, read_model};
-use super::target_size::settings_for_size;
+use super::target_size::{SizeTarget, settings_for_size};
 use super::{ExportedFile, OptimizeTask, Pictures, Report};
 
 /// The settings of a task; those that have no effect are warnings.
@@ -54,6 +56,7 @@ pub(super) fn optimize(
     let model = model_file(&imported);
     let like_source =
         |export: &&mut ExportSettings| export.compression == MeshCompression::LikeSource;
+    let packs_like_source = settings.exports[0].compression == MeshCompression::LikeSource;
     for export in settings.exports.iter_mut().filter(like_source) {
         export.compression = imported.packing;
     }
@@ -77,7 +80,18 @@ pub(super) fn optimize(
         moved,
     };
     let (settings, known) = match settings.target_bytes {
-        Some(target_bytes) => settings_for_size(&scene, settings, target_bytes, drawn, job)?,
+        Some(bytes) => {
+            let is_gltf = matches!(
+                settings.exports[0].format,
+                FileFormat::Glb | FileFormat::Gltf
+            );
+            let is_plain = imported.packing == MeshCompression::None;
+            let target = SizeTarget {
+                bytes,
+                may_pack: packs_like_source && is_plain && is_gltf,
+            };
+            settings_for_size(&scene, settings, target, drawn, job)?
+        }
         None => (settings, None),
     };
     reduce(&mut scene, &settings, drawn, known, job);

@@ -1,11 +1,9 @@
 //! Rebakes a model for a job, and decides whether the result is kept or the one of plain simplification.
 
-use glam::Mat4;
 use rayon::prelude::*;
 
 use super::super::clean;
 use super::super::number_text::counted;
-use super::super::pictures::ModelPictures;
 use super::super::rebake::{self, LowModel, LowSurface, NotRebaked, RebakeOptions, Rebaker};
 use super::super::scene::Scene;
 use super::super::settings::Settings;
@@ -13,6 +11,7 @@ use super::super::simplify::{Limits, Simplified};
 use super::super::textures::fit;
 use super::context::JobContext;
 use super::export::plan_of;
+use super::judge::{DrawnSource, Judge, Verdict};
 
 /// Two results whose differences from the source are this close look equally good.
 const NEAR: f64 = 0.002;
@@ -28,15 +27,8 @@ const SURFACES: [LowSurface; 3] = [
 const DRAFT_TEXELS: u32 = 256;
 /// A result with fewer draw calls may have so many times the bytes.
 const BYTES_FOR_DRAWS: f64 = 1.2;
-
-/// The source as the job has drawn it.
-#[derive(Clone, Copy)]
-pub(super) struct DrawnSource<'p> {
-    /// `None` if the job draws no pictures.
-    pub(super) pictures: Option<&'p ModelPictures>,
-    /// How the model was moved since.
-    pub(super) moved: Mat4,
-}
+/// How much bytes count beside looks: twice the bytes must give a mean difference that is a sixth smaller.
+const BYTES_COUNT: f64 = 0.5;
 
 /// The outcome of rebaking, for the logs.
 pub(super) struct RebakeNotes {
@@ -77,22 +69,19 @@ pub(super) fn rebaked_if_better(
             let rebaked = rebaker.bake(&low, &options)?;
             Ok((low.surface(), rebaked))
         },
-        || judge.difference(plain),
+        || judge.verdict(plain),
     );
     let (surface, rebaked) = made?;
     if rebaked.simplified.after > plain_triangles.max(limits.triangles) {
         return Err(NotRebaked::OverLimit);
     }
-    let baked = judge.difference(&rebaked.scene);
-    let is_near = (of_plain - baked).abs() <= NEAR;
-    let is_better = match is_near && is_lighter(&rebaked.scene, plain, settings) {
-        true => true,
-        false => baked < of_plain,
-    };
-    if !is_better {
+    let baked = judge.verdict(&rebaked.scene);
+    let weights = [&rebaked.scene, plain].map(|scene| Weight::of(scene, settings));
+    if !is_better((&baked, weights[0]), (&of_plain, weights[1])) {
         return Err(NotRebaked::PlainIsBetter {
-            plain: of_plain,
-            baked,
+            plain: of_plain.mean,
+            baked: baked.mean,
+            bytes: weights[0].bytes as f64 / weights[1].bytes.max(1) as f64,
         });
     }
     let notes = RebakeNotes {
@@ -103,8 +92,8 @@ pub(super) fn rebaked_if_better(
         stretch: rebaked.stretch,
         left_out: rebaked.left_out,
         differences: Differences {
-            plain: of_plain,
-            baked,
+            plain: of_plain.mean,
+            baked: baked.mean,
         },
     };
     Ok((rebaked.scene, rebaked.simplified, notes))
@@ -137,7 +126,7 @@ fn low_model(
             return None;
         }
         let made = rebaker.bake(&low, &options).ok()?;
-        Some((judge.difference(&made.scene), low))
+        Some((judge.verdict(&made.scene).loss(), low))
     };
     // The slowest attempts start first, so that all cores finish at about the same time.
     let attempts: Vec<_> = SURFACES.par_iter().rev().map(attempt).collect();
@@ -152,85 +141,38 @@ fn low_model(
     }
 }
 
-/// Pictures of the source that results are compared with. Computed occlusion is meant to differ from the source, so then
-/// all are drawn without occlusion.
-struct Judge<'p> {
-    before: DrawnBefore<'p>,
-    /// How the model was moved as a whole since.
-    moved: Mat4,
-    ignores_occlusion: bool,
+/// What a viewer has to load and draw.
+#[derive(Debug, Clone, Copy)]
+struct Weight {
+    draws: usize,
+    bytes: usize,
 }
 
-/// The pictures of the source.
-enum DrawnBefore<'p> {
-    /// Those of the job.
-    ByJob(&'p ModelPictures),
-    /// Drawn for rebaking alone.
-    Own(Box<ModelPictures>),
-}
-
-impl<'p> Judge<'p> {
-    fn new(source: &Scene, settings: &Settings, drawn: DrawnSource<'p>) -> Judge<'p> {
-        let ignores_occlusion = settings.baking.occlusion_map;
-        let own = |scene: &Scene| {
-            let pictures = Box::new(ModelPictures::draw(scene));
-            (DrawnBefore::Own(pictures), Mat4::IDENTITY)
-        };
-        let (before, moved) = match (ignores_occlusion, drawn.pictures) {
-            (true, _) => own(&without_occlusion(source)),
-            (false, None) => own(source),
-            (false, Some(pictures)) => (DrawnBefore::ByJob(pictures), drawn.moved),
-        };
-        Judge {
-            before,
-            moved,
-            ignores_occlusion,
+impl Weight {
+    fn of(scene: &Scene, settings: &Settings) -> Weight {
+        Weight {
+            draws: draw_calls(scene),
+            bytes: bytes_of(scene, settings),
         }
     }
 
-    /// The same source in smaller pictures.
-    fn quick(&self) -> Judge<'static> {
-        Judge {
-            before: DrawnBefore::Own(Box::new(self.pictures().smaller())),
-            moved: self.moved,
-            ignores_occlusion: self.ignores_occlusion,
-        }
-    }
-
-    fn pictures(&self) -> &ModelPictures {
-        match &self.before {
-            DrawnBefore::ByJob(pictures) => pictures,
-            DrawnBefore::Own(pictures) => pictures,
-        }
-    }
-
-    /// The mean difference of the pictures of a result.
-    fn difference(&self, result: &Scene) -> f64 {
-        let before = self.pictures();
-        let after = match self.ignores_occlusion {
-            true => before.draw_result(&without_occlusion(result), self.moved),
-            false => before.draw_result(result, self.moved),
-        };
-        before.compare(&after).mean_difference()
+    /// Whether it has fewer draw calls for about as many bytes, or as many draw calls and no more bytes.
+    fn is_less_than(&self, other: &Weight) -> bool {
+        let most = other.bytes as f64 * BYTES_FOR_DRAWS;
+        self.draws < other.draws && self.bytes as f64 <= most
+            || self.draws == other.draws && self.bytes <= other.bytes
     }
 }
 
-fn without_occlusion(scene: &Scene) -> Scene {
-    let mut scene = scene.clone();
-    for material in scene.list_mut("materials").into_iter().flatten() {
-        if let Some(material) = material.as_object_mut() {
-            material.shift_remove("occlusionTexture");
-        }
+/// Whether the rebaked result is better than the plain one. Of two that look equally good the lighter one is; otherwise
+/// looks and bytes count together.
+fn is_better(baked: (&Verdict, Weight), plain: (&Verdict, Weight)) -> bool {
+    let looks_alike = (baked.0.mean - plain.0.mean).abs() <= NEAR && baked.0.lost <= plain.0.lost;
+    if looks_alike && baked.1.is_less_than(&plain.1) {
+        return true;
     }
-    scene
-}
-
-/// Whether a result has fewer draw calls for about as many bytes, or as many draw calls and fewer bytes.
-fn is_lighter(result: &Scene, than: &Scene, settings: &Settings) -> bool {
-    let [draws, most_draws] = [result, than].map(draw_calls);
-    let [bytes, most_bytes] = [result, than].map(|scene| bytes_of(scene, settings) as f64);
-    draws < most_draws && bytes <= most_bytes * BYTES_FOR_DRAWS
-        || draws == most_draws && bytes <= most_bytes
+    let bytes = baked.1.bytes.max(1) as f64 / plain.1.bytes.max(1) as f64;
+    baked.0.loss() + BYTES_COUNT * bytes.ln() < plain.0.loss()
 }
 
 /// Draw calls of a viewer: each primitive of each mesh that a node draws. Instances of a node are drawn at once.
@@ -324,9 +266,19 @@ pub(super) fn report(
 
 /// Why a model was not rebaked. Two scores are shown with enough digits to tell them apart.
 fn reason(why: &NotRebaked) -> String {
-    let NotRebaked::PlainIsBetter { plain, baked } = *why else {
+    let NotRebaked::PlainIsBetter {
+        plain,
+        baked,
+        bytes,
+    } = *why
+    else {
         return why.to_string();
     };
+    if baked < plain {
+        return format!(
+            "the plain simplification keeps places that the rebaked mesh loses, or has far fewer bytes (difference {plain:.4} against {baked:.4}, {bytes:.2} times the bytes)"
+        );
+    }
     let shown = |digits: usize| (format!("{plain:.digits$}"), format!("{baked:.digits$}"));
     match (4..=9).map(shown).find(|(plain, baked)| plain != baked) {
         Some((plain, baked)) => format!(
@@ -340,6 +292,38 @@ fn reason(why: &NotRebaked) -> String {
 mod tests {
     use super::*;
 
+    /// The plain result is 0.05 away, and its worst place half; it has 1,000 bytes in 3 draw calls.
+    fn wins(mean: f64, worst: f64, lost: f64, bytes: usize, draws: usize) -> bool {
+        let plain = Verdict {
+            mean: 0.05,
+            worst: 0.5,
+            lost: 0.0,
+        };
+        let baked = Verdict { mean, worst, lost };
+        let weight = |bytes, draws| Weight { draws, bytes };
+        is_better((&baked, weight(bytes, draws)), (&plain, weight(1000, 3)))
+    }
+
+    #[test]
+    fn a_better_mean_does_not_pay_for_a_part_that_is_gone() {
+        assert!(wins(0.04, 0.5, 0.0, 1000, 3));
+        assert!(!wins(0.04, 0.9, 1.0, 1000, 3), "a trunk is gone");
+        assert!(
+            !wins(0.049, 0.9, 1.0, 900, 1),
+            "looks alike in the mean alone"
+        );
+    }
+
+    #[test]
+    fn bytes_count_whatever_the_looks() {
+        assert!(wins(0.048, 0.5, 0.0, 1000, 3));
+        assert!(!wins(0.047, 0.5, 0.0, 1560, 3));
+        assert!(wins(0.03, 0.5, 0.0, 1560, 3));
+        // Fewer draw calls may cost a fifth of the bytes.
+        assert!(wins(0.051, 0.5, 0.0, 1190, 1));
+        assert!(!wins(0.051, 0.5, 0.0, 1210, 1));
+    }
+
     #[test]
     fn scores_are_shown_with_the_digits_that_tell_them_apart() {
         for (plain, baked, end) in [
@@ -351,7 +335,11 @@ mod tests {
             ),
             (0.0, 0.0, "than the plain simplification"),
         ] {
-            let text = reason(&NotRebaked::PlainIsBetter { plain, baked });
+            let text = reason(&NotRebaked::PlainIsBetter {
+                plain,
+                baked,
+                bytes: 1.0,
+            });
             assert!(text.ends_with(end), "{text}");
         }
     }

@@ -9,7 +9,8 @@ use super::super::settings::Settings;
 use super::super::simplify::{Limits, Method, Simplified, simplify};
 use super::chart_maps::{self, ChartMaps, baked_on_charts};
 use super::context::JobContext;
-use super::rebaked::{self, DrawnSource, RebakeNotes, rebaked_if_better};
+use super::judge::DrawnSource;
+use super::rebaked::{self, RebakeNotes, rebaked_if_better};
 
 /// What was done to meet a face limit.
 pub(super) struct Reduction {
@@ -162,7 +163,7 @@ fn report_simplified(done: &Simplified, limit: u64, settings: &Settings, job: &m
     match done.method {
         Method::Strict | Method::Careful => {}
         Method::Pruning => job.warn(
-            "the limit could be met only by removing small loose pieces; check the result",
+            "small loose pieces were left out to meet the limit; check the result",
         ),
         Method::Sloppy => job.warn(
             "the limit could be met only by merging vertices regardless of the shape; check the result closely",

@@ -1,5 +1,7 @@
 //! Removes triangles that are invisible from everywhere outside of the model and from inside its rooms.
 //!
+//! Pictures from many directions show most of the others; rays find what is at the bottom of deep holes and narrow gaps.
+//!
 //! In doubt a triangle is kept. Moving geometry (animations, skins, morph targets) is kept and hides nothing;
 //! transparent materials hide nothing either. The neighbours of a visible triangle are kept, so that no crack opens
 //! between two samples.
@@ -59,6 +61,7 @@ fn seen_by_geometry(scene: &Scene) -> HashMap<usize, Vec<bool>> {
     let prepared = PreparedScene::new(&adapted.scene);
     let mut seen = prepared.seen_triangles(&bounds, DIRECTIONS, SIZE);
     prepared.add_seen_from_rooms(&bounds, &mut seen);
+    prepared.add_seen_by_rays(&mut seen);
     let mut by_geometry: HashMap<usize, Vec<bool>> = HashMap::new();
     for (geometry, seen) in drawn.into_iter().zip(seen) {
         let known = by_geometry

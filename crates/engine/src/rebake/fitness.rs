@@ -56,7 +56,13 @@ pub enum NotRebaked {
     #[error(
         "the plain simplification looks more like the source (difference {plain:.4} against {baked:.4})"
     )]
-    PlainIsBetter { plain: f64, baked: f64 },
+    PlainIsBetter {
+        /// The mean differences from the source.
+        plain: f64,
+        baked: f64,
+        /// The bytes of the rebaked result as a part of those of the plain one.
+        bytes: f64,
+    },
 }
 
 /// Returns why the model cannot be rebaked, whatever the limits; `bakes_shape` says whether the shape itself is baked.

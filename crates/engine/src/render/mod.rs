@@ -8,6 +8,7 @@ mod bins;
 mod camera;
 mod coarse;
 mod coverage;
+mod escape;
 mod fill;
 mod inside;
 mod interpolate;
@@ -22,6 +23,7 @@ mod studio;
 mod surface_point;
 mod texture;
 mod visibility;
+mod walls;
 
 use glam::{Mat4, Vec3, Vec4};
 use rayon::prelude::*;

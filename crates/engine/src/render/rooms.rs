@@ -7,11 +7,10 @@
 use glam::{Vec3, Vec3A};
 use rayon::prelude::*;
 
-use super::super::surface::{Hit, Tree};
 use super::prepare::PreparedScene;
-use super::prepared_part::PreparedPart;
-use super::scene::{BoundingBox, RenderAlpha};
+use super::scene::BoundingBox;
 use super::visibility::sphere_direction;
+use super::walls::Walls;
 
 /// Points on each side of the grid that looks for rooms.
 pub(super) const GRID: usize = 12;
@@ -23,6 +22,18 @@ const ENCLOSED: f32 = 0.9;
 const MIN_SHARE: f32 = 0.15;
 /// Points of rooms that each triangle is looked at from.
 const EYES: usize = 64;
+/// Pairs of rays, with this tangent of the angle between them, that tell walls from leaves.
+const PAIRS: usize = 48;
+const BESIDE: f32 = 0.55;
+/// Of the pairs of a point in a room, the fraction that meets one flat or slightly curved surface.
+const ON_ONE_WALL: f32 = 0.35;
+/// Two hits are on one surface if the cosine of the angle between their normals is at least so much, and the second lies so
+/// near to the plane of the first, as a part of their distance.
+const LIKE_NORMALS: f32 = 0.8;
+const IN_PLANE: f32 = 0.3;
+/// Of the rays of a point in a room, the least fraction that ends at front faces. Inside of a closed body whose material
+/// is double-sided no ray does.
+const LEAST_FRONTS: f32 = 0.15;
 
 impl PreparedScene {
     /// Marks as seen what is seen from inside the rooms of the model. `seen` is what
@@ -51,47 +62,26 @@ impl PreparedScene {
         true
     }
 
-    /// Points of a grid that are in the rooms of the model; none if it is not made to be entered.
+    /// Points of a grid from which the rooms of the model are worth a look; none if it is not made to be entered. What is
+    /// kept because it may be a room is more: solid bodies with double-sided materials and the crowns of trees look like
+    /// one to a ray.
     pub(super) fn room_points(&self, bounds: &BoundingBox) -> Vec<Vec3A> {
-        Walls::new(self).points_in_rooms(bounds)
+        let walls = Walls::new(self);
+        let mut points = walls.points_in_rooms(bounds);
+        let found: Vec<bool> = points
+            .par_iter()
+            .map(|point| walls.has_walls_around(*point))
+            .collect();
+        let mut found = found.into_iter();
+        points.retain(|_| found.next() == Some(true));
+        if is_small_part(points.len()) {
+            points.clear();
+        }
+        points
     }
-
-    fn is_double_sided(&self, part: &PreparedPart) -> bool {
-        self.materials[part.mesh.material as usize]
-            .plain
-            .double_sided
-    }
-}
-
-/// The opaque triangles of a scene, for rays.
-struct Walls {
-    tree: Tree,
-    /// For each triangle of the tree, whether both its sides are drawn.
-    double_sided: Vec<bool>,
 }
 
 impl Walls {
-    fn new(scene: &PreparedScene) -> Walls {
-        let is_opaque = |part: &&PreparedPart| {
-            let material = &scene.materials[part.mesh.material as usize];
-            material.plain.alpha == RenderAlpha::Opaque && !part.is_repeated
-        };
-        let (corners, double_sided): (Vec<[Vec3A; 3]>, Vec<bool>) = scene
-            .parts
-            .iter()
-            .filter(is_opaque)
-            .flat_map(|part| {
-                let is_double_sided = scene.is_double_sided(part);
-                let triangles = 0..part.triangle_count();
-                triangles.map(move |at| (part.corners(at).map(Vec3A::from), is_double_sided))
-            })
-            .unzip();
-        Walls {
-            tree: Tree::new(&corners),
-            double_sided,
-        }
-    }
-
     /// The points of a grid over the box that are in rooms; none if they are too few for a model that is made to be
     /// entered.
     fn points_in_rooms(&self, bounds: &BoundingBox) -> Vec<Vec3A> {
@@ -105,7 +95,7 @@ impl Walls {
             })
             .filter(|point| self.is_in_room(*point))
             .collect();
-        if (points.len() as f32) < MIN_SHARE * (GRID * GRID * GRID) as f32 {
+        if is_small_part(points.len()) {
             return Vec::new();
         }
         points
@@ -116,7 +106,7 @@ impl Walls {
         let mut missed = 0;
         for number in 0..RAYS {
             let direction = Vec3A::from(sphere_direction(number, RAYS));
-            let hit = self.tree.first_hit(point, direction, f32::INFINITY);
+            let hit = self.first_hit(point, direction, f32::INFINITY);
             if !hit.is_some_and(|hit| self.is_drawn(&hit)) {
                 missed += 1;
             }
@@ -127,8 +117,26 @@ impl Walls {
         true
     }
 
-    fn is_drawn(&self, hit: &Hit) -> bool {
-        hit.is_front || self.double_sided[hit.triangle as usize]
+    /// Whether what surrounds a point of a room are walls: surfaces that rays beside each other meet together, some of
+    /// them from the front.
+    fn has_walls_around(&self, point: Vec3A) -> bool {
+        let (mut fronts, mut on_one) = (0, 0);
+        for number in 0..PAIRS {
+            let direction = Vec3A::from(sphere_direction(number, PAIRS));
+            let beside = (direction + direction.any_orthonormal_vector() * BESIDE).normalize();
+            let [hit, other] =
+                [direction, beside].map(|towards| self.first_hit(point, towards, f32::INFINITY));
+            let (Some(hit), Some(other)) = (hit, other) else {
+                continue;
+            };
+            fronts += usize::from(hit.is_front);
+            let between = beside * other.distance - direction * hit.distance;
+            let [normal, of_other] = [hit, other].map(|hit| self.normal_at(&hit));
+            let is_flat = between.dot(normal).abs() <= between.length() * IN_PLANE;
+            on_one += usize::from(is_flat && normal.dot(of_other).abs() >= LIKE_NORMALS);
+        }
+        let part = |count: usize| count as f32 / PAIRS as f32;
+        part(fronts) >= LEAST_FRONTS && part(on_one) >= ON_ONE_WALL
     }
 
     /// Whether a triangle is seen from one of the eyes, at its middle or next to one of its corners.
@@ -141,8 +149,13 @@ impl Walls {
                 let way = *spot - *eye;
                 let faces = is_double_sided || way.dot(normal) <= 0.0;
                 // The triangle itself ends the ray at 1.
-                faces && self.tree.first_hit(*eye, way, 1.0 - 1e-3).is_none()
+                faces && self.first_hit(*eye, way, 1.0 - 1e-3).is_none()
             })
         })
     }
+}
+
+/// Whether so many points of the grid are too few for a model that is made to be entered.
+fn is_small_part(points: usize) -> bool {
+    (points as f32) < MIN_SHARE * (GRID * GRID * GRID) as f32
 }

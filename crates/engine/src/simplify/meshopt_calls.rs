@@ -22,7 +22,7 @@ pub enum Method {
     /// Seams of normals, tangents, colours and texture coordinates may be crossed if the error is small, measured like
     /// that of the shape. Borders and parts are kept.
     Careful,
-    /// Loose pieces smaller than the error made so far are removed as well.
+    /// As [`Method::Careful`], after small loose pieces were left out.
     Pruning,
     /// Vertices are clustered in a grid; topology is lost.
     Sloppy,
@@ -32,10 +32,7 @@ impl Method {
     fn options(self) -> SimplifyOptions {
         match self {
             Method::Strict => SimplifyOptions::None,
-            Method::Careful => SimplifyOptions::Permissive,
-            Method::Pruning | Method::Sloppy => {
-                SimplifyOptions::Prune | SimplifyOptions::Permissive
-            }
+            Method::Careful | Method::Pruning | Method::Sloppy => SimplifyOptions::Permissive,
         }
     }
 }
@@ -111,46 +108,63 @@ fn run(joined: &mut JoinedMesh, target: usize, options: SimplifyOptions) -> f32 
     error
 }
 
-/// Simplifies by clustering to at most `target` triangles; vertices stay where they are.
+/// Simplifies by clustering to about `target` triangles, and not more; vertices stay where they are.
 ///
-/// Clustering ignores parts, so each part is clustered alone, with a share of the target.
+/// Clustering ignores parts, so each part is clustered alone, all with cells of one size. The size is searched for: the
+/// library counts triangles before it leaves out those that are there twice, and would stop far below the target.
 fn simplify_sloppy(joined: &mut JoinedMesh, target: usize) -> f32 {
-    if joined.parts.len() == 1 {
-        return cluster(joined, target);
-    }
+    check(joined);
     let counts = joined.triangles_of_parts();
-    let total: u64 = counts.iter().sum();
     let parts: Vec<usize> = (0..counts.len()).filter(|part| counts[*part] > 0).collect();
     let alone = joined.split(&parts);
-    let clustered: Vec<(f32, JoinedMesh)> = parts
-        .par_iter()
-        .zip(alone)
-        .map(|(part, mut alone)| {
-            let share = (target as u64 * counts[*part] / total.max(1)) as usize;
-            (cluster(&mut alone, share), alone)
-        })
-        .collect();
-    joined.indices.clear();
-    let mut error: f32 = 0.0;
-    for (part, (moved, alone)) in parts.into_iter().zip(clustered) {
-        error = error.max(moved);
-        joined.restore(part, &alone);
+    let extents: Vec<f32> = alone.par_iter().map(extent_of).collect();
+    let (mut fine, mut coarse) = (FINEST_CELL, 1.0);
+    let mut best = clustered(&alone, &extents, coarse);
+    for _ in 0..CELL_TRIES {
+        let cell = f32::sqrt(fine * coarse);
+        let found = clustered(&alone, &extents, cell);
+        match found.iter().map(Vec::len).sum::<usize>() <= target * 3 {
+            true => (coarse, best) = (cell, found),
+            false => fine = cell,
+        }
     }
-    error
+    joined.indices.clear();
+    for (part, indices) in parts.iter().zip(best) {
+        let first = joined.parts[*part].first_vertex as u32;
+        joined
+            .indices
+            .extend(indices.iter().map(|index| index + first));
+    }
+    check(joined);
+    coarse
 }
 
-fn cluster(joined: &mut JoinedMesh, target: usize) -> f32 {
-    check(joined);
-    if joined.indices.is_empty() {
-        return 0.0;
-    }
-    let bytes = meshopt::typed_to_bytes(&joined.positions);
-    let adapter = VertexDataAdapter::new(bytes, size_of::<[f32; 3]>(), 0)
-        .expect("positions are three floats each");
-    let mut error = 0.0;
-    let target = (target * 3).min(joined.indices.len());
-    joined.indices =
-        meshopt::simplify_sloppy(&joined.indices, &adapter, target, 1.0, Some(&mut error));
-    check(joined);
-    error
+/// The least size of a cell, as a part of the model's size.
+const FINEST_CELL: f32 = 1e-3;
+/// Sizes of cells that are tried.
+const CELL_TRIES: usize = 12;
+
+/// The triangles of each part that are left if vertices in a cell of this size become one.
+fn clustered(parts: &[JoinedMesh], extents: &[f32], cell: f32) -> Vec<Vec<u32>> {
+    let each = parts.par_iter().zip(extents);
+    each.map(|(part, extent)| {
+        let bytes = meshopt::typed_to_bytes(&part.positions);
+        let adapter = VertexDataAdapter::new(bytes, size_of::<[f32; 3]>(), 0)
+            .expect("positions are three floats each");
+        // With a target of 0, the error is the size of a cell.
+        let of_part = (cell / extent.max(f32::MIN_POSITIVE)).min(1.0);
+        meshopt::simplify_sloppy(&part.indices, &adapter, 0, of_part, None)
+    })
+    .collect()
+}
+
+/// The longest side of the box around all vertices of a part, used or not, as the library measures it.
+fn extent_of(part: &JoinedMesh) -> f32 {
+    let along = |axis: usize| part.positions.iter().map(move |position| position[axis]);
+    let size = |axis: usize| {
+        let low = along(axis).fold(f32::INFINITY, f32::min);
+        let high = along(axis).fold(f32::NEG_INFINITY, f32::max);
+        high - low
+    };
+    [0, 1, 2].map(size).into_iter().fold(0.0, f32::max)
 }

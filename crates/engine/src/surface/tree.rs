@@ -170,6 +170,11 @@ impl Tree {
         }
     }
 
+    /// The corners of a triangle.
+    pub fn corners_of(&self, leaf: LeafPlace) -> &[Vec3A; 3] {
+        &self.corners[leaf.0 as usize]
+    }
+
     /// The first triangle that a ray meets, nearer than `within` lengths of its direction.
     pub fn first_hit(&self, origin: Vec3A, direction: Vec3A, within: f32) -> Option<Hit> {
         self.first_hit_of(origin, direction, within, None, |_| true)

@@ -3,9 +3,11 @@
 
 mod compare;
 mod gltf;
+mod hidden;
 mod hostile;
 mod import;
 mod job;
+mod loose_pieces;
 mod minimal;
 mod motion;
 mod render;

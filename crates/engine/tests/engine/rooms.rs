@@ -85,6 +85,51 @@ fn a_model_without_rooms_has_no_views_from_inside() {
     assert_eq!(room.compare(&room).inside_views(), 12);
 }
 
+/// A model of the text of an OBJ file, in one double-sided material.
+fn double_sided(text: &str) -> Scene {
+    let dir = tempfile::tempdir().unwrap();
+    fs::write(dir.path().join("model.obj"), text).unwrap();
+    let mut scene = import(dir.path(), &["model.obj".to_owned()]).unwrap().scene;
+    let material = json!([{ "doubleSided": true }]);
+    scene.json.insert("materials".to_owned(), material);
+    let meshes = scene.meshes.iter_mut();
+    meshes
+        .flat_map(|mesh| &mut mesh.primitives)
+        .for_each(|primitive| primitive.material = Some(0));
+    scene
+}
+
+/// Rays from inside of the stone or of the crown end at sides that are drawn.
+#[test]
+fn a_solid_arch_and_the_crown_of_a_tree_have_no_views_from_inside() {
+    let mut arch = cuboid("left", [0.0; 3], [2.0, 4.0, 3.0], 0);
+    arch += &cuboid("right", [4.0, 0.0, 0.0], [6.0, 4.0, 3.0], 8);
+    arch += &cuboid("top", [0.0, 4.01, 0.0], [6.0, 6.0, 3.0], 16);
+    let mut state = 7u32;
+    let mut number = || {
+        state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+        (state >> 8) as f32 / (1 << 23) as f32 - 1.0
+    };
+    let mut crown = cuboid("trunk", [-0.1, -1.3, -0.1], [0.1, 0.0, 0.1], 0);
+    let mut count = 8;
+    while count < 4000 * 3 {
+        let middle = [number(), number(), number()];
+        if middle.iter().map(|at| at * at).sum::<f32>() > 1.0 {
+            continue;
+        }
+        for _ in 0..3 {
+            let [x, y, z] = middle.map(|at| at + number() * 0.12);
+            crown += &format!("v {x} {y} {z}\n");
+        }
+        crown += &format!("f {} {} {}\n", count + 1, count + 2, count + 3);
+        count += 3;
+    }
+    for text in [arch, crown] {
+        let source = ModelPictures::draw(&double_sided(&text));
+        assert_eq!(source.compare(&source).inside_views(), 0);
+    }
+}
+
 fn optimize(dir: &Path, config: Value, out: &str) -> Report {
     let task = Task::Optimize(OptimizeTask {
         input_dir: dir.to_owned(),

@@ -59,6 +59,7 @@ impl JoinedMesh {
             joined.fill_motion(&known.motion, geometry);
         }
         joined.settle_seams(scene, &known.texturings);
+        joined.spread_equal_pieces();
         joined.lock_borders();
         joined
     }

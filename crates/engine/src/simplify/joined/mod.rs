@@ -18,6 +18,7 @@ use glam::Mat4;
 use meshopt::SimplifyVertex;
 
 use super::recipe::Recipe;
+pub(super) use pieces::{LEAST_OF_PIECE, Pieces};
 use space::JoinedSpace;
 
 /// One geometry's part of the joined mesh.

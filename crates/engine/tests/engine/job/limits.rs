@@ -1,5 +1,6 @@
 //! Limits of faces and bytes of a result, and how they are distributed over its parts.
 
+use assetfs_engine::number_text::grouped;
 use serde_json::{Value, json};
 
 use super::gltf::{Maker, Model};
@@ -106,4 +107,73 @@ fn a_target_size_is_met_by_faces_and_textures() {
         .optimize(json!({ "workflowSettings": { "targetMBSize": 0.03 } }))
         .unwrap();
     assert!(report.exports[0].size_bytes <= 30_000, "{report:?}");
+}
+
+/// A sphere of 3,480 triangles, with spots that only large textures show, in a texture of many bytes.
+fn spotted() -> Model {
+    let mut maker = Maker::default();
+    let mut primitive = sphere_primitive(&mut maker, 30, [0.0; 3], 1.0);
+    primitive["material"] = json!(0);
+    let spots = png(256, |x, y| {
+        let noise = (x * 7_919 + y * 104_729).wrapping_mul(2_654_435_761) >> 26;
+        let base = if (x / 32 + y / 32) % 2 == 0 { 170 } else { 60 };
+        [(base + noise) as u8, base as u8, 80, 255]
+    });
+    let (json, bin) = maker.finish(json!({
+        "scene": 0, "scenes": [{ "nodes": [0] }], "nodes": [{ "mesh": 0 }],
+        "meshes": [{ "primitives": [primitive] }],
+        "materials": [{ "pbrMetallicRoughness": { "baseColorTexture": { "index": 0 } } }],
+        "textures": [{ "source": 0 }], "images": [{ "uri": "spots.png" }],
+    }));
+    Model::new(&json, &bin, &[("spots.png", spots)])
+}
+
+#[test]
+fn what_is_called_the_smallest_result_is_the_smallest() {
+    let model = spotted();
+    let tiny = json!({ "workflowSettings": { "targetMBSize": 0.000_1 } });
+    let report = model.optimize(tiny).unwrap();
+    let size = report.exports[0].size_bytes;
+    let line = report
+        .warnings
+        .iter()
+        .find(|line| line.contains("target size"));
+    let said = format!(
+        "the smallest that the engine makes, with {} bytes",
+        grouped(size)
+    );
+    assert!(line.unwrap().ends_with(&said), "{line:?}, {said}");
+    for format in ["auto", "png", "jpg"] {
+        let files = json!([{ "fileType": "glb", "textureFormat": { "baseColor": format } }]);
+        let by_hand = json!({
+            "limits": { "faces": { "count": 1 }, "textures": { "baseColor": 4 } },
+            "compressionAndExport": { "fileExports": files },
+        });
+        let bytes = model.optimize(by_hand).unwrap().exports[0].size_bytes;
+        assert!(size <= bytes, "{size}, by hand {bytes} as {format}");
+    }
+}
+
+/// A target packs the geometry only where the packing is left to the engine.
+#[test]
+fn a_target_size_packs_geometry_only_if_it_may() {
+    let model = spotted();
+    let triangles = |packing: Value| {
+        let files = json!([{ "fileType": "glb", "meshCompressionMethod": packing }]);
+        let config = json!({
+            "workflowSettings": { "targetMBSize": 0.02 },
+            "compressionAndExport": { "fileExports": files },
+        });
+        let report = model.optimize(config).unwrap();
+        assert!(report.exports[0].size_bytes <= 20_000, "{report:?}");
+        let log = model.log("info.log");
+        (report.result.triangles, log.contains("packed with meshopt"))
+    };
+    let (plain, is_packed) = triangles(json!("none"));
+    assert!(!is_packed);
+    let (packed, is_packed) = triangles(json!("auto"));
+    assert!(
+        is_packed && packed > plain,
+        "{packed} and {plain} triangles"
+    );
 }

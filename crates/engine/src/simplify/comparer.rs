@@ -1,0 +1,100 @@
+//! Compares simplified results with their source, to choose among them: six small pictures, the distance of the surfaces,
+//! and the same in the poses of animations.
+
+use super::super::compare::{QuickDifference, quick_difference};
+use super::super::render::{
+    BoundingBox, Picture, PreparedScene, RenderScene, RenderSettings, View,
+};
+use super::super::scene::{Pose, Scene};
+use super::super::surface::Surface;
+use super::super::textures::dimensions;
+use super::motion::Motion;
+
+/// Maximum number of texture pixels: decoding more takes longer than all other steps.
+const MOST_PIXELS: u64 = 6 << 20;
+/// The pictures by which results are compared.
+const PICTURES: RenderSettings = RenderSettings {
+    size: 96,
+    samples: 1,
+    background: Some([236, 237, 239]),
+    sky_lights: 0,
+};
+
+/// Whether the textures of a scene are few enough to be drawn.
+pub(super) fn has_few_pixels(scene: &Scene) -> bool {
+    let drawn = scene
+        .images
+        .iter()
+        .filter_map(|image| dimensions(&image.bytes));
+    let pixels: u64 = drawn
+        .map(|(width, height)| u64::from(width) * u64::from(height))
+        .sum();
+    pixels <= MOST_PIXELS
+}
+
+/// The source, drawn and measured.
+pub(super) struct ResultComparer {
+    prepared: PreparedScene,
+    bounds: BoundingBox,
+    pictures: Vec<(View, Picture)>,
+    /// Pictures from inside of its rooms; none if it has no rooms.
+    inside: Vec<(View, Picture)>,
+    surface: Surface,
+    /// The surface in each pose.
+    moved: Vec<(Pose, Surface)>,
+}
+
+impl ResultComparer {
+    /// Draws and measures the source; `None` if nothing of it is visible. Large textures are not drawn.
+    pub(super) fn new(scene: &mut Scene, motion: &Motion) -> Option<ResultComparer> {
+        let adapted = match has_few_pixels(scene) {
+            true => RenderScene::from_model(scene).scene,
+            false => RenderScene::shape_of(scene),
+        };
+        let bounds = adapted.bounding_box()?;
+        let prepared = PreparedScene::new(&adapted);
+        let moved = motion.poses.iter();
+        let moved = moved.map(|pose| (pose.clone(), scene.in_pose(pose, Surface::of)));
+        Some(ResultComparer {
+            moved: moved.collect(),
+            pictures: prepared.render_six(&bounds, &PICTURES),
+            inside: prepared.render_inside(&prepared.inside_views(&bounds), &bounds, &PICTURES),
+            prepared,
+            bounds,
+            surface: Surface::of(scene),
+        })
+    }
+
+    /// How different the pictures of a result are: those from outside or from inside, whichever differ more.
+    pub(super) fn looks(&self, result: &Scene) -> QuickDifference {
+        let shape = self.prepared.reshaped(&RenderScene::shape_of(result));
+        let pictures = shape.render_six(&self.bounds, &PICTURES);
+        let outside = quick_difference(&self.pictures, &pictures);
+        if self.inside.is_empty() {
+            return outside;
+        }
+        let views: Vec<View> = self.inside.iter().map(|(view, _)| *view).collect();
+        let pictures = shape.render_inside(&views, &self.bounds, &PICTURES);
+        let inside = quick_difference(&self.inside, &pictures);
+        QuickDifference {
+            mean: outside.mean.max(inside.mean),
+            worst_tile: outside.worst_tile.max(inside.worst_tile),
+        }
+    }
+
+    /// The distance of a result from the source; smaller is better. The factors are the mean and the worst difference of
+    /// the pictures, the distance of the surfaces and the same in motion, so no recipe wins by one of them alone.
+    pub(super) fn loss(&self, result: &mut Scene) -> f64 {
+        let looks = self.looks(result);
+        let factor = |value: f64, least: f64| value.max(least).ln();
+        let apart =
+            |source: &Surface, result: &Surface| factor(source.quick_distance(result), 1e-3);
+        let at_rest = apart(&self.surface, &Surface::of(result));
+        let moved = self.moved.iter();
+        let moved: f64 = moved
+            .map(|(pose, source)| apart(source, &result.in_pose(pose, Surface::of)))
+            .sum();
+        let in_motion = moved / self.moved.len().max(1) as f64;
+        2.0 * factor(looks.mean, 1e-4) + factor(looks.worst_tile, 1e-3) + at_rest + in_motion
+    }
+}

@@ -1,0 +1,96 @@
+//! Leaves out small loose pieces, where so many remain that a careful simplification leaves few triangles for the shape of the
+//! large ones, or none.
+//!
+//! How many pieces are left out is tried: those that stay may take a part of the budget in their coarsest form, and the
+//! rest of it is for shapes. These parts are fixed numbers of triangles, so a larger budget has the same choices as a
+//! smaller one, with more triangles for each.
+
+use std::collections::HashSet;
+
+use rayon::prelude::*;
+
+use super::joined::{JoinedMesh, LEAST_OF_PIECE, Pieces};
+use super::meshopt_calls::{self, Method};
+use super::reach::{Attempt, reach_whole};
+
+/// Number of parts of the budget that are tried, each half of the one before.
+const ROOMS: u32 = 4;
+
+/// The attempts with some of the loose pieces. `careful` is the one with all of them.
+pub(super) fn thinned(
+    source: &JoinedMesh,
+    pieces: &Pieces,
+    careful: &Attempt,
+    budget: u64,
+) -> Vec<Attempt> {
+    let full = pieces.drawn_in(source);
+    let coarse = match careful.triangles() > budget {
+        true => pieces.drawn_in(&careful.joined),
+        false => {
+            let mut coarsest = source.clone();
+            meshopt_calls::simplify(&mut coarsest, 0, Method::Careful);
+            pieces.drawn_in(&coarsest)
+        }
+    };
+    let largest = pieces.largest_of_parts();
+    let order = pieces.by_importance();
+    let costs: Vec<Cost> = full.iter().zip(coarse).map(Cost::new).collect();
+    let mut tried = HashSet::new();
+    let rooms = (0..ROOMS).filter_map(|step| 1u64.checked_shl(budget.ilog2().checked_sub(step)?));
+    let choices: Vec<Vec<bool>> = rooms
+        .map(|room| choose(&largest, &order, &costs, room, budget))
+        .filter(|kept| kept.contains(&false) && tried.insert(kept.clone()))
+        .collect();
+    choices
+        .par_iter()
+        .map(|kept| {
+            let some = source.filtered(|corner| kept[pieces.of(corner)]);
+            let attempt = reach_whole(&some, budget, Method::Careful);
+            match attempt.triangles() <= budget {
+                true => Attempt {
+                    method: Method::Pruning,
+                    ..attempt
+                },
+                false => reach_whole(&some, budget, Method::Sloppy),
+            }
+        })
+        .collect()
+}
+
+/// The triangles of a piece, as a viewer counts them.
+#[derive(Debug, Clone, Copy)]
+struct Cost {
+    full: u64,
+    coarsest: u64,
+}
+
+impl Cost {
+    fn new((full, coarse): (&u64, u64)) -> Cost {
+        Cost {
+            full: *full,
+            coarsest: coarse.clamp((*full).min(LEAST_OF_PIECE), *full),
+        }
+    }
+}
+
+/// For each piece whether it stays: the largest of each part, and of the others in their order all that fit into the room
+/// in their coarsest form, or into the budget as they are.
+fn choose(largest: &[usize], order: &[usize], costs: &[Cost], room: u64, budget: u64) -> Vec<bool> {
+    let mut kept = vec![false; costs.len()];
+    let (mut full, mut coarsest) = (0, 0);
+    for piece in largest {
+        kept[*piece] = true;
+        full += costs[*piece].full;
+        coarsest += costs[*piece].coarsest;
+    }
+    for piece in order {
+        let cost = costs[*piece];
+        let fits = coarsest + cost.coarsest <= room || full + cost.full <= budget;
+        if !kept[*piece] && fits {
+            kept[*piece] = true;
+            full += cost.full;
+            coarsest += cost.coarsest;
+        }
+    }
+    kept
+}
