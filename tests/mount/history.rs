@@ -63,8 +63,8 @@ fn why_since_tells_what_became_of_a_model_after_the_drive_is_gone() {
     });
     let good = since(&fixture, "rawmodels/good");
     assert_eq!(
-        kinds(&good)[1..],
-        ["uploaded", "completed", "deleted"][..],
+        kinds(&good),
+        ["uploaded", "completed", "deleted"],
         "{good:#?}"
     );
     let bad = since(&fixture, "rawmodels/bad");
