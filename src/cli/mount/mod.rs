@@ -27,12 +27,12 @@ use crate::fuse;
 use super::account::{self, Account, AccountArgs};
 use super::dying;
 use super::serve;
-use super::settings::{self, ByteRate, ByteSize, PermissionMask, Profile, Span};
+use super::settings::{self, ByteRate, ByteSize, Profile, Span};
 use super::{Exit, WrongUse};
 
 pub(super) use mount_helper::Helper;
 use options::FstabOptions;
-use owner::FileOwner;
+use owner::{FileOwner, OwnerArgs};
 use shared_cache::SharedCachePlan;
 
 /// The default of `--cache-size`.
@@ -100,21 +100,8 @@ pub(super) struct MountArgs {
     /// Allow access by other users of this machine
     #[arg(long, env = "ASSETFS_ALLOW_OTHER")]
     allow_other: bool,
-    /// User that the files belong to, by number [default: the one that mounts]
-    #[arg(long, env = "ASSETFS_UID", value_name = "NUMBER")]
-    uid: Option<u32>,
-    /// Group that the files belong to, by number [default: the one that mounts]
-    #[arg(long, env = "ASSETFS_GID", value_name = "NUMBER")]
-    gid: Option<u32>,
-    /// Permissions that folders and files do not have, as for umask(1) [default: 022]
-    #[arg(long, env = "ASSETFS_UMASK", value_name = "MASK")]
-    umask: Option<PermissionMask>,
-    /// The same for folders alone [default: --umask]
-    #[arg(long, env = "ASSETFS_DMASK", value_name = "MASK")]
-    dmask: Option<PermissionMask>,
-    /// The same for files alone [default: --umask]
-    #[arg(long, env = "ASSETFS_FMASK", value_name = "MASK")]
-    fmask: Option<PermissionMask>,
+    #[command(flatten)]
+    owner: OwnerArgs,
     /// Allow plain http to other machines; anybody in the network can then read the token
     #[arg(long, env = "ASSETFS_ALLOW_INSECURE")]
     allow_insecure: bool,
@@ -275,7 +262,7 @@ fn plan(args: &MountArgs, profile: &Profile, fstab: FstabOptions) -> Result<Moun
         limit_up: rate(args.limit_up, profile.limit_up),
         limit_down: rate(args.limit_down, profile.limit_down),
         allow_other,
-        owner: FileOwner::chosen(args, profile, allow_other)?,
+        owner: FileOwner::chosen(&args.owner, profile, allow_other)?,
         allow_insecure: args.allow_insecure || profile.allow_insecure.unwrap_or(false),
         log_file: args.log_file.clone().or_else(|| profile.log_file.clone()),
         webhook_listen: args.webhook_listen.or(profile.webhook_listen),

@@ -229,9 +229,9 @@ fn set_flag(name: &str, value: &str, args: &mut MountArgs) -> Result<(), String>
         "cache_size" => args.cache_size = Some(parse(value)?),
         "data_dir" => args.data_dir = Some(parse(value)?),
         "delete_limit" => args.delete_limit = Some(parse_as(value, "a whole number, like 20")?),
-        "dmask" => args.dmask = Some(parse(value)?),
-        "fmask" => args.fmask = Some(parse(value)?),
-        "gid" => args.gid = Some(parse_as(value, "the number of a group, like 1000")?),
+        "dmask" => args.owner.dmask = Some(parse(value)?),
+        "fmask" => args.owner.fmask = Some(parse(value)?),
+        "gid" => args.owner.gid = Some(parse_as(value, "the number of a group, like 1000")?),
         "limit_down" => args.limit_down = Some(parse(value)?),
         "limit_up" => args.limit_up = Some(parse(value)?),
         "log_file" => args.log_file = Some(parse(value)?),
@@ -242,8 +242,8 @@ fn set_flag(name: &str, value: &str, args: &mut MountArgs) -> Result<(), String>
         "shared_cache_size" => args.shared_cache_size = Some(parse(value)?),
         "state_dir" => args.state_dir = Some(parse(value)?),
         "token_file" => args.account.token_file = Some(parse(value)?),
-        "uid" => args.uid = Some(parse_as(value, "the number of a user, like 1000")?),
-        "umask" => args.umask = Some(parse(value)?),
+        "uid" => args.owner.uid = Some(parse_as(value, "the number of a user, like 1000")?),
+        "umask" => args.owner.umask = Some(parse(value)?),
         "webhook_listen" => {
             let address = parse_as(value, "an address with a port, like 127.0.0.1:9100")?;
             args.webhook_listen = Some(address);

@@ -2,11 +2,31 @@
 //! other file systems without owners have them.
 
 use anyhow::Result;
+use clap::Args;
 use serde::{Deserialize, Serialize};
 
-use super::MountArgs;
 use crate::cli::WrongUse;
 use crate::cli::settings::{PermissionMask, Profile};
+
+/// The options.
+#[derive(Debug, Default, Args)]
+pub(super) struct OwnerArgs {
+    /// User that the files belong to, by number [default: the one that mounts]
+    #[arg(long, env = "ASSETFS_UID", value_name = "NUMBER")]
+    pub(super) uid: Option<u32>,
+    /// Group that the files belong to, by number [default: the one that mounts]
+    #[arg(long, env = "ASSETFS_GID", value_name = "NUMBER")]
+    pub(super) gid: Option<u32>,
+    /// Permissions that folders and files do not have, as for umask(1) [default: 022]
+    #[arg(long, env = "ASSETFS_UMASK", value_name = "MASK")]
+    pub(super) umask: Option<PermissionMask>,
+    /// The same for folders alone [default: --umask]
+    #[arg(long, env = "ASSETFS_DMASK", value_name = "MASK")]
+    pub(super) dmask: Option<PermissionMask>,
+    /// The same for files alone [default: --umask]
+    #[arg(long, env = "ASSETFS_FMASK", value_name = "MASK")]
+    pub(super) fmask: Option<PermissionMask>,
+}
 
 /// The owner and the permissions that files and folders show, unless they were set for them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -18,7 +38,7 @@ pub(super) struct FileOwner {
 }
 
 impl FileOwner {
-    pub(super) fn chosen(args: &MountArgs, profile: &Profile, others: bool) -> Result<FileOwner> {
+    pub(super) fn chosen(args: &OwnerArgs, profile: &Profile, others: bool) -> Result<FileOwner> {
         const USUAL: PermissionMask = PermissionMask(0o022);
         let own = rustix::process::geteuid().as_raw();
         let uid = args.uid.or(profile.uid).unwrap_or(own);

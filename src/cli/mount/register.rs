@@ -12,10 +12,10 @@ use sha2::{Digest, Sha256};
 use url::Url;
 
 use crate::durable::write_atomic;
-use crate::wire::Token;
+use crate::wire::{Token, TokenId};
 
-use super::state_dirs::token_id_text;
-
+/// The id of a token that has none.
+pub(super) const UNNUMBERED: &str = "unnumbered";
 const OF_ALL: &str = "accounts.json";
 const OF_ONE: &str = "account.json";
 
@@ -32,6 +32,11 @@ pub(super) struct Register {
 pub(super) struct AccessKeys {
     pub(super) by_address: String,
     pub(super) by_token: String,
+}
+
+/// The id of a token in keys and names of folders.
+pub(super) fn token_id_text(token_id: Option<TokenId>) -> String {
+    token_id.map_or_else(|| UNNUMBERED.to_owned(), |id| id.to_string())
 }
 
 impl AccessKeys {

@@ -19,13 +19,10 @@ use crate::outbox::{holds_unsent, unsent_in};
 use crate::wire::{Token, TokenId};
 
 use super::MountPlan;
-use super::register::{AccessKeys, Register};
+use super::register::{AccessKeys, Register, UNNUMBERED, token_id_text};
 
 /// How long the service may take to say whose token this is; without an answer the last one holds.
 const OWNER_DEADLINE: Duration = Duration::from_secs(5);
-
-/// The id of a token that has none.
-const UNNUMBERED: &str = "unnumbered";
 
 /// How long a process whose drive was unmounted may take to close.
 const CLOSING_DEADLINE: Duration = Duration::from_secs(30);
@@ -323,10 +320,6 @@ fn folder_name(base_url: &Url, token_id: Option<TokenId>, owner: &Owner) -> Stri
         }
     };
     format!("{host}-{}-{who}", short_hash(origin.as_bytes()))
-}
-
-pub(super) fn token_id_text(token_id: Option<TokenId>) -> String {
-    token_id.map_or_else(|| UNNUMBERED.to_owned(), |id| id.to_string())
 }
 
 fn short_hash(bytes: &[u8]) -> String {

@@ -7,6 +7,7 @@
 mod analyse;
 mod collect;
 mod convert;
+mod error;
 mod job_events;
 mod leases;
 mod optimize;
@@ -29,7 +30,6 @@ use tokio_util::sync::CancellationToken;
 use tracing::Instrument as _;
 
 use super::app::App;
-use super::files::FilesError;
 use super::records::{Attempt, JobKind, JobRow, RecordsError};
 use super::room::check_room;
 use super::trace;
@@ -38,6 +38,7 @@ use crate::service::causes::chain;
 use crate::wire::{TraceParent, UploadStatus};
 use assetfs_engine::job::{Phase, Task};
 
+pub use error::JobError;
 pub use leases::{keep, recover};
 use queue::Running;
 pub use standstill::Standstill;
@@ -48,48 +49,6 @@ const LOOK_AGAIN: Duration = Duration::from_secs(5);
 
 /// Time between two tries to give a job back.
 const RETRY_PAUSE: Duration = Duration::from_secs(1);
-
-/// The longest pause of a slot whose attempts fail.
-const LONGEST_REST: Duration = Duration::from_secs(60);
-
-/// Why a job could not run. The model is not the cause, so the job is tried again.
-#[derive(Debug, thiserror::Error)]
-pub enum JobError {
-    #[error(transparent)]
-    Records(#[from] RecordsError),
-    #[error(transparent)]
-    Files(#[from] FilesError),
-    /// A file of the work folder failed.
-    #[error("the work folder failed")]
-    Disk(#[from] std::io::Error),
-    #[error("the work folder cannot be made")]
-    WorkFolder(#[source] std::io::Error),
-    #[error(transparent)]
-    Worker(#[from] WorkerError),
-    /// The log has its message.
-    #[error("an error in the service itself ended the attempt")]
-    Panicked,
-}
-
-impl JobError {
-    /// Why an attempt failed, as a part of a sentence for users: without addresses and without the words of the storage.
-    /// The log has the cause.
-    fn for_users(&self) -> &'static str {
-        match self {
-            JobError::Records(_) => "its database refused a change",
-            JobError::Files(FilesError::Damaged { .. }) => {
-                "a file of this model arrives damaged from its file storage"
-            }
-            JobError::Files(error) if error.is_gone() => {
-                "a file of this model is missing in its file storage"
-            }
-            JobError::Files(_) => "its file storage failed",
-            JobError::Disk(_) | JobError::WorkFolder(_) => "its work disk failed",
-            JobError::Worker(_) => "it cannot run the program that does the work",
-            JobError::Panicked => "an error in the service itself ended the attempt",
-        }
-    }
-}
 
 /// The result of an attempt.
 enum Done {

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use tokio::time::{Instant, timeout};
 
-use super::{JobError, LONGEST_REST};
+use super::error::JobError;
 use crate::service::app::App;
 use crate::service::causes::chain;
 use crate::service::files::{BucketError, FilesError};
@@ -16,6 +16,9 @@ use crate::service::obstruction::Obstruction;
 use crate::service::records::JobRow;
 use crate::service::room::{check_room, disk_error, is_disk_full};
 use crate::service::workers::WorkerError;
+
+/// The longest pause of a slot whose attempts fail.
+const LONGEST_REST: Duration = Duration::from_secs(60);
 
 /// How long the storage may take to answer whether it can be written.
 const PROBE_TIME: Duration = Duration::from_secs(10);

@@ -17,8 +17,9 @@ use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpStream, UnixStream};
 
 use super::collect::{settle, store_text};
+use super::error::JobError;
 use super::standstill::{pause_after, rest_after};
-use super::{JobError, work};
+use super::work;
 use crate::service::files::FilesError;
 use crate::service::obstruction::Obstruction;
 use crate::service::records::{

@@ -9,7 +9,7 @@ use tempfile::TempDir;
 use tokio::task::spawn_blocking;
 use tokio_util::sync::CancellationToken;
 
-use super::JobError;
+use super::error::JobError;
 use crate::service::app::App;
 use crate::service::archive::{UnpackError, unpack};
 use crate::service::files::TakenIn;

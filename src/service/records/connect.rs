@@ -16,7 +16,7 @@ use url::Url;
 
 use super::database::{Database, Pools, Result};
 use super::migrations;
-use super::shared::{CONNECT_TIME, SharedDatabase, connect_error};
+use super::shared::{CONNECT_TIME, SharedDatabase, connect_error, read_password};
 use crate::service::clock::Clock;
 
 /// Settings of each session. The server ends the sessions of a process that was killed, suspended or cut off, so that
@@ -127,12 +127,6 @@ impl fmt::Debug for PostgresServer {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.shown.fmt(f)
     }
-}
-
-/// The password in a file, without the end of its line.
-pub(super) fn read_password(file: &Path) -> std::io::Result<String> {
-    let text = std::fs::read_to_string(file)?;
-    Ok(text.trim_end_matches(['\r', '\n']).to_owned())
 }
 
 /// Opens the database, creates the file of SQLite if it is missing, and migrates the schema.

@@ -10,7 +10,7 @@
 //! process before they take a connection, so a locked account does not use up the connections of the others.
 
 use std::collections::HashMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
@@ -20,7 +20,6 @@ use tokio::sync::{OwnedMutexGuard, watch};
 use tokio::time::timeout;
 use tokio_util::sync::{CancellationToken, DropGuard};
 
-use super::connect::read_password;
 use super::error::{RecordsError, Result};
 use crate::service::causes::chain;
 use crate::wire::UserId;
@@ -88,6 +87,12 @@ struct Reach {
     /// Why and since when the database does not answer, while it does not.
     away: watch::Sender<Option<(Arc<str>, Instant)>>,
     turns: Mutex<HashMap<UserId, Arc<tokio::sync::Mutex<()>>>>,
+}
+
+/// The password in a file, without the end of its line.
+pub(super) fn read_password(file: &Path) -> std::io::Result<String> {
+    let text = std::fs::read_to_string(file)?;
+    Ok(text.trim_end_matches(['\r', '\n']).to_owned())
 }
 
 impl SharedDatabase {

@@ -5,6 +5,7 @@
 
 mod confine;
 mod output;
+mod program;
 mod sandbox;
 mod spawn;
 mod system_calls;
@@ -23,8 +24,8 @@ use super::config::{WorkerCommand, WorkerLimits};
 use assetfs_engine::job::{Progress, Report, Task};
 use output::Line;
 
+pub use program::running_program;
 pub use sandbox::{MissingProtection, Protection, Sandbox};
-pub use spawn::running_program;
 
 /// The exit code of a worker that had no memory left: `ENOMEM`.
 pub const OUT_OF_MEMORY: i32 = 12;

@@ -5,8 +5,6 @@
 //! workers.
 
 use std::io;
-use std::os::unix::ffi::OsStrExt as _;
-use std::path::PathBuf;
 use std::process::Stdio;
 use std::thread;
 
@@ -15,6 +13,7 @@ use tokio::sync::mpsc::{Receiver, Sender, channel};
 use tokio::sync::oneshot;
 
 use super::confine::confine;
+use super::program::running_program;
 use super::{WorkerCommand, WorkerLimits};
 
 type Order = oneshot::Sender<io::Result<Child>>;
@@ -59,19 +58,6 @@ fn serve(orders: &mut Receiver<Order>, command: &WorkerCommand, limits: &WorkerL
     while let Some(reply) = orders.blocking_recv() {
         // If the caller was cancelled, dropping the child kills it.
         let _ = reply.send(spawn(command, limits));
-    }
-}
-
-/// Where a program is now that may be this one. Its file may have been removed or exchanged since the start, as an upgrade
-/// does; the kernel keeps the one that runs.
-pub fn running_program(program: PathBuf) -> PathBuf {
-    const REMOVED: &[u8] = b" (deleted)";
-    let own = std::env::current_exe().unwrap_or_default();
-    let own = own.as_os_str().as_bytes();
-    let asked = program.as_os_str().as_bytes();
-    match own.strip_suffix(REMOVED) {
-        Some(path) if asked == path || asked == own => "/proc/self/exe".into(),
-        _ => program,
     }
 }
 

@@ -9,7 +9,8 @@ use std::collections::HashSet;
 
 use rayon::prelude::*;
 
-use super::joined::{JoinedMesh, LEAST_OF_PIECE, Pieces};
+use super::joined::JoinedMesh;
+use super::joined::pieces::{LEAST_OF_PIECE, Pieces};
 use super::meshopt_calls::{self, Method};
 use super::reach::{Attempt, reach_whole};
 

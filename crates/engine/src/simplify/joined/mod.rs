@@ -7,7 +7,7 @@
 
 mod borders;
 mod build;
-mod pieces;
+pub(super) mod pieces;
 mod placement;
 mod seams;
 mod shape;
@@ -18,7 +18,6 @@ use glam::Mat4;
 use meshopt::SimplifyVertex;
 
 use super::recipe::Recipe;
-pub(super) use pieces::{LEAST_OF_PIECE, Pieces};
 use space::JoinedSpace;
 
 /// One geometry's part of the joined mesh.
