@@ -237,9 +237,10 @@ impl OpenObject {
     }
 
     /// False if the data of a complete object has changed since it was written: then no block counts as verified any
-    /// more. While blocks are being added, the file changes all the time, so nothing can be said.
+    /// more. While blocks are being added, the file changes all the time, so nothing can be said; and a file without a
+    /// name was changed by its deletion, and nobody else can open it.
     fn is_untouched(&self) -> bool {
-        if !self.blocks.is_verified_whole() {
+        if !self.blocks.is_verified_whole() || self.detached.load(Ordering::Acquire) {
             return true;
         }
         let Some(at) = ChangeTime::of(&self.data) else {

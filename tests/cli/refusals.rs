@@ -310,7 +310,7 @@ fn a_full_disk_is_named_and_left_as_it_was() {
     Command::new("umount").arg(&small).status().unwrap();
     let ran = ran.expect(1);
     assert!(
-        ran.err().contains("No space left on device"),
+        ran.err().contains("is full: make room on it"),
         "{}",
         ran.err()
     );

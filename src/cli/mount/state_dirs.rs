@@ -72,6 +72,8 @@ enum Owner {
     /// The service cannot be asked, and why.
     Silent(String),
     Refused(String),
+    /// It answers, but with a failure.
+    Failing(String),
 }
 
 /// Finds, creates and locks the folders of the account that `client` works with.
@@ -101,7 +103,7 @@ pub(super) async fn open_remote(
     register.sign(&name)?;
     places.warnings.extend(register.warning);
     match owner {
-        Owner::Silent(why) => places.warnings.push(format!(
+        Owner::Silent(why) | Owner::Failing(why) => places.warnings.push(format!(
             "the service at {} does not answer ({why}); what is cached can be read, and what is copied in is \
              sent when it answers",
             base_url.origin().ascii_serialization()
@@ -293,7 +295,12 @@ async fn owner_of(client: &Client, token_id: Option<TokenId>) -> Owner {
             ))
         }
         Ok(Ok(None)) => Owner::Unknown,
-        Ok(Err(error)) => Owner::Silent(error.to_string()),
+        Ok(Err(
+            error @ (ClientError::Unavailable { status: None, .. }
+            | ClientError::Timeout { .. }
+            | ClientError::Untrusted { .. }),
+        )) => Owner::Silent(error.to_string()),
+        Ok(Err(error)) => Owner::Failing(error.to_string()),
         Err(_) => Owner::Silent(format!("no answer within {} s", OWNER_DEADLINE.as_secs())),
     }
 }
@@ -315,7 +322,7 @@ fn folder_name(base_url: &Url, token_id: Option<TokenId>, owner: &Owner) -> Stri
         .collect();
     let who = match owner {
         Owner::Known(owner) => format!("owner-{owner}"),
-        Owner::Unknown | Owner::Silent(_) | Owner::Refused(_) => {
+        Owner::Unknown | Owner::Silent(_) | Owner::Failing(_) | Owner::Refused(_) => {
             format!("token-{}", token_id_text(token_id))
         }
     };

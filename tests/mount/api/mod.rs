@@ -48,9 +48,11 @@ fn json_of(path: &Path) -> Value {
     serde_json::from_slice(&fs::read(path).unwrap()).unwrap()
 }
 
+/// The tags of a user; the drive's own begin with `assetfs:`.
 fn tags_of(record: &Value) -> Vec<&str> {
     let names = record["tags"].as_array().unwrap().iter();
-    let mut names: Vec<&str> = names.map(|tag| tag["name"].as_str().unwrap()).collect();
+    let names = names.map(|tag| tag["name"].as_str().unwrap());
+    let mut names: Vec<&str> = names.filter(|name| !name.starts_with("assetfs:")).collect();
     names.sort_unstable();
     names
 }

@@ -82,7 +82,10 @@ fn a_cache_whose_disk_is_too_full_says_so_and_what_to_do() {
     let Some(_disk) = SmallDisk::mount(&disk, "16M") else {
         return;
     };
-    let filler = disk.join("filler");
+    // In the folder of another account: a cache folder with files of others is refused.
+    let other = disk.join("local-other");
+    fs::create_dir(&other).expect("a folder");
+    let filler = other.join("filler");
     fs::write(&filler, vec![1; 15 * MIB + 700_000]).expect("filled");
     world.fixture.mount(&[]);
     world.assert_whole();

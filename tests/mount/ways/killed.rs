@@ -192,9 +192,14 @@ fn a_job_is_paid_once_wherever_the_mount_is_killed() {
         let models = rapid_models(&fixture, &id);
         assert_eq!(models.len(), before + 1, "{step} is paid once");
         wait_until(&format!("{step}: the one-off tag is gone"), || {
-            rapid_models(&fixture, &id)
-                .iter()
-                .all(|model| model["tags"].as_array().is_none_or(Vec::is_empty))
+            let is_one_off = |tag: &Value| {
+                let name = tag["name"].as_str();
+                name.is_some_and(|name| name.starts_with("assetfs-"))
+            };
+            rapid_models(&fixture, &id).iter().all(|model| {
+                let tags = model["tags"].as_array();
+                !tags.is_some_and(|tags| tags.iter().any(is_one_off))
+            })
         });
         run(assetfs("unmount", fixture.root()));
     }
