@@ -295,7 +295,10 @@ impl Jobs {
             });
         }
         let asked = file.submission.as_ref();
-        let answered = asked.is_some_and(|request| is_answered(&memory, request));
+        // A request for several assets counts as sent from its record on, so the call has to end, too.
+        let answered = asked.is_some_and(|request| {
+            !memory.calls.contains(request) && is_answered(&memory, request)
+        });
         let waits = task.is_some_and(|task| task.waits_for_model);
         if answered || waits || file.wanted == Wanted::No && file.submission.is_none() {
             JobStanding::Settled(state)
