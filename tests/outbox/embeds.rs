@@ -197,8 +197,10 @@ async fn several_assets_are_optimized_by_one_request_once() {
         let one = direct.rapids().get(made[0], Priority::Interactive).await;
         let two = direct.rapids().get(made[1], Priority::Interactive).await;
         let names = |model: assetfs::wire::RapidModel| {
-            let tags = model.tags.into_iter();
-            tags.map(|tag| tag.name).collect::<Vec<_>>()
+            // The checksums of the texts stay.
+            let tags = model.tags.into_iter().map(|tag| tag.name);
+            let tags = tags.filter(|name| !name.starts_with("assetfs:"));
+            tags.collect::<Vec<_>>()
         };
         names(one.unwrap()) == ["mine"] && names(two.unwrap()).is_empty()
     })

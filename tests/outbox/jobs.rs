@@ -63,7 +63,11 @@ async fn a_dropped_job_makes_one_rapid_model_and_its_tag_goes() {
             .get(rapid, Priority::Interactive)
             .await
             .unwrap();
-        model.tags.is_empty()
+        // The checksum of the text stays.
+        model
+            .tags
+            .iter()
+            .all(|tag| !tag.name.starts_with("assetfs-"))
     })
     .await;
     // The same text starts nothing: rewritten, under another name, copied back, or after a restart.

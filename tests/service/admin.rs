@@ -59,7 +59,7 @@ async fn a_service_is_ready_while_its_parts_answer_and_says_which_does_not() {
     );
     let (status, ready) = service.ready().await;
     let good = json!({ "ready": true, "parts": {
-        "records": "ok", "files": "ok", "clock": "ok", "memory": "ok", "process": "ok",
+        "records": "ok", "files": "ok", "clock": "ok", "memory": "ok", "jobs": "ok", "process": "ok",
     } });
     assert_eq!((status, ready), (200, good));
 
