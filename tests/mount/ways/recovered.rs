@@ -56,8 +56,12 @@ fn a_lost_journal_is_reported_and_its_files_can_be_recovered_into_drafts() {
         );
     }
     let listed: Value = serde_json::from_str(&run(recover(&fixture).arg("--json"))).unwrap();
-    let name = listed[0]["name"].as_str().unwrap().to_owned();
-    assert_eq!(listed[0]["files"].as_array().unwrap().len(), 3);
+    // The drives of other tests are listed, too.
+    let own = recovered[0]["folder"].as_str();
+    let all = listed.as_array().unwrap();
+    let listed = all.iter().find(|it| it["path"].as_str() == own).unwrap();
+    let name = listed["name"].as_str().unwrap().to_owned();
+    assert_eq!(listed["files"].as_array().unwrap().len(), 3);
     // Without names they would become one model, so they go to another folder first.
     let aside = fixture.scratch.path().join("aside");
     run(recover(&fixture)
