@@ -31,22 +31,23 @@ impl Target {
         // Loaders open the decoded form, so it comes first.
         let decoded = percent_decode_str(text).decode_utf8().ok();
         let decoded = decoded.as_deref().unwrap_or(text);
-        let mut inside = Vec::new();
-        let mut elsewhere = Vec::new();
-        for text in [decoded, text] {
-            let (list, path) = match place(folder_of(from), text)? {
-                (path, true) => (&mut inside, path),
-                (path, false) => (&mut elsewhere, path),
-            };
-            if !path.is_empty() && !list.contains(&path) {
-                list.push(path);
-            }
+        let (path, is_inside) = place(folder_of(from), decoded)?;
+        let mut paths = vec![path];
+        // The text as it is written is only another reading of the same kind of place.
+        if let Some((path, as_written)) = place(folder_of(from), text)
+            && as_written == is_inside
+            && !paths.contains(&path)
+        {
+            paths.push(path);
         }
-        match (inside.is_empty(), elsewhere.is_empty()) {
-            (false, _) => Some(Target::Inside(inside)),
-            (true, false) => Some(Target::Elsewhere(elsewhere)),
-            (true, true) => None,
+        paths.retain(|path| !path.is_empty());
+        if paths.is_empty() {
+            return None;
         }
+        Some(match is_inside {
+            true => Target::Inside(paths),
+            false => Target::Elsewhere(paths),
+        })
     }
 
     pub fn paths(&self) -> &[String] {

@@ -217,7 +217,7 @@ mod tests {
         assert_eq!(
             digest(ChairDetail::Small),
             (
-                "213562b2acd654b8d2addc6de17d0ed4fa525db3f1cb5fe5f43fbdd2fa1c37c7".to_owned(),
+                "40fa4a391cbf1c5a7550594922b6f8da7cf3af3b332842133a9cae0f2cdee12b".to_owned(),
                 12_852
             )
         );
