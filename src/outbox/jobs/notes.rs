@@ -2,6 +2,7 @@
 //! machine has sent, or this one in an earlier life, is not paid for again.
 
 use std::collections::HashMap;
+use std::collections::hash_map::Entry;
 
 use crate::client::{ClientError, Priority};
 use crate::outbox::jobs::book::JobRecord;
@@ -85,12 +86,12 @@ pub async fn made_before(
     let mut known: HashMap<AssetId, TaggedModels> = HashMap::new();
     let mut made = Vec::new();
     for (tag, asset, note) in requests {
-        if !known.contains_key(&asset) {
+        if let Entry::Vacant(unknown) = known.entry(asset) {
             let models = match tagged_models(parts, asset, Priority::Interactive).await {
                 Err(ClientError::NotFound { .. }) => TaggedModels(Vec::new()),
                 models => models?,
             };
-            known.insert(asset, models);
+            unknown.insert(models);
         }
         if let Some(rapid) = known[&asset].find(&[note]) {
             made.push((tag.clone(), rapid));

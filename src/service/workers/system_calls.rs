@@ -177,11 +177,11 @@ const FCNTL: &[i32] = &[
 
 /// What `ioctl` may do: ask about a terminal, and change flags of an open file.
 const IOCTL: &[u64] = &[
-    libc::TCGETS as u64,
-    libc::TIOCGWINSZ as u64,
-    libc::FIONREAD as u64,
-    libc::FIONBIO as u64,
-    libc::FIOCLEX as u64,
+    libc::TCGETS,
+    libc::TIOCGWINSZ,
+    libc::FIONREAD,
+    libc::FIONBIO,
+    libc::FIOCLEX,
 ];
 
 /// What `prctl` may do: names, the end with the parent, and the preparation of a sandbox.
