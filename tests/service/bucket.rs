@@ -131,7 +131,7 @@ async fn completing_checks_what_the_storage_has() {
     let asset = service.get(&format!("/api/v2/rawmodel/{id}")).await.json();
     assert_eq!(asset["data"]["upload_status"], "incomplete");
     assert_eq!(asset["data"]["size"], 0, "nothing is counted");
-    // A shorter file makes it fit, with what the analysis writes.
+    // A shorter file leaves room for itself and for what the analysis writes.
     service
         .put(&upload_url(&started, "b.bin"), &[0; 60_000])
         .await

@@ -395,5 +395,6 @@ async fn keys_that_the_viewer_does_not_know_are_named_in_the_answer() {
         .map(|key| (*key, "1"))
         .collect();
     let told = message(all).await;
+    assert!(told.starts_with("The embed is being created."), "{told}");
     assert!(!told.contains("are not known"), "{told}");
 }

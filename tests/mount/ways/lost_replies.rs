@@ -184,6 +184,7 @@ fn two_machines_that_optimize_the_same_asset_pay_once_together() {
     });
     let models = list(&fixture, "api/v2/rapidmodel");
     assert_eq!(models.len(), 1, "one for both machines: {models:#?}");
+    assert!(fixture.chaos_fired() >= 1, "a reply was lost");
     let result = |root: std::path::PathBuf| {
         let record = root.join("rawmodels/chair/optimize/half/.assetfs/detail.json");
         let record: Value = serde_json::from_slice(&read(record)).expect("JSON");

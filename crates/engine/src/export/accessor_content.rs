@@ -4,7 +4,7 @@ use xxhash_rust::xxh3::xxh3_128;
 
 use super::super::scene::{Attribute, Storage};
 
-/// What tells accessors apart: their form, and a hash of their numbers.
+/// Two accessors with equal values of this type hold the same data: form, storage, and a hash of the numbers.
 #[derive(PartialEq, Eq, Hash)]
 pub(super) struct AccessorContent {
     form: AccessorForm,

@@ -44,7 +44,7 @@ impl LeftOut {
         }
     }
 
-    /// Smoothing groups say nothing where every face has normals.
+    /// Smoothing groups have no effect on a file whose faces all have normals.
     pub(super) fn all_normals_are_given(&mut self) {
         self.statements.remove("s");
     }
