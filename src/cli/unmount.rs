@@ -10,7 +10,7 @@ use rustix::process::{Pid, test_kill_process};
 use crate::drive::{DraftStatus, MountStatus, StatusWord};
 use crate::fuse::{self, shell_quoted};
 
-use super::mounted::{MountedDrive, POLL_PERIOD};
+use super::mounted::{ENDS_SOON, MountedDrive, POLL_PERIOD};
 use super::progress::Progress;
 use super::settings::Span;
 use super::status::path_below;
@@ -18,9 +18,6 @@ use super::{Exit, WrongUse};
 
 /// How long the process of the mount may take to end.
 const PROCESS_DEADLINE: Duration = Duration::from_secs(30);
-
-/// A process that has not ended after this time may still have the drive mounted elsewhere.
-const ENDS_SOON: Duration = Duration::from_secs(3);
 
 /// Unmount a drive after sending the drafts that are ready
 #[derive(Debug, clap::Args)]

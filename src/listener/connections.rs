@@ -2,12 +2,17 @@
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 
 use super::activity::{Activity, Traffic, Use};
 use super::limits::{ConnectionLimits, Peer};
+
+/// How long a connection that waited for its slot may take until its first request is read, before one that waited
+/// beside it may take the slot.
+const FIRST_BYTES_TIME: Duration = Duration::from_secs(1);
 
 /// The connections of one or several listeners. Clones share the slots.
 #[derive(Debug, Clone)]
@@ -73,21 +78,23 @@ impl Connections {
     /// are in use, waits; `None` after a timeout or if too many already wait.
     pub(super) async fn slot(&self, peer: Peer) -> Option<Slot> {
         let limits = self.limits();
-        {
+        let arrived = {
             let mut taken = self.taken();
-            if let Some(slot) = self.try_slot(&mut taken, peer) {
+            let arrived = taken.next;
+            if let Some(slot) = self.try_slot(&mut taken, peer, arrived) {
                 return Some(slot);
             }
             if taken.waiting >= limits.total {
                 return None;
             }
             taken.waiting += 1;
-        }
+            arrived
+        };
         let _waiting = Waiting(self);
         let waiting = async {
             loop {
                 let freed = self.shared.freed.notified();
-                if let Some(slot) = self.try_slot(&mut self.taken(), peer) {
+                if let Some(slot) = self.try_slot(&mut self.taken(), peer, arrived) {
                     return slot;
                 }
                 // A connection may stall meanwhile, so this is checked repeatedly.
@@ -104,13 +111,14 @@ impl Connections {
         taken.expect("no holder of this lock panics")
     }
 
-    fn try_slot(&self, taken: &mut Taken, peer: Peer) -> Option<Slot> {
+    /// `arrived` is the number that the connection would have had when it came.
+    fn try_slot(&self, taken: &mut Taken, peer: Peer, arrived: u64) -> Option<Slot> {
         let of_peer = |entry: &Entry| entry.peer == peer;
         let theirs = taken.by_number.values().filter(|&entry| of_peer(entry));
         if theirs.count() >= self.limits().per_peer {
-            taken.make_room(self.limits(), of_peer)?;
+            taken.make_room(self.limits(), arrived, of_peer)?;
         } else if taken.by_number.len() >= self.limits().total {
-            taken.make_room(self.limits(), |_| true)?;
+            taken.make_room(self.limits(), arrived, |_| true)?;
         }
         let slot = Slot {
             shared: Arc::clone(&self.shared),
@@ -136,11 +144,17 @@ impl Taken {
     fn make_room(
         &mut self,
         limits: &ConnectionLimits,
+        arrived: u64,
         may_end: impl Fn(&Entry) -> bool,
     ) -> Option<()> {
         let candidates = self.by_number.iter().filter(|(_, entry)| may_end(entry));
+        // What waited beside this one, and got its slot a moment ago, has had no time for its request.
+        let just_began = |number: u64, (kind, since): &(Use, Duration)| {
+            number >= arrived && *kind == Use::NeverAsked && *since < FIRST_BYTES_TIME
+        };
         let (number, (kind, _)) = candidates
             .filter_map(|(&number, entry)| Some((number, entry.activity.use_of(limits)?)))
+            .filter(|(number, found)| !just_began(*number, found))
             .min_by(|(_, (kind, since)), (_, (other, other_since))| {
                 kind.cmp(other).then(other_since.cmp(since))
             })?;
@@ -174,8 +188,6 @@ impl Drop for Slot {
 
 #[cfg(test)]
 mod tests {
-    use std::time::Duration;
-
     use tokio::time::advance;
 
     use super::*;
@@ -235,5 +247,29 @@ mod tests {
         let began = tokio::time::Instant::now();
         assert!(connections.slot(peer(8)).await.is_none(), "in vain");
         assert_eq!(began.elapsed(), Duration::from_secs(10));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn those_who_waited_together_take_no_slot_from_each_other() {
+        let connections = Connections::new(ConnectionLimits::new(4));
+        let mut stalling = Vec::new();
+        for last in 0..4 {
+            let slot = connections.slot(peer(last)).await.unwrap();
+            slot.activity.begin_request();
+            slot.activity.wait();
+            stalling.push(slot);
+        }
+        let waiting: Vec<_> = (4..8)
+            .map(|last| {
+                let connections = connections.clone();
+                tokio::spawn(async move { connections.slot(peer(last)).await })
+            })
+            .collect();
+        let mut slots = Vec::new();
+        for waiting in waiting {
+            slots.push(waiting.await.unwrap().expect("a slot"));
+        }
+        assert!(stalling.iter().all(|slot| slot.lost.is_cancelled()));
+        assert!(!slots.iter().any(|slot| slot.lost.is_cancelled()));
     }
 }

@@ -229,7 +229,7 @@ async fn a_worker_says_how_it_is() {
     let ready = ask("/readyz").await.expect(200).text();
     assert_eq!(
         ready,
-        "records: ok\nfiles: ok\nclock: ok\nmemory: ok\nprocess: ok\n"
+        "records: ok\nfiles: ok\nclock: ok\nmemory: ok\njobs: ok\nprocess: ok\n"
     );
     ask("/api/v2/rawmodel").await.expect(404);
     fleet.service.optimize_one().await;

@@ -10,7 +10,7 @@ use anyhow::{Context, Result, bail};
 use sha2::{Digest, Sha256};
 use url::Url;
 
-use crate::cli::mounted::{MountedDrive, POLL_PERIOD};
+use crate::cli::mounted::{ENDS_SOON, MountedDrive, POLL_PERIOD};
 use crate::cli::{WrongUse, dying};
 use crate::client::{Client, ClientError, Priority};
 use crate::durable::{DirLock, DurableError, PrivateDir, is_foreign};
@@ -213,7 +213,7 @@ async fn lock(state: &PrivateDir) -> Result<DirLock> {
             Ok(lock) => return Ok(lock),
             Err(DurableError::Locked { pid: Some(pid), .. })
                 if start.elapsed() < CLOSING_DEADLINE
-                    && (fuse::is_dying(pid) || is_closing(state, pid)) => {}
+                    && (fuse::is_dying(pid) || is_closing(state, pid, start.elapsed())) => {}
             Err(DurableError::Locked { pid: Some(pid), .. }) => {
                 bail!("{}", why_locked(state, pid));
             }
@@ -223,11 +223,13 @@ async fn lock(state: &PrivateDir) -> Result<DirLock> {
     }
 }
 
-/// True for a process that serves no drive any more, or none yet.
-fn is_closing(state: &PrivateDir, pid: u32) -> bool {
+/// True for a process that serves no drive any more, or none yet. A program that starts in a mount namespace of its own
+/// may have the drive for a moment, until it unmounts what it does not need.
+fn is_closing(state: &PrivateDir, pid: u32, waited: Duration) -> bool {
     match dying::stored_connection(state.path(), pid) {
         Some(connection) => {
-            !connection.is_mounted() && fuse::other_mounts(connection.number()).is_empty()
+            !connection.is_mounted()
+                && (waited < ENDS_SOON || fuse::other_mounts(connection.number()).is_empty())
         }
         // It has not mounted yet, or the kernel does not number mounts.
         None => {

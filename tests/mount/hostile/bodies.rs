@@ -10,7 +10,7 @@ use crate::fault_server::{Asked, Reply};
 use crate::needs_fuse;
 use crate::support::{assetfs, run, shell};
 
-/// A list that repeats its pages after three and claims to be endless.
+/// A list that repeats its pages after three and claims to have very many.
 fn endless(asked: &Asked, _: &str) -> Option<Reply> {
     if asked.path() != "/api/v2/rawmodel" || asked.query().contains("q=") {
         return None;
@@ -20,7 +20,7 @@ fn endless(asked: &Asked, _: &str) -> Option<Reply> {
     let records: Vec<Value> = (first..first + 10)
         .map(|id| asset(id, &json!(format!("model {id}"))))
         .collect();
-    answer(&page(&records, number, u64::MAX, u64::MAX))
+    answer(&page(&records, number, 15_000, u64::MAX))
 }
 
 #[test]
