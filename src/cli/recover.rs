@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result, bail};
 use serde::Serialize;
 
-use crate::fuse;
+use crate::fuse::{self, shell_quoted};
 use crate::outbox::{Recovered, RecoveredFile, recovered_in, unsent_in};
 
 use super::mount::state_dirs::unsent_sentence;
@@ -145,17 +145,7 @@ struct Taken {
 }
 
 fn take(args: &TakeArgs) -> Result<Exit> {
-    let found = find(&args.place)?;
-    let folder = found
-        .into_iter()
-        .find(|it| it.path == args.folder || Path::new(&it.name) == args.folder);
-    let Some(folder) = folder else {
-        return Err(WrongUse(format!(
-            "there is no folder {} to recover; `assetfs recover` lists them",
-            args.folder.display()
-        ))
-        .into());
-    };
+    let folder = chosen(find(&args.place)?, &args.folder)?;
     let unnamed = folder.files.iter().filter(|file| !file.is_named()).count();
     if unnamed > 0 && fuse::find_mount(&args.target)?.is_some() {
         return Err(WrongUse(format!(
@@ -189,6 +179,31 @@ fn take(args: &TakeArgs) -> Result<Exit> {
         println!("Restored {files} to {}.", taken.target.display());
     }
     Ok(Exit::Done)
+}
+
+/// The folder with this path or name. Two accounts may have folders of the same name, which is the time.
+fn chosen(found: Vec<Recovered>, wanted: &Path) -> Result<Recovered> {
+    let mut matching: Vec<Recovered> = found
+        .into_iter()
+        .filter(|it| it.path == wanted || Path::new(&it.name) == wanted)
+        .collect();
+    let wanted = wanted.display();
+    match (matching.pop(), matching.is_empty()) {
+        (Some(folder), true) => Ok(folder),
+        (Some(last), false) => {
+            matching.push(last);
+            let paths: Vec<String> = matching.iter().map(|it| shell_quoted(&it.path)).collect();
+            Err(WrongUse(format!(
+                "several accounts have a folder {wanted}; name one by its path: {}",
+                paths.join(", ")
+            ))
+            .into())
+        }
+        (None, _) => Err(WrongUse(format!(
+            "there is no folder {wanted} to recover; `assetfs recover` lists them"
+        ))
+        .into()),
+    }
 }
 
 /// Copies a file to a path that must not exist; durable on return.

@@ -189,3 +189,30 @@ fn a_wrong_key_of_the_configuration_is_named() {
         );
     }
 }
+
+#[test]
+fn of_two_accounts_with_kept_files_of_one_time_none_is_taken_by_that_name() {
+    let bench = Bench::new();
+    let name = "recovered-2026-11-22T02-30-00Z";
+    for account in ["one", "other"] {
+        let file = format!("state/{account}/outbox/{name}/files/{account}.glb");
+        bench.write(&file, account.as_bytes());
+    }
+    let state = bench.path("state");
+    let place = [("ASSETFS_STATE_DIR", state.to_str().unwrap())];
+    let said = refusal(&bench, &format!("recover take {name} out"), &place);
+    for account in ["one", "other"] {
+        let path = state.join(account).join("outbox").join(name);
+        assert!(said.contains(path.to_str().unwrap()), "{said}");
+        assert!(path.exists());
+    }
+    let path = state.join("other/outbox").join(name);
+    let taken = ran(
+        &bench,
+        &format!("recover take {} out", path.display()),
+        &place,
+    );
+    assert_eq!(taken.code(), 0, "{}", taken.err());
+    assert_eq!(bench.names("out"), ["other.glb"]);
+    assert!(!path.exists());
+}

@@ -75,7 +75,7 @@ async fn a_service_is_ready_while_its_parts_answer_and_says_which_does_not() {
     let text = service.admin("/readyz", "text/plain").await.expect(503);
     assert_eq!(
         text.text(),
-        format!("records: ok\nfiles: {sentence}\nclock: ok\nmemory: ok\nprocess: ok\n")
+        format!("records: ok\nfiles: {sentence}\nclock: ok\nmemory: ok\njobs: ok\nprocess: ok\n")
     );
     service.admin("/livez", "*/*").await.expect(200);
     std::fs::rename(&aside, &files).unwrap();
