@@ -11,6 +11,32 @@ fn is_complete(status: &str) -> bool {
     status == "complete"
 }
 
+/// The kernel keeps the number of a file that it moved, and asks for its attributes by that number alone.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_file_that_moves_between_drafts_has_its_attributes_under_its_number_at_once() {
+    let (_account, mounted) = Account::mounted().await;
+    let tree = &mounted.tree;
+    for folder in ["/rawmodels/one", "/rawmodels/two", "/rawmodels/two/sub"] {
+        tree.mkdir(folder).await.unwrap();
+    }
+    tree.write("/rawmodels/one/a.bin", b"a").await.unwrap();
+    let path = [
+        "/rawmodels/one/a.bin",
+        "/rawmodels/two/a.bin",
+        "/rawmodels/two/sub/b.bin",
+        "/rawmodels/loose.bin",
+        "/rawmodels/one/c.bin",
+    ];
+    let number = tree.stat(path[0]).await.unwrap().ino;
+    for (from, to) in path.iter().zip(&path[1..]) {
+        tree.rename(from, to).await.unwrap();
+        let drive = &tree.drive;
+        let found = drive.getattr(number, None, &tree.caller).await;
+        assert_eq!(found.unwrap().attributes.size, 1, "{to}");
+        assert_eq!(tree.stat(to).await.unwrap().ino, number, "{to}");
+    }
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn the_tree_that_was_copied_in_is_the_tree_that_is_shown_afterwards() {
     let (account, mounted) = Account::mounted().await;

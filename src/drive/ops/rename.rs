@@ -147,9 +147,8 @@ fn relocate(mount: &Mount, source: &Node, renamed: Renamed) {
             DraftEntry { draft, entry }.into()
         }
     };
-    if new != *source {
-        mount.inodes().relocate(source, new);
-    }
+    // Also if both count as the same node: an entry keeps its identity in another draft, but is found in that draft alone.
+    mount.inodes().relocate(source, new);
 }
 
 fn loose_row_of_kind(tree: &Tree, draft: DraftId) -> Option<Node> {
