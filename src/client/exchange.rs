@@ -19,6 +19,7 @@ use super::budget::{Priority, RateBudget};
 use super::call::{Call, Lane, Repeat};
 use super::config::ClientConfig;
 use super::error::{ClientError, message_of};
+use super::reach::Reach;
 use super::retry::retry_after;
 use super::storage::{self, SignedObject, Storage};
 use super::transport::{self, Connection, Fault, Transport};
@@ -33,7 +34,7 @@ pub(super) struct Exchange {
     transport: Arc<Transport>,
     pub(super) storage: Arc<Storage>,
     /// True while the service does not reply, not even to a retry over a new connection.
-    pub(super) out_of_reach: tokio::sync::watch::Sender<bool>,
+    pub(super) reach: Reach,
 }
 
 impl Exchange {
@@ -51,7 +52,7 @@ impl Exchange {
             transport,
             storage: Arc::new(storage),
             config,
-            out_of_reach: tokio::sync::watch::Sender::new(false),
+            reach: Reach::default(),
         }
     }
 
@@ -183,11 +184,11 @@ impl Exchange {
         match &response {
             Ok(response) if response.status() == StatusCode::SERVICE_UNAVAILABLE => {
                 if failed > 0 {
-                    self.out_of_reach.send_replace(true);
+                    self.reach.set_lost(true);
                 }
             }
-            Ok(_) => drop(self.out_of_reach.send_replace(false)),
-            Err(_) if failed > 0 => drop(self.out_of_reach.send_replace(true)),
+            Ok(_) => self.reach.set_lost(false),
+            Err(_) if failed > 0 => self.reach.set_lost(true),
             Err(_) => {}
         }
         let response = response?;
