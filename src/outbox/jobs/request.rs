@@ -7,7 +7,7 @@ use std::sync::Arc;
 use crate::client::ClientError;
 use crate::outbox::failpoint;
 use crate::outbox::failpoint::Failpoint;
-use crate::outbox::ids::{JobFolder, OwnerFolder};
+use crate::outbox::ids::{JobFolder, OwnerFolder, random_token};
 use crate::outbox::jobs::book::{EmbedStage, EmbedSubmission, JobKey, JobRecord, Wanted};
 use crate::outbox::jobs::embeds::embeds_of;
 use crate::outbox::jobs::memory::JobsMemory;
@@ -376,9 +376,5 @@ impl Preparation<'_> {
 }
 
 fn new_tag() -> String {
-    #[cfg(test)]
-    if let Some(drawn) = crate::client::scripted::draw() {
-        return format!("{REQUEST_PREFIX}{drawn:032x}");
-    }
-    format!("{REQUEST_PREFIX}{:032x}", rand::random::<u128>())
+    format!("{REQUEST_PREFIX}{}", random_token())
 }
