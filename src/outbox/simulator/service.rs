@@ -159,6 +159,8 @@ impl Holdings {
             ("GET", ["rawmodel", _]) => self.show_asset(id(1)),
             ("DELETE", ["rawmodel", _]) => self.delete_asset(id(1)),
             ("GET", ["rapidmodel", _]) => self.show_rapid(id(1)),
+            // As of results before 2023-03: the service does not tell.
+            ("GET", ["rapidmodel", _, "download", "preset"]) => no_such(),
             ("DELETE", ["rapidmodel", _, "tags", _]) => self.untag(id(1), id(3)),
             ("GET", ["embeds"]) => self.list_embeds(request),
             ("POST", ["embeds", "create"]) => self.embed(false, &body),
@@ -183,13 +185,13 @@ impl Holdings {
             .filter_map(|it| it.as_str())
             .map(str::to_owned)
             .collect();
-        let id = self.fresh();
-        let asset = Asset {
         let key = request.idempotency_key.clone().unwrap_or_default();
         let begun = self.begun.get(&key).copied();
         if let Some(id) = begun.filter(|id| self.knows_keys && self.assets.contains_key(id)) {
             return self.begin(id, &names);
         }
+        let id = self.fresh();
+        let asset = Asset {
             name: body["model_name"].as_str().unwrap_or_default().to_owned(),
             foreign: false,
             status: "incomplete".to_owned(),
@@ -199,8 +201,6 @@ impl Holdings {
             import: None,
         };
         self.assets.insert(id, asset);
-        let urls: serde_json::Map<String, Value> = names
-            .iter()
         self.begun.insert(key, id);
         self.begin(id, &names)
     }
@@ -218,6 +218,8 @@ impl Holdings {
             return reply(409, json!({"message": "another request has this key"}));
         }
         asset.urls_until = until;
+        let urls: serde_json::Map<String, Value> = names
+            .iter()
             .map(|name| (name.clone(), url_of(id, name).into()))
             .collect();
         let links = json!({"s3_upload_urls": urls, "complete_upload": format!("{BASE_URL}/x")});
