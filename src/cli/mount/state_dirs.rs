@@ -284,7 +284,8 @@ async fn owner_of(client: &Client, token_id: Option<TokenId>) -> Owner {
             Err(
                 ClientError::NotFound { .. }
                 | ClientError::Forbidden { .. }
-                | ClientError::Rejected { .. },
+                | ClientError::Rejected { .. }
+                | ClientError::Protocol { .. },
             ) => points().await,
             token => token.map(|token| token.tokenable_id),
         }
