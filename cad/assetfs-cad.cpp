@@ -36,6 +36,8 @@
 #include <BRep_Tool.hxx>
 #include <Bnd_Box.hxx>
 #include <IGESCAFControl_Reader.hxx>
+#include <IGESData_IGESEntity.hxx>
+#include <IGESData_IGESModel.hxx>
 #include <Message.hxx>
 #include <RWGltf_CafWriter.hxx>
 #include <STEPCAFControl_Reader.hxx>
@@ -46,6 +48,11 @@
 #include <StepBasic_ExternalIdentificationAssignment.hxx>
 #include <StepBasic_ExternalSource.hxx>
 #include <StepData_StepModel.hxx>
+#include <StepDimTol_GeometricTolerance.hxx>
+#include <StepShape_DimensionalLocation.hxx>
+#include <StepShape_DimensionalSize.hxx>
+#include <StepVisual_AnnotationOccurrence.hxx>
+#include <StepVisual_TessellatedAnnotationOccurrence.hxx>
 #include <TCollection_ExtendedString.hxx>
 #include <TCollection_HAsciiString.hxx>
 #include <TDF_LabelSequence.hxx>
@@ -85,6 +92,23 @@ Format format_of(const std::string& path) {
 
 // Lines about what is not read.
 using Notes = std::vector<std::string>;
+
+// Adds a line about things of one kind, if there are any.
+void note(Notes& notes, long count, const char* one, const char* many) {
+    if (count == 1) notes.push_back(std::string("1 ") + one + " is not read");
+    if (count > 1) notes.push_back(std::to_string(count) + " " + many + " are not read");
+}
+
+// What a drawing tells beside the shapes.
+struct Remarks {
+    long measures = 0;
+    long texts = 0;
+
+    void add_to(Notes& notes) const {
+        note(notes, measures, "measure or tolerance", "measures and tolerances");
+        note(notes, texts, "note beside the model", "notes beside the model");
+    }
+};
 
 // Prepares to read names and colours of parts, and reads the file. Lengths become millimetres, whatever its unit.
 template <class Reader>
@@ -151,6 +175,36 @@ void forget_other_files(const STEPCAFControl_Reader& reader) {
     }
 }
 
+Remarks remarks_of(const Handle(StepData_StepModel) & model) {
+    Remarks found;
+    for (int at = 1; at <= model->NbEntities(); ++at) {
+        const auto entity = model->Value(at);
+        const auto is = [&](const Handle(Standard_Type) & kind) { return entity->IsKind(kind); };
+        if (is(STANDARD_TYPE(StepShape_DimensionalSize)) || is(STANDARD_TYPE(StepShape_DimensionalLocation)) ||
+            is(STANDARD_TYPE(StepDimTol_GeometricTolerance))) {
+            found.measures += 1;
+        } else if (is(STANDARD_TYPE(StepVisual_AnnotationOccurrence)) ||
+                   is(STANDARD_TYPE(StepVisual_TessellatedAnnotationOccurrence))) {
+            found.texts += 1;
+        }
+    }
+    return found;
+}
+
+// By the numbers of entity types in the specification of IGES. The notes of a dimension are parts of it.
+Remarks remarks_of(const Handle(IGESData_IGESModel) & model) {
+    const std::set<int> measures{202, 204, 206, 216, 218, 220, 222};
+    const std::set<int> texts{208, 210, 212, 213};
+    Remarks found;
+    for (int at = 1; at <= model->NbEntities(); ++at) {
+        const auto entity = model->Entity(at);
+        if (entity->SubordinateStatus() != 0) continue;
+        found.measures += measures.count(entity->TypeNumber());
+        found.texts += texts.count(entity->TypeNumber());
+    }
+    return found;
+}
+
 void read_step(const std::string& path, Handle(TDocStd_Document) & document, Notes& notes) {
     STEPCAFControl_Reader reader;
     load(reader, path);
@@ -159,12 +213,14 @@ void read_step(const std::string& path, Handle(TDocStd_Document) & document, Not
         notes.push_back("it names other files, which are not read: " + listed(names));
         forget_other_files(reader);
     }
+    remarks_of(reader.Reader().StepModel()).add_to(notes);
     transfer(reader, document);
 }
 
-void read_iges(const std::string& path, Handle(TDocStd_Document) & document) {
+void read_iges(const std::string& path, Handle(TDocStd_Document) & document, Notes& notes) {
     IGESCAFControl_Reader reader;
     load(reader, path);
+    remarks_of(reader.IGESModel()).add_to(notes);
     transfer(reader, document);
 }
 
@@ -299,7 +355,7 @@ Outcome convert(const std::string& input, const std::string& output, double defl
             read_step(input, document, notes);
             break;
         case Format::Iges:
-            read_iges(input, document);
+            read_iges(input, document, notes);
             break;
         case Format::Brep:
             read_brep(input, document);
@@ -312,8 +368,7 @@ Outcome convert(const std::string& input, const std::string& output, double defl
     tessellate(model, deflection, angle);
     const Counts counts = counts_of(model);
     const long curves = free_curves(model);
-    if (curves == 1) notes.push_back("1 curve that belongs to no surface is not read");
-    if (curves > 1) notes.push_back(std::to_string(curves) + " curves that belong to no surface are not read");
+    note(notes, curves, "curve that belongs to no surface", "curves that belong to no surface");
     std::cout << counts.faces << ' ' << counts.faces_without_triangles << ' ' << counts.triangles << '\n';
     for (const std::string& note : notes) std::cout << note << '\n';
     if (counts.triangles == 0) {

@@ -5,6 +5,8 @@
 
 mod backoff;
 
+mod given_files;
+
 pub mod wire;
 
 pub mod durable;

@@ -107,7 +107,14 @@ const SIMULATED: &[&str] = &["failpoint", "moment", "off_thread"];
 const OWNERS: &[(&str, &[&str])] = &[
     (
         "assetfs_formats",
-        &["outbox", "drive", "engine", "service", "cli"],
+        &[
+            "given_files.rs",
+            "outbox",
+            "drive",
+            "engine",
+            "service",
+            "cli",
+        ],
     ),
     ("assetfs_engine", &["service", "cli"]),
     ("fuser", &["fuse"]),

@@ -6,6 +6,8 @@ use std::str::FromStr;
 
 use url::Url;
 
+use crate::given_files;
+
 /// A bucket and the folder in it: `s3://BUCKET/PREFIX?endpoint=URL&region=NAME`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct BucketAddress {
@@ -187,7 +189,7 @@ impl Credentials {
         }
         let path = variable("AWS_SHARED_CREDENTIALS_FILE").ok_or(CredentialsError::None)?;
         let profile = variable("AWS_PROFILE").unwrap_or_else(|| "default".to_owned());
-        let text = std::fs::read_to_string(Path::new(&path)).map_err(|source| {
+        let text = given_files::read_text(Path::new(&path)).map_err(|source| {
             let path = path.clone();
             CredentialsError::Unreadable { path, source }
         })?;
@@ -318,5 +320,10 @@ mod tests {
         let gone = find(&[("AWS_SHARED_CREDENTIALS_FILE", "/nonexistent")]);
         assert!(matches!(gone, Err(CredentialsError::Unreadable { .. })));
         assert!(!format!("{:?}", find(&own)).contains('Y'));
+        // Opening a pipe would wait for ever.
+        let pipe = dir.path().join("pipe");
+        rustix::fs::mkfifoat(rustix::fs::CWD, &pipe, rustix::fs::Mode::RWXU).unwrap();
+        let waits = find(&[("AWS_SHARED_CREDENTIALS_FILE", pipe.to_str().unwrap())]);
+        assert!(matches!(waits, Err(CredentialsError::Unreadable { .. })));
     }
 }

@@ -13,9 +13,10 @@ use url::Url;
 
 use crate::wire::Token;
 
+use super::WrongUse;
 use super::kept_tokens::{TokenSource, kept_token};
 use super::settings::Profile;
-use super::{WrongUse, given_files};
+use crate::given_files;
 
 /// Flags that choose the account.
 #[derive(Debug, Clone, Default, clap::Args)]

@@ -10,11 +10,12 @@ use anyhow::{Context, Result};
 use md5::{Digest as _, Md5};
 use serde::Serialize;
 
+use super::Exit;
 use super::files::{self, FileBelow, at, percent, read_from_drive, read_through};
 use super::mounted::{MountedDrive, check_exists};
 use super::progress::{Progress, Task};
 use super::table::{bytes, counted, grouped};
-use super::{Exit, given_files};
+use crate::given_files;
 
 /// The extended attribute with a file's MD5.
 const MD5_ATTRIBUTE: &str = "user.assetfs.md5";

@@ -11,10 +11,10 @@ use anyhow::{Context, Result};
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::JoinHandle;
 
-use super::given_files;
 use super::rotated_file::{Kept, RotatedFile, older};
 use crate::drive::{HistoryEvent, HistoryKind};
 use crate::fuse;
+use crate::given_files;
 use crate::wire::Timestamp;
 
 /// The name in the account's state folder.

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
 
-use super::given_files;
+use crate::given_files;
 
 /// Bytes in one read.
 const PART_BYTES: usize = 1 << 20;

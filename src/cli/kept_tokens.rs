@@ -13,7 +13,8 @@ use crate::durable::{PrivateDir, write_atomic};
 use crate::wire::Token;
 
 use super::keyring::{self, KeyringError};
-use super::{given_files, settings};
+use super::settings;
+use crate::given_files;
 
 /// Where a token comes from.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -26,7 +26,6 @@ mod event_log;
 mod events;
 mod exit;
 mod files;
-mod given_files;
 mod indexers;
 mod inotify_helper;
 mod kept_tokens;

@@ -17,7 +17,8 @@ use crate::service::{
 
 use super::secrets::protect_memory;
 use super::stores::{StoreArgs, allow_many_files, places};
-use super::{Exit, given_files, local, logging, settings};
+use super::{Exit, local, logging, settings};
+use crate::given_files;
 
 /// Time for threads of a process that has stopped.
 const LAST_MOMENT: Duration = Duration::from_secs(2);

@@ -13,7 +13,8 @@ use std::time::Duration;
 use anyhow::{Context, Result};
 use serde::Deserialize;
 
-use super::{WrongUse, given_files};
+use super::WrongUse;
+use crate::given_files;
 
 /// The contents of the configuration file; keys are named like the flags.
 #[derive(Debug, Clone, Default, Deserialize, PartialEq)]

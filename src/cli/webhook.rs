@@ -4,10 +4,11 @@ use std::path::PathBuf;
 
 use anyhow::{Context as _, Result};
 
+use super::Exit;
 use super::connect::ServiceArgs;
 use super::table::{moment, table_below};
-use super::{Exit, given_files};
 use crate::client::Priority;
+use crate::given_files;
 use crate::wire::{CreateWebhook, WebhookId};
 
 /// List, register, test and delete webhooks

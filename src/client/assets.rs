@@ -19,8 +19,19 @@ pub type AssetCalls<'a> = ModelCalls<'a, BaseAsset>;
 impl AssetCalls<'_> {
     /// Starts an upload: creates an incomplete asset. Sent once.
     pub async fn start_upload(self, request: &StartUpload) -> Result<UploadStarted, ClientError> {
+        self.start_upload_keyed(request, None).await
+    }
+
+    /// The same. A service that knows idempotency keys answers a second request with the key by the upload that the first
+    /// has started.
+    pub async fn start_upload_keyed(
+        self,
+        request: &StartUpload,
+        key: Option<&str>,
+    ) -> Result<UploadStarted, ClientError> {
         let call = Call::once("start an upload", Method::POST, route::START_UPLOAD);
-        self.exchange.json(call.json(request).uncounted()).await
+        let call = call.keyed(key).json(request).uncounted();
+        self.exchange.json(call).await
     }
 
     /// Completes an upload after all files are sent. Sent once; if the reply is lost, the state of the asset

@@ -7,6 +7,7 @@ use bytes::Bytes;
 use futures_util::stream::{self, Stream, StreamExt};
 use reqwest::Response;
 use reqwest::header::{CONTENT_ENCODING, CONTENT_TYPE, ETAG, HeaderMap};
+use serde::de::IgnoredAny;
 
 use super::error::ClientError;
 use super::transport::reason_of;
@@ -88,11 +89,27 @@ pub(super) fn is_markup(body: &[u8]) -> bool {
 pub(super) const A_WEB_PAGE: &str = "a web page instead of an answer of the service; check the base URL, and whether this \
      network wants you to sign in on its login page";
 
+/// The form of an error reply.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum RefusalForm {
+    Json,
+    /// Plain text, or nothing.
+    Text,
+    /// HTML, or the XML of an object store.
+    Markup,
+}
+
 /// Reads the body of an error reply. Empty if it cannot be read or is larger than 64 KiB: the status is enough.
-pub(super) async fn read_refusal(response: Response, stall: Duration) -> ErrorBody {
+pub(super) async fn read_refusal(response: Response, stall: Duration) -> (ErrorBody, RefusalForm) {
     const MAX_REFUSAL_BYTES: usize = 64 * 1024;
     let body = read_all(response, stall, MAX_REFUSAL_BYTES).await;
-    ErrorBody::read(&body.unwrap_or_default())
+    let body = body.unwrap_or_default();
+    let form = match () {
+        () if is_markup(&body) => RefusalForm::Markup,
+        () if serde_json::from_slice::<IgnoredAny>(&body).is_ok() => RefusalForm::Json,
+        () => RefusalForm::Text,
+    };
+    (ErrorBody::read(&body), form)
 }
 
 /// Reads a whole body of at most `limit_bytes`.

@@ -38,6 +38,8 @@ pub(super) struct Call {
     pub(super) repeat: Repeat,
     pub(super) lane: Lane,
     pub(super) anonymous: bool,
+    /// The service says in plain text that there is nothing.
+    pub(super) refuses_in_text: bool,
     /// The service makes only one thing of all requests with this key, if it knows such keys.
     pub(super) idempotency_key: Option<String>,
     /// Where a call is found again in the logs of the service.
@@ -55,6 +57,7 @@ impl Call {
             repeat,
             lane: Lane::Counted(Priority::Interactive),
             anonymous: false,
+            refuses_in_text: false,
             idempotency_key: None,
             trace: TraceParent::new(),
         }
@@ -102,6 +105,12 @@ impl Call {
     /// Marks an upload call, which the service does not count.
     pub(super) fn uncounted(mut self) -> Self {
         self.lane = Lane::Uncounted;
+        self
+    }
+
+    /// Marks a call whose 404 is a plain text, as the API says; all others are JSON.
+    pub(super) fn refusing_in_text(mut self) -> Self {
+        self.refuses_in_text = true;
         self
     }
 

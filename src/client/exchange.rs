@@ -14,11 +14,12 @@ use serde::de::DeserializeOwned;
 use url::Url;
 
 use super::bandwidth::Bandwidth;
-use super::body::{self, BodyFault, Download};
+use super::body::{self, BodyFault, Download, RefusalForm};
 use super::budget::{Priority, RateBudget};
 use super::call::{Call, Lane, Repeat};
 use super::config::ClientConfig;
 use super::error::{ClientError, message_of};
+use super::reach::Reach;
 use super::retry::retry_after;
 use super::storage::{self, SignedObject, Storage};
 use super::transport::{self, Connection, Fault, Transport};
@@ -33,7 +34,7 @@ pub(super) struct Exchange {
     transport: Arc<Transport>,
     pub(super) storage: Arc<Storage>,
     /// True while the service does not reply, not even to a retry over a new connection.
-    pub(super) out_of_reach: tokio::sync::watch::Sender<bool>,
+    pub(super) reach: Reach,
 }
 
 impl Exchange {
@@ -51,7 +52,7 @@ impl Exchange {
             transport,
             storage: Arc::new(storage),
             config,
-            out_of_reach: tokio::sync::watch::Sender::new(false),
+            reach: Reach::default(),
         }
     }
 
@@ -183,11 +184,11 @@ impl Exchange {
         match &response {
             Ok(response) if response.status() == StatusCode::SERVICE_UNAVAILABLE => {
                 if failed > 0 {
-                    self.out_of_reach.send_replace(true);
+                    self.reach.set_lost(true);
                 }
             }
-            Ok(_) => drop(self.out_of_reach.send_replace(false)),
-            Err(_) if failed > 0 => drop(self.out_of_reach.send_replace(true)),
+            Ok(_) => self.reach.set_lost(false),
+            Err(_) if failed > 0 => self.reach.set_lost(true),
             Err(_) => {}
         }
         let response = response?;
@@ -276,8 +277,11 @@ impl Exchange {
             self.budget.pause(retry_after(&headers));
         }
         let stall = self.config.deadlines.stall;
-        let body = body::read_refusal(response, stall).await;
-        Err(refusal(call, status, &headers, &body))
+        let (body, form) = body::read_refusal(response, stall).await;
+        match is_of_service(call, status, form) {
+            true => Err(refusal(call, status, &headers, &body)),
+            false => Err(not_of_service(call, status, form)),
+        }
     }
 
     /// Follows the redirect of a reading call, without the token.
@@ -370,6 +374,36 @@ fn protocol(call: &Call, reason: String) -> ClientError {
     ClientError::Protocol {
         what: call.what.to_owned(),
         reason,
+    }
+}
+
+/// Whether an error reply may be believed. What a proxy sends while it has no service behind it must not mean that a model
+/// is gone: then its files would be dropped.
+fn is_of_service(call: &Call, status: StatusCode, form: RefusalForm) -> bool {
+    let says_gone = matches!(status, StatusCode::NOT_FOUND | StatusCode::GONE);
+    match form {
+        RefusalForm::Json => true,
+        RefusalForm::Text => !says_gone || call.refuses_in_text,
+        RefusalForm::Markup => !says_gone,
+    }
+}
+
+/// The error for such a reply. Whoever sent it did nothing of what was asked.
+fn not_of_service(call: &Call, status: StatusCode, form: RefusalForm) -> ClientError {
+    let code = status.as_u16();
+    let reason = match form {
+        RefusalForm::Markup => format!("{code} with {}", body::A_WEB_PAGE),
+        RefusalForm::Json | RefusalForm::Text => format!(
+            "{code} without JSON, which is no answer of the service; check the base URL, and what is between here and there"
+        ),
+    };
+    match call.repeat {
+        Repeat::Safe => protocol(call, reason),
+        Repeat::Never => ClientError::Unavailable {
+            status: Some(code),
+            reason,
+            retry_after: None,
+        },
     }
 }
 

@@ -27,6 +27,7 @@ mod put;
 mod range;
 mod range_source;
 mod rapids;
+mod reach;
 mod resolver;
 mod retry;
 #[cfg(test)]
@@ -116,17 +117,13 @@ impl Client {
     /// Returns when a call got no reply twice in a row, while it is still being repeated. Returns at once if this is
     /// already the case. Any reply of the service, also an error, ends this state.
     pub async fn out_of_reach(&self) {
-        let mut state = self.exchange.out_of_reach.subscribe();
-        // The sender lives as long as this client.
-        let _ = state.wait_for(|is_out_of_reach| *is_out_of_reach).await;
+        self.exchange.reach.until_lost_is(true).await;
     }
 
     /// Returns when the service replies after it was [out of reach](Client::out_of_reach).
     pub async fn in_reach_again(&self) {
-        let mut state = self.exchange.out_of_reach.subscribe();
-        // The sender lives as long as this client.
-        let _ = state.wait_for(|is_out_of_reach| *is_out_of_reach).await;
-        let _ = state.wait_for(|is_out_of_reach| !*is_out_of_reach).await;
+        self.exchange.reach.until_lost_is(true).await;
+        self.exchange.reach.until_lost_is(false).await;
     }
 
     pub fn base_url(&self) -> &url::Url {

@@ -157,7 +157,7 @@ impl<M: Model> ModelCalls<'_, M> {
     /// Rendered views; for a rapid model also views of its source and of the differences.
     pub async fn renders(self, id: M::Id, priority: Priority) -> Result<Downloads, ClientError> {
         let (what, path) = M::ENDPOINTS.renders;
-        let call = Call::get(what, fill(path, &[&id]));
+        let call = Call::get(what, fill(path, &[&id])).refusing_in_text();
         self.exchange.json(call.at(priority)).await
     }
 }

@@ -33,7 +33,7 @@ impl RapidCalls<'_> {
         priority: Priority,
     ) -> Result<Download, ClientError> {
         let path = fill(route::RAPID_PRESET_ZIP, &[&id]);
-        let call = Call::get("download the preset", path);
+        let call = Call::get("download the preset", path).refusing_in_text();
         self.exchange.download(call.at(priority)).await
     }
 
@@ -45,7 +45,7 @@ impl RapidCalls<'_> {
         priority: Priority,
     ) -> Result<Download, ClientError> {
         let path = fill(route::RAPID_QC, &[&id, &format]);
-        let call = Call::get("download the quality report", path);
+        let call = Call::get("download the quality report", path).refusing_in_text();
         self.exchange.download(call.at(priority)).await
     }
 }

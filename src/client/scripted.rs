@@ -9,12 +9,14 @@ use reqwest::header::{AUTHORIZATION, HeaderName, HeaderValue};
 use reqwest::{Body, Request, Response};
 
 use super::transport::Fault;
+use crate::wire::IDEMPOTENCY_KEY;
 
 #[derive(Debug, Clone)]
 pub(crate) struct ScriptedRequest {
     pub method: String,
     pub url: url::Url,
     pub has_token: bool,
+    pub idempotency_key: Option<String>,
     /// `None` if reading the body failed.
     pub body: Option<Vec<u8>>,
 }
@@ -69,10 +71,12 @@ pub(super) async fn execute(
         None => Some(Vec::new()),
         Some(body) => read(body).await,
     };
+    let key = request.headers().get(IDEMPOTENCY_KEY);
     let scripted = ScriptedRequest {
         method: request.method().to_string(),
         url: request.url().clone(),
         has_token: request.headers().contains_key(AUTHORIZATION),
+        idempotency_key: key.and_then(|key| Some(key.to_str().ok()?.to_owned())),
         body,
     };
     match server.answer(scripted).await {

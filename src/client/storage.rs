@@ -11,7 +11,7 @@ use reqwest::{Method, Request, Response, StatusCode};
 use url::Url;
 
 use super::bandwidth::Bandwidth;
-use super::body::{self, BodyFault, Download};
+use super::body::{self, BodyFault, Download, RefusalForm};
 use super::config::{Deadlines, RetryPolicy};
 use super::error::{ClientError, message_of};
 use super::retry::retry_after;
@@ -118,7 +118,13 @@ impl SignedObject {
         let status = response.status();
         let headers = response.headers().clone();
         let stall = self.storage.deadlines.stall;
-        let body = body::read_refusal(response, stall).await;
+        let says_gone = matches!(status, StatusCode::NOT_FOUND | StatusCode::GONE);
+        let (body, form) = body::read_refusal(response, stall).await;
+        // An object store answers in XML that has a code.
+        let is_page = form == RefusalForm::Markup && body.code.is_none();
+        if says_gone && (is_page || body::is_web_page(&headers)) {
+            return self.protocol(format!("{status} with {}", body::A_WEB_PAGE));
+        }
         refusal_of(status, &headers, &body, &self.what)
     }
 

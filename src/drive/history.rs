@@ -66,7 +66,7 @@ pub enum HistoryKind {
     Failed,
     /// A draft or the text of a job was removed.
     Removed,
-    /// A model or an embed was deleted on the service.
+    /// A source model or an optimized model was deleted on the service.
     Deleted,
     Offline,
     Online,

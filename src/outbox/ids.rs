@@ -1,4 +1,4 @@
-//! The ids of drafts, entries and drop folders.
+//! The ids of drafts, entries and drop folders, and the random tokens of requests.
 
 use std::fmt;
 
@@ -88,4 +88,13 @@ impl JobFolder {
             JobFolder::RapidEmbeds(_) | JobFolder::Multi => self,
         }
     }
+}
+
+/// A token that no other request has, on whichever machine.
+pub fn random_token() -> String {
+    #[cfg(test)]
+    if let Some(drawn) = crate::client::scripted::draw() {
+        return format!("{drawn:032x}");
+    }
+    format!("{:032x}", rand::random::<u128>())
 }

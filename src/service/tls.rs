@@ -7,11 +7,12 @@ use std::time::{Duration, SystemTime};
 
 use rustls::ServerConfig;
 use rustls::crypto::ring;
-use rustls::pki_types::pem::PemObject as _;
+use rustls::pki_types::pem::{self, PemObject as _};
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use tokio_rustls::TlsAcceptor;
 
 use super::causes::chain;
+use crate::given_files;
 
 /// How often the files are looked at.
 const LOOK_AGAIN: Duration = Duration::from_secs(5);
@@ -113,15 +114,16 @@ fn read(files: &TlsFiles) -> Result<ServerConfig, TlsError> {
         let path = path.to_owned();
         move |source| TlsError::Pem { path, what, source }
     };
-    let wrong = pem(certificate, "a certificate");
-    let found = CertificateDer::pem_file_iter(certificate).and_then(Iterator::collect);
-    let certificates: Vec<_> = found.map_err(wrong)?;
+    let text = |path: &Path| given_files::read(path).map_err(pem::Error::Io);
+    let found = text(certificate).and_then(|text| CertificateDer::pem_slice_iter(&text).collect());
+    let certificates: Vec<_> = found.map_err(pem(certificate, "a certificate"))?;
     if certificates.is_empty() {
         return Err(TlsError::Empty {
             path: certificate.clone(),
         });
     }
-    let private = PrivateKeyDer::from_pem_file(key).map_err(pem(key, "a private key"))?;
+    let private = text(key).and_then(|text| PrivateKeyDer::from_pem_slice(&text));
+    let private = private.map_err(pem(key, "a private key"))?;
     let unusable = |source| TlsError::Unusable {
         certificate: certificate.clone(),
         key: key.clone(),

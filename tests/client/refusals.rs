@@ -27,9 +27,12 @@ async fn each_status_has_its_own_error_with_the_message_of_the_service() {
             "Plan too small",
             |e| matches!(e, ClientError::Forbidden { .. }),
         ),
-        (404, "Not available", "Not available", |e| {
-            matches!(e, ClientError::NotFound { .. })
-        }),
+        (
+            404,
+            r#"{"message": "Not available"}"#,
+            "Not available",
+            |e| matches!(e, ClientError::NotFound { .. }),
+        ),
         (
             400,
             "Could not process request: model_id is missing",
@@ -73,6 +76,39 @@ async fn each_status_has_its_own_error_with_the_message_of_the_service() {
         assert_no_secret(&format!("{error} {error:?}"));
         assert_eq!(server.count(), 1);
     }
+}
+
+#[tokio::test]
+async fn only_a_404_of_the_service_itself_says_that_something_is_gone() {
+    let page = "<!DOCTYPE html><html><head><title>404 Not Found</title></head></html>";
+    // As nginx, a Go router and Envoy answer while they have no service behind them.
+    for body in [page, "404 page not found\n", ""] {
+        let server = FaultServer::start(move |_, _| Reply::new(404, &[], body));
+        let client = client_of(&server);
+        let assets = client.assets();
+        for error in [
+            assets.get(AssetId(1), I).await.unwrap_err(),
+            assets.delete(AssetId(1)).await.unwrap_err(),
+        ] {
+            assert!(matches!(error, ClientError::Protocol { .. }), "{error:?}");
+            assert!(error.to_string().contains("base URL"), "{error}");
+        }
+        // What is sent once was certainly not done.
+        let request = OptimizeRequest::by_preset(PresetId(7));
+        let started = client.optimizations().start(AssetId(1), &request).await;
+        let error = started.unwrap_err();
+        assert!(
+            matches!(error, ClientError::Unavailable { .. }),
+            "{error:?}"
+        );
+        // The API says these in plain text.
+        let renders = client.rapids().renders(RapidId(1), I).await.unwrap_err();
+        let is_gone = matches!(renders, ClientError::NotFound { .. });
+        assert_eq!(is_gone, body != page, "{renders:?}");
+    }
+    let server = FaultServer::start(|_, _| Reply::new(404, &[], r#"{"message": "No such model"}"#));
+    let error = asset_error(&server, |_| {}).await;
+    assert!(matches!(error, ClientError::NotFound { .. }), "{error:?}");
 }
 
 /// The error of a call with changed settings.

@@ -328,6 +328,62 @@ async fn a_machine_joins_what_another_has_paid_for() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_result_that_was_made_without_a_drive_is_taken_for_its_configuration() {
+    let account = Account::new().await;
+    let cube = account.add_cube().await;
+    let client = &account.client;
+    let ten = OptimizerConfig::parse(std::str::from_utf8(TEN_PERCENT).unwrap()).unwrap();
+    let factory = client.presets().factory(Priority::Interactive);
+    let factory = factory.await.unwrap().remove(0);
+    let mut made = Vec::new();
+    for settings in [
+        OptimizeSettings::Config(ten),
+        OptimizeSettings::Preset(factory.id),
+    ] {
+        let request = OptimizeRequest {
+            settings,
+            tags: Vec::new(),
+        };
+        made.push(
+            client
+                .optimizations()
+                .start(cube, &request)
+                .await
+                .unwrap()
+                .id,
+        );
+    }
+    let paid_before = paid(&account).await;
+
+    let mounted = account.mount().await;
+    let of_factory = format!(r#"{{"preset": "{}"}}"#, factory.name);
+    for (name, text) in [
+        // The same meaning in other bytes.
+        (
+            "small",
+            r#"{"limits": {"faces": {"percentage": 10.0}}, "schema": "2.5",
+                "compressionAndExport": {"fileExports": [{"fileType": "glb"}]}}"#,
+        ),
+        ("factory", &of_factory),
+    ] {
+        let path = format!("/rawmodels/cube/optimize/{name}.json");
+        mounted.tree.write(&path, text.as_bytes()).await.unwrap();
+        let status = format!("/rawmodels/cube/optimize/{name}.status");
+        mounted.tree.until_status(&status, "done").await;
+    }
+    assert_eq!(paid(&account).await, paid_before);
+
+    // A text that asks for more than that result has is sent.
+    let tagged = r#"{"limits": {"faces": {"percentage": 10}}, "tags": ["wood"]}"#;
+    let path = "/rawmodels/cube/optimize/tagged.json";
+    mounted.tree.write(path, tagged.as_bytes()).await.unwrap();
+    let status = "/rawmodels/cube/optimize/tagged.status";
+    mounted.tree.until_status(status, "done").await;
+    assert_eq!(paid(&account).await, paid_before + 1);
+    mounted.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn two_machines_at_the_same_moment_make_one_result() {
     let account = Account::new().await;
     account.add_cube().await;

@@ -71,13 +71,20 @@ fn a_preset_that_is_not_json_is_einval_at_close_and_why_says_line_and_column() {
 }
 
 #[test]
-fn a_wrong_token_is_refused_before_anything_is_mounted() {
+fn a_wrong_token_is_refused_before_anything_is_mounted_and_no_supervisor_tries_it_again() {
     needs_fuse!();
     let fixture = Fixture::unmounted(&[]);
-    let said = fails(
-        fixture.mount_command(&[]).env("ASSETFS_TOKEN", "1|wrong"),
-        1,
-    );
+    // As the units of systemd start it.
+    let mut mount = fixture.mount_command(&["--foreground"]);
+    let said = fails(mount.env("ASSETFS_TOKEN", "1|wrong"), 2);
+    for unit in ["system/assetfs@", "user/assetfs@", "user/assetfs"] {
+        let file = format!(
+            "{}/packaging/systemd/{unit}.service",
+            env!("CARGO_MANIFEST_DIR")
+        );
+        let lines = fs::read_to_string(file).unwrap();
+        assert!(lines.contains("\nRestartPreventExitStatus=2\n"), "{unit}");
+    }
     assert!(
         said.contains("refuses the token") && said.contains("ASSETFS_TOKEN"),
         "{said}"
@@ -113,8 +120,15 @@ fn a_token_that_is_revoked_later_is_eacces_with_what_to_do() {
         "{}",
         fixture.why("rapidmodels")
     );
-    // Drafts are still accepted.
+    // Programs go on: drafts are still accepted. Whoever watches the drive is told.
     fixture.copy_chair();
+    let status = text(&read(fixture.path(".assetfs/status.json")));
+    let status: serde_json::Value = serde_json::from_str(&status).unwrap();
+    assert_eq!(status["online"], false);
+    let why = status["offline_because"].as_str().unwrap();
+    assert!(why.contains("token"), "{why}");
+    let metrics = text(&read(fixture.path(".assetfs/metrics")));
+    assert!(metrics.contains("assetfs_online 0\n"), "{metrics}");
 }
 
 #[test]

@@ -9,6 +9,7 @@ mod bucket;
 mod chaos;
 mod config_keys;
 mod connections;
+mod database_access;
 mod deliveries;
 mod embeds;
 mod foreign_files;

@@ -27,6 +27,26 @@ impl Fixture {
 }
 
 #[tokio::test]
+async fn an_upload_that_just_fits_is_imported_and_the_next_one_is_refused() {
+    let service = Fixture::with(COPYING_WORKER, |config| config.quota_bytes = Some(6)).await;
+    let id = service.upload("chair", &[("a.glb", b"123456")]).await;
+    let asset = service.get(&format!("/api/v2/rawmodel/{id}")).await.json();
+    assert_eq!(asset["data"]["upload_status"], "complete", "{asset}");
+    assert!(asset["data"]["downloads"]["metrics.json"].is_string());
+    assert_eq!(service.storage_left().await, 0);
+    let (_, started) = service.begin("stool", &["a.glb"]).await;
+    let url = started["links"]["s3_upload_urls"]["a.glb"]
+        .as_str()
+        .unwrap();
+    service.put(url, b"1").await.expect(413);
+    // Deleting gives the room back.
+    let path = format!("/api/v2/rawmodel/{id}");
+    service.delete(&path).await.expect(200);
+    assert_eq!(service.storage_left().await, 6);
+    service.put(url, b"1").await.expect(200);
+}
+
+#[tokio::test]
 async fn a_result_that_does_not_fit_fails_with_its_reason_and_gives_the_point_back() {
     let service = Fixture::with(COPYING_WORKER, |config| config.quota_bytes = Some(10_000)).await;
     // The copying worker makes a result as large as the model, and small logs.

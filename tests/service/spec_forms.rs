@@ -1,11 +1,13 @@
 //! Replies exactly as in the API: states of imports, errors of multi-optimize, versions of presets, the parts of a
 //! viewer's URL.
 
+use std::collections::BTreeSet;
+
 use assetfs_engine::sample::{ChairDetail, write_chair_with};
 use reqwest::Method;
 use serde_json::{Value, json};
 
-use super::support::{Fixture, engine};
+use super::support::{COPYING_WORKER, Fixture, WAITING_WORKER, engine};
 use super::test_records::TestDatabase;
 
 const MULTI: &str = "/api/v2/rawmodel/optimize";
@@ -212,4 +214,106 @@ async fn a_404_of_renders_reports_and_presets_is_plain_text() {
     // Elsewhere it is JSON.
     let other = service.get("/api/v2/rapidmodel/999").await.expect(404);
     assert_eq!(other.json()["message"], "There is no such rapid model.");
+}
+
+/// Adds the names of the fields that are null, with those of the objects around them.
+fn add_nulls(at: &str, value: &Value, found: &mut BTreeSet<String>) {
+    match value {
+        Value::Null => drop(found.insert(at.trim_start_matches("data.").to_owned())),
+        Value::Array(items) => items.iter().for_each(|item| add_nulls(at, item, found)),
+        Value::Object(fields) => {
+            for (name, value) in fields {
+                let path = match at {
+                    "" => name.clone(),
+                    at => format!("{at}.{name}"),
+                };
+                add_nulls(&path, value, found);
+            }
+        }
+        _ => {}
+    }
+}
+
+/// Every record of the API in its first and in its last state.
+async fn add_nulls_of(service: &Fixture, found: &mut BTreeSet<String>) {
+    let list = service.get("/api/v2/rawmodel").await.json();
+    let raw: Vec<u64> = list["data"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .filter_map(|asset| asset["id"].as_u64())
+        .collect();
+    let list = service.get("/api/v2/rapidmodel").await.json();
+    let rapid: Vec<u64> = list["data"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .filter_map(|model| model["id"].as_u64())
+        .collect();
+    let mut paths: Vec<String> = [
+        "rawmodel",
+        "rapidmodel",
+        "rawmodel/jobs",
+        "embeds",
+        "user/webhooks",
+        "user/tokens",
+        "user/storage",
+        "user/rapidpoints",
+        "preset",
+        "preset/factory",
+        "preset/categories",
+        "preset/1",
+    ]
+    .map(str::to_owned)
+    .into();
+    for id in raw {
+        paths.extend([
+            format!("rawmodel/{id}"),
+            format!("rawmodel/{id}/processedFormats"),
+        ]);
+    }
+    for id in rapid {
+        paths.extend([
+            format!("rapidmodel/{id}"),
+            format!("rapidmodel/{id}/exports"),
+        ]);
+    }
+    for path in paths {
+        let answer = service.get(&format!("/api/v2/{path}")).await.expect(200);
+        add_nulls("", &answer.json(), found);
+    }
+}
+
+#[tokio::test]
+async fn the_fields_that_are_null_are_those_that_the_document_names() {
+    let mut found = BTreeSet::new();
+    let service = Fixture::with(COPYING_WORKER, |_| {}).await;
+    service.begin("chair", &["a.glb"]).await;
+    let preset = json!({ "name": "p", "config": { "schema": "2.5" } });
+    service
+        .post("/api/v2/preset/create", preset)
+        .await
+        .expect(200);
+    let hook = json!({ "url": "http://127.0.0.1:9/", "verify_ssl": false });
+    service
+        .post("/api/v2/user/webhooks", hook)
+        .await
+        .expect(200);
+    add_nulls_of(&service, &mut found).await;
+    let id = service.upload("chair", &[("a.glb", b"x")]).await;
+    let rapid = service.optimize(id).await;
+    service.optimized(rapid).await;
+    add_nulls_of(&service, &mut found).await;
+    let waiting = Fixture::with(WAITING_WORKER, |_| {}).await;
+    let id = waiting.upload("chair", &[("a.glb", b"x")]).await;
+    waiting.optimize(id).await;
+    waiting.optimize(id).await;
+    add_nulls_of(&waiting, &mut found).await;
+
+    let document = include_str!("../../docs/service.md");
+    let begin = "- Fields that are null: ";
+    let sentence = document.lines().find_map(|line| line.strip_prefix(begin));
+    let words = sentence.unwrap().split('`').skip(1).step_by(2);
+    let named: BTreeSet<String> = words.map(str::to_owned).collect();
+    assert_eq!(found, named);
 }

@@ -88,7 +88,8 @@ pub(super) async fn open_remote(
     let keys = AccessKeys::new(base_url, token);
     let owner = owner_of(client, token.id()).await;
     match (&owner, register.folder(&keys)) {
-        (Owner::Refused(why), None) => bail!("{why}"),
+        // Mounting again does not change that, so a supervisor must not repeat it.
+        (Owner::Refused(why), None) => return Err(WrongUse(why.clone()).into()),
         // An address that never answered may be a wrong one.
         (Owner::Silent(why), None) if !register.knows_service(base_url) => bail!(
             "the service at {} does not answer ({why}), and was never mounted here before; check the address, and mount \
@@ -284,7 +285,8 @@ async fn owner_of(client: &Client, token_id: Option<TokenId>) -> Owner {
             Err(
                 ClientError::NotFound { .. }
                 | ClientError::Forbidden { .. }
-                | ClientError::Rejected { .. },
+                | ClientError::Rejected { .. }
+                | ClientError::Protocol { .. },
             ) => points().await,
             token => token.map(|token| token.tokenable_id),
         }

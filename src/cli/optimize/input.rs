@@ -5,7 +5,8 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
 
-use super::super::{WrongUse, given_files};
+use super::super::WrongUse;
+use crate::given_files;
 
 /// Maximum number of files; more usually means that a whole disk was named by mistake.
 const MOST_FILES: usize = 50_000;

@@ -6,8 +6,9 @@ use std::path::Path;
 use anyhow::Result;
 use serde_json::json;
 
-use super::super::{WrongUse, given_files};
+use super::super::WrongUse;
 use super::Config;
+use crate::given_files;
 use crate::outbox::{JobSettings, parse_job_text};
 use crate::service::{FACTORY, FactoryPreset};
 use crate::wire::PresetText;

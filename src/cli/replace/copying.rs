@@ -12,10 +12,10 @@ use anyhow::{Context, Result, bail};
 
 use super::claim::Claim;
 use crate::cli::files::{self, FileBelow, percent, read_through};
-use crate::cli::given_files;
 use crate::cli::mounted::own_checksum;
 use crate::cli::progress::{Progress, Task};
 use crate::fuse::shell_quoted;
+use crate::given_files;
 use crate::outbox::{
     ContentHasher, has_references, is_never_sent, is_service_folder, service_folder_of,
 };

@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result};
 
 use super::{ReplaceArgs, steps, wrong_use};
-use crate::cli::given_files;
 use crate::fuse::shell_quoted;
+use crate::given_files;
 use crate::outbox::model_of_loose_file;
 use assetfs_engine::document::uri::{InputFiles, UriTarget};
 use assetfs_formats::references;

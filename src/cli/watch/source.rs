@@ -15,7 +15,8 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result};
 use xxhash_rust::xxh3::Xxh3;
 
-use super::super::{files, given_files};
+use super::super::files;
+use crate::given_files;
 use assetfs_engine::document::uri::{InputFiles, UriTarget};
 use assetfs_formats::references::{self, Reference};
 use assetfs_formats::wholeness::{self, Wholeness};

@@ -47,6 +47,17 @@ pub struct OpenStart {
     /// The requested name of the asset.
     pub model_name: String,
     pub at: Moment,
+    /// Carried by the request, until the service has answered one with it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub key: Option<StartKey>,
+}
+
+/// By which a service that knows idempotency keys finds that a start request repeats another.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct StartKey {
+    pub draft: DraftId,
+    /// Random, so that no other draft of the account has it, on whichever machine.
+    pub token: String,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

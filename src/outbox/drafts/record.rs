@@ -133,6 +133,9 @@ pub enum UploadRecord {
         attempt: u64,
         at: Moment,
         manifest: Manifest,
+        /// The token of its idempotency key: that of the requests before it that were not answered.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        key: Option<String>,
         /// A warning for the user.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         warning: Option<String>,

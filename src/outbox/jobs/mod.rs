@@ -1,6 +1,6 @@
 //! Drop folders: parsing their texts ([`text`]), the files and their requests ([`book`], folded from the journal's
 //! records), the planner ([`plan`]), sending exactly once ([`send`], [`sender`], [`request`], [`resolve`],
-//! [`search`]), polling running optimizations ([`follow`]), and states and statuses ([`show`]). [`Jobs`] is the
+//! [`search`]), what is made already ([`made_before`], [`notes`], [`used_preset`]), polling running optimizations ([`follow`]), and states and statuses ([`show`]). [`Jobs`] is the
 //! public interface. Jobs read drafts and presets through [`JobNeeds`].
 
 mod book;
@@ -8,6 +8,7 @@ mod embeds;
 mod follow;
 mod info;
 mod log;
+mod made_before;
 mod memory;
 mod needs;
 mod notes;
@@ -21,6 +22,7 @@ mod send;
 mod sender;
 mod show;
 mod text;
+mod used_preset;
 
 #[cfg(test)]
 pub use book::{EmbedStage, Submission, SubmissionStage};

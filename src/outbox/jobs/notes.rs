@@ -1,11 +1,7 @@
 //! Notes on results: tags that say which text of a drop folder a result was made with. With them a text that another
 //! machine has sent, or this one in an earlier life, is not paid for again.
 
-use std::collections::HashMap;
-use std::collections::hash_map::Entry;
-
 use crate::client::{ClientError, Priority};
-use crate::outbox::jobs::book::JobRecord;
 use crate::outbox::jobs::parts::JobParts;
 use crate::outbox::staging::ContentHash;
 use crate::wire::{AssetId, NOTE_PREFIX, RapidId, RapidModel};
@@ -21,7 +17,8 @@ pub fn note_of(text_hash: ContentHash, item: Option<usize>) -> String {
     }
 }
 
-/// The rapid models of an asset, as far as their tags are known.
+/// The rapid models of an asset, as far as their tags are known, the newest first.
+#[derive(Default)]
 pub struct TaggedModels(Vec<RapidModel>);
 
 impl TaggedModels {
@@ -42,6 +39,18 @@ impl TaggedModels {
             .filter_map(|model| Some((rank(model)?, model.id)));
         ranked.min().map(|(_, id)| id)
     }
+
+    /// Those that did not fail, and of which no note says which text they were made with.
+    pub fn without_note(&self) -> impl Iterator<Item = &RapidModel> {
+        let is_note = |name: &str| {
+            name.strip_prefix(NOTE_PREFIX)
+                .is_some_and(|note| note.starts_with("text="))
+        };
+        self.0.iter().filter(move |model| {
+            let mut names = model.tags.iter().map(|tag| tag.name.as_str());
+            !model.optimization_status.is_failure() && !names.any(is_note)
+        })
+    }
 }
 
 /// Requests the rapid models of an asset. A list may omit the tags; a single record has them.
@@ -61,43 +70,6 @@ pub async fn tagged_models(
         }
     }
     Ok(TaggedModels(models))
-}
-
-/// The results that the service has already of the requests in a record, by their one-off tags.
-pub async fn made_before(
-    parts: &JobParts,
-    record: &JobRecord,
-) -> Result<Vec<(String, RapidId)>, ClientError> {
-    let requests: Vec<(&String, AssetId, &String)> = match record {
-        JobRecord::Sent {
-            tag,
-            asset,
-            note: Some(note),
-            ..
-        } => vec![(tag, *asset, note)],
-        JobRecord::ManySent { items, notes, .. } => {
-            let noted = items.iter().zip(notes);
-            noted
-                .map(|((tag, asset), note)| (tag, *asset, note))
-                .collect()
-        }
-        _ => Vec::new(),
-    };
-    let mut known: HashMap<AssetId, TaggedModels> = HashMap::new();
-    let mut made = Vec::new();
-    for (tag, asset, note) in requests {
-        if let Entry::Vacant(unknown) = known.entry(asset) {
-            let models = match tagged_models(parts, asset, Priority::Interactive).await {
-                Err(ClientError::NotFound { .. }) => TaggedModels(Vec::new()),
-                models => models?,
-            };
-            unknown.insert(models);
-        }
-        if let Some(rapid) = known[&asset].find(&[note]) {
-            made.push((tag.clone(), rapid));
-        }
-    }
-    Ok(made)
 }
 
 #[cfg(test)]
@@ -126,5 +98,18 @@ mod tests {
         assert_eq!(models.find(&[note]), Some(RapidId(2)));
         assert_eq!(models.find(&["assetfs-mine", note]), Some(RapidId(4)));
         assert_eq!(models.find(&[&note_of(ContentHash(7), Some(0))]), None);
+    }
+
+    #[test]
+    fn results_without_a_note_are_those_of_others_that_did_not_fail() {
+        let note = note_of(ContentHash(7), Some(3));
+        let models = TaggedModels(vec![
+            model(4, "failed", &[]),
+            model(3, "done", &["wood", "assetfs-mine"]),
+            model(2, "done", &["wood", &note]),
+            model(1, "sent_to_queue", &[]),
+        ]);
+        let ids: Vec<_> = models.without_note().map(|model| model.id.0).collect();
+        assert_eq!(ids, [3, 1]);
     }
 }

@@ -7,12 +7,13 @@ use std::sync::Arc;
 use crate::client::ClientError;
 use crate::outbox::failpoint;
 use crate::outbox::failpoint::Failpoint;
-use crate::outbox::ids::{JobFolder, OwnerFolder};
+use crate::outbox::ids::{JobFolder, OwnerFolder, random_token};
 use crate::outbox::jobs::book::{EmbedStage, EmbedSubmission, JobKey, JobRecord, Wanted};
 use crate::outbox::jobs::embeds::embeds_of;
+use crate::outbox::jobs::made_before::{Finder, WantedResult};
 use crate::outbox::jobs::memory::JobsMemory;
 use crate::outbox::jobs::needs::{DraftModel, JobNeeds};
-use crate::outbox::jobs::notes::{made_before, note_of};
+use crate::outbox::jobs::notes::note_of;
 use crate::outbox::jobs::parts::JobParts;
 use crate::outbox::jobs::resolve::{PresetLookup, Unresolved};
 use crate::outbox::jobs::show::asset_of;
@@ -24,7 +25,7 @@ use crate::outbox::staging::ContentHash;
 use crate::wire::{
     AssetId, CreateEmbed, CreateRawEmbed, EmbedId, ModelId, MultiOptimize, MultiOptimizeConfig,
     MultiOptimizeItem, OptimizeRequest, OptimizeSettings, OptimizerConfig, PresetId,
-    REQUEST_PREFIX, RapidId,
+    REQUEST_PREFIX, RapidId, is_own_tag,
 };
 
 /// The models of a request, without duplicates; `None` while the service has not accepted all of them. An error says
@@ -140,20 +141,61 @@ impl Outgoing {
             text_hash: ContentHash::of(text),
             joins: wanted == Wanted::Once,
         };
+        let mut presets = PresetLookup::default();
         let outgoing = match (request, models) {
-            (Request::Many(items), _) => of.many(items).await?,
-            (Request::Optimize(text), [ModelId::Asset(asset)]) => of.optimize(text, *asset).await?,
+            (Request::Many(items), _) => of.many(items, &mut presets).await?,
+            (Request::Optimize(text), [ModelId::Asset(asset)]) => {
+                of.optimize(text, *asset, &mut presets).await?
+            }
             (Request::Embed(text), [model]) => of.embed(text, *model).await?,
             _ => return Err(Unresolved::Wrong("it names no model".to_owned())),
         };
-        let asked = parts
-            .tasks
-            .until_closed(made_before(parts, &outgoing.intent));
-        let asked = asked.await.ok_or(Unresolved::Closed)?;
+        let wanted = outgoing.wanted_results();
+        let asked = Finder::new(parts, presets).find(&wanted);
+        let asked = parts.tasks.until_closed(asked).await;
         Ok(Outgoing {
-            made_before: asked.map_err(Unresolved::Trouble)?,
+            made_before: asked.ok_or(Unresolved::Closed)??,
             ..outgoing
         })
+    }
+
+    /// The results that it asks for, if it takes what is there.
+    fn wanted_results(&self) -> Vec<WantedResult> {
+        match (&self.intent, &self.call) {
+            (
+                JobRecord::Sent {
+                    tag,
+                    asset,
+                    note: Some(note),
+                    ..
+                },
+                OutgoingCall::Optimize(_, request),
+            ) => vec![WantedResult {
+                tag: tag.clone(),
+                asset: *asset,
+                note: note.clone(),
+                settings: request.settings.clone(),
+                tags: of_the_text(&request.tags),
+                export_name: None,
+            }],
+            (JobRecord::ManySent { items, notes, .. }, OutgoingCall::Many(request)) => {
+                let asked = request.optimizations.iter().map(|item| &item.config);
+                let items = items.iter().zip(notes).zip(asked);
+                let wanted = items.map(|(((tag, asset), note), asked)| WantedResult {
+                    tag: tag.clone(),
+                    asset: *asset,
+                    note: note.clone(),
+                    settings: match asked.preset_id {
+                        Some(id) => OptimizeSettings::Preset(id),
+                        None => OptimizeSettings::Config(OptimizerConfig(asked.config.clone())),
+                    },
+                    tags: of_the_text(&asked.tags),
+                    export_name: asked.export_name.clone(),
+                });
+                wanted.collect()
+            }
+            _ => Vec::new(),
+        }
     }
 
     /// The embed that it asks for.
@@ -242,8 +284,12 @@ impl Preparation<'_> {
             .then(|| format!("assetfs {of} {}", self.text_hash))
     }
 
-    async fn optimize(&self, text: JobText, asset: AssetId) -> Result<Outgoing, Unresolved> {
-        let mut presets = PresetLookup::default();
+    async fn optimize(
+        &self,
+        text: JobText,
+        asset: AssetId,
+        presets: &mut PresetLookup,
+    ) -> Result<Outgoing, Unresolved> {
         let settings = presets.resolve(self.parts, &text.settings).await?;
         let named_preset = match text.settings {
             Settings::PresetId(id) => Some(id),
@@ -270,8 +316,11 @@ impl Preparation<'_> {
         })
     }
 
-    async fn many(&self, items: Vec<ManyItem>) -> Result<Outgoing, Unresolved> {
-        let mut presets = PresetLookup::default();
+    async fn many(
+        &self,
+        items: Vec<ManyItem>,
+        presets: &mut PresetLookup,
+    ) -> Result<Outgoing, Unresolved> {
         let mut sent = Vec::with_capacity(items.len());
         let mut optimizations = Vec::with_capacity(items.len());
         let mut notes = Vec::with_capacity(items.len());
@@ -375,10 +424,12 @@ impl Preparation<'_> {
     }
 }
 
+/// The tags of a request without those of the drive.
+fn of_the_text(tags: &[String]) -> Vec<String> {
+    let tags = tags.iter().filter(|tag| !is_own_tag(tag));
+    tags.cloned().collect()
+}
+
 fn new_tag() -> String {
-    #[cfg(test)]
-    if let Some(drawn) = crate::client::scripted::draw() {
-        return format!("{REQUEST_PREFIX}{drawn:032x}");
-    }
-    format!("{REQUEST_PREFIX}{:032x}", rand::random::<u128>())
+    format!("{REQUEST_PREFIX}{}", random_token())
 }

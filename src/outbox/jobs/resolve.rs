@@ -69,6 +69,23 @@ impl PresetLookup {
         }
     }
 
+    /// The configuration that settings mean now; `None` if there is no such preset.
+    pub async fn config_of(
+        &mut self,
+        parts: &JobParts,
+        settings: &OptimizeSettings,
+    ) -> Result<Option<OptimizerConfig>, Unresolved> {
+        match settings {
+            OptimizeSettings::Config(config) => Ok(Some(config.clone())),
+            OptimizeSettings::Preset(id) => {
+                let known = self.known(parts).await?.iter();
+                let mut configs = known.filter(|preset| preset.id == *id);
+                Ok(configs.next().map(|preset| preset.config.clone()))
+            }
+            OptimizeSettings::ServiceDefault => Ok(None),
+        }
+    }
+
     async fn known(&mut self, parts: &JobParts) -> Result<&[KnownPreset], Unresolved> {
         if self.known.is_none() {
             let asked = parts.tasks.until_closed(all_presets(parts)).await;

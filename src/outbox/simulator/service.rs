@@ -74,6 +74,10 @@ pub struct Holdings {
     /// Violations: events that must never happen.
     pub violations: Vec<String>,
     pub storage_left: u64,
+    /// Whether a start with the idempotency key of another one repeats it.
+    knows_keys: bool,
+    /// The last asset of each idempotency key.
+    begun: BTreeMap<String, u64>,
     next: u64,
 }
 
@@ -101,6 +105,7 @@ impl Holdings {
     pub fn new() -> Holdings {
         Holdings {
             storage_left: 1 << 40,
+            knows_keys: chance(50),
             next: 100,
             ..Holdings::default()
         }
@@ -143,7 +148,7 @@ impl Holdings {
         let parts: Vec<&str> = path.split('/').collect();
         let id = |at: usize| parts.get(at).and_then(|it| it.parse::<u64>().ok());
         match (request.method.as_str(), &parts[..]) {
-            ("POST", ["rawmodel", "api-upload", "start"]) => self.start(&body),
+            ("POST", ["rawmodel", "api-upload", "start"]) => self.start(request, &body),
             ("GET", ["rawmodel", _, "api-upload", "complete"]) => self.complete(id(1)),
             ("POST", ["rawmodel", "optimize"]) => self.optimize_many(&body),
             ("POST", ["rawmodel", "optimize", _]) => self.optimize_one(id(2), &body),
@@ -154,6 +159,8 @@ impl Holdings {
             ("GET", ["rawmodel", _]) => self.show_asset(id(1)),
             ("DELETE", ["rawmodel", _]) => self.delete_asset(id(1)),
             ("GET", ["rapidmodel", _]) => self.show_rapid(id(1)),
+            // As of results before 2023-03: the service does not tell.
+            ("GET", ["rapidmodel", _, "download", "preset"]) => no_such(),
             ("DELETE", ["rapidmodel", _, "tags", _]) => self.untag(id(1), id(3)),
             ("GET", ["embeds"]) => self.list_embeds(request),
             ("POST", ["embeds", "create"]) => self.embed(false, &body),
@@ -171,13 +178,18 @@ impl Holdings {
         }
     }
 
-    fn start(&mut self, body: &Value) -> ScriptedReply {
+    fn start(&mut self, request: &ScriptedRequest, body: &Value) -> ScriptedReply {
         let names = body["filenames"].as_array().cloned().unwrap_or_default();
         let names: Vec<String> = names
             .iter()
             .filter_map(|it| it.as_str())
             .map(str::to_owned)
             .collect();
+        let key = request.idempotency_key.clone().unwrap_or_default();
+        let begun = self.begun.get(&key).copied();
+        if let Some(id) = begun.filter(|id| self.knows_keys && self.assets.contains_key(id)) {
+            return self.begin(id, &names);
+        }
         let id = self.fresh();
         let asset = Asset {
             name: body["model_name"].as_str().unwrap_or_default().to_owned(),
@@ -185,10 +197,27 @@ impl Holdings {
             status: "incomplete".to_owned(),
             files: names.iter().map(|name| (name.clone(), None)).collect(),
             answered: false,
-            urls_until: Instant::now() + Duration::from_secs(30 + below(3600)),
+            urls_until: Instant::now(),
             import: None,
         };
         self.assets.insert(id, asset);
+        self.begun.insert(key, id);
+        self.begin(id, &names)
+    }
+
+    /// The reply to the start of an asset: new URLs for its objects.
+    fn begin(&mut self, id: u64, names: &[String]) -> ScriptedReply {
+        let until = Instant::now() + Duration::from_secs(30 + below(3600));
+        let asset = self.assets.get_mut(&id).expect("it is there");
+        let expected: Vec<&String> = asset.files.keys().collect();
+        let mut asked: Vec<&String> = names.iter().collect();
+        asked.sort();
+        if asset.status != "incomplete" || expected != asked {
+            let name = asset.name.clone();
+            self.violation(format!("another request was sent with the key of {name}"));
+            return reply(409, json!({"message": "another request has this key"}));
+        }
+        asset.urls_until = until;
         let urls: serde_json::Map<String, Value> = names
             .iter()
             .map(|name| (name.clone(), url_of(id, name).into()))

@@ -221,7 +221,7 @@ pub(super) async fn add(tx: &mut Tx, user: UserId, owner: ModelId, new: &[NewFil
     accounts::adjust_used(tx, user, added).await
 }
 
-/// Adds what a job has made, if it fits into the account.
+/// Adds what a user has asked a job for, if it fits into the account.
 pub(super) async fn add_result(
     tx: &mut Tx,
     user: UserId,

@@ -172,13 +172,9 @@ impl ImportRecords<'_> {
             let owner = ModelId::Asset(asset);
             let made = [Area::Analysis, Area::Render, Area::Turntable];
             let replaced = files::remove(&mut tx, user, owner, &made).await?;
-            match end.status {
-                UploadStatus::Complete => {
-                    files::add_result(&mut tx, user, owner, &end.files).await?
-                }
-                // The reason of a failure is always stored.
-                _ => files::add(&mut tx, user, owner, &end.files).await?,
-            }
+            // Also beyond the quota: the upload was accepted, and its user did not ask for these files. The next upload is
+            // refused.
+            files::add(&mut tx, user, owner, &end.files).await?;
             deliveries::add(&mut tx, user, &end.events).await?;
             tx.commit().await?;
             Ok(Some(replaced))

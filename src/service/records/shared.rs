@@ -21,6 +21,7 @@ use tokio::time::timeout;
 use tokio_util::sync::{CancellationToken, DropGuard};
 
 use super::error::{RecordsError, Result};
+use crate::given_files;
 use crate::service::causes::chain;
 use crate::wire::UserId;
 
@@ -91,7 +92,7 @@ struct Reach {
 
 /// The password in a file, without the end of its line.
 pub(super) fn read_password(file: &Path) -> std::io::Result<String> {
-    let text = std::fs::read_to_string(file)?;
+    let text = given_files::read_text(file)?;
     Ok(text.trim_end_matches(['\r', '\n']).to_owned())
 }
 

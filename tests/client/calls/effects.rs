@@ -203,7 +203,7 @@ async fn a_call_without_a_connection_is_not_a_lost_reply() {
 async fn a_delete_with_a_lost_reply_succeeds_if_the_retry_finds_nothing() {
     let server = FaultServer::start(|_, before| match before {
         0 => Reply::hang_up(),
-        _ => Reply::status(404),
+        _ => Reply::new(404, &[], r#"{"message": "No such model"}"#),
     });
     client_of(&server)
         .assets()

@@ -114,7 +114,7 @@ async fn the_account_is_identified_by_the_tokens_owner_or_else_by_the_token() {
     let account = client_of(&server).account().identity().await.unwrap();
     assert_eq!(account.key(), format!("{}#user-4", server.url()));
 
-    let server = FaultServer::start(|_, _| Reply::status(404));
+    let server = FaultServer::start(|_, _| Reply::new(404, &[], "{}"));
     let account = client_of(&server).account().identity().await.unwrap();
     assert_eq!(account.key(), format!("{}#token-17", server.url()));
 }

@@ -1,14 +1,65 @@
 //! Lost replies, connections and processes: exactly one asset is created.
 
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 use assetfs::outbox::EntryId;
+use assetfs::wire::IDEMPOTENCY_KEY;
 
 use crate::support::{Fault, World, as_map, chair, copy_chair, eventually, put};
 
+/// The idempotency keys of all start requests, in order.
+fn start_keys(world: &World) -> Vec<String> {
+    let starts = world.relay.calls("POST", "api-upload/start");
+    let keys = starts.iter().map(|asked| &asked.headers[IDEMPOTENCY_KEY]);
+    keys.cloned().collect()
+}
+
 #[tokio::test]
-async fn a_lost_reply_of_start_gives_one_complete_asset_and_a_listed_orphan() {
+async fn starts_whose_replies_are_lost_join_one_upload_also_after_a_restart() {
     let world = World::start().await;
+    let relay = &world.relay;
+    relay.fault("POST", "api-upload/start", Fault::LostAfter, 2);
+    let outbox = world.outbox();
+    let draft = copy_chair(&outbox, "chair");
+    eventually("two starts are lost", async || {
+        relay.calls("POST", "api-upload/start").len() == 2
+    })
+    .await;
+    let outbox = world.reopen(outbox).await;
+    eventually("it is complete", async || {
+        outbox.drafts().get(draft.id).is_none()
+    })
+    .await;
+    let assets = world.assets().await;
+    assert_eq!(assets.len(), 1, "{assets:?}");
+    assert_eq!(world.files(assets[0].id).await, as_map(chair()));
+    let keys = start_keys(&world);
+    assert_eq!(keys.len(), 3);
+    assert_eq!(keys.iter().collect::<BTreeSet<_>>().len(), 1, "{keys:?}");
+    assert!(outbox.orphans().find().await.unwrap().is_empty());
+    outbox.shut_down().await;
+}
+
+#[tokio::test]
+async fn an_upload_that_begins_anew_and_another_draft_have_keys_of_their_own() {
+    let world = World::start().await;
+    world.relay.fault("PUT", "", Fault::Status(403), 1);
+    let outbox = world.outbox();
+    for name in ["chair", "stool"] {
+        let draft = copy_chair(&outbox, name);
+        outbox.uploads().commit(draft.id, false).await.unwrap();
+    }
+    let keys = start_keys(&world);
+    assert_eq!(keys.len(), 3);
+    assert_eq!(keys.iter().collect::<BTreeSet<_>>().len(), 3, "{keys:?}");
+    outbox.shut_down().await;
+}
+
+#[tokio::test]
+async fn on_a_service_without_keys_a_lost_reply_of_start_leaves_a_listed_orphan() {
+    let world = World::start().await;
+    world.relay.without(IDEMPOTENCY_KEY);
     world
         .relay
         .fault("POST", "api-upload/start", Fault::LostAfter, 1);

@@ -34,6 +34,7 @@ struct Plan {
     upstream: Option<SocketAddr>,
     rules: Vec<Rule>,
     is_dead: bool,
+    dropped_header: Option<&'static str>,
     bytes_per_second: Option<u64>,
     passed_bytes: u64,
 }
@@ -87,6 +88,11 @@ impl Relay {
         self.with(|plan| plan.is_dead = is_dead);
     }
 
+    /// Passes no header of this name on: the service does not know it.
+    pub fn without(&self, header: &'static str) {
+        self.with(|plan| plan.dropped_header = Some(header));
+    }
+
     /// Sets the speed of request bodies on each connection.
     pub fn set_speed(&self, bytes_per_second: Option<u64>) {
         self.with(|plan| plan.bytes_per_second = bytes_per_second);
@@ -134,9 +140,9 @@ fn pass(
     let Some(mut asked) = read_head(&mut reader, connection)? else {
         return Ok(());
     };
-    let (fault, upstream) = {
+    let (fault, upstream, dropped) = {
         let mut plan = plan.lock().expect("no panic");
-        (plan.fault_of(&asked), plan.upstream)
+        (plan.fault_of(&asked), plan.upstream, plan.dropped_header)
     };
     let (Some(upstream), false) = (upstream, fault == Some(RelayFault::LostBefore)) else {
         return Ok(());
@@ -170,7 +176,7 @@ fn pass(
         _ => {}
     }
     let mut service = TcpStream::connect(upstream)?;
-    service.write_all(head_of(&asked).as_bytes())?;
+    service.write_all(head_of(&asked, dropped).as_bytes())?;
     if fault.is_some() {
         service.write_all(&asked.body)?;
     } else {
@@ -220,10 +226,10 @@ fn pass_body(
     }
 }
 
-fn head_of(asked: &Asked) -> String {
+fn head_of(asked: &Asked, without: Option<&str>) -> String {
     let mut head = format!("{} {} HTTP/1.1\r\n", asked.method, asked.target);
     for (name, value) in &asked.headers {
-        if name != "connection" {
+        if name != "connection" && Some(name.as_str()) != without {
             head.push_str(&format!("{name}: {value}\r\n"));
         }
     }

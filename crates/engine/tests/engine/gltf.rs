@@ -32,6 +32,35 @@ fn packed_square() -> Vec<u8> {
     .unwrap()
 }
 
+#[test]
+fn an_image_on_the_network_or_outside_of_the_upload_is_left_out_with_its_name() {
+    for uri in [
+        "https://example.org/wood.png",
+        "../wood.png",
+        "file:///C:/wood.png",
+    ] {
+        let dir = tempfile::tempdir().unwrap();
+        let bytes = changed_glb(|json| {
+            json["images"] = json!([{ "uri": uri }]);
+            json["textures"] = json!([{ "source": 0 }]);
+            json["materials"] = json!([{ "pbrMetallicRoughness": {
+                "baseColorTexture": { "index": 0 }, "metallicFactor": 0.25,
+            } }]);
+            json["meshes"][0]["primitives"][0]["material"] = json!(0);
+        });
+        fs::write(dir.path().join("m.glb"), bytes).unwrap();
+        let read = import(dir.path(), &["m.glb".to_owned()]).unwrap();
+        let expected = format!(
+            "m.glb: images[0].uri refers to \"{uri}\", which is outside of the uploaded files. The model is read without \
+             this image"
+        );
+        assert_eq!(read.warnings, [expected]);
+        let finish = &read.scene.list("materials")[0]["pbrMetallicRoughness"];
+        assert_eq!(finish["metallicFactor"], 0.25);
+        assert!(finish["baseColorTexture"].is_null(), "{finish}");
+    }
+}
+
 /// `EXT_meshopt_compression` asks for these first bytes; other versions of the codecs are not allowed there.
 #[test]
 fn streams_packed_with_meshopt_have_the_versions_of_their_extension() {

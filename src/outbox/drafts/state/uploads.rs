@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use crate::outbox::drafts::draft::{Attempt, OpenStart, Stage};
+use crate::outbox::drafts::draft::{Attempt, OpenStart, Stage, StartKey};
 use crate::outbox::drafts::record::UploadRecord;
 use crate::outbox::drafts::state::{Applied, DraftsMismatch, DraftsState, ModelFate};
 use crate::outbox::ids::DraftId;
@@ -115,12 +115,17 @@ impl DraftsState {
             attempt,
             at,
             manifest,
+            key,
             warning,
         } = record
         else {
             unreachable!("only called for this record")
         };
         self.used(*attempt);
+        let key = key.clone().map(|token| StartKey {
+            draft: *draft,
+            token,
+        });
         let draft = self.draft_mut(*draft)?;
         draft.warning.clone_from(warning);
         draft.failure = None;
@@ -134,6 +139,7 @@ impl DraftsState {
         let open = OpenStart {
             model_name: manifest.model_name.clone(),
             at: *at,
+            key,
         };
         self.open_starts.insert(*attempt, open);
         Ok(())
@@ -150,7 +156,13 @@ impl DraftsState {
 
     fn started(&mut self, of: (DraftId, u64), asset: AssetId, urls: Option<&str>) {
         let (draft, attempt) = of;
-        self.open_starts.remove(&attempt);
+        let answered = self.open_starts.remove(&attempt);
+        // No later request may join this asset: once this attempt is given up, it is deleted.
+        if let Some(key) = answered.and_then(|start| start.key) {
+            for start in self.open_starts.values_mut() {
+                start.key.take_if(|other| *other == key);
+            }
+        }
         match self.attempt_mut(draft, attempt) {
             Ok(attempt) => {
                 attempt.stage = Stage::Started { asset };

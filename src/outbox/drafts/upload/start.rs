@@ -3,6 +3,8 @@
 use crate::backoff::Backoff;
 use crate::client::{ClientError, Priority};
 use crate::outbox::drafts::activity::Trouble;
+use crate::outbox::drafts::draft::StartKey;
+use crate::outbox::drafts::memory::DraftsMemory;
 use crate::outbox::drafts::record::UploadRecord;
 use crate::outbox::drafts::settle::readiness::DraftFacts;
 use crate::outbox::drafts::settle::{facts, look, readiness};
@@ -13,13 +15,50 @@ use crate::outbox::effect::Effect;
 use crate::outbox::error::OutboxResult;
 use crate::outbox::failpoint;
 use crate::outbox::failpoint::Failpoint;
+use crate::outbox::ids::{DraftId, random_token};
 use crate::outbox::moment::Moment;
+use crate::outbox::staging::ContentHash;
 use crate::wire::{StartUpload, UploadStarted};
 
 /// An upload that is about to be started.
 struct Start {
     attempt: u64,
+    /// The token of its idempotency key.
+    token: String,
     manifest: Manifest,
+}
+
+impl Start {
+    fn request(&self) -> StartUpload {
+        StartUpload {
+            model_name: self.manifest.model_name.clone(),
+            filenames: self.manifest.object_names(),
+            is_zip: self.manifest.is_zip(),
+        }
+    }
+}
+
+/// The idempotency key: a service may refuse a key that comes again with another request.
+fn key_of(token: &str, request: &StartUpload) -> String {
+    let request = serde_json::to_vec(request).expect("a request can be written as JSON");
+    format!("assetfs start {token} {}", ContentHash::of(&request))
+}
+
+/// The token of this draft's requests that were not answered, or a new one. Not that of a request in flight: if the draft
+/// has changed since, the asset of its answer is deleted.
+fn token_for(memory: &DraftsMemory, draft: DraftId) -> String {
+    let open = &memory.state.open_starts;
+    let is_in_flight = |key: &StartKey| {
+        let mut starting = memory.starting.iter();
+        starting.any(|attempt| {
+            open.get(attempt)
+                .is_some_and(|it| it.key.as_ref() == Some(key))
+        })
+    };
+    let keys = open.values().filter_map(|start| start.key.as_ref());
+    let mut unanswered = keys.filter(|key| key.draft == draft && !is_in_flight(key));
+    let last = unanswered.next_back();
+    last.map_or_else(random_token, |key| key.token.clone())
 }
 
 /// Starts an attempt.
@@ -48,17 +87,11 @@ impl Starter<'_> {
             return Ok(Flow::End);
         };
         failpoint::hit(Failpoint::BeforeStart);
-        let request = StartUpload {
-            model_name: start.manifest.model_name.clone(),
-            filenames: start.manifest.object_names(),
-            is_zip: start.manifest.is_zip(),
-        };
-        let reply = self
-            .link
-            .parts()
-            .tasks
-            .with_grace(self.link.parts().client.assets().start_upload(&request))
-            .await;
+        let request = start.request();
+        let key = key_of(&start.token, &request);
+        let assets = self.link.parts().client.assets();
+        let call = assets.start_upload_keyed(&request, Some(&key));
+        let reply = self.link.parts().tasks.with_grace(call).await;
         failpoint::hit(Failpoint::AfterStart);
         self.link.parts().memory().starting.remove(&start.attempt);
         match reply {
@@ -137,16 +170,22 @@ impl Starter<'_> {
                 return Ok(None);
             };
             let manifest = facts::manifest_of(&memory, draft);
-            let attempt = memory.state.next_id();
+            let token = token_for(&memory, self.link.draft());
+            let start = Start {
+                attempt: memory.state.next_id(),
+                token,
+                manifest,
+            };
             let ticket = memory.record(UploadRecord::StartSent {
                 draft: self.link.draft(),
-                attempt,
+                attempt: start.attempt,
                 at: Moment::now(),
-                manifest: manifest.clone(),
+                manifest: start.manifest.clone(),
+                key: Some(start.token.clone()),
                 warning,
             })?;
-            memory.starting.insert(attempt);
-            (Start { attempt, manifest }, ticket)
+            memory.starting.insert(start.attempt);
+            (start, ticket)
         };
         if let Err(error) = self.link.parts().journal.settled(ticket).await {
             self.link.parts().memory().starting.remove(&start.attempt);
@@ -187,7 +226,8 @@ impl Starter<'_> {
 
     async fn not_started(&mut self, start: &Start, error: ClientError) -> OutboxResult<Flow> {
         if Effect::of(&error) == Effect::Unknown {
-            // There may be an asset with an unknown id; it is listed as an orphan. Each further try may leave another.
+            // There may be an asset with an unknown id. The next request joins it if the service knows keys; else it is
+            // listed as an orphan, and each further try may leave another.
             self.link.drop_attempt(start.attempt).await?;
             self.link.set_trouble(Some(Trouble::Service(error)));
             return Ok(Flow::Pause(self.starts.next_pause()));

@@ -167,7 +167,7 @@ impl GltfReader<'_> {
         }))
     }
 
-    /// Reads the images that are used. An image whose file was not uploaded, or that has no bytes, is left out with a
+    /// Reads the images that are used. An image whose file was not uploaded (or is on the network), or that has no bytes, is left out with a
     /// warning, as in the other formats, unless the scene has image-based lights, which need their images.
     fn read_images(&mut self) -> Result<(), ImportError> {
         let lights = self.scene.uses_extension("EXT_lights_image_based");
@@ -181,6 +181,7 @@ impl GltfReader<'_> {
                 Err(ImportError::Document(
                     error @ (DocumentError::MissingFile { .. }
                     | DocumentError::AmbiguousFile { .. }
+                    | DocumentError::OutsideFile { .. }
                     | DocumentError::EmptyImage { .. }),
                 )) if !lights => {
                     self.warnings

@@ -1,6 +1,6 @@
 //! CAD files: parts, names, colours and sizes arrive; the number of triangles follows the settings. `bracket.step` is a
 //! plate with a hole and two pins, `pin.igs` and `pin.brep` are one pin, in millimetres. `assembly.step` has one part, which is in
-//! another file, and `curve.brep` a triangle and a line.
+//! another file, and `curve.brep` a triangle and a line. `note.igs` is the pin with a text beside it.
 
 use std::io::{BufRead as _, BufReader};
 use std::path::{Path, PathBuf};
@@ -98,6 +98,39 @@ fn iges_and_brep_are_read() {
             "{file}: {size}"
         );
     }
+}
+
+/// What drawings have beside the shapes, as entities of STEP; `#34` is the shape of a product.
+const REMARKS: &str = "#9001=SHAPE_ASPECT('','',#34,.F.);
+#9002=DIMENSIONAL_SIZE(#9001,'diameter');
+#9003=DIMENSIONAL_LOCATION('linear distance','',#9001,#9001);
+#9004=FLATNESS_TOLERANCE('','',$,#9001);
+#9005=ANNOTATION_TEXT_OCCURRENCE('note',(),$);
+";
+
+#[test]
+fn measures_and_notes_are_named_as_not_read() {
+    if !has_program_or_skips(READER) {
+        return;
+    }
+    let dir = tempfile::tempdir().unwrap();
+    let step = std::fs::read_to_string(files().join("bracket.step")).unwrap();
+    let end = step.rfind("ENDSEC;").unwrap();
+    let step = [&step[..end], REMARKS, &step[end..]].concat();
+    std::fs::write(dir.path().join("bracket.step"), step).unwrap();
+    std::fs::copy(files().join("note.igs"), dir.path().join("note.igs")).unwrap();
+    let warnings = |file: &str| import(dir.path(), &[file.to_owned()]).unwrap().warnings;
+    assert_eq!(
+        warnings("bracket.step"),
+        [
+            "bracket.step: 3 measures and tolerances are not read",
+            "bracket.step: 1 note beside the model is not read"
+        ]
+    );
+    assert_eq!(
+        warnings("note.igs"),
+        ["note.igs: 1 note beside the model is not read"]
+    );
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! Files that a user names: models, presets, tokens, the configuration.
+//! Files that a user names: models, presets, tokens, passwords, certificates, the configuration.
 //!
 //! Opening a pipe waits for a process at its other end, and a device may never end, so only files are opened. The exception
 //! is what this process was started with: standard input, and the pipes of a shell (`--preset <(…)`), which are below
@@ -16,7 +16,7 @@ const LONGEST_TEXT_BYTES: u64 = 8 << 20;
 ///
 /// # Errors
 /// Those of the system, and if it is a folder, a pipe, a socket or a device.
-pub(super) fn open(path: &Path) -> io::Result<File> {
+pub fn open(path: &Path) -> io::Result<File> {
     // Checked before, because opening alone may have an effect on a device, and after, because of a change in between.
     check_kind(fs::metadata(path)?.file_type())?;
     let file = File::options()
@@ -31,7 +31,7 @@ pub(super) fn open(path: &Path) -> io::Result<File> {
 ///
 /// # Errors
 /// Those of [`open`], and if the file is too long for a text.
-pub(super) fn read(path: &Path) -> io::Result<Vec<u8>> {
+pub fn read(path: &Path) -> io::Result<Vec<u8>> {
     let file = match is_own_descriptor(path) {
         true => File::open(path)?,
         false => open(path)?,
@@ -48,7 +48,7 @@ pub(super) fn read(path: &Path) -> io::Result<Vec<u8>> {
 }
 
 /// The same for a text that has to be one.
-pub(super) fn read_text(path: &Path) -> io::Result<String> {
+pub fn read_text(path: &Path) -> io::Result<String> {
     String::from_utf8(read(path)?)
         .map_err(|_| io::Error::new(io::ErrorKind::InvalidData, "it is not a text in UTF-8"))
 }

@@ -1,0 +1,123 @@
+//! What the service has already of a request that is about to be sent: results with the note of its text, and results
+//! without a note that were made with the same configuration.
+
+use std::collections::HashMap;
+use std::collections::hash_map::Entry;
+
+use crate::client::{ClientError, Priority};
+use crate::outbox::jobs::notes::{TaggedModels, tagged_models};
+use crate::outbox::jobs::parts::JobParts;
+use crate::outbox::jobs::resolve::{PresetLookup, Unresolved};
+use crate::outbox::jobs::used_preset::used_config;
+use crate::wire::{AssetId, OptimizeSettings, OptimizerConfig, RapidId, RapidModel};
+
+/// Maximum number of results without a note of one asset whose presets are compared, the newest first.
+const COMPARED: usize = 20;
+
+/// One result that is wanted.
+#[derive(Debug)]
+pub struct WantedResult {
+    /// Its one-off tag.
+    pub tag: String,
+    pub asset: AssetId,
+    pub note: String,
+    pub settings: OptimizeSettings,
+    /// The tags that the text asks for.
+    pub tags: Vec<String>,
+    pub export_name: Option<String>,
+}
+
+/// The results of an asset without a note, with the configurations they were made with.
+type Compared = Vec<(RapidModel, OptimizerConfig)>;
+
+/// Finds results, and requests each list and each preset once.
+pub struct Finder<'a> {
+    pub parts: &'a JobParts,
+    pub presets: PresetLookup,
+    tagged: HashMap<AssetId, TaggedModels>,
+    compared: HashMap<AssetId, Compared>,
+}
+
+impl<'a> Finder<'a> {
+    pub fn new(parts: &'a JobParts, presets: PresetLookup) -> Finder<'a> {
+        Finder {
+            parts,
+            presets,
+            tagged: HashMap::new(),
+            compared: HashMap::new(),
+        }
+    }
+
+    /// The results that are there, by the one-off tags of those that are wanted.
+    pub async fn find(
+        mut self,
+        wanted: &[WantedResult],
+    ) -> Result<Vec<(String, RapidId)>, Unresolved> {
+        let mut made: Vec<(String, RapidId)> = Vec::new();
+        for result in wanted {
+            let noted = self.models(result.asset).await?.find(&[&result.note]);
+            let found = match noted {
+                Some(rapid) => Some(rapid),
+                None => self.like(result, &made).await?,
+            };
+            made.extend(found.map(|rapid| (result.tag.clone(), rapid)));
+        }
+        Ok(made)
+    }
+
+    async fn models(&mut self, asset: AssetId) -> Result<&TaggedModels, Unresolved> {
+        match self.tagged.entry(asset) {
+            Entry::Occupied(known) => Ok(known.into_mut()),
+            Entry::Vacant(unknown) => {
+                let models = tagged_models(self.parts, asset, Priority::Interactive).await;
+                let models = match models {
+                    Err(ClientError::NotFound { .. }) => TaggedModels::default(),
+                    models => models.map_err(Unresolved::Trouble)?,
+                };
+                Ok(unknown.insert(models))
+            }
+        }
+    }
+
+    /// A result without a note that was made with the same configuration, is named like this one, and has its tags.
+    /// Items of one text never share one.
+    async fn like(
+        &mut self,
+        wanted: &WantedResult,
+        made: &[(String, RapidId)],
+    ) -> Result<Option<RapidId>, Unresolved> {
+        let models = self.models(wanted.asset).await?.without_note();
+        let models: Vec<RapidModel> = models.take(COMPARED).cloned().collect();
+        if models.is_empty() {
+            return Ok(None);
+        }
+        let Some(config) = self.presets.config_of(self.parts, &wanted.settings).await? else {
+            return Ok(None);
+        };
+        let compared = match self.compared.entry(wanted.asset) {
+            Entry::Occupied(known) => known.into_mut(),
+            Entry::Vacant(unknown) => unknown.insert(compare(self.parts, models).await?),
+        };
+        let is_it = |(model, used): &&(RapidModel, OptimizerConfig)| {
+            let is_taken = made.iter().any(|(_, rapid)| *rapid == model.id);
+            !is_taken && used.meaning_eq(&config) && is_named_and_tagged(model, wanted)
+        };
+        Ok(compared.iter().find(is_it).map(|(model, _)| model.id))
+    }
+}
+
+async fn compare(parts: &JobParts, models: Vec<RapidModel>) -> Result<Compared, Unresolved> {
+    let mut compared = Vec::new();
+    for model in models {
+        let used = used_config(parts, model.id).await;
+        let used = used.map_err(Unresolved::Trouble)?;
+        compared.extend(used.map(|used| (model, used)));
+    }
+    Ok(compared)
+}
+
+fn is_named_and_tagged(model: &RapidModel, wanted: &WantedResult) -> bool {
+    let name = model.export_name.as_deref().filter(|name| !name.is_empty());
+    let has = |tag: &String| model.tags.iter().any(|found| found.name == *tag);
+    name == wanted.export_name.as_deref() && wanted.tags.iter().all(has)
+}
