@@ -38,7 +38,7 @@ pub(super) struct Call {
     pub(super) repeat: Repeat,
     pub(super) lane: Lane,
     pub(super) anonymous: bool,
-    /// The service makes only one thing of all requests with this key, if it knows such keys.
+    /// Of all requests with the same key, a service that supports idempotency keys performs only one.
     pub(super) idempotency_key: Option<String>,
     /// Where a call is found again in the logs of the service.
     pub(super) trace: TraceParent,

@@ -1,5 +1,5 @@
-//! Notes on results: tags that say which text of a drop folder a result was made with. With them a text that another
-//! machine has sent, or this one in an earlier life, is not paid for again.
+//! Notes on results: tags that say which text of a drop folder a result was made with. With them a text is not paid for
+//! again if another machine has sent it, or this machine before its state was lost.
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
@@ -63,7 +63,7 @@ pub async fn tagged_models(
     Ok(TaggedModels(models))
 }
 
-/// The results that the service has already of the requests in a record, by their one-off tags.
+/// The results that the service already has for the requests in a record, each with the one-off tag of its request.
 pub async fn made_before(
     parts: &JobParts,
     record: &JobRecord,
