@@ -1,7 +1,7 @@
-//! Growing pauses before something is tried again or asked for again: the one rule for all parts of the program.
+//! Back-off: growing pauses between retries and between polls, by one rule for all parts of the program.
 //!
-//! Invariant: a pause is never shorter than the one before and never longer than the limit, whatever the numbers are.
-//! Callers that must not fall together add their own jitter.
+//! Invariant: a pause is never shorter than the one before and never longer than the limit. A first pause above the limit
+//! becomes the limit. There is no jitter; callers that must not all retry at the same moment add it.
 
 use std::time::Duration;
 
@@ -26,7 +26,7 @@ impl Backoff {
     }
 
     /// Each pause is a quarter longer than the one before, up to `longest`: for polls of running work. So a change is
-    /// noticed late by at most a quarter of its duration.
+    /// noticed at most a quarter of the elapsed time too late.
     pub const fn polling(first: Duration, longest: Duration) -> Backoff {
         Backoff {
             first,
@@ -36,12 +36,12 @@ impl Backoff {
         }
     }
 
-    /// The pause after so many failures in a row; none counts as one.
+    /// The pause after this many failures in a row; 0 counts as 1.
     pub fn after(&self, failures: u32) -> Duration {
         let steps = failures.saturating_sub(1).min(i32::MAX as u32) as i32;
         let longest = self.longest.max(self.first);
         let pause = self.first.as_secs_f64() * self.factor.powi(steps);
-        // Above the limit of `Duration`, too.
+        // Fails if the value is too large for a `Duration`.
         let pause = Duration::try_from_secs_f64(pause).unwrap_or(longest);
         pause.min(longest)
     }

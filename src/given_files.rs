@@ -17,7 +17,8 @@ const LONGEST_TEXT_BYTES: u64 = 8 << 20;
 /// # Errors
 /// Those of the system, and if it is a folder, a pipe, a socket or a device.
 pub fn open(path: &Path) -> io::Result<File> {
-    // Checked before, because opening alone may have an effect on a device, and after, because of a change in between.
+    // Checked before opening, because that alone may have an effect on a device, and after, because the file may have
+    // been replaced in between.
     check_kind(fs::metadata(path)?.file_type())?;
     let file = File::options()
         .read(true)
@@ -47,7 +48,7 @@ pub fn read(path: &Path) -> io::Result<Vec<u8>> {
     Ok(assetfs_formats::text::utf8(&bytes).into_owned())
 }
 
-/// The same for a text that has to be one.
+/// Like [`read`], but fails if the file is not a text.
 pub fn read_text(path: &Path) -> io::Result<String> {
     String::from_utf8(read(path)?)
         .map_err(|_| io::Error::new(io::ErrorKind::InvalidData, "it is not a text in UTF-8"))

@@ -1,4 +1,4 @@
-// Opens files in the viewers of others, in headless Chromium, and takes a picture in each.
+// Opens files in viewers of other projects, in headless Chromium, and takes a picture in each.
 //   node viewers.mjs TOOLS OUTPUTS PICTURES THREE_VERSION...
 // Prints a row for each file and viewer; ends with 1 if one was not read. Used by scripts/check/viewers.
 import fs from 'node:fs';
@@ -134,12 +134,12 @@ window.ready = true;
 
 const viewers = [
   ...versions.map(version => ({ name: `three.js ${version}`, page: threePage(version), reads: () => true })),
-  // Its decoder of KTX2 comes from a server.
+  // Babylon.js downloads its KTX2 decoder from the network, so it does not get KTX2.
   { name: 'Babylon.js', page: babylonPage, reads: (kind, file) => ['glb', 'gltf', 'obj', 'stl'].includes(kind) && !/ktx2/.test(file) },
   { name: 'model-viewer', page: modelViewerPage, reads: kind => kind === 'glb' },
 ];
 
-/** The files that are models; a text of USD or an OBJ names its others itself. */
+/** The model files; a viewer loads the files that a model refers to by itself. */
 const files = fs.readdirSync(outputs).filter(name => /\.(glb|gltf|obj|usdz|stl|ply|fbx)$/.test(name)).sort();
 
 const server = http.createServer((request, response) => {

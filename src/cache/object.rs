@@ -49,7 +49,8 @@ pub(super) trait ObjectHost: std::fmt::Debug + Send + Sync {
     fn evict(&self, need: u64) -> u64;
     fn count_read(&self, hit: bool);
     fn count_bad_block(&self);
-    /// An object that is still in the index was closed; `verified` says since when, if all its blocks were.
+    /// An object that is still in the index was closed. `verified` is the change time of its data if all its blocks on
+    /// disk are verified.
     fn note_closed(&self, id: FileId, verified: Option<ChangeTime>);
 }
 
@@ -134,8 +135,8 @@ impl CachedObject {
     /// Verifies all blocks that this process has not verified yet. Returns whether the object is complete
     /// and correct. Blocks the thread for about 0.2 s per GiB.
     pub fn verify(&self) -> Result<bool, CacheError> {
-        // What was verified before the file was changed says nothing.
-        self.open.is_untouched();
+        // If the file has changed, blocks that were verified before have to be verified again.
+        self.open.check_untouched();
         self.open.verify_blocks();
         Ok(self.open.blocks.is_verified_whole())
     }
@@ -224,7 +225,7 @@ impl OpenObject {
                 blocks_of(&range, self.key.size).for_each(|index| self.drop_bad_block(index));
                 return None;
             };
-            if self.generation.load(Ordering::SeqCst) == generation && self.is_untouched() {
+            if self.generation.load(Ordering::SeqCst) == generation && self.check_untouched() {
                 return Some(bytes);
             }
         }
@@ -238,10 +239,10 @@ impl OpenObject {
         }
     }
 
-    /// False if the data of a complete object has changed since it was written: then no block counts as verified any
-    /// more. While blocks are being added, the file changes all the time, so nothing can be said; and a file without a
-    /// name was changed by its deletion, and nobody else can open it.
-    fn is_untouched(&self) -> bool {
+    /// False if the data of a complete object has changed since this process wrote it. Then all blocks are marked as not
+    /// verified. Two cases count as unchanged: an incomplete object, whose file this process changes all the time, and a
+    /// deleted file, which the deletion changed and which nobody else can open.
+    fn check_untouched(&self) -> bool {
         if !self.blocks.is_verified_whole() || self.detached.load(Ordering::Acquire) {
             return true;
         }
@@ -251,7 +252,7 @@ impl OpenObject {
         if self.written.load(Ordering::Acquire) == at.0 {
             return true;
         }
-        // In this order: another reader must not find the time right and the damaged block verified.
+        // In this order: another reader that sees the new time must not take a damaged block for verified.
         self.blocks.forget_verified();
         self.written.store(at.0, Ordering::Release);
         false
@@ -307,7 +308,7 @@ impl OpenObject {
     }
 
     fn lend_file(&self) -> Option<Arc<File>> {
-        if !self.blocks.is_verified_whole() || !self.is_untouched() {
+        if !self.blocks.is_verified_whole() || !self.check_untouched() {
             return None;
         }
         // Excludes eviction: either it sees `lent`, or the check below sees the missing block.

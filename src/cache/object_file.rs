@@ -15,12 +15,12 @@ const PAGE_LEN_BYTES: u64 = 4096;
 /// Space that a file system may use for a file in addition to its data.
 const UNCLAIMED_SLACK_BYTES: u64 = 32 << 10;
 
-/// When a file last changed, in nanoseconds: it tells that another program has written to the file.
+/// The `ctime` of a file in nanoseconds. If it differs from the expected one, another program has written to the file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct ChangeTime(pub(super) i64);
 
 impl ChangeTime {
-    /// `None` if the file cannot be asked.
+    /// `None` if `fstat` fails.
     pub(super) fn of(file: &File) -> Option<ChangeTime> {
         let about = rustix::fs::fstat(file).ok()?;
         let nanoseconds = (about.st_ctime as i64).saturating_mul(1_000_000_000);

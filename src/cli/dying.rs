@@ -13,8 +13,8 @@ use crate::fuse::{self, Connection};
 
 /// The file in an account's state folder that says which connection its mount has.
 const CONNECTION_FILE: &str = "connection.json";
-/// How often a lock is looked at that is to become free.
-const A_PAUSE: Duration = Duration::from_millis(50);
+/// Time between two checks whether a lock has become free.
+const LOCK_POLL_INTERVAL: Duration = Duration::from_millis(50);
 /// A generous limit for the time that a killed process needs to close its files and to end.
 const END_OF_PROCESS: Duration = Duration::from_secs(1);
 
@@ -31,15 +31,15 @@ pub(super) fn store_connection(state: &PrivateDir, mount_point: &Path) {
     }
 }
 
-/// The connection of the process that holds an account, if it has mounted and has stored it.
+/// The connection that the process `pid`, which holds an account, has stored; `None` if it has not mounted yet.
 pub(super) fn stored_connection(account: &Path, pid: u32) -> Option<Connection> {
     let stored = std::fs::read(account.join(CONNECTION_FILE)).ok()?;
     let stored: Connection = serde_json::from_slice(&stored).ok()?;
     (stored.pid() == pid).then_some(stored)
 }
 
-/// Frees what a command would wait for: the mounts of this user's state folder, and as root of every user, whose processes
-/// were killed and hang. Once in a process, because it looks at all processes.
+/// Frees killed mounts that hang, because a command would wait for them: those of this user's state folder, and as root
+/// those of every user. Runs once, because it looks at all processes of the machine.
 pub(super) fn free_before_use() -> Result<()> {
     static DONE: OnceLock<Option<String>> = OnceLock::new();
     let failure = DONE.get_or_init(|| {
@@ -75,7 +75,7 @@ fn free_in(state_dir: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Frees drives whose state folder is not known. Only root may see which connections a process has.
+/// Frees killed drives of any state folder. Only root can see which connections a process has.
 fn free_any() -> Result<()> {
     if !rustix::process::geteuid().is_root() || fuse::mounts()?.is_empty() {
         return Ok(());
@@ -128,7 +128,7 @@ fn is_free_within(account: &Path, time: Duration) -> bool {
         if start.elapsed() >= time {
             return false;
         }
-        std::thread::sleep(A_PAUSE);
+        std::thread::sleep(LOCK_POLL_INTERVAL);
     }
     true
 }

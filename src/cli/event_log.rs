@@ -19,9 +19,9 @@ use crate::wire::Timestamp;
 
 /// The name in the account's state folder.
 const FILE: &str = "events.jsonl";
-/// How long a line is kept at least.
+/// Minimum time that a line is kept.
 const KEPT: Duration = Duration::from_secs(30 * 24 * 3600);
-/// Events that wait to be written.
+/// Maximum number of events that wait to be written.
 const EVENTS_WAITING: usize = 1024;
 
 /// The task that writes the log of one mount.
@@ -53,7 +53,7 @@ impl EventLogWriter {
 
     /// Adds that the drive was mounted or unmounted.
     pub(super) fn note(&self, kind: HistoryKind) {
-        // If there is no room, many other lines say that the drive is mounted.
+        // May be lost if the queue is full: then many other lines show that the drive is mounted.
         let _ = self.to.try_send(HistoryEvent {
             time: Timestamp::now().iso_micros(),
             kind,
@@ -63,7 +63,7 @@ impl EventLogWriter {
 
     /// Writes what is waiting and ends.
     pub(super) async fn finish(self) {
-        // The task has ended if nobody takes it.
+        // Fails only if the task has already ended.
         let _ = self.stop.send(());
         let _ = self.task.await;
     }
@@ -122,7 +122,7 @@ pub(super) fn read(accounts: &BTreeSet<PathBuf>, since: Timestamp) -> Result<Vec
                 .with_context(|| format!("cannot read {}", path.display()))?;
         }
     }
-    // All are written in UTC, so texts are in the order of time.
+    // All times are written in UTC and in one form, so sorting the texts sorts the times.
     events.sort_by(|a, b| a.time.cmp(&b.time));
     Ok(events)
 }
@@ -133,7 +133,7 @@ fn add_events(path: &Path, since: &str, events: &mut Vec<HistoryEvent>) -> io::R
         file => file?,
     };
     for line in BufReader::new(file).split(b'\n') {
-        // A line that a power cut left half written is left out.
+        // Skips a line that a power cut left half written.
         if let Ok(event) = serde_json::from_slice::<HistoryEvent>(&line?)
             && event.time.as_str() >= since
         {

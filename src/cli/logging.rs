@@ -15,12 +15,12 @@ pub(super) fn to_stderr() {
     let _ = fmt()
         .with_env_filter(filter())
         .with_writer(std::io::stderr)
-        // They would be printed to standard error, whose reader may have ended: that panics.
+        // The library would print its own errors to standard error, and panic if nobody reads that any more.
         .log_internal_errors(false)
         .try_init();
 }
 
-/// Logs to a file that only its owner can read. Each time that it has 10 MB it is renamed to `NAME.old`.
+/// Logs to a file that only its owner can read. Whenever it reaches 10 MB it is renamed to `NAME.old`.
 pub(super) fn to_file(path: &Path) -> Result<()> {
     let file = RotatedFile::open(path, Kept::One)
         .with_context(|| format!("cannot write the log file {}", path.display()))?;

@@ -21,7 +21,7 @@ const CONTROLS: &str = ".assetfs";
 const WHY_ATTRIBUTE: &str = "user.assetfs.why";
 /// The attribute that holds the one-line status.
 const STATUS_ATTRIBUTE: &str = "user.assetfs.status";
-/// A process that has not ended this long after its drive was unmounted may have the drive mounted elsewhere.
+/// After an unmount the process of the drive usually ends within this time. If not, the drive may be mounted elsewhere.
 pub(super) const ENDS_SOON: Duration = Duration::from_secs(3);
 /// The attribute that holds the status as one word.
 const STATE_ATTRIBUTE: &str = "user.assetfs.state";

@@ -2,7 +2,7 @@
 //! written; those of the same names here are used in all of `cli`.
 //!
 //! When the reader of standard output has ended (`assetfs doctor | head -n 1`), the command ends as well, without an error.
-//! What goes to standard error is only about the work: without a reader the work goes on.
+//! Standard error has only messages about the work, so without a reader the work goes on.
 
 use std::fmt::Arguments;
 use std::io::{self, Write as _};
@@ -50,7 +50,7 @@ pub(super) fn write(text: &[u8]) {
     check(out.write_all(text).and_then(|()| out.flush()));
 }
 
-/// Writes a text to standard error. If that is not possible, nobody can be told.
+/// Writes a text to standard error. A failure is ignored, because there is nowhere to report it.
 pub(super) fn report(text: Arguments<'_>) {
     // In one call, so that lines of several processes do not mix.
     let _ = io::stderr().write_all(text.to_string().as_bytes());

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use indicatif::{MultiProgress, ProgressBar, ProgressStyle};
 
-/// How often a percentage is written where it is not a bar: into a file, or into the journal of systemd.
+/// How often a percentage is written if the output is not a terminal, but a file or the journal of systemd.
 const LINE_PERIOD: Duration = Duration::from_secs(10);
 
 /// Progress of several things at once.

@@ -1,5 +1,5 @@
-//! A log file that begins anew while it is written, so that a process that runs for months does not fill the disk, and that
-//! is opened again after [`reopen_all`], for programs like logrotate, which move it away.
+//! A log file that is rotated while it is written, so that a process that runs for months does not fill the disk. After
+//! [`reopen_all`] it is opened again, for programs like logrotate, which rename it.
 
 use std::ffi::OsString;
 use std::fs::{self, File};
@@ -11,23 +11,23 @@ use std::time::{Duration, SystemTime};
 
 use crate::wire::Timestamp;
 
-/// A file of this size begins anew.
+/// A file of this size is rotated.
 const MAX_BYTES: u64 = 10_000_000;
 
 /// Incremented by [`reopen_all`].
 static REOPENED: AtomicU64 = AtomicU64::new(0);
 
-/// Has every file of this process opened again before its next line.
+/// Makes every file of this process be opened again before its next line.
 pub(super) fn reopen_all() {
     REOPENED.fetch_add(1, Ordering::Relaxed);
 }
 
-/// What becomes of a file that begins anew.
+/// What happens to a file when it is rotated.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Kept {
     /// It is renamed to `NAME.old`; an older one of this name is removed.
     One,
-    /// It begins anew every day, too, and gets the day of its last line into its name. It is removed after this time.
+    /// It is also rotated every day. It gets the day of its last line as a suffix, and is removed after this time.
     For(Duration),
 }
 
@@ -63,8 +63,8 @@ impl RotatedFile {
         })
     }
 
-    /// Prepares for the next line.
-    fn turn(&mut self) -> io::Result<()> {
+    /// Rotates or reopens the file, if that is due, before the next line.
+    fn rotate_if_due(&mut self) -> io::Result<()> {
         if self.reopened != REOPENED.load(Ordering::Relaxed) {
             *self = RotatedFile::open(&self.path, self.kept)?;
         }
@@ -83,11 +83,11 @@ impl RotatedFile {
 impl Write for RotatedFile {
     /// Writes one line or more, which stay together.
     fn write(&mut self, lines: &[u8]) -> io::Result<usize> {
-        // A file that cannot begin anew goes on.
-        let turned = self.turn();
+        // If the rotation fails, the lines go to the old file, and the error is returned after that.
+        let prepared = self.rotate_if_due();
         self.file.write_all(lines)?;
         self.len += lines.len() as u64;
-        turned.map(|()| lines.len())
+        prepared.map(|()| lines.len())
     }
 
     fn flush(&mut self) -> io::Result<()> {
@@ -113,7 +113,7 @@ fn rotate(path: &Path, kept: Kept, day: &str) -> io::Result<()> {
     }
 }
 
-/// The files that a file was renamed to when it began anew, the oldest first.
+/// The rotated files of a log, the oldest first.
 pub(super) fn older(path: &Path) -> io::Result<Vec<PathBuf>> {
     let (Some(folder), Some(name)) = (path.parent(), path.file_name()) else {
         return Ok(Vec::new());

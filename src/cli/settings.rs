@@ -168,7 +168,8 @@ fn in_plain_words(message: &str) -> String {
     }
 }
 
-/// Permissions that are taken away, in octal: `022`. A text in the file, because TOML has no such numbers.
+/// Permissions that are taken away, in octal: `022`. In the configuration file it is a string, because TOML numbers cannot
+/// begin with a zero.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(try_from = "String")]
 pub(super) struct PermissionMask(pub(super) u16);
@@ -261,7 +262,7 @@ impl TryFrom<toml::Value> for ByteRate {
     }
 }
 
-/// The longest span that can be written. Every span can be added to the present time.
+/// The longest span that is accepted, so that adding a span to the present time never overflows.
 const LONGEST_SPAN: Duration = Duration::from_secs(10 * 365 * 86_400);
 
 /// A span of time, written as `10s`, `500ms`, `2m`, `1h` or plain seconds.
@@ -289,7 +290,7 @@ impl FromStr for Span {
         };
         match Duration::try_from_secs_f64(number * factor) {
             Ok(span) if span <= LONGEST_SPAN => Ok(Span(span)),
-            // No number is negative here, so that the others are too long.
+            // The number is not negative here, so a failed conversion means that it is too long.
             _ => Err(format!("`{text}` is too long; the longest time is 87600h")),
         }
     }

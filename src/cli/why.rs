@@ -100,8 +100,8 @@ fn show_events(args: &WhyArgs, since: Duration) -> Result<Exit> {
     Ok(Exit::Done)
 }
 
-/// The last failure at a path in an earlier mount, unless the work succeeded later. The drive itself knows those of this
-/// mount. Without a log there is none.
+/// The last failure at a path in an earlier mount, unless the work succeeded later. `None` without a log. Failures of the
+/// present mount come from the drive itself.
 fn earlier_failure(args: &WhyArgs, path: &Path) -> Option<HistoryEvent> {
     let names = names_of(path).ok()?;
     let mut last = None;
@@ -117,7 +117,8 @@ fn earlier_failure(args: &WhyArgs, path: &Path) -> Option<HistoryEvent> {
             _ => {}
         }
     }
-    // It is the last also if this mount has one.
+    // Only if nothing at this path has succeeded or failed in the present mount: then the last event of all is still that
+    // of the earlier mount.
     earlier.filter(|event| event.kind == HistoryKind::Failed && last.as_ref() == Some(event))
 }
 
@@ -140,7 +141,7 @@ fn events(args: &WhyArgs, since: Duration) -> Result<Vec<HistoryEvent>> {
     event_log::read(&accounts, Timestamp::now().plus_seconds(-seconds))
 }
 
-/// A path as it was written and without links: the drive may not be mounted any more.
+/// The absolute path as it was written, and the path with links resolved, if it exists: the drive may be unmounted.
 fn names_of(path: &Path) -> Result<Vec<PathBuf>> {
     let whole = std::path::absolute(path)?;
     let resolved = whole.canonicalize().ok();

@@ -59,18 +59,18 @@ pub(super) fn chunks(
     )
 }
 
-/// The coding of a body that was sent compressed although the request forbids it, as by a proxy or for an object that is
-/// stored compressed. Its bytes and its length are not those of the file.
+/// The `Content-Encoding` of a body that was sent compressed although the request forbids it. A proxy may do that, or
+/// the object is stored compressed. The bytes and the length of such a body are not those of the file.
 pub(super) fn coding_of(headers: &HeaderMap) -> Option<String> {
     let coding = headers.get(CONTENT_ENCODING)?.to_str().ok()?.trim();
-    // Some storages repeat how an object was uploaded to them; the body is as it is.
+    // Some storages repeat `aws-chunked` from the upload, although the body of the reply is not encoded.
     let is_plain = |part: &str| matches!(part.trim(), "" | "identity" | "aws-chunked");
     let is_coded = !coding.to_ascii_lowercase().split(',').all(is_plain);
     is_coded.then(|| coding.chars().take(40).collect())
 }
 
-/// Whether a reply is a web page of somebody in between, such as the login page of a network. Storage proves its files
-/// by an ETag.
+/// Whether a reply is an HTML page of a proxy or a captive portal (the login page of a network) instead of a file. A
+/// reply with an ETag comes from the storage.
 pub(super) fn is_web_page(headers: &HeaderMap) -> bool {
     let kind = headers
         .get(CONTENT_TYPE)
@@ -80,12 +80,12 @@ pub(super) fn is_web_page(headers: &HeaderMap) -> bool {
     is_html && !headers.contains_key(ETAG)
 }
 
-/// Whether a body is a web page. Texts and JSON of the service never begin so.
+/// Whether a body is a web page: no text and no JSON of the service begins with `<`.
 pub(super) fn is_markup(body: &[u8]) -> bool {
     body.trim_ascii_start().starts_with(b"<")
 }
 
-/// The reason to refuse a web page, and what to do.
+/// Message for a web page in place of the answer.
 pub(super) const A_WEB_PAGE: &str = "a web page instead of an answer of the service; check the base URL, and whether this \
      network wants you to sign in on its login page";
 

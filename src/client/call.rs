@@ -40,7 +40,7 @@ pub(super) struct Call {
     pub(super) anonymous: bool,
     /// The service says in plain text that there is nothing.
     pub(super) refuses_in_text: bool,
-    /// The service makes only one thing of all requests with this key, if it knows such keys.
+    /// Of all requests with the same key, a service that supports idempotency keys performs only one.
     pub(super) idempotency_key: Option<String>,
     /// Where a call is found again in the logs of the service.
     pub(super) trace: TraceParent,

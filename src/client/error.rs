@@ -60,8 +60,8 @@ pub enum ClientError {
     /// An address that is not allowed.
     #[error("refused for security: {reason}")]
     Insecure { reason: String },
-    /// The certificate of the service or the storage cannot be used. It may be replaced, or the clock be set: what has
-    /// to reach the service is tried again, but no caller waits for it.
+    /// The certificate of the service or the storage is not valid. Uploads are retried, because the certificate may be
+    /// replaced or the clock be set; a caller that waits for an answer gets this error at once.
     #[error("no secure connection: the certificate of the server was refused: {reason}")]
     Untrusted { reason: String },
     /// A signed URL no longer works; a new one is needed.
@@ -139,8 +139,8 @@ impl ClientError {
         matches!(self, Self::NoToken | Self::Unauthorized { .. })
     }
 
-    /// Whether there was no reply, or none in time, or none from a trusted server, or the service says that it cannot
-    /// work at the moment.
+    /// True without a reply (none at all, none in time, none from a trusted server), and if the service says that it is
+    /// unavailable.
     pub fn is_no_answer(&self) -> bool {
         matches!(
             self,

@@ -179,7 +179,7 @@ impl Exchange {
         };
         let pool = self.transport.service(connection);
         let started = Instant::now();
-        let sent = transport::send(pool, request, self.patience(call)).await;
+        let sent = transport::send(pool, request, self.head_timeout(call)).await;
         let response = sent.map_err(|fault| self.fault_error(call, fault));
         match &response {
             Ok(response) if response.status() == StatusCode::SERVICE_UNAVAILABLE => {
@@ -207,9 +207,9 @@ impl Exchange {
         self.judge(call, response).await
     }
 
-    /// The time for the head of the reply. Giving up on a call that cannot be repeated leaves its outcome unknown, so
-    /// it gets more.
-    fn patience(&self, call: &Call) -> Duration {
+    /// Timeout for the head of the reply. A call that must not be repeated gets more time, because a timeout leaves its
+    /// outcome unknown.
+    fn head_timeout(&self, call: &Call) -> Duration {
         let deadlines = &self.config.deadlines;
         match call.repeat {
             Repeat::Safe => deadlines.stall,
@@ -335,7 +335,7 @@ impl Exchange {
             (Fault::Stalled, Repeat::Never) => lost(
                 call,
                 None,
-                format!("no reply within {} s", self.patience(call).as_secs()),
+                format!("no reply within {} s", self.head_timeout(call).as_secs()),
             ),
         }
     }
@@ -471,7 +471,7 @@ fn unreadable(call: &Call, body: &[u8], error: &serde_json::Error) -> ClientErro
     unusable(call, reason)
 }
 
-/// The error for a reply of success that cannot be one of the service.
+/// The error for a reply that has a success status and cannot come from the service.
 fn unusable(call: &Call, reason: String) -> ClientError {
     match call.repeat {
         Repeat::Safe => protocol(call, reason),

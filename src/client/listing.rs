@@ -152,8 +152,8 @@ impl<T: DeserializeOwned + Send + 'static> List<T> {
     }
 }
 
-/// The number of pages. An impossible one is replaced by that which the total number of items gives, or refused before
-/// more pages are requested.
+/// The number of pages. If the reply names more than [`MAX_PAGES`], the number is computed from the total number of
+/// items; if that is too large, too, the list is refused.
 fn last_page<T>(what: &str, first: &Page<T>) -> Result<u64, ClientError> {
     let (said, total) = (first.meta.last_page, first.meta.total);
     if said <= MAX_PAGES {

@@ -19,7 +19,8 @@ impl OptimizationCalls<'_> {
         self.start_keyed(id, request, None).await
     }
 
-    /// The same. A service that knows idempotency keys answers a second request with the key by the result of the first.
+    /// Like [`Self::start`], with an idempotency key: a service that supports such keys answers a second request with
+    /// the result of the first.
     pub async fn start_keyed(
         self,
         id: AssetId,
@@ -41,7 +42,7 @@ impl OptimizationCalls<'_> {
         self.start_many_keyed(request, None).await
     }
 
-    /// The same with an idempotency key.
+    /// Like [`Self::start_many`], with an idempotency key.
     pub async fn start_many_keyed(
         self,
         request: &MultiOptimize,

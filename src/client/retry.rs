@@ -100,7 +100,8 @@ pub(super) fn random_part() -> f64 {
 const LONGEST_ASKED: Duration = Duration::from_secs(120);
 
 /// Parses `Retry-After`: seconds, or a date, which is compared with the service's own clock if `Date` is
-/// present. At most [`LONGEST_ASKED`]: what asks for a week may be wrong, and may work again much sooner.
+/// present. At most [`LONGEST_ASKED`]: a server that asks for a week may be wrong, and
+/// may work again much sooner.
 pub(super) fn retry_after(headers: &HeaderMap) -> Option<Duration> {
     let value = headers.get(RETRY_AFTER)?.to_str().ok()?.trim();
     if let Ok(seconds) = value.parse::<f64>() {

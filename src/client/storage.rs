@@ -75,7 +75,7 @@ impl SignedObject {
         Err(self.too_many_redirects())
     }
 
-    /// The reply, unless something in between has altered its content: then neither its bytes nor its length are those
+    /// Returns the reply, or an error if a proxy has altered its content, so that its bytes and its length are not those
     /// of the file.
     pub(super) fn unaltered(&self, response: Response) -> Result<Response, ClientError> {
         if !response.status().is_success() {

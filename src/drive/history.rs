@@ -1,5 +1,5 @@
 //! What happened on a drive, for the event log of its account: copies, uploads, ends of work, failures, deletions, and times
-//! without the service. Events are handed over without waiting; what finds no room is counted in the next one.
+//! without the service. Events are sent without waiting; those that the full queue does not take are counted in the next one.
 //!
 //! `/.assetfs/events` is for programs that follow a drive now and begin with what they see; this is for questions about
 //! yesterday, so it also holds what failed, and nothing has to be open for it.
@@ -15,7 +15,7 @@ use tokio::sync::mpsc;
 use crate::outbox::{DraftId, JobFolder, StatusWord};
 use crate::wire::Timestamp;
 
-/// Failures of single operations that are logged in a period; `ls -R` without the service fails for each folder.
+/// Maximum number of failed operations that are logged in a period: without the service, `ls -R` fails for each folder.
 const MAX_FAILURES: u32 = 100;
 const PERIOD: Duration = Duration::from_secs(60);
 
@@ -25,7 +25,7 @@ pub struct HistoryEvent {
     /// In UTC.
     pub time: String,
     pub kind: HistoryKind,
-    /// The account's service and owner; the writer of the log fills it, and the mount point.
+    /// The account's service and owner. The writer of the log fills in this field and `mount`.
     #[serde(default)]
     pub account: String,
     #[serde(default)]
@@ -81,14 +81,14 @@ pub struct HistoryCounts {
     pub deletions: u64,
 }
 
-/// What has a state.
+/// A draft or a job.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(super) enum Subject {
     Draft(DraftId),
     Job(JobFolder, String),
 }
 
-/// How a subject is shown.
+/// The state of a draft or a job, as users see it.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Standing {
     pub(super) path: String,
@@ -131,7 +131,7 @@ impl History {
         }
     }
 
-    /// Adds an event; the time is now.
+    /// Adds an event with the present time.
     pub(super) fn note(&self, event: HistoryEvent) {
         let count = match event.kind {
             HistoryKind::Uploaded => Some(&self.uploads),
@@ -154,7 +154,7 @@ impl History {
         }
     }
 
-    /// An operation at a path failed.
+    /// Adds the failure of an operation at a path, up to [`MAX_FAILURES`] in a period.
     pub(super) fn operation_failed(&self, path: &str, why: &str) {
         let is_too_much = {
             let mut memory = self.memory();
@@ -179,17 +179,17 @@ impl History {
         });
     }
 
-    /// A subject is known from an earlier mount.
+    /// Stores the state of a subject from an earlier mount. This is no event.
     pub(super) fn remember(&self, subject: Subject, standing: Standing) {
         self.memory().standings.insert(subject, standing);
     }
 
-    /// A subject may have changed; `None` if it is gone.
+    /// Adds an event if the state of a subject has changed. `None` if the subject is gone.
     pub(super) fn compare(&self, subject: Subject, now: Option<Standing>) {
         let before = {
             let standings = &mut self.memory().standings;
             match (&now, standings.get_mut(&subject)) {
-                (Some(now), Some(known)) if passes_by(&now.state) => {
+                (Some(now), Some(known)) if is_transient(&now.state) => {
                     (known.path, known.id) = (now.path.clone(), now.id);
                     return;
                 }
@@ -208,7 +208,7 @@ impl History {
 }
 
 /// States that come and go with each file of a copy: they are no events.
-fn passes_by(state: &StatusWord) -> bool {
+fn is_transient(state: &StatusWord) -> bool {
     use StatusWord::{BeingWritten, Draft, Settling, TemporaryName};
     matches!(state, Draft | BeingWritten | TemporaryName | Settling)
 }
@@ -216,7 +216,7 @@ fn passes_by(state: &StatusWord) -> bool {
 fn difference(before: Option<Standing>, now: Option<Standing>) -> Option<HistoryEvent> {
     let (kind, shown) = match (before, now) {
         (None, Some(now)) => (HistoryKind::Begun, now),
-        // A draft that became a model is dropped when it is of no more use.
+        // A draft that became a model is dropped when it is no longer needed; that is no event.
         (Some(before), None) if before.id.is_none() => (HistoryKind::Removed, before),
         (Some(before), Some(now)) if before.state != now.state => {
             let kind = match now.state {

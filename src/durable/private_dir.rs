@@ -59,8 +59,9 @@ impl PrivateDir {
     }
 }
 
-/// True for a folder with content of somebody else, whose mode is not to be changed: none of its names is a sign that it
-/// is ours, and not all are among the usual ones. A folder that is missing, empty or not readable is not foreign.
+/// True for a folder with files of other programs, whose mode must not be changed. A folder is ours if one of its names is
+/// a sign (`is_sign`), which no other program makes, or if all its names are in `usual`. A folder that is missing, empty
+/// or not readable is not foreign.
 pub fn is_foreign(path: &Path, is_sign: impl Fn(&str) -> bool, usual: &[&str]) -> bool {
     let entries = std::fs::read_dir(path).into_iter().flatten().flatten();
     let names = entries.map(|entry| entry.file_name().to_string_lossy().into_owned());

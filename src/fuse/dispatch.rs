@@ -178,7 +178,7 @@ async fn caller_ended(tid: u32, ends: fn(&str) -> bool) {
             Ok(status) if ends(&status) => return,
             Ok(_) => {}
             Err(error) if has_ended(&error) => return,
-            // Such as the limit of open files: nothing is known of the caller.
+            // Other errors, such as too many open files, say nothing about the caller.
             Err(_) => {}
         }
     }

@@ -12,7 +12,7 @@ pub(super) fn mount_table() -> io::Result<Vec<DriveMount>> {
     Ok(parse_mounts(&fs::read("/proc/self/mountinfo")?))
 }
 
-/// The minor number of the device of the drive that is mounted last at a path: the number of its connection.
+/// The minor device number of the drive that was mounted last at a path. It is also the number of its FUSE connection.
 pub fn mount_minor(root: &Path) -> io::Result<Option<u32>> {
     let mut newest_first = mount_table()?.into_iter().rev();
     let found = newest_first.find(|mount| mount.root == root);

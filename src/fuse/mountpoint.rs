@@ -14,9 +14,9 @@ use super::mount_table::mount_table;
 use super::shell::shell_quoted;
 use super::users::{named, users};
 
-/// A drive that is in use is tried again for this long: programs that only look at it (a file manager, `assetfs status`)
+/// How long the unmount of a drive in use is retried: programs that only look at it (a file manager, `assetfs status`)
 /// keep a file open for a moment.
-const A_LOOK: Duration = Duration::from_secs(1);
+const BUSY_RETRY_TIME: Duration = Duration::from_secs(1);
 
 /// Why a folder cannot be mounted on or unmounted.
 #[derive(Debug, Error)]
@@ -176,7 +176,7 @@ pub fn unmount(path: &Path) -> Result<(), MountPointError> {
     let begun = Instant::now();
     loop {
         match detach(path, how) {
-            Err(MountPointError::Busy { .. }) if begun.elapsed() < A_LOOK => {
+            Err(MountPointError::Busy { .. }) if begun.elapsed() < BUSY_RETRY_TIME => {
                 std::thread::sleep(Duration::from_millis(20));
             }
             result => return result,

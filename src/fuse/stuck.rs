@@ -1,9 +1,9 @@
 //! Frees a process that was killed and cannot end.
 //!
-//! A thread of the process may wait in the kernel for what another process has, which waits for an answer of this very
-//! process; or for a disk that does not answer. If the process is killed then, nobody answers, and the thread keeps the
-//! process and everything that it has open. Aborting its FUSE connection ends the waits of the others. The drive makes no
-//! call that waits in this way, but earlier versions did, and disks do.
+//! A thread of the process may wait in the kernel for a lock of another process that waits for an answer of this process,
+//! or for a disk that does not answer. If the process is killed then, nobody answers, and the waiting thread keeps the
+//! process and all its open files. Aborting its FUSE connection ends the waits of the others. The drive makes no call
+//! that waits for itself in this way, but earlier versions did, and disks may hang.
 //!
 //! Only connections of dying processes are aborted. The number of a connection is read from the process itself or,
 //! without the right to do so, from the file that the process wrote when it mounted.

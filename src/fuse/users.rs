@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use super::mount_table::{DriveMount, mount_table, parse_mounts};
 use super::shell::shell_quoted;
 
-/// The most programs that are named.
+/// Maximum number of programs that are named.
 const MAX_NAMED: usize = 5;
 
 /// Another place where a drive is mounted.
@@ -61,7 +61,7 @@ pub fn other_mounts(minor: u32) -> Vec<OtherMount> {
     found
 }
 
-/// The processes that have files or folders below a path open, as far as this user may see them; a few.
+/// Up to [`MAX_NAMED`] processes that have files or folders below a path open, as far as this user may see them.
 pub(super) fn users(root: &Path) -> Vec<u32> {
     let own = std::process::id();
     let uses = |process: &u32| {

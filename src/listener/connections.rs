@@ -10,8 +10,8 @@ use tokio_util::sync::CancellationToken;
 use super::activity::{Activity, Traffic, Use};
 use super::limits::{ConnectionLimits, Peer};
 
-/// How long a connection that waited for its slot may take until its first request is read, before one that waited
-/// beside it may take the slot.
+/// For this time after a connection got its slot, it does not lose the slot to another one that waited at the same time,
+/// even if it has sent no request yet.
 const FIRST_BYTES_TIME: Duration = Duration::from_secs(1);
 
 /// The connections of one or several listeners. Clones share the slots.
@@ -111,7 +111,8 @@ impl Connections {
         taken.expect("no holder of this lock panics")
     }
 
-    /// `arrived` is the number that the connection would have had when it came.
+    /// `arrived` is the number of the next slot at the time when the connection came: slots from this number on were given
+    /// away while it waited.
     fn try_slot(&self, taken: &mut Taken, peer: Peer, arrived: u64) -> Option<Slot> {
         let of_peer = |entry: &Entry| entry.peer == peer;
         let theirs = taken.by_number.values().filter(|&entry| of_peer(entry));
@@ -148,7 +149,7 @@ impl Taken {
         may_end: impl Fn(&Entry) -> bool,
     ) -> Option<()> {
         let candidates = self.by_number.iter().filter(|(_, entry)| may_end(entry));
-        // What waited beside this one, and got its slot a moment ago, has had no time for its request.
+        // A connection that waited at the same time and has just got its slot had no time to send a request.
         let just_began = |number: u64, (kind, since): &(Use, Duration)| {
             number >= arrived && *kind == Use::NeverAsked && *since < FIRST_BYTES_TIME
         };

@@ -24,7 +24,7 @@ use super::limits::{ConnectionLimits, Peer};
 use super::stream::WatchedStream;
 
 /// Maximum interval between two checks of a connection.
-const LOOK_AGAIN: Duration = Duration::from_secs(5);
+const POLL_INTERVAL: Duration = Duration::from_secs(5);
 
 /// How long after its opening a connection may wait for its first request although the server stops.
 const FIRST_REQUEST_TIME: Duration = Duration::from_secs(3);
@@ -153,7 +153,8 @@ impl Connections {
             .await;
     }
 
-    /// The same for a connection that begins with a handshake, which has the time of the first request.
+    /// Like [`Self::serve`], for a connection that begins with a handshake. The timeout of the first request includes the
+    /// handshake.
     pub async fn serve_after<S, T, F>(
         &self,
         handshake: impl FnOnce(WatchedStream) -> F + Send,
@@ -174,13 +175,13 @@ impl Connections {
         match slot {
             Some(slot) => {
                 let stream = WatchedStream::new(stream, Arc::clone(&slot.activity));
-                let shaken = tokio::select! {
-                    shaken = handshake(stream) => shaken,
+                let opened = tokio::select! {
+                    opened = handshake(stream) => opened,
                     () = slot.lost.cancelled() => return,
                     () = expired(&slot.activity, self.limits()) => return,
                     () = stop.cancelled() => return,
                 };
-                match shaken {
+                match opened {
                     Ok(stream) => self.serve_at(&slot, stream, peer, service, stop).await,
                     Err(error) => tracing::debug!(%error, "a handshake failed"),
                 }
@@ -252,7 +253,7 @@ impl Connections {
 async fn expired(activity: &Activity, limits: &ConnectionLimits) {
     // A change of state can move the deadline closer without a notification.
     let shortest = limits.head.min(limits.idle).min(limits.stall);
-    let look_again = LOOK_AGAIN.min(shortest / 4);
+    let look_again = POLL_INTERVAL.min(shortest / 4);
     loop {
         let now = Instant::now();
         let next = now + look_again;

@@ -8,7 +8,8 @@ use std::time::Duration;
 pub struct OutboxConfig {
     /// The private directory of one account, with the journal and the staged bytes.
     pub dir: PathBuf,
-    /// The user of the drive: what another user makes belongs to that user. Without one, all belongs to the drive's.
+    /// Uid of the user of the drive. Files that another user makes belong to that user. With `None` all files belong to
+    /// the user of the drive.
     pub owner: Option<u32>,
     /// How long nothing may change before a complete draft is sent. The other waiting times scale with it.
     pub settle: Duration,

@@ -1,4 +1,4 @@
-//! State of other accounts, or of the same account under another address, that holds something unsent.
+//! Finds state folders of other accounts, or of the same account under another address, that hold unsent drafts or jobs.
 
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -76,8 +76,8 @@ pub enum OutboxError {
     },
     /// The process may not write files of this length (`ulimit -f`).
     #[error(
-        "{what} would be larger than this process may write files; raise its limit (`ulimit -f`, `LimitFSIZE=`) and \
-         mount again"
+        "{what} would exceed the file size limit of this process; raise the limit (`ulimit -f`, `LimitFSIZE=`) and mount \
+         again"
     )]
     FileLimit {
         /// The data that was being written.

@@ -46,7 +46,7 @@ pub enum FolderName {
 
 /// Classifies a file.
 pub fn judge_file(name: &str) -> FileName {
-    // First: some temporary names end as junk does.
+    // Checked first, because some temporary names have an ending of junk, such as `.tmp`.
     if is_in_flight(name) {
         FileName::InFlight
     } else if is_junk_file(name) {

@@ -219,7 +219,7 @@ impl fmt::Display for ItemStatus {
             ItemStatus::MissingFiles { missing } => {
                 write!(f, "waiting for {}", first_and_more(missing))
             }
-            ItemStatus::SeveralModels { what } => write!(f, "waiting a minute: {what}"),
+            ItemStatus::SeveralModels { what } => write!(f, "waiting a while: {what}"),
             ItemStatus::Settling { seconds } => write!(f, "settling {seconds} s"),
             ItemStatus::Waiting { obstacle } => write!(f, "waiting ({obstacle})"),
             ItemStatus::Uploading { percent, obstacle } => {

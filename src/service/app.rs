@@ -28,7 +28,7 @@ pub struct App {
     pub config: ServiceConfig,
     pub records: Records,
     pub files: FileStore,
-    /// Whether something may be removed from the bucket.
+    /// Whether these records may remove files from the bucket.
     pub hold: Hold,
     pub clock: Clock,
     pub chaos: Chaos,

@@ -122,8 +122,9 @@ pub struct ServiceConfig {
     pub storage_origin: Option<StorageOrigin>,
     /// The base URL for reading files, if another server (a mirror, a CDN) serves them.
     pub files_url: Option<Url>,
-    /// Storage quota of the accounts, in bytes. If it changes, accounts with the quota of before follow; the others have
-    /// one of their own. Without it nothing changes, and a new account gets 100 GiB.
+    /// Storage quota of the accounts, in bytes. If it differs from the value of the last start, accounts that still have
+    /// that value get the new one; accounts with a quota of their own keep it. With `None` no quota changes, and a new
+    /// account gets 100 GiB.
     pub quota_bytes: Option<u64>,
     /// Points of a new account. An optimization costs one.
     pub initial_points: u64,
@@ -135,7 +136,7 @@ pub struct ServiceConfig {
     pub max_webhooks: u32,
     /// Whether an event that its webhook does not accept is sent again, for a day. The API promises one call.
     pub retry_webhooks: bool,
-    /// The proxies whose header `X-Forwarded-For` names the client.
+    /// Proxies whose header `X-Forwarded-For` is trusted to name the client.
     pub trusted_proxies: TrustedProxies,
     /// Faults that are injected from the start.
     pub chaos: Option<ChaosPlan>,

@@ -106,7 +106,7 @@ impl<E: Error> Silence<E> {
 fn jobs_failure(app: &App) -> Option<String> {
     let Standstill { fault, cause, .. } = app.queue.standstill()?;
     Some(format!(
-        "no jobs are done, because {fault} ({cause}); they go on when it is mended"
+        "no jobs are done, because {fault} ({cause}); they continue when that is repaired"
     ))
 }
 

@@ -1,9 +1,10 @@
-//! The hold of these records on their bucket. Only who holds it removes something from it.
+//! Which copy of the records holds the bucket. Only the holder removes files from it.
 //!
-//! A restored backup has the id of its original and names fewer files. Beside the original it would remove the newer
-//! ones. So the bucket has an epoch, which says which database wrote it, and which is exchanged at each start and by each
-//! round of the janitor. Another database, or one that does not know the epoch (a backup that was restored in its place,
-//! a primary server that comes back after a failover), has no hold until the operator says that it takes the files over.
+//! A restored backup has the id of its original and names fewer files. If it ran beside the original, it would remove the
+//! newer files. So the bucket has an epoch that names the database of its holder. Each start and each round of the
+//! janitor replaces the epoch by a new one. Another database, or one that does not know the epoch (a backup that was
+//! restored in its place, a primary server that comes back after a failover), has no hold until the operator takes the
+//! bucket over with `--adopt-files`.
 
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -11,7 +12,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use super::files::{Epoch, FileStore, FilesError};
 use super::records::{Records, RecordsError};
 
-/// Why it is unknown who holds the bucket.
+/// Why the holder of the bucket is unknown.
 #[derive(Debug, thiserror::Error)]
 pub enum HoldError {
     #[error(transparent)]
@@ -28,7 +29,7 @@ pub struct Hold {
 }
 
 impl Hold {
-    /// Nothing is asked yet. `file` is that of the records, if they are in SQLite.
+    /// Does not access the bucket yet. `file` is the file of the records if they are in SQLite.
     pub async fn new(records: &Records, file: &Path) -> Hold {
         Hold {
             database: records.epochs().database(file).await,
@@ -36,7 +37,7 @@ impl Hold {
         }
     }
 
-    /// Whether these records hold the bucket. One without an epoch is held by its owner.
+    /// Whether these records hold the bucket. A bucket without an epoch is held by its owner.
     pub async fn is_ours(&self, files: &FileStore, records: &Records) -> Result<bool, HoldError> {
         match files.epoch().await? {
             Some(found) => self.knows(records, &found).await,
@@ -49,7 +50,7 @@ impl Hold {
         Ok(!is_other && records.epochs().is_known(&found.epoch).await?)
     }
 
-    /// Exchanges the epoch; false if the hold is lost.
+    /// Writes a new epoch; returns false, and writes nothing, if other records hold the bucket.
     pub async fn renew(&self, files: &FileStore, records: &Records) -> Result<bool, HoldError> {
         let found = files.epoch().await?;
         let is_ours = match &found {

@@ -49,7 +49,7 @@ async fn may_remove(app: &App) -> bool {
     match app.records.epochs().is_new_owner(Timestamp::now()).await {
         Ok(is_new) => !is_new,
         Err(error) => {
-            tracing::warn!(error = %chain(&error), "files without an owner could not be removed");
+            tracing::warn!(error = %chain(&error), "it is unknown whether the files were adopted in the last 24 hours: nothing is removed");
             false
         }
     }

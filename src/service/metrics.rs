@@ -22,7 +22,7 @@ pub struct Metrics {
     requests: Mutex<BTreeMap<(RequestClass, u16), u64>>,
     /// Jobs that ended here, by kind and whether they succeeded.
     ended: Mutex<BTreeMap<(&'static str, bool), u64>>,
-    /// Attempts that ended by a fault of the surroundings.
+    /// Attempts that an infrastructure fault ended.
     obstructed: Mutex<BTreeMap<Obstruction, u64>>,
     waits: Mutex<Waits>,
     attempts: AtomicU64,
@@ -263,7 +263,7 @@ impl Metrics {
             ),
             (
                 "standstill_seconds",
-                "How long this process has done no jobs because of a fault of its surroundings, 0 if it does",
+                "How long this process has done no jobs because of an infrastructure fault, 0 if it does",
                 now.stands_still.as_secs_f64(),
             ),
             (
@@ -288,7 +288,7 @@ impl Metrics {
         const OBSTRUCTED: &str = "jobs_obstructed_total";
         text.head(
             OBSTRUCTED,
-            "Attempts that ended by a fault of the surroundings, by fault; they do not count",
+            "Attempts that an infrastructure fault ended, by fault; they do not count",
             "counter",
         );
         for (fault, count) in lock(&self.obstructed).iter() {

@@ -208,7 +208,7 @@ impl Service {
 }
 
 impl Service {
-    /// Gives the files of a bucket to records that were restored from a backup. The service starts afterwards.
+    /// Makes records that were restored from a backup the holder of their bucket. Does not start the service.
     ///
     /// # Errors
     /// If the records or the files cannot be used, or the files belong to another service.
@@ -218,9 +218,9 @@ impl Service {
     }
 }
 
-/// Files by which a folder is known as the data folder of a service.
+/// Files that only the data folder of a service has.
 const SIGNS: &[&str] = &["records.sqlite", "account.json"];
-/// What else may be in it; a service with records and files elsewhere has nothing more.
+/// Other names in a data folder. A service whose records and files are elsewhere has only these.
 const OTHER_NAMES: &[&str] = &["files", "lock", "work", TOKEN_FILE];
 
 /// Opens the data folder, for this process alone. Reports what the kernel lacks to protect it from models.
@@ -268,7 +268,7 @@ fn assemble(
     Ok(Arc::new(app))
 }
 
-/// How clients reach a listener.
+/// The protocol of a listener.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Scheme {
     Http,

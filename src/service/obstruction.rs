@@ -1,12 +1,11 @@
-//! Faults of what surrounds a job: a full bucket or disk, a database or storage that is away, a program that cannot be
-//! started.
+//! Infrastructure faults: a full bucket or disk, an unreachable database or storage, a program that cannot be started.
 //!
-//! Neither the model nor the job is the cause. Users read what `Display` says, without addresses and without the words
-//! of the storage; the log, `/readyz` and the metrics have the whole cause.
+//! Neither the model nor the job is the cause. `Display` is for users: no internal addresses, no messages of the storage.
+//! The log and `/readyz` have the whole cause.
 
 use std::fmt;
 
-/// What keeps a process from doing jobs.
+/// An infrastructure fault, which keeps a process from doing jobs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Obstruction {
     DatabaseAway,
@@ -19,7 +18,7 @@ pub enum Obstruction {
 }
 
 impl Obstruction {
-    /// Its name in the metrics.
+    /// The name in the metrics.
     pub fn text(self) -> &'static str {
         match self {
             Obstruction::DatabaseAway => "database_away",

@@ -1,7 +1,7 @@
 //! Proxies in front of the service, and the address of the client behind them.
 //!
-//! A client can send any `X-Forwarded-For`, so the header counts only as far as trusted proxies wrote it: from its end,
-//! the first address that is no trusted proxy is the client.
+//! A client can send any `X-Forwarded-For`, so only the part that trusted proxies wrote counts: read from its end, the first
+//! address that is not a trusted proxy is the client.
 
 use std::net::IpAddr;
 use std::str::FromStr;
@@ -79,7 +79,7 @@ impl TrustedProxies {
         let mut named = lists.flat_map(|list| list.rsplit(',')).map(str::trim);
         let mut client = peer;
         while self.trusts(client) {
-            // What is no address was not written by a proxy of ours.
+            // Trusted proxies write addresses only, so anything else is from the client and is ignored.
             match named.next().and_then(|name| name.parse::<IpAddr>().ok()) {
                 Some(address) => client = address.to_canonical(),
                 None => break,

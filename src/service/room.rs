@@ -1,4 +1,4 @@
-//! Whether a disk has room: asked before work begins, and by the health check.
+//! Checks for free disk space, before work begins and for the health check.
 
 use std::error::Error;
 use std::io;

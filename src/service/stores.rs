@@ -88,7 +88,7 @@ async fn open_both(
     Ok((records, files, clock))
 }
 
-/// Gives the files of a bucket to a copy of the records that they belong to.
+/// Makes these records, a copy of those that the files of a bucket belong to, the holder of the bucket.
 pub(super) async fn adopt(
     config: &ServiceConfig,
     data_dir: &PrivateDir,

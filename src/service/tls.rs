@@ -14,16 +14,16 @@ use tokio_rustls::TlsAcceptor;
 use super::causes::chain;
 use crate::given_files;
 
-/// How often the files are looked at.
-const LOOK_AGAIN: Duration = Duration::from_secs(5);
+/// How often the files are checked for changes.
+const POLL_INTERVAL: Duration = Duration::from_secs(5);
 
 /// The protocols that clients can choose, the best one first.
 const PROTOCOLS: [&[u8]; 2] = [b"h2", b"http/1.1"];
 
-/// The files of a certificate, in the PEM form.
+/// The files of a certificate, in PEM format.
 #[derive(Debug, Clone)]
 pub struct TlsFiles {
-    /// The certificate, then those that signed it.
+    /// The certificate, followed by the intermediate certificates.
     pub certificate: PathBuf,
     pub key: PathBuf,
 }
@@ -75,13 +75,13 @@ impl Tls {
         TlsAcceptor::from(Arc::clone(&config))
     }
 
-    /// Reads the files again whenever they change. If they cannot be used, the last certificate counts.
+    /// Reads the files again whenever they change. If they cannot be used, the last certificate stays in use.
     pub async fn follow(self: Arc<Self>) {
         let mut seen = self.state();
         loop {
-            tokio::time::sleep(LOOK_AGAIN).await;
+            tokio::time::sleep(POLL_INTERVAL).await;
             let state = self.state();
-            // A renewal may write one file after the other, so the next look decides.
+            // If a file is missing, a renewal may be replacing it: the next check reads it.
             if state.is_err() || state.as_ref().ok() == seen.as_ref().ok() {
                 continue;
             }
@@ -178,13 +178,13 @@ mod tests {
         let following = tokio::spawn(Arc::clone(&tls).follow());
         let used = || Arc::clone(tls.acceptor().config());
         let first = used();
-        tokio::time::sleep(3 * LOOK_AGAIN).await;
+        tokio::time::sleep(3 * POLL_INTERVAL).await;
         assert!(Arc::ptr_eq(&first, &used()), "nothing has changed");
         std::fs::write(&files.certificate, "not a certificate").unwrap();
-        tokio::time::sleep(3 * LOOK_AGAIN).await;
+        tokio::time::sleep(3 * POLL_INTERVAL).await;
         assert!(Arc::ptr_eq(&first, &used()));
         assert!(make(&files));
-        tokio::time::sleep(3 * LOOK_AGAIN).await;
+        tokio::time::sleep(3 * POLL_INTERVAL).await;
         assert!(!Arc::ptr_eq(&first, &used()));
         following.abort();
     }

@@ -80,7 +80,7 @@ const CONVERTED_FIELDS: &str =
     "converted_glb converted_gltf converted_max converted_fbx converted_usdz";
 
 impl BaseAsset {
-    /// Why our own service has not begun to work on it, if a fault of its surroundings is the cause.
+    /// Why our own service has not begun to work on it, if an infrastructure fault is the cause.
     pub fn waits_because(&self) -> Option<String> {
         lenient::waits_because(&self.other)
     }

@@ -10,7 +10,8 @@ use super::rapid::SourceModel;
 use super::status::OptimizationStatus;
 use super::time::Timestamp;
 
-/// The header with a key of the client's own. A service that knows it makes one thing of all requests with the same key.
+/// The header with the idempotency key, which the client chooses. Of all requests with the same key, a service that
+/// supports the header performs only one.
 pub const IDEMPOTENCY_KEY: &str = "idempotency-key";
 
 /// How an asset is to be optimized.

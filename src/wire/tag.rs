@@ -9,9 +9,9 @@ use super::time::Timestamp;
 /// The longest tag, in characters.
 pub const MAX_TAG_CHARS: usize = 255;
 
-/// The prefix of the tags in which a drive notes what made a result. They are no tags of the user.
+/// Prefix of the tags in which a drive notes which text made a result. They are not tags of the user.
 pub const NOTE_PREFIX: &str = "assetfs:";
-/// The prefix of the tag that tells a request apart until its answer is known.
+/// Prefix of the one-off tag by which the result of a request is found if its answer is lost.
 pub const REQUEST_PREFIX: &str = "assetfs-";
 
 /// True for a tag that a drive has set for itself.

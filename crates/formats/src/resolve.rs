@@ -13,13 +13,13 @@ use unicode_normalization::UnicodeNormalization as _;
 
 use super::Kind;
 
-/// Of more files with one name, none is looked for by its folders.
+/// If more files have one name, their folders are not compared, and all of them could be meant.
 const MAX_NAMESAKES: usize = 1000;
 
 /// What a reference says, as paths below the folder of the model; several if the text is ambiguous, the likeliest first.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Target {
-    /// A place in the model: a file that is not there is missing.
+    /// A path in the folder of the model. If there is no such file, it is missing.
     Inside(Vec<String>),
     /// A path of another machine, or one that leads out of the model. Only its end can be compared.
     Elsewhere(Vec<String>),
@@ -33,7 +33,7 @@ impl Target {
         let decoded = decoded.as_deref().unwrap_or(text);
         let (path, is_inside) = place(folder_of(from), decoded)?;
         let mut paths = vec![path];
-        // The text as it is written is only another reading of the same kind of place.
+        // The undecoded text is a second candidate only if it is inside, or outside, of the model like the first.
         if let Some((path, as_written)) = place(folder_of(from), text)
             && as_written == is_inside
             && !paths.contains(&path)
@@ -132,8 +132,8 @@ impl ModelFiles {
     /// The file that one of `paths` means, which the file `from` names: exactly; else regardless of case, of the form of Unicode, or
     /// of both; else by the longest common end of the path, which may be the name alone.
     ///
-    /// By its end no file is found that lies beside another model: it belongs to that one. Of several files with the same common end,
-    /// the one beside `from` is meant.
+    /// A file beside another model belongs to that model, so it is not found by the end of its path. Of several files with
+    /// the same common end, the one beside `from` is meant.
     pub fn find(&self, from: &str, paths: &[String]) -> Found<'_> {
         let exact = paths
             .iter()
@@ -224,8 +224,8 @@ impl ModelFiles {
         }
     }
 
-    /// True if a file lies in a folder with a model of its own, which is not a folder of `from`. Layers of a scene are models
-    /// themselves.
+    /// True if a file lies in a folder with another model, which is not a folder of `from`. False for model files: layers of
+    /// one USD scene may lie in several folders.
     fn belongs_elsewhere(&self, from: &str, found: &str) -> bool {
         let mut folder = folder_of(found);
         while !is_model(found) && !folder.is_empty() && !is_below(from, folder) {

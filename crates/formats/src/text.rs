@@ -3,14 +3,15 @@
 
 use std::borrow::Cow;
 
-/// The text as UTF-8 without a byte order mark. What is neither UTF-8 nor whole UTF-16 is returned as it is.
+/// The text as UTF-8 without a byte order mark. Text that is neither UTF-8 nor valid UTF-16 is returned
+/// as it is.
 pub fn utf8(text: &[u8]) -> Cow<'_, [u8]> {
     type FromBytes = fn([u8; 2]) -> u16;
     let (from_bytes, units): (FromBytes, &[u8]) = match text {
         [0xEF, 0xBB, 0xBF, rest @ ..] => return Cow::Borrowed(rest),
         [0xFF, 0xFE, rest @ ..] => (u16::from_le_bytes, rest),
         [0xFE, 0xFF, rest @ ..] => (u16::from_be_bytes, rest),
-        // No text begins with a zero, so one of the two bytes is half of a character.
+        // No text begins with NUL, so a zero byte here is half of a UTF-16 unit.
         [low, 0, ..] if *low != 0 => (u16::from_le_bytes, text),
         [0, low, ..] if *low != 0 => (u16::from_be_bytes, text),
         _ => return Cow::Borrowed(text),

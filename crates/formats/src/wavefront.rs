@@ -11,7 +11,7 @@ pub struct MapStatement {
     pub options: Vec<(String, Vec<String>)>,
 }
 
-/// Whether an MTL statement of this name has a file.
+/// Whether an MTL statement with this name refers to a file.
 pub fn is_map(key: &str) -> bool {
     let key = key.to_ascii_lowercase();
     key.starts_with("map_") || ["bump", "norm", "disp", "decal", "refl"].contains(&key.as_str())

@@ -29,7 +29,7 @@ use crate::cli::{dying, local, logging};
 /// How long the parts may take to stop before the process exits. All important data is already on disk.
 const STOP_DEADLINE: Duration = Duration::from_secs(20);
 
-/// How long programs may go on to use a drive that a signal has detached.
+/// How long programs may keep using a drive that a signal has detached.
 const AFTER_A_SIGNAL: Duration = Duration::from_secs(10);
 
 /// The target of the log.
@@ -79,7 +79,8 @@ pub(super) fn serve(plan: &MountPlan, logs: Logs, ready: impl FnOnce(Greeting)) 
         .build()
         .context("cannot start the async runtime")?;
     match runtime.block_on(serve_async(plan, ready)) {
-        // The session threads wait for requests as long as the kernel has the drive: they end with the process.
+        // The session threads wait for requests as long as the kernel uses the drive, so they are not joined: they end
+        // with the process.
         Ok(Ending::InUse) => runtime.shutdown_background(),
         result => {
             runtime.shutdown_timeout(STOP_DEADLINE);
@@ -295,8 +296,8 @@ async fn open_drive(
     Ok((outbox, drive))
 }
 
-/// Asks the table of mounts. A request to the drive itself would be one of this process to itself: if it is killed then,
-/// the thread that waits keeps the device open, and neither ends.
+/// Looks the drive up in the kernel's table of mounts. It sends no request to the drive, because this process would have
+/// to answer itself: if it is killed then, the waiting thread keeps the device open, and the process never ends.
 fn check_it_is_mounted(mount_point: &Path) -> Result<()> {
     match fuse::mounts()?.iter().any(|root| root == mount_point) {
         true => Ok(()),

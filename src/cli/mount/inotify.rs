@@ -43,7 +43,7 @@ struct RunningHelper {
 impl HelperProcess {
     /// For the drive that is mounted and answers.
     pub(super) fn new(mount_point: &Path) -> io::Result<HelperProcess> {
-        // Asks the kernel alone: a request to the drive would be one of this process to itself.
+        // `STATX_DONT_SYNC` is answered by the kernel alone: this process must not send requests to its own drive.
         let flags = AtFlags::STATX_DONT_SYNC | AtFlags::SYMLINK_NOFOLLOW;
         let found = statx(CWD, mount_point, flags, StatxFlags::empty())?;
         let (major, minor) = (found.stx_dev_major, found.stx_dev_minor);

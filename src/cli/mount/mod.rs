@@ -197,13 +197,14 @@ pub(super) fn run(mut args: MountArgs) -> Result<Exit> {
         false => background::start(&plan),
     };
     if result.is_err() && is_new {
-        // What is copied into a folder that was left would seem to be in the drive. The error says why there is none.
+        // Files that are copied into an empty folder that stays behind would seem to be in the drive. A failure to remove
+        // it is ignored: the error of the mount matters more.
         let _ = std::fs::remove_dir(&plan.mount_point);
     }
     result
 }
 
-/// Refuses folders that the drive cannot use: those of others, and those that it would have to open through itself.
+/// Refuses folders that the drive cannot use: those with files of other programs, and those inside the drive itself.
 fn check_folders(plan: &MountPlan) -> Result<()> {
     let mount_point = fuse::resolved(&plan.mount_point)?;
     let data_dir = match &plan.account {

@@ -14,10 +14,10 @@ use url::Url;
 use crate::durable::write_atomic;
 use crate::wire::{Token, TokenId};
 
-/// The id of a token that has none.
+/// Stands in keys and folder names for the id of a token that has none.
 pub(super) const UNNUMBERED: &str = "unnumbered";
-const OF_ALL: &str = "accounts.json";
-const OF_ONE: &str = "account.json";
+const REGISTER_FILE: &str = "accounts.json";
+const ACCOUNT_FILE: &str = "account.json";
 
 pub(super) struct Register {
     state_dir: PathBuf,
@@ -27,8 +27,8 @@ pub(super) struct Register {
     pub(super) warning: Option<String>,
 }
 
-/// What leads to the folder of an account: address and token, and the token alone. The same token at another address is
-/// the same account, because no two services give out the same secret.
+/// The keys of an account in the register: address and token id, and the hash of the token alone. The same token at
+/// another address is the same account, because no two services give out the same secret.
 pub(super) struct AccessKeys {
     pub(super) by_address: String,
     pub(super) by_token: String,
@@ -52,16 +52,16 @@ impl AccessKeys {
 }
 
 impl Register {
-    /// Reads the register. A damaged one is set aside and made anew from what the folders say.
+    /// Reads the register. A damaged one is renamed, and the register is rebuilt from the `account.json` of each folder.
     pub(super) fn open(state_dir: &Path) -> Result<Register> {
-        let path = state_dir.join(OF_ALL);
-        let mut folders = folders_by_themselves(state_dir);
+        let path = state_dir.join(REGISTER_FILE);
+        let mut folders = folders_from_account_files(state_dir);
         let mut warning = None;
         match fs::read(&path) {
             Ok(text) => match serde_json::from_slice::<BTreeMap<String, String>>(&text) {
                 Ok(registered) => folders.extend(registered),
                 Err(_) => {
-                    let aside = state_dir.join(format!("{OF_ALL}.damaged"));
+                    let aside = state_dir.join(format!("{REGISTER_FILE}.damaged"));
                     fs::rename(&path, &aside).with_context(|| {
                         format!("{} is damaged and cannot be set aside", path.display())
                     })?;
@@ -99,8 +99,8 @@ impl Register {
         })
     }
 
-    /// The folder of the same account under another address: of the same token, or of the same owner where only the scheme
-    /// of the address differs.
+    /// The folder of the same account under another address: one with the same token, or one with the same owner whose
+    /// address differs only in the scheme (http or https).
     pub(super) fn folder_elsewhere(
         &self,
         keys: &AccessKeys,
@@ -120,9 +120,9 @@ impl Register {
         same_token.or_else(same_host).map(String::as_str)
     }
 
-    /// Makes the keys lead to a folder.
+    /// Registers a folder under the keys.
     pub(super) fn add(&mut self, keys: &AccessKeys, folder: &str) -> Result<()> {
-        let path = self.state_dir.join(OF_ALL);
+        let path = self.state_dir.join(REGISTER_FILE);
         // Another mount may have written to it since it was read.
         let now: Option<BTreeMap<String, String>> = fs::read(&path)
             .ok()
@@ -138,15 +138,15 @@ impl Register {
             .with_context(|| format!("cannot write {}", path.display()))
     }
 
-    /// Writes into the folder what leads to it.
-    pub(super) fn sign(&self, folder: &str) -> Result<()> {
+    /// Writes the keys of a folder into its own `account.json`.
+    pub(super) fn write_account_file(&self, folder: &str) -> Result<()> {
         let keys: BTreeSet<&String> = self
             .folders
             .iter()
             .filter(|(_, name)| *name == folder)
             .map(|(key, _)| key)
             .collect();
-        let path = self.state_dir.join(folder).join(OF_ONE);
+        let path = self.state_dir.join(folder).join(ACCOUNT_FILE);
         let text = serde_json::to_vec_pretty(&keys)?;
         if fs::read(&path).is_ok_and(|now| now == text) {
             return Ok(());
@@ -155,11 +155,11 @@ impl Register {
     }
 }
 
-/// The folders that say themselves what leads to them.
-fn folders_by_themselves(state_dir: &Path) -> BTreeMap<String, String> {
+/// Folder names by key, from the `account.json` of each folder.
+fn folders_from_account_files(state_dir: &Path) -> BTreeMap<String, String> {
     let accounts = fs::read_dir(state_dir).into_iter().flatten().flatten();
     let signed = accounts.filter_map(|account| {
-        let text = fs::read(account.path().join(OF_ONE)).ok()?;
+        let text = fs::read(account.path().join(ACCOUNT_FILE)).ok()?;
         let keys: Vec<String> = serde_json::from_slice(&text).ok()?;
         Some((keys, account.file_name().into_string().ok()?))
     });
@@ -216,7 +216,7 @@ mod tests {
         ] {
             assert_eq!(found(address, token, owner), None, "{address} {token}");
         }
-        let text = fs::read_to_string(dir.path().join(OF_ALL)).unwrap();
+        let text = fs::read_to_string(dir.path().join(REGISTER_FILE)).unwrap();
         assert!(!text.contains("secret"), "{text}");
     }
 
@@ -227,8 +227,8 @@ mod tests {
         fs::create_dir(dir.path().join("a-token-17")).unwrap();
         let mut register = Register::open(dir.path()).unwrap();
         register.add(&keys, "a-token-17").unwrap();
-        register.sign("a-token-17").unwrap();
-        fs::write(dir.path().join(OF_ALL), "{").unwrap();
+        register.write_account_file("a-token-17").unwrap();
+        fs::write(dir.path().join(REGISTER_FILE), "{").unwrap();
 
         let register = Register::open(dir.path()).unwrap();
         assert_eq!(register.folder(&keys), Some("a-token-17"));

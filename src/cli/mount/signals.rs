@@ -1,5 +1,5 @@
-//! The signals of a mount. Most signals end a process by default; a drive that ends so leaves a mount point that does not
-//! answer. So the ones that ask for an end unmount, and the others have no effect.
+//! The signals of a mount. By default most signals end a process at once, and a drive that ends so leaves a mount point
+//! that does not answer. So signals that ask a process to end unmount the drive, and the others have no effect.
 
 use std::future::poll_fn;
 use std::io;
@@ -11,8 +11,7 @@ use crate::cli::rotated_file;
 
 /// Signals that unmount.
 const ENDING: &[i32] = &[libc::SIGTERM, libc::SIGINT, libc::SIGQUIT, libc::SIGXCPU];
-/// Signals without effect. A write over the limit of file sizes fails
-/// with EFBIG (SIGXFSZ).
+/// Signals without effect. With SIGXFSZ among them, a write beyond the file size limit fails with EFBIG instead.
 const WITHOUT_EFFECT: &[i32] = &[
     libc::SIGUSR1,
     libc::SIGUSR2,
@@ -28,7 +27,7 @@ const WITHOUT_EFFECT: &[i32] = &[
 /// Takes the signals while it exists.
 pub(super) struct Signals {
     ending: Vec<Signal>,
-    /// A closed terminal does not end a drive: the log files are opened again.
+    /// SIGHUP reopens the log files. It does not end the drive, because a closed terminal sends it, too.
     hangup: Signal,
     _without_effect: Vec<Signal>,
 }
@@ -48,7 +47,7 @@ impl Signals {
         })
     }
 
-    /// Returns at the next signal that asks for an end. SIGHUP has its effect meanwhile.
+    /// Returns at the next signal that asks the process to end. Until then each SIGHUP reopens the log files.
     pub(super) async fn end(&mut self) {
         poll_fn(|cx| {
             while self.hangup.poll_recv(cx).is_ready() {

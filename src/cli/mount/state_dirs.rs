@@ -39,12 +39,12 @@ pub(super) struct Places {
     pub(super) cache: PrivateDir,
     /// Folders of this state, other than [`Places::state`], with drafts that no mount sends.
     pub(super) unsent_elsewhere: Vec<PathBuf>,
-    /// Sentences for the user about what is unexpected.
+    /// Warnings for the user.
     pub(super) warnings: Vec<String>,
     _lock: DirLock,
 }
 
-/// Refuses a folder for state or cache that has files of others in it: it would become private to this user.
+/// Refuses a state or cache folder with files of other programs, because `PrivateDir` would make it private to this user.
 pub(super) fn check_they_are_ours(plan: &MountPlan) -> Result<()> {
     let is_sign = |name: &str| {
         let is_account = |part: &str| name.contains(part);
@@ -101,7 +101,7 @@ pub(super) async fn open_remote(
     let name = folder_of(plan, &register, &keys, base_url, token.id(), &owner);
     register.add(&keys, &name)?;
     let mut places = open(plan, &name, base_url.origin().ascii_serialization()).await?;
-    register.sign(&name)?;
+    register.write_account_file(&name)?;
     places.warnings.extend(register.warning);
     match owner {
         Owner::Silent(why) | Owner::Failing(why) => places.warnings.push(format!(
@@ -117,9 +117,8 @@ pub(super) async fn open_remote(
     Ok(places)
 }
 
-/// The folder of an account. The register may name one that was made while nobody could say whose token this is, and the
-/// account may have been used under another address. Of several folders, one with unsent drafts is used first; the mount
-/// names the others.
+/// The folder of an account. There may be several: one that was made while the owner of the token was unknown, and one from
+/// another address of the service. A folder with unsent drafts is preferred; the mount warns about the others.
 fn folder_of(
     plan: &MountPlan,
     register: &Register,
@@ -187,7 +186,7 @@ async fn open(plan: &MountPlan, name: &str, label: String) -> Result<Places> {
     let state =
         PrivateDir::open(plan.state_dir.join(name)).context("cannot use the state folder")?;
     let lock = lock(&state).await?;
-    // This one is locked, so it is not among them.
+    // The folder of this account is locked, so it is not in the list.
     let unsent_elsewhere = unsent_in(&plan.state_dir);
     let cache =
         PrivateDir::open(plan.cache_dir.join(name)).context("cannot use the cache folder")?;
@@ -281,7 +280,7 @@ async fn owner_of(client: &Client, token_id: Option<TokenId>) -> Owner {
             return points().await;
         };
         match client.tokens().get(id).await {
-            // It may keep the records of tokens to itself. Whether it takes the token, another call tells.
+            // The service may not show the record of a token. Another call shows whether it accepts the token.
             Err(
                 ClientError::NotFound { .. }
                 | ClientError::Forbidden { .. }

@@ -32,11 +32,11 @@ use work::{Back, WatchPreset};
 const RESCAN_PERIOD: Duration = Duration::from_secs(10);
 /// Changes within this time are one change.
 const DEBOUNCE: Duration = Duration::from_millis(200);
-/// The folder is left alone for this many times as long as the last look at it took: a model that is being copied is read
-/// again and again, and that must not cost more than a tenth of a processor.
+/// After a scan the folder is left alone for this many times the duration of the scan. A model that is being copied is
+/// read in each scan, and that must not cost more than a tenth of a processor.
 const PAUSE_PER_LOOK: u32 = 10;
 
-/// When the process ends at the latest after a signal.
+/// After a signal the process ends at the latest after this time.
 const LAST_END: Duration = Duration::from_secs(15);
 
 /// Optimize every model that is copied into a folder
@@ -148,13 +148,13 @@ fn open(args: &WatchArgs) -> Result<Queue> {
             Back::engine(engine, args.jobs.map(NonZeroUsize::get))
         }
     };
-    let most_begun = back.most_begun(args.jobs.map(NonZeroUsize::get));
+    let max_in_progress = back.max_in_progress(args.jobs.map(NonZeroUsize::get));
     Queue::open(queue::Settings {
         dir,
         out,
         presets,
         back,
-        most_begun,
+        max_in_progress,
         settle: args.settle.0,
         timeout: args.timeout.0,
         is_once: args.once,
@@ -212,7 +212,7 @@ async fn watch(args: &WatchArgs, queue: &mut Queue) -> Result<Exit> {
     }
 }
 
-/// Ends the process some time after a signal even if a folder does not answer, as one of a server that is gone.
+/// Ends the process some time after a signal, even if a folder of an unreachable file server does not answer.
 fn end_late(stop: &CancellationToken) {
     let stop = stop.clone();
     tokio::spawn(async move {
@@ -222,7 +222,7 @@ fn end_late(stop: &CancellationToken) {
     });
 }
 
-/// When the watched folder is looked at next.
+/// Plans when the watched folder is scanned next.
 struct LookPlan {
     at: Instant,
     /// The end of the pause after the last look.
@@ -230,7 +230,7 @@ struct LookPlan {
     begun: Instant,
     /// A change was reported after the last look; `at` takes it into account.
     is_change_known: bool,
-    /// Nothing has ended since the last look.
+    /// No work has ended since the last scan.
     is_fresh: bool,
 }
 

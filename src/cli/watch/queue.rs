@@ -32,8 +32,8 @@ pub(super) struct Settings {
     pub(super) out: PathBuf,
     pub(super) presets: Vec<WatchPreset>,
     pub(super) back: Back,
-    /// Models that may be begun at a time.
-    pub(super) most_begun: usize,
+    /// Maximum number of models in progress.
+    pub(super) max_in_progress: usize,
     pub(super) settle: Duration,
     pub(super) timeout: Duration,
     pub(super) is_once: bool,
@@ -125,7 +125,7 @@ impl Queue {
 
     /// Begins the work on models that are due, as many as may run at a time.
     pub(super) fn start(&mut self, stop: &CancellationToken) -> Result<()> {
-        if self.running.len() >= self.settings.most_begun {
+        if self.running.len() >= self.settings.max_in_progress {
             return Ok(());
         }
         let due: Vec<Source> = self
@@ -135,7 +135,7 @@ impl Queue {
             .map(|seen| seen.source.clone())
             .collect();
         for source in due {
-            if self.running.len() >= self.settings.most_begun {
+            if self.running.len() >= self.settings.max_in_progress {
                 break;
             }
             let entry = source.entry.clone();

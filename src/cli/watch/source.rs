@@ -217,8 +217,8 @@ fn stamp(root: &Path, files: &[PathBuf], lacks: &[String]) -> io::Result<String>
 }
 
 impl Source {
-    /// True if a scan would find the same, as far as names, sizes and times tell. Opens no file. What one file lacks may
-    /// have come anywhere in the watched folder, so that such a model is read again.
+    /// True if names, sizes and times are those of the last scan. Opens no file. False for a model of a single file that
+    /// lacks files: they may have come anywhere in the watched folder, so it has to be read again.
     fn is_as_before(&self) -> bool {
         let is_known = match self.root == self.path {
             true => files_of_folder(&self.path).is_ok_and(|files| files == self.files),

@@ -81,7 +81,7 @@ impl WatchPreset {
 /// The worker: the engine in this process, or a mounted drive.
 #[derive(Debug, Clone)]
 pub(super) enum Back {
-    /// The engine on this machine; each worker process has a turn.
+    /// The engine on this machine; the semaphore limits the number of worker processes.
     Engine(EngineSettings, Arc<Semaphore>),
     /// The drive that is mounted here.
     Drive(PathBuf),
@@ -132,9 +132,9 @@ impl Back {
         Back::Engine(settings, Arc::new(Semaphore::new(jobs)))
     }
 
-    /// How many models may be begun at a time. The engine gets one more than it works on, so that it does not wait for the
-    /// disk between two models.
-    pub(super) fn most_begun(&self, jobs: Option<usize>) -> usize {
+    /// Maximum number of models in progress. For the engine that is one more than its worker processes, so that the next
+    /// model is read from disk while they work.
+    pub(super) fn max_in_progress(&self, jobs: Option<usize>) -> usize {
         match self {
             Back::Engine(_, turns) => turns.available_permits() + 1,
             Back::Drive(_) => jobs.unwrap_or(DRIVE_JOBS),
@@ -258,8 +258,8 @@ fn upload(root: &Path, job: &Job, copied: impl FnOnce()) -> Result<PathBuf> {
     Ok(model)
 }
 
-/// Has a draft sent at once: it was unchanged for long enough before it was copied. If the service does not answer, the
-/// drive sends it later.
+/// Commits a draft, because its source had already settled before it was copied. If the service does not answer, the drive
+/// sends it later.
 fn commit(draft: &Path, source: &Source) -> Result<()> {
     let state = mounted::item_report(draft).ok().flatten();
     if state.is_some_and(|report| report.state == StatusWord::Complete) {

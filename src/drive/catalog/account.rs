@@ -87,7 +87,7 @@ fn account_landing(catalog: &Arc<Catalog>, file: AccountFile) -> FlightEnd {
             if let Err(error) = shared.meta.relaxed().put(TABLE, file.name(), &value) {
                 tracing::warn!(error = %error, "could not store a value of the account");
             }
-            shared.report(Change::Account(file));
+            shared.report(Change::Account);
         }
         Ok(())
     })

@@ -1,8 +1,8 @@
 //! Requests to the service: one in flight for each object, with a deadline, and without long waits while the
 //! service is away.
 //!
-//! A service that is silent holds the first request for the whole deadline. Then a task asks until there is an answer, and
-//! all other requests fail after a moment.
+//! If the service does not answer, the first request waits for the whole deadline. From then on, a task sends requests
+//! until there is an answer, and all other requests fail after 250 ms.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -19,7 +19,7 @@ use crate::drive::history::{HistoryEvent, HistoryKind};
 const PATIENCE: Duration = Duration::from_secs(5);
 /// The same while the service is away.
 const PATIENCE_OFFLINE: Duration = Duration::from_millis(250);
-/// The longest pause between two questions to a service that is away.
+/// The longest pause between two requests to a service that does not answer.
 const LONGEST_PAUSE: Duration = Duration::from_secs(4);
 
 /// Runs work that waits for the local disk on a blocking thread.
@@ -112,16 +112,16 @@ fn remember_reach<T>(catalog: &Catalog, reply: &DriveResult<T>) {
     });
 }
 
-/// Asks a service that is away until it answers. Runs until the drive ends.
+/// Whenever the service does not answer, sends requests until it does. Runs until the drive ends.
 pub(in crate::drive) async fn ask_until_it_answers(catalog: Arc<Catalog>) {
     loop {
         catalog.reach.lost().await;
         let mut pauses = Backoff::doubling(PATIENCE_OFFLINE, LONGEST_PAUSE);
         while let Some(Away::Unreachable(_) | Away::Silent(_)) = catalog.reach.away() {
-            // The first question comes at once: a single request may have been too much for the service.
+            // The first request is sent at once, because perhaps only the one that failed was too much for the service.
             let question = catalog.client.account().storage_left(Priority::Background);
             let reply = tokio::time::timeout(catalog.config.deadline, question).await;
-            // Whatever it answers shows that it answers. Silence changes nothing.
+            // Any reply, even an error, shows that the service answers. A timeout changes nothing.
             let reply = reply.map(|reply| reply.map_err(DriveError::from));
             match reply {
                 Ok(Err(error)) if Away::of(&error).is_some() => {

@@ -70,7 +70,7 @@ pub(super) async fn probe_report(
             let began = Instant::now();
             let record = catalog.client.rapids().get(rapid, Priority::Interactive);
             store_rapid_detail(catalog, &asked(catalog, record).await?, began);
-            catalog.report(Change::NoFile(folder, path.into()));
+            catalog.report(Change::NoFile);
             Err(DriveError::NotFound)
         }
         Err(error) => Err(error),

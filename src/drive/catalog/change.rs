@@ -1,42 +1,28 @@
-//! Changes that the catalog reports. The receiver maps them to paths.
+//! Changes that the catalog reports to watchers (inotify) and to the event log, which compare what the drive shows.
 
 use std::sync::Arc;
 
-use crate::drive::values::node::{AccountFile, ListingKind, Model, RemoteFolder};
+use crate::drive::values::node::{Model, RemoteFolder};
 use crate::outbox::JobFolder;
-use crate::wire::{EmbedId, RapidId};
 
-/// A change that the kernel did not make.
+/// A change that no call of the kernel made. It names an object only if the receivers need the name.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(in crate::drive) enum Change {
-    /// A name was added to a listing, or now belongs to another object.
-    Named(ListingKind, String),
-    /// An object was removed from its listing, where it had this name.
-    Gone(Listed, String),
+    /// Names in a listing were added, removed or renamed.
+    Listing,
     /// The attributes or the status of a model changed.
     Model(Model),
     /// A value of the account changed.
-    Account(AccountFile),
-    /// The content of a file changed; the number is that of the old content.
+    Account,
+    /// The content of a file changed.
     File {
-        model: Model,
         folder: RemoteFolder,
         path: Arc<str>,
-        old: u32,
     },
-    /// A file does not exist.
-    NoFile(RemoteFolder, Arc<str>),
+    /// A listed file does not exist.
+    NoFile,
     /// The files in a folder of a model changed.
-    Files(Model, RemoteFolder),
+    Files(RemoteFolder),
     /// The state of a job changed.
     Job(JobFolder, String),
-}
-
-/// An object of a listing.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(in crate::drive) enum Listed {
-    Model(Model),
-    Embed(EmbedId),
-    /// A running or failed optimization.
-    Job(RapidId),
 }

@@ -14,10 +14,7 @@ use crate::drive::catalog::maps::store::rapid_ended;
 use crate::drive::catalog::models::{doubt_rapids_of, refreshed_asset, refreshed_rapid};
 use crate::drive::catalog::parts::Catalog;
 use crate::drive::values::node::{Home, ListingKind, Model};
-use crate::outbox::{
-    DraftId, DraftInfo, DraftKind, JobFolder, JobState, OutboxEvent, OwnerFolder,
-    model_of_loose_file,
-};
+use crate::outbox::{DraftId, DraftInfo, DraftKind, JobFolder, JobState, OutboxEvent, OwnerFolder};
 use crate::wire::{AssetId, BaseAsset, UploadStatus};
 
 /// The task that applies the outbox's reports. Calls `note` for each after. Ends when the outbox does.
@@ -30,7 +27,7 @@ pub(in crate::drive) async fn follow(
         tracing::debug!(event = ?event, "the outbox reports");
         match event.clone() {
             OutboxEvent::DraftChanged(draft) => draft_changed(&catalog, draft),
-            OutboxEvent::LooseFileLeft(name) => loose_file_left(&catalog, name),
+            OutboxEvent::LooseFileLeft(_) => catalog.report(Change::Listing),
             OutboxEvent::AssetCreated { draft, asset } => asset_created(&catalog, draft, asset),
             OutboxEvent::NameTaken { old, new } => apply_names(&catalog, &[old, new]),
             OutboxEvent::AssetChanged(asset) => asset_moved(&catalog, asset),
@@ -64,28 +61,17 @@ fn draft_changed(catalog: &Catalog, draft: DraftId) {
     catalog.report(Change::Model(Model::Raw(home)));
 }
 
-/// A loose file had two paths: its own, and the folder of the model that it is.
-fn loose_file_left(catalog: &Catalog, name: String) {
-    if let Some(model) = model_of_loose_file(&name) {
-        catalog.report(Change::Named(ListingKind::Assets, model.to_owned()));
-    }
-    catalog.report(Change::Named(ListingKind::Assets, name));
-}
-
 /// A draft became an asset: it keeps its folder, inodes and name.
 fn asset_created(catalog: &Arc<Catalog>, draft: DraftId, asset: AssetId) {
     became(catalog, draft, asset);
-    let info = catalog.outbox.drafts().get(draft);
-    if let Some(info) = &info {
-        show_made(catalog, asset, info);
+    if let Some(info) = catalog.outbox.drafts().get(draft) {
+        show_made(catalog, asset, &info);
     }
     catalog.watched.look_at_asset(asset);
     asset_moved(catalog, asset);
     draft_changed(catalog, draft);
     room_changed(catalog);
-    if let Some(info) = info {
-        catalog.report(Change::Named(ListingKind::Assets, info.name));
-    }
+    catalog.report(Change::Listing);
 }
 
 /// True for a draft that is shown as an asset. The outbox is ahead of its events: a lookup in between must find

@@ -13,7 +13,8 @@ use crate::drive::values::node::RemoteFolder;
 use crate::drive::values::sizes::ContentTable;
 use crate::wire::{AssetId, RapidId};
 
-/// The first look after a mount, in refresh times, and the others: ten minutes with the usual refresh time.
+/// Pauses before the first look after a mount and between the others, as multiples of the refresh time. With the default
+/// refresh time they are 30 s and 10 min.
 const FIRST_LOOK: u32 = 3;
 const LOOK_EVERY: u32 = 60;
 
@@ -38,7 +39,7 @@ pub(in crate::drive) async fn keep_pins(catalog: Arc<Catalog>) {
 
 enum Refilled {
     AsFarAsPossible,
-    /// The cache did not keep what was fetched. To repeat that would only cost bandwidth.
+    /// The cache did not keep what was fetched. Fetching it again would only cost bandwidth.
     NoRoom,
 }
 
@@ -58,7 +59,7 @@ async fn refill(catalog: &Arc<Catalog>) -> DriveResult<Refilled> {
                     Ok(false) => return Ok(Refilled::NoRoom),
                     Err(error) => return Err(error),
                 }
-                // With everything cached nothing here waits.
+                // If everything is cached, nothing above waits, and the loop would block other tasks.
                 tokio::task::yield_now().await;
             }
         }

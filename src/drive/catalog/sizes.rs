@@ -14,7 +14,6 @@ use crate::drive::catalog::blobs::probe_report;
 use crate::drive::catalog::change::Change;
 use crate::drive::catalog::data::flight_key::FlightKey;
 use crate::drive::catalog::flight::FlightEnd;
-use crate::drive::catalog::identity::shown_as;
 use crate::drive::catalog::maps::fetch::fetch_map;
 use crate::drive::catalog::maps::store::known_map;
 use crate::drive::catalog::maps::url_of;
@@ -74,10 +73,8 @@ pub(in crate::drive) async fn content_changed(
         return;
     }
     catalog.report(Change::File {
-        model: shown_as(catalog, folder.subject()),
         folder,
         path: Arc::clone(path),
-        old: count,
     });
 }
 

@@ -9,10 +9,10 @@ use crate::drive::mount::Mount;
 use crate::drive::places::{Lifetime, Node, file};
 use crate::drive::posix::{Attributes, Entry, Fh, FileKind, Ino};
 
-/// How long the kernel may use a name and its attributes without asking again. It is never told of a change: it would
-/// wait for the lock of the folder, which a program may hold until the drive answers it. If the drive was killed then,
-/// neither would end. So a name expires before a person or a script can see that it is old; the calls of a program that
-/// follow each other at once still share one answer.
+/// How long the kernel may use a name and its attributes without asking again. The kernel is never notified of a change:
+/// a notification waits for the lock of the folder, which a program may hold until the drive answers it. If the drive is
+/// killed then, neither ends. So a name expires before a person or a script can notice that it is old, but consecutive
+/// calls of one program share an answer.
 pub(in crate::drive) const NAMES_HOLD: Duration = Duration::from_millis(10);
 
 /// The attributes of a node with their cache time. Counts one kernel reference.

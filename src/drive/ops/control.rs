@@ -83,7 +83,7 @@ async fn run_line(tree: &Arc<Tree>, parent: HiddenParent, line: &str) -> DriveRe
     };
     let (parent, line) = loose.unwrap_or((parent, line));
     let result = run_at(tree, parent, line).await;
-    // What the command removed or renamed is not found by the next program: until then the kernel may use old names.
+    // Until then the kernel may use old names: the next program must not find what the command removed or renamed.
     tokio::time::sleep(NAMES_HOLD).await;
     // The failure is kept for the object of the command, not only for its `ctl` file.
     match parent {

@@ -40,8 +40,8 @@ pub(super) async fn delete_on_service(tree: &Arc<Tree>, model: Model) -> DriveRe
     delete_counted(tree, &[subject]).await
 }
 
-/// The one path of all deletions of models. They are counted before the service is asked, so that deletions at the same time
-/// have one limit; what was not deleted is not counted.
+/// All deletions of models go through this function. They are counted before the service is asked, so that concurrent
+/// deletions share one limit; afterwards those that failed are subtracted.
 async fn delete_counted(tree: &Arc<Tree>, subjects: &[ModelId]) -> DriveResult<()> {
     let limit = tree.config().delete_limit;
     if !tree.deletions().count(limit, subjects.len()) {
@@ -72,7 +72,7 @@ async fn delete_in_parts(
 ) -> DriveResult<()> {
     for part in assets.chunks(DELETED_AT_ONCE) {
         match delete_assets(tree, part).await {
-            // One of them is gone, and nothing says which.
+            // One of them is gone already, and the reply does not say which: delete them one by one.
             Err(DriveError::NotFound) if part.len() > 1 => {
                 for asset in part {
                     gone_or(delete_assets(tree, &[*asset]).await)?;
@@ -183,8 +183,8 @@ pub(super) async fn check_may_delete(tree: &Arc<Tree>, model: Model) -> DriveRes
     check_may_hide(tree, model, true).await
 }
 
-/// The same for a part of a model, whose removal alone deletes nothing: only where it `begins` the deletion of the model, it is
-/// refused beyond the limit.
+/// Like [`check_may_delete`], for a part of a model. To remove a part deletes nothing on the service, so the limit applies
+/// only if it `begins` the deletion of the whole model.
 pub(super) async fn check_may_hide(
     tree: &Arc<Tree>,
     model: Model,

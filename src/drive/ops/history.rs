@@ -6,7 +6,7 @@ use crate::drive::tree::Tree;
 use crate::drive::values::node::Home;
 use crate::outbox::{DraftId, JobFolder, JobInfo, OutboxEvent};
 
-/// Drafts and jobs of earlier mounts are no news.
+/// Stores the states of drafts and jobs of earlier mounts, so that only later changes become events.
 pub(in crate::drive) fn remember_standings(tree: &Tree) {
     let history = tree.failures().history();
     for draft in tree.outbox().drafts().all() {
@@ -23,7 +23,7 @@ pub(in crate::drive) fn remember_standings(tree: &Tree) {
     }
 }
 
-/// Adds what an event of the outbox tells.
+/// Adds the event that follows from an event of the outbox.
 pub(in crate::drive) fn note_history(tree: &Tree, event: &OutboxEvent) {
     let history = tree.failures().history();
     match event {

@@ -102,9 +102,9 @@ pub(in crate::drive) async fn remove_file(
 /// Programs that make a folder equal to another one, and remove from it what the other one lacks.
 const MIRRORS: &[&str] = &["lftp", "openrsync", "rclone", "rsync", "unison"];
 
-/// True if a program that mirrors folders removes a model that was copied in as a loose file, or a part of it. The file is in the
-/// source of that program, but its name is not listed here, so the folder of the model looks extraneous. Its removal has no effect:
-/// with an error, the mirror of a folder that did not change would fail.
+/// True if a program that mirrors folders removes a model that was copied in as a loose file, or a part of it. The source of
+/// the program has the loose file and not the folder of the model, so the program takes the folder for superfluous. The
+/// removal is ignored and reported as a success: with an error, the program would fail although nothing has changed.
 fn is_kept_from_mirror(tree: &Tree, folder: &Node, node: &Node, caller: &Caller) -> bool {
     let model = node.model_folder().or_else(|| node.owner(tree));
     let is_loose_file =

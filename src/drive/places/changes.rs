@@ -1,4 +1,4 @@
-//! Maps changes of the catalog to what watchers and event logs are told.
+//! Maps changes of the catalog to the paths that inotify watchers and the event log need.
 
 use std::sync::Arc;
 
@@ -23,31 +23,27 @@ pub(in crate::drive) fn touched(change: &Change) -> Option<(Node, Node)> {
             let folder = DropFolder::of_outbox(folder)?;
             Some((folder.into(), folder.entry(name, JobPart::Status).into()))
         }
-        Change::Named(..)
-        | Change::Gone(..)
-        | Change::Account(_)
+        Change::Listing
+        | Change::Account
         | Change::File { .. }
-        | Change::NoFile(..)
-        | Change::Files(..) => None,
+        | Change::NoFile
+        | Change::Files(_) => None,
     }
 }
 
 /// The file, or the folder of files, whose content a change is about.
 pub(in crate::drive) fn changed_file(change: &Change) -> Option<FileChange> {
     match change {
-        Change::File { folder, path, .. } => Some(FileChange {
+        Change::File { folder, path } => Some(FileChange {
             folder: *folder,
             path: Arc::clone(path),
         }),
-        Change::Files(_, folder) => Some(FileChange {
+        Change::Files(folder) => Some(FileChange {
             folder: *folder,
             path: "".into(),
         }),
-        Change::Named(..)
-        | Change::Gone(..)
-        | Change::Model(_)
-        | Change::Account(_)
-        | Change::NoFile(..)
-        | Change::Job(..) => None,
+        Change::Listing | Change::Model(_) | Change::Account | Change::NoFile | Change::Job(..) => {
+            None
+        }
     }
 }

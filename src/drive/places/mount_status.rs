@@ -90,7 +90,7 @@ pub(in crate::drive) fn recovered_status(tree: &Tree) -> Vec<RecoveredStatus> {
     rows.collect()
 }
 
-/// Those that the mount found when it began, as long as nobody has sent them.
+/// The folders that the mount found when it began, without those that were sent since.
 fn unsent_elsewhere(tree: &Tree) -> Vec<String> {
     let found = tree.config().unsent_elsewhere.iter();
     let unsent = found.filter(|folder| waits_unsent(folder));

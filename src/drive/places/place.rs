@@ -44,7 +44,7 @@ impl Text {
 /// How long the kernel may cache a name and its attributes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::drive) enum Lifetime {
-    /// For the system calls of one moment, such as those of `ls -l`.
+    /// For a few milliseconds, so that consecutive system calls, such as those of `ls -l`, share an answer.
     Brief,
     /// Not at all: it may change at any time.
     None,

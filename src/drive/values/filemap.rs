@@ -147,7 +147,8 @@ impl FileMap {
     }
 }
 
-/// The paths in the folder of a prefix, without those in its folders, which are skipped: `next` gives the first path in a range.
+/// The paths directly in the folder of a prefix; subfolders are skipped without a look at their paths. `next` returns the
+/// first path in a range.
 fn children<'a>(
     prefix: &str,
     next: impl Fn((Bound<&str>, Bound<&str>)) -> Option<&'a Arc<str>>,
@@ -162,7 +163,7 @@ fn children<'a>(
                     from = Bound::Excluded(path.to_string());
                     return Some(path);
                 }
-                // Behind all paths in this folder: the next character after a slash.
+                // Continues after all paths in this subfolder: `0` is the character after `/`.
                 Some(end) => from = Bound::Included(format!("{prefix}{}0", &rest[..end])),
             }
         }

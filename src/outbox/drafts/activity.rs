@@ -43,7 +43,7 @@ pub struct Activity {
     pub next_try: Option<Instant>,
     /// The difference that the last comparison with the service's files found.
     pub comparison: Option<String>,
-    /// The generation of the content for which an upload began last, and the pauses before it begins again.
+    /// The generation of the content that an upload last began with, and the back-off before it begins again.
     pub begun: Option<(u64, Backoff)>,
     /// The running upload.
     pub upload: Option<LiveUpload>,

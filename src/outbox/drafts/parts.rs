@@ -174,7 +174,7 @@ impl DraftParts {
         for (_, content) in gone {
             self.own.staging.remove(content);
         }
-        // What was freed is reserved again before a program fills it.
+        // The journal takes its reserve from the freed space before a program fills it.
         self.journal.keep_reserve();
         let left = kept.len();
         self.memory().doomed.extend(kept);
@@ -183,7 +183,7 @@ impl DraftParts {
 
     /// Deletes the contents that the durable journal no longer refers to.
     pub async fn remove_doomed(self: &Arc<DraftParts>) -> OutboxResult<()> {
-        // Asked every second: without anything to do it must not count as a change.
+        // Called every second. A mutable access counts as a change and wakes all waiters, so check first.
         if self.memory().doomed.is_empty() {
             return Ok(());
         }

@@ -1,5 +1,5 @@
-//! Notes on results: tags that say which text of a drop folder a result was made with. With them a text that another
-//! machine has sent, or this one in an earlier life, is not paid for again.
+//! Notes on results: tags that say which text of a drop folder a result was made with. With them a text is not paid for
+//! again if another machine has sent it, or this machine before its state was lost.
 
 use crate::client::{ClientError, Priority};
 use crate::outbox::jobs::parts::JobParts;

@@ -295,7 +295,7 @@ impl Jobs {
             });
         }
         let asked = file.submission.as_ref();
-        // A request for several assets counts as sent from its record on, so the call has to end, too.
+        // A request for several assets counts as sent as soon as its record is written, so the call has to have ended, too.
         let answered = asked.is_some_and(|request| {
             !memory.calls.contains(request) && is_answered(&memory, request)
         });

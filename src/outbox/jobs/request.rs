@@ -101,9 +101,9 @@ pub struct Outgoing {
     pub intent: JobRecord,
     /// The preset that its text names by the id.
     pub named_preset: Option<PresetId>,
-    /// The same for the same text and model on every machine; `None` if it is to be paid for again.
+    /// Idempotency key, equal on every machine for the same text and model; `None` if the user wants to pay again.
     key: Option<String>,
-    /// What the service has of it already, by one-off tags.
+    /// The results that the service already has, each with the one-off tag of its request.
     pub made_before: Vec<(String, RapidId)>,
     call: OutgoingCall,
 }
@@ -139,7 +139,7 @@ impl Outgoing {
             parts,
             job,
             text_hash: ContentHash::of(text),
-            joins: wanted == Wanted::Once,
+            takes_known: wanted == Wanted::Once,
         };
         let mut presets = PresetLookup::default();
         let outgoing = match (request, models) {
@@ -213,7 +213,7 @@ impl Outgoing {
         match &mut self.call {
             OutgoingCall::Optimize(..) => !made.is_empty(),
             OutgoingCall::Many(request) if !made.is_empty() => {
-                // The others have other numbers now.
+                // The service counts items by their place, and the places of the rest have changed.
                 self.key = None;
                 request
                     .optimizations
@@ -273,14 +273,15 @@ struct Preparation<'a> {
     parts: &'a Arc<JobParts>,
     job: &'a JobKey,
     text_hash: ContentHash,
-    /// It takes what the service has of the same text.
-    joins: bool,
+    /// Whether a result that the service already has for the same text is taken.
+    takes_known: bool,
 }
 
 impl Preparation<'_> {
-    /// The idempotency key: unlike the note it names the model where the service does not.
+    /// The idempotency key of a kind of request. The service keeps the keys of optimizations for each asset, but those of
+    /// embeds for the whole account, so `of` names the model of an embed.
     fn key(&self, of: impl std::fmt::Display) -> Option<String> {
-        self.joins
+        self.takes_known
             .then(|| format!("assetfs {of} {}", self.text_hash))
     }
 
@@ -309,7 +310,7 @@ impl Preparation<'_> {
                 tag: tag.clone(),
                 text_hash: self.text_hash,
                 at: Moment::now(),
-                note: self.joins.then_some(note),
+                note: self.takes_known.then_some(note),
             },
             request: tag,
             call: OutgoingCall::Optimize(asset, OptimizeRequest { settings, tags }),
@@ -331,7 +332,7 @@ impl Preparation<'_> {
             let note = note_of(self.text_hash, Some(number));
             let mut tags = item.tags;
             tags.extend([tag.clone(), note.clone()]);
-            notes.extend(self.joins.then_some(note));
+            notes.extend(self.takes_known.then_some(note));
             let (preset_id, config) = match settings {
                 OptimizeSettings::Preset(id) => (Some(id), OptimizerConfig::default()),
                 OptimizeSettings::Config(config) => (None, config),

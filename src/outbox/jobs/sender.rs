@@ -326,7 +326,8 @@ impl Sender {
                 return Ok(Intent::Changed);
             };
             let again = file.wanted == Wanted::Again;
-            // As it was prepared for: what is to be paid again takes nothing that is there.
+            // The request still fits if it is wanted as when it was prepared: only a request that is wanted once takes
+            // known results.
             let stands = file.wanted == wanted && wanted != Wanted::No && file.text.0 == text;
             let sent = sent_before(&memory, &self.key, models, text);
             if !stands || (!again && sent.is_some()) {

@@ -40,8 +40,8 @@ pub struct Ticket(u64);
 pub trait Journaled: Serialize {
     const KIND: &'static str;
 
-    /// True for a record of something new that a program writes. Such a record never gets the space that is reserved
-    /// for records that decide and delete.
+    /// True for a record of new data from a program. Such a record never uses the reserve, which is for decisions and
+    /// deletions.
     fn adds_data(&self) -> bool {
         false
     }
@@ -285,8 +285,8 @@ impl Journal {
         !self.lock().waiting.is_empty()
     }
 
-    /// Refuses a record while earlier ones cannot be written: one that adds data at once, so that the others can be
-    /// written with what space is left, and any once there are many.
+    /// Refuses a record while earlier ones cannot be written. A record that adds data is refused at once, to leave the
+    /// rest of the space to the others; any record is refused if more than [`LINE_MAX`] wait.
     pub fn check_room(&self, record: &impl Journaled) -> OutboxResult<()> {
         let line = self.lock();
         match &line.failed {

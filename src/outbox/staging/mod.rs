@@ -96,12 +96,12 @@ impl Staging {
         Ok((staging, leftovers))
     }
 
-    /// The space that its contents leave free.
+    /// The guard of the space that contents leave free.
     pub fn room(&self) -> &Arc<Room> {
         &self.room
     }
 
-    /// Refuses what adds a name while the disk has no space but what is kept for removals and uploads.
+    /// Refuses a new name while only the reserved space is left, which is for removals and uploads.
     pub fn check_room(&self) -> OutboxResult<()> {
         let room = self.room.check_name(&self.dir);
         room.map_err(|error| staging_error("a new name")(error).on_disk_of(&self.dir))

@@ -1,5 +1,5 @@
-//! The disk space that data never gets. Commands that free space, such as `rm`, `cancel` and `commit`, have to write
-//! the journal, and so does every step of an upload.
+//! Reserved disk space that staged files never use. Commands that free space, such as `rm`, `cancel` and `commit`, have
+//! to write the journal, and so does every step of an upload.
 //!
 //! Invariant: as far as this program fills the disk, [`KEPT_FREE_BYTES`] stay free of staged bytes, and half of them of
 //! new names. The journal has a reserve of its own against other programs.
@@ -14,7 +14,7 @@ use rustix::fs::{StatVfs, fstatvfs, statvfs};
 
 /// Bytes that stay free of staged bytes.
 const KEPT_FREE_BYTES: u64 = 256 * 1024;
-/// Above so many free bytes, writes that go on at the same time cannot use up the rest.
+/// With so many bytes free beyond a write, concurrent writes cannot use up the rest, so no lock is needed.
 const PLENTY_BYTES: u64 = 64 << 20;
 
 /// Guards the space of one staging folder.
@@ -37,7 +37,7 @@ impl Room {
             return write();
         }
         let _turn = self.turn.lock().unwrap_or_else(PoisonError::into_inner);
-        // Nothing is needed for what is written over.
+        // Bytes that are overwritten need no new space.
         let has_already = file.metadata()?.blocks().saturating_mul(512);
         let end = offset.saturating_add(len);
         let needed = end.saturating_sub(has_already).min(len);

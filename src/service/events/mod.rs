@@ -2,9 +2,9 @@
 //!
 //! An event is recorded in the transaction of what caused it (`records::NewEvent`). Any service that shares the records
 //! sends it. One process at a time serves a webhook and sends its events one after another, so a slow receiver delays
-//! no other. An event is sent once; with `retry_webhooks` one that was not accepted is sent again, for a day. After a call
-//! that failed the webhook pauses. An event also comes again if the process is killed between the call and its record. The
-//! receiver knows it by its id, which is in a header.
+//! no other. An event is sent once. With `retry_webhooks`, an event that was not accepted is retried for a day. After a
+//! failed call the webhook pauses. If the process is killed between a call and its record, the event is sent twice; the
+//! receiver recognizes it by its id, which is in a header.
 
 mod post;
 

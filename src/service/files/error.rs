@@ -65,7 +65,7 @@ impl FilesError {
         }
     }
 
-    /// Whether the store has no room.
+    /// Whether the store is full.
     pub fn is_full(&self) -> bool {
         matches!(self, FilesError::Bucket(BucketError::Full { .. })) || is_disk_full(self)
     }

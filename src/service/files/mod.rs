@@ -190,7 +190,7 @@ impl FileStore {
         }
     }
 
-    /// Asks the store once whether it can be written; a failure is not repeated.
+    /// Checks with one request, without retries, whether the store can be written.
     ///
     /// # Errors
     /// If the disk of the folder is full or read-only, or the bucket cannot be used or takes no object.

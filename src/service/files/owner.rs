@@ -1,5 +1,5 @@
-//! Which records the stored files belong to. The janitor removes what its records do not name, so files are never
-//! opened with the records of another service, and those of a bucket not with a copy of their records.
+//! Which records the stored files belong to. The janitor removes files that its records do not name. So files are
+//! never opened with the records of another service, and a bucket never with a second copy of its records.
 
 use bytes::Bytes;
 use futures_util::TryStreamExt as _;
@@ -13,15 +13,15 @@ use super::{Backend, FileStore};
 /// The object with the id of the records, beside the blobs.
 const OWNER: &str = "owner";
 
-/// The object of a bucket with its epoch.
+/// Name of the object with the epoch.
 const EPOCH: &str = "epoch";
 
-/// Who wrote to a bucket last that may remove something from it.
+/// Names the records that hold a bucket: those that may remove files from it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Epoch {
-    /// Which database has the records; `None` if its server does not tell.
+    /// Identity of the database with the records; `None` if the server or the file system gives none.
     pub database: Option<String>,
-    /// A random name that only the records of this database know.
+    /// A random name, which the records of this database have stored.
     pub epoch: String,
 }
 
@@ -75,7 +75,7 @@ impl FileStore {
         }
     }
 
-    /// The epoch of the bucket; `None` if no version wrote one that knows epochs.
+    /// The epoch of the bucket; `None` if only versions without epochs have used it.
     ///
     /// # Errors
     /// If the storage fails, or the epoch cannot be read.

@@ -49,7 +49,7 @@ pub struct ApiCall {
     pub token: TokenId,
     pub ids: Ids,
     pub query: Query,
-    /// The `Idempotency-Key`, if the client gave one: the calls that make something make it once for each key.
+    /// The `Idempotency-Key`, if the client gave one. A call that creates something creates it once for each key.
     pub request_key: Option<String>,
 }
 

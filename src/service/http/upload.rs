@@ -3,7 +3,6 @@
 //! Completing is idempotent: a second call changes nothing and returns the asset.
 
 use axum::Json;
-use axum::http::HeaderMap;
 use serde_json::json;
 use sha2::{Digest as _, Sha256};
 
@@ -22,38 +21,14 @@ use assetfs_formats as formats;
 /// Maximum number of missing files that a message names.
 const NAMED_FILES: usize = 20;
 
-/// The longest name that a client may give to a start, in bytes.
-const LONGEST_KEY_BYTES: usize = 255;
-
-/// What the client calls this start together with what it asked for: only the same request repeats a start.
-fn start_key(
-    headers: &HeaderMap,
-    name: &str,
-    filenames: &[String],
-    is_zip: bool,
-) -> Result<Option<String>, ApiError> {
-    let Some(key) = headers.get("idempotency-key") else {
-        return Ok(None);
-    };
-    let key = key
-        .to_str()
-        .ok()
-        .filter(|key| !key.is_empty() && key.len() <= LONGEST_KEY_BYTES);
-    let Some(key) = key else {
-        let problem = format!(
-            "The header Idempotency-Key must have 1 to {LONGEST_KEY_BYTES} plain characters."
-        );
-        return Err(ApiError::BadRequest(problem));
-    };
+/// A hash of the client's idempotency key and of the request, so that the same key with another request starts another
+/// upload.
+fn start_key(key: &str, name: &str, filenames: &[String], is_zip: bool) -> String {
     let asked = json!([key, name, filenames, is_zip]).to_string();
-    Ok(Some(hex(&Sha256::digest(asked.as_bytes()))))
+    hex(&Sha256::digest(asked.as_bytes()))
 }
 
-pub async fn start(
-    call: ApiCall,
-    headers: HeaderMap,
-    mut fields: Fields,
-) -> Result<Json<UploadStarted>, ApiError> {
+pub async fn start(call: ApiCall, mut fields: Fields) -> Result<Json<UploadStarted>, ApiError> {
     let name = fields.name("model_name");
     let filenames = file_names(&mut fields);
     let is_zip = fields.optional_flag("is_zip");
@@ -65,7 +40,8 @@ pub async fn start(
         );
     }
     fields.finish()?;
-    let key = start_key(&headers, &name, &filenames, is_zip)?;
+    let key = call.request_key.as_deref();
+    let key = key.map(|key| start_key(key, &name, &filenames, is_zip));
     let new = NewUpload {
         name: &name,
         filenames: &filenames,

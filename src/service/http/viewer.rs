@@ -37,17 +37,17 @@ fn gone() -> ApiError {
 pub async fn show(State(app): State<Arc<App>>, ids: Ids) -> Result<Response, ApiError> {
     let identifier = ids.text("identifier");
     let embed = app.records.embeds().view(identifier).await?;
-    written(&app, identifier, &embed.ok_or_else(gone)?).await
+    page_of(&app, identifier, &embed.ok_or_else(gone)?).await
 }
 
 /// The headers of the page. Counts nothing.
 pub async fn head(State(app): State<Arc<App>>, ids: Ids) -> Result<Response, ApiError> {
     let identifier = ids.text("identifier");
     let embed = app.records.embeds().find(identifier).await?;
-    written(&app, identifier, &embed.ok_or_else(gone)?).await
+    page_of(&app, identifier, &embed.ok_or_else(gone)?).await
 }
 
-async fn written(app: &App, identifier: &str, embed: &EmbedRow) -> Result<Response, ApiError> {
+async fn page_of(app: &App, identifier: &str, embed: &EmbedRow) -> Result<Response, ApiError> {
     let page = match exhibit::of_source(app, embed.source).await? {
         Model::Ready(files) => page(&Exhibit {
             name: &embed.name,

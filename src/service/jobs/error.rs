@@ -1,4 +1,4 @@
-//! Why an attempt of a job failed, other than by its model.
+//! Why an attempt of a job failed, if the model is not the cause.
 
 use crate::service::files::FilesError;
 use crate::service::records::RecordsError;
@@ -11,21 +11,21 @@ pub enum JobError {
     Records(#[from] RecordsError),
     #[error(transparent)]
     Files(#[from] FilesError),
-    /// A file of the work folder failed.
+    /// I/O on a file of the work folder failed.
     #[error("the work folder failed")]
     Disk(#[from] std::io::Error),
     #[error("the work folder cannot be made")]
     WorkFolder(#[source] std::io::Error),
     #[error(transparent)]
     Worker(#[from] WorkerError),
-    /// The log has its message.
+    /// The panic message is in the log.
     #[error("an error in the service itself ended the attempt")]
     Panicked,
 }
 
 impl JobError {
-    /// Why an attempt failed, as a part of a sentence for users: without addresses and without the words of the storage.
-    /// The log has the cause.
+    /// Why an attempt failed, as a part of a sentence for users: without internal addresses and without messages of the
+    /// storage. The log has the whole cause.
     pub(super) fn for_users(&self) -> &'static str {
         match self {
             JobError::Records(_) => "its database refused a change",

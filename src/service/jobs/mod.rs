@@ -45,7 +45,7 @@ pub use standstill::Standstill;
 pub use wakeups::exchange_wakeups;
 
 /// How often idle workers poll the queue, on average; another process may have added a job.
-const LOOK_AGAIN: Duration = Duration::from_secs(5);
+const POLL_INTERVAL: Duration = Duration::from_secs(5);
 
 /// Time between two tries to give a job back.
 const RETRY_PAUSE: Duration = Duration::from_secs(1);
@@ -60,14 +60,14 @@ enum Done {
     Lost,
 }
 
-/// Claims and runs jobs, one at a time, until the service stops or drains. After attempts that failed without fault of
-/// the model it waits before it claims again, so that others get their jobs. While a fault of the surroundings lasts it
-/// claims nothing.
+/// Claims and runs jobs, one at a time, until the service stops or drains. After an attempt that failed, and not because
+/// of its model, it pauses, so that other workers can claim the job. While an infrastructure fault lasts it claims
+/// nothing.
 pub async fn work(app: Arc<App>) {
     let mut failures = 0;
     while !app.stop.is_cancelled() && !app.draining.is_cancelled() {
         if let Some(standstill) = app.queue.standstill() {
-            rest(&app, standstill::rest_after(standstill.tries)).await;
+            rest(&app, standstill::back_off(standstill.tries)).await;
             if let Some((fault, cause)) = standstill::present(&app).await {
                 app.queue.stand_still(fault, cause);
                 continue;
@@ -89,7 +89,7 @@ pub async fn work(app: Arc<App>) {
                     Err(CouldNotRun::Obstructed) => {}
                     Err(CouldNotRun::Failed) => {
                         failures += 1;
-                        rest(&app, standstill::rest_after(failures)).await;
+                        rest(&app, standstill::back_off(failures)).await;
                     }
                 }
             }
@@ -117,13 +117,13 @@ pub async fn work(app: Arc<App>) {
     }
 }
 
-/// Whether no job waits, also none that waits for the end of a fault.
+/// Whether no job is queued, not even one that waits for the end of a fault.
 async fn is_idle(app: &App) -> bool {
     let load = app.records.jobs().load().await;
     load.is_ok_and(|load| load.queued == 0)
 }
 
-/// Waits for `time`, or until a fault of the surroundings is over.
+/// Waits for `time`, or until an infrastructure fault is over.
 async fn rest(app: &App, time: Duration) {
     tokio::select! {
         () = app.stop.cancelled() => {}
@@ -135,7 +135,7 @@ async fn rest(app: &App, time: Duration) {
 
 /// Time until the next poll: random, so that the processes that share the records do not poll at the same moment.
 fn look_again() -> Duration {
-    LOOK_AGAIN.mul_f64(rand::random_range(0.5..1.5))
+    POLL_INTERVAL.mul_f64(rand::random_range(0.5..1.5))
 }
 
 /// Runs a job as a part of the trace that queued it.
@@ -148,7 +148,7 @@ async fn run_traced(app: &Arc<App>, job: &JobRow) -> Result<(), CouldNotRun> {
 
 /// Why the job of a slot has no result.
 enum CouldNotRun {
-    /// A fault of the surroundings. This process stands still.
+    /// An infrastructure fault. This process claims no jobs until it is over.
     Obstructed,
     /// The attempt failed, and the model is not the cause.
     Failed,
@@ -189,7 +189,7 @@ async fn run(app: &Arc<App>, job: &JobRow) -> Result<(), CouldNotRun> {
     Ok(())
 }
 
-/// Gives a job back, or fails it if it has no attempt left. A fault of the surroundings costs no attempt.
+/// Gives a job back, or fails it if it has no attempt left. An infrastructure fault costs no attempt.
 async fn could_not_run(app: &App, job: &JobRow, error: JobError) -> Result<(), CouldNotRun> {
     if let JobError::Records(RecordsError::NoRoom { needed, left }) = error {
         let reason = format!(
@@ -202,7 +202,7 @@ async fn could_not_run(app: &App, job: &JobRow, error: JobError) -> Result<(), C
     let cause = chain(&error);
     tracing::error!(job = %job.id, error = cause, "a job could not be worked on");
     if job.kind == JobKind::Analyse {
-        // If the database is away, the next attempt shows the state.
+        // Ignored, because the database may be unreachable; the next attempt shows the state.
         let _ = analyse::show(app, job, &UploadStatus::Waiting, &[]).await;
     }
     if let Some(fault) = standstill::fault_of(app, job, &error).await {

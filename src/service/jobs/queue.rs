@@ -1,5 +1,5 @@
-//! Wakes idle workers, notes that there are new jobs, and keeps the list of the attempts that run in this process, and
-//! what keeps it from doing jobs.
+//! Wakes idle workers, notes that there are new jobs, and keeps the list of the attempts that run in this process and the
+//! infrastructure fault that keeps it from doing jobs.
 
 use std::collections::HashMap;
 use std::sync::Mutex;
@@ -73,12 +73,12 @@ impl Queue {
         self.progressed.notified().await;
     }
 
-    /// What keeps this process from doing jobs.
+    /// The infrastructure fault that keeps this process from doing jobs.
     pub fn standstill(&self) -> Option<Standstill> {
         self.standstill.borrow().clone()
     }
 
-    /// Notes a fault of the surroundings; logs the first one of a standstill.
+    /// Notes an infrastructure fault; logs it if it is not the same as the last one.
     pub(super) fn stand_still(&self, fault: Obstruction, cause: String) {
         self.standstill.send_modify(|standstill| {
             let before = standstill.take();
@@ -96,14 +96,14 @@ impl Queue {
         });
     }
 
-    /// Notes that jobs can be done.
+    /// Ends a standstill: jobs can be done again.
     pub(super) fn go_on(&self) {
         if self.standstill.send_replace(None).is_some() {
             tracing::info!("this process does jobs again");
         }
     }
 
-    /// Waits for the end of a standstill; for ever without one.
+    /// Returns when a standstill has ended. Without one it waits for the next one first.
     pub(super) async fn gone_on(&self) {
         let mut standstill = self.standstill.subscribe();
         // It fails only without a sender, which `self` holds.

@@ -1,6 +1,6 @@
-//! Tells a fault of what surrounds a job from a failure of the job, and says how long to pause.
+//! Distinguishes an infrastructure fault from a failure of a job, and computes the pauses after both.
 //!
-//! A fault costs no attempt. The process stands still instead ([`Standstill`]): it claims nothing until the fault is gone.
+//! An infrastructure fault costs no attempt. Instead the process claims no jobs until the fault is gone ([`Standstill`]).
 
 use std::io;
 use std::sync::Arc;
@@ -17,17 +17,17 @@ use crate::service::records::JobRow;
 use crate::service::room::{check_room, disk_error, is_disk_full};
 use crate::service::workers::WorkerError;
 
-/// The longest pause of a slot whose attempts fail.
+/// The longest pause of a worker slot whose attempts fail.
 const LONGEST_REST: Duration = Duration::from_secs(60);
 
-/// How long the storage may take to answer whether it can be written.
+/// Timeout for the check whether the storage can be written.
 const PROBE_TIME: Duration = Duration::from_secs(10);
 
-/// From so many faults of one job on, a failure of the storage counts as an attempt if the storage works otherwise: the
-/// job itself is probably the cause.
+/// After this many faults of one job, a storage failure counts as an attempt if the storage works otherwise: probably the
+/// job itself is the cause.
 const MANY_FAULTS: u64 = 10;
 
-/// The longest pause of a job between two faults.
+/// The longest pause of a job after a fault.
 const LONGEST_PAUSE: Duration = Duration::from_secs(5 * 60);
 
 /// A process that claims no jobs because of a fault.
@@ -37,11 +37,11 @@ pub struct Standstill {
     /// The whole cause, for the operator.
     pub cause: Arc<str>,
     pub since: Instant,
-    /// How often the fault was met since then.
+    /// Number of failed tries since then.
     pub(super) tries: u32,
 }
 
-/// The fault behind the error of an attempt; `None` if the attempt counts.
+/// The infrastructure fault that caused the error of an attempt; `None` if there is none, so that the attempt counts.
 pub(super) async fn fault_of(app: &App, job: &JobRow, error: &JobError) -> Option<Obstruction> {
     match error {
         JobError::Records(error) => error.is_temporary().then_some(Obstruction::DatabaseAway),
@@ -73,7 +73,7 @@ async fn of_files(app: &App, job: &JobRow, error: &FilesError) -> Option<Obstruc
     }
     match storage_fault(app).await {
         Some((fault, _)) => Some(fault),
-        // It failed for as long as requests are repeated, and answers again.
+        // The storage failed until the last retry, but works again now.
         None if error.is_temporary() && job.faults < MANY_FAULTS => Some(Obstruction::StorageAway),
         None => None,
     }
@@ -95,7 +95,7 @@ fn is_of_the_disk(error: &io::Error) -> bool {
         )
 }
 
-/// Why a process cannot do jobs now; asked again before it claims the next one after a fault.
+/// The infrastructure fault that exists now, with its cause. After a fault this is checked before the next claim.
 pub(super) async fn present(app: &App) -> Option<(Obstruction, String)> {
     if let Err(error) = check_room(&app.work_dir) {
         let fault = match is_disk_full(&error) {
@@ -128,13 +128,14 @@ async fn storage_fault(app: &App) -> Option<(Obstruction, String)> {
     Some((fault, chain(&error)))
 }
 
-/// The pause of a process after so many failures in sequence: 1 s after the first, twice as long after each further
+/// The pause of a worker slot after this many failures in a row: 1 s after the first, twice as long after each further
 /// one.
-pub(super) fn rest_after(failures: u32) -> Duration {
+pub(super) fn back_off(failures: u32) -> Duration {
     doubled(u64::from(failures.saturating_sub(1))).min(LONGEST_REST)
 }
 
-/// The pause of a job that met so many faults before, so that a job that is itself the cause does not stop the others.
+/// The pause of a job that had this many faults before. It grows, so that a job that is itself the cause does not stop
+/// the others.
 pub(super) fn pause_after(faults: u64) -> Duration {
     doubled(faults).min(LONGEST_PAUSE)
 }

@@ -18,7 +18,7 @@ use tokio::net::{TcpListener, TcpStream, UnixStream};
 
 use super::collect::{settle, store_text};
 use super::error::JobError;
-use super::standstill::{pause_after, rest_after};
+use super::standstill::{back_off, pause_after};
 use super::work;
 use crate::service::files::FilesError;
 use crate::service::obstruction::Obstruction;
@@ -397,7 +397,7 @@ async fn a_panic_ends_the_attempt_and_frees_the_slot() {
 
 #[test]
 fn a_slot_rests_longer_after_each_failure_and_a_minute_at_most() {
-    let seconds = [1, 2, 3, 6, 7, 100, u32::MAX].map(|failures| rest_after(failures).as_secs());
+    let seconds = [1, 2, 3, 6, 7, 100, u32::MAX].map(|failures| back_off(failures).as_secs());
     assert_eq!(seconds, [1, 2, 4, 32, 60, 60, 60]);
 }
 

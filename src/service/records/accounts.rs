@@ -47,7 +47,7 @@ pub(super) async fn adjust_used(tx: &mut Tx, user: UserId, delta: i64) -> Result
 pub(super) async fn free_bytes(tx: &mut Tx, user: UserId) -> Result<i64> {
     let query = "SELECT quota_bytes - used_bytes FROM users WHERE id = $1";
     let free: Option<i64> = tx.optional(sql!(query, user)).await?;
-    // The account was deleted, and so is what would be stored.
+    // The account was deleted, and its files are removed with it, so any size fits.
     Ok(free.unwrap_or(i64::MAX))
 }
 
@@ -101,8 +101,8 @@ impl AccountRecords<'_> {
         Ok(accounts > 0)
     }
 
-    /// Sets the quota of the accounts that have the one of the last call. Accounts with another quota have one of their
-    /// own, and keep it. The first call sets all.
+    /// Sets the quota of all accounts that still have the quota of the last call. Accounts with another quota keep it. The
+    /// first call sets the quota of all accounts.
     pub async fn follow_quota(self, quota_bytes: u64) -> Result<()> {
         const LAST: &str = "quota_option";
         let mut tx = self.database.begin().await?;

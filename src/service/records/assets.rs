@@ -20,7 +20,7 @@ pub struct NewAsset<'a> {
     /// The file format, by the file names.
     pub format: &'a str,
     pub main_file: &'a str,
-    /// What the client calls this start, so that it can repeat it.
+    /// Made from the idempotency key of the client, so that it can repeat the start.
     pub start_key: Option<&'a str>,
 }
 
@@ -59,7 +59,7 @@ const LISTING: Listing<AssetRow> = Listing {
 
 impl AssetRecords<'_> {
     /// Creates an asset and its files, still without bytes. The ids of the files have the order of their names in
-    /// `new`. If the client has started this upload before, that one is returned.
+    /// `new`. If an upload with the same start key exists, it is returned.
     pub async fn create(self, user: UserId, new: &NewAsset<'_>) -> Result<(AssetId, Vec<FileId>)> {
         let mut tx = self.database.begin_for(user).await?;
         if let Some(key) = new.start_key {

@@ -25,7 +25,7 @@ pub struct NewEmbed<'a> {
     pub source: EmbedSource,
     /// The viewer configuration as JSON text.
     pub config: &'a str,
-    /// Of requests with one key only the first makes an embed.
+    /// Idempotency key: of requests with the same key only the first makes an embed.
     pub request_key: Option<&'a str>,
 }
 
@@ -33,7 +33,7 @@ pub struct NewEmbed<'a> {
 #[derive(Debug)]
 pub enum CreatedEmbed {
     New(EmbedId),
-    /// An earlier request with the same key has made it. With its name in URLs.
+    /// An earlier request with the same key has made it; with its identifier in URLs.
     Before(EmbedId, String),
 }
 

@@ -1,8 +1,8 @@
-//! The epochs of the bucket: what tells these records from a copy of them.
+//! The epochs of the bucket, which distinguish these records from a copy of them (`service/hold`).
 //!
 //! A copy has the same id as its original, but it is another database ([`EpochRecords::database`]), and it does not know
-//! the epochs that its original wrote later. An epoch is recorded before it is written to the bucket, so a process that
-//! dies in between does not make its own records strangers.
+//! the epochs that its original wrote later. An epoch is recorded before it is written to the bucket: if the process dies
+//! in between, its records still know the epoch of the bucket.
 
 use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
@@ -15,19 +15,20 @@ use super::groups::EpochRecords;
 use super::sql::sql;
 use crate::service::ids::random_name;
 
-/// Epochs that are kept after newer ones: many more than the processes write in the time of one write.
+/// Number of newest epochs that are kept: many more than all processes record while one of them writes its epoch to the
+/// bucket.
 const KEPT: u64 = 64;
 
 /// The setting with the time of the last adoption, in microseconds.
 const ADOPTED: &str = "files_adopted_at";
 
-/// How long nothing is removed from adopted files: the operator may have been wrong, and nobody may need what the
-/// records do not name yet.
+/// For this time after an adoption no file is removed: if the operator was wrong, files that these records do not name
+/// may still be needed.
 const ADOPTION_GRACE: SignedDuration = SignedDuration::from_hours(24);
 
 impl EpochRecords<'_> {
-    /// Which database this is. A copy of its content is another one, also on the same server. `file` is that of SQLite.
-    /// `None` if the server or the file system does not tell.
+    /// The identity of this database. A copy of its content has another one, even on the same server. `file` is the file
+    /// of SQLite. `None` if the server or the file system gives no identity.
     pub async fn database(self, file: &Path) -> Option<String> {
         if self.database.shared().is_none() {
             let file = std::fs::metadata(file).ok()?;
@@ -45,7 +46,7 @@ impl EpochRecords<'_> {
         }
     }
 
-    /// Records a new epoch. `kept`, that of the bucket, is not forgotten.
+    /// Records a new epoch and removes old ones, but not `kept`, the epoch of the bucket.
     pub async fn begin(self, kept: Option<&str>) -> Result<String> {
         let epoch = random_name();
         let mut tx = self.database.begin().await?;
@@ -65,7 +66,7 @@ impl EpochRecords<'_> {
         Ok(found.is_some())
     }
 
-    /// Notes that the files were adopted. What the records had noted for removal is kept for its whole time again.
+    /// Notes that the files were adopted. The waiting time of files that were noted for removal begins anew.
     pub async fn adopted(self) -> Result<()> {
         let mut tx = self.database.begin().await?;
         let note = "INSERT INTO settings (name, value) VALUES ($1, CAST(now_micros() AS TEXT)) \

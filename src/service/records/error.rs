@@ -15,7 +15,7 @@ const LOCK_TIMEOUT: &str = "55P03";
 /// because another one has taken over; and the class of broken connections.
 const NOT_SERVING: [&str; 10] = [
     "57P01", "57P02", "57P03", "57P05", "25P03", "53300", "53100", "53200", "25006",
-    // A rotated password that the file does not have yet.
+    // Wrong password: it may have been rotated, and the password file may not have the new one yet.
     "28P01",
 ];
 const BROKEN_CONNECTION: &str = "08";
@@ -74,7 +74,7 @@ pub enum RecordsError {
     /// The janitor gave up a blob that took too long to store.
     #[error("storing the bytes took so long that they were given up")]
     BlobExpired,
-    /// What a job made does not fit into the account; nothing changed.
+    /// The result of a job does not fit into the storage of the account; nothing changed.
     #[error("{needed} bytes do not fit into the {left} bytes that are left of the storage")]
     NoRoom { needed: u64, left: u64 },
     #[error(

@@ -53,7 +53,7 @@ pub struct Beat {
 pub enum Attempt<'a> {
     /// It is one of the few that a job has. The reason is shown while the job waits.
     Failed { reason: &'a str },
-    /// A fault of the surroundings. It does not count; the reason is shown while the job waits, for `pause` at least.
+    /// An infrastructure fault ended it. It does not count; the job waits for `pause` at least, and shows the fault.
     Obstructed { fault: Obstruction, pause: Duration },
     /// It does not count.
     Stopped,
@@ -106,7 +106,7 @@ record! {
         pub state: JobState,
         pub attempts: u64,
         pub fence: u64,
-        /// How many attempts ended by a fault of the surroundings.
+        /// Number of attempts that an infrastructure fault ended.
         pub faults: u64,
         /// When it may be claimed again after such a fault, by the clock of the database.
         pub resume_at: Option<u64>,
@@ -127,7 +127,7 @@ record! {
 }
 
 impl JobRow {
-    /// Why it waits, if a fault of the surroundings ended its last attempt.
+    /// Why it waits, if an infrastructure fault ended its last attempt.
     pub fn obstacle(&self) -> Option<&str> {
         let waits = self.state == JobState::Queued && self.resume_at.is_some();
         waits.then_some(self.step.as_str())

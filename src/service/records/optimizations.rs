@@ -29,7 +29,7 @@ pub struct NewRapid {
     pub filename_rule: FilenameRule,
     pub tags: Vec<String>,
     pub core_version: String,
-    /// Of requests for an asset with one key only the first makes a rapid model.
+    /// Idempotency key: of requests for an asset with the same key only the first makes a rapid model.
     pub request_key: Option<String>,
 }
 
@@ -91,7 +91,7 @@ async fn insert(tx: &mut Tx, user: UserId, token: TokenId, new: &NewRapid) -> Re
     tx.one(insert).await
 }
 
-/// What an earlier request with the same key has made.
+/// The rapid model that an earlier request with the same key has made.
 async fn made_before(tx: &mut Tx, user: UserId, new: &NewRapid) -> Result<Option<RapidId>> {
     let Some(key) = &new.request_key else {
         return Ok(None);
@@ -107,8 +107,8 @@ async fn made_before(tx: &mut Tx, user: UserId, new: &NewRapid) -> Result<Option
 }
 
 impl OptimizationRecords<'_> {
-    /// Accepts all optimizations or none: takes a point for each, creates the rapid models and queues their jobs. Those
-    /// that were made before by the same key are neither made nor paid again.
+    /// Accepts all optimizations or none: takes a point for each, creates the rapid models and queues their jobs. If
+    /// an earlier request with the same key has made one, it is neither made nor paid again.
     pub async fn start(self, user: UserId, token: TokenId, new: &[NewRapid]) -> Result<Started> {
         retried!({
             let mut tx = self.database.begin_for(user).await?;

@@ -11,7 +11,7 @@ use crate::wire::{ModelId, UserId};
 
 impl ModelRecords<'_> {
     /// Deletes those of `models` that `user` has, with their files, tags, jobs, conversions and embeds. Rapid models
-    /// stay when their asset is deleted. The point of an optimization that no worker has is given back.
+    /// stay when their asset is deleted. The point of an optimization that is still queued is given back.
     pub async fn delete(self, user: UserId, models: &[ModelId]) -> Result<Removal> {
         retried!({
             let mut tx = self.database.begin_locking(user).await?;

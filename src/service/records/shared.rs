@@ -79,7 +79,7 @@ pub(super) struct SharedDatabase {
 
 #[derive(Debug)]
 struct Reach {
-    /// With the password that the file had last.
+    /// With the newest password from the file.
     options: Mutex<PgConnectOptions>,
     password_file: Option<PathBuf>,
     /// The URL without the password.
@@ -90,7 +90,7 @@ struct Reach {
     turns: Mutex<HashMap<UserId, Arc<tokio::sync::Mutex<()>>>>,
 }
 
-/// The password in a file, without the end of its line.
+/// Reads a password from a file, without the line end.
 pub(super) fn read_password(file: &Path) -> std::io::Result<String> {
     let text = given_files::read_text(file)?;
     Ok(text.trim_end_matches(['\r', '\n']).to_owned())
@@ -251,12 +251,12 @@ impl Reach {
         }
     }
 
-    /// Uses the password in the file from now on, if it has changed. Open connections stay open.
+    /// If the password in the file has changed, uses it for new connections. Open connections stay open.
     fn read_password(&self) {
         let Some(file) = &self.password_file else {
             return;
         };
-        // While the file is exchanged, the last password counts.
+        // While the file is being replaced it may be missing; then the last password stays.
         let Ok(password) = read_password(file) else {
             return;
         };
@@ -351,7 +351,7 @@ const LOGIN_REFUSED: &str = "28000";
 const NO_DATABASE: &str = "3D000";
 pub(super) const SERVER_FULL: &str = "53300";
 
-/// What a pooler answers to parameters that it does not know.
+/// The error code with which a pooler refuses parameters that it does not know.
 const PROTOCOL_VIOLATION: &str = "08P01";
 
 /// Why a connection could not be opened.

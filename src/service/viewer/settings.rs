@@ -127,7 +127,7 @@ impl ViewerSettings {
     }
 }
 
-/// The keys by what their values must be.
+// Keys, grouped by the kind of their values.
 const PICTURES: &[&str] = &["environmentURL", "companyLogo", "productLogo", "threeDLogo"];
 const LINKS: &[&str] = &["companyLink", "productLink"];
 const COLORS: &[&str] = &[
@@ -169,7 +169,7 @@ const STYLES: &[&str] = &[
 ];
 
 impl ViewerSettings {
-    /// The keys whose values have no effect, because they are not what the key needs. An empty value asks for nothing.
+    /// The keys whose values cannot be used, so that they have no effect. An empty value counts as not given.
     pub fn dropped(&self) -> Vec<&'static str> {
         let given = |name: &str| self.text(name).filter(|text| !text.trim().is_empty());
         let fails = |is_good: &dyn Fn(&str) -> bool, names: &'static [&'static str]| {

@@ -30,7 +30,7 @@ pub use sandbox::{MissingProtection, Protection, Sandbox};
 /// The exit code of a worker that had no memory left: `ENOMEM`.
 pub const OUT_OF_MEMORY: i32 = 12;
 
-/// The exit code of a worker whose disk was full: `ENOSPC`.
+/// Exit code of a worker whose disk is full (the number of `ENOSPC`).
 pub const DISK_FULL: i32 = 28;
 
 /// How a task ended.
@@ -43,7 +43,7 @@ pub enum Outcome {
     Stopped,
 }
 
-/// Why no worker could do a task on this machine. The model is not the cause.
+/// Why a task cannot be done on this machine. The model is not the cause.
 #[derive(Debug, thiserror::Error)]
 pub enum WorkerError {
     #[error("cannot start the worker {program}")]

@@ -1,10 +1,10 @@
-//! The file of the program that runs.
+//! Finds the executable of this process after an upgrade has replaced its file.
 
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::PathBuf;
 
-/// Where a program is now that may be this one. Its file may have been removed or exchanged since the start, as an upgrade
-/// does; the kernel keeps the one that runs.
+/// The path to start `program` from. If it is this program and its file was removed or replaced since the start, as by an
+/// upgrade, that is `/proc/self/exe`, because the kernel keeps the running file.
 pub fn running_program(program: PathBuf) -> PathBuf {
     const REMOVED: &[u8] = b" (deleted)";
     let own = std::env::current_exe().unwrap_or_default();

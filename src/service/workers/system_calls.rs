@@ -1,8 +1,8 @@
-//! The system calls that a worker process and the programs that it starts may make. All others are refused: a list of what
-//! is dangerous would have to be longer with each kernel.
+//! The system calls that a worker process and the programs that it starts may make. All others are refused. The list
+//! names allowed calls and not dangerous ones, because each kernel adds new calls.
 //!
-//! Landlock says which files the allowed calls reach. It does not know attributes of files (mode, owner, times), nor the
-//! limits and priorities of processes, so those calls are missing here.
+//! Landlock decides which files the allowed calls reach. It does not restrict changes of file attributes (mode, owner,
+//! times) or of limits and priorities of processes, so those calls are not allowed here.
 
 use std::collections::BTreeMap;
 
@@ -205,7 +205,7 @@ const NAMESPACES: u64 = (libc::CLONE_NEWNS
     | libc::CLONE_NEWPID
     | libc::CLONE_NEWNET) as u32 as u64;
 
-/// Refuses this thread, and the threads and processes that it starts, all system calls that a worker does not need.
+/// From now on this thread, and the threads and processes that it starts, can make only the calls that a worker needs.
 pub fn allow_only_needed() -> Result<(), seccompiler::Error> {
     // The flags of `clone3` are in memory, where no filter sees them. Programs then use `clone`.
     let missing = BTreeMap::from([(libc::SYS_clone3, Vec::new())]);
@@ -257,7 +257,7 @@ fn rules() -> Result<Rules, seccompiler::Error> {
         0,
     );
     rules.insert(libc::SYS_clone, vec![rule(&[no_namespace])?]);
-    // Asks for a limit of this process, or sets that of processor time, as the reader of CAD files does.
+    // Reads a limit of this process, or sets its limit of CPU time, as the reader of CAD files does.
     let no_limits = (2, SeccompCmpArgLen::Qword, SeccompCmpOp::Eq, 0);
     let cpu_time = number(1, u64::from(libc::RLIMIT_CPU));
     rules.insert(

@@ -84,7 +84,7 @@ const FULL_FIELDS: &str = "id name optimization_status job_status progress proce
      optimization_formats thumbnail model rpd_info rpd_warnings rpd_error metrics downloads";
 
 impl RapidModel {
-    /// Why our own service has not begun to work on it, if a fault of its surroundings is the cause.
+    /// Why our own service has not begun to work on it, if an infrastructure fault is the cause.
     pub fn waits_because(&self) -> Option<String> {
         lenient::waits_because(&self.other)
     }

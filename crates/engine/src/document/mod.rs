@@ -44,7 +44,7 @@ pub struct Document {
     relative: PathBuf,
     json: Value,
     buffers: Vec<Bytes>,
-    /// The buffers that need no data, because compression extensions have the content of all their views.
+    /// For each buffer, whether it needs no data because compression extensions contain all its views.
     fallbacks: Vec<bool>,
     /// Bytes of the file and of the files that its buffers name.
     len_bytes: u64,
@@ -275,7 +275,8 @@ impl Document {
         Ok(())
     }
 
-    /// Which buffers need no data: those that say so, and those of which every view is packed. Not all programs say it.
+    /// For each buffer, whether it needs no data: it is marked as a fallback, or all its views are packed, because not all
+    /// programs write the mark.
     fn fallbacks(&self) -> Result<Vec<bool>, DocumentError> {
         let buffers = self.top().list("buffers")?;
         let mut views = vec![(0, 0); buffers.len()];
@@ -309,7 +310,7 @@ impl Document {
     }
 }
 
-/// Whether a compression extension stands in for the bytes of a view or of all views of a buffer.
+/// Whether a view, or a buffer as a whole, has a compression extension that replaces its bytes.
 fn is_packed(at: &Cursor<'_>) -> bool {
     ["EXT_meshopt_compression", "KHR_meshopt_compression"]
         .iter()

@@ -14,7 +14,8 @@ use base64::alphabet;
 use base64::engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig};
 use percent_encoding::percent_decode_str;
 
-/// Of a folder with more files, only the exact places of references are looked at: a model in a folder of downloads.
+/// A folder with more entries is not listed, and only exact paths are found in it. An example is a model that lies in a
+/// large folder of downloads.
 const MAX_LISTED: usize = 50_000;
 
 /// The target of a reference.
@@ -26,7 +27,7 @@ pub enum UriTarget {
     Outside,
     /// No file of that name exists.
     Missing,
-    /// Each of these files of the input folder could be meant.
+    /// Several files of the input folder could be meant.
     Several(Vec<String>),
 }
 
@@ -102,7 +103,7 @@ impl InputFiles {
         }
     }
 
-    /// The same for paths of which one is meant.
+    /// Like [`Self::resolve`], for several candidate paths of which one is meant.
     pub fn find(&self, from: &str, paths: &[String]) -> UriTarget {
         let exact = paths.iter().find_map(|path| existing(&self.root, path));
         if let Some(found) = exact {

@@ -1,4 +1,4 @@
-//! What an accessor holds, so that equal vertex data is written once.
+//! The key by which equal vertex data is found, so that it is written once.
 
 use xxhash_rust::xxh3::xxh3_128;
 
@@ -10,7 +10,7 @@ pub(super) struct AccessorContent {
     form: AccessorForm,
     components: usize,
     storage: Storage,
-    /// The start of the name, which decides about limits and rounding.
+    /// The attribute name without its set number. Limits and rounding depend on it.
     kind: String,
     hash: u128,
 }

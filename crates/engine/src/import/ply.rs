@@ -87,7 +87,7 @@ struct Textures<'a> {
 }
 
 impl Textures<'_> {
-    /// The parts with the materials of their textures, `names` in the order of the numbers.
+    /// Gives each part the material of its texture. The number of a texture is its index in `names`.
     fn put_on(
         &mut self,
         parts: Vec<(Geometry, i32)>,
@@ -121,7 +121,7 @@ impl Textures<'_> {
             .find(|(_, number)| *number > 0 && *number as usize >= names.len())
         {
             self.warnings.push(format!(
-                "faces have the texnumber {number}, but the file names {} textures; they are read without",
+                "faces have the texnumber {number}, but the file names {} textures; these faces get no texture",
                 names.len()
             ));
         }

@@ -1,4 +1,5 @@
-//! Judges results while a job is still choosing among them: by the pictures of the source, which each result is drawn like.
+//! Compares candidate results with the source while a job chooses among them. Each candidate is drawn in the same views as
+//! the source.
 
 use glam::Mat4;
 
@@ -12,7 +13,7 @@ use super::super::settings::Settings;
 pub(super) struct DrawnSource<'p> {
     /// `None` if the job draws no pictures.
     pub(super) pictures: Option<&'p ModelPictures>,
-    /// How the model was moved since.
+    /// The transform of the whole model since the pictures were drawn.
     pub(super) moved: Mat4,
 }
 
@@ -23,7 +24,7 @@ pub(super) struct Verdict {
     pub(super) mean: f64,
     /// The difference in the worst place, from 0 to 1.
     pub(super) worst: f64,
-    /// The number of parts of the source most of which look different; each counts as far as it does.
+    /// Parts of the source that look mostly different: the sum of the shares of them that look different.
     pub(super) lost: f64,
 }
 
@@ -35,14 +36,14 @@ impl Verdict {
     }
 }
 
-/// More parts that look different do not make a result worse.
+/// Maximum of `lost` in the loss.
 const MOST_LOST: f64 = 3.0;
 
-/// Pictures of the source that results are compared with. Computed occlusion is meant to differ from the source, so then
-/// all are drawn without occlusion.
+/// Pictures of the source that results are compared with. If a job computes occlusion, source and results are drawn without
+/// it, because computed occlusion is meant to differ from the source.
 pub(super) struct Judge<'p> {
     before: DrawnBefore<'p>,
-    /// How the model was moved as a whole since.
+    /// The transform of the whole model since the pictures were drawn.
     moved: Mat4,
     ignores_occlusion: bool,
 }
@@ -51,7 +52,7 @@ pub(super) struct Judge<'p> {
 enum DrawnBefore<'p> {
     /// Those of the job.
     ByJob(&'p ModelPictures),
-    /// Drawn for rebaking alone.
+    /// Drawn for this comparison.
     Own(Box<ModelPictures>),
 }
 
@@ -74,7 +75,7 @@ impl<'p> Judge<'p> {
         }
     }
 
-    /// The same source in smaller pictures.
+    /// The same source with smaller pictures, which are faster to compare.
     pub(super) fn quick(&self) -> Judge<'static> {
         Judge {
             before: DrawnBefore::Own(Box::new(self.pictures().smaller())),

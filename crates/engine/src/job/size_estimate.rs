@@ -9,20 +9,20 @@ use super::super::settings::{Settings, TextureFormat};
 use super::super::textures::dimensions;
 use super::context::JobContext;
 use super::judge::Judge;
-use super::size_trial::{LEAST_SIDE, Sized, Trial, exported};
+use super::size_trial::{LEAST_SIDE, SizedScene, Trial, exported};
 
-/// Results that are made.
+/// Maximum number of results that are made.
 const TRIES: i32 = 4;
 /// Steps of the search among estimates.
 const STEPS: usize = 12;
-/// Estimates aim at so much less than the target for each result that was made.
+/// After each result that was made, the estimate aims at a size that is smaller by this factor.
 const MARGIN: f64 = 1.02;
 /// The least share of faces and pixels that estimates begin with.
 const LEAST_KEPT: f64 = 0.0005;
 
 /// The best result that fits, from the result of the whole model; `None` if none fits.
 pub(super) fn search(
-    sized: &Sized<'_>,
+    sized: &SizedScene<'_>,
     judge: Option<&Judge<'_>>,
     whole: Trial,
     job: &mut JobContext<'_>,
@@ -31,7 +31,8 @@ pub(super) fn search(
     drop(whole);
     let mut best: Option<(f64, u32, Trial)> = None;
     let mut most_kept = 1.0;
-    // Twice and half the side of the first result that fits; only one of them if it is better.
+    // Sides to try after the first result that fits: half and twice its side. If the first of them is better, the other is
+    // not tried.
     let mut others = Vec::new();
     for attempt in 0..TRIES {
         let room = sized.target_bytes as f64 / MARGIN.powi(attempt);
@@ -70,12 +71,12 @@ pub(super) fn search(
     Ok(best.map(|(_, _, trial)| trial))
 }
 
-fn settings_with(sized: &Sized<'_>, faces: u64, side: u32) -> Settings {
+fn settings_with(sized: &SizedScene<'_>, faces: u64, side: u32) -> Settings {
     sized.settings_with(faces, side, TextureFormat::Auto)
 }
 
 /// The longest side of textures that keep this share of their pixels.
-fn side_keeping(sized: &Sized<'_>, kept: f64) -> u32 {
+fn side_keeping(sized: &SizedScene<'_>, kept: f64) -> u32 {
     let side = f64::from(sized.longest_side) * kept.sqrt();
     // Multiples of four suit every encoder and GPU.
     ((side / 4.0) as u32 * 4).max(LEAST_SIDE)
@@ -122,7 +123,7 @@ impl Estimate {
     }
 
     /// The largest share of faces and pixels that fits, up to `most`.
-    fn share_within(&self, room: f64, sized: &Sized<'_>, most: f64) -> f64 {
+    fn share_within(&self, room: f64, sized: &SizedScene<'_>, most: f64) -> f64 {
         let (mut low, mut high) = (LEAST_KEPT, most);
         for _ in 0..STEPS {
             let kept = f64::sqrt(low * high);

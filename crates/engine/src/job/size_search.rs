@@ -15,15 +15,15 @@ use super::context::JobContext;
 use super::export::{narrowed, plan_of};
 use super::judge::Judge;
 use super::reduce::ReducedScene;
-use super::size_trial::{LEAST_SIDE, Sized, Trial, exported_bytes};
+use super::size_trial::{LEAST_SIDE, SizedScene, Trial, exported_bytes};
 
-/// Numbers of faces that are tried: each this many times the one before.
+/// Factor between two neighbours of the numbers of faces that are tried.
 const STEP: f64 = 1.19;
-/// Simplified scenes that are kept for the next result.
+/// Maximum number of simplified scenes that are kept for later results.
 const KEPT: usize = 6;
 /// JPEG is used where it saves at least this part of the bytes of the textures.
 const WORTH_JPEG: f64 = 0.15;
-/// Tries to fill what is left of the target.
+/// Maximum number of tries to use the rest of the target.
 const FILLS: usize = 3;
 
 /// How textures are written.
@@ -43,9 +43,9 @@ struct Found {
 }
 
 pub(super) struct SizeSearch<'a> {
-    sized: &'a Sized<'a>,
+    sized: &'a SizedScene<'a>,
     judge: Option<&'a Judge<'a>>,
-    /// The scene without what no result has.
+    /// The source scene without unused data.
     scene: Scene,
     /// Numbers of faces, the fewest first.
     steps: Vec<u64>,
@@ -59,7 +59,7 @@ pub(super) struct SizeSearch<'a> {
 
 impl<'a> SizeSearch<'a> {
     pub(super) fn new(
-        sized: &'a Sized<'a>,
+        sized: &'a SizedScene<'a>,
         judge: Option<&'a Judge<'a>>,
         whole: Trial,
     ) -> Result<SizeSearch<'a>, EngineError> {

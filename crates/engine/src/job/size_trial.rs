@@ -1,4 +1,4 @@
-//! Results of a scene that is to have a size, and the bytes of their first export.
+//! Tries settings on a scene that has a target size, and measures the bytes of the first export.
 
 use super::super::clean;
 use super::super::error::EngineError;
@@ -15,7 +15,7 @@ pub(super) const LEAST_SIDE: u32 = 4;
 /// Geometry is packed for a target size if that saves at least this part of the whole file.
 const WORTH_PACKING: f64 = 0.02;
 
-/// What settings make of the scene.
+/// A result of the scene with its settings.
 pub(super) struct Trial {
     pub(super) settings: Settings,
     pub(super) result: ReducedScene,
@@ -23,8 +23,8 @@ pub(super) struct Trial {
     pub(super) bytes: u64,
 }
 
-/// A scene that is to have a size.
-pub(super) struct Sized<'a> {
+/// A scene that has a target size.
+pub(super) struct SizedScene<'a> {
     pub(super) scene: &'a Scene,
     pub(super) drawn: DrawnSource<'a>,
     pub(super) settings: Settings,
@@ -35,15 +35,15 @@ pub(super) struct Sized<'a> {
     pub(super) target_bytes: u64,
 }
 
-impl<'a> Sized<'a> {
+impl<'a> SizedScene<'a> {
     pub(super) fn new(
         scene: &'a Scene,
         settings: Settings,
         target_bytes: u64,
         drawn: DrawnSource<'a>,
-    ) -> Sized<'a> {
+    ) -> SizedScene<'a> {
         let faces = scene.drawn_triangles();
-        Sized {
+        SizedScene {
             scene,
             drawn,
             faces: settings.face_limit(faces).unwrap_or(faces).min(faces),

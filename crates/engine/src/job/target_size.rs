@@ -12,7 +12,7 @@ use super::judge::{DrawnSource, Judge};
 use super::reduce::{ReducedScene, bakes};
 use super::size_estimate;
 use super::size_search::SizeSearch;
-use super::size_trial::{Sized, Trial};
+use super::size_trial::{SizedScene, Trial};
 
 /// What a job asks for.
 #[derive(Debug, Clone, Copy)]
@@ -32,7 +32,7 @@ pub(super) fn settings_for_size(
     job: &mut JobContext<'_>,
 ) -> Result<(Settings, Option<ReducedScene>), EngineError> {
     job.step(16, "measuring the size");
-    let mut sized = Sized::new(scene, settings, target.bytes, drawn);
+    let mut sized = SizedScene::new(scene, settings, target.bytes, drawn);
     let whole = sized.try_settings(sized.settings.clone())?;
     if whole.bytes <= target.bytes {
         return Ok((sized.settings, Some(whole.result)));

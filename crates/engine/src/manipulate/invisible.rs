@@ -1,6 +1,6 @@
 //! Removes triangles that are invisible from everywhere outside of the model and from inside its rooms.
 //!
-//! Pictures from many directions show most of the others; rays find what is at the bottom of deep holes and narrow gaps.
+//! Pictures from many directions show most visible triangles; rays find those at the bottom of deep holes and narrow gaps.
 //!
 //! In doubt a triangle is kept. Moving geometry (animations, skins, morph targets) is kept and hides nothing;
 //! transparent materials hide nothing either. The neighbours of a visible triangle are kept, so that no crack opens

@@ -1,8 +1,8 @@
 //! Finds visible triangles that pictures from outside do not show: those at the bottom of deep holes and narrow gaps. A
 //! triangle is visible if a ray from it leaves the model.
 //!
-//! A look at all triangles would take long, so rays are spent where there is a hope: many go from triangles that have a
-//! visible one in sight, few from the others.
+//! Many rays from every triangle would take too long. So a few rays go from each triangle, and many only from those that
+//! have a visible triangle in sight.
 
 use glam::{Quat, Vec3A};
 use rayon::prelude::*;
@@ -11,7 +11,7 @@ use super::prepare::PreparedScene;
 use super::visibility::sphere_direction;
 use super::walls::Walls;
 
-/// Rays from each unseen triangle: as many of the first number as there are triangles, within the limits.
+/// The number of rays from each unseen triangle; fewer in debug builds, which are slow.
 const FIRST: Rays = match cfg!(debug_assertions) {
     true => Rays {
         in_all: 200_000,
@@ -24,7 +24,7 @@ const FIRST: Rays = match cfg!(debug_assertions) {
         most: 256,
     },
 };
-/// Rays from each of those that have a visible triangle in sight.
+/// The number of rays from each unseen triangle that has a visible triangle in sight.
 const MORE: Rays = match cfg!(debug_assertions) {
     true => Rays {
         in_all: 2_000_000,
@@ -45,7 +45,7 @@ const NEAR: f32 = 1e-5;
 /// leave no gap, but rounding may let a ray through.
 const TURN: f32 = 1e-3;
 
-/// How many rays are spent.
+/// How many rays are sent: `in_all` divided by the number of triangles, but from `least` to `most` for each.
 #[derive(Debug, Clone, Copy)]
 struct Rays {
     in_all: usize,
@@ -143,12 +143,12 @@ impl PreparedScene {
     }
 }
 
-/// A direction beside another one.
+/// A direction that differs from another one by about [`TURN`].
 fn turned(direction: Vec3A) -> Vec3A {
     (direction + direction.any_orthonormal_vector() * TURN).normalize()
 }
 
-/// Whether it is worth to send many rays from a triangle.
+/// Whether it is worth sending many rays from a triangle.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Chance {
     Seen,
@@ -161,7 +161,7 @@ struct Spray {
     corners: [Vec3A; 3],
     normal: Vec3A,
     is_double_sided: bool,
-    /// Neighbours look in different directions.
+    /// Rotates the directions, so that the rays of neighbouring triangles differ.
     turn: Quat,
 }
 

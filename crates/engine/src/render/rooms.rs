@@ -22,17 +22,18 @@ const ENCLOSED: f32 = 0.9;
 const MIN_SHARE: f32 = 0.15;
 /// Points of rooms that each triangle is looked at from.
 const EYES: usize = 64;
-/// Pairs of rays, with this tangent of the angle between them, that tell walls from leaves.
+/// Number of pairs of rays that distinguish walls from leaves.
 const PAIRS: usize = 48;
+/// Tangent of the angle between the two rays of a pair.
 const BESIDE: f32 = 0.55;
-/// Of the pairs of a point in a room, the fraction that meets one flat or slightly curved surface.
+/// Minimum fraction of the pairs of a point in a room whose rays meet one flat or slightly curved surface.
 const ON_ONE_WALL: f32 = 0.35;
-/// Two hits are on one surface if the cosine of the angle between their normals is at least so much, and the second lies so
-/// near to the plane of the first, as a part of their distance.
+/// Two hits are on one surface if the cosine of the angle between their normals is at least this, and if the distance of
+/// the second from the plane of the first is at most [`IN_PLANE`] times the distance between them.
 const LIKE_NORMALS: f32 = 0.8;
 const IN_PLANE: f32 = 0.3;
-/// Of the rays of a point in a room, the least fraction that ends at front faces. Inside of a closed body whose material
-/// is double-sided no ray does.
+/// Minimum fraction of the rays of a point in a room that end at front faces. Inside of a closed body with a double-sided
+/// material no ray does.
 const LEAST_FRONTS: f32 = 0.15;
 
 impl PreparedScene {
@@ -62,9 +63,9 @@ impl PreparedScene {
         true
     }
 
-    /// Points of a grid from which the rooms of the model are worth a look; none if it is not made to be entered. What is
-    /// kept because it may be a room is more: solid bodies with double-sided materials and the crowns of trees look like
-    /// one to a ray.
+    /// Points of a grid that are in rooms with walls, for views from inside; none if the model is not made to be entered.
+    /// [`PreparedScene::add_seen_from_rooms`] does not ask for walls: rays alone take solid bodies with double-sided
+    /// materials and the crowns of trees for rooms, and in doubt their triangles are kept.
     pub(super) fn room_points(&self, bounds: &BoundingBox) -> Vec<Vec3A> {
         let walls = Walls::new(self);
         let mut points = walls.points_in_rooms(bounds);
@@ -117,8 +118,7 @@ impl Walls {
         true
     }
 
-    /// Whether what surrounds a point of a room are walls: surfaces that rays beside each other meet together, some of
-    /// them from the front.
+    /// Whether a point is surrounded by walls: surfaces that both rays of a pair meet, some of them from the front.
     fn has_walls_around(&self, point: Vec3A) -> bool {
         let (mut fronts, mut on_one) = (0, 0);
         for number in 0..PAIRS {

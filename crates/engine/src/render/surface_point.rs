@@ -76,11 +76,6 @@ impl PreparedScene {
         &self.materials[number].plain
     }
 
-    /// Whether a vertex changes the base colour.
-    pub fn is_coloured(&self, vertex: u32) -> bool {
-        self.vertex_of_part(vertex).1.color != Vec4::ONE
-    }
-
     /// The point of a triangle at `weights` of its corners. Textures are filtered for a spot of this area in the world.
     pub fn surface_point(&self, triangle: u32, weights: [f32; 3], area: f32) -> SurfacePoint {
         let material = self.material_of(triangle);

@@ -15,7 +15,7 @@ impl PreparedScene {
     }
 }
 
-/// What stops a look.
+/// The triangles that block a view.
 pub(super) struct Walls {
     tree: Tree,
     /// For each triangle of the tree, whether both its sides are drawn.

@@ -22,7 +22,7 @@ pub enum Method {
     /// Seams of normals, tangents, colours and texture coordinates may be crossed if the error is small, measured like
     /// that of the shape. Borders and parts are kept.
     Careful,
-    /// As [`Method::Careful`], after small loose pieces were left out.
+    /// Like [`Method::Careful`], after small loose pieces were left out.
     Pruning,
     /// Vertices are clustered in a grid; topology is lost.
     Sloppy,

@@ -124,8 +124,8 @@ fn simplify_by(
     done
 }
 
-/// The attempts of which one may look best. The first is the most careful one, which is the only one as long as it keeps
-/// the shape.
+/// The attempts among which the best is chosen. The first is the most careful one; if it keeps the shape, it is the only
+/// one.
 fn attempts(source: &JoinedMesh, budget: u64) -> Vec<Attempt> {
     let careful = reach_whole(source, budget, Method::Careful);
     let is_met = careful.triangles() <= budget;
@@ -142,11 +142,12 @@ fn attempts(source: &JoinedMesh, budget: u64) -> Vec<Attempt> {
     others
 }
 
-/// With a greater error, as a part of the model's size, a careful result may look worse than a careless one.
+/// Error, as a fraction of the model's size, above which a careful result may look worse than a less careful one.
 const COARSE: f32 = 0.03;
 
 /// Of the attempts that are within the limit, or else of those with the fewest triangles, the one that looks most like
-/// the scene. Pieces that are gone are far from any surface whatever it looks like, so pictures alone count.
+/// the scene. The distance of the surfaces does not count: pieces that were left out are far from
+/// any surface, however little that is visible.
 fn best_of(
     mut attempts: Vec<Attempt>,
     scene: &Scene,

@@ -1,9 +1,9 @@
 //! Leaves out small loose pieces, where so many remain that a careful simplification leaves few triangles for the shape of the
 //! large ones, or none.
 //!
-//! How many pieces are left out is tried: those that stay may take a part of the budget in their coarsest form, and the
-//! rest of it is for shapes. These parts are fixed numbers of triangles, so a larger budget has the same choices as a
-//! smaller one, with more triangles for each.
+//! Several numbers of pieces are tried: in their coarsest form, the pieces that stay may take a share of the budget, and the
+//! rest is for the shape of the large ones. The shares are powers of two, so slightly different budgets try the same
+//! pieces.
 
 use std::collections::HashSet;
 
@@ -14,8 +14,8 @@ use super::joined::pieces::{LEAST_OF_PIECE, Pieces};
 use super::meshopt_calls::{self, Method};
 use super::reach::{Attempt, reach_whole};
 
-/// Number of parts of the budget that are tried, each half of the one before.
-const ROOMS: u32 = 4;
+/// Number of shares of the budget that are tried for the pieces that stay, each half of the one before.
+const SHARES: u32 = 4;
 
 /// The attempts with some of the loose pieces. `careful` is the one with all of them.
 pub(super) fn thinned(
@@ -37,7 +37,7 @@ pub(super) fn thinned(
     let order = pieces.by_importance();
     let costs: Vec<Cost> = full.iter().zip(coarse).map(Cost::new).collect();
     let mut tried = HashSet::new();
-    let rooms = (0..ROOMS).filter_map(|step| 1u64.checked_shl(budget.ilog2().checked_sub(step)?));
+    let rooms = (0..SHARES).filter_map(|step| 1u64.checked_shl(budget.ilog2().checked_sub(step)?));
     let choices: Vec<Vec<bool>> = rooms
         .map(|room| choose(&largest, &order, &costs, room, budget))
         .filter(|kept| kept.contains(&false) && tried.insert(kept.clone()))

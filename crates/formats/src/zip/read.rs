@@ -166,7 +166,8 @@ pub fn parse_directory(bytes: &[u8], extent: Extent) -> Result<Vec<ZipMember>, D
     Ok(members)
 }
 
-/// Names as every tool unpacks them: without `.` and empty parts. In a zip in which no name has a slash, backslashes separate folders.
+/// Normalizes names as other tools do: without `.` and empty parts. If no name in the zip has a slash, backslashes separate
+/// folders.
 fn use_plain_names(members: &mut [ZipMember]) {
     let has_slashes = members.iter().any(|member| member.name.contains('/'));
     for member in members {

@@ -12,7 +12,7 @@ pub(in crate::drive::catalog) struct Reach {
     lost: Notify,
 }
 
-/// Why the service does not help.
+/// Why the service cannot be used.
 #[derive(Debug, Clone)]
 pub(in crate::drive::catalog) enum Away {
     /// It cannot be reached.
@@ -23,7 +23,7 @@ pub(in crate::drive::catalog) enum Away {
     Refusing(String),
 }
 
-/// A change between "it helps" and "it does not".
+/// The service became unusable, or usable again.
 #[derive(Debug, PartialEq, Eq)]
 pub(in crate::drive::catalog) enum ReachChange {
     /// With the reason.
@@ -49,12 +49,12 @@ impl Away {
 }
 
 impl Reach {
-    /// Why the service does not help; `None` while it does.
+    /// Why the service cannot be used; `None` while it can.
     pub(in crate::drive::catalog) fn away(&self) -> Option<Away> {
         self.lock().clone()
     }
 
-    /// Notes what the answer to a request says, and returns what this changes.
+    /// Notes the reply to a request; returns the change, if there is one.
     pub(in crate::drive::catalog) fn note<T>(&self, reply: &DriveResult<T>) -> Option<ReachChange> {
         let mut away = self.lock();
         let now = match reply {

@@ -6,19 +6,17 @@ use std::time::{Instant, SystemTime};
 
 use serde::Serialize;
 
-use crate::drive::catalog::change::{Change, Listed};
+use crate::drive::catalog::change::Change;
 use crate::drive::catalog::data::known::Known;
 use crate::drive::catalog::data::listing_refs::{ASSETS, EMBEDS, ListingRef, RAPIDS};
 use crate::drive::catalog::data::stored_listings::keep_jobs;
-use crate::drive::catalog::listings::changes::{
-    MAX_REPORTED, assets_changed, forget_files, rapids_changed,
-};
+use crate::drive::catalog::listings::changes::{assets_changed, forget_files, rapids_changed};
 use crate::drive::catalog::listings::store::keep;
 use crate::drive::catalog::parts::Catalog;
 use crate::drive::values::known::{KnownAsset, KnownRapid, KnownTag};
 use crate::drive::values::listing::{Changes, Listing, Record};
 use crate::drive::values::names::split_extension;
-use crate::drive::values::node::{ListingKind, Model};
+use crate::drive::values::node::ListingKind;
 use crate::wire::{AssetId, BaseAsset, EmbedId, ModelId, RapidId, RapidModel};
 
 /// Stores one record of a source model from a request that began at `asked`.
@@ -82,20 +80,19 @@ pub(in crate::drive) fn write_tags(catalog: &Catalog, subject: ModelId, tags: Ve
 
 /// Removes a source model that is gone from the service.
 pub(in crate::drive) fn asset_gone(catalog: &Catalog, asset: AssetId) {
-    let home = catalog.home_of(asset);
     let changes = removed(catalog, &ASSETS, asset.0);
     catalog.outbox.asset_gone(asset);
     forget_files(catalog, &format!("raw/{asset}"));
-    for (_, name) in &changes.gone {
-        catalog.report(Change::Gone(Listed::Model(Model::Raw(home)), name.clone()));
+    if !changes.gone.is_empty() {
+        catalog.report(Change::Listing);
     }
 }
 
 /// Removes an embed that is gone from the service.
 pub(in crate::drive) fn embed_gone(catalog: &Catalog, embed: EmbedId) {
     let changes = removed(catalog, &EMBEDS, embed.0);
-    for (_, name) in &changes.gone {
-        catalog.report(Change::Gone(Listed::Embed(embed), name.clone()));
+    if !changes.gone.is_empty() {
+        catalog.report(Change::Listing);
     }
 }
 
@@ -201,10 +198,8 @@ pub(in crate::drive) fn store_jobs(catalog: &Catalog, mut rapids: Vec<RapidId>, 
     if is_news || before != rapids {
         keep_jobs(&catalog.meta, &rapids);
     }
-    for rapid in before.iter().filter(|rapid| !rapids.contains(rapid)) {
-        if let Some(name) = catalog.rapid_name(*rapid) {
-            catalog.report(Change::Gone(Listed::Job(*rapid), name));
-        }
+    if before.iter().any(|rapid| !rapids.contains(rapid)) {
+        catalog.report(Change::Listing);
     }
 }
 
@@ -227,18 +222,8 @@ pub(in crate::drive) fn store_changes<R: Record + Serialize>(
     changes: &Changes,
 ) {
     keep(catalog, listing, &mut known, changes);
-    let rows = (listing.rows)(&mut known);
-    let mut names: Vec<String> = changes
-        .gone
-        .iter()
-        .chain(&changes.renamed)
-        .map(|(_, name)| name.clone())
-        .collect();
-    let changed = changes.changed.iter().chain(&changes.appeared);
-    names.extend(changed.filter_map(|id| rows.name(*id).map(str::to_owned)));
     drop(known);
-    // Another text is another inode, so the name belongs to another node.
-    for name in names.into_iter().take(MAX_REPORTED) {
-        catalog.report(Change::Named(listing.kind, name));
+    if !changes.is_empty() {
+        catalog.report(Change::Listing);
     }
 }

@@ -16,7 +16,7 @@ use crate::wire::{AssetId, RapidId};
 
 /// Requests in parallel.
 const AT_ONCE: usize = 8;
-/// Models that are asked for after one pass. The next pass misses the others again.
+/// Maximum number of models that are asked for after one pass. The next pass finds the rest again.
 const AFTER_A_PASS: usize = 256;
 
 /// Asks for the models that the last pass over a listing did not contain.
@@ -41,7 +41,7 @@ pub(super) async fn ask_for_unlisted(catalog: &Catalog, which: ListingKind) {
     while answers.next().await == Some(true) {}
 }
 
-/// Asks for one model; false if that is unknown still.
+/// Asks for one model; false if it is still unknown whether the service has it.
 async fn ask_for(catalog: &Catalog, which: ListingKind, id: u64) -> bool {
     let (began, now) = (Instant::now(), Priority::Interactive);
     let (asset, rapid) = (AssetId(id), RapidId(id));

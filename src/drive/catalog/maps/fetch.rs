@@ -10,7 +10,7 @@ use crate::drive::catalog::maps::store::{asset_is_final, known_map, rapid_is_fin
 use crate::drive::catalog::models::{store_asset_detail, store_rapid_detail};
 use crate::drive::catalog::parts::Catalog;
 use crate::drive::error::{DriveError, DriveResult};
-use crate::drive::values::node::{Model, RemoteFolder};
+use crate::drive::values::node::RemoteFolder;
 use crate::wire::{AssetId, Downloads, PbrDownloads};
 
 /// Requests the files of a folder and stores them.
@@ -69,8 +69,7 @@ fn store_converted(catalog: &Catalog, asset: AssetId, files: &Downloads) {
     let before = known_map(catalog, folder).map_or(0, |map| map.files().count());
     store_files(catalog, folder, files, false);
     if files.iter().count() != before {
-        let model = Model::Raw(catalog.home_of(asset));
-        catalog.report(Change::Files(model, folder));
+        catalog.report(Change::Files(folder));
     }
 }
 

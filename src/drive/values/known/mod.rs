@@ -121,8 +121,8 @@ impl KnownAsset {
 }
 
 impl Record for KnownAsset {
-    fn goes_with_a_pass() -> bool {
-        // Cached bytes and pins depend on it, and lists are wrong now and then.
+    fn is_gone_if_unlisted() -> bool {
+        // Cached bytes and pins would be lost with it, and lists are sometimes incomplete.
         false
     }
     fn number(&self) -> u64 {
@@ -217,8 +217,8 @@ impl KnownRapid {
 }
 
 impl Record for KnownRapid {
-    fn goes_with_a_pass() -> bool {
-        // Cached bytes and pins depend on it, and lists are wrong now and then.
+    fn is_gone_if_unlisted() -> bool {
+        // Cached bytes and pins would be lost with it, and lists are sometimes incomplete.
         false
     }
     fn number(&self) -> u64 {

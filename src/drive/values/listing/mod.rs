@@ -1,7 +1,7 @@
 //! One listing of the service: records, names and freshness.
 //!
 //! Invariant: a record is removed only if the service reports it gone (a full pass without it, or its
-//! deletion), never because a request failed. Of models a full pass proves nothing: they are asked for by their ids. A change through this drive is not undone by the answer of a
+//! deletion), never because a request failed. For models a full pass is no proof: they are asked for by their ids. A change through this drive is not undone by the answer of a
 //! request that began before it. No I/O; the catalog sends the requests.
 
 mod passes;
@@ -20,9 +20,9 @@ pub trait Record: Clone + PartialEq {
     fn number(&self) -> u64;
     /// Its name on the service.
     fn service_name(&self) -> &str;
-    /// False if a pass without the record does not prove that it is gone: then it stays until the service was asked for
-    /// it by its id.
-    fn goes_with_a_pass() -> bool {
+    /// Whether a full pass without the record proves that it is gone. If not, the record stays until the service was asked
+    /// for it by its id.
+    fn is_gone_if_unlisted() -> bool {
         true
     }
     /// Tells it apart from others of its name: it is shown as `name (qualifier)` if the plain name is taken.
@@ -95,7 +95,7 @@ pub struct Listing<R> {
     renamed: Vec<(u64, String)>,
     /// The first pass, while its pages come in.
     passing: Option<Passing>,
-    /// Records that the last pass did not contain, and that may be there nevertheless.
+    /// Records that the last pass did not contain, but that the service may still have.
     unlisted: Vec<u64>,
 }
 

@@ -117,7 +117,7 @@ impl<R: Record> Listing<R> {
             .map(|(id, _)| *id)
             .collect();
         self.unlisted.clear();
-        if !R::goes_with_a_pass() {
+        if !R::is_gone_if_unlisted() {
             self.unlisted = gone;
             return changes;
         }

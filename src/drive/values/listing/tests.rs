@@ -146,7 +146,7 @@ impl Record for Kept {
     fn service_name(&self) -> &str {
         "kept"
     }
-    fn goes_with_a_pass() -> bool {
+    fn is_gone_if_unlisted() -> bool {
         false
     }
 }

@@ -9,7 +9,7 @@ use assetfs_formats::{self as formats, Kind, Parts, extension};
 
 use crate::outbox::names::stem;
 
-/// How many models a command names.
+/// Maximum number of models that a command names.
 const SHOWN: usize = 4;
 
 /// A file of the folder.
@@ -49,7 +49,7 @@ impl SeveralModels {
             .iter()
             .map(|file| file.path)
             .filter(|path| !all_named.contains(path) && !has_same_stem(path, read))
-            // Layers of one scene may name each other in ways that are not read.
+            // USD files may be layers of one scene, and not all references between layers are read.
             .filter(|path| !(is_usd(path) && is_usd(read)))
             .collect();
         (!unread.is_empty()).then(|| SeveralModels {
@@ -153,7 +153,7 @@ impl<'a> NamedFiles<'a> {
     }
 }
 
-/// For a shell.
+/// Quotes a path for a shell, if necessary.
 fn quoted(text: &str) -> String {
     let is_plain = |letter: char| letter.is_alphanumeric() || "._-/~+=".contains(letter);
     match text.chars().all(is_plain) && !text.starts_with(['-', '~']) {

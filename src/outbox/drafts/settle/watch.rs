@@ -127,7 +127,7 @@ fn standing(parts: &DraftParts, draft: DraftId) -> DraftStanding {
     };
     let activity = memory.activity_of(draft);
     let running = activity.is_some_and(|activity| activity.upload.is_some());
-    // What has failed waits for a command or a change, whatever its attempt has reached.
+    // A failed draft waits for a command or a change, no matter how far its attempt got.
     let failed =
         found.failure.is_some() || matches!(found.stage(), Some(Stage::ImportFailed { .. }));
     let asset = found.accepted_asset();

@@ -48,8 +48,8 @@ pub fn begin(parts: &Arc<DraftParts>, draft: DraftId, generation: u64) {
         .spawn(reporting_failures(report, task.run(pause)));
 }
 
-/// The brake of uploads: one that ended by itself begins again after a growing pause, whatever ended it, until the
-/// content changes or the user orders it.
+/// Back-off of uploads: if an upload ends without success, the next one of the same content begins after a growing pause.
+/// A change of the content or an order of the user resets it.
 fn pause_before(activity: &mut Activity, first: Duration) -> Duration {
     let generation = activity.generation;
     match &mut activity.begun {

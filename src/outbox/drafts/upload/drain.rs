@@ -90,7 +90,7 @@ impl Drain<'_> {
             Ok(UploadStanding::Failed(error)) | Err(error) => {
                 self.report.left.push((draft, error.to_string()));
             }
-            // It was changed: what it is now is checked and ordered again.
+            // The draft was changed: its new content is checked and ordered again.
             Ok(UploadStanding::NotOrdered) => match self.order(draft, ready_only).await {
                 Ok(()) => return true,
                 Err(reason) => self.report.left.push((draft, reason)),

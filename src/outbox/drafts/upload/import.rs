@@ -111,7 +111,7 @@ impl SentAsset {
             return Ok(Flow::Again);
         }
         if effect == Effect::Refused {
-            // The asset is of no use any more: `retry` sends the files again, because some may not be stored.
+            // Some files may not be stored, so the asset is given up: `retry` sends all files to a new one.
             link.drop_attempt(number).await?;
             self.forget();
             return link.failed_or_again(error, "ending the upload").await;

@@ -81,7 +81,7 @@ impl DraftLink {
         }
     }
 
-    /// Whether the upload waits for a service that does not answer, and that has named no time.
+    /// Whether the upload waits for a service that does not answer and that has sent no `Retry-After`.
     fn is_without_answer(&self) -> bool {
         let memory = self.parts.memory();
         let activity = memory.activity_of(self.draft);
@@ -100,7 +100,8 @@ impl DraftLink {
         }
     }
 
-    /// The draft's activity, unless the draft is gone, or was changed: then it is no longer this upload's to write.
+    /// The draft's activity; `None` if the draft is gone or was changed. Then another upload may own the activity, and
+    /// this one must not write to it.
     fn own_activity<'m>(&self, memory: &'m mut DraftsMemory) -> Option<&'m mut Activity> {
         if !memory.state.drafts.contains_key(&self.draft) {
             return None;

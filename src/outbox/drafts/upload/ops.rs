@@ -35,7 +35,7 @@ pub(super) enum UploadStanding {
     Accepted(AssetId),
     /// It is ordered or running.
     Going,
-    /// Nothing sends it: a change of the draft took the order back.
+    /// No upload is ordered: a change of the draft has cancelled the order.
     NotOrdered,
     /// It needs an action of the user.
     Failed(OutboxError),
@@ -81,7 +81,7 @@ impl Uploads {
                 self.end_pauses(draft);
                 self.parts.draft_changed(draft);
             }
-            // A change of the draft takes the order back: what it is now is checked and ordered again.
+            // A change of the draft cancels the order: the new content is checked and ordered again.
             if let Some(asset) = self.wait_until_decided(draft).await? {
                 return Ok(asset);
             }
@@ -154,8 +154,8 @@ impl Uploads {
         Ok(())
     }
 
-    /// Sends a failed import again, if the service does not have the files that were sent. False if it has all of
-    /// them, or does not tell.
+    /// Sends the files of a failed import again if the service lacks some of them. Returns false if it has all of them or
+    /// if the comparison fails.
     async fn send_again_if_different(&self, draft: DraftId, asset: AssetId) -> OutboxResult<bool> {
         let attempt = self.parts.memory().draft(draft)?.attempt.clone();
         let Some(attempt) = attempt else {
@@ -167,7 +167,7 @@ impl Uploads {
         }
         let parts = self.clone();
         off_thread(move || parts.reopen_failed_import(draft)).await??;
-        // What was sent before is sent again as it is.
+        // The draft was accepted as it is when it was first sent, so it is not checked again.
         let force = true;
         self.parts
             .record(UploadRecord::Ordered { draft, force })
@@ -252,7 +252,7 @@ impl Uploads {
         }
     }
 
-    /// The asset that a draft became; `None` if a change of the draft took the order back.
+    /// The asset that a draft became; `None` if a change of the draft has cancelled the order.
     async fn wait_until_decided(&self, draft: DraftId) -> OutboxResult<Option<AssetId>> {
         let decided = self.parts.until(|| match self.standing(draft) {
             Ok(UploadStanding::Going) => None,

@@ -28,7 +28,7 @@ pub(super) struct Upload {
     link: DraftLink,
     urls: ObjectUrls,
     asset: SentAsset,
-    /// Pauses before an attempt that follows one that came to nothing.
+    /// Back-off before another attempt, after one that was given up.
     starts: Backoff,
 }
 

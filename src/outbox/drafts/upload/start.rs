@@ -65,7 +65,7 @@ fn token_for(memory: &DraftsMemory, draft: DraftId) -> String {
 pub(super) struct Starter<'u> {
     pub(super) link: &'u mut DraftLink,
     pub(super) urls: &'u mut ObjectUrls,
-    /// Pauses before an attempt that follows one that came to nothing.
+    /// Back-off before another attempt, after one that was given up.
     pub(super) starts: &'u mut Backoff,
 }
 

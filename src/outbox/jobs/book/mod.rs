@@ -69,8 +69,9 @@ pub struct Submission {
     pub stage: SubmissionStage,
     /// The one-off tag is still on the rapid model.
     pub tagged: bool,
-    /// The tag that says which text the rapid model was made with, unless another one of the same text was paid for. What
-    /// has it is the result of this request, whoever asked for it.
+    /// The tag that says which text a rapid model was made with (`notes`). Any rapid model with this tag counts as the
+    /// result of this request, even if another machine requested it. `None` if the user wants to pay for the same text
+    /// again.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub note: Option<String>,
     /// The tag of its request for several assets.

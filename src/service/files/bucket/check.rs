@@ -18,7 +18,7 @@ const CLOCK_TOLERANCE_SECS: i64 = 5 * 60;
 const LISTING: &str = "list objects";
 const STORING: &str = "store objects";
 
-/// The status and the error codes of storages for a bucket without room.
+/// The status and the error codes with which storages report a full bucket.
 const FULL_STATUS: u16 = 507;
 const FULL_CODES: [&str; 5] = [
     "XMinioStorageFull",
@@ -140,7 +140,7 @@ impl Bucket {
             .map(drop)
     }
 
-    /// Stores the object `check`, once: whether the bucket takes objects now.
+    /// Checks whether the bucket takes objects now: stores the object `check`, without retries.
     pub(in crate::service::files) async fn check_writes(&self) -> Result<(), BucketError> {
         let key = self.key("check");
         let store = Allowed {

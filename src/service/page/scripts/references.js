@@ -3,8 +3,9 @@
 // form of Unicode, or only the end of its path fits.
 import { extension } from './format.js';
 
-/** Longer texts are read up to here: OBJ and PLY name files at their start. */
+/** Longer texts are read up to here. */
 const MOST_BYTES = 64 << 20;
+/** The same for OBJ and PLY, which name files at their start. */
 const HEAD_BYTES = 1 << 20;
 
 /** @param {{path: string, file: File}} one */
@@ -52,7 +53,7 @@ function ofDocument(text) {
 const fold = (path) => path.normalize('NFC').toLowerCase().normalize('NFC');
 
 /**
- * The file that `text` in the file `from` means; of several that could be meant none.
+ * The file that `text` in the file `from` means; null if there is none, or if several could be meant.
  * @template {{path: string}} T
  * @param {T[]} files
  * @returns {T|null}

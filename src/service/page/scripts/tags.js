@@ -5,7 +5,7 @@ import { icon } from './icons.js';
 import { changed } from './live.js';
 import { attempt, complain } from './notices.js';
 
-/** The tags of people: not those in which a drive notes what made a result (`is_own_tag` in wire/tag.rs). */
+/** The tags of users, without those that a drive sets for itself (`is_own_tag` in wire/tag.rs). */
 export const ofPeople = (tags) => tags.filter(({ name }) => !/^assetfs(:|-[0-9a-f]{32}$)/.test(name));
 
 /** @param {{id: number, name: string}[]} tags @param {string} path of the model in the API */

@@ -1,5 +1,5 @@
-// Which models the dropped files are: an archive is one model, and so is what a model refers to, with it. Files that no model
-// refers to belong to the only model, else they are left over. Nothing is sent from here; `facts` are the formats that the service reads.
+// Groups dropped files into models. An archive is one model. A model file and the files that it refers to are one model. Files
+// that no model refers to belong to the model if there is only one; otherwise they are left over. Sends nothing.
 import { extension } from './format.js';
 import { find, referencesOf } from './references.js';
 
@@ -8,7 +8,7 @@ const JUNK = /(^|\/)(__MACOSX|\.DS_Store|\.directory|Thumbs\.db|desktop\.ini|\._
 
 /** @typedef {{path: string, file: File}} Dropped `path` has the folders above the file, with `/`. */
 /**
- * `isLeftOver` are files that belong to no model and are not sent.
+ * `isLeftOver`: these files belong to no model and are not sent.
  * @typedef {{name: string, files: Dropped[], isZip: boolean, main: string|null, isLeftOver?: boolean}} Planned
  */
 
@@ -42,7 +42,7 @@ export function whole(name, files, formats) {
 
 const isArchive = (files) => files.length === 1 && extension(files[0].path) === 'zip';
 
-/** A model for each file of a model that no other file refers to; `folder` is the name of their folder. */
+/** One model for each model file to which no other file refers; `folder` is the name of the folder of all files. */
 async function grouped(files, formats, folder) {
   if (files.length === 0) return [];
   const named = new Map();
@@ -51,7 +51,7 @@ async function grouped(files, formats, folder) {
     named.set(one, new Set(texts.map((text) => find(files, one.path, text)).filter((found) => found && found !== one)));
   }
   const isNamed = (one) => [...named.values()].some((found) => found.has(one));
-  // One model in several formats has one name.
+  // Model files with the same name are one model in several formats.
   const mains = new Map();
   for (const one of files.filter((one) => formatOf(one, formats) && !isNamed(one))) {
     const key = stem(one.path).toLowerCase();
@@ -72,7 +72,8 @@ async function grouped(files, formats, folder) {
 const leftOver = (files) => ({ name: '', files, isZip: false, main: null, isLeftOver: true });
 
 /**
- * The plan after the file `one` of `from` was given to `to`: one of the plan, `'own'` for a model of its own, or `'none'`.
+ * Moves the file `one` from the model `from` to `to` and returns the new plan. `to` is another model of the plan, `'own'` for a new
+ * model, or `'none'` to leave the file out.
  * @param {Planned[]} planned
  */
 export function moved(planned, one, from, to, formats) {

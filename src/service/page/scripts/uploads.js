@@ -97,7 +97,7 @@ function planRow(one, planned, formats, move) {
     planned.length > 1 ? filesOf(one, planned, move, false) : null);
 }
 
-/** The files of a model, each with the choice of another one. */
+/** The files of a model, each with a choice of the model that it belongs to. */
 function filesOf(group, planned, move, open) {
   const others = planned.filter((other) => other !== group && !other.isLeftOver);
   const choice = (one) => h('select', { 'aria-label': `Model of ${one.path}`, onchange: (event) => {

@@ -172,7 +172,7 @@ impl<'a> FbxMaterials<'a> {
         let texture = placed(texture, image, set, name, builder, warnings)?;
         if read == [true; 2] && roughness.map(place_of) != metalness.map(place_of) {
             warnings.push(format!(
-                "material \"{name}\": its metalness texture is placed as its roughness texture is"
+                "material \"{name}\": its metalness texture is placed as its roughness texture, although its own placement differs"
             ));
         }
         Some((texture, read))
@@ -195,7 +195,7 @@ impl<'a> FbxMaterials<'a> {
         };
         if color.is_some() && place_of((texture, set)) != place_of((mask, opacity_set)) {
             warnings.push(format!(
-                "material \"{name}\": its texture of opacity is placed as that of its colour is"
+                "material \"{name}\": its texture of opacity is placed as that of its colour, although its own placement differs"
             ));
         }
         let textures = &mut self.textures;
@@ -205,8 +205,8 @@ impl<'a> FbxMaterials<'a> {
     }
 }
 
-/// The slot with the texture of opacity: by the material's own model, or that of Phong materials, where programs write
-/// opacity, too, although it is called transparency.
+/// The slot with the texture of opacity: the opacity slot, or the transparency slots of Phong materials, into which programs
+/// write opacity in spite of their name.
 fn opacity_map(found: &ufbx::Material) -> &ufbx::MaterialMap {
     let slots = [
         &found.pbr.opacity,
@@ -217,7 +217,7 @@ fn opacity_map(found: &ufbx::Material) -> &ufbx::MaterialMap {
     with_texture.unwrap_or(&found.pbr.opacity)
 }
 
-/// The texture of opacity, unless it is that of the colour, which then has the opacity as its alpha.
+/// The texture of opacity, unless it is the colour texture, whose alpha is then the opacity.
 fn own_opacity(found: &ufbx::Material) -> Option<&ufbx::Texture> {
     let map = opacity_map(found);
     file_texture(map).filter(|_| !same_file(map, &found.pbr.base_color))

@@ -17,7 +17,8 @@ pub(super) fn channels(
         .filter_map(|channel| Some((&**channel, &**channel.target_shape.as_ref()?)))
 }
 
-/// The morph targets of a geometry: how far each vertex, which is at a place of the mesh, moves at full weight.
+/// The morph targets of a geometry: how far each vertex moves at full weight. `places` has the index of each vertex in the
+/// mesh of the file.
 pub(super) fn targets(found: &ufbx::Mesh, places: &[u32]) -> Vec<Vec<Attribute>> {
     channels(found)
         .map(|(_, shape)| {

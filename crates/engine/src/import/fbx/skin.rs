@@ -17,7 +17,7 @@ pub(super) struct SkinUse {
     pub(super) index: usize,
     /// Index of the deformer in the file.
     deformer: usize,
-    /// For a mesh that has vertices without weights, the node that draws it.
+    /// The node that draws the mesh, if some of its vertices have no weights.
     resting_on: Option<u32>,
 }
 

@@ -53,7 +53,7 @@ pub(super) fn name_unread_objects(loaded: &ufbx::Scene, file: &str, warnings: &m
         };
         if !node.materials.is_empty() && ids(&node.materials) != ids(&mesh.materials) {
             warnings.push(format!(
-                "node \"{}\": it draws its mesh with other materials than another node, which is not read",
+                "node \"{}\": it draws its mesh with other materials than another node; these materials are not read",
                 &*node.element.name
             ));
         }

@@ -1,7 +1,7 @@
 //! What becomes of the extensions that a glTF file uses.
 //!
-//! Known ones are read, or pass through and say nothing of indices that a job changes. Others pass through, too, and are
-//! named: their references to nodes, meshes or accessors may not fit the result.
+//! A known extension is read, or passes through because it has no indices that a job changes. An unknown extension passes
+//! through with a warning: its references to nodes, meshes or accessors may not fit the result.
 
 use std::collections::BTreeSet;
 

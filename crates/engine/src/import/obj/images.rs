@@ -16,10 +16,11 @@ use super::map_options::MapPlace;
 use super::mtl::MtlEntry;
 use crate::scene::UvTransform;
 
-/// A file and the channel of it to take; without a channel, the colours for colour and the mask for alpha.
+/// A file, and the channel to take from it. Without a channel, a colour image gives its colours, and an opacity image the
+/// channel that `channels::mask_channel` finds.
 pub(super) type ChannelFile = (Option<PathBuf>, Option<ImageChannel>);
 
-/// Reads images, and keeps those that are in the scene.
+/// Reads images and remembers those that are in the scene.
 pub(super) struct MtlImages<'a> {
     dir: &'a InputFiles,
     images: HashMap<PathBuf, Option<usize>>,

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::super::super::number_text::grouped;
 use super::super::lines::text;
 
-/// More kinds of statements than this are not told apart: a damaged file may have one on each line.
+/// Maximum number of kinds of statements that are counted: each line of a damaged file may have another kind.
 const MAX_KINDS: usize = 20;
 
 #[derive(Debug, Default)]
@@ -33,7 +33,7 @@ impl LeftOut {
         let is_off = |word: &[u8]| word == b"off" || word == b"0";
         match key {
             b"l" | b"p" | b"curv" | b"curv2" | b"surf" => self.shapes += 1,
-            // Without smoothing groups nothing is smooth, and normals are computed by angle.
+            // Switched off, these have no effect: without smoothing groups normals are computed by angle.
             b"s" | b"bevel" | b"c_interp" | b"d_interp" | b"lod" if is_off(rest) => {}
             _ => {
                 let key = text(&key[..key.len().min(40)]);

@@ -80,7 +80,7 @@ impl<'a> Library<'a> {
         for (material, entry) in file.materials {
             if own.insert(material.clone(), entry).is_some() {
                 warnings.push(format!(
-                    "{name}: the material \"{material}\" is there twice; the last one counts"
+                    "{name}: the material \"{material}\" is defined twice; the last definition counts"
                 ));
             }
         }
@@ -193,7 +193,7 @@ impl<'a> Library<'a> {
         let is_placed_as_color = color.is_none_or(|color| color.place() == mask.place());
         if !is_placed_as_color {
             warnings.push(format!(
-                "material \"{name}\": map_d is left out, because it is placed otherwise than map_Kd"
+                "material \"{name}\": map_d is left out, because its placement differs from that of map_Kd"
             ));
             let texture = self.images.texture(entry, "map_kd", builder, warnings);
             return texture.map(|texture| (texture, false));
@@ -242,7 +242,7 @@ impl<'a> Library<'a> {
         let place = uses.first()?.place();
         if uses.iter().any(|own| own.place() != place) {
             warnings.push(format!(
-                "material \"{name}\": map_Pm is placed as map_Pr is"
+                "material \"{name}\": map_Pm is placed as map_Pr, although its options differ"
             ));
         }
         let files: Vec<ChannelFile> = maps

@@ -74,7 +74,7 @@ pub(super) fn parse(bytes: &[u8], library: &Path) -> MtlFile {
     file
 }
 
-/// Whether a statement that is not read says what a material has without it.
+/// Whether a statement that is not read has the default value, so that nothing is lost.
 fn is_neutral(key: &str, numbers: &[f32]) -> bool {
     let all = |value: f32| !numbers.is_empty() && numbers.iter().all(|number| *number == value);
     match key {

@@ -67,7 +67,8 @@ struct PlyFace {
 }
 
 impl Body {
-    /// Reads a text by lines, or else as one stream, which then has to fit exactly.
+    /// Reads a text file line by line. If that fails, reads it as one stream of numbers, which then has to end with the last
+    /// element.
     pub(super) fn read(header: &Header, bytes: &[u8]) -> Result<Body, String> {
         if header.encoding != Encoding::Text {
             return Body::read_from(header, &mut Source::stream(header.encoding, bytes));
@@ -155,7 +156,7 @@ impl Body {
                 self.small_faces += 1;
             }
             for triangle in self.triangles_of(&face.corners) {
-                // Triangles before these may have no such values.
+                // Earlier triangles, such as those of strips, may have no such values: fill them up.
                 let start = self.indices.len();
                 self.indices.extend(triangle.map(|at| face.corners[at]));
                 if has_coords {

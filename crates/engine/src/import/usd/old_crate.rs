@@ -1,16 +1,19 @@
 //! Binary layers before version 0.7, changed so that the library reads their time samples.
 //!
-//! The times of samples are a vector: a count of eight bytes, then the numbers. The library reads them as an array, whose
-//! count had four bytes then, after four more for its rank before version 0.5. So it finds no times, or others. Here such
-//! a vector gets the head of an array, in its own eight bytes; from version 0.5 on, what names it gets its new place.
+//! The times of samples are a vector: a count of eight bytes, then the numbers. The library reads them as an array, and
+//! arrays of these versions begin with a count of four bytes; before version 0.5 with a rank and a count of four bytes
+//! each. So the library reads no times or wrong ones. [`modern`] rewrites the eight bytes of each count as the head of an
+//! array. From version 0.5 on that head is only the last four of them, so each value representation (the eight bytes that
+//! have the type and the offset of a value) is changed to point to these.
 
 use std::collections::BTreeSet;
 
 use super::crate_check::MAGIC;
 
-/// The type of a vector of times, in the byte of a name of eight bytes that has the type.
+/// The type code of a vector of doubles in a value representation.
 const DOUBLE_VECTOR: u64 = 48;
-const PLACE: u64 = (1 << 48) - 1;
+/// The bits of a value representation with the offset of the value.
+const OFFSET: u64 = (1 << 48) - 1;
 
 /// Whether the library reads the time samples of a layer of this version wrongly.
 pub(super) fn is_old(bytes: &[u8]) -> bool {
@@ -22,34 +25,36 @@ fn version(bytes: &[u8]) -> Option<(u8, u8)> {
     Some((*version.first()?, *version.get(1)?))
 }
 
-/// The layer as the library has to see it.
+/// Rewrites a layer such that the library reads its time samples correctly.
 pub(super) fn modern(mut bytes: Vec<u8>) -> Vec<u8> {
     let has_rank = version(&bytes).is_none_or(|version| version < (0, 5));
-    let names: Vec<(usize, u64)> = names_of_times(&bytes).collect();
-    let places: BTreeSet<u64> = names.iter().map(|(_, place)| *place).collect();
+    let values: Vec<(usize, u64)> = time_values(&bytes).collect();
+    let places: BTreeSet<u64> = values.iter().map(|(_, place)| *place).collect();
     for place in places {
         let place = place as usize;
         let count: [u8; 4] = bytes[place..place + 4].try_into().expect("four bytes");
         bytes[place + 4..place + 8].copy_from_slice(&count);
     }
     if !has_rank {
-        for (at, place) in names {
-            let name = (DOUBLE_VECTOR << 48) | (place + 4);
-            bytes[at..at + 8].copy_from_slice(&name.to_le_bytes());
+        for (at, place) in values {
+            let value = (DOUBLE_VECTOR << 48) | (place + 4);
+            bytes[at..at + 8].copy_from_slice(&value.to_le_bytes());
         }
     }
     bytes
 }
 
-/// Where vectors of times are named, and their places. A name is known by what follows it: the samples, as many as times.
-fn names_of_times(bytes: &[u8]) -> impl Iterator<Item = (usize, u64)> {
-    let is_name = |at: &usize| bytes[*at + 6] == DOUBLE_VECTOR as u8 && bytes[*at + 7] == 0;
+/// The positions of the value representations of vectors of times, each with the offset of its vector. They are recognized
+/// by what follows: as many samples as the vector has times.
+fn time_values(bytes: &[u8]) -> impl Iterator<Item = (usize, u64)> {
+    let is_double_vector =
+        |at: &usize| bytes[*at + 6] == DOUBLE_VECTOR as u8 && bytes[*at + 7] == 0;
     let starts = 0..bytes.len().saturating_sub(7);
-    starts.filter(is_name).filter_map(|at| {
-        let place = number(bytes, at as u64)? & PLACE;
+    starts.filter(is_double_vector).filter_map(|at| {
+        let place = number(bytes, at as u64)? & OFFSET;
         let times = number(bytes, place)?;
         let end = times.checked_mul(8)?.checked_add(place)?.checked_add(8)?;
-        // The place of the samples is relative to where it stands.
+        // The offset of the samples is relative to its own position.
         let offset = number(bytes, at as u64 + 8)?;
         let samples = (at as u64 + 8).checked_add(offset)?;
         let fits = times > 0 && times <= u64::from(u32::MAX) && end <= bytes.len() as u64;
@@ -67,7 +72,7 @@ fn number(bytes: &[u8], at: u64) -> Option<u64> {
 mod tests {
     use super::*;
 
-    /// A layer with two times at byte 32 and samples whose names follow at byte 56.
+    /// A layer with two times at byte 32, whose value representation is at byte 56.
     fn layer(minor: u8) -> Vec<u8> {
         let mut bytes = MAGIC.to_vec();
         bytes.extend([0, minor]);
@@ -93,7 +98,7 @@ mod tests {
     }
 
     #[test]
-    fn words_that_only_look_like_names_are_left() {
+    fn words_that_only_look_like_times_are_left() {
         let mut bytes = layer(6);
         let last = bytes.len() - 24;
         bytes[last] = 3;

@@ -7,7 +7,7 @@ use super::Warnings;
 use super::shader::{SurfaceInput, TextureSource, shader_id, surface_of};
 use super::unread::name_inputs;
 
-/// The inputs that are read, or named where they say something.
+/// The inputs that are read, or for which there is a warning elsewhere.
 const INPUTS: &[&str] = &[
     "diffuseColor",
     "emissiveColor",

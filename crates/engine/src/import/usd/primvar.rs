@@ -145,7 +145,7 @@ impl InheritedColors {
         }
     }
 
-    /// The colour that a shape shows, if it has colours of its own: an opacity alone belongs to plain grey.
+    /// The colour that a shape shows, if it has a colour or an opacity; an opacity alone applies to plain grey.
     pub(super) fn shown(&self) -> Option<[f32; 3]> {
         self.color.or(self.opacity.map(|_| PLAIN_GREY))
     }

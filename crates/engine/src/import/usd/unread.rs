@@ -15,10 +15,11 @@ const STRUCTURE: &[&str] = &[
     "Skeleton",
     "PointInstancer",
 ];
-/// Prims of a type whose properties are looked at. More have the same ones, as a rule, and a stage may have millions.
+/// Maximum number of prims of a type whose properties are looked at. Further prims usually have the same properties, and a
+/// stage may have millions.
 const MAX_PRIMS_OF_A_TYPE: u64 = 10_000;
 
-/// Properties of all prims that are read or say nothing of how a prim looks.
+/// Properties of any prim that are read, or that do not change how it looks.
 const OF_ALL: &[&str] = &[
     "visibility",
     "purpose",
@@ -35,14 +36,15 @@ const OF_ALL: &[&str] = &[
     "skel:blendShapes",
     "skel:blendShapeTargets",
 ];
-/// The starts of such names.
+/// The beginnings of names of such properties.
 const STARTS_OF_ALL: &[&str] = &[
     "xformOp:",
     "material:binding:",
     "collection:",
     "primvars:skel:",
 ];
-/// Subdivision is named once a mesh, and without it these mean nothing.
+/// Properties of meshes. Those of subdivision are among them because each subdivided mesh is named already, and without
+/// subdivision they have no effect.
 const OF_MESHES: &[&str] = &[
     "points",
     "faceVertexCounts",
@@ -129,7 +131,7 @@ fn shown(kind: &str) -> &str {
     }
 }
 
-/// The name, or of properties of other programs their namespace.
+/// The name of a property; for a property of another program only its namespace, as `physics:*`.
 fn group_of(name: &str) -> String {
     match name.split_once(':') {
         Some((space, _)) if space != "primvars" => format!("{space}:*"),

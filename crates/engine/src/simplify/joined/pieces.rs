@@ -12,12 +12,12 @@ use super::seams::firsts_at_places;
 
 /// Pieces whose areas differ by less than this factor are of about one size.
 const SAME_SIZE: f64 = 2.0;
-/// So many equal pieces are collapsed in an order that is spread evenly. Fewer are seen one by one.
+/// From this number of equal pieces on, their order of collapse is spread evenly over space.
 const MANY: usize = 64;
 
-/// A loose piece that is left has about so many triangles at least.
+/// A loose piece that stays has at least about this number of triangles.
 pub(in super::super) const LEAST_OF_PIECE: u64 = 2;
-/// All pieces have room if, in their coarsest form, they need at most this part of the budget.
+/// All pieces have room if, in their coarsest form, they need at most the budget divided by this number.
 const ROOMY: u64 = 4;
 
 /// The loose pieces of a mesh.
@@ -166,7 +166,8 @@ impl Pieces {
         largest.into_iter().flatten().collect()
     }
 
-    /// All pieces, those that matter most first: the larger ones, and of about equal ones some in every place.
+    /// All pieces, the most important first: larger ones before smaller ones, and those of about one size in an order that
+    /// is spread evenly over space.
     pub(in super::super) fn by_importance(&self) -> Vec<usize> {
         let classes = self.classes((0..self.all.len()).collect());
         let spread = classes.iter().flat_map(|class| self.spread(class));
@@ -187,7 +188,7 @@ impl Pieces {
         classes
     }
 
-    /// The pieces in an order of which every beginning is spread evenly over the space that all fill.
+    /// The pieces in an order such that the first N, for any N, are spread evenly over the space that all fill.
     fn spread(&self, pieces: &[usize]) -> Vec<usize> {
         let middle = |piece: &usize| self.all[*piece].middle;
         let low = pieces.iter().map(middle).fold(DVec3::INFINITY, DVec3::min);
@@ -201,7 +202,7 @@ impl Pieces {
             .map(|piece| (place_on_curve((middle(piece) - low) / size), *piece))
             .collect();
         along.sort_unstable();
-        // Numbers with their bits reversed, as J. G. van der Corput spread them.
+        // The van der Corput sequence: numbers with their bits reversed.
         let bits = usize::BITS - pieces.len().next_power_of_two().leading_zeros() - 1;
         let places = (0..1usize << bits).map(|number| match bits {
             0 => 0,
@@ -214,7 +215,7 @@ impl Pieces {
     }
 }
 
-/// The place of a point of the unit cube on a curve through all of it (G. M. Morton's order).
+/// The position of a point of the unit cube on a space-filling curve (Morton order).
 fn place_on_curve(point: DVec3) -> u32 {
     let spaced = |number: f64| {
         let steps = (number * 1023.0) as u32;

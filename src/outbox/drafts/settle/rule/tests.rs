@@ -343,7 +343,7 @@ fn several_models_in_one_folder_are_named_before_it_is_sent_with_the_command_tha
         panic!("it is sent without a word");
     };
     assert_eq!((at, status.word()), (S(72), StatusWord::SeveralModels));
-    assert_eq!(status.to_string(), format!("waiting a minute: {sentence}"));
+    assert_eq!(status.to_string(), format!("waiting a while: {sentence}"));
     let Verdict::Ready { warning } = verdict(&facts, &writers, &times, S(72)) else {
         panic!("it waits for ever");
     };
