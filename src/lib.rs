@@ -4,6 +4,8 @@
 //! this list. `ARCHITECTURE.md` says what lives where and `tests/layers.rs` holds it.
 
 mod backoff;
+pub mod factory_presets;
+mod running_program;
 
 pub mod wire;
 
@@ -23,6 +25,7 @@ pub mod drive;
 
 pub mod fuse;
 
+#[cfg(feature = "local-service")]
 pub mod service;
 
 pub mod cli;

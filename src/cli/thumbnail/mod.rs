@@ -18,8 +18,9 @@ use crate::service::{MemorySetting, Outcome, WorkerCommand, WorkerLimits, Worker
 use assetfs_engine::job::{DrawTask, Task};
 use assetfs_engine::pictures::{ICON_NAME, icon_of_thumbnail};
 
+use super::interrupts::Interrupts;
 use super::optimize::input::Model;
-use super::optimize::{Interrupts, runtime};
+use super::optimize::runtime;
 use super::{Exit, WrongUse};
 
 /// The picture of a model on a drive; the name of a later part ends in `.` and its offset.

@@ -10,13 +10,13 @@ use super::super::error::EngineError;
 use super::super::export::{Names, safe};
 use super::super::import::images::extension_of;
 use super::super::import::{Imported, import};
-use super::super::number_text::grouped;
 use super::super::pictures::ModelPictures;
 use super::super::scene::{Scene, index_in};
 use super::super::settings::{ExportSettings, FileFormat};
 use super::super::textures::{TexturePlan, fit};
 use super::context::JobContext;
 use super::export::encode;
+use assetfs_formats::number_text::grouped;
 use assetfs_formats::{self as formats, Kind};
 
 /// The formats that an upload of this format is converted to.

@@ -7,7 +7,6 @@ use super::super::clean;
 use super::super::error::EngineError;
 use super::super::import::ImportOptions;
 use super::super::manipulate::{NothingLeft, manipulate};
-use super::super::number_text::{counted_were, grouped};
 use super::super::pictures::ModelPictures;
 use super::super::scene::Scene;
 use super::super::settings::{
@@ -22,6 +21,7 @@ use super::reduce::{bakes, reduce};
 use super::run::{describe, model_file, read_model};
 use super::target_size::{SizeTarget, settings_for_size};
 use super::{ExportedFile, OptimizeTask, Pictures, Report};
+use assetfs_formats::number_text::{counted_were, grouped};
 
 /// The settings of a task; those that have no effect are warnings.
 fn read_settings(task: &OptimizeTask, job: &mut JobContext<'_>) -> Result<Settings, EngineError> {

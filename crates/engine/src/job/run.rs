@@ -11,9 +11,7 @@ use serde_json::Value;
 use super::super::analyse::{Logs, Metrics, counts, rpd_info};
 use super::super::error::EngineError;
 use super::super::import::{ImportOptions, Imported, import_as};
-use super::super::number_text::counted;
 use super::super::pictures::{ICON_NAME, icon};
-use super::super::printable::printable;
 use super::super::scene::Scene;
 use super::automatic;
 use super::compare::draw_source;
@@ -21,6 +19,8 @@ use super::context::JobContext;
 use super::memory;
 use super::optimize::optimize;
 use super::{AnalyseTask, DrawTask, ModelFile, Phase, Pictures, Progress, Report, Task};
+use assetfs_formats::number_text::counted;
+use assetfs_formats::printable::printable;
 
 pub(super) fn run(
     task: &Task,

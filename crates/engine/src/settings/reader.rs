@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use serde_json::{Map, Value};
 
-use super::super::printable::printable;
+use assetfs_formats::printable::printable;
 
 /// Counts from here on are not read: as decimal numbers they have no exact value.
 const MOST_COUNT: f64 = 1e15;

@@ -2,8 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::super::super::number_text::grouped;
 use super::super::lines::text;
+use assetfs_formats::number_text::grouped;
 
 /// More kinds of statements than this are not told apart: a damaged file may have one on each line.
 const MAX_KINDS: usize = 20;
