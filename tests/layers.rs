@@ -38,6 +38,17 @@ const LAYERS: &[(&str, &[&str])] = &[
     ),
 ];
 
+/// The modules of the engine that the program may use, besides what is at the top of that crate. The others are public for
+/// tests, benchmarks and fuzz targets only.
+const ENGINE_DOORS: &[&str] = &[
+    "cad",
+    "intake",
+    "job",
+    "library_memory",
+    "sample",
+    "settings",
+];
+
 /// Each room inside `drive` with the rooms it may use. A room is a folder, or one of the files named here; other
 /// files directly in `drive` may be used by all.
 const ROOMS: &[(&str, &[&str])] = &[
@@ -539,6 +550,33 @@ fn outside_crates_stay_with_their_owner() {
         "crates used outside their layer:\n{}",
         wrong.join("\n")
     );
+}
+
+#[test]
+fn the_program_uses_the_engine_by_its_front_door() {
+    let sources = sources();
+    let is_module = |name: &str| {
+        let engine = Path::new("engine");
+        let files = [format!("{name}.rs"), format!("{name}/mod.rs")];
+        files
+            .iter()
+            .any(|file| sources.contains_key(&engine.join(file)))
+    };
+    let mut seen = 0;
+    let mut wrong = Vec::new();
+    for (path, code) in &sources {
+        if path.starts_with("engine") {
+            continue;
+        }
+        for name in imports_of(code, "assetfs_engine::") {
+            seen += 1;
+            if name == "*" || (is_module(&name) && !ENGINE_DOORS.contains(&name.as_str())) {
+                wrong.push(format!("src/{}: assetfs_engine::{name}", path.display()));
+            }
+        }
+    }
+    assert!(seen > 20, "the imports were read");
+    assert!(wrong.is_empty(), "inner modules:\n{}", wrong.join("\n"));
 }
 
 /// The crates of the program that `cargo tree` shows with these options.

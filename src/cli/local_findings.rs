@@ -4,7 +4,7 @@ use super::finding::{Finding, Verdict};
 use super::thumbnail::setup;
 use crate::fuse::shell_quoted;
 use crate::service::{MissingProtection, Protection, Sandbox};
-use assetfs_engine::import::{cad_reader, check_cad_reader};
+use assetfs_engine::cad;
 
 pub(super) fn all() -> Vec<Finding> {
     vec![pictures(), cad_files(), sandbox()]
@@ -27,8 +27,8 @@ fn pictures() -> Finding {
 }
 
 fn cad_files() -> Finding {
-    let verdict = match cad_reader() {
-        Some(program) => match Sandbox::trial(|| check_cad_reader(&program)).0 {
+    let verdict = match cad::reader() {
+        Some(program) => match Sandbox::trial(|| cad::check_reader(&program)).0 {
             Ok(()) => Verdict::Good(format!(
                 "step, iges and brep files are read by {}",
                 shell_quoted(&program)

@@ -86,7 +86,7 @@ impl InputFiles {
         }
         let listed = self
             .listed
-            .get_or_init(|| ModelFiles::new(list(&self.root)));
+            .get_or_init(|| ModelFiles::new(files_below(&self.root)));
         match listed.find(from, paths) {
             Found::File(path) => {
                 existing(&self.root, path).map_or(UriTarget::Missing, UriTarget::File)
@@ -116,8 +116,9 @@ fn existing(root: &Path, relative: &str) -> Option<PathBuf> {
         .then_some(path)
 }
 
-/// The files below `root`; empty if there are too many. Links and names that are not text are left out.
-fn list(root: &Path) -> Vec<String> {
+/// The files below a folder, with `/` between parts; empty if there are more than 50,000 files and folders. Links and names
+/// that are not text are left out.
+pub fn files_below(root: &Path) -> Vec<String> {
     let mut files = Vec::new();
     let mut folders = VecDeque::from([String::new()]);
     let mut seen = 0;

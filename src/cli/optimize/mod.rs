@@ -17,8 +17,8 @@ use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
 use crate::service::{MemorySetting, Outcome, WorkerCommand, WorkerLimits, Workers};
+use assetfs_engine::Settings;
 use assetfs_engine::job::{self, OptimizeTask, Report, Task};
-use assetfs_engine::settings::Settings;
 
 use super::chosen_preset::{self, Config};
 use super::interrupts::Interrupts;

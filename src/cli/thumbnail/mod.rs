@@ -15,8 +15,7 @@ use tokio_util::sync::CancellationToken;
 use url::Url;
 
 use crate::service::{MemorySetting, Outcome, WorkerCommand, WorkerLimits, Workers};
-use assetfs_engine::job::{DrawTask, Task};
-use assetfs_engine::pictures::{ICON_NAME, icon_of_thumbnail};
+use assetfs_engine::job::{DrawTask, ICON_NAME, Task, icon_of_thumbnail};
 
 use super::interrupts::Interrupts;
 use super::optimize::input::Model;

@@ -17,6 +17,14 @@ pub struct SettingsError {
     what: String,
 }
 
+/// The object of a configuration.
+pub(super) fn object(text: &str) -> Result<Map<String, Value>, SettingsError> {
+    serde_json::from_str(text).map_err(|error| SettingsError {
+        path: "the text".to_owned(),
+        what: format!("is no JSON object ({error})"),
+    })
+}
+
 /// A configuration and the paths read from it.
 pub(super) struct ConfigReader<'a> {
     config: &'a Map<String, Value>,
