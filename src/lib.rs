@@ -4,6 +4,8 @@
 //! this list. `ARCHITECTURE.md` says what lives where and `tests/layers.rs` holds it.
 
 mod backoff;
+pub mod factory_presets;
+mod running_program;
 
 mod given_files;
 
@@ -25,6 +27,7 @@ pub mod drive;
 
 pub mod fuse;
 
+#[cfg(feature = "local-service")]
 pub mod service;
 
 pub mod cli;

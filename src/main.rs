@@ -2,10 +2,9 @@
 
 use std::process::ExitCode;
 
-use assetfs::cli::ProgramAllocator;
-
+#[cfg(feature = "local-service")]
 #[global_allocator]
-static ALLOCATOR: ProgramAllocator = ProgramAllocator;
+static ALLOCATOR: assetfs::cli::ProgramAllocator = assetfs::cli::ProgramAllocator;
 
 fn main() -> ExitCode {
     assetfs::cli::run()

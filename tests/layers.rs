@@ -1,12 +1,15 @@
 //! Holds the layers of `ARCHITECTURE.md`: imports go down only, no `crate::*`, no folder without a
 //! layer, each outside crate is used in the layer that owns it, and a type name means one thing in a layer. The
-//! files of `drive/catalog` import each other in one direction.
+//! files of `drive/catalog` import each other in one direction. Without the feature `local-service` the program has no
+//! engine and none of its libraries.
 //!
-//! The check reads the sources as text, comments and strings left out, so it needs no build.
+//! The check reads the sources as text, comments and strings left out, and asks cargo for the crates, so it needs no
+//! build.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 
 /// Each layer with the layers it may use. `formats` and `engine` are crates of their own: the compiler holds what these
 /// may use, and [`OWNERS`] who may use them.
@@ -33,6 +36,17 @@ const LAYERS: &[(&str, &[&str])] = &[
             "service",
         ],
     ),
+];
+
+/// The modules of the engine that the program may use, besides what is at the top of that crate. The others are public for
+/// tests, benchmarks and fuzz targets only.
+const ENGINE_DOORS: &[&str] = &[
+    "cad",
+    "intake",
+    "job",
+    "library_memory",
+    "sample",
+    "settings",
 ];
 
 /// Each room inside `drive` with the rooms it may use. A room is a folder, or one of the files named here; other
@@ -543,6 +557,76 @@ fn outside_crates_stay_with_their_owner() {
         "crates used outside their layer:\n{}",
         wrong.join("\n")
     );
+}
+
+#[test]
+fn the_program_uses_the_engine_by_its_front_door() {
+    let sources = sources();
+    let is_module = |name: &str| {
+        let engine = Path::new("engine");
+        let files = [format!("{name}.rs"), format!("{name}/mod.rs")];
+        files
+            .iter()
+            .any(|file| sources.contains_key(&engine.join(file)))
+    };
+    let mut seen = 0;
+    let mut wrong = Vec::new();
+    for (path, code) in &sources {
+        if path.starts_with("engine") {
+            continue;
+        }
+        for name in imports_of(code, "assetfs_engine::") {
+            seen += 1;
+            if name == "*" || (is_module(&name) && !ENGINE_DOORS.contains(&name.as_str())) {
+                wrong.push(format!("src/{}: assetfs_engine::{name}", path.display()));
+            }
+        }
+    }
+    assert!(seen > 20, "the imports were read");
+    assert!(wrong.is_empty(), "inner modules:\n{}", wrong.join("\n"));
+}
+
+/// The crates of the program that `cargo tree` shows with these options.
+fn crates_of_the_program(options: &[&str]) -> BTreeSet<String> {
+    let output = Command::new(env!("CARGO"))
+        .args(["tree", "--locked", "--offline", "--package", "assetfs"])
+        .args(["--prefix", "none", "--format", "{p}"])
+        .args(options)
+        .current_dir(env!("CARGO_MANIFEST_DIR"))
+        .output()
+        .expect("cargo runs");
+    assert!(
+        output.status.success(),
+        "{}",
+        String::from_utf8_lossy(&output.stderr)
+    );
+    let names = String::from_utf8(output.stdout).expect("names are ASCII");
+    let names = names.lines().filter_map(|line| line.split(' ').next());
+    names.map(str::to_owned).collect()
+}
+
+#[test]
+fn without_the_local_service_there_is_no_engine_and_no_c_library_but_that_of_tls() {
+    let full = crates_of_the_program(&["--edges", "normal"]);
+    let slim = crates_of_the_program(&["--edges", "normal", "--no-default-features"]);
+    for name in [
+        "assetfs-engine",
+        "libsqlite3-sys",
+        "sqlx",
+        "ufbx",
+        "meshopt",
+    ] {
+        assert!(full.contains(name) && !slim.contains(name), "{name}");
+    }
+    for name in ["basis-universal-sys", "libwebp-sys", "zstd-sys", "image"] {
+        assert!(full.contains(name) && !slim.contains(name), "{name}");
+    }
+    assert!(slim.contains("fuser") && slim.len() < full.len() * 3 / 4);
+    // What compiles C and C++ says so by this crate; it also finds what is added later.
+    let edges = ["--edges", "normal,build", "--no-default-features"];
+    let compiling = ["--invert", "cc", "--depth", "1"];
+    let with_c = crates_of_the_program(&[&edges[..], &compiling[..]].concat());
+    assert_eq!(with_c, BTreeSet::from(["cc", "ring"].map(str::to_owned)));
 }
 
 #[test]

@@ -14,6 +14,7 @@ use url::Url;
 use crate::wire::Token;
 
 use super::WrongUse;
+use super::build;
 use super::kept_tokens::{TokenSource, kept_token};
 use super::settings::Profile;
 use crate::given_files;
@@ -55,6 +56,7 @@ pub(super) enum Account {
 /// error, so that it does not write into a local service by mistake.
 pub(super) fn choose(args: &AccountArgs, profile: &Profile, data_dir: PathBuf) -> Result<Account> {
     if args.local {
+        build::check_local_service("--local")?;
         return Ok(Account::Local { data_dir });
     }
     if args.base_url.is_none() && profile.local == Some(true) {
@@ -63,9 +65,14 @@ pub(super) fn choose(args: &AccountArgs, profile: &Profile, data_dir: PathBuf) -
                 "the configuration names both `local` and `base_url`; an account is one of them";
             return Err(WrongUse(text.to_owned()).into());
         }
+        build::check_local_service("`local` in the configuration")?;
         return Ok(Account::Local { data_dir });
     }
     let Some(base_url) = args.base_url.as_ref().or(profile.base_url.as_ref()) else {
+        if !build::HAS_LOCAL_SERVICE {
+            let text = "no account is configured; name one with --base-url or --profile";
+            return Err(WrongUse(text.to_owned()).into());
+        }
         if io::stderr().is_terminal() {
             eprintln!(
                 "No account is configured: using the local service of this machine (--local)."
@@ -211,8 +218,10 @@ mod tests {
             ..Profile::default()
         };
         let mut args = AccountArgs::default();
-        let chosen = choose(&args, &profile, PathBuf::from("/data")).unwrap();
-        assert!(matches!(chosen, Account::Local { .. }));
+        match choose(&args, &profile, PathBuf::from("/data")) {
+            Ok(chosen) => assert!(matches!(chosen, Account::Local { .. })),
+            Err(why) => assert!(!build::HAS_LOCAL_SERVICE, "{why}"),
+        }
         profile.base_url = Some("https://a.example".to_owned());
         assert!(choose(&args, &profile, PathBuf::from("/data")).is_err());
         let dir = tempfile::tempdir().unwrap();

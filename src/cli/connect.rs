@@ -55,7 +55,7 @@ impl Deref for Connected {
     fn deref(&self) -> &Client {
         match self {
             Connected::Remote(client) => client,
-            Connected::Local(reached) => &reached.client,
+            Connected::Local(reached) => reached.client(),
         }
     }
 }

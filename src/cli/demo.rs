@@ -12,12 +12,9 @@ use anyhow::{Context, Result, bail};
 use serde_json::Value;
 use url::Url;
 
-use assetfs_engine::analyse::counts;
-use assetfs_engine::import::{Imported, import};
-use assetfs_engine::job::ModelCounts;
-use assetfs_engine::pictures::{BEFORE_AFTER_NAME, before_and_after};
+use assetfs_engine::job::BEFORE_AFTER_NAME;
 use assetfs_engine::sample::{ChairFiles, write_chair};
-use assetfs_engine::scene::Scene;
+use assetfs_engine::{Model, before_and_after};
 
 use crate::fuse::shell_quoted;
 
@@ -154,7 +151,7 @@ impl Demo {
         self.root().join("rawmodels/chair/optimize/web.json")
     }
 
-    fn make_model(&self) -> Result<Seen> {
+    fn make_model(&self) -> Result<Model> {
         let start = Instant::now();
         let ChairFiles {
             names, triangles, ..
@@ -165,7 +162,7 @@ impl Demo {
             counted(names.len() as u64, "file"),
             seconds(start.elapsed())
         );
-        Seen::read(&self.model())
+        read(&self.model())
     }
 
     fn mount(&self, args: &DemoArgs) -> Result<Mount> {
@@ -259,10 +256,10 @@ impl Demo {
             .collect()
     }
 
-    fn copy_out(&self) -> Result<Seen> {
+    fn copy_out(&self) -> Result<Model> {
         self.say("cp mnt/rawmodels/chair/optimize/web/*.* out/");
         copy_folder(&self.job().with_extension(""), &self.out())?;
-        Seen::read(&self.out())
+        read(&self.out())
     }
 
     /// The similarity score in the service's record.
@@ -273,8 +270,8 @@ impl Demo {
         record["meta"]["qc"][0]["glb"]["avgScore"].as_f64()
     }
 
-    fn draw(&self, before: &Seen, after: &Seen) -> Result<PathBuf> {
-        before_and_after(&before.scene, &after.scene).write_png(&self.picture())?;
+    fn draw(&self, before: &Model, after: &Model) -> Result<PathBuf> {
+        before_and_after(before, after)?.write_png(&self.picture())?;
         Ok(self.picture())
     }
 
@@ -378,35 +375,19 @@ fn remove(removed: io::Result<()>) -> io::Result<()> {
     }
 }
 
-/// Counts of a model, read by the engine's importer.
-struct Seen {
-    scene: Scene,
-    counts: ModelCounts,
-}
-
-impl Seen {
-    fn read(dir: &Path) -> Result<Seen> {
-        let mut files = Vec::new();
-        for entry in fs::read_dir(dir)? {
-            files.push(entry?.file_name().to_string_lossy().into_owned());
-        }
-        let Imported {
-            scene, size_bytes, ..
-        } = import(dir, &files)
-            .with_context(|| format!("cannot read the model in {}", dir.display()))?;
-        let counts = counts(&scene, size_bytes);
-        Ok(Seen { scene, counts })
-    }
+/// Reads a model with the engine.
+fn read(dir: &Path) -> Result<Model> {
+    Model::open(dir).with_context(|| format!("cannot read the model in {}", dir.display()))
 }
 
 fn summary(
-    before: &Seen,
-    after: &Seen,
+    before: &Model,
+    after: &Model,
     score: Option<f64>,
     ready: Duration,
     optimized: Duration,
 ) -> String {
-    let mut rows = rows(&before.counts, &after.counts);
+    let mut rows = rows(&before.counts(), &after.counts());
     rows.extend(score.map(|score| score_row(score, None)));
     rows.push(vec![
         "time".to_owned(),

@@ -4,11 +4,10 @@ use std::path::Path;
 
 use anyhow::Result;
 
-use crate::fuse::{FuseDevice, shell_quoted};
-use crate::service::{MissingProtection, Protection, Sandbox};
-use assetfs_engine::import::{cad_reader, check_cad_reader};
+use crate::fuse::FuseDevice;
 
-use super::{Exit, dying, indexers, keyring, sentence, settings, thumbnail};
+use super::finding::{Finding, Verdict};
+use super::{Exit, dying, indexers, keyring, local_findings, sentence, settings};
 
 /// Check what this machine has and lacks for mounting a drive
 #[derive(Debug, clap::Args)]
@@ -19,24 +18,11 @@ pub(super) struct DoctorArgs {
     json: bool,
 }
 
-/// The result of one check.
-struct Finding {
-    what: &'static str,
-    verdict: Verdict,
-}
-
-enum Verdict {
-    Good(String),
-    /// Optional, but recommended.
-    Advice(String),
-    Missing(String),
-}
-
 pub(super) fn run(args: &DoctorArgs) -> Result<Exit> {
     if let Err(error) = dying::free_before_use() {
         eprintln!("assetfs: {}", sentence(&error));
     }
-    let findings = [
+    let mut findings = vec![
         fuse_device(),
         fuse_helper(),
         other_users(),
@@ -44,11 +30,9 @@ pub(super) fn run(args: &DoctorArgs) -> Result<Exit> {
         folders(),
         open_files(),
         search(),
-        pictures(),
-        cad_files(),
-        sandbox(),
-        tokens(),
     ];
+    findings.extend(local_findings::all());
+    findings.push(tokens());
     let missing = findings
         .iter()
         .any(|finding| matches!(finding.verdict, Verdict::Missing(_)));
@@ -128,30 +112,6 @@ fn passthrough() -> Finding {
     };
     Finding {
         what: "Passthrough",
-        verdict,
-    }
-}
-
-fn cad_files() -> Finding {
-    let verdict = match cad_reader() {
-        Some(program) => match Sandbox::trial(|| check_cad_reader(&program)).0 {
-            Ok(()) => Verdict::Good(format!(
-                "step, iges and brep files are read by {}",
-                shell_quoted(&program)
-            )),
-            Err(why) => Verdict::Advice(format!(
-                "step, iges and brep files cannot be read on this machine: {} does not start in the sandbox of worker \
-                 processes ({why}); install Open CASCADE below /usr, where they may read it",
-                shell_quoted(&program)
-            )),
-        },
-        None => Verdict::Advice(
-            "step, iges and brep files cannot be read on this machine; install the package `assetfs-cad`"
-                .to_owned(),
-        ),
-    };
-    Finding {
-        what: "CAD files",
         verdict,
     }
 }
@@ -239,43 +199,6 @@ fn search() -> Finding {
     };
     Finding {
         what: "Indexers",
-        verdict,
-    }
-}
-
-fn pictures() -> Finding {
-    let verdict = match (
-        thumbnail::setup::missing(),
-        thumbnail::setup::not_for_nautilus(),
-    ) {
-        (None, None) => Verdict::Good("file managers show pictures of models".to_owned()),
-        (None, Some(why)) => {
-            Verdict::Advice(format!("Nautilus shows no pictures of models: {why}"))
-        }
-        (Some(missing), _) => Verdict::Advice(format!(
-            "file managers show no pictures of models ({missing} are missing); run `assetfs thumbnail --setup`, or install the package"
-        )),
-    };
-    Finding {
-        what: "Pictures",
-        verdict,
-    }
-}
-
-/// What protects this machine from models of strangers.
-fn sandbox() -> Finding {
-    let missing: Vec<String> = Protection::missing()
-        .iter()
-        .map(MissingProtection::to_string)
-        .collect();
-    let verdict = match missing.is_empty() {
-        true => Verdict::Good(
-            "a model's worker process reaches no network and no file but its own".to_owned(),
-        ),
-        false => Verdict::Advice(missing.join("; ")),
-    };
-    Finding {
-        what: "Sandbox",
         verdict,
     }
 }

@@ -9,8 +9,8 @@ use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
 use super::Exit;
+use super::interrupts::Interrupts;
 use super::mounted::MountedDrive;
-use super::optimize::Interrupts;
 use crate::drive::DriveEvent;
 use crate::fuse::shell_quoted;
 

@@ -15,7 +15,8 @@ use tokio::runtime::Runtime;
 
 use crate::client::Client;
 use crate::durable::{DurableError, write_atomic};
-use crate::service::{RunningService, Service, ServiceConfig, ServiceError, TOKEN_FILE};
+pub(super) use crate::service::RunningService;
+use crate::service::{Service, ServiceConfig, ServiceError, TOKEN_FILE};
 use crate::wire::Token;
 
 use super::connect::client_for;
@@ -127,8 +128,14 @@ fn write(data_dir: &Path, name: &str, text: &str) -> Result<()> {
 
 /// The local service for one command: that of a mount, otherwise one that stops when this value is dropped.
 pub(super) struct Reached {
-    pub(super) client: Client,
+    client: Client,
     own: Option<(Runtime, RunningService)>,
+}
+
+impl Reached {
+    pub(super) fn client(&self) -> &Client {
+        &self.client
+    }
 }
 
 impl Drop for Reached {

@@ -5,36 +5,33 @@
 // Before the others, which use its macros.
 #[macro_use]
 mod printing;
-mod stores;
 
 mod account;
-mod allocator;
 mod arguments;
-mod before_after;
 mod block_on;
+mod build;
 mod cache;
 mod check;
+mod chosen_preset;
 mod connect;
 mod control;
 mod convert;
-mod demo;
 mod doctor;
 mod dying;
-mod engine_compare;
-mod engine_worker;
 mod event_log;
 mod events;
 mod exit;
 mod files;
+mod finding;
 mod indexers;
 mod inotify_helper;
+mod interrupts;
 mod kept_tokens;
 mod keyring;
-mod local;
 mod logging;
 mod mount;
 mod mounted;
-mod optimize;
+mod open_files;
 mod pages;
 mod preset;
 mod progress;
@@ -43,12 +40,10 @@ mod replace;
 mod rm;
 mod rotated_file;
 mod secrets;
-mod serve;
 mod settings;
 mod sign_in;
 mod status;
 mod table;
-mod thumbnail;
 mod token;
 mod unmount;
 mod wait;
@@ -56,13 +51,47 @@ mod watch;
 mod webhook;
 mod why;
 
+// What needs the engine or the local service, and what stands in for it in a build without them.
+#[cfg(not(feature = "local-service"))]
+mod absent;
+#[cfg(feature = "local-service")]
+mod allocator;
+#[cfg(feature = "local-service")]
+mod before_after;
+#[cfg(feature = "local-service")]
+mod demo;
+#[cfg(feature = "local-service")]
+mod engine_compare;
+#[cfg(feature = "local-service")]
+mod engine_worker;
+#[cfg(feature = "local-service")]
+mod local;
+#[cfg(feature = "local-service")]
+mod local_findings;
+#[cfg(feature = "local-service")]
+mod optimize;
+#[cfg(feature = "local-service")]
+mod serve;
+#[cfg(feature = "local-service")]
+mod stores;
+#[cfg(feature = "local-service")]
+mod thumbnail;
+#[cfg(feature = "local-service")]
+mod watch_engine;
+#[cfg(not(feature = "local-service"))]
+use absent::{
+    demo, engine_compare, engine_worker, local, local_findings, optimize, serve, thumbnail,
+    watch_engine,
+};
+
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 
 use crate::client::without_error_numbers;
+#[cfg(feature = "local-service")]
 pub use allocator::ProgramAllocator;
-use assetfs_engine::printable::printable_lines;
+use assetfs_formats::printable::printable_lines;
 use exit::{Exit, WrongUse};
 
 /// A drive for 3D assets: copy a model in, drop a preset, read the optimized model.

@@ -15,8 +15,9 @@ use crate::service::{
     Adoption, ChaosPlan, Proxy, RunningService, Service, ServiceConfig, TlsFiles, TrustedProxies,
 };
 
+use super::open_files::allow_many_files;
 use super::secrets::protect_memory;
-use super::stores::{StoreArgs, allow_many_files, places};
+use super::stores::{StoreArgs, places};
 use super::{Exit, local, logging, settings};
 use crate::given_files;
 

@@ -1,7 +1,7 @@
 //! Plain text tables, and readable numbers.
 
 use crate::wire::Timestamp;
-pub(super) use assetfs_engine::number_text::{counted, grouped};
+pub(super) use assetfs_formats::number_text::{counted, grouped};
 
 /// A table with a header.
 pub(super) fn table_below(head: &[&str], rows: impl Iterator<Item = Vec<String>>) -> String {

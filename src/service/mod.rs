@@ -67,7 +67,6 @@ pub use chaos::{ChaosError, ChaosPlan};
 pub use config::{MemorySetting, ServiceConfig, StorageOrigin, WorkerCommand, WorkerLimits};
 pub use files::{BucketConfig, BucketError};
 pub use health::{memory_failure, memory_of_machine};
-pub use presets::{FACTORY, FactoryPreset};
 pub use proxies::{Proxy, TrustedProxies};
 pub use records::{DatabaseUrlError, PostgresServer, RecordsAt};
 pub use room::is_disk_full;
@@ -76,7 +75,7 @@ pub use tls::TlsFiles;
 pub use worker_process::RunningWorker;
 pub use workers::{
     DISK_FULL, Failure, MissingProtection, OUT_OF_MEMORY, Outcome, Protection, Sandbox,
-    WorkerError, Workers, running_program,
+    WorkerError, Workers,
 };
 
 /// File with only the token of the first account, for scripts. The starter of the service writes it.

@@ -7,7 +7,7 @@ use super::ServiceError;
 use super::app::App;
 use super::records::{Area, FreshBlob, NewFile};
 use crate::wire::UserId;
-use assetfs_engine::pictures::THUMBNAIL_NAME;
+use assetfs_engine::job::THUMBNAIL_NAME;
 
 /// Assets in one commit.
 const AT_ONCE: u64 = 1_000;

@@ -29,8 +29,10 @@ fn keys(map: &Value) -> Vec<&str> {
 fn longest_side(name: &str, bytes: &[u8]) -> f32 {
     let dir = tempfile::tempdir().unwrap();
     std::fs::write(dir.path().join(name), bytes).unwrap();
-    let model = assetfs_engine::import::import(dir.path(), &[name.to_owned()]).unwrap();
-    model.scene.bounds().unwrap().size().max_element()
+    let model = assetfs_engine::Model::open(dir.path().join(name)).unwrap();
+    let [low, high] = model.bounds().unwrap();
+    let sides = low.iter().zip(high).map(|(low, high)| high - low);
+    sides.fold(0.0, f32::max)
 }
 
 #[tokio::test]

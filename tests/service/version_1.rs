@@ -46,8 +46,8 @@ async fn the_options_of_the_command_line_act() {
         .body;
     let dir = tempfile::tempdir().unwrap();
     std::fs::write(dir.path().join("a.glb"), glb).unwrap();
-    let model = assetfs_engine::import::import(dir.path(), &["a.glb".to_owned()]).unwrap();
-    assert_eq!(model.scene.drawn_triangles(), 1, "of two");
+    let model = assetfs_engine::Model::open(dir.path().join("a.glb")).unwrap();
+    assert_eq!(model.counts().triangles, 1, "of two");
 }
 
 #[tokio::test]

@@ -7,8 +7,8 @@ use std::fs::{self, File};
 use std::io::{self, Read, Write};
 use std::path::{Component, Path, PathBuf};
 
-use super::number_text::grouped;
 use assetfs_formats::junk::is_system_path;
+use assetfs_formats::number_text::grouped;
 
 /// Limits of an archive.
 #[derive(Debug, Clone, Copy)]

@@ -3,10 +3,14 @@
 //!
 //! This is the lowest layer. The engine takes from it what it reads, the drive and the outbox what a model is, the
 //! service what it converts to. [`rank_models`] chooses the model file of an upload. [`references`] finds the files
-//! that a model names, [`resolve`] which of its files they mean. [`wholeness`] checks whether a file is complete, if
-//! its format allows that. Both read an open file and open none. [`text`] decodes texts.
+//! that a model names, [`resolve`] which of its files they mean, and [`input_files`] does that for a folder of this
+//! machine. [`wholeness`] checks whether a file is complete, if its format allows that. All read an open file and open
+//! none. [`text`] decodes texts; [`printable`] and [`number_text`] say names and numbers of models in messages.
 
+pub mod input_files;
 pub mod junk;
+pub mod number_text;
+pub mod printable;
 pub mod references;
 pub mod resolve;
 mod table;

@@ -8,7 +8,7 @@ use anyhow::{Context, Result};
 use serde_json::json;
 
 use crate::service::{DISK_FULL, OUT_OF_MEMORY, Sandbox, is_disk_full};
-use assetfs_engine::error::EngineError;
+use assetfs_engine::EngineError;
 use assetfs_engine::job::{self, Pictures, Progress, Task};
 
 use super::super::{Exit, allocator, sentence};

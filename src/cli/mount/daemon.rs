@@ -13,10 +13,9 @@ use crate::drive::{Drive, DriveConfig, HistoryKind, WebhookConfig};
 use crate::durable::MetaStore;
 use crate::fuse::{self, Access, MountOptions, Mounted};
 use crate::outbox::{Outbox, OutboxConfig};
-use crate::service::RunningService;
 
+use super::super::open_files::allow_many_files;
 use super::super::secrets::protect_memory;
-use super::super::stores::allow_many_files;
 use super::inotify;
 use super::notifications;
 use super::signals::Signals;
@@ -170,7 +169,7 @@ fn report_to_inotify(plan: &MountPlan, drive: &Drive) {
 
 /// The parts of a mount, from the bottom up.
 struct Parts {
-    service: Option<RunningService>,
+    service: Option<local::RunningService>,
     places: Places,
     outbox: Outbox,
     drive: Drive,

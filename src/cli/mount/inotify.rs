@@ -18,7 +18,7 @@ use tokio::sync::Mutex;
 
 use crate::cli::inotify_helper::Outcome;
 use crate::drive::{Echo, Ino, InotifyHelper};
-use crate::service::running_program;
+use crate::running_program::running_program;
 
 /// How long one operation may take. The drive answers at once; another program may hold the folder's lock.
 const DEADLINE: Duration = Duration::from_secs(40);

@@ -5,29 +5,32 @@
 
 pub(super) mod input;
 mod output;
-pub(super) mod preset;
+mod preset_list;
 mod summary;
 
-use std::io;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
-use serde_json::{Map, Value};
-use tokio::signal::unix::{Signal, SignalKind, signal};
+use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
 use crate::service::{MemorySetting, Outcome, WorkerCommand, WorkerLimits, Workers};
+use assetfs_engine::Settings;
 use assetfs_engine::job::{self, OptimizeTask, Report, Task};
-use assetfs_engine::settings::Settings;
 
+use super::chosen_preset::{self, Config};
+use super::interrupts::Interrupts;
 use super::progress::Progress;
 use super::settings::{ByteSize, Span};
 use super::{Exit, WrongUse};
 use input::Model;
 use output::Landing;
 use summary::Finished;
+
+/// What lists the factory presets, for messages.
+pub(super) const PRESET_LIST: &str = "`assetfs optimize --list-presets`";
 
 /// The program itself needs this much.
 const LEAST_MEMORY_BYTES: u64 = 256 << 20;
@@ -85,12 +88,12 @@ pub(super) fn run(args: &OptimizeArgs) -> Result<Exit> {
     let (Some(input), Some(out), Some(preset), false) =
         (&args.model, &args.out, &args.preset, args.list_presets)
     else {
-        println!("{}", preset::list(args.json));
+        println!("{}", preset_list::text(args.json));
         return Ok(Exit::Done);
     };
     let start = Instant::now();
     // Before the signals are caught: a preset may come from a pipe of the shell.
-    let config = preset::choose(preset)?;
+    let config = chosen_preset::choose(preset)?;
     let interrupts = CancellationToken::new();
     let runtime = runtime()?;
     runtime.block_on(async { Interrupts::new().map(|it| it.cancel(&interrupts)) })?;
@@ -256,34 +259,6 @@ fn read_settings(config: &Config) -> Result<Settings> {
     }
 }
 
-/// Ctrl-C and SIGTERM. While this exists, they do not end the process directly, so unfinished results are always
-/// removed.
-pub(super) struct Interrupts {
-    interrupt: Signal,
-    terminate: Signal,
-}
-
-impl Interrupts {
-    pub(super) fn new() -> io::Result<Interrupts> {
-        Ok(Interrupts {
-            interrupt: signal(SignalKind::interrupt())?,
-            terminate: signal(SignalKind::terminate())?,
-        })
-    }
-
-    /// Cancels `stop` at the first signal. Must be called in a runtime.
-    pub(super) fn cancel(mut self, stop: &CancellationToken) {
-        let stop = stop.clone();
-        tokio::spawn(async move {
-            tokio::select! {
-                _ = self.interrupt.recv() => {}
-                _ = self.terminate.recv() => {}
-            }
-            stop.cancel();
-        });
-    }
-}
-
 fn worker(pictures: bool) -> Result<WorkerCommand> {
     let pictures = if pictures {
         "--before-after"
@@ -295,6 +270,3 @@ fn worker(pictures: bool) -> Result<WorkerCommand> {
         args: vec!["engine-worker".into(), pictures.into()],
     })
 }
-
-/// A configuration of the engine.
-pub(super) type Config = Map<String, Value>;

@@ -11,8 +11,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result};
 
 use super::super::WrongUse;
-use assetfs_engine::job::Report;
-use assetfs_engine::pictures::{BEFORE_AFTER_NAME, RENDERS_FOLDER};
+use assetfs_engine::job::{BEFORE_AFTER_NAME, RENDERS_FOLDER, Report};
 
 /// The files that every run writes next to its exports.
 pub(super) const OWN_FILES: [&str; 2] = [BEFORE_AFTER_NAME, WARNING_LOG];

@@ -8,8 +8,7 @@ use serde_json::{Value, json};
 use super::super::before_after::{rows, score_row};
 use super::super::table::{bytes, counted, grouped, table};
 use super::output::WARNING_LOG;
-use assetfs_engine::job::{ExportedFile, Report};
-use assetfs_engine::pictures::BEFORE_AFTER_NAME;
+use assetfs_engine::job::{BEFORE_AFTER_NAME, ExportedFile, Report};
 
 /// Maximum number of shown warnings. The log contains all of them.
 const SHOWN_WARNINGS: usize = 5;

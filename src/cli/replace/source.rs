@@ -8,7 +8,7 @@ use super::{ReplaceArgs, steps, wrong_use};
 use crate::fuse::shell_quoted;
 use crate::given_files;
 use crate::outbox::model_of_loose_file;
-use assetfs_engine::document::uri::{InputFiles, UriTarget};
+use assetfs_formats::input_files::{InputFiles, UriTarget};
 use assetfs_formats::references;
 
 /// How many names a message shows.

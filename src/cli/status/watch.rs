@@ -11,8 +11,8 @@ use indicatif::{MultiProgress, ProgressBar, ProgressDrawTarget, ProgressFinish, 
 use tokio_util::sync::CancellationToken;
 
 use super::super::Exit;
+use super::super::interrupts::Interrupts;
 use super::super::mounted::MountedDrive;
-use super::super::optimize::Interrupts;
 use super::frame::frame;
 use crate::drive::{Direction, MountStatus, StatusWord};
 

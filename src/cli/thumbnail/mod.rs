@@ -15,11 +15,11 @@ use tokio_util::sync::CancellationToken;
 use url::Url;
 
 use crate::service::{MemorySetting, Outcome, WorkerCommand, WorkerLimits, Workers};
-use assetfs_engine::job::{DrawTask, Task};
-use assetfs_engine::pictures::{ICON_NAME, icon_of_thumbnail};
+use assetfs_engine::job::{DrawTask, ICON_NAME, Task, icon_of_thumbnail};
 
+use super::interrupts::Interrupts;
 use super::optimize::input::Model;
-use super::optimize::{Interrupts, runtime};
+use super::optimize::runtime;
 use super::{Exit, WrongUse};
 
 /// The picture of a model on a drive; the name of a later part ends in `.` and its offset.

@@ -20,9 +20,10 @@ use tokio::sync::mpsc;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
+use super::interrupts::Interrupts;
 use super::mounted::MountedDrive;
-use super::optimize::{EngineMemory, EngineSettings, Interrupts};
 use super::settings::Span;
+use super::watch_engine::{EngineArgs, EngineTurns};
 use super::{Exit, WrongUse};
 use crate::fuse::shell_quoted;
 use queue::Queue;
@@ -71,17 +72,8 @@ pub(super) struct WatchArgs {
     /// How many models at a time [default: one for each processor, as far as the memory suffices; with --drive 4]
     #[arg(long, value_name = "N")]
     jobs: Option<NonZeroUsize>,
-    /// Draw nothing and compare nothing: faster, without a similarity score; for the engine on this machine
-    #[arg(long, conflicts_with = "drive")]
-    no_pictures: bool,
-    /// Memory that the engine may use for each model
-    #[arg(
-        long,
-        value_name = "SIZE",
-        default_value = "4G",
-        conflicts_with = "drive"
-    )]
-    memory: EngineMemory,
+    #[command(flatten)]
+    engine: EngineArgs,
     /// Give up a model after this time
     #[arg(long, value_name = "TIME", default_value = "30m")]
     timeout: Span,
@@ -138,14 +130,8 @@ fn open(args: &WatchArgs) -> Result<Queue> {
     let back = match &args.drive {
         Some(mount) => Back::drive(mount)?,
         None => {
-            let engine = EngineSettings {
-                overwrite: true,
-                renders: false,
-                pictures: !args.no_pictures,
-                memory: args.memory,
-                timeout: args.timeout.0,
-            };
-            Back::engine(engine, args.jobs.map(NonZeroUsize::get))
+            let jobs = args.jobs.map(NonZeroUsize::get);
+            Back::Engine(EngineTurns::new(&args.engine, jobs, args.timeout.0)?)
         }
     };
     let max_in_progress = back.max_in_progress(args.jobs.map(NonZeroUsize::get));

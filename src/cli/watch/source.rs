@@ -17,7 +17,7 @@ use xxhash_rust::xxh3::Xxh3;
 
 use super::super::files;
 use crate::given_files;
-use assetfs_engine::document::uri::{InputFiles, UriTarget};
+use assetfs_formats::input_files::{InputFiles, UriTarget};
 use assetfs_formats::references::{self, Reference};
 use assetfs_formats::wholeness::{self, Wholeness};
 use assetfs_formats::{MODELS, extension, rank_models};

@@ -5,25 +5,24 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::thread::available_parallelism;
 use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
-use tokio::sync::{Semaphore, mpsc};
+use tokio::sync::mpsc;
 use tokio::task::block_in_place;
 use tokio_util::sync::CancellationToken;
 use xxhash_rust::xxh3::xxh3_128;
 
+use super::super::chosen_preset::{self, Config};
 use super::super::control::commit_at;
 use super::super::mounted::{self, CommandRefused, MountedDrive};
-use super::super::optimize::{Config, EngineSettings, preset};
 use super::super::progress::Progress;
 use super::super::wait::{State, wait_for};
+use super::super::watch_engine::EngineTurns;
 use super::super::{WrongUse, files, sentence};
 use super::record::{Upload, sync_tree};
 use super::source::Source;
 use crate::drive::StatusWord;
-use crate::service::memory_of_machine;
 
 /// How many models a drive gets at a time, unless `--jobs` says otherwise.
 const DRIVE_JOBS: usize = 4;
@@ -46,7 +45,7 @@ impl WatchPreset {
     pub(super) fn read(given: &[String]) -> Result<Vec<WatchPreset>> {
         let mut presets: Vec<WatchPreset> = Vec::new();
         for text in given {
-            let config = preset::choose(text)?;
+            let config = chosen_preset::choose(text)?;
             let path = Path::new(text);
             let label = match path.is_file() {
                 true => path
@@ -81,8 +80,8 @@ impl WatchPreset {
 /// The worker: the engine in this process, or a mounted drive.
 #[derive(Debug, Clone)]
 pub(super) enum Back {
-    /// The engine on this machine; the semaphore limits the number of worker processes.
-    Engine(EngineSettings, Arc<Semaphore>),
+    /// The engine on this machine.
+    Engine(EngineTurns),
     /// The drive that is mounted here.
     Drive(PathBuf),
 }
@@ -120,23 +119,11 @@ impl Back {
         Ok(Back::Drive(MountedDrive::of(mount)?.root().to_owned()))
     }
 
-    /// The engine with these settings, for `jobs` models at a time; without a number one for each processor, as far as
-    /// the memory suffices.
-    pub(super) fn engine(settings: EngineSettings, jobs: Option<usize>) -> Back {
-        let jobs = jobs.unwrap_or_else(|| {
-            let processors = available_parallelism().map_or(1, usize::from);
-            let fit = memory_of_machine().map(|bytes| bytes / settings.memory.bytes());
-            let fit = fit.map_or(processors, |fit| fit as usize);
-            processors.min(fit).max(1)
-        });
-        Back::Engine(settings, Arc::new(Semaphore::new(jobs)))
-    }
-
     /// Maximum number of models in progress. For the engine that is one more than its worker processes, so that the next
     /// model is read from disk while they work.
     pub(super) fn max_in_progress(&self, jobs: Option<usize>) -> usize {
         match self {
-            Back::Engine(_, turns) => turns.available_permits() + 1,
+            Back::Engine(turns) => turns.count() + 1,
             Back::Drive(_) => jobs.unwrap_or(DRIVE_JOBS),
         }
     }
@@ -150,10 +137,10 @@ impl Back {
         events: mpsc::UnboundedSender<WorkEvent>,
     ) {
         match self.clone() {
-            Back::Engine(settings, turns) => {
+            Back::Engine(turns) => {
                 tokio::spawn(async move {
-                    let turn = turns.acquire().await;
-                    engine(&settings, &job, &progress, &stop, &events).await;
+                    let turn = turns.wait().await;
+                    engine(&turns, &job, &progress, &stop, &events).await;
                     drop(turn);
                 });
             }
@@ -165,7 +152,7 @@ impl Back {
 }
 
 async fn engine(
-    settings: &EngineSettings,
+    engine: &EngineTurns,
     job: &Job,
     progress: &Progress,
     stop: &CancellationToken,
@@ -173,11 +160,11 @@ async fn engine(
 ) {
     for (preset, folder) in &job.makes {
         let paths = (job.source.path.as_path(), folder.as_path());
-        let made = settings.run(&preset.config, paths, progress, stop).await;
+        let made = engine.run(&preset.config, paths, progress, stop).await;
         if stop.is_cancelled() {
             break;
         }
-        let made = made.and_then(|_| block_in_place(|| sync_tree(folder)));
+        let made = made.and_then(|()| block_in_place(|| sync_tree(folder)));
         report(events, job, preset, folder, made);
     }
     let _ = events.send(WorkEvent::Over {

@@ -1,8 +1,6 @@
 //! Factory presets, and rules for all presets.
 
-mod factory;
-
-pub use factory::{FACTORY, FactoryPreset, categories, factory};
+pub use crate::factory_presets::{FACTORY, FactoryPreset, categories, factory};
 
 /// The version of the optimizer.
 pub const CORE_VERSION: &str = env!("CARGO_PKG_VERSION");
@@ -35,6 +33,14 @@ pub const RPDX_VERSION: &str = "2.5";
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_engine_does_everything_that_factory_presets_ask_for() {
+        for preset in FACTORY {
+            let settings = assetfs_engine::settings::Settings::read(&preset.config().0);
+            assert!(settings.is_ok_and(|settings| settings.not_done.is_empty()));
+        }
+    }
 
     #[test]
     fn versions_are_compared_number_by_number() {

@@ -5,7 +5,6 @@
 
 mod confine;
 mod output;
-mod program;
 mod sandbox;
 mod spawn;
 mod system_calls;
@@ -24,7 +23,6 @@ use super::config::{WorkerCommand, WorkerLimits};
 use assetfs_engine::job::{Progress, Report, Task};
 use output::Line;
 
-pub use program::running_program;
 pub use sandbox::{MissingProtection, Protection, Sandbox};
 
 /// The exit code of a worker that had no memory left: `ENOMEM`.

@@ -16,7 +16,7 @@ use landlock::{
 use rustix::process::{DumpableBehavior, set_dumpable_behavior};
 
 use super::system_calls;
-use assetfs_engine::import::cad_reader;
+use assetfs_engine::cad;
 use assetfs_engine::job::Task;
 
 /// The oldest usable landlock: the one before cannot rename a file into another folder.
@@ -192,7 +192,7 @@ fn restrict_files(files: &AllowedFiles<'_>) -> Result<(), RulesetError> {
     let all = AccessFs::from_all(NEWEST);
     let run = AccessFs::from_read(NEWEST);
     let read = AccessFs::ReadFile | AccessFs::ReadDir;
-    let programs = PROGRAMS.iter().map(PathBuf::from).chain(cad_reader());
+    let programs = PROGRAMS.iter().map(PathBuf::from).chain(cad::reader());
     let own = std::env::current_exe().ok();
     let readable = SYSTEM.iter().map(Path::new).chain(own.as_deref());
     let null: BitFlags<AccessFs> = AccessFs::ReadFile | AccessFs::WriteFile;

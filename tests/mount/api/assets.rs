@@ -3,7 +3,7 @@
 use std::fs;
 use std::process::Command;
 
-use assetfs_engine::render::View;
+use assetfs_engine::View;
 
 use super::{add_triangle, json_of, optimized, tags_of, total};
 use crate::needs_fuse;

@@ -3,7 +3,7 @@
 mod info;
 mod metrics;
 
-use super::printable::printable;
+use assetfs_formats::printable::printable;
 
 pub use info::{counts, rpd_info};
 pub use metrics::Metrics;

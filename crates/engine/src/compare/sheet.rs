@@ -43,12 +43,20 @@ pub fn side_by_side(pictures: &[&Picture]) -> Sheet {
 }
 
 impl Sheet {
+    /// Writes a PNG.
+    ///
+    /// # Errors
+    /// If the file cannot be written.
     pub fn write_png(&self, path: &Path) -> Result<(), EngineError> {
         write_png(path, (self.width, self.height), &self.rgba)
     }
 }
 
 impl Picture {
+    /// Writes a PNG.
+    ///
+    /// # Errors
+    /// If the file cannot be written.
     pub fn write_png(&self, path: &Path) -> Result<(), EngineError> {
         write_png(path, (self.size, self.size), &self.rgba)
     }

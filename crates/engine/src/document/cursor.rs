@@ -5,8 +5,8 @@
 
 use serde_json::{Map, Value};
 
-use super::super::number_text::{counted, plural};
 use super::error::DocumentError;
+use assetfs_formats::number_text::{counted, plural};
 
 /// A value of the document and its path.
 #[derive(Debug, Clone)]

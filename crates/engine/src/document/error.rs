@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use super::super::number_text::grouped;
+use assetfs_formats::number_text::grouped;
 
 /// Why a document cannot be read.
 #[derive(Debug, thiserror::Error)]

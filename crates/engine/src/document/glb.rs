@@ -162,7 +162,7 @@ mod tests {
             error.to_string(),
             format!(
                 "chair.glb is truncated: the header says {} bytes, the file has 1,800",
-                super::super::super::number_text::grouped(declared as u64)
+                assetfs_formats::number_text::grouped(declared as u64)
             )
         );
     }

@@ -31,7 +31,8 @@ pub const IMAGE_EXTENSIONS: [(&str, &str); 3] = [
     ("KHR_texture_basisu", "image/ktx2"),
 ];
 
-use super::number_text::grouped;
+use assetfs_formats::input_files::{InputFiles, UriTarget};
+use assetfs_formats::number_text::grouped;
 
 /// The longest JSON text that is parsed. The parser itself limits the depth.
 const MAX_JSON_LEN_BYTES: usize = 512 << 20;
@@ -40,7 +41,7 @@ const MAX_JSON_LEN_BYTES: usize = 512 << 20;
 #[derive(Debug)]
 pub struct Document {
     file: String,
-    files: uri::InputFiles,
+    files: InputFiles,
     relative: PathBuf,
     json: Value,
     buffers: Vec<Bytes>,
@@ -86,7 +87,7 @@ impl Document {
         let json = parse(&file, &text)?;
         let mut document = Document {
             file,
-            files: uri::InputFiles::new(root),
+            files: InputFiles::new(root),
             relative: relative.to_owned(),
             json,
             buffers: Vec::new(),
@@ -187,21 +188,21 @@ impl Document {
         }
         let target = self.files.resolve(&self.relative, uri);
         let error = match target {
-            uri::UriTarget::File(path) => {
+            UriTarget::File(path) => {
                 let bytes = fs::read(&path).map_err(|source| DocumentError::Io { path, source })?;
                 return Ok((Bytes::from(bytes), None));
             }
-            uri::UriTarget::Outside => DocumentError::OutsideFile {
+            UriTarget::Outside => DocumentError::OutsideFile {
                 file: self.file.clone(),
                 path: at.path().to_owned(),
                 uri: uri.to_owned(),
             },
-            uri::UriTarget::Missing => DocumentError::MissingFile {
+            UriTarget::Missing => DocumentError::MissingFile {
                 file: self.file.clone(),
                 path: at.path().to_owned(),
                 name: uri::decoded(uri),
             },
-            uri::UriTarget::Several(_) => DocumentError::AmbiguousFile {
+            UriTarget::Several(_) => DocumentError::AmbiguousFile {
                 file: self.file.clone(),
                 path: at.path().to_owned(),
                 name: uri::decoded(uri),

@@ -29,7 +29,7 @@ pub use flat::draws_triangles;
 pub use losses::losses;
 pub use names::{Names, safe};
 
-use super::number_text::grouped;
+use assetfs_formats::number_text::grouped;
 
 /// A file to be written.
 #[derive(Debug, Clone)]

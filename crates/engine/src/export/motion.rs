@@ -6,8 +6,8 @@ use glam::{Mat4, Quat, Vec3};
 use serde_json::Value;
 
 use super::super::keyframes::thinned;
-use super::super::number_text::grouped;
 use super::super::scene::{Scene, index_in, local_matrix};
+use assetfs_formats::number_text::grouped;
 
 /// The steps of curves, in seconds.
 const CURVE_STEP: f32 = 1.0 / 30.0;

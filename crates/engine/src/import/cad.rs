@@ -11,10 +11,10 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
-use super::super::number_text::grouped;
 use super::super::scene::Scene;
 use super::super::settings::Tessellation;
 use super::{ImportError, Imported, gltf};
+use assetfs_formats::number_text::grouped;
 use assetfs_formats::wholeness::{self, Wholeness};
 
 const PROGRAM: &str = "assetfs-cad";

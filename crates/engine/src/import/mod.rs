@@ -26,10 +26,10 @@ use std::path::{Path, PathBuf};
 pub use cad::{check_reader as check_cad_reader, reader as cad_reader};
 pub use error::ImportError;
 
-use super::document::uri::{InputFiles, UriTarget};
 use super::intake::{ZipError, ZipLimits, unpack};
 use super::scene::Scene;
 use super::settings::{MeshCompression, Tessellation, UsdPurpose};
+use assetfs_formats::input_files::{InputFiles, UriTarget};
 use assetfs_formats::junk::is_system_path;
 use assetfs_formats::{self as formats, Kind};
 

@@ -14,13 +14,13 @@ use std::fs;
 use std::path::Path;
 
 use super::super::document::DocumentError;
-use super::super::document::uri::InputFiles;
 use super::super::scene::{Attribute, Geometry, Mode};
 use super::super::settings::MeshCompression;
 use super::images::plain_image;
 use super::normals::add_creased;
 use super::scene_builder::SceneBuilder;
 use super::{ImportError, Imported};
+use assetfs_formats::input_files::InputFiles;
 use body::Body;
 use header::Header;
 use serde_json::json;

@@ -9,12 +9,12 @@ use std::fs;
 use std::path::Path;
 
 use super::super::document::DocumentError;
-use super::super::number_text::grouped;
 use super::super::scene::{Attribute, Geometry};
 use super::super::settings::MeshCompression;
 use super::lines::{lines, number, words};
 use super::scene_builder::SceneBuilder;
 use super::{ImportError, Imported};
+use assetfs_formats::number_text::grouped;
 
 const HEADER_LEN_BYTES: usize = 84;
 const TRIANGLE_LEN_BYTES: usize = 50;

@@ -7,16 +7,16 @@ use glam::Mat4;
 use serde_json::{Map, Value, json};
 
 use super::super::error::EngineError;
-use super::super::export::{Names, safe};
+use super::super::export::{Names, OutFile, safe};
 use super::super::import::images::extension_of;
 use super::super::import::{Imported, import};
-use super::super::number_text::grouped;
 use super::super::pictures::ModelPictures;
 use super::super::scene::{Scene, index_in};
 use super::super::settings::{ExportSettings, FileFormat};
 use super::super::textures::{TexturePlan, fit};
 use super::context::JobContext;
 use super::export::encode;
+use assetfs_formats::number_text::grouped;
 use assetfs_formats::{self as formats, Kind};
 
 /// The formats that an upload of this format is converted to.
@@ -79,6 +79,26 @@ pub(super) fn convert(
     }
     job.metrics.lap("convert");
     Ok(glb.filter(|_| is_scene))
+}
+
+/// The scene in a format, and nothing changed but that; `name` becomes the name of its files.
+pub(crate) fn converted(
+    scene: &Scene,
+    format: FileFormat,
+    name: &str,
+) -> Result<Vec<OutFile>, EngineError> {
+    let plain;
+    let mut names = Names::default();
+    let scene = match format {
+        FileFormat::Glb | FileFormat::Gltf => scene,
+        _ => {
+            names.name_images_in_one_word();
+            plain = with_plain_images(scene);
+            &plain
+        }
+    };
+    let settings = ExportSettings::new(format);
+    Ok(encode(scene, &settings, &safe(name), &mut names)?)
 }
 
 /// The scene with images that every format holds.

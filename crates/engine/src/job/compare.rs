@@ -9,12 +9,12 @@ use glam::Mat4;
 use super::super::compare::Comparison;
 use super::super::error::EngineError;
 use super::super::import::{Imported, import};
-use super::super::number_text::counted;
 use super::super::pictures::{BEFORE_AFTER_NAME, ModelPictures, SurfaceDistances};
 use super::super::scene::Scene;
 use super::context::JobContext;
 use super::export::{Appearance, Exported};
 use super::{ExportedFile, Pictures, QualityScore};
+use assetfs_formats::number_text::counted;
 
 /// Draws the source and writes the pictures of an analysis.
 pub(super) fn draw_source(

@@ -13,7 +13,6 @@ use super::super::export::{
     ExportError, Names, OutFile, draws_triangles, fbx, gltf, obj, ply, safe, stl, usdz,
 };
 use super::super::manipulate::{discard, scale};
-use super::super::number_text::grouped;
 use super::super::scene::{Image, Scene};
 use super::super::settings::{
     Discard, ExportSettings, FileFormat, MeshCompression, Settings, UsdProfile,
@@ -21,6 +20,7 @@ use super::super::settings::{
 use super::super::textures::{TexturePlan, channels, dimensions, fit, usages};
 use super::context::JobContext;
 use super::{ExportedFile, ExportedImage, OptimizeTask};
+use assetfs_formats::number_text::grouped;
 
 /// A written export, and how it differs from the scene.
 pub(super) struct Exported {

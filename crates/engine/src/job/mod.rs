@@ -25,7 +25,12 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 
 use super::error::EngineError;
+pub use super::pictures::{
+    BEFORE_AFTER_NAME, ICON_NAME, RENDERS_FOLDER, THUMBNAIL_NAME, icon_of_thumbnail,
+};
 use super::settings::Settings;
+pub(crate) use automatic::converted;
+pub(crate) use run::caught;
 
 /// A piece of work for the engine.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -284,4 +289,15 @@ pub fn run_with(
     progress: &mut dyn FnMut(Progress),
 ) -> Result<Report, EngineError> {
     run::run(task, pictures, progress)
+}
+
+/// Runs an optimization with settings that were read already; `task.config` is not read.
+pub(crate) fn optimize_with(
+    task: &OptimizeTask,
+    settings: Settings,
+    pictures: Pictures,
+) -> Result<Report, EngineError> {
+    run::run_steps(&task.output_dir, pictures, &mut |_| (), |job| {
+        optimize::optimize(task, settings, job)
+    })
 }

@@ -7,7 +7,6 @@ use super::super::clean;
 use super::super::error::EngineError;
 use super::super::import::ImportOptions;
 use super::super::manipulate::{NothingLeft, manipulate};
-use super::super::number_text::{counted_were, grouped};
 use super::super::pictures::ModelPictures;
 use super::super::scene::Scene;
 use super::super::settings::{
@@ -22,10 +21,10 @@ use super::reduce::{bakes, reduce};
 use super::run::{describe, model_file, read_model};
 use super::target_size::{SizeTarget, settings_for_size};
 use super::{ExportedFile, OptimizeTask, Pictures, Report};
+use assetfs_formats::number_text::{counted_were, grouped};
 
-/// The settings of a task; those that have no effect are warnings.
-fn read_settings(task: &OptimizeTask, job: &mut JobContext<'_>) -> Result<Settings, EngineError> {
-    let mut settings = Settings::read(&task.config)?;
+/// The settings scaled as the task says; those that have no effect are warnings.
+fn settings_of(task: &OptimizeTask, mut settings: Settings, job: &mut JobContext<'_>) -> Settings {
     for export in &mut settings.exports {
         export.scale *= task.scale;
     }
@@ -35,14 +34,15 @@ fn read_settings(task: &OptimizeTask, job: &mut JobContext<'_>) -> Result<Settin
     for key in &settings.unknown {
         job.warn(format!("setting not done: {key}"));
     }
-    Ok(settings)
+    settings
 }
 
 pub(super) fn optimize(
     task: &OptimizeTask,
+    settings: Settings,
     job: &mut JobContext<'_>,
 ) -> Result<Report, EngineError> {
-    let mut settings = read_settings(task, job)?;
+    let mut settings = settings_of(task, settings, job);
     let options = ImportOptions {
         tessellation: settings.tessellation,
         purpose: settings.usd_purpose,

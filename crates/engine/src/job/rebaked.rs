@@ -3,7 +3,6 @@
 use rayon::prelude::*;
 
 use super::super::clean;
-use super::super::number_text::counted;
 use super::super::rebake::{self, LowModel, LowSurface, NotRebaked, RebakeOptions, Rebaker};
 use super::super::scene::Scene;
 use super::super::settings::Settings;
@@ -12,6 +11,7 @@ use super::super::textures::fit;
 use super::context::JobContext;
 use super::export::plan_of;
 use super::judge::{DrawnSource, Judge, Verdict};
+use assetfs_formats::number_text::counted;
 
 /// Two results whose differences from the source are this close look equally good.
 const NEAR: f64 = 0.002;

@@ -2,7 +2,6 @@
 //! into the texture coordinates that are left, where they are asked for.
 
 use super::super::clean;
-use super::super::number_text::{counted, grouped};
 use super::super::rebake::NotRebaked;
 use super::super::scene::Scene;
 use super::super::settings::Settings;
@@ -11,6 +10,7 @@ use super::chart_maps::{self, ChartMaps, baked_on_charts};
 use super::context::JobContext;
 use super::judge::DrawnSource;
 use super::rebaked::{self, RebakeNotes, rebaked_if_better};
+use assetfs_formats::number_text::{counted, grouped};
 
 /// What was done to meet a face limit.
 pub(super) struct Reduction {

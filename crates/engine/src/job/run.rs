@@ -11,23 +11,38 @@ use serde_json::Value;
 use super::super::analyse::{Logs, Metrics, counts, rpd_info};
 use super::super::error::EngineError;
 use super::super::import::{ImportOptions, Imported, import_as};
-use super::super::number_text::counted;
 use super::super::pictures::{ICON_NAME, icon};
-use super::super::printable::printable;
 use super::super::scene::Scene;
+use super::super::settings::Settings;
 use super::automatic;
 use super::compare::draw_source;
 use super::context::JobContext;
 use super::memory;
 use super::optimize::optimize;
 use super::{AnalyseTask, DrawTask, ModelFile, Phase, Pictures, Progress, Report, Task};
+use assetfs_formats::number_text::counted;
+use assetfs_formats::printable::printable;
 
 pub(super) fn run(
     task: &Task,
     pictures: Pictures,
     progress: &mut dyn FnMut(Progress),
 ) -> Result<Report, EngineError> {
-    let output_dir = task.output_dir().to_owned();
+    run_steps(task.output_dir(), pictures, progress, |job| match task {
+        Task::Analyse(task) => analyse(task, job),
+        Task::Optimize(task) => optimize(task, Settings::read(&task.config)?, job),
+        Task::Draw(task) => draw(task, job),
+    })
+}
+
+/// Runs the steps of a job that writes into `output_dir`.
+pub(super) fn run_steps(
+    output_dir: &Path,
+    pictures: Pictures,
+    progress: &mut dyn FnMut(Progress),
+    steps: impl FnOnce(&mut JobContext<'_>) -> Result<Report, EngineError>,
+) -> Result<Report, EngineError> {
+    let output_dir = output_dir.to_owned();
     fs::create_dir_all(&output_dir).map_err(|source| EngineError::Io {
         path: output_dir.clone(),
         source,
@@ -44,12 +59,7 @@ pub(super) fn run(
         pictures,
     };
     // A panic must be written to error.log like any other failure.
-    let outcome = catch_unwind(AssertUnwindSafe(|| match task {
-        Task::Analyse(task) => analyse(task, &mut job),
-        Task::Optimize(task) => optimize(task, &mut job),
-        Task::Draw(task) => draw(task, &mut job),
-    }));
-    let outcome = outcome.unwrap_or_else(|panic| Err(failure_of(text_of(&*panic))));
+    let outcome = caught(|| steps(&mut job));
     if let Err(error) = &outcome {
         job.logs.errors.push(error.to_string());
     }
@@ -64,6 +74,12 @@ pub(super) fn run(
     let warnings = job.logs.warnings.iter();
     report.warnings = warnings.map(|line| printable(line).into_owned()).collect();
     Ok(report)
+}
+
+/// The result of some work, also if it panics: libraries do so on damaged files.
+pub(crate) fn caught<T>(work: impl FnOnce() -> Result<T, EngineError>) -> Result<T, EngineError> {
+    let outcome = catch_unwind(AssertUnwindSafe(work));
+    outcome.unwrap_or_else(|panic| Err(failure_of(text_of(&*panic))))
 }
 
 /// Some libraries panic when memory runs out; this is reported as lack of memory, not as a bug.

@@ -4,7 +4,6 @@
 //! Formats and packing are searched only where the settings leave them open (`auto`).
 
 use super::super::error::EngineError;
-use super::super::number_text::{counted, grouped};
 use super::super::scene::Scene;
 use super::super::settings::{Settings, TextureFormat};
 use super::context::JobContext;
@@ -13,6 +12,7 @@ use super::reduce::{ReducedScene, bakes};
 use super::size_estimate;
 use super::size_search::SizeSearch;
 use super::size_trial::{SizedScene, Trial};
+use assetfs_formats::number_text::{counted, grouped};
 
 /// What a job asks for.
 #[derive(Debug, Clone, Copy)]

@@ -13,9 +13,9 @@ use glam::{Mat4, Quat, Vec3};
 use serde_json::{Value, json};
 
 use super::clean::fix_animations;
-use super::number_text::counted_were;
 use super::scene::Scene;
 use super::settings::Settings;
+use assetfs_formats::number_text::counted_were;
 
 pub use discard::discard;
 pub(crate) use invisible::animated_nodes;

@@ -1,8 +1,8 @@
 //! Classifies unread keys of a configuration: known without effect, or unknown, with the most similar known key.
 
-use super::super::printable::printable;
 use super::FileFormat;
 use super::key_table::{KEYS, Key, Treatment};
+use assetfs_formats::printable::printable;
 
 /// A key that has no effect.
 #[derive(Debug, PartialEq, Eq)]

@@ -11,6 +11,8 @@ mod keys;
 mod read;
 mod reader;
 
+use std::str::FromStr;
+
 use super::scene::TextureSlot;
 pub use baking::{Baking, BakingQuality};
 pub use formats::{ExportSettings, FileFormat, MeshCompression, TextureFormat, TextureFormats};
@@ -172,6 +174,15 @@ pub struct Discard {
     pub morph_targets: bool,
     /// Texture coordinates that no material uses.
     pub unused_uvs: bool,
+}
+
+/// Reads a configuration from JSON.
+impl FromStr for Settings {
+    type Err = SettingsError;
+
+    fn from_str(text: &str) -> Result<Settings, SettingsError> {
+        Settings::read(&reader::object(text)?)
+    }
 }
 
 impl Settings {

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use serde_json::{Map, Value};
 
-use super::super::printable::printable;
+use assetfs_formats::printable::printable;
 
 /// Counts from here on are not read: as decimal numbers they have no exact value.
 const MOST_COUNT: f64 = 1e15;
@@ -15,6 +15,14 @@ const MOST_COUNT: f64 = 1e15;
 pub struct SettingsError {
     path: String,
     what: String,
+}
+
+/// The object of a configuration.
+pub(super) fn object(text: &str) -> Result<Map<String, Value>, SettingsError> {
+    serde_json::from_str(text).map_err(|error| SettingsError {
+        path: "the text".to_owned(),
+        what: format!("is no JSON object ({error})"),
+    })
 }
 
 /// A configuration and the paths read from it.

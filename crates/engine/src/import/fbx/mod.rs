@@ -18,10 +18,10 @@ use std::path::Path;
 use serde_json::{Value, json};
 
 use super::super::document::DocumentError;
-use super::super::document::uri::InputFiles;
 use super::super::settings::MeshCompression;
 use super::scene_builder::SceneBuilder;
 use super::{ImportError, Imported};
+use assetfs_formats::input_files::InputFiles;
 use material::FbxMaterials;
 
 /// Maximum number of sets of texture coordinates that are read.

@@ -6,11 +6,11 @@ use std::path::Path;
 
 use bytes::Bytes;
 
-use super::super::super::document::uri::InputFiles;
 use super::super::channels::{self, ImageChannel};
 use super::super::find_file;
 use super::super::images::plain_image;
 use super::super::scene_builder::SceneBuilder;
+use assetfs_formats::input_files::InputFiles;
 
 /// The images that are in the scene already, by the textures of the file.
 pub(super) struct FbxTextures<'a> {

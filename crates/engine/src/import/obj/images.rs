@@ -7,7 +7,6 @@ use std::path::{Path, PathBuf};
 use bytes::Bytes;
 use serde_json::{Value, json};
 
-use super::super::super::document::uri::InputFiles;
 use super::super::channels::ImageChannel;
 use super::super::find_file as find;
 use super::super::images::plain_image;
@@ -15,6 +14,7 @@ use super::super::scene_builder::SceneBuilder;
 use super::map_options::MapPlace;
 use super::mtl::MtlEntry;
 use crate::scene::UvTransform;
+use assetfs_formats::input_files::InputFiles;
 
 /// A file, and the channel to take from it. Without a channel, a colour image gives its colours, and an opacity image the
 /// channel that `channels::mask_channel` finds.

@@ -2,8 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::super::super::number_text::grouped;
 use super::super::lines::text;
+use assetfs_formats::number_text::grouped;
 
 /// Maximum number of kinds of statements that are counted: each line of a damaged file may have another kind.
 const MAX_KINDS: usize = 20;

@@ -8,13 +8,13 @@ use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
 
-use super::super::super::document::uri::InputFiles;
 use super::super::channels::{self, ImageChannel};
 use super::super::find_file as find;
 use super::super::scene_builder::SceneBuilder;
 use super::images::{ChannelFile, MtlImages, texture_json};
 use super::map_options::MapUse;
 use super::mtl::{MtlEntry, MtlFile, base_color, linear, opacity, parse, roughness};
+use assetfs_formats::input_files::InputFiles;
 
 /// Maps that are read.
 const READ_MAPS: &[&str] = &[

@@ -13,7 +13,6 @@ use std::collections::HashMap;
 use std::fs;
 use std::path::Path;
 
-use super::super::document::uri::InputFiles;
 use super::super::document::{ComponentType, DocumentError};
 use super::super::scene::{Attribute, Geometry, Storage};
 use super::super::settings::MeshCompression;
@@ -23,6 +22,7 @@ use super::normals::add_creased;
 use super::polygon;
 use super::scene_builder::SceneBuilder;
 use super::{ImportError, Imported};
+use assetfs_formats::input_files::InputFiles;
 use assetfs_formats::wavefront::{libraries, unquoted};
 use left_out::LeftOut;
 use material::Library;

@@ -6,7 +6,7 @@ use super::header::{Element, Encoding, Header, Property, Scalar};
 use super::source::{Source, truncated};
 use super::vertices::Vertices;
 use crate::import::polygon;
-use crate::number_text::grouped;
+use assetfs_formats::number_text::grouped;
 
 /// The values read from the elements.
 #[derive(Debug, Default)]

@@ -6,7 +6,6 @@ use openusd::usd::{Prim, Stage};
 use serde_json::{Value as Json, json};
 
 use super::super::super::document::ElementType;
-use super::super::super::number_text::grouped;
 use super::super::super::scene::Scene;
 use super::super::animated::{add_table, increasing};
 use super::keyframe_times::{self, with_steps};
@@ -17,6 +16,7 @@ use super::skin::{Skeleton, Skeletons, inherited_target};
 use super::time_codes_per_second;
 use super::transform::{Operations, Visibility};
 use super::values::{of, texts, value, vectors};
+use assetfs_formats::number_text::grouped;
 
 impl MovedPrims {
     fn times(&self) -> Vec<f64> {

@@ -47,11 +47,11 @@ use openusd::usd::Stage;
 use serde_json::json;
 
 use super::super::document::DocumentError;
-use super::super::number_text::grouped;
 use super::super::scene::Scene;
 use super::super::settings::{MeshCompression, UsdPurpose};
 use super::scene_builder::SceneBuilder;
 use super::{ImportError, Imported};
+use assetfs_formats::number_text::grouped;
 use nodes::Reader;
 use resolver::{Confined, Files};
 

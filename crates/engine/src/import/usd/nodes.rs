@@ -8,7 +8,6 @@ use openusd::sdf::Path;
 use openusd::usd::{Prim, PrimStatus, Stage};
 use serde_json::{Value as Json, json};
 
-use super::super::super::number_text::counted_were;
 use super::super::super::scene::Scene;
 use super::super::super::settings::UsdPurpose;
 use super::super::ImportError;
@@ -27,6 +26,7 @@ use super::skin::Skeletons;
 use super::transform::{Operations, Visibility};
 use super::unread::is_structure;
 use super::values::text;
+use assetfs_formats::number_text::counted_were;
 
 /// Deeper trees than programs write.
 pub(super) const MAX_DEPTH: usize = 400;

@@ -9,12 +9,12 @@ use std::collections::HashMap;
 use openusd::sdf::{Path, Specifier};
 use openusd::usd::{Prim, Stage};
 
-use super::super::super::number_text::grouped;
 use super::super::super::settings::UsdPurpose;
 use super::instancer;
 use super::nodes::{MAX_DEPTH, is_of_purpose, is_walked};
 use super::transform::Visibility;
 use super::values::{of, targets, text, vectors};
+use assetfs_formats::number_text::grouped;
 
 /// More prims than programs write. The memory of a job is full before, but a stage of so many is refused at once.
 pub(super) const MAX_PRIMS: u64 = 2_000_000;

@@ -13,10 +13,10 @@ use std::rc::Rc;
 
 use openusd::ar::{self, Asset, ResolvedPath, Resolver};
 
-use super::super::super::document::uri::{InputFiles, UriTarget};
 use super::super::super::intake::{ZipError, ZipLimits, unpack};
 use super::{crate_check, crate_nesting, damage, old_crate, old_text, text_check};
 use assetfs_formats as formats;
+use assetfs_formats::input_files::{InputFiles, UriTarget};
 
 /// More packages in one upload are not opened.
 const MAX_PACKAGES: usize = 256;

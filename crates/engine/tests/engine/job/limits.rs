@@ -1,6 +1,6 @@
 //! Limits of faces and bytes of a result, and how they are distributed over its parts.
 
-use assetfs_engine::number_text::grouped;
+use assetfs_formats::number_text::grouped;
 use serde_json::{Value, json};
 
 use super::gltf::{Maker, Model};

@@ -4,22 +4,25 @@
 use std::path::Path;
 
 use anyhow::Result;
-use serde_json::json;
+use serde_json::{Map, Value};
 
-use super::super::WrongUse;
-use super::Config;
+use super::WrongUse;
+use super::optimize::PRESET_LIST;
+use crate::factory_presets::{FACTORY, FactoryPreset};
 use crate::given_files;
 use crate::outbox::{JobSettings, parse_job_text};
-use crate::service::{FACTORY, FactoryPreset};
 use crate::wire::PresetText;
 
 /// Minimum similarity of suggested names, from 0 (nothing in common) to 1 (equal).
 const ALIKE: f64 = 0.8;
 
+/// A configuration of the engine.
+pub(super) type Config = Map<String, Value>;
+
 /// The configuration of `preset`.
 ///
 /// An existing file takes precedence over a name. A text that looks like a path is never a name.
-pub(in crate::cli) fn choose(preset: &str) -> Result<Config> {
+pub(super) fn choose(preset: &str) -> Result<Config> {
     let path = Path::new(preset);
     let looks_like_a_path = preset.contains('/') || PresetText::is_file_name(preset);
     if path.is_file() || looks_like_a_path {
@@ -41,7 +44,7 @@ fn of_file(path: &Path) -> Result<Config> {
             Some(preset) => Ok(preset.config().0),
             None => Err(wrong(format!(
                 "{shown}: there is no factory preset with the id {id}, and the engine does not know the presets of an account; \
-                 write {{\"preset\": \"NAME\"}} with a name that `assetfs optimize --list-presets` shows"
+                 write {{\"preset\": \"NAME\"}} with a name that {PRESET_LIST} shows"
             ))),
         },
     }
@@ -68,7 +71,7 @@ fn plain(name: &str) -> String {
 fn unknown(name: &str) -> String {
     let near = near(name);
     let hint = if near.is_empty() {
-        "`assetfs optimize --list-presets` lists them; a JSON file is possible, too".to_owned()
+        format!("{PRESET_LIST} lists them; a JSON file is possible, too")
     } else {
         format!("did you mean {}?", near.join(" or "))
     };
@@ -96,27 +99,6 @@ fn near(name: &str) -> Vec<String> {
     names
         .map(|(_, preset)| format!("`{}`", preset.name))
         .collect()
-}
-
-/// All factory presets as a table, or as JSON with their configurations.
-pub(super) fn list(as_json: bool) -> String {
-    if as_json {
-        let presets = FACTORY.iter().map(|preset| {
-            json!({
-                "id": preset.id,
-                "name": preset.name,
-                "description": preset.description,
-                "config": preset.config().0,
-            })
-        });
-        return serde_json::Value::Array(presets.collect()).to_string();
-    }
-    let width = FACTORY.iter().map(|preset| preset.name.len()).max();
-    let width = width.unwrap_or_default();
-    let lines = FACTORY
-        .iter()
-        .map(|preset| format!("{:width$}  {}", preset.name, preset.description));
-    lines.collect::<Vec<_>>().join("\n")
 }
 
 #[cfg(test)]

@@ -1,0 +1,158 @@
+//! Stands in for modules of this folder in builds without the feature `local-service`. Each of their commands is known, and
+//! says what is missing.
+
+/// A module with a command that takes any arguments and refuses to work.
+macro_rules! command {
+    ($module:ident, $Args:ident, $name:literal, $($item:item)*) => {
+        pub(super) mod $module {
+            use crate::cli::Exit;
+            use crate::cli::build::without_local_service;
+
+            /// Not in this build of assetfs
+            #[derive(Debug, clap::Args)]
+            #[command(hide = true)]
+            pub(in crate::cli) struct $Args {
+                #[arg(hide = true, trailing_var_arg = true, allow_hyphen_values = true)]
+                _given: Vec<std::ffi::OsString>,
+            }
+
+            pub(in crate::cli) fn run(_: &$Args) -> anyhow::Result<Exit> {
+                Err(without_local_service(concat!("`assetfs ", $name, "`")).into())
+            }
+
+            $($item)*
+        }
+    };
+}
+
+command!(demo, DemoArgs, "demo",);
+command!(engine_compare, EngineCompareArgs, "engine-compare",);
+command!(engine_worker, EngineWorkerArgs, "engine-worker",);
+command!(
+    optimize,
+    OptimizeArgs,
+    "optimize",
+    /// What lists the factory presets, for messages.
+    pub(in crate::cli) const PRESET_LIST: &str = "the folder `presets/factory` of a drive";
+);
+command!(
+    serve,
+    ServeArgs,
+    "serve",
+    /// Reads nothing: a plan of faults is for the local service.
+    pub(in crate::cli) fn read_plan(_: &std::path::Path) -> anyhow::Result<()> {
+        Err(without_local_service("--chaos").into())
+    }
+);
+command!(thumbnail, ThumbnailArgs, "thumbnail",);
+
+pub(super) mod local {
+    //! The local service: it never runs, so its values do not exist.
+
+    use std::path::Path;
+
+    use anyhow::Result;
+
+    use crate::cli::build::without_local_service;
+    use crate::client::Client;
+
+    pub(in crate::cli) enum RunningService {}
+
+    impl RunningService {
+        pub(in crate::cli) fn base_url(&self) -> &url::Url {
+            match *self {}
+        }
+
+        pub(in crate::cli) fn token(&self) -> &str {
+            match *self {}
+        }
+
+        pub(in crate::cli) async fn shutdown(self) {
+            match self {}
+        }
+    }
+
+    pub(in crate::cli) struct Started {
+        pub(in crate::cli) service: RunningService,
+        pub(in crate::cli) warning: Option<String>,
+    }
+
+    pub(in crate::cli) async fn start(_: &Path, _: Option<&Path>) -> Result<Started> {
+        Err(without_local_service("--local").into())
+    }
+
+    pub(in crate::cli) enum Reached {}
+
+    impl Reached {
+        pub(in crate::cli) fn client(&self) -> &Client {
+            match *self {}
+        }
+    }
+
+    pub(in crate::cli) fn reach(_: &Path) -> Result<Reached> {
+        Err(without_local_service("--local").into())
+    }
+}
+
+pub(super) mod local_findings {
+    //! The checks of `assetfs doctor` for the engine and the local service.
+
+    use crate::cli::build::without_local_service;
+    use crate::cli::finding::{Finding, Verdict};
+
+    pub(in crate::cli) fn all() -> Vec<Finding> {
+        vec![Finding {
+            what: "Local service",
+            verdict: Verdict::Advice(without_local_service("--local").0),
+        }]
+    }
+}
+
+pub(super) mod watch_engine {
+    //! The engine for `assetfs watch`, which works with `--drive` only.
+
+    use std::path::Path;
+    use std::time::Duration;
+
+    use anyhow::Result;
+    use tokio::sync::SemaphorePermit;
+    use tokio_util::sync::CancellationToken;
+
+    use crate::cli::build::without_local_service;
+    use crate::cli::chosen_preset::Config;
+    use crate::cli::progress::Progress;
+
+    #[derive(Debug, clap::Args)]
+    pub(in crate::cli) struct EngineArgs {}
+
+    #[derive(Debug, Clone)]
+    pub(in crate::cli) enum EngineTurns {}
+
+    impl EngineTurns {
+        pub(in crate::cli) fn new(
+            _: &EngineArgs,
+            _: Option<usize>,
+            _: Duration,
+        ) -> Result<EngineTurns> {
+            Err(without_local_service("`assetfs watch` without --drive").into())
+        }
+
+        pub(in crate::cli) fn count(&self) -> usize {
+            match *self {}
+        }
+
+        pub(in crate::cli) async fn wait(&self) -> Option<SemaphorePermit<'_>> {
+            match *self {}
+        }
+
+        pub(in crate::cli) async fn run(
+            &self,
+            _: &Config,
+            _: (&Path, &Path),
+            _: &Progress,
+            _: &CancellationToken,
+        ) -> Result<()> {
+            match *self {}
+        }
+    }
+}
