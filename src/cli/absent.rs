@@ -5,7 +5,7 @@
 macro_rules! command {
     ($module:ident, $Args:ident, $name:literal, $($item:item)*) => {
         pub(super) mod $module {
-            use crate::cli::Exit;
+            use crate::cli::exit::Exit;
             use crate::cli::build::without_local_service;
 
             /// Not in this build of assetfs
@@ -28,13 +28,7 @@ macro_rules! command {
 command!(demo, DemoArgs, "demo",);
 command!(engine_compare, EngineCompareArgs, "engine-compare",);
 command!(engine_worker, EngineWorkerArgs, "engine-worker",);
-command!(
-    optimize,
-    OptimizeArgs,
-    "optimize",
-    /// What lists the factory presets, for messages.
-    pub(in crate::cli) const PRESET_LIST: &str = "the folder `presets/factory` of a drive";
-);
+command!(optimize, OptimizeArgs, "optimize",);
 command!(
     serve,
     ServeArgs,

@@ -1,9 +1,15 @@
 //! What this build of the program has. Without the feature `local-service` it is the drive alone, for accounts of services.
 
-use super::WrongUse;
+use super::exit::WrongUse;
 
 /// The engine, the local service, and the commands that need them.
 pub(super) const HAS_LOCAL_SERVICE: bool = cfg!(feature = "local-service");
+
+/// What lists the factory presets, for messages.
+pub(super) const PRESET_LIST: &str = match HAS_LOCAL_SERVICE {
+    true => "`assetfs optimize --list-presets`",
+    false => "the folder `presets/factory` of a drive",
+};
 
 /// Refuses what only a build with the local service can do; `asked` names it.
 pub(super) fn check_local_service(asked: &str) -> Result<(), WrongUse> {

@@ -7,7 +7,7 @@ use anyhow::Result;
 use serde_json::{Map, Value};
 
 use super::WrongUse;
-use super::optimize::PRESET_LIST;
+use super::build::PRESET_LIST;
 use crate::factory_presets::{FACTORY, FactoryPreset};
 use crate::given_files;
 use crate::outbox::{JobSettings, parse_job_text};

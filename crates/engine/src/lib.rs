@@ -85,6 +85,7 @@ pub mod surface;
 #[doc(hidden)]
 pub mod textures;
 
+mod caught;
 mod error;
 mod keyframes;
 mod manipulate;

@@ -29,9 +29,6 @@ use input::Model;
 use output::Landing;
 use summary::Finished;
 
-/// What lists the factory presets, for messages.
-pub(super) const PRESET_LIST: &str = "`assetfs optimize --list-presets`";
-
 /// The program itself needs this much.
 const LEAST_MEMORY_BYTES: u64 = 256 << 20;
 

@@ -6,10 +6,11 @@ mod reference;
 
 use glam::Mat4;
 
+use super::caught::caught;
 use super::compare::{Comparison, Sheet};
 use super::error::EngineError;
 use super::export::OutFile;
-use super::job;
+use super::job::automatic::converted;
 use super::pictures::{ModelPictures, before_and_after as drawn_side_by_side};
 use super::render::{Picture, PreparedScene, RenderScene, RenderSettings, View};
 use super::settings::{FileFormat, Settings};
@@ -74,7 +75,7 @@ pub fn render(
     view: View,
     settings: &RenderSettings,
 ) -> Result<Picture, EngineError> {
-    job::caught(|| {
+    caught(|| {
         let adapted = RenderScene::from_model(model.scene());
         let Some(bounds) = adapted.scene.bounding_box() else {
             return Err(EngineError::NothingToDraw(model.name()));
@@ -103,7 +104,7 @@ pub fn render(
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub fn compare(source: &Model, result: &Model) -> Result<Comparison, EngineError> {
-    job::caught(|| {
+    caught(|| {
         source.check_it_can_be_drawn()?;
         result.check_it_can_be_drawn()?;
         let source = ModelPictures::draw(source.scene());
@@ -117,7 +118,7 @@ pub fn compare(source: &Model, result: &Model) -> Result<Comparison, EngineError
 /// # Errors
 /// If the source has no triangles.
 pub fn before_and_after(source: &Model, result: &Model) -> Result<Sheet, EngineError> {
-    job::caught(|| {
+    caught(|| {
         source.check_it_can_be_drawn()?;
         Ok(drawn_side_by_side(source.scene(), result.scene()))
     })
@@ -141,7 +142,7 @@ pub fn before_and_after(source: &Model, result: &Model) -> Result<Sheet, EngineE
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub fn export(model: &Model, format: FileFormat) -> Result<Vec<OutFile>, EngineError> {
-    job::caught(|| job::converted(model.scene(), format, &model.name()))
+    caught(|| converted(model.scene(), format, &model.name()))
 }
 
 /// What a format cannot hold of a model, a sentence for each kind of loss.

@@ -3,9 +3,10 @@
 use std::path::{Path, PathBuf};
 
 use super::super::analyse::counts;
+use super::super::caught::caught;
 use super::super::error::EngineError;
 use super::super::import::{Imported, import};
-use super::super::job::{self, ModelCounts};
+use super::super::job::ModelCounts;
 use super::super::scene::Scene;
 use assetfs_formats::input_files::files_below;
 
@@ -54,7 +55,7 @@ impl Model {
             }
             _ => (path, files_below(path)),
         };
-        let imported = job::caught(|| Ok(import(dir, &files)?))?;
+        let imported = caught(|| Ok(import(dir, &files)?))?;
         Ok(Model {
             imported,
             dir: dir.to_owned(),

@@ -2,11 +2,11 @@
 
 use std::path::Path;
 
+use super::super::caught::caught;
 use super::super::error::EngineError;
-use super::super::job;
 use super::super::pictures::ModelPictures;
 use super::super::surface::{Distances, Surface};
-use super::Model;
+use super::model::Model;
 
 /// Number of moments of its animations in which a model is measured.
 const POSES: usize = 6;
@@ -53,7 +53,7 @@ impl Reference {
     /// # Errors
     /// If a view cannot be written.
     pub fn new(source: &mut Model, views: Option<&Path>) -> Result<Reference, EngineError> {
-        job::caught(|| {
+        caught(|| {
             let pictures = ModelPictures::draw(source.scene());
             if let Some(folder) = views {
                 pictures.write_views(folder, "source")?;
@@ -83,7 +83,7 @@ impl Reference {
         result: &mut Model,
         views: Option<(&Path, &str)>,
     ) -> Result<Measures, EngineError> {
-        job::caught(|| {
+        caught(|| {
             let drawn = self.pictures.draw_where_it_is(result.scene());
             if let Some((folder, name)) = views {
                 drawn.write_views(folder, name)?;

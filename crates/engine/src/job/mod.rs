@@ -4,7 +4,7 @@
 //! on the calling thread (which may fan out with rayon). A failure is written to `error.log` in the output folder and
 //! returned as one sentence. This module only orders the steps; other modules do them. It starts no process.
 
-mod automatic;
+pub(crate) mod automatic;
 mod chart_maps;
 mod compare;
 mod context;
@@ -29,8 +29,6 @@ pub use super::pictures::{
     BEFORE_AFTER_NAME, ICON_NAME, RENDERS_FOLDER, THUMBNAIL_NAME, icon_of_thumbnail,
 };
 use super::settings::Settings;
-pub(crate) use automatic::converted;
-pub(crate) use run::caught;
 
 /// A piece of work for the engine.
 #[derive(Debug, Clone, Serialize, Deserialize)]

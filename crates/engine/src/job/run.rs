@@ -3,12 +3,12 @@
 
 use std::collections::HashSet;
 use std::fs;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 
 use serde_json::Value;
 
 use super::super::analyse::{Logs, Metrics, counts, rpd_info};
+use super::super::caught::caught;
 use super::super::error::EngineError;
 use super::super::import::{ImportOptions, Imported, import_as};
 use super::super::pictures::{ICON_NAME, icon};
@@ -74,27 +74,6 @@ pub(super) fn run_steps(
     let warnings = job.logs.warnings.iter();
     report.warnings = warnings.map(|line| printable(line).into_owned()).collect();
     Ok(report)
-}
-
-/// The result of some work, also if it panics: libraries do so on damaged files.
-pub(crate) fn caught<T>(work: impl FnOnce() -> Result<T, EngineError>) -> Result<T, EngineError> {
-    let outcome = catch_unwind(AssertUnwindSafe(work));
-    outcome.unwrap_or_else(|panic| Err(failure_of(text_of(&*panic))))
-}
-
-/// Some libraries panic when memory runs out; this is reported as lack of memory, not as a bug.
-fn failure_of(panic: String) -> EngineError {
-    if panic.contains("AllocError") || panic.contains("memory allocation") {
-        EngineError::OutOfMemory
-    } else {
-        EngineError::Internal(panic)
-    }
-}
-
-fn text_of(panic: &(dyn std::any::Any + Send)) -> String {
-    let text = panic.downcast_ref::<&str>().map(|text| (*text).to_owned());
-    text.or_else(|| panic.downcast_ref::<String>().cloned())
-        .unwrap_or_else(|| "no reason given".to_owned())
 }
 
 fn write_logs(job: &mut JobContext<'_>, succeeded: bool) -> Result<(), EngineError> {
