@@ -7,7 +7,7 @@ use assetfs_formats::references::Reference;
 use assetfs_formats::resolve::{Found, ModelFiles};
 use assetfs_formats::{self as formats, Kind, Parts, extension};
 
-use crate::outbox::names::stem;
+use crate::outbox::names::{is_self_contained, stem};
 
 /// Maximum number of models that a command names.
 const SHOWN: usize = 4;
@@ -123,7 +123,7 @@ impl<'a> NamedFiles<'a> {
         let mut alone = Vec::new();
         for model in unread {
             let files = self.with_named(model);
-            if files.len() == 1 {
+            if files.len() == 1 && is_self_contained(model) {
                 alone.push(quoted(model));
                 continue;
             }

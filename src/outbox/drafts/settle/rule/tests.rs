@@ -323,6 +323,30 @@ fn a_file_is_there_when_the_engine_finds_it() {
     assert_eq!(missing, ["wood.png (which of a/wood.png, b/wood.png?)"]);
 }
 
+/// A loose OBJ would wait for its folder for ever.
+#[test]
+fn the_command_that_parts_models_makes_a_folder_for_each_that_is_none_by_itself() {
+    let facts = draft(vec![
+        file("spot.obj"),
+        file("tri.obj"),
+        file("quad.stl"),
+        file("big.glb"),
+    ]);
+    let Verdict::WaitUntil { status, .. } =
+        verdict(&facts, &ended(10), &SettleTimes::scaled(S(2)), S(11))
+    else {
+        panic!("it is sent without a word");
+    };
+    let said = format!("{status:?}");
+    for step in [
+        "mkdir ../spot && mv spot.obj ../spot/",
+        "mkdir ../tri && mv tri.obj ../tri/",
+        "mv quad.stl ../",
+    ] {
+        assert!(said.contains(step), "{step}: {said}");
+    }
+}
+
 #[test]
 fn several_models_in_one_folder_are_named_before_it_is_sent_with_the_command_that_parts_them() {
     let facts = draft(vec![
