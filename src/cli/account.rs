@@ -218,10 +218,9 @@ mod tests {
             ..Profile::default()
         };
         let mut args = AccountArgs::default();
-        match choose(&args, &profile, PathBuf::from("/data")) {
-            Ok(chosen) => assert!(matches!(chosen, Account::Local { .. })),
-            Err(why) => assert!(!build::HAS_LOCAL_SERVICE, "{why}"),
-        }
+        let chosen = choose(&args, &profile, PathBuf::from("/data"));
+        let is_local = chosen.is_ok_and(|chosen| matches!(chosen, Account::Local { .. }));
+        assert_eq!(is_local, build::HAS_LOCAL_SERVICE);
         profile.base_url = Some("https://a.example".to_owned());
         assert!(choose(&args, &profile, PathBuf::from("/data")).is_err());
         let dir = tempfile::tempdir().unwrap();
