@@ -330,7 +330,9 @@ impl History {
             let manifest = Manifest::of(found.model_name(), &found.tree, |_| false);
             let attempt = self.fresh();
             let warning = None;
-            let key = (outcome % 2 == 0).then(|| format!("token {}", outcome % 8));
+            let key = outcome
+                .is_multiple_of(2)
+                .then(|| format!("token {}", outcome % 8));
             return Some(
                 UploadRecord::StartSent {
                     draft,
