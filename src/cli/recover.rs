@@ -181,29 +181,27 @@ fn take(args: &TakeArgs) -> Result<Exit> {
     Ok(Exit::Done)
 }
 
-/// The folder with this path or name. Two accounts may have folders of the same name, which is the time.
+/// The folder with this path or name. The name is the time of the recovery, so folders of two accounts may share it.
 fn chosen(found: Vec<Recovered>, wanted: &Path) -> Result<Recovered> {
     let mut matching: Vec<Recovered> = found
         .into_iter()
         .filter(|it| it.path == wanted || Path::new(&it.name) == wanted)
         .collect();
     let wanted = wanted.display();
-    match (matching.pop(), matching.is_empty()) {
-        (Some(folder), true) => Ok(folder),
-        (Some(last), false) => {
-            matching.push(last);
-            let paths: Vec<String> = matching.iter().map(|it| shell_quoted(&it.path)).collect();
-            Err(WrongUse(format!(
-                "several accounts have a folder {wanted}; name one by its path: {}",
-                paths.join(", ")
-            ))
-            .into())
-        }
-        (None, _) => Err(WrongUse(format!(
+    if matching.len() > 1 {
+        let paths: Vec<String> = matching.iter().map(|it| shell_quoted(&it.path)).collect();
+        return Err(WrongUse(format!(
+            "several accounts have a folder {wanted}; name one by its path: {}",
+            paths.join(", ")
+        ))
+        .into());
+    }
+    matching.pop().ok_or_else(|| {
+        WrongUse(format!(
             "there is no folder {wanted} to recover; `assetfs recover` lists them"
         ))
-        .into()),
-    }
+        .into()
+    })
 }
 
 /// Copies a file to a path that must not exist; durable on return.

@@ -13,21 +13,19 @@ use crate::cli::exit::TimedOut;
 use crate::cli::mounted::{self, CommandRefused, POLL_PERIOD, command_at};
 use crate::cli::progress::Progress;
 use crate::cli::wait::{State, wait_for};
-use crate::drive::{DraftStatus, StatusWord};
+use crate::drive::{DraftStatus, NAMES_HOLD, StatusWord};
 use crate::fuse::shell_quoted;
 
 /// How long the name of a new version may take to show after the version is complete.
 const NAME_PATIENCE: Duration = Duration::from_secs(10);
-
-/// The kernel may use the name of a draft for 10 ms after the draft was removed, so the name says nothing before.
-const NAMES_EXPIRE: Duration = Duration::from_millis(50);
 
 impl Replacement<'_> {
     /// Copies the files of the source into a draft. If that fails, the draft is removed: it is of no use.
     pub(super) fn fill(&self, claim: &Claim, copy: impl Fn() -> Result<()>) -> Result<()> {
         let copied = copy();
         if copied.is_err() {
-            std::thread::sleep(NAMES_EXPIRE);
+            // If the draft was removed, the kernel may still find it by its name.
+            std::thread::sleep(5 * NAMES_HOLD);
         }
         // Files of a removed draft can still be written, so a copy into it does not fail.
         if claim.is_gone_from(claim.path()) {

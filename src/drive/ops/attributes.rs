@@ -13,7 +13,7 @@ use crate::drive::posix::{Attributes, Entry, Fh, FileKind, Ino};
 /// a notification waits for the lock of the folder, which a program may hold until the drive answers it. If the drive is
 /// killed then, neither ends. So a name expires before a person or a script can notice that it is old, but consecutive
 /// calls of one program share an answer.
-pub(in crate::drive) const NAMES_HOLD: Duration = Duration::from_millis(10);
+pub const NAMES_HOLD: Duration = Duration::from_millis(10);
 
 /// The attributes of a node with their cache time. Counts one kernel reference.
 pub(in crate::drive) async fn entry(mount: &Arc<Mount>, node: &Node) -> DriveResult<Entry> {

@@ -47,7 +47,7 @@ pub struct OpenStart {
     /// The requested name of the asset.
     pub model_name: String,
     pub at: Moment,
-    /// Carried by the request, until the service has answered one with it.
+    /// The idempotency key of the request. A later start of the draft uses it again, until the service has answered one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub key: Option<StartKey>,
 }
@@ -56,7 +56,7 @@ pub struct OpenStart {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct StartKey {
     pub draft: DraftId,
-    /// Random, so that no other draft of the account has it, on whichever machine.
+    /// Random, so that drafts of the account on other machines have other tokens.
     pub token: String,
 }
 

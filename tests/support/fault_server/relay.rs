@@ -88,7 +88,7 @@ impl Relay {
         self.with(|plan| plan.is_dead = is_dead);
     }
 
-    /// Passes no header of this name on: the service does not know it.
+    /// Removes this header from all requests, as a service that does not know it would ignore it.
     pub fn without(&self, header: &'static str) {
         self.with(|plan| plan.dropped_header = Some(header));
     }

@@ -44,8 +44,8 @@ pub(super) fn modern(mut bytes: Vec<u8>) -> Vec<u8> {
     bytes
 }
 
-/// The positions of the value representations of vectors of times, each with the offset of its vector. They are recognized
-/// by what follows: as many samples as the vector has times.
+/// The positions of the value representations of vectors of times, each with the offset of its vector. A vector counts
+/// only if the same number of samples follows it.
 fn time_values(bytes: &[u8]) -> impl Iterator<Item = (usize, u64)> {
     let is_double_vector =
         |at: &usize| bytes[*at + 6] == DOUBLE_VECTOR as u8 && bytes[*at + 7] == 0;

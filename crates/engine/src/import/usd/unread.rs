@@ -43,8 +43,8 @@ const STARTS_OF_ALL: &[&str] = &[
     "collection:",
     "primvars:skel:",
 ];
-/// Properties of meshes. Those of subdivision are among them because each subdivided mesh is named already, and without
-/// subdivision they have no effect.
+/// Properties of meshes that need no warning. Those of subdivision have no effect on other meshes, and subdivided meshes
+/// have a warning of their own.
 const OF_MESHES: &[&str] = &[
     "points",
     "faceVertexCounts",
