@@ -78,6 +78,8 @@ impl Proxy {
 
 /// Forwards a connection as long as the network works.
 async fn forward(mut client: TcpStream, socket: PathBuf, mut state: watch::Receiver<Network>) {
+    // A connection that is opened now is late, too.
+    let _ = state.wait_for(|network| *network != Network::Late).await;
     if *state.borrow() == Network::Works {
         let mut server = UnixStream::connect(socket).await.unwrap();
         loop {

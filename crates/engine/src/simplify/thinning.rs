@@ -37,9 +37,10 @@ pub(super) fn thinned(
     let order = pieces.by_importance();
     let costs: Vec<Cost> = full.iter().zip(coarse).map(Cost::new).collect();
     let mut tried = HashSet::new();
-    let rooms = (0..SHARES).filter_map(|step| 1u64.checked_shl(budget.ilog2().checked_sub(step)?));
-    let choices: Vec<Vec<bool>> = rooms
-        .map(|room| choose(&largest, &order, &costs, room, budget))
+    // A model of one triangle has a budget of zero.
+    let largest_share = budget.checked_ilog2().map_or(0, |power| 1u64 << power);
+    let choices: Vec<Vec<bool>> = (0..SHARES)
+        .map(|step| choose(&largest, &order, &costs, largest_share >> step, budget))
         .filter(|kept| kept.contains(&false) && tried.insert(kept.clone()))
         .collect();
     choices

@@ -283,3 +283,13 @@ fn a_stray_vertex_does_not_spoil_the_rest_of_the_model() {
         );
     }
 }
+
+#[test]
+fn half_of_one_triangle_is_that_triangle() {
+    let dir = tempfile::tempdir().unwrap();
+    let text = "v 0 0 0\nv 1 0 0\nv 0 1 0\nf 1 2 3\n";
+    fs::write(dir.path().join("triangle.obj"), text).unwrap();
+    let config = json!({ "limits": { "faces": { "percentage": 50 } } });
+    let report = optimize(dir.path(), &["triangle.obj"], config, "out");
+    assert_eq!(report.result.triangles, 1);
+}
