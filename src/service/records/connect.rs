@@ -154,6 +154,11 @@ async fn sqlite(file: &Path) -> Result<Pools> {
         .busy_timeout(Duration::from_secs(10));
     let writer = SqlitePoolOptions::new()
         .max_connections(1)
+        // A full disk ends a transaction inside SQLite. sqlx does not notice, and begins no other one on that connection.
+        .before_acquire(|connection, _| {
+            let is_usable = !connection.is_in_transaction();
+            Box::pin(async move { Ok(is_usable) })
+        })
         .connect_with(options.clone())
         .await?;
     let reader = SqlitePoolOptions::new()
@@ -180,6 +185,7 @@ async fn postgres(server: &PostgresServer) -> Result<Pools> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::sql::sql;
     use super::*;
 
     #[test]
@@ -219,5 +225,29 @@ mod tests {
         let server = server.with_password("secret");
         assert_eq!(server.to_string(), "postgres://me@host/db");
         assert!(!format!("{server:?}").contains("secret"));
+    }
+
+    #[tokio::test]
+    async fn the_first_change_after_a_full_disk_works() {
+        let dir = tempfile::tempdir().unwrap();
+        let file = dir.path().join("records.sqlite");
+        let database = open(&RecordsAt::DataFolder, &file, Clock::default())
+            .await
+            .unwrap();
+        for text in [
+            "CREATE TABLE filling (bytes BLOB NOT NULL)",
+            // As many pages as there are. The next connection has no such limit.
+            "PRAGMA max_page_count = 1",
+        ] {
+            database.run(sql!(text)).await.unwrap();
+        }
+        let fill = "INSERT INTO filling VALUES (zeroblob(1000000))";
+        let mut tx = database.begin().await.unwrap();
+        let full = tx.run(sql!(fill)).await.unwrap_err();
+        assert!(full.is_temporary(), "{full}");
+        drop(tx);
+        let mut tx = database.begin().await.unwrap();
+        tx.run(sql!(fill)).await.unwrap();
+        tx.commit().await.unwrap();
     }
 }
