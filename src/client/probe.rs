@@ -9,7 +9,7 @@ use reqwest::{Response, StatusCode};
 
 use super::body;
 use super::error::ClientError;
-use super::meta::ObjectMeta;
+use super::meta::{ContentRange, ObjectMeta};
 use super::storage::{self, SignedObject};
 use super::transport::Connection;
 
@@ -34,6 +34,10 @@ async fn probe_once(
     let response = object.get(first_byte, connection).await?;
     let stall = object.storage.deadlines.stall;
     let meta = ObjectMeta::of(response.status(), response.headers());
+    let range = ContentRange::of(response.headers()).and_then(|range| range.bytes);
+    if let Some((first, last)) = range.filter(|range| *range != (0, 0)) {
+        return Err(object.protocol(format!("bytes {first} to {last} instead of the first byte")));
+    }
     match response.status() {
         StatusCode::OK if meta.size.is_none() => count(object, response, meta).await,
         StatusCode::NO_CONTENT => Ok(ObjectMeta {

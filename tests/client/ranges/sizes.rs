@@ -1,5 +1,7 @@
 //! The size of an object, found with one small request.
 
+use assetfs::client::ClientError;
+
 use super::bytes_of;
 use crate::fault_server::{FaultServer, Reply};
 use crate::{client_of, content, signed};
@@ -102,4 +104,14 @@ async fn a_416_without_a_length_is_followed_by_a_request_without_a_range() {
     .await
     .unwrap();
     assert!(bytes == content(50)[40..45]);
+}
+
+#[tokio::test]
+async fn a_size_in_a_reply_for_another_range_is_not_believed() {
+    let other = Reply::new(206, &[("content-range", "bytes 7-9/10")], "xyz");
+    let server = FaultServer::start(move |_, _| other.clone());
+    let client = client_of(&server);
+    let probed = client.transfers().probe(&signed(&server, "a")).await;
+    let error = probed.unwrap_err();
+    assert!(matches!(error, ClientError::Protocol { .. }), "{error:?}");
 }
