@@ -26,13 +26,13 @@ fn keys(map: &Value) -> Vec<&str> {
 }
 
 /// The longest side of the model in an exported file.
-fn longest_side(name: &str, bytes: &[u8]) -> f32 {
+fn longest_side(name: &str, bytes: &[u8]) -> f64 {
     let dir = tempfile::tempdir().unwrap();
     std::fs::write(dir.path().join(name), bytes).unwrap();
     let model = assetfs_engine::Model::open(dir.path().join(name)).unwrap();
     let [low, high] = model.bounds().unwrap();
     let sides = low.iter().zip(high).map(|(low, high)| high - low);
-    sides.fold(0.0, f32::max)
+    sides.fold(0.0, f64::max)
 }
 
 #[tokio::test]

@@ -13,6 +13,7 @@ use std::io::{BufReader, Read as _, Seek as _, SeekFrom};
 use serde::Deserialize;
 
 use crate::resolve::{Found, ModelFiles, Target};
+use crate::text::decoded;
 use crate::{extension, wavefront};
 
 /// Longer JSON is not parsed.
@@ -151,9 +152,7 @@ fn lines(from: &str, mut file: &File, names_of: LineReader) -> io::Result<Refere
         if matches!(first, Some(b'v' | b'f' | b'#') | None) {
             continue;
         }
-        found
-            .files
-            .extend(names_of(from, String::from_utf8_lossy(line).trim()));
+        found.files.extend(names_of(from, decoded(line).trim()));
     }
     found.files.sort();
     found.files.dedup();
@@ -317,6 +316,21 @@ mod tests {
         }
         assert!(paths("a.mtl", "map_Kd C:\\work\\wood.png").is_empty());
         assert!(paths("a.mtl", "Kd 1 1 1\nnewmtl bump").is_empty());
+    }
+
+    #[test]
+    fn names_that_are_not_utf_8_are_windows_1252() {
+        let named = |path: &str, text: &[u8]| found(path, text).files[0].paths[0].clone();
+        assert_eq!(named("a.obj", b"mtllib M\xF6bel.mtl\n"), "Möbel.mtl");
+        assert_eq!(named("a.mtl", b"map_Kd B\xF6den.png\n"), "Böden.png");
+        assert_eq!(
+            named(
+                "a.usda",
+                b"#usda 1.0\ndef \"A\" { asset a = @B\xF6den.png@ }"
+            ),
+            "Böden.png"
+        );
+        assert_eq!(named("a.mtl", "map_Kd Böden.png\n".as_bytes()), "Böden.png");
     }
 
     #[test]

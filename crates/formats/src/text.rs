@@ -1,5 +1,5 @@
-//! The encodings of texts that users write: UTF-8 with or without a byte order mark, and UTF-16, which editors and shells
-//! of Windows write.
+//! The encodings of texts that users and old programs write: UTF-8 with or without a byte order mark, UTF-16, which editors
+//! and shells of Windows write, and Windows-1252.
 
 use std::borrow::Cow;
 
@@ -21,6 +21,28 @@ pub fn utf8(text: &[u8]) -> Cow<'_, [u8]> {
     match String::from_utf16(&units) {
         Ok(decoded) if rest.is_empty() => Cow::Owned(decoded.into_bytes()),
         _ => Cow::Borrowed(text),
+    }
+}
+
+/// A line or name as text. What is not UTF-8 is Windows-1252, which is what programs wrote before (and a superset of the
+/// printable part of Latin-1).
+pub fn decoded(text: &[u8]) -> Cow<'_, str> {
+    match std::str::from_utf8(text) {
+        Ok(text) => Cow::Borrowed(text),
+        Err(_) => Cow::Owned(text.iter().map(|byte| windows_1252(*byte)).collect()),
+    }
+}
+
+/// The characters of 0x80 to 0x9F. The five unused ones are control characters, as in the standard of the Web.
+const UPPER_CONTROLS: [char; 32] = [
+    '€', '\u{81}', '‚', 'ƒ', '„', '…', '†', '‡', 'ˆ', '‰', 'Š', '‹', 'Œ', '\u{8d}', 'Ž', '\u{8f}',
+    '\u{90}', '‘', '’', '“', '”', '•', '–', '—', '˜', '™', 'š', '›', 'œ', '\u{9d}', 'ž', 'Ÿ',
+];
+
+fn windows_1252(byte: u8) -> char {
+    match byte {
+        0x80..=0x9F => UPPER_CONTROLS[usize::from(byte - 0x80)],
+        _ => char::from(byte),
     }
 }
 
@@ -59,5 +81,12 @@ mod tests {
         ] {
             assert_eq!(utf8(bytes), bytes, "{bytes:x?}");
         }
+    }
+
+    #[test]
+    fn what_is_not_utf_8_is_windows_1252() {
+        assert_eq!(decoded("Böden 🪑.png".as_bytes()), "Böden 🪑.png");
+        assert_eq!(decoded(b"B\xF6den.png"), "Böden.png");
+        assert_eq!(decoded(b"caf\xE9 \x80 \x9Fber \x81"), "café € Ÿber \u{81}");
     }
 }

@@ -37,15 +37,15 @@ fn shown_images(scene: &Scene) -> impl Iterator<Item = (usize, &super::super::sc
 
 /// The content of `rpd_info.json`.
 pub fn rpd_info(scene: &Scene, name: &str, format: &str, bytes: u64) -> Value {
-    let bounds = scene.bounds();
+    let bounds = scene.bounds().map(|bounds| scene.in_world(bounds));
     json!({
         "file": { "name": name, "format": format, "byteSize": bytes },
         "generator": scene.json.get("asset").and_then(|asset| asset.get("generator")),
         "geometry": geometry(scene),
-        "boundingBox": bounds.map(|bounds| json!({
-            "min": bounds.min.to_array(),
-            "max": bounds.max.to_array(),
-            "size": bounds.size().to_array(),
+        "boundingBox": bounds.map(|(low, high)| json!({
+            "min": low.to_array(),
+            "max": high.to_array(),
+            "size": (high - low).to_array(),
         })),
         "materials": materials(scene),
         "textures": textures(scene),

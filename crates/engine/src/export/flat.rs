@@ -1,4 +1,5 @@
-//! Converts a scene to triangles in world space, for formats without nodes.
+//! Converts a scene to triangles in world space, for formats without nodes. Positions are measured from the scene's origin,
+//! which writers add in 64 bits.
 //!
 //! Skins and morph targets are in their rest pose. A mesh that is drawn twice is written twice.
 
@@ -13,7 +14,9 @@ pub(super) struct FlatPart {
     pub(super) name: Option<String>,
     /// Index into the scene's materials.
     pub(super) material: Option<usize>,
-    /// Positions in world space.
+    /// Whether it is the first part of a mesh that a node draws.
+    pub(super) begins_object: bool,
+    /// Positions in world space, measured from the scene's origin.
     pub(super) positions: Vec<Vec3>,
     /// Unit vectors in world space, one for each position, or none.
     pub(super) normals: Vec<Vec3>,
@@ -43,6 +46,7 @@ pub(super) fn flatten(scene: &Scene) -> Vec<FlatPart> {
         let mesh = &scene.meshes[draw.mesh];
         let node = scene.list("nodes")[draw.node]["name"].as_str();
         let name = node.or(mesh.name()).map(str::to_owned);
+        let first = parts.len();
         for primitive in &mesh.primitives {
             let geometry = &scene.geometries[primitive.geometry];
             if geometry.mode != Mode::Triangles || geometry.indices.is_empty() {
@@ -96,6 +100,7 @@ pub(super) fn flatten(scene: &Scene) -> Vec<FlatPart> {
             parts.push(FlatPart {
                 name: name.clone(),
                 material: primitive.material,
+                begins_object: parts.len() == first,
                 positions: draw.world_positions(geometry),
                 normals,
                 coords,

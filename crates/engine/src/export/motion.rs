@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use glam::{Mat4, Quat, Vec3};
+use glam::{DMat4, DQuat, DVec3};
 use serde_json::Value;
 
 use super::super::keyframes::thinned;
@@ -17,17 +17,17 @@ const MAX_MOMENTS: usize = 5_000;
 /// Translation, rotation and scale.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Placement {
-    pub(super) translation: Vec3,
-    pub(super) rotation: Quat,
-    pub(super) scale: Vec3,
+    pub(super) translation: DVec3,
+    pub(super) rotation: DQuat,
+    pub(super) scale: DVec3,
 }
 
 impl Placement {
-    pub(super) fn of(matrix: Mat4) -> Placement {
+    pub(super) fn of(matrix: DMat4) -> Placement {
         let (scale, rotation, translation) = matrix.to_scale_rotation_translation();
         let rotation = match rotation.is_finite() {
             true => rotation.normalize(),
-            false => Quat::IDENTITY,
+            false => DQuat::IDENTITY,
         };
         Placement {
             translation,
@@ -96,7 +96,7 @@ impl NodeMotion {
             let worlds = scene.worlds_in(&pose);
             for (tree, tracks) in skeletons.iter().zip(&mut motion.joints) {
                 for ((node, parent), track) in tree.iter().zip(tracks) {
-                    let above = parent.map_or(Mat4::IDENTITY, |parent| worlds[tree[parent].0]);
+                    let above = parent.map_or(DMat4::IDENTITY, |parent| worlds[tree[parent].0]);
                     let placement = Placement::of(to_parent(above, worlds[*node]));
                     track.push(placement.near(track.last()));
                 }
@@ -107,7 +107,7 @@ impl NodeMotion {
 }
 
 /// The matrix of something to its parent, from those to the world.
-pub(super) fn to_parent(parent: Mat4, own: Mat4) -> Mat4 {
+pub(super) fn to_parent(parent: DMat4, own: DMat4) -> DMat4 {
     match parent.determinant() != 0.0 {
         true => parent.inverse() * own,
         false => own,

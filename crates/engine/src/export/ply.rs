@@ -1,5 +1,7 @@
 //! Writes binary PLY: triangles in world space with normals, texture coordinates and colours.
 
+use glam::DVec3;
+
 use super::super::scene::Scene;
 use super::super::srgb::srgb_of_linear;
 use super::flat::{FlatPart, flatten};
@@ -14,9 +16,11 @@ pub fn write_ply(scene: &Scene) -> Vec<u8> {
     let with_colors = has(|part| !part.colors.is_empty());
     let vertices: usize = parts.iter().map(|part| part.positions.len()).sum();
     let faces: usize = parts.iter().map(|part| part.indices.len() / 3).sum();
+    let is_far = scene.origin != DVec3::ZERO;
+    let scalar = if is_far { "double" } else { "float" };
     let mut header = format!(
         "ply\nformat binary_little_endian 1.0\ncomment assetfs\nelement vertex {vertices}\n\
-         property float x\nproperty float y\nproperty float z\n"
+         property {scalar} x\nproperty {scalar} y\nproperty {scalar} z\n"
     );
     if with_normals {
         header.push_str("property float nx\nproperty float ny\nproperty float nz\n");
@@ -40,7 +44,15 @@ pub fn write_ply(scene: &Scene) -> Vec<u8> {
     };
     for part in &parts {
         for (vertex, position) in part.positions.iter().enumerate() {
-            floats(&mut bytes, &position.to_array());
+            match is_far {
+                true => bytes.extend(
+                    (scene.origin + position.as_dvec3())
+                        .to_array()
+                        .iter()
+                        .flat_map(|number| number.to_le_bytes()),
+                ),
+                false => floats(&mut bytes, &position.to_array()),
+            }
             if with_normals {
                 floats(&mut bytes, &part.normals[vertex].to_array());
             }

@@ -1,8 +1,8 @@
 //! Writes binary STL: triangles in world space.
 
-use glam::Vec3;
+use glam::{DVec3, Vec3};
 
-use super::super::scene::Scene;
+use super::super::scene::{Scene, float_step};
 use super::flat::flatten;
 use super::losses::{FormatLimits, Loss, ScenePart};
 
@@ -20,8 +20,9 @@ pub fn write_stl(scene: &Scene) -> Vec<u8> {
             let [a, b, c] =
                 [corners[0], corners[1], corners[2]].map(|corner| part.positions[corner as usize]);
             let normal = (b - a).cross(c - a).normalize_or_zero();
-            for vector in [normal, a, b, c] {
-                push(&mut bytes, vector);
+            push(&mut bytes, normal);
+            for corner in [a, b, c] {
+                push(&mut bytes, (scene.origin + corner.as_dvec3()).as_vec3());
             }
             bytes.extend_from_slice(&[0, 0]);
         }
@@ -69,5 +70,18 @@ pub(super) const LIMITS: FormatLimits = FormatLimits {
     },
     coordinate_sets: None,
     material_extensions: &[],
-    others: |_| Vec::new(),
+    others: rounded_positions,
 };
+
+/// Says how much positions far from the origin are rounded, as all numbers of the format have 32 bits.
+fn rounded_positions(scene: &Scene) -> Vec<String> {
+    if scene.origin == DVec3::ZERO {
+        return Vec::new();
+    }
+    let far = scene.origin.abs().max_element();
+    let [x, y, z] = scene.origin.to_array();
+    vec![format!(
+        "stl: the model is at ({x}, {y}, {z}), where the numbers of the format have steps of {}; all positions are rounded to these. Centre the model (sceneManipulation.centerModel) to keep them",
+        float_step(far.log2().floor().exp2())
+    )]
+}

@@ -4,7 +4,7 @@ mod model;
 mod outcome;
 mod reference;
 
-use glam::Mat4;
+use glam::DMat4;
 
 use super::caught::caught;
 use super::compare::{Comparison, Sheet};
@@ -108,7 +108,7 @@ pub fn compare(source: &Model, result: &Model) -> Result<Comparison, EngineError
         source.check_it_can_be_drawn()?;
         result.check_it_can_be_drawn()?;
         let source = ModelPictures::draw(source.scene());
-        let result = source.draw_result(result.scene(), Mat4::IDENTITY);
+        let result = source.draw_result(result.scene(), DMat4::IDENTITY);
         Ok(source.compare(&result))
     })
 }

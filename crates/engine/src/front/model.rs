@@ -86,9 +86,9 @@ impl Model {
 
     /// The lower and upper corner of the box that the model fills, with y up, in the model's units (metres if its format
     /// has units); `None` without geometry.
-    pub fn bounds(&self) -> Option<[[f32; 3]; 2]> {
-        let bounds = self.scene().bounds()?;
-        Some([bounds.min, bounds.max].map(Into::into))
+    pub fn bounds(&self) -> Option<[[f64; 3]; 2]> {
+        let (low, high) = self.scene().in_world(self.scene().bounds()?);
+        Some([low, high].map(Into::into))
     }
 
     /// Sentences about parts of the model that were left out or changed.

@@ -2,6 +2,8 @@
 
 use std::path::Path;
 
+use glam::DVec3;
+
 use super::super::caught::caught;
 use super::super::error::EngineError;
 use super::super::pictures::ModelPictures;
@@ -16,6 +18,8 @@ const POSES: usize = 6;
 pub struct Reference {
     pictures: ModelPictures,
     surface: Surface,
+    /// The point of the world that both are measured from.
+    origin: DVec3,
     /// The same at several moments of its animations.
     moments: Vec<(ModelPictures, Surface)>,
 }
@@ -59,6 +63,7 @@ impl Reference {
                 pictures.write_views(folder, "source")?;
             }
             let surface = Surface::of(source.scene());
+            let origin = source.scene().origin;
             let poses = source.scene().poses(POSES);
             let moments = poses.iter().map(|pose| {
                 source.scene_mut().in_pose(pose, |posed| {
@@ -68,6 +73,7 @@ impl Reference {
             Ok(Reference {
                 pictures,
                 surface,
+                origin,
                 moments: moments.collect(),
             })
         })
@@ -84,6 +90,7 @@ impl Reference {
         views: Option<(&Path, &str)>,
     ) -> Result<Measures, EngineError> {
         caught(|| {
+            result.scene_mut().origin = self.origin;
             let drawn = self.pictures.draw_where_it_is(result.scene());
             if let Some((folder, name)) = views {
                 drawn.write_views(folder, name)?;

@@ -1,5 +1,7 @@
 //! Lines and numbers of text formats, read as bytes since such files are not always UTF-8.
 
+use assetfs_formats::text::decoded;
+
 /// The lines of a text, each with its number from 1; a backslash at the end joins the next line. Lines may end with CR
 /// alone. A byte order mark is skipped.
 pub(super) fn lines(text: &[u8]) -> impl Iterator<Item = (usize, std::borrow::Cow<'_, [u8]>)> {
@@ -44,7 +46,7 @@ pub(super) fn words(line: &[u8]) -> impl Iterator<Item = &[u8]> {
 }
 
 /// A word as a number; a comma counts as a decimal point, as some programs write it.
-pub(super) fn number(word: &[u8]) -> Option<f32> {
+pub(super) fn number<T: std::str::FromStr>(word: &[u8]) -> Option<T> {
     let text = std::str::from_utf8(word).ok()?;
     text.parse()
         .ok()
@@ -53,7 +55,7 @@ pub(super) fn number(word: &[u8]) -> Option<f32> {
 
 /// A word or line as text.
 pub(super) fn text(bytes: &[u8]) -> String {
-    String::from_utf8_lossy(bytes).trim().to_owned()
+    decoded(bytes).trim().to_owned()
 }
 
 #[cfg(test)]

@@ -8,6 +8,7 @@ mod cad;
 mod channels;
 mod coordinates;
 mod error;
+mod far;
 mod fbx;
 mod gltf;
 pub mod images;
@@ -140,6 +141,7 @@ fn import_files(
     }?;
     let removed = coordinates::remove_unreadable_textures(&mut imported.scene);
     imported.warnings.extend(removed);
+    imported.scene.choose_origin();
     if !others.is_empty() {
         let names: Vec<String> = others
             .iter()

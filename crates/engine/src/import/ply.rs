@@ -48,8 +48,10 @@ pub(super) fn import(dir: &Path, model: &Path) -> Result<Imported, ImportError> 
         .into_iter()
         .map(|what| format!("{file}: {what}"))
         .collect();
+    let offset = body.vertices.offset;
     let parts = build(body, &mut warnings).map_err(damaged)?;
     let mut builder = SceneBuilder::new();
+    builder.set_offset(offset);
     let mut textures = Textures {
         dir,
         model,

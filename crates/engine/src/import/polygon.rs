@@ -1,9 +1,15 @@
 //! Cuts polygons into triangles by ear clipping, so that concave ones keep their outline.
 
-use glam::Vec3;
+use glam::{DVec3, Vec3};
 
 /// Polygons with more corners are cut as fans, because ear clipping takes quadratic time.
 const MAX_CLIPPED: usize = 512;
+
+/// The triangles of a polygon whose corners may be far from the origin.
+pub(super) fn exact_triangles(corners: &[DVec3]) -> Vec<[usize; 3]> {
+    let near = corners.iter().map(|at| (*at - corners[0]).as_vec3());
+    triangles(&near.collect::<Vec<_>>())
+}
 
 /// The triangles of a polygon, as indices of its corners.
 pub(super) fn triangles(corners: &[Vec3]) -> Vec<[usize; 3]> {

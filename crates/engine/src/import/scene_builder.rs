@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 
 use bytes::Bytes;
+use glam::DVec3;
 use serde_json::{Map, Value, json};
 
 use super::super::scene::{Geometry, Image, Mesh, Primitive, Scene, Wrap};
@@ -11,6 +12,8 @@ pub(super) struct SceneBuilder {
     scene: Scene,
     roots: Vec<usize>,
     skins: usize,
+    /// The translation of roots that draw a mesh.
+    offset: DVec3,
 }
 
 impl SceneBuilder {
@@ -23,6 +26,7 @@ impl SceneBuilder {
             scene,
             roots: Vec::new(),
             skins: 0,
+            offset: DVec3::ZERO,
         }
     }
 
@@ -147,9 +151,14 @@ impl SceneBuilder {
         copies
     }
 
+    /// Puts the roots that are added later at the offset that was subtracted from their positions.
+    pub(super) fn set_offset(&mut self, offset: DVec3) {
+        self.offset = offset;
+    }
+
     /// Adds a root node that draws a mesh.
     pub(super) fn add_root(&mut self, name: Option<&str>, mesh: usize) {
-        let mut node = json!({ "mesh": mesh });
+        let mut node = drawing(mesh, self.offset);
         if let Some(name) = name {
             node["name"] = name.into();
         }
@@ -197,6 +206,15 @@ impl SceneBuilder {
         entries.push(value);
         entries.len() - 1
     }
+}
+
+/// A node that draws a mesh from whose positions an offset was subtracted.
+pub(super) fn drawing(mesh: usize, offset: DVec3) -> Value {
+    let mut node = json!({ "mesh": mesh });
+    if offset != DVec3::ZERO {
+        node["translation"] = json!(offset.to_array());
+    }
+    node
 }
 
 fn children_of(node: &Value) -> impl Iterator<Item = usize> {

@@ -8,9 +8,12 @@ use std::collections::HashMap;
 use std::fs;
 use std::path::Path;
 
+use glam::DVec3;
+
 use super::super::document::DocumentError;
 use super::super::scene::{Attribute, Geometry};
 use super::super::settings::MeshCompression;
+use super::far;
 use super::lines::{lines, number, words};
 use super::scene_builder::SceneBuilder;
 use super::{ImportError, Imported};
@@ -25,7 +28,7 @@ pub(super) fn import(dir: &Path, model: &Path) -> Result<Imported, ImportError> 
     let bytes = fs::read(&path).map_err(|source| DocumentError::Io { path, source })?;
     let file = super::file_name(model);
     let is_text = is_text(&bytes);
-    let geometry = if is_text {
+    let (geometry, offset) = if is_text {
         read_text(&file, &bytes)?
     } else {
         read_binary(&file, &bytes)?
@@ -44,6 +47,7 @@ pub(super) fn import(dir: &Path, model: &Path) -> Result<Imported, ImportError> 
         .file_stem()
         .map(|stem| stem.to_string_lossy().into_owned());
     let mut builder = SceneBuilder::new();
+    builder.set_offset(offset);
     let mesh = builder.add_mesh(name.as_deref(), vec![(geometry, None)]);
     builder.add_root(name.as_deref(), mesh);
     Ok(Imported {
@@ -76,7 +80,8 @@ fn binary_len_bytes(count: u32) -> u64 {
     HEADER_LEN_BYTES as u64 + u64::from(count) * TRIANGLE_LEN_BYTES as u64
 }
 
-fn read_binary(file: &str, bytes: &[u8]) -> Result<Geometry, ImportError> {
+/// The triangles, and the offset of their positions.
+fn read_binary(file: &str, bytes: &[u8]) -> Result<(Geometry, DVec3), ImportError> {
     let damaged = |what: String| ImportError::Damaged {
         file: file.to_owned(),
         what,
@@ -95,19 +100,13 @@ fn read_binary(file: &str, bytes: &[u8]) -> Result<Geometry, ImportError> {
             grouped(bytes.len() as u64)
         )));
     }
-    let mut builder = VertexBuilder::default();
     let triangles = bytes[HEADER_LEN_BYTES..].chunks_exact(TRIANGLE_LEN_BYTES);
-    for triangle in triangles.take(count as usize) {
-        for corner in 0..3 {
-            let at = |axis: usize| {
-                let start = 12 + corner * 12 + axis * 4;
-                let four = triangle[start..start + 4].try_into().expect("four bytes");
-                f32::from_le_bytes(four)
-            };
-            builder.add([at(0), at(1), at(2)]);
-        }
-    }
-    Ok(builder.finish())
+    let corners = triangles.take(count as usize).flat_map(|triangle| {
+        let (numbers, _) = triangle[12..48].as_chunks::<4>();
+        let at = |place: usize| f64::from(f32::from_le_bytes(numbers[place]));
+        [0, 3, 6].map(|corner| DVec3::new(at(corner), at(corner + 1), at(corner + 2)))
+    });
+    Ok(joined(corners))
 }
 
 /// What a binary file has besides triangles: two bytes of each, where some programs write its colour, and bytes after them.
@@ -131,32 +130,39 @@ fn unread(file: &str, bytes: &[u8]) -> Vec<String> {
     .collect()
 }
 
-fn read_text(file: &str, bytes: &[u8]) -> Result<Geometry, ImportError> {
-    let mut builder = VertexBuilder::default();
-    let mut corners: Vec<[f32; 3]> = Vec::new();
+/// The triangles, and the offset of their positions.
+fn read_text(file: &str, bytes: &[u8]) -> Result<(Geometry, DVec3), ImportError> {
+    let mut triangles: Vec<DVec3> = Vec::new();
+    let mut corners: Vec<DVec3> = Vec::new();
     for (line_number, line) in lines(bytes) {
         let mut parts = words(&line);
         let key = parts.next().unwrap_or_default();
         if key.eq_ignore_ascii_case(b"vertex") {
-            let numbers: Vec<f32> = parts.map_while(number).collect();
+            let numbers: Vec<f64> = parts.map_while(number).collect();
             let [x, y, z] = numbers[..] else {
                 return Err(ImportError::Damaged {
                     file: file.to_owned(),
                     what: format!("line {line_number} is not a vertex of three numbers"),
                 });
             };
-            corners.push([x, y, z]);
+            corners.push(DVec3::new(x, y, z));
         } else if key.eq_ignore_ascii_case(b"endloop") {
             // A loop of more than three corners is not in the format, but some programs write it.
             for at in 1..corners.len().saturating_sub(1) {
-                [corners[0], corners[at], corners[at + 1]]
-                    .into_iter()
-                    .for_each(|corner| builder.add(corner));
+                triangles.extend([corners[0], corners[at], corners[at + 1]]);
             }
             corners.clear();
         }
     }
-    Ok(builder.finish())
+    Ok(joined(triangles.into_iter()))
+}
+
+/// The triangles of corners, and the offset of their positions. Corners at the same place become one vertex.
+fn joined(corners: impl Iterator<Item = DVec3> + Clone) -> (Geometry, DVec3) {
+    let offset = far::offset_of(corners.clone());
+    let mut builder = VertexBuilder::default();
+    corners.for_each(|corner| builder.add(far::near(corner, offset)));
+    (builder.finish(), offset)
 }
 
 /// Vertices by place.

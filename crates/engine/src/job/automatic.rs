@@ -3,7 +3,7 @@
 
 use std::path::Path;
 
-use glam::Mat4;
+use glam::DMat4;
 use serde_json::{Map, Value, json};
 
 use super::super::error::EngineError;
@@ -172,7 +172,7 @@ pub(super) fn compare(
             return Ok(());
         }
     };
-    let result = source.draw_result(&converted, Mat4::IDENTITY);
+    let result = source.draw_result(&converted, DMat4::IDENTITY);
     let comparison = source.compare(&result);
     job.info(format!(
         "{glb}: similarity {:.1} of 100",

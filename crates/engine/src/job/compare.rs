@@ -4,7 +4,7 @@
 
 use std::path::Path;
 
-use glam::Mat4;
+use glam::DMat4;
 
 use super::super::compare::Comparison;
 use super::super::error::EngineError;
@@ -47,7 +47,9 @@ pub(super) fn compare_exports(
     let output_dir = job.output_dir.clone();
     let mut seen: Vec<(Appearance, ModelPictures, Comparison)> = Vec::new();
     let mut bare = None;
-    let last_moved = exports.last().map_or(Mat4::IDENTITY, |export| export.moved);
+    let last_moved = exports
+        .last()
+        .map_or(DMat4::IDENTITY, |export| export.moved);
     for export in exports.iter_mut() {
         let Some(imported) = imported_again(&output_dir, &export.file, job) else {
             continue;

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use std::fs;
 
 use bytes::Bytes;
-use glam::{Mat4, Vec3};
+use glam::{DMat4, DVec3};
 
 use super::super::clean;
 use super::super::error::EngineError;
@@ -26,7 +26,7 @@ use assetfs_formats::number_text::grouped;
 pub(super) struct Exported {
     pub(super) file: ExportedFile,
     /// Transforms positions of the scene to positions of the export.
-    pub(super) moved: Mat4,
+    pub(super) moved: DMat4,
     /// Exports with equal appearance are compared only once.
     pub(super) appearance: Appearance,
 }
@@ -96,9 +96,9 @@ pub(super) fn export_all(
         scene.json.clone_from(&source_json);
         scene.images.clone_from(&source_images);
         fit_textures(scene, settings, export, &mut fitted, start, job);
-        let mut moved = Mat4::IDENTITY;
+        let mut moved = DMat4::IDENTITY;
         if export.scale != 1.0 {
-            moved = Mat4::from_scale(Vec3::splat(export.scale as f32));
+            moved = DMat4::from_scale(DVec3::splat(export.scale));
             scale(scene, export.scale);
             job.info(format!(
                 "{}: scaled by {}",

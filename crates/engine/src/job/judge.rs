@@ -1,7 +1,7 @@
 //! Compares candidate results with the source while a job chooses among them. Each candidate is drawn in the same views as
 //! the source.
 
-use glam::Mat4;
+use glam::DMat4;
 
 use super::super::compare::Comparison;
 use super::super::pictures::ModelPictures;
@@ -14,7 +14,7 @@ pub(super) struct DrawnSource<'p> {
     /// `None` if the job draws no pictures.
     pub(super) pictures: Option<&'p ModelPictures>,
     /// The transform of the whole model since the pictures were drawn.
-    pub(super) moved: Mat4,
+    pub(super) moved: DMat4,
 }
 
 /// How much a result differs from the source.
@@ -44,7 +44,7 @@ const MOST_LOST: f64 = 3.0;
 pub(super) struct Judge<'p> {
     before: DrawnBefore<'p>,
     /// The transform of the whole model since the pictures were drawn.
-    moved: Mat4,
+    moved: DMat4,
     ignores_occlusion: bool,
 }
 
@@ -61,7 +61,7 @@ impl<'p> Judge<'p> {
         let ignores_occlusion = settings.baking.occlusion_map;
         let own = |scene: &Scene| {
             let pictures = Box::new(ModelPictures::draw(scene));
-            (DrawnBefore::Own(pictures), Mat4::IDENTITY)
+            (DrawnBefore::Own(pictures), DMat4::IDENTITY)
         };
         let (before, moved) = match (ignores_occlusion, drawn.pictures) {
             (true, _) => own(&without_occlusion(source)),

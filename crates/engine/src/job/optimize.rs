@@ -1,6 +1,6 @@
 //! The steps of an optimization, in their order: read, clean, reduce, export, compare.
 
-use glam::Mat4;
+use glam::DMat4;
 
 use super::super::analyse::counts;
 use super::super::clean;
@@ -190,7 +190,7 @@ fn prepare(
     scene: &mut Scene,
     settings: &Settings,
     job: &mut JobContext<'_>,
-) -> Result<Mat4, EngineError> {
+) -> Result<DMat4, EngineError> {
     job.step(15, "cleaning up");
     let done = manipulate(scene, settings)?;
     job.logs.info.extend(done.lines);

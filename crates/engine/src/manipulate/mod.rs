@@ -9,7 +9,7 @@ mod small_parts;
 
 use std::collections::BTreeMap;
 
-use glam::{Mat4, Quat, Vec3};
+use glam::{DMat4, DQuat, DVec3};
 use serde_json::{Value, json};
 
 use super::clean::fix_animations;
@@ -56,7 +56,7 @@ pub struct Manipulated {
     /// Lines for `info.log`.
     pub lines: Vec<String>,
     /// Transforms positions in the original model to positions in the changed one.
-    pub moved: Mat4,
+    pub moved: DMat4,
 }
 
 /// Makes the changes that the settings request.
@@ -66,7 +66,7 @@ pub struct Manipulated {
 pub fn manipulate(scene: &mut Scene, settings: &Settings) -> Result<Manipulated, NothingLeft> {
     let had_triangles = scene.drawn_triangles() > 0;
     let mut done = discard(scene, &settings.discard);
-    let mut moved = Mat4::IDENTITY;
+    let mut moved = DMat4::IDENTITY;
     if settings.fix_animations {
         let fixed = fix_animations(scene);
         done.push(format!(
@@ -101,7 +101,7 @@ pub fn manipulate(scene: &mut Scene, settings: &Settings) -> Result<Manipulated,
         }
     }
     if settings.rotate_z_up {
-        let turn = Mat4::from_rotation_x(-std::f32::consts::FRAC_PI_2);
+        let turn = DMat4::from_rotation_x(-std::f64::consts::FRAC_PI_2);
         wrap(scene, turn);
         moved = turn * moved;
         done.push("the model was turned from z up to y up".to_owned());
@@ -109,7 +109,8 @@ pub fn manipulate(scene: &mut Scene, settings: &Settings) -> Result<Manipulated,
     if settings.center_model
         && let Some(bounds) = scene.bounds()
     {
-        let shift = Mat4::from_translation(-bounds.center());
+        let (low, high) = scene.in_world(bounds);
+        let shift = DMat4::from_translation(-(low + high) / 2.0);
         wrap(scene, shift);
         moved = shift * moved;
         done.push("the center of the model was moved to the origin".to_owned());
@@ -119,15 +120,19 @@ pub fn manipulate(scene: &mut Scene, settings: &Settings) -> Result<Manipulated,
 
 /// Scales the whole model by `factor`.
 pub fn scale(scene: &mut Scene, factor: f64) {
-    wrap(scene, Mat4::from_scale(Vec3::splat(factor as f32)));
+    wrap(scene, DMat4::from_scale(DVec3::splat(factor)));
 }
 
 /// Puts nodes with the matrix above all roots of every scene.
-fn wrap(scene: &mut Scene, matrix: Mat4) {
-    if scene.list("scenes").len() > 1 {
-        wrap_each_root(scene, matrix);
-        return;
+fn wrap(scene: &mut Scene, matrix: DMat4) {
+    match scene.list("scenes").len() > 1 {
+        true => wrap_each_root(scene, matrix),
+        false => wrap_roots(scene, matrix),
     }
+    scene.choose_origin();
+}
+
+fn wrap_roots(scene: &mut Scene, matrix: DMat4) {
     let roots = scene.roots();
     if roots.is_empty() {
         return;
@@ -145,7 +150,7 @@ fn wrap(scene: &mut Scene, matrix: Mat4) {
 }
 
 /// Scenes may share roots, and a node has one parent at most: so each root gets a node of its own.
-fn wrap_each_root(scene: &mut Scene, matrix: Mat4) {
+fn wrap_each_root(scene: &mut Scene, matrix: DMat4) {
     let mut wrappers: BTreeMap<u64, usize> = BTreeMap::new();
     for number in 0..scene.list("scenes").len() {
         let roots = scene.list("scenes")[number]["nodes"].as_array();
@@ -178,16 +183,16 @@ fn push_node(scene: &mut Scene, node: Value) -> usize {
 }
 
 /// A node with the matrix above others.
-fn wrapper(children: &[usize], matrix: Mat4) -> Value {
+fn wrapper(children: &[usize], matrix: DMat4) -> Value {
     let mut node = json!({ "name": "root", "children": children });
     let (scale, rotation, translation) = matrix.to_scale_rotation_translation();
-    if translation != Vec3::ZERO {
+    if translation != DVec3::ZERO {
         node["translation"] = json!(translation.to_array());
     }
-    if rotation.angle_between(Quat::IDENTITY) > 0.0 {
+    if rotation.angle_between(DQuat::IDENTITY) > 0.0 {
         node["rotation"] = json!(rotation.to_array());
     }
-    if scale != Vec3::ONE {
+    if scale != DVec3::ONE {
         node["scale"] = json!(scale.to_array());
     }
     node

@@ -10,12 +10,14 @@ mod tests;
 use std::io::Cursor;
 use std::sync::OnceLock;
 
-use glam::Mat4;
+use glam::{DMat4, DVec3};
 use image::imageops::FilterType;
 use image::{ImageFormat, ImageReader};
 
 use super::compare::{Comparison, PictureSet, Sheet, side_by_side};
-use super::render::{BoundingBox, Picture, PreparedScene, RenderScene, RenderSettings, View};
+use super::render::{
+    BoundingBox, ConvertedModel, Picture, PreparedScene, RenderScene, RenderSettings, View,
+};
 use super::scene::Scene;
 use super::surface::Surface;
 
@@ -59,6 +61,8 @@ pub struct SurfaceDistances {
 #[derive(Debug)]
 pub struct ModelPictures {
     scene: PreparedScene,
+    /// The point of the world that the scene is measured from.
+    origin: DVec3,
     bounds: BoundingBox,
     /// The six views, then the views from inside.
     pictures: Vec<(View, Picture)>,
@@ -80,7 +84,11 @@ impl ModelPictures {
         let bounds = adapted.scene.bounding_box().unwrap_or(NOTHING);
         let scene = PreparedScene::new(&adapted.scene).coarsened(&bounds);
         let inside = scene.inside_views(&bounds);
-        ModelPictures::draw_in(scene, bounds, inside, PICTURE_SIZE).with_warnings(adapted.warnings)
+        ModelPictures {
+            origin: model.origin,
+            ..ModelPictures::draw_in(scene, bounds, inside, PICTURE_SIZE)
+        }
+        .with_warnings(adapted.warnings)
     }
 
     /// The same model in pictures of half the sides, for quick comparisons.
@@ -102,19 +110,13 @@ impl ModelPictures {
 
     /// Draws a result with the same cameras. The result must not have been moved as a whole.
     pub fn draw_where_it_is(&self, result: &Scene) -> ModelPictures {
-        self.draw_result(result, Mat4::IDENTITY)
+        self.draw_result(result, DMat4::IDENTITY)
     }
 
     /// Draws a result of this model with the same cameras. `moved` is how the job moved the model as a whole, from the
     /// source's space to the result's; it is undone for the pictures.
-    pub fn draw_result(&self, result: &Scene, moved: Mat4) -> ModelPictures {
-        let mut adapted = RenderScene::from_model(result);
-        if moved != Mat4::IDENTITY {
-            let back = moved.inverse();
-            for instance in &mut adapted.scene.instances {
-                instance.world = back * instance.world;
-            }
-        }
+    pub fn draw_result(&self, result: &Scene, moved: DMat4) -> ModelPictures {
+        let adapted = measured_from(self.origin, result, moved.inverse());
         let mut scene = PreparedScene::new(&adapted.scene).coarsened(&self.bounds);
         if self.is_bare {
             scene = scene.bare();
@@ -127,6 +129,7 @@ impl ModelPictures {
     fn draw_like_this(&self, scene: PreparedScene, size: usize) -> ModelPictures {
         ModelPictures {
             is_bare: self.is_bare,
+            origin: self.origin,
             ..ModelPictures::draw_in(scene, self.bounds, self.inside.clone(), size)
         }
     }
@@ -152,6 +155,7 @@ impl ModelPictures {
             inside,
             surface: OnceLock::new(),
             scene,
+            origin: DVec3::ZERO,
             bounds,
             pictures,
             size,
@@ -217,12 +221,25 @@ impl ModelPictures {
 /// A model and its result next to each other in the three-quarter view, with one camera. The picture is for users, not
 /// for measurement.
 pub fn before_and_after(source: &Scene, result: &Scene) -> Sheet {
-    let [source, result] = [source, result].map(|model| RenderScene::from_model(model).scene);
+    let [source, result] =
+        [source, result].map(|model| measured_from(source.origin, model, DMat4::IDENTITY).scene);
     let bounds = source.bounding_box().unwrap_or(NOTHING);
     let [before, after] = [source, result]
         .map(|scene| PreparedScene::new(&scene).coarsened(&bounds))
         .map(|scene| shown(&scene, &bounds));
     side_by_side(&[&before, &after])
+}
+
+/// A model after a transform of the world, measured from a point that may be another than its own.
+fn measured_from(origin: DVec3, model: &Scene, by: DMat4) -> ConvertedModel {
+    let mut adapted = RenderScene::from_model(model);
+    let by = DMat4::from_translation(-origin) * by * DMat4::from_translation(model.origin);
+    if by != DMat4::IDENTITY {
+        for instance in &mut adapted.scene.instances {
+            instance.world = (by * instance.world.as_dmat4()).as_mat4();
+        }
+    }
+    adapted
 }
 
 /// A model in the three-quarter view, as in its thumbnail: `size` pixels on each side.

@@ -12,7 +12,7 @@ fn chair() -> Scene {
 fn model_moved_as_a_whole_still_looks_the_same() {
     let source = chair();
     let mut moved = source.clone();
-    let by = Mat4::from_translation(glam::Vec3::new(3.0, -1.0, 0.5));
+    let by = DMat4::from_translation(DVec3::new(3.0, -1.0, 0.5));
     let root = &mut moved.list_mut("nodes").unwrap()[0];
     root["translation"] = serde_json::json!([3.0, -1.0, 0.5]);
     let pictures = ModelPictures::draw(&source);
@@ -21,7 +21,7 @@ fn model_moved_as_a_whole_still_looks_the_same() {
             .compare(&pictures.draw_result(&moved, by))
             .average_score()
     };
-    let (put_back, left_there) = (score(by), score(Mat4::IDENTITY));
+    let (put_back, left_there) = (score(by), score(DMat4::IDENTITY));
     assert!(put_back > 99.0, "{put_back}");
     assert!(left_there < 60.0, "{left_there}");
 }

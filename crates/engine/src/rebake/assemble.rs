@@ -1,5 +1,6 @@
 //! Puts the baked meshes into a scene in place of the source's. Cameras, lights and their nodes stay.
 
+use glam::DVec3;
 use serde_json::{Map, Value, json};
 
 use super::super::scene::{Geometry, Mesh, Primitive, Scene};
@@ -37,6 +38,7 @@ pub(super) fn emptied(source: &Scene) -> Scene {
         json,
         tables: source.tables.clone(),
         blobs: source.blobs.clone(),
+        origin: source.origin,
         ..Scene::default()
     };
     scene
@@ -55,7 +57,7 @@ pub(super) fn emptied(source: &Scene) -> Scene {
     scene
 }
 
-/// Adds a mesh with one geometry and a node that draws it.
+/// Adds a mesh with one geometry, which is measured from the scene's origin, and a node that draws it.
 pub(super) fn add_mesh(scene: &mut Scene, name: &str, geometry: Geometry, material: usize) {
     scene.geometries.push(geometry);
     scene.meshes.push(Mesh {
@@ -67,7 +69,11 @@ pub(super) fn add_mesh(scene: &mut Scene, name: &str, geometry: Geometry, materi
         }],
     });
     let mesh = scene.meshes.len() - 1;
-    let node = push(scene, "nodes", json!({ "name": name, "mesh": mesh }));
+    let mut node = json!({ "name": name, "mesh": mesh });
+    if scene.origin != DVec3::ZERO {
+        node["translation"] = json!(scene.origin.to_array());
+    }
+    let node = push(scene, "nodes", node);
     if scene.list("scenes").is_empty() {
         push(scene, "scenes", json!({ "nodes": [] }));
         scene.json.insert("scene".to_owned(), 0.into());

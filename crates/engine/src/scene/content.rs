@@ -1,6 +1,7 @@
 //! The content of a scene: meshes, geometries, images, tables of numbers, and the rest as glTF JSON.
 
 use bytes::Bytes;
+use glam::DVec3;
 use serde_json::{Map, Value};
 
 use super::super::document::{ComponentType, ElementType};
@@ -24,6 +25,9 @@ pub struct Scene {
     pub tables: Vec<Table>,
     /// Binary data of extensions that pass through.
     pub blobs: Vec<Bytes>,
+    /// The point of the world that matrices to the world, and what is computed with them, are measured from: zero, unless
+    /// the model is far away ([`Scene::choose_origin`]).
+    pub origin: DVec3,
 }
 
 /// A mesh: primitives drawn together.

@@ -11,6 +11,7 @@ mod content;
 mod geometry;
 mod material;
 mod nodes;
+mod origin;
 mod pose;
 mod texture_slots;
 
@@ -18,5 +19,6 @@ pub use content::{Image, Mesh, Primitive, Scene, Table, index_in};
 pub use geometry::{Attribute, Geometry, Mode, Storage};
 pub use material::{AlphaMode, DEFAULT_IOR, Material, TextureUse, Texturing, UvTransform, Wrap};
 pub use nodes::{Bounds, Draw, MeshAtRest, local_matrix};
+pub use origin::{far_point, float_step};
 pub use pose::Pose;
 pub use texture_slots::{TextureSlot, coordinate_set_of, remove_textures, slots_of};

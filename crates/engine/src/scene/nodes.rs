@@ -1,6 +1,7 @@
-//! The node tree: matrices, the draws of the default scene, and its bounding box.
+//! The node tree: matrices, the draws of the default scene, and its bounding box. Nodes are placed in 64 bits; positions in
+//! the world are measured from the scene's origin, in 32 bits.
 
-use glam::{Mat4, Quat, Vec3};
+use glam::{DMat4, DQuat, DVec3, Mat4, Quat, Vec3};
 use serde_json::Value;
 
 use super::content::{Scene, index_in};
@@ -76,7 +77,7 @@ impl Draw {
         (self.mesh, weights.collect())
     }
 
-    /// The positions of a geometry in the world, in the rest pose.
+    /// The positions of a geometry in the world, in the rest pose, measured from the scene's origin.
     pub fn world_positions(&self, geometry: &Geometry) -> Vec<Vec3> {
         let mut positions: Vec<Vec3> = geometry
             .positions()
@@ -150,14 +151,14 @@ impl Scene {
 
     /// The draws for measuring: as at rest, but nodes that are hidden there by a scale of 0 are as large as an animation
     /// shows them.
-    fn measured_draws(&self) -> Vec<Draw> {
+    pub(super) fn measured_draws(&self) -> Vec<Draw> {
         match self.shown_pose() {
             Some(pose) => self.draws_at(&self.worlds_in(&pose)),
             None => self.draws(),
         }
     }
 
-    fn draws_at(&self, worlds: &[Mat4]) -> Vec<Draw> {
+    fn draws_at(&self, worlds: &[DMat4]) -> Vec<Draw> {
         let shown = self.shown_nodes();
         let mut draws = Vec::new();
         for (node, json) in self.list("nodes").iter().enumerate() {
@@ -170,7 +171,7 @@ impl Scene {
                     node,
                     mesh,
                     placed,
-                    world: worlds[node] * placed,
+                    world: (worlds[node] * placed.as_dmat4()).as_mat4(),
                     joints: joints.clone(),
                     weights: self.rest_weights(json, mesh),
                 });
@@ -198,7 +199,7 @@ impl Scene {
     }
 
     /// The smallest box around everything that is drawn; `None` if that is nothing. What is hidden at rest and shown by
-    /// an animation is in the box.
+    /// an animation is in the box. It is measured from the scene's origin.
     pub fn bounds(&self) -> Option<Bounds> {
         let mut bounds = None;
         for draw in self.measured_draws() {
@@ -211,8 +212,9 @@ impl Scene {
         bounds
     }
 
-    pub fn world_matrices(&self) -> Vec<Mat4> {
-        worlds_of(self.list("nodes"), &self.parents())
+    /// The matrices of all nodes to the world, measured from the scene's origin.
+    pub fn world_matrices(&self) -> Vec<DMat4> {
+        self.worlds_of(self.list("nodes"))
     }
 
     pub fn parents(&self) -> Vec<Option<usize>> {
@@ -256,7 +258,7 @@ impl Scene {
         shown
     }
 
-    fn joint_matrices(&self, skin: usize, worlds: &[Mat4]) -> Vec<Mat4> {
+    fn joint_matrices(&self, skin: usize, worlds: &[DMat4]) -> Vec<Mat4> {
         let skin = &self.list("skins")[skin];
         let inverse = index_in(skin, "inverseBindMatrices").map(|table| &self.tables[table]);
         numbers(&skin["joints"])
@@ -266,7 +268,7 @@ impl Scene {
                 let bind = inverse
                     .and_then(|table| table.values.get(place * 16..place * 16 + 16))
                     .map_or(Mat4::IDENTITY, Mat4::from_cols_slice);
-                worlds[joint] * bind
+                (worlds[joint] * bind.as_dmat4()).as_mat4()
             })
             .collect()
     }
@@ -294,6 +296,22 @@ impl Scene {
             .collect()
     }
 
+    /// The matrices of these nodes, which have the tree of the scene's, to the world, measured from the scene's origin.
+    pub(super) fn worlds_of(&self, nodes: &[Value]) -> Vec<DMat4> {
+        let mut worlds = vec![DMat4::IDENTITY; nodes.len()];
+        let above_all = DMat4::from_translation(-self.origin);
+        let parents = self.parents();
+        let roots = (0..nodes.len()).filter(|node| parents[*node].is_none());
+        let mut waiting: Vec<(usize, DMat4)> = roots.map(|root| (root, above_all)).collect();
+        while let Some((node, above)) = waiting.pop() {
+            worlds[node] = above * local_matrix(&nodes[node]);
+            for child in children(&nodes[node]) {
+                waiting.push((child, worlds[node]));
+            }
+        }
+        worlds
+    }
+
     fn rest_weights(&self, node: &Value, mesh: usize) -> Vec<f32> {
         let own = node["weights"].as_array();
         let meshes = self.meshes[mesh].json.get("weights");
@@ -308,47 +326,30 @@ impl Scene {
     }
 }
 
-/// The matrices of all nodes to the world.
-pub(super) fn worlds_of(nodes: &[Value], parents: &[Option<usize>]) -> Vec<Mat4> {
-    let mut worlds = vec![Mat4::IDENTITY; nodes.len()];
-    let roots = parents
-        .iter()
-        .enumerate()
-        .filter(|(_, parent)| parent.is_none());
-    let mut waiting: Vec<(usize, Mat4)> = roots.map(|(root, _)| (root, Mat4::IDENTITY)).collect();
-    while let Some((node, above)) = waiting.pop() {
-        worlds[node] = above * local_matrix(&nodes[node]);
-        for child in children(&nodes[node]) {
-            waiting.push((child, worlds[node]));
-        }
-    }
-    worlds
-}
-
 /// The node's own transform.
-pub fn local_matrix(node: &Value) -> Mat4 {
-    let list = |key: &str| -> Option<Vec<f32>> {
+pub fn local_matrix(node: &Value) -> DMat4 {
+    let list = |key: &str| -> Option<Vec<f64>> {
         let numbers = node.get(key)?.as_array()?;
         Some(
             numbers
                 .iter()
-                .map(|number| number.as_f64().unwrap_or(0.0) as f32)
+                .map(|number| number.as_f64().unwrap_or(0.0))
                 .collect(),
         )
     };
     if let Some(matrix) = list("matrix").filter(|matrix| matrix.len() == 16) {
-        return Mat4::from_cols_slice(&matrix);
+        return DMat4::from_cols_slice(&matrix);
     }
     let translation = list("translation").filter(|list| list.len() == 3);
     let rotation = list("rotation").filter(|list| list.len() == 4);
     let scale = list("scale").filter(|list| list.len() == 3);
-    Mat4::from_scale_rotation_translation(
-        scale.map_or(Vec3::ONE, |scale| Vec3::from_slice(&scale)),
+    DMat4::from_scale_rotation_translation(
+        scale.map_or(DVec3::ONE, |scale| DVec3::from_slice(&scale)),
         rotation
-            .map(|rotation| Quat::from_slice(&rotation))
+            .map(|rotation| DQuat::from_slice(&rotation))
             .filter(|rotation| rotation.length_squared() > 0.0)
-            .map_or(Quat::IDENTITY, Quat::normalize),
-        translation.map_or(Vec3::ZERO, |translation| Vec3::from_slice(&translation)),
+            .map_or(DQuat::IDENTITY, DQuat::normalize),
+        translation.map_or(DVec3::ZERO, |translation| DVec3::from_slice(&translation)),
     )
 }
 

@@ -5,7 +5,6 @@ use std::collections::HashMap;
 use serde_json::{Value, json};
 
 use super::content::{Scene, index_in};
-use super::nodes::worlds_of;
 
 /// The nodes of a scene at one moment of one of its animations.
 #[derive(Debug, Clone)]
@@ -70,9 +69,9 @@ impl Scene {
         self.pose_at(animation, part * lengths.fold(0.0, f32::max))
     }
 
-    /// The matrices of all nodes to the world in a pose.
-    pub fn worlds_in(&self, pose: &Pose) -> Vec<glam::Mat4> {
-        worlds_of(&pose.nodes, &self.parents())
+    /// The matrices of all nodes to the world in a pose, measured from the scene's origin.
+    pub fn worlds_in(&self, pose: &Pose) -> Vec<glam::DMat4> {
+        self.worlds_of(&pose.nodes)
     }
 
     /// The pose of an animation at a time in seconds. Other nodes stay at rest.

@@ -5,6 +5,7 @@ use std::io::{self, BufRead as _, BufReader, Seek as _, SeekFrom};
 
 use super::{Need, Reference, References};
 use crate::extension;
+use crate::text::decoded;
 
 /// Longer asset paths are not read.
 const MAX_PATH_BYTES: usize = 4096;
@@ -138,7 +139,7 @@ impl Scanner {
             }
             Place::Path { count: wanted } if count >= wanted => {
                 let path = std::mem::take(&mut self.path);
-                self.paths.extend(String::from_utf8(path));
+                self.paths.push(decoded(&path).into_owned());
                 self.place = Place::Code;
             }
             Place::Path { .. } => self.path.extend(std::iter::repeat_n(b'@', count.into())),

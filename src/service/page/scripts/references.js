@@ -24,17 +24,27 @@ const READERS = {
     const head = new DataView(await file.slice(0, 20).arrayBuffer());
     return ofDocument(await file.slice(20, 20 + Math.min(head.getUint32(12, true), MOST_BYTES)).text());
   },
-  obj: async (file) => lines(await file.slice(0, HEAD_BYTES).text(), /^\s*mtllib\s+(.+)$/gm)
+  obj: async (file) => lines(await textOf(file.slice(0, HEAD_BYTES)), /^\s*mtllib\s+(.+)$/gm)
     .flatMap((names) => [names, ...names.split(/\s+(?=\S+\.mtl)/i)]),
-  mtl: async (file) => lines(await file.slice(0, MOST_BYTES).text(), /^\s*(?:map_\w+|bump|disp|decal|refl|norm)\s+(.+)$/gim)
+  mtl: async (file) => lines(await textOf(file.slice(0, MOST_BYTES)), /^\s*(?:map_\w+|bump|disp|decal|refl|norm)\s+(.+)$/gim)
     .flatMap((text) => [text, text.replace(/^(-\w+(\s+(on|off|[-+.\d]+\S*|\w+(?=\s)))+\s+)+/, '')]),
-  ply: async (file) => lines(await file.slice(0, HEAD_BYTES).text(), /^comment\s+TextureFile\s+(.+)$/gim),
-  usda: async (file) => lines(await file.slice(0, MOST_BYTES).text(), /@([^@\n]+)@/g),
+  ply: async (file) => lines(await textOf(file.slice(0, HEAD_BYTES)), /^comment\s+TextureFile\s+(.+)$/gim),
+  usda: async (file) => lines(await textOf(file.slice(0, MOST_BYTES)), /@([^@\n]+)@/g),
   fbx: async (file) => {
     const text = new TextDecoder('utf-8').decode(await file.slice(0, MOST_BYTES).arrayBuffer());
     return lines(text, /([^\x00-\x1f"*<>|?]{1,250}\.(?:png|jpe?g|tga|bmp|webp|tiff?))/gi);
   },
 };
+
+/** The text of a blob that may end within a character. What is not UTF-8 is Windows-1252, as for the service. */
+async function textOf(blob) {
+  const bytes = await blob.arrayBuffer();
+  try {
+    return new TextDecoder('utf-8', { fatal: true }).decode(bytes, { stream: true });
+  } catch {
+    return new TextDecoder('windows-1252').decode(bytes);
+  }
+}
 
 const lines = (text, pattern) => [...text.matchAll(pattern)].map((match) => match[1].trim().replace(/^"|"$/g, ''));
 

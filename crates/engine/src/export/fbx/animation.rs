@@ -51,11 +51,8 @@ pub(super) fn add(
                 angles
             })
             .collect();
-        let of = |part: fn(&Placement) -> [f32; 3]| -> Vec<[f64; 3]> {
-            track
-                .iter()
-                .map(|placement| part(placement).map(f64::from))
-                .collect()
+        let of = |part: fn(&Placement) -> [f64; 3]| -> Vec<[f64; 3]> {
+            track.iter().map(part).collect()
         };
         for (curve, target, values) in [
             ("T", "Lcl Translation", of(|it| it.translation.to_array())),

@@ -11,7 +11,7 @@ mod texture;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use glam::{EulerRot, Mat4, Quat};
+use glam::{DMat4, DQuat, EulerRot, Mat4};
 
 use super::super::scene::{Draw, MeshAtRest, Scene, index_in, local_matrix};
 use super::ExportError;
@@ -108,7 +108,8 @@ impl Writer<'_> {
         } else {
             // Instances are models of their own.
             for draw in &drawn {
-                let instance = self.add_model(name, "Mesh", &Placement::of(draw.placed), model);
+                let instance =
+                    self.add_model(name, "Mesh", &Placement::of(draw.placed.as_dmat4()), model);
                 self.draw(draw, instance);
             }
         }
@@ -131,12 +132,9 @@ impl Writer<'_> {
             Record::of("Version", 232),
             properties([
                 property("InheritType", "enum", "", [1.into()]),
-                triple(
-                    "Lcl Translation",
-                    placement.translation.to_array().map(f64::from),
-                ),
+                triple("Lcl Translation", placement.translation.to_array()),
                 triple("Lcl Rotation", angles),
-                triple("Lcl Scaling", placement.scale.to_array().map(f64::from)),
+                triple("Lcl Scaling", placement.scale.to_array()),
             ]),
             Record::of("Shading", FbxValue::I16(1)),
             Record::of("Culling", "CullingOff"),
@@ -183,7 +181,7 @@ impl Writer<'_> {
             let json = &self.scene.list("nodes")[draw.node];
             let mesh_name = self.scene.meshes[draw.mesh].name().unwrap_or("mesh");
             let name = json["name"].as_str().unwrap_or(mesh_name);
-            let model = self.add_model(name, "Mesh", &Placement::of(Mat4::IDENTITY), ROOT);
+            let model = self.add_model(name, "Mesh", &Placement::of(DMat4::IDENTITY), ROOT);
             self.document.connect(made.id, model);
             for material in made.materials.clone() {
                 let material = self.materials.add(material, &mut self.document);
@@ -246,8 +244,8 @@ pub(super) const LIMITS: FormatLimits = FormatLimits {
 };
 
 /// Angles around x, y and z in degrees, which apply in this order; those nearest to `before` of the equal ones.
-fn angles_of(rotation: Quat, before: Option<[f64; 3]>) -> [f64; 3] {
-    let (z, y, x) = rotation.as_dquat().to_euler(EulerRot::ZYX);
+fn angles_of(rotation: DQuat, before: Option<[f64; 3]>) -> [f64; 3] {
+    let (z, y, x) = rotation.to_euler(EulerRot::ZYX);
     let own = [x, y, z].map(f64::to_degrees);
     let Some(before) = before else {
         return own;
@@ -275,10 +273,10 @@ mod tests {
     fn angles_go_on_without_jumps() {
         let mut before = None;
         for step in 0..100 {
-            let turn = Quat::from_rotation_y(step as f32 * 0.1) * Quat::from_rotation_x(0.3);
+            let turn = DQuat::from_rotation_y(f64::from(step) * 0.1) * DQuat::from_rotation_x(0.3);
             let angles = angles_of(turn, before);
-            let [x, y, z] = angles.map(|angle| angle.to_radians() as f32);
-            let again = Quat::from_euler(EulerRot::ZYX, z, y, x);
+            let [x, y, z] = angles.map(f64::to_radians);
+            let again = DQuat::from_euler(EulerRot::ZYX, z, y, x);
             assert!(again.dot(turn).abs() > 0.9999, "{step}: {angles:?}");
             if let Some(before) = before {
                 let jump = (0..3)

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use std::fmt::Write;
 
 use bytes::Bytes;
-use glam::Vec3;
+use glam::{DVec3, Vec3};
 
 use super::super::import::images::extension_of;
 use super::super::scene::{AlphaMode, Material, Scene, TextureUse};
@@ -73,11 +73,13 @@ impl ObjWriter<'_> {
         let mut text = String::new();
         let (mut positions, mut coords, mut normals) = (1, 1, 1);
         for (index, part) in flatten(self.scene).iter().enumerate() {
-            let fallback = || format!("part_{index}");
-            let name = part.name.clone().unwrap_or_else(fallback);
-            writeln!(text, "o {}", one_word(&name)).expect(SAFE);
+            if part.begins_object {
+                let fallback = || format!("part_{index}");
+                let name = part.name.clone().unwrap_or_else(fallback);
+                writeln!(text, "o {}", one_word(&name)).expect(SAFE);
+            }
             for (vertex, position) in part.positions.iter().enumerate() {
-                write!(text, "v {} {} {}", position.x, position.y, position.z).expect(SAFE);
+                write_position(&mut text, self.scene.origin, *position);
                 if let Some([red, green, blue, _]) = part.colors.get(vertex) {
                     let [red, green, blue] = [*red, *green, *blue].map(srgb_of_linear);
                     write!(text, " {red} {green} {blue}").expect(SAFE);
@@ -247,6 +249,18 @@ impl ObjWriter<'_> {
         self.images.insert(index, name.clone());
         Some(name)
     }
+}
+
+/// Writes a position that is measured from the origin of its scene.
+fn write_position(text: &mut String, origin: DVec3, near: Vec3) {
+    if origin == DVec3::ZERO {
+        write!(text, "v {} {} {}", near.x, near.y, near.z).expect(SAFE);
+        return;
+    }
+    // The decimal digits of the float, so that a sum has no more digits than both.
+    let decimal = |part: f32| part.to_string().parse().unwrap_or(f64::from(part));
+    let at = origin + DVec3::from_array(near.to_array().map(decimal));
+    write!(text, "v {} {} {}", at.x, at.y, at.z).expect(SAFE);
 }
 
 /// The normal of each triangle.

@@ -1,6 +1,6 @@
 //! Meshes: faces, points and what belongs to them.
 
-use glam::Mat4;
+use glam::DMat4;
 
 use super::super::super::scene::{Bounds, Draw, Geometry};
 use super::lines::Lines;
@@ -52,7 +52,7 @@ pub(super) fn write_geometry(text: &mut Lines, draw: &Draw, geometry: &Geometry,
             "color3f[] primvars:displayColor = ",
             (0..colors.count()).map(|vertex| {
                 let color = colors.at(vertex);
-                triple([color[0] * tint[0], color[1] * tint[1], color[2] * tint[2]])
+                triple([0, 1, 2].map(|part| f64::from(color[part] * tint[part])))
             }),
         );
         text.interpolated();
@@ -104,7 +104,7 @@ pub(super) fn write_influences(text: &mut Lines, skeleton: &UsdSkeleton, geometr
     let (joints, weights, width) = skeleton.influences(geometry);
     text.line(&format!(
         "matrix4d primvars:skel:geomBindTransform = {}",
-        matrix(&Mat4::IDENTITY)
+        matrix(&DMat4::IDENTITY)
     ));
     let joints = joints.iter().map(usize::to_string);
     text.list("int[] primvars:skel:jointIndices = ", joints);

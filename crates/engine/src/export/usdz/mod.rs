@@ -116,9 +116,14 @@ fn unique(name: &str, taken: &mut BTreeSet<String>) -> String {
     name
 }
 
-/// A number as USD reads it.
-fn number(value: f32) -> f32 {
-    if value.is_finite() { value } else { 0.0 }
+/// A number as USD reads it, with no more digits than it needs: most come from 32-bit floats.
+fn number(value: f64) -> String {
+    let short = value as f32;
+    match f64::from(short) == value {
+        true => short.to_string(),
+        false if value.is_finite() => value.to_string(),
+        false => "0".to_owned(),
+    }
 }
 
 /// A name as USD allows it: letters, digits and underscores of ASCII, no digit first.

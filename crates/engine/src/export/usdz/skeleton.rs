@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeSet, HashMap};
 
-use glam::Mat4;
+use glam::{DMat4, DVec3, Mat4};
 use serde_json::Value;
 
 use super::super::super::scene::{Geometry, Scene, index_in};
@@ -20,9 +20,9 @@ pub(super) struct UsdSkeleton {
     /// The path of each joint.
     pub(super) paths: Vec<String>,
     /// The matrix of each joint to the world, when the skin was bound.
-    bind: Vec<Mat4>,
+    bind: Vec<DMat4>,
     /// The matrix of each joint to its parent.
-    rest: Vec<Mat4>,
+    rest: Vec<DMat4>,
     /// The place of each joint of the skin in the tree.
     places: Vec<usize>,
 }
@@ -57,16 +57,16 @@ impl UsdSkeleton {
             .collect();
         let inverse =
             index_in(json, "inverseBindMatrices").and_then(|table| scene.tables.get(table));
-        let mut bind: Vec<Mat4> = order.iter().map(|node| worlds[*node]).collect();
+        let mut bind: Vec<DMat4> = order.iter().map(|node| worlds[*node]).collect();
         for (at, joint) in joints.iter().enumerate() {
             let matrix = inverse.and_then(|table| table.values.get(at * 16..at * 16 + 16));
             let matrix = matrix.map_or(Mat4::IDENTITY, Mat4::from_cols_slice);
             if matrix.determinant() != 0.0 {
-                bind[place_of[joint]] = matrix.inverse();
+                bind[place_of[joint]] = matrix.inverse().as_dmat4();
             }
         }
         let rest = tree.iter().map(|(node, parent)| {
-            let above = parent.map_or(Mat4::IDENTITY, |parent| worlds[tree[parent].0]);
+            let above = parent.map_or(DMat4::IDENTITY, |parent| worlds[tree[parent].0]);
             to_parent(above, worlds[*node])
         });
         let rest = rest.collect();
@@ -117,14 +117,10 @@ impl UsdSkeleton {
             track(
                 "float3[] translations",
                 times,
-                &rows(&|it| triple(it.translation.to_array())),
+                &rows(&|it| floats(it.translation)),
             ),
             track("quatf[] rotations", times, &rows(&|it| quaternion(it))),
-            track(
-                "half3[] scales",
-                times,
-                &rows(&|it| triple(it.scale.to_array())),
-            ),
+            track("half3[] scales", times, &rows(&|it| floats(it.scale))),
         ]
     }
 
@@ -182,21 +178,31 @@ pub(super) fn track(attribute: &str, times: &[f32], values: &[String]) -> String
     }
     let samples = times.iter().zip(values);
     let samples: Vec<String> = samples
-        .map(|(time, value)| format!("{}: {value}", number(time * TIME_CODES_PER_SECOND)))
+        .map(|(time, value)| format!("{}: {value}", number((time * TIME_CODES_PER_SECOND).into())))
         .collect();
     format!("{attribute}.timeSamples = {{ {} }}", samples.join(", "))
 }
 
-pub(super) fn triple([x, y, z]: [f32; 3]) -> String {
+pub(super) fn triple([x, y, z]: [f64; 3]) -> String {
     format!("({}, {}, {})", number(x), number(y), number(z))
 }
 
+/// Three numbers that are stored as 32-bit floats.
+pub(super) fn floats(vector: DVec3) -> String {
+    triple(vector.as_vec3().to_array().map(f64::from))
+}
+
 pub(super) fn quaternion(placement: &Placement) -> String {
-    let [x, y, z, w] = placement.rotation.to_array().map(number);
+    let [x, y, z, w] = placement
+        .rotation
+        .as_quat()
+        .to_array()
+        .map(f64::from)
+        .map(number);
     format!("({w}, {x}, {y}, {z})")
 }
 
-pub(super) fn matrix(matrix: &Mat4) -> String {
+pub(super) fn matrix(matrix: &DMat4) -> String {
     let rows = matrix.to_cols_array_2d().map(|row| {
         let [x, y, z, w] = row.map(number);
         format!("({x}, {y}, {z}, {w})")
@@ -204,7 +210,7 @@ pub(super) fn matrix(matrix: &Mat4) -> String {
     format!("( {} )", rows.join(", "))
 }
 
-fn matrices(list: &[Mat4]) -> String {
+fn matrices(list: &[DMat4]) -> String {
     let list: Vec<String> = list.iter().map(matrix).collect();
     format!("[{}]", list.join(", "))
 }

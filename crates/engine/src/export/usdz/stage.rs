@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use bytes::Bytes;
-use glam::Mat4;
+use glam::{DMat4, DVec3, Mat4};
 
 use super::super::super::scene::{Draw, Scene, index_in, local_matrix};
 use super::super::motion::{NodeMotion, Placement};
@@ -11,7 +11,9 @@ use super::geometry::{write_geometry, write_influences};
 use super::lines::Lines;
 use super::material::UsdMaterials;
 use super::shared::{SHARED_MESHES, SharedMeshes, has_triangles};
-use super::skeleton::{TIME_CODES_PER_SECOND, UsdSkeleton, matrix, quaternion, track, triple};
+use super::skeleton::{
+    TIME_CODES_PER_SECOND, UsdSkeleton, floats, matrix, quaternion, track, triple,
+};
 use super::unique;
 
 /// A stage and the images that it names.
@@ -137,6 +139,10 @@ impl StageWriter<'_> {
         self.text.line(bound);
         self.text.line(")");
         self.text.open();
+        // Joints are measured from the scene's origin.
+        if self.scene.origin != DVec3::ZERO {
+            self.write_matrix(DMat4::from_translation(self.scene.origin));
+        }
         let clip = self.motion.as_ref().map(|motion| {
             let name = motion.name.as_deref().unwrap_or("Animation");
             let lines = skeleton.clip_lines(&motion.times, &motion.joints[index]);
@@ -207,7 +213,7 @@ impl StageWriter<'_> {
     }
 
     /// The lines of a node that moves: its place at rest and at each time.
-    fn placements(&self, node: usize, rest: Mat4) -> Option<Vec<String>> {
+    fn placements(&self, node: usize, rest: DMat4) -> Option<Vec<String>> {
         let motion = self.motion.as_ref()?;
         let tracks = motion.nodes.get(&node)?;
         let rest = Placement::of(rest);
@@ -224,9 +230,7 @@ impl StageWriter<'_> {
             triple(it.translation.to_array())
         });
         lines.extend(part("quatf xformOp:orient", &quaternion));
-        lines.extend(part("float3 xformOp:scale", &|it| {
-            triple(it.scale.to_array())
-        }));
+        lines.extend(part("float3 xformOp:scale", &|it| floats(it.scale)));
         lines.push(
             "uniform token[] xformOpOrder = [\"xformOp:translate\", \"xformOp:orient\", \"xformOp:scale\"]"
                 .to_owned(),
@@ -234,8 +238,8 @@ impl StageWriter<'_> {
         Some(lines)
     }
 
-    fn write_matrix(&mut self, matrix: Mat4) {
-        if matrix == Mat4::IDENTITY {
+    fn write_matrix(&mut self, matrix: DMat4) {
+        if matrix == DMat4::IDENTITY {
             return;
         }
         self.text.line(&format!(
@@ -256,7 +260,7 @@ impl StageWriter<'_> {
             .line(&format!("    prepend references = <{path}>"));
         self.text.line(")");
         self.text.open();
-        self.write_matrix(draw.placed);
+        self.write_matrix(draw.placed.as_dmat4());
         self.text.close();
     }
 

@@ -2,9 +2,12 @@
 
 use std::collections::HashMap;
 
+use glam::DVec3;
+
 use super::super::super::document::ComponentType;
 use super::super::super::scene::{Attribute, Geometry, Storage};
 use super::super::super::srgb::linear_of_srgb;
+use super::super::far::{self, Offsets};
 use super::super::scene_builder::SceneBuilder;
 use super::MAX_UV_SETS;
 use super::material::FbxMaterials;
@@ -16,14 +19,17 @@ use super::skin::{SkinUse, weights};
 pub(super) struct ImportedMesh {
     /// Index of the scene's mesh; none for a mesh without triangles.
     pub(super) mesh: Option<usize>,
+    /// What was subtracted from its positions.
+    pub(super) offset: DVec3,
     pub(super) skin: Option<SkinUse>,
 }
 
 impl ImportedMesh {
     /// A mesh without a skin.
-    pub(super) fn of_mesh(mesh: usize) -> ImportedMesh {
+    pub(super) fn of_mesh(mesh: usize, offset: DVec3) -> ImportedMesh {
         ImportedMesh {
             mesh: Some(mesh),
+            offset,
             ..ImportedMesh::default()
         }
     }
@@ -44,9 +50,11 @@ pub(super) fn add(
     found: &ufbx::Mesh,
     builder: &mut SceneBuilder,
     materials: &mut FbxMaterials<'_>,
+    offsets: &mut Offsets,
     warnings: &mut Vec<String>,
 ) -> ImportedMesh {
     let mut parts = Vec::new();
+    let offset = offset_of(found, offsets);
     let sets = found.uv_sets.iter().take(MAX_UV_SETS);
     let set_names: Vec<&str> = sets.map(|set| &*set.name).collect();
     for part in found
@@ -58,7 +66,7 @@ pub(super) fn add(
             .materials
             .get(part.index as usize)
             .map(|material| materials.add(material, &set_names, builder, warnings));
-        parts.push((build(found, part), material));
+        parts.push((build(found, part, offset), material));
     }
     if parts.is_empty() {
         return ImportedMesh::default();
@@ -70,11 +78,23 @@ pub(super) fn add(
     }
     ImportedMesh {
         mesh: Some(mesh),
+        offset,
         skin: SkinUse::of(found, builder),
     }
 }
 
-fn build(found: &ufbx::Mesh, part: &ufbx::MeshPart) -> Geometry {
+/// The offset of a mesh. Joints and the weights of shapes belong to the node itself, so meshes with these have
+/// none.
+fn offset_of(found: &ufbx::Mesh, offsets: &mut Offsets) -> DVec3 {
+    if !found.skin_deformers.is_empty() || !found.blend_deformers.is_empty() {
+        return DVec3::ZERO;
+    }
+    let used = found.vertex_indices.iter();
+    let used = used.filter_map(|index| found.vertices.get(*index as usize));
+    offsets.offset_of(used.map(|at| DVec3::new(at.x, at.y, at.z)))
+}
+
+fn build(found: &ufbx::Mesh, part: &ufbx::MeshPart, offset: DVec3) -> Geometry {
     let mut known: HashMap<FbxCorner, u32> = HashMap::new();
     let (mut corners, mut indices) = (Vec::new(), Vec::new());
     let mut triangles = Vec::new();
@@ -93,7 +113,7 @@ fn build(found: &ufbx::Mesh, part: &ufbx::MeshPart) -> Geometry {
     let places: Vec<u32> = corners.iter().map(|corner| corner.position).collect();
     let mut geometry = Geometry {
         indices,
-        attributes: attributes(found, &corners),
+        attributes: attributes(found, &corners, offset),
         targets: targets(found, &places),
         sparse_targets: true,
         ..Geometry::default()
@@ -121,10 +141,12 @@ fn corner_of(found: &ufbx::Mesh, index: usize) -> FbxCorner {
     }
 }
 
-fn attributes(found: &ufbx::Mesh, corners: &[FbxCorner]) -> Vec<Attribute> {
+fn attributes(found: &ufbx::Mesh, corners: &[FbxCorner], offset: DVec3) -> Vec<Attribute> {
     let positions = corners.iter().flat_map(|corner| {
         let at = found.vertices.get(corner.position as usize).copied();
-        at.map_or([0.0; 3], |at| [at.x as f32, at.y as f32, at.z as f32])
+        at.map_or([0.0; 3], |at| {
+            far::near(DVec3::new(at.x, at.y, at.z), offset)
+        })
     });
     let mut attributes = vec![Attribute::new("POSITION", 3, positions.collect())];
     if found.vertex_normal.exists {

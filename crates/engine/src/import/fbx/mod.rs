@@ -15,11 +15,13 @@ mod unread;
 use std::fs;
 use std::path::Path;
 
+use glam::DVec3;
 use serde_json::{Value, json};
 
 use super::super::document::DocumentError;
 use super::super::settings::MeshCompression;
-use super::scene_builder::SceneBuilder;
+use super::far::Offsets;
+use super::scene_builder::{SceneBuilder, drawing};
 use super::{ImportError, Imported};
 use assetfs_formats::input_files::InputFiles;
 use material::FbxMaterials;
@@ -47,19 +49,34 @@ pub(super) fn import(dir: &Path, model: &Path) -> Result<Imported, ImportError> 
     let mut materials = FbxMaterials::new(&files, model, bytes.len() as u64);
     let mut warnings = Vec::new();
     let mut builder = SceneBuilder::new();
+    let mut offsets = Offsets::default();
     let meshes: Vec<mesh::ImportedMesh> = loaded
         .meshes
         .iter()
         .map(|found| {
             unread::name_unread_of_mesh(found, &mut warnings);
-            mesh::add(found, &mut builder, &mut materials, &mut warnings)
+            mesh::add(
+                found,
+                &mut builder,
+                &mut materials,
+                &mut offsets,
+                &mut warnings,
+            )
         })
         .collect();
     let mut surfaces = nurbs::Surfaces::new();
     let surfaces: Vec<mesh::ImportedMesh> = loaded
         .nurbs_surfaces
         .iter()
-        .map(|found| surfaces.add(found, &mut builder, &mut materials, &mut warnings))
+        .map(|found| {
+            surfaces.add(
+                found,
+                &mut builder,
+                &mut materials,
+                &mut offsets,
+                &mut warnings,
+            )
+        })
         .collect();
     if meshes
         .iter()
@@ -72,7 +89,16 @@ pub(super) fn import(dir: &Path, model: &Path) -> Result<Imported, ImportError> 
         });
     }
     for node in loaded.nodes.iter() {
-        builder.add_node(node_json(node, &meshes, &surfaces));
+        builder.add_node(node_json(node, drawn_by(node, &meshes, &surfaces)));
+    }
+    for node in loaded.nodes.iter() {
+        // The offset is not for what is below the node.
+        if let Some((mesh, made)) = drawn_by(node, &meshes, &surfaces)
+            && made.offset != DVec3::ZERO
+        {
+            let child = builder.add_node(drawing(mesh, made.offset));
+            builder.add_children(node.element.typed_id as usize, &[child]);
+        }
     }
     let skins: Vec<skin::SkinUse> = meshes.iter().filter_map(|made| made.skin).collect();
     let resting = skin::add_resting_joints(&skins, &mut builder);
@@ -117,11 +143,23 @@ fn options(file_bytes: usize) -> ufbx::LoadOpts<'static> {
     }
 }
 
-fn node_json(
+/// What a node draws, and its number in the scene.
+fn drawn_by<'a>(
     node: &ufbx::Node,
-    meshes: &[mesh::ImportedMesh],
-    surfaces: &[mesh::ImportedMesh],
-) -> Value {
+    meshes: &'a [mesh::ImportedMesh],
+    surfaces: &'a [mesh::ImportedMesh],
+) -> Option<(usize, &'a mesh::ImportedMesh)> {
+    let made = match (&node.mesh, &node.attrib) {
+        (Some(found), _) => meshes.get(found.element.typed_id as usize),
+        (None, Some(found)) if found.type_ == ufbx::ElementType::NurbsSurface => {
+            surfaces.get(found.typed_id as usize)
+        }
+        _ => None,
+    }?;
+    Some((made.mesh?, made))
+}
+
+fn node_json(node: &ufbx::Node, drawn: Option<(usize, &mesh::ImportedMesh)>) -> Value {
     let mut json = json!({});
     let name: &str = &node.element.name;
     if !name.is_empty() {
@@ -146,15 +184,8 @@ fn node_json(
     if !children.is_empty() {
         json["children"] = json!(children);
     }
-    let drawn = match (&node.mesh, &node.attrib) {
-        (Some(found), _) => meshes.get(found.element.typed_id as usize),
-        (None, Some(found)) if found.type_ == ufbx::ElementType::NurbsSurface => {
-            surfaces.get(found.typed_id as usize)
-        }
-        _ => None,
-    };
-    if let Some(made) = drawn
-        && let Some(mesh) = made.mesh
+    if let Some((mesh, made)) = drawn
+        && made.offset == DVec3::ZERO
     {
         json["mesh"] = mesh.into();
         if let Some(skin) = made.skin {

@@ -3,9 +3,10 @@
 //! Each span of knots is divided as often as the file asks for, within limits: a few bytes of a file can ask for billions
 //! of points.
 
-use glam::Vec3;
+use glam::{DVec3, Vec3};
 
 use super::super::super::scene::{Attribute, Geometry};
+use super::super::far::{self, Offsets};
 use super::super::scene_builder::SceneBuilder;
 use super::material::FbxMaterials;
 use super::mesh::ImportedMesh;
@@ -34,6 +35,7 @@ impl Surfaces {
         found: &ufbx::NurbsSurface,
         builder: &mut SceneBuilder,
         materials: &mut FbxMaterials<'_>,
+        offsets: &mut Offsets,
         warnings: &mut Vec<String>,
     ) -> ImportedMesh {
         let name: &str = &found.element.name;
@@ -47,9 +49,10 @@ impl Surfaces {
             .material
             .as_ref()
             .map(|material| materials.add(material, &[""], builder, warnings));
-        let parts = vec![(tessellated(found, pieces), material)];
+        let (surface, offset) = tessellated(found, pieces, offsets);
+        let parts = vec![(surface, material)];
         let mesh = builder.add_mesh(Some(name).filter(|name| !name.is_empty()), parts);
-        ImportedMesh::of_mesh(mesh)
+        ImportedMesh::of_mesh(mesh, offset)
     }
 
     /// The pieces of each span along u and v; `None` for a surface that is not drawn.
@@ -78,7 +81,12 @@ impl Surfaces {
     }
 }
 
-fn tessellated(found: &ufbx::NurbsSurface, pieces: [usize; 2]) -> Geometry {
+/// The triangles of a surface, and the offset of their positions.
+fn tessellated(
+    found: &ufbx::NurbsSurface,
+    pieces: [usize; 2],
+    offsets: &mut Offsets,
+) -> (Geometry, DVec3) {
     let columns = parameters(&found.basis_u, pieces[0]);
     let rows = parameters(&found.basis_v, pieces[1]);
     let middle = [&found.basis_u, &found.basis_v].map(|basis| (basis.t_min + basis.t_max) / 2.0);
@@ -86,7 +94,7 @@ fn tessellated(found: &ufbx::NurbsSurface, pieces: [usize; 2]) -> Geometry {
     for (row, v) in rows.iter().enumerate() {
         for (column, u) in columns.iter().enumerate() {
             let at = found.evaluate(*u, *v).position;
-            positions.extend([at.x as f32, at.y as f32, at.z as f32]);
+            positions.push(DVec3::new(at.x, at.y, at.z));
             normals.extend(normal_at(found, *u, *v, middle).to_array());
             coords.extend([
                 column as f32 / (columns.len() - 1) as f32,
@@ -106,15 +114,18 @@ fn tessellated(found: &ufbx::NurbsSurface, pieces: [usize; 2]) -> Geometry {
             }
         }
     }
-    Geometry {
+    let offset = offsets.offset_of(positions.iter().copied());
+    let positions = positions.into_iter().flat_map(|at| far::near(at, offset));
+    let geometry = Geometry {
         indices,
         attributes: vec![
-            Attribute::new("POSITION", 3, positions),
+            Attribute::new("POSITION", 3, positions.collect()),
             Attribute::new("NORMAL", 3, normals),
             Attribute::new("TEXCOORD_0", 2, coords),
         ],
         ..Geometry::default()
-    }
+    };
+    (geometry, offset)
 }
 
 /// The normal at a point. At a pole, where an edge is a single point, the normal slightly towards the middle is taken.

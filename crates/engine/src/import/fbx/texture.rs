@@ -1,5 +1,6 @@
 //! Textures of an FBX file: their images, inside the file or beside it.
 
+use std::borrow::Cow;
 use std::collections::HashMap;
 use std::fs;
 use std::path::Path;
@@ -11,6 +12,7 @@ use super::super::find_file;
 use super::super::images::plain_image;
 use super::super::scene_builder::SceneBuilder;
 use assetfs_formats::input_files::InputFiles;
+use assetfs_formats::text::decoded;
 
 /// The images that are in the scene already, by the textures of the file.
 pub(super) struct FbxTextures<'a> {
@@ -156,7 +158,7 @@ impl<'a> FbxTextures<'a> {
         let read = match self.bytes_of(texture) {
             Ok(read) => Some(read),
             Err(why) => {
-                let name: &str = &texture.relative_filename;
+                let [name, ..] = names_of(texture);
                 warnings.push(format!("the texture \"{name}\" is left out: {why}"));
                 None
             }
@@ -167,15 +169,9 @@ impl<'a> FbxTextures<'a> {
 
     /// Reads the embedded bytes, else the file that one of the texture's names leads to.
     fn bytes_of(&mut self, texture: &ufbx::Texture) -> Result<NamedImage, String> {
-        let names: [&str; 3] = [
-            &texture.relative_filename,
-            &texture.filename,
-            &texture.absolute_filename,
-        ];
-        let name = names
-            .into_iter()
-            .find(|name| !name.is_empty())
-            .unwrap_or("texture");
+        let names = names_of(texture);
+        let mut given = names.iter().filter(|name| !name.is_empty());
+        let name = given.next().map_or("texture", |name| name);
         let last = name.rsplit(['/', '\\']).next().unwrap_or(name).to_owned();
         let content: &[u8] = &texture.content;
         if !content.is_empty() {
@@ -184,7 +180,7 @@ impl<'a> FbxTextures<'a> {
         }
         let mut reason = String::new();
         let mut found = None;
-        for name in names.into_iter().filter(|name| !name.is_empty()) {
+        for name in names.iter().filter(|name| !name.is_empty()) {
             match find_file(self.dir, self.model, name) {
                 Ok(path) => {
                     found = Some(path);
@@ -199,6 +195,16 @@ impl<'a> FbxTextures<'a> {
         let (bytes, media_type) = plain_image(bytes, &path)?;
         Ok((last, media_type, bytes))
     }
+}
+
+/// The names of a texture's file, most of which may be empty. Old programs did not write UTF-8.
+fn names_of(texture: &ufbx::Texture) -> [Cow<'_, str>; 3] {
+    [
+        &texture.raw_relative_filename,
+        &texture.raw_filename,
+        &texture.raw_absolute_filename,
+    ]
+    .map(|name| decoded(name))
 }
 
 /// The file texture of a map; of several layers the first.

@@ -1,6 +1,6 @@
 //! Wavefront OBJ with its materials.
 //!
-//! Objects become meshes, materials their primitives. Polygons are cut into triangles; normals are computed if the file
+//! Objects become meshes, also several of one name; materials their primitives. Groups of one name are one. Polygons are cut into triangles; normals are computed if the file
 //! has none. Every statement is read or named in a warning: lines, points and curves are not read.
 
 mod images;
@@ -11,12 +11,16 @@ mod mtl;
 
 use std::collections::HashMap;
 use std::fs;
+use std::hash::Hash;
 use std::path::Path;
+
+use glam::DVec3;
 
 use super::super::document::{ComponentType, DocumentError};
 use super::super::scene::{Attribute, Geometry, Storage};
 use super::super::settings::MeshCompression;
 use super::super::srgb::linear_of_srgb;
+use super::far;
 use super::lines::{lines, number, text, words};
 use super::normals::add_creased;
 use super::polygon;
@@ -36,7 +40,8 @@ type ObjCorner = (u32, Option<u32>, Option<u32>);
 /// A run of faces with one object and one material.
 #[derive(Debug, Default)]
 struct Faces {
-    object: Option<String>,
+    /// The number of the object in [`Parsed::objects`].
+    object: usize,
     material: Option<String>,
     /// Three for each triangle.
     corners: Vec<ObjCorner>,
@@ -45,11 +50,15 @@ struct Faces {
 /// The content of the file.
 #[derive(Debug, Default)]
 struct Parsed {
-    positions: Vec<[f32; 3]>,
+    positions: Vec<DVec3>,
+    /// What is subtracted from the positions before they are rounded.
+    offset: DVec3,
     /// Red, green, blue and alpha for each position, where the file has them.
     colors: Vec<[f32; 4]>,
     coords: Vec<[f32; 2]>,
     normals: Vec<[f32; 3]>,
+    /// The names of the objects.
+    objects: Vec<Option<String>>,
     runs: Vec<Faces>,
     libraries: Vec<String>,
     left_out: LeftOut,
@@ -72,11 +81,11 @@ pub(super) fn import(dir: &Path, model: &Path) -> Result<Imported, ImportError> 
         ));
     }
     let mut builder = SceneBuilder::new();
+    builder.set_offset(parsed.offset);
     let files = InputFiles::new(dir);
     let mut library = Library::new(&files, model, bytes.len() as u64);
     library.read(&parsed.libraries, &mut warnings);
-    let runs = group(parsed.runs.iter().collect(), &mut warnings);
-    for (object, runs) in runs {
+    for (object, runs) in by_object(&parsed, &mut warnings) {
         let mut parts = Vec::new();
         for (name, corners) in by_material(runs) {
             let material =
@@ -85,13 +94,13 @@ pub(super) fn import(dir: &Path, model: &Path) -> Result<Imported, ImportError> 
             if normals > 0 && normals < corners.len() {
                 warnings.push(format!(
                     "{file}: some faces of {} have no normals, so all of its normals are computed",
-                    object.as_deref().unwrap_or("the model")
+                    object.unwrap_or("the model")
                 ));
             }
             parts.push((build(&parsed, &corners), material));
         }
-        let mesh = builder.add_mesh(object.as_deref(), parts);
-        builder.add_root(object.as_deref(), mesh);
+        let mesh = builder.add_mesh(object, parts);
+        builder.add_root(object, mesh);
     }
     Ok(Imported {
         packing: MeshCompression::None,
@@ -104,9 +113,13 @@ pub(super) fn import(dir: &Path, model: &Path) -> Result<Imported, ImportError> 
 }
 
 fn parse(file: &str, bytes: &[u8]) -> Result<Parsed, ImportError> {
-    let mut parsed = Parsed::default();
+    let mut parsed = Parsed {
+        objects: vec![None],
+        ..Parsed::default()
+    };
+    let mut groups: HashMap<String, usize> = HashMap::new();
     let uses_objects = lines(bytes).any(|(_, line)| line.starts_with(b"o "));
-    let (mut object, mut material) = (None, None);
+    let (mut object, mut material) = (0, None);
     for (line_number, line) in lines(bytes) {
         let line = line.trim_ascii_start();
         let key = words(line).next().unwrap_or_default();
@@ -117,12 +130,13 @@ fn parse(file: &str, bytes: &[u8]) -> Result<Parsed, ImportError> {
         };
         match key {
             b"v" => {
-                let numbers: Vec<f32> = words(rest).map_while(number).collect();
+                let numbers: Vec<f64> = words(rest).map_while(number).collect();
                 let [x, y, z, ref others @ ..] = numbers[..] else {
                     return Err(damaged("is not a position"));
                 };
-                parsed.positions.push([x, y, z]);
-                let color = match *others {
+                parsed.positions.push(DVec3::new(x, y, z));
+                let others: Vec<f32> = others.iter().map(|number| *number as f32).collect();
+                let color = match others[..] {
                     [red, green, blue] => Some([red, green, blue, 1.0]),
                     [red, green, blue, alpha] => Some([red, green, blue, alpha]),
                     // A weight, which only curves have.
@@ -138,7 +152,7 @@ fn parse(file: &str, bytes: &[u8]) -> Result<Parsed, ImportError> {
                 }
             }
             b"vt" => {
-                let mut numbers = words(rest).map_while(number);
+                let mut numbers = words(rest).map_while(number::<f32>);
                 let (u, v) = (numbers.next(), numbers.next());
                 if numbers.next().is_some_and(|depth| depth != 0.0) {
                     parsed.left_out.depths += 1;
@@ -158,11 +172,15 @@ fn parse(file: &str, bytes: &[u8]) -> Result<Parsed, ImportError> {
                     .map(|word| parsed.corner(word))
                     .collect::<Option<Vec<ObjCorner>>>()
                     .ok_or_else(|| damaged("refers to a vertex that does not exist"))?;
-                parsed.add_face(&corners, &object, &material);
+                parsed.add_face(&corners, object, &material);
             }
-            b"o" => object = Some(text(rest)).filter(|name| !name.is_empty()),
-            b"g" if !uses_objects => object = Some(text(rest)).filter(|name| !name.is_empty()),
-            b"g" => parsed.left_out.group(&object, rest),
+            b"o" => object = parsed.new_object(text(rest)),
+            b"g" if !uses_objects => {
+                let name = text(rest);
+                let known = groups.entry(name.clone());
+                object = *known.or_insert_with(|| parsed.new_object(name));
+            }
+            b"g" => parsed.left_out.group(&parsed.objects[object], rest),
             b"usemtl" => {
                 let name = text(rest);
                 material = Some(unquoted(&name).to_owned()).filter(|name| !name.is_empty());
@@ -178,6 +196,8 @@ fn parse(file: &str, bytes: &[u8]) -> Result<Parsed, ImportError> {
         let file = file.to_owned();
         return Err(ImportError::Damaged { file, what });
     }
+    let corners = parsed.runs.iter().flat_map(|run| &run.corners);
+    parsed.offset = far::offset_of(corners.map(|corner| parsed.positions[corner.0 as usize]));
     if !parsed.colors.is_empty() {
         parsed.colors.resize(parsed.positions.len(), [1.0; 4]);
         // Some programs write bytes.
@@ -198,6 +218,12 @@ fn shortened(line: &[u8]) -> String {
 }
 
 impl Parsed {
+    fn new_object(&mut self, name: String) -> usize {
+        self.objects
+            .push(Some(name).filter(|name| !name.is_empty()));
+        self.objects.len() - 1
+    }
+
     /// `3`, `3/1`, `3//2` or `3/1/2`, counted from 1, or from the end when negative.
     fn corner(&self, word: &[u8]) -> Option<ObjCorner> {
         let mut parts = word.split(|byte| *byte == b'/');
@@ -212,12 +238,7 @@ impl Parsed {
         Some((position, coord, normal))
     }
 
-    fn add_face(
-        &mut self,
-        corners: &[ObjCorner],
-        object: &Option<String>,
-        material: &Option<String>,
-    ) {
+    fn add_face(&mut self, corners: &[ObjCorner], object: usize, material: &Option<String>) {
         if corners.len() < 3 {
             self.left_out.small_faces += 1;
             return;
@@ -225,18 +246,18 @@ impl Parsed {
         let is_same = self
             .runs
             .last()
-            .is_some_and(|run| run.object == *object && run.material == *material);
+            .is_some_and(|run| run.object == object && run.material == *material);
         if !is_same {
             self.runs.push(Faces {
-                object: object.clone(),
+                object,
                 material: material.clone(),
                 corners: Vec::new(),
             });
         }
-        let place = |corner: &ObjCorner| glam::Vec3::from_array(self.positions[corner.0 as usize]);
+        let place = |corner: &ObjCorner| self.positions[corner.0 as usize];
         let triangles = match corners.len() {
             3 => vec![[0, 1, 2]],
-            _ => polygon::triangles(&corners.iter().map(place).collect::<Vec<_>>()),
+            _ => polygon::exact_triangles(&corners.iter().map(place).collect::<Vec<_>>()),
         };
         let run = self.runs.last_mut().expect("a run was just added");
         for triangle in triangles {
@@ -255,41 +276,50 @@ fn index_of(word: &[u8], count: usize) -> Option<u32> {
     (0..count as i64).contains(&index).then_some(index as u32)
 }
 
-/// Runs by object, in order of first appearance.
-fn group<'a>(
-    runs: Vec<&'a Faces>,
+/// The runs of each object with its name. If there are too many objects, those of one name are joined, and then all.
+fn by_object<'a>(
+    parsed: &'a Parsed,
     warnings: &mut Vec<String>,
-) -> Vec<(Option<String>, Vec<&'a Faces>)> {
-    let mut places: HashMap<&Option<String>, usize> = HashMap::new();
-    let mut groups: Vec<(Option<String>, Vec<&'a Faces>)> = Vec::new();
-    for run in &runs {
-        let place = *places.entry(&run.object).or_insert_with(|| {
-            groups.push((run.object.clone(), Vec::new()));
-            groups.len() - 1
-        });
-        groups[place].1.push(run);
+) -> Vec<(Option<&'a str>, Vec<&'a Faces>)> {
+    let name_of = |run: &Faces| parsed.objects[run.object].as_deref();
+    let mut groups = grouped_by(&parsed.runs, |run| run.object);
+    if groups.len() > MAX_MESHES {
+        groups = grouped_by(&parsed.runs, name_of);
     }
     if groups.len() > MAX_MESHES {
         warnings.push(format!(
             "the file has {} objects, more than {MAX_MESHES}; they are joined into one",
             groups.len()
         ));
-        return vec![(None, runs)];
+        return vec![(None, parsed.runs.iter().collect())];
     }
-    groups
+    let named = groups.into_iter().map(|runs| (name_of(runs[0]), runs));
+    named.collect()
 }
 
-/// Corners by material, in order of first appearance.
+/// Corners by material.
 fn by_material(runs: Vec<&Faces>) -> Vec<(Option<&str>, Vec<ObjCorner>)> {
-    let mut places: HashMap<Option<&str>, usize> = HashMap::new();
-    let mut groups: Vec<(Option<&str>, Vec<ObjCorner>)> = Vec::new();
+    let groups = grouped_by(runs, |run| run.material.as_deref());
+    let joined = groups.into_iter().map(|runs| {
+        let corners = runs.iter().flat_map(|run| run.corners.iter().copied());
+        (runs[0].material.as_deref(), corners.collect())
+    });
+    joined.collect()
+}
+
+/// Runs with equal keys, in order of first appearance.
+fn grouped_by<'a, K: Eq + Hash>(
+    runs: impl IntoIterator<Item = &'a Faces>,
+    key: impl Fn(&'a Faces) -> K,
+) -> Vec<Vec<&'a Faces>> {
+    let mut places: HashMap<K, usize> = HashMap::new();
+    let mut groups: Vec<Vec<&Faces>> = Vec::new();
     for run in runs {
-        let name = run.material.as_deref();
-        let place = *places.entry(name).or_insert_with(|| {
-            groups.push((name, Vec::new()));
+        let place = *places.entry(key(run)).or_insert_with(|| {
+            groups.push(Vec::new());
             groups.len() - 1
         });
-        groups[place].1.extend_from_slice(&run.corners);
+        groups[place].push(run);
     }
     groups
 }
@@ -308,7 +338,8 @@ fn build(parsed: &Parsed, corners: &[ObjCorner]) -> Geometry {
         }));
     }
     let gather = |of: &dyn Fn(&ObjCorner) -> Vec<f32>| vertices.iter().flat_map(of).collect();
-    let positions = gather(&|corner| parsed.positions[corner.0 as usize].to_vec());
+    let positions =
+        gather(&|corner| far::near(parsed.positions[corner.0 as usize], parsed.offset).to_vec());
     let mut attributes = vec![Attribute::new("POSITION", 3, positions)];
     if has_normals {
         let normals = gather(&|corner| {

@@ -97,7 +97,7 @@ impl Body {
                 ));
             }
             match element.name.as_str() {
-                "vertex" if body.vertices.positions.is_empty() => {
+                "vertex" if body.vertices.count() == 0 => {
                     body.vertices = Vertices::read(element, source, &mut body.left_out)?;
                 }
                 "face" => body.read_faces(element, source)?,
@@ -112,6 +112,7 @@ impl Body {
                 }
             }
         }
+        body.vertices.settle(&body.indices);
         body.name_what_is_beyond(source);
         Ok(body)
     }
@@ -186,7 +187,7 @@ impl Body {
             count => {
                 let place = |corner: &u32| self.vertices.position(*corner);
                 match corners.iter().map(place).collect::<Option<Vec<_>>>() {
-                    Some(places) => polygon::triangles(&places),
+                    Some(places) => polygon::exact_triangles(&places),
                     None => (1..count - 1).map(|at| [0, at, at + 1]).collect(),
                 }
             }

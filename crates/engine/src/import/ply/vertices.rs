@@ -1,17 +1,21 @@
 //! The vertices of a PLY file.
 
-use glam::Vec3;
+use glam::DVec3;
 
 use super::header::{Element, Property};
 use super::source::Source;
 use crate::document::ComponentType;
+use crate::import::far;
 use crate::scene::{Attribute, Storage};
 use crate::srgb::linear_of_srgb;
 
 #[derive(Debug, Default)]
 pub(super) struct Vertices {
-    /// Three for each vertex.
+    /// The positions as they are in the file.
+    exact: Vec<DVec3>,
+    /// Three for each vertex, after the offset was subtracted ([`Vertices::settle`]).
     pub(super) positions: Vec<f32>,
+    pub(super) offset: DVec3,
     /// Three for each vertex, or none.
     pub(super) normals: Vec<f32>,
     /// Two for each vertex, or none.
@@ -70,7 +74,7 @@ impl Vertices {
         let has = |wanted: fn(&PropertyTarget) -> bool| targets.iter().any(wanted);
         let count = element.count;
         let mut vertices = Vertices::default();
-        vertices.positions.resize(count * 3, 0.0);
+        vertices.exact.resize(count, DVec3::ZERO);
         if has(|target| matches!(target, PropertyTarget::Normal(_))) {
             vertices.normals.resize(count * 3, 0.0);
         }
@@ -97,7 +101,7 @@ impl Vertices {
 
     fn set(&mut self, vertex: usize, target: PropertyTarget, value: f64, full: f64) {
         match target {
-            PropertyTarget::Position(axis) => self.positions[vertex * 3 + axis] = value as f32,
+            PropertyTarget::Position(axis) => self.exact[vertex][axis] = value,
             PropertyTarget::Normal(axis) => self.normals[vertex * 3 + axis] = value as f32,
             PropertyTarget::Coord(0) => self.coords[vertex * 2] = value as f32,
             PropertyTarget::Coord(_) => self.coords[vertex * 2 + 1] = 1.0 - value as f32,
@@ -107,13 +111,26 @@ impl Vertices {
     }
 
     pub(super) fn count(&self) -> usize {
-        self.positions.len() / 3
+        self.exact.len().max(self.positions.len() / 3)
     }
 
-    pub(super) fn position(&self, vertex: u32) -> Option<Vec3> {
-        let start = vertex as usize * 3;
-        let position = self.positions.get(start..start.checked_add(3)?)?;
-        Some(Vec3::from_slice(position))
+    pub(super) fn position(&self, vertex: u32) -> Option<DVec3> {
+        self.exact.get(vertex as usize).copied()
+    }
+
+    /// Rounds the positions, less an offset if the vertices that triangles use are far away. Without triangles all
+    /// vertices count.
+    pub(super) fn settle(&mut self, used: &[u32]) {
+        let exact = std::mem::take(&mut self.exact);
+        self.offset = match used.is_empty() {
+            true => far::offset_of(exact.iter().copied()),
+            false => {
+                let used = used.iter().filter_map(|vertex| exact.get(*vertex as usize));
+                far::offset_of(used.copied())
+            }
+        };
+        let near = exact.into_iter().map(|it| far::near(it, self.offset));
+        self.positions = near.flatten().collect();
     }
 }
 

@@ -233,7 +233,8 @@ impl Animation<'_> {
         let times = self.thinned(operations.times(&moving.prim), &moving.prim);
         let times = with_steps(times, self.rate);
         let times = self.distinct(times);
-        let rest = operations.matrix(&moving.prim, None);
+        let to_base = DMat4::from_translation(-moving.base);
+        let rest = to_base * operations.matrix(&moving.prim, None);
         let mut has_shear = is_sheared(rest);
         if times.len() < 2 {
             return has_shear;
@@ -241,7 +242,7 @@ impl Animation<'_> {
         let input = self.input(&times);
         let (mut places, mut turns, mut sizes) = (Vec::new(), Vec::new(), Vec::new());
         for time in &times {
-            let matrix = operations.matrix(&moving.prim, Some(*time));
+            let matrix = to_base * operations.matrix(&moving.prim, Some(*time));
             has_shear |= is_sheared(matrix);
             let (size, turn, place) = split(matrix);
             places.extend(place.as_vec3().to_array());

@@ -7,6 +7,7 @@ use openusd::usda::parser::Parser;
 
 use super::crate_check::MAGIC;
 use super::old_text;
+use assetfs_formats::text::decoded;
 use assetfs_formats::{self as formats, extension};
 
 /// The first word of a layer as text.
@@ -39,19 +40,22 @@ fn of_bytes(bytes: &[u8], extension: &str) -> String {
         "it is a binary layer with the extension of a layer of text".to_owned()
     } else if extension == "usdc" {
         "it does not begin like a binary layer".to_owned()
-    } else if !bytes.starts_with(TEXT_MARK) {
+    } else if !is_text(bytes) {
         "it does not begin with #usda".to_owned()
     } else {
         of_text(bytes)
     }
 }
 
+/// Whether a layer begins like one of text.
+pub(super) fn is_text(bytes: &[u8]) -> bool {
+    bytes.starts_with(TEXT_MARK)
+}
+
 fn of_text(bytes: &[u8]) -> String {
-    let Ok(text) = std::str::from_utf8(bytes) else {
-        return "its text is not UTF-8".to_owned();
-    };
+    let text = decoded(bytes);
     let modern = old_text::modern(text.as_bytes()).and_then(|text| String::from_utf8(text).ok());
-    let mut parser = Parser::new(modern.as_deref().unwrap_or(text));
+    let mut parser = Parser::new(modern.as_deref().unwrap_or(&text));
     let place = match parser.parse() {
         Ok(_) => None,
         Err(_) => parser.last_error_highlight(),

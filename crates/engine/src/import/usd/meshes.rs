@@ -4,10 +4,12 @@ use std::cell::RefCell;
 use std::collections::HashMap;
 use std::rc::Rc;
 
+use glam::DVec3;
 use openusd::usd::{Prim, Stage};
 use serde_json::json;
 
 use super::super::super::scene::{Attribute, Geometry};
+use super::super::far::Offsets;
 use super::super::scene_builder::SceneBuilder;
 use super::Warnings;
 use super::bindings::Bindings;
@@ -27,8 +29,9 @@ type PrototypeKey = (String, ColorKey);
 pub(super) struct Meshes {
     materials: StageMaterials,
     bindings: Bindings,
-    /// The meshes of prims in prototypes, by the prim and its materials.
-    shared: HashMap<(PrototypeKey, Vec<usize>), usize>,
+    /// The meshes of prims in prototypes and their offsets, by the prim and its materials.
+    shared: HashMap<(PrototypeKey, Vec<usize>), (usize, DVec3)>,
+    offsets: Offsets,
     /// What is known of the meshes in prototypes, by the prim.
     outlines: HashMap<PrototypeKey, Rc<MeshOutline>>,
 }
@@ -44,6 +47,8 @@ pub(super) struct MeshTarget<'r> {
 /// What a node draws.
 pub(super) struct DrawnMesh {
     pub(super) mesh: usize,
+    /// What was subtracted from its points.
+    pub(super) offset: DVec3,
     pub(super) skin: Option<usize>,
     /// The animation of its shape.
     pub(super) weights: Option<ShapeWeights>,
@@ -73,6 +78,7 @@ impl Meshes {
             materials: StageMaterials::new(files),
             bindings: Bindings::default(),
             shared: HashMap::new(),
+            offsets: Offsets::default(),
             outlines: HashMap::new(),
         }
     }
@@ -119,16 +125,17 @@ impl Meshes {
             (prototype, materials)
         });
         let known = key.as_ref().and_then(|key| self.shared.get(key).copied());
-        if let Some(mesh) = known {
+        if let Some((mesh, offset)) = known {
             return Some(DrawnMesh {
                 mesh,
+                offset,
                 skin: None,
                 weights,
                 at_rest,
             });
         }
         // The outline was read from the same prim without an error.
-        let mut surface = surface.or_else(|| read_polygons(prim, colors, to.warnings).ok())?;
+        let mut surface = surface.or_else(|| self.read_polygons(prim, colors, to.warnings).ok())?;
         let mut skin = None;
         if let Some((influences, number)) = skinned {
             surface.influences = Some(influences);
@@ -145,10 +152,11 @@ impl Meshes {
                 .extend_mesh(mesh, json!({ "weights": at_rest, "extras": names }));
         }
         if let Some(key) = key {
-            self.shared.insert(key, mesh);
+            self.shared.insert(key, (mesh, surface.offset));
         }
         Some(DrawnMesh {
             mesh,
+            offset: surface.offset,
             skin,
             weights,
             at_rest,
@@ -167,7 +175,7 @@ impl Meshes {
         if let Some(known) = known {
             return Ok((Rc::clone(known), None));
         }
-        let surface = read_polygons(prim, colors, to.warnings)?;
+        let surface = self.read_polygons(prim, colors, to.warnings)?;
         surface.warn(prim, to.warnings);
         let outline = Rc::new(MeshOutline {
             points: surface.points.len(),
@@ -248,6 +256,7 @@ impl Meshes {
             .add_mesh(Some(name), vec![(geometry, Some(used.index))]);
         DrawnMesh {
             mesh,
+            offset: DVec3::ZERO,
             skin: None,
             weights: None,
             at_rest: Vec::new(),
@@ -303,15 +312,16 @@ impl Meshes {
         }
         parts
     }
-}
 
-/// The polygons of a mesh with the colours that it inherits and its blend shapes.
-fn read_polygons(
-    prim: &Prim,
-    colors: &InheritedColors,
-    warnings: &mut Warnings,
-) -> Result<UsdPolygons, String> {
-    let mut surface = UsdPolygons::of(prim, colors)?;
-    surface.shapes = shapes_of(prim, surface.points.len(), warnings);
-    Ok(surface)
+    /// The polygons of a mesh with the colours that it inherits and its blend shapes.
+    fn read_polygons(
+        &mut self,
+        prim: &Prim,
+        colors: &InheritedColors,
+        warnings: &mut Warnings,
+    ) -> Result<UsdPolygons, String> {
+        let mut surface = UsdPolygons::of(prim, colors, &mut self.offsets)?;
+        surface.shapes = shapes_of(prim, surface.points.len(), warnings);
+        Ok(surface)
+    }
 }

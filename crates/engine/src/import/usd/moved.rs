@@ -3,6 +3,7 @@
 
 use std::collections::HashMap;
 
+use glam::DVec3;
 use openusd::usd::Prim;
 
 use super::blend_shapes::ShapeWeights;
@@ -11,6 +12,8 @@ use super::blend_shapes::ShapeWeights;
 pub(super) struct Moving {
     pub(super) prim: Prim,
     pub(super) nodes: Vec<usize>,
+    /// The place that the nodes are measured from; a node above them has it.
+    pub(super) base: DVec3,
 }
 
 /// Nodes with a mesh whose shape changes over time.

@@ -11,7 +11,8 @@ use serde_json::{Value as Json, json};
 use super::super::super::scene::Scene;
 use super::super::super::settings::UsdPurpose;
 use super::super::ImportError;
-use super::super::scene_builder::SceneBuilder;
+use super::super::far;
+use super::super::scene_builder::{SceneBuilder, drawing};
 use super::Warnings;
 use super::blend_shapes::ShapeWeights;
 use super::instancer;
@@ -182,15 +183,26 @@ impl<'a> Reader<'a> {
             };
             if let Some(drawn) = drawn {
                 self.triangles = true;
-                node["mesh"] = drawn.mesh.into();
+                let mut drawing = drawing(drawn.mesh, drawn.offset);
                 if let Some(skin) = drawn.skin {
-                    node["skin"] = skin.into();
+                    drawing["skin"] = skin.into();
                 }
                 // Instances share the mesh, and each has weights of its own.
                 if !drawn.at_rest.is_empty() {
-                    node["weights"] = json!(drawn.at_rest);
+                    drawing["weights"] = json!(drawn.at_rest);
                 }
                 weights = drawn.weights;
+                if drawn.offset == DVec3::ZERO {
+                    node = drawing;
+                } else {
+                    // The offset is not for what is below the prim.
+                    let own = self.builder.add_node(drawing);
+                    children.push(own);
+                    if let Some(weights) = weights.take() {
+                        let nodes = vec![own];
+                        self.moved.morphing.push(Morphing { weights, nodes });
+                    }
+                }
             }
         } else if kind == "Mesh" {
             self.warnings.other_purposes += 1;
@@ -263,8 +275,13 @@ impl<'a> Reader<'a> {
         if !children.is_empty() {
             node["children"] = json!(children);
         }
+        let base = match is_moving {
+            true => far_base(prim, &operations),
+            false => DVec3::ZERO,
+        };
         let (node, outer) = if is_moving {
-            let node = add_at(node, placed(matrix), &mut self.builder);
+            let near = DMat4::from_translation(-base) * matrix;
+            let node = add_at(node, placed(near), &mut self.builder);
             (node, node)
         } else {
             add_still(node, matrix, &mut self.builder)
@@ -278,8 +295,16 @@ impl<'a> Reader<'a> {
             self.moved.moving.push(Moving {
                 prim: prim.clone(),
                 nodes: vec![outer],
+                base,
             });
         }
+        let outer = match base == DVec3::ZERO {
+            true => outer,
+            false => {
+                let base = json!({ "children": [outer], "translation": base.to_array() });
+                self.builder.add_node(base)
+            }
+        };
         let node = self.blinking_node(prim, outer);
         if operations.resets {
             self.detached.push(node);
@@ -300,6 +325,13 @@ impl Reader<'_> {
         self.moved.blinking.push(hiding);
         node
     }
+}
+
+/// What is subtracted from the places of a moving prim, because keyframes have 32 bits.
+fn far_base(prim: &Prim, operations: &Operations) -> DVec3 {
+    let times = operations.times(prim).into_iter();
+    let places = times.map(|time| operations.matrix(prim, Some(time)).w_axis.truncate());
+    far::offset_of(places)
 }
 
 /// Whether prims of a purpose are read.
@@ -330,6 +362,7 @@ pub(super) fn hiding_node(
     let hiding = Moving {
         prim: prim.clone(),
         nodes: vec![node],
+        base: DVec3::ZERO,
     };
     (node, hiding)
 }
@@ -358,7 +391,7 @@ fn add_still(node: Json, matrix: DMat4, builder: &mut SceneBuilder) -> (usize, u
 fn matrix_of(matrix: DMat4) -> Json {
     match matrix == DMat4::IDENTITY {
         true => json!({}),
-        false => json!({ "matrix": matrix.as_mat4().to_cols_array() }),
+        false => json!({ "matrix": matrix.to_cols_array() }),
     }
 }
 
@@ -367,13 +400,13 @@ pub(super) fn placed(matrix: DMat4) -> Json {
     let (scale, turn, place) = split(matrix);
     let mut json = json!({});
     if place != DVec3::ZERO {
-        json["translation"] = json!(place.as_vec3().to_array());
+        json["translation"] = json!(place.to_array());
     }
     if turn != DQuat::IDENTITY {
-        json["rotation"] = json!(turn.as_quat().to_array());
+        json["rotation"] = json!(turn.to_array());
     }
     if scale != DVec3::ONE {
-        json["scale"] = json!(scale.as_vec3().to_array());
+        json["scale"] = json!(scale.to_array());
     }
     json
 }
@@ -387,7 +420,8 @@ pub(super) fn split(matrix: DMat4) -> (DVec3, DQuat, DVec3) {
     }
 }
 
-/// Removes transforms of nodes whose numbers are not finite, because JSON cannot hold them. Returns a warning if there are any.
+/// Removes transforms of nodes whose numbers are not finite or too large for 32-bit floats, which draw them. Returns a
+/// warning if there are any.
 pub(super) fn without_endless_places(scene: &mut Scene) -> Option<String> {
     let mut count = 0;
     for node in scene.list_mut("nodes").into_iter().flatten() {
@@ -397,8 +431,13 @@ pub(super) fn without_endless_places(scene: &mut Scene) -> Option<String> {
         let before = members.len();
         for key in ["translation", "rotation", "scale", "matrix"] {
             // What is not finite becomes null in JSON.
+            let is_too_large = |number: &Json| {
+                number
+                    .as_f64()
+                    .is_none_or(|number| number.abs() > f64::from(f32::MAX))
+            };
             let numbers = members.get(key).and_then(Json::as_array);
-            if numbers.is_some_and(|numbers| numbers.contains(&Json::Null)) {
+            if numbers.is_some_and(|numbers| numbers.iter().any(is_too_large)) {
                 members.shift_remove(key);
             }
         }

@@ -3,6 +3,7 @@
 //! Packages (usdz) are unpacked into a temporary folder when a layer names them; a layer of a package can only name files
 //! of its package. Files that are not found are recorded with the reason.
 
+use std::borrow::Cow;
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, File};
@@ -17,6 +18,7 @@ use super::super::super::intake::{ZipError, ZipLimits, unpack};
 use super::{crate_check, crate_nesting, damage, old_crate, old_text, text_check};
 use assetfs_formats as formats;
 use assetfs_formats::input_files::{InputFiles, UriTarget};
+use assetfs_formats::text::decoded;
 
 /// More packages in one upload are not opened.
 const MAX_PACKAGES: usize = 256;
@@ -287,6 +289,10 @@ fn open(layer: &Path) -> io::Result<Box<dyn Asset>> {
         return Ok(Box::new(file));
     }
     let text = fs::read(layer)?;
+    let text = match decoded(&text) {
+        Cow::Owned(text) if damage::is_text(text.as_bytes()) => text.into_bytes(),
+        _ => text,
+    };
     text_check::check(&text)?;
     let text = old_text::modern(&text).unwrap_or(text);
     Ok(Box::new(io::Cursor::new(text)))

@@ -2,11 +2,13 @@
 
 use std::collections::{HashMap, HashSet};
 
-use glam::Vec3;
+use glam::{DVec3, Vec3};
+use openusd::sdf::Value;
 use openusd::usd::Prim;
 
 use super::super::super::document::ComponentType;
 use super::super::super::scene::{Attribute, Geometry, Storage};
+use super::super::far::{self, Offsets};
 use super::super::normals::add_creased;
 use super::super::polygon;
 use super::Warnings;
@@ -22,6 +24,8 @@ const NONE: u32 = u32::MAX;
 /// A mesh of polygons.
 pub(super) struct UsdPolygons {
     pub(super) points: Vec<[f32; 3]>,
+    /// What was subtracted from its points.
+    pub(super) offset: DVec3,
     /// The first corner of each face, and the number of its corners.
     faces: Vec<(u32, u32)>,
     /// The point of each corner.
@@ -49,8 +53,12 @@ type VertexKey = [u32; 4 + MAX_UV_SETS];
 
 impl UsdPolygons {
     /// The mesh of a prim; the error says what is wrong with it.
-    pub(super) fn of(prim: &Prim, inherited: &InheritedColors) -> Result<UsdPolygons, String> {
-        let points: Vec<[f32; 3]> = of(prim, "points").and_then(vectors).unwrap_or_default();
+    pub(super) fn of(
+        prim: &Prim,
+        inherited: &InheritedColors,
+        offsets: &mut Offsets,
+    ) -> Result<UsdPolygons, String> {
+        let (points, offset) = points_of(prim, offsets);
         let list = |name: &str| of(prim, name).and_then(integers).unwrap_or_default();
         let (counts, corners) = (list("faceVertexCounts"), list("faceVertexIndices"));
         let mut faces = Vec::with_capacity(counts.len());
@@ -102,6 +110,7 @@ impl UsdPolygons {
             has_unfit_normals: has_normals && normals.is_none(),
             normals,
             points,
+            offset,
         })
     }
 
@@ -276,6 +285,18 @@ impl UsdPolygons {
     pub(super) fn is_translucent(&self) -> bool {
         let opacity = self.opacity.as_ref();
         opacity.is_some_and(|opacity| opacity.smallest() < 1.0)
+    }
+}
+
+/// The points of a mesh, and what was subtracted from them. Points that joints move stay as they are.
+fn points_of(prim: &Prim, offsets: &mut Offsets) -> (Vec<[f32; 3]>, DVec3) {
+    match of(prim, "points") {
+        Some(Value::Vec3dVec(list)) if of(prim, "primvars:skel:jointIndices").is_none() => {
+            let exact = list.iter().map(|at| DVec3::new(at.x, at.y, at.z));
+            let offset = offsets.offset_of(exact.clone());
+            (exact.map(|at| far::near(at, offset)).collect(), offset)
+        }
+        points => (points.and_then(vectors).unwrap_or_default(), DVec3::ZERO),
     }
 }
 

@@ -3,6 +3,8 @@
 mod accounted;
 mod cad;
 mod coordinates;
+mod encodings;
+pub mod far;
 mod fbx;
 mod fixtures;
 mod nurbs;

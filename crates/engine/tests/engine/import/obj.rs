@@ -32,6 +32,48 @@ fn obj_comes_with_its_materials_and_textures() {
 }
 
 #[test]
+fn objects_of_one_name_stay_two_meshes_and_groups_of_one_name_are_one() {
+    let file = |key: &str| {
+        let mut text = String::new();
+        for (index, name) in ["Box", "Lid", "Box"].iter().enumerate() {
+            let (x, first) = (index * 2, index * 3 + 1);
+            text += &format!("{key} {name}\nv {x} 0 0\nv {} 0 0\nv {x} 1 0\n", x + 1);
+            text += &format!("f {first} {} {}\n", first + 1, first + 2);
+        }
+        text.into_bytes()
+    };
+    let names = |key: &str| -> Vec<(String, u64)> {
+        let scene = import_texts(&[("a.obj", &file(key))]).unwrap().scene;
+        assert_eq!(scene.drawn_triangles(), 3);
+        let meshes = scene.meshes.iter().map(|mesh| {
+            let triangles = |primitive: &assetfs_engine::scene::Primitive| {
+                scene.geometries[primitive.geometry].triangle_count() as u64
+            };
+            let count = mesh.primitives.iter().map(triangles).sum();
+            (mesh.name().unwrap().to_owned(), count)
+        });
+        meshes.collect()
+    };
+    let named = |name: &str, count| (name.to_owned(), count);
+    assert_eq!(
+        names("o"),
+        [named("Box", 1), named("Lid", 1), named("Box", 1)]
+    );
+    assert_eq!(names("g"), [named("Box", 2), named("Lid", 1)]);
+}
+
+#[test]
+fn many_objects_of_few_names_are_joined_by_name() {
+    let mut text = String::from("v 0 0 0\nv 1 0 0\nv 0 1 0\n");
+    for index in 0..2_001 {
+        text += &format!("o part {}\nf 1 2 3\n", index % 3);
+    }
+    let imported = import_texts(&[("a.obj", text.as_bytes())]).unwrap();
+    assert_eq!(imported.scene.meshes.len(), 3);
+    assert_eq!(imported.warnings, Vec::<String>::new());
+}
+
+#[test]
 fn a_missing_texture_or_library_is_a_warning() {
     let imported = import_texts(&[("square.obj", SQUARE_OBJ)]).unwrap();
     assert!(

@@ -3,6 +3,7 @@
 mod avif;
 mod blender;
 mod chart_maps;
+mod far;
 mod fbx;
 mod formats;
 mod gltf;

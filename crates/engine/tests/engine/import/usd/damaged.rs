@@ -94,8 +94,8 @@ fn damage_of_the_file_itself_is_said_in_plain_words() {
         ("m.usda", b"hello".to_vec(), "it does not begin with #usda"),
         (
             "m.usda",
-            b"#usda 1.0\n# \xff\xfe".to_vec(),
-            "its text is not UTF-8",
+            b"#usda 1.0\n# \xff\xfe\ndef Mesh \"a\" \\".to_vec(),
+            "its text is damaged or cut off at line 3, column 14",
         ),
         (
             "m.usdc",
