@@ -124,8 +124,8 @@ fn simplify_by(
     done
 }
 
-/// The attempts among which the best is chosen. The first is the most careful one; if it keeps the shape, it is the only
-/// one.
+/// The attempts of which one may look best. The first is the most careful one, which is the only one as long as it keeps
+/// the shape.
 fn attempts(source: &JoinedMesh, budget: u64) -> Vec<Attempt> {
     let careful = reach_whole(source, budget, Method::Careful);
     let is_met = careful.triangles() <= budget;
@@ -135,19 +135,30 @@ fn attempts(source: &JoinedMesh, budget: u64) -> Vec<Attempt> {
         return vec![careful];
     }
     let mut others = thinning::thinned(source, &pieces, &careful, budget);
-    if !keeps_shape {
-        others.push(reach_whole(source, budget, Method::Sloppy));
-    }
+    // Where pieces are left out, merged ones may look better, even if the careful result keeps the shape of what is left.
+    others.extend(merged(source, budget));
     others.insert(0, careful);
     others
 }
 
-/// Error, as a fraction of the model's size, above which a careful result may look worse than a less careful one.
+/// Results of merging vertices in cells. How one looks depends much on where the borders of the cells lie, so cells for a
+/// fixed number of triangles, at least four fifths of the budget, are tried as well.
+fn merged(source: &JoinedMesh, budget: u64) -> Vec<Attempt> {
+    let power = 1u64 << budget.max(4).ilog2();
+    let step = power / 4;
+    let fixed = power + budget.saturating_sub(power) / step * step;
+    let mut budgets = vec![budget, fixed.min(budget)];
+    budgets.dedup();
+    let each = budgets.into_par_iter();
+    each.map(|budget| reach_whole(source, budget, Method::Sloppy))
+        .collect()
+}
+
+/// With a greater error, as a part of the model's size, a careful result may look worse than a careless one.
 const COARSE: f32 = 0.03;
 
 /// Of the attempts that are within the limit, or else of those with the fewest triangles, the one that looks most like
-/// the scene. The distance of the surfaces does not count: pieces that were left out are far from
-/// any surface, however little that is visible.
+/// the scene. Pieces that are gone are far from any surface whatever it looks like, so pictures alone count.
 fn best_of(
     mut attempts: Vec<Attempt>,
     scene: &Scene,
@@ -168,14 +179,15 @@ fn best_of(
     let Some(judge) = judge.or(own.as_ref()) else {
         return attempts.into_iter().next();
     };
-    let loss = |attempt: &Attempt| {
+    let similarity = |attempt: &Attempt| {
         let mut result = scene.clone();
         attempt.joined.split_into(&mut result);
-        judge.looks(&result).mean
+        judge.similarity(&result)
     };
-    let losses: Vec<f64> = attempts.par_iter().map(loss).collect();
-    let judged = attempts.into_iter().zip(losses);
-    let best = judged.min_by(|one, other| one.1.total_cmp(&other.1))?;
+    let found: Vec<f64> = attempts.par_iter().map(similarity).collect();
+    // Of equal ones the first is the most careful.
+    let judged = attempts.into_iter().zip(found).rev();
+    let best = judged.max_by(|one, other| one.1.total_cmp(&other.1))?;
     Some(best.0)
 }
 
