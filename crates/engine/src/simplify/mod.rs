@@ -124,8 +124,8 @@ fn simplify_by(
     done
 }
 
-/// The attempts of which one may look best. The first is the most careful one, which is the only one as long as it keeps
-/// the shape.
+/// The attempts among which the best is chosen. The first is the most careful one; if it keeps the shape and leaves room for
+/// the loose pieces, it is the only one.
 fn attempts(source: &JoinedMesh, budget: u64) -> Vec<Attempt> {
     let careful = reach_whole(source, budget, Method::Careful);
     let is_met = careful.triangles() <= budget;
@@ -141,24 +141,35 @@ fn attempts(source: &JoinedMesh, budget: u64) -> Vec<Attempt> {
     others
 }
 
-/// Results of merging vertices in cells. How one looks depends much on where the borders of the cells lie, so cells for a
-/// fixed number of triangles, at least four fifths of the budget, are tried as well.
+/// Results of merging vertices in cells, for the budget and for its [`rungs`]. How such a result
+/// looks depends much on where the borders of the cells lie, so fewer triangles may look better.
 fn merged(source: &JoinedMesh, budget: u64) -> Vec<Attempt> {
-    let power = 1u64 << budget.max(4).ilog2();
-    let step = power / 4;
-    let fixed = power + budget.saturating_sub(power) / step * step;
-    let mut budgets = vec![budget, fixed.min(budget)];
+    let mut budgets = rungs(budget);
+    budgets.insert(0, budget);
     budgets.dedup();
     let each = budgets.into_par_iter();
     each.map(|budget| reach_whole(source, budget, Method::Sloppy))
         .collect()
 }
 
-/// With a greater error, as a part of the model's size, a careful result may look worse than a careless one.
+/// The numbers above half of `budget` and up to it that are four, five, six or seven times a power of two, from the largest.
+/// Up to twice the budget the same ones are tried again, so a higher limit has the choices of a lower one.
+fn rungs(budget: u64) -> Vec<u64> {
+    let rung = |below: u64| {
+        let step = (1 << below.checked_ilog2()?) / 4;
+        (step > 0).then(|| below / step * step)
+    };
+    std::iter::successors(rung(budget), |above| rung(above - 1))
+        .take_while(|it| *it > budget / 2)
+        .collect()
+}
+
+/// Error, as a fraction of the model's size, above which a careful result may look worse than a less careful one.
 const COARSE: f32 = 0.03;
 
 /// Of the attempts that are within the limit, or else of those with the fewest triangles, the one that looks most like
-/// the scene. Pieces that are gone are far from any surface whatever it looks like, so pictures alone count.
+/// the scene. The distance of the surfaces does not count: pieces that were left out are far from
+/// any surface, however little that is visible.
 fn best_of(
     mut attempts: Vec<Attempt>,
     scene: &Scene,
