@@ -1,7 +1,7 @@
 //! Compares simplified results with their source, to choose among them: six small pictures, the distance of the surfaces,
 //! and the same in the poses of animations.
 
-use super::super::compare::{QuickDifference, quick_difference};
+use super::super::compare::{Comparison, PictureSet, QuickDifference, quick_difference};
 use super::super::render::{
     BoundingBox, Picture, PreparedScene, RenderScene, RenderSettings, View,
 };
@@ -36,9 +36,10 @@ pub(super) fn has_few_pixels(scene: &Scene) -> bool {
 pub(super) struct ResultComparer {
     prepared: PreparedScene,
     bounds: BoundingBox,
+    /// The six views, then those from inside.
     pictures: Vec<(View, Picture)>,
-    /// Pictures from inside of its rooms; none if it has no rooms.
-    inside: Vec<(View, Picture)>,
+    /// The views from inside of its rooms; none if it has no rooms.
+    inside: Vec<View>,
     surface: Surface,
     /// The surface in each pose.
     moved: Vec<(Pose, Surface)>,
@@ -55,30 +56,42 @@ impl ResultComparer {
         let prepared = PreparedScene::new(&adapted);
         let moved = motion.poses.iter();
         let moved = moved.map(|pose| (pose.clone(), scene.in_pose(pose, Surface::of)));
+        let inside = prepared.inside_views(&bounds);
         Some(ResultComparer {
             moved: moved.collect(),
-            pictures: prepared.render_six(&bounds, &PICTURES),
-            inside: prepared.render_inside(&prepared.inside_views(&bounds), &bounds, &PICTURES),
+            pictures: pictures_of(&prepared, &bounds, &inside),
+            inside,
             prepared,
             bounds,
             surface: Surface::of(scene),
         })
     }
 
+    /// The similarity of a result, from 0 to 100: as a job measures it, in smaller pictures. What is chosen by another
+    /// measure may look worse by this one than what a lower limit gives.
+    pub(super) fn similarity(&self, result: &Scene) -> f64 {
+        let shape = self.shape_of(result);
+        let pictures = pictures_of(&shape, &self.bounds, &self.inside);
+        let [before, after] = [(&self.prepared, &self.pictures), (&shape, &pictures)]
+            .map(|(scene, pictures)| PictureSet { scene, pictures });
+        Comparison::new(before, after).average_score()
+    }
+
+    fn shape_of(&self, result: &Scene) -> PreparedScene {
+        self.prepared.reshaped(&RenderScene::shape_of(result))
+    }
+
     /// How different the pictures of a result are: those from outside or from inside, whichever differ more.
-    pub(super) fn looks(&self, result: &Scene) -> QuickDifference {
-        let shape = self.prepared.reshaped(&RenderScene::shape_of(result));
-        let pictures = shape.render_six(&self.bounds, &PICTURES);
-        let outside = quick_difference(&self.pictures, &pictures);
-        if self.inside.is_empty() {
-            return outside;
-        }
-        let views: Vec<View> = self.inside.iter().map(|(view, _)| *view).collect();
-        let pictures = shape.render_inside(&views, &self.bounds, &PICTURES);
-        let inside = quick_difference(&self.inside, &pictures);
+    fn looks(&self, result: &Scene) -> QuickDifference {
+        let pictures = pictures_of(&self.shape_of(result), &self.bounds, &self.inside);
+        let outside = pictures.len() - self.inside.len();
+        let (before, before_inside) = self.pictures.split_at(outside);
+        let (after, after_inside) = pictures.split_at(outside);
+        let one = quick_difference(before, after);
+        let other = quick_difference(before_inside, after_inside);
         QuickDifference {
-            mean: outside.mean.max(inside.mean),
-            worst_tile: outside.worst_tile.max(inside.worst_tile),
+            mean: one.mean.max(other.mean),
+            worst_tile: one.worst_tile.max(other.worst_tile),
         }
     }
 
@@ -97,4 +110,14 @@ impl ResultComparer {
         let in_motion = moved / self.moved.len().max(1) as f64;
         2.0 * factor(looks.mean, 1e-4) + factor(looks.worst_tile, 1e-3) + at_rest + in_motion
     }
+}
+
+fn pictures_of(
+    scene: &PreparedScene,
+    bounds: &BoundingBox,
+    inside: &[View],
+) -> Vec<(View, Picture)> {
+    let mut pictures = scene.render_six(bounds, &PICTURES);
+    pictures.extend(scene.render_inside(inside, bounds, &PICTURES));
+    pictures
 }

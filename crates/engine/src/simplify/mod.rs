@@ -124,8 +124,8 @@ fn simplify_by(
     done
 }
 
-/// The attempts among which the best is chosen. The first is the most careful one; if it keeps the shape, it is the only
-/// one.
+/// The attempts among which the best is chosen. The first is the most careful one; if it keeps the shape and leaves room for
+/// the loose pieces, it is the only one.
 fn attempts(source: &JoinedMesh, budget: u64) -> Vec<Attempt> {
     let careful = reach_whole(source, budget, Method::Careful);
     let is_met = careful.triangles() <= budget;
@@ -135,11 +135,33 @@ fn attempts(source: &JoinedMesh, budget: u64) -> Vec<Attempt> {
         return vec![careful];
     }
     let mut others = thinning::thinned(source, &pieces, &careful, budget);
-    if !keeps_shape {
-        others.push(reach_whole(source, budget, Method::Sloppy));
-    }
+    // Where pieces are left out, merged ones may look better, even if the careful result keeps the shape of what is left.
+    others.extend(merged(source, budget));
     others.insert(0, careful);
     others
+}
+
+/// Results of merging vertices in cells, for the budget and for its [`rungs`]. How such a result
+/// looks depends much on where the borders of the cells lie, so fewer triangles may look better.
+fn merged(source: &JoinedMesh, budget: u64) -> Vec<Attempt> {
+    let mut budgets = rungs(budget);
+    budgets.insert(0, budget);
+    budgets.dedup();
+    let each = budgets.into_par_iter();
+    each.map(|budget| reach_whole(source, budget, Method::Sloppy))
+        .collect()
+}
+
+/// The numbers above half of `budget` and up to it that are four, five, six or seven times a power of two, from the largest.
+/// Up to twice the budget the same ones are tried again, so a higher limit has the choices of a lower one.
+fn rungs(budget: u64) -> Vec<u64> {
+    let rung = |below: u64| {
+        let step = (1 << below.checked_ilog2()?) / 4;
+        (step > 0).then(|| below / step * step)
+    };
+    std::iter::successors(rung(budget), |above| rung(above - 1))
+        .take_while(|it| *it > budget / 2)
+        .collect()
 }
 
 /// Error, as a fraction of the model's size, above which a careful result may look worse than a less careful one.
@@ -168,14 +190,15 @@ fn best_of(
     let Some(judge) = judge.or(own.as_ref()) else {
         return attempts.into_iter().next();
     };
-    let loss = |attempt: &Attempt| {
+    let similarity = |attempt: &Attempt| {
         let mut result = scene.clone();
         attempt.joined.split_into(&mut result);
-        judge.looks(&result).mean
+        judge.similarity(&result)
     };
-    let losses: Vec<f64> = attempts.par_iter().map(loss).collect();
-    let judged = attempts.into_iter().zip(losses);
-    let best = judged.min_by(|one, other| one.1.total_cmp(&other.1))?;
+    let found: Vec<f64> = attempts.par_iter().map(similarity).collect();
+    // Of equal ones the first is the most careful.
+    let judged = attempts.into_iter().zip(found).rev();
+    let best = judged.max_by(|one, other| one.1.total_cmp(&other.1))?;
     Some(best.0)
 }
 

@@ -2,12 +2,14 @@
 //! the crate.
 
 mod compare;
+mod drawn;
 mod gltf;
 mod hidden;
 mod hostile;
 mod import;
 mod job;
 mod loose_pieces;
+mod made;
 mod minimal;
 mod motion;
 mod render;

@@ -10,6 +10,7 @@ use assetfs_engine::scene::Scene;
 use serde_json::{Value, json};
 
 use crate::job::scene::turned;
+use crate::made::{arch, gallery, lettering, room, tree, with_sides};
 use crate::simplify::cuboid;
 
 /// What a building of 6 by 4 by 6 has.
@@ -89,14 +90,8 @@ fn a_model_without_rooms_has_no_views_from_inside() {
 fn double_sided(text: &str) -> Scene {
     let dir = tempfile::tempdir().unwrap();
     fs::write(dir.path().join("model.obj"), text).unwrap();
-    let mut scene = import(dir.path(), &["model.obj".to_owned()]).unwrap().scene;
-    let material = json!([{ "doubleSided": true }]);
-    scene.json.insert("materials".to_owned(), material);
-    let meshes = scene.meshes.iter_mut();
-    meshes
-        .flat_map(|mesh| &mut mesh.primitives)
-        .for_each(|primitive| primitive.material = Some(0));
-    scene
+    let scene = import(dir.path(), &["model.obj".to_owned()]).unwrap().scene;
+    with_sides(scene, true)
 }
 
 /// Rays from inside of the stone or of the crown end at sides that are drawn.
@@ -127,6 +122,25 @@ fn a_solid_arch_and_the_crown_of_a_tree_have_no_views_from_inside() {
     for text in [arch, crown] {
         let source = ModelPictures::draw(&double_sided(&text));
         assert_eq!(source.compare(&source).inside_views(), 0);
+    }
+}
+
+/// Whatever the sides of their materials: an arch, a tree, a gallery of beams and letters are no rooms.
+#[test]
+fn open_models_are_compared_from_outside_alone_and_rooms_from_inside_too() {
+    for (name, scene, inside) in [
+        ("arch", arch(), 0),
+        ("tree", tree(), 0),
+        ("gallery", gallery(), 0),
+        ("letters", lettering(), 0),
+        ("room", room(), 12),
+    ] {
+        for double_sided in [false, true] {
+            let scene = with_sides(scene.clone(), double_sided);
+            let source = ModelPictures::draw(&scene);
+            let found = source.compare(&source).inside_views();
+            assert_eq!(found, inside, "{name}, double-sided {double_sided}");
+        }
     }
 }
 

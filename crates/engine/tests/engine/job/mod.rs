@@ -16,6 +16,7 @@ pub mod rebake;
 mod rebake_kinds;
 mod rebake_limits;
 mod rebake_surface;
+mod rebake_thin;
 mod reports;
 mod results;
 pub mod scene;
