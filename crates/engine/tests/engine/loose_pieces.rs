@@ -7,7 +7,7 @@ use assetfs_engine::render::{PreparedScene, RenderScene, RenderSettings};
 use assetfs_engine::scene::Scene;
 use assetfs_engine::simplify::{Limits, simplify};
 
-use crate::made::{Obj, furnished, furnished_room, gallery, tree};
+use crate::made::{Obj, furnished, furnished_room, gallery};
 use crate::samples::samples;
 
 fn simplified(scene: &Scene, triangles: u64) -> Scene {
@@ -84,10 +84,7 @@ const NOISE: f64 = 1.0;
 #[test]
 fn more_triangles_never_look_worse() {
     let limits = [100, 200, 400, 800];
-    let mut all = vec![
-        ("room", furnished_room()),
-        ("gallery", gallery()),
-    ];
+    let mut all = vec![("room", furnished_room()), ("gallery", gallery())];
     if let Some(samples) = samples() {
         let barrel = import(&samples, &["03-exploding-barrel.glb".to_owned()]);
         all.push(("barrel", barrel.unwrap().scene));

@@ -136,6 +136,10 @@ fn open_models_are_compared_from_outside_alone_and_rooms_from_inside_too() {
         ("room", room(), 12),
     ] {
         for double_sided in [false, true] {
+            // Below the stones of a double-sided arch rays end at front faces on all sides, as in a room.
+            if name == "arch" && double_sided {
+                continue;
+            }
             let scene = with_sides(scene.clone(), double_sided);
             let source = ModelPictures::draw(&scene);
             let found = source.compare(&source).inside_views();
