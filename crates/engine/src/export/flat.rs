@@ -5,7 +5,7 @@
 
 use glam::{Mat3, Vec3};
 
-use super::super::scene::{Mode, Scene};
+use super::super::scene::{Geometry, Mode, Scene};
 
 /// The triangles of one primitive as one node draws them.
 #[derive(Debug)]
@@ -81,15 +81,6 @@ pub(super) fn flatten(scene: &Scene) -> Vec<FlatPart> {
                         .map(|uv| [uv[0], uv[1]])
                         .collect()
                 });
-            let colors = geometry.attribute("COLOR_0").map_or(Vec::new(), |colors| {
-                (0..colors.count())
-                    .map(|vertex| match *colors.at(vertex) {
-                        [red, green, blue] => [red, green, blue, 1.0],
-                        [red, green, blue, alpha] => [red, green, blue, alpha],
-                        _ => [1.0; 4],
-                    })
-                    .collect()
-            });
             let mut indices = geometry.indices.clone();
             // A mirroring matrix turns triangles inside out, so two of their corners are swapped.
             if Mat3::from_mat4(draw.vertex_matrix(geometry, 0)).determinant() < 0.0 {
@@ -104,10 +95,23 @@ pub(super) fn flatten(scene: &Scene) -> Vec<FlatPart> {
                 positions: draw.world_positions(geometry),
                 normals,
                 coords,
-                colors,
+                colors: colors_of(geometry),
                 indices,
             });
         }
     }
     parts
+}
+
+/// The colour of each vertex; empty if the geometry has none.
+fn colors_of(geometry: &Geometry) -> Vec<[f32; 4]> {
+    geometry.attribute("COLOR_0").map_or(Vec::new(), |colors| {
+        (0..colors.count())
+            .map(|vertex| match *colors.at(vertex) {
+                [red, green, blue] => [red, green, blue, 1.0],
+                [red, green, blue, alpha] => [red, green, blue, alpha],
+                _ => [1.0; 4],
+            })
+            .collect()
+    })
 }

@@ -37,20 +37,13 @@ pub fn write_ply(scene: &Scene) -> Vec<u8> {
         "element face {faces}\nproperty list uchar int vertex_indices\nend_header\n"
     ));
     let mut bytes = header.into_bytes();
-    let floats = |bytes: &mut Vec<u8>, numbers: &[f32]| {
-        for number in numbers {
-            bytes.extend_from_slice(&number.to_le_bytes());
-        }
-    };
     for part in &parts {
         for (vertex, position) in part.positions.iter().enumerate() {
             match is_far {
-                true => bytes.extend(
-                    (scene.origin + position.as_dvec3())
-                        .to_array()
-                        .iter()
-                        .flat_map(|number| number.to_le_bytes()),
-                ),
+                true => {
+                    let place = scene.origin + position.as_dvec3();
+                    bytes.extend(place.to_array().iter().flat_map(|it| it.to_le_bytes()));
+                }
                 false => floats(&mut bytes, &position.to_array()),
             }
             if with_normals {
@@ -80,6 +73,10 @@ pub fn write_ply(scene: &Scene) -> Vec<u8> {
         first += part.positions.len() as u32;
     }
     bytes
+}
+
+fn floats(bytes: &mut Vec<u8>, numbers: &[f32]) {
+    bytes.extend(numbers.iter().flat_map(|number| number.to_le_bytes()));
 }
 
 /// What is lost of a scene in PLY.

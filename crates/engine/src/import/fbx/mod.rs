@@ -88,18 +88,7 @@ pub(super) fn import(dir: &Path, model: &Path) -> Result<Imported, ImportError> 
             what: "holds no meshes".to_owned(),
         });
     }
-    for node in loaded.nodes.iter() {
-        builder.add_node(node_json(node, drawn_by(node, &meshes, &surfaces)));
-    }
-    for node in loaded.nodes.iter() {
-        // The offset is not for what is below the node.
-        if let Some((mesh, made)) = drawn_by(node, &meshes, &surfaces)
-            && made.offset != DVec3::ZERO
-        {
-            let child = builder.add_node(drawing(mesh, made.offset));
-            builder.add_children(node.element.typed_id as usize, &[child]);
-        }
-    }
+    add_nodes(&loaded, &meshes, &surfaces, &mut builder);
     let skins: Vec<skin::SkinUse> = meshes.iter().filter_map(|made| made.skin).collect();
     let resting = skin::add_resting_joints(&skins, &mut builder);
     builder.set_root(loaded.root_node.element.typed_id as usize);
@@ -115,6 +104,27 @@ pub(super) fn import(dir: &Path, model: &Path) -> Result<Imported, ImportError> 
         size_bytes: materials.textures.size_bytes,
         warnings,
     })
+}
+
+/// Adds all nodes with what they draw. What is far from the origin is drawn by a node of its own, because its offset is not
+/// for the nodes below.
+fn add_nodes(
+    loaded: &ufbx::Scene,
+    meshes: &[mesh::ImportedMesh],
+    surfaces: &[mesh::ImportedMesh],
+    builder: &mut SceneBuilder,
+) {
+    for node in loaded.nodes.iter() {
+        builder.add_node(node_json(node, drawn_by(node, meshes, surfaces)));
+    }
+    for node in loaded.nodes.iter() {
+        if let Some((mesh, made)) = drawn_by(node, meshes, surfaces)
+            && made.offset != DVec3::ZERO
+        {
+            let child = builder.add_node(drawing(mesh, made.offset));
+            builder.add_children(node.element.typed_id as usize, &[child]);
+        }
+    }
 }
 
 fn options(file_bytes: usize) -> ufbx::LoadOpts<'static> {

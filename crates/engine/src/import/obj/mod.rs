@@ -1,7 +1,8 @@
 //! Wavefront OBJ with its materials.
 //!
-//! Objects become meshes, also several of one name; materials their primitives. Groups of one name are one. Polygons are cut into triangles; normals are computed if the file
-//! has none. Every statement is read or named in a warning: lines, points and curves are not read.
+//! Objects become meshes, also several of one name; materials their primitives. Groups of one name are one mesh. Polygons are
+//! cut into triangles; normals are computed if the file has none. Every statement is read or named in a warning: lines,
+//! points and curves are not read.
 
 mod images;
 mod left_out;
