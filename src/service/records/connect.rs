@@ -236,7 +236,7 @@ mod tests {
             .unwrap();
         for text in [
             "CREATE TABLE filling (bytes BLOB NOT NULL)",
-            // As many pages as there are. The next connection has no such limit.
+            // The file must not grow. The limit holds for this connection only.
             "PRAGMA max_page_count = 1",
         ] {
             database.run(sql!(text)).await.unwrap();

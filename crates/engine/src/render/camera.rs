@@ -8,6 +8,7 @@ use std::f32::consts::TAU;
 
 use glam::{Mat4, Vec3, Vec4};
 
+use super::super::scene::box_corners;
 use super::scene::BoundingBox;
 
 /// A direction to look from. The front of a glTF model looks along +Z.
@@ -121,7 +122,7 @@ impl Camera {
         let up = towards.cross(right);
         let frame = CameraFrame { towards, right, up };
         match view {
-            View::ThreeQuarter => frame.perspective(bounds, &corners(bounds)),
+            View::ThreeQuarter => frame.perspective(bounds, &box_corners(bounds.low, bounds.high)),
             View::Turn(_) => frame.perspective(bounds, &rims(bounds)),
             View::Inside { eye, .. } => frame.inside(bounds, eye),
             _ => frame.parallel(bounds),
@@ -155,7 +156,7 @@ struct CameraFrame {
 impl CameraFrame {
     fn parallel(&self, bounds: &BoundingBox) -> Camera {
         let centre = (bounds.low + bounds.high) / 2.0;
-        let reach = corners(bounds)
+        let reach = box_corners(bounds.low, bounds.high)
             .map(|corner| self.local(corner - centre).abs())
             .into_iter()
             .fold(Vec3::ZERO, Vec3::max);
@@ -272,18 +273,6 @@ fn perspective_projection(half_angle_tangent: f32, near: f32, far: f32) -> Mat4 
     )
 }
 
-fn corners(bounds: &BoundingBox) -> [Vec3; 8] {
-    std::array::from_fn(|corner| {
-        let pick =
-            |bit: usize, low: f32, high: f32| if corner >> bit & 1 == 0 { low } else { high };
-        Vec3::new(
-            pick(0, bounds.low.x, bounds.high.x),
-            pick(1, bounds.low.y, bounds.high.y),
-            pick(2, bounds.low.z, bounds.high.z),
-        )
-    })
-}
-
 /// The rims of the vertical cylinder around the box, which looks the same from every step of a turntable.
 fn rims(bounds: &BoundingBox) -> Vec<Vec3> {
     let centre = (bounds.low + bounds.high) / 2.0;
@@ -312,7 +301,7 @@ mod tests {
         for view in View::SIX.into_iter().chain([View::ThreeQuarter]) {
             let camera = Camera::new(view, &bounds);
             let mut widest: f32 = 0.0;
-            for corner in corners(&bounds) {
+            for corner in box_corners(bounds.low, bounds.high) {
                 let seen = camera.clip.project_point3(corner);
                 assert!(
                     seen.x.abs() <= 1.0 && seen.y.abs() <= 1.0,

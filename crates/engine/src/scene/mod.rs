@@ -18,7 +18,7 @@ mod texture_slots;
 pub use content::{Image, Mesh, Primitive, Scene, Table, index_in};
 pub use geometry::{Attribute, Geometry, Mode, Storage};
 pub use material::{AlphaMode, DEFAULT_IOR, Material, TextureUse, Texturing, UvTransform, Wrap};
-pub use nodes::{Bounds, Draw, MeshAtRest, local_matrix};
+pub use nodes::{Bounds, Draw, MeshAtRest, box_corners, local_matrix};
 pub use origin::{far_point, float_step};
 pub use pose::Pose;
 pub use texture_slots::{TextureSlot, coordinate_set_of, remove_textures, slots_of};

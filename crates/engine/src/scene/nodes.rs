@@ -43,6 +43,14 @@ impl Bounds {
     }
 }
 
+/// The corners of a box. The bits of a corner's number say on which side of each axis it is.
+pub fn box_corners(low: Vec3, high: Vec3) -> [Vec3; 8] {
+    std::array::from_fn(|corner| {
+        let side = |axis: usize| [low, high][corner >> axis & 1][axis];
+        Vec3::new(side(0), side(1), side(2))
+    })
+}
+
 /// The attributes of skins; further sets are ignored.
 const SKIN_SETS: [(&str, &str); 4] = [
     ("JOINTS_0", "WEIGHTS_0"),

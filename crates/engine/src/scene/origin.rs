@@ -7,7 +7,7 @@
 use glam::{DVec3, Vec3};
 
 use super::content::Scene;
-use super::nodes::Bounds;
+use super::nodes::{Bounds, box_corners};
 
 /// Steps of 32-bit floats that are longer than this share of a model's diagonal count as visible.
 const VISIBLE_STEP: f64 = 1e-5;
@@ -62,14 +62,7 @@ impl Scene {
             };
             let drawn = self.meshes[draw.mesh].primitives.iter();
             for bounds in drawn.filter_map(|primitive| of_geometries[primitive.geometry]) {
-                let corners = (0..8).map(|corner| {
-                    let is_high = |axis: usize| corner >> axis & 1 == 1;
-                    Vec3::from_array(std::array::from_fn(|axis| match is_high(axis) {
-                        true => bounds.max[axis],
-                        false => bounds.min[axis],
-                    }))
-                });
-                for corner in corners {
+                for corner in box_corners(bounds.min, bounds.max) {
                     for matrix in matrices {
                         Bounds::grow(&mut outline, matrix.transform_point3(corner));
                     }

@@ -141,8 +141,8 @@ fn attempts(source: &JoinedMesh, budget: u64) -> Vec<Attempt> {
     others
 }
 
-/// Results of merging vertices in cells, for the budget and for its [`rungs`]. How such a result
-/// looks depends much on where the borders of the cells lie, so fewer triangles may look better.
+/// Results of merging the vertices of each cell of a grid, for the budget and for its [`rungs`]. Whether such a result looks
+/// good depends on where the borders of the cells lie, so a result with fewer triangles may look better.
 fn merged(source: &JoinedMesh, budget: u64) -> Vec<Attempt> {
     let mut budgets = rungs(budget);
     budgets.insert(0, budget);
@@ -152,8 +152,8 @@ fn merged(source: &JoinedMesh, budget: u64) -> Vec<Attempt> {
         .collect()
 }
 
-/// The numbers above half of `budget` and up to it that are four, five, six or seven times a power of two, from the largest.
-/// Up to twice the budget the same ones are tried again, so a higher limit has the choices of a lower one.
+/// Fixed numbers of triangles from the budget down to half of it: 4, 5, 6 or 7 times a power of two, the largest first.
+/// A slightly higher budget has mostly the same numbers, so it has the same results to choose from.
 fn rungs(budget: u64) -> Vec<u64> {
     let rung = |below: u64| {
         let step = (1 << below.checked_ilog2()?) / 4;

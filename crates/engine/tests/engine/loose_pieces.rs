@@ -16,18 +16,22 @@ fn simplified(scene: &Scene, triangles: u64) -> Scene {
     result
 }
 
+fn small_pictures(size: usize) -> RenderSettings {
+    RenderSettings {
+        size,
+        samples: 1,
+        background: Some([236, 237, 239]),
+        sky_lights: 0,
+    }
+}
+
 #[test]
 fn a_limit_is_used_and_more_triangles_never_look_worse() {
     let source = furnished();
     let adapted = RenderScene::from_model(&source).scene;
     let bounds = adapted.bounding_box().unwrap();
     let prepared = PreparedScene::new(&adapted);
-    let settings = RenderSettings {
-        size: 96,
-        samples: 1,
-        background: Some([236, 237, 239]),
-        sky_lights: 0,
-    };
+    let settings = small_pictures(96);
     let before = prepared.render_six(&bounds, &settings);
     let mut best = f64::INFINITY;
     for limit in [60, 250, 330, 1000, 2100, 3200] {
@@ -53,12 +57,7 @@ fn similarities(source: &Scene, limits: &[u64]) -> Vec<f64> {
     let adapted = RenderScene::from_model(source).scene;
     let bounds = adapted.bounding_box().unwrap();
     let prepared = PreparedScene::new(&adapted);
-    let settings = RenderSettings {
-        size: 128,
-        samples: 1,
-        background: Some([236, 237, 239]),
-        sky_lights: 0,
-    };
+    let settings = small_pictures(128);
     let inside = prepared.inside_views(&bounds);
     let pictures = |scene: &PreparedScene| {
         let mut pictures = scene.render_six(&bounds, &settings);

@@ -8,6 +8,16 @@ use assetfs_engine::scene::Scene;
 use glam::{Quat, Vec3};
 use serde_json::json;
 
+/// The sides of a box from outside. The bits of a corner's number say on which sides it is.
+pub const BOX_SIDES: [[usize; 4]; 6] = [
+    [0, 2, 3, 1],
+    [4, 5, 7, 6],
+    [0, 1, 5, 4],
+    [2, 6, 7, 3],
+    [0, 4, 6, 2],
+    [1, 3, 7, 5],
+];
+
 /// The text of an OBJ file.
 #[derive(Default)]
 pub struct Obj {
@@ -53,15 +63,7 @@ impl Obj {
 
     /// A body with the sides of a box. The bits of a corner's number say on which sides it is.
     pub fn block(&mut self, corners: &[[f32; 3]]) {
-        let sides = [
-            [0, 2, 3, 1],
-            [4, 5, 7, 6],
-            [0, 1, 5, 4],
-            [2, 6, 7, 3],
-            [0, 4, 6, 2],
-            [1, 3, 7, 5],
-        ];
-        let triangles = sides
+        let triangles = BOX_SIDES
             .iter()
             .flat_map(|[a, b, c, d]| [[*a, *b, *c], [*a, *c, *d]]);
         self.shape(corners, &triangles.collect::<Vec<_>>());
@@ -242,7 +244,7 @@ pub fn tree() -> Scene {
     with_sides(obj.scene(), true)
 }
 
-/// Two lines of letters with depth, each letter of the strokes of a box and with finely divided sides.
+/// Two lines of solid letters. Each stroke of a letter is a box whose sides have many triangles.
 pub fn lettering() -> Scene {
     let strokes = |letter: char| -> &'static [[f32; 4]] {
         match letter {

@@ -125,7 +125,8 @@ fn a_solid_arch_and_the_crown_of_a_tree_have_no_views_from_inside() {
     }
 }
 
-/// Whatever the sides of their materials: an arch, a tree, a gallery of beams and letters are no rooms.
+/// A tree, a gallery of beams and letters are no rooms, whether their materials are single-sided or double-sided. An arch is
+/// none with a single-sided material.
 #[test]
 fn open_models_are_compared_from_outside_alone_and_rooms_from_inside_too() {
     for (name, scene, inside) in [
@@ -136,7 +137,7 @@ fn open_models_are_compared_from_outside_alone_and_rooms_from_inside_too() {
         ("room", room(), 12),
     ] {
         for double_sided in [false, true] {
-            // Below the stones of a double-sided arch rays end at front faces on all sides, as in a room.
+            // A double-sided arch is taken for a room: most rays from below its stones end at front faces.
             if name == "arch" && double_sided {
                 continue;
             }

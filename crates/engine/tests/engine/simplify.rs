@@ -11,6 +11,8 @@ use assetfs_engine::pictures::ModelPictures;
 use assetfs_engine::scene::Scene;
 use serde_json::{Value, json};
 
+use crate::made::BOX_SIDES;
+
 /// The triangles of a box from `low` to `high`, as an object of an OBJ file whose vertices start behind `before`.
 pub(crate) fn cuboid(name: &str, low: [f32; 3], high: [f32; 3], before: usize) -> String {
     let mut text = format!("o {name}\n");
@@ -24,14 +26,7 @@ pub(crate) fn cuboid(name: &str, low: [f32; 3], high: [f32; 3], before: usize) -
         };
         writeln!(text, "v {} {} {}", at(0), at(1), at(2)).unwrap();
     }
-    for [a, b, c, d] in [
-        [0, 2, 3, 1],
-        [4, 5, 7, 6],
-        [0, 1, 5, 4],
-        [2, 6, 7, 3],
-        [0, 4, 6, 2],
-        [1, 3, 7, 5],
-    ] {
+    for [a, b, c, d] in BOX_SIDES {
         let [a, b, c, d] = [a, b, c, d].map(|corner| corner + 1 + before);
         writeln!(text, "f {a} {b} {c}\nf {a} {c} {d}").unwrap();
     }

@@ -106,8 +106,8 @@ pub(super) fn import(dir: &Path, model: &Path) -> Result<Imported, ImportError> 
     })
 }
 
-/// Adds all nodes with what they draw. What is far from the origin is drawn by a node of its own, because its offset is not
-/// for the nodes below.
+/// Adds all nodes and their meshes. A mesh with an offset gets a child node of its own, because the other children must not
+/// be moved by the offset.
 fn add_nodes(
     loaded: &ufbx::Scene,
     meshes: &[mesh::ImportedMesh],

@@ -13,7 +13,7 @@ use crate::srgb::linear_of_srgb;
 pub(super) struct Vertices {
     /// The positions as they are in the file.
     exact: Vec<DVec3>,
-    /// Three for each vertex, after the offset was subtracted ([`Vertices::settle`]).
+    /// The coordinates x, y and z of each vertex after [`Vertices::settle`] has subtracted the offset.
     pub(super) positions: Vec<f32>,
     pub(super) offset: DVec3,
     /// Three for each vertex, or none.
@@ -118,8 +118,8 @@ impl Vertices {
         self.exact.get(vertex as usize).copied()
     }
 
-    /// Rounds the positions, less an offset if the vertices that triangles use are far away. Without triangles all
-    /// vertices count.
+    /// Rounds the positions to 32 bits. If the vertices of the triangles (or all, if there are no triangles) are far from
+    /// the origin, an offset is subtracted first.
     pub(super) fn settle(&mut self, used: &[u32]) {
         let exact = std::mem::take(&mut self.exact);
         self.offset = match used.is_empty() {
