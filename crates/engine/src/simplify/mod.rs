@@ -148,8 +148,11 @@ fn merged(source: &JoinedMesh, budget: u64) -> Vec<Attempt> {
     budgets.insert(0, budget);
     budgets.dedup();
     let each = budgets.into_par_iter();
-    each.map(|budget| reach_whole(source, budget, Method::Sloppy))
-        .collect()
+    let each = each.map(|budget| reach_whole(source, budget, Method::Sloppy));
+    let mut attempts: Vec<Attempt> = each.collect();
+    // Small models give the same result for several budgets, and drawing it takes the most time.
+    attempts.dedup_by(|one, other| one.joined.is_drawn_like(&other.joined));
+    attempts
 }
 
 /// Fixed numbers of triangles from the budget down to half of it: 4, 5, 6 or 7 times a power of two, the largest first.

@@ -72,6 +72,13 @@ struct Columns {
 }
 
 impl JoinedMesh {
+    /// Whether two results of one source have the same triangles at the same places.
+    pub(super) fn is_drawn_like(&self, other: &JoinedMesh) -> bool {
+        self.indices == other.indices
+            && self.positions == other.positions
+            && self.attributes == other.attributes
+    }
+
     /// Whether every position is a number.
     pub(super) fn is_finite(&self) -> bool {
         self.positions
