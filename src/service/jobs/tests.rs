@@ -4,8 +4,8 @@ mod bucket;
 #[path = "../../../tests/support/s3.rs"]
 mod test_bucket;
 
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::Ordering;
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
@@ -321,13 +321,10 @@ async fn a_job_whose_commit_has_no_reply_counts_as_ended() {
     let app = &waiting.service.app;
     let job = waiting.claim().await;
     let file = waiting.file("the result").await;
-    proxy.loses_next_reply.store(true, Ordering::SeqCst);
+    *proxy.loses_commit_of.lock().unwrap() = Some(file.blob.clone());
     let ended = waiting.end(&job, &file).await;
     assert!(ended.is_err(), "{ended:?}");
-    assert!(
-        !proxy.loses_next_reply.load(Ordering::SeqCst),
-        "it was lost"
-    );
+    assert_eq!(*proxy.loses_commit_of.lock().unwrap(), None, "it was lost");
     let files = std::slice::from_ref(&file);
     let is_owned = settle(app, job.lease(), ended, files).await.unwrap();
     assert!(is_owned);
@@ -510,7 +507,9 @@ async fn a_new_job_is_announced_to_other_processes() {
 /// A proxy in front of a PostgreSQL server. It can pass on a COMMIT and end the connection instead of the reply.
 struct CommitProxy {
     url: String,
-    loses_next_reply: Arc<AtomicBool>,
+    /// The reply to the commit of the transaction that names this blob is lost. Other
+    /// commits, as of the service's own cleaning, are answered.
+    loses_commit_of: Arc<Mutex<Option<String>>>,
 }
 
 impl CommitProxy {
@@ -522,14 +521,14 @@ impl CommitProxy {
         through
             .set_port(Some(listener.local_addr().unwrap().port()))
             .unwrap();
-        let loses_next_reply = Arc::new(AtomicBool::new(false));
+        let loses_commit_of = Arc::new(Mutex::new(None));
         let proxy = CommitProxy {
             url: through.into(),
-            loses_next_reply: Arc::clone(&loses_next_reply),
+            loses_commit_of: Arc::clone(&loses_commit_of),
         };
         tokio::spawn(async move {
             while let Ok((client, _)) = listener.accept().await {
-                let loses_next_reply = Arc::clone(&loses_next_reply);
+                let loses_commit_of = Arc::clone(&loses_commit_of);
                 let server = server.clone();
                 tokio::spawn(async move {
                     let port = server.port().unwrap_or(5432);
@@ -538,10 +537,10 @@ impl CommitProxy {
                     if host.starts_with('/') {
                         let socket = format!("{host}/.s.PGSQL.{port}");
                         let server = UnixStream::connect(socket).await.unwrap();
-                        pass_on(client, server, &loses_next_reply).await;
+                        pass_on(client, server, &loses_commit_of).await;
                     } else {
                         let server = TcpStream::connect((&*host, port)).await.unwrap();
-                        pass_on(client, server, &loses_next_reply).await;
+                        pass_on(client, server, &loses_commit_of).await;
                     }
                 });
             }
@@ -553,16 +552,22 @@ impl CommitProxy {
 async fn pass_on(
     mut client: TcpStream,
     mut server: impl AsyncRead + AsyncWrite + Unpin,
-    loses_next_reply: &AtomicBool,
+    loses_commit_of: &Mutex<Option<String>>,
 ) {
     let (mut sent, mut reply) = (vec![0; 65_536], vec![0; 65_536]);
+    let mut names_the_blob = false;
     loop {
         tokio::select! {
             read = client.read(&mut sent) => {
                 let Ok(len @ 1..) = read else { return };
-                let is_commit = sent[..len].windows(6).any(|word| word == b"COMMIT");
+                let has = |text: &str| {
+                    sent[..len].windows(text.len()).any(|part| part == text.as_bytes())
+                };
+                names_the_blob |= loses_commit_of.lock().unwrap().as_deref().is_some_and(has);
+                let is_lost = names_the_blob && has("COMMIT");
                 server.write_all(&sent[..len]).await.unwrap();
-                if is_commit && loses_next_reply.swap(false, Ordering::SeqCst) {
+                if is_lost {
+                    *loses_commit_of.lock().unwrap() = None;
                     // The reply: the commit has an effect.
                     server.read_exact(&mut reply[..1]).await.unwrap();
                     return;
