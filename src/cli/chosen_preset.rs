@@ -4,6 +4,7 @@
 use std::path::Path;
 
 use anyhow::Result;
+use assetfs_engine::Settings;
 use serde_json::{Map, Value};
 
 use super::WrongUse;
@@ -19,7 +20,7 @@ const ALIKE: f64 = 0.8;
 /// A configuration of the engine.
 pub(super) type Config = Map<String, Value>;
 
-/// The configuration of `preset`.
+/// The configuration of `preset`, which the engine accepts.
 ///
 /// An existing file takes precedence over a name. A text that looks like a path is never a name.
 pub(super) fn choose(preset: &str) -> Result<Config> {
@@ -38,8 +39,13 @@ fn of_file(path: &Path) -> Result<Config> {
         .map_err(|error| WrongUse(format!("cannot read the preset {shown}: {error}")))?;
     let job = parse_job_text(&shown.to_string(), &text).map_err(WrongUse)?;
     match job.settings {
-        JobSettings::Config(config) => Ok(config.0),
-        JobSettings::PresetName(name) => by_name(&name),
+        JobSettings::Config(config) => match settings_of(&config.0) {
+            Ok(_) => Ok(config.0),
+            Err(what) => Err(wrong(format!("the preset {shown} is not valid: {what}"))),
+        },
+        JobSettings::PresetName(name) => {
+            by_name(&name).map_err(|error| wrong(format!("the preset {shown}: {error}")))
+        }
         JobSettings::PresetId(id) => match FACTORY.iter().find(|preset| preset.id == id) {
             Some(preset) => Ok(preset.config().0),
             None => Err(wrong(format!(
@@ -47,6 +53,18 @@ fn of_file(path: &Path) -> Result<Config> {
                  write {{\"preset\": \"NAME\"}} with a name that {PRESET_LIST} shows"
             ))),
         },
+    }
+}
+
+/// What a configuration says, or what is wrong with it: what the service would refuse is refused.
+pub(super) fn settings_of(config: &Config) -> Result<Settings, String> {
+    let settings = Settings::read(config).map_err(|error| error.to_string())?;
+    if let Some(key) = settings.unknown.first() {
+        return Err(key.to_string());
+    }
+    match config.get("exportName") {
+        None | Some(Value::Null | Value::String(_)) => Ok(settings),
+        Some(other) => Err(format!("exportName is {other}; it must be a text")),
     }
 }
 

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use anyhow::Result;
 
 use crate::cache::SharedCacheStats;
-use crate::drive::{Direction, MountStatus, StatusWord, TransferStatus};
+use crate::drive::{Direction, FailureLine, MountStatus, StatusWord, TransferStatus};
 use crate::fuse::shell_quoted;
 
 use super::Exit;
@@ -88,7 +88,13 @@ fn describe(root: &Path, status: &MountStatus) -> String {
         &mut page,
         "Orphans (remove with `assetfs cancel --orphan ID`)",
         &status.orphans,
-        |orphan| format!("{}  {}", orphan.id, orphan.name),
+        |orphan| match &orphan.not_deleted_because {
+            None => format!("{}  {}", orphan.id, orphan.name),
+            Some(why) => format!(
+                "{}  {}: its draft was changed or removed; deleting it is tried again by itself ({why})",
+                orphan.id, orphan.name
+            ),
+        },
     );
     section(
         &mut page,
@@ -110,8 +116,7 @@ fn describe(root: &Path, status: &MountStatus) -> String {
         &status.unsent_elsewhere,
         |folder| shell_quoted(Path::new(folder)),
     );
-    let failures: Vec<_> = status.other_failures().collect();
-    section(&mut page, "Failures", &failures, |failure| {
+    let line = |failure: &FailureLine| {
         let at = failure.at.as_deref().map(to_the_second);
         format!(
             "{}  {}: {}",
@@ -119,7 +124,11 @@ fn describe(root: &Path, status: &MountStatus) -> String {
             absolute(&failure.path),
             failure.why
         )
-    });
+    };
+    let failures: Vec<_> = status.other_failures().collect();
+    section(&mut page, "Failures", &failures, |failure| line(failure));
+    let title = "Refused (nothing is lost; repeat it as the line says)";
+    section(&mut page, title, &status.refused, line);
     page.push_str(&cache_and_requests(status));
     if let Some(sentence) = keeps_nothing_new(&status.cache) {
         page.push_str(&format!("{sentence}\n"));
@@ -154,10 +163,21 @@ fn cache_and_requests(status: &MountStatus) -> String {
         counted(status.cache.objects, "object"),
         status.rate.available,
         status.rate.limit_per_minute,
-    ) + &status
-        .shared_cache
-        .as_ref()
-        .map_or_else(String::new, shared_cache)
+    ) + &pause(status)
+        + &status
+            .shared_cache
+            .as_ref()
+            .map_or_else(String::new, shared_cache)
+}
+
+/// The pause that the service asked for.
+fn pause(status: &MountStatus) -> String {
+    match status.rate.paused_secs {
+        0 => String::new(),
+        left => format!(
+            "Nothing is requested for {left} s more: the service had too many requests and asked for it.\n"
+        ),
+    }
 }
 
 fn shared_cache(stats: &SharedCacheStats) -> String {

@@ -49,25 +49,39 @@ pub(super) fn run(args: &UnmountArgs) -> Result<Exit> {
     let status = drive.status().ok();
     // A read-only mount has no drafts and accepts no commands.
     let may_send = status.as_ref().is_some_and(|status| !status.read_only);
-    if may_send && !args.now && !drain(&drive, args.timeout.map(|span| span.0))? {
-        eprintln!(
-            "assetfs: still sending, so the drive stays mounted (`--now` leaves the rest to the next mount)"
-        );
-        return Ok(Exit::TimedOut);
+    let mut unsent = Vec::new();
+    if may_send && !args.now {
+        let Some(drained) = drain(&drive, args.timeout.map(|span| span.0))? else {
+            eprintln!(
+                "assetfs: still sending, so the drive stays mounted (`--now` leaves the rest to the next mount)"
+            );
+            return Ok(Exit::TimedOut);
+        };
+        unsent = unsent_drafts(drive.root(), &drained);
     }
     if status.is_some() {
         drive.end_events();
     }
     let number = fuse::mount_minor(drive.root())?;
-    fuse::unmount(drive.root())?;
+    let unmounted = fuse::unmount(drive.root());
+    // Why it failed is what the user needs first.
+    if let Err(error) = &unmounted {
+        eprintln!("assetfs: {error}");
+    }
+    for line in &unsent {
+        eprintln!("{line}");
+    }
+    if unmounted.is_err() {
+        return Ok(Exit::Failed);
+    }
     if let Some(status) = status {
         wait_for_process(&drive, status.pid, number)?;
     }
     Ok(Exit::Done)
 }
 
-/// Sends the drafts that are ready; false if the timeout ends first.
-fn drain(drive: &MountedDrive, timeout: Option<Duration>) -> Result<bool> {
+/// Sends the drafts that are ready. The status after that; `None` if the timeout ends first.
+fn drain(drive: &MountedDrive, timeout: Option<Duration>) -> Result<Option<MountStatus>> {
     let start = Instant::now();
     let progress = Progress::new(false);
     let mut task = None;
@@ -86,7 +100,7 @@ fn drain(drive: &MountedDrive, timeout: Option<Duration>) -> Result<bool> {
                 .show(&line);
         }
         if timeout.is_some_and(|timeout| start.elapsed() >= timeout) {
-            return Ok(false);
+            return Ok(None);
         }
     };
     drained.context("cannot tell the drive to send the ready drafts")?;
@@ -98,8 +112,7 @@ fn drain(drive: &MountedDrive, timeout: Option<Duration>) -> Result<bool> {
         };
         super::progress::Task::finish(task, done);
     }
-    report_unsent_drafts(drive.root(), &status);
-    Ok(true)
+    Ok(Some(status))
 }
 
 /// Tells the drive, in a separate thread, to send the drafts that are ready. The result comes through the channel.
@@ -125,18 +138,20 @@ fn under_way(root: &Path, status: &MountStatus) -> Option<String> {
     ))
 }
 
-/// Reports the drafts that cannot be sent now.
-fn report_unsent_drafts(root: &Path, status: &MountStatus) {
+/// A line for each draft that cannot be sent now.
+fn unsent_drafts(root: &Path, status: &MountStatus) -> Vec<String> {
     let stays = |draft: &&DraftStatus| {
         draft.stuck || draft.asset.is_none() || draft.state == StatusWord::Uploading
     };
-    for draft in status.drafts.iter().filter(stays) {
-        eprintln!(
+    let drafts = status.drafts.iter().filter(stays);
+    let lines = drafts.map(|draft| {
+        format!(
             "{} stays a draft on this machine: {}",
             path_below(root, &draft.path),
             draft.status
-        );
-    }
+        )
+    });
+    lines.collect()
 }
 
 /// Waits until the process of the drive has ended. It does not end as long as the drive is mounted elsewhere too.

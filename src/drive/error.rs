@@ -3,6 +3,7 @@
 
 use thiserror::Error;
 
+use super::failures::Outcome;
 use crate::client::ClientError;
 use crate::durable::DurableError;
 use crate::outbox::OutboxError;
@@ -37,6 +38,12 @@ pub enum DriveError {
     /// The content or the request is refused.
     #[error("{0}")]
     Invalid(String),
+    /// An upload or an import failed, and repeating the request as it is does not help.
+    #[error("{0}")]
+    ModelFailed(String),
+    /// The name is not text.
+    #[error("{0}")]
+    NotText(String),
     /// The name is longer than a name may be.
     #[error("the name is longer than 255 bytes")]
     NameTooLong,
@@ -89,6 +96,18 @@ impl DriveError {
                 | DriveError::TimedOut(_)
                 | DriveError::Local(_)
         )
+    }
+
+    /// Whether it is a fault, or the refusal of what cannot be done.
+    pub(super) fn outcome(&self) -> Outcome {
+        match self {
+            DriveError::ReadOnly(_)
+            | DriveError::NotPermitted(_)
+            | DriveError::Invalid(_)
+            | DriveError::NotText(_)
+            | DriveError::Unsupported(_) => Outcome::Refused,
+            _ => Outcome::Failed,
+        }
     }
 
     /// True if the message says more than the errno would.
@@ -155,9 +174,10 @@ impl From<OutboxError> for DriveError {
             | OutboxError::BadName { .. }
             | OutboxError::NotWhole { .. }
             | OutboxError::NothingToSend(_)
-            | OutboxError::Invalid(_)
-            | OutboxError::UploadFailed { .. }
-            | OutboxError::ImportFailed { .. } => DriveError::Invalid(why),
+            | OutboxError::Invalid(_) => DriveError::Invalid(why),
+            OutboxError::UploadFailed { .. } | OutboxError::ImportFailed { .. } => {
+                DriveError::ModelFailed(why)
+            }
             OutboxError::StagingFull { .. } | OutboxError::QuotaExceeded { .. } => {
                 DriveError::NoSpace(why)
             }

@@ -30,6 +30,8 @@ pub(super) enum Deed {
     Read,
     /// Create and rename.
     Name,
+    /// Making a link, a pipe or a device. Programs try it and do without, so its failure explains itself at the path only.
+    Link,
     /// Remove, which also ends all failures below the path.
     Remove,
     /// Write. A later success does not restore the bytes that were lost.
@@ -51,9 +53,19 @@ impl Deed {
             Deed::Remove => true,
             Deed::Close => matches!(failed, Deed::Close | Deed::Write),
             Deed::Write | Deed::Behind | Deed::Warning => false,
-            Deed::Look | Deed::Read | Deed::Name | Deed::Attribute => self == failed,
+            Deed::Name => matches!(failed, Deed::Name | Deed::Link),
+            Deed::Look | Deed::Read | Deed::Link | Deed::Attribute => self == failed,
         }
     }
+}
+
+/// Whether something went wrong, or a wish of the user was refused.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Outcome {
+    /// What should have worked did not.
+    Failed,
+    /// It cannot be done, and the caller was told so: nothing is lost.
+    Refused,
 }
 
 /// One failure.
@@ -87,6 +99,7 @@ struct FailureLog {
 struct Noted {
     number: u64,
     deed: Deed,
+    outcome: Outcome,
     why: String,
     at: SystemTime,
     since: Instant,
@@ -113,9 +126,9 @@ impl Failures {
     }
 
     /// Stores a message for a path.
-    pub(super) fn note(&self, path: &str, deed: Deed, why: &str) {
+    pub(super) fn note(&self, path: &str, deed: Deed, outcome: Outcome, why: &str) {
         let why = without_error_numbers(why);
-        if deed != Deed::Warning && self.of(path).as_ref() != Some(&why) {
+        if !matches!(deed, Deed::Warning | Deed::Link) && self.of(path).as_ref() != Some(&why) {
             self.history.operation_failed(path, &why);
         }
         let mut state = self.lock();
@@ -125,6 +138,7 @@ impl Failures {
         let noted = Noted {
             number,
             deed,
+            outcome,
             why,
             at: SystemTime::now(),
             since: Instant::now(),
@@ -190,7 +204,8 @@ impl Failures {
         latest.find_map(|place| {
             let name = place.1.strip_prefix(&prefix)?;
             let failure = state.at(place)?;
-            (!name.contains('/')).then(|| format!("{name}: {}", failure.why))
+            (!name.contains('/') && failure.deed != Deed::Link)
+                .then(|| format!("{name}: {}", failure.why))
         })
     }
 
@@ -223,13 +238,14 @@ impl Failures {
     }
 
     /// The latest ones of the last hour, newest first.
-    pub(super) fn latest(&self, count: usize) -> Vec<Failure> {
+    pub(super) fn latest(&self, outcome: Outcome, count: usize) -> Vec<Failure> {
         let state = self.lock();
         let latest = state.order.iter().rev();
         latest
             .filter_map(|place| {
                 let failed = state.at(place)?;
-                (failed.since.elapsed() < LISTED_FOR).then(|| Failure {
+                let is_listed = failed.outcome == outcome && failed.deed != Deed::Link;
+                (is_listed && failed.since.elapsed() < LISTED_FOR).then(|| Failure {
                     path: place.1.clone(),
                     why: failed.why.clone(),
                     at: failed.at,
@@ -251,16 +267,21 @@ mod tests {
     #[test]
     fn the_last_sentence_of_each_path_is_kept() {
         let failures = Failures::default();
-        failures.note("/rawmodels/chair", Deed::Read, "first");
-        failures.note("/rawmodels/chair", Deed::Read, "second");
-        failures.note("/rawmodels/chair/optimize/web.json", Deed::Read, "deeper");
+        failures.note("/rawmodels/chair", Deed::Read, Outcome::Failed, "first");
+        failures.note("/rawmodels/chair", Deed::Read, Outcome::Failed, "second");
+        failures.note(
+            "/rawmodels/chair/optimize/web.json",
+            Deed::Read,
+            Outcome::Failed,
+            "deeper",
+        );
         assert_eq!(failures.of("/rawmodels/chair").as_deref(), Some("second"));
         assert_eq!(
             failures.last_in("/rawmodels").as_deref(),
             Some("chair: second")
         );
         assert_eq!(failures.last_in("/"), None);
-        assert_eq!(failures.latest(9).len(), 2);
+        assert_eq!(failures.latest(Outcome::Failed, 9).len(), 2);
         failures.clear("/rawmodels/chair");
         assert_eq!(failures.last_in("/rawmodels"), None);
     }
@@ -268,7 +289,12 @@ mod tests {
     #[test]
     fn what_a_model_was_sent_without_stays_when_its_commit_succeeds() {
         let failures = Failures::default();
-        failures.note("/rawmodels/fan", Deed::Warning, "sent without wood.png");
+        failures.note(
+            "/rawmodels/fan",
+            Deed::Warning,
+            Outcome::Failed,
+            "sent without wood.png",
+        );
         failures.clear("/rawmodels/fan");
         let warning = failures.warning_of("/rawmodels/fan");
         assert_eq!(warning.as_deref(), Some("sent without wood.png"));
@@ -278,7 +304,7 @@ mod tests {
     fn the_oldest_sentences_go_first() {
         let failures = Failures::default();
         for number in 0..MAX_KEPT + 10 {
-            failures.note(&format!("/{number}"), Deed::Read, "no");
+            failures.note(&format!("/{number}"), Deed::Read, Outcome::Failed, "no");
         }
         assert_eq!(failures.of("/3"), None);
         assert_eq!(failures.of("/11").as_deref(), Some("no"));
@@ -296,7 +322,7 @@ mod tests {
     fn a_success_of_the_same_kind_ends_a_failure() {
         let failures = Failures::default();
         let stands = |failed: Deed, done: Deed| {
-            failures.note("/presets/x.json", failed, "no");
+            failures.note("/presets/x.json", failed, Outcome::Failed, "no");
             age(&failures, STANDS_FOR);
             failures.succeeded("/presets/x.json", done);
             failures.of("/presets/x.json").is_some()
@@ -319,7 +345,7 @@ mod tests {
     #[test]
     fn a_success_at_the_same_moment_leaves_the_answer_to_why() {
         let failures = Failures::default();
-        failures.note("/a", Deed::Read, "no");
+        failures.note("/a", Deed::Read, Outcome::Failed, "no");
         failures.succeeded("/a", Deed::Read);
         assert!(failures.of("/a").is_some());
     }
@@ -327,12 +353,28 @@ mod tests {
     #[test]
     fn what_is_removed_takes_its_failures_along_and_old_ones_leave_the_list() {
         let failures = Failures::default();
-        failures.note("/a", Deed::Read, "no");
-        failures.note("/a/b", Deed::Write, "no");
-        failures.note("/ab", Deed::Write, "no");
+        failures.note("/a", Deed::Read, Outcome::Failed, "no");
+        failures.note("/a/b", Deed::Write, Outcome::Failed, "no");
+        failures.note("/ab", Deed::Write, Outcome::Failed, "no");
         failures.succeeded("/a", Deed::Remove);
-        assert_eq!(failures.latest(9).len(), 1);
+        assert_eq!(failures.latest(Outcome::Failed, 9).len(), 1);
         age(&failures, LISTED_FOR);
-        assert!(failures.latest(9).is_empty() && failures.of("/ab").is_some());
+        assert!(failures.latest(Outcome::Failed, 9).is_empty() && failures.of("/ab").is_some());
+    }
+
+    #[test]
+    fn what_was_refused_is_listed_apart_and_what_programs_only_try_is_not_listed() {
+        let failures = Failures::default();
+        failures.note("/a", Deed::Close, Outcome::Refused, "not JSON");
+        failures.note("/b", Deed::Read, Outcome::Failed, "away");
+        failures.note("/c", Deed::Link, Outcome::Refused, "no links");
+        let listed = |outcome| {
+            let latest = failures.latest(outcome, 9).into_iter();
+            latest.map(|failure| failure.path).collect::<Vec<_>>()
+        };
+        assert_eq!(listed(Outcome::Refused), ["/a"]);
+        assert_eq!(listed(Outcome::Failed), ["/b"]);
+        assert_eq!(failures.of("/c").as_deref(), Some("no links"));
+        assert_eq!(failures.last_in("/").as_deref(), Some("b: away"));
     }
 }

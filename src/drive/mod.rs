@@ -183,7 +183,7 @@ impl Drive {
     /// Finds `name` in `parent`. Each success counts one reference until `forget`.
     pub async fn lookup(&self, parent: Ino, name: &OsStr, caller: &Caller) -> DriveResult<Entry> {
         let result = lookup(&self.mount, parent, name, caller).await;
-        noted(&self.mount, parent, name.to_str(), Deed::Look, result)
+        noted(&self.mount, parent, Some(name), Deed::Look, result)
     }
 
     /// Releases `count` references to `ino`.
@@ -225,7 +225,7 @@ impl Drive {
     ) -> DriveResult<Entry> {
         let result = make_dir(&self.mount, parent, name, mode, caller).await;
         done_here(&self.mount, parent, name, Own::Made, &result);
-        noted(&self.mount, parent, name.to_str(), Deed::Name, result)
+        noted(&self.mount, parent, Some(name), Deed::Name, result)
     }
 
     /// Creates an empty regular file without opening it.
@@ -238,26 +238,26 @@ impl Drive {
     ) -> DriveResult<Entry> {
         let result = make_node(&self.mount, parent, name, mode, caller).await;
         done_here(&self.mount, parent, name, Own::Made, &result);
-        noted(&self.mount, parent, name.to_str(), Deed::Name, result)
+        noted(&self.mount, parent, Some(name), Deed::Name, result)
     }
 
     /// Refuses to create anything but files and folders: links, pipes, devices.
     pub async fn make_other(&self, parent: Ino, name: &OsStr) -> DriveResult<Entry> {
         let result = Err(refusals::only_files_and_folders());
-        noted(&self.mount, parent, name.to_str(), Deed::Name, result)
+        noted(&self.mount, parent, Some(name), Deed::Link, result)
     }
 
     /// Removes a file or a link.
     pub async fn remove_file(&self, parent: Ino, name: &OsStr, caller: &Caller) -> DriveResult<()> {
         let result = remove_file(&self.mount, parent, name, caller).await;
         done_here(&self.mount, parent, name, Own::Removed, &result);
-        noted(&self.mount, parent, name.to_str(), Deed::Remove, result)
+        noted(&self.mount, parent, Some(name), Deed::Remove, result)
     }
 
     pub async fn remove_dir(&self, parent: Ino, name: &OsStr, caller: &Caller) -> DriveResult<()> {
         let result = remove_dir(&self.mount, parent, name, caller).await;
         done_here(&self.mount, parent, name, Own::Removed, &result);
-        noted(&self.mount, parent, name.to_str(), Deed::Remove, result)
+        noted(&self.mount, parent, Some(name), Deed::Remove, result)
     }
 
     /// Renames.
@@ -282,8 +282,9 @@ impl Drive {
             self.mount
                 .inotify()
                 .own_rename((parent, name.to_str()), (new_parent, new_name.to_str()));
+            let _ = noted(&self.mount, new_parent, Some(new_name), Deed::Name, Ok(()));
         }
-        noted(&self.mount, parent, name.to_str(), Deed::Name, result)
+        noted(&self.mount, parent, Some(name), Deed::Name, result)
     }
 
     /// Opens an existing file.
@@ -308,7 +309,7 @@ impl Drive {
     ) -> DriveResult<(Entry, Opened)> {
         let result = create(&self.mount, parent, name, mode, flags, caller).await;
         done_here(&self.mount, parent, name, Own::Made, &result);
-        noted(&self.mount, parent, name.to_str(), Deed::Name, result)
+        noted(&self.mount, parent, Some(name), Deed::Name, result)
     }
 
     /// Reads; shorter than asked only at the end of the file.

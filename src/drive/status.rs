@@ -30,7 +30,7 @@ pub struct MountStatus {
     pub transfers: Vec<TransferStatus>,
     /// Jobs in drop folders that are not done.
     pub jobs: Vec<JobStatusLine>,
-    /// Uploads whose start the service never answered.
+    /// Uploads whose start the service never answered, and those that were given up and are not deleted yet.
     pub orphans: Vec<OrphanStatus>,
     /// Files that the journal did not name; `assetfs recover` restores them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -56,6 +56,9 @@ pub struct MountStatus {
     pub history: HistoryCounts,
     /// Recent failures, newest first.
     pub failures: Vec<FailureLine>,
+    /// What was refused lately because it cannot be done: commands, texts, names. Newest first.
+    #[serde(default)]
+    pub refused: Vec<FailureLine>,
     /// Inodes that the kernel holds.
     pub inodes: u64,
     /// Open files and folders.
@@ -212,7 +215,7 @@ pub struct JobStatusLine {
     pub status: String,
 }
 
-/// One upload whose start was never answered.
+/// One upload whose start was never answered, or that was given up and is not deleted yet.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct OrphanStatus {
     /// The asset's id, where it could be found.
@@ -221,6 +224,9 @@ pub struct OrphanStatus {
     /// When it was first seen.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub since: Option<String>,
+    /// Why it is still there, of an upload whose draft was changed or removed: deleting it is tried again by itself.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub not_deleted_because: Option<String>,
 }
 
 /// The block cache.

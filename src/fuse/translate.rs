@@ -1,6 +1,6 @@
 //! Converts types of the drive to types of the kernel and back: attributes, flags, callers. Pure.
 
-use std::time::SystemTime;
+use std::time::{Duration, SystemTime};
 
 use fuser::{FileAttr, FileType, INodeNo, OpenAccMode, RenameFlags, Request, TimeOrNow};
 
@@ -82,9 +82,20 @@ pub(super) fn rename_mode(flags: RenameFlags) -> Option<RenameMode> {
 
 pub(super) fn set_time(time: TimeOrNow) -> SetTime {
     match time {
-        TimeOrNow::SpecificTime(moment) => SetTime::At(moment),
+        TimeOrNow::SpecificTime(moment) => SetTime::At(as_sent(moment)),
         TimeOrNow::Now => SetTime::Now,
     }
+}
+
+/// The time that the kernel sent. It counts nanoseconds forward from the second, also before 1970; fuser 0.18 counts them
+/// backward there.
+fn as_sent(time: SystemTime) -> SystemTime {
+    let Err(before) = time.duration_since(SystemTime::UNIX_EPOCH) else {
+        return time;
+    };
+    let nanos = Duration::from_nanos(before.duration().subsec_nanos().into());
+    let sent = time.checked_add(nanos).and_then(|it| it.checked_add(nanos));
+    sent.unwrap_or(time)
 }
 
 pub(super) fn xattr_mode(flags: i32) -> XattrMode {
@@ -125,6 +136,19 @@ mod tests {
         let flags = open_flags(fuser::OpenFlags(libc::O_RDWR | libc::O_TRUNC));
         assert_eq!((flags.access, flags.truncate), (Access::ReadWrite, true));
         assert_eq!(open_flags(fuser::OpenFlags(0)), OpenFlags::READ);
+    }
+
+    #[test]
+    fn a_time_before_1970_is_the_one_that_the_kernel_sent() {
+        let epoch = SystemTime::UNIX_EPOCH;
+        let at = |millis| epoch - Duration::from_millis(millis);
+        // -1.5 s is the second -2 and half a second for the kernel, which fuser makes -2.5 s of.
+        for (of_fuser, sent) in [(2500, 1500), (1750, 250), (3000, 3000)] {
+            let time = set_time(TimeOrNow::SpecificTime(at(of_fuser)));
+            assert_eq!(time, SetTime::At(at(sent)));
+        }
+        let after = epoch + Duration::from_millis(250);
+        assert_eq!(set_time(TimeOrNow::SpecificTime(after)), SetTime::At(after));
     }
 
     #[test]

@@ -42,7 +42,7 @@ impl StatusWord {
     /// What the user can do, for the states whose line does not say it.
     pub fn advice(&self) -> Option<&'static str> {
         match self {
-            StatusWord::Draft => Some("nothing to upload yet; copy a model into it, or remove it"),
+            StatusWord::Draft => Some("copy a model into it, or remove it"),
             StatusWord::NoModel => Some("copy the model file in, or remove the folder"),
             StatusWord::Incomplete => {
                 Some("repeat the copy, or upload it as it is with `assetfs commit --force`")
@@ -55,9 +55,11 @@ impl StatusWord {
 /// The status of a draft, a model or a job.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub enum ItemStatus {
-    /// A draft with nothing to send yet.
+    /// A draft that was not looked at yet.
     #[default]
     Draft,
+    /// A draft without a file that is sent.
+    Empty,
     /// A draft with files, but no model file.
     NoModel,
     /// A loose file that is never sent alone; `why` tells the reason.
@@ -144,7 +146,7 @@ impl ItemStatus {
     /// The state without its data.
     pub fn word(&self) -> StatusWord {
         match self {
-            ItemStatus::Draft => StatusWord::Draft,
+            ItemStatus::Draft | ItemStatus::Empty => StatusWord::Draft,
             ItemStatus::NoModel => StatusWord::NoModel,
             ItemStatus::NeedsFolder { .. } => StatusWord::NeedsFolder,
             ItemStatus::NeedsCommit { .. } | ItemStatus::NewVersion { .. } => {
@@ -195,6 +197,7 @@ impl fmt::Display for ItemStatus {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             ItemStatus::Draft => f.write_str("draft"),
+            ItemStatus::Empty => f.write_str("draft: waits for its first file"),
             ItemStatus::NoModel => f.write_str("draft: no model file yet"),
             ItemStatus::NeedsFolder { why } => write!(f, "draft: {why}"),
             ItemStatus::NeedsCommit { folder } => write!(

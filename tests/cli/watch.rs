@@ -397,3 +397,46 @@ fn has_glb(folder: &Path) -> bool {
     let name = folder.file_name().unwrap().to_str().unwrap();
     fs::read(folder.join(format!("{name}.glb"))).is_ok_and(|bytes| bytes.starts_with(b"glTF"))
 }
+
+#[test]
+fn a_wrong_preset_ends_watch_at_the_start_and_its_file_is_named() {
+    let bench = Bench::new();
+    bench.write("hot/a.glb", &numbered_glb(1));
+    for (text, why) in [
+        (&br#"{"limitz":{"faces":{"count":10}}}"#[..], "limitz"),
+        (br#"{"limits":{"faces":{"count":"many"}}}"#, "count"),
+        (br#"{"preset":"Nope"}"#, "Nope"),
+        (b"{", "is not JSON"),
+    ] {
+        bench.write("wrong.json", text);
+        let ran = Ran(watch(&bench, &["--preset", "wrong.json"]).output().unwrap()).expect(2);
+        let said = ran.err();
+        assert!(said.contains("wrong.json") && said.contains(why), "{said}");
+        assert!(!bench.path("done/a.failed.txt").exists());
+    }
+}
+
+#[test]
+fn a_preset_that_changes_while_watch_runs_is_read_again_and_a_wrong_one_is_named() {
+    let bench = Bench::new();
+    bench.write("mine.json", br#"{"limits":{"faces":{"percentage":90}}}"#);
+    bench.write("hot/a.glb", &numbered_glb(1));
+    let log = fs::File::create(bench.path("log")).unwrap();
+    let mut command = watch(&bench, &["--json", "--preset", "mine.json"]);
+    let mut program = command.stdout(Stdio::null()).stderr(log).spawn().unwrap();
+    let result = |name: &str| results(&bench).get(name).copied();
+    wait_until("the first result", || result("a").is_some());
+    let first = result("a");
+    bench.write("mine.json", br#"{"limitz":{"faces":{"count":10}}}"#);
+    bench.write("hot/b.glb", &numbered_glb(2));
+    wait_until("the wrong preset is named", || {
+        let said = fs::read_to_string(bench.path("log")).unwrap();
+        said.contains("mine.json is not valid") && said.contains("limitz")
+    });
+    wait_until("the earlier text is used", || result("b").is_some());
+    assert_eq!(result("a"), first);
+    bench.write("mine.json", br#"{"limits":{"faces":{"percentage":95}}}"#);
+    bench.write("hot/c.glb", &numbered_glb(3));
+    wait_until("the new text is used", || result("a") != first);
+    kill(&mut program);
+}

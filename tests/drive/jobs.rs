@@ -66,6 +66,10 @@ async fn next_to_a_dropped_preset_appear_its_status_and_a_link_to_the_result() {
         .await
         .unwrap();
     assert!(target.starts_with("../../../rapidmodels/"), "{target}");
+    let time = async |path: &str| tree.look(path).await.unwrap().attributes.mtime;
+    let written = time("/rawmodels/cube/optimize/small.json").await;
+    let link = time("/rawmodels/cube/optimize/small").await;
+    assert_eq!(link, written, "the link is as old as the text");
 
     let results = tree.list("/rawmodels/cube/optimize/small").await.unwrap();
     let glb = results
@@ -84,6 +88,18 @@ async fn next_to_a_dropped_preset_appear_its_status_and_a_link_to_the_result() {
     let rapid = target.rsplit('/').next().unwrap();
     let links = tree.rows("/rawmodels/cube/rapidmodels").await.unwrap();
     assert_eq!(links, [(rapid.to_owned(), FileKind::Link)]);
+    let made = time(&format!("/rapidmodels/{rapid}")).await;
+    for link in [
+        format!("/rawmodels/cube/rapidmodels/{rapid}"),
+        format!("/rapidmodels/{rapid}/.assetfs/source"),
+    ] {
+        let made_at = time(&link).await;
+        // The folder's time also moves when something in it changes.
+        assert!(
+            written <= made_at && made_at <= made,
+            "{link} is as old as the model"
+        );
+    }
     let source = tree
         .stat(&format!("/rapidmodels/{rapid}/.assetfs/source"))
         .await

@@ -80,11 +80,11 @@ fn paths_in_the_output_can_be_pasted_and_a_failure_has_a_time_and_goes_when_it_i
         cp.arg(&copy).arg(&preset).status().unwrap().success()
     };
     assert!(!written("{\"limits\": }"));
-    let failures = || fixture.status()["failures"].as_array().unwrap().clone();
-    let failure = failures()
+    let refused = || fixture.status()["refused"].as_array().unwrap().clone();
+    let failure = refused()
         .into_iter()
         .find(|failure| failure["path"] == "/presets/bad.json")
-        .expect("the failure is listed");
+        .expect("the refusal is listed");
     let at = failure["at"].as_str().expect("a time");
     assert!(at.len() == 27 && at.ends_with('Z'), "{at}");
     let page = run(assetfs("status", fixture.root()));
@@ -92,11 +92,11 @@ fn paths_in_the_output_can_be_pasted_and_a_failure_has_a_time_and_goes_when_it_i
     std::thread::sleep(std::time::Duration::from_millis(2100));
     assert!(written("{\"limits\": {}}"));
     assert!(
-        failures()
+        refused()
             .iter()
             .all(|failure| failure["path"] != "/presets/bad.json"),
         "{:?}",
-        failures()
+        refused()
     );
 }
 

@@ -154,6 +154,26 @@ fn a_program_that_only_looks_does_not_keep_a_drive_from_being_unmounted_and_anot
     run(assetfs("unmount --now", fixture.root()));
 }
 
+#[test]
+fn an_unmount_of_a_drive_in_use_says_who_uses_it_before_what_is_pending() {
+    needs_fuse!();
+    let fixture = Fixture::new();
+    let draft = fixture.path("rawmodels/empty");
+    fs::create_dir(&draft).unwrap();
+    let user = Program::start(Command::new("sleep").arg("60").current_dir(&draft));
+    let said = fails(assetfs("unmount", fixture.root()), 1);
+    let at = |part: &str| {
+        let at = said.find(part);
+        at.unwrap_or_else(|| panic!("{part}: {said}"))
+    };
+    let reason = at(&format!("sleep ({}) has files", user.0.id()));
+    assert!(reason < at("stays a draft on this machine"), "{said}");
+    assert!(said.contains("draft: waits for its first file"), "{said}");
+    drop(user);
+    let unmounted = assetfs("unmount", fixture.root()).output().unwrap();
+    assert!(text(&unmounted.stderr).contains("stays a draft"));
+}
+
 /// Models appear and go on the service while folders of the drive are made, listed and removed.
 const WORK: &str = r#"cd "$0"; while :; do mkdir -p rawmodels/w$1/t; ls -lR rawmodels; stat rawmodels/*; \
     mv rawmodels/w$1 rawmodels/v$1; rm -rf rawmodels/v$1; done >/dev/null 2>&1"#;

@@ -1,16 +1,19 @@
 //! Change events: `/.assetfs/events` and `assetfs events`.
 
+use std::collections::BTreeSet;
 use std::fs::{self, File};
 use std::io::{BufRead as _, BufReader};
 use std::process::{Child, ChildStdout, Command, Stdio};
 use std::sync::mpsc::{self, Receiver};
 use std::time::{Duration, Instant};
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::needs_fuse;
 use crate::square_glb::numbered_glb;
-use crate::support::{ASSETFS, Fixture, PATIENCE, assetfs, run, shell, text, wait_until};
+use crate::support::{
+    ASSETFS, Fixture, PATIENCE, assetfs, post_json, run, shell, text, wait_until,
+};
 
 /// A running program that prints events.
 struct Events {
@@ -281,4 +284,25 @@ fn readers_that_do_not_read_hold_nothing_up() {
         events.until(&[("path", "/rawmodels/chair"), ("state", "complete")]);
     }
     drop(idle);
+}
+
+#[test]
+fn each_of_many_models_that_appear_at_once_is_an_event() {
+    needs_fuse!();
+    const MODELS: usize = 150;
+    let fixture = Fixture::new();
+    let mut events = Events::cat(&fixture);
+    let url = format!(
+        "{}api/v2/rawmodel/api-upload/start",
+        fixture.service.base_url
+    );
+    for number in 0..MODELS {
+        let body = json!({"model_name": format!("m{number}"), "filenames": ["x.glb"]});
+        post_json(&url, &fixture.service.token(), &body);
+    }
+    let mut seen = BTreeSet::new();
+    while seen.len() < MODELS {
+        let created = events.until(&[("kind", "created"), ("item", "model")]);
+        seen.insert(created["path"].to_string());
+    }
 }

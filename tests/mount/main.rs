@@ -28,6 +28,7 @@ mod next_steps;
 mod optimizing;
 mod others;
 mod pictures;
+mod posix;
 mod reading;
 mod recipes;
 mod refused;

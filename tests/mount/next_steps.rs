@@ -261,12 +261,12 @@ fn a_refused_commit_leaves_the_status_once_the_model_is_uploaded() {
     fs::create_dir(&folder).unwrap();
     fs::write(folder.join("fan.glb"), &whole[..whole.len() / 2]).unwrap();
     fails(assetfs("commit", &folder), 1);
-    let failures = fixture.status()["failures"].to_string();
-    assert!(failures.contains("fan.glb"), "{failures}");
+    let refused = fixture.status()["refused"].to_string();
+    assert!(refused.contains("fan.glb"), "{refused}");
     fs::write(folder.join("fan.glb"), &whole).unwrap();
     run(assetfs("commit", &folder));
-    wait_until("the failure is gone", || {
-        fixture.status()["failures"] == serde_json::json!([])
+    wait_until("the refusal is gone", || {
+        fixture.status()["refused"] == serde_json::json!([])
     });
 }
 

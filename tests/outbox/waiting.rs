@@ -155,6 +155,36 @@ async fn a_rate_limit_is_reported_with_the_next_try() {
 }
 
 #[tokio::test]
+async fn during_a_pause_that_the_service_asks_for_a_finished_draft_says_until_when_it_waits() {
+    let world = World::start().await;
+    world
+        .relay
+        .fault("GET", "user/storage", Fault::Wait("60"), 1);
+    let outbox = world.outbox();
+    copy_chair(&outbox, "chair");
+    eventually("the service asks for a pause", async || {
+        !world.relay.calls("GET", "user/storage").is_empty()
+    })
+    .await;
+    let late = copy_chair(&outbox, "stool");
+    let words = [
+        "waiting (too many requests to the service, which asks to wait",
+        "next in",
+    ];
+    says(&outbox, late.id, &words).await;
+    outbox.shut_down().await;
+}
+
+#[tokio::test]
+async fn an_empty_draft_says_that_it_waits_for_its_first_file() {
+    let world = World::start().await;
+    let outbox = world.outbox();
+    let draft = outbox.drafts().create("chair", 0o755, &ME).unwrap();
+    says(&outbox, draft.id, &["draft: waits for its first file"]).await;
+    outbox.shut_down().await;
+}
+
+#[tokio::test]
 async fn an_upload_shows_its_files_and_its_speed() {
     let world = World::start().await;
     let slow = Fault::Late(Duration::from_millis(1500));

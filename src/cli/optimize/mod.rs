@@ -17,7 +17,6 @@ use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
 use crate::service::{MemorySetting, Outcome, WorkerCommand, WorkerLimits, Workers};
-use assetfs_engine::Settings;
 use assetfs_engine::job::{self, OptimizeTask, Report, Task};
 
 use super::chosen_preset::{self, Config};
@@ -178,7 +177,8 @@ impl EngineSettings {
         stop: &CancellationToken,
     ) -> Result<(Report, Vec<String>)> {
         let mut config = config.clone();
-        let settings = read_settings(&config)?;
+        let settings = chosen_preset::settings_of(&config)
+            .map_err(|what| WrongUse(format!("the configuration is not valid: {what}")))?;
         let export_name = config.shift_remove("exportName");
         let export_name = export_name.as_ref().and_then(Value::as_str);
         let model = Model::find(input, out)?;
@@ -240,19 +240,6 @@ impl EngineSettings {
             attempts: 1,
             memory_setting: MemorySetting::Optimize,
         }
-    }
-}
-
-/// Parses a configuration. Refuses what the service would refuse.
-fn read_settings(config: &Config) -> Result<Settings> {
-    let wrong = |what: String| WrongUse(format!("the configuration is not valid: {what}"));
-    let settings = Settings::read(config).map_err(|error| wrong(error.to_string()))?;
-    if let Some(key) = settings.unknown.first() {
-        return Err(wrong(key.to_string()).into());
-    }
-    match config.get("exportName") {
-        None | Some(Value::Null | Value::String(_)) => Ok(settings),
-        Some(other) => Err(wrong(format!("exportName is {other}; it must be a text")).into()),
     }
 }
 

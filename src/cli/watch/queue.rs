@@ -14,8 +14,8 @@ use tokio::sync::mpsc;
 use tokio::task::block_in_place;
 use tokio_util::sync::CancellationToken;
 
-use super::super::Exit;
 use super::super::progress::Progress;
+use super::super::{Exit, sentence};
 use super::record::{Record, RecordState, Records, Upload};
 use super::source::{Source, scan};
 use super::work::{Back, Job, WatchPreset, WorkEvent, is_taken};
@@ -89,8 +89,16 @@ impl Queue {
         &self.settings.out
     }
 
-    /// Reads the watched folder.
+    /// Reads the watched folder, and the presets that have changed.
     pub(super) fn look(&mut self) -> Result<()> {
+        for preset in &mut self.settings.presets {
+            if let Err(error) = block_in_place(|| preset.read_again()) {
+                eprintln!(
+                    "assetfs: {}; until that is corrected, models are optimized with the earlier text",
+                    sentence(&error)
+                );
+            }
+        }
         let known = |entry: &str| self.seen.get(entry).map(|seen| &seen.source);
         let found = block_in_place(|| scan(&self.settings.dir, &self.settings.out, known))?;
         let mut before = std::mem::take(&mut self.seen);

@@ -5,7 +5,7 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use anyhow::{Context, Result, bail};
 use tokio::sync::mpsc;
@@ -30,6 +30,10 @@ const DRIVE_JOBS: usize = 4;
 /// One of the presets that every model is optimized with.
 #[derive(Debug, Clone)]
 pub(super) struct WatchPreset {
+    /// The name or the file that was given.
+    given: String,
+    /// The state of that file when it was read.
+    stamp: Option<(SystemTime, u64)>,
     /// The stem of its file, or its name.
     pub(super) label: String,
     pub(super) config: Config,
@@ -45,6 +49,7 @@ impl WatchPreset {
     pub(super) fn read(given: &[String]) -> Result<Vec<WatchPreset>> {
         let mut presets: Vec<WatchPreset> = Vec::new();
         for text in given {
+            let stamp = stamp_of(text);
             let config = chosen_preset::choose(text)?;
             let path = Path::new(text);
             let label = match path.is_file() {
@@ -66,15 +71,42 @@ impl WatchPreset {
                 ))
                 .into());
             }
-            let hash = format!("{:032x}", xxh3_128(&serde_json::to_vec(&config)?));
             presets.push(WatchPreset {
+                given: text.clone(),
+                stamp,
                 label,
+                hash: hash_of(&config)?,
                 config,
-                hash,
             });
         }
         Ok(presets)
     }
+
+    /// Reads its file again if that has changed.
+    ///
+    /// # Errors
+    /// Once for each change that makes it invalid; then the preset stays as it was.
+    pub(super) fn read_again(&mut self) -> Result<()> {
+        let stamp = stamp_of(&self.given);
+        if stamp == self.stamp {
+            return Ok(());
+        }
+        self.stamp = stamp;
+        let config = chosen_preset::choose(&self.given)?;
+        self.hash = hash_of(&config)?;
+        self.config = config;
+        Ok(())
+    }
+}
+
+fn hash_of(config: &Config) -> Result<String> {
+    Ok(format!("{:032x}", xxh3_128(&serde_json::to_vec(config)?)))
+}
+
+/// Time and length of a file; `None` if it is none, as the pipe of a shell.
+fn stamp_of(given: &str) -> Option<(SystemTime, u64)> {
+    let found = fs::metadata(given).ok().filter(fs::Metadata::is_file)?;
+    Some((found.modified().ok()?, found.len()))
 }
 
 /// The worker: the engine in this process, or a mounted drive.

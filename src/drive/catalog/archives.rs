@@ -9,7 +9,7 @@ use crate::drive::catalog::maps::store::store_names;
 use crate::drive::catalog::parts::Catalog;
 use crate::drive::catalog::urls::remote_file;
 use crate::drive::error::{DriveError, DriveResult};
-use crate::drive::failures::Deed;
+use crate::drive::failures::{Deed, Outcome};
 use crate::drive::reading::RemoteFile;
 use crate::drive::values::filemap::FileMap;
 use crate::drive::values::node::RemoteFolder;
@@ -90,7 +90,7 @@ async fn note_unusable(
     let path = format!("{model}/{zip}");
     catalog
         .failures
-        .note(&path, Deed::Behind, &error.to_string());
+        .note(&path, Deed::Behind, Outcome::Failed, &error.to_string());
     Ok(())
 }
 

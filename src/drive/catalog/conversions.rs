@@ -10,7 +10,7 @@ use crate::drive::catalog::data::flight_key::FlightKey;
 use crate::drive::catalog::maps::file_map;
 use crate::drive::catalog::models::keep_detail;
 use crate::drive::catalog::parts::Catalog;
-use crate::drive::failures::Deed;
+use crate::drive::failures::{Deed, Outcome};
 use crate::drive::values::node::RemoteFolder;
 use crate::wire::{AssetId, ConversionJob, ConversionStatus};
 
@@ -49,7 +49,9 @@ async fn conversions_ended(catalog: &Arc<Catalog>, asset: AssetId) -> bool {
         let reason = job.other.get("message").and_then(|it| it.as_str());
         let reason = reason.unwrap_or("the service does not say why");
         let why = format!("converting to {formats} failed: {reason}");
-        catalog.failures.note(&path, Deed::Behind, &why);
+        catalog
+            .failures
+            .note(&path, Deed::Behind, Outcome::Failed, &why);
     }
     let folder = RemoteFolder::AssetConverted(asset);
     catalog.maps.doubt(&catalog.meta, folder);

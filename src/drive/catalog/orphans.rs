@@ -36,6 +36,7 @@ pub(in crate::drive) async fn refresh_orphans(catalog: &Arc<Catalog>) {
             since: orphan
                 .created
                 .map(|created| crate::wire::Timestamp::from(created).iso_offset()),
+            not_deleted_because: None,
         });
         shared.known().orphans = Some(Orphans {
             found: found.collect(),

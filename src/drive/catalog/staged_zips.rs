@@ -8,7 +8,7 @@ use crate::drive::catalog::archives::{open_member_at, shown_names};
 use crate::drive::catalog::data::staged_zips::StagedZip;
 use crate::drive::catalog::parts::Catalog;
 use crate::drive::error::{DriveError, DriveResult};
-use crate::drive::failures::Deed;
+use crate::drive::failures::{Deed, Outcome};
 use crate::drive::values::filemap::FileMap;
 use crate::drive::values::node::Home;
 use crate::outbox::{Caller, DraftId, LoneZip, OpenMode};
@@ -33,7 +33,9 @@ pub(in crate::drive) async fn staged_zip(
                 true => home,
                 false => format!("{home}/{}", zip.name),
             };
-            catalog.failures.note(&path, Deed::Behind, &why);
+            catalog
+                .failures
+                .note(&path, Deed::Behind, Outcome::Failed, &why);
             None
         }
         Err(error) => {

@@ -30,7 +30,7 @@ use crate::drive::catalog::models::{doubt_rapids_of, refreshed_rapid};
 use crate::drive::catalog::parts::Catalog;
 use crate::drive::config::WebhookConfig;
 use crate::drive::error::{DriveError, DriveResult};
-use crate::drive::failures::Deed;
+use crate::drive::failures::{Deed, Outcome};
 use crate::drive::values::node::ListingKind;
 use crate::listener::{ConnectionLimits, Connections, Listener, RequestBody, Service};
 use crate::wire::{CreateWebhook, Event, EventType, WebhookId};
@@ -194,7 +194,7 @@ async fn register(
                 tracing::warn!(why);
                 shared
                     .failures
-                    .note("/account/webhooks", Deed::Behind, &why);
+                    .note("/account/webhooks", Deed::Behind, Outcome::Failed, &why);
                 return;
             }
             Err(error) => tracing::debug!(%error, "registering for events is tried again"),

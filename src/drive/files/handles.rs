@@ -85,6 +85,11 @@ impl Handles {
         self.files().values().find(|file| file.ino == ino).cloned()
     }
 
+    /// True while a folder is open: it exists until it is closed, too.
+    pub(in crate::drive) fn has_folder(&self, ino: Ino) -> bool {
+        self.folders().values().any(|folder| folder.ino() == ino)
+    }
+
     pub(in crate::drive) fn remove_file(&self, fh: Fh) -> Option<Arc<OpenFile>> {
         self.files().remove(&fh)
     }

@@ -6,7 +6,7 @@ use std::time::{Duration, SystemTime};
 use crate::drive::error::{DriveError, DriveResult};
 use crate::drive::files::handles::{Body, OpenFile};
 use crate::drive::mount::Mount;
-use crate::drive::places::{Lifetime, Node, file};
+use crate::drive::places::{Lifetime, Node, file, folder, removed_entry};
 use crate::drive::posix::{Attributes, Entry, Fh, FileKind, Ino};
 
 /// How long the kernel may use a name and its attributes without asking again. The kernel is never notified of a change:
@@ -39,7 +39,7 @@ pub(in crate::drive) async fn getattr(
         // The size of an open handle is newer than the stored one.
         (Some(size), Ok(attributes)) => Ok(Attributes { size, ..attributes }),
         (None, Ok(attributes)) => Ok(attributes),
-        (_, Err(DriveError::NotFound)) => match removed_attributes(mount, ino) {
+        (_, Err(DriveError::NotFound)) => match removed_attributes(mount, ino, &node) {
             Some(attributes) => Ok(attributes),
             None if node.kind() == Some(FileKind::File) => Err(DriveError::FileGone),
             // A folder may be the working directory of a program, whose path the kernel cannot look up again.
@@ -68,8 +68,18 @@ fn open_size(open: &OpenFile) -> Option<u64> {
     }
 }
 
-/// Attributes of a file that was removed while it is open. The kernel does not say which handle it asks for.
-fn removed_attributes(mount: &Mount, ino: Ino) -> Option<Attributes> {
+/// Attributes of a file or folder that was removed while it is open. The kernel does not say which handle it asks for.
+fn removed_attributes(mount: &Mount, ino: Ino, node: &Node) -> Option<Attributes> {
+    let removed = |attributes| Attributes {
+        nlink: 0,
+        ..attributes
+    };
+    if let Some(of_draft) = removed_entry(mount, node) {
+        return Some(removed(of_draft));
+    }
+    if mount.handles().has_folder(ino) {
+        return Some(removed(folder(mount, SystemTime::now())));
+    }
     let open = mount.handles().file_of(ino)?;
     let size = match &open.body {
         Body::Staged(staged) => staged.size(),
@@ -80,10 +90,7 @@ fn removed_attributes(mount: &Mount, ino: Ino) -> Option<Attributes> {
         Body::Spool(spool) => spool.len(),
         Body::Control(_) | Body::Events(_) | Body::Again(_) => 0,
     };
-    Some(Attributes {
-        nlink: 0,
-        ..file(mount, size, SystemTime::now())
-    })
+    Some(removed(file(mount, size, SystemTime::now())))
 }
 
 /// How long the kernel may cache a name and its attributes.

@@ -30,7 +30,7 @@ pub(in crate::drive) async fn make_dir(
     caller: &Caller,
 ) -> DriveResult<Entry> {
     let folder = mount.node(parent)?;
-    let name = new_name(name)?;
+    let name = check_new_name(name)?;
     check_may_make(mount, &folder, name).await?;
     let caller = caller.for_outbox();
     let node = match folder.container() {
@@ -191,11 +191,9 @@ fn new_text(target: TextTarget, caller: &Caller) -> Body {
 }
 
 /// A name for a new file or folder: it must be UTF-8, which the service needs.
-pub(in crate::drive) fn new_name(name: &OsStr) -> DriveResult<&str> {
+pub(in crate::drive) fn check_new_name(name: &OsStr) -> DriveResult<&str> {
     text(name).map_err(|error| match error {
-        DriveError::NotFound => {
-            DriveError::Invalid("the name is not valid UTF-8, which the service needs".into())
-        }
+        DriveError::NotFound => refusals::not_text(name),
         other => other,
     })
 }

@@ -15,7 +15,7 @@ use crate::drive::files::text::TextBuffer;
 use crate::drive::mount::Mount;
 use crate::drive::ops::again::is_frozen;
 use crate::drive::ops::attributes::entry;
-use crate::drive::ops::create::{create_new, new_name};
+use crate::drive::ops::create::{check_new_name, create_new};
 use crate::drive::ops::remove::{bring_back, removed_file};
 use crate::drive::places::{Contents, DraftEntry, Node, child, refusals};
 use crate::drive::posix::{Caller, Ino, OpenFlags, Opened, OpenedMode};
@@ -205,7 +205,7 @@ pub(in crate::drive) async fn create(
     caller: &Caller,
 ) -> DriveResult<(crate::drive::posix::Entry, Opened)> {
     let folder = mount.node(parent)?;
-    let name = new_name(name)?;
+    let name = check_new_name(name)?;
     match child(mount, &folder, name).await {
         Ok(_) if flags.exclusive => Err(DriveError::Exists),
         Ok(node) => {

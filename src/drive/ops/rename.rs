@@ -4,6 +4,7 @@
 use std::ffi::OsStr;
 use std::sync::Arc;
 
+use super::create::check_new_name;
 use super::lookup::text;
 use crate::drive::catalog::{doubt, keep_for_good, preset_gone, preset_overlay, refreshed};
 use crate::drive::error::{DriveError, DriveResult};
@@ -30,7 +31,7 @@ pub(in crate::drive) async fn rename(
     caller: &Caller,
 ) -> DriveResult<()> {
     let (from, to) = (mount.node(parent)?, mount.node(new_parent)?);
-    let (name, new_name) = (text(name)?, text(new_name)?);
+    let (name, new_name) = (text(name)?, check_new_name(new_name)?);
     if mount.config().read_only {
         return Err(refusals::read_only_mount());
     }

@@ -29,7 +29,13 @@ pub(in crate::drive) async fn setattr(
         AttributeRule::Entry(draft, _) if is_frozen(mount, draft) => {
             set_sent(mount, &node, change)?;
         }
-        AttributeRule::Entry(draft, entry) => set_entry(mount, draft, entry, change, caller)?,
+        AttributeRule::Entry(draft, entry) => {
+            match set_entry(mount, draft, entry, change, caller) {
+                // A folder, or a file of a model, that was removed while it is open.
+                Err(DriveError::NotFound) if change.size.is_none() => {}
+                set => set?,
+            }
+        }
         AttributeRule::Text => set_text(mount, ino, &node, change).await?,
         // Copy tools set owner, mode and times last.
         AttributeRule::Accepted if change.size.is_none() => {}

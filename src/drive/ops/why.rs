@@ -1,11 +1,14 @@
 //! Failure messages by path: why the last operation failed, or what a draft waits for.
 
-use crate::drive::error::DriveResult;
-use crate::drive::failures::Deed;
+use std::ffi::OsStr;
+
+use crate::drive::error::{DriveError, DriveResult};
+use crate::drive::failures::{Deed, Outcome};
 use crate::drive::mount::Mount;
 use crate::drive::places::{Node, job_folder_path};
 use crate::drive::posix::Ino;
 use crate::drive::tree::Tree;
+use crate::drive::values::names::shown_name;
 use crate::drive::values::node::{Home, Model};
 use crate::outbox::{JobState, OutboxEvent};
 
@@ -46,14 +49,14 @@ pub(in crate::drive) fn why_name(tree: &Tree, folder: &Node, name: &str) -> Opti
 pub(in crate::drive) fn noted<T>(
     mount: &Mount,
     ino: Ino,
-    name: Option<&str>,
+    name: Option<&OsStr>,
     deed: Deed,
     result: DriveResult<T>,
 ) -> DriveResult<T> {
     match &result {
         Err(error) if error.is_worth_a_sentence() => {
             if let Ok(node) = mount.node(ino) {
-                note_failure(mount, &node, name, deed, &error.to_string());
+                note_failure(mount, &node, name, deed, error);
             }
         }
         Ok(_) if !mount.failures().is_empty() => {
@@ -75,7 +78,7 @@ pub(in crate::drive) fn noted_node<T>(
 ) -> DriveResult<T> {
     match &result {
         Err(error) if error.is_worth_a_sentence() => {
-            note_failure(tree, node, None, Deed::Behind, &error.to_string())
+            note_failure(tree, node, None, Deed::Behind, error)
         }
         Err(_) => {}
         Ok(_) => {
@@ -98,7 +101,8 @@ pub(in crate::drive) fn note_outcome(tree: &Tree, event: &OutboxEvent) {
             tree.failures()
                 .answered(&format!("/rawmodels/{}", info.name));
             if let Some(warning) = &info.warning {
-                tree.failures().note(&path, Deed::Warning, warning);
+                tree.failures()
+                    .note(&path, Deed::Warning, Outcome::Failed, warning);
             }
         }
         OutboxEvent::JobChanged(folder, name) => {
@@ -116,17 +120,18 @@ pub(in crate::drive) fn note_outcome(tree: &Tree, event: &OutboxEvent) {
     }
 }
 
-fn note_failure(tree: &Tree, node: &Node, name: Option<&str>, deed: Deed, why: &str) {
+fn note_failure(tree: &Tree, node: &Node, name: Option<&OsStr>, deed: Deed, error: &DriveError) {
     let path = path_at(tree, node, name);
+    let (why, outcome) = (error.to_string(), error.outcome());
     tracing::debug!(path, why, "an operation failed");
-    tree.failures().note(&path, deed, why);
+    tree.failures().note(&path, deed, outcome, &why);
 }
 
 /// The path of a node, or of a name in it.
-fn path_at(tree: &Tree, node: &Node, name: Option<&str>) -> String {
+fn path_at(tree: &Tree, node: &Node, name: Option<&OsStr>) -> String {
     let path = node.path(tree);
     match name {
-        Some(name) => format!("{}/{name}", path.trim_end_matches('/')),
+        Some(name) => format!("{}/{}", path.trim_end_matches('/'), shown_name(name)),
         None => path,
     }
 }

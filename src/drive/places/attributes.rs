@@ -8,7 +8,7 @@ use crate::drive::values::known::system_time;
 use crate::drive::values::node::ListingKind;
 use crate::wire::ModelId;
 
-pub(super) fn folder(tree: &Tree, modified: SystemTime) -> Attributes {
+pub(in crate::drive) fn folder(tree: &Tree, modified: SystemTime) -> Attributes {
     Attributes {
         kind: FileKind::Folder,
         perm: tree.config().folder_permissions,

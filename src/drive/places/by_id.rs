@@ -4,7 +4,7 @@
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
-use super::attributes::changed;
+use super::attributes::{changed, created};
 use super::node::{Node, Row};
 use super::place::{Answer, Lifetime, Place};
 use super::rapid_links::linked_rapid;
@@ -14,7 +14,7 @@ use crate::drive::posix::FileKind;
 use crate::drive::tree::Tree;
 use crate::drive::values::local::HiddenParent;
 use crate::drive::values::node::{Family, Model};
-use crate::wire::{AssetId, RapidId};
+use crate::wire::{AssetId, ModelId, RapidId};
 
 pub(super) struct IdFolder(pub(super) Family);
 
@@ -86,6 +86,10 @@ impl Place for IdLink {
         Lifetime::Brief
     }
 
+    fn modified(&self, tree: &Tree) -> SystemTime {
+        created(tree, self.0.model(self.1))
+    }
+
     fn target<'a>(&'a self, tree: &'a Arc<Tree>) -> Answer<'a, String> {
         Box::pin(async {
             let name = linked_model(tree, self.0, self.1).await?;
@@ -126,6 +130,10 @@ impl Place for SourceLink {
 
     fn lifetime(&self) -> Lifetime {
         Lifetime::Brief
+    }
+
+    fn modified(&self, tree: &Tree) -> SystemTime {
+        created(tree, ModelId::Rapid(self.0))
     }
 
     fn target<'a>(&'a self, tree: &'a Arc<Tree>) -> Answer<'a, String> {

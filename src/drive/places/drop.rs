@@ -217,12 +217,15 @@ impl Place for JobEntry {
                 });
             }
             if self.part == JobPart::Result {
+                let job = self.job(tree);
                 let target = match self.target(tree).await {
                     // The result was deleted, and this name may just have been listed: it can be removed.
-                    Err(DriveError::NotFound) if self.job(tree).is_some() => String::new(),
+                    Err(DriveError::NotFound) if job.is_some() => String::new(),
                     target => target?,
                 };
-                return Ok(link(tree, &target, tree.opened()));
+                // That of the text, as programs that compare times expect.
+                let time = job.map_or(tree.opened(), |job| job.mtime);
+                return Ok(link(tree, &target, time));
             }
             let Text { bytes, modified } = self.text_at_hand(tree)?;
             Ok(file(tree, bytes.len() as u64, modified))

@@ -317,6 +317,13 @@ pub(super) fn entry_rows(tree: &Tree, draft: DraftId, folder: EntryId) -> DriveR
     Ok(rows)
 }
 
+/// Attributes of a file of a draft that was removed or replaced while it is open.
+pub(in crate::drive) fn removed_entry(tree: &Tree, node: &Node) -> Option<Attributes> {
+    let (draft, entry) = node.draft_entry()?;
+    let info = tree.outbox().entries().removed(entry)?;
+    Some(staged_in(tree, draft, &info))
+}
+
 /// Attributes of a staged entry.
 pub(super) fn staged_in(tree: &Tree, draft: DraftId, info: &EntryInfo) -> Attributes {
     let plain = match info.kind {

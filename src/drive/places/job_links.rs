@@ -2,14 +2,16 @@
 
 use std::collections::HashSet;
 use std::sync::Arc;
+use std::time::SystemTime;
 
+use super::attributes::created;
 use super::errors::free_name;
 use super::node::Row;
 use super::place::{Answer, Lifetime, Place};
 use super::rapid_links::linked_rapid;
 use crate::drive::posix::FileKind;
 use crate::drive::tree::Tree;
-use crate::wire::RapidId;
+use crate::wire::{ModelId, RapidId};
 
 pub(in crate::drive) struct JobLink(pub(in crate::drive) RapidId);
 
@@ -29,6 +31,10 @@ impl Place for JobLink {
 
     fn lifetime(&self) -> Lifetime {
         Lifetime::Brief
+    }
+
+    fn modified(&self, tree: &Tree) -> SystemTime {
+        created(tree, ModelId::Rapid(self.0))
     }
 
     fn target<'a>(&'a self, tree: &'a Arc<Tree>) -> Answer<'a, String> {

@@ -35,9 +35,11 @@ const GAUGES: &[Metric] = &[
     ("jobs", "Jobs of drop folders that are not done", |of| {
         of.jobs.len() as u64
     }),
-    ("orphans", "Uploads that began without an answer", |of| {
-        of.orphans.len() as u64
-    }),
+    (
+        "orphans",
+        "Uploads that began without an answer, or were given up and are not deleted yet",
+        |of| of.orphans.len() as u64,
+    ),
     ("cache_used_bytes", "Bytes in the block cache", |of| {
         of.cache.used_bytes
     }),

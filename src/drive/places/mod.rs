@@ -45,10 +45,10 @@ mod tests;
 mod vanished;
 mod walk;
 
-pub(in crate::drive) use attributes::file;
+pub(in crate::drive) use attributes::{file, folder};
 pub(in crate::drive) use changes::{changed_file, touched};
 pub(in crate::drive) use drop::{job_folder_path, shown_parts};
-pub(in crate::drive) use entry::{DraftEntry, loose_row, sent_loose_file};
+pub(in crate::drive) use entry::{DraftEntry, loose_row, removed_entry, sent_loose_file};
 pub(in crate::drive) use errors::dismiss_error;
 pub(in crate::drive) use hidden_text::control_help;
 pub(in crate::drive) use hiding::{is_ghost, is_hidden};

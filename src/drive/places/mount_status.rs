@@ -3,6 +3,7 @@
 use super::cache_status::cache_status;
 use super::drop::{job_folder_path, job_status, model_of_folder};
 use super::remote::path_of_content;
+use crate::drive::failures::Outcome;
 use crate::drive::status::{
     Direction, DraftStatus, FailureLine, FileTransferStatus, JobStatusLine, MountStatus,
     OrphanStatus, RateStatus, RecoveredStatus, TrafficStatus, TransferStatus,
@@ -55,21 +56,23 @@ pub(in crate::drive) fn mount_status(tree: &Tree) -> MountStatus {
         },
         state_dir: state_dir(tree),
         history: tree.failures().history().counts(),
-        failures: tree
-            .failures()
-            .latest(FAILURES_SHOWN)
-            .into_iter()
-            .filter(|failure| !is_of_ctl(&failure.path))
-            .map(|failure| FailureLine {
-                path: failure.path,
-                why: failure.why,
-                at: Some(Timestamp::from(failure.at).iso_micros()),
-            })
-            .collect(),
+        failures: failure_lines(tree, Outcome::Failed),
+        refused: failure_lines(tree, Outcome::Refused),
         inodes: kernel_use.inodes,
         handles: kernel_use.handles,
         inotify_folders: kernel_use.inotify_folders,
     }
+}
+
+fn failure_lines(tree: &Tree, outcome: Outcome) -> Vec<FailureLine> {
+    let latest = tree.failures().latest(outcome, FAILURES_SHOWN).into_iter();
+    let latest = latest.filter(|failure| !is_of_ctl(&failure.path));
+    let lines = latest.map(|failure| FailureLine {
+        path: failure.path,
+        why: failure.why,
+        at: Some(Timestamp::from(failure.at).iso_micros()),
+    });
+    lines.collect()
 }
 
 /// The folder of the account, in which drafts are staged.
@@ -216,9 +219,22 @@ fn rate_status(tree: &Tree) -> RateStatus {
 }
 
 fn orphans_at_hand(tree: &Tree) -> Vec<OrphanStatus> {
+    let unwanted = tree.outbox().orphans().not_deleted();
     let known = tree.catalog().known();
     let orphans = known.orphans.as_ref();
-    orphans.map_or_else(Vec::new, |orphans| orphans.found.clone())
+    let mut all = orphans.map_or_else(Vec::new, |orphans| orphans.found.clone());
+    all.extend(unwanted.into_iter().map(|(asset, why)| {
+        OrphanStatus {
+            id: asset.0,
+            name: known
+                .assets
+                .row(asset.0)
+                .map_or_else(String::new, |row| row.name.clone()),
+            since: None,
+            not_deleted_because: Some(why),
+        }
+    }));
+    all
 }
 
 /// The same as a message.

@@ -151,7 +151,7 @@ pub(in crate::drive) trait Place: Send + Sync {
         Lifetime::None
     }
 
-    /// The modification time of a folder.
+    /// The modification time of a folder or a link.
     fn modified(&self, tree: &Tree) -> SystemTime {
         tree.opened()
     }
@@ -160,7 +160,7 @@ pub(in crate::drive) trait Place: Send + Sync {
     fn attributes<'a>(&'a self, tree: &'a Arc<Tree>) -> Answer<'a, Attributes> {
         Box::pin(async move {
             Ok(match self.kind() {
-                Some(FileKind::Link) => link(tree, &self.target(tree).await?, tree.opened()),
+                Some(FileKind::Link) => link(tree, &self.target(tree).await?, self.modified(tree)),
                 Some(FileKind::File) => {
                     let Text { bytes, modified } = self.text(tree).await?;
                     file(tree, bytes.len() as u64, modified)

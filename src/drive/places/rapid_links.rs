@@ -83,6 +83,10 @@ impl Place for RapidLink {
         Lifetime::Brief
     }
 
+    fn modified(&self, tree: &Tree) -> SystemTime {
+        created(tree, ModelId::Rapid(self.1))
+    }
+
     fn target<'a>(&'a self, tree: &'a Arc<Tree>) -> Answer<'a, String> {
         Box::pin(async {
             let name = linked_rapid(tree, self.1).await?;

@@ -1,6 +1,9 @@
 //! Messages of refused operations: the operation, the reason, and what to do instead.
 
+use std::ffi::OsStr;
+
 use crate::drive::error::DriveError;
+use crate::drive::values::names::shown_name;
 
 pub(in crate::drive) fn read_only_mount() -> DriveError {
     DriveError::ReadOnly(
@@ -57,6 +60,15 @@ pub(in crate::drive) fn only_files_and_folders() -> DriveError {
     DriveError::NotPermitted(
         "links, pipes and devices cannot be made here, because the service has only files; copy the file itself".into(),
     )
+}
+
+/// A name that is not text: the service, and the paths of the drive, know only text.
+pub(in crate::drive) fn not_text(name: &OsStr) -> DriveError {
+    DriveError::NotText(format!(
+        "the name {} is not valid UTF-8, which the service needs; rename it, all such names of a folder for example with \
+         `convmv -f latin1 -t utf8 -r --notest FOLDER`, and copy it again",
+        shown_name(name)
+    ))
 }
 
 pub(in crate::drive) fn no_trash() -> DriveError {

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::SystemTime;
 
-use super::attributes::changed;
+use super::attributes::{changed, created};
 use super::by_id::linked_model;
 use super::node::{Node, Row};
 use super::place::{Answer, Lifetime, Place};
@@ -99,6 +99,10 @@ impl Place for FoundLink {
 
     fn lifetime(&self) -> Lifetime {
         Lifetime::Brief
+    }
+
+    fn modified(&self, tree: &Tree) -> SystemTime {
+        created(tree, self.0.model(self.2))
     }
 
     fn target<'a>(&'a self, tree: &'a Arc<Tree>) -> Answer<'a, String> {

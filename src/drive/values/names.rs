@@ -6,6 +6,7 @@
 //! wins.
 
 use std::borrow::Cow;
+use std::ffi::OsStr;
 use std::fmt::Write as _;
 
 /// Maximum length of a name.
@@ -16,6 +17,21 @@ pub const HIDDEN_FOLDER: &str = ".assetfs";
 
 /// Replaces the empty name.
 const EMPTY: &str = "%-";
+
+/// A name of a file for a message: bytes that are not text are shown as `\xE9`.
+pub fn shown_name(name: &OsStr) -> Cow<'_, str> {
+    if let Some(text) = name.to_str() {
+        return Cow::Borrowed(text);
+    }
+    let mut shown = String::new();
+    for chunk in name.as_encoded_bytes().utf8_chunks() {
+        shown.push_str(chunk.valid());
+        for byte in chunk.invalid() {
+            let _ = write!(shown, "\\x{byte:02X}");
+        }
+    }
+    Cow::Owned(shown)
+}
 
 /// Makes a service name safe. `id` is inserted before the extension if the name must be shortened.
 pub fn safe_name(service_name: &str, id: u64) -> String {

@@ -92,6 +92,8 @@ pub enum Trouble {
         /// Bytes that the account has left.
         left: u64,
     },
+    /// The service had too many requests, and asked for a pause.
+    Paused,
     /// The local disk reports an error.
     Local(String),
 }
@@ -101,6 +103,7 @@ impl Trouble {
     pub fn needs_user(&self) -> bool {
         match self {
             Trouble::Service(error) => error.is_about_token(),
+            Trouble::Paused => false,
             Trouble::Quota { .. } | Trouble::Local(_) => true,
         }
     }
@@ -113,6 +116,7 @@ impl Trouble {
                 human_size(*needed),
                 human_size(*left),
             ),
+            Trouble::Paused => "too many requests to the service, which asks to wait".to_owned(),
             Trouble::Local(text) => text.clone(),
         }
     }

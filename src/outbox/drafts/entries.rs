@@ -4,11 +4,11 @@
 use std::sync::Arc;
 
 use crate::outbox::drafts::info::{AttributeChange, DraftKind, EntryInfo, EntryKind, OpenMode};
-use crate::outbox::drafts::open::{check_free, make_file, not_found, open_file};
+use crate::outbox::drafts::open::{check_free, make_file, not_found, open_file, open_removed};
 use crate::outbox::drafts::parts::DraftParts;
 use crate::outbox::drafts::record::DraftRecord;
 use crate::outbox::drafts::remove::remove_draft;
-use crate::outbox::drafts::show::entry_info;
+use crate::outbox::drafts::show::{entry_info, removed_info};
 use crate::outbox::drafts::staged_file::StagedFile;
 use crate::outbox::drafts::tree::{Attributes, FileState};
 use crate::outbox::drafts::upload::manifest;
@@ -30,6 +30,11 @@ impl Entries {
     /// One entry; [`EntryId::ROOT`] is the draft's folder.
     pub fn get(&self, draft: DraftId, entry: EntryId) -> Option<EntryInfo> {
         entry_info(&self.parts.memory(), draft, entry)
+    }
+
+    /// A file that was removed or replaced while it is open.
+    pub fn removed(&self, entry: EntryId) -> Option<EntryInfo> {
+        removed_info(&self.parts.memory(), entry)
     }
 
     /// The entry of that name in a folder of a draft.
@@ -101,17 +106,15 @@ impl Entries {
             check_free(&memory, draft, parent, name)?;
             memory.begin_change(draft)?;
             let entry = EntryId(memory.state.next_id());
+            let owner = self.parts.config.owner;
+            let own = Attributes::made_by(mode, caller, owner, Moment::now());
+            let folder = memory.entry(draft, parent)?.attributes;
             let ticket = memory.record(DraftRecord::FolderMade {
                 draft,
                 entry,
                 parent,
                 name: name.to_owned(),
-                attributes: Attributes::made_by(
-                    mode,
-                    caller,
-                    self.parts.config.owner,
-                    Moment::now(),
-                ),
+                attributes: own.made_in(&folder, EntryKind::Folder),
             })?;
             memory.note_change(draft, Some(caller), self.parts.now());
             let info = entry_info(&memory, draft, entry).ok_or_else(|| not_found(name))?;
@@ -133,13 +136,15 @@ impl Entries {
         let writes = mode != OpenMode::Read;
         let file = {
             let mut memory = self.parts.memory();
-            let staged = open_file(
-                &self.parts,
-                &mut memory,
-                draft,
-                entry,
-                writes.then_some(*caller),
-            )?;
+            let writer = writes.then_some(*caller);
+            if let Some(file) = open_removed(&self.parts, &mut memory, entry, writer) {
+                drop(memory);
+                if mode == OpenMode::Truncate {
+                    file.truncate(0)?;
+                }
+                return Ok(file);
+            }
+            let staged = open_file(&self.parts, &mut memory, draft, entry, writer)?;
             if writes {
                 memory.note_change(draft, Some(caller), self.parts.now());
             }
@@ -205,6 +210,15 @@ impl Entries {
         }
         let info = {
             let mut memory = self.parts.memory();
+            if let Some(open) = memory.removed(entry) {
+                if change.mtime.is_some() {
+                    open.content.time_was_set();
+                }
+                if let Some(node) = memory.removed_mut(entry) {
+                    node.attributes = node.attributes.changed(change, Moment::now());
+                }
+                return removed_info(&memory, entry).ok_or_else(|| not_found("the file"));
+            }
             let found = memory.draft(draft)?;
             if found.is_frozen() {
                 return Err(OutboxError::Frozen(found.name.clone()));
@@ -230,7 +244,7 @@ impl Entries {
 
     pub fn get_xattr(&self, draft: DraftId, entry: EntryId, name: &str) -> OutboxResult<Vec<u8>> {
         let memory = self.parts.memory();
-        let value = memory.entry(draft, entry)?.xattrs.get(name);
+        let value = memory.entry_or_removed(draft, entry)?.xattrs.get(name);
         Ok(value.ok_or(OutboxError::NoAttribute)?.0.clone())
     }
 
@@ -255,7 +269,8 @@ impl Entries {
     /// The names of an entry's extended attributes.
     pub fn list_xattrs(&self, draft: DraftId, entry: EntryId) -> OutboxResult<Vec<String>> {
         let memory = self.parts.memory();
-        Ok(memory.entry(draft, entry)?.xattrs.keys().cloned().collect())
+        let node = memory.entry_or_removed(draft, entry)?;
+        Ok(node.xattrs.keys().cloned().collect())
     }
 
     /// Durable on return.
@@ -275,8 +290,16 @@ impl Entries {
         check: impl FnOnce(bool) -> OutboxResult<()>,
     ) -> OutboxResult<()> {
         let mut memory = self.parts.memory();
-        check(memory.entry(draft, entry)?.xattrs.contains_key(name))?;
+        let node = memory.entry_or_removed(draft, entry)?;
+        check(node.xattrs.contains_key(name))?;
         let name = name.to_owned();
+        if let Some(node) = memory.removed_mut(entry) {
+            match value {
+                Some(value) => node.xattrs.insert(name, value),
+                None => node.xattrs.remove(&name),
+            };
+            return Ok(());
+        }
         let record = DraftRecord::XattrSet {
             draft,
             entry,

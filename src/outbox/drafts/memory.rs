@@ -1,6 +1,6 @@
 //! Drafts and uploads in memory: the durable state, open files, writers, the progress of uploads.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -18,6 +18,7 @@ use crate::outbox::ids::{Caller, DraftId, EntryId};
 use crate::outbox::journal::{Journal, Ticket};
 use crate::outbox::moment::Moment;
 use crate::outbox::staging::{Content, ContentId};
+use crate::wire::AssetId;
 
 /// Called with each fate of a draft or asset, in the order of records, under the journal's lock.
 pub type FateListener = Box<dyn Fn(ModelFate) + Send + Sync>;
@@ -29,6 +30,8 @@ pub struct DraftsMemory {
     pub findings: Findings,
     /// Contents to be removed from disk once the ticket is durable.
     pub doomed: Vec<(Ticket, ContentId)>,
+    /// Why unwanted assets are not deleted yet.
+    pub not_deleted: BTreeMap<AssetId, String>,
     /// Attempts for which a start request is in flight.
     pub starting: HashSet<u64>,
     activity: HashMap<DraftId, Activity>,
@@ -40,11 +43,16 @@ pub struct DraftsMemory {
 /// A staged content that is open.
 pub struct OpenContent {
     pub content: Arc<Content>,
+    /// The draft it was in when it was opened.
+    pub draft: DraftId,
     pub entry: EntryId,
     /// All handles.
     pub handles: usize,
     /// Those that may write.
     pub writers: usize,
+    /// The last state of a file that was removed or replaced while it is open. It can be used until it is closed, as on
+    /// a local disk; nothing of it is recorded.
+    pub removed: Option<Node>,
 }
 
 impl DraftsMemory {
@@ -64,6 +72,7 @@ impl DraftsMemory {
             open: HashMap::new(),
             findings: Findings::default(),
             doomed: Vec::new(),
+            not_deleted: BTreeMap::new(),
             starting: HashSet::new(),
             activity,
             processes: Processes::default(),
@@ -75,6 +84,10 @@ impl DraftsMemory {
     /// Makes a change and queues its record for the journal. Nothing changes on an error.
     pub fn record(&mut self, record: impl DraftsChange) -> OutboxResult<Ticket> {
         self.journal.check_room(&record)?;
+        let mut open = match record.may_free() {
+            true => self.open_nodes(),
+            false => HashMap::new(),
+        };
         let applied = record.apply_to(&mut self.state);
         for fate in std::mem::take(&mut self.state.fates) {
             (self.on_fate)(fate);
@@ -86,6 +99,9 @@ impl DraftsMemory {
         let ticket = self.journal.push(&record);
         for content in std::mem::take(&mut self.state.freed) {
             self.findings.forget(content);
+            if let Some(file) = self.open.get_mut(&content) {
+                file.removed = open.remove(&content);
+            }
             self.doomed.push((ticket, content));
         }
         Ok(ticket)
@@ -99,6 +115,35 @@ impl DraftsMemory {
     pub fn entry(&self, draft: DraftId, entry: EntryId) -> OutboxResult<&Node> {
         let node = self.draft(draft)?.tree.node(entry);
         node.ok_or_else(|| OutboxError::NotFound("the entry".to_owned()))
+    }
+
+    /// The nodes of all open files.
+    fn open_nodes(&self) -> HashMap<ContentId, Node> {
+        let node_of = |(content, open): (&ContentId, &OpenContent)| {
+            let home = self.home_of(open.draft, open.entry)?;
+            let node = self.entry(home, open.entry).ok()?;
+            Some((*content, node.clone()))
+        };
+        self.open.iter().filter_map(node_of).collect()
+    }
+
+    /// An open file that was removed.
+    pub fn removed(&self, entry: EntryId) -> Option<&OpenContent> {
+        let mut open = self.open.values();
+        open.find(|open| open.entry == entry && open.removed.is_some())
+    }
+
+    /// Its last state, for a change.
+    pub fn removed_mut(&mut self, entry: EntryId) -> Option<&mut Node> {
+        let mut open = self.open.values_mut();
+        let open = open.find(|open| open.entry == entry && open.removed.is_some());
+        open?.removed.as_mut()
+    }
+
+    /// An entry, or the last state of one that was removed while it is open.
+    pub fn entry_or_removed(&self, draft: DraftId, entry: EntryId) -> OutboxResult<&Node> {
+        let removed = self.removed(entry).and_then(|open| open.removed.as_ref());
+        removed.map_or_else(|| self.entry(draft, entry), Ok)
     }
 
     /// The recent activity of a draft.
@@ -249,12 +294,7 @@ impl DraftsMemory {
         change: &AttributeChange,
         now: Moment,
     ) -> OutboxResult<DraftRecord> {
-        let mut attributes = self.entry(draft, entry)?.attributes;
-        attributes.mode = change.mode.map_or(attributes.mode, |mode| mode & 0o7777);
-        attributes.uid = change.uid.or(attributes.uid);
-        attributes.gid = change.gid.or(attributes.gid);
-        attributes.mtime = change.mtime.map_or(attributes.mtime, Moment::from);
-        attributes.ctime = now;
+        let attributes = self.entry(draft, entry)?.attributes.changed(change, now);
         Ok(DraftRecord::AttributesSet {
             draft,
             entry,

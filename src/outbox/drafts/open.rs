@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::outbox::drafts::info::EntryInfo;
+use crate::outbox::drafts::info::{EntryInfo, EntryKind};
 use crate::outbox::drafts::memory::DraftsMemory;
 use crate::outbox::drafts::parts::DraftParts;
 use crate::outbox::drafts::record::DraftRecord;
@@ -59,7 +59,8 @@ pub fn make_file(
         parent,
         name: name.to_owned(),
         content: content.id(),
-        attributes: Attributes::made_by(mode, caller, parts.config.owner, Moment::now()),
+        attributes: Attributes::made_by(mode, caller, parts.config.owner, Moment::now())
+            .made_in(&memory.entry(draft, parent)?.attributes, EntryKind::File),
     })?;
     memory.note_change(draft, Some(caller), parts.now());
     let content = Arc::new(content);
@@ -100,4 +101,16 @@ pub fn open_file(
         (draft, entry),
         writer,
     ))
+}
+
+/// Opens a file that was removed while it is open, once more.
+pub fn open_removed(
+    parts: &Arc<DraftParts>,
+    memory: &mut DraftsMemory,
+    entry: EntryId,
+    writer: Option<Caller>,
+) -> Option<StagedFile> {
+    let open = memory.removed(entry)?;
+    let (content, at) = (Arc::clone(&open.content), (open.draft, entry));
+    Some(StagedFile::register(parts, memory, content, at, writer))
 }

@@ -4,6 +4,7 @@ use crate::outbox::drafts::activity::{Activity, Trouble};
 use crate::outbox::drafts::draft::{Draft, Stage};
 use crate::outbox::drafts::info::{DraftInfo, DraftPhase, EntryInfo, EntryKind};
 use crate::outbox::drafts::memory::DraftsMemory;
+use crate::outbox::drafts::tree::Node;
 use crate::outbox::ids::{DraftId, EntryId};
 use crate::outbox::moment::Moment;
 use crate::outbox::status::ItemStatus;
@@ -12,6 +13,29 @@ use crate::wire::UploadStatus;
 pub fn entry_info(memory: &DraftsMemory, draft: DraftId, entry: EntryId) -> Option<EntryInfo> {
     let found = memory.state.drafts.get(&draft)?;
     let node = found.tree.node(entry)?;
+    let mut info = node_info(memory, entry, node);
+    if entry == EntryId::ROOT {
+        info.name.clone_from(&found.name);
+    }
+    if let Some(children) = node.folder() {
+        let is_folder = |id: &&EntryId| {
+            found
+                .tree
+                .node(**id)
+                .is_some_and(|node| node.kind() == EntryKind::Folder)
+        };
+        info.subfolders = children.values().filter(is_folder).count() as u32;
+    }
+    Some(info)
+}
+
+/// An open file that was removed or replaced.
+pub fn removed_info(memory: &DraftsMemory, entry: EntryId) -> Option<EntryInfo> {
+    let node = memory.removed(entry)?.removed.as_ref()?;
+    Some(node_info(memory, entry, node))
+}
+
+fn node_info(memory: &DraftsMemory, entry: EntryId, node: &Node) -> EntryInfo {
     let mut info = EntryInfo {
         id: entry,
         parent: node.parent,
@@ -25,9 +49,6 @@ pub fn entry_info(memory: &DraftsMemory, draft: DraftId, entry: EntryId) -> Opti
         ctime: node.attributes.ctime.into(),
         subfolders: 0,
     };
-    if entry == EntryId::ROOT {
-        info.name.clone_from(&found.name);
-    }
     if let Some(file) = node.file() {
         info.size = file.size;
         if let Some(open) = memory.open.get(&file.content) {
@@ -39,16 +60,7 @@ pub fn entry_info(memory: &DraftsMemory, draft: DraftId, entry: EntryId) -> Opti
             }
         }
     }
-    if let Some(children) = node.folder() {
-        let is_folder = |id: &&EntryId| {
-            found
-                .tree
-                .node(**id)
-                .is_some_and(|node| node.kind() == EntryKind::Folder)
-        };
-        info.subfolders = children.values().filter(is_folder).count() as u32;
-    }
-    Some(info)
+    info
 }
 
 pub fn draft_info(memory: &DraftsMemory, id: DraftId) -> Option<DraftInfo> {
@@ -120,10 +132,13 @@ fn status(memory: &DraftsMemory, id: DraftId, draft: &Draft) -> ItemStatus {
     match draft.stage() {
         None => match obstacle {
             Some(obstacle) => ItemStatus::Waiting { obstacle },
-            None if draft.ordered.is_some() => ItemStatus::Uploading {
-                percent: 0,
-                obstacle,
-            },
+            // The rule has decided: its upload is about to be started.
+            None if draft.ordered.is_some() || activity.is_some_and(|it| it.upload.is_some()) => {
+                ItemStatus::Uploading {
+                    percent: 0,
+                    obstacle,
+                }
+            }
             None => activity.map_or(ItemStatus::Draft, |it| it.held_by.clone()),
         },
         Some(Stage::StartSent | Stage::Started { .. } | Stage::CompleteSent { .. }) => {

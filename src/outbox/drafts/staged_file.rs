@@ -50,9 +50,11 @@ impl StagedFile {
             .entry(content.id())
             .or_insert_with(|| OpenContent {
                 content,
+                draft,
                 entry,
                 handles: 0,
                 writers: 0,
+                removed: None,
             });
         open.handles += 1;
         open.writers += usize::from(writer.is_some());

@@ -63,6 +63,7 @@ impl Pack {
                 size: entry.size,
                 crc32: entry.crc32,
                 modified_secs: entry.modified.as_second(),
+                has_exact_time: true,
             })
             .collect();
         let headers = ZipHeaders::of(&laid_out);

@@ -87,6 +87,35 @@ async fn on_a_service_without_keys_a_lost_reply_of_start_leaves_a_listed_orphan(
 }
 
 #[tokio::test]
+async fn what_a_draft_that_was_removed_in_flight_leaves_is_listed_until_the_service_has_deleted_it()
+{
+    let world = World::start().await;
+    world.relay.fault("PUT", "", Fault::Status(503), usize::MAX);
+    world.relay.fault("DELETE", "", Fault::Status(403), 3);
+    let outbox = world.outbox();
+    let draft = copy_chair(&outbox, "chair");
+    eventually("its files are being sent", async || {
+        !world.relay.calls("PUT", "").is_empty()
+    })
+    .await;
+    let begun = world.assets().await;
+    assert_eq!(begun.len(), 1, "{begun:?}");
+    outbox.drafts().remove(draft.id).unwrap();
+    eventually("the service refuses to delete it", async || {
+        let left = outbox.orphans().not_deleted();
+        left.iter()
+            .any(|(asset, why)| *asset == begun[0].id && why.contains("does not allow"))
+    })
+    .await;
+    eventually("it is deleted after all", async || {
+        outbox.orphans().not_deleted().is_empty()
+    })
+    .await;
+    assert!(world.assets().await.is_empty());
+    outbox.shut_down().await;
+}
+
+#[tokio::test]
 async fn after_a_lost_completion_the_state_of_the_asset_decides() {
     for (fault, calls) in [(Fault::LostAfter, 1), (Fault::LostBefore, 1)] {
         let world = World::start().await;

@@ -15,6 +15,8 @@ pub enum RelayFault {
     LostAfter,
     /// The request is not passed on; the reply has this status.
     Status(u16),
+    /// The request is not passed on; the reply is 429 and asks for a pause of so many seconds.
+    Wait(&'static str),
     /// The request is not passed on; the reply is this JSON with status 200.
     Json(&'static str),
     /// The request is delayed.
@@ -162,6 +164,11 @@ fn pass(
             ];
             let reply = Reply::new(status, &headers, r#"{"message":"by us"}"#);
             reply.send(reader.get_mut().as_mut())?;
+            return Ok(());
+        }
+        Some(RelayFault::Wait(seconds)) => {
+            let headers = [("retry-after", seconds), ("connection", "close")];
+            Reply::new(429, &headers, "").send(reader.get_mut().as_mut())?;
             return Ok(());
         }
         Some(RelayFault::Json(text)) => {

@@ -37,8 +37,11 @@ pub(super) fn from_dos(time: u16, date: u16) -> Option<SystemTime> {
 }
 
 pub(super) fn since_1970(seconds: i64) -> Option<SystemTime> {
-    let seconds = u64::try_from(seconds).ok()?;
-    SystemTime::UNIX_EPOCH.checked_add(Duration::from_secs(seconds))
+    let away = Duration::from_secs(seconds.unsigned_abs());
+    match seconds < 0 {
+        true => SystemTime::UNIX_EPOCH.checked_sub(away),
+        false => SystemTime::UNIX_EPOCH.checked_add(away),
+    }
 }
 
 #[cfg(test)]

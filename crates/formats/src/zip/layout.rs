@@ -16,5 +16,8 @@ pub const LOCAL_HEADER_BYTES: u64 = 30;
 pub(super) const IN_ZIP64: u32 = u32::MAX;
 /// The tag of the extra field with 64-bit values.
 pub(super) const EXTRA_ZIP64: u16 = 1;
+/// The tag of the extra field with times to the second ("UT"), and the flag that it has the modification time.
+pub(super) const EXTRA_TIMES: u16 = 0x5455;
+pub(super) const HAS_MODIFIED: u8 = 1;
 pub(super) const STORED: u16 = 0;
 pub(super) const DEFLATED: u16 = 8;

@@ -4,8 +4,8 @@ use std::time::SystemTime;
 
 use super::dos_time::{from_dos, since_1970};
 use super::layout::{
-    DEFLATED, DIRECTORY_ENTRY, END_RECORD, END64, END64_LOCATOR, EXTRA_ZIP64, LOCAL_HEADER,
-    LOCAL_HEADER_BYTES, STORED,
+    DEFLATED, DIRECTORY_ENTRY, END_RECORD, END64, END64_LOCATOR, EXTRA_TIMES, EXTRA_ZIP64,
+    HAS_MODIFIED, LOCAL_HEADER, LOCAL_HEADER_BYTES, STORED,
 };
 
 /// The end record without its comment.
@@ -285,8 +285,8 @@ fn read_extra(mut extra: &[u8], member: &mut ZipMember) -> Result<(), DamagedZip
         };
         match tag {
             EXTRA_ZIP64 => read_long_values(field, member)?,
-            // "UT": seconds since 1970; the modification time comes first.
-            0x5455 if field.len() >= 5 && field[0] & 1 != 0 => {
+            // Seconds since 1970; the modification time comes first.
+            EXTRA_TIMES if field.len() >= 5 && field[0] & HAS_MODIFIED != 0 => {
                 let seconds = i64::from(u32_at(field, 1).cast_signed());
                 member.modified = since_1970(seconds).or(member.modified);
             }

@@ -5,7 +5,8 @@
 
 use super::dos_time::to_dos;
 use super::layout::{
-    DIRECTORY_ENTRY, END_RECORD, END64, END64_LOCATOR, EXTRA_ZIP64, IN_ZIP64, LOCAL_HEADER, STORED,
+    DIRECTORY_ENTRY, END_RECORD, END64, END64_LOCATOR, EXTRA_TIMES, EXTRA_ZIP64, HAS_MODIFIED,
+    IN_ZIP64, LOCAL_HEADER, STORED,
 };
 
 /// Names are UTF-8.
@@ -24,8 +25,11 @@ pub struct ZipEntry<'a> {
     pub name: &'a str,
     pub size: u64,
     pub crc32: u32,
-    /// In seconds since 1970. Zips hold 1980 to 2107, in steps of two seconds; other times become the first day.
+    /// In seconds since 1970. Headers hold 1980 to 2107, in steps of two seconds; other times become the first day. The
+    /// extra field holds each second from 1901 to 2038.
     pub modified_secs: i64,
+    /// Write the extra field.
+    pub has_exact_time: bool,
 }
 
 /// An archive without the bytes of its entries.
@@ -65,48 +69,67 @@ fn local_header(entry: &ZipEntry<'_>) -> Vec<u8> {
     let mut header = Vec::with_capacity(64 + entry.name.len());
     header.extend(LOCAL_HEADER);
     put_u16(&mut header, if is_large { VERSION_ZIP64 } else { VERSION });
-    put_common(&mut header, entry, if is_large { 20 } else { 0 });
-    header.extend(entry.name.as_bytes());
+    let mut extra = Vec::new();
     if is_large {
-        put_u16(&mut header, EXTRA_ZIP64);
-        put_u16(&mut header, 16);
-        header.extend(entry.size.to_le_bytes());
-        header.extend(entry.size.to_le_bytes());
+        put_field(&mut extra, EXTRA_ZIP64, &long_sizes(entry));
     }
+    put_time(&mut extra, entry);
+    put_common(&mut header, entry, extra.len());
+    header.extend(entry.name.as_bytes());
+    header.extend(extra);
     header
 }
 
 fn put_directory_entry(to: &mut Vec<u8>, entry: &ZipEntry<'_>, at: u64) {
-    let mut extra = Vec::new();
+    let mut long = Vec::new();
     if entry.size >= u64::from(IN_ZIP64) {
-        extra.extend(entry.size.to_le_bytes());
-        extra.extend(entry.size.to_le_bytes());
+        long.extend(long_sizes(entry));
     }
     if at >= u64::from(IN_ZIP64) {
-        extra.extend(at.to_le_bytes());
+        long.extend(at.to_le_bytes());
     }
-    let (version, extra_len) = match extra.len() {
-        0 => (VERSION, 0),
-        len => (VERSION_ZIP64, len as u16 + 4),
-    };
+    let (mut extra, mut version) = (Vec::new(), VERSION);
+    if !long.is_empty() {
+        version = VERSION_ZIP64;
+        put_field(&mut extra, EXTRA_ZIP64, &long);
+    }
+    put_time(&mut extra, entry);
     to.extend(DIRECTORY_ENTRY);
     put_u16(to, UNIX | version);
     put_u16(to, version);
-    put_common(to, entry, extra_len);
+    put_common(to, entry, extra.len());
     // No comment, the first disk, no internal attributes.
     to.extend([0; 6]);
     to.extend(ATTRIBUTES.to_le_bytes());
     put_short(to, at);
     to.extend(entry.name.as_bytes());
-    if !extra.is_empty() {
-        put_u16(to, EXTRA_ZIP64);
-        put_u16(to, extra.len() as u16);
-        to.extend(extra);
+    to.extend(extra);
+}
+
+/// The sizes with and without compression.
+fn long_sizes(entry: &ZipEntry<'_>) -> Vec<u8> {
+    entry.size.to_le_bytes().repeat(2)
+}
+
+/// The time to the second and in UTC: the time of the header is taken for a local one by other tools.
+fn put_time(extra: &mut Vec<u8>, entry: &ZipEntry<'_>) {
+    if entry.has_exact_time
+        && let Ok(seconds) = i32::try_from(entry.modified_secs)
+    {
+        let mut field = vec![HAS_MODIFIED];
+        field.extend(seconds.to_le_bytes());
+        put_field(extra, EXTRA_TIMES, &field);
     }
 }
 
+fn put_field(extra: &mut Vec<u8>, tag: u16, field: &[u8]) {
+    put_u16(extra, tag);
+    put_u16(extra, u16::try_from(field.len()).unwrap_or(u16::MAX));
+    extra.extend(field);
+}
+
 /// The fields from the flags to the length of the extra field, which both headers have in this order.
-fn put_common(to: &mut Vec<u8>, entry: &ZipEntry<'_>, extra_len: u16) {
+fn put_common(to: &mut Vec<u8>, entry: &ZipEntry<'_>, extra_len: usize) {
     let (time, date) = to_dos(entry.modified_secs);
     put_u16(to, FLAG_UTF8);
     put_u16(to, STORED);
@@ -117,7 +140,7 @@ fn put_common(to: &mut Vec<u8>, entry: &ZipEntry<'_>, extra_len: u16) {
     put_short(to, entry.size);
     // Paths of the drive are far shorter.
     put_u16(to, u16::try_from(entry.name.len()).unwrap_or(u16::MAX));
-    put_u16(to, extra_len);
+    put_u16(to, u16::try_from(extra_len).unwrap_or(u16::MAX));
 }
 
 fn put_end_records(to: &mut Vec<u8>, entries: u64, directory_at: u64) {
@@ -166,6 +189,7 @@ mod tests {
             size: 5 << 30,
             crc32: 1,
             modified_secs: 0,
+            has_exact_time: true,
         }
     }
 
@@ -184,6 +208,34 @@ mod tests {
         let local: usize = headers.local.iter().map(Vec::len).sum();
         let without_content = (local + headers.directory.len()) as u64;
         assert_eq!(headers.len_bytes, without_content + (10 << 30));
+    }
+
+    #[test]
+    fn each_second_from_1901_to_2038_is_read_as_it_was_written() {
+        use crate::zip::{END_RECORD_BYTES, end_records, parse_directory};
+        use std::time::{Duration, SystemTime};
+        let read = |modified_secs| {
+            let entry = ZipEntry {
+                size: 0,
+                modified_secs,
+                ..huge("a")
+            };
+            let headers = ZipHeaders::of(&[entry]);
+            let end = end_records(&headers.directory).next().unwrap();
+            let directory =
+                &headers.directory[..headers.directory.len() - END_RECORD_BYTES as usize];
+            let members = parse_directory(directory, end.extent()).unwrap();
+            members[0].modified
+        };
+        let epoch = SystemTime::UNIX_EPOCH;
+        for after in [0, 1, 1_700_000_001, i32::MAX as u64] {
+            let at = epoch + Duration::from_secs(after);
+            assert_eq!(read(after as i64), Some(at), "{after}");
+        }
+        let before = epoch - Duration::from_secs(2_000_000_000);
+        assert_eq!(read(-2_000_000_000), Some(before));
+        let later = epoch + Duration::from_secs(3_000_000_000);
+        assert_eq!(read(3_000_000_000), Some(later), "from the header");
     }
 
     #[test]

@@ -9,9 +9,6 @@ use crate::drive::values::listing::Changes;
 use crate::drive::values::node::{Model, RemoteFolder};
 use crate::wire::{AssetId, ModelId, RapidId};
 
-/// More new names than this at once, as of a first listing, are not reported.
-const MAX_REPORTED: usize = 64;
-
 pub(super) fn forget_files(catalog: &Catalog, prefix: &str) {
     catalog.maps.forget(&catalog.meta, prefix);
     forget_blobs(catalog, prefix);
@@ -73,7 +70,7 @@ fn report_renamed(catalog: &Catalog, changes: &Changes) {
 }
 
 fn report_appeared(catalog: &Catalog, changes: &Changes) {
-    if (1..=MAX_REPORTED).contains(&changes.appeared.len()) {
+    if !changes.appeared.is_empty() {
         catalog.report(Change::Listing);
     }
 }

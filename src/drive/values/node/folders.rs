@@ -25,6 +25,14 @@ impl Family {
         }
     }
 
+    /// The model with an id.
+    pub fn model(self, id: u64) -> ModelId {
+        match self {
+            Family::Raw => ModelId::Asset(AssetId(id)),
+            Family::Rapid => ModelId::Rapid(RapidId(id)),
+        }
+    }
+
     /// The name of its folder. It is part of inode numbers.
     pub fn name(self) -> &'static str {
         match self {

@@ -118,7 +118,7 @@ impl Obstacle {
     /// The status of the draft.
     pub fn status(&self) -> ItemStatus {
         match self.clone() {
-            Obstacle::Empty => ItemStatus::Draft,
+            Obstacle::Empty => ItemStatus::Empty,
             Obstacle::NoModel => ItemStatus::NoModel,
             Obstacle::NeedsFolder { why } => ItemStatus::NeedsFolder { why },
             Obstacle::LacksFolder { .. } => ItemStatus::NeedsFolder {

@@ -93,6 +93,11 @@ pub type Applied = Result<(), DraftsMismatch>;
 /// A record that changes drafts or uploads.
 pub trait DraftsChange: Journaled {
     fn apply_to(&self, state: &mut DraftsState) -> Applied;
+
+    /// False if no content is freed by it.
+    fn may_free(&self) -> bool {
+        true
+    }
 }
 
 impl Journaled for DraftRecord {
@@ -122,6 +127,15 @@ impl Journaled for UploadRecord {
 impl DraftsChange for DraftRecord {
     fn apply_to(&self, state: &mut DraftsState) -> Applied {
         state.apply_draft(self)
+    }
+
+    fn may_free(&self) -> bool {
+        matches!(
+            self,
+            DraftRecord::Removed { .. }
+                | DraftRecord::EntryRemoved { .. }
+                | DraftRecord::Moved { .. }
+        )
     }
 }
 

@@ -4,11 +4,14 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use crate::outbox::drafts::info::EntryKind;
+use crate::outbox::drafts::info::{AttributeChange, EntryKind};
 use crate::outbox::ids::{Caller, EntryId};
 use crate::outbox::journal::forms::Blob;
 use crate::outbox::moment::Moment;
 use crate::outbox::staging::{ContentHash, ContentId};
+
+/// The bit of a folder's mode by which it gives its group to new entries.
+const SET_GROUP_ID: u32 = 0o2000;
 
 /// The attributes of an entry that `stat` shows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -44,6 +47,34 @@ impl Attributes {
             uid: is_other.then_some(caller.uid),
             gid: is_other.then_some(caller.gid),
             ..Attributes::new(mode, now)
+        }
+    }
+
+    /// These attributes of a new entry in a folder: a folder with the set-group-ID bit gives its group to what is made in
+    /// it, and the bit to folders.
+    pub fn made_in(self, folder: &Attributes, kind: EntryKind) -> Attributes {
+        if folder.mode & SET_GROUP_ID == 0 {
+            return self;
+        }
+        let inherited = match kind {
+            EntryKind::Folder => SET_GROUP_ID,
+            EntryKind::File => 0,
+        };
+        Attributes {
+            mode: self.mode | inherited,
+            gid: folder.gid,
+            ..self
+        }
+    }
+
+    /// These attributes after a change.
+    pub fn changed(self, change: &AttributeChange, now: Moment) -> Attributes {
+        Attributes {
+            mode: change.mode.map_or(self.mode, |mode| mode & 0o7777),
+            uid: change.uid.or(self.uid),
+            gid: change.gid.or(self.gid),
+            mtime: change.mtime.map_or(self.mtime, Moment::from),
+            ctime: now,
         }
     }
 }

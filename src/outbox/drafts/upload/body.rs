@@ -68,6 +68,7 @@ impl ObjectBody {
                 size: file.size,
                 crc32: crc_of(&File::open(staging.path(file.content))?)?,
                 modified_secs: file.mtime.secs,
+                has_exact_time: manifest.has_exact_times,
             })
         };
         let entries = manifest.files.iter().map(entry);
@@ -225,6 +226,7 @@ mod tests {
         let manifest = Manifest {
             model_name: "a".to_owned(),
             zip_name: None,
+            has_exact_times: true,
             files: files.iter().map(stage).collect(),
         };
         (dir, staging, manifest)

@@ -59,36 +59,44 @@ async fn discard(parts: &Arc<DraftParts>, asset: AssetId) -> bool {
         return false;
     }
     failpoint::hit(Failpoint::BeforeDiscard);
-    if !delete(parts, asset).await {
-        return false;
+    match delete(parts, asset).await {
+        None => return false,
+        Some(Ok(())) => {}
+        Some(Err(error)) => {
+            let mut memory = parts.memory();
+            if memory.state.discards.contains(&asset) {
+                memory.not_deleted.insert(asset, error.to_string());
+            }
+            return false;
+        }
     }
     failpoint::hit(Failpoint::AfterDiscard);
+    discarded(parts, asset).await.is_ok()
+}
+
+/// Notes that an unwanted asset is gone.
+pub(super) async fn discarded(parts: &Arc<DraftParts>, asset: AssetId) -> OutboxResult<()> {
+    parts.memory().not_deleted.remove(&asset);
     let recorded = parts.record(UploadRecord::Discarded { asset }).await;
     parts.events.send(OutboxEvent::AssetChanged(asset));
-    recorded.is_ok()
+    recorded
 }
 
 /// Finishes a deletion that an earlier run began. True if it is done.
 async fn finish_deletion(parts: &Arc<DraftParts>, asset: AssetId) -> bool {
-    delete(parts, asset).await && ended(parts, asset).is_ok()
+    matches!(delete(parts, asset).await, Some(Ok(()))) && ended(parts, asset).is_ok()
 }
 
-/// Sends the DELETE request for an asset. True if it is gone.
-async fn delete(parts: &Arc<DraftParts>, asset: AssetId) -> bool {
-    let Some(reply) = parts
-        .tasks
-        .until_closed(parts.client.assets().delete(asset))
-        .await
-    else {
-        return false;
-    };
-    match reply {
-        Ok(()) | Err(ClientError::NotFound { .. }) => true,
-        Err(error) => {
+/// Sends the DELETE request for an asset. `Ok` if it is gone; `None` if the outbox closes.
+async fn delete(parts: &Arc<DraftParts>, asset: AssetId) -> Option<Result<(), ClientError>> {
+    let call = parts.client.assets().delete(asset);
+    let reply = parts.tasks.until_closed(call).await?;
+    Some(match reply {
+        Err(ClientError::NotFound { .. }) => Ok(()),
+        reply => reply.inspect_err(|error| {
             tracing::info!(asset = asset.0, %error, "an asset could not be deleted yet");
-            false
-        }
-    }
+        }),
+    })
 }
 
 /// Deletes the data of an asset that is gone.

@@ -20,6 +20,9 @@ use crate::outbox::ids::DraftId;
 /// The longest pause between two retries while the service cannot be reached.
 pub(super) const LONGEST_RETRY: Duration = Duration::from_secs(60);
 
+/// How often a waiting call looks whether the service has asked for a pause.
+const PAUSE_CHECK: Duration = Duration::from_secs(1);
+
 /// The action of the executor after a step.
 pub(super) enum Flow {
     Again,
@@ -79,6 +82,28 @@ impl DraftLink {
             () = self.live.stopped() => {}
             () = self.parts.tasks.closed() => {}
         }
+    }
+
+    /// Makes a call. While the service asks for a pause, the draft shows that it waits for the end of that.
+    pub(super) async fn in_turn<T>(&self, call: impl Future<Output = T>) -> T {
+        let mut call = std::pin::pin!(call);
+        let mut is_shown = false;
+        let outcome = loop {
+            if let Some(pause) = self.parts.client.budget().paused {
+                is_shown = true;
+                self.set_trouble(Some(Trouble::Paused));
+                self.note_next_try(pause);
+            }
+            tokio::select! {
+                biased;
+                outcome = &mut call => break outcome,
+                () = tokio::time::sleep(PAUSE_CHECK) => {}
+            }
+        };
+        if is_shown {
+            self.set_trouble(None);
+        }
+        outcome
     }
 
     /// Whether the upload waits for a service that does not answer and that has sent no `Retry-After`.

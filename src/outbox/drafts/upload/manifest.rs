@@ -34,6 +34,9 @@ pub struct Manifest {
     /// The name of the zip in which the files are sent; without it, each file is sent separately.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub zip_name: Option<String>,
+    /// The zip has the times to the second. Not in uploads that an earlier version began: their zip stays as it was sent.
+    #[serde(default)]
+    pub has_exact_times: bool,
     /// The files, in order of path.
     pub files: Vec<ManifestFile>,
 }
@@ -59,6 +62,7 @@ impl Manifest {
         Manifest {
             zip_name: nested.then(|| format!("{model_name}.zip")),
             model_name: model_name.to_owned(),
+            has_exact_times: true,
             files,
         }
     }

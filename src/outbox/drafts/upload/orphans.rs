@@ -9,6 +9,7 @@ use crate::client::{ClientError, Priority};
 use crate::outbox::drafts::draft::OpenStart;
 use crate::outbox::drafts::parts::DraftParts;
 use crate::outbox::drafts::record::UploadRecord;
+use crate::outbox::drafts::upload::discard::discarded;
 use crate::outbox::drafts::upload::info::Orphan;
 use crate::outbox::error::{OutboxError, OutboxResult};
 use crate::outbox::events::OutboxEvent;
@@ -49,6 +50,17 @@ impl Orphans {
     pub fn start_numbers(&self) -> Vec<u64> {
         let starts = self.lost_starts();
         starts.into_iter().map(|(attempt, _)| attempt).collect()
+    }
+
+    /// The assets of uploads that were given up, and why the service has not deleted them yet.
+    pub fn not_deleted(&self) -> Vec<(AssetId, String)> {
+        let memory = self.parts.memory();
+        let of = |asset: &AssetId| {
+            let why = memory.not_deleted.get(asset);
+            let why = why.map_or("it is being deleted", String::as_str);
+            (*asset, why.to_owned())
+        };
+        memory.state.discards.iter().map(of).collect()
     }
 
     /// Start requests with an unknown outcome that are not in flight.
@@ -113,13 +125,20 @@ impl Orphans {
 
     /// Deletes an orphan on the service.
     pub async fn cancel(&self, orphan: AssetId) -> OutboxResult<()> {
-        let orphans = self.find().await?;
-        if !orphans.iter().any(|it| it.id == orphan) {
+        let is_unwanted = self.parts.memory().state.discards.contains(&orphan);
+        let orphans = match is_unwanted {
+            true => Vec::new(),
+            false => self.find().await?,
+        };
+        if !is_unwanted && !orphans.iter().any(|it| it.id == orphan) {
             return Err(OutboxError::NotFound(format!(
                 "an orphan with the id {orphan}"
             )));
         }
         match self.parts.client.assets().delete(orphan).await {
+            Ok(()) | Err(ClientError::NotFound { .. }) if is_unwanted => {
+                discarded(&self.parts, orphan).await
+            }
             Ok(()) | Err(ClientError::NotFound { .. }) => {
                 self.parts.events.send(OutboxEvent::AssetChanged(orphan));
                 Ok(())

@@ -91,6 +91,7 @@ impl Starter<'_> {
         let key = key_of(&start.token, &request);
         let assets = self.link.parts().client.assets();
         let call = assets.start_upload_keyed(&request, Some(&key));
+        let call = self.link.in_turn(call);
         let reply = self.link.parts().tasks.with_grace(call).await;
         failpoint::hit(Failpoint::AfterStart);
         self.link.parts().memory().starting.remove(&start.attempt);
@@ -139,6 +140,7 @@ impl Starter<'_> {
             .client
             .account()
             .storage_left(Priority::Background);
+        let call = self.link.in_turn(call);
         let reply = match self.link.parts().tasks.until_closed(call).await {
             Some(reply) => reply,
             None => return Some(Flow::End),
