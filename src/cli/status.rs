@@ -127,8 +127,9 @@ fn describe(root: &Path, status: &MountStatus) -> String {
     };
     let failures: Vec<_> = status.other_failures().collect();
     section(&mut page, "Failures", &failures, |failure| line(failure));
+    let refused: Vec<_> = status.other_refusals().collect();
     let title = "Refused (nothing is lost; repeat it as the line says)";
-    section(&mut page, title, &status.refused, line);
+    section(&mut page, title, &refused, |refusal| line(refusal));
     page.push_str(&cache_and_requests(status));
     if let Some(sentence) = keeps_nothing_new(&status.cache) {
         page.push_str(&format!("{sentence}\n"));

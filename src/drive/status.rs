@@ -77,16 +77,23 @@ impl MountStatus {
 
     /// The failures that no draft and no job shows already.
     pub fn other_failures(&self) -> impl Iterator<Item = &FailureLine> {
+        self.not_shown(&self.failures)
+    }
+
+    /// What was refused, without what a draft or a job shows already.
+    pub fn other_refusals(&self) -> impl Iterator<Item = &FailureLine> {
+        self.not_shown(&self.refused)
+    }
+
+    fn not_shown<'a>(&'a self, lines: &'a [FailureLine]) -> impl Iterator<Item = &'a FailureLine> {
         let drafts = self.drafts.iter().map(|draft| (&draft.path, &draft.status));
         let jobs = self.jobs.iter().map(|job| (&job.path, &job.status));
         let shown: Vec<_> = drafts.chain(jobs).collect();
-        let is_shown = move |failure: &FailureLine| {
+        let is_shown = move |line: &FailureLine| {
             let mut shown = shown.iter();
-            shown.any(|(path, status)| **path == failure.path && status.contains(&failure.why))
+            shown.any(|(path, status)| **path == line.path && status.contains(&line.why))
         };
-        self.failures
-            .iter()
-            .filter(move |failure| !is_shown(failure))
+        lines.iter().filter(move |line| !is_shown(line))
     }
 
     /// How much of these is uploaded.

@@ -197,7 +197,7 @@ impl fmt::Display for ItemStatus {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             ItemStatus::Draft => f.write_str("draft"),
-            ItemStatus::Empty => f.write_str("draft: waits for its first file"),
+            ItemStatus::Empty => f.write_str("draft: nothing to upload yet"),
             ItemStatus::NoModel => f.write_str("draft: no model file yet"),
             ItemStatus::NeedsFolder { why } => write!(f, "draft: {why}"),
             ItemStatus::NeedsCommit { folder } => write!(

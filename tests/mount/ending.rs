@@ -168,7 +168,7 @@ fn an_unmount_of_a_drive_in_use_says_who_uses_it_before_what_is_pending() {
     };
     let reason = at(&format!("sleep ({}) has files", user.0.id()));
     assert!(reason < at("stays a draft on this machine"), "{said}");
-    assert!(said.contains("draft: waits for its first file"), "{said}");
+    assert!(said.contains("draft: nothing to upload yet"), "{said}");
     drop(user);
     let unmounted = assetfs("unmount", fixture.root()).output().unwrap();
     assert!(text(&unmounted.stderr).contains("stays a draft"));

@@ -224,14 +224,13 @@ fn what_git_and_rsync_try_and_do_without_is_no_failure() {
         git -c user.name=a -c user.email=a@b commit -q -m one
         git status --short
         mkdir ../../../source
-        echo two > ../../../source/a.txt
+        echo two words > ../../../source/a.txt
         rsync -a --backup ../../../source/ ./
         echo three, and longer > ../../../source/a.txt
         rsync -a --backup ../../../source/ ./
-        cat a.txt~
         "#,
     );
-    assert_eq!(fs::read(draft.join("a.txt~")).unwrap(), b"two\n");
+    assert_eq!(fs::read(draft.join("a.txt~")).unwrap(), b"two words\n");
     let status = fixture.status();
     assert_eq!(status["failures"], serde_json::json!([]));
     assert_eq!(status["refused"], serde_json::json!([]));

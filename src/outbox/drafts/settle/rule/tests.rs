@@ -209,7 +209,7 @@ fn what_is_in_the_way_is_said() {
         facts
     };
     let table = [
-        (draft(vec![]), "draft"),
+        (draft(vec![]), "draft: nothing to upload yet"),
         (draft(vec![file("readme.txt")]), "draft: no model file yet"),
         (
             short(47_000_000, Some(300_000_000)),
