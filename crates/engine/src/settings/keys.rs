@@ -43,6 +43,20 @@ pub(super) fn judge(path: &str) -> Unread {
     }
 }
 
+/// Whether the table has the key at `path`, or a key below it.
+pub(super) fn is_known(path: &str) -> bool {
+    leads_to_a_key(&plain(path))
+}
+
+/// The same for a path without indices.
+fn leads_to_a_key(path: &str) -> bool {
+    let starts = |key: &Key| {
+        let rest = key.path.strip_prefix(path);
+        rest.is_some_and(|rest| rest.is_empty() || rest.starts_with(['.', '[']))
+    };
+    KEYS.iter().any(starts)
+}
+
 /// Converts `a[3].b` to `a[].b`. The table lists the keys of one format of layout B; the other formats have the same
 /// keys.
 fn plain(path: &str) -> String {
@@ -61,16 +75,11 @@ const ALIKE: f64 = 0.8;
 /// The known path that is most similar to `path`: with its first unknown step replaced by a similar one, or any key
 /// whose last step is similar to that of `path`.
 fn nearest(path: &str) -> Option<String> {
-    let is_known = |path: &str| {
-        let starts = |key: &Key| {
-            let rest = key.path.strip_prefix(path);
-            rest.is_some_and(|rest| rest.is_empty() || rest.starts_with(['.', '[']))
-        };
-        KEYS.iter().any(starts)
-    };
     let ends: Vec<usize> = path.match_indices('.').map(|(at, _)| at).collect();
     let unknown_end = ends.iter().copied().chain([path.len()]);
-    let end = unknown_end.into_iter().find(|end| !is_known(&path[..*end]));
+    let end = unknown_end
+        .into_iter()
+        .find(|end| !leads_to_a_key(&path[..*end]));
     let Some(end) = end else {
         // For a known path without a value of its own, the first key below it.
         let below = KEYS.iter().find(|key| key.path.starts_with(path));
@@ -91,7 +100,7 @@ fn nearest(path: &str) -> Option<String> {
             format!("{parent}.")
         };
         let whole = format!("{head}{step}{}", &path[end..]);
-        return Some(if is_known(&whole) {
+        return Some(if leads_to_a_key(&whole) {
             whole
         } else {
             format!("{head}{step}")

@@ -276,6 +276,69 @@ mod tests {
     }
 
     #[test]
+    fn an_unknown_key_is_named_also_if_its_value_is_empty_and_a_known_one_may_be_empty() {
+        let empty = [json!(null), json!(false), json!([]), json!({})];
+        for value in empty.clone() {
+            let settings = read(json!({
+                "limts": value,
+                "limits": { "faces": { "cuont": value } },
+                "export": [{ "filename": value }],
+            }))
+            .unwrap();
+            let unknown: Vec<&str> = settings.unknown.iter().map(|key| &*key.path).collect();
+            let expected = ["export[0].filename", "limits.faces.cuont", "limts"];
+            assert_eq!(unknown, expected, "{value}");
+        }
+        for config in [
+            json!({ "limits": {}, "import": null, "export": [], "sceneManipulation": { "removeSmallFeatures": {} } }),
+            json!({ "export": [{ "discard": [], "format": { "glb": {}, "usdz": { "pbrMaterial": [] } } }] }),
+            json!({ "compressionAndExport": { "fileExports": [{ "fileType": "glb", "textureFormat": {} }] } }),
+        ] {
+            let settings = read(config.clone()).unwrap();
+            assert!(
+                settings.unknown.is_empty(),
+                "{config}: {:?}",
+                settings.unknown
+            );
+            assert!(
+                settings.not_done.is_empty(),
+                "{config}: {:?}",
+                settings.not_done
+            );
+        }
+    }
+
+    #[test]
+    fn schema_is_a_version() {
+        for schema in [json!("2.5"), json!(2.5), json!(null)] {
+            let settings = read(json!({ "schema": schema })).unwrap();
+            assert!(settings.not_done.is_empty(), "{schema}");
+        }
+        for schema in [json!("2.4"), json!(3), json!("3.0.1")] {
+            let settings = read(json!({ "schema": schema })).unwrap();
+            assert_eq!(settings.not_done.len(), 1, "{schema}");
+        }
+        for schema in [
+            json!(-1),
+            json!(1e308),
+            json!(0.123456),
+            json!(u64::MAX),
+            json!([]),
+            json!({}),
+            json!(false),
+            json!(true),
+            json!(""),
+            json!("2."),
+            json!("two"),
+            json!([2.5]),
+        ] {
+            let refused = read(json!({ "schema": schema })).unwrap_err().to_string();
+            assert!(refused.starts_with("schema is "), "{refused}");
+            assert!(refused.contains("must be a version"), "{refused}");
+        }
+    }
+
+    #[test]
     fn a_value_of_the_wrong_kind_is_an_error_that_names_the_key() {
         for (config, sentence) in [
             (

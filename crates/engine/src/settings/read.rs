@@ -4,16 +4,24 @@ use serde_json::{Map, Value};
 
 use super::super::scene::TextureSlot;
 use super::keys::{self, Unread};
-use super::reader::{ConfigReader, SettingsError};
+use super::reader::{ConfigReader, SettingsError, requests_nothing};
 use super::{
     BakingQuality, Discard, ExportSettings, FileFormat, MeshCompression, Settings, Tessellation,
     TextureFormat, TextureFormats, UsdProfile, UsdPurpose,
 };
 use assetfs_formats as formats;
 
+/// The version of the configuration that this engine knows.
+const SCHEMA: &str = "2.5";
+
+/// Maximum number of digits of each part of a version.
+const MOST_DIGITS: usize = 4;
+
 /// Whether a text is a version, such as `2.5`.
 fn is_version(text: &str) -> bool {
-    let is_number = |part: &str| !part.is_empty() && part.bytes().all(|c| c.is_ascii_digit());
+    let is_number = |part: &str| {
+        (1..=MOST_DIGITS).contains(&part.len()) && part.bytes().all(|c| c.is_ascii_digit())
+    };
     text.split('.').all(is_number)
 }
 
@@ -35,7 +43,10 @@ impl Settings {
         if settings.exports.is_empty() {
             settings.exports.push(ExportSettings::new(FileFormat::Glb));
         }
-        for path in reader.unread() {
+        for (path, value) in reader.unread() {
+            if requests_nothing(value) && keys::is_known(&path) {
+                continue;
+            }
             match keys::judge(&path) {
                 Unread::NotDone(reason) => settings.not_done.push(format!("{path}: {reason}")),
                 Unread::Unknown(key) => settings.unknown.push(key),
@@ -46,21 +57,20 @@ impl Settings {
 
     fn read_plain(&mut self, reader: &mut ConfigReader<'_>) -> Result<(), SettingsError> {
         if let Some(schema) = reader.take("schema") {
-            match schema {
-                Value::Bool(false) => {}
-                Value::Array(items) if items.is_empty() => {}
-                Value::String(text) if text == "2.5" => {}
-                Value::Number(number) if number.as_f64() == Some(2.5) => {}
-                Value::String(text) if is_version(text) => self.not_done.push(format!(
-                    "schema is {schema}; the keys are read as those of 2.5"
-                )),
-                Value::Number(_) => self.not_done.push(format!(
-                    "schema is {schema}; the keys are read as those of 2.5"
-                )),
-                _ => {
-                    let what = "must be a version as text, such as \"2.5\"";
-                    return Err(reader.wrong("schema", what));
-                }
+            let version = match schema {
+                Value::String(text) => text.clone(),
+                Value::Number(number) => number.to_string(),
+                _ => String::new(),
+            };
+            if !is_version(&version) {
+                let what =
+                    format!("is {schema}; it must be a version as text, such as \"{SCHEMA}\"");
+                return Err(reader.wrong("schema", &what));
+            }
+            if version != SCHEMA {
+                self.not_done.push(format!(
+                    "schema is {schema}; the keys are read as those of {SCHEMA}"
+                ));
             }
         }
         // These belong to the request and are read by the caller that starts the job.

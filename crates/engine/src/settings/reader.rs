@@ -184,17 +184,17 @@ impl<'a> ConfigReader<'a> {
         }
     }
 
-    /// The paths of unread values, in order.
-    pub(super) fn unread(&self) -> Vec<String> {
+    /// The unread values, in the order of their paths.
+    pub(super) fn unread(&self) -> Vec<(String, &'a Value)> {
         let mut found = Vec::new();
         for (key, value) in self.config {
             self.collect_unread(key.clone(), value, &mut found);
         }
-        found.sort();
+        found.sort_by(|(one, _), (other, _)| one.cmp(other));
         found
     }
 
-    fn collect_unread(&self, path: String, value: &Value, found: &mut Vec<String>) {
+    fn collect_unread(&self, path: String, value: &'a Value, found: &mut Vec<(String, &'a Value)>) {
         if self.read.contains(&path) && !has_members(value) {
             return;
         }
@@ -213,12 +213,18 @@ impl<'a> ConfigReader<'a> {
                     self.collect_unread(format!("{path}[{index}]"), element, found);
                 }
             }
-            // `null` and `false` request nothing, so they are not reported.
-            Value::Null | Value::Bool(false) => {}
-            Value::Array(list) if list.is_empty() => {}
-            Value::Object(members) if members.is_empty() => {}
-            _ => found.push(path),
+            _ => found.push((path, value)),
         }
+    }
+}
+
+/// Whether a value requests nothing, for any key.
+pub(super) fn requests_nothing(value: &Value) -> bool {
+    match value {
+        Value::Null | Value::Bool(false) => true,
+        Value::Array(list) => list.is_empty(),
+        Value::Object(members) => members.is_empty(),
+        _ => false,
     }
 }
 
