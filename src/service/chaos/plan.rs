@@ -1,5 +1,6 @@
 //! The plan: which requests get which fault. It is TOML, so that a test can keep it in a file.
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use axum::http::{Method, Uri};
@@ -43,6 +44,9 @@ pub struct When {
     pub chance: f64,
 }
 
+/// Keys that no rule has. `deny_unknown_fields` does not go together with `flatten`.
+type UnknownKeys = BTreeMap<String, toml::Value>;
+
 fn always() -> f64 {
     1.0
 }
@@ -59,6 +63,8 @@ pub struct Rule {
     #[serde(flatten)]
     pub when: When,
     pub fault: Fault,
+    #[serde(flatten)]
+    unknown: UnknownKeys,
 }
 
 /// One rule for connections.
@@ -67,6 +73,8 @@ pub struct ConnectionRule {
     #[serde(flatten)]
     pub when: When,
     pub fault: ConnectionFault,
+    #[serde(flatten)]
+    unknown: UnknownKeys,
 }
 
 /// A fault of a request.
@@ -138,6 +146,11 @@ impl ChaosPlan {
                     "chance {chance} is not from 0 to 1"
                 )));
             }
+        }
+        let rules = plan.rules.iter().map(|rule| &rule.unknown);
+        let mut unknown = rules.chain(plan.connections.iter().map(|rule| &rule.unknown));
+        if let Some(key) = unknown.find_map(|keys| keys.keys().next()) {
+            return Err(ChaosError::Value(format!("{key} is not a key of a rule")));
         }
         Ok(plan)
     }
@@ -248,6 +261,14 @@ mod tests {
                 "drip",
             ),
             ("speed = 1", "speed"),
+            (
+                "[[rule]]\ntims = 3\nfault = { kind = \"no_length\" }",
+                "tims",
+            ),
+            (
+                "[[connection]]\npath = \"*\"\nfault = { kind = \"reset\" }",
+                "path",
+            ),
         ] {
             let error = ChaosPlan::parse(text).unwrap_err().to_string();
             assert!(error.contains(part), "{text}: {error}");
