@@ -156,8 +156,7 @@ impl Signer {
             return Ok(false);
         };
         let (expires, signature) = mark.split_once('-').ok_or(SignatureError::Wrong)?;
-        // A signature of this service has a number here.
-        let expires: i64 = expires.parse().map_err(|_| SignatureError::Wrong)?;
+        let expires = expiry(expires).ok_or(SignatureError::Wrong)?;
         let signature = from_hex(signature).ok_or(SignatureError::Wrong)?;
         let message = self.message(Access::Read, &folder(file), expires);
         verify(message, &signature, expires, now)?;
@@ -180,8 +179,8 @@ impl Signer {
                 .split('&')
                 .find_map(|pair| pair.strip_prefix(name)?.strip_prefix('='))
         };
-        let expires: i64 = value("expires")
-            .and_then(|text| text.parse().ok())
+        let expires = value("expires")
+            .and_then(expiry)
             .ok_or(SignatureError::Wrong)?;
         let signature = value("signature")
             .and_then(from_hex)
@@ -215,6 +214,12 @@ impl Signer {
         mac.update(format!("{}\n{path}\n{expires}", access.method()).as_bytes());
         mac
     }
+}
+
+/// The expiry in a URL, written as this service writes it: `+5` and `05` are changes.
+fn expiry(text: &str) -> Option<i64> {
+    let expires: i64 = text.parse().ok()?;
+    (expires.to_string() == text).then_some(expires)
 }
 
 /// The folder of a file.
@@ -269,6 +274,15 @@ mod tests {
         assert_eq!(check(Access::Read, "/storage/8/x", &query, now), wrong);
         let changed = query.replace("expires=1060", "expires=9999");
         assert_eq!(check(Access::Read, &path, &changed, now), wrong);
+        let (expires, signature) = query.split_once("&signature=").unwrap();
+        let written_otherwise = [
+            format!("{expires}&signature={}", signature.to_uppercase()),
+            query.replace("expires=", "expires=+"),
+            query.replace("expires=", "expires=0"),
+        ];
+        for query in written_otherwise {
+            assert_eq!(check(Access::Read, &path, &query, now), wrong, "{query}");
+        }
         for query in ["", "expires=1", "signature=00", "expires=x&signature=00"] {
             assert_eq!(check(Access::Read, &path, query, now), wrong, "{query}");
         }
