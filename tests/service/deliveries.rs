@@ -125,6 +125,22 @@ async fn a_refused_event_is_sent_again_with_its_id() {
     assert!(calls[3].ends_with(".optimization_finished"), "{calls:?}");
 }
 
+/// `docs/service.md` promises the first pause; a look for events every few seconds must not prolong it.
+#[tokio::test]
+async fn the_first_pause_after_a_failed_call_is_no_longer_than_promised() {
+    let service = Fixture::with("", |config| config.retry_webhooks = true).await;
+    let receiver = Receiver::local(&[REFUSE]).await;
+    let made = service.post(WEBHOOKS, receiver.webhook()).await;
+    let test = format!("{WEBHOOKS}/test/{}", made.expect(200).json()["id"]);
+    service.post(&test, json!({})).await.expect(200);
+    receiver.calls(1).await;
+    let failed = Instant::now();
+    receiver.calls(2).await;
+    let pause = failed.elapsed().as_secs_f64();
+    // The event and its webhook each have a pause of their own.
+    assert!((1.4..3.5).contains(&pause), "{pause} s");
+}
+
 #[tokio::test]
 async fn a_service_that_is_killed_before_or_during_a_call_sends_the_event_after_its_restart() {
     let dir = tempfile::tempdir().unwrap();

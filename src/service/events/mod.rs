@@ -8,6 +8,8 @@
 
 mod post;
 
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -17,6 +19,7 @@ use serde_json::{Value, json};
 use sha2::Sha256;
 use tokio::sync::Notify;
 use tokio::task::JoinSet;
+use tokio::time::{Instant, sleep_until};
 
 use super::app::App;
 use super::ids::{hex, random_uuid};
@@ -108,6 +111,8 @@ pub async fn recover(app: &App) -> Result<(), RecordsError> {
 pub async fn deliver(app: Arc<App>) {
     let poster = Arc::new(Poster::default());
     let mut turns = JoinSet::new();
+    // When the pauses end that began in this process.
+    let mut pauses = BinaryHeap::<Reverse<Instant>>::new();
     while !app.stop.is_cancelled() {
         let is_full = turns.len() >= MOST_AT_ONCE;
         let claimed = match is_full {
@@ -122,11 +127,19 @@ pub async fn deliver(app: Arc<App>) {
             Ok(None) => {}
             Err(error) => report(&error, "the events cannot be read"),
         }
+        let now = Instant::now();
+        while pauses.peek().is_some_and(|Reverse(end)| *end <= now) {
+            pauses.pop();
+        }
+        let mut next_look = now + LOOK_AGAIN.mul_f64(rand::random_range(0.5..1.5));
+        if let Some(Reverse(end)) = pauses.peek() {
+            next_look = next_look.min(*end);
+        }
         tokio::select! {
             () = app.stop.cancelled() => {}
-            Some(_) = turns.join_next() => {}
+            Some(ended) = turns.join_next() => pauses.extend(ended.into_iter().flatten().map(Reverse)),
             () = app.events.wake.notified(), if !is_full => {}
-            () = tokio::time::sleep(LOOK_AGAIN.mul_f64(rand::random_range(0.5..1.5))) => {}
+            () = sleep_until(next_look) => {}
         }
     }
     let rest = async { while turns.join_next().await.is_some() {} };
@@ -163,21 +176,36 @@ fn report(error: &RecordsError, what: &str) {
     }
 }
 
-/// Sends the events of a webhook, one after another.
-async fn serve(app: Arc<App>, poster: Arc<Poster>, mut held: WebhookLease) {
+/// Sends the events of a webhook, one after another. Returns when to look for its events again after a failed call.
+async fn serve(app: Arc<App>, poster: Arc<Poster>, mut held: WebhookLease) -> Vec<Instant> {
     for _ in 0..TURN {
         if app.stop.is_cancelled() {
             break;
         }
         match send_next(&app, &poster, &mut held).await {
-            Ok(true) => {}
-            // The failed call, or another process, has ended the lease.
-            Ok(false) => return,
+            Ok(Sent::GoesOn) => {}
+            // The lease has ended.
+            Ok(Sent::Ended) => return Vec::new(),
+            Ok(Sent::Pauses(ends)) => return ends,
             // The lease expires.
-            Err(error) => return report(&error, "an event could not be sent"),
+            Err(error) => {
+                report(&error, "an event could not be sent");
+                return Vec::new();
+            }
         }
     }
     end_turn(&app, &held).await;
+    Vec::new()
+}
+
+/// What a webhook does after a look for its next event.
+enum Sent {
+    /// It gets the next event.
+    GoesOn,
+    /// There is no event, or another process serves the webhook.
+    Ended,
+    /// The call failed: when the webhook gets other events, and when it gets this one again.
+    Pauses(Vec<Instant>),
 }
 
 async fn end_turn(app: &App, held: &WebhookLease) {
@@ -186,15 +214,15 @@ async fn end_turn(app: &App, held: &WebhookLease) {
     }
 }
 
-/// Sends the next event of a webhook; false if there is none, or if the lease is not held any more.
+/// Sends the next event of a webhook.
 async fn send_next(
     app: &App,
     poster: &Poster,
     held: &mut WebhookLease,
-) -> Result<bool, RecordsError> {
+) -> Result<Sent, RecordsError> {
     let Some(delivery) = app.records.deliveries().next(held).await? else {
         end_turn(app, held).await;
-        return Ok(false);
+        return Ok(Sent::Ended);
     };
     let webhook = &held.webhook;
     let body = body_of(app, &delivery).await?;
@@ -219,21 +247,32 @@ async fn send_next(
     app.metrics.event_sent(call.is_accepted());
     if call.is_accepted() {
         held.failures = 0;
-    } else {
-        let reason = match answer {
-            Ok(status) => format!("the receiver answered with the status {status}"),
-            Err(error) => chain(&error),
-        };
-        let (webhook, event, attempt) = (webhook.id, &delivery.event, delivery.attempts + 1);
-        if noted.is_given_up {
-            app.metrics.events_given_up(1);
-            tracing::error!(%webhook, event, attempt, reason, "a webhook did not accept an event: it is not sent again");
-        } else {
-            let seconds = retry_after.as_secs();
-            tracing::warn!(%webhook, event, attempt, reason, seconds, "a webhook did not accept an event: it is sent again");
-        }
+        return Ok(match noted.goes_on {
+            true => Sent::GoesOn,
+            false => Sent::Ended,
+        });
     }
-    Ok(noted.goes_on)
+    let reason = match answer {
+        Ok(status) => format!("the receiver answered with the status {status}"),
+        Err(error) => chain(&error),
+    };
+    let (webhook, event, attempt) = (webhook.id, &delivery.event, delivery.attempts + 1);
+    if noted.is_given_up {
+        app.metrics.events_given_up(1);
+        tracing::error!(%webhook, event, attempt, reason, "a webhook did not accept an event: it is not sent again");
+    } else {
+        let seconds = retry_after.as_secs();
+        tracing::warn!(%webhook, event, attempt, reason, seconds, "a webhook did not accept an event: it is sent again");
+    }
+    let now = Instant::now();
+    let pauses = [Some(call.pause), call.retry_after];
+    Ok(Sent::Pauses(
+        pauses
+            .into_iter()
+            .flatten()
+            .map(|pause| now + pause)
+            .collect(),
+    ))
 }
 
 /// The pause after so many earlier failures and one more. It is random, so that calls do not fall together.
