@@ -39,6 +39,7 @@ mod test_records;
 mod tls;
 mod trace;
 mod viewer;
+mod web_url;
 mod worker_process;
 mod workers;
 

@@ -112,6 +112,17 @@ async fn an_embed_lives_from_its_making_to_its_end() {
 }
 
 #[tokio::test]
+async fn the_thumbnail_of_an_embed_whose_model_has_no_picture_is_null() {
+    let service = Fixture::with("cat > /dev/null", |_| {}).await;
+    let asset = service.upload("chair", &[("a.glb", b"x")]).await;
+    let body = json!({ "raw_model_id": asset, "name": "x" });
+    service.post("/api/v2/embeds/raw", body).await.expect(200);
+    let list = service.get("/api/v2/embeds").await.json();
+    let embed = list["data"][0].as_object().unwrap();
+    assert_eq!(embed.get("thumbnail"), Some(&Value::Null));
+}
+
+#[tokio::test]
 async fn what_cannot_be_shown_is_refused() {
     let service = Fixture::start().await;
     let obj = service.upload("chair", &[("a.obj", b"x")]).await;
@@ -394,6 +405,15 @@ async fn keys_that_the_viewer_does_not_know_are_named_in_the_answer() {
         let keys = assetfs::wire::ViewerConfig::KEYS.iter();
         keys.map(|key| (*key, value)).collect()
     };
+    let told =
+        message(json!({ "shadowOpacity": "3", "displayUnits": "m,parsec", "baseUnit": "ell" }))
+            .await;
+    assert_eq!(
+        told,
+        "The embed is being created. The values of these keys of the config cannot be used and have no effect: baseUnit. \
+         Parts of the values of these keys of the config cannot be used and have no effect: displayUnits. The values of \
+         these keys of the config are out of range, and the nearest limit is used: shadowOpacity (0 to 2)."
+    );
     // An empty value asks for nothing.
     assert_eq!(message(all("")).await, "The embed is being created.");
     assert_eq!(

@@ -57,23 +57,35 @@ impl EmbedRequest {
         }
     }
 
-    /// `done`, followed by the keys of the configuration that the viewer does not know, and those whose values it cannot
-    /// use.
+    /// `done`, followed by the keys of the configuration that the viewer does not know, and those whose values it does not
+    /// use as they are.
     fn message(&self, done: &str) -> String {
         let mut message = done.to_owned();
-        let unknown = self.config.as_deref().map(unknown_keys).unwrap_or_default();
-        if !unknown.is_empty() {
-            let unknown = unknown.join(", ");
-            message +=
-                &format!(" These keys of the config are not known and have no effect: {unknown}.");
-        }
-        let settings = self.config.as_deref().map(ViewerSettings::read);
-        let dropped = settings.map(|it| it.dropped()).unwrap_or_default();
-        if !dropped.is_empty() {
-            let dropped = dropped.join(", ");
-            message += &format!(
-                " The values of these keys of the config cannot be used and have no effect: {dropped}."
-            );
+        let Some(config) = self.config.as_deref() else {
+            return message;
+        };
+        let settings = ViewerSettings::read(config);
+        for (problem, keys) in [
+            (
+                "These keys of the config are not known and have no effect",
+                unknown_keys(config).join(", "),
+            ),
+            (
+                "The values of these keys of the config cannot be used and have no effect",
+                settings.dropped().join(", "),
+            ),
+            (
+                "Parts of the values of these keys of the config cannot be used and have no effect",
+                settings.partly_used().join(", "),
+            ),
+            (
+                "The values of these keys of the config are out of range, and the nearest limit is used",
+                settings.out_of_range().join(", "),
+            ),
+        ] {
+            if !keys.is_empty() {
+                message += &format!(" {problem}: {keys}.");
+            }
         }
         message
     }
@@ -328,12 +340,10 @@ async fn written(app: &App, row: &EmbedRow, form: EmbedForm) -> Result<Value, Ap
     };
     let thumbnail = match form {
         EmbedForm::Detail => None,
-        EmbedForm::List => Some(
-            RelatedRows::area(app, owner, Area::Analysis)
-                .await?
-                .get("thumb.jpg")
-                .map_or_else(String::new, |url| url.expose().to_owned()),
-        ),
+        EmbedForm::List => RelatedRows::area(app, owner, Area::Analysis)
+            .await?
+            .get("thumb.jpg")
+            .map(|url| url.expose().to_owned()),
     };
     let embed = Embed {
         id: row.id,

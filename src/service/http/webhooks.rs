@@ -3,13 +3,13 @@
 use axum::Json;
 use axum::http::StatusCode;
 use serde_json::Value;
-use url::Url;
 
 use super::body::Fields;
 use super::error::ApiError;
 use super::request::ApiCall;
 use crate::service::events;
 use crate::service::records::{NewWebhook, WebhookRow};
+use crate::service::web_url::web_url;
 use crate::wire::Webhook;
 
 /// The longest URL and the longest secret, in bytes.
@@ -18,12 +18,13 @@ const LONGEST_SECRET_BYTES: usize = 1_024;
 
 pub async fn create(call: ApiCall, mut fields: Fields) -> Result<Json<Webhook>, ApiError> {
     let url = fields.text("url");
-    let callable = Url::parse(&url)
-        .is_ok_and(|url| ["http", "https"].contains(&url.scheme()) && url.has_host());
-    // The URL parser drops line ends and tabs without an error.
-    let is_plain = !url.chars().any(|c| c.is_control() || c.is_whitespace());
-    if !callable || !is_plain || url.len() > LONGEST_URL_BYTES {
-        let problem = format!("must be an http or https URL of at most {LONGEST_URL_BYTES} bytes");
+    // A call has no place for a user name or a fragment.
+    let is_callable = web_url(&url).is_some_and(|url| url.fragment().is_none());
+    if !is_callable || url.len() > LONGEST_URL_BYTES {
+        let problem = format!(
+            "must be an http or https URL with a host, without user name, fragment and white space, of at most \
+             {LONGEST_URL_BYTES} bytes"
+        );
         fields.refuse("url", &problem);
     }
     if !fields.has("verify_ssl") {

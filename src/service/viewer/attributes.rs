@@ -31,13 +31,10 @@ pub(super) fn attributes(exhibit: &Exhibit<'_>, settings: &ViewerSettings) -> St
         ),
         (
             "data-animation-speed",
-            settings
-                .number("animationSpeed", 0.0..=100.0)
-                .unwrap_or(1.0)
-                .to_string(),
+            settings.number("animationSpeed").unwrap_or(1.0).to_string(),
         ),
     ];
-    let is_still = settings.number("animationSpeed", 0.0..=100.0) == Some(0.0);
+    let is_still = settings.number("animationSpeed") == Some(0.0);
     if !settings.is_off("enableAnimationControl") && !is_still {
         list.push(("autoplay", String::new()));
     }
@@ -65,7 +62,7 @@ fn camera(settings: &ViewerSettings) -> Vec<(&'static str, String)> {
     if settings.is_off("cameraPanning") {
         list.push(("disable-pan", String::new()));
     }
-    let exposure = settings.number("cameraExposure", 0.0..=10.0);
+    let exposure = settings.number("cameraExposure");
     list.extend(exposure.map(|exposure| ("exposure", exposure.to_string())));
     for (attribute, angle, zoom) in [
         (
@@ -79,8 +76,8 @@ fn camera(settings: &ViewerSettings) -> Vec<(&'static str, String)> {
             "cameraMaxZoom",
         ),
     ] {
-        let angle = settings.number(angle, 0.0..=180.0);
-        let zoom = settings.number(zoom, 0.01..=100.0);
+        let angle = settings.number(angle);
+        let zoom = settings.number(zoom);
         if angle.is_some() || zoom.is_some() {
             let angle = angle.map_or("auto".to_owned(), |angle| format!("{angle}deg"));
             let zoom = zoom.map_or("auto".to_owned(), |zoom| format!("{}%", zoom * 100.0));
@@ -93,9 +90,9 @@ fn camera(settings: &ViewerSettings) -> Vec<(&'static str, String)> {
 fn light(settings: &ViewerSettings) -> Vec<(&'static str, String)> {
     let mut list = Vec::new();
     if !settings.is_off("shadowToggle") {
-        let opacity = settings.number("shadowOpacity", 0.0..=2.0).unwrap_or(1.0);
+        let opacity = settings.number("shadowOpacity").unwrap_or(1.0);
         list.push(("shadow-intensity", opacity.to_string()));
-        let blur = settings.number("shadowBlur", 0.0..=1.0);
+        let blur = settings.number("shadowBlur");
         list.extend(blur.map(|blur| ("shadow-softness", blur.to_string())));
     }
     if let Some(environment) = settings.environment() {

@@ -208,7 +208,7 @@ fn styles(settings: &ViewerSettings) -> String {
     if let Some(background) = background(settings) {
         styles.push_str(&format!("model-viewer{{background:{background}}}"));
     }
-    if let Some(contrast) = settings.number("cameraContrast", 0.0..=4.0) {
+    if let Some(contrast) = settings.number("cameraContrast") {
         styles.push_str(&format!("model-viewer{{filter:contrast({contrast})}}"));
     }
     let own = [

@@ -1,13 +1,28 @@
 //! A viewer configuration, read: each value is checked for what it is used for, and what does not pass
 //! is as if it were not there.
 
-use serde_json::{Map, Value};
-use url::Url;
+use std::ops::RangeInclusive;
 
-use super::style::{color, declarations};
+use serde_json::{Map, Value};
+
+use super::style::{color, declarations, is_all_harmless};
+use crate::service::web_url::web_url;
 
 /// The largest picture of a logo, in bytes of its data URI.
 const LARGEST_LOGO_BYTES: usize = 2 << 20;
+
+/// The numbers and their ranges.
+const NUMBERS: &[(&str, RangeInclusive<f64>)] = &[
+    ("shadowOpacity", 0.0..=2.0),
+    ("shadowBlur", 0.0..=1.0),
+    ("cameraMinVerticalAngle", 0.0..=180.0),
+    ("cameraMaxVerticalAngle", 0.0..=180.0),
+    ("cameraMinZoom", 0.01..=100.0),
+    ("cameraMaxZoom", 0.01..=100.0),
+    ("cameraContrast", 0.0..=4.0),
+    ("cameraExposure", 0.0..=10.0),
+    ("animationSpeed", 0.0..=100.0),
+];
 
 /// Lengths that a viewer shows.
 const UNITS: &[&str] = &["m", "cm", "mm", "yd", "ft", "in"];
@@ -63,12 +78,16 @@ impl ViewerSettings {
             .is_some_and(|text| text.trim().eq_ignore_ascii_case("false"))
     }
 
-    /// A number, held within `range`.
-    pub fn number(&self, name: &str, range: std::ops::RangeInclusive<f64>) -> Option<f64> {
+    /// A number, held within its range.
+    pub fn number(&self, name: &str) -> Option<f64> {
+        let (_, range) = NUMBERS.iter().find(|(known, _)| *known == name)?;
+        let number = self.given_number(name)?;
+        Some(number.clamp(*range.start(), *range.end()))
+    }
+
+    fn given_number(&self, name: &str) -> Option<f64> {
         let number: f64 = self.text(name)?.trim().parse().ok()?;
-        number
-            .is_finite()
-            .then(|| number.clamp(*range.start(), *range.end()))
+        number.is_finite().then_some(number)
     }
 
     /// A colour.
@@ -92,10 +111,7 @@ impl ViewerSettings {
     pub fn units(&self, name: &str) -> String {
         let text = self.text(name).unwrap_or_default();
         let asked: Vec<&str> = text.split(',').map(str::trim).collect();
-        let known: Vec<&str> = asked
-            .into_iter()
-            .filter(|unit| UNITS.contains(unit))
-            .collect();
+        let known: Vec<&str> = asked.into_iter().filter(|unit| is_unit(unit)).collect();
         known.join(",")
     }
 
@@ -135,17 +151,6 @@ const COLORS: &[&str] = &[
     "gradientBackgroundColor2",
     "plainBackgroundColor",
 ];
-const NUMBERS: &[&str] = &[
-    "shadowOpacity",
-    "shadowBlur",
-    "cameraMinVerticalAngle",
-    "cameraMaxVerticalAngle",
-    "cameraMinZoom",
-    "cameraMaxZoom",
-    "cameraContrast",
-    "cameraExposure",
-    "animationSpeed",
-];
 const FLAGS: &[&str] = &[
     "companyLogoToggle",
     "productLogoToggle",
@@ -171,29 +176,64 @@ const STYLES: &[&str] = &[
 impl ViewerSettings {
     /// The keys whose values cannot be used, so that they have no effect. An empty value counts as not given.
     pub fn dropped(&self) -> Vec<&'static str> {
-        let given = |name: &str| self.text(name).filter(|text| !text.trim().is_empty());
         let fails = |is_good: &dyn Fn(&str) -> bool, names: &'static [&'static str]| {
-            let bad = move |name: &&'static str| given(name).is_some_and(|text| !is_good(&text));
+            let bad = |name: &&'static str| self.given(name).is_some_and(|text| !is_good(&text));
             names.iter().copied().filter(bad).collect::<Vec<_>>()
         };
-        let is_number = |text: &str| text.trim().parse().is_ok_and(f64::is_finite);
+        let numbers = NUMBERS.iter().map(|(name, _)| *name);
+        let no_number =
+            |name: &&str| self.given(name).is_some() && self.given_number(name).is_none();
         let is_flag = |text: &str| {
             let text = text.trim();
             text.eq_ignore_ascii_case("true") || text.eq_ignore_ascii_case("false")
         };
-        let is_unit = |text: &str| UNITS.contains(&text.trim());
         [
             fails(&|text| picture(text).is_some(), PICTURES),
             fails(&|text| web_link(text).is_some(), LINKS),
             fails(&|text| color(text).is_some(), COLORS),
-            fails(&is_number, NUMBERS),
+            numbers.filter(no_number).collect(),
             fails(&is_flag, FLAGS),
             fails(&|text| !declarations(text).is_empty(), STYLES),
             fails(&is_unit, &["baseUnit", "displayUnit"]),
-            fails(&|text| text.split(',').all(is_unit), &["displayUnits"]),
+            fails(&|text| text.split(',').any(is_unit), &["displayUnits"]),
         ]
         .concat()
     }
+
+    /// The keys with values of several parts, of which some are used and others cannot be.
+    pub fn partly_used(&self) -> Vec<&'static str> {
+        let has_bad_parts = |name: &&'static str| match (*name, self.given(name)) {
+            (_, None) => false,
+            ("displayUnits", Some(units)) => !units.split(',').all(is_unit),
+            (_, Some(style)) => !is_all_harmless(&style),
+        };
+        let dropped = self.dropped();
+        let keys = STYLES.iter().copied().chain(["displayUnits"]);
+        keys.filter(has_bad_parts)
+            .filter(|name| !dropped.contains(name))
+            .collect()
+    }
+
+    /// The keys whose numbers are out of range, each with its range.
+    pub fn out_of_range(&self) -> Vec<String> {
+        let is_outside = |(name, range): &&(&str, RangeInclusive<f64>)| {
+            self.given_number(name)
+                .is_some_and(|number| !range.contains(&number))
+        };
+        let shown = |(name, range): &(&str, RangeInclusive<f64>)| {
+            format!("{name} ({} to {})", range.start(), range.end())
+        };
+        NUMBERS.iter().filter(is_outside).map(shown).collect()
+    }
+
+    /// A value that is not empty.
+    fn given(&self, name: &str) -> Option<String> {
+        self.text(name).filter(|text| !text.trim().is_empty())
+    }
+}
+
+fn is_unit(text: &str) -> bool {
+    UNITS.contains(&text.trim())
 }
 
 /// A data URI of a picture in a form that browsers show and never run.
@@ -211,10 +251,7 @@ fn picture(text: &str) -> Option<String> {
 
 /// A link to the web.
 fn web_link(text: &str) -> Option<String> {
-    let url = Url::parse(text.trim()).ok()?;
-    ["http", "https"]
-        .contains(&url.scheme())
-        .then(|| url.into())
+    web_url(text.trim()).map(String::from)
 }
 
 #[cfg(test)]
@@ -271,11 +308,34 @@ mod tests {
     }
 
     #[test]
-    fn numbers_are_held_within_their_range() {
-        let settings = ViewerSettings::read(r#"{"a": "7.5", "b": "1e999", "c": 3, "d": "x"}"#);
-        assert_eq!(settings.number("a", 0.0..=2.0), Some(2.0));
-        assert_eq!(settings.number("b", 0.0..=2.0), None);
-        assert_eq!(settings.number("c", 0.0..=9.0), Some(3.0));
-        assert_eq!(settings.number("d", 0.0..=9.0), None);
+    fn numbers_are_held_within_their_range_and_those_outside_are_named() {
+        let settings = ViewerSettings::read(
+            r#"{"shadowOpacity": "7.5", "shadowBlur": "1e999", "cameraExposure": 3, "cameraContrast": "x",
+                "cameraMinZoom": "-1", "cameraMaxZoom": "100"}"#,
+        );
+        assert_eq!(settings.number("shadowOpacity"), Some(2.0));
+        assert_eq!(settings.number("shadowBlur"), None);
+        assert_eq!(settings.number("cameraExposure"), Some(3.0));
+        assert_eq!(settings.number("cameraContrast"), None);
+        assert_eq!(settings.number("cameraMinZoom"), Some(0.01));
+        assert_eq!(
+            settings.out_of_range(),
+            ["shadowOpacity (0 to 2)", "cameraMinZoom (0.01 to 100)"]
+        );
+        assert_eq!(settings.dropped(), ["shadowBlur", "cameraContrast"]);
+    }
+
+    #[test]
+    fn values_of_which_a_part_cannot_be_used_are_named_apart_from_those_without_effect() {
+        let settings = ViewerSettings::read(
+            r#"{"displayUnits": "m, parsec", "renderCanvasCSS": "width:1px;behavior:url(x)",
+                "companyLogoCSS": "top:0;", "productLogoCSS": "behavior:none"}"#,
+        );
+        assert_eq!(settings.units("displayUnits"), "m");
+        assert_eq!(settings.partly_used(), ["renderCanvasCSS", "displayUnits"]);
+        assert_eq!(settings.dropped(), ["productLogoCSS"]);
+        let settings = ViewerSettings::read(r#"{"displayUnits": "parsec,ell"}"#);
+        assert!(settings.partly_used().is_empty());
+        assert_eq!(settings.dropped(), ["displayUnits"]);
     }
 }

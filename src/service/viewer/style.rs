@@ -91,18 +91,22 @@ pub fn declarations(text: &str) -> String {
     if text.len() > LONGEST_BYTES {
         return String::new();
     }
-    let mut harmless = String::new();
-    for declaration in text.split(';') {
-        let Some((property, value)) = declaration.split_once(':') else {
-            continue;
-        };
-        let property = property.trim().to_ascii_lowercase();
-        let value = value.trim();
-        if PROPERTIES.contains(&property.as_str()) && is_plain(value) {
-            harmless.push_str(&format!("{property}:{value};"));
-        }
-    }
-    harmless
+    text.split(';').filter_map(harmless).collect()
+}
+
+/// Whether [`declarations`] leaves nothing of `text` out.
+pub fn is_all_harmless(text: &str) -> bool {
+    let mut given = text.split(';').filter(|part| !part.trim().is_empty());
+    text.len() <= LONGEST_BYTES && given.all(|declaration| harmless(declaration).is_some())
+}
+
+/// One declaration, if it is harmless.
+fn harmless(declaration: &str) -> Option<String> {
+    let (property, value) = declaration.split_once(':')?;
+    let property = property.trim().to_ascii_lowercase();
+    let value = value.trim();
+    let is_harmless = PROPERTIES.contains(&property.as_str()) && is_plain(value);
+    is_harmless.then(|| format!("{property}:{value};"))
 }
 
 /// Whether a value holds numbers, words, colours and known functions only.
