@@ -153,6 +153,105 @@ async fn an_unknown_key_is_refused_without_cost_and_names_the_nearest_one() {
 }
 
 #[tokio::test]
+async fn an_unknown_field_of_any_body_is_refused_by_name_and_costs_nothing() {
+    let service = Fixture::start().await;
+    let id = service.upload("chair", &[("a.glb", b"x")]).await;
+    let before = points(&service).await;
+    let optimize = format!("/api/v2/rawmodel/optimize/{id}");
+    let (first, preset) = (
+        format!("/api/rawmodel/optimize/{id}"),
+        "/api/v2/preset/create",
+    );
+    let item = json!({ "model_id": id, "config": {} });
+    for (path, body, status, said) in [
+        (
+            "/api/v2/rawmodel/optimize",
+            json!({ "optimizations": [item], "tags": ["a"] }),
+            400,
+            "The tags field is unknown",
+        ),
+        (
+            "/api/v2/rawmodel/optimize",
+            json!({ "optimizations": [item], "zzz": null }),
+            400,
+            "The zzz field is unknown",
+        ),
+        (
+            "/api/v2/rawmodel/optimize",
+            json!({ "optimizations": [{ "model_id": id, "config": { "limts": {} } }] }),
+            400,
+            "limts is not a key",
+        ),
+        (
+            &optimize,
+            json!({ "exportNam": "x" }),
+            422,
+            "did you mean exportName?",
+        ),
+        (&optimize, json!({ "tag": [] }), 422, "did you mean tags?"),
+        (
+            &optimize,
+            json!({ "config": { "limts": null } }),
+            422,
+            "did you mean limits",
+        ),
+        (
+            &first,
+            json!({ "config": {}, "tags": ["a"] }),
+            422,
+            "The tags field is unknown",
+        ),
+        (
+            &format!("/api/rawmodel/process/{id}"),
+            json!({ "max_size": 5 }),
+            422,
+            "did you mean max_size_mb?",
+        ),
+        (
+            preset,
+            json!({ "name": "x", "config": {}, "tags": ["a"] }),
+            422,
+            "The tags field is unknown",
+        ),
+        (
+            "/api/v2/rawmodel/api-upload/start",
+            json!({ "model_name": "x", "filenames": ["a.zip"], "zip": true }),
+            422,
+            "The zip field is unknown",
+        ),
+        (
+            "/api/v2/user/tokens/create",
+            json!({ "name": "x", "ability": "read" }),
+            422,
+            "The ability field is unknown",
+        ),
+    ] {
+        let refused = service.post(path, body.clone()).await.expect(status);
+        assert!(
+            refused.text().contains(said),
+            "{path} {body}: {}",
+            refused.text()
+        );
+    }
+    let path = format!("/api/v2/rawmodel/{id}");
+    let renamed = service
+        .json(
+            Method::PUT,
+            &path,
+            json!({ "name": "table", "scale_factor": 2 }),
+        )
+        .await;
+    let errors = renamed.expect(422).json()["errors"].clone();
+    assert_eq!(errors, json!({ "name": ["The name field is unknown."] }));
+    assert_eq!(service.get(&path).await.json()["data"]["scale_factor"], "1");
+    assert_eq!(points(&service).await, before);
+    assert_eq!(
+        service.get("/api/v2/rawmodel").await.json()["meta"]["total"],
+        1
+    );
+}
+
+#[tokio::test]
 async fn what_belongs_to_a_request_is_done_in_a_configuration_too() {
     let service = Fixture::start().await;
     let id = service.upload("chair", &[("a.glb", b"x")]).await;

@@ -51,6 +51,26 @@ async fn a_preset_lives_from_its_making_to_its_end() {
     assert_eq!(updated["name"], "Net");
     assert_eq!(updated["config"], json!({ "schema": "2.5" }));
     assert_eq!(updated["description"], "for Pages");
+    let body = json!({ "id": id, "name": "Net", "config": {}, "description": "new", "engineCoreVersion": "0.1.0" });
+    let updated = update(body).await.expect(200).json();
+    assert_eq!(updated["description"], "new");
+    assert_eq!(updated["engine_core_version"], "0.1.0");
+    let found = service.get("/api/v2/preset?q=new").await.json();
+    assert_eq!(found[0]["id"], id, "the search knows the new description");
+    // The record as the service wrote it is accepted again.
+    let mut record = updated.clone();
+    record["description"] = json!("");
+    assert_eq!(update(record).await.expect(200).json()["description"], "");
+    for (field, value) in [
+        ("description", json!("x".repeat(4_097))),
+        ("engineCoreVersion", json!("99.0")),
+        ("descriptoin", json!("")),
+    ] {
+        let mut body = json!({ "id": id, "name": "Net", "config": {} });
+        body[field] = value;
+        let refused = update(body).await.expect(422).json();
+        assert!(refused["errors"][field].is_array(), "{refused}");
+    }
     update(json!({ "id": 4_000_000, "name": "x", "config": {} }))
         .await
         .expect(404);

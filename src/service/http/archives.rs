@@ -162,6 +162,7 @@ pub async fn preset_command(call: ApiCall) -> Result<Response, ApiError> {
 
 pub async fn config_command(call: ApiCall, mut fields: Fields) -> Result<Response, ApiError> {
     let config = fields.config("config");
+    fields.leave_out_preset_fields();
     fields.finish()?;
     let named = Named {
         name: "preset".to_owned(),

@@ -1,6 +1,6 @@
 //! Reading the fields of a JSON body. All errors are reported together, by field.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -13,6 +13,7 @@ use serde_json::{Map, Value};
 use super::error::ApiError;
 use crate::service::app::App;
 use crate::service::names;
+use crate::wire::preset_text::is_preset_key;
 use crate::wire::{OptimizerConfig, PresetId, PresetText, PresetTextError};
 use assetfs_engine::settings::{Settings, UnknownKey, most_alike};
 
@@ -28,8 +29,9 @@ const LONGEST_TAG_CHARS: usize = crate::wire::tag::MAX_TAG_CHARS;
 /// The most tags or ids of one request.
 const MOST_ITEMS: usize = 10_000;
 
-/// Maximum number of unknown keys that a message names.
+/// Maximum number of unknown keys that a message names, and of characters of each.
 const NAMED_KEYS: usize = 3;
+const LONGEST_NAMED_KEY_CHARS: usize = 64;
 
 /// Keys that a configuration may have although they belong to the request.
 const REQUEST_KEYS: [&str; 3] = ["preset_id", "tags", "exportName"];
@@ -46,10 +48,13 @@ pub struct RequestedConfig {
     pub export_name: Option<String>,
 }
 
-/// The unread fields of a body, and the errors found so far.
+/// The unread fields of a body, and the errors found so far. [`Fields::finish`] refuses what is still unread: a field that
+/// a call does not know would be dropped without a word.
 #[derive(Debug)]
 pub struct Fields {
     map: Map<String, Value>,
+    /// The names of the fields that were asked for.
+    known: BTreeSet<String>,
     errors: BTreeMap<String, Vec<String>>,
 }
 
@@ -57,23 +62,19 @@ impl FromRequest<Arc<App>> for Fields {
     type Rejection = ApiError;
 
     async fn from_request(request: Request, _: &Arc<App>) -> Result<Fields, ApiError> {
-        Fields::parse(&read(request.into_body()).await?)
+        Fields::read(request.into_body()).await
     }
-}
-
-async fn read(body: Body) -> Result<Bytes, ApiError> {
-    // The timeout error carries no details.
-    tokio::time::timeout(BODY_TIME, collect(body))
-        .await
-        .unwrap_or_else(|_| Err(ApiError::BrokeOff("The body took too long.".to_owned())))
 }
 
 async fn collect(body: Body) -> Result<Bytes, ApiError> {
     let mut chunks = body.into_data_stream();
     let mut whole = BytesMut::new();
     while let Some(chunk) = chunks.next().await {
-        let chunk =
-            chunk.map_err(|error| ApiError::BrokeOff(format!("The body was aborted: {error}")))?;
+        let chunk = chunk.map_err(|error| {
+            ApiError::BadRequest(format!(
+                "The body was not received whole ({error}); send it again."
+            ))
+        })?;
         if whole.len() + chunk.len() > LARGEST_BODY_BYTES {
             return Err(ApiError::TooLarge(format!(
                 "The body must not be larger than {LARGEST_BODY_BYTES} bytes."
@@ -85,7 +86,15 @@ async fn collect(body: Body) -> Result<Bytes, ApiError> {
 }
 
 impl Fields {
-    /// Reads a body; an empty one has no fields.
+    /// Receives a body, in limited time.
+    pub async fn read(body: Body) -> Result<Fields, ApiError> {
+        // The timeout error carries no details.
+        let whole = tokio::time::timeout(BODY_TIME, collect(body)).await;
+        let late = |_| ApiError::TooSlow("The body took too long.".to_owned());
+        Fields::parse(&whole.map_err(late)??)
+    }
+
+    /// Parses a body; an empty one has no fields.
     pub fn parse(body: &[u8]) -> Result<Fields, ApiError> {
         if body.iter().all(u8::is_ascii_whitespace) {
             return Ok(Fields::of(Map::new()));
@@ -104,6 +113,7 @@ impl Fields {
     pub fn of(map: Map<String, Value>) -> Fields {
         Fields {
             map,
+            known: BTreeSet::new(),
             errors: BTreeMap::new(),
         }
     }
@@ -120,6 +130,7 @@ impl Fields {
 
     /// Takes a field; null counts as absent.
     fn take(&mut self, name: &str) -> Option<Value> {
+        self.known.insert(name.to_owned());
         self.map.remove(name).filter(|value| !value.is_null())
     }
 
@@ -383,19 +394,25 @@ impl Fields {
         }
     }
 
-    /// Refuses all unread fields.
-    pub fn refuse_unknown(&mut self, is_known: impl Fn(&str) -> bool) {
-        let unknown: Vec<String> = self
-            .map
-            .keys()
-            .filter(|key| !is_known(key))
-            .cloned()
-            .collect();
-        for key in unknown.iter().take(NAMED_KEYS) {
-            self.refuse(
-                key,
-                "is unknown; keys of a configuration belong into the config field",
-            );
+    /// Leaves out the unread fields that a preset may have beside its configuration.
+    pub fn leave_out_preset_fields(&mut self) {
+        self.map.retain(|key, _| !is_preset_key(key));
+    }
+
+    /// Refuses the unread fields, each with the most similar known one.
+    fn refuse_unread(&mut self) {
+        let unread: Vec<String> = self.map.keys().take(NAMED_KEYS).cloned().collect();
+        for key in unread {
+            let meant = most_alike(&key, self.known.iter().map(String::as_str));
+            let problem = match meant {
+                Some(meant) => format!("is unknown; did you mean {meant}?"),
+                None if self.known.contains("config") => {
+                    "is unknown; keys of a configuration belong into the config field".to_owned()
+                }
+                None => "is unknown".to_owned(),
+            };
+            let shown: String = key.chars().take(LONGEST_NAMED_KEY_CHARS).collect();
+            self.refuse(&shown, &problem);
         }
     }
 
@@ -404,11 +421,12 @@ impl Fields {
         std::mem::take(&mut self.map)
     }
 
-    /// Reports the errors.
+    /// Reports the errors. All fields that the call knows have been read.
     ///
     /// # Errors
-    /// If any field has an error; contains all of them.
-    pub fn finish(self) -> Result<(), ApiError> {
+    /// If any field has an error or is unread; contains all of them.
+    pub fn finish(mut self) -> Result<(), ApiError> {
+        self.refuse_unread();
         let Some(first) = self.errors.values().flatten().next() else {
             return Ok(());
         };
@@ -492,7 +510,6 @@ mod tests {
         let asked = fields.asked("config");
         assert!(asked.tags.is_none() && asked.preset.is_none() && asked.config.is_empty());
         assert!(fields.optional_tags("tags").is_none());
-        fields.refuse_unknown(|_| false);
         fields.finish().unwrap();
     }
 
@@ -517,6 +534,20 @@ mod tests {
                 "{message}"
             );
         }
+    }
+
+    #[test]
+    fn an_unread_field_is_refused_with_the_field_that_was_meant() {
+        let mut fields = Fields::parse(br#"{"tag": ["a"], "zzz": null}"#).unwrap();
+        fields.optional_tags("tags");
+        let Err(ApiError::Invalid { errors, .. }) = fields.finish() else {
+            panic!("accepted");
+        };
+        assert_eq!(
+            errors["tag"],
+            ["The tag field is unknown; did you mean tags?"]
+        );
+        assert_eq!(errors["zzz"], ["The zzz field is unknown."]);
     }
 
     #[test]

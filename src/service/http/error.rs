@@ -76,9 +76,9 @@ pub enum ApiError {
     },
     #[error("The maximum number of webhooks is reached.")]
     TooManyWebhooks,
-    /// The client aborted the body or sent nothing for too long.
+    /// The client sent its body too slowly, or nothing for too long.
     #[error("{0}")]
-    BrokeOff(String),
+    TooSlow(String),
     /// The database or the storage does not answer, or is overloaded. The same request may succeed later.
     #[error("The service cannot reach its {part} at the moment; try again later.")]
     Unavailable {
@@ -148,7 +148,10 @@ impl ApiError {
         let status = match self {
             ApiError::Internal(cause) => return ApiError::ProcessingFailed(cause),
             ApiError::Invalid { .. } | ApiError::NotFound(_) => StatusCode::BAD_REQUEST,
-            ApiError::NoPoints(_) | ApiError::TooLarge(_) | ApiError::BrokeOff(_) => self.status(),
+            ApiError::NoPoints(_)
+            | ApiError::TooLarge(_)
+            | ApiError::BadRequest(_)
+            | ApiError::TooSlow(_) => self.status(),
             other => return other,
         };
         ApiError::CouldNotProcess {
@@ -171,7 +174,7 @@ impl ApiError {
             ApiError::TooLarge(_) => StatusCode::PAYLOAD_TOO_LARGE,
             ApiError::TooManyRequests { .. } => StatusCode::TOO_MANY_REQUESTS,
             ApiError::NoSuchRange { .. } => StatusCode::RANGE_NOT_SATISFIABLE,
-            ApiError::BrokeOff(_) => StatusCode::REQUEST_TIMEOUT,
+            ApiError::TooSlow(_) => StatusCode::REQUEST_TIMEOUT,
             ApiError::Unavailable { .. } => StatusCode::SERVICE_UNAVAILABLE,
             ApiError::StorageFull(_) => StatusCode::INSUFFICIENT_STORAGE,
             ApiError::TooManyWebhooks | ApiError::Internal(_) | ApiError::ProcessingFailed(_) => {
@@ -262,7 +265,10 @@ impl From<FilesError> for ApiError {
             FilesError::TooLarge { .. } => {
                 ApiError::TooLarge(format!("The file does not fit: {error}."))
             }
-            FilesError::BrokeOff(_) | FilesError::Silent => ApiError::BrokeOff(error.to_string()),
+            FilesError::BrokeOff(cause) => ApiError::BadRequest(format!(
+                "The file was not received whole ({cause}); send it again."
+            )),
+            FilesError::Silent => ApiError::TooSlow(error.to_string()),
             error if error.is_full() => ApiError::StorageFull(Box::new(error)),
             error if error.is_temporary() => ApiError::Unavailable {
                 part: Dependency::Storage,

@@ -145,6 +145,7 @@ pub async fn optimize(
 ) -> Result<Json<LegacyOptimizeReply>, ApiError> {
     let id = call.ids.asset()?;
     let asked = fields.asked("config");
+    fields.leave_out_preset_fields();
     fields.finish()?;
     let asset = rawmodel::existing(&call, id).await?;
     optimize_with(&call, &asset, asked).await

@@ -1,6 +1,9 @@
 //! Starts one or several optimizations. Nothing is queued or paid unless the whole request is valid.
 
+use std::sync::Arc;
+
 use axum::Json;
+use axum::extract::{FromRequestParts as _, Request, State};
 use axum::http::StatusCode;
 use serde_json::{Map, Value};
 
@@ -10,9 +13,9 @@ use super::rapidmodel;
 use super::rawmodel;
 use super::record_forms::{self, RelatedRows};
 use super::request::{ApiCall, JsonReply};
+use crate::service::app::App;
 use crate::service::presets::{self, CORE_VERSION};
 use crate::service::records::{AssetRow, NewRapid, Started};
-use crate::wire::preset_text::is_preset_key;
 use crate::wire::{
     AssetId, FilenameRule, OptimizerConfig, PresetId, RapidForm, RapidId, UploadStatus,
 };
@@ -42,7 +45,9 @@ pub async fn one(call: ApiCall, mut fields: Fields) -> JsonReply {
     let tags = fields.optional_tags("tags");
     asked.tags = merged(tags, asked.tags);
     asked.export_name = fields.optional_name("exportName").or(asked.export_name);
-    fields.refuse_unknown(|key| is_preset && is_preset_key(key));
+    if is_preset {
+        fields.leave_out_preset_fields();
+    }
     fields.finish()?;
     let asset = rawmodel::existing(&call, id).await?;
     let new = NewRapid {
@@ -163,12 +168,15 @@ pub(super) async fn start(call: &ApiCall, new: &[NewRapid]) -> Result<Vec<RapidI
     }
 }
 
-pub async fn many(call: ApiCall, fields: Result<Fields, ApiError>) -> Result<StatusCode, ApiError> {
-    let queued = match fields {
-        Ok(fields) => queue_all(&call, fields).await,
-        Err(error) => Err(error),
+/// Reads the whole request itself, because all its refusals are plain text.
+pub async fn many(State(app): State<Arc<App>>, request: Request) -> Result<StatusCode, ApiError> {
+    let queued = async {
+        let (mut parts, body) = request.into_parts();
+        let call = ApiCall::from_request_parts(&mut parts, &app).await?;
+        let fields = Fields::read(body).await?;
+        queue_all(&call, fields).await
     };
-    queued.map_err(ApiError::in_plain_text)
+    queued.await.map_err(ApiError::in_plain_text)
 }
 
 async fn queue_all(call: &ApiCall, mut fields: Fields) -> Result<StatusCode, ApiError> {
@@ -198,7 +206,6 @@ async fn item_of(call: &ApiCall, item: Map<String, Value>) -> Result<NewRapid, A
     let mut item = Fields::of(item);
     let model = AssetId(item.id("model_id"));
     let asked = item.asked("config");
-    item.refuse_unknown(|_| false);
     item.finish()?;
     let asset = rawmodel::existing(call, model).await?;
     new_rapid(call, &asset, asked).await

@@ -9,7 +9,7 @@ use super::error::ApiError;
 use super::request::{ApiCall, JsonReply};
 use crate::service::names;
 use crate::service::presets::{self, CORE_VERSION, FactoryPreset, RPDX_VERSION};
-use crate::service::records::{NewPreset, PresetRow};
+use crate::service::records::{NewPreset, PresetChange, PresetRow};
 use crate::wire::{
     FilenameRule, OptimizerConfig, Preset, PresetCategory, PresetForm, PresetId, PresetMeta,
 };
@@ -19,21 +19,11 @@ const LONGEST_DESCRIPTION_BYTES: usize = 4_096;
 
 pub async fn create(call: ApiCall, mut fields: Fields) -> JsonReply {
     let name = fields.name("name");
-    let description = fields.optional_text("description").unwrap_or_default();
-    if description.len() > LONGEST_DESCRIPTION_BYTES {
-        let problem = format!("must not be longer than {LONGEST_DESCRIPTION_BYTES} bytes");
-        fields.refuse("description", &problem);
-    }
-    let core = fields.optional_text("engineCoreVersion");
-    if let Some(version) = &core {
-        match presets::needs_newer_core(version) {
-            Some(false) => {}
-            Some(true) => fields.refuse("engineCoreVersion", &presets::too_old_for(version)),
-            None => fields.refuse("engineCoreVersion", "must be a version, such as 1.2.3"),
-        }
-    }
+    let description = description(&mut fields).unwrap_or_default();
+    let core = core_version(&mut fields);
     let config = fields.config("config");
     let rule = filename_rule(&mut fields);
+    fields.leave_out_preset_fields();
     fields.finish()?;
     let core = core.unwrap_or_else(|| CORE_VERSION.to_owned());
     let config = config.to_text();
@@ -51,14 +41,24 @@ pub async fn create(call: ApiCall, mut fields: Fields) -> JsonReply {
 pub async fn update(call: ApiCall, mut fields: Fields) -> JsonReply {
     let id = PresetId(fields.id("id"));
     let name = fields.name("name");
-    let config = fields.config("config");
+    let description = description(&mut fields);
+    let core = core_version(&mut fields);
+    let config = fields.config("config").to_text();
     let rule = filename_rule(&mut fields);
+    fields.leave_out_preset_fields();
     fields.finish()?;
     refuse_factory(id)?;
+    let change = PresetChange {
+        name: &name,
+        config: &config,
+        description: description.as_deref(),
+        core_version: core.as_deref(),
+        filename_rule: rule.as_ref(),
+    };
     let preset = call
         .records()
         .presets()
-        .update(call.user, id, (&name, &config.to_text()), rule.as_ref())
+        .update(call.user, id, &change)
         .await?
         .ok_or_else(|| ApiError::no("preset"))?;
     Ok(Json(written(&preset, PresetForm::Detail)?))
@@ -136,6 +136,26 @@ pub async fn delete(call: ApiCall) -> Result<StatusCode, ApiError> {
 
 pub async fn categories(_: ApiCall) -> Json<Vec<PresetCategory>> {
     Json(presets::categories())
+}
+
+fn description(fields: &mut Fields) -> Option<String> {
+    let description = fields.optional_text("description")?;
+    if description.len() > LONGEST_DESCRIPTION_BYTES {
+        let problem = format!("must not be longer than {LONGEST_DESCRIPTION_BYTES} bytes");
+        fields.refuse("description", &problem);
+    }
+    Some(description)
+}
+
+/// The oldest version of the optimizer that can use the preset.
+fn core_version(fields: &mut Fields) -> Option<String> {
+    let version = fields.optional_text("engineCoreVersion")?;
+    match presets::needs_newer_core(&version) {
+        Some(false) => {}
+        Some(true) => fields.refuse("engineCoreVersion", &presets::too_old_for(&version)),
+        None => fields.refuse("engineCoreVersion", "must be a version, such as 1.2.3"),
+    }
+    Some(version)
 }
 
 /// The file-name rule in the field `meta`, an object or its JSON text.

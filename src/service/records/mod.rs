@@ -59,7 +59,7 @@ pub use imports::{AnalysisEnd, Completion};
 pub use incoming::{Arrived, Awaited};
 pub use jobs::{Attempt, Beat, JobId, JobKind, JobLoad, JobRow, JobState, Lease, Lost, Removal};
 pub use optimizations::{NewRapid, OptimizationEnd, Started};
-pub use presets::{NewPreset, PresetRow};
+pub use presets::{NewPreset, PresetChange, PresetRow};
 pub use rapids::RapidRow;
 pub use rates::{Allotment, RateRule};
 pub use search::{PageOf, PageRequest, Search};

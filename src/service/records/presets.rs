@@ -40,6 +40,16 @@ record! {
     }
 }
 
+/// What changes of a preset. Without a value, the old one stays.
+#[derive(Debug)]
+pub struct PresetChange<'a> {
+    pub name: &'a str,
+    pub config: &'a str,
+    pub description: Option<&'a str>,
+    pub core_version: Option<&'a str>,
+    pub filename_rule: Option<&'a FilenameRule>,
+}
+
 impl PresetRecords<'_> {
     pub async fn create(self, user: UserId, new: &NewPreset<'_>) -> Result<PresetRow> {
         let mut tx = self.database.begin_for(user).await?;
@@ -63,33 +73,35 @@ impl PresetRecords<'_> {
         Ok(preset)
     }
 
-    /// Changes the name, the configuration and, if given, the file-name rule of a preset of `user`; `None` if there
-    /// is no such preset.
+    /// Changes a preset of `user`; `None` if there is no such preset.
     pub async fn update(
         self,
         user: UserId,
         preset: PresetId,
-        (name, config): (&str, &str),
-        rule: Option<&FilenameRule>,
+        change: &PresetChange<'_>,
     ) -> Result<Option<PresetRow>> {
         let mut tx = self.database.begin_locking(user).await?;
         let query = "SELECT description FROM presets WHERE id = $1 AND user_id = $2";
         let description: Option<String> = tx.optional(sql!(query, preset, user)).await?;
-        let Some(description) = description else {
+        let Some(old_description) = description else {
             return Ok(None);
         };
+        let description = change.description.unwrap_or(&old_description);
         let columns = columns::<PresetRow>("");
         let update = sql!(
             format!(
                 "UPDATE presets SET name = $2, folded = $3, config = $4, updated_at = $5, \
-                 filename_rule = COALESCE($6, filename_rule) WHERE id = $1 RETURNING {columns}"
+                 filename_rule = COALESCE($6, filename_rule), description = $7, \
+                 core_version = COALESCE($8, core_version) WHERE id = $1 RETURNING {columns}"
             ),
             preset,
-            name,
-            folded(name, &description),
-            config,
+            change.name,
+            folded(change.name, description),
+            change.config,
             tx.now(),
-            rule.and_then(Value::stored),
+            change.filename_rule.and_then(Value::stored),
+            description,
+            change.core_version,
         );
         let changed = tx.one(update).await?;
         tx.commit().await?;

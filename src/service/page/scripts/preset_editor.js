@@ -17,7 +17,7 @@ export async function presetEditor({ place, life, id, query }) {
   if (life.signal.aborted) return;
   const config = structuredClone(source?.config ?? NEW_CONFIG);
   const name = h('input', { value: nameOf(source, id), required: true, maxlength: 255, disabled: isFixed, autofocus: !id });
-  const description = h('input', { value: (id && source?.description) || '', maxlength: 1000, disabled: Boolean(id) });
+  const description = h('input', { value: (id && source?.description) || '', maxlength: 1000, disabled: isFixed });
   const rule = filenameFields(meta, isFixed);
   const failure = h('div', { role: 'alert' });
   const text = h('textarea', { spellcheck: 'false', 'aria-label': 'Configuration as JSON', readonly: isFixed });
@@ -38,8 +38,8 @@ export async function presetEditor({ place, life, id, query }) {
     clearMarks(form.element);
     try {
       if (textProblem.textContent) throw new Problem('The JSON is not complete. Correct it first.');
-      const body = { name: name.value.trim(), config, meta: { filename: rule.value() } };
-      const saved = id ? await patch('preset/update', { id, ...body }) : await post('preset/create', { ...body, description: description.value.trim() });
+      const body = { name: name.value.trim(), description: description.value.trim(), config, meta: { filename: rule.value() } };
+      const saved = id ? await patch('preset/update', { id, ...body }) : await post('preset/create', body);
       say(`${saved.name} is saved.`);
       location.hash = '#/presets';
     } catch (problem) {
