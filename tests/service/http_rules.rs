@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 
-use super::support::Fixture;
+use super::support::{Fixture, needs_own_storage};
 
 #[tokio::test]
 async fn a_head_request_starts_and_counts_nothing() {
@@ -15,7 +15,7 @@ async fn a_head_request_starts_and_counts_nothing() {
     service.put(url.unwrap(), b"x").await.expect(200);
     let path = format!("/api/v2/rawmodel/{id}/api-upload/complete");
     let head = service.request(Method::HEAD, &path);
-    service.send(head).await.expect(405);
+    assert_eq!(service.send(head).await.expect(405).header("allow"), "GET");
     let asset = service.get(&format!("/api/v2/rawmodel/{id}")).await.json();
     assert_eq!(asset["data"]["upload_status"], "incomplete");
     service.get(&path).await.expect(200);
@@ -66,15 +66,27 @@ async fn integers_are_digits_or_whole_numbers() {
 #[tokio::test]
 async fn a_request_without_host_a_schema_of_any_text_and_an_odd_webhook_are_refused() {
     let service = Fixture::start().await;
-    let mut stream = TcpStream::connect(service.service.addr()).await.unwrap();
-    stream.write_all(b"GET / HTTP/1.1\r\n\r\n").await.unwrap();
-    let mut head = [0; 12];
-    stream.read_exact(&mut head).await.unwrap();
-    assert_eq!(&head, b"HTTP/1.1 400");
+    for hosts in [
+        "",
+        "host: a\r\nhost: a\r\n",
+        "host: u@a\r\n",
+        "host: a b\r\n",
+    ] {
+        let head = format!("GET / HTTP/1.1\r\n{hosts}\r\n");
+        assert_eq!(raw(&service, &head).await, 400, "{hosts}");
+    }
 
     let id = service.upload("chair", &[("a.glb", b"x")]).await;
     let path = format!("/api/v2/rawmodel/optimize/{id}");
-    for schema in [json!("any text"), json!(["2.5"]), json!(true), json!("")] {
+    for schema in [
+        json!("any text"),
+        json!(["2.5"]),
+        json!(true),
+        json!(""),
+        json!([]),
+        json!(-1),
+        json!(1e308),
+    ] {
         let body = json!({ "config": { "schema": schema } });
         let refused = service.post(&path, body).await.expect(422).text();
         assert!(refused.contains("schema"), "{refused}");
@@ -83,6 +95,11 @@ async fn a_request_without_host_a_schema_of_any_text_and_an_odd_webhook_are_refu
     for (url, secret) in [
         ("http://127.0.0.1/a\r\nb", ""),
         ("http://127.0.0.1/a b", ""),
+        ("http:///a", ""),
+        ("http:a", ""),
+        ("http://u:p@127.0.0.1/", ""),
+        ("http://127.0.0.1\\a", ""),
+        ("http://127.0.0.1/#a", ""),
         ("http://127.0.0.1/", secret.as_str()),
     ] {
         let body = json!({ "url": url, "verify_ssl": false, "secret": secret });
@@ -124,4 +141,156 @@ async fn a_start_that_is_repeated_with_its_key_makes_one_upload() {
     );
     let list = service.get("/api/v2/rawmodel").await.json();
     assert_eq!(list["meta"]["total"], 3, "{list}");
+}
+
+/// Sends a request as it is. Returns the status of the reply.
+async fn raw(service: &Fixture, request: &str) -> u16 {
+    let mut stream = TcpStream::connect(service.service.addr()).await.unwrap();
+    stream.write_all(request.as_bytes()).await.unwrap();
+    if request.starts_with('P') {
+        // A body ends here.
+        stream.shutdown().await.unwrap();
+    }
+    let mut head = [0; 12];
+    stream.read_exact(&mut head).await.unwrap();
+    let head = std::str::from_utf8(&head).unwrap();
+    head.strip_prefix("HTTP/1.1 ").unwrap().parse().unwrap()
+}
+
+#[tokio::test]
+async fn a_body_that_is_cut_or_damaged_is_400_and_stores_nothing() {
+    if needs_own_storage() {
+        return;
+    }
+    let service = Fixture::start().await;
+    let (id, started) = service.begin("chair", &["a.glb"]).await;
+    let url = started["links"]["s3_upload_urls"]["a.glb"]
+        .as_str()
+        .unwrap();
+    let path = &url[url.find("/storage/").unwrap()..];
+    let token = format!("authorization: Bearer {}\r\n", service.service.token());
+    let chunked = "transfer-encoding: chunked\r\n\r\n";
+    for (line, headers) in [
+        (format!("PUT {path}"), ""),
+        ("POST /api/v2/user/tokens/create".to_owned(), &*token),
+        ("POST /api/v2/rawmodel/optimize".to_owned(), &token),
+    ] {
+        let head = format!("{line} HTTP/1.1\r\nhost: x\r\n{headers}");
+        for body in [
+            "content-length: 10\r\n\r\n{}".to_owned(),
+            format!("{chunked}2\r\n{{}}\r\n"),
+            format!("{chunked}2\r\n{{}}\r\nzz\r\n"),
+            format!("{chunked}ffffffffffffffffff\r\n"),
+        ] {
+            let status = raw(&service, &format!("{head}{body}")).await;
+            assert_eq!(status, 400, "{line} {body:?}");
+        }
+    }
+    let complete = format!("/api/v2/rawmodel/{id}/api-upload/complete");
+    service.get(&complete).await.expect(422);
+}
+
+#[tokio::test]
+async fn a_put_of_a_part_or_of_compressed_bytes_changes_nothing() {
+    if needs_own_storage() {
+        return;
+    }
+    let service = Fixture::start().await;
+    let (id, started) = service.begin("chair", &["a.glb"]).await;
+    let url = started["links"]["s3_upload_urls"]["a.glb"]
+        .as_str()
+        .unwrap();
+    service.put(url, b"whole").await.expect(200);
+    let put = |name, value| service.http.put(url).header(name, value).body("part");
+    let part = service.send(put("content-range", "bytes 0-3/5")).await;
+    assert!(part.expect(400).text().contains("Content-Range"));
+    let coded = service
+        .send(put("content-encoding", "gzip"))
+        .await
+        .expect(415);
+    assert_eq!(coded.header("accept-encoding"), "identity");
+    service
+        .send(put("content-encoding", "identity"))
+        .await
+        .expect(200);
+    service.put(url, b"whole").await.expect(200);
+    // The same holds for bodies of JSON.
+    let asset = format!("/api/v2/rawmodel/{id}");
+    let body = json!({ "scale_factor": 2 }).to_string();
+    let put = |name, value| {
+        service
+            .request(Method::PUT, &asset)
+            .header(name, value)
+            .body(body.clone())
+    };
+    service
+        .send(put("content-range", "bytes 0-1/9"))
+        .await
+        .expect(400);
+    service
+        .send(put("content-encoding", "br"))
+        .await
+        .expect(415);
+    let complete = format!("/api/v2/rawmodel/{id}/api-upload/complete");
+    service.get(&complete).await.expect(200);
+    let asset = service.analysed(id).await;
+    assert_eq!(
+        (&asset["size"], &asset["scale_factor"]),
+        (&json!(5), &json!("1"))
+    );
+}
+
+#[tokio::test]
+async fn an_idempotency_key_that_is_empty_or_too_long_is_refused_by_name() {
+    let service = Fixture::start().await;
+    let long = "k".repeat(256);
+    for (path, status) in [
+        ("/api/v2/rawmodel/optimize", 400),
+        ("/api/v2/rawmodel/optimize/1", 422),
+        ("/api/v2/embeds/create", 422),
+        ("/api/v2/rawmodel/api-upload/start", 422),
+    ] {
+        for key in ["", &long, "ä"] {
+            let request = service.request(Method::POST, path).body("{}");
+            let refused = service
+                .send(request.header("idempotency-key", key))
+                .await
+                .expect(status);
+            let said = refused.text();
+            assert!(
+                said.contains("The header idempotency-key must have 1 to 255"),
+                "{said}"
+            );
+            match status {
+                400 => assert!(said.starts_with("Could not process request: "), "{said}"),
+                _ => assert!(refused.json()["errors"]["idempotency-key"].is_array()),
+            }
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_nul_character_in_an_address_finds_nothing_and_reaches_no_database() {
+    let service = Fixture::start().await;
+    for list in [
+        "rawmodel",
+        "rapidmodel",
+        "embeds",
+        "preset",
+        "preset/factory",
+    ] {
+        let refused = service
+            .get(&format!("/api/v2/{list}?q=a%00"))
+            .await
+            .expect(422);
+        assert!(refused.json()["errors"]["q"].is_array());
+    }
+    for path in [
+        "/embed/%00",
+        "/embed/a%00/model.glb",
+        "/api/v2/rapidmodel/1/g%00/downloadQc",
+        "/api/v2/preset/%00",
+    ] {
+        service.get(path).await.expect(404);
+    }
 }

@@ -65,6 +65,47 @@ async fn strangers_share_the_rate_of_their_address_and_take_nothing_from_users()
     service.send(upload).await.expect(401);
 }
 
+#[tokio::test]
+async fn unknown_paths_and_methods_of_the_api_count_as_well() {
+    let service = Fixture::with("", |config| config.requests_per_minute = 4).await;
+    let send = async |method: &str, path: &str, token: &str| {
+        let method = method.parse().unwrap();
+        let request = service.http.request(method, service.url(path));
+        service
+            .send(request.header("authorization", format!("Bearer {token}")))
+            .await
+    };
+    let own = service.service.token().to_owned();
+    let none = "/api/v2/nothing";
+    for (token, expected) in [(&*own, (404, 405)), ("1|wrong", (404, 405))] {
+        for (method, path, status, remaining) in [
+            ("GET", none, expected.0, "3"),
+            ("PUT", POINTS, expected.1, "2"),
+            ("GET", "/api/nothing", expected.0, "1"),
+            ("POST", "/rawmodel/1", expected.1, "0"),
+        ] {
+            let answer = send(method, path, token).await.expect(status);
+            assert_eq!(answer.header("x-ratelimit-remaining"), remaining, "{path}");
+            assert_eq!(
+                answer.headers.contains_key("allow"),
+                status == 405,
+                "{path}"
+            );
+        }
+        send("GET", none, token).await.expect(429);
+        send("PUT", POINTS, token).await.expect(429);
+        // Not the API, and the calls of an upload.
+        for path in [
+            "/favicon.ico",
+            "/embed/nothing",
+            "/api/v2/rawmodel/1/api-upload/nothing",
+        ] {
+            let answer = send("GET", path, token).await.expect(404);
+            assert!(!answer.headers.contains_key("x-ratelimit-limit"), "{path}");
+        }
+    }
+}
+
 /// The services share the limit: what one has counted, the other knows.
 #[tokio::test]
 async fn two_services_count_the_requests_of_a_user_together() {

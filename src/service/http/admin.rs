@@ -7,11 +7,13 @@ use axum::Router;
 use axum::extract::State;
 use axum::http::header::{ACCEPT, CACHE_CONTROL, CONTENT_TYPE};
 use axum::http::{HeaderMap, StatusCode};
+use axum::middleware;
 use axum::response::{IntoResponse as _, Response};
 use axum::routing::get;
 use serde_json::{Map, Value, json};
 use tokio::time::timeout;
 
+use super::head_rules::refuse_bad_heads;
 use super::server::Server;
 use crate::listener::{ConnectionLimits, Connections, Listener};
 use crate::service::app::App;
@@ -42,6 +44,7 @@ fn admin(app: Arc<App>) -> Router {
         .route("/livez", get(|| async { "ok\n" }))
         .route("/readyz", get(ready))
         .route("/metrics", get(metrics))
+        .layer(middleware::from_fn(refuse_bad_heads))
         .with_state(app)
 }
 

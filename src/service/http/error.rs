@@ -7,7 +7,7 @@ use std::fmt;
 use std::time::Duration;
 
 use axum::Json;
-use axum::http::header::{CONTENT_RANGE, CONTENT_TYPE, RETRY_AFTER};
+use axum::http::header::{ACCEPT_ENCODING, CONTENT_RANGE, CONTENT_TYPE, RETRY_AFTER};
 use axum::http::{HeaderValue, StatusCode};
 use axum::response::{IntoResponse, Response};
 use serde_json::json;
@@ -48,6 +48,9 @@ pub enum ApiError {
     /// The request is impossible, whatever its fields are.
     #[error("{0}")]
     BadRequest(String),
+    /// The body is compressed or encoded otherwise.
+    #[error("A body with a Content-Encoding is not accepted; send the bytes as they are.")]
+    EncodedBody,
     /// A multi-optimize request that cannot be processed; plain text.
     #[error("{reason}")]
     CouldNotProcess { status: StatusCode, reason: String },
@@ -172,6 +175,7 @@ impl ApiError {
             ApiError::Conflict(_) => StatusCode::CONFLICT,
             ApiError::NoPoints(_) => StatusCode::PAYMENT_REQUIRED,
             ApiError::TooLarge(_) => StatusCode::PAYLOAD_TOO_LARGE,
+            ApiError::EncodedBody => StatusCode::UNSUPPORTED_MEDIA_TYPE,
             ApiError::TooManyRequests { .. } => StatusCode::TOO_MANY_REQUESTS,
             ApiError::NoSuchRange { .. } => StatusCode::RANGE_NOT_SATISFIABLE,
             ApiError::TooSlow(_) => StatusCode::REQUEST_TIMEOUT,
@@ -229,6 +233,9 @@ impl IntoResponse for ApiError {
             }
             ApiError::StorageFull(_) => {
                 headers.insert(RETRY_AFTER, HeaderValue::from(LONG_RETRY.as_secs()));
+            }
+            ApiError::EncodedBody => {
+                headers.insert(ACCEPT_ENCODING, HeaderValue::from_static("identity"));
             }
             ApiError::NoSuchRange { size } => {
                 headers.remove(CONTENT_TYPE);

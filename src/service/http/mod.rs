@@ -11,6 +11,7 @@ mod embeds;
 mod error;
 mod exhibit;
 mod formats;
+mod head_rules;
 mod legacy;
 mod models;
 mod optimize;
@@ -35,7 +36,7 @@ use std::sync::Arc;
 
 use axum::Router;
 use axum::extract::{DefaultBodyLimit, Request, State};
-use axum::http::header::{CONNECTION, HOST, RETRY_AFTER};
+use axum::http::header::{ALLOW, CONNECTION, RETRY_AFTER};
 use axum::http::{HeaderValue, StatusCode, Version};
 use axum::middleware::{self, Next};
 use axum::response::{IntoResponse as _, Response};
@@ -52,6 +53,7 @@ use super::trace;
 use crate::wire::paths::{legacy_route, route};
 use crate::wire::{AssetId, RapidId, TRACEPARENT, TraceParent};
 use error::ApiError;
+use request::Counted;
 
 /// The routes of the API.
 pub fn api(app: Arc<App>) -> Router {
@@ -95,10 +97,7 @@ fn account_routes() -> Router<Arc<App>> {
 fn asset_routes() -> Router<Arc<App>> {
     Router::new()
         .route(route::START_UPLOAD, post(upload::start))
-        .route(
-            route::COMPLETE_UPLOAD,
-            get(upload::complete).head(no_method),
-        )
+        .route(route::COMPLETE_UPLOAD, get(upload::complete).head(no_head))
         .route(route::RETRY_IMPORT, post(upload::retry))
         .route(route::ASSETS, get(rawmodel::list))
         .route(
@@ -180,7 +179,7 @@ fn legacy_routes() -> Router<Arc<App>> {
         .route(legacy_route::START_UPLOAD, post(legacy::start_upload))
         .route(
             legacy_route::COMPLETE_UPLOAD,
-            get(legacy::complete_upload).head(no_method),
+            get(legacy::complete_upload).head(no_head),
         )
         .route(legacy_route::PROCESS, post(legacy::process))
         .route(legacy_route::OPTIMIZE, post(legacy::optimize))
@@ -209,7 +208,7 @@ fn storage_routes() -> Router<Arc<App>> {
 
 fn finish(router: Router<Arc<App>>, app: Arc<App>) -> Router {
     router
-        .fallback(|| async { ApiError::no("path").into_response() })
+        .fallback(no_path)
         .method_not_allowed_fallback(no_method)
         .layer(DefaultBodyLimit::disable())
         .layer(middleware::from_fn(rate_headers::add_rate_headers))
@@ -217,27 +216,39 @@ fn finish(router: Router<Arc<App>>, app: Arc<App>) -> Router {
         .with_state(app)
 }
 
-async fn no_method() -> ApiError {
+async fn no_path(_: Counted) -> ApiError {
+    ApiError::no("path")
+}
+
+/// HEAD of a path whose GET changes something.
+async fn no_head(_: Counted) -> Response {
+    ([(ALLOW, "GET")], ApiError::MethodNotAllowed).into_response()
+}
+
+async fn no_method(_: Counted) -> ApiError {
     ApiError::MethodNotAllowed
 }
 
-/// Handles a request in a task of its own and as a part of its trace, and counts it. Fails at once while the database is
-/// away.
+/// Refuses a request that is not HTTP as it should be, or that needs the database while that is away.
+fn admit(app: &App, class: RequestClass, request: &Request) -> Result<(), ApiError> {
+    head_rules::check(request)?;
+    match app.records.outage() {
+        Some(outage) if class.needs_records() => Err(outage.into()),
+        _ => Ok(()),
+    }
+}
+
+/// Handles a request in a task of its own and as a part of its trace, and counts it.
 async fn isolate(State(app): State<Arc<App>>, request: Request, next: Next) -> Response {
     let class = RequestClass::of(request.uri().path());
-    if class.needs_records()
-        && let Some(outage) = app.records.outage()
-    {
+    if let Err(refusal) = admit(&app, class, &request) {
+        let response = refusal.into_response();
         app.metrics
-            .request_answered(class, StatusCode::SERVICE_UNAVAILABLE.as_u16());
-        return ApiError::from(outage).into_response();
+            .request_answered(class, response.status().as_u16());
+        return response;
     }
     let may_change = !request.method().is_safe();
     let version = request.version();
-    if version == Version::HTTP_11 && !request.headers().contains_key(HOST) {
-        let refused = ApiError::BadRequest("The header Host is missing.".to_owned());
-        return refused.into_response();
-    }
     let header = request.headers().get(TRACEPARENT);
     let caller = header.and_then(|header| TraceParent::parse(header.to_str().ok()?));
     let trace = caller.map_or_else(TraceParent::new, TraceParent::next);

@@ -15,6 +15,7 @@ use super::rate_headers::note_rate;
 use crate::listener::Peer;
 use crate::service::app::App;
 use crate::service::limits::{RateRefusal, Requester};
+use crate::service::metrics::RequestClass;
 use crate::service::records::{PageRequest, Records, Search};
 use crate::service::secrets::secret_matches;
 use crate::wire::{
@@ -60,14 +61,8 @@ impl FromRequestParts<Arc<App>> for ApiCall {
     type Rejection = ApiError;
 
     async fn from_request_parts(parts: &mut Parts, app: &Arc<App>) -> Result<ApiCall, ApiError> {
-        let (user, token) = match identify(parts, app).await {
-            Err(ApiError::InvalidToken) => {
-                count_anonymous(parts, app).await?;
-                return Err(ApiError::InvalidToken);
-            }
-            identified => identified?,
-        };
-        count(parts, app, Requester::User(user)).await?;
+        let caller = count_caller(parts, app).await?;
+        let (user, token) = caller.ok_or(ApiError::InvalidToken)?;
         Ok(ApiCall {
             app: app.clone(),
             user,
@@ -87,7 +82,10 @@ fn request_key(parts: &Parts) -> Result<Option<String>, ApiError> {
         Ok(key) if !key.is_empty() && key.len() <= LONGEST_REQUEST_KEY => Ok(Some(key.to_owned())),
         _ => Err(ApiError::field(
             IDEMPOTENCY_KEY,
-            format!("must have 1 to {LONGEST_REQUEST_KEY} visible ASCII characters."),
+            format!(
+                "The header {IDEMPOTENCY_KEY} must have 1 to {LONGEST_REQUEST_KEY} visible ASCII characters; \
+                 leave it out if the request needs none."
+            ),
         )),
     }
 }
@@ -95,6 +93,37 @@ fn request_key(parts: &Parts) -> Result<Option<String>, ApiError> {
 impl ApiCall {
     pub fn records(&self) -> &Records {
         &self.app.records
+    }
+}
+
+/// A request that no handler takes: an unknown path, or a method that the path does not have. Those of the API count in
+/// the rate limit like all others.
+#[derive(Debug, Clone, Copy)]
+pub struct Counted;
+
+impl FromRequestParts<Arc<App>> for Counted {
+    type Rejection = ApiError;
+
+    async fn from_request_parts(parts: &mut Parts, app: &Arc<App>) -> Result<Counted, ApiError> {
+        if let RequestClass::Api | RequestClass::Legacy = RequestClass::of(parts.uri.path()) {
+            count_caller(parts, app).await?;
+        }
+        Ok(Counted)
+    }
+}
+
+/// Counts a request for the user of its token; without a valid token for its address, and returns `None`.
+async fn count_caller(parts: &Parts, app: &App) -> Result<Option<(UserId, TokenId)>, ApiError> {
+    match identify(parts, app).await {
+        Ok((user, token)) => {
+            count(parts, app, Requester::User(user)).await?;
+            Ok(Some((user, token)))
+        }
+        Err(ApiError::InvalidToken) => {
+            count_anonymous(parts, app).await?;
+            Ok(None)
+        }
+        Err(error) => Err(error),
     }
 }
 
@@ -170,7 +199,12 @@ impl<S: Send + Sync> FromRequestParts<S> for Ids {
             // A path with bytes that are not text names nothing, like any other unknown path.
             .map_err(|_| ApiError::no("path"))?;
         let owned = |(name, value): (&str, &str)| (name.to_owned(), value.to_owned());
-        Ok(Ids(params.iter().map(owned).collect()))
+        let ids: HashMap<_, _> = params.iter().map(owned).collect();
+        // No name has a NUL, and PostgreSQL refuses one in a query.
+        match ids.values().any(|value| value.contains('\0')) {
+            true => Err(ApiError::no("path")),
+            false => Ok(Ids(ids)),
+        }
     }
 }
 
@@ -242,6 +276,10 @@ impl Query {
         if q.len() > LONGEST_QUERY_BYTES {
             let problem =
                 format!("The q field must not be longer than {LONGEST_QUERY_BYTES} bytes.");
+            return Err(ApiError::field("q", problem));
+        }
+        if q.contains('\0') {
+            let problem = "The q field must not contain a NUL character.";
             return Err(ApiError::field("q", problem));
         }
         Ok(Search::parse(q))
