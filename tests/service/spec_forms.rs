@@ -308,6 +308,8 @@ async fn the_fields_that_are_null_are_those_that_the_document_names() {
     let id = waiting.upload("chair", &[("a.glb", b"x")]).await;
     waiting.optimize(id).await;
     waiting.optimize(id).await;
+    let embed = json!({ "raw_model_id": id, "name": "without a picture" });
+    waiting.post("/api/v2/embeds/raw", embed).await.expect(200);
     add_nulls_of(&waiting, &mut found).await;
 
     let document = include_str!("../../docs/service.md");
