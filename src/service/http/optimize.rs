@@ -168,7 +168,7 @@ pub(super) async fn start(call: &ApiCall, new: &[NewRapid]) -> Result<Vec<RapidI
     }
 }
 
-/// Reads the whole request itself, because all its refusals are plain text.
+/// Reads the request itself: what is wrong with its head or its body is refused in plain text, too.
 pub async fn many(State(app): State<Arc<App>>, request: Request) -> Result<StatusCode, ApiError> {
     let queued = async {
         let (mut parts, body) = request.into_parts();
