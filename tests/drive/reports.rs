@@ -163,6 +163,7 @@ async fn a_failed_optimization_says_the_services_own_reason_everywhere() {
     ] {
         let why = tree.why(&path).await;
         assert!(why.contains(reason), "{path}: {why}");
+        assert!(why.contains("`assetfs run`"), "what to do, {path}: {why}");
     }
     assert_eq!(tree.list("/jobs").await.unwrap(), [rapid.as_str()]);
     let link = tree.read_link(&format!("/jobs/{rapid}")).await.unwrap();

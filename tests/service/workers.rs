@@ -89,6 +89,53 @@ async fn a_worker_that_hangs_is_ended_with_all_it_started() {
     assert!(message.contains("longer than 1 second"), "{message}");
 }
 
+/// A worker that something outside kills while `$here/killers` has lines: each line is a signal. A child of it holds its
+/// pipes.
+const KILLED_WORKER: &str = r#"
+task=$(cat)
+here=$(dirname "$0")
+case "$task" in *'"task":"optimize"'*)
+  signal=$(head -n 1 "$here/killers")
+  sed -i 1d "$here/killers"
+  if test -n "$signal"; then sleep 1000 & kill -s "$signal" $$; fi ;;
+esac
+"#;
+
+async fn points(service: &Fixture) -> u64 {
+    let points = service.get("/api/v2/user/rapidpoints").await.json();
+    points["rapidpoints"].as_u64().unwrap()
+}
+
+#[tokio::test]
+async fn a_job_whose_worker_was_killed_from_outside_is_tried_again() {
+    for signal in ["KILL", "TERM"] {
+        let service = Fixture::with(KILLED_WORKER, |_| {}).await;
+        std::fs::write(service.dir.path().join("killers"), format!("{signal}\n")).unwrap();
+        let before = points(&service).await;
+        let rapid = service.optimize_one().await;
+        let record = service.optimized(rapid).await;
+        assert_eq!(record["optimization_status"], "done", "{signal}: {record}");
+        assert_eq!(record["job_status"]["attempts"], 2, "{signal}");
+        assert_eq!(points(&service).await, before - 1, "{signal}");
+    }
+}
+
+#[tokio::test]
+async fn a_job_whose_worker_is_killed_each_time_gives_its_point_back() {
+    let service = Fixture::with(KILLED_WORKER, |config| config.worker_limits.attempts = 2).await;
+    std::fs::write(service.dir.path().join("killers"), "KILL\nKILL\n").unwrap();
+    let before = points(&service).await;
+    let rapid = service.optimize_one().await;
+    let record = service.optimized(rapid).await;
+    assert_eq!(record["optimization_status"], "failed", "{record}");
+    assert_eq!(points(&service).await, before);
+    let log = record["rpd_error"].as_str().unwrap();
+    let log = service.read(log).await.expect(200).text();
+    for said in ["was killed", "the point is given back", "try again later"] {
+        assert!(log.contains(said), "{log}");
+    }
+}
+
 #[tokio::test]
 async fn a_failed_import_can_be_tried_again() {
     let worker =

@@ -217,15 +217,14 @@ impl EngineSettings {
             |progress| shown.show(&format!("{}% {}", progress.percent, progress.step)),
             stop,
         );
-        match working.await? {
+        let cannot = || format!("cannot optimize {}", model.shown);
+        match working.await.with_context(cannot)? {
             Outcome::Done(Some(report)) => {
                 shown.finish("100% done");
                 Ok(*report)
             }
             Outcome::Done(None) => bail!("the worker ended without a report"),
-            Outcome::Failed(failure) => {
-                bail!("cannot optimize {}: {}", model.shown, failure.reason)
-            }
+            Outcome::Failed(failure) => bail!("{}: {}", cannot(), failure.reason),
             Outcome::Stopped => bail!("interrupted; nothing was written"),
         }
     }

@@ -176,7 +176,8 @@ fn drawn(path: &Path, size: u16) -> Result<Vec<u8>> {
     let outcome = runtime()?.block_on(async {
         Interrupts::new()?.cancel(&stop);
         let workers = Workers::start(worker, limits)?;
-        anyhow::Ok(workers.run(&task, |_| {}, &stop).await?)
+        let cannot = || format!("cannot draw {}", model.shown);
+        workers.run(&task, |_| {}, &stop).await.with_context(cannot)
     })?;
     match outcome {
         Outcome::Done(_) => std::fs::read(scratch.path().join(ICON_NAME))

@@ -6,7 +6,9 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use super::attributes::{changed, created, file, link};
-use super::errors::{ERROR_FILE, ErrorText, end_of_model, error_text, free_name};
+use super::errors::{
+    AFTER_A_FAILED_JOB, ERROR_FILE, ErrorText, end_of_model, error_text, free_name,
+};
 use super::hiding::{find_ghost, is_ghost, without_hidden};
 use super::job_links::job_link_rows;
 use super::node::{Node, Row};
@@ -261,7 +263,14 @@ impl Place for JobEntry {
                     status @ ItemStatus::WaitingForFailedModel { .. } => Some(status.to_string()),
                     _ => None,
                 };
-                job.failure.clone().or_else(of_model)
+                let failure = job.failure.clone();
+                // A text that was refused is corrected instead; its reason says so.
+                let was_accepted = !job.rapids.is_empty();
+                let is_over = matches!(job.state, JobState::Failed { .. }) && was_accepted;
+                match failure {
+                    Some(said) if is_over => Some(format!("{said}; {AFTER_A_FAILED_JOB}")),
+                    said => said.or_else(of_model),
+                }
             }
             JobPart::Result => None,
         }

@@ -14,6 +14,9 @@ use crate::outbox::{DraftKind, DraftPhase, StatusWord};
 use crate::wire::{AssetId, RapidId};
 
 pub(super) const ERROR_FILE: &str = "ERROR.txt";
+/// What to do about a job that the service has accepted, and that failed.
+pub(super) const AFTER_A_FAILED_JOB: &str = "if the model or the settings are the cause, correct them; otherwise \
+                                             `assetfs run` of the job's text runs it again, for a point";
 /// The table of texts that were removed.
 const DISMISSED: &str = "dismissed";
 

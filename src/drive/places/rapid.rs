@@ -4,7 +4,9 @@ use std::collections::HashSet;
 use std::sync::Arc;
 
 use super::attributes::folder;
-use super::errors::{ERROR_FILE, ErrorText, error_text, free_name, rapid_failure};
+use super::errors::{
+    AFTER_A_FAILED_JOB, ERROR_FILE, ErrorText, error_text, free_name, rapid_failure,
+};
 use super::hiding::without_hidden;
 use super::model::ModelFolder;
 use super::node::{Node, Row};
@@ -73,7 +75,8 @@ impl Place for RapidFolder {
     }
 
     fn failure(&self, tree: &Tree) -> Option<String> {
-        rapid_failure(tree, self.0)
+        let said = rapid_failure(tree, self.0)?;
+        Some(format!("{said}; {AFTER_A_FAILED_JOB}"))
     }
 
     fn hidden_parent(&self) -> Option<HiddenParent> {

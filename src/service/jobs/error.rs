@@ -37,6 +37,9 @@ impl JobError {
             }
             JobError::Files(_) => "its file storage failed",
             JobError::Disk(_) | JobError::WorkFolder(_) => "its work disk failed",
+            JobError::Worker(WorkerError::Killed { .. }) => {
+                "the program that does the work was killed, probably because memory was short"
+            }
             JobError::Worker(_) => "it cannot run the program that does the work",
             JobError::Panicked => "an error in the service itself ended the attempt",
         }

@@ -12,8 +12,8 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-use super::give_up;
 use super::queue::Running;
+use super::{give_up, refund};
 use crate::service::app::App;
 use crate::service::causes::chain;
 use crate::service::records::{Beat, Lease, Lost, RecordsError};
@@ -163,7 +163,10 @@ async fn requeue(app: &App, lost: Lost) -> Result<(), RecordsError> {
         app.queue.announce();
     }
     for job in failed {
-        let reason = format!("the service died {attempts} times during this job");
+        let reason = format!(
+            "the service died {attempts} times during this job{}: try again later",
+            refund(&job)
+        );
         give_up(app, &job, &reason).await;
     }
     Ok(())

@@ -217,7 +217,11 @@ async fn could_not_run(app: &App, job: &JobRow, error: JobError) -> Result<(), C
         give_back(app, job, Attempt::Failed { reason }).await;
     } else {
         let id = job.id;
-        let reason = format!("the service failed: {reason} (its log has more about job {id})");
+        let reason = format!(
+            "the service failed: {reason}. The model is not the cause{}: try again later (the log of the service has more \
+             about job {id})",
+            refund(job)
+        );
         give_up(app, job, &reason).await;
     }
     Err(CouldNotRun::Failed)
@@ -235,6 +239,14 @@ async fn give_back(app: &App, job: &JobRow, attempt: Attempt<'_>) {
         // It stays `running` in the table until its lease expires.
         tracing::error!(job = %job.id, error = %chain(&error), "a job could not be given back");
         return;
+    }
+}
+
+/// A part of a sentence for jobs that are paid.
+fn refund(job: &JobRow) -> &'static str {
+    match job.kind {
+        JobKind::Optimize => ", and the point is given back",
+        JobKind::Analyse | JobKind::Convert => "",
     }
 }
 

@@ -45,7 +45,7 @@ pub struct Standstill {
 pub(super) async fn fault_of(app: &App, job: &JobRow, error: &JobError) -> Option<Obstruction> {
     match error {
         JobError::Records(error) => error.is_temporary().then_some(Obstruction::DatabaseAway),
-        JobError::Panicked => None,
+        JobError::Panicked | JobError::Worker(WorkerError::Killed { .. }) => None,
         JobError::Worker(WorkerError::NotStarted { .. }) => Some(Obstruction::NoProgram),
         JobError::Worker(WorkerError::DiskFull) => Some(Obstruction::WorkDiskFull),
         JobError::WorkFolder(error) | JobError::Disk(error) if is_disk_full(error) => {

@@ -12,6 +12,7 @@ mod system_calls;
 use std::os::unix::process::ExitStatusExt as _;
 use std::process::ExitStatus;
 use std::sync::Mutex;
+use std::time::Duration;
 
 use rustix::process::{Pid, Signal};
 use serde_json::json;
@@ -30,6 +31,9 @@ pub const OUT_OF_MEMORY: i32 = 12;
 
 /// Exit code of a worker whose disk is full (the number of `ENOSPC`).
 pub const DISK_FULL: i32 = 28;
+
+/// How long a worker that has closed its pipes may take to end.
+const TIME_TO_END: Duration = Duration::from_secs(5);
 
 /// How a task ended.
 #[derive(Debug)]
@@ -52,6 +56,11 @@ pub enum WorkerError {
     },
     #[error("the disk of the folder that the worker writes to is full: make room on it")]
     DiskFull,
+    /// Not by its own fault, and not by this process.
+    #[error(
+        "another process killed the worker (signal {signal}), probably because memory was short"
+    )]
+    Killed { signal: i32 },
 }
 
 /// Why a task failed.
@@ -101,9 +110,12 @@ struct LastMessages {
 }
 
 /// Why this process killed a worker.
+#[derive(Clone, Copy)]
 enum Killed {
     Wall,
     Stop,
+    /// Its messages cannot be read, or it closed its pipes and did not end.
+    Faulty,
 }
 
 impl Workers {
@@ -122,7 +134,8 @@ impl Workers {
     /// Runs `task` in a worker. `stop` ends it early.
     ///
     /// # Errors
-    /// If this machine cannot start a process, or its disk is full; another one may be able to do the task.
+    /// If this machine cannot start a process, if its disk is full, or if another process killed the worker; another
+    /// machine may be able to do the task.
     pub async fn run(
         &self,
         task: &Task,
@@ -186,26 +199,36 @@ impl Workers {
             // The pipes close with the process, which ends `talk`.
             std::future::pending::<()>().await;
         };
+        // If a worker was killed, what it started may hold the pipes open.
+        let reaping = async {
+            let _ = child.wait().await;
+            kill(group);
+            std::future::pending::<()>().await;
+        };
         let (heard, stderr) = tokio::select! {
             talked = talk => talked,
             () = watching => unreachable!("watching never ends"),
+            () = reaping => unreachable!("reaping never ends"),
         };
-        // Its messages cannot be read any more.
+        let mut killed = killed.into_inner().expect("no holder of this lock panics");
         if heard.is_err() {
+            killed.get_or_insert(Killed::Faulty);
             kill(group);
         }
         let status = tokio::select! {
             status = child.wait() => status,
-            () = tokio::time::sleep(std::time::Duration::from_secs(5)) => {
+            () = tokio::time::sleep(TIME_TO_END) => {
+                killed.get_or_insert(Killed::Faulty);
                 kill(group);
                 child.wait().await
             }
         };
-        let killed = killed.into_inner().expect("no holder of this lock panics");
         let said = last.into_inner().expect("no holder of this lock panics");
         let code = status.as_ref().ok().and_then(ExitStatus::code);
-        match (code, &killed) {
-            (Some(DISK_FULL), None) => Err(WorkerError::DiskFull),
+        let signal = status.as_ref().ok().and_then(ExitStatus::signal);
+        match (code, signal, killed) {
+            (Some(DISK_FULL), _, None) => Err(WorkerError::DiskFull),
+            (_, Some(signal), None) if !is_own_fault(signal) => Err(WorkerError::Killed { signal }),
             _ => Ok(self.outcome(status, killed, said, stderr)),
         }
     }
@@ -230,6 +253,10 @@ impl Workers {
                 "processing took longer than {} and was stopped",
                 in_words(self.limits.wall)
             ),
+            (_, Some(Killed::Faulty)) => {
+                "the worker sent what cannot be read, or did not end; the model is probably damaged in an unexpected way"
+                    .to_owned()
+            }
             (Err(error), None) => format!("cannot wait for the worker: {error}"),
             (Ok(status), None) if status.success() => return Outcome::Done(said.report),
             (Ok(status), None) => self.reason(status, said, &stderr),
@@ -274,9 +301,6 @@ impl Workers {
                 "processing took more than {} of processor time and was stopped",
                 in_words(self.limits.cpu)
             ),
-            Some(libc::SIGKILL) => {
-                "another process killed the worker, probably because memory was short".to_owned()
-            }
             Some(signal) => format!(
                 "the worker crashed with signal {signal}; the model is probably damaged in an unexpected way"
             ),
@@ -296,6 +320,24 @@ fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
     mutex.lock().expect("no holder of this lock panics")
 }
 
+/// Whether a worker dies of this signal by what it does itself. The kernel sends the others on behalf of another process,
+/// or because the memory of the machine is short.
+fn is_own_fault(signal: i32) -> bool {
+    matches!(
+        signal,
+        libc::SIGSEGV
+            | libc::SIGBUS
+            | libc::SIGILL
+            | libc::SIGFPE
+            | libc::SIGABRT
+            | libc::SIGTRAP
+            | libc::SIGSYS
+            | libc::SIGXCPU
+            | libc::SIGXFSZ
+            | libc::SIGPIPE
+    )
+}
+
 /// Kills a worker and everything it started.
 fn kill(group: Option<Pid>) {
     if let Some(group) = group {
@@ -305,7 +347,7 @@ fn kill(group: Option<Pid>) {
 }
 
 /// A duration in words.
-fn in_words(duration: std::time::Duration) -> String {
+fn in_words(duration: Duration) -> String {
     let secs = duration.as_secs();
     if secs >= 120 && secs.is_multiple_of(60) {
         format!("{} minutes", secs / 60)
