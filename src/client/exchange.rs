@@ -431,12 +431,14 @@ fn refusal(call: &Call, status: StatusCode, headers: &HeaderMap, body: &ErrorBod
             status: code,
             message,
         },
-        // A service that names a retry time has not started the request.
-        503 if headers.contains_key(reqwest::header::RETRY_AFTER) => ClientError::Unavailable {
-            status: Some(code),
-            reason: without_full_stop(&message),
-            retry_after: retry_after(headers),
-        },
+        // A service that names a retry time has not started the request, or has undone it.
+        503 | 507 if headers.contains_key(reqwest::header::RETRY_AFTER) => {
+            ClientError::Unavailable {
+                status: Some(code),
+                reason: without_full_stop(&message),
+                retry_after: retry_after(headers),
+            }
+        }
         500..=599 if call.repeat == Repeat::Never => lost(call, Some(code), message),
         500..=599 => ClientError::Unavailable {
             status: Some(code),

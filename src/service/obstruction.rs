@@ -9,6 +9,7 @@ use std::fmt;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Obstruction {
     DatabaseAway,
+    DatabaseFull,
     StorageAway,
     StorageFull,
     StorageRefuses,
@@ -22,6 +23,7 @@ impl Obstruction {
     pub fn text(self) -> &'static str {
         match self {
             Obstruction::DatabaseAway => "database_away",
+            Obstruction::DatabaseFull => "database_full",
             Obstruction::StorageAway => "storage_away",
             Obstruction::StorageFull => "storage_full",
             Obstruction::StorageRefuses => "storage_refuses",
@@ -37,6 +39,7 @@ impl fmt::Display for Obstruction {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Obstruction::DatabaseAway => "the database of the service does not answer",
+            Obstruction::DatabaseFull => "the disk of the service's database is full",
             Obstruction::StorageAway => "the file storage of the service does not answer",
             Obstruction::StorageFull => "the file storage of the service is full",
             Obstruction::StorageRefuses => "the file storage of the service refuses requests",

@@ -92,9 +92,13 @@ pub enum ApiError {
     },
     /// Nothing more can be stored until the operator has made room.
     #[error(
-        "The file storage of the service is full. Its operator has to make room; until then nothing can be uploaded."
+        "The {part} of the service is full. Its operator has to make room; until then nothing can be stored."
     )]
-    StorageFull(#[source] Box<dyn std::error::Error + Send + Sync>),
+    StorageFull {
+        part: Dependency,
+        #[source]
+        cause: Box<dyn std::error::Error + Send + Sync>,
+    },
     /// An internal error.
     #[error("Internal error of the service.")]
     Internal(#[source] Box<dyn std::error::Error + Send + Sync>),
@@ -180,7 +184,7 @@ impl ApiError {
             ApiError::NoSuchRange { .. } => StatusCode::RANGE_NOT_SATISFIABLE,
             ApiError::TooSlow(_) => StatusCode::REQUEST_TIMEOUT,
             ApiError::Unavailable { .. } => StatusCode::SERVICE_UNAVAILABLE,
-            ApiError::StorageFull(_) => StatusCode::INSUFFICIENT_STORAGE,
+            ApiError::StorageFull { .. } => StatusCode::INSUFFICIENT_STORAGE,
             ApiError::TooManyWebhooks | ApiError::Internal(_) | ApiError::ProcessingFailed(_) => {
                 StatusCode::INTERNAL_SERVER_ERROR
             }
@@ -217,8 +221,8 @@ impl IntoResponse for ApiError {
             // An outage is logged once, where it is noticed.
             tracing::debug!(error = %chain(cause.as_ref()), "a request is refused for now");
         }
-        if let ApiError::StorageFull(cause) = &self {
-            tracing::error!(error = %chain(cause.as_ref()), "the file storage is full");
+        if let ApiError::StorageFull { part, cause } = &self {
+            tracing::error!(error = %chain(cause.as_ref()), "the {part} is full");
         }
         let mut response = self.body();
         *response.status_mut() = self.status();
@@ -231,7 +235,7 @@ impl IntoResponse for ApiError {
             ApiError::Unavailable { retry_after, .. } => {
                 headers.insert(RETRY_AFTER, HeaderValue::from(retry_after.as_secs()));
             }
-            ApiError::StorageFull(_) => {
+            ApiError::StorageFull { .. } => {
                 headers.insert(RETRY_AFTER, HeaderValue::from(LONG_RETRY.as_secs()));
             }
             ApiError::EncodedBody => {
@@ -253,6 +257,10 @@ impl From<RecordsError> for ApiError {
         match error {
             // Its tokens were deleted with it.
             RecordsError::NoAccount => ApiError::InvalidToken,
+            error if error.is_full() => ApiError::StorageFull {
+                part: Dependency::Database,
+                cause: Box::new(error),
+            },
             error if error.is_temporary() => ApiError::Unavailable {
                 part: Dependency::Database,
                 retry_after: match error.outage_time() {
@@ -276,7 +284,10 @@ impl From<FilesError> for ApiError {
                 "The file was not received whole ({cause}); send it again."
             )),
             FilesError::Silent => ApiError::TooSlow(error.to_string()),
-            error if error.is_full() => ApiError::StorageFull(Box::new(error)),
+            error if error.is_full() => ApiError::StorageFull {
+                part: Dependency::Storage,
+                cause: Box::new(error),
+            },
             error if error.is_temporary() => ApiError::Unavailable {
                 part: Dependency::Storage,
                 retry_after: SOON,
@@ -290,5 +301,38 @@ impl From<FilesError> for ApiError {
 impl From<SignatureError> for ApiError {
     fn from(error: SignatureError) -> ApiError {
         ApiError::Forbidden(error.to_string())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn a_full_disk_of_the_database_is_507_and_names_the_database() {
+        let pool = sqlx::sqlite::SqlitePoolOptions::new()
+            .max_connections(1)
+            .connect("sqlite::memory:")
+            .await
+            .unwrap();
+        for text in [
+            "CREATE TABLE filling (bytes BLOB)",
+            "PRAGMA max_page_count = 2",
+        ] {
+            sqlx::query(text).execute(&pool).await.unwrap();
+        }
+        let fill = sqlx::query("INSERT INTO filling VALUES (zeroblob(1000000))");
+        let full = RecordsError::from(fill.execute(&pool).await.unwrap_err());
+        let response = ApiError::from(full).into_response();
+        assert_eq!(response.status(), StatusCode::INSUFFICIENT_STORAGE);
+        assert!(response.headers().contains_key(RETRY_AFTER));
+        let body = axum::body::to_bytes(response.into_body(), 10_000)
+            .await
+            .unwrap();
+        let body = String::from_utf8(body.to_vec()).unwrap();
+        assert!(
+            body.contains("The database of the service is full"),
+            "{body}"
+        );
     }
 }

@@ -72,6 +72,10 @@ pub async fn work(app: Arc<App>) {
                 app.queue.stand_still(fault, cause);
                 continue;
             }
+            if standstill::is_found(standstill.fault) {
+                // Jobs may still pause, but not because of it.
+                app.queue.go_on();
+            }
         }
         match app.records.jobs().claim(app.config.job_lease).await {
             Ok(Some(job)) => {

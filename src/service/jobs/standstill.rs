@@ -44,6 +44,7 @@ pub struct Standstill {
 /// The infrastructure fault that caused the error of an attempt; `None` if there is none, so that the attempt counts.
 pub(super) async fn fault_of(app: &App, job: &JobRow, error: &JobError) -> Option<Obstruction> {
     match error {
+        JobError::Records(error) if error.is_full() => Some(Obstruction::DatabaseFull),
         JobError::Records(error) => error.is_temporary().then_some(Obstruction::DatabaseAway),
         JobError::Panicked | JobError::Worker(WorkerError::Killed { .. }) => None,
         JobError::Worker(WorkerError::NotStarted { .. }) => Some(Obstruction::NoProgram),
@@ -107,7 +108,47 @@ pub(super) async fn present(app: &App) -> Option<(Obstruction, String)> {
             format!("{}: {}", app.work_dir.display(), chain(&error)),
         ));
     }
+    if let Some(fault) = database_fault(app).await {
+        return Some(fault);
+    }
     storage_fault(app).await
+}
+
+/// Whether [`present`] finds a fault of this kind as long as it lasts. Of the others, only work shows that they are over.
+pub(super) fn is_found(fault: Obstruction) -> bool {
+    match fault {
+        Obstruction::DatabaseAway
+        | Obstruction::DatabaseFull
+        | Obstruction::StorageAway
+        | Obstruction::StorageFull
+        | Obstruction::StorageRefuses => true,
+        // A worker may have another disk, and other rights.
+        Obstruction::WorkDiskFull | Obstruction::WorkDiskFails | Obstruction::NoProgram => false,
+    }
+}
+
+async fn database_fault(app: &App) -> Option<(Obstruction, String)> {
+    let data = &app.config.data_dir;
+    if !app.records.is_shared()
+        && let Err(error) = check_room(data)
+        && is_disk_full(&error)
+    {
+        let cause = format!("{}: {}", data.display(), chain(&error));
+        return Some((Obstruction::DatabaseFull, cause));
+    }
+    let error = match timeout(PROBE_TIME, app.records.check_writes()).await {
+        Ok(checked) => checked.err()?,
+        Err(_) => {
+            let seconds = PROBE_TIME.as_secs();
+            let cause = format!("the database did not answer within {seconds} seconds");
+            return Some((Obstruction::DatabaseAway, cause));
+        }
+    };
+    let fault = match error.is_full() {
+        true => Obstruction::DatabaseFull,
+        false => Obstruction::DatabaseAway,
+    };
+    Some((fault, chain(&error)))
 }
 
 async fn storage_fault(app: &App) -> Option<(Obstruction, String)> {

@@ -480,6 +480,36 @@ async fn a_failure_that_is_told_to_users_has_no_addresses() {
     assert!(later.is_none(), "others have their turn for a minute");
 }
 
+#[tokio::test]
+async fn a_process_is_ready_once_a_full_database_has_room_though_jobs_still_pause() {
+    let waiting = Waiting::start().await;
+    let app = &waiting.service.app;
+    let job = waiting.claim().await;
+    let fault = Obstruction::DatabaseFull;
+    let pause = Duration::from_secs(300);
+    let attempt = Attempt::Obstructed { fault, pause };
+    let requeued = app.records.jobs().requeue(job.lease(), attempt);
+    requeued.await.unwrap();
+    app.queue.stand_still(fault, "it was full".to_owned());
+    let jobs_failure = async || {
+        let parts = crate::service::health::parts(app).await;
+        let jobs = parts.into_iter().find(|part| part.name == "jobs");
+        jobs.unwrap().failure
+    };
+    let said = jobs_failure().await.unwrap();
+    assert!(said.contains("database is full (it was full)"), "{said}");
+    let working = tokio::spawn(work(Arc::clone(app)));
+    until("the process is ready", async || {
+        jobs_failure().await.is_none().then_some(())
+    })
+    .await;
+    let job = app.records.jobs().latest_analysis(waiting.asset).await;
+    let job = job.unwrap().unwrap();
+    assert_eq!((job.state, job.attempts), (JobState::Queued, 0));
+    app.stop.cancel();
+    working.await.unwrap();
+}
+
 async fn until<T>(what: &str, mut is_so: impl AsyncFnMut() -> Option<T>) -> T {
     let deadline = Instant::now() + LEASE;
     loop {

@@ -244,7 +244,7 @@ mod tests {
         let fill = "INSERT INTO filling VALUES (zeroblob(1000000))";
         let mut tx = database.begin().await.unwrap();
         let full = tx.run(sql!(fill)).await.unwrap_err();
-        assert!(full.is_temporary(), "{full}");
+        assert!(full.is_temporary() && full.is_full(), "{full}");
         drop(tx);
         let mut tx = database.begin().await.unwrap();
         tx.run(sql!(fill)).await.unwrap();

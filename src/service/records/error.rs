@@ -11,17 +11,17 @@ const CONFLICTS: [&str; 2] = ["40001", "40P01"];
 /// The error code of PostgreSQL for a lock that another transaction holds for too long.
 const LOCK_TIMEOUT: &str = "55P03";
 
-/// Error codes of PostgreSQL for a server that ends, starts, has no connection, disk or memory left, or takes no writes
+/// Error codes of PostgreSQL for a server that ends, starts, has no connection or memory left, or takes no writes
 /// because another one has taken over; and the class of broken connections.
-const NOT_SERVING: [&str; 10] = [
-    "57P01", "57P02", "57P03", "57P05", "25P03", "53300", "53100", "53200", "25006",
+const NOT_SERVING: [&str; 9] = [
+    "57P01", "57P02", "57P03", "57P05", "25P03", "53300", "53200", "25006",
     // Wrong password: it may have been rotated, and the password file may not have the new one yet.
     "28P01",
 ];
 const BROKEN_CONNECTION: &str = "08";
 
-/// The result code of SQLite for a full disk.
-const SQLITE_FULL: &str = "13";
+/// Error codes for a full disk: of SQLite, also for its shared memory file, and of PostgreSQL.
+const FULL: [&str; 3] = ["13", "4874", "53100"];
 
 pub(super) type Result<T> = std::result::Result<T, RecordsError>;
 
@@ -137,11 +137,16 @@ impl RecordsError {
             ) => true,
             error => error.code().is_some_and(|code| {
                 code == LOCK_TIMEOUT
-                    || code == SQLITE_FULL
+                    || FULL.contains(&&*code)
                     || NOT_SERVING.contains(&&*code)
                     || code.starts_with(BROKEN_CONNECTION)
             }),
         }
+    }
+
+    /// Whether the disk of the database is full.
+    pub fn is_full(&self) -> bool {
+        self.code().is_some_and(|code| FULL.contains(&&*code))
     }
 
     /// The error code of the database.

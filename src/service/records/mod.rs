@@ -117,6 +117,16 @@ impl Records {
         self.database.one(sql!("SELECT now_micros()")).await
     }
 
+    /// Changes a record that nobody reads.
+    ///
+    /// # Errors
+    /// If the database does not answer, or takes no changes, for example because its disk is full.
+    pub async fn check_writes(&self) -> Result<()> {
+        let note = "INSERT INTO settings (name, value) VALUES ('write_check', CAST(now_micros() AS TEXT)) \
+            ON CONFLICT (name) DO UPDATE SET value = excluded.value";
+        self.database.run(sql!(note)).await.map(drop)
+    }
+
     /// Closes the database after the running statements.
     pub async fn close(&self) {
         self.database.close().await;
