@@ -1,6 +1,6 @@
 //! Reorders triangles and vertices for fast drawing.
 
-use super::super::scene::Geometry;
+use super::super::scene::{Geometry, is_crowded};
 
 /// Reorders triangles for the vertex cache, then vertices by first use.
 pub(super) fn reorder(geometry: &mut Geometry) {
@@ -11,7 +11,9 @@ pub(super) fn reorder(geometry: &mut Geometry) {
             .iter()
             .all(|index| (*index as usize) < count);
     if is_sound && !geometry.indices.is_empty() {
-        geometry.indices = meshopt::optimize_vertex_cache(&geometry.indices, count);
+        if !is_crowded(&geometry.indices, count) {
+            geometry.indices = meshopt::optimize_vertex_cache(&geometry.indices, count);
+        }
         geometry.compact();
     }
 }

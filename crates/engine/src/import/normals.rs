@@ -19,6 +19,7 @@ pub(super) fn add_creased(geometry: &mut Geometry) {
             (b - a).cross(c - a)
         })
         .collect();
+    let directions: Vec<Vec3> = faces.iter().map(|face| face.normalize_or_zero()).collect();
     let places = places_of(geometry);
     let mut around: Vec<Vec<u32>> = vec![Vec::new(); geometry.vertex_count()];
     for (corner, index) in geometry.indices.iter().enumerate() {
@@ -28,7 +29,7 @@ pub(super) fn add_creased(geometry: &mut Geometry) {
     let (mut kept, mut normals, mut indices) = (Vec::new(), Vec::new(), Vec::new());
     for (corner, index) in geometry.indices.iter().enumerate() {
         let normal = corner_normal(
-            &faces,
+            (&faces, &directions),
             corner / 3,
             &around[places[*index as usize] as usize],
         );
@@ -61,16 +62,17 @@ fn places_of(geometry: &Geometry) -> Vec<u32> {
         .collect()
 }
 
-/// The area-weighted mean normal of the faces around a corner that meet its own face at less than the crease angle.
-fn corner_normal(faces: &[Vec3], own: usize, around: &[u32]) -> Vec3 {
-    let direction = faces[own].normalize_or_zero();
+/// The area-weighted mean normal of the faces around a corner that meet its own face at less than the crease angle. Of each
+/// face there is the normal with the length of its area, and the direction.
+fn corner_normal((faces, directions): (&[Vec3], &[Vec3]), own: usize, around: &[u32]) -> Vec3 {
+    let direction = directions[own];
     // The number of faces is limited, because a fan of very many faces (the pole of a dense cone) would take quadratic
     // time.
     let sum: Vec3 = around
         .iter()
         .take(256)
+        .filter(|face| directions[**face as usize].dot(direction) >= CREASE_COSINE)
         .map(|face| faces[*face as usize])
-        .filter(|face| face.normalize_or_zero().dot(direction) >= CREASE_COSINE)
         .sum();
     sum.try_normalize()
         .or_else(|| direction.try_normalize())

@@ -32,6 +32,22 @@ impl Mode {
     }
 }
 
+/// Sum of the squares of the triangles around each vertex, up to which a mesh is never crowded.
+const UNCROWDED: u64 = 1 << 30;
+/// Triangles around the vertex of a corner, on average over all corners.
+const MEAN_CROWD: u64 = 256;
+
+/// Whether a few vertices have so many triangles that work which goes through all of them for each of them takes too long.
+pub fn is_crowded(indices: &[u32], vertex_count: usize) -> bool {
+    let mut around = vec![0u64; vertex_count];
+    for index in indices {
+        around[*index as usize] += 1;
+    }
+    let squares = around.iter().map(|count| count.saturating_mul(*count));
+    let sum = squares.fold(0, u64::saturating_add);
+    sum > UNCROWDED.max(indices.len() as u64 * MEAN_CROWD)
+}
+
 /// How an attribute is stored in a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Storage {
@@ -187,5 +203,23 @@ impl Geometry {
     /// Every attribute, those of the morph targets included.
     pub fn all_attributes(&self) -> impl Iterator<Item = &Attribute> {
         self.attributes.iter().chain(self.targets.iter().flatten())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_vertex_of_very_many_triangles_is_a_crowd_and_a_dense_grid_is_none() {
+        let star = |count: u32| {
+            (0..count)
+                .flat_map(|at| [0, at + 1, at + 2])
+                .collect::<Vec<_>>()
+        };
+        assert!(is_crowded(&star(40_000), 40_002));
+        assert!(!is_crowded(&star(10_000), 10_002));
+        let strip: Vec<u32> = (0..500_000).flat_map(|at| [at, at + 1, at + 2]).collect();
+        assert!(!is_crowded(&strip, 500_002));
     }
 }

@@ -16,7 +16,7 @@ mod pose;
 mod texture_slots;
 
 pub use content::{Image, Mesh, Primitive, Scene, Table, index_in};
-pub use geometry::{Attribute, Geometry, Mode, Storage};
+pub use geometry::{Attribute, Geometry, Mode, Storage, is_crowded};
 pub use material::{AlphaMode, DEFAULT_IOR, Material, TextureUse, Texturing, UvTransform, Wrap};
 pub use nodes::{Bounds, Draw, MeshAtRest, box_corners, local_matrix};
 pub use origin::{far_point, float_step};

@@ -6,6 +6,7 @@
 use meshopt::{SimplifyOptions, VertexDataAdapter};
 use rayon::prelude::*;
 
+use super::super::scene::is_crowded;
 use super::joined::JoinedMesh;
 
 /// The library refuses more attributes for a vertex.
@@ -68,10 +69,19 @@ fn check(joined: &JoinedMesh) {
     );
 }
 
+/// Whether only [`Method::Sloppy`] ends in time: the others go through all triangles of a vertex for each of them.
+pub(super) fn is_too_crowded(joined: &JoinedMesh) -> bool {
+    is_crowded(&joined.indices, joined.positions.len())
+}
+
 /// Simplifies to at most `target` triangles if the method allows it. The remaining vertices get the positions and
 /// attributes with the least error. Returns the error made, in units of the joined space.
 pub(super) fn simplify(joined: &mut JoinedMesh, target: usize, method: Method) -> f32 {
     match method {
+        Method::Strict if is_too_crowded(joined) => 0.0,
+        Method::Careful | Method::Pruning if is_too_crowded(joined) => {
+            simplify_sloppy(joined, target)
+        }
         Method::Sloppy => simplify_sloppy(joined, target),
         _ => run(joined, target, method.options() | joined.recipe.options()),
     }

@@ -17,6 +17,7 @@ mod thinning;
 
 pub use limits::Limits;
 pub use meshopt_calls::Method;
+use meshopt_calls::is_too_crowded;
 
 use comparer::ResultComparer;
 use joined::JoinedMesh;
@@ -127,6 +128,9 @@ fn simplify_by(
 /// The attempts among which the best is chosen. The first is the most careful one; if it keeps the shape and leaves room for
 /// the loose pieces, it is the only one.
 fn attempts(source: &JoinedMesh, budget: u64) -> Vec<Attempt> {
+    if is_too_crowded(source) {
+        return merged(source, budget);
+    }
     let careful = reach_whole(source, budget, Method::Careful);
     let is_met = careful.triangles() <= budget;
     let pieces = source.pieces();

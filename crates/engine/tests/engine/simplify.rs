@@ -9,9 +9,10 @@ use assetfs_engine::import::import;
 use assetfs_engine::job::{OptimizeTask, Pictures, Report, Task, run_with};
 use assetfs_engine::pictures::ModelPictures;
 use assetfs_engine::scene::Scene;
+use assetfs_engine::simplify::{Limits, simplify};
 use serde_json::{Value, json};
 
-use crate::made::BOX_SIDES;
+use crate::made::{BOX_SIDES, Obj};
 
 /// The triangles of a box from `low` to `high`, as an object of an OBJ file whose vertices start behind `before`.
 pub(crate) fn cuboid(name: &str, low: [f32; 3], high: [f32; 3], before: usize) -> String {
@@ -287,4 +288,27 @@ fn half_of_one_triangle_is_that_triangle() {
     let config = json!({ "limits": { "faces": { "percentage": 50 } } });
     let report = optimize(dir.path(), &["triangle.obj"], config, "out");
     assert_eq!(report.result.triangles, 1);
+}
+
+#[test]
+fn a_vertex_with_too_many_triangles_stays_if_the_topology_has_to() {
+    let mut disc = Obj::default();
+    let count = 40_000;
+    let mut corners = vec![[0.0; 3]];
+    corners.extend((0..count).map(|corner| {
+        let angle = corner as f32 / count as f32 * std::f32::consts::TAU;
+        [angle.cos(), angle.sin(), 0.0]
+    }));
+    let triangles: Vec<[usize; 3]> = (0..count)
+        .map(|at| [0, at + 1, (at + 1) % count + 1])
+        .collect();
+    disc.shape(&corners, &triangles);
+    let mut scene = disc.scene();
+    let kept = Limits {
+        keep_topology: true,
+        ..Limits::of_triangles(1_000)
+    };
+    let simplified = simplify(&mut scene, &kept);
+    assert_eq!(simplified.after, count as u64);
+    assert_eq!(scene.drawn_triangles(), count as u64);
 }

@@ -8,11 +8,13 @@ use super::super::super::document::ComponentType;
 use super::super::super::scene::{Attribute, Geometry, Storage};
 use super::super::super::srgb::linear_of_srgb;
 use super::super::far::{self, Offsets};
+use super::super::polygon;
 use super::super::scene_builder::SceneBuilder;
 use super::MAX_UV_SETS;
 use super::material::FbxMaterials;
 use super::shapes::{targets, targets_json};
 use super::skin::{SkinUse, weights};
+use assetfs_formats::number_text::grouped;
 
 /// The scene's mesh and skin for a mesh of the file.
 #[derive(Debug, Default)]
@@ -54,6 +56,7 @@ pub(super) fn add(
     warnings: &mut Vec<String>,
 ) -> ImportedMesh {
     let mut parts = Vec::new();
+    let mut rough_faces = 0;
     let offset = offset_of(found, offsets);
     let sets = found.uv_sets.iter().take(MAX_UV_SETS);
     let set_names: Vec<&str> = sets.map(|set| &*set.name).collect();
@@ -66,7 +69,13 @@ pub(super) fn add(
             .materials
             .get(part.index as usize)
             .map(|material| materials.add(material, &set_names, builder, warnings));
-        parts.push((build(found, part, offset), material));
+        let (geometry, rough) = build(found, part, offset);
+        rough_faces += rough;
+        parts.push((geometry, material));
+    }
+    if rough_faces > 0 {
+        let (rough, name) = (grouped(rough_faces), &*found.element.name);
+        warnings.push(format!("mesh \"{name}\": {rough} {}", polygon::ROUGH));
     }
     if parts.is_empty() {
         return ImportedMesh::default();
@@ -94,13 +103,22 @@ fn offset_of(found: &ufbx::Mesh, offsets: &mut Offsets) -> DVec3 {
     offsets.offset_of(used.map(|at| DVec3::new(at.x, at.y, at.z)))
 }
 
-fn build(found: &ufbx::Mesh, part: &ufbx::MeshPart, offset: DVec3) -> Geometry {
+/// The triangles of a part, and how many faces are cut roughly.
+fn build(found: &ufbx::Mesh, part: &ufbx::MeshPart, offset: DVec3) -> (Geometry, u64) {
     let mut known: HashMap<FbxCorner, u32> = HashMap::new();
     let (mut corners, mut indices) = (Vec::new(), Vec::new());
     let mut triangles = Vec::new();
+    let mut rough_faces = 0;
     for face in part.face_indices.iter() {
-        let count = ufbx::triangulate_face_vec(&mut triangles, found, found.faces[*face as usize]);
-        for index in &triangles[..count as usize * 3] {
+        let face = found.faces[*face as usize];
+        let is_large = face.num_indices as usize > polygon::MAX_FAN;
+        if is_large {
+            rough_faces += u64::from(cut_large(found, face, &mut triangles));
+        } else {
+            let count = ufbx::triangulate_face_vec(&mut triangles, found, face);
+            triangles.truncate(count as usize * 3);
+        }
+        for index in &triangles {
             let corner = corner_of(found, *index as usize);
             let next = corners.len() as u32;
             let vertex = *known.entry(corner).or_insert(next);
@@ -119,7 +137,24 @@ fn build(found: &ufbx::Mesh, part: &ufbx::MeshPart, offset: DVec3) -> Geometry {
         ..Geometry::default()
     };
     geometry.attributes.extend(weights(found, &places));
-    geometry
+    (geometry, rough_faces)
+}
+
+/// Cuts a face of many corners, for which the library may take quadratic time; true if that is done roughly.
+fn cut_large(found: &ufbx::Mesh, face: ufbx::Face, triangles: &mut Vec<u32>) -> bool {
+    let place = |corner: u32| {
+        let vertex = found.vertex_indices.get(corner as usize);
+        let at = vertex.and_then(|vertex| found.vertices.get(*vertex as usize));
+        at.map_or(DVec3::ZERO, |at| DVec3::new(at.x, at.y, at.z))
+    };
+    let corners: Vec<DVec3> = (0..face.num_indices)
+        .map(|corner| place(face.index_begin + corner))
+        .collect();
+    let cut = polygon::exact_triangles(&corners);
+    triangles.clear();
+    let indices = cut.triangles.iter().flatten();
+    triangles.extend(indices.map(|corner| face.index_begin + *corner as u32));
+    cut.is_rough
 }
 
 fn corner_of(found: &ufbx::Mesh, index: usize) -> FbxCorner {

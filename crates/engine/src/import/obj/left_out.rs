@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::super::lines::text;
+use super::super::polygon::ROUGH;
 use assetfs_formats::number_text::grouped;
 
 /// Maximum number of kinds of statements that are counted: each line of a damaged file may have another kind.
@@ -22,6 +23,8 @@ pub(super) struct LeftOut {
     painted_comments: u64,
     /// Faces with fewer than three corners.
     pub(super) small_faces: u64,
+    /// Faces that were not cut into triangles exactly.
+    pub(super) rough_faces: u64,
     /// Texture coordinates with a depth.
     pub(super) depths: u64,
     /// Positions with more numbers than a place and a colour.
@@ -82,6 +85,7 @@ impl LeftOut {
             self.small_faces,
             "faces with fewer than three corners are left out",
         );
+        name(self.rough_faces, ROUGH);
         name(
             self.depths,
             "texture coordinates have a third number, which is not read",

@@ -258,7 +258,12 @@ impl Parsed {
         let place = |corner: &ObjCorner| self.positions[corner.0 as usize];
         let triangles = match corners.len() {
             3 => vec![[0, 1, 2]],
-            _ => polygon::exact_triangles(&corners.iter().map(place).collect::<Vec<_>>()),
+            _ => {
+                let places: Vec<DVec3> = corners.iter().map(place).collect();
+                let cut = polygon::exact_triangles(&places);
+                self.left_out.rough_faces += u64::from(cut.is_rough);
+                cut.triangles
+            }
         };
         let run = self.runs.last_mut().expect("a run was just added");
         for triangle in triangles {

@@ -24,6 +24,8 @@ pub(super) struct Body {
     pub(super) left_out: Vec<String>,
     /// Faces with fewer than three corners.
     small_faces: u64,
+    /// Faces that were not cut into triangles exactly.
+    rough_faces: u64,
 }
 
 /// The target of a face's property.
@@ -130,6 +132,10 @@ impl Body {
                 grouped(self.small_faces)
             ));
         }
+        if self.rough_faces > 0 {
+            let rough = grouped(self.rough_faces);
+            self.left_out.push(format!("{rough} {}", polygon::ROUGH));
+        }
         if !source.is_used_up() {
             self.left_out.push(format!(
                 "{} bytes after the elements that the header declares are not read",
@@ -180,14 +186,18 @@ impl Body {
     }
 
     /// The triangles of a face, as places in `corners`. Vertices that do not exist are reported later.
-    fn triangles_of(&self, corners: &[u32]) -> Vec<[usize; 3]> {
+    fn triangles_of(&mut self, corners: &[u32]) -> Vec<[usize; 3]> {
         match corners.len() {
             0..3 => Vec::new(),
             3 => vec![[0, 1, 2]],
             count => {
                 let place = |corner: &u32| self.vertices.position(*corner);
                 match corners.iter().map(place).collect::<Option<Vec<_>>>() {
-                    Some(places) => polygon::exact_triangles(&places),
+                    Some(places) => {
+                        let cut = polygon::exact_triangles(&places);
+                        self.rough_faces += u64::from(cut.is_rough);
+                        cut.triangles
+                    }
                     None => (1..count - 1).map(|at| [0, at, at + 1]).collect(),
                 }
             }

@@ -142,7 +142,8 @@ impl Meshes {
             skin = Some(number);
         }
         let geometries = outline.parts.iter().zip(&used).map(|(part, material)| {
-            let geometry = surface.geometry(&part.faces, material.shows_colors);
+            let (geometry, rough_faces) = surface.geometry(&part.faces, material.shows_colors);
+            to.warnings.rough_faces += rough_faces;
             (geometry, Some(material.index))
         });
         let mesh = to.builder.add_mesh(Some(name), geometries.collect());

@@ -196,6 +196,8 @@ struct Warnings {
     other_shapes: u64,
     /// Meshes that are control cages of subdivision surfaces.
     cages: u64,
+    /// Faces that are not cut into triangles exactly.
+    rough_faces: u64,
     properties: unread::UnreadProperties,
 }
 
@@ -221,6 +223,10 @@ impl Warnings {
         let cages = ["mesh", "meshes"].map(str::to_owned);
         let how = "read as the control cage of a subdivision surface";
         lines.extend(counted(file, self.cages, cages, how));
+        if self.rough_faces > 0 {
+            let rough = grouped(self.rough_faces);
+            lines.push(format!("{file}: {rough} {}", super::polygon::ROUGH));
+        }
         lines.extend(self.properties.lines(file));
         lines
     }

@@ -146,18 +146,21 @@ impl UsdPolygons {
         self.coords.iter().map(|(name, _)| name.as_str()).collect()
     }
 
-    /// The triangles of some faces, with colours if these are shown.
-    pub(super) fn geometry(&self, faces: &[usize], shows_colors: bool) -> Geometry {
+    /// The triangles of some faces, with colours if these are shown, and how many faces are cut roughly.
+    pub(super) fn geometry(&self, faces: &[usize], shows_colors: bool) -> (Geometry, u64) {
         let mut known: HashMap<VertexKey, u32> = HashMap::new();
         let (mut keys, mut indices) = (Vec::new(), Vec::new());
+        let mut rough_faces = 0;
         for face in faces {
             let (start, count) = self.faces[*face];
+            let (corners, is_rough) = self.cut(start as usize, count as usize);
+            rough_faces += u64::from(is_rough);
             let place = |corner: usize| Corner {
                 face: *face as u32,
                 place: start + corner as u32,
                 point: self.corners[start as usize + corner],
             };
-            for corner in self.cut(start as usize, count as usize) {
+            for corner in corners {
                 let key = self.key_of(place(corner), shows_colors);
                 let next = keys.len() as u32;
                 let vertex = *known.entry(key).or_insert(next);
@@ -177,26 +180,24 @@ impl UsdPolygons {
         if self.normals.is_none() && self.is_cage {
             add_creased(&mut geometry);
         }
-        geometry
+        (geometry, rough_faces)
     }
 
-    /// The corners of a face's triangles.
-    fn cut(&self, start: usize, count: usize) -> Vec<usize> {
+    /// The corners of a face's triangles, and whether it is cut roughly.
+    fn cut(&self, start: usize, count: usize) -> (Vec<usize>, bool) {
         let point = |corner: usize| {
             let index = self.corners[start + corner] as usize;
             Vec3::from_array(self.points[index])
         };
-        let triangles = match count {
-            3 => vec![[0, 1, 2]],
-            _ => polygon::triangles(&(0..count).map(point).collect::<Vec<_>>()),
-        };
-        let turned = triangles
+        let cut = polygon::triangles(&(0..count).map(point).collect::<Vec<_>>());
+        let turned = cut
+            .triangles
             .into_iter()
             .flat_map(|[a, b, c]| match self.is_left_handed {
                 true => [a, c, b],
                 false => [a, b, c],
             });
-        turned.collect()
+        (turned.collect(), cut.is_rough)
     }
 
     fn key_of(&self, corner: Corner, shows_colors: bool) -> VertexKey {

@@ -74,6 +74,46 @@ fn many_objects_of_few_names_are_joined_by_name() {
 }
 
 #[test]
+fn a_face_of_very_many_corners_is_read_exactly_and_a_huge_comb_is_named() {
+    let disc = |count: usize| -> Vec<[f32; 2]> {
+        let angle = |corner: usize| corner as f32 / count as f32 * std::f32::consts::TAU;
+        (0..count)
+            .map(|at| [angle(at).cos(), angle(at).sin()])
+            .collect()
+    };
+    // Teeth that are askew: the boxes around them overlap.
+    let comb = |count: usize| -> Vec<[f32; 2]> {
+        let tooth = |at: usize| {
+            let reach = (at % 2 * count) as f32;
+            [at as f32 + reach, at as f32 / 2.0 + reach]
+        };
+        let base = [[-1.0, -10.0], [count as f32, count as f32 / 2.0 - 10.0]];
+        base.into_iter()
+            .chain((0..count - 2).rev().map(tooth))
+            .collect()
+    };
+    for (corners, is_named) in [
+        (disc(20_000), false),
+        (comb(600), false),
+        (comb(12_000), true),
+    ] {
+        let mut text = String::new();
+        for [x, y] in &corners {
+            text += &format!("v {x} {y} 0\n");
+        }
+        let numbers: Vec<String> = (1..=corners.len()).map(|at| at.to_string()).collect();
+        text += &format!("f {}\n", numbers.join(" "));
+        let imported = import_texts(&[("a.obj", text.as_bytes())]).unwrap();
+        assert_eq!(imported.scene.drawn_triangles(), corners.len() as u64 - 2);
+        let warnings = imported.warnings;
+        let named = warnings
+            .iter()
+            .any(|it| it.contains("too long to cut exactly"));
+        assert_eq!(named, is_named, "{warnings:?}");
+    }
+}
+
+#[test]
 fn a_missing_texture_or_library_is_a_warning() {
     let imported = import_texts(&[("square.obj", SQUARE_OBJ)]).unwrap();
     assert!(
