@@ -9,6 +9,7 @@
 //! Three machines work over one journal: `drafts`, `jobs` and `presets`. Each folds its state from records, plans
 //! with pure functions, and executes; none imports another. `machines` connects them.
 
+mod boot;
 mod config;
 mod drafts;
 mod effect;

@@ -1,7 +1,8 @@
 //! Opens the state of an account without losing staged bytes: replays the journal, and moves files that it does not
 //! refer to into a dated folder next to it. `assetfs recover` copies them back.
 //!
-//! Invariant: a start removes only empty files, and contents that an undamaged journal marks as unused.
+//! Invariant: a start removes only empty files, contents that an undamaged journal marks as unused, and what a killed
+//! process had begun to write: see [`is_unacknowledged`].
 
 use std::collections::{BTreeSet, HashMap};
 use std::io::Read as _;
@@ -13,6 +14,7 @@ use std::{fs, io};
 use serde::{Deserialize, Serialize};
 
 use crate::durable::{DurableError, recorder, sync_dir, write_atomic};
+use crate::outbox::boot;
 use crate::outbox::drafts::{Draft, DraftKind, DraftRecord, Target, UploadRecord};
 use crate::outbox::error::{OutboxError, OutboxResult, staging_error};
 use crate::outbox::ids::EntryId;
@@ -20,7 +22,7 @@ use crate::outbox::jobs::{JobRecord, Wanted};
 use crate::outbox::journal::{FoundJournal, Journal};
 use crate::outbox::moment::Moment;
 use crate::outbox::presets::HeldPreset;
-use crate::outbox::staging::{ContentId, Staging};
+use crate::outbox::staging::{ContentId, Leftover, Staging};
 use crate::outbox::state::{Record, State};
 
 /// The prefix of the names of folders with recovered files.
@@ -94,15 +96,26 @@ pub fn open(dir: &Path) -> OutboxResult<Opened> {
         }
     };
     let above = ContentId(state.drafts.last_content);
-    let (staging, mut leftovers) =
+    let (staging, leftovers) =
         Staging::open(&dir.join("staging"), &state.drafts.kept_contents(), above)?;
+    let was_killed = boot::note(dir);
     let freed = std::mem::take(&mut state.drafts.freed);
+    let mut unused = Vec::new();
     if damage.is_none() {
-        for content in &freed {
-            staging.remove(*content);
+        unused.clone_from(&freed);
+        if was_killed && !records.is_empty() {
+            let begun = leftovers.iter().filter(|it| is_unacknowledged(it, above));
+            unused.extend(begun.map(|it| it.content));
         }
-        leftovers.retain(|content| !freed.contains(content));
     }
+    for content in &unused {
+        staging.remove(*content);
+    }
+    let leftovers: Vec<ContentId> = leftovers
+        .iter()
+        .map(|leftover| leftover.content)
+        .filter(|content| !unused.contains(content))
+        .collect();
     if damage.is_some() || !leftovers.is_empty() {
         let is_sound = damage.is_none();
         let reason = damage.unwrap_or_else(|| match records.is_empty() {
@@ -126,6 +139,13 @@ pub fn open(dir: &Path) -> OutboxResult<Opened> {
         state,
         staging,
     })
+}
+
+/// Whether a leftover is what a killed process had begun to write, for which no call had returned that it is safe: the
+/// journal, which has all its records, has none of it, and its file bears the mark of such files. The mark is checked too,
+/// because somebody may have put back an older journal.
+fn is_unacknowledged(leftover: &Leftover, last_named: ContentId) -> bool {
+    !leftover.was_acknowledged && leftover.content > last_named
 }
 
 /// True if the state below `dir` has anything that the service does not have: staged bytes, drafts (also of empty

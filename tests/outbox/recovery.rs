@@ -263,3 +263,68 @@ async fn empty_files_and_texts_of_jobs_and_presets_count_as_unsent() {
     .unwrap();
     assert!(holds_unsent(&damaged), "what cannot be read counts");
 }
+
+/// The state that a killed process leaves: one file was closed, one was being written.
+struct Killed {
+    dir: PathBuf,
+    closed: Vec<u8>,
+}
+
+/// Kills a process with these files; `change` is made to its state before the next start.
+async fn killed(world: &World, name: &str, change: impl FnOnce(&Path, &Path)) -> Killed {
+    let alive = world.dir.path().join(format!("{name} alive"));
+    let outbox = open(world, &alive);
+    let draft = outbox.drafts().create("chair", 0o755, &ME).unwrap();
+    put(&outbox, draft.id, EntryId::ROOT, "first.glb", &bytes_of(1));
+    let older = world.dir.path().join(format!("{name} older"));
+    copy_dir(&alive, &older);
+    put(&outbox, draft.id, EntryId::ROOT, "chair.glb", &bytes_of(2));
+    let entries = outbox.entries();
+    let (_, file) = entries
+        .create_file(draft.id, EntryId::ROOT, "more.bin", 0o644, &ME)
+        .unwrap();
+    file.write_at(b"ten bytes!", 0).unwrap();
+    let dir = world.dir.path().join(name);
+    copy_dir(&alive, &dir);
+    change(&dir, &older);
+    drop(file);
+    outbox.shut_down().await;
+    Killed {
+        dir,
+        closed: bytes_of(2),
+    }
+}
+
+#[tokio::test]
+async fn after_a_kill_what_was_closed_is_there_and_what_was_being_written_is_no_recovered_file() {
+    let world = World::start().await;
+    let killed = killed(&world, "killed", |_, _| {}).await;
+    let outbox = open(&world, &killed.dir);
+    assert_eq!(recovered_files(&outbox), 0, "{:?}", outbox.recovered());
+    assert!(all_bytes(&outbox, &killed.dir).contains(&killed.closed));
+}
+
+#[tokio::test]
+async fn after_a_new_start_of_the_machine_also_what_was_being_written_is_recovered() {
+    let world = World::start().await;
+    let killed = killed(&world, "restarted", |dir, _| {
+        fs::write(dir.join("boot"), "another start").unwrap();
+    })
+    .await;
+    let outbox = open(&world, &killed.dir);
+    assert_eq!(recovered_files(&outbox), 1, "{:?}", outbox.recovered());
+    assert!(all_bytes(&outbox, &killed.dir).contains(b"ten bytes!".as_slice()));
+    assert!(all_bytes(&outbox, &killed.dir).contains(&killed.closed));
+}
+
+#[tokio::test]
+async fn what_was_closed_after_an_older_journal_was_written_is_recovered() {
+    let world = World::start().await;
+    let killed = killed(&world, "put back", |dir, older| {
+        fs::copy(older.join("journal"), dir.join("journal")).unwrap();
+    })
+    .await;
+    let outbox = open(&world, &killed.dir);
+    assert_eq!(recovered_files(&outbox), 1, "{:?}", outbox.recovered());
+    assert!(all_bytes(&outbox, &killed.dir).contains(&killed.closed));
+}

@@ -4,16 +4,18 @@
 //! So if the generation has not changed since a sync, the recorded checksum is that of the file. The lock of the
 //! size, which many callers need, is never held during disk work.
 
-use std::fs::File;
+use std::fs::{File, Permissions};
 use std::io;
-use std::os::unix::fs::FileExt as _;
+use std::os::unix::fs::{FileExt as _, PermissionsExt as _};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use crate::durable::{answering, recorder};
 use crate::outbox::error::{OutboxResult, is_full, staging_error};
 use crate::outbox::failpoint;
 use crate::outbox::moment::Moment;
-use crate::outbox::staging::{ContentHash, ContentId, Room, RunningHash, WriteOut, hash_upto};
+use crate::outbox::staging::{
+    ACKNOWLEDGED, ContentHash, ContentId, Room, RunningHash, WriteOut, hash_upto,
+};
 
 /// An open content.
 #[derive(Debug)]
@@ -366,10 +368,21 @@ impl Content {
 
     /// The result of [`Content::sync`] is recorded.
     pub fn recorded(&self, flushed: &Flushed) {
-        let mut live = self.live();
-        live.recorded = live.recorded.max(Some(flushed.generation));
-        if live.generation == flushed.generation {
-            live.written_at = None;
+        let is_first = {
+            let mut live = self.live();
+            let is_first = live.recorded.is_none();
+            live.recorded = live.recorded.max(Some(flushed.generation));
+            if live.generation == flushed.generation {
+                live.written_at = None;
+            }
+            is_first
+        };
+        if is_first {
+            let mode = Permissions::from_mode(ACKNOWLEDGED);
+            // The journal names the content, so the mark is needed only if the journal gets lost.
+            if let Err(error) = self.file.set_permissions(mode) {
+                tracing::debug!(content = %self.id, %error, "a staged file could not be marked");
+            }
         }
     }
 

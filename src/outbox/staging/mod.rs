@@ -16,7 +16,7 @@ use write_out::WriteOut;
 use std::collections::BTreeSet;
 use std::fs::{File, OpenOptions};
 use std::io;
-use std::os::unix::fs::OpenOptionsExt as _;
+use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -25,6 +25,11 @@ use serde::{Deserialize, Serialize};
 use crate::durable::{PrivateDir, answering, recorder, sync_dir};
 use crate::outbox::error::{OutboxError, OutboxResult, staging_error};
 use crate::outbox::failpoint;
+
+/// The mode of a file whose writer was not told yet that its bytes are safe: the sticky bit, which has no effect on files.
+const FRESH: u32 = 0o1600;
+/// The mode of the others.
+const ACKNOWLEDGED: u32 = 0o600;
 
 /// Number of empty files that are made at once, so that one sync makes their names durable.
 const SPARE_FILES: usize = 24;
@@ -38,6 +43,14 @@ impl std::fmt::Display for ContentId {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "{:012x}", self.0)
     }
+}
+
+/// A content with bytes that the caller of [`Staging::open`] did not name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Leftover {
+    pub content: ContentId,
+    /// False if no writer was told that its bytes are safe.
+    pub was_acknowledged: bool,
 }
 
 /// The folder of staged bytes.
@@ -81,10 +94,13 @@ impl Staging {
             if meta.is_file() && meta.len() == 0 {
                 std::fs::remove_file(item.path()).map_err(staging_error("removing a leftover"))?;
             } else {
-                leftovers.push(id);
+                leftovers.push(Leftover {
+                    content: id,
+                    was_acknowledged: meta.mode() & FRESH != FRESH,
+                });
             }
         }
-        leftovers.sort_unstable();
+        leftovers.sort_unstable_by_key(|leftover| leftover.content);
         let staging = Staging {
             dir: dir.to_owned(),
             room: Arc::default(),
@@ -187,7 +203,7 @@ fn open_options(new: bool) -> OpenOptions {
         .read(true)
         .write(true)
         .create_new(new)
-        .mode(0o600)
+        .mode(FRESH)
         .custom_flags(libc::O_NOFOLLOW | libc::O_CLOEXEC);
     options
 }
@@ -224,7 +240,8 @@ mod tests {
         std::fs::write(path.join("notes.txt"), b"not ours").unwrap();
         drop(staging);
         let (staging, leftovers) = open(&[kept], 0);
-        assert_eq!(leftovers, [unknown]);
+        let found: Vec<ContentId> = leftovers.iter().map(|it| it.content).collect();
+        assert_eq!(found, [unknown]);
         assert!(staging.open_content(kept).is_ok());
         assert!(staging.open_content(unknown).is_ok());
         assert!(staging.open_content(empty).is_err());
