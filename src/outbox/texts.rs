@@ -5,7 +5,7 @@ use serde_json::Value;
 use crate::outbox::error::{OutboxError, OutboxResult};
 use crate::outbox::names;
 use crate::outbox::names::FileName;
-use crate::wire::{PresetText, PresetTextError};
+use crate::wire::{PresetText, PresetTextError, strict_json};
 
 /// The maximum length of the text of a job or preset.
 pub const TEXT_MAX_BYTES: usize = 8 << 20;
@@ -33,7 +33,7 @@ pub fn is_sendable_name(name: &str) -> bool {
 
 /// Parses a text as JSON; the error contains line and column.
 pub fn parse_json(name: &str, text: &[u8]) -> Result<Value, String> {
-    serde_json::from_slice(&assetfs_formats::text::utf8(text)).map_err(|error| {
+    strict_json(&assetfs_formats::text::utf8(text)).map_err(|error| {
         let whole = error.to_string();
         let reason = match whole.rsplit_once(" at line ") {
             _ if error.is_eof() => "the text ends too early",
@@ -41,7 +41,10 @@ pub fn parse_json(name: &str, text: &[u8]) -> Result<Value, String> {
             None => whole.as_str(),
         };
         let (line, column) = (error.line(), error.column());
-        format!("{name} is not JSON: {reason} at line {line}, column {column}")
+        match error.is_data() {
+            true => format!("{name}: {reason} at line {line}, column {column}"),
+            false => format!("{name} is not JSON: {reason} at line {line}, column {column}"),
+        }
     })
 }
 

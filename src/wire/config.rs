@@ -6,6 +6,8 @@
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::{Map, Number, Value};
 
+use super::strict_json::strict_json;
+
 /// A configuration of the optimizer.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 #[serde(transparent)]
@@ -22,13 +24,22 @@ pub enum ConfigError {
         column: usize,
         reason: String,
     },
+    #[error("{reason} at line {line}, column {column}")]
+    DoubledKey {
+        /// From 1.
+        line: usize,
+        /// From 1.
+        column: usize,
+        /// Names the key.
+        reason: String,
+    },
     #[error("a configuration must be a JSON object, and this is {found}")]
     NotAnObject { found: &'static str },
 }
 
 impl OptimizerConfig {
     pub fn parse(text: &str) -> Result<Self, ConfigError> {
-        let value = serde_json::from_str(text).map_err(|error| not_json(&error))?;
+        let value = strict_json(text.as_bytes()).map_err(|error| not_json(&error))?;
         Self::from_value(value)
     }
 
@@ -36,7 +47,7 @@ impl OptimizerConfig {
     pub fn from_value(value: Value) -> Result<Self, ConfigError> {
         match value {
             Value::Object(map) => Ok(Self(map)),
-            Value::String(text) => match serde_json::from_str(&text) {
+            Value::String(text) => match strict_json(text.as_bytes()) {
                 Ok(Value::Object(map)) => Ok(Self(map)),
                 Ok(other) => Err(ConfigError::NotAnObject {
                     found: kind(&other),
@@ -73,7 +84,11 @@ impl OptimizerConfig {
 
 impl<'de> Deserialize<'de> for OptimizerConfig {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let value = Value::deserialize(deserializer)?;
+        // What the service says is read tolerantly.
+        let value = match Value::deserialize(deserializer)? {
+            Value::String(text) => serde_json::from_str(&text).unwrap_or(Value::String(text)),
+            value => value,
+        };
         Self::from_value(value).map_err(serde::de::Error::custom)
     }
 }
@@ -83,10 +98,18 @@ fn not_json(error: &serde_json::Error) -> ConfigError {
     let reason = text
         .rsplit_once(" at line ")
         .map_or(text.as_str(), |(reason, _)| reason);
-    ConfigError::NotJson {
-        line: error.line(),
-        column: error.column(),
-        reason: reason.to_owned(),
+    let (line, column, reason) = (error.line(), error.column(), reason.to_owned());
+    match error.is_data() {
+        true => ConfigError::DoubledKey {
+            line,
+            column,
+            reason,
+        },
+        false => ConfigError::NotJson {
+            line,
+            column,
+            reason,
+        },
     }
 }
 

@@ -20,6 +20,7 @@ pub mod preset_text;
 pub mod rapid;
 pub mod secret;
 pub mod status;
+mod strict_json;
 pub mod tag;
 pub mod time;
 pub mod token;
@@ -57,6 +58,7 @@ pub use rapid::{
 };
 pub use secret::{Password, SignedUrl, Token};
 pub use status::{ConversionStatus, JobState, OptimizationStatus, UploadStatus};
+pub use strict_json::strict_json;
 pub use tag::{NOTE_PREFIX, REQUEST_PREFIX, Tag, TagName, TagsRequest, is_own_tag};
 pub use time::Timestamp;
 pub use token::{ApiToken, CreateToken, TokenForm};

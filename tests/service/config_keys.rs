@@ -429,3 +429,24 @@ async fn the_commands_of_a_preset_archive_run_as_they_stand() {
     );
     assert!(dir.path().join("again/INPUT.stl").is_file());
 }
+
+#[tokio::test]
+async fn a_key_that_is_there_twice_is_refused_and_costs_nothing() {
+    let service = Fixture::start().await;
+    let asset = service.upload("chair", &[("a.glb", b"x")]).await;
+    let before = points(&service).await;
+    let limits = r#""limits":{"faces":{"count":5}}"#;
+    let twice = format!("{{{limits},{limits}}}");
+    let in_text = json!({ "config": twice.as_str() }).to_string();
+    for body in [format!("{{\"config\":{twice}}}"), in_text] {
+        let path = format!("/api/v2/rawmodel/optimize/{asset}");
+        let request = service
+            .request(Method::POST, &path)
+            .header("content-type", "application/json");
+        let answer = service.send(request.body(body)).await;
+        assert!(answer.status.is_client_error(), "{answer:?}");
+        let said = answer.text();
+        assert!(said.contains("is there twice"), "{said}");
+    }
+    assert_eq!(points(&service).await, before);
+}

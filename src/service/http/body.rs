@@ -14,7 +14,7 @@ use super::error::ApiError;
 use crate::service::app::App;
 use crate::service::names;
 use crate::wire::preset_text::is_preset_key;
-use crate::wire::{OptimizerConfig, PresetId, PresetText, PresetTextError};
+use crate::wire::{OptimizerConfig, PresetId, PresetText, PresetTextError, strict_json};
 use assetfs_engine::settings::{Settings, UnknownKey, most_alike};
 
 /// The largest JSON body. The configuration of an embed contains pictures.
@@ -99,9 +99,12 @@ impl Fields {
         if body.iter().all(u8::is_ascii_whitespace) {
             return Ok(Fields::of(Map::new()));
         }
-        match serde_json::from_slice(body) {
+        match strict_json(body) {
             Ok(Value::Object(map)) => Ok(Fields::of(map)),
             Ok(_) => Err(ApiError::field("body", "The body must be a JSON object.")),
+            Err(error) if error.is_data() => {
+                Err(ApiError::field("body", format!("In the body {error}.")))
+            }
             Err(error) => Err(ApiError::field(
                 "body",
                 format!("The body is not valid JSON: {error}."),

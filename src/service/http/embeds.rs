@@ -21,6 +21,7 @@ use crate::service::records::{
 };
 use crate::service::viewer::ViewerSettings;
 use crate::wire::paths::route;
+use crate::wire::strict_json;
 use crate::wire::{
     AssetId, Embed, EmbedForm, EmbedId, EventData, EventStatus, EventType, ModelId,
     OptimizationStatus, Page, RapidId, UploadStatus, UserId, ViewerConfig,
@@ -131,8 +132,10 @@ impl EmbedRequest {
 
 /// Why `text` is not a viewer configuration, which is an object whose values are all texts.
 fn problem_of(text: &str) -> Option<String> {
-    let Ok(config) = serde_json::from_str::<serde_json::Map<String, Value>>(text) else {
-        return Some("must be the JSON text of an object of texts".to_owned());
+    let config = match strict_json(text.as_bytes()) {
+        Ok(Value::Object(config)) => config,
+        Err(error) if error.is_data() => return Some(format!("must not be ambiguous: {error}")),
+        _ => return Some("must be the JSON text of an object of texts".to_owned()),
     };
     let (key, value) = config.iter().find(|(_, value)| !value.is_string())?;
     let found = match value {

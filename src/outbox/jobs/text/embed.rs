@@ -4,6 +4,7 @@ use serde_json::{Map, Value};
 
 use crate::outbox::names;
 use crate::outbox::texts::parse_json;
+use crate::wire::strict_json;
 
 /// The longest name of an embed, in characters.
 const NAME_MAX_CHARS: usize = 255;
@@ -66,9 +67,11 @@ fn config_of(file: &str, value: Value) -> Result<String, String> {
     let wrong = |what: &str| format!("{file}: \"config\" must be an object of strings{what}");
     let map = match value {
         Value::Object(map) => map,
-        Value::String(text) => {
-            serde_json::from_str::<Map<String, Value>>(&text).map_err(|_| wrong(""))?
-        }
+        Value::String(text) => match strict_json(text.as_bytes()) {
+            Ok(Value::Object(map)) => map,
+            Ok(_) => return Err(wrong("")),
+            Err(error) => return Err(wrong(&format!("; {error}"))),
+        },
         _ => return Err(wrong("")),
     };
     let as_text = |(key, value): (String, Value)| {

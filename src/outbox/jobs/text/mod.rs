@@ -194,6 +194,14 @@ mod tests {
                 "web.json is not JSON: expected value at line 2, column 13",
             ),
             (
+                r#"{"limits":{},"schema":"2.5","limits":{}}"#,
+                "web.json: the key \"limits\" is there twice; keep one of them at line 1, column",
+            ),
+            (
+                r#"{"config":"{\"a\":1,\"a\":2}"}"#,
+                "the key \"a\" is there twice",
+            ),
+            (
                 r#"{"config":{"a":1},"preset_id":7}"#,
                 "both \"config\" and \"preset_id\"",
             ),
