@@ -7,6 +7,7 @@ use std::path::Path;
 use thiserror::Error;
 
 use crate::client::{ClientError, without_error_numbers};
+use crate::durable::DurableError;
 
 #[derive(Debug, Error)]
 pub enum OutboxError {
@@ -134,7 +135,7 @@ pub enum OutboxError {
     #[error("the file is open for reading only")]
     NotWritable,
     /// The staging disk failed.
-    #[error("the staging directory failed at {what}: {}", without_error_numbers(&source.to_string()))]
+    #[error("the staging directory failed at {what}: {}", said_by(source))]
     Staging {
         /// What was being done.
         what: String,
@@ -180,7 +181,52 @@ pub fn staging_error(what: impl Into<String>) -> impl FnOnce(io::Error) -> Outbo
     }
 }
 
+/// A failure of the files in the state folder `dir`.
+pub fn journal_error(dir: &Path) -> impl Fn(DurableError) -> OutboxError + '_ {
+    |error| {
+        let cause = error
+            .io_error()
+            .map(|source| format!(": {}", said_by(source)));
+        OutboxError::Journal {
+            reason: format!("{error}{}", cause.unwrap_or_default()),
+            dir: dir.display().to_string(),
+        }
+    }
+}
+
+/// What the system says, and what to do about the limit of open files.
+fn said_by(source: &io::Error) -> String {
+    let said = without_error_numbers(&source.to_string());
+    match source.raw_os_error() {
+        Some(libc::EMFILE) => format!(
+            "{said}; raise the limit of this process (`ulimit -n`, `LimitNOFILE=`) and mount again"
+        ),
+        _ => said,
+    }
+}
+
 /// True if the disk, or the disk quota of the user, is full.
 pub fn is_full(error: &io::Error) -> bool {
     matches!(error.raw_os_error(), Some(libc::ENOSPC | libc::EDQUOT))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_process_without_open_files_left_is_told_which_limit_to_raise() {
+        let none_left = || io::Error::from_raw_os_error(libc::EMFILE);
+        let staged = staging_error("making a file")(none_left()).to_string();
+        let path = Path::new("/state").to_owned();
+        let journal = journal_error(Path::new("/state"))(DurableError::Io {
+            doing: "open the folder",
+            path,
+            source: none_left(),
+        });
+        for said in [staged, journal.to_string()] {
+            assert!(said.contains("Too many open files; raise"), "{said}");
+            assert!(said.contains("`ulimit -n`"), "{said}");
+        }
+    }
 }

@@ -63,10 +63,11 @@ use std::sync::Arc;
 
 use tokio::sync::mpsc;
 
+use self::error::journal_error;
 use self::machines::Machines;
 use self::off_thread::off_thread;
 use crate::client::Client;
-use crate::durable::{DirLock, DurableError, PrivateDir};
+use crate::durable::{DirLock, PrivateDir};
 use crate::wire::AssetId;
 
 /// Capacity of the channel of events.
@@ -111,12 +112,8 @@ impl Outbox {
         client: Client,
     ) -> OutboxResult<(Outbox, mpsc::Receiver<OutboxEvent>)> {
         let dir = config.dir.clone();
-        let broken = |error: DurableError| OutboxError::Journal {
-            reason: error.to_string(),
-            dir: dir.display().to_string(),
-        };
-        PrivateDir::open(&dir).map_err(broken)?;
-        let lock = DirLock::acquire(&dir).map_err(broken)?;
+        PrivateDir::open(&dir).map_err(journal_error(&dir))?;
+        let lock = DirLock::acquire(&dir).map_err(journal_error(&dir))?;
         let machines = Arc::new(Machines::open(config, client)?);
         let events = start(&machines);
         let drafts = || Arc::clone(&machines.drafts);

@@ -16,7 +16,7 @@ use serde::{Deserialize, Serialize};
 use crate::durable::{DurableError, recorder, sync_dir, write_atomic};
 use crate::outbox::boot;
 use crate::outbox::drafts::{Draft, DraftKind, DraftRecord, Target, UploadRecord};
-use crate::outbox::error::{OutboxError, OutboxResult, staging_error};
+use crate::outbox::error::{OutboxError, OutboxResult, journal_error, staging_error};
 use crate::outbox::ids::EntryId;
 use crate::outbox::jobs::{JobRecord, Wanted};
 use crate::outbox::journal::{FoundJournal, Journal};
@@ -291,10 +291,7 @@ fn fill_folder(
             dir: dir.display().to_string(),
             source: full.kind().into(),
         },
-        None => OutboxError::Journal {
-            reason: error.to_string(),
-            dir: dir.display().to_string(),
-        },
+        None => journal_error(dir)(error),
     };
     write_atomic(folder.join(ABOUT), &about).map_err(failed)?;
     let journal = dir.join("journal");

@@ -19,7 +19,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use crate::durable::{AppendLog, DurableError, answering};
-use crate::outbox::error::{OutboxError, OutboxResult, staging_error};
+use crate::outbox::error::{OutboxError, OutboxResult, journal_error, staging_error};
 use crate::outbox::failpoint;
 use crate::outbox::failpoint::Failpoint;
 use crate::outbox::off_thread::off_thread;
@@ -165,12 +165,8 @@ impl Journal {
 
     /// Replaces the journal in `dir` with one that contains `snapshot`.
     pub fn begin_anew(dir: &Path, snapshot: &impl Journaled) -> OutboxResult<Journal> {
-        let log = AppendLog::create_over(dir.join("journal"), MAGIC, &[frame(snapshot)]).map_err(
-            |error| OutboxError::Journal {
-                reason: error.to_string(),
-                dir: dir.display().to_string(),
-            },
-        )?;
+        let log = AppendLog::create_over(dir.join("journal"), MAGIC, &[frame(snapshot)])
+            .map_err(journal_error(dir))?;
         Ok(Journal::over(dir, log))
     }
 

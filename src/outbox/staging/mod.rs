@@ -23,7 +23,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use serde::{Deserialize, Serialize};
 
 use crate::durable::{PrivateDir, answering, recorder, sync_dir};
-use crate::outbox::error::{OutboxError, OutboxResult, staging_error};
+use crate::outbox::error::{OutboxResult, journal_error, staging_error};
 use crate::outbox::failpoint;
 
 /// The mode of a file whose writer was not told yet that its bytes are safe: the sticky bit, which has no effect on files.
@@ -74,11 +74,8 @@ impl Staging {
         dir: &Path,
         kept: &BTreeSet<ContentId>,
         above: ContentId,
-    ) -> OutboxResult<(Staging, Vec<ContentId>)> {
-        PrivateDir::open(dir).map_err(|error| OutboxError::Journal {
-            reason: error.to_string(),
-            dir: dir.display().to_string(),
-        })?;
+    ) -> OutboxResult<(Staging, Vec<Leftover>)> {
+        PrivateDir::open(dir).map_err(journal_error(dir))?;
         let mut highest = above.0;
         let mut leftovers = Vec::new();
         let listing = std::fs::read_dir(dir).map_err(staging_error("listing it"))?;
@@ -187,10 +184,7 @@ impl Staging {
             }
             spare.next += 1;
         }
-        sync_dir(&self.dir).map_err(|error| OutboxError::Journal {
-            reason: error.to_string(),
-            dir: self.dir.display().to_string(),
-        })?;
+        sync_dir(&self.dir).map_err(journal_error(&self.dir))?;
         made.reverse();
         spare.files = made;
         Ok(())
