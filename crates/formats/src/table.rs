@@ -1,9 +1,9 @@
 //! The rows of the table.
 
-use super::Kind::{Archive, Authoring, Cad, Exchange, Scene};
-use super::ModelFormat;
-use super::Parts::{Named, OneFile, OneFileOrNamed, Unknown};
-use super::Support::{Read, ReadWrite, Unsupported};
+use super::model_format::Kind::{Archive, Authoring, Cad, Exchange, Scene};
+use super::model_format::ModelFormat;
+use super::model_format::Parts::{Named, OneFile, OneFileOrNamed, Unknown};
+use super::model_format::Support::{Read, ReadWrite, Unsupported};
 
 macro_rules! models {
     ($($extension:literal $media_type:expr, $kind:ident, $support:ident, $parts:ident;)*) => {
