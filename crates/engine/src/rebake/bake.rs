@@ -1,35 +1,16 @@
 //! Bakes the textures of a low mesh: looks up the source for every texel that a triangle covers.
 
-use glam::{Vec3, Vec3A, Vec4};
+use glam::{Vec3, Vec4};
 use rayon::prelude::*;
 
 use super::super::render::{PreparedScene, RenderAlpha, SurfacePoint, linear_to_srgb};
 use super::super::surface::LeafPlace;
 use super::atlas::{Atlas, LowTriangle};
-use super::caster::{Caster, LowPoint, mixed};
+use super::caster::{Caster, LowPoint, low_point, parts_below};
 use super::fill::fill;
+use super::maps::{Maps, Pixel};
 use super::occlusion::OcclusionMap;
 use super::sharpen::{TransferCurve, sharpen};
-
-/// One pixel: red, green, blue, alpha.
-pub(super) type Pixel = [u8; 4];
-
-/// The textures of a class, square and of one size.
-#[derive(Debug)]
-pub(super) struct Maps {
-    pub(super) side: u32,
-    /// sRGB with alpha.
-    pub(super) base_color: Vec<Pixel>,
-    /// Occlusion, roughness, metallic.
-    pub(super) orm: Vec<Pixel>,
-    /// sRGB, as a part of `emissive_scale`.
-    pub(super) emissive: Vec<Pixel>,
-    /// The brightest channel of the emitted light.
-    pub(super) emissive_scale: f32,
-    pub(super) normal: Vec<Pixel>,
-    /// Whether each texel was baked; the others are filled from their neighbours.
-    pub(super) is_covered: Vec<bool>,
-}
 
 /// What a class is baked from and into.
 pub(super) struct Baker<'b> {
@@ -277,29 +258,6 @@ impl Baker<'_> {
         let [r, g, b] = (normal * 0.5 + 0.5).to_array().map(byte);
         rows.normal.push([r, g, b, 255]);
     }
-}
-
-/// The point of a low triangle at `weights` of its corners.
-pub(super) fn low_point<'p>(
-    triangle: &LowTriangle,
-    weights: [f32; 3],
-    parts: &'p [u32],
-) -> LowPoint<'p> {
-    LowPoint {
-        position: mixed(triangle.corners, weights),
-        normal: Vec3A::from(triangle.frame(weights).normal),
-        face: triangle.face,
-        parts,
-        guess: None,
-    }
-}
-
-/// The parts of the source below each triangle of an atlas.
-pub(super) fn parts_below(atlas: &Atlas, caster: &Caster<'_>) -> Vec<Vec<u32>> {
-    let triangles = atlas.triangles.par_iter();
-    triangles
-        .map(|triangle| caster.parts_below(triangle.corners, triangle.face))
-        .collect()
 }
 
 /// The alpha to store. Masks with different cutoffs are scaled to the cutoff 0.5.

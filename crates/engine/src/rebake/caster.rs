@@ -6,10 +6,12 @@
 //! does are taken, so never the other side of a thin sheet.
 
 use glam::{Vec3, Vec3A};
+use rayon::prelude::*;
 
 use super::super::render::PreparedScene;
 use super::super::surface::{Hit, LeafPlace, Nearest, Tree};
-use super::LowSurface;
+use super::atlas::{Atlas, LowTriangle};
+use super::options::LowSurface;
 
 /// How far the low mesh may lie from the source at least and at most, as parts of the model's size.
 const REACH: (f32, f32) = (0.01, 0.1);
@@ -329,6 +331,29 @@ fn weights_at([a, b, c]: [Vec3A; 3], point: Vec3A) -> [f32; 3] {
     let second = second.clamp(0.0, 1.0);
     let third = third.clamp(0.0, 1.0 - second);
     [1.0 - second - third, second, third]
+}
+
+/// The point of a low triangle at `weights` of its corners.
+pub(super) fn low_point<'p>(
+    triangle: &LowTriangle,
+    weights: [f32; 3],
+    parts: &'p [u32],
+) -> LowPoint<'p> {
+    LowPoint {
+        position: mixed(triangle.corners, weights),
+        normal: Vec3A::from(triangle.frame(weights).normal),
+        face: triangle.face,
+        parts,
+        guess: None,
+    }
+}
+
+/// The parts of the source below each triangle of an atlas.
+pub(super) fn parts_below(atlas: &Atlas, caster: &Caster<'_>) -> Vec<Vec<u32>> {
+    let triangles = atlas.triangles.par_iter();
+    triangles
+        .map(|triangle| caster.parts_below(triangle.corners, triangle.face))
+        .collect()
 }
 
 #[cfg(test)]

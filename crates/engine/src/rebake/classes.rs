@@ -6,6 +6,7 @@ use rayon::prelude::*;
 use super::super::render::{PreparedScene, RenderAlpha, sphere_direction};
 use super::super::scene::AlphaMode;
 use super::super::surface::Tree;
+use super::options::RebakeOptions;
 
 /// Triangles whose materials can be one material.
 #[derive(Debug)]
@@ -39,6 +40,12 @@ impl Class {
             name += " double-sided";
         }
         name
+    }
+
+    /// Whether it gets a normal map: on request, and where the source has one.
+    pub(super) fn has_normal_map(&self, source: &PreparedScene, options: &RebakeOptions) -> bool {
+        let is_bumpy = |number: &usize| source.material(*number).normal_texture.is_some();
+        !self.unlit && (options.normal_map || self.materials.iter().any(is_bumpy))
     }
 }
 

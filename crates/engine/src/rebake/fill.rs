@@ -3,7 +3,7 @@
 
 use rayon::prelude::*;
 
-use super::bake::Pixel;
+use super::maps::Pixel;
 
 /// The number of rings around the charts that are filled with colours from the charts. Texels farther away are only read at
 /// mipmap levels so small that neighbouring charts mix anyway. One colour for all of them makes the file smaller.

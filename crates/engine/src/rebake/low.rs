@@ -10,10 +10,13 @@ use super::super::manipulate::merge_near;
 use super::super::render::PreparedScene;
 use super::super::scene::{Attribute, Geometry, Mesh, Primitive, Scene};
 use super::super::simplify::{Limits, Simplified, simplify};
-use super::caster::{Caster, SearchRange};
+use super::caster::{Caster, SearchRange, SourceSurface};
 use super::classes::Class;
+use super::fit;
+use super::normals;
+use super::options::{LowSurface, RebakeOptions};
 use super::remesh::remeshed;
-use super::{LowSurface, RebakeOptions, Rebaker, fit, has_normal_map, normals};
+use super::source_model::SourceModel;
 
 /// How long normals are stored for the simplifier, which measures their differences. A baked normal map replaces them, so
 /// they count far less than the shape, whose outline no map can mend.
@@ -36,18 +39,21 @@ pub struct LowModel {
 
 impl LowModel {
     /// Simplifies the surface that the options name, and fits it to the source.
-    pub(super) fn new(rebaker: &Rebaker<'_>, limits: &Limits, options: &RebakeOptions) -> LowModel {
-        let prepared = &rebaker.source.prepared;
-        let (size, surface) = (rebaker.source.size, options.surface);
-        let (mut meshes, simplified) = low_meshes(
-            prepared,
-            &rebaker.classes,
-            limits,
-            (size, surface),
-            |class| has_normal_map(prepared, class, options),
-        );
+    pub(super) fn new(
+        source: &SourceModel<'_>,
+        classes: &[Class],
+        surfaces: &[SourceSurface],
+        limits: &Limits,
+        options: &RebakeOptions,
+    ) -> LowModel {
+        let prepared = &source.prepared;
+        let (size, surface) = (source.size, options.surface);
+        let (mut meshes, simplified) =
+            low_meshes(prepared, classes, limits, (size, surface), |class| {
+                class.has_normal_map(prepared, options)
+            });
         let search = SearchRange::new(size, surface, simplified.error);
-        for (below, mesh) in rebaker.surfaces.iter().zip(&mut meshes) {
+        for (below, mesh) in surfaces.iter().zip(&mut meshes) {
             let caster = Caster::new(prepared, below, search);
             fit::fit(mesh, &caster, surface.fitted_share());
         }

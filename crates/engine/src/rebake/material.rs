@@ -4,9 +4,9 @@ use serde_json::{Map, Value, json};
 
 use super::super::scene::{AlphaMode, Image, Scene, TextureSlot};
 use super::super::textures::{AlphaUse, baked};
-use super::bake::{Maps, Pixel};
 use super::classes::Class;
-use super::on_charts::WantedMaps;
+use super::maps::{Maps, Pixel};
+use super::options::WantedMaps;
 
 /// Channels of a texture that differ by at most this much from texel to texel are one value.
 const SAME: u8 = 2;

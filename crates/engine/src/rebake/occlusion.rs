@@ -7,9 +7,9 @@ use rayon::prelude::*;
 use super::super::render::{PreparedScene, RenderAlpha};
 use super::super::surface::Tree;
 use super::atlas::{Atlas, NOTHING};
-use super::bake::{Pixel, low_point, parts_below};
-use super::caster::{Caster, LowPoint, mixed};
+use super::caster::{Caster, LowPoint, low_point, mixed, parts_below};
 use super::fill::fill;
+use super::maps::Pixel;
 
 /// The longest side of the map.
 pub(super) const LONGEST: u32 = 512;

@@ -10,10 +10,13 @@ use super::super::scene::{Attribute, Geometry, Scene};
 use super::atlas::Atlas;
 use super::caster::{Caster, SearchRange, SourceSurface};
 use super::classes::Class;
+use super::fitness::{self, NotRebaked};
+use super::job::Job;
 use super::material::{MapPlan, set_maps};
-use super::{
-    Job, LowSurface, NotRebaked, RebakeOptions, SourceModel, fitness, resolution, tangents,
-};
+use super::options::{LowSurface, RebakeOptions, WantedMaps};
+use super::resolution;
+use super::source_model::SourceModel;
+use super::tangents;
 
 /// The side of the grid in which overlaps are looked for.
 const GRID: u32 = 1024;
@@ -21,13 +24,6 @@ const GRID: u32 = 1024;
 const OVERLAP: f32 = 0.02;
 /// How far texture coordinates may leave the square.
 const OUTSIDE: f32 = 1e-3;
-
-/// Which maps are baked.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct WantedMaps {
-    pub normal: bool,
-    pub occlusion: bool,
-}
 
 /// What became of a material.
 #[derive(Debug)]

@@ -9,7 +9,7 @@ use glam::Vec3;
 use rayon::prelude::*;
 
 use super::super::render::{linear_of_byte, linear_to_srgb};
-use super::bake::Pixel;
+use super::maps::Pixel;
 
 /// How the bytes of red, green and blue stand for values.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
