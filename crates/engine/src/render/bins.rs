@@ -9,7 +9,7 @@ use rayon::prelude::*;
 
 use super::coverage::{ScreenCorner, ScreenTriangle};
 use super::prepared_part::PreparedPart;
-use super::raster::{Projection, TILE};
+use super::projection::{Projection, TILE};
 use super::scene::RenderAlpha;
 
 /// Number of triangles that one task sorts into tiles.

@@ -5,7 +5,7 @@
 
 use super::bins::{BinnedTriangle, Bins};
 use super::coverage::{ScreenTriangle, Window};
-use super::raster::{NOTHING, Projection};
+use super::projection::{NOTHING, Projection, TileBuffer};
 
 /// Times that a tile is drawn over before its triangles are sorted.
 const LAYERS_IN_ORDER: usize = 16;
@@ -19,19 +19,6 @@ const MASKED_COST: usize = 8;
 const BLOCK: usize = 12;
 /// Depths of triangles are rounded, at most by this.
 const DEPTH_ERROR: f32 = 1e-5;
-
-/// The samples of one tile.
-#[derive(Debug, Clone)]
-pub(super) struct TileBuffer {
-    pub(super) window: Window,
-    pub(super) depths: Vec<f32>,
-    /// Numbers of triangles, or [`NOTHING`].
-    pub(super) triangles: Vec<u32>,
-    /// Whether it was drawn over so often that its triangles are sorted.
-    is_crowded: bool,
-    /// Samples that sorted triangles may still look at.
-    left: usize,
-}
 
 impl TileBuffer {
     pub(super) fn new(projection: &Projection<'_>, tile: usize) -> TileBuffer {

@@ -8,7 +8,7 @@ use super::camera::{Camera, View, distance_inside};
 use super::prepare::PreparedScene;
 use super::prepared_mesh::PreparedMesh;
 use super::prepared_part::{Attributes, PreparedPart};
-use super::raster::Projection;
+use super::projection::Projection;
 use super::rooms::GRID;
 use super::scene::BoundingBox;
 use super::{Picture, RenderSettings};

@@ -2,7 +2,8 @@
 
 use glam::{Vec2, Vec3, Vec4};
 
-use super::prepare::{PreparedMaterial, PreparedScene};
+use super::prepare::PreparedScene;
+use super::prepared_material::PreparedMaterial;
 use super::texture::Slot;
 
 /// A point of a triangle.

@@ -13,8 +13,10 @@ mod fill;
 mod inside;
 mod interpolate;
 mod prepare;
+mod prepared_material;
 mod prepared_mesh;
 mod prepared_part;
+mod projection;
 mod raster;
 mod rooms;
 mod scene;
@@ -41,9 +43,8 @@ pub(crate) use visibility::sphere_direction;
 
 use camera::Camera;
 use coverage::{ScreenTriangle, Window};
-use fill::TileBuffer;
-use raster::{NOTHING, Projection};
-use shade::{Exposure, Lights, outward, visible_point};
+use projection::{NOTHING, Projection, TileBuffer, visible_point};
+use shade::{Exposure, Lights, outward};
 use studio::Studio;
 use texture::srgb_to_linear;
 

@@ -10,9 +10,10 @@ use std::sync::Arc;
 use glam::{Mat4, Vec3, Vec3A};
 use rayon::prelude::*;
 
+use super::prepared_material::PreparedMaterial;
 use super::prepared_mesh::{PreparedMesh, Transform};
 use super::prepared_part::PreparedPart;
-use super::scene::{RenderAlpha, RenderMaterial, RenderScene, RenderTextureUse, UV_SETS};
+use super::scene::{RenderMaterial, RenderScene, RenderTextureUse, UV_SETS};
 use super::texture::{Pyramid, Slot};
 
 /// A scene that [`super::PreparedScene::render`] draws.
@@ -26,17 +27,6 @@ pub struct PreparedScene {
     pub(super) pyramids: Arc<Vec<Pyramid>>,
     /// Whether it has coarse copies of meshes.
     pub(super) is_coarse: bool,
-}
-
-/// A material with its textures looked up.
-#[derive(Debug, Clone)]
-pub(super) struct PreparedMaterial {
-    pub(super) plain: RenderMaterial,
-    pub(super) base_color: Option<Slot>,
-    pub(super) metallic_roughness: Option<Slot>,
-    pub(super) normal: Option<Slot>,
-    pub(super) occlusion: Option<Slot>,
-    pub(super) emissive: Option<Slot>,
 }
 
 impl PreparedScene {
@@ -211,24 +201,6 @@ impl PreparedScene {
     pub fn part_name(&self, part: u32) -> Option<&str> {
         let part = self.parts.get(part as usize)?;
         Some(&part.name)
-    }
-}
-
-impl PreparedMaterial {
-    fn plain(plain: RenderMaterial) -> PreparedMaterial {
-        PreparedMaterial {
-            plain,
-            base_color: None,
-            metallic_roughness: None,
-            normal: None,
-            occlusion: None,
-            emissive: None,
-        }
-    }
-
-    /// Whether the material is blended. Such triangles are drawn after all others.
-    pub(super) fn blends(&self) -> bool {
-        self.plain.alpha == RenderAlpha::Blend
     }
 }
 

@@ -6,7 +6,7 @@
 
 use glam::{Mat3, Mat4, Vec2, Vec3, Vec4};
 
-use super::prepare::PreparedMaterial;
+use super::prepared_material::PreparedMaterial;
 use super::scene::RenderMesh;
 use super::texture::Slot;
 

@@ -9,23 +9,8 @@ use std::f32::consts::PI;
 use super::camera::Camera;
 use super::coverage::ScreenTriangle;
 use super::interpolate::InterpolatedPoint;
-use super::raster::Projection;
+use super::projection::Projection;
 use super::scene::RenderAlpha;
-
-/// A visible point of a triangle, whose textures are filtered for the area of a pixel.
-pub(super) fn visible_point(
-    projection: &Projection<'_>,
-    number: u32,
-    weights: [f32; 3],
-) -> InterpolatedPoint {
-    let scene = projection.scene;
-    let [a, b, c] = projection.corners(number);
-    let (x1, y1) = ((b.x - a.x) as f32, (b.y - a.y) as f32);
-    let (x2, y2) = ((c.x - a.x) as f32, (c.y - a.y) as f32);
-    let pixel = 256.0 * projection.samples_in_pixel as f32;
-    let on_screen = ((x1 * y2 - x2 * y1).abs() / (pixel * pixel)).max(1e-9);
-    InterpolatedPoint::new(scene, number, weights, on_screen)
-}
 
 /// The interpolated normal, which points to the viewer's side.
 pub(super) fn outward(point: &InterpolatedPoint, setup: &ScreenTriangle) -> Vec3 {

@@ -8,7 +8,7 @@ use rayon::prelude::*;
 
 use super::camera::Camera;
 use super::prepare::PreparedScene;
-use super::raster::Projection;
+use super::projection::Projection;
 use super::scene::BoundingBox;
 use super::shade::{Exposure, Lights};
 use super::texture::rounded_down;

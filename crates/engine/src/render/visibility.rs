@@ -10,7 +10,7 @@ use rayon::prelude::*;
 use super::camera::Camera;
 use super::coverage::ScreenTriangle;
 use super::prepare::PreparedScene;
-use super::raster::{NOTHING, Projection};
+use super::projection::{NOTHING, Projection};
 use super::scene::BoundingBox;
 
 impl PreparedScene {
