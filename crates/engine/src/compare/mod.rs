@@ -17,7 +17,8 @@ use rayon::prelude::*;
 use super::render::{NO_PART, Picture, PreparedScene, View};
 use super::srgb::linear_of_srgb;
 use flip::Linear;
-use places::{TILE, changed_parts, worst_part, worst_tile};
+pub use places::ChangedPart;
+use places::{TILE, changed_parts, score, worst_part, worst_tile};
 
 pub use rough::{QuickDifference, quick_difference};
 pub use sheet::{Sheet, side_by_side};
@@ -61,15 +62,6 @@ pub struct WorstTile {
     pub part: Option<String>,
 }
 
-/// A part whose visible pixels mostly differ from the source.
-#[derive(Debug, Clone, PartialEq)]
-pub struct ChangedPart {
-    /// Its name in the source.
-    pub name: String,
-    /// The share of its visible pixels that look different.
-    pub changed_share: f64,
-}
-
 /// A set of pictures of one model, and the names of its parts.
 #[derive(Debug, Clone, Copy)]
 pub struct PictureSet<'a> {
@@ -88,7 +80,9 @@ impl Comparison {
             .zip(result.pictures)
             .map(|((view, one), (_, two))| ComparedView::new(*view, one, two, source.scene))
             .collect();
-        let changed_parts = changed_parts(source, &compared);
+        let pictures = source.pictures.iter().map(|(_, picture)| picture);
+        let errors = compared.iter().map(|compared| &compared.errors[..]);
+        let changed_parts = changed_parts(source.scene, pictures.zip(errors));
         Comparison {
             views: compared.into_iter().map(|compared| compared.view).collect(),
             changed_parts,
@@ -250,19 +244,6 @@ fn count_moved_surfaces(errors: &mut [f32], one: &Picture, two: &Picture) {
 
 /// A surface has moved if its distance changes by more than this fraction.
 const MOVED: f32 = 0.1;
-
-fn score(errors: impl Iterator<Item = f32>) -> f64 {
-    let (mut sum, mut count) = (0.0, 0);
-    for error in errors {
-        sum += f64::from(error);
-        count += 1;
-    }
-    if count == 0 {
-        100.0
-    } else {
-        100.0 * (1.0 - sum / f64::from(count))
-    }
-}
 
 /// The difference of each pixel. Computes only the rectangle that holds all pixels that differ.
 fn differences(one: &Picture, two: &Picture) -> Vec<f32> {

@@ -2,8 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::super::render::{NO_PART, Picture};
-use super::{ChangedPart, ComparedView, PictureSet, score};
+use super::super::render::{NO_PART, Picture, PreparedScene};
 
 /// Pixels on each side of a tile.
 pub(super) const TILE: usize = 32;
@@ -11,6 +10,15 @@ pub(super) const TILE: usize = 32;
 const CHANGED: f32 = 0.22;
 /// Parts that cover fewer pixels in all views are too small to judge.
 const FEWEST_PIXELS: usize = 12;
+
+/// A part whose visible pixels mostly differ from the source.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ChangedPart {
+    /// Its name in the source.
+    pub name: String,
+    /// The share of its visible pixels that look different.
+    pub changed_share: f64,
+}
 
 /// Left, top and score of the tile with the greatest sum of differences; the sum prevents that a tile with few visible
 /// pixels is chosen because of one bad pixel.
@@ -48,16 +56,20 @@ pub(super) fn worst_part(picture: &Picture, errors: &[f32], corner: (usize, usiz
         .map(|(part, _)| part)
 }
 
-/// The parts of the source most of whose visible pixels changed, the worst first.
-pub(super) fn changed_parts(source: PictureSet<'_>, compared: &[ComparedView]) -> Vec<ChangedPart> {
+/// The parts of the source most of whose visible pixels changed, the worst first. `views` are pictures of the source with the
+/// differences of their pixels.
+pub(super) fn changed_parts<'a>(
+    source: &PreparedScene,
+    views: impl Iterator<Item = (&'a Picture, &'a [f32])>,
+) -> Vec<ChangedPart> {
     const MOST: f64 = 0.6;
     // Pixels of each part, and how many of them changed.
     let mut counts: BTreeMap<u32, (usize, usize)> = BTreeMap::new();
-    for ((_, picture), compared) in source.pictures.iter().zip(compared) {
+    for (picture, errors) in views {
         for (part, error) in picture
             .parts
             .iter()
-            .zip(&compared.errors)
+            .zip(errors)
             .filter(|(part, _)| **part != NO_PART)
         {
             let (pixels, changed) = counts.entry(*part).or_default();
@@ -69,11 +81,25 @@ pub(super) fn changed_parts(source: PictureSet<'_>, compared: &[ComparedView]) -
         .into_iter()
         .filter(|(_, (pixels, _))| *pixels >= FEWEST_PIXELS)
         .map(|(part, (pixels, changed))| ChangedPart {
-            name: source.scene.part_name(part).unwrap_or("a part").to_owned(),
+            name: source.part_name(part).unwrap_or("a part").to_owned(),
             changed_share: changed as f64 / pixels as f64,
         })
         .filter(|part| part.changed_share > MOST)
         .collect();
     parts.sort_by(|one, two| two.changed_share.total_cmp(&one.changed_share));
     parts
+}
+
+/// From 0 to 100, of the differences of pixels.
+pub(super) fn score(errors: impl Iterator<Item = f32>) -> f64 {
+    let (mut sum, mut count) = (0.0, 0);
+    for error in errors {
+        sum += f64::from(error);
+        count += 1;
+    }
+    if count == 0 {
+        100.0
+    } else {
+        100.0 * (1.0 - sum / f64::from(count))
+    }
 }

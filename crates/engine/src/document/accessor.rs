@@ -5,10 +5,10 @@
 
 use bytes::Bytes;
 
-use super::Document;
 use super::cursor::Cursor;
 use super::element::{ComponentType, ElementType};
 use super::error::DocumentError;
+use super::gltf_file::Document;
 
 /// The declared type and size of an accessor.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -42,11 +42,13 @@ pub struct Accessors<'d> {
     document: &'d Document,
 }
 
-impl<'d> Accessors<'d> {
-    pub(super) fn new(document: &'d Document) -> Accessors<'d> {
-        Accessors { document }
+impl Document {
+    pub fn accessors(&self) -> Accessors<'_> {
+        Accessors { document: self }
     }
+}
 
+impl Accessors<'_> {
     /// The declared type and size of accessor `index`, checked.
     pub fn info(&self, index: usize) -> Result<AccessorInfo, DocumentError> {
         let at = self.document.item("accessors", index)?;

@@ -5,7 +5,15 @@
 
 use super::cursor::Cursor;
 use super::error::DocumentError;
-use super::{Document, IMAGE_EXTENSIONS};
+use super::gltf_file::Document;
+
+/// The extensions of a texture that refer to an image in another format than PNG and JPEG, with its media type. The first
+/// of those that a texture has counts.
+pub const IMAGE_EXTENSIONS: [(&str, &str); 3] = [
+    ("EXT_texture_webp", "image/webp"),
+    ("EXT_texture_avif", "image/avif"),
+    ("KHR_texture_basisu", "image/ktx2"),
+];
 
 pub(super) fn check(document: &Document) -> Result<(), DocumentError> {
     let check = DocumentCheck { document };

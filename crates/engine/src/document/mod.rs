@@ -10,48 +10,27 @@ mod cursor;
 mod element;
 mod error;
 pub mod glb;
+mod gltf_file;
 pub mod uri;
 
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use bytes::Bytes;
 use serde_json::Value;
 
 pub use accessor::{AccessorInfo, Accessors};
+pub use check::IMAGE_EXTENSIONS;
 pub use cursor::Cursor;
 pub use element::{ComponentType, ElementType};
 pub use error::DocumentError;
+pub use gltf_file::Document;
 
-/// The extensions of a texture that refer to an image in another format than PNG and JPEG, with its media type. The first
-/// of those that a texture has counts.
-pub const IMAGE_EXTENSIONS: [(&str, &str); 3] = [
-    ("EXT_texture_webp", "image/webp"),
-    ("EXT_texture_avif", "image/avif"),
-    ("KHR_texture_basisu", "image/ktx2"),
-];
-
-use assetfs_formats::input_files::{InputFiles, UriTarget};
+use assetfs_formats::input_files::InputFiles;
 use assetfs_formats::number_text::grouped;
 
 /// The longest JSON text that is parsed. The parser itself limits the depth.
 const MAX_JSON_LEN_BYTES: usize = 512 << 20;
-
-/// An opened glTF or GLB file.
-#[derive(Debug)]
-pub struct Document {
-    file: String,
-    files: InputFiles,
-    relative: PathBuf,
-    json: Value,
-    buffers: Vec<Bytes>,
-    /// For each buffer, whether it needs no data because compression extensions contain all its views.
-    fallbacks: Vec<bool>,
-    /// Bytes of the file and of the files that its buffers name.
-    len_bytes: u64,
-    /// The unpacked bytes of views that a compression extension packed.
-    decoded_views: Vec<Option<Bytes>>,
-}
 
 impl Document {
     /// Opens the file `relative` in the folder `root`.
@@ -99,117 +78,6 @@ impl Document {
         document.load_buffers(bin)?;
         check::check(&document)?;
         Ok(document)
-    }
-
-    /// The name of the file, for messages.
-    pub fn file(&self) -> &str {
-        &self.file
-    }
-
-    /// Bytes of the file and of the files that its buffers name.
-    pub fn len_bytes(&self) -> u64 {
-        self.len_bytes
-    }
-
-    pub fn json(&self) -> &Value {
-        &self.json
-    }
-
-    /// The top-level object of the JSON.
-    pub fn top(&self) -> Cursor<'_> {
-        Cursor::new(&self.file, String::new(), &self.json)
-    }
-
-    /// The number of objects in the top-level array `list`.
-    pub fn count(&self, list: &str) -> usize {
-        self.json[list].as_array().map_or(0, Vec::len)
-    }
-
-    /// The object `index` of the top-level array `list`.
-    pub fn item(&self, list: &str, index: usize) -> Result<Cursor<'_>, DocumentError> {
-        let path = format!("{list}[{index}]");
-        match self.json[list].get(index) {
-            Some(value) => Ok(Cursor::new(&self.file, path, value)),
-            None => Err(DocumentError::Invalid {
-                file: self.file.clone(),
-                path,
-                what: "is referred to but does not exist".to_owned(),
-            }),
-        }
-    }
-
-    pub fn accessors(&self) -> Accessors<'_> {
-        Accessors::new(self)
-    }
-
-    pub fn view_bytes(&self, view: usize) -> Result<Bytes, DocumentError> {
-        if let Some(Some(decoded)) = self.decoded_views.get(view) {
-            return Ok(decoded.clone());
-        }
-        let at = self.item("bufferViews", view)?;
-        let buffer = at
-            .require("buffer")?
-            .index_of(self.buffers.len(), "buffer")?;
-        let offset = at.number_or("byteOffset", 0)?;
-        let length = at.require("byteLength")?.number()?;
-        let bytes = &self.buffers[buffer];
-        match offset.checked_add(length) {
-            Some(end) if end <= bytes.len() => Ok(bytes.slice(offset..end)),
-            _ => Err(at.invalid(format!(
-                "ends after its buffer: {} bytes from {} do not fit into {} bytes",
-                grouped(length as u64),
-                grouped(offset as u64),
-                grouped(bytes.len() as u64)
-            ))),
-        }
-    }
-
-    pub fn buffer(&self, index: usize) -> Option<&Bytes> {
-        self.buffers.get(index)
-    }
-
-    /// Sets the unpacked bytes of a packed view.
-    pub fn set_decoded_view(&mut self, view: usize, bytes: Bytes) {
-        if self.decoded_views.len() <= view {
-            self.decoded_views.resize(view + 1, None);
-        }
-        self.decoded_views[view] = Some(bytes);
-    }
-
-    /// The bytes and media type of the `uri` at `at`.
-    pub fn read_uri(
-        &self,
-        at: &Cursor<'_>,
-        uri: &str,
-    ) -> Result<(Bytes, Option<String>), DocumentError> {
-        if let Some(decoded) = uri::data_uri(uri) {
-            let (bytes, media_type) = decoded.map_err(|what| at.invalid(what))?;
-            return Ok((Bytes::from(bytes), Some(media_type)));
-        }
-        let target = self.files.resolve(&self.relative, uri);
-        let error = match target {
-            UriTarget::File(path) => {
-                let bytes = fs::read(&path).map_err(|source| DocumentError::Io { path, source })?;
-                return Ok((Bytes::from(bytes), None));
-            }
-            UriTarget::Outside => DocumentError::OutsideFile {
-                file: self.file.clone(),
-                path: at.path().to_owned(),
-                uri: uri.to_owned(),
-            },
-            UriTarget::Missing => DocumentError::MissingFile {
-                file: self.file.clone(),
-                path: at.path().to_owned(),
-                name: uri::decoded(uri),
-            },
-            UriTarget::Several(_) => DocumentError::AmbiguousFile {
-                file: self.file.clone(),
-                path: at.path().to_owned(),
-                name: uri::decoded(uri),
-                why: target.absence().unwrap_or_default(),
-            },
-        };
-        Err(error)
     }
 
     fn check_version(&self) -> Result<(), DocumentError> {
@@ -291,10 +159,6 @@ impl Document {
             is_packed(buffer) || *all > 0 && all == packed
         };
         Ok(buffers.iter().zip(&views).map(needs_none).collect())
-    }
-
-    fn is_fallback(&self, buffer: usize) -> bool {
-        self.fallbacks.get(buffer).is_some_and(|is_one| *is_one)
     }
 
     fn short_buffer(&self, at: &Cursor<'_>, declared: usize, actual: usize) -> DocumentError {

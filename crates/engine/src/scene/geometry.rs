@@ -4,6 +4,7 @@
 //! store them as compactly.
 
 use super::super::document::ComponentType;
+use super::bounds::Bounds;
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
 pub enum Mode {
@@ -165,11 +166,11 @@ impl Geometry {
     }
 
     /// The smallest box around all positions, or `None` without vertices.
-    pub fn bounds(&self) -> Option<super::nodes::Bounds> {
+    pub fn bounds(&self) -> Option<Bounds> {
         let mut bounds = None;
         for position in self.positions().chunks_exact(3) {
             let position = glam::Vec3::from_slice(position);
-            super::nodes::Bounds::grow(&mut bounds, position);
+            Bounds::grow(&mut bounds, position);
         }
         bounds
     }

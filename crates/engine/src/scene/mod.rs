@@ -7,6 +7,7 @@
 //! Invariant: indices in the JSON and in the structs are in range, and every attribute of a
 //! geometry has one element for each vertex.
 
+mod bounds;
 mod content;
 mod geometry;
 mod material;
@@ -15,10 +16,11 @@ mod origin;
 mod pose;
 mod texture_slots;
 
+pub use bounds::{Bounds, box_corners};
 pub use content::{Image, Mesh, Primitive, Scene, Table, index_in};
 pub use geometry::{Attribute, Geometry, Mode, Storage, is_crowded};
 pub use material::{AlphaMode, DEFAULT_IOR, Material, TextureUse, Texturing, UvTransform, Wrap};
-pub use nodes::{Bounds, Draw, MeshAtRest, box_corners, local_matrix};
+pub use nodes::{Draw, MeshAtRest, local_matrix};
 pub use origin::{far_point, float_step};
 pub use pose::Pose;
 pub use texture_slots::{TextureSlot, coordinate_set_of, remove_textures, slots_of};

@@ -6,8 +6,8 @@
 
 use glam::{DVec3, Vec3};
 
+use super::bounds::{Bounds, box_corners};
 use super::content::Scene;
-use super::nodes::{Bounds, box_corners};
 
 /// Steps of 32-bit floats that are longer than this share of a model's diagonal count as visible.
 const VISIBLE_STEP: f64 = 1e-5;

@@ -1,7 +1,6 @@
 //! Settings of an export: file formats, packing of geometry, encoding of textures.
 
 use super::super::scene::TextureSlot;
-use super::Discard;
 
 /// A file format that we write.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -175,6 +174,17 @@ impl ExportSettings {
             textures: TextureFormats::default(),
         }
     }
+}
+
+/// What to leave out.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Discard {
+    pub cameras: bool,
+    pub lights: bool,
+    pub animations: bool,
+    pub morph_targets: bool,
+    /// Texture coordinates that no material uses.
+    pub unused_uvs: bool,
 }
 
 #[cfg(test)]

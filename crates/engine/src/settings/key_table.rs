@@ -3,7 +3,7 @@
 
 use serde::Serialize;
 
-use super::TextureFormat;
+use super::formats::TextureFormat;
 
 /// A key of a configuration.
 #[derive(Debug, Clone, Copy)]

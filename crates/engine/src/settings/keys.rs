@@ -1,6 +1,6 @@
 //! Classifies unread keys of a configuration: known without effect, or unknown, with the most similar known key.
 
-use super::FileFormat;
+use super::formats::FileFormat;
 use super::key_table::{KEYS, Key, Treatment};
 use assetfs_formats::printable::printable;
 

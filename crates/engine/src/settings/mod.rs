@@ -15,7 +15,9 @@ use std::str::FromStr;
 
 use super::scene::TextureSlot;
 pub use baking::{Baking, BakingQuality};
-pub use formats::{ExportSettings, FileFormat, MeshCompression, TextureFormat, TextureFormats};
+pub use formats::{
+    Discard, ExportSettings, FileFormat, MeshCompression, TextureFormat, TextureFormats,
+};
 pub use key_table::{Form, FormValue, KEYS, Key, Treatment};
 pub use keys::{UnknownKey, most_alike};
 pub use reader::SettingsError;
@@ -163,17 +165,6 @@ impl UsdPurpose {
 pub enum UsdProfile {
     /// What Apple's viewers show.
     ArKit,
-}
-
-/// What to leave out.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Discard {
-    pub cameras: bool,
-    pub lights: bool,
-    pub animations: bool,
-    pub morph_targets: bool,
-    /// Texture coordinates that no material uses.
-    pub unused_uvs: bool,
 }
 
 /// Reads a configuration from JSON.

@@ -6,7 +6,7 @@ use glam::{DVec2, DVec3};
 
 use super::super::super::scene::{Attribute, Geometry};
 use super::super::paint::{FABRIC_TILE, WOOD_TILE};
-use super::{ChairMaterial, ChairPart};
+use super::part::{ChairMaterial, ChairPart};
 
 /// The mapping of texture coordinates on a grid.
 #[derive(Clone, Copy)]

@@ -3,27 +3,13 @@
 //! Every part is a [`Grid`]: rows from one end to the other, columns around. Turned parts follow a profile of radii.
 
 mod grid;
+mod part;
 
 use glam::{DVec2, DVec3};
 
-use super::super::scene::Geometry;
 use super::exact::{bump, mix, sin, smoothstep, turn};
 use grid::{Grid, Unrolled, steps};
-
-/// Index into the materials of the scene.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum ChairMaterial {
-    Oak,
-    Wool,
-    Brass,
-}
-
-/// One mesh of the chair.
-pub(super) struct ChairPart {
-    pub(super) name: String,
-    pub(super) material: ChairMaterial,
-    pub(super) geometry: Geometry,
-}
+pub(super) use part::{ChairMaterial, ChairPart};
 
 /// The chair; a density of 1 has about 400,000 triangles.
 pub(super) fn parts(density: f64) -> Vec<ChairPart> {

@@ -5,7 +5,7 @@
 
 use glam::{DVec2, Vec2Swizzles};
 
-use super::{FlatShape, quarter_turned, size_of};
+use super::shape::{FlatShape, quarter_turned, size_of};
 
 /// Cells `start..start + length` of a row.
 #[derive(Debug, Clone, Copy)]

@@ -9,6 +9,7 @@
 mod grid;
 mod mask;
 mod rows;
+mod shape;
 
 use std::ops::Range;
 
@@ -17,6 +18,8 @@ use rayon::prelude::*;
 
 use grid::{CellGrid, Rule};
 use mask::Mask;
+pub(super) use shape::FlatShape;
+use shape::{Arrangement, Place, quarter_turned, size_of};
 
 /// More charts than this are packed by their boxes.
 const MOST_MASKS: usize = 2000;
@@ -39,26 +42,6 @@ const MOST_TRIES: usize = 16;
 /// How much larger a chart may be taken for at random, which changes the order of a try.
 const DISORDER: f64 = 0.6;
 
-/// A chart as the packer sees it: triangles in the plane.
-pub(super) struct FlatShape {
-    /// In the units of the mesh; the packer moves, turns and scales them.
-    pub(super) uvs: Vec<DVec2>,
-    pub(super) triangles: Vec<[u32; 3]>,
-    pub(super) area: f64,
-}
-
-/// Where a chart stands: its quarter turns, and where the corner of its box is, as fractions of the square.
-#[derive(Debug, Clone, Copy)]
-struct Place {
-    quarter_turns: usize,
-    corner: DVec2,
-}
-
-struct Arrangement {
-    scale: f64,
-    places: Vec<Place>,
-}
-
 /// Moves the shapes into the unit square. `padding` is half the distance between two charts, as a fraction of the square.
 pub(super) fn pack(shapes: &mut [FlatShape], padding: f64) {
     if shapes.is_empty() {
@@ -75,21 +58,6 @@ pub(super) fn pack(shapes: &mut [FlatShape], padding: f64) {
             let turned = quarter_turned(*uv, size, place.quarter_turns);
             *uv = (turned * packing.scale + place.corner).clamp(DVec2::ZERO, DVec2::ONE);
         }
-    }
-}
-
-/// The size of a shape whose box starts at the origin.
-fn size_of(uvs: &[DVec2]) -> DVec2 {
-    uvs.iter().fold(DVec2::ZERO, |high, uv| high.max(*uv))
-}
-
-/// The point after quarter turns of a box of this size, whose corner returns to the origin.
-fn quarter_turned(uv: DVec2, size: DVec2, quarter_turns: usize) -> DVec2 {
-    match quarter_turns {
-        0 => uv,
-        1 => DVec2::new(size.y - uv.y, uv.x),
-        2 => size - uv,
-        _ => DVec2::new(uv.y, size.x - uv.x),
     }
 }
 

@@ -2,7 +2,7 @@
 
 use glam::{DVec2, Vec2Swizzles};
 
-use super::{Arrangement, FlatShape, Place, size_of};
+use super::shape::{Arrangement, FlatShape, Place, size_of};
 
 /// Halvings of the range of scales.
 const SEARCH: usize = 24;
