@@ -1,10 +1,26 @@
 //! Statistics of a model: the counts in reports, and the content of `rpd_info.json`.
 
+use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
-use super::super::job::ModelCounts;
 use super::super::scene::{Mode, Scene};
 use super::super::textures::{channels, dimensions, name_of, usages};
+
+/// The size of a model in common measures.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ModelCounts {
+    /// Triangles drawn: a mesh used by two nodes counts twice, as a viewer counts it.
+    pub triangles: u64,
+    /// Vertices stored.
+    pub vertices: u64,
+    pub meshes: u64,
+    pub materials: u64,
+    pub textures: u64,
+    /// The longest side of any image in pixels; 0 without images.
+    pub largest_texture: u32,
+    /// Bytes of the model's own files.
+    pub bytes: u64,
+}
 
 /// The main statistics. `bytes` is the size of the model's own files.
 pub fn counts(scene: &Scene, bytes: u64) -> ModelCounts {

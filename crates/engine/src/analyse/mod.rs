@@ -5,7 +5,7 @@ mod metrics;
 
 use assetfs_formats::printable::printable;
 
-pub use info::{counts, rpd_info};
+pub use info::{ModelCounts, counts, rpd_info};
 pub use metrics::Metrics;
 
 /// The three logs of a job.

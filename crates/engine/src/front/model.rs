@@ -2,11 +2,11 @@
 
 use std::path::{Path, PathBuf};
 
+use super::super::analyse::ModelCounts;
 use super::super::analyse::counts;
 use super::super::caught::caught;
 use super::super::error::EngineError;
 use super::super::import::{Imported, import};
-use super::super::job::ModelCounts;
 use super::super::scene::Scene;
 use assetfs_formats::input_files::files_below;
 

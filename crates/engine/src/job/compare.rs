@@ -13,7 +13,8 @@ use super::super::pictures::{BEFORE_AFTER_NAME, ModelPictures, SurfaceDistances}
 use super::super::scene::Scene;
 use super::context::JobContext;
 use super::export::{Appearance, Exported};
-use super::{ExportedFile, Pictures, QualityScore};
+use super::report::{ExportedFile, QualityScore};
+use super::task::Pictures;
 use assetfs_formats::number_text::counted;
 
 /// Draws the source and writes the pictures of an analysis.

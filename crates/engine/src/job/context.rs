@@ -8,7 +8,8 @@ use super::super::error::EngineError;
 use super::super::export::losses;
 use super::super::scene::Scene;
 use super::super::settings::FileFormat;
-use super::{Phase, Pictures, Progress};
+use super::report::{Phase, Progress};
+use super::task::Pictures;
 
 /// Output folder, logs, metrics and progress of a running job.
 pub(super) struct JobContext<'p> {

@@ -19,7 +19,8 @@ use super::super::settings::{
 };
 use super::super::textures::{TexturePlan, channels, dimensions, fit, usages};
 use super::context::JobContext;
-use super::{ExportedFile, ExportedImage, OptimizeTask};
+use super::report::{ExportedFile, ExportedImage};
+use super::task::OptimizeTask;
 use assetfs_formats::number_text::grouped;
 
 /// A written export, and how it differs from the scene.

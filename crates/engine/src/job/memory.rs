@@ -9,7 +9,7 @@ use std::path::Path;
 
 use super::super::scene::{Geometry, Image, Scene};
 use super::super::textures::dimensions;
-use super::Pictures;
+use super::task::Pictures;
 
 /// What each thread reserves when it allocates.
 const THREAD: u64 = 66 << 20;

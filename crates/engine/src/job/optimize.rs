@@ -5,7 +5,7 @@ use glam::DMat4;
 use super::super::analyse::counts;
 use super::super::clean;
 use super::super::error::EngineError;
-use super::super::import::ImportOptions;
+use super::super::import::{ImportOptions, Imported};
 use super::super::manipulate::{NothingLeft, manipulate};
 use super::super::pictures::ModelPictures;
 use super::super::scene::Scene;
@@ -17,10 +17,11 @@ use super::compare::{HiddenParts, compare_exports};
 use super::context::JobContext;
 use super::export::export_all;
 use super::judge::DrawnSource;
-use super::reduce::{bakes, reduce};
-use super::run::{describe, model_file, read_model};
+use super::reduce::{ReducedScene, bakes, reduce};
+use super::report::{ExportedFile, Report};
+use super::steps::{describe, model_file, read_model};
 use super::target_size::{SizeTarget, settings_for_size};
-use super::{ExportedFile, OptimizeTask, Pictures, Report};
+use super::task::{OptimizeTask, Pictures};
 use assetfs_formats::number_text::{counted_were, grouped};
 
 /// The settings scaled as the task says; those that have no effect are warnings.
@@ -43,15 +44,7 @@ pub(super) fn optimize(
     job: &mut JobContext<'_>,
 ) -> Result<Report, EngineError> {
     let mut settings = settings_of(task, settings, job);
-    let options = ImportOptions {
-        tessellation: settings.tessellation,
-        purpose: settings.usd_purpose,
-    };
-    let writes_ktx2 = settings
-        .exports
-        .iter()
-        .any(|export| export.textures.all().contains(&TextureFormat::Ktx2));
-    let imported = read_model(&task.input_dir, &task.files, options, writes_ktx2, job)?;
+    let imported = read_source(task, &settings, job)?;
     let source = counts(&imported.scene, imported.size_bytes);
     let model = model_file(&imported);
     let like_source =
@@ -79,21 +72,8 @@ pub(super) fn optimize(
         pictures: pictures.as_ref(),
         moved,
     };
-    let (settings, known) = match settings.target_bytes {
-        Some(bytes) => {
-            let is_gltf = matches!(
-                settings.exports[0].format,
-                FileFormat::Glb | FileFormat::Gltf
-            );
-            let is_plain = imported.packing == MeshCompression::None;
-            let target = SizeTarget {
-                bytes,
-                may_pack: packs_like_source && is_plain && is_gltf,
-            };
-            settings_for_size(&scene, settings, target, drawn, job)?
-        }
-        None => (settings, None),
-    };
+    let may_pack = packs_like_source && imported.packing == MeshCompression::None;
+    let (settings, known) = within_size(&scene, settings, may_pack, drawn, job)?;
     reduce(&mut scene, &settings, drawn, known, job);
     job.step(50, "arranging vertices");
     clean::finish(&mut scene);
@@ -126,6 +106,45 @@ pub(super) fn optimize(
         model: Some(model),
         ..Report::default()
     })
+}
+
+fn read_source(
+    task: &OptimizeTask,
+    settings: &Settings,
+    job: &mut JobContext<'_>,
+) -> Result<Imported, EngineError> {
+    let options = ImportOptions {
+        tessellation: settings.tessellation,
+        purpose: settings.usd_purpose,
+    };
+    let writes_ktx2 = settings
+        .exports
+        .iter()
+        .any(|export| export.textures.all().contains(&TextureFormat::Ktx2));
+    read_model(&task.input_dir, &task.files, options, writes_ktx2, job)
+}
+
+/// The settings with limits for the target size, if there is one, and the scene that was reduced by them, if it was kept.
+/// `may_pack` says whether the first export may be packed if it is a glTF file.
+fn within_size(
+    scene: &Scene,
+    settings: Settings,
+    may_pack: bool,
+    drawn: DrawnSource<'_>,
+    job: &mut JobContext<'_>,
+) -> Result<(Settings, Option<ReducedScene>), EngineError> {
+    let Some(bytes) = settings.target_bytes else {
+        return Ok((settings, None));
+    };
+    let is_gltf = matches!(
+        settings.exports[0].format,
+        FileFormat::Glb | FileFormat::Gltf
+    );
+    let target = SizeTarget {
+        bytes,
+        may_pack: may_pack && is_gltf,
+    };
+    settings_for_size(scene, settings, target, drawn, job)
 }
 
 /// The warning about an export that has more bytes than its source, with the most likely reason.

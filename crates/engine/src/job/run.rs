@@ -1,27 +1,17 @@
-//! Runs a task, and writes the logs that every job has, whether it succeeds or not. The steps of an analysis and of a
-//! picture are here; those of an optimization have a file of their own.
+//! Runs a task. The steps of an analysis and of a picture are here; those of an optimization have a file of their own.
 
-use std::collections::HashSet;
-use std::fs;
-use std::path::Path;
-
-use serde_json::Value;
-
-use super::super::analyse::{Logs, Metrics, counts, rpd_info};
-use super::super::caught::caught;
+use super::super::analyse::counts;
 use super::super::error::EngineError;
-use super::super::import::{ImportOptions, Imported, import_as};
+use super::super::import::ImportOptions;
 use super::super::pictures::{ICON_NAME, icon};
-use super::super::scene::Scene;
 use super::super::settings::Settings;
 use super::automatic;
 use super::compare::draw_source;
 use super::context::JobContext;
-use super::memory;
 use super::optimize::optimize;
-use super::{AnalyseTask, DrawTask, ModelFile, Phase, Pictures, Progress, Report, Task};
-use assetfs_formats::number_text::counted;
-use assetfs_formats::printable::printable;
+use super::report::{Phase, Progress, Report};
+use super::steps::{describe, model_file, read_model, run_steps};
+use super::task::{AnalyseTask, DrawTask, Pictures, Task};
 
 pub(super) fn run(
     task: &Task,
@@ -33,103 +23,6 @@ pub(super) fn run(
         Task::Optimize(task) => optimize(task, Settings::read(&task.config)?, job),
         Task::Draw(task) => draw(task, job),
     })
-}
-
-/// Runs the steps of a job that writes into `output_dir`.
-pub(super) fn run_steps(
-    output_dir: &Path,
-    pictures: Pictures,
-    progress: &mut dyn FnMut(Progress),
-    steps: impl FnOnce(&mut JobContext<'_>) -> Result<Report, EngineError>,
-) -> Result<Report, EngineError> {
-    let output_dir = output_dir.to_owned();
-    fs::create_dir_all(&output_dir).map_err(|source| EngineError::Io {
-        path: output_dir.clone(),
-        source,
-    })?;
-    let mut job = JobContext {
-        output_dir,
-        logs: Logs::default(),
-        metrics: Metrics::start(),
-        written: Vec::new(),
-        progress,
-        percent: 0,
-        phase: None,
-        memory_bytes: 0,
-        pictures,
-    };
-    // A panic must be written to error.log like any other failure.
-    let outcome = caught(|| steps(&mut job));
-    if let Err(error) = &outcome {
-        job.logs.errors.push(error.to_string());
-    }
-    // Several exports may cause the same warning.
-    let mut said = HashSet::new();
-    job.logs.warnings.retain(|line| said.insert(line.clone()));
-    let logged = write_logs(&mut job, outcome.is_ok());
-    let mut report = outcome?;
-    logged?;
-    job.step(100, "done");
-    report.files = job.written;
-    let warnings = job.logs.warnings.iter();
-    report.warnings = warnings.map(|line| printable(line).into_owned()).collect();
-    Ok(report)
-}
-
-fn write_logs(job: &mut JobContext<'_>, succeeded: bool) -> Result<(), EngineError> {
-    for (name, text) in [
-        ("info.log", Logs::text(&job.logs.info)),
-        ("warning.log", Logs::text(&job.logs.warnings)),
-        ("error.log", Logs::text(&job.logs.errors)),
-        ("metrics.json", pretty(&job.metrics.json(succeeded))),
-    ] {
-        job.write(name, text.as_bytes())?;
-    }
-    Ok(())
-}
-
-fn pretty(json: &Value) -> String {
-    serde_json::to_string_pretty(json).expect("a JSON value can be written to memory")
-}
-
-pub(super) fn read_model(
-    dir: &Path,
-    files: &[String],
-    options: ImportOptions,
-    writes_ktx2: bool,
-    job: &mut JobContext<'_>,
-) -> Result<Imported, EngineError> {
-    let process = memory::of_process();
-    job.memory_bytes = memory::of_files(dir, files, process);
-    job.step(2, "reading the model");
-    let mut imported = import_as(dir, files, options)?;
-    job.memory_bytes = memory::of_scene(&imported.scene, job.pictures, writes_ktx2, process);
-    job.step(3, "reading the model");
-    job.logs.warnings.append(&mut imported.warnings);
-    let found = counts(&imported.scene, imported.size_bytes);
-    job.info(format!(
-        "read {} ({}): {}, {}, {}, {}, {}",
-        imported.model.display(),
-        imported.format,
-        counted(found.triangles, "triangle"),
-        counted(found.vertices, "vertex"),
-        counted(found.materials, "material"),
-        counted(found.textures, "texture"),
-        counted(found.bytes, "byte"),
-    ));
-    job.metrics.lap("import");
-    Ok(imported)
-}
-
-pub(super) fn describe(
-    scene: &Scene,
-    name: &str,
-    format: &str,
-    bytes: u64,
-    job: &mut JobContext<'_>,
-) -> Result<(), EngineError> {
-    let info = rpd_info(scene, name, format, bytes);
-    job.write("rpd_info.json", pretty(&info).as_bytes())
 }
 
 fn analyse(task: &AnalyseTask, job: &mut JobContext<'_>) -> Result<Report, EngineError> {
@@ -193,11 +86,4 @@ fn draw(task: &DrawTask, job: &mut JobContext<'_>) -> Result<Report, EngineError
         model: Some(model_file(&imported)),
         ..Report::default()
     })
-}
-
-pub(super) fn model_file(imported: &Imported) -> ModelFile {
-    ModelFile {
-        path: imported.model.display().to_string(),
-        format: imported.format.to_owned(),
-    }
 }
