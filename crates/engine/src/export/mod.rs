@@ -6,8 +6,10 @@
 mod accessor_content;
 mod draco;
 mod encoding;
+mod error;
 pub mod fbx;
 mod flat;
+mod format_limits;
 pub mod gltf;
 mod grey;
 mod lit;
@@ -16,6 +18,7 @@ mod meshopt_views;
 mod motion;
 mod names;
 pub mod obj;
+mod out_file;
 pub mod ply;
 pub mod stl;
 mod texture_places;
@@ -23,37 +26,8 @@ pub mod usdz;
 mod view_use;
 mod views;
 
-use bytes::Bytes;
-
+pub use error::ExportError;
 pub use flat::draws_triangles;
 pub use losses::losses;
 pub use names::{Names, safe};
-
-use assetfs_formats::number_text::grouped;
-
-/// A file to be written.
-#[derive(Debug, Clone)]
-pub struct OutFile {
-    /// Its name in the export folder.
-    pub name: String,
-    pub bytes: Bytes,
-}
-
-/// Why a scene cannot be written.
-#[derive(Debug, thiserror::Error)]
-pub enum ExportError {
-    /// The file would exceed the maximum size of its format.
-    #[error("the result is too large for a {format} file ({} bytes)", grouped(*bytes))]
-    TooLarge { format: &'static str, bytes: u64 },
-    /// The archive of a USDZ file cannot be written.
-    #[error("the USDZ archive cannot be written: {0}")]
-    Archive(String),
-    /// The scene draws no triangles, only points, lines or nothing.
-    #[error(
-        "a {format} file holds triangles only, and the model draws none; export it as glb or gltf"
-    )]
-    NoTriangles { format: &'static str },
-    /// The scene has no geometry.
-    #[error("the result holds no geometry, so there is nothing to export")]
-    Empty,
-}
+pub use out_file::OutFile;

@@ -5,7 +5,7 @@ use glam::DVec3;
 use super::super::scene::Scene;
 use super::super::srgb::srgb_of_linear;
 use super::flat::{FlatPart, flatten};
-use super::losses::{FormatLimits, Loss, ScenePart};
+use super::format_limits::{FormatLimits, Loss, ScenePart};
 
 pub fn write_ply(scene: &Scene) -> Vec<u8> {
     let parts = flatten(scene);

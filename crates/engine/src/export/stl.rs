@@ -4,7 +4,7 @@ use glam::{DVec3, Vec3};
 
 use super::super::scene::{Scene, float_step};
 use super::flat::flatten;
-use super::losses::{FormatLimits, Loss, ScenePart};
+use super::format_limits::{FormatLimits, Loss, ScenePart};
 
 pub fn write_stl(scene: &Scene) -> Vec<u8> {
     let parts = flatten(scene);

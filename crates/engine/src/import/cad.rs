@@ -13,7 +13,9 @@ use serde_json::{Value, json};
 
 use super::super::scene::Scene;
 use super::super::settings::Tessellation;
-use super::{ImportError, Imported, gltf};
+use super::error::ImportError;
+use super::gltf;
+use super::imported::Imported;
 use assetfs_formats::number_text::grouped;
 use assetfs_formats::wholeness::{self, Wholeness};
 

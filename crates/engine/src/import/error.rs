@@ -25,3 +25,10 @@ pub enum ImportError {
     #[error("{file} is too large: {what}")]
     TooLarge { file: String, what: String },
 }
+
+/// The reason to refuse a Gaussian splat: its points are no surface, so bare points would be a wrong result.
+pub(super) fn gaussian_splat(file: &str) -> ImportError {
+    ImportError::Unsupported(format!(
+        "{file}: this is a Gaussian splat, which is not supported. Export a mesh (glTF, OBJ or PLY) from the program that made it"
+    ))
+}

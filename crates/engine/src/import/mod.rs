@@ -10,8 +10,10 @@ mod coordinates;
 mod error;
 mod far;
 mod fbx;
+mod file_names;
 mod gltf;
-pub mod images;
+mod images;
+mod imported;
 mod lines;
 mod normals;
 mod obj;
@@ -26,29 +28,13 @@ use std::path::{Path, PathBuf};
 
 pub use cad::{check_reader as check_cad_reader, reader as cad_reader};
 pub use error::ImportError;
+pub use imported::Imported;
 
 use super::intake::{ZipError, ZipLimits, unpack};
-use super::scene::Scene;
-use super::settings::{MeshCompression, Tessellation, UsdPurpose};
-use assetfs_formats::input_files::{InputFiles, UriTarget};
+use super::settings::{Tessellation, UsdPurpose};
 use assetfs_formats::junk::is_system_path;
 use assetfs_formats::{self as formats, Kind};
-
-/// An imported model.
-#[derive(Debug)]
-pub struct Imported {
-    pub scene: Scene,
-    /// The model's own file, relative to the input folder.
-    pub model: PathBuf,
-    /// `glb`, `gltf`, …
-    pub format: &'static str,
-    /// How the geometry is packed in the file.
-    pub packing: MeshCompression,
-    /// Bytes of the model's file and all that it refers to.
-    pub size_bytes: u64,
-    /// Parts of the model that were left out or changed.
-    pub warnings: Vec<String>,
-}
+use error::gaussian_splat;
 
 /// Finds the model among `files` in `dir` and reads it. Archives among the files are unpacked into a temporary folder,
 /// which is deleted afterwards.
@@ -177,13 +163,6 @@ fn is_archive(file: &str) -> bool {
     formats::of_name(file).is_some_and(|format| format.kind == Kind::Archive)
 }
 
-/// The reason to refuse a Gaussian splat: its points are no surface, so bare points would be a wrong result.
-fn gaussian_splat(file: &str) -> ImportError {
-    ImportError::Unsupported(format!(
-        "{file}: this is a Gaussian splat, which is not supported. Export a mesh (glTF, OBJ or PLY) from the program that made it"
-    ))
-}
-
 /// Formats that hold nothing but Gaussian splats.
 const SPLATS: &[&str] = &["splat", "ksplat", "spz", "sog"];
 /// Archives that are never opened.
@@ -231,21 +210,4 @@ fn refusal(files: &[String]) -> ImportError {
     } else {
         format!("the upload holds only {}{more}", shown.join(", "))
     })
-}
-
-fn file_name(path: &Path) -> String {
-    path.file_name()
-        .map(|name| name.to_string_lossy().into_owned())
-        .unwrap_or_default()
-}
-
-/// Finds a file that the file `base` of a model refers to.
-///
-/// # Errors
-/// Why there is none, for a sentence that says what is left out.
-fn find_file(files: &InputFiles, base: &Path, name: &str) -> Result<PathBuf, String> {
-    match files.resolve(base, name) {
-        UriTarget::File(path) => Ok(path),
-        other => Err(other.absence().unwrap_or_default()),
-    }
 }

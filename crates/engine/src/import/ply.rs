@@ -16,10 +16,11 @@ use std::path::Path;
 use super::super::document::DocumentError;
 use super::super::scene::{Attribute, Geometry, Mode};
 use super::super::settings::MeshCompression;
+use super::error::ImportError;
 use super::images::plain_image;
+use super::imported::Imported;
 use super::normals::add_creased;
 use super::scene_builder::SceneBuilder;
-use super::{ImportError, Imported};
 use assetfs_formats::input_files::InputFiles;
 use body::Body;
 use header::Header;
@@ -33,14 +34,14 @@ const OF_SPLATS: &[&str] = &["f_dc_0", "rot_0", "packed_position", "packed_rotat
 pub(super) fn import(dir: &Path, model: &Path) -> Result<Imported, ImportError> {
     let path = dir.join(model);
     let bytes = fs::read(&path).map_err(|source| DocumentError::Io { path, source })?;
-    let file = super::file_name(model);
+    let file = super::file_names::file_name(model);
     let damaged = |what: String| ImportError::Damaged {
         file: file.clone(),
         what,
     };
     let header = Header::read(&bytes).map_err(damaged)?;
     if is_splat(&header) {
-        return Err(super::gaussian_splat(&file));
+        return Err(super::error::gaussian_splat(&file));
     }
     let mut body = Body::read(&header, &bytes[header.len_bytes..]).map_err(damaged)?;
     body.pad();
@@ -134,7 +135,7 @@ impl Textures<'_> {
     }
 
     fn material(&mut self, texture: &str, builder: &mut SceneBuilder) -> Option<usize> {
-        let found = super::find_file(&InputFiles::new(self.dir), self.model, texture);
+        let found = super::file_names::find_file(&InputFiles::new(self.dir), self.model, texture);
         let read = found.and_then(|path| {
             let bytes = fs::read(&path).map_err(|error| error.to_string())?;
             self.size_bytes += bytes.len() as u64;

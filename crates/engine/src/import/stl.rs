@@ -13,10 +13,11 @@ use glam::DVec3;
 use super::super::document::DocumentError;
 use super::super::scene::{Attribute, Geometry};
 use super::super::settings::MeshCompression;
+use super::error::ImportError;
 use super::far;
+use super::imported::Imported;
 use super::lines::{lines, number, words};
 use super::scene_builder::SceneBuilder;
-use super::{ImportError, Imported};
 use assetfs_formats::number_text::grouped;
 
 const HEADER_LEN_BYTES: usize = 84;
@@ -26,7 +27,7 @@ const TRIANGLE_LEN_BYTES: usize = 50;
 pub(super) fn import(dir: &Path, model: &Path) -> Result<Imported, ImportError> {
     let path = dir.join(model);
     let bytes = fs::read(&path).map_err(|source| DocumentError::Io { path, source })?;
-    let file = super::file_name(model);
+    let file = super::file_names::file_name(model);
     let is_text = is_text(&bytes);
     let (geometry, offset) = if is_text {
         read_text(&file, &bytes)?

@@ -8,11 +8,11 @@ use serde_json::{Map, Value, json};
 
 use super::super::error::EngineError;
 use super::super::export::{Names, OutFile, safe};
-use super::super::import::images::extension_of;
 use super::super::import::{Imported, import};
 use super::super::pictures::ModelPictures;
 use super::super::scene::{Scene, index_in};
 use super::super::settings::{ExportSettings, FileFormat};
+use super::super::textures::media_type::extension_of;
 use super::super::textures::{TexturePlan, fit};
 use super::context::JobContext;
 use super::export::encode;

@@ -6,8 +6,10 @@
 
 mod avif;
 mod convert;
+mod decoding;
 mod encode;
 mod ktx2;
+pub mod media_type;
 mod pixels;
 mod resize;
 mod sources;
@@ -15,14 +17,14 @@ mod tint;
 mod usage;
 mod webp;
 
-use image::RgbaImage;
 use rayon::prelude::*;
 use serde_json::Value;
 
-use super::import::images::extension_of;
 use super::scene::{Image, Scene};
 use super::settings::{TextureFormat, TextureFormats, TextureLimits};
 use convert::{ConversionTarget, ImageEncoding};
+pub use decoding::{channels, decode, dimensions};
+use media_type::extension_of;
 use pixels::Pixels;
 pub use sources::settle_sources;
 pub use tint::tinted;
@@ -135,29 +137,6 @@ fn unfulfilled(scene: &Scene, usages: &[Usage], plan: &TexturePlan) -> Vec<Strin
         .collect()
 }
 
-/// Decodes an image of any format that the engine reads, to eight bits for red, green, blue and alpha.
-///
-/// # Errors
-/// When the image is damaged, too large or of another format; the text says why.
-pub fn decode(bytes: &[u8]) -> Result<RgbaImage, String> {
-    let Pixels {
-        width,
-        height,
-        rgba,
-    } = Pixels::decode(bytes)?;
-    Ok(RgbaImage::from_raw(width, height, rgba).expect("four bytes for each pixel"))
-}
-
-/// Width and height of an encoded image, read from its header alone.
-pub fn dimensions(bytes: &[u8]) -> Option<(u32, u32)> {
-    pixels::dimensions(bytes)
-}
-
-/// How many channels an encoded image has: 1 (grey) to 4 (colour and alpha).
-pub fn channels(bytes: &[u8]) -> Option<u8> {
-    pixels::channels(bytes)
-}
-
 /// An image's name for messages.
 pub fn name_of(index: usize, image: &Image) -> String {
     let own = image.json.get("name").and_then(Value::as_str);
@@ -205,15 +184,9 @@ fn fit_image(index: usize, image: &Image, usage: &Usage, plan: &TexturePlan) -> 
         kind,
         "image/bmp" | "image/gif" | "image/tiff" | "image/x-tga"
     ) || plan.plain_only && !is_plain;
-    let Some(before) = pixels::dimensions(&image.bytes) else {
+    let Some(before) = dimensions(&image.bytes) else {
         let is_asked = limit.is_some() || asked != TextureFormat::Auto || flips;
-        return if is_asked || is_foreign {
-            FitResult::warning(format!(
-                "texture {name} ({kind}) cannot be decoded here; it is not changed, even if it exceeds the size limit"
-            ))
-        } else {
-            FitResult::default()
-        };
+        return undecodable(&name, kind, is_asked || is_foreign);
     };
     let target = ConversionTarget {
         size: limited(before, limit),
@@ -222,16 +195,7 @@ fn fit_image(index: usize, image: &Image, usage: &Usage, plan: &TexturePlan) -> 
     };
     let after = target.final_size();
     let is_baked = image.replaces.is_some();
-    let fits_format = match asked {
-        TextureFormat::Auto => {
-            let is_kept = matches!(kind, "image/webp" | "image/avif" | "image/ktx2");
-            is_plain || is_kept && !plan.plain_only
-        }
-        TextureFormat::Png => kind == "image/png",
-        TextureFormat::Jpg => kind == "image/jpeg",
-        TextureFormat::WebP => kind == "image/webp",
-        TextureFormat::Ktx2 => kind == "image/ktx2",
-    };
+    let fits_format = is_of_format(kind, asked, plan);
     if target.size == before && fits_format && !flips && !is_baked {
         return FitResult::default();
     }
@@ -265,6 +229,27 @@ fn fit_image(index: usize, image: &Image, usage: &Usage, plan: &TexturePlan) -> 
         Err(why) => FitResult::warning(format!(
             "texture {name} is damaged ({why}) and is not changed"
         )),
+    }
+}
+
+fn undecodable(name: &str, kind: &str, must_change: bool) -> FitResult {
+    match must_change {
+        true => FitResult::warning(format!(
+            "texture {name} ({kind}) cannot be decoded here; it is not changed, even if it exceeds the size limit"
+        )),
+        false => FitResult::default(),
+    }
+}
+
+/// Whether an image of this media type is in the format that is asked for.
+fn is_of_format(kind: &str, asked: TextureFormat, plan: &TexturePlan) -> bool {
+    match (asked, kind) {
+        (TextureFormat::Auto, "image/webp" | "image/avif" | "image/ktx2") => !plan.plain_only,
+        (TextureFormat::Auto, _) => matches!(kind, "image/png" | "image/jpeg"),
+        (TextureFormat::Png, _) => kind == "image/png",
+        (TextureFormat::Jpg, _) => kind == "image/jpeg",
+        (TextureFormat::WebP, _) => kind == "image/webp",
+        (TextureFormat::Ktx2, _) => kind == "image/ktx2",
     }
 }
 

@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use super::super::super::scene::Scene;
 use super::super::motion::{NodeMotion, Placement};
-use super::angles_of;
+use super::angles::angles_of;
 use super::binary::{FbxValue, Record};
 use super::document::{FbxDocument, ObjectId, SECOND, number, properties, property};
 

@@ -6,7 +6,7 @@ use bytes::Bytes;
 use flate2::Compression;
 use flate2::write::ZlibEncoder;
 
-use super::super::ExportError;
+use super::super::error::ExportError;
 
 const VERSION: u32 = 7400;
 const MAGIC: &[u8] = b"Kaydara FBX Binary  \x00\x1a\x00";

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::super::ExportError;
+use super::super::error::ExportError;
 use super::binary::{FbxValue, Record, file_of};
 
 /// Ticks in a second.

@@ -138,6 +138,8 @@ impl Builder {
                 .iter()
                 .any(|geometry| geometry.attribute(name).is_some())
         };
+        let corners = self.corners.len() as i32;
+        let indexed = |name: &'static str| Some((name, (0..corners).collect()));
         if has("NORMAL") {
             let normals = self.values(geometries, "NORMAL", [0.0, 1.0, 0.0], |value| value);
             records.push(element(
@@ -161,15 +163,13 @@ impl Builder {
                     [red, green, blue, alpha]
                 },
             );
-            let direct = (0..self.corners.len() as i32).collect();
-            let indexed = Some(("ColorIndex", direct));
             records.push(element(
                 "LayerElementColor",
                 0,
                 "Color",
                 "Colors",
                 colors,
-                indexed,
+                indexed("ColorIndex"),
             ));
             layers[0].push(use_of("LayerElementColor", 0));
         }
@@ -179,15 +179,13 @@ impl Builder {
                 break;
             }
             let coords = self.values(geometries, &name, [0.0; 2], |[u, v]| [u, 1.0 - v]);
-            let direct = (0..self.corners.len() as i32).collect();
-            let indexed = Some(("UVIndex", direct));
             records.push(element(
                 "LayerElementUV",
                 set,
                 &uv_name(set as usize),
                 "UV",
                 coords,
-                indexed,
+                indexed("UVIndex"),
             ));
             if layers.len() <= set as usize {
                 layers.push(Vec::new());

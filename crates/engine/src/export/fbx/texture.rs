@@ -5,8 +5,8 @@ use std::collections::HashMap;
 
 use bytes::Bytes;
 
-use super::super::super::import::images::extension_of;
 use super::super::super::scene::{Image, Scene, TextureUse, Wrap};
+use super::super::super::textures::media_type::extension_of;
 use super::super::super::textures::tinted;
 use super::super::grey::{SurfaceChannel, split};
 use super::binary::{FbxValue, Record};

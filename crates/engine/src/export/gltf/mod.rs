@@ -9,13 +9,14 @@ mod references;
 use serde_json::{Map, Value, json};
 
 use super::super::document::glb;
-use super::super::import::images::extension_of;
 use super::super::scene::{Geometry, Scene, index_in};
 use super::super::settings::MeshCompression;
+use super::super::textures::media_type::extension_of;
+use super::error::ExportError;
 use super::names::Names;
+use super::out_file::OutFile;
 use super::views::Views;
-use super::{ExportError, OutFile};
-use references::image_places;
+use references::{fit_textures, image_places, write_blobs, write_tables};
 
 /// The greatest length that the header of a GLB file can hold.
 const MAX_GLB_LEN_BYTES: u64 = u32::MAX as u64;
@@ -107,9 +108,9 @@ impl<'s> GltfWriter<'s> {
         };
         writer.set_generator();
         writer.write_meshes();
-        writer.write_tables();
-        writer.write_blobs();
-        writer.fit_textures();
+        write_tables(&mut writer.json, scene, &mut writer.views);
+        write_blobs(&mut writer.json, scene, &mut writer.views);
+        fit_textures(&mut writer.json, &writer.image_places);
         writer
     }
 

@@ -4,90 +4,87 @@ use serde_json::{Map, Value};
 
 use super::super::super::scene::{Scene, Storage, index_in};
 use super::super::view_use::ViewUse;
-use super::GltfWriter;
+use super::super::views::Views;
 
-impl GltfWriter<'_> {
-    /// Writes the tables of skins, animations and instancing as accessors, and updates the references to them.
-    pub(super) fn write_tables(&mut self) {
-        let mut accessors = vec![None; self.scene.tables.len()];
-        let mut json = std::mem::take(&mut self.json);
-        for_each_table(&mut json, |usage, reference| {
-            let Some(table) = reference.as_u64() else {
-                return;
-            };
-            let table = table as usize;
-            let accessor = *accessors[table].get_or_insert_with(|| {
-                let numbers = &self.scene.tables[table];
-                let storage = Storage {
-                    component: numbers.component,
-                    normalized: numbers.normalized,
-                };
-                let with_limits = usage == ViewUse::KeyTimes;
-                self.views.add_numbers(
-                    usage,
-                    numbers.element,
-                    storage,
-                    &numbers.values,
-                    with_limits,
-                )
-            });
-            *reference = accessor.into();
-        });
-        self.json = json;
-    }
-
-    pub(super) fn write_blobs(&mut self) {
-        let mut json = Value::Object(std::mem::take(&mut self.json));
-        self.fit_blobs(&mut json, false);
-        if let Value::Object(json) = json {
-            self.json = json;
-        }
-    }
-
-    fn fit_blobs(&mut self, at: &mut Value, in_extension: bool) {
-        match at {
-            Value::Array(elements) => {
-                elements
-                    .iter_mut()
-                    .for_each(|element| self.fit_blobs(element, in_extension));
-            }
-            Value::Object(members) => {
-                let is_property = in_extension && members.get("values").is_some_and(Value::is_u64);
-                let passes = |key: &str| {
-                    ![
-                        "extras",
-                        "KHR_draco_mesh_compression",
-                        "EXT_mesh_gpu_instancing",
-                    ]
-                    .contains(&key)
-                };
-                for (key, member) in members.iter_mut().filter(|(key, _)| passes(key)) {
-                    let is_metadata = ["values", "arrayOffsets", "stringOffsets"];
-                    let names_view = in_extension && key == "bufferView"
-                        || is_property && is_metadata.contains(&key.as_str());
-                    match member.as_u64().filter(|_| names_view) {
-                        Some(blob) => {
-                            let view = self.views.add_bytes(&self.scene.blobs[blob as usize]);
-                            *member = view.into();
-                        }
-                        None => self.fit_blobs(member, in_extension || key == "extensions"),
-                    }
-                }
-            }
-            _ => {}
-        }
-    }
-
-    pub(super) fn fit_textures(&mut self) {
-        let Some(textures) = self.json.get_mut("textures").and_then(Value::as_array_mut) else {
+/// Writes the tables of skins, animations and instancing as accessors, and updates the references to them.
+pub(super) fn write_tables(json: &mut Map<String, Value>, scene: &Scene, views: &mut Views) {
+    let mut accessors = vec![None; scene.tables.len()];
+    for_each_table(json, |usage, reference| {
+        let Some(table) = reference.as_u64() else {
             return;
         };
-        for texture in textures {
-            fit_source(texture, &self.image_places);
-            if let Some(extensions) = texture.get_mut("extensions").and_then(Value::as_object_mut) {
-                for extension in extensions.values_mut() {
-                    fit_source(extension, &self.image_places);
-                }
+        let table = table as usize;
+        let accessor = *accessors[table].get_or_insert_with(|| {
+            let numbers = &scene.tables[table];
+            let storage = Storage {
+                component: numbers.component,
+                normalized: numbers.normalized,
+            };
+            let with_limits = usage == ViewUse::KeyTimes;
+            views.add_numbers(
+                usage,
+                numbers.element,
+                storage,
+                &numbers.values,
+                with_limits,
+            )
+        });
+        *reference = accessor.into();
+    });
+}
+
+/// Writes the bytes that extensions refer to as views, and updates the references to them.
+pub(super) fn write_blobs(json: &mut Map<String, Value>, scene: &Scene, views: &mut Views) {
+    blobs_of_members(json, false, &mut |blob| views.add_bytes(&scene.blobs[blob]));
+}
+
+fn blobs_of(at: &mut Value, in_extension: bool, write: &mut impl FnMut(usize) -> usize) {
+    match at {
+        Value::Array(elements) => {
+            for element in elements {
+                blobs_of(element, in_extension, write);
+            }
+        }
+        Value::Object(members) => blobs_of_members(members, in_extension, write),
+        _ => {}
+    }
+}
+
+fn blobs_of_members(
+    members: &mut Map<String, Value>,
+    in_extension: bool,
+    write: &mut impl FnMut(usize) -> usize,
+) {
+    let is_property = in_extension && members.get("values").is_some_and(Value::is_u64);
+    let passes = |key: &str| {
+        ![
+            "extras",
+            "KHR_draco_mesh_compression",
+            "EXT_mesh_gpu_instancing",
+        ]
+        .contains(&key)
+    };
+    for (key, member) in members.iter_mut().filter(|(key, _)| passes(key)) {
+        let is_metadata = ["values", "arrayOffsets", "stringOffsets"];
+        let names_view = in_extension && key == "bufferView"
+            || is_property && is_metadata.contains(&key.as_str());
+        match member.as_u64().filter(|_| names_view) {
+            Some(blob) => *member = write(blob as usize).into(),
+            None => blobs_of(member, in_extension || key == "extensions", write),
+        }
+    }
+}
+
+/// Updates the images of textures. `places`: the new index of each image that has bytes.
+pub(super) fn fit_textures(json: &mut Map<String, Value>, places: &[Option<usize>]) {
+    let Some(textures) = json.get_mut("textures").and_then(Value::as_array_mut) else {
+        return;
+    };
+    for texture in textures {
+        fit_source(texture, places);
+        if let Some(extensions) = texture.get_mut("extensions").and_then(Value::as_object_mut) {
+            for extension in extensions.values_mut() {
+                fit_source(extension, places);
             }
         }
     }

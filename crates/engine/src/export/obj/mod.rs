@@ -9,15 +9,15 @@ use std::fmt::Write;
 use bytes::Bytes;
 use glam::{DVec3, Vec3};
 
-use super::super::import::images::extension_of;
 use super::super::scene::{AlphaMode, Material, Scene, TextureUse};
 use super::super::srgb::srgb_of_linear;
-use super::OutFile;
+use super::super::textures::media_type::extension_of;
 use super::flat::{FlatPart, flatten};
+use super::format_limits::{FormatLimits, Loss, ScenePart};
 use super::grey::{SurfaceChannel, split};
 use super::lit::lit_material;
-use super::losses::{FormatLimits, Loss, ScenePart};
 use super::names::{Names, one_word};
+use super::out_file::OutFile;
 use super::texture_places::{CoordinateSets, with_transforms_applied};
 
 /// The scene as `<stem>.obj`, `<stem>.mtl` and images, in this order.

@@ -8,9 +8,10 @@ use openusd::sdf::Value;
 use openusd::usd::{Prim, PrimPredicate, Stage};
 use zip::CompressionMethod;
 
-use super::ALIGNMENT;
 use assetfs_formats::extension;
 
+/// Every file in the archive starts at a multiple of this, so that it can be mapped into memory.
+pub(super) const ALIGNMENT: u16 = 64;
 const LAYERS: &[&str] = &["usd", "usda", "usdc"];
 const OTHER_FILES: &[&str] = &["png", "jpg", "jpeg", "exr", "avif", "m4a", "mp3", "wav"];
 const SHADERS: &[&str] = &["UsdPreviewSurface", "UsdUVTexture", "UsdTransform2d"];

@@ -9,10 +9,10 @@ use bytes::Bytes;
 use glam::Vec3;
 use image::{DynamicImage, ImageFormat, RgbImage};
 
-use super::super::super::import::images::extension_of;
 use super::super::super::scene::{Image, Scene};
 use super::super::super::textures;
-use super::identifier;
+use super::super::super::textures::media_type::extension_of;
+use super::identifiers::identifier;
 
 /// Loss in a normal map shows in every highlight.
 const JPEG_QUALITY: u8 = 95;

@@ -69,3 +69,13 @@ impl Lines {
         self.line(")");
     }
 }
+
+/// A number as USD reads it, with no more digits than it needs: most come from 32-bit floats.
+pub(super) fn number(value: f64) -> String {
+    let short = value as f32;
+    match f64::from(short) == value {
+        true => short.to_string(),
+        false if value.is_finite() => value.to_string(),
+        false => "0".to_owned(),
+    }
+}

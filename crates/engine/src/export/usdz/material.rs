@@ -6,7 +6,7 @@ use bytes::Bytes;
 
 use super::super::super::scene::{AlphaMode, DEFAULT_IOR, Material, Scene};
 use super::super::lit::lit_material;
-use super::identifier;
+use super::identifiers::identifier;
 use super::images::UsdImages;
 use super::texture::Input;
 

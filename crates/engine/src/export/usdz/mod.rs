@@ -5,6 +5,7 @@
 
 mod arkit;
 mod geometry;
+mod identifiers;
 mod images;
 mod lines;
 mod material;
@@ -13,28 +14,24 @@ mod skeleton;
 mod stage;
 mod texture;
 
-use std::collections::BTreeSet;
 use std::io::{Cursor, Write};
-
-pub use arkit::arkit_issues;
 
 use zip::CompressionMethod;
 use zip::write::SimpleFileOptions;
 
 use super::super::scene::Scene;
-use super::ExportError;
-use super::losses::{FormatLimits, Loss, ScenePart};
+use super::error::ExportError;
+use super::format_limits::{FormatLimits, Loss, ScenePart};
 use super::motion::thinned_animations;
-
-/// Every file in the archive starts at a multiple of this, so that it can be mapped into memory.
-const ALIGNMENT: u16 = 64;
+pub use arkit::arkit_issues;
+use identifiers::identifier;
 
 pub fn write_usdz(scene: &Scene, stem: &str) -> Result<Vec<u8>, ExportError> {
     let stage = stage::write_stage(scene);
     let mut archive = zip::ZipWriter::new(Cursor::new(Vec::new()));
     let options = SimpleFileOptions::default()
         .compression_method(CompressionMethod::Stored)
-        .with_alignment(ALIGNMENT);
+        .with_alignment(arkit::ALIGNMENT);
     let main = (
         format!("{}.usda", identifier(stem)),
         stage.text.into_bytes().into(),
@@ -102,44 +99,4 @@ fn animation_losses(scene: &Scene) -> Vec<String> {
     let written = &animations[..animations.len().min(1)];
     lost.extend(thinned_animations(scene, written, None, "usdz"));
     lost
-}
-
-/// The name as an identifier that is not taken yet.
-fn unique(name: &str, taken: &mut BTreeSet<String>) -> String {
-    let base = identifier(name);
-    let mut name = base.clone();
-    let mut number = 2;
-    while !taken.insert(name.clone()) {
-        name = format!("{base}_{number}");
-        number += 1;
-    }
-    name
-}
-
-/// A number as USD reads it, with no more digits than it needs: most come from 32-bit floats.
-fn number(value: f64) -> String {
-    let short = value as f32;
-    match f64::from(short) == value {
-        true => short.to_string(),
-        false if value.is_finite() => value.to_string(),
-        false => "0".to_owned(),
-    }
-}
-
-/// A name as USD allows it: letters, digits and underscores of ASCII, no digit first.
-fn identifier(name: &str) -> String {
-    let mut plain: String = name
-        .chars()
-        .map(|letter| {
-            if letter.is_ascii_alphanumeric() {
-                letter
-            } else {
-                '_'
-            }
-        })
-        .collect();
-    if plain.is_empty() || plain.starts_with(|letter: char| letter.is_ascii_digit()) {
-        plain.insert(0, '_');
-    }
-    plain
 }

@@ -6,7 +6,7 @@ use std::mem::take;
 use glam::Mat4;
 
 use super::super::super::scene::{Draw, Geometry, MeshAtRest, Mode, Scene};
-use super::unique;
+use super::identifiers::unique;
 
 /// The name of the scope with the shared meshes.
 pub(super) const SHARED_MESHES: &str = "Meshes";

@@ -8,7 +8,8 @@ use serde_json::Value;
 
 use super::super::super::scene::{Geometry, Scene, index_in};
 use super::super::motion::{JointTree, Placement, to_parent};
-use super::{number, unique};
+use super::identifiers::unique;
+use super::lines::number;
 
 /// Time codes in a second; what many tools expect.
 pub(super) const TIME_CODES_PER_SECOND: f32 = 24.0;

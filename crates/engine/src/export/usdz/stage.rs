@@ -8,13 +8,13 @@ use glam::{DMat4, DVec3, Mat4};
 use super::super::super::scene::{Draw, Scene, index_in, local_matrix};
 use super::super::motion::{NodeMotion, Placement};
 use super::geometry::{write_geometry, write_influences};
+use super::identifiers::unique;
 use super::lines::Lines;
 use super::material::UsdMaterials;
 use super::shared::{SHARED_MESHES, SharedMeshes, has_triangles};
 use super::skeleton::{
     TIME_CODES_PER_SECOND, UsdSkeleton, floats, matrix, quaternion, track, triple,
 };
-use super::unique;
 
 /// A stage and the images that it names.
 pub(super) struct Stage {

@@ -62,33 +62,25 @@ impl<'a> FbxMaterials<'a> {
     fn convert(
         &mut self,
         found: &ufbx::Material,
-        [
-            color_set,
-            opacity_set,
-            normal_set,
-            emission_set,
-            roughness_set,
-            metalness_set,
-        ]: SetsOfSlots,
+        sets: SetsOfSlots,
         builder: &mut SceneBuilder,
         warnings: &mut Vec<String>,
     ) -> Value {
+        let [color, opacity, normal, emission, roughness, metalness] = sets;
         let maps = &found.pbr;
         let name: &str = &found.element.name;
-        let textures = &mut self.textures;
         let mut texture = |map: &ufbx::MaterialMap, set: Option<usize>| -> Option<Value> {
             let texture = file_texture(map)?;
-            let image = textures.image_of(texture, builder, warnings)?;
+            let image = self.textures.image_of(texture, builder, warnings)?;
             placed(texture, image, set, name, builder, warnings)
         };
         let color_texture = match own_opacity(found) {
             Some(_) => None,
-            None => texture(&maps.base_color, color_set),
+            None => texture(&maps.base_color, color),
         };
-        let normal_texture = texture(&maps.normal_map, normal_set);
-        let emission_texture = texture(&maps.emission_color, emission_set);
-        let sets = [color_set, opacity_set];
-        let masked_texture = self.masked_texture(found, sets, builder, warnings);
+        let normal_texture = texture(&maps.normal_map, normal);
+        let emission_texture = texture(&maps.emission_color, emission);
+        let masked_texture = self.masked_texture(found, [color, opacity], builder, warnings);
         let is_cut_out = masked_texture.is_some()
             || color_texture.is_some() && same_file(opacity_map(found), &maps.base_color);
         let color_texture = masked_texture.or(color_texture);
@@ -109,7 +101,7 @@ impl<'a> FbxMaterials<'a> {
         if let Some(texture) = color_texture {
             pbr["baseColorTexture"] = texture;
         }
-        let sets = [roughness_set, metalness_set];
+        let sets = [roughness, metalness];
         if let Some((texture, read)) = self.surface_texture(found, sets, builder, warnings) {
             pbr["metallicRoughnessTexture"] = texture;
             // Here, too, the texture replaces the number.
@@ -133,25 +125,8 @@ impl<'a> FbxMaterials<'a> {
             }
             json["normalTexture"] = texture;
         }
-        let strength = one(&maps.emission_factor, 1.0);
-        let emitted = linear_color(&maps.emission_color, [0.0; 3])
-            .map(|part| (part * strength).clamp(0.0, 1.0));
-        if let Some(texture) = emission_texture {
-            json["emissiveTexture"] = texture;
-            json["emissiveFactor"] = json!([1.0, 1.0, 1.0]);
-        } else if emitted != [0.0; 3] {
-            json["emissiveFactor"] = json!(emitted);
-        }
-        let mut read = vec![
-            &maps.base_color,
-            opacity_map(found),
-            &maps.normal_map,
-            &maps.emission_color,
-        ];
-        if surface_maps(found).is_some() {
-            read.extend([&maps.roughness, &maps.metalness]);
-        }
-        name_unread_textures(found, &read, warnings);
+        add_emission(found, emission_texture, &mut json);
+        name_unread_textures(found, &read_maps(found), warnings);
         json
     }
 
@@ -203,6 +178,33 @@ impl<'a> FbxMaterials<'a> {
         let image = image.or_else(|| textures.image_of(color?, builder, warnings))?;
         placed(texture, image, set, name, builder, warnings)
     }
+}
+
+fn add_emission(found: &ufbx::Material, texture: Option<Value>, json: &mut Value) {
+    let strength = one(&found.pbr.emission_factor, 1.0);
+    let emitted = linear_color(&found.pbr.emission_color, [0.0; 3])
+        .map(|part| (part * strength).clamp(0.0, 1.0));
+    if let Some(texture) = texture {
+        json["emissiveTexture"] = texture;
+        json["emissiveFactor"] = json!([1.0, 1.0, 1.0]);
+    } else if emitted != [0.0; 3] {
+        json["emissiveFactor"] = json!(emitted);
+    }
+}
+
+/// The slots whose textures are read.
+fn read_maps(found: &ufbx::Material) -> Vec<&ufbx::MaterialMap> {
+    let maps = &found.pbr;
+    let mut read = vec![
+        &maps.base_color,
+        opacity_map(found),
+        &maps.normal_map,
+        &maps.emission_color,
+    ];
+    if surface_maps(found).is_some() {
+        read.extend([&maps.roughness, &maps.metalness]);
+    }
+    read
 }
 
 /// The slot with the texture of opacity: the opacity slot, or the transparency slots of Phong materials, into which programs

@@ -10,10 +10,10 @@ use super::super::super::srgb::linear_of_srgb;
 use super::super::far::{self, Offsets};
 use super::super::polygon;
 use super::super::scene_builder::SceneBuilder;
-use super::MAX_UV_SETS;
 use super::material::FbxMaterials;
 use super::shapes::{targets, targets_json};
 use super::skin::{SkinUse, weights};
+use super::unread::MAX_UV_SETS;
 use assetfs_formats::number_text::grouped;
 
 /// The scene's mesh and skin for a mesh of the file.

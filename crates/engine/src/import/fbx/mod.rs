@@ -20,14 +20,13 @@ use serde_json::{Value, json};
 
 use super::super::document::DocumentError;
 use super::super::settings::MeshCompression;
+use super::error::ImportError;
 use super::far::Offsets;
+use super::imported::Imported;
 use super::scene_builder::{SceneBuilder, drawing};
-use super::{ImportError, Imported};
 use assetfs_formats::input_files::InputFiles;
 use material::FbxMaterials;
 
-/// Maximum number of sets of texture coordinates that are read.
-const MAX_UV_SETS: usize = 4;
 /// The memory limit of the reader for any file.
 const MEMORY_LIMIT_BYTES: usize = 3 << 30;
 /// The memory limit for an empty file, and the limit that each of its bytes adds: arrays are compressed, those of
@@ -39,7 +38,7 @@ const MEMORY_OF_A_BYTE: usize = 512;
 pub(super) fn import(dir: &Path, model: &Path) -> Result<Imported, ImportError> {
     let path = dir.join(model);
     let bytes = fs::read(&path).map_err(|source| DocumentError::Io { path, source })?;
-    let file = super::file_name(model);
+    let file = super::file_names::file_name(model);
     let loaded =
         ufbx::load_memory(&bytes, options(bytes.len())).map_err(|error| ImportError::Damaged {
             file: file.clone(),

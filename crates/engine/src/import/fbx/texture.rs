@@ -8,7 +8,7 @@ use std::path::Path;
 use bytes::Bytes;
 
 use super::super::channels::{self, ImageChannel};
-use super::super::find_file;
+use super::super::file_names::find_file;
 use super::super::images::plain_image;
 use super::super::scene_builder::SceneBuilder;
 use assetfs_formats::input_files::InputFiles;

@@ -2,9 +2,11 @@
 
 use std::collections::BTreeSet;
 
-use super::MAX_UV_SETS;
 use super::shapes::channels;
 use super::texture::file_texture;
+
+/// Maximum number of sets of texture coordinates that are read.
+pub(super) const MAX_UV_SETS: usize = 4;
 
 /// Names the objects of a file that are not read.
 pub(super) fn name_unread_objects(loaded: &ufbx::Scene, file: &str, warnings: &mut Vec<String>) {

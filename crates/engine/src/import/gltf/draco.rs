@@ -6,7 +6,7 @@ use draco_core::{DecoderBuffer, FaceIndex, Mesh, MeshDecoder};
 
 use super::super::super::document::{AccessorInfo, Cursor, DocumentError};
 use super::super::super::scene::{Attribute, Geometry, Mode};
-use super::super::ImportError;
+use super::super::error::ImportError;
 use super::GltfReader;
 use super::attributes::{allowed_components, storage_of};
 use super::geometry::taken;

@@ -4,7 +4,7 @@ use std::rc::Rc;
 
 use super::super::super::document::{AccessorInfo, ComponentType, Cursor, ElementType};
 use super::super::super::scene::{Attribute, Geometry, Mode};
-use super::super::ImportError;
+use super::super::error::ImportError;
 use super::GltfReader;
 use super::attributes::{allowed_components, storage_of};
 

@@ -20,8 +20,9 @@ use serde_json::Value;
 use super::super::document::{Cursor, Document, DocumentError, IMAGE_EXTENSIONS, uri};
 use super::super::scene::{Image, Mesh, Primitive, Scene, index_in, remove_textures};
 use super::super::settings::MeshCompression;
-use super::images::media_type_of;
-use super::{ImportError, Imported};
+use super::super::textures::media_type::media_type_of;
+use super::error::ImportError;
+use super::imported::Imported;
 use assetfs_formats::number_text::grouped;
 
 /// Maximum bytes of decoded numbers: a small file can refer to the same bytes many times.

@@ -8,7 +8,7 @@ use std::collections::HashMap;
 use serde_json::Value;
 
 use super::super::super::scene::Table;
-use super::super::ImportError;
+use super::super::error::ImportError;
 use super::GltfReader;
 
 /// Keys of `EXT_structural_metadata` that refer to buffer views.

@@ -8,7 +8,7 @@ use bytes::Bytes;
 use serde_json::{Value, json};
 
 use super::super::channels::ImageChannel;
-use super::super::find_file as find;
+use super::super::file_names::find_file as find;
 use super::super::images::plain_image;
 use super::super::scene_builder::SceneBuilder;
 use super::map_options::MapPlace;
@@ -49,7 +49,7 @@ impl<'a> MtlImages<'a> {
         join: impl Fn(&[ChannelFile], &[Option<Bytes>]) -> Result<Bytes, String>,
     ) -> Option<usize> {
         let known = files.iter().find_map(|(path, _)| path.as_ref())?;
-        let name = super::super::file_name(known);
+        let name = super::super::file_names::file_name(known);
         if let Some(made) = self.combined.get(&files) {
             return *made;
         }
@@ -125,7 +125,7 @@ impl<'a> MtlImages<'a> {
             plain_image(bytes, &path)
         }) {
             Ok((bytes, media_type)) => {
-                let file = super::super::file_name(&path);
+                let file = super::super::file_names::file_name(&path);
                 Some(builder.add_image(&file, &media_type, bytes))
             }
             Err(error) => {

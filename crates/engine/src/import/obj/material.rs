@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use serde_json::{Value, json};
 
 use super::super::channels::{self, ImageChannel};
-use super::super::find_file as find;
+use super::super::file_names::find_file as find;
 use super::super::scene_builder::SceneBuilder;
 use super::images::{ChannelFile, MtlImages, texture_json};
 use super::map_options::MapUse;

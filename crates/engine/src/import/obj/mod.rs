@@ -21,12 +21,13 @@ use super::super::document::{ComponentType, DocumentError};
 use super::super::scene::{Attribute, Geometry, Storage};
 use super::super::settings::MeshCompression;
 use super::super::srgb::linear_of_srgb;
+use super::error::ImportError;
 use super::far;
+use super::imported::Imported;
 use super::lines::{lines, number, text, words};
 use super::normals::add_creased;
 use super::polygon;
 use super::scene_builder::SceneBuilder;
-use super::{ImportError, Imported};
 use assetfs_formats::input_files::InputFiles;
 use assetfs_formats::wavefront::{libraries, unquoted};
 use left_out::LeftOut;
@@ -69,7 +70,7 @@ struct Parsed {
 pub(super) fn import(dir: &Path, model: &Path) -> Result<Imported, ImportError> {
     let path = dir.join(model);
     let bytes = fs::read(&path).map_err(|source| DocumentError::Io { path, source })?;
-    let file = super::file_name(model);
+    let file = super::file_names::file_name(model);
     let mut parsed = parse(&file, &bytes)?;
     let mut corners = parsed.runs.iter().flat_map(|run| &run.corners);
     if corners.all(|corner| corner.2.is_some()) {

@@ -8,14 +8,13 @@ use serde_json::{Value as Json, json};
 use super::super::super::document::ElementType;
 use super::super::super::scene::Scene;
 use super::super::animated::{add_table, increasing};
-use super::keyframe_times::{self, with_steps};
+use super::keyframe_times::{self, time_codes_per_second, with_steps};
 use super::moved::{Morphing, MovedPrims, Moving};
-use super::nodes::split;
+use super::placement::split;
 use super::shear::is_sheared;
-use super::skin::{Skeleton, Skeletons, inherited_target};
-use super::time_codes_per_second;
+use super::skin::{Skeleton, Skeletons};
 use super::transform::{Operations, Visibility};
-use super::values::{of, texts, value, vectors};
+use super::values::{inherited_target, of, texts, value, vectors};
 use assetfs_formats::number_text::grouped;
 
 impl MovedPrims {

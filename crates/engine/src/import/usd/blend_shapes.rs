@@ -3,9 +3,8 @@
 use openusd::sdf::Path;
 use openusd::usd::{Prim, Stage};
 
-use super::Warnings;
-use super::skin::inherited_target;
-use super::values::{integers, of, targets, texts, value, vectors};
+use super::values::{inherited_target, integers, of, targets, texts, value, vectors};
+use super::warnings::Warnings;
 
 /// Points times shapes of one mesh; more are left out.
 const MAX_MOVES: usize = 100_000_000;

@@ -11,9 +11,9 @@ use bytes::Bytes;
 use super::super::channels::{self, Curve, ImageChannel};
 use super::super::images::plain_image;
 use super::super::scene_builder::SceneBuilder;
-use super::Warnings;
 use super::resolver::{Absence, Files};
 use super::shader::{ImageUse, TextureSource};
+use super::warnings::Warnings;
 
 /// A channel of a file, its conversion, and the bits of its factor and summand.
 type ChannelKey = Option<(String, ImageChannel, Option<Curve>, Option<[u32; 2]>)>;

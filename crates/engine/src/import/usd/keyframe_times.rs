@@ -1,6 +1,9 @@
 //! The times of keyframes: not too many, and with steps between them.
 
+use openusd::usd::Stage;
+
 use super::super::super::keyframes::thinned;
+use super::values::number;
 
 /// More keyframes than this of one node are thinned out.
 const MAX_KEYS: usize = 20_000;
@@ -24,6 +27,15 @@ pub(super) fn with_steps(times: Vec<f64>, rate: f64) -> Vec<f64> {
     }
     all.extend(times.last());
     all
+}
+
+/// The number of time codes in a second.
+pub(super) fn time_codes_per_second(stage: &Stage) -> f64 {
+    let written = stage.stage_metadata("timeCodesPerSecond").ok().flatten();
+    let frames = || stage.stage_metadata("framesPerSecond").ok().flatten();
+    let rate = written.or_else(frames).as_ref().and_then(number);
+    rate.filter(|rate| rate.is_finite() && *rate > 0.0)
+        .unwrap_or(24.0)
 }
 
 #[cfg(test)]

@@ -11,12 +11,12 @@ use serde_json::{Map, Value as Json, json};
 use super::super::super::scene::UvTransform;
 use super::super::channels::ImageChannel;
 use super::super::scene_builder::SceneBuilder;
-use super::Warnings;
 use super::images::Images;
 use super::preview_surface::PreviewSurface;
 use super::primvar::PLAIN_GREY;
 use super::resolver::Files;
 use super::shader::{ImageUse, SurfaceInput, TextureSource};
+use super::warnings::Warnings;
 
 /// What a mesh brings to its materials.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]

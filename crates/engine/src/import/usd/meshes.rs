@@ -11,7 +11,6 @@ use serde_json::json;
 use super::super::super::scene::{Attribute, Geometry};
 use super::super::far::Offsets;
 use super::super::scene_builder::SceneBuilder;
-use super::Warnings;
 use super::bindings::Bindings;
 use super::blend_shapes::{ShapeWeights, shapes_of};
 use super::material::{MaterialUser, StageMaterials, UsedMaterial};
@@ -21,6 +20,7 @@ use super::shapes;
 use super::skin::Skeletons;
 use super::surface::UsdPolygons;
 use super::values::{flag, integers, of, text};
+use super::warnings::Warnings;
 
 /// A prim in a prototype, and the colours that an instance of it inherits.
 type PrototypeKey = (String, ColorKey);
@@ -72,6 +72,23 @@ struct MeshPart {
     faces: Vec<usize>,
 }
 
+/// The animation of a mesh's blend shapes, and their weights at rest.
+fn shape_weights(
+    stage: &Stage,
+    prim: &Prim,
+    shapes: &[String],
+) -> (Option<ShapeWeights>, Vec<f32>) {
+    let weights = match shapes.is_empty() {
+        true => None,
+        false => ShapeWeights::of(stage, prim, shapes),
+    };
+    let at_rest = match &weights {
+        Some(weights) => weights.at(None),
+        None => vec![0.0; shapes.len()],
+    };
+    (weights, at_rest)
+}
+
 impl Meshes {
     pub(super) fn new(files: Rc<RefCell<Files>>) -> Meshes {
         Meshes {
@@ -111,53 +128,43 @@ impl Meshes {
         let skinned = to
             .skeletons
             .bind(to.stage, prim, outline.points, to.builder, to.warnings);
-        let weights = match outline.shapes.is_empty() {
-            true => None,
-            false => ShapeWeights::of(to.stage, prim, &outline.shapes),
-        };
-        let at_rest = match &weights {
-            Some(weights) => weights.at(None),
-            None => vec![0.0; outline.shapes.len()],
-        };
+        let (weights, at_rest) = shape_weights(to.stage, prim, &outline.shapes);
         let used = self.materials_of(prim, &outline, to);
         let key = prototype.filter(|_| skinned.is_none()).map(|prototype| {
             let materials = used.iter().map(|material| material.index).collect();
             (prototype, materials)
         });
         let known = key.as_ref().and_then(|key| self.shared.get(key).copied());
-        if let Some((mesh, offset)) = known {
-            return Some(DrawnMesh {
-                mesh,
-                offset,
-                skin: None,
-                weights,
-                at_rest,
-            });
-        }
-        // The outline was read from the same prim without an error.
-        let mut surface = surface.or_else(|| self.read_polygons(prim, colors, to.warnings).ok())?;
-        let mut skin = None;
-        if let Some((influences, number)) = skinned {
-            surface.influences = Some(influences);
-            skin = Some(number);
-        }
-        let geometries = outline.parts.iter().zip(&used).map(|(part, material)| {
-            let (geometry, rough_faces) = surface.geometry(&part.faces, material.shows_colors);
-            to.warnings.rough_faces += rough_faces;
-            (geometry, Some(material.index))
-        });
-        let mesh = to.builder.add_mesh(Some(name), geometries.collect());
-        if !outline.shapes.is_empty() {
-            let names = json!({ "targetNames": outline.shapes });
-            to.builder
-                .extend_mesh(mesh, json!({ "weights": at_rest, "extras": names }));
-        }
-        if let Some(key) = key {
-            self.shared.insert(key, (mesh, surface.offset));
-        }
+        let (influences, skin) = skinned.unzip();
+        let (mesh, offset) = match known {
+            Some(known) => known,
+            None => {
+                // The outline was read from the same prim without an error.
+                let surface =
+                    surface.or_else(|| self.read_polygons(prim, colors, to.warnings).ok());
+                let mut surface = surface?;
+                surface.influences = influences;
+                let geometries = outline.parts.iter().zip(&used).map(|(part, material)| {
+                    let (geometry, rough_faces) =
+                        surface.geometry(&part.faces, material.shows_colors);
+                    to.warnings.rough_faces += rough_faces;
+                    (geometry, Some(material.index))
+                });
+                let mesh = to.builder.add_mesh(Some(name), geometries.collect());
+                if !outline.shapes.is_empty() {
+                    let names = json!({ "targetNames": outline.shapes });
+                    let content = json!({ "weights": at_rest, "extras": names });
+                    to.builder.extend_mesh(mesh, content);
+                }
+                if let Some(key) = key {
+                    self.shared.insert(key, (mesh, surface.offset));
+                }
+                (mesh, surface.offset)
+            }
+        };
         Some(DrawnMesh {
             mesh,
-            offset: surface.offset,
+            offset,
             skin,
             weights,
             at_rest,

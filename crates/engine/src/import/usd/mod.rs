@@ -14,6 +14,7 @@ mod damage;
 mod images;
 mod inherits;
 mod instancer;
+mod instances;
 mod keyframe_times;
 mod material;
 mod meshes;
@@ -21,6 +22,7 @@ mod moved;
 mod nodes;
 mod old_crate;
 mod old_text;
+mod placement;
 mod preview_surface;
 mod prim_count;
 mod primvar;
@@ -34,24 +36,23 @@ mod text_check;
 mod transform;
 mod unread;
 mod values;
+mod warnings;
 
 use std::cell::RefCell;
-use std::collections::BTreeMap;
 use std::path::Path;
 use std::rc::Rc;
 use std::thread;
 
 use glam::{DMat4, DVec3};
-use openusd::sdf::Value;
 use openusd::usd::Stage;
 use serde_json::json;
 
 use super::super::document::DocumentError;
 use super::super::scene::Scene;
 use super::super::settings::{MeshCompression, UsdPurpose};
+use super::error::ImportError;
+use super::imported::Imported;
 use super::scene_builder::SceneBuilder;
-use super::{ImportError, Imported};
-use assetfs_formats::number_text::grouped;
 use nodes::Reader;
 use resolver::{Confined, Files};
 
@@ -77,7 +78,7 @@ pub(super) fn import(
         })?;
         reader.join().unwrap_or_else(|_| {
             Err(ImportError::Damaged {
-                file: super::file_name(model),
+                file: super::file_names::file_name(model),
                 what: "cannot be read as USD: a layer is damaged".to_owned(),
             })
         })
@@ -90,7 +91,7 @@ fn read(
     format: &'static str,
     purpose: UsdPurpose,
 ) -> Result<Imported, ImportError> {
-    let file = super::file_name(model);
+    let file = super::file_names::file_name(model);
     let io = |source| DocumentError::Io {
         path: dir.join(model),
         source,
@@ -133,7 +134,7 @@ fn read(
     let mut scene = finish(&stage, reader.builder, roots);
     skeletons.add_skins(&mut scene);
     animation::add(&stage, &skeletons, &moved, &mut scene, &mut warnings);
-    warnings.extend(nodes::without_endless_places(&mut scene));
+    warnings.extend(placement::without_endless_places(&mut scene));
     let size_bytes = files.borrow().size_bytes();
     Ok(Imported {
         packing: MeshCompression::None,
@@ -165,7 +166,7 @@ fn finish(stage: &Stage, mut builder: SceneBuilder, roots: Vec<usize>) -> Scene 
     if matrix == DMat4::IDENTITY {
         builder.set_roots(roots);
     } else {
-        let mut node = nodes::placed(matrix);
+        let mut node = placement::placed(matrix);
         node["children"] = json!(roots);
         let node = builder.add_node(node);
         builder.set_root(node);
@@ -180,75 +181,4 @@ fn absent_layers(files: &Files) -> Vec<String> {
     absent
         .map(|(name, absence)| format!("the layer \"{name}\" is left out: {}", absence.reason()))
         .collect()
-}
-
-/// What is not as in the file, each thing said once.
-#[derive(Default)]
-struct Warnings {
-    lines: Vec<String>,
-    /// Prims that are not read, by their type.
-    unread: BTreeMap<String, u64>,
-    /// Prims that are invisible at rest; what is below them is not counted.
-    invisible: u64,
-    /// Meshes of purposes that are not read.
-    other_purposes: u64,
-    /// The same of shapes without points.
-    other_shapes: u64,
-    /// Meshes that are control cages of subdivision surfaces.
-    cages: u64,
-    /// Faces that are not cut into triangles exactly.
-    rough_faces: u64,
-    properties: unread::UnreadProperties,
-}
-
-impl Warnings {
-    fn add(&mut self, line: String) {
-        if !self.lines.contains(&line) {
-            self.lines.push(line);
-        }
-    }
-
-    fn lines(&self, file: &str) -> Vec<String> {
-        let mut lines = self.lines.clone();
-        for (kind, count) in &self.unread {
-            let names = ["prim", "prims"].map(|name| format!("{name} of the type {kind}"));
-            lines.extend(counted(file, *count, names, "not read"));
-        }
-        let hidden = ["mesh", "meshes"].map(|name| format!("{name} of another purpose"));
-        lines.extend(counted(file, self.other_purposes, hidden, "not read"));
-        let hidden = ["shape", "shapes"].map(|name| format!("{name} of another purpose"));
-        lines.extend(counted(file, self.other_shapes, hidden, "not read"));
-        let invisible = ["invisible prim", "invisible prims"].map(str::to_owned);
-        lines.extend(counted(file, self.invisible, invisible, "not read"));
-        let cages = ["mesh", "meshes"].map(str::to_owned);
-        let how = "read as the control cage of a subdivision surface";
-        lines.extend(counted(file, self.cages, cages, how));
-        if self.rough_faces > 0 {
-            let rough = grouped(self.rough_faces);
-            lines.push(format!("{file}: {rough} {}", super::polygon::ROUGH));
-        }
-        lines.extend(self.properties.lines(file));
-        lines
-    }
-}
-
-/// A line of how many there are of a thing; `None` without any.
-fn counted(file: &str, count: u64, [one, many]: [String; 2], what: &str) -> Option<String> {
-    match count {
-        0 => None,
-        1 => Some(format!("{file}: 1 {one} is {what}")),
-        _ => Some(format!("{file}: {} {many} are {what}", grouped(count))),
-    }
-}
-
-/// The number of time codes in a second.
-fn time_codes_per_second(stage: &Stage) -> f64 {
-    let written = stage.stage_metadata("timeCodesPerSecond").ok().flatten();
-    let frames = || stage.stage_metadata("framesPerSecond").ok().flatten();
-    let rate = written
-        .or_else(frames)
-        .as_ref()
-        .and_then(|value: &Value| values::number(value));
-    rate.filter(|rate| rate.is_finite() && *rate > 0.0)
-        .unwrap_or(24.0)
 }

@@ -5,8 +5,11 @@ use std::collections::HashMap;
 
 use glam::DVec3;
 use openusd::usd::Prim;
+use serde_json::json;
 
+use super::super::scene_builder::SceneBuilder;
 use super::blend_shapes::ShapeWeights;
+use super::transform::Visibility;
 
 /// A prim whose transform or visibility changes over time.
 pub(super) struct Moving {
@@ -73,4 +76,24 @@ impl MovedPrims {
             nodes.push(*copy);
         }
     }
+}
+
+/// A node that hides others as a prim is hidden over time.
+pub(super) fn hiding_node(
+    prim: &Prim,
+    children: &[usize],
+    builder: &mut SceneBuilder,
+) -> (usize, Moving) {
+    let scale = Visibility::of(prim).scale(None);
+    let mut hiding = json!({ "children": children, "name": "visibility" });
+    if scale != 1.0 {
+        hiding["scale"] = json!([scale, scale, scale]);
+    }
+    let node = builder.add_node(hiding);
+    let hiding = Moving {
+        prim: prim.clone(),
+        nodes: vec![node],
+        base: DVec3::ZERO,
+    };
+    (node, hiding)
 }

@@ -3,9 +3,8 @@
 use openusd::sdf::Path;
 use openusd::usd::Stage;
 
-use super::Warnings;
 use super::shader::{SurfaceInput, TextureSource, shader_id, surface_of};
-use super::unread::name_inputs;
+use super::warnings::{Warnings, name_inputs};
 
 /// The inputs that are read, or for which there is a warning elsewhere.
 const INPUTS: &[&str] = &[

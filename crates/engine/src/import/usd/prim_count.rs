@@ -10,12 +10,14 @@ use openusd::sdf::{Path, Specifier};
 use openusd::usd::{Prim, Stage};
 
 use super::super::super::settings::UsdPurpose;
-use super::instancer;
-use super::nodes::{MAX_DEPTH, is_of_purpose, is_walked};
+use super::instances;
 use super::transform::Visibility;
+use super::unread::{is_of_purpose, is_walked};
 use super::values::{of, targets, text, vectors};
 use assetfs_formats::number_text::grouped;
 
+/// Deeper trees than programs write.
+pub(super) const MAX_DEPTH: usize = 400;
 /// More prims than programs write. The memory of a job is full before, but a stage of so many is refused at once.
 pub(super) const MAX_PRIMS: u64 = 2_000_000;
 /// Instances of all point instancers, and the prims of their copies. Each takes some kilobytes.
@@ -131,7 +133,7 @@ impl Counter {
             .and_then(vectors::<3>)
             .map_or(0, |it| it.len());
         let mut uses = vec![0; prototypes.len()];
-        for (_, prototype) in instancer::shown(prim, places, prototypes.len()) {
+        for (_, prototype) in instances::shown(prim, places, prototypes.len()) {
             uses[prototype] += 1;
         }
         for (prototype, uses) in prototypes.into_iter().zip(uses) {

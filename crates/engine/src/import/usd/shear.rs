@@ -57,7 +57,7 @@ fn columns(matrix: DMat4) -> [DVec3; 3] {
 
 #[cfg(test)]
 mod tests {
-    use super::super::nodes::split;
+    use super::super::placement::split;
     use super::*;
 
     #[test]

@@ -11,11 +11,11 @@ use super::super::super::document::ElementType;
 use super::super::super::scene::{Attribute, Scene};
 use super::super::animated::{add_table, joints_and_weights};
 use super::super::scene_builder::SceneBuilder;
-use super::Warnings;
-use super::moved::Moving;
-use super::nodes::hiding_node;
+use super::moved::{Moving, hiding_node};
+use super::placement::placed;
 use super::transform::Visibility;
-use super::values::{integers, of, targets, texts, vectors};
+use super::values::{inherited_target, integers, of, texts, vectors};
+use super::warnings::Warnings;
 
 /// The joints that move each point, the strongest four first.
 pub(super) struct Influences {
@@ -278,13 +278,6 @@ impl Skeleton {
     }
 }
 
-/// The first target of a relationship of a prim, or of the nearest parent that has it.
-pub(super) fn inherited_target(prim: &Prim, name: &str) -> Option<Path> {
-    prim.path()
-        .ancestors_below_root()
-        .find_map(|path| targets(&prim.stage().prim(path), name).into_iter().next())
-}
-
 /// The prims that hide a mesh at times but not its skeleton, from the root on; `None` if the skeleton is hidden at times
 /// at which the mesh is not.
 fn hiding_prims(stage: &Stage, mesh: &Prim, skeleton: &Path) -> Option<Vec<Prim>> {
@@ -340,7 +333,7 @@ fn add_joints(prim: &Prim, builder: &mut SceneBuilder) -> Option<Skeleton> {
     // Children come after their parents, so they are added first.
     for at in (0..joints.len()).rev() {
         let name = joints[at].rsplit('/').next().unwrap_or_default();
-        let mut node = super::nodes::placed(rest[at]);
+        let mut node = placed(rest[at]);
         node["name"] = name.into();
         if !children[at].is_empty() {
             children[at].reverse();

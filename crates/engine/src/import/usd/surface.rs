@@ -11,11 +11,11 @@ use super::super::super::scene::{Attribute, Geometry, Storage};
 use super::super::far::{self, Offsets};
 use super::super::normals::add_creased;
 use super::super::polygon;
-use super::Warnings;
 use super::blend_shapes::BlendShape;
 use super::primvar::{Corner, InheritedColors, MeshSize, PLAIN_GREY, Primvar};
 use super::skin::Influences;
 use super::values::{integers, of, text, vectors};
+use super::warnings::Warnings;
 
 /// Maximum number of sets of texture coordinates that are read.
 const MAX_UV_SETS: usize = 4;

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use openusd::usd::Prim;
 
-use super::Warnings;
+use super::super::super::settings::UsdPurpose;
 
 /// Types that draw nothing themselves.
 const STRUCTURE: &[&str] = &[
@@ -176,7 +176,7 @@ fn is_primvar_read(prim: &Prim, kind: &str, name: &str) -> bool {
 }
 
 /// Whether a property has several values over time that become one.
-fn changes(prim: &Prim, kind: &str, name: &str) -> bool {
+pub(super) fn changes(prim: &Prim, kind: &str, name: &str) -> bool {
     // The changes of instancers are named with the prim, and those of transforms are read.
     if kind == "PointInstancer" || OVER_TIME.contains(&name) || name.starts_with("xformOp:") {
         return false;
@@ -185,34 +185,15 @@ fn changes(prim: &Prim, kind: &str, name: &str) -> bool {
     count.is_ok_and(|count| count > 1)
 }
 
-impl Warnings {
-    /// Counts a prim of a type that is not read.
-    pub(super) fn count_unread(&mut self, kind: &str) {
-        if !is_structure(kind) {
-            *self.unread.entry(kind.to_owned()).or_default() += 1;
-        }
-    }
+/// Whether prims of a purpose are read.
+pub(super) fn is_of_purpose(purpose: Option<&str>, wanted: UsdPurpose) -> bool {
+    purpose.is_none_or(|purpose| purpose == "default" || purpose == wanted.name())
 }
 
-/// Names the inputs of a shader that are not read, and those that change over time.
-pub(super) fn name_inputs(shader: &Prim, of: &str, read: &[&str], warnings: &mut Warnings) {
-    let (mut unread, mut moving) = (Vec::new(), Vec::new());
-    for property in shader.property_names().unwrap_or_default() {
-        let Some(input) = property.as_str().strip_prefix("inputs:") else {
-            continue;
-        };
-        if !read.contains(&input) {
-            unread.push(input.to_owned());
-        } else if changes(shader, "Shader", property.as_str()) {
-            moving.push(input.to_owned());
-        }
-    }
-    for (names, what) in [
-        (unread, "its inputs are not read"),
-        (moving, "its inputs are read at one time only"),
-    ] {
-        if !names.is_empty() {
-            warnings.add(format!("{of}: {what}: {}", names.join(", ")));
-        }
-    }
+/// Whether prims of a type, or prims below them, may be drawn.
+pub(super) fn is_walked(kind: &str) -> bool {
+    !matches!(
+        kind,
+        "Material" | "Shader" | "NodeGraph" | "GeomSubset" | "SkelAnimation" | "BlendShape"
+    )
 }

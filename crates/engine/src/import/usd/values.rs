@@ -201,3 +201,10 @@ fn flat(value: Value) -> Option<(Vec<f32>, usize)> {
         _ => return None,
     })
 }
+
+/// The first target of a relationship of a prim, or of the nearest parent that has it.
+pub(super) fn inherited_target(prim: &Prim, name: &str) -> Option<Path> {
+    prim.path()
+        .ancestors_below_root()
+        .find_map(|path| targets(&prim.stage().prim(path), name).into_iter().next())
+}

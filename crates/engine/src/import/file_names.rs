@@ -1,0 +1,22 @@
+//! The names of files in an upload: as messages show them, and as models refer to them.
+
+use std::path::{Path, PathBuf};
+
+use assetfs_formats::input_files::{InputFiles, UriTarget};
+
+pub(super) fn file_name(path: &Path) -> String {
+    path.file_name()
+        .map(|name| name.to_string_lossy().into_owned())
+        .unwrap_or_default()
+}
+
+/// Finds a file that the file `base` of a model refers to.
+///
+/// # Errors
+/// Why there is none, for a sentence that says what is left out.
+pub(super) fn find_file(files: &InputFiles, base: &Path, name: &str) -> Result<PathBuf, String> {
+    match files.resolve(base, name) {
+        UriTarget::File(path) => Ok(path),
+        other => Err(other.absence().unwrap_or_default()),
+    }
+}

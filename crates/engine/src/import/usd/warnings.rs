@@ -1,0 +1,98 @@
+//! What is not as in the file, for the log.
+
+use std::collections::BTreeMap;
+
+use openusd::usd::Prim;
+
+use super::super::polygon::ROUGH;
+use super::unread::{UnreadProperties, changes, is_structure};
+use assetfs_formats::number_text::grouped;
+
+/// What is not as in the file, each thing said once.
+#[derive(Default)]
+pub(super) struct Warnings {
+    lines: Vec<String>,
+    /// Prims that are not read, by their type.
+    unread: BTreeMap<String, u64>,
+    /// Prims that are invisible at rest; what is below them is not counted.
+    pub(super) invisible: u64,
+    /// Meshes of purposes that are not read.
+    pub(super) other_purposes: u64,
+    /// The same of shapes without points.
+    pub(super) other_shapes: u64,
+    /// Meshes that are control cages of subdivision surfaces.
+    pub(super) cages: u64,
+    /// Faces that are not cut into triangles exactly.
+    pub(super) rough_faces: u64,
+    pub(super) properties: UnreadProperties,
+}
+
+impl Warnings {
+    pub(super) fn add(&mut self, line: String) {
+        if !self.lines.contains(&line) {
+            self.lines.push(line);
+        }
+    }
+
+    /// Counts a prim of a type that is not read.
+    pub(super) fn count_unread(&mut self, kind: &str) {
+        if !is_structure(kind) {
+            *self.unread.entry(kind.to_owned()).or_default() += 1;
+        }
+    }
+
+    pub(super) fn lines(&self, file: &str) -> Vec<String> {
+        let mut lines = self.lines.clone();
+        for (kind, count) in &self.unread {
+            let names = ["prim", "prims"].map(|name| format!("{name} of the type {kind}"));
+            lines.extend(counted(file, *count, names, "not read"));
+        }
+        let hidden = ["mesh", "meshes"].map(|name| format!("{name} of another purpose"));
+        lines.extend(counted(file, self.other_purposes, hidden, "not read"));
+        let hidden = ["shape", "shapes"].map(|name| format!("{name} of another purpose"));
+        lines.extend(counted(file, self.other_shapes, hidden, "not read"));
+        let invisible = ["invisible prim", "invisible prims"].map(str::to_owned);
+        lines.extend(counted(file, self.invisible, invisible, "not read"));
+        let cages = ["mesh", "meshes"].map(str::to_owned);
+        let how = "read as the control cage of a subdivision surface";
+        lines.extend(counted(file, self.cages, cages, how));
+        if self.rough_faces > 0 {
+            let rough = grouped(self.rough_faces);
+            lines.push(format!("{file}: {rough} {ROUGH}"));
+        }
+        lines.extend(self.properties.lines(file));
+        lines
+    }
+}
+
+/// A line of how many there are of a thing; `None` without any.
+fn counted(file: &str, count: u64, [one, many]: [String; 2], what: &str) -> Option<String> {
+    match count {
+        0 => None,
+        1 => Some(format!("{file}: 1 {one} is {what}")),
+        _ => Some(format!("{file}: {} {many} are {what}", grouped(count))),
+    }
+}
+
+/// Names the inputs of a shader that are not read, and those that change over time.
+pub(super) fn name_inputs(shader: &Prim, of: &str, read: &[&str], warnings: &mut Warnings) {
+    let (mut unread, mut moving) = (Vec::new(), Vec::new());
+    for property in shader.property_names().unwrap_or_default() {
+        let Some(input) = property.as_str().strip_prefix("inputs:") else {
+            continue;
+        };
+        if !read.contains(&input) {
+            unread.push(input.to_owned());
+        } else if changes(shader, "Shader", property.as_str()) {
+            moving.push(input.to_owned());
+        }
+    }
+    for (names, what) in [
+        (unread, "its inputs are not read"),
+        (moving, "its inputs are read at one time only"),
+    ] {
+        if !names.is_empty() {
+            warnings.add(format!("{of}: {what}: {}", names.join(", ")));
+        }
+    }
+}
