@@ -11,7 +11,7 @@ use object_store::{
 };
 
 use super::chunk::ChunkName;
-use super::folder::OLD_CLAIM;
+use super::claim_file::OLD_CLAIM;
 use super::store::{Claimed, Holder, SharedStore, StoreError, StoreFuture};
 use crate::bucket::{BucketAddress, Credentials};
 

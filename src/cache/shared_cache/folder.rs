@@ -3,9 +3,9 @@
 //! Files get the permissions of the folder, so that its owner decides who may read. Nothing is synced: checksums find what
 //! a power cut damages.
 
-use std::fs::{self, File, OpenOptions, Permissions};
+use std::fs::{self, Permissions};
 use std::io::{self, ErrorKind, Read as _, Write as _};
-use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _, PermissionsExt as _};
+use std::os::unix::fs::{DirBuilderExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -15,6 +15,7 @@ use bytes::Bytes;
 use tokio::sync::Semaphore;
 
 use super::chunk::{ChunkName, LARGEST_STORED};
+use super::claim_file::{age, claim_file, claim_path, open, remove};
 use super::prune;
 use super::store::{Claimed, Holder, SharedStore, StoreError, StoreFuture};
 
@@ -22,8 +23,6 @@ use super::store::{Claimed, Holder, SharedStore, StoreError, StoreFuture};
 const THREADS: usize = 32;
 /// A chunk that is read gets a new time if its time is older.
 const TOUCHED_AFTER: Duration = Duration::from_secs(3600);
-/// A claim that is older belongs to a dead mount.
-pub(super) const OLD_CLAIM: Duration = Duration::from_secs(60);
 /// The folder in the folder: another version of the form gets another name.
 const BELOW: &str = "assetfs-1";
 
@@ -167,27 +166,6 @@ impl FolderState {
     }
 }
 
-/// A file to read. Something else than a file is not opened, so that nothing waits for it.
-fn open(path: &Path) -> io::Result<Option<(File, fs::Metadata)>> {
-    let flags = libc::O_NONBLOCK | libc::O_NOFOLLOW;
-    match OpenOptions::new().read(true).custom_flags(flags).open(path) {
-        Ok(file) => {
-            let metadata = file.metadata()?;
-            Ok(metadata.is_file().then_some((file, metadata)))
-        }
-        // ESTALE: another machine replaced or removed it.
-        Err(error)
-            if matches!(
-                error.kind(),
-                ErrorKind::NotFound | ErrorKind::StaleNetworkFileHandle
-            ) || error.raw_os_error() == Some(libc::ELOOP) =>
-        {
-            Ok(None)
-        }
-        Err(error) => Err(error),
-    }
-}
-
 fn read_chunk(path: &Path) -> io::Result<Option<Bytes>> {
     let Some((file, metadata)) = open(path)? else {
         return Ok(None);
@@ -204,60 +182,6 @@ fn read_chunk(path: &Path) -> io::Result<Option<Bytes>> {
         let _ = file.set_modified(SystemTime::now());
     }
     Ok(Some(bytes.into()))
-}
-
-/// The age of a file; `None` if its time is in the future.
-pub(super) fn age(metadata: &fs::Metadata) -> Option<Duration> {
-    SystemTime::now()
-        .duration_since(metadata.modified().ok()?)
-        .ok()
-}
-
-/// Creates the claim file, unless a claim that is not old exists. The time may come from the clock of another machine: a claim
-/// from the future counts as old if it is as far away.
-pub(super) fn claim_file(
-    path: &Path,
-    holder: Holder,
-    permissions: Permissions,
-) -> io::Result<Claimed> {
-    for _ in 0..2 {
-        match OpenOptions::new().write(true).create_new(true).open(path) {
-            Ok(mut file) => {
-                file.set_permissions(permissions)?;
-                file.write_all(holder.to_string().as_bytes())?;
-                return Ok(Claimed::Ours);
-            }
-            Err(error) if error.kind() == ErrorKind::AlreadyExists => {}
-            Err(error) => return Err(error),
-        }
-        // Its mount may remove it at any time.
-        let Some((mut file, metadata)) = open(path)? else {
-            continue;
-        };
-        let modified = metadata.modified()?;
-        let now = SystemTime::now();
-        let difference = now
-            .duration_since(modified)
-            .unwrap_or_else(|error| error.duration());
-        if difference < OLD_CLAIM {
-            let mut text = Vec::new();
-            file.read_to_end(&mut text)?;
-            return Ok(Claimed::By(Holder::read(&text)));
-        }
-        remove(path)?;
-    }
-    Ok(Claimed::By(Holder(0)))
-}
-
-fn remove(path: &Path) -> io::Result<()> {
-    match fs::remove_file(path) {
-        Err(error) if error.kind() != ErrorKind::NotFound => Err(error),
-        _ => Ok(()),
-    }
-}
-
-fn claim_path(path: &Path) -> PathBuf {
-    path.with_extension("claim")
 }
 
 impl SharedStore for FolderStore {

@@ -6,10 +6,12 @@
 
 mod bucket;
 mod chunk;
+mod claim_file;
 mod folder;
 mod health;
 mod patience;
 mod prune;
+mod state;
 mod store;
 mod turn;
 
@@ -36,13 +38,12 @@ use chunk::{CHUNK_BLOCKS, ObjectId, chunks_of};
 use folder::FolderStore;
 use health::Health;
 use patience::Patience;
-use store::{Claimed, Holder, SharedStore, StoreError};
+pub use state::SharedObject;
+use state::{REQUEST_LIMIT, SharedState, WRITE_LIMIT};
+use store::{Claimed, Holder, SharedStore};
 use turn::Claims;
-
 pub use turn::Turn;
 
-/// Longest time for one request to the store.
-const REQUEST_LIMIT: Duration = Duration::from_secs(3);
 /// Chunks that are read from the store at once.
 const READS: usize = 8;
 /// Chunks of one reader that are read at once.
@@ -51,8 +52,6 @@ const READS_OF_ONE: usize = 4;
 const CLAIMS: usize = 8;
 /// Chunks that are written at once; each is in memory.
 const WRITES: usize = 8;
-/// Longest time to write one chunk. No reader waits for it.
-const WRITE_LIMIT: Duration = Duration::from_secs(15);
 /// Pauses between looks for a chunk that another mount fetches: half of the time since the first look, within these
 /// limits. Many readers of many mounts look at once.
 const FIRST_LOOK: Duration = Duration::from_millis(10);
@@ -140,23 +139,6 @@ pub struct SharedCache {
     inner: Arc<SharedState>,
 }
 
-#[derive(Debug)]
-struct SharedState {
-    store: Arc<dyn SharedStore>,
-    place: String,
-    account: String,
-    holder: Holder,
-    reading: Health,
-    writing: Health,
-    reads: Semaphore,
-    claims: Semaphore,
-    writes: Arc<Semaphore>,
-    patience: Patience,
-    hit_bytes: AtomicU64,
-    stored_bytes: AtomicU64,
-    bad_chunks: AtomicU64,
-}
-
 impl SharedCache {
     /// Sets it up without using the store, which may be unreachable.
     pub fn new(config: SharedCacheConfig) -> Result<SharedCache, SharedCacheError> {
@@ -222,60 +204,6 @@ impl SharedCache {
             left_alone,
         }
     }
-}
-
-impl SharedState {
-    /// Runs a request that reads; `None` if it failed or the store is left alone.
-    async fn read<T>(&self, work: impl Future<Output = Result<T, StoreError>>) -> Option<T> {
-        self.limited(&self.reading, REQUEST_LIMIT, "read", work)
-            .await
-    }
-
-    async fn write<T>(&self, work: impl Future<Output = Result<T, StoreError>>) -> Option<T> {
-        self.limited(&self.writing, REQUEST_LIMIT, "written", work)
-            .await
-    }
-
-    /// Writes a chunk in the background.
-    async fn write_chunk(&self, work: impl Future<Output = Result<(), StoreError>>) -> Option<()> {
-        self.limited(&self.writing, WRITE_LIMIT, "written", work)
-            .await
-    }
-
-    async fn limited<T>(
-        &self,
-        health: &Health,
-        limit: Duration,
-        doing: &str,
-        work: impl Future<Output = Result<T, StoreError>>,
-    ) -> Option<T> {
-        if !health.may_try() {
-            return None;
-        }
-        match tokio::time::timeout(limit, work).await {
-            Ok(Ok(value)) => {
-                health.note_success(&self.place, doing);
-                Some(value)
-            }
-            Ok(Err(error)) => {
-                health.note_failure(&self.place, doing, &error);
-                None
-            }
-            Err(_) => {
-                // A store that hangs does so for readers and writers.
-                self.reading.note_late(&self.place, "read", limit);
-                self.writing.note_late(&self.place, "written", limit);
-                None
-            }
-        }
-    }
-}
-
-/// The chunks of one object in the shared cache.
-#[derive(Debug, Clone)]
-pub struct SharedObject {
-    inner: Arc<SharedState>,
-    id: ObjectId,
 }
 
 /// Where the next blocks of an object come from.

@@ -6,7 +6,7 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
-use super::folder::{age, claim_file};
+use super::claim_file::{age, claim_file, remove};
 use super::store::{Claimed, Holder};
 
 /// What a killed mount left.
@@ -81,11 +81,4 @@ fn measure(folder: &Path, found: &mut Vec<StoredChunk>) -> io::Result<()> {
         }
     }
     Ok(())
-}
-
-fn remove(path: &Path) -> io::Result<()> {
-    match fs::remove_file(path) {
-        Err(error) if error.kind() != ErrorKind::NotFound => Err(error),
-        _ => Ok(()),
-    }
 }

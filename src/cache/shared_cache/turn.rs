@@ -8,8 +8,8 @@ use bytes::Bytes;
 use tokio::runtime::Handle;
 
 use super::chunk::CHUNK_BLOCKS;
+use super::state::{REQUEST_LIMIT, SharedObject, SharedState};
 use super::store::Holder;
-use super::{REQUEST_LIMIT, SharedObject, SharedState};
 use crate::cache::key::BLOCK_LEN_BYTES;
 
 /// The outcome of a claim.
