@@ -2,9 +2,10 @@
 
 use bytes::Bytes;
 
+use crate::drive::error::DriveResult;
 use crate::drive::mount::Mount;
 use crate::drive::ops::events::{is_event_stream, poll, read_events_at_hand};
-use crate::drive::{DriveResult, Fh, Readiness};
+use crate::drive::posix::{Fh, Readiness};
 
 /// All open streams of change events.
 pub struct EventStreams<'d> {

@@ -5,11 +5,13 @@
 use std::ffi::OsStr;
 use std::sync::Arc;
 
+use crate::drive::error::DriveResult;
+use crate::drive::inotify::InotifyHelper;
 use crate::drive::mount::Mount;
 use crate::drive::ops::inotify::{
     lookup_of_helper, make_of_helper, remove_of_helper, touch_of_helper,
 };
-use crate::drive::{DriveResult, Entry, Ino, InotifyHelper};
+use crate::drive::posix::{Entry, Ino};
 
 /// The reports to inotify.
 pub struct InotifyReports<'d> {

@@ -16,7 +16,7 @@ use crate::drive::ops::write::{flush, release};
 use crate::drive::places::{
     Container, DraftEntry, HeldPreset, ModelFolder, Node, RawModels, refusals,
 };
-use crate::drive::posix::{Access, Caller, Entry, Ino, OpenFlags, Opened, OpenedMode};
+use crate::drive::posix::{Caller, Entry, Ino, OpenFlags, Opened, OpenedMode};
 use crate::drive::tree::Tree;
 use crate::drive::values::local::{HiddenParent, JobPart, TextTarget};
 use crate::drive::values::names::HIDDEN_FOLDER;
@@ -196,13 +196,4 @@ pub(in crate::drive) fn check_new_name(name: &OsStr) -> DriveResult<&str> {
         DriveError::NotFound => refusals::not_text(name),
         other => other,
     })
-}
-
-/// Refuses an operation that needs a writable handle.
-pub(in crate::drive) fn check_writes(access: Access) -> DriveResult<()> {
-    if access.writes() {
-        Ok(())
-    } else {
-        Err(DriveError::BadHandle)
-    }
 }

@@ -2,13 +2,12 @@
 
 use std::sync::Arc;
 
-use super::create::check_writes;
 use crate::drive::error::{DriveError, DriveResult};
 use crate::drive::files::handles::Body;
 use crate::drive::mount::Mount;
 use crate::drive::ops::control::{flush_control, write_control};
 use crate::drive::ops::text::{flush_text, keep_text, release_text};
-use crate::drive::posix::{Allocation, Caller, Fh};
+use crate::drive::posix::{Access, Allocation, Caller, Fh};
 
 /// Writes all of `data`.
 pub(in crate::drive) async fn write(
@@ -134,5 +133,14 @@ pub(in crate::drive) async fn release(mount: &Arc<Mount>, fh: Fh) -> DriveResult
         Body::Text(text) => release_text(mount, text).await,
         // Dropping the last reference flushes and releases the staged file; the settle delay starts then.
         _ => Ok(()),
+    }
+}
+
+/// Refuses an operation that needs a writable handle.
+fn check_writes(access: Access) -> DriveResult<()> {
+    if access.writes() {
+        Ok(())
+    } else {
+        Err(DriveError::BadHandle)
     }
 }

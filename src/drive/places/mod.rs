@@ -44,6 +44,7 @@ mod staged_zip;
 mod tests;
 mod vanished;
 mod walk;
+mod zip_origin;
 
 pub(in crate::drive) use attributes::{file, folder};
 pub(in crate::drive) use changes::{changed_file, touched};

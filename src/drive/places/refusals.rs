@@ -111,3 +111,7 @@ pub(in crate::drive) fn not_permitted_here(path: &str) -> DriveError {
         "{path} is part of the drive and cannot be removed or renamed"
     ))
 }
+
+pub(in crate::drive) fn unsupported_xattr() -> DriveError {
+    DriveError::Unsupported("this extended attribute cannot be set here".into())
+}

@@ -9,7 +9,7 @@ use super::hiding::without_hidden;
 use super::node::{Node, Row};
 use super::place::{Answer, Contents, Lifetime, Place, Removal, Text};
 use super::refusals;
-use super::staged_zip::ZipOrigin;
+use super::zip_origin::ZipOrigin;
 use crate::drive::catalog::{
     content_count, content_of, file_map, model_path, read_blob, report_at, shown_as,
 };

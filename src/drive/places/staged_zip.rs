@@ -12,52 +12,14 @@ use super::node::{Node, Row};
 use super::place::{Answer, Contents, Lifetime, Place, Removal};
 use super::refusals;
 use super::remote::find_in;
+use super::zip_origin::{file_identity, folder_identity};
 use crate::drive::catalog::{StagedZip, staged_zip};
 use crate::drive::error::{DriveError, DriveResult};
 use crate::drive::posix::{Attributes, FileKind, OpenFlags};
 use crate::drive::tree::Tree;
 use crate::drive::values::filemap::Arranged;
 use crate::drive::values::node::{Home, Model, RemoteFolder};
-use crate::outbox::{DraftId, Uploads};
-
-/// The staged zip from which a model was made. Its members keep their identities when they are read from the service.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(in crate::drive) struct ZipOrigin {
-    draft: DraftId,
-    /// The checksum of the zip.
-    version: Arc<str>,
-}
-
-impl ZipOrigin {
-    /// `None` for other folders, and for zips that this account did not copy in.
-    pub(in crate::drive) fn of(uploads: &Uploads, folder: RemoteFolder) -> Option<ZipOrigin> {
-        let RemoteFolder::AssetMembers(asset) = folder else {
-            return None;
-        };
-        let sent = uploads.sent_record(asset)?;
-        let version = sent.only_zip()?.hash.as_deref()?.into();
-        Some(ZipOrigin {
-            draft: sent.draft,
-            version,
-        })
-    }
-
-    pub(super) fn folder_identity(&self, path: &str) -> String {
-        folder_identity(self.draft, path)
-    }
-
-    pub(super) fn file_identity(&self, path: &str) -> String {
-        file_identity(self.draft, &self.version, path)
-    }
-}
-
-fn folder_identity(draft: DraftId, path: &str) -> String {
-    format!("staged-zip/{draft}/folder/{path}")
-}
-
-fn file_identity(draft: DraftId, version: &str, path: &str) -> String {
-    format!("staged-zip/{draft}/{version}/{path}")
-}
+use crate::outbox::DraftId;
 
 /// A folder in the zip.
 pub(in crate::drive) struct StagedMemberFolder {

@@ -134,7 +134,7 @@ pub(in crate::drive) async fn set_xattr(
     let name = name
         .to_str()
         .filter(|name| name.starts_with("user."))
-        .ok_or_else(unsupported)?;
+        .ok_or_else(refusals::unsupported_xattr)?;
     if mount.config().read_only {
         return Err(refusals::read_only_mount());
     }
@@ -154,7 +154,7 @@ pub(in crate::drive) async fn set_xattr(
     match name {
         TAGS => set_tags(mount, &node, value).await,
         DESCRIPTION => describe(mount, &node, value).await,
-        _ => Err(unsupported()),
+        _ => Err(refusals::unsupported_xattr()),
     }
 }
 
@@ -212,7 +212,7 @@ async fn describe(tree: &Arc<Tree>, node: &Node, value: &[u8]) -> DriveResult<()
             "the service accepts the description of a preset only when the preset is created"
                 .into(),
         )),
-        _ => Err(unsupported()),
+        _ => Err(refusals::unsupported_xattr()),
     }
 }
 
@@ -226,10 +226,6 @@ fn mime_type(tree: &Tree, node: &Node) -> Option<&'static str> {
 /// Attributes that the drive computes, also in drafts.
 fn is_ours(name: &str) -> bool {
     name.starts_with("user.assetfs.")
-}
-
-fn unsupported() -> DriveError {
-    DriveError::Unsupported("this extended attribute cannot be set here".into())
 }
 
 async fn status(mount: &Arc<Mount>, node: &Node) -> Option<ItemStatus> {

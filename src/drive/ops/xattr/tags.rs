@@ -3,12 +3,11 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::unsupported;
 use crate::drive::catalog::{
     FlightKey, asked, keep_for_good, refreshed_asset, refreshed_rapid, subject_of, write_tags,
 };
 use crate::drive::error::{DriveError, DriveResult};
-use crate::drive::places::Node;
+use crate::drive::places::{Node, refusals};
 use crate::drive::tree::Tree;
 use crate::drive::values::known::KnownTag;
 use crate::wire::{AssetUpdate, ModelId, TagId};
@@ -32,7 +31,7 @@ pub(super) fn tags_of(tree: &Tree, node: &Node) -> Option<Vec<KnownTag>> {
 /// Adds the new tags and removes the missing ones.
 pub(super) async fn set_tags(tree: &Arc<Tree>, node: &Node, value: &[u8]) -> DriveResult<()> {
     let wanted = split_tags(value)?;
-    let subject = tagged(tree, node).ok_or_else(unsupported)?;
+    let subject = tagged(tree, node).ok_or_else(refusals::unsupported_xattr)?;
     let before = fresh_tags(tree, subject).await?;
     let added: Vec<String> = wanted
         .iter()

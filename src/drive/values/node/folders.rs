@@ -4,7 +4,7 @@
 
 use std::fmt;
 
-use super::ListingKind;
+use super::listing_kind::ListingKind;
 use crate::wire::{AssetId, ModelId, RapidId};
 
 /// The two kinds of models.

@@ -1,8 +1,10 @@
 //! Identifiers of the service's objects in the tree: models, listings, values of the account.
 
 mod folders;
+mod listing_kind;
 
 pub use folders::{Family, RemoteFolder};
+pub use listing_kind::ListingKind;
 
 use std::fmt;
 
@@ -24,36 +26,6 @@ impl fmt::Display for Home {
         match self {
             Home::Made(draft) => write!(f, "made/{draft}"),
             Home::Found(asset) => write!(f, "found/{asset}"),
-        }
-    }
-}
-
-/// A listing of the service.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum ListingKind {
-    Assets,
-    Rapids,
-    Presets,
-    Factory,
-    Embeds,
-    Tokens,
-    Webhooks,
-    /// Optimizations that are running or have failed lately.
-    Jobs,
-}
-
-impl ListingKind {
-    /// The table that stores it across mounts.
-    pub fn table(self) -> &'static str {
-        match self {
-            ListingKind::Assets => "assets",
-            ListingKind::Rapids => "rapids",
-            ListingKind::Presets => "presets",
-            ListingKind::Factory => "factory",
-            ListingKind::Embeds => "embeds",
-            ListingKind::Tokens => "tokens",
-            ListingKind::Webhooks => "webhooks",
-            ListingKind::Jobs => "jobs",
         }
     }
 }
