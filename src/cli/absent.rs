@@ -3,10 +3,10 @@
 
 /// A module with a command that takes any arguments and refuses to work.
 macro_rules! command {
-    ($module:ident, $Args:ident, $name:literal, $($item:item)*) => {
+    ($module:ident, $Args:ident, $name:literal) => {
         pub(super) mod $module {
-            use crate::cli::exit::Exit;
             use crate::cli::build::without_local_service;
+            use crate::cli::exit::Exit;
 
             /// Not in this build of assetfs
             #[derive(Debug, clap::Args)]
@@ -19,26 +19,16 @@ macro_rules! command {
             pub(in crate::cli) fn run(_: &$Args) -> anyhow::Result<Exit> {
                 Err(without_local_service(concat!("`assetfs ", $name, "`")).into())
             }
-
-            $($item)*
         }
     };
 }
 
-command!(demo, DemoArgs, "demo",);
-command!(engine_compare, EngineCompareArgs, "engine-compare",);
-command!(engine_worker, EngineWorkerArgs, "engine-worker",);
-command!(optimize, OptimizeArgs, "optimize",);
-command!(
-    serve,
-    ServeArgs,
-    "serve",
-    /// Reads nothing: a plan of faults is for the local service.
-    pub(in crate::cli) fn read_plan(_: &std::path::Path) -> anyhow::Result<()> {
-        Err(without_local_service("--chaos").into())
-    }
-);
-command!(thumbnail, ThumbnailArgs, "thumbnail",);
+command!(demo, DemoArgs, "demo");
+command!(engine_compare, EngineCompareArgs, "engine-compare");
+command!(engine_worker, EngineWorkerArgs, "engine-worker");
+command!(optimize, OptimizeArgs, "optimize");
+command!(serve, ServeArgs, "serve");
+command!(thumbnail, ThumbnailArgs, "thumbnail");
 
 pub(super) mod local {
     //! The local service: it never runs, so its values do not exist.
@@ -73,6 +63,11 @@ pub(super) mod local {
 
     pub(in crate::cli) async fn start(_: &Path, _: Option<&Path>) -> Result<Started> {
         Err(without_local_service("--local").into())
+    }
+
+    /// Reads nothing: a plan of faults is for the local service.
+    pub(in crate::cli) fn read_plan(_: &Path) -> Result<()> {
+        Err(without_local_service("--chaos").into())
     }
 
     pub(in crate::cli) enum Reached {}

@@ -13,8 +13,8 @@ use url::Url;
 
 use crate::wire::Token;
 
-use super::WrongUse;
 use super::build;
+use super::exit::WrongUse;
 use super::kept_tokens::{TokenSource, kept_token};
 use super::settings::Profile;
 use crate::given_files;

@@ -11,10 +11,11 @@ use crate::cache::{BlockCache, CacheLimits, DiskShortage};
 use crate::drive::CacheStatus;
 use crate::fuse::{self, shell_quoted};
 
+use super::exit::{Exit, WrongUse};
 use super::mounted::{MountedDrive, POLL_PERIOD, check_exists};
 use super::progress::Progress;
 use super::table::{bytes, counted, grouped, table};
-use super::{Exit, WrongUse, files, settings};
+use super::{files, settings};
 
 /// Show, clear or verify the cache
 #[derive(Debug, clap::Args)]
@@ -256,7 +257,7 @@ pub(super) fn pin(args: &PinArgs) -> Result<Exit> {
                 true
             });
             if let Err(error) = read {
-                eprintln!("assetfs: {}", super::sentence(&error));
+                eprintln!("assetfs: {}", super::exit::sentence(&error));
                 exit = Exit::Failed;
             }
         }

@@ -10,7 +10,7 @@ use anyhow::{Context, Result};
 use md5::{Digest as _, Md5};
 use serde::Serialize;
 
-use super::Exit;
+use super::exit::Exit;
 use super::files::{self, FileBelow, at, percent, read_from_drive, read_through};
 use super::mounted::{MountedDrive, check_exists};
 use super::progress::{Progress, Task};
@@ -230,7 +230,7 @@ impl DifferenceKind {
 
 fn unreadable(error: &anyhow::Error) -> DifferenceKind {
     DifferenceKind::Unreadable {
-        why: super::sentence(error),
+        why: super::exit::sentence(error),
     }
 }
 

@@ -7,8 +7,8 @@ use anyhow::Result;
 use assetfs_engine::Settings;
 use serde_json::{Map, Value};
 
-use super::WrongUse;
 use super::build::PRESET_LIST;
+use super::exit::WrongUse;
 use crate::factory_presets::{FACTORY, FactoryPreset};
 use crate::given_files;
 use crate::outbox::{JobSettings, parse_job_text};

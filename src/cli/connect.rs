@@ -4,31 +4,15 @@
 use std::ops::Deref;
 use std::path::PathBuf;
 
-use anyhow::{Context, Result};
+use anyhow::Result;
 
-use crate::client::{Client, ClientConfig, ClientError};
-use crate::wire::Token;
+use crate::client::{Client, ClientError};
 
 use super::account::{self, Account, AccountArgs};
 use super::block_on::block_on;
 use super::kept_tokens::TokenSource;
+use super::service_client::client_for;
 use super::{local, settings};
-
-/// A client for an address, with or without a token.
-pub(super) fn client_for(
-    base_url: &str,
-    token: Option<Token>,
-    allow_insecure: bool,
-) -> Result<Client> {
-    let mut config = ClientConfig {
-        allow_insecure,
-        ..ClientConfig::new(base_url)?
-    };
-    if let Some(token) = token {
-        config = config.with_token(token);
-    }
-    Client::new(config).context("cannot use this service")
-}
 
 /// Common flags of these commands.
 #[derive(Debug, Clone, Default, clap::Args)]

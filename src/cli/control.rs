@@ -9,8 +9,8 @@ use anyhow::{Result, bail};
 
 use crate::fuse::shell_quoted;
 
+use super::exit::{Exit, WrongUse};
 use super::mounted::{MountedDrive, POLL_PERIOD, check_exists, command_about, command_at};
-use super::{Exit, WrongUse};
 
 /// Time after which `commit` stops waiting if the service does not answer. Errors that come at once are reported
 /// before.
@@ -184,7 +184,7 @@ fn each(paths: &[PathBuf], give: impl Fn(&Path) -> Result<()>) -> Result<Exit> {
     let mut exit = Exit::Done;
     for path in paths {
         if let Err(error) = give(path) {
-            eprintln!("assetfs: {}", super::sentence(&error));
+            eprintln!("assetfs: {}", super::exit::sentence(&error));
             exit = exit.max(Exit::of(&error));
         }
     }

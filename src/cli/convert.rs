@@ -13,7 +13,7 @@ use anyhow::{Context, Result, bail};
 use crate::fuse::shell_quoted;
 use crate::wire::ConversionJob;
 
-use super::Exit;
+use super::exit::Exit;
 use super::mounted::{self, MountedDrive, command_at, explain_at};
 use super::progress::{Progress, Task};
 use super::settings::Span;

@@ -18,9 +18,9 @@ use assetfs_engine::{Model, before_and_after};
 
 use crate::fuse::shell_quoted;
 
-use super::Exit;
-use super::WrongUse;
 use super::before_after::{rows, score_row};
+use super::exit::Exit;
+use super::exit::WrongUse;
 use super::settings;
 use super::table::{counted, table};
 use super::wait;

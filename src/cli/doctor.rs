@@ -6,8 +6,9 @@ use anyhow::Result;
 
 use crate::fuse::FuseDevice;
 
+use super::exit::{Exit, sentence};
 use super::finding::{Finding, Verdict};
-use super::{Exit, dying, indexers, keyring, local_findings, sentence, settings};
+use super::{dying, indexers, keyring, local_findings, settings};
 
 /// Check what this machine has and lacks for mounting a drive
 #[derive(Debug, clap::Args)]
@@ -153,7 +154,7 @@ fn folders() -> Finding {
         Ok(()) => {
             Verdict::Good("the folders for state, cache and local service are writable".to_owned())
         }
-        Err(error) => Verdict::Missing(super::sentence(&error)),
+        Err(error) => Verdict::Missing(super::exit::sentence(&error)),
     };
     Finding {
         what: "Folders",

@@ -7,7 +7,8 @@ use std::time::{Duration, Instant};
 
 use anyhow::Result;
 
-use super::{sentence, settings};
+use super::exit::sentence;
+use super::settings;
 use crate::durable::{DirLock, PrivateDir, write_atomic};
 use crate::fuse::{self, Connection};
 

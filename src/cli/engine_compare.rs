@@ -8,7 +8,7 @@ use serde_json::json;
 
 use assetfs_engine::{Model, Reference};
 
-use super::Exit;
+use super::exit::Exit;
 
 /// Compare models with their source (used by the benchmark)
 #[derive(Debug, clap::Args)]

@@ -8,7 +8,7 @@ use anyhow::{Context, Result};
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
-use super::Exit;
+use super::exit::Exit;
 use super::interrupts::Interrupts;
 use super::mounted::MountedDrive;
 use crate::drive::DriveEvent;

@@ -1,6 +1,9 @@
-//! How a command ends: the exit codes of all commands, and the errors that stand for one.
+//! How a command ends: the exit codes of all commands, the errors that stand for one, and the text of an error.
 
 use std::process::ExitCode;
+
+use crate::client::without_error_numbers;
+use assetfs_formats::printable::printable_lines;
 
 /// How a command ended, as its exit code says it; the worse is the greater.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -66,6 +69,21 @@ pub(super) struct WrongUse(pub(super) String);
 #[error("{0}")]
 pub(super) struct TimedOut(pub(super) String);
 
+/// The text of an error and its causes. Repeated texts and the error numbers of the system are left out.
+pub(super) fn sentence(error: &anyhow::Error) -> String {
+    let mut text = String::new();
+    for cause in error.chain() {
+        let cause = without_error_numbers(&cause.to_string());
+        if !text.contains(&cause) {
+            if !text.is_empty() {
+                text.push_str(": ");
+            }
+            text.push_str(&cause);
+        }
+    }
+    printable_lines(&text)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -92,5 +110,23 @@ mod tests {
             let row = format!("| {} | {} |", exit.code(), exit.meaning());
             assert!(page.contains(&row), "{row}");
         }
+    }
+
+    #[test]
+    fn a_cause_is_said_once() {
+        let error = anyhow::anyhow!("no room")
+            .context("cannot write: no room")
+            .context("copy");
+        assert_eq!(sentence(&error), "copy: cannot write: no room");
+    }
+
+    #[test]
+    fn error_numbers_are_left_out() {
+        let missing = std::io::Error::from_raw_os_error(libc::ENOENT);
+        let error = anyhow::anyhow!("cannot read a: {missing}; name another file");
+        assert_eq!(
+            sentence(&error.context(missing)),
+            "No such file or directory: cannot read a: No such file or directory; name another file"
+        );
     }
 }

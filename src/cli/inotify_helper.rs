@@ -10,7 +10,7 @@ use rustix::fs::{AtFlags, FileType, Mode, OFlags, Timespec, Timestamps};
 use rustix::io::Errno;
 use serde::{Deserialize, Serialize};
 
-use super::Exit;
+use super::exit::Exit;
 use crate::drive::Echo;
 
 /// Report changes to inotify (started by the mount)

@@ -15,12 +15,12 @@ use tokio::runtime::Runtime;
 
 use crate::client::Client;
 use crate::durable::{DurableError, write_atomic};
+use crate::given_files;
 pub(super) use crate::service::RunningService;
-use crate::service::{Service, ServiceConfig, ServiceError, TOKEN_FILE};
+use crate::service::{ChaosPlan, Service, ServiceConfig, ServiceError, TOKEN_FILE};
 use crate::wire::Token;
 
-use super::connect::client_for;
-use super::serve;
+use super::service_client::client_for;
 use super::stores::engine;
 
 /// The file with its port.
@@ -44,7 +44,7 @@ pub(super) struct Started {
 /// Starts the local service on its port.
 pub(super) async fn start(data_dir: &Path, chaos: Option<&Path>) -> Result<Started> {
     let config = ServiceConfig {
-        chaos: chaos.map(serve::read_plan).transpose()?,
+        chaos: chaos.map(read_plan).transpose()?,
         ..ServiceConfig::new(data_dir, engine(false)?)
     };
     let kept = kept_port(data_dir)?;
@@ -184,6 +184,13 @@ fn read(data_dir: &Path, name: &str) -> Result<String> {
         ),
         Err(error) => Err(error).with_context(|| format!("cannot read {}", path.display())),
     }
+}
+
+/// Reads a plan of faults.
+pub(super) fn read_plan(path: &Path) -> Result<ChaosPlan> {
+    let text = given_files::read_text(path)
+        .with_context(|| format!("cannot read the plan of faults {}", path.display()))?;
+    ChaosPlan::parse(&text).with_context(|| path.display().to_string())
 }
 
 #[cfg(test)]

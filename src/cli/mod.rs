@@ -40,6 +40,7 @@ mod replace;
 mod rm;
 mod rotated_file;
 mod secrets;
+mod service_client;
 mod settings;
 mod sign_in;
 mod status;
@@ -88,11 +89,10 @@ use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 
-use crate::client::without_error_numbers;
 #[cfg(feature = "local-service")]
 pub use allocator::ProgramAllocator;
-use assetfs_formats::printable::printable_lines;
-use exit::{Exit, WrongUse};
+use exit::{Exit, sentence};
+use mount::mount_helper::Helper;
 
 /// A drive for 3D assets: copy a model in, drop a preset, read the optimized model.
 #[derive(Parser)]
@@ -155,8 +155,8 @@ enum Command {
 
 /// Runs the command that the process was started with.
 pub fn run() -> ExitCode {
-    if let Some(line) = mount::Helper::called_with(std::env::args_os().collect()) {
-        return mount::Helper::run(line);
+    if let Some(line) = Helper::called_with(std::env::args_os().collect()) {
+        return Helper::run(line);
     }
     let result = match arguments::parse::<Cli>().command {
         Command::Mount(args) => mount::run(*args),
@@ -205,21 +205,6 @@ pub fn run() -> ExitCode {
     exit.into()
 }
 
-/// The text of an error and its causes. Repeated texts and the error numbers of the system are left out.
-fn sentence(error: &anyhow::Error) -> String {
-    let mut text = String::new();
-    for cause in error.chain() {
-        let cause = without_error_numbers(&cause.to_string());
-        if !text.contains(&cause) {
-            if !text.is_empty() {
-                text.push_str(": ");
-            }
-            text.push_str(&cause);
-        }
-    }
-    printable_lines(&text)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -246,23 +231,5 @@ mod tests {
                 command.get_name()
             );
         }
-    }
-
-    #[test]
-    fn a_cause_is_said_once() {
-        let error = anyhow::anyhow!("no room")
-            .context("cannot write: no room")
-            .context("copy");
-        assert_eq!(sentence(&error), "copy: cannot write: no room");
-    }
-
-    #[test]
-    fn error_numbers_are_left_out() {
-        let missing = std::io::Error::from_raw_os_error(libc::ENOENT);
-        let error = anyhow::anyhow!("cannot read a: {missing}; name another file");
-        assert_eq!(
-            sentence(&error.context(missing)),
-            "No such file or directory: cannot read a: No such file or directory; name another file"
-        );
     }
 }

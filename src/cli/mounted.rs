@@ -10,8 +10,9 @@ use anyhow::{Context, Result, bail};
 use crate::drive::{MountStatus, StatusWord};
 use crate::fuse::{self, shell_quoted};
 
+use super::dying;
 use super::exit::TimedOut;
-use super::{WrongUse, dying};
+use super::exit::WrongUse;
 
 /// How often a command polls a state that it waits for.
 pub(super) const POLL_PERIOD: Duration = Duration::from_millis(200);

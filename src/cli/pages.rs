@@ -10,7 +10,8 @@ use clap_complete::Shell;
 use clap_mangen::Man;
 use clap_mangen::roff::{Roff, bold, roman};
 
-use super::{Cli, Exit, printing};
+use super::exit::Exit;
+use super::{Cli, printing};
 
 /// Print the manual, or write a page for each command
 #[derive(Debug, clap::Args)]

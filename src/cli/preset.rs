@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use super::block_on::block_on;
 use super::connect::ServiceArgs;
-use super::{Exit, WrongUse};
+use super::exit::{Exit, WrongUse};
 use crate::client::{Client, Download, Priority};
 use crate::given_files;
 use crate::wire::{PresetId, PresetText};

@@ -7,7 +7,7 @@
 use std::fmt::Arguments;
 use std::io::{self, Write as _};
 
-use super::Exit;
+use super::exit::Exit;
 
 macro_rules! print {
     ($($text:tt)*) => {
@@ -62,7 +62,7 @@ fn check(written: io::Result<()>) {
         io::ErrorKind::BrokenPipe => Exit::Done,
         _ => {
             let error = anyhow::Error::new(error).context("cannot write to standard output");
-            eprintln!("assetfs: {}", super::sentence(&error));
+            eprintln!("assetfs: {}", super::exit::sentence(&error));
             Exit::Failed
         }
     };

@@ -12,10 +12,11 @@ use serde::Serialize;
 use crate::fuse::{self, shell_quoted};
 use crate::outbox::{Recovered, RecoveredFile, recovered_in, unsent_in};
 
+use super::exit::{Exit, WrongUse};
 use super::mount::state_dirs::unsent_sentence;
 use super::mounted::MountedDrive;
+use super::settings;
 use super::table::{bytes, counted};
-use super::{Exit, WrongUse, settings};
 
 /// List files that were kept when the drive's journal was damaged, or restore them
 #[derive(Debug, clap::Args)]

@@ -8,8 +8,8 @@ use anyhow::{Context, Result};
 
 use crate::fuse::shell_quoted;
 
+use super::exit::{Exit, WrongUse};
 use super::mounted::{MountedDrive, check_exists, item_id};
-use super::{Exit, WrongUse};
 
 /// Delete models, drafts, presets, embeds and job texts
 #[derive(Debug, clap::Args)]

@@ -12,14 +12,14 @@ use url::Url;
 
 use crate::fuse::shell_quoted;
 use crate::service::{
-    Adoption, ChaosPlan, Proxy, RunningService, Service, ServiceConfig, TlsFiles, TrustedProxies,
+    Adoption, Proxy, RunningService, Service, ServiceConfig, TlsFiles, TrustedProxies,
 };
 
+use super::exit::Exit;
 use super::open_files::allow_many_files;
 use super::secrets::protect_memory;
 use super::stores::{StoreArgs, places};
-use super::{Exit, local, logging, settings};
-use crate::given_files;
+use super::{local, logging, settings};
 
 /// Time for threads of a process that has stopped.
 const LAST_MOMENT: Duration = Duration::from_secs(2);
@@ -115,7 +115,7 @@ pub(super) fn run(args: &ServeArgs) -> Result<Exit> {
             retry_webhooks: args.retry_webhooks,
             tls: args.tls_files(),
             trusted_proxies: TrustedProxies(args.trusted_proxies.clone()),
-            chaos: args.chaos.as_deref().map(read_plan).transpose()?,
+            chaos: args.chaos.as_deref().map(local::read_plan).transpose()?,
             ..args
                 .stores
                 .config(&data_dir, args.data.as_deref(), args.no_pictures)?
@@ -169,10 +169,10 @@ async fn until_stopped(args: &ServeArgs, service: &RunningService) -> Result<()>
             _ = hangup.recv() => {
                 // Without a plan, SIGHUP ends the service, as usual.
                 let Some(path) = &args.chaos else { return Ok(()) };
-                match read_plan(path) {
+                match local::read_plan(path) {
                     Ok(plan) => service.set_chaos(Some(plan)),
                     Err(error) => {
-                        let why = super::sentence(&error);
+                        let why = super::exit::sentence(&error);
                         eprintln!("assetfs: {why}; the previous plan stays active");
                     }
                 }
@@ -208,13 +208,6 @@ fn warn_about_admin(addr: SocketAddr) {
              or listen on 127.0.0.1"
         );
     }
-}
-
-/// Reads a plan of faults.
-pub(super) fn read_plan(path: &Path) -> Result<ChaosPlan> {
-    let text = given_files::read_text(path)
-        .with_context(|| format!("cannot read the plan of faults {}", path.display()))?;
-    ChaosPlan::parse(&text).with_context(|| path.display().to_string())
 }
 
 /// Prints the address. The token itself is never printed: it is in a file that only its owner can read.

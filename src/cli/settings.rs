@@ -13,7 +13,7 @@ use std::time::Duration;
 use anyhow::{Context, Result};
 use serde::Deserialize;
 
-use super::WrongUse;
+use super::exit::WrongUse;
 use crate::given_files;
 
 /// The contents of the configuration file; keys are named like the flags.

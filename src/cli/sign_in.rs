@@ -10,9 +10,10 @@ use crate::client::Priority;
 use crate::wire::{Password, Token};
 
 use super::block_on::block_on;
-use super::connect::{Connected, ServiceArgs, client_for};
+use super::connect::{Connected, ServiceArgs};
+use super::exit::{Exit, WrongUse, sentence};
 use super::kept_tokens::{TokenSource, forget_token, keep_token, kept_token};
-use super::{Exit, WrongUse, sentence};
+use super::service_client::client_for;
 
 /// Sign in to a service and store the token
 #[derive(Debug, clap::Args)]

@@ -11,8 +11,8 @@ use crate::cache::SharedCacheStats;
 use crate::drive::{Direction, FailureLine, MountStatus, StatusWord, TransferStatus};
 use crate::fuse::shell_quoted;
 
-use super::Exit;
 use super::cache::keeps_nothing_new;
+use super::exit::Exit;
 use super::mounted::MountedDrive;
 use super::table::{bytes, counted};
 

@@ -10,11 +10,11 @@ use rustix::process::{Pid, test_kill_process};
 use crate::drive::{DraftStatus, MountStatus, StatusWord};
 use crate::fuse::{self, shell_quoted};
 
+use super::exit::{Exit, WrongUse};
 use super::mounted::{ENDS_SOON, MountedDrive, POLL_PERIOD};
 use super::progress::Progress;
 use super::settings::Span;
 use super::status::path_below;
-use super::{Exit, WrongUse};
 
 /// How long the process of the mount may take to end.
 const PROCESS_DEADLINE: Duration = Duration::from_secs(30);

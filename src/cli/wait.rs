@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
 
-use super::Exit;
+use super::exit::Exit;
 use super::mounted::{self, ItemReport, MountedDrive, POLL_PERIOD};
 use super::progress::Progress;
 use super::settings::Span;

@@ -4,8 +4,8 @@ use std::path::PathBuf;
 
 use anyhow::{Context as _, Result};
 
-use super::Exit;
 use super::connect::ServiceArgs;
+use super::exit::Exit;
 use super::table::{moment, table_below};
 use crate::client::Priority;
 use crate::given_files;

@@ -9,9 +9,10 @@ use crate::drive::{HistoryEvent, HistoryKind};
 use crate::fuse::{self, shell_quoted};
 use crate::wire::Timestamp;
 
+use super::exit::Exit;
 use super::mounted::{self, MountedDrive};
 use super::settings::Span;
-use super::{Exit, event_log, settings};
+use super::{event_log, settings};
 
 /// How far back an earlier failure is looked for: as long as the log is kept.
 const EARLIER: Duration = Duration::from_secs(30 * 24 * 3600);
@@ -59,7 +60,7 @@ pub(super) fn run(args: &WhyArgs) -> Result<Exit> {
             }
             println!("{line}");
         } else if let Some(missing) = &missing {
-            eprintln!("assetfs: {}", super::sentence(missing));
+            eprintln!("assetfs: {}", super::exit::sentence(missing));
         } else {
             let nothing = || match earlier_failure(args, path) {
                 Some(failed) => format!(

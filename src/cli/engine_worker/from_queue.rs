@@ -5,12 +5,13 @@ use std::thread::available_parallelism;
 use anyhow::{Context, Result, bail};
 use tokio::signal::unix::{SignalKind, signal};
 
+use super::super::exit::Exit;
 use super::super::open_files::allow_many_files;
 use super::super::secrets::protect_memory;
 use super::super::serve::{announce_admin, end_soon};
 use super::super::settings::ByteSize;
 use super::super::stores::places;
-use super::super::{Exit, logging, settings};
+use super::super::{logging, settings};
 use super::EngineWorkerArgs;
 use crate::service::{RunningWorker, Service, ServiceConfig, memory_failure, memory_of_machine};
 

@@ -11,9 +11,9 @@ use anyhow::Result;
 
 use assetfs_engine::job::Pictures;
 
+use super::exit::{Exit, WrongUse};
 use super::settings::{ByteSize, Span};
 use super::stores::StoreArgs;
-use super::{Exit, WrongUse};
 
 /// Do jobs for a service whose records and files are shared
 #[derive(Debug, clap::Args)]

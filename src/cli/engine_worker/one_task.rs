@@ -11,7 +11,8 @@ use crate::service::{DISK_FULL, OUT_OF_MEMORY, Sandbox, is_disk_full};
 use assetfs_engine::EngineError;
 use assetfs_engine::job::{self, Pictures, Progress, Task};
 
-use super::super::{Exit, allocator, sentence};
+use super::super::allocator;
+use super::super::exit::{Exit, sentence};
 
 pub(super) fn run(pictures: Pictures) -> Result<Exit> {
     allocator::exit_without_memory();

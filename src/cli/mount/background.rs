@@ -9,7 +9,8 @@ use std::process::{Child, Command, Stdio};
 use anyhow::{Context, Result, bail};
 use serde::{Deserialize, Serialize};
 
-use super::{Exit, MountPlan, daemon, supervisor};
+use super::{MountPlan, daemon, supervisor};
+use crate::cli::exit::Exit;
 
 /// Limits the heaps of the C library. One heap for each thread would keep megabytes of unused memory, and this
 /// process waits mostly for disk and network.
@@ -77,7 +78,7 @@ pub(super) fn child() -> Result<Exit> {
         })
     });
     result.or_else(|error| {
-        let sentence = crate::cli::sentence(&error);
+        let sentence = crate::cli::exit::sentence(&error);
         tracing::error!(sentence, "the mount ended");
         say(&StartOutcome::Failed(sentence));
         Ok(Exit::Failed)

@@ -21,8 +21,9 @@ use super::notifications;
 use super::signals::Signals;
 use super::state_dirs::{self, Places};
 use super::supervisor::Supervisor;
-use super::{Account, Exit, MountPlan};
+use super::{Account, MountPlan};
 use crate::cli::event_log::EventLogWriter;
+use crate::cli::exit::Exit;
 use crate::cli::{dying, local, logging};
 
 /// How long the parts may take to stop before the process exits. All important data is already on disk.

@@ -9,10 +9,12 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::Result;
-use clap::{CommandFactory, Parser};
+use clap::{Args as _, CommandFactory, FromArgMatches as _, Parser};
 
+use super::args::MountArgs;
 use super::options::FstabOptions;
-use crate::cli::{Cli, Command, Exit, WrongUse, sentence};
+use crate::cli::Cli;
+use crate::cli::exit::{Exit, WrongUse, sentence};
 
 /// The names by which mount(8) starts a helper.
 const NAMES: &[&str] = &["mount.fuse.assetfs", "mount.fuse3.assetfs", "mount.assetfs"];
@@ -88,10 +90,8 @@ impl Helper {
             let text = "-N: use `nsenter --mount` to mount in another namespace";
             return Err(WrongUse(text.to_owned()).into());
         }
-        let mut args = match Cli::try_parse_from(["assetfs", "mount"])?.command {
-            Command::Mount(args) => *args,
-            _ => unreachable!("it was asked for"),
-        };
+        let defaults = MountArgs::augment_args(clap::Command::new("assetfs mount"));
+        let mut args = MountArgs::from_arg_matches(&defaults.try_get_matches_from(["mount"])?)?;
         match chosen_by(&self.source) {
             Chosen::Nothing => {}
             Chosen::Local => args.account.local = true,

@@ -6,8 +6,8 @@ use std::str::FromStr;
 
 use anyhow::Result;
 
-use super::MountArgs;
-use crate::cli::WrongUse;
+use super::args::MountArgs;
+use crate::cli::exit::WrongUse;
 
 /// Options for mount(8), systemd or file managers, and options that always apply.
 const WITHOUT_EFFECT: &[&str] = &[

@@ -5,7 +5,7 @@ use anyhow::Result;
 use clap::Args;
 use serde::{Deserialize, Serialize};
 
-use crate::cli::WrongUse;
+use crate::cli::exit::WrongUse;
 use crate::cli::settings::{PermissionMask, Profile};
 
 /// The options.

@@ -5,10 +5,11 @@ use std::path::PathBuf;
 use anyhow::{Context, Result};
 use serde::{Deserialize, Serialize};
 
-use super::{Account, MountArgs};
+use super::args::MountArgs;
 use crate::bucket::Credentials;
 use crate::cache::{SharedCache, SharedCacheConfig, SharedCachePlace};
-use crate::cli::WrongUse;
+use crate::cli::account::Account;
+use crate::cli::exit::WrongUse;
 use crate::cli::settings::{ByteSize, Profile};
 
 /// The default of `--shared-cache-size`.

@@ -10,8 +10,9 @@ use anyhow::{Context, Result, bail};
 use sha2::{Digest, Sha256};
 use url::Url;
 
+use crate::cli::dying;
+use crate::cli::exit::WrongUse;
 use crate::cli::mounted::{ENDS_SOON, MountedDrive, POLL_PERIOD};
-use crate::cli::{WrongUse, dying};
 use crate::client::{Client, ClientError, Priority};
 use crate::durable::{DirLock, DurableError, PrivateDir, is_foreign};
 use crate::fuse;

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
 
-use super::super::WrongUse;
+use super::super::exit::WrongUse;
 use crate::given_files;
 
 /// Maximum number of files; more usually means that a whole disk was named by mistake.

@@ -20,10 +20,10 @@ use crate::service::{MemorySetting, Outcome, WorkerCommand, WorkerLimits, Worker
 use assetfs_engine::job::{self, OptimizeTask, Report, Task};
 
 use super::chosen_preset::{self, Config};
+use super::exit::{Exit, WrongUse};
 use super::interrupts::Interrupts;
 use super::progress::Progress;
 use super::settings::{ByteSize, Span};
-use super::{Exit, WrongUse};
 use input::Model;
 use output::Landing;
 use summary::Finished;

@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
 
-use super::super::WrongUse;
+use super::super::exit::WrongUse;
 use assetfs_engine::job::{BEFORE_AFTER_NAME, RENDERS_FOLDER, Report};
 
 /// The files that every run writes next to its exports.

@@ -17,9 +17,9 @@ use std::time::Instant;
 use anyhow::{Context, Result};
 
 use self::copying::NewFiles;
+use super::exit::{Exit, WrongUse};
 use super::mounted::{self, MountedDrive};
 use super::settings::Span;
-use super::{Exit, WrongUse};
 use crate::drive::ends_in_id;
 use crate::fuse::shell_quoted;
 

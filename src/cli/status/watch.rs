@@ -10,7 +10,7 @@ use anyhow::{Context, Result};
 use indicatif::{MultiProgress, ProgressBar, ProgressDrawTarget, ProgressFinish, ProgressStyle};
 use tokio_util::sync::CancellationToken;
 
-use super::super::Exit;
+use super::super::exit::Exit;
 use super::super::interrupts::Interrupts;
 use super::super::mounted::MountedDrive;
 use super::frame::frame;

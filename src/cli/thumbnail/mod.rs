@@ -17,10 +17,10 @@ use url::Url;
 use crate::service::{MemorySetting, Outcome, WorkerCommand, WorkerLimits, Workers};
 use assetfs_engine::job::{DrawTask, ICON_NAME, Task, icon_of_thumbnail};
 
+use super::exit::{Exit, WrongUse};
 use super::interrupts::Interrupts;
 use super::optimize::input::Model;
 use super::optimize::runtime;
-use super::{Exit, WrongUse};
 
 /// The picture of a model on a drive; the name of a later part ends in `.` and its offset.
 const THUMBNAIL: &str = "user.assetfs.thumbnail";

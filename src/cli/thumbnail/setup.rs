@@ -9,7 +9,8 @@ use anyhow::{Context, Result, bail};
 
 use crate::fuse::shell_quoted;
 
-use super::super::{Exit, settings};
+use super::super::exit::Exit;
+use super::super::settings;
 
 /// The program in the files of the package.
 const PACKAGED_PROGRAM: &str = "/usr/bin/assetfs";

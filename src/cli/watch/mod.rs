@@ -20,11 +20,11 @@ use tokio::sync::mpsc;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
+use super::exit::{Exit, WrongUse};
 use super::interrupts::Interrupts;
 use super::mounted::MountedDrive;
 use super::settings::Span;
 use super::watch_engine::{EngineArgs, EngineTurns};
-use super::{Exit, WrongUse};
 use crate::fuse::shell_quoted;
 use queue::Queue;
 use work::{Back, WatchPreset};

@@ -14,8 +14,8 @@ use tokio::sync::mpsc;
 use tokio::task::block_in_place;
 use tokio_util::sync::CancellationToken;
 
+use super::super::exit::{Exit, sentence};
 use super::super::progress::Progress;
-use super::super::{Exit, sentence};
 use super::record::{Record, RecordState, Records, Upload};
 use super::source::{Source, scan};
 use super::work::{Back, Job, WatchPreset, WorkEvent, is_taken};

@@ -15,11 +15,12 @@ use xxhash_rust::xxh3::xxh3_128;
 
 use super::super::chosen_preset::{self, Config};
 use super::super::control::commit_at;
+use super::super::exit::{WrongUse, sentence};
+use super::super::files;
 use super::super::mounted::{self, CommandRefused, MountedDrive};
 use super::super::progress::Progress;
 use super::super::wait::{State, wait_for};
 use super::super::watch_engine::EngineTurns;
-use super::super::{WrongUse, files, sentence};
 use super::record::{Upload, sync_tree};
 use super::source::Source;
 use crate::drive::StatusWord;
