@@ -7,14 +7,17 @@ use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
-use super::ServiceError;
 use super::config::{DEFAULT_QUOTA, ServiceConfig};
-use super::http::make_token;
+use super::error::ServiceError;
 use super::ids::random_secret;
+use super::new_token::make_token;
 use super::records::{NewUser, Records};
 use super::secrets::{hash_password, secret_matches};
 use crate::durable::write_atomic;
 use crate::wire::Token;
+
+/// File with only the token of the first account, for scripts. The starter of the service writes it.
+pub const TOKEN_FILE: &str = "token";
 
 const EMAIL: &str = "owner@localhost";
 
@@ -92,7 +95,7 @@ pub fn forget(data_dir: &Path, email: &str) -> Result<(), ServiceError> {
     if read(&path)?.is_none_or(|account| account.email != email) {
         return Ok(());
     }
-    for path in [data_dir.join(super::TOKEN_FILE), path] {
+    for path in [data_dir.join(TOKEN_FILE), path] {
         match std::fs::remove_file(&path) {
             Err(source) if source.kind() != std::io::ErrorKind::NotFound => {
                 return Err(ServiceError::Io { path, source });

@@ -11,7 +11,7 @@ use super::app::App;
 use super::causes::chain;
 use super::config::ServiceConfig;
 use super::files::{BucketError, FilesError};
-use super::jobs::Standstill;
+use super::queue::Standstill;
 use super::records::RecordsError;
 
 /// How long the records and the file store may take to answer.

@@ -9,7 +9,8 @@
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use super::files::{Epoch, FileStore, FilesError};
+use super::files::owner::Epoch;
+use super::files::{FileStore, FilesError};
 use super::records::{Records, RecordsError};
 
 /// Why the holder of the bucket is unknown.

@@ -11,6 +11,8 @@ mod causes;
 mod chaos;
 mod clock;
 mod config;
+mod error;
+mod event_signal;
 mod events;
 mod files;
 mod first_start;
@@ -23,10 +25,12 @@ mod jobs;
 mod limits;
 mod metrics;
 mod names;
+mod new_token;
 mod obstruction;
 mod page;
 mod presets;
 mod proxies;
+mod queue;
 mod records;
 mod room;
 mod sample_records;
@@ -57,16 +61,17 @@ use crate::durable::{DirLock, DurableError, PrivateDir, is_foreign};
 use crate::listener::{Connections, Listener, Reserved};
 use crate::wire::Token;
 use app::App;
-use files::FilesError;
 use http::Server;
-use records::{Records, RecordsError};
+use records::Records;
 use signing::Signer;
 use stores::{Process, Stores};
 use tls::Tls;
 
 pub use chaos::{ChaosError, ChaosPlan};
 pub use config::{MemorySetting, ServiceConfig, StorageOrigin, WorkerCommand, WorkerLimits};
+pub use error::ServiceError;
 pub use files::{BucketConfig, BucketError};
+pub use first_start::TOKEN_FILE;
 pub use health::{memory_failure, memory_of_machine};
 pub use proxies::{Proxy, TrustedProxies};
 pub use records::{DatabaseUrlError, PostgresServer, RecordsAt};
@@ -79,61 +84,9 @@ pub use workers::{
     WorkerError, Workers,
 };
 
-/// File with only the token of the first account, for scripts. The starter of the service writes it.
-pub const TOKEN_FILE: &str = "token";
-
 /// How long the tasks of a process may take to end: what they have begun in the database and the storage, and giving
 /// their jobs back.
 const STOP_TIME: Duration = Duration::from_secs(15);
-
-/// Why a service could not start.
-#[derive(Debug, thiserror::Error)]
-pub enum ServiceError {
-    #[error("cannot listen on {addr}")]
-    Listen {
-        addr: SocketAddr,
-        #[source]
-        source: std::io::Error,
-    },
-    #[error("the data folder of the service cannot be used")]
-    DataDir(#[from] DurableError),
-    #[error("the records of the service cannot be used")]
-    Records(#[from] RecordsError),
-    #[error("the file store of the service cannot be used")]
-    Files(#[from] FilesError),
-    #[error("the bucket of the service cannot be used")]
-    Bucket(#[from] BucketError),
-    #[error(
-        "the files in {place} belong to other records; start the service with the records that they belong to, or \
-         choose an empty folder with --data or an empty prefix of a bucket with --files"
-    )]
-    ForeignFiles { place: String },
-    #[error(
-        "the records have no files in {place}: check --files, which must be the same for all processes; a new storage \
-         is prepared by the first `assetfs serve`"
-    )]
-    NoFiles { place: String },
-    #[error(
-        "the files in {place} are held by another copy of these records: these are a backup, or another copy has taken \
-         the files over. If the other copy is in use, give this one its own copy of the bucket with --files. If it is gone \
-         for good, end its processes and run `assetfs serve` once with --adopt-files. Nothing was changed"
-    )]
-    HeldFiles { place: String },
-    #[error("it is unknown which records hold the files")]
-    Hold(#[from] hold::HoldError),
-    #[error("{path}: {source}", path = path.display())]
-    Io {
-        path: PathBuf,
-        #[source]
-        source: std::io::Error,
-    },
-    #[error("{path} is damaged: {reason}", path = path.display())]
-    Account { path: PathBuf, reason: String },
-    #[error("TLS cannot be offered")]
-    Tls(#[from] tls::TlsError),
-    #[error("the workers cannot be started")]
-    Workers(#[source] std::io::Error),
-}
 
 /// The local service, before it runs.
 #[derive(Debug)]
@@ -248,7 +201,7 @@ fn assemble(
         files: stores.files,
         signer,
         base_url,
-        queue: jobs::queue::Queue::default(),
+        queue: queue::Queue::default(),
         workers: Workers::start(config.worker.clone(), config.worker_limits.clone())
             .map_err(ServiceError::Workers)?,
         work_dir: empty_dir(data_dir.join("work"))?,
@@ -258,7 +211,7 @@ fn assemble(
         metrics: metrics::Metrics::default(),
         draining: CancellationToken::new(),
         stop: CancellationToken::new(),
-        events: events::Events::default(),
+        events: event_signal::Events::default(),
         clock: stores.clock,
         chaos: chaos::Chaos::default(),
         hold: stores.hold,

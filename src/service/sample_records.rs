@@ -3,8 +3,8 @@
 //! The records are created directly, without uploads and analyses. The files are real, so the assets can be listed,
 //! read and deleted like others.
 
-use super::ServiceError;
 use super::app::App;
+use super::error::ServiceError;
 use super::records::{Area, FreshBlob, NewFile};
 use crate::wire::UserId;
 use assetfs_engine::job::THUMBNAIL_NAME;

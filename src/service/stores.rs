@@ -1,10 +1,11 @@
 //! Opens the records and the files of a process, and refuses files that belong to other records or are held by another
 //! copy of these.
 
-use super::ServiceError;
 use super::clock::Clock;
 use super::config::ServiceConfig;
-use super::files::{Claim, FileStore, Ownership};
+use super::error::ServiceError;
+use super::files::FileStore;
+use super::files::owner::{Claim, Ownership};
 use super::hold::Hold;
 use super::ids;
 use super::records::{Records, RecordsAt};

@@ -3,7 +3,7 @@
 //! Faults are injected in front of the service: a request is delayed, cut, answered wrongly or not at all. The
 //! service itself is unchanged. Without a plan, requests pass directly.
 
-mod apply;
+pub mod apply;
 mod body;
 mod plan;
 
@@ -12,7 +12,6 @@ use std::sync::{Arc, Mutex};
 
 use axum::http::{Method, Uri};
 
-pub use apply::ChaosService;
 pub use plan::{ChaosError, ChaosPlan, ConnectionFault, Fault};
 
 use plan::{ConnectionRule, When};

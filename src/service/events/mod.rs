@@ -17,7 +17,6 @@ use bytes::Bytes;
 use hmac::{Hmac, KeyInit as _, Mac as _};
 use serde_json::{Value, json};
 use sha2::Sha256;
-use tokio::sync::Notify;
 use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep_until};
 
@@ -49,31 +48,6 @@ const TIDY_PAUSE: Duration = Duration::from_mins(10);
 
 /// Time that calls in flight get when the service stops.
 const LAST_MOMENT: Duration = Duration::from_secs(2);
-
-/// Notes that there are new events.
-#[derive(Debug, Default)]
-pub struct Events {
-    wake: Notify,
-    added: Notify,
-}
-
-impl Events {
-    /// Notes that events may have been added, here and in each process that shares the records.
-    pub fn announce(&self) {
-        self.wake();
-        self.added.notify_one();
-    }
-
-    /// Looks for events in this process.
-    pub fn wake(&self) {
-        self.wake.notify_one();
-    }
-
-    /// Waits until events may have been added.
-    pub async fn added(&self) {
-        self.added.notified().await;
-    }
-}
 
 /// An event of what happens now.
 pub fn event_of_now(event_type: EventType, data: EventData) -> NewEvent {

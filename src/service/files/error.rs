@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use tokio::task::spawn_blocking;
 
-use super::bucket::BucketError;
+use super::bucket::error::BucketError;
 use crate::durable::DurableError;
 use crate::service::room::{disk_error, is_disk_full};
 

@@ -8,7 +8,6 @@ use std::sync::Arc;
 use object_store::local::LocalFileSystem;
 use object_store::path::Path as Key;
 
-use super::PART_BYTES;
 use super::digest::Digest;
 use super::error::{FilesError, blocking, disk};
 use crate::durable;
@@ -144,3 +143,6 @@ fn names(root: &Path) -> Result<Vec<String>, FilesError> {
     }
     Ok(found)
 }
+
+/// Size of a part in a folder.
+pub(super) const PART_BYTES: usize = 1 << 20;

@@ -9,7 +9,7 @@ mod digest;
 mod error;
 mod folder;
 mod janitor;
-mod owner;
+pub mod owner;
 mod parts;
 mod stream;
 
@@ -32,13 +32,11 @@ use error::{ARRIVED_TIME, disk};
 use folder::Folder;
 use parts::{Parts, send_parts};
 
-pub use bucket::{BucketConfig, BucketError, TakenIn};
+pub use bucket::BucketConfig;
+pub use bucket::error::BucketError;
+pub use bucket::incoming::TakenIn;
 pub use error::FilesError;
-pub use owner::{Claim, Epoch, Ownership};
 pub use stream::ByteStream;
-
-/// Size of a part in a folder.
-const PART_BYTES: usize = 1 << 20;
 
 /// The blob store.
 #[derive(Debug, Clone)]
@@ -78,7 +76,7 @@ impl Backend {
     /// The size of the parts of an upload.
     fn part_bytes(&self) -> usize {
         match self {
-            Backend::Folder(_) => PART_BYTES,
+            Backend::Folder(_) => folder::PART_BYTES,
             Backend::Bucket(_) => bucket::PART_BYTES,
         }
     }

@@ -45,7 +45,6 @@ use tracing::Instrument as _;
 
 pub use admin::serve_admin;
 pub use server::Server;
-pub use tokens::make as make_token;
 
 use super::app::App;
 use super::metrics::RequestClass;

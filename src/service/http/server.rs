@@ -10,7 +10,8 @@ use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
 use crate::listener::{self, Connections, Listener};
-use crate::service::chaos::{Chaos, ChaosService, ConnectionFault};
+use crate::service::chaos::apply::ChaosService;
+use crate::service::chaos::{Chaos, ConnectionFault};
 use crate::service::tls::Tls;
 
 /// Serves one listener.

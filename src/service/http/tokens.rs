@@ -7,25 +7,14 @@ use serde_json::Value;
 use super::body::Fields;
 use super::error::ApiError;
 use super::request::{ApiCall, JsonReply};
-use crate::service::ids::random_secret;
-use crate::service::records::{Records, RecordsError, TokenRow};
-use crate::service::secrets::hash_secret;
-use crate::wire::{ApiToken, TokenForm, UserId};
-
-/// Creates a token and returns its text.
-pub async fn make(records: &Records, user: UserId, name: &str) -> Result<String, RecordsError> {
-    let secret = random_secret();
-    let token = records
-        .tokens()
-        .create(user, name, &hash_secret(&secret))
-        .await?;
-    Ok(format!("{token}|{secret}"))
-}
+use crate::service::new_token::make_token;
+use crate::service::records::TokenRow;
+use crate::wire::{ApiToken, TokenForm};
 
 pub async fn create(call: ApiCall, mut fields: Fields) -> Result<String, ApiError> {
     let name = fields.name("name");
     fields.finish()?;
-    Ok(make(call.records(), call.user, &name).await?)
+    Ok(make_token(call.records(), call.user, &name).await?)
 }
 
 pub async fn list(call: ApiCall) -> JsonReply {

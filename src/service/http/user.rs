@@ -10,9 +10,9 @@ use serde_json::json;
 use super::body::Fields;
 use super::error::ApiError;
 use super::request::{Anonymous, ApiCall, JsonReply};
-use super::tokens;
 use crate::service::app::App;
 use crate::service::first_start;
+use crate::service::new_token::make_token;
 use crate::service::records::UserRow;
 use crate::service::secrets::password_matches;
 use crate::wire::{RapidPoints, StorageLeft};
@@ -31,7 +31,7 @@ pub async fn login(State(app): State<Arc<App>>, _: Anonymous, mut fields: Fields
     if !is_password_of(&app, &user, password).await? {
         return Err(wrong());
     }
-    let token = tokens::make(&app.records, user.id, "login").await?;
+    let token = make_token(&app.records, user.id, "login").await?;
     Ok(Json(json!({ "token": token })))
 }
 

@@ -12,10 +12,10 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-use super::queue::Running;
 use super::{give_up, refund};
 use crate::service::app::App;
 use crate::service::causes::chain;
+use crate::service::queue::Running;
 use crate::service::records::{Beat, Lease, Lost, RecordsError};
 
 /// Renewals of a lease in its lifetime, at least.

@@ -11,7 +11,6 @@ mod error;
 mod job_events;
 mod leases;
 mod optimize;
-pub(super) mod queue;
 mod standstill;
 #[cfg(test)]
 mod tests;
@@ -30,6 +29,7 @@ use tokio_util::sync::CancellationToken;
 use tracing::Instrument as _;
 
 use super::app::App;
+use super::queue::Running;
 use super::records::{Attempt, JobKind, JobRow, RecordsError};
 use super::room::check_room;
 use super::trace;
@@ -40,8 +40,6 @@ use assetfs_engine::job::{Phase, Task};
 
 pub use error::JobError;
 pub use leases::{keep, recover};
-use queue::Running;
-pub use standstill::Standstill;
 pub use wakeups::exchange_wakeups;
 
 /// How often idle workers poll the queue, on average; another process may have added a job.

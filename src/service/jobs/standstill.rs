@@ -1,12 +1,11 @@
 //! Distinguishes an infrastructure fault from a failure of a job, and computes the pauses after both.
 //!
-//! An infrastructure fault costs no attempt. Instead the process claims no jobs until the fault is gone ([`Standstill`]).
+//! An infrastructure fault costs no attempt. Instead the process claims no jobs until the fault is gone (`queue::Standstill`).
 
 use std::io;
-use std::sync::Arc;
 use std::time::Duration;
 
-use tokio::time::{Instant, timeout};
+use tokio::time::timeout;
 
 use super::error::JobError;
 use crate::service::app::App;
@@ -29,17 +28,6 @@ const MANY_FAULTS: u64 = 10;
 
 /// The longest pause of a job after a fault.
 const LONGEST_PAUSE: Duration = Duration::from_secs(5 * 60);
-
-/// A process that claims no jobs because of a fault.
-#[derive(Debug, Clone)]
-pub struct Standstill {
-    pub fault: Obstruction,
-    /// The whole cause, for the operator.
-    pub cause: Arc<str>,
-    pub since: Instant,
-    /// Number of failed tries since then.
-    pub(super) tries: u32,
-}
 
 /// The infrastructure fault that caused the error of an attempt; `None` if there is none, so that the attempt counts.
 pub(super) async fn fault_of(app: &App, job: &JobRow, error: &JobError) -> Option<Obstruction> {

@@ -12,7 +12,7 @@ use sqlx::sqlite::SqlitePool;
 
 use super::error::RecordsError;
 pub(super) use super::error::Result;
-use super::listings::Places;
+use super::page_ends::Places;
 use super::shared::{Lane, SharedDatabase};
 use super::sql::{Record, Statement, sql};
 pub(super) use super::transaction::Tx;

@@ -8,16 +8,11 @@
 //!
 //! The generated SQL contains only placeholders, never values of callers.
 
-use std::collections::HashMap;
-use std::sync::{Mutex, MutexGuard};
-
 use super::database::{Database, Result};
+use super::page_ends::{PageEnd, PageKey};
 use super::search::{PageOf, PageRequest, Search};
 use super::sql::{Record, Statement, sql};
 use crate::wire::UserId;
-
-/// Places that are remembered. Beyond that, all are forgotten.
-const MOST_PLACES: usize = 10_000;
 
 /// A table that can be listed and searched.
 pub(super) struct Listing<T> {
@@ -31,46 +26,6 @@ pub(super) struct Listing<T> {
     pub tags: Option<&'static str>,
     /// The condition that applies if a value for `$2` is given.
     pub filter: Option<&'static str>,
-}
-
-/// The ends of pages that were read.
-#[derive(Debug, Default)]
-pub(super) struct Places {
-    ends: Mutex<HashMap<PageKey, PageEnd>>,
-}
-
-#[derive(Debug, PartialEq, Eq, Hash)]
-struct PageKey {
-    table: &'static str,
-    user: UserId,
-    per_page: u64,
-    page: u64,
-}
-
-/// The last row of a page, and the number of changes of the listing at that time.
-#[derive(Debug, Clone, Copy)]
-struct PageEnd {
-    changes: u64,
-    id: u64,
-}
-
-impl Places {
-    fn find(&self, key: &PageKey, changes: u64) -> Option<u64> {
-        let end = self.ends().get(key).copied();
-        end.filter(|end| end.changes == changes).map(|end| end.id)
-    }
-
-    fn note(&self, key: PageKey, end: PageEnd) {
-        let mut ends = self.ends();
-        if ends.len() >= MOST_PLACES {
-            ends.clear();
-        }
-        ends.insert(key, end);
-    }
-
-    fn ends(&self) -> MutexGuard<'_, HashMap<PageKey, PageEnd>> {
-        self.ends.lock().expect("no holder of this lock panics")
-    }
 }
 
 impl<T: Record> Listing<T> {

@@ -24,6 +24,7 @@ mod jobs;
 mod listings;
 mod migrations;
 mod optimizations;
+mod page_ends;
 mod presets;
 mod rapids;
 mod rates;

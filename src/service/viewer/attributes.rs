@@ -1,7 +1,7 @@
 //! Converts a viewer configuration to attributes of the element `model-viewer`: its attributes.
 
+use super::exhibit::{Exhibit, escaped};
 use super::settings::ViewerSettings;
-use super::{Exhibit, escaped};
 
 /// The attributes of the viewer element, each escaped.
 pub(super) fn attributes(exhibit: &Exhibit<'_>, settings: &ViewerSettings) -> String {

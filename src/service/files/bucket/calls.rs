@@ -8,8 +8,9 @@ use jiff::Timestamp;
 use reqwest::header::HeaderMap;
 use reqwest::{Method, StatusCode};
 
+use super::Bucket;
+use super::error::BucketError;
 use super::presign::Allowed;
-use super::{Bucket, BucketError};
 use crate::backoff::Backoff;
 
 const TRIES: u32 = 5;

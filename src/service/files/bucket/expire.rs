@@ -6,9 +6,10 @@ use jiff::{SignedDuration, Timestamp};
 use object_store::ObjectStore as _;
 use object_store::path::Path as Key;
 
+use super::Bucket;
 use super::calls::texts;
+use super::error::BucketError;
 use super::presign::Allowed;
-use super::{Bucket, BucketError};
 use crate::service::files::error::FilesError;
 use crate::service::records::FileId;
 

@@ -6,8 +6,9 @@
 
 mod calls;
 mod check;
+pub(super) mod error;
 mod expire;
-mod incoming;
+pub(super) mod incoming;
 mod presign;
 
 use std::path::PathBuf;
@@ -27,10 +28,8 @@ use crate::bucket::{BucketAddress, Credentials};
 use crate::service::records::Stored;
 use crate::service::signing::UNRESERVED;
 use crate::wire::SignedUrl;
+use error::BucketError;
 use presign::{Allowed, Presigner};
-
-pub use check::BucketError;
-pub use incoming::TakenIn;
 
 /// Size of a part of an upload. S3 refuses parts below 5 MiB and more than 10,000 parts.
 pub(super) const PART_BYTES: usize = 16 << 20;

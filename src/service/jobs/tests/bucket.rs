@@ -9,7 +9,8 @@ use jiff::{SignedDuration, Timestamp};
 use super::test_bucket::TestBucket;
 use super::{Waiting, lost_answer};
 use crate::bucket::Credentials;
-use crate::service::files::{BucketConfig, Epoch, TakenIn};
+use crate::service::files::owner::Epoch;
+use crate::service::files::{BucketConfig, TakenIn};
 use crate::service::jobs::collect::settle;
 use crate::service::records::{
     Completion, FileId, JobRow, NewAsset, NewFile, Publish, RecordsError, Stored,

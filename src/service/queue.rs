@@ -2,16 +2,15 @@
 //! infrastructure fault that keeps it from doing jobs.
 
 use std::collections::HashMap;
-use std::sync::Mutex;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use tokio::sync::{Notify, watch};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-use super::standstill::Standstill;
-use crate::service::obstruction::Obstruction;
-use crate::service::records::{JobId, Lease};
+use super::obstruction::Obstruction;
+use super::records::{JobId, Lease};
 use assetfs_engine::job::Progress;
 
 /// Time between two checks for running attempts.
@@ -28,6 +27,17 @@ pub struct Queue {
     /// The next attempt panics.
     #[cfg(test)]
     pub(super) panics: std::sync::atomic::AtomicBool,
+}
+
+/// A process that claims no jobs because of a fault.
+#[derive(Debug, Clone)]
+pub struct Standstill {
+    pub fault: Obstruction,
+    /// The whole cause, for the operator.
+    pub cause: Arc<str>,
+    pub since: Instant,
+    /// Number of failed tries since then.
+    pub(super) tries: u32,
 }
 
 /// An attempt that runs in this process.
