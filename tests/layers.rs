@@ -114,6 +114,58 @@ const OUTBOX: &[&[&str]] = &[
     &["simulator"],
 ];
 
+/// The rooms inside `engine`, in the same way.
+const ENGINE: &[&[&str]] = &[
+    &[
+        "document",
+        "intake",
+        "keyframes",
+        "library_memory",
+        "srgb",
+        "unwrap",
+    ],
+    &["scene"],
+    &["settings", "surface"],
+    &["textures"],
+    &["analyse", "clean", "export", "import", "render"],
+    &["cad", "manipulate", "sample"],
+    &["error"],
+    &["caught", "compare"],
+    &["pictures", "simplify"],
+    &["rebake"],
+    &["job"],
+    &["front"],
+    &["lib"],
+];
+
+/// The rooms inside `service`, in the same way. A worker process starts as the service does.
+const SERVICE: &[&[&str]] = &[
+    &[
+        "causes",
+        "chaos",
+        "clock",
+        "event_signal",
+        "ids",
+        "names",
+        "obstruction",
+        "page",
+        "presets",
+        "proxies",
+        "room",
+        "trace",
+    ],
+    &["records", "secrets", "tls", "viewer"],
+    &["limits", "metrics", "new_token", "queue", "signing"],
+    &["files"],
+    &["archive", "config", "hold"],
+    &["error", "workers"],
+    &["app", "first_start", "stores"],
+    &["events", "health", "janitor", "jobs", "sample_records"],
+    &["http"],
+    &["mod"],
+    &["worker_process"],
+];
+
 /// Files of `outbox` with a hook of the simulator, which exists in tests only.
 const SIMULATED: &[&str] = &["failpoint", "moment", "off_thread"];
 
@@ -436,11 +488,12 @@ fn files_of_the_catalog_do_not_import_each_other_in_circles() {
     );
 }
 
-/// The names below `outbox` that a file of it imports, by `crate::outbox::` or by `super::`.
-fn outbox_imports(inside: &Path, code: &str) -> Vec<String> {
+/// The names below the root of a layer that a file of it imports, by `crate::…` or by `super::`. `inside` is the path of the
+/// file below the layer.
+fn imports_below(root: &str, inside: &Path, code: &str) -> Vec<String> {
     let is_mod = inside.ends_with("mod.rs");
     let depth = inside.components().count() - usize::from(is_mod);
-    let mut names = imports_of(code, "crate::outbox::");
+    let mut names = imports_of(code, root);
     if depth > 0 {
         let above = imports_of(code, &"super::".repeat(depth));
         names.extend(
@@ -452,32 +505,48 @@ fn outbox_imports(inside: &Path, code: &str) -> Vec<String> {
     names
 }
 
-#[test]
-fn rooms_inside_the_outbox_import_down_only() {
-    let level = |room: &str| OUTBOX.iter().position(|line| line.contains(&room));
+/// The sources without tests, which may use everything.
+fn untested() -> BTreeMap<PathBuf, String> {
+    let is_test = |path: &Path| {
+        path.iter()
+            .any(|part| part == "tests" || part == "tests.rs")
+    };
+    let files = sources().into_iter().filter(|(path, _)| !is_test(path));
+    let cut = files.map(|(path, code)| {
+        let own = code.split("#[cfg(test)]\nmod tests {").next();
+        (path, own.unwrap_or_default().to_owned())
+    });
+    cut.collect()
+}
+
+/// Fails if a room of a layer imports one that is not on the lines below its own. `root` is how paths of the layer begin,
+/// `front` the file that may import all; `is_hook` says which imports are excepted.
+fn hold_lines(
+    (layer, root, front): (&str, &str, &str),
+    lines: &[&[&str]],
+    sources: BTreeMap<PathBuf, String>,
+    is_hook: impl Fn(&str, &str) -> bool,
+) {
+    let level = |room: &str| lines.iter().position(|line| line.contains(&room));
     let mut wrong = Vec::new();
     let mut seen = 0;
-    for (path, code) in sources() {
-        let Ok(inside) = path.strip_prefix("outbox") else {
+    for (path, code) in sources {
+        let Ok(inside) = path.strip_prefix(layer) else {
             continue;
         };
-        let first = inside.components().next().expect("a file below outbox");
+        let first = inside.components().next().expect("a file of the layer");
         let room = Path::new(first.as_os_str()).with_extension("");
         let room = room.to_str().expect("names are ASCII");
         let Some(own) = level(room) else {
-            wrong.push(format!(
-                "src/{}: {room} is in no line of OUTBOX",
-                path.display()
-            ));
+            wrong.push(format!("{}: {room} is in no line", path.display()));
             continue;
         };
-        for name in outbox_imports(inside, &code) {
-            let hook = name == "simulator" && SIMULATED.contains(&room);
+        for name in imports_below(root, inside, &code) {
             // A name that is no room comes from the front door.
-            let theirs = level(&name).or_else(|| level("mod"));
+            let theirs = level(&name).or_else(|| level(front));
             seen += 1;
-            if name != room && room != "mod" && !hook && theirs >= Some(own) {
-                wrong.push(format!("src/{}: crate::outbox::{name}", path.display()));
+            if name != room && room != front && !is_hook(room, &name) && theirs >= Some(own) {
+                wrong.push(format!("{}: {root}{name}", path.display()));
             }
         }
     }
@@ -487,6 +556,31 @@ fn rooms_inside_the_outbox_import_down_only() {
         "rooms that import upwards or aside:\n{}",
         wrong.join("\n")
     );
+}
+
+#[test]
+fn rooms_inside_the_outbox_import_down_only() {
+    let is_hook = |room: &str, name: &str| name == "simulator" && SIMULATED.contains(&room);
+    hold_lines(
+        ("outbox", "crate::outbox::", "mod"),
+        OUTBOX,
+        sources(),
+        is_hook,
+    );
+}
+
+#[test]
+fn rooms_inside_the_engine_import_down_only() {
+    let engine = ("engine", "crate::", "lib");
+    hold_lines(engine, ENGINE, untested(), |_, _| false);
+}
+
+#[test]
+fn rooms_inside_the_service_import_down_only() {
+    let service = ("service", "crate::service::", "mod");
+    // A constructor for tests uses it.
+    let is_of_tests = |_: &str, name: &str| name == "test_records";
+    hold_lines(service, SERVICE, untested(), is_of_tests);
 }
 
 /// The types that are defined outside of functions and modules, by name.
