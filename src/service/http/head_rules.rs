@@ -107,6 +107,7 @@ mod tests {
             assert_eq!(status(Method::GET, &[("host", host)]), 200, "{host}");
         }
         for host in [
+            "", " ", "a b", "u@x", "u:p@x", "x:y", "x/y", "http://x", "::1", ":80", "x:1:2",
         ] {
             assert_eq!(status(Method::GET, &[("host", host)]), 400, "{host:?}");
         }
