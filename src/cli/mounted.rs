@@ -119,6 +119,10 @@ impl MountedDrive {
             anyhow::anyhow!(
                 "the drive at {root} is mounted read-only, and this would change something; to change it, unmount it and mount it without --read-only (or `read_only` in the configuration)"
             )
+        } else if error.kind() == io::ErrorKind::PermissionDenied {
+            anyhow::anyhow!(
+                "the drive at {root} takes commands from its owner and from root only; ask them, or run this as one of them"
+            )
         } else {
             anyhow::Error::new(error).context(format!("cannot reach the drive at {root}"))
         }

@@ -338,7 +338,7 @@ fn what_another_user_copies_into_a_drive_of_root_belongs_to_that_user() {
     };
     fixture.mount(&[
         "-o",
-        "allow_other,uid=4242,gid=4243,dmask=000,fmask=027",
+        "allow_other,uid=4242,gid=4243,dmask=000,fmask=000",
         "--settle",
         "10m",
     ]);
@@ -371,6 +371,16 @@ fn what_another_user_copies_into_a_drive_of_root_belongs_to_that_user() {
     );
     let refused = as_user(6161, "rm rawmodels/chair/a.bin", &root);
     assert!(!refused.status.success(), "the folder is another user's");
+    // Commands are the owner's, although every user may write files.
+    let refused = as_user(
+        6161,
+        "cat rawmodels/chair/.assetfs/ctl >&2; echo cancel > rawmodels/chair/.assetfs/ctl",
+        &root,
+    );
+    let said = text(&refused.stderr);
+    assert!(!refused.status.success(), "the draft is another user's");
+    assert!(said.contains("Permission denied"), "{said}");
+    assert!(root.join("rawmodels/chair/a.bin").exists());
     run(assetfs("unmount --now", &root));
     // Without the options it is as before: root's, and closed to others.
     fixture.mount(&["-o", "allow_other"]);

@@ -116,7 +116,12 @@ impl Place for HiddenFile {
                 }
                 _ => {
                     let Text { bytes, modified } = self.text(tree).await?;
-                    Ok(file(tree, bytes.len() as u64, modified))
+                    let mut attributes = file(tree, bytes.len() as u64, modified);
+                    if self.1 == HiddenName::Control {
+                        // Only the owner gives commands, also where others may write files.
+                        attributes.perm &= !0o022;
+                    }
+                    Ok(attributes)
                 }
             }
         })
