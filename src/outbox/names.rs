@@ -181,8 +181,8 @@ fn is_junk_file(name: &str) -> bool {
         || (name.len() > 1 && name.starts_with('#') && name.ends_with('#'))
 }
 
-/// Beginnings and endings of the names that programs give to files that they have not finished. One of the two is empty if only the
-/// other counts.
+/// Beginnings and endings, in lower case, of the names that programs give to files that they have not finished. One of the two is
+/// empty if only the other counts.
 const IN_FLIGHT: &[(&str, &str)] = &[
     // Firefox, KDE, Chromium, rclone
     ("", ".part"),
@@ -191,11 +191,17 @@ const IN_FLIGHT: &[(&str, &str)] = &[
     // Safari, Opera
     ("", ".download"),
     ("", ".opdownload"),
-    // WinSCP, aria2, qBittorrent, µTorrent, lftp
+    // WinSCP, aria2, qBittorrent, µTorrent, Resilio Sync, BitComet, Thunder, DC++, gsutil, lftp
     ("", ".filepart"),
     ("", ".aria2"),
-    ("", ".!qB"),
+    ("", ".!qb"),
     ("", ".!ut"),
+    ("", ".!sync"),
+    ("", ".bc!"),
+    ("", ".td"),
+    ("", ".xltd"),
+    ("", ".dctmp"),
+    ("", ".gstmp"),
     ("", ".lftp-pget-status"),
     // GLib
     (".goutputstream-", ""),
@@ -210,8 +216,10 @@ const IN_FLIGHT: &[(&str, &str)] = &[
 ];
 
 fn is_in_flight(name: &str) -> bool {
+    // Some servers of files for Windows change the case of names.
+    let lower = name.to_ascii_lowercase();
     let is_named = |(start, end): &(&str, &str)| {
-        name.len() > start.len() + end.len() && name.starts_with(start) && name.ends_with(end)
+        lower.len() > start.len() + end.len() && lower.starts_with(start) && lower.ends_with(end)
     };
     IN_FLIGHT.iter().any(is_named) || is_rsync_temporary(name) || is_atomic_save_temporary(name)
 }
@@ -255,6 +263,13 @@ mod tests {
             ("chair.glb.filepart", FileName::InFlight),
             ("chair.glb.aria2", FileName::InFlight),
             ("chair.glb.!qB", FileName::InFlight),
+            ("CHAIR.GLB.FILEPART", FileName::InFlight),
+            ("chair.glb.!sync", FileName::InFlight),
+            ("chair.glb.bc!", FileName::InFlight),
+            ("chair.glb.td", FileName::InFlight),
+            ("chair.glb.xltd", FileName::InFlight),
+            ("chair.glb.dctmp", FileName::InFlight),
+            ("chair.glb_.gstmp", FileName::InFlight),
             ("chair.glb.download", FileName::InFlight),
             ("chair.glb.opdownload", FileName::InFlight),
             ("chair.glb.lftp-pget-status", FileName::InFlight),
