@@ -10,7 +10,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use reqwest::{ClientBuilder, Request, Response, redirect};
-use rustls::CertificateError;
+use rustls::{AlertDescription, CertificateError};
 
 use super::config::ClientConfig;
 use super::error::{ClientError, without_error_numbers};
@@ -213,6 +213,18 @@ pub(super) fn fault_of(error: reqwest::Error) -> Fault {
                 .to_owned(),
         );
     }
+    if is_too_old(tls) {
+        return Fault::NotSent(
+            "the server has only versions of TLS that are not safe any more; it needs TLS 1.2 or newer"
+                .to_owned(),
+        );
+    }
+    if cause::<hyper::Error>(&error).is_some_and(hyper::Error::is_parse) {
+        return Fault::NoAnswer(
+            "the server did not answer in HTTP; check the port, or write https:// instead of http://"
+                .to_owned(),
+        );
+    }
     if error.is_connect() && error.is_timeout() {
         return Fault::ConnectTimeout;
     }
@@ -234,6 +246,17 @@ fn chain<'a>(
             None => error.source(),
         }
     })
+}
+
+/// Whether both sides have no version of TLS in common.
+fn is_too_old(error: Option<&rustls::Error>) -> bool {
+    matches!(
+        error,
+        Some(
+            rustls::Error::AlertReceived(AlertDescription::ProtocolVersion)
+                | rustls::Error::PeerIncompatible(_)
+        )
+    )
 }
 
 fn is_early_end(error: &(dyn std::error::Error + 'static)) -> bool {
@@ -258,6 +281,17 @@ fn certificate_advice(error: &CertificateError) -> String {
         CertificateError::UnknownIssuer => {
             "this machine does not trust its issuer. Install the issuer's certificate, or name its file in \
              SSL_CERT_FILE, and mount again; in a guest network, sign in to the network first"
+                .to_owned()
+        }
+        // Its text shows how rustls holds it, and the most frequent one is that of a self-signed certificate.
+        CertificateError::Other(_) => {
+            "it cannot be used by a server: it is, for example, the certificate of an authority, as a self-signed one often \
+             is. Give the server a certificate of its own, made for its name"
+                .to_owned()
+        }
+        CertificateError::UnsupportedSignatureAlgorithmContext { .. }
+        | CertificateError::UnsupportedSignatureAlgorithmForPublicKeyContext { .. } => {
+            "it is signed in an old way, such as SHA-1, that is not safe any more. The server needs a new certificate"
                 .to_owned()
         }
         other => format!("{other}. The server needs another certificate"),
