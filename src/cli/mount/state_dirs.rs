@@ -73,7 +73,9 @@ enum Owner {
     /// The service cannot be asked, and why.
     Silent(String),
     Refused(String),
-    /// It answers, but with a failure.
+    /// It has too many requests at the moment.
+    Busy(String),
+    /// It answers, but with a failure, or not as the service does.
     Failing(String),
 }
 
@@ -97,6 +99,11 @@ pub(super) async fn open_remote(
              again when it answers",
             base_url.origin().ascii_serialization()
         ),
+        (Owner::Failing(why), None) if !register.knows_service(base_url) => bail!(
+            "{} answers, but not as the service does ({why}), and was never mounted here before; check the address, and \
+             mount again",
+            base_url.origin().ascii_serialization()
+        ),
         _ => {}
     }
     let name = folder_of(plan, &register, &keys, base_url, token.id(), &owner);
@@ -104,12 +111,16 @@ pub(super) async fn open_remote(
     let mut places = open(plan, &name, base_url.origin().ascii_serialization()).await?;
     register.write_account_file(&name)?;
     places.warnings.extend(register.warning);
-    match owner {
-        Owner::Silent(why) | Owner::Failing(why) => places.warnings.push(format!(
-            "the service at {} does not answer ({why}); what is cached can be read, and what is copied in is \
-             sent when it answers",
+    let mut without_service = |what: &str, why: String| {
+        places.warnings.push(format!(
+            "the service at {} {what} ({why}); what is cached can be read, and what is copied in is sent when it answers",
             base_url.origin().ascii_serialization()
-        )),
+        ));
+    };
+    match owner {
+        Owner::Silent(why) => without_service("does not answer", why),
+        Owner::Busy(why) => without_service("is busy", why),
+        Owner::Failing(why) => without_service("fails", why),
         Owner::Refused(why) => places
             .warnings
             .push(format!("{why} Drafts and cached files can still be used.")),
@@ -304,6 +315,7 @@ async fn owner_of(client: &Client, token_id: Option<TokenId>) -> Owner {
             | ClientError::Timeout { .. }
             | ClientError::Untrusted { .. }),
         )) => Owner::Silent(error.to_string()),
+        Ok(Err(error @ ClientError::RateLimited { .. })) => Owner::Busy(error.to_string()),
         Ok(Err(error)) => Owner::Failing(error.to_string()),
         Err(_) => Owner::Silent(format!("no answer within {} s", OWNER_DEADLINE.as_secs())),
     }
@@ -326,7 +338,7 @@ fn folder_name(base_url: &Url, token_id: Option<TokenId>, owner: &Owner) -> Stri
         .collect();
     let who = match owner {
         Owner::Known(owner) => format!("owner-{owner}"),
-        Owner::Unknown | Owner::Silent(_) | Owner::Failing(_) | Owner::Refused(_) => {
+        _ => {
             format!("token-{}", token_id_text(token_id))
         }
     };
