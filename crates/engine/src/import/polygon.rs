@@ -111,7 +111,7 @@ struct Ears<'a> {
     /// Only concave corners can be inside of an ear, and a convex one stays convex.
     is_concave: Vec<bool>,
     /// The corners that were concave when it was made.
-    grid: Grid,
+    grid: CornerGrid,
     /// How many of these have become convex.
     outdated: usize,
     tests_left: usize,
@@ -128,7 +128,7 @@ impl Ears<'_> {
             is_left: vec![true; count],
             count,
             is_concave: Vec::new(),
-            grid: Grid::default(),
+            grid: CornerGrid::default(),
             outdated: 0,
             tests_left: count.saturating_mul(MAX_TESTS),
         };
@@ -139,7 +139,7 @@ impl Ears<'_> {
 
     fn lay_out(&mut self) {
         let concave = (0..self.corners.len()).filter(|at| self.is_concave[*at]);
-        self.grid = Grid::of(self.corners, self.normal, concave.collect());
+        self.grid = CornerGrid::of(self.corners, self.normal, concave.collect());
         self.outdated = 0;
     }
 
@@ -200,7 +200,7 @@ impl Ears<'_> {
 
 /// Corners in the square cells of a grid, so that those near an ear are found without looking at the others.
 #[derive(Default)]
-struct Grid {
+struct CornerGrid {
     /// Two axes of space onto which the polygon is projected.
     axes: [usize; 2],
     low: Vec2,
@@ -214,18 +214,18 @@ struct Grid {
     starts: Vec<usize>,
 }
 
-impl Grid {
-    fn of(corners: &[Vec3], normal: Vec3, wanted: Vec<usize>) -> Grid {
+impl CornerGrid {
+    fn of(corners: &[Vec3], normal: Vec3, wanted: Vec<usize>) -> CornerGrid {
         let size = normal.abs();
         let axes = match () {
             () if size.x >= size.y && size.x >= size.z => [1, 2],
             () if size.y >= size.z => [0, 2],
             () => [0, 1],
         };
-        let mut grid = Grid {
+        let mut grid = CornerGrid {
             axes,
             side: (wanted.len() as f64).sqrt().ceil().max(1.0) as usize,
-            ..Grid::default()
+            ..CornerGrid::default()
         };
         let places = || wanted.iter().map(|at| grid.flat(corners[*at]));
         let low = places().fold(Vec2::INFINITY, Vec2::min);
