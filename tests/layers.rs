@@ -93,6 +93,7 @@ const ROOMS: &[(&str, &[&str])] = &[
 /// own line. So `drafts`, `jobs` and `presets` do not know each other.
 const OUTBOX: &[&[&str]] = &[
     &[
+        "boot",
         "config",
         "effect",
         "error",
@@ -153,6 +154,7 @@ const SERVICE: &[&[&str]] = &[
         "proxies",
         "room",
         "trace",
+        "web_url",
     ],
     &["records", "secrets", "tls", "viewer"],
     &["limits", "metrics", "new_token", "queue", "signing"],
