@@ -62,7 +62,7 @@ where
             });
         }
         let asked = error.retry_after().unwrap_or_default();
-        let pause = object.storage.retries.before_a_file(failed) + asked;
+        let pause = object.storage.retries.jittered(failed) + asked;
         tracing::debug!(attempt = failed, %error, ?pause, "sending a file again");
         report_repeated(&error);
         tokio::time::sleep(pause).await;

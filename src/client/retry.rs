@@ -85,12 +85,6 @@ impl RetryPolicy {
         let bounds = Backoff::doubling(self.first_pause, self.longest_pause);
         bounds.after(failed).mul_f64(random_part())
     }
-
-    /// The pause before a whole file is sent again: never short, because each attempt costs all its bytes.
-    pub(super) fn before_a_file(&self, failed: u32) -> Duration {
-        let bounds = Backoff::doubling(self.first_pause * 4, self.longest_pause);
-        bounds.after(failed).mul_f64(0.5 + random_part() / 2.0)
-    }
 }
 
 /// A random number from 0 to 1, for jitter.
@@ -133,18 +127,6 @@ mod tests {
             status: Some(502),
             reason: String::new(),
             retry_after: None,
-        }
-    }
-
-    #[test]
-    fn a_file_is_not_sent_again_at_once() {
-        let policy = RetryPolicy::default();
-        for (failed, bound_ms) in [(1, 1000), (2, 2000), (3, 4000)] {
-            let bound = Duration::from_millis(bound_ms);
-            for _ in 0..1000 {
-                let pause = policy.before_a_file(failed);
-                assert!(pause >= bound / 2 && pause <= bound, "{failed}: {pause:?}");
-            }
         }
     }
 
