@@ -10,7 +10,7 @@ use crate::support::account::{Account, Mounted};
 
 /// Spaces, line ends and an order that no renderer makes.
 const WRITTEN: &str =
-    "{ \"limits\" :{\"faces\":\t{\"count\": 1000.0}},\r\n\n  \"exports\":[ ] }   \n";
+    "{ \"limits\" :{\"faces\":\t{\"count\": 1000.0}},\r\n\n  \"export\":[ ] }   \n";
 
 const PRESET: &str = "/presets/web.json";
 
@@ -84,7 +84,7 @@ async fn a_preset_that_was_really_changed_elsewhere_shows_the_new_value() {
     // The same value in another form is no change.
     change_elsewhere(
         &account,
-        r#"{"exports":[],"limits":{"faces":{"count":1000}}}"#,
+        r#"{"export":[],"limits":{"faces":{"count":1000}}}"#,
     )
     .await;
     refresh(&account, &mounted).await;
