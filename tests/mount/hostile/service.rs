@@ -1,4 +1,4 @@
-//! A malicious or broken service: its answers are defined by each test. Other requests are answered with 404.
+//! A malicious or broken service: its answers are defined by each test. Other requests are answered with 404, but for that of the points.
 
 use serde_json::{Value, json};
 
@@ -10,7 +10,15 @@ pub fn hostile(
 ) -> FaultServer {
     let bound = Bound::new();
     let base_url = format!("{}/", bound.url());
-    bound.serve(move |asked, _| answers(asked, &base_url).unwrap_or_else(|| status(404)))
+    bound.serve(move |asked, _| {
+        // A mount asks whether it is the service at all.
+        let points = || match asked.path() {
+            "/api/v2/user/rapidpoints" => answer(&json!({"data": {"rapidpoints": 5}})),
+            _ => None,
+        };
+        let answer = answers(asked, &base_url).or_else(points);
+        answer.unwrap_or_else(|| status(404))
+    })
 }
 
 /// The number in the path after this prefix, and the rest.
