@@ -4,10 +4,10 @@
 use std::path::Path;
 
 use anyhow::Result;
-use assetfs_engine::Settings;
 use serde_json::{Map, Value};
 
 use super::build::PRESET_LIST;
+use super::engine_settings;
 use super::exit::WrongUse;
 use crate::factory_presets::{FACTORY, FactoryPreset};
 use crate::given_files;
@@ -39,8 +39,8 @@ fn of_file(path: &Path) -> Result<Config> {
         .map_err(|error| WrongUse(format!("cannot read the preset {shown}: {error}")))?;
     let job = parse_job_text(&shown.to_string(), &text).map_err(WrongUse)?;
     match job.settings {
-        JobSettings::Config(config) => match settings_of(&config.0) {
-            Ok(_) => Ok(config.0),
+        JobSettings::Config(config) => match engine_settings::check(&config.0) {
+            Ok(()) => Ok(config.0),
             Err(what) => Err(wrong(format!("the preset {shown} is not valid: {what}"))),
         },
         JobSettings::PresetName(name) => {
@@ -53,18 +53,6 @@ fn of_file(path: &Path) -> Result<Config> {
                  write {{\"preset\": \"NAME\"}} with a name that {PRESET_LIST} shows"
             ))),
         },
-    }
-}
-
-/// What a configuration says, or what is wrong with it: what the service would refuse is refused.
-pub(super) fn settings_of(config: &Config) -> Result<Settings, String> {
-    let settings = Settings::read(config).map_err(|error| error.to_string())?;
-    if let Some(key) = settings.unknown.first() {
-        return Err(key.to_string());
-    }
-    match config.get("exportName") {
-        None | Some(Value::Null | Value::String(_)) => Ok(settings),
-        Some(other) => Err(format!("exportName is {other}; it must be a text")),
     }
 }
 

@@ -64,6 +64,8 @@ mod demo;
 #[cfg(feature = "local-service")]
 mod engine_compare;
 #[cfg(feature = "local-service")]
+mod engine_settings;
+#[cfg(feature = "local-service")]
 mod engine_worker;
 #[cfg(feature = "local-service")]
 mod local;
@@ -81,8 +83,8 @@ mod thumbnail;
 mod watch_engine;
 #[cfg(not(feature = "local-service"))]
 use absent::{
-    demo, engine_compare, engine_worker, local, local_findings, optimize, serve, thumbnail,
-    watch_engine,
+    demo, engine_compare, engine_settings, engine_worker, local, local_findings, optimize, serve,
+    thumbnail, watch_engine,
 };
 
 use std::process::ExitCode;

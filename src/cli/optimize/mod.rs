@@ -20,6 +20,7 @@ use crate::service::{MemorySetting, Outcome, WorkerCommand, WorkerLimits, Worker
 use assetfs_engine::job::{self, OptimizeTask, Report, Task};
 
 use super::chosen_preset::{self, Config};
+use super::engine_settings;
 use super::exit::{Exit, WrongUse};
 use super::interrupts::Interrupts;
 use super::progress::Progress;
@@ -177,7 +178,7 @@ impl EngineSettings {
         stop: &CancellationToken,
     ) -> Result<(Report, Vec<String>)> {
         let mut config = config.clone();
-        let settings = chosen_preset::settings_of(&config)
+        let settings = engine_settings::settings_of(&config)
             .map_err(|what| WrongUse(format!("the configuration is not valid: {what}")))?;
         let export_name = config.shift_remove("exportName");
         let export_name = export_name.as_ref().and_then(Value::as_str);
