@@ -283,7 +283,7 @@ fn certificate_advice(error: &CertificateError) -> String {
              SSL_CERT_FILE, and mount again; in a guest network, sign in to the network first"
                 .to_owned()
         }
-        // Its text shows how rustls holds it, and the most frequent one is that of a self-signed certificate.
+        // The text of the error is the debug form of a Rust value. Its most frequent cause is a self-signed certificate.
         CertificateError::Other(_) => {
             "it cannot be used by a server: it is, for example, the certificate of an authority, as a self-signed one often \
              is. Give the server a certificate of its own, made for its name"
@@ -314,4 +314,27 @@ pub(super) fn reason_of(error: reqwest::Error) -> String {
         innermost = cause;
     }
     without_error_numbers(&without_secrets(&innermost.to_string()))
+}
+
+#[cfg(test)]
+mod tests {
+    use rustls::OtherError;
+
+    use super::*;
+
+    #[test]
+    fn what_is_wrong_with_a_certificate_is_said_in_words() {
+        let reason = Arc::new(std::io::Error::other("CaUsedAsEndEntity"));
+        let said = certificate_advice(&CertificateError::Other(OtherError(reason)));
+        assert!(said.contains("self-signed"), "{said}");
+        assert!(!said.contains("CaUsedAsEndEntity"), "{said}");
+    }
+
+    #[test]
+    fn only_errors_about_the_version_of_tls_count_as_too_old() {
+        let alert = |description| rustls::Error::AlertReceived(description);
+        assert!(is_too_old(Some(&alert(AlertDescription::ProtocolVersion))));
+        assert!(!is_too_old(Some(&alert(AlertDescription::AccessDenied))));
+        assert!(!is_too_old(None));
+    }
 }

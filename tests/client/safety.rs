@@ -1,5 +1,8 @@
 //! Where the token and requests are sent, and that no secret is shown.
 
+use std::io::{Read as _, Write as _};
+use std::net::TcpListener;
+
 use assetfs::client::{Client, ClientConfig, ClientError, Priority};
 use assetfs::wire::{AssetId, OptimizeRequest, PresetId, SignedUrl};
 use futures_util::TryStreamExt;
@@ -255,6 +258,26 @@ async fn https_is_encrypted() {
     );
     assert!(error.to_string().contains("write http://"), "{error}");
     assert_eq!(plain.count(), 0, "a request was sent unencrypted");
+}
+
+#[tokio::test]
+async fn http_to_a_port_of_https_says_what_to_write() {
+    let port = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = port.local_addr().unwrap();
+    std::thread::spawn(move || {
+        while let Ok((mut connection, _)) = port.accept() {
+            let mut head = [0; 1024];
+            let _ = connection.read(&mut head);
+            // What a TLS server answers to plain HTTP: the alert "record overflow".
+            let _ = connection.write_all(b"\x15\x03\x01\x00\x02\x02\x16");
+        }
+    });
+    let mut config = quick_config(&format!("http://{address}"));
+    config.retries.attempts = 1;
+    let client = Client::new(config).unwrap();
+    let call = client.assets().get(AssetId(1), Priority::Interactive);
+    let error = call.await.unwrap_err().to_string();
+    assert!(error.contains("write https://"), "{error}");
 }
 
 #[tokio::test]

@@ -7,6 +7,7 @@ use std::process::Command;
 
 use serde_json::Value;
 
+use crate::fault_server::{FaultServer, Reply};
 use crate::support::{ASSETFS, Fixture, assetfs, fails, run, shell, text};
 use crate::{needs_fuse, needs_program, needs_root};
 
@@ -158,6 +159,27 @@ fn mount_says_when_a_service_that_is_known_does_not_answer() {
         "{said}"
     );
     run(assetfs("unmount --now", fixture.root()));
+}
+
+#[test]
+fn an_address_that_answers_otherwise_than_the_service_is_not_mounted_the_first_time() {
+    needs_fuse!();
+    let page = Reply::new(200, &[("content-type", "text/html")], "<html></html>");
+    for reply in [Reply::status(404), page, Reply::status(500)] {
+        let server = FaultServer::start(move |_, _| reply.clone());
+        let dir = tempfile::tempdir().unwrap();
+        let mut command = Command::new(ASSETFS);
+        command.arg("mount").arg(dir.path().join("mnt"));
+        command.args(["--base-url", &server.url()]);
+        command.env("ASSETFS_TOKEN", "1|x");
+        for (flag, name) in [("--state-dir", "state"), ("--cache-dir", "cache")] {
+            command.arg(flag).arg(dir.path().join(name));
+        }
+        let said = fails(&mut command, 1);
+        assert!(said.contains("not as the service does"), "{said}");
+        assert!(said.contains("check the address"), "{said}");
+        assert!(!dir.path().join("mnt").exists(), "{said}");
+    }
 }
 
 /// A local service in a temporary folder.
