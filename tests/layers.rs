@@ -490,8 +490,8 @@ fn files_of_the_catalog_do_not_import_each_other_in_circles() {
     );
 }
 
-/// The names below the root of a layer that a file of it imports, by `crate::…` or by `super::`. `inside` is the path of the
-/// file below the layer.
+/// The modules of a layer that one of its files imports, by `crate::…` or by `super::`. `root` is how paths of the layer
+/// begin, `inside` the path of the file in the layer's folder.
 fn imports_below(root: &str, inside: &Path, code: &str) -> Vec<String> {
     let is_mod = inside.ends_with("mod.rs");
     let depth = inside.components().count() - usize::from(is_mod);

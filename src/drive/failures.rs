@@ -30,7 +30,7 @@ pub(super) enum Deed {
     Read,
     /// Create and rename.
     Name,
-    /// Making a link, a pipe or a device. Programs try it and do without, so its failure explains itself at the path only.
+    /// Making a link, a pipe or a device. Programs try it and go on without it, so a failure is told by `why` at the path, and not listed.
     Link,
     /// Remove, which also ends all failures below the path.
     Remove,

@@ -21,7 +21,7 @@ pub fn note(dir: &Path) -> bool {
     if fs::read(&file).is_ok_and(|noted| noted == now) {
         return true;
     }
-    // Without the note the next open takes this machine for one that was started again.
+    // Without the note the next open assumes a new start, which only keeps more files.
     if let Err(error) = write_atomic(file, &now) {
         tracing::debug!(%error, "the start of the machine could not be noted");
     }

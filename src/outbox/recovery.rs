@@ -141,8 +141,8 @@ pub fn open(dir: &Path) -> OutboxResult<Opened> {
     })
 }
 
-/// Whether a leftover is what a killed process had begun to write, for which no call had returned that it is safe: the
-/// journal, which has all its records, has none of it, and its file bears the mark of such files. The mark is checked too,
+/// Whether a leftover was being written when the process was killed, so that no call has returned that its bytes are safe.
+/// Then the journal has no record of it, and its file has the mode of unacknowledged files. The mode is checked too,
 /// because somebody may have put back an older journal.
 fn is_unacknowledged(leftover: &Leftover, last_named: ContentId) -> bool {
     !leftover.was_acknowledged && leftover.content > last_named

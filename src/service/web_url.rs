@@ -4,7 +4,7 @@ use url::Url;
 
 /// Parses an `http` or `https` URL with a host and without user information (RFC 9110, 4.2).
 ///
-/// `Url` alone is too kind: it takes the first name of `http:///a` and of `http:a` for a host, turns `\` into `/`, and drops
+/// `Url` alone accepts too much: it takes the first name of `http:///a` and of `http:a` for a host, turns `\` into `/`, and drops
 /// tabs and line ends.
 pub fn web_url(text: &str) -> Option<Url> {
     let (scheme, rest) = text.split_once("://")?;

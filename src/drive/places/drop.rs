@@ -225,7 +225,7 @@ impl Place for JobEntry {
                     Err(DriveError::NotFound) if job.is_some() => String::new(),
                     target => target?,
                 };
-                // That of the text, as programs that compare times expect.
+                // The time of the text: `make` compares the times of a link and of its source.
                 let time = job.map_or(tree.opened(), |job| job.mtime);
                 return Ok(link(tree, &target, time));
             }

@@ -127,7 +127,7 @@ impl DraftsMemory {
         self.open.iter().filter_map(node_of).collect()
     }
 
-    /// An open file that was removed.
+    /// A file that was removed while it is open.
     pub fn removed(&self, entry: EntryId) -> Option<&OpenContent> {
         let mut open = self.open.values();
         open.find(|open| open.entry == entry && open.removed.is_some())

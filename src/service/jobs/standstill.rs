@@ -102,7 +102,7 @@ pub(super) async fn present(app: &App) -> Option<(Obstruction, String)> {
     storage_fault(app).await
 }
 
-/// Whether [`present`] finds a fault of this kind as long as it lasts. Of the others, only work shows that they are over.
+/// Whether [`present`] finds a fault of this kind as long as it lasts. The end of the others shows only when a job works.
 pub(super) fn is_found(fault: Obstruction) -> bool {
     match fault {
         Obstruction::DatabaseAway

@@ -320,8 +320,8 @@ fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
     mutex.lock().expect("no holder of this lock panics")
 }
 
-/// Whether a worker dies of this signal by what it does itself. The kernel sends the others on behalf of another process,
-/// or because the memory of the machine is short.
+/// Whether the worker itself causes this signal, as by a crash. Other signals come from another process, or from the kernel
+/// when the memory of the machine is short.
 fn is_own_fault(signal: i32) -> bool {
     matches!(
         signal,

@@ -78,7 +78,7 @@ impl MovedPrims {
     }
 }
 
-/// A node that hides others as a prim is hidden over time.
+/// Makes a node above `children` whose scale is zero while the prim is invisible, because glTF cannot animate visibility.
 pub(super) fn hiding_node(
     prim: &Prim,
     children: &[usize],

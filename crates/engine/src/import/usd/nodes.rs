@@ -56,7 +56,7 @@ pub(super) struct Inherited {
 struct PrimNode {
     json: Json,
     children: Vec<usize>,
-    /// The animation of the shape that it draws itself.
+    /// The animation of the blend shapes of its own mesh.
     weights: Option<ShapeWeights>,
 }
 

@@ -1,4 +1,4 @@
-//! What is not as in the file, for the log.
+//! Warnings about what is read differently from the file, or not at all.
 
 use std::collections::BTreeMap;
 
@@ -8,19 +8,19 @@ use super::super::polygon::ROUGH;
 use super::unread::{UnreadProperties, changes, is_structure};
 use assetfs_formats::number_text::grouped;
 
-/// What is not as in the file, each thing said once.
+/// The warnings, each of them once.
 #[derive(Default)]
 pub(super) struct Warnings {
     lines: Vec<String>,
     /// Prims that are not read, by their type.
     unread: BTreeMap<String, u64>,
-    /// Prims that are invisible at rest; what is below them is not counted.
+    /// Prims whose visibility without animation is `invisible`; their descendants are not counted.
     pub(super) invisible: u64,
     /// Meshes of purposes that are not read.
     pub(super) other_purposes: u64,
-    /// The same of shapes without points.
+    /// Shapes of such purposes that are given by numbers instead of points, as spheres are.
     pub(super) other_shapes: u64,
-    /// Meshes that are control cages of subdivision surfaces.
+    /// Meshes of subdivision surfaces, which are read without subdivision.
     pub(super) cages: u64,
     /// Faces that are not cut into triangles exactly.
     pub(super) rough_faces: u64,
