@@ -4,6 +4,7 @@
 //! redirect. The outcome of a call that is sent once is either certain or [`ClientError::LostReply`].
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use reqwest::header::{
@@ -25,7 +26,9 @@ use super::storage::{self, SignedObject, Storage};
 use super::transport::{self, Connection, Fault, Transport};
 use super::window::RateHeaders;
 use crate::wire::secret::without_secrets;
-use crate::wire::{Data, ErrorBody, IDEMPOTENCY_KEY, Items, TRACEPARENT, Token, TokenId};
+use crate::wire::{
+    Data, ErrorBody, IDEMPOTENCY_KEY, Items, KEYS_ARE_KEPT, TRACEPARENT, Token, TokenId,
+};
 
 /// State that all calls of a client share.
 pub(super) struct Exchange {
@@ -35,6 +38,8 @@ pub(super) struct Exchange {
     pub(super) storage: Arc<Storage>,
     /// True while the service does not reply, not even to a retry over a new connection.
     pub(super) reach: Reach,
+    /// The service has said that it performs only one of all requests with the same idempotency key.
+    pub(super) keeps_keys: AtomicBool,
 }
 
 impl Exchange {
@@ -53,6 +58,7 @@ impl Exchange {
             storage: Arc::new(storage),
             config,
             reach: Reach::default(),
+            keeps_keys: AtomicBool::new(false),
         }
     }
 
@@ -192,6 +198,13 @@ impl Exchange {
             Err(_) => {}
         }
         let response = response?;
+        if response
+            .headers()
+            .get(IDEMPOTENCY_KEY)
+            .is_some_and(|value| value == KEYS_ARE_KEPT)
+        {
+            self.keeps_keys.store(true, Ordering::Relaxed);
+        }
         if let (Lane::Counted(_), Some(headers)) = (call.lane, RateHeaders::of(response.headers()))
         {
             self.budget.observe(headers);

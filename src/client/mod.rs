@@ -41,6 +41,7 @@ mod window;
 
 use std::marker::PhantomData;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 use crate::wire::TokenId;
 use exchange::Exchange;
@@ -124,6 +125,12 @@ impl Client {
     pub async fn in_reach_again(&self) {
         self.exchange.reach.until_lost_is(true).await;
         self.exchange.reach.until_lost_is(false).await;
+    }
+
+    /// Whether the service has said that it performs only one of all requests with the same idempotency key. False before
+    /// its first reply, and for services that say nothing about keys.
+    pub fn keeps_idempotency_keys(&self) -> bool {
+        self.exchange.keeps_keys.load(Ordering::Relaxed)
     }
 
     pub fn base_url(&self) -> &url::Url {

@@ -44,8 +44,8 @@ pub use export::{ExportFile, ExportImage, ExportInfo, ExportList, FormatList, Ra
 pub use id::{AssetId, EmbedId, ModelId, PresetId, RapidId, TagId, TokenId, UserId, WebhookId};
 pub use lenient::{Other, WAITS_BECAUSE};
 pub use optimize::{
-    IDEMPOTENCY_KEY, LegacyOptimizeReply, LegacyProcess, MultiOptimize, MultiOptimizeConfig,
-    MultiOptimizeItem, OptimizeRequest, OptimizeSettings,
+    IDEMPOTENCY_KEY, KEYS_ARE_KEPT, LegacyOptimizeReply, LegacyProcess, MultiOptimize,
+    MultiOptimizeConfig, MultiOptimizeItem, OptimizeRequest, OptimizeSettings,
 };
 pub use page::{Data, IdList, Items, Page, PageButton, PageLinks, PageMeta};
 pub use preset::{

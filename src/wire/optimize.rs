@@ -14,6 +14,10 @@ use super::time::Timestamp;
 /// supports the header performs only one.
 pub const IDEMPOTENCY_KEY: &str = "idempotency-key";
 
+/// The value of the same header in each reply of a service that supports it, so that a client knows that it may repeat a
+/// request that costs points.
+pub const KEYS_ARE_KEPT: &str = "kept";
+
 /// How an asset is to be optimized.
 #[derive(Debug, Clone, PartialEq)]
 pub enum OptimizeSettings {

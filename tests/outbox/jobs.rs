@@ -1,10 +1,11 @@
 //! Drop folders: each job runs once, also if replies are lost.
 
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 use assetfs::client::Priority;
 use assetfs::outbox::{EntryId, JobFolder, JobState, Outbox, OutboxError, OwnerFolder, StatusWord};
-use assetfs::wire::AssetId;
+use assetfs::wire::{AssetId, IDEMPOTENCY_KEY};
 
 use super::support::{Fault, ME, World, copy_chair, eventually, glb, put};
 
@@ -101,6 +102,8 @@ async fn a_lost_reply_of_optimize_pays_once() {
 async fn what_stays_unclear_is_unknown_and_never_sent_again_by_itself() {
     // After a 500 it is unknown whether the request had its effect.
     let (world, outbox, asset, folder) = with_asset(Some(Fault::Status(500))).await;
+    world.relay.without(IDEMPOTENCY_KEY);
+    let outbox = world.reopen(outbox).await;
     drop_config(&outbox, &folder, "web.json").await;
     eventually("it is given up", async || {
         outbox.jobs().get(&folder, "web.json").unwrap().state == JobState::Unknown
@@ -115,6 +118,21 @@ async fn what_stays_unclear_is_unknown_and_never_sent_again_by_itself() {
     done(&outbox, &folder, "web.json").await;
     assert_eq!(world.rapid_models(asset).await.len(), 1);
     outbox.shut_down().await;
+}
+
+#[tokio::test]
+async fn what_a_service_with_idempotency_keys_does_not_have_is_sent_again_and_paid_once() {
+    for fault in [Fault::Status(500), Fault::Status(503), Fault::LostBefore] {
+        let (world, outbox, asset, folder) = with_asset(Some(fault)).await;
+        drop_config(&outbox, &folder, "web.json").await;
+        done(&outbox, &folder, "web.json").await;
+        assert_eq!(world.rapid_models(asset).await.len(), 1, "{fault:?}");
+        let sent = world.relay.calls("POST", "rawmodel/optimize");
+        let keys = sent.iter().map(|it| it.header(IDEMPOTENCY_KEY));
+        let keys: BTreeSet<_> = keys.map(|key| key.unwrap().to_owned()).collect();
+        assert_eq!(keys.len(), 1, "{fault:?}: {keys:?}");
+        outbox.shut_down().await;
+    }
 }
 
 #[tokio::test]

@@ -1,8 +1,9 @@
 //! The next step for a file of a drop folder, and for a request whose reply was lost. Pure.
 //!
 //! Invariant: a request is planned only for a file that is to be sent, whose models are ready, and whose text was not
-//! sent for them before, unless a command asked to pay again. A request that was sent is never planned again: it is
-//! searched for, and stays unknown if it is not found in time.
+//! sent for them before, unless a command asked to pay again. A request that was sent is searched for. If it is not found
+//! in time, it stays unknown, unless its idempotency key makes sure that the service performs it once, however often it is
+//! sent.
 
 use crate::outbox::jobs::book::Wanted;
 
@@ -92,6 +93,8 @@ pub enum SearchStep<T> {
     Take(T),
     /// Its outcome stays unknown.
     GiveUp,
+    /// Send it again, with the same idempotency key.
+    SendAgain,
     /// It no longer matters.
     Drop,
     /// Search again after a pause.
@@ -99,10 +102,11 @@ pub enum SearchStep<T> {
 }
 
 /// The next step of a search; `last_look` if the time was over before the request. Only such an answer counts as "not
-/// there".
-pub fn next_search_step<T>(answer: Answer<T>, last_look: bool) -> SearchStep<T> {
+/// there". `runs_once` if the service performs the request only once, also if it is sent again.
+pub fn next_search_step<T>(answer: Answer<T>, last_look: bool, runs_once: bool) -> SearchStep<T> {
     match answer {
         Answer::Found(found) => SearchStep::Take(found),
+        Answer::NotThere if last_look && runs_once => SearchStep::SendAgain,
         Answer::NotThere if last_look => SearchStep::GiveUp,
         Answer::Gone => SearchStep::Drop,
         Answer::NotThere | Answer::Silence => SearchStep::LookLater,
@@ -159,26 +163,58 @@ mod tests {
     }
 
     #[test]
-    fn a_lost_request_is_taken_looked_for_or_given_up_and_has_no_step_that_sends() {
-        for (answer, last_look, expected) in [
-            (Answer::Found(7), false, SearchStep::Take(7)),
-            (Answer::Found(7), true, SearchStep::Take(7)),
-            (Answer::NotThere, false, SearchStep::LookLater),
-            (Answer::NotThere, true, SearchStep::GiveUp),
-            (Answer::Gone, false, SearchStep::Drop),
-            (Answer::Gone, true, SearchStep::Drop),
-            (Answer::Silence, false, SearchStep::LookLater),
-            (Answer::Silence, true, SearchStep::LookLater),
+    fn a_lost_request_is_sent_again_only_if_the_service_performs_it_once() {
+        for (answer, last_look, without_keys, with_keys) in [
+            (
+                Answer::Found(7),
+                false,
+                SearchStep::Take(7),
+                SearchStep::Take(7),
+            ),
+            (
+                Answer::Found(7),
+                true,
+                SearchStep::Take(7),
+                SearchStep::Take(7),
+            ),
+            (
+                Answer::NotThere,
+                false,
+                SearchStep::LookLater,
+                SearchStep::LookLater,
+            ),
+            (
+                Answer::NotThere,
+                true,
+                SearchStep::GiveUp,
+                SearchStep::SendAgain,
+            ),
+            (Answer::Gone, false, SearchStep::Drop, SearchStep::Drop),
+            (Answer::Gone, true, SearchStep::Drop, SearchStep::Drop),
+            (
+                Answer::Silence,
+                false,
+                SearchStep::LookLater,
+                SearchStep::LookLater,
+            ),
+            (
+                Answer::Silence,
+                true,
+                SearchStep::LookLater,
+                SearchStep::LookLater,
+            ),
         ] {
-            let step = next_search_step(answer.clone(), last_look);
-            assert_eq!(step, expected, "{answer:?}, last look: {last_look}");
-            // A new step does not compile before it is added here: none may send.
-            match step {
-                SearchStep::Take(_)
-                | SearchStep::GiveUp
-                | SearchStep::Drop
-                | SearchStep::LookLater => {}
-            }
+            let said = format!("{answer:?}, last look: {last_look}");
+            assert_eq!(
+                next_search_step(answer.clone(), last_look, false),
+                without_keys,
+                "{said}"
+            );
+            assert_eq!(
+                next_search_step(answer, last_look, true),
+                with_keys,
+                "{said}"
+            );
         }
     }
 

@@ -12,22 +12,37 @@ use crate::outbox::error::OutboxResult;
 use crate::outbox::events::OutboxEvent;
 use crate::outbox::failpoint;
 use crate::outbox::failpoint::Failpoint;
-use crate::outbox::jobs::book::{EmbedStage, EmbedSubmission, JobRecord, SubmissionStage};
+use crate::outbox::jobs::book::{
+    EmbedStage, EmbedSubmission, JobRecord, Submission, SubmissionStage,
+};
 use crate::outbox::jobs::embeds::embeds_of;
 use crate::outbox::jobs::notes::tagged_models;
 use crate::outbox::jobs::parts::JobParts;
 use crate::outbox::jobs::plan::{Answer, SearchStep, next_search_step};
 use crate::outbox::jobs::request::Made;
-use crate::wire::{AssetId, EmbedId};
+use crate::wire::EmbedId;
 
 /// The longest pause between two searches for a lost request.
 const LONGEST_SEARCH: Duration = Duration::from_secs(5);
 
 /// A request that is searched for.
 enum Lost {
-    /// Of an asset, with its note.
-    Optimization(AssetId, Option<String>),
+    Optimization(Submission),
     Embed(EmbedSubmission),
+}
+
+impl Lost {
+    /// Whether the service performs the request only once, also if it is sent again: its idempotency key is the same then.
+    /// Not so for a request that is to be paid again, which has no key. The key of a request for several assets counts for
+    /// an asset at its place in the list, and the list may be shorter the next time.
+    fn runs_once(&self, parts: &JobParts) -> bool {
+        match self {
+            Lost::Optimization(it) => {
+                it.note.is_some() && it.group.is_none() && parts.client.keeps_idempotency_keys()
+            }
+            Lost::Embed(_) => false,
+        }
+    }
 }
 
 /// Records the result of a request.
@@ -59,7 +74,8 @@ pub async fn taken(parts: &Arc<JobParts>, tag: &str, made: Made) -> OutboxResult
     Ok(())
 }
 
-/// Searches for a request whose reply was lost. If it is not found in time, it stays unknown.
+/// Searches for a request whose reply was lost. If it is not found in time, it is sent again if the service performs it only
+/// once, and else stays unknown.
 pub async fn look_for(parts: &Arc<JobParts>, tag: &str) {
     let until = Instant::now() + parts.config.look_for_lost;
     let mut pauses = Backoff::polling(parts.config.first_poll, LONGEST_SEARCH);
@@ -69,7 +85,8 @@ pub async fn look_for(parts: &Arc<JobParts>, tag: &str) {
         let Some(answer) = parts.tasks.until_closed(find(parts, &lost, tag)).await else {
             return;
         };
-        match conclude(parts, tag, next_search_step(answer, last_look)).await {
+        let step = next_search_step(answer, last_look, lost.runs_once(parts));
+        match conclude(parts, tag, step).await {
             Ok(true) => break,
             Ok(false) => {}
             Err(error) => {
@@ -96,9 +113,7 @@ fn lost(parts: &JobParts, tag: &str) -> Option<Lost> {
     let submission = book.submissions.get(tag);
     let embed = book.embeds.get(tag);
     match (submission, embed) {
-        (Some(it), _) if it.stage == SubmissionStage::Sent => {
-            Some(Lost::Optimization(it.asset, it.note.clone()))
-        }
+        (Some(it), _) if it.stage == SubmissionStage::Sent => Some(Lost::Optimization(it.clone())),
         (_, Some(it)) if it.stage == EmbedStage::Sent => Some(Lost::Embed(it.clone())),
         _ => None,
     }
@@ -111,6 +126,11 @@ async fn conclude(parts: &Arc<JobParts>, tag: &str, step: SearchStep<Made>) -> O
         SearchStep::LookLater => return Ok(false),
         SearchStep::Take(made) => taken(parts, &tag, made).await?,
         SearchStep::GiveUp => parts.record(JobRecord::Lost { tag }).await?,
+        SearchStep::SendAgain => {
+            let again = false;
+            parts.record(JobRecord::NotSent { tag, again }).await?;
+            parts.own.news.notify_one();
+        }
         SearchStep::Drop => {
             let reason = "the model that it was made for does not exist any more".to_owned();
             parts.record(JobRecord::Refused { tag, reason }).await?;
@@ -121,9 +141,9 @@ async fn conclude(parts: &Arc<JobParts>, tag: &str, step: SearchStep<Made>) -> O
 
 async fn find(parts: &JobParts, lost: &Lost, tag: &str) -> Answer<Made> {
     let found = match lost {
-        Lost::Optimization(asset, note) => {
-            let tags: Vec<&str> = std::iter::once(tag).chain(note.as_deref()).collect();
-            let models = tagged_models(parts, *asset, Priority::Background).await;
+        Lost::Optimization(it) => {
+            let tags: Vec<&str> = std::iter::once(tag).chain(it.note.as_deref()).collect();
+            let models = tagged_models(parts, it.asset, Priority::Background).await;
             models.map(|models| models.find(&tags).map(Made::Rapid))
         }
         Lost::Embed(embed) => find_embed(parts, embed)

@@ -50,7 +50,7 @@ use super::app::App;
 use super::metrics::RequestClass;
 use super::trace;
 use crate::wire::paths::{legacy_route, route};
-use crate::wire::{AssetId, RapidId, TRACEPARENT, TraceParent};
+use crate::wire::{AssetId, IDEMPOTENCY_KEY, KEYS_ARE_KEPT, RapidId, TRACEPARENT, TraceParent};
 use error::ApiError;
 use request::Counted;
 
@@ -212,7 +212,15 @@ fn finish(router: Router<Arc<App>>, app: Arc<App>) -> Router {
         .layer(DefaultBodyLimit::disable())
         .layer(middleware::from_fn(rate_headers::add_rate_headers))
         .layer(middleware::from_fn_with_state(Arc::clone(&app), isolate))
+        .layer(middleware::map_response(tell_that_keys_are_kept))
         .with_state(app)
+}
+
+/// Errors have the header too: a client whose request failed asks whether it may repeat it.
+async fn tell_that_keys_are_kept(mut response: Response) -> Response {
+    let headers = response.headers_mut();
+    headers.insert(IDEMPOTENCY_KEY, HeaderValue::from_static(KEYS_ARE_KEPT));
+    response
 }
 
 async fn no_path(_: Counted) -> ApiError {

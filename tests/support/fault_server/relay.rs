@@ -90,7 +90,7 @@ impl Relay {
         self.with(|plan| plan.is_dead = is_dead);
     }
 
-    /// Removes this header from all requests, as a service that does not know it would ignore it.
+    /// Removes this header from all requests and replies, as a service that does not know it ignores it.
     pub fn without(&self, header: &'static str) {
         self.with(|plan| plan.dropped_header = Some(header));
     }
@@ -200,8 +200,21 @@ fn pass(
     if fault == Some(RelayFault::LostAfter) {
         return Ok(());
     }
+    if let Some(name) = dropped {
+        answer = without_header(&answer, name);
+    }
     reader.get_mut().write_all(&answer)?;
     reader.get_mut().flush()
+}
+
+/// A reply without the lines of a header.
+fn without_header(answer: &[u8], name: &str) -> Vec<u8> {
+    let end = answer.windows(4).position(|at| at == b"\r\n\r\n");
+    let (head, rest) = answer.split_at(end.unwrap_or(answer.len()));
+    let lines = String::from_utf8_lossy(head);
+    let is_other = |line: &&str| !line.to_ascii_lowercase().starts_with(&format!("{name}:"));
+    let kept: Vec<&str> = lines.split("\r\n").filter(is_other).collect();
+    [kept.join("\r\n").as_bytes(), rest].concat()
 }
 
 /// Passes the body on while it is received.
