@@ -11,7 +11,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// Each layer with the layers it may use. `formats` and `engine` are crates of their own: the compiler holds what these
+/// Each layer with the layers it may use. `formats`, `render` and `engine` are crates of their own: the compiler holds what these
 /// may use, and [`OWNERS`] who may use them.
 const LAYERS: &[(&str, &[&str])] = &[
     ("formats", &[]),
@@ -19,6 +19,7 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("durable", &[]),
     ("listener", &[]),
     ("bucket", &[]),
+    ("render", &[]),
     ("engine", &[]),
     ("client", &["wire"]),
     ("cache", &["bucket", "durable", "wire"]),
@@ -122,7 +123,6 @@ const ENGINE: &[&[&str]] = &[
         "intake",
         "keyframes",
         "library_memory",
-        "srgb",
         "unwrap",
     ],
     &["scene"],
@@ -184,6 +184,7 @@ const OWNERS: &[(&str, &[&str])] = &[
             "cli",
         ],
     ),
+    ("assetfs_render", &["engine"]),
     ("assetfs_engine", &["service", "cli"]),
     ("fuser", &["fuse"]),
     (
@@ -205,10 +206,10 @@ const OWNERS: &[(&str, &[&str])] = &[
     ("anyhow", &["cli"]),
     ("image", &["engine"]),
     ("meshopt", &["engine"]),
-    ("rayon", &["engine"]),
+    ("rayon", &["render", "engine"]),
     ("landlock", &["service/workers"]),
     ("seccompiler", &["service/workers"]),
-    ("glam", &["engine"]),
+    ("glam", &["render", "engine"]),
     ("basis_universal_sys", &["engine/textures/ktx2"]),
     ("re_rav1d", &["engine/textures/avif"]),
     ("libwebp_sys", &["engine/textures/webp"]),
@@ -233,7 +234,7 @@ fn sources() -> BTreeMap<PathBuf, String> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let mut found = BTreeMap::new();
     walk(&root.join("src"), Path::new(""), &mut found);
-    for member in ["formats", "engine"] {
+    for member in ["formats", "render", "engine"] {
         let folder = root.join("crates").join(member).join("src");
         walk(&folder, Path::new(member), &mut found);
     }

@@ -7,6 +7,7 @@ use std::path::PathBuf;
 use super::export::ExportError;
 use super::import::ImportError;
 use super::manipulate::NothingLeft;
+use super::render::PictureError;
 use super::settings::SettingsError;
 
 /// Why a job failed.
@@ -45,5 +46,14 @@ pub enum EngineError {
 impl From<ExportError> for EngineError {
     fn from(error: ExportError) -> Self {
         EngineError::Export(error.to_string())
+    }
+}
+
+impl From<PictureError> for EngineError {
+    fn from(error: PictureError) -> Self {
+        EngineError::Io {
+            path: error.path,
+            source: error.source,
+        }
     }
 }

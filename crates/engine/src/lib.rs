@@ -63,7 +63,7 @@ pub mod analyse;
 #[doc(hidden)]
 pub mod clean;
 #[doc(hidden)]
-pub mod compare;
+pub use assetfs_render::compare;
 #[doc(hidden)]
 pub mod document;
 #[doc(hidden)]
@@ -89,5 +89,4 @@ mod caught;
 mod error;
 mod keyframes;
 mod manipulate;
-mod srgb;
 mod unwrap;

@@ -3,9 +3,9 @@
 use glam::DVec3;
 
 use super::super::scene::Scene;
-use super::super::srgb::srgb_of_linear;
 use super::flat::{FlatPart, flatten};
 use super::format_limits::{FormatLimits, Loss, ScenePart};
+use assetfs_render::srgb_of_linear;
 
 pub fn write_ply(scene: &Scene) -> Vec<u8> {
     let parts = flatten(scene);

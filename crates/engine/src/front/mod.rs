@@ -12,7 +12,7 @@ use super::error::EngineError;
 use super::export::OutFile;
 use super::job::automatic::converted;
 use super::pictures::{ModelPictures, before_and_after as drawn_side_by_side};
-use super::render::{Picture, PreparedScene, RenderScene, RenderSettings, View};
+use super::render::{ConvertedModel, Picture, PreparedScene, RenderSettings, View};
 use super::settings::{FileFormat, Settings};
 
 pub use model::Model;
@@ -76,7 +76,7 @@ pub fn render(
     settings: &RenderSettings,
 ) -> Result<Picture, EngineError> {
     caught(|| {
-        let adapted = RenderScene::from_model(model.scene());
+        let adapted = ConvertedModel::of(model.scene());
         let Some(bounds) = adapted.scene.bounding_box() else {
             return Err(EngineError::NothingToDraw(model.name()));
         };

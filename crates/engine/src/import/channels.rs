@@ -7,7 +7,7 @@ use bytes::Bytes;
 use image::imageops::{FilterType, resize};
 use image::{DynamicImage, GrayImage, ImageFormat, ImageReader, Limits, RgbImage, RgbaImage};
 
-use super::super::srgb::linear_of_srgb;
+use assetfs_render::linear_of_srgb;
 
 /// A channel of an image.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]

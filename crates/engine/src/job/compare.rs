@@ -9,7 +9,7 @@ use glam::DMat4;
 use super::super::compare::Comparison;
 use super::super::error::EngineError;
 use super::super::import::{Imported, import};
-use super::super::pictures::{BEFORE_AFTER_NAME, ModelPictures, SurfaceDistances};
+use super::super::pictures::{BEFORE_AFTER_NAME, ModelPictures, SurfaceDistances, write_heat_maps};
 use super::super::scene::Scene;
 use super::context::JobContext;
 use super::export::{Appearance, Exported};
@@ -130,7 +130,7 @@ fn write_pictures(
     job.written
         .extend(result.write_views(&job.output_dir, format)?);
     job.written
-        .extend(comparison.write_heat_maps(&job.output_dir, format)?);
+        .extend(write_heat_maps(comparison, &job.output_dir, format)?);
     Ok(())
 }
 

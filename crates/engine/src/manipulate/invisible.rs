@@ -10,7 +10,7 @@ use std::collections::{HashMap, HashSet};
 
 use serde_json::Value;
 
-use super::super::render::{PreparedScene, RenderAlpha, RenderScene};
+use super::super::render::{ConvertedModel, PreparedScene, RenderAlpha};
 use super::super::scene::{Geometry, Scene, index_in};
 use super::discard::pointer_of;
 
@@ -35,7 +35,7 @@ pub(super) fn remove(scene: &mut Scene) -> usize {
 /// The visible triangles of each geometry that never moves.
 fn seen_by_geometry(scene: &Scene) -> HashMap<usize, Vec<bool>> {
     let still = still_geometries(scene);
-    let mut adapted = RenderScene::from_model(scene);
+    let mut adapted = ConvertedModel::of(scene);
     let mut drawn = Vec::new();
     let mut instances = Vec::new();
     for (instance, geometry) in adapted.scene.instances.drain(..).zip(adapted.geometries) {

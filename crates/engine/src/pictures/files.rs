@@ -80,21 +80,20 @@ impl ModelPictures {
     }
 }
 
-impl Comparison {
-    /// Writes `renders/<format>-<view>__diff.png` into a job's output folder; returns the names below that folder.
-    pub fn write_heat_maps(
-        &self,
-        output_dir: &Path,
-        format: &str,
-    ) -> Result<Vec<String>, EngineError> {
-        let name = |view: View| format!("{format}-{}__diff.png", view.name());
-        let pictures = self
-            .views
-            .iter()
-            .filter(|compared| !compared.view.is_inside())
-            .map(|compared| (name(compared.view), &compared.heat_map));
-        write_all(output_dir, RENDERS_FOLDER, pictures.collect())
-    }
+/// Writes the heat maps of a comparison, `renders/<format>-<view>__diff.png`, into a job's output folder; returns the names
+/// below that folder.
+pub fn write_heat_maps(
+    comparison: &Comparison,
+    output_dir: &Path,
+    format: &str,
+) -> Result<Vec<String>, EngineError> {
+    let name = |view: View| format!("{format}-{}__diff.png", view.name());
+    let outside = comparison
+        .views
+        .iter()
+        .filter(|compared| !compared.view.is_inside());
+    let pictures = outside.map(|compared| (name(compared.view), &compared.heat_map));
+    write_all(output_dir, RENDERS_FOLDER, pictures.collect())
 }
 
 fn make_folder(folder: &Path) -> Result<(), EngineError> {

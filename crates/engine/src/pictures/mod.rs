@@ -15,9 +15,9 @@ use image::imageops::FilterType;
 use image::{ImageFormat, ImageReader};
 
 use super::compare::{Comparison, PictureSet, Sheet, side_by_side};
-use super::render::{
-    BoundingBox, ConvertedModel, Picture, PreparedScene, RenderScene, RenderSettings, View,
-};
+pub use files::write_heat_maps;
+
+use super::render::{BoundingBox, ConvertedModel, Picture, PreparedScene, RenderSettings, View};
 use super::scene::Scene;
 use super::surface::Surface;
 
@@ -80,7 +80,7 @@ pub struct ModelPictures {
 impl ModelPictures {
     /// Draws a model. A model without triangles gives empty pictures.
     pub fn draw(model: &Scene) -> ModelPictures {
-        let adapted = RenderScene::from_model(model);
+        let adapted = ConvertedModel::of(model);
         let bounds = adapted.scene.bounding_box().unwrap_or(NOTHING);
         let scene = PreparedScene::new(&adapted.scene).coarsened(&bounds);
         let inside = scene.inside_views(&bounds);
@@ -232,7 +232,7 @@ pub fn before_and_after(source: &Scene, result: &Scene) -> Sheet {
 
 /// A model after a transform of the world, measured from a point that may be another than its own.
 fn measured_from(origin: DVec3, model: &Scene, by: DMat4) -> ConvertedModel {
-    let mut adapted = RenderScene::from_model(model);
+    let mut adapted = ConvertedModel::of(model);
     let by = DMat4::from_translation(-origin) * by * DMat4::from_translation(model.origin);
     if by != DMat4::IDENTITY {
         for instance in &mut adapted.scene.instances {
@@ -244,7 +244,7 @@ fn measured_from(origin: DVec3, model: &Scene, by: DMat4) -> ConvertedModel {
 
 /// A model in the three-quarter view, as in its thumbnail: `size` pixels on each side.
 pub fn icon(model: &Scene, size: usize) -> Picture {
-    let adapted = RenderScene::from_model(model);
+    let adapted = ConvertedModel::of(model);
     let bounds = adapted.scene.bounding_box().unwrap_or(NOTHING);
     let scene = PreparedScene::new(&adapted.scene).coarsened(&bounds);
     let settings = RenderSettings {

@@ -32,7 +32,7 @@ fn pictures_have_the_names_of_the_service() {
     let pictures = ModelPictures::draw(&chair());
     let comparison = pictures.compare(&pictures);
     let mut names = pictures.write_views(dir.path(), "original").unwrap();
-    names.extend(comparison.write_heat_maps(dir.path(), "glb").unwrap());
+    names.extend(write_heat_maps(&comparison, dir.path(), "glb").unwrap());
     names.push(pictures.write_thumbnail(dir.path()).unwrap());
     assert_eq!(names[0], "renders/original-back.png");
     assert_eq!(names[11], "renders/glb-top__diff.png");

@@ -4,13 +4,13 @@ use glam::{Vec3, Vec4};
 use rayon::prelude::*;
 
 use super::super::render::{PreparedScene, RenderAlpha, SurfacePoint, linear_to_srgb};
-use super::super::surface::LeafPlace;
 use super::atlas::{Atlas, LowTriangle};
 use super::caster::{Caster, LowPoint, low_point, parts_below};
 use super::fill::fill;
 use super::maps::{Maps, Pixel};
 use super::occlusion::OcclusionMap;
 use super::sharpen::{TransferCurve, sharpen};
+use assetfs_render::LeafPlace;
 
 /// What a class is baked from and into.
 pub(super) struct Baker<'b> {

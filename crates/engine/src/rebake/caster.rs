@@ -9,9 +9,9 @@ use glam::{Vec3, Vec3A};
 use rayon::prelude::*;
 
 use super::super::render::PreparedScene;
-use super::super::surface::{Hit, LeafPlace, Nearest, Tree};
 use super::atlas::{Atlas, LowTriangle};
 use super::options::LowSurface;
+use assetfs_render::{Hit, LeafPlace, Nearest, Tree};
 
 /// How far the low mesh may lie from the source at least and at most, as parts of the model's size.
 const REACH: (f32, f32) = (0.01, 0.1);

@@ -5,8 +5,8 @@ use rayon::prelude::*;
 
 use super::super::render::{PreparedScene, RenderAlpha, sphere_direction};
 use super::super::scene::AlphaMode;
-use super::super::surface::Tree;
 use super::options::RebakeOptions;
+use assetfs_render::Tree;
 
 /// Triangles whose materials can be one material.
 #[derive(Debug)]

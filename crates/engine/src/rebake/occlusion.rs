@@ -5,11 +5,11 @@ use glam::{Vec3, Vec3A};
 use rayon::prelude::*;
 
 use super::super::render::{PreparedScene, RenderAlpha};
-use super::super::surface::Tree;
 use super::atlas::{Atlas, NOTHING};
 use super::caster::{Caster, LowPoint, low_point, mixed, parts_below};
 use super::fill::fill;
 use super::maps::Pixel;
+use assetfs_render::Tree;
 
 /// The longest side of the map.
 pub(super) const LONGEST: u32 = 512;

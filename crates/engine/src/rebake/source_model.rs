@@ -1,6 +1,6 @@
 //! The model that is baked from.
 
-use super::super::render::{PreparedScene, RenderScene};
+use super::super::render::{ConvertedModel, PreparedScene};
 use super::super::scene::Scene;
 use super::fitness::NotRebaked;
 
@@ -14,7 +14,7 @@ pub(super) struct SourceModel<'m> {
 
 impl<'m> SourceModel<'m> {
     pub(super) fn new(model: &'m Scene) -> Result<SourceModel<'m>, NotRebaked> {
-        let adapted = RenderScene::from_model(model).scene;
+        let adapted = ConvertedModel::of(model).scene;
         let bounds = adapted.bounding_box().ok_or(NotRebaked::NotMeasurable)?;
         let size = (bounds.high - bounds.low).length();
         if !size.is_finite() || size <= 0.0 {

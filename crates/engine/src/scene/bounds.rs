@@ -37,11 +37,3 @@ impl Bounds {
         self.size().length()
     }
 }
-
-/// The corners of a box. The bits of a corner's number say on which side of each axis it is.
-pub fn box_corners(low: Vec3, high: Vec3) -> [Vec3; 8] {
-    std::array::from_fn(|corner| {
-        let side = |axis: usize| [low, high][corner >> axis & 1][axis];
-        Vec3::new(side(0), side(1), side(2))
-    })
-}

@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 use super::super::document::IMAGE_EXTENSIONS;
 use super::content::{Scene, index_in};
 use super::texture_slots::{TextureSlot, coordinate_set_of, slots_of};
+use assetfs_render::Wrap;
 
 /// The use of alpha.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -113,29 +114,6 @@ impl UvTransform {
             cos * u + sin * v + self.offset[0],
             -sin * u + cos * v + self.offset[1],
         ]
-    }
-}
-
-/// The mode for coordinates outside of 0…1.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub enum Wrap {
-    /// The image is repeated.
-    #[default]
-    Repeat,
-    /// The image is repeated, every other time mirrored.
-    MirroredRepeat,
-    /// The pixels at the edge are repeated.
-    ClampToEdge,
-}
-
-impl Wrap {
-    /// The glTF number of the mode.
-    pub fn code(self) -> u32 {
-        match self {
-            Wrap::Repeat => 10_497,
-            Wrap::MirroredRepeat => 33_648,
-            Wrap::ClampToEdge => 33_071,
-        }
     }
 }
 

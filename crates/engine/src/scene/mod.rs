@@ -16,10 +16,11 @@ mod origin;
 mod pose;
 mod texture_slots;
 
-pub use bounds::{Bounds, box_corners};
+pub use assetfs_render::Wrap;
+pub use bounds::Bounds;
 pub use content::{Image, Mesh, Primitive, Scene, Table, index_in};
 pub use geometry::{Attribute, Geometry, Mode, Storage, is_crowded};
-pub use material::{AlphaMode, DEFAULT_IOR, Material, TextureUse, Texturing, UvTransform, Wrap};
+pub use material::{AlphaMode, DEFAULT_IOR, Material, TextureUse, Texturing, UvTransform};
 pub use nodes::{Draw, MeshAtRest, local_matrix};
 pub use origin::{far_point, float_step};
 pub use pose::Pose;

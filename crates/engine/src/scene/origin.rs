@@ -6,7 +6,9 @@
 
 use glam::{DVec3, Vec3};
 
-use super::bounds::{Bounds, box_corners};
+use assetfs_render::box_corners;
+
+use super::bounds::Bounds;
 use super::content::Scene;
 
 /// Steps of 32-bit floats that are longer than this share of a model's diagonal count as visible.

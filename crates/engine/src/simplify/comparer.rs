@@ -3,7 +3,7 @@
 
 use super::super::compare::{Comparison, PictureSet, QuickDifference, quick_difference};
 use super::super::render::{
-    BoundingBox, Picture, PreparedScene, RenderScene, RenderSettings, View,
+    BoundingBox, ConvertedModel, Picture, PreparedScene, RenderSettings, View,
 };
 use super::super::scene::{Pose, Scene};
 use super::super::surface::Surface;
@@ -49,8 +49,8 @@ impl ResultComparer {
     /// Draws and measures the source; `None` if nothing of it is visible. Large textures are not drawn.
     pub(super) fn new(scene: &mut Scene, motion: &Motion) -> Option<ResultComparer> {
         let adapted = match has_few_pixels(scene) {
-            true => RenderScene::from_model(scene).scene,
-            false => RenderScene::shape_of(scene),
+            true => ConvertedModel::of(scene).scene,
+            false => ConvertedModel::shape_of(scene),
         };
         let bounds = adapted.bounding_box()?;
         let prepared = PreparedScene::new(&adapted);
@@ -78,7 +78,7 @@ impl ResultComparer {
     }
 
     fn shape_of(&self, result: &Scene) -> PreparedScene {
-        self.prepared.reshaped(&RenderScene::shape_of(result))
+        self.prepared.reshaped(&ConvertedModel::shape_of(result))
     }
 
     /// How different the pictures of a result are: those from outside or from inside, whichever differ more.

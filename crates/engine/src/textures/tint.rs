@@ -2,10 +2,10 @@
 
 use super::super::scene::Image;
 use super::super::settings::TextureFormat;
-use super::super::srgb::{linear_of_srgb, srgb_of_linear};
 use super::encode::encode;
 use super::pixels::Pixels;
 use super::usage::Usage;
+use assetfs_render::{linear_of_srgb, srgb_of_linear};
 
 /// The image of a colour with its light multiplied by the first three factors, and its alpha by the fourth. An opaque JPEG
 /// stays one; all others become PNG.

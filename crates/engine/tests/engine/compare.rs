@@ -3,14 +3,14 @@
 use assetfs_engine::compare::{Comparison, PictureSet, side_by_side};
 use assetfs_engine::import::import;
 use assetfs_engine::render::{
-    BoundingBox, Picture, PreparedScene, RenderScene, RenderSettings, View,
+    BoundingBox, ConvertedModel, Picture, PreparedScene, RenderScene, RenderSettings, View,
 };
 use assetfs_engine::sample::{ChairDetail, write_chair_with};
 
 fn chair() -> RenderScene {
     let dir = tempfile::tempdir().unwrap();
     let chair = write_chair_with(dir.path(), ChairDetail::Small).unwrap();
-    RenderScene::from_model(&import(dir.path(), &chair.names).unwrap().scene).scene
+    ConvertedModel::of(&import(dir.path(), &chair.names).unwrap().scene).scene
 }
 
 struct Shown {

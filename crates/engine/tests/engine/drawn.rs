@@ -2,7 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use assetfs_engine::render::{NO_PART, Picture, PreparedScene, RenderScene, RenderSettings, View};
+use assetfs_engine::render::{
+    ConvertedModel, NO_PART, Picture, PreparedScene, RenderSettings, View,
+};
 use assetfs_engine::scene::Scene;
 
 /// Six pictures of a source and of a result.
@@ -14,7 +16,7 @@ pub struct Drawn {
 
 impl Drawn {
     pub fn new(source: &Scene, result: &Scene) -> Drawn {
-        let [one, other] = [source, result].map(|scene| RenderScene::from_model(scene).scene);
+        let [one, other] = [source, result].map(|scene| ConvertedModel::of(scene).scene);
         let bounds = one.bounding_box().unwrap();
         let settings = RenderSettings {
             size: 192,

@@ -3,7 +3,7 @@
 
 use assetfs_engine::compare::{Comparison, PictureSet, quick_difference};
 use assetfs_engine::import::import;
-use assetfs_engine::render::{PreparedScene, RenderScene, RenderSettings};
+use assetfs_engine::render::{ConvertedModel, PreparedScene, RenderSettings};
 use assetfs_engine::scene::Scene;
 use assetfs_engine::simplify::{Limits, simplify};
 
@@ -28,7 +28,7 @@ fn small_pictures(size: usize) -> RenderSettings {
 #[test]
 fn a_limit_is_used_and_more_triangles_never_look_worse() {
     let source = furnished();
-    let adapted = RenderScene::from_model(&source).scene;
+    let adapted = ConvertedModel::of(&source).scene;
     let bounds = adapted.bounding_box().unwrap();
     let prepared = PreparedScene::new(&adapted);
     let settings = small_pictures(96);
@@ -41,7 +41,7 @@ fn a_limit_is_used_and_more_triangles_never_look_worse() {
             (limit * 4 / 5..=limit).contains(&triangles),
             "{triangles} of {limit}"
         );
-        let shown = prepared.reshaped(&RenderScene::shape_of(&result));
+        let shown = prepared.reshaped(&ConvertedModel::shape_of(&result));
         let found = quick_difference(&before, &shown.render_six(&bounds, &settings)).mean;
         assert!(
             found < best * 1.1 + 0.002,
@@ -54,7 +54,7 @@ fn a_limit_is_used_and_more_triangles_never_look_worse() {
 
 /// The similarity of results with more and more triangles, in small pictures.
 fn similarities(source: &Scene, limits: &[u64]) -> Vec<f64> {
-    let adapted = RenderScene::from_model(source).scene;
+    let adapted = ConvertedModel::of(source).scene;
     let bounds = adapted.bounding_box().unwrap();
     let prepared = PreparedScene::new(&adapted);
     let settings = small_pictures(128);
@@ -67,7 +67,7 @@ fn similarities(source: &Scene, limits: &[u64]) -> Vec<f64> {
     let before = pictures(&prepared);
     let similarity = |limit: &u64| {
         let result = simplified(source, *limit);
-        let scene = prepared.reshaped(&RenderScene::shape_of(&result));
+        let scene = prepared.reshaped(&ConvertedModel::shape_of(&result));
         let after = pictures(&scene);
         let [one, other] = [(&prepared, &before), (&scene, &after)]
             .map(|(scene, pictures)| PictureSet { scene, pictures });

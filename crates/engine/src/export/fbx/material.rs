@@ -7,12 +7,12 @@
 use std::collections::HashMap;
 
 use super::super::super::scene::{AlphaMode, Material, Scene, TextureUse};
-use super::super::super::srgb::srgb_of_linear;
 use super::super::grey::SurfaceChannel;
 use super::super::lit::lit_material;
 use super::binary::Record;
 use super::document::{FbxDocument, ObjectId, color, number, properties, property};
 use super::texture::{FbxTextureObjects, WrittenImage};
+use assetfs_render::srgb_of_linear;
 
 /// The materials that are in the file already.
 pub(super) struct FbxMaterialObjects<'s> {

@@ -3,9 +3,9 @@
 use std::collections::HashMap;
 
 use super::super::super::scene::{Attribute, Geometry, Mode, Scene};
-use super::super::super::srgb::srgb_of_linear;
 use super::binary::{FbxValue, Record};
 use super::document::{FbxDocument, ObjectId};
+use assetfs_render::srgb_of_linear;
 
 /// A geometry of the file.
 pub(super) struct FbxMesh {

@@ -10,7 +10,6 @@ use bytes::Bytes;
 use glam::{DVec3, Vec3};
 
 use super::super::scene::{AlphaMode, Material, Scene, TextureUse};
-use super::super::srgb::srgb_of_linear;
 use super::super::textures::media_type::extension_of;
 use super::flat::{FlatPart, flatten};
 use super::format_limits::{FormatLimits, Loss, ScenePart};
@@ -19,6 +18,7 @@ use super::lit::lit_material;
 use super::names::{Names, one_word};
 use super::out_file::OutFile;
 use super::texture_places::{CoordinateSets, with_transforms_applied};
+use assetfs_render::srgb_of_linear;
 
 /// The scene as `<stem>.obj`, `<stem>.mtl` and images, in this order.
 pub fn write_obj(scene: &Scene, stem: &str, names: &mut Names) -> Vec<OutFile> {

@@ -6,11 +6,11 @@ use std::path::Path;
 use serde_json::{Value, json};
 
 use super::super::super::scene::{UvTransform, Wrap};
-use super::super::super::srgb::linear_of_srgb;
 use super::super::scene_builder::SceneBuilder;
 use super::texture::{FbxTextures, file_texture};
 use super::unread::name_unread_textures;
 use assetfs_formats::input_files::InputFiles;
+use assetfs_render::linear_of_srgb;
 
 /// The set of texture coordinates that the base colour, opacity, normal, emission, roughness and metalness textures of a
 /// material read on some mesh; `None` where the mesh has no coordinates.

@@ -6,7 +6,6 @@ use glam::DVec3;
 
 use super::super::super::document::ComponentType;
 use super::super::super::scene::{Attribute, Geometry, Storage};
-use super::super::super::srgb::linear_of_srgb;
 use super::super::far::{self, Offsets};
 use super::super::polygon;
 use super::super::scene_builder::SceneBuilder;
@@ -15,6 +14,7 @@ use super::shapes::{targets, targets_json};
 use super::skin::{SkinUse, weights};
 use super::unread::MAX_UV_SETS;
 use assetfs_formats::number_text::grouped;
+use assetfs_render::linear_of_srgb;
 
 /// The scene's mesh and skin for a mesh of the file.
 #[derive(Debug, Default)]

@@ -20,7 +20,6 @@ use glam::DVec3;
 use super::super::document::{ComponentType, DocumentError};
 use super::super::scene::{Attribute, Geometry, Storage};
 use super::super::settings::MeshCompression;
-use super::super::srgb::linear_of_srgb;
 use super::error::ImportError;
 use super::far;
 use super::imported::Imported;
@@ -30,6 +29,7 @@ use super::polygon;
 use super::scene_builder::SceneBuilder;
 use assetfs_formats::input_files::InputFiles;
 use assetfs_formats::wavefront::{libraries, unquoted};
+use assetfs_render::linear_of_srgb;
 use left_out::LeftOut;
 use material::Library;
 

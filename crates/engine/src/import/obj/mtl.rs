@@ -3,10 +3,10 @@
 use std::collections::{BTreeSet, HashMap};
 use std::path::{Path, PathBuf};
 
-use super::super::super::srgb::linear_of_srgb;
 use super::super::lines::{lines, number, text, words};
 use super::map_options::MapUse;
 use assetfs_formats::wavefront::{self, unquoted};
+use assetfs_render::linear_of_srgb;
 
 /// Statements with numbers that are read.
 const READ: &[&str] = &["kd", "ke", "d", "tr", "ns", "pr", "pm"];

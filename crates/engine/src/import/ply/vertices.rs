@@ -7,7 +7,7 @@ use super::source::Source;
 use crate::document::ComponentType;
 use crate::import::far;
 use crate::scene::{Attribute, Storage};
-use crate::srgb::linear_of_srgb;
+use assetfs_render::linear_of_srgb;
 
 #[derive(Debug, Default)]
 pub(super) struct Vertices {

@@ -100,7 +100,7 @@ fn corner_at_surface(projection: &Projection<'_>, triangle: u32, depths: &[f32])
 }
 
 /// Direction `number` of `count`, spread evenly over the sphere.
-pub(crate) fn sphere_direction(number: usize, count: usize) -> Vec3 {
+pub fn sphere_direction(number: usize, count: usize) -> Vec3 {
     const GOLDEN_ANGLE: f32 = 2.399_963_2;
     let height = 1.0 - (number as f32 + 0.5) / count as f32 * 2.0;
     let radius = (1.0 - height * height).max(0.0).sqrt();

@@ -8,8 +8,6 @@ use std::sync::Arc;
 use glam::{Affine2, Mat4, Vec2, Vec3, Vec4};
 use rayon::prelude::*;
 
-use super::super::scene::Wrap;
-
 /// A scene at rest: skins in rest pose, morphs at zero, node transforms multiplied out.
 #[derive(Debug, Clone, Default)]
 pub struct RenderScene {
@@ -52,6 +50,29 @@ pub struct RenderInstance {
     pub world: Mat4,
     /// The node's or mesh's name, for messages.
     pub name: String,
+}
+
+/// The mode for coordinates outside of 0…1.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Wrap {
+    /// The image is repeated.
+    #[default]
+    Repeat,
+    /// The image is repeated, every other time mirrored.
+    MirroredRepeat,
+    /// The pixels at the edge are repeated.
+    ClampToEdge,
+}
+
+impl Wrap {
+    /// The glTF number of the mode.
+    pub fn code(self) -> u32 {
+        match self {
+            Wrap::Repeat => 10_497,
+            Wrap::MirroredRepeat => 33_648,
+            Wrap::ClampToEdge => 33_071,
+        }
+    }
 }
 
 /// A decoded image.
@@ -202,6 +223,14 @@ impl BoundingBox {
             high: self.high.max(high),
         }
     }
+}
+
+/// The corners of a box. The bits of a corner's number say on which side of each axis it is.
+pub fn box_corners(low: Vec3, high: Vec3) -> [Vec3; 8] {
+    std::array::from_fn(|corner| {
+        let side = |axis: usize| [low, high][corner >> axis & 1][axis];
+        Vec3::new(side(0), side(1), side(2))
+    })
 }
 
 impl RenderMesh {

@@ -1,7 +1,7 @@
 //! The curve between sRGB values and linear light.
 
 /// Converts a part of an sRGB colour to linear light.
-pub(super) fn linear_of_srgb(value: f32) -> f32 {
+pub fn linear_of_srgb(value: f32) -> f32 {
     if value <= 0.04045 {
         value / 12.92
     } else {
@@ -10,7 +10,7 @@ pub(super) fn linear_of_srgb(value: f32) -> f32 {
 }
 
 /// Converts linear light to sRGB.
-pub(super) fn srgb_of_linear(value: f32) -> f32 {
+pub fn srgb_of_linear(value: f32) -> f32 {
     let value = value.clamp(0.0, 1.0);
     if value <= 0.003_130_8 {
         value * 12.92

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::super::render::{NO_PART, Picture, PreparedScene};
+use super::super::{NO_PART, Picture, PreparedScene};
 
 /// Pixels on each side of a tile.
 pub(super) const TILE: usize = 32;

@@ -3,14 +3,11 @@
 //! Materials do not count. The distance shows differences that a comparison of pictures misses, such as dents inside or
 //! out of view.
 
-mod tree;
-
+use assetfs_render::Tree;
 use glam::Vec3A;
 use rayon::prelude::*;
 
 use super::scene::{Mode, Scene};
-
-pub use tree::{Hit, LeafPlace, Nearest, Tree};
 
 /// Number of sample points of each surface.
 const SAMPLES: usize = 100_000;

@@ -2,10 +2,10 @@
 
 use glam::Vec3A;
 
-use super::super::surface::{Hit, Tree};
 use super::prepare::PreparedScene;
 use super::prepared_part::PreparedPart;
 use super::scene::RenderAlpha;
+use super::tree::{Hit, Tree};
 
 impl PreparedScene {
     pub(super) fn is_double_sided(&self, part: &PreparedPart) -> bool {

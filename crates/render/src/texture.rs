@@ -5,9 +5,9 @@
 use glam::{Vec2, Vec3A, Vec4};
 use rayon::prelude::*;
 
-use super::super::scene::Wrap;
-use super::super::srgb::linear_of_srgb;
+use super::scene::Wrap;
 use super::scene::{RenderTexture, RenderTextureUse};
+use super::srgb::linear_of_srgb;
 
 /// Linear light of each sRGB byte.
 pub(super) fn srgb_to_linear() -> &'static [f32; 256] {
@@ -16,12 +16,12 @@ pub(super) fn srgb_to_linear() -> &'static [f32; 256] {
 }
 
 /// Linear light of an sRGB byte.
-pub(crate) fn linear_of_byte(byte: u8) -> f32 {
+pub fn linear_of_byte(byte: u8) -> f32 {
     srgb_to_linear()[usize::from(byte)]
 }
 
 /// sRGB byte of a linear value in `0..1`, by a table over its square root.
-pub(crate) fn linear_to_srgb(value: f32) -> u8 {
+pub fn linear_to_srgb(value: f32) -> u8 {
     const STEPS: usize = 4096;
     static TABLE: std::sync::OnceLock<Vec<u8>> = std::sync::OnceLock::new();
     let table = TABLE.get_or_init(|| {

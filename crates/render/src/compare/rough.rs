@@ -3,7 +3,7 @@
 
 use rayon::prelude::*;
 
-use super::super::render::{Picture, View};
+use super::super::{Picture, View};
 
 /// Tiles on each side of a picture.
 const TILES: usize = 16;

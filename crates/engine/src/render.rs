@@ -11,17 +11,19 @@ use image::RgbaImage;
 use image::imageops::thumbnail;
 use rayon::prelude::*;
 
-use super::super::scene::{self as model, Draw, Geometry, Mode, Scene};
-use super::super::textures::{self, dimensions};
-use super::scene::{
-    RenderAlpha, RenderInstance, RenderMaterial, RenderMesh, RenderScene, RenderTexture,
-    RenderTextureUse,
+pub use assetfs_render::{
+    BoundingBox, NO_PART, Picture, PictureError, PreparedScene, RenderAlpha, RenderInstance,
+    RenderMaterial, RenderMesh, RenderScene, RenderSettings, RenderTexture, RenderTextureUse,
+    SurfacePoint, UV_SETS, View, linear_of_byte, linear_to_srgb, sphere_direction, write_png,
 };
+
+use super::scene::{self as model, Draw, Geometry, Mode, Scene};
+use super::textures::{self, dimensions};
 
 /// The scene to draw, with the images of the model that could not be decoded.
 #[derive(Debug)]
 pub struct ConvertedModel {
-    /// Ready for [`super::PreparedScene::new`].
+    /// Ready for [`PreparedScene::new`].
     pub scene: RenderScene,
     /// Which of the model's geometries each instance draws.
     pub geometries: Vec<usize>,
@@ -29,17 +31,17 @@ pub struct ConvertedModel {
     pub warnings: Vec<String>,
 }
 
-impl RenderScene {
+impl ConvertedModel {
     /// Converts everything that the model's default scene draws.
-    pub fn from_model(model: &Scene) -> ConvertedModel {
-        let (mut adapted, used) = RenderScene::adapt(model);
+    pub fn of(model: &Scene) -> ConvertedModel {
+        let (mut adapted, used) = ConvertedModel::adapt(model);
         (adapted.scene.textures, adapted.warnings) = decode(model, &used);
         adapted
     }
 
-    /// As [`from_model`], without the pixels of the textures; for [`super::PreparedScene::reshaped`].
+    /// As [`ConvertedModel::of`], without the pixels of the textures; for [`PreparedScene::reshaped`].
     pub fn shape_of(model: &Scene) -> RenderScene {
-        RenderScene::adapt(model).0.scene
+        ConvertedModel::adapt(model).0.scene
     }
 
     /// The scene without textures, and the images from which its textures must be decoded.

@@ -8,8 +8,8 @@ use std::f32::consts::TAU;
 
 use glam::{Mat4, Vec3, Vec4};
 
-use super::super::scene::box_corners;
 use super::scene::BoundingBox;
+use super::scene::box_corners;
 
 /// A direction to look from. The front of a glTF model looks along +Z.
 #[derive(Debug, Clone, Copy, PartialEq)]

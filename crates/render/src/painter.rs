@@ -1,93 +1,17 @@
-//! A rasterizer on the CPU, which draws square pictures of a scene from fixed views.
-//!
-//! The same scene, box and settings give the same picture, whatever the number of threads. Pictures carry the number
-//! of the part seen in each pixel, for messages and for finding invisible triangles. This module reads no files.
-
-mod adapter;
-mod bins;
-mod camera;
-mod coarse;
-mod coverage;
-mod escape;
-mod fill;
-mod inside;
-mod interpolate;
-mod prepare;
-mod prepared_material;
-mod prepared_mesh;
-mod prepared_part;
-mod projection;
-mod raster;
-mod rooms;
-mod scene;
-mod shade;
-mod studio;
-mod surface_point;
-mod texture;
-mod visibility;
-mod walls;
+//! Draws one picture, tile by tile.
 
 use glam::{Mat4, Vec3, Vec4};
 use rayon::prelude::*;
 
-pub use adapter::ConvertedModel;
-pub use camera::View;
-pub use prepare::PreparedScene;
-pub use scene::{
-    BoundingBox, RenderAlpha, RenderInstance, RenderMaterial, RenderMesh, RenderScene,
-    RenderTexture, RenderTextureUse, UV_SETS,
-};
-pub use surface_point::SurfacePoint;
-pub(crate) use texture::{linear_of_byte, linear_to_srgb};
-pub(crate) use visibility::sphere_direction;
-
-use camera::Camera;
-use coverage::{ScreenTriangle, Window};
-use projection::{NOTHING, Projection, TileBuffer, visible_point};
-use shade::{Exposure, Lights, outward};
-use studio::Studio;
-use texture::srgb_to_linear;
-
-/// The part number of a pixel that shows the background.
-pub const NO_PART: u32 = u32::MAX;
-
-/// Size, sampling and light of pictures.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct RenderSettings {
-    /// Pixels on each side.
-    pub size: usize,
-    /// Samples on each side of a pixel: 1 to 4.
-    pub samples: usize,
-    /// The sRGB colour behind the model; `None` leaves it transparent.
-    pub background: Option<[u8; 3]>,
-    /// Lights that make up the sky, for soft shadows on the model and on a floor below it; 0 for none. For each light
-    /// the depth of the scene is drawn once.
-    pub sky_lights: usize,
-}
-
-impl Default for RenderSettings {
-    fn default() -> RenderSettings {
-        RenderSettings {
-            size: 512,
-            samples: 2,
-            background: Some([236, 237, 239]),
-            sky_lights: 0,
-        }
-    }
-}
-
-/// A square picture.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Picture {
-    /// Pixels on each side.
-    pub size: usize,
-    /// sRGB with straight alpha, four bytes a pixel, the top row first.
-    pub rgba: Vec<u8>,
-    /// The part seen in each pixel, or [`NO_PART`].
-    pub parts: Vec<u32>,
-    /// The distance of the nearest solid surface in each pixel, infinite without one; empty in views from outside.
-    pub depths: Vec<f32>,
-}
+use super::camera::{Camera, View};
+use super::coverage::{ScreenTriangle, Window};
+use super::prepare::PreparedScene;
+use super::projection::{NOTHING, Projection, TileBuffer, visible_point};
+use super::scene::BoundingBox;
+use super::shade::{Exposure, Lights, outward};
+use super::studio::Studio;
+use super::texture::{linear_to_srgb, srgb_to_linear};
+use super::{NO_PART, Picture, RenderSettings};
 
 impl PreparedScene {
     /// Draws one view of what lies in `bounds`.
