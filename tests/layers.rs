@@ -131,7 +131,7 @@ const ENGINE: &[&[&str]] = &[
     &["analyse", "clean", "export", "import", "render"],
     &["cad", "manipulate", "sample"],
     &["error"],
-    &["caught", "compare"],
+    &["caught"],
     &["pictures", "simplify"],
     &["rebake"],
     &["job"],

@@ -3,7 +3,7 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
-use super::Picture;
+use super::picture::Picture;
 
 /// A picture that could not be written.
 #[derive(Debug, thiserror::Error)]

@@ -5,13 +5,13 @@ use glam::{Vec3, Vec3A, Vec4};
 use rayon::prelude::*;
 
 use super::camera::{Camera, View, distance_inside};
+use super::picture::{Picture, RenderSettings};
 use super::prepare::PreparedScene;
 use super::prepared_mesh::PreparedMesh;
 use super::prepared_part::{Attributes, PreparedPart};
 use super::projection::Projection;
 use super::rooms::GRID;
 use super::scene::BoundingBox;
-use super::{Picture, RenderSettings};
 
 /// Places from which a model is looked at from inside.
 const EYES: usize = 3;

@@ -5,13 +5,13 @@ use rayon::prelude::*;
 
 use super::camera::{Camera, View};
 use super::coverage::{ScreenTriangle, Window};
+use super::picture::{NO_PART, Picture, RenderSettings};
 use super::prepare::PreparedScene;
 use super::projection::{NOTHING, Projection, TileBuffer, visible_point};
 use super::scene::BoundingBox;
 use super::shade::{Exposure, Lights, outward};
 use super::studio::Studio;
 use super::texture::{linear_to_srgb, srgb_to_linear};
-use super::{NO_PART, Picture, RenderSettings};
 
 impl PreparedScene {
     /// Draws one view of what lies in `bounds`.

@@ -197,7 +197,7 @@ impl PreparedScene {
             })
     }
 
-    /// The name of a part that a [`super::Picture`] names by number.
+    /// The name of a part that a [`super::picture::Picture`] names by number.
     pub fn part_name(&self, part: u32) -> Option<&str> {
         let part = self.parts.get(part as usize)?;
         Some(&part.name)

@@ -7,13 +7,13 @@ mod reference;
 use glam::DMat4;
 
 use super::caught::caught;
-use super::compare::{Comparison, Sheet};
 use super::error::EngineError;
 use super::export::OutFile;
 use super::job::automatic::converted;
 use super::pictures::{ModelPictures, before_and_after as drawn_side_by_side};
 use super::render::{ConvertedModel, Picture, PreparedScene, RenderSettings, View};
 use super::settings::{FileFormat, Settings};
+use assetfs_render::compare::{Comparison, Sheet};
 
 pub use model::Model;
 pub use outcome::Outcome;

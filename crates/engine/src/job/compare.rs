@@ -6,16 +6,17 @@ use std::path::Path;
 
 use glam::DMat4;
 
-use super::super::compare::Comparison;
 use super::super::error::EngineError;
 use super::super::import::{Imported, import};
-use super::super::pictures::{BEFORE_AFTER_NAME, ModelPictures, SurfaceDistances, write_heat_maps};
+use super::super::pictures::files::write_heat_maps;
+use super::super::pictures::{BEFORE_AFTER_NAME, ModelPictures, SurfaceDistances};
 use super::super::scene::Scene;
 use super::context::JobContext;
 use super::export::{Appearance, Exported};
 use super::report::{ExportedFile, QualityScore};
 use super::task::Pictures;
 use assetfs_formats::number_text::counted;
+use assetfs_render::compare::Comparison;
 
 /// Draws the source and writes the pictures of an analysis.
 pub(super) fn draw_source(

@@ -3,10 +3,10 @@
 
 use glam::DMat4;
 
-use super::super::compare::Comparison;
 use super::super::pictures::ModelPictures;
 use super::super::scene::Scene;
 use super::super::settings::Settings;
+use assetfs_render::compare::Comparison;
 
 /// The source as the job has drawn it.
 #[derive(Clone, Copy)]

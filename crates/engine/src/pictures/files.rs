@@ -4,13 +4,13 @@ use std::path::Path;
 
 use rayon::prelude::*;
 
-use super::super::compare::Comparison;
 use super::super::error::EngineError;
 use super::super::render::{Picture, RenderSettings, View};
 use super::{
     ModelPictures, PICTURE_SIZE, RENDERS_FOLDER, THUMBNAIL_LIGHTS, THUMBNAIL_NAME,
     TURNTABLE_FOLDER, lights_for,
 };
+use assetfs_render::compare::Comparison;
 
 impl ModelPictures {
     /// Writes the thumbnail into a job's output folder; returns its name.

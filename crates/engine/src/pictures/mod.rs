@@ -3,7 +3,7 @@
 //! Analysis and optimization call this module. The source is drawn once and kept; each export is drawn with the
 //! source's camera, so that its pictures can be laid over the source's pixel by pixel.
 
-mod files;
+pub mod files;
 #[cfg(test)]
 mod tests;
 
@@ -14,12 +14,10 @@ use glam::{DMat4, DVec3};
 use image::imageops::FilterType;
 use image::{ImageFormat, ImageReader};
 
-use super::compare::{Comparison, PictureSet, Sheet, side_by_side};
-pub use files::write_heat_maps;
-
 use super::render::{BoundingBox, ConvertedModel, Picture, PreparedScene, RenderSettings, View};
 use super::scene::Scene;
 use super::surface::Surface;
+use assetfs_render::compare::{Comparison, PictureSet, Sheet, side_by_side};
 
 /// The folder for pictures, below a job's output folder.
 pub const RENDERS_FOLDER: &str = "renders";

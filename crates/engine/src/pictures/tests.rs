@@ -1,5 +1,6 @@
 use super::super::import::import;
 use super::super::sample::{ChairDetail, write_chair_with};
+use super::files::write_heat_maps;
 use super::*;
 
 fn chair() -> Scene {

@@ -1,7 +1,6 @@
 //! Compares simplified results with their source, to choose among them: six small pictures, the distance of the surfaces,
 //! and the same in the poses of animations.
 
-use super::super::compare::{Comparison, PictureSet, QuickDifference, quick_difference};
 use super::super::render::{
     BoundingBox, ConvertedModel, Picture, PreparedScene, RenderSettings, View,
 };
@@ -9,6 +8,7 @@ use super::super::scene::{Pose, Scene};
 use super::super::surface::Surface;
 use super::super::textures::dimensions;
 use super::motion::Motion;
+use assetfs_render::compare::{Comparison, PictureSet, QuickDifference, quick_difference};
 
 /// Maximum number of texture pixels: decoding more takes longer than all other steps.
 const MOST_PIXELS: u64 = 6 << 20;

@@ -5,7 +5,7 @@
 
 use glam::Vec3;
 
-use super::super::{NO_PART, Picture};
+use super::super::picture::{NO_PART, Picture};
 
 /// The heat map of one view.
 pub(super) fn heat_map(size: usize, errors: &[f32], parts: &[u32]) -> Picture {

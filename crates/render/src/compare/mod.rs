@@ -14,8 +14,10 @@ mod sheet;
 use glam::Vec3;
 use rayon::prelude::*;
 
+use super::camera::View;
+use super::picture::{NO_PART, Picture};
+use super::prepare::PreparedScene;
 use super::srgb::linear_of_srgb;
-use super::{NO_PART, Picture, PreparedScene, View};
 use flip::Linear;
 pub use places::ChangedPart;
 use places::{TILE, changed_parts, score, worst_part, worst_tile};

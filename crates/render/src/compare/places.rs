@@ -2,7 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use super::super::{NO_PART, Picture, PreparedScene};
+use super::super::picture::{NO_PART, Picture};
+use super::super::prepare::PreparedScene;
 
 /// Pixels on each side of a tile.
 pub(super) const TILE: usize = 32;

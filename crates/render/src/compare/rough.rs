@@ -3,7 +3,8 @@
 
 use rayon::prelude::*;
 
-use super::super::{Picture, View};
+use super::super::camera::View;
+use super::super::picture::Picture;
 
 /// Tiles on each side of a picture.
 const TILES: usize = 16;

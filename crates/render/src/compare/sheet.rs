@@ -2,8 +2,8 @@
 
 use std::path::Path;
 
-use super::super::PictureError;
-use super::super::{Picture, write_png};
+use super::super::files::{PictureError, write_png};
+use super::super::picture::Picture;
 
 /// Pixels between two pictures.
 const GAP: usize = 8;
