@@ -177,6 +177,7 @@ const OWNERS: &[(&str, &[&str])] = &[
         "assetfs_formats",
         &[
             "given_files.rs",
+            "web_url.rs",
             "outbox",
             "drive",
             "engine",

@@ -7,6 +7,7 @@ use std::str::FromStr;
 use url::Url;
 
 use crate::given_files;
+use crate::web_url::base_url;
 
 /// A bucket and the folder in it: `s3://BUCKET/PREFIX?endpoint=URL&region=NAME`.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -128,10 +129,10 @@ pub fn endpoint_of(text: &str) -> Result<Url, AddressError> {
     if !url.username().is_empty() || url.password().is_some() {
         return Err(AddressError::Credentials);
     }
-    let is_bare = url.path() == "/" && url.query().is_none() && url.fragment().is_none();
-    match matches!(url.scheme(), "http" | "https") && url.has_host() && is_bare {
-        true => Ok(url),
-        false => Err(no_endpoint()),
+    let url = base_url(text).map_err(|_| no_endpoint())?;
+    match url.path() {
+        "/" => Ok(url),
+        _ => Err(no_endpoint()),
     }
 }
 

@@ -18,6 +18,7 @@ use super::exit::WrongUse;
 use super::kept_tokens::{TokenSource, kept_token};
 use super::settings::Profile;
 use crate::given_files;
+use crate::web_url::base_url;
 
 /// Flags that choose the account.
 #[derive(Debug, Clone, Default, clap::Args)]
@@ -107,11 +108,12 @@ fn parse_base_url(text: &str) -> Result<Url> {
             "`{text}` is not a URL; write it like https://assets.example.com"
         ))
     })?;
-    if !matches!(url.scheme(), "http" | "https") || url.host().is_none() {
-        return Err(WrongUse(format!("`{text}` is not an http or https URL")).into());
-    }
     if !url.username().is_empty() || url.password().is_some() || url.query().is_some() {
         return Err(WrongUse("the base URL contains a user name, a password or a query; pass the token by file or environment".to_owned()).into());
+    }
+    // Checked after that: a message must not show a password.
+    if let Err(problem) = base_url(text) {
+        return Err(WrongUse(format!("the base URL `{text}` cannot be used: {problem}")).into());
     }
     if !url.path().ends_with('/') {
         url.set_path(&format!("{}/", url.path()));
@@ -260,7 +262,14 @@ mod tests {
             parse_base_url("https://a.example/x").unwrap().as_str(),
             "https://a.example/x/"
         );
-        for wrong in ["ftp://a", "a.example", "https://me:pw@a.example"] {
+        for wrong in [
+            "ftp://a",
+            "a.example",
+            "https://me:pw@a.example",
+            "https:///a",
+            "https:a.example",
+            "https://a.example#part",
+        ] {
             assert!(parse_base_url(wrong).is_err(), "{wrong}");
         }
     }

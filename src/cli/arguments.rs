@@ -73,10 +73,7 @@ fn how_to_write(error: &(dyn std::error::Error + 'static)) -> Option<&'static st
     if error.is::<ParseFloatError>() {
         return Some("write a number, like 0.01");
     }
-    if error.is::<AddrParseError>() {
-        return Some("write an address with a port, like 127.0.0.1:8080");
-    }
     error
-        .is::<url::ParseError>()
-        .then_some("write an address like https://assets.example.com")
+        .is::<AddrParseError>()
+        .then_some("write an address with a port, like 127.0.0.1:8080")
 }

@@ -17,6 +17,7 @@ use assetfs_engine::sample::{ChairFiles, write_chair};
 use assetfs_engine::{Model, before_and_after};
 
 use crate::fuse::shell_quoted;
+use crate::web_url::base_url;
 
 use super::before_after::{rows, score_row};
 use super::exit::Exit;
@@ -45,7 +46,7 @@ pub(super) struct DemoArgs {
     #[arg(long, default_value = "assetfs-demo", value_name = "DIR")]
     dir: PathBuf,
     /// Use the service at this address instead of a local one. The optimization costs a point
-    #[arg(long, value_name = "URL", requires = "token_file")]
+    #[arg(long, value_name = "URL", value_parser = base_url, requires = "token_file")]
     base_url: Option<Url>,
     /// File with only the token of that service
     #[arg(long, value_name = "FILE", requires = "base_url")]

@@ -14,6 +14,7 @@ use crate::fuse::shell_quoted;
 use crate::service::{
     Adoption, Proxy, RunningService, Service, ServiceConfig, TlsFiles, TrustedProxies,
 };
+use crate::web_url::base_url;
 
 use super::exit::Exit;
 use super::open_files::allow_many_files;
@@ -52,10 +53,10 @@ pub(super) struct ServeArgs {
     #[arg(long, value_name = "FILE", requires = "tls_cert")]
     tls_key: Option<PathBuf>,
     /// URL that clients use, if the service is behind a proxy
-    #[arg(long, value_name = "URL")]
+    #[arg(long, value_name = "URL", value_parser = base_url)]
     public_url: Option<Url>,
     /// Address from which clients read files, if a mirror or CDN is in front of this service
-    #[arg(long, value_name = "URL", conflicts_with = "files")]
+    #[arg(long, value_name = "URL", value_parser = base_url, conflicts_with = "files")]
     files_url: Option<Url>,
     /// How many jobs run here at the same time; with 0, other processes do them (assetfs engine-worker)
     #[arg(long, default_value_t = 1, value_name = "N")]

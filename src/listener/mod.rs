@@ -12,6 +12,7 @@
 mod activity;
 mod closing;
 mod connections;
+mod host;
 mod limits;
 mod serve;
 mod stream;
@@ -26,6 +27,7 @@ use tokio_util::sync::CancellationToken;
 
 pub use activity::Traffic;
 pub use connections::Connections;
+pub use host::host_problem;
 pub use limits::{ConnectionLimits, Peer};
 pub use serve::{RequestBody, Service};
 

@@ -43,7 +43,6 @@ mod test_records;
 mod tls;
 mod trace;
 mod viewer;
-mod web_url;
 mod worker_process;
 mod workers;
 

@@ -64,6 +64,26 @@ fn a_bad_argument_is_named_with_what_to_write_instead() {
         ("serve --quota much", "is not a size"),
         ("mount mnt --local --delete-limit few", "a whole number"),
         ("mount mnt --local --cache-size much", "is not a size"),
+        (
+            "serve --public-url http:///a",
+            "like https://assets.example.com",
+        ),
+        (
+            "serve --public-url http:a",
+            "like https://assets.example.com",
+        ),
+        (
+            "serve --public-url http://x?a=b",
+            "like https://assets.example.com",
+        ),
+        (
+            "serve --files-url http:///a",
+            "like https://assets.example.com",
+        ),
+        (
+            "serve --files-url ftp://x",
+            "like https://assets.example.com",
+        ),
         ("mount mnt --local --settle soon", "is not a time"),
         ("mount mnt --local --limit-up 1K", "the lowest limit is 64K"),
         (
@@ -73,11 +93,23 @@ fn a_bad_argument_is_named_with_what_to_write_instead() {
         ("mount mnt --local -o delete_limit=few", "a whole number"),
         (
             "mount mnt --base-url banana",
+        (
+            "mount mnt --local --webhook-listen 127.0.0.1:0 --webhook-url http:///a",
+            "like https://assets.example.com",
+        ),
             "like https://assets.example.com",
         ),
         ("scale chair much", "a number, like 0.01"),
         ("cancel --orphan first", "a whole number"),
         ("token delete first", "a whole number"),
+        (
+            "mount mnt --base-url https:///a",
+            "like https://assets.example.com",
+        ),
+        (
+            "demo --base-url https:a --token-file t",
+            "like https://assets.example.com",
+        ),
         ("webhook delete first", "a whole number"),
         ("webhook test first", "a whole number"),
         (

@@ -62,6 +62,42 @@ async fn a_mount_registers_itself_hears_only_what_is_proven_and_removes_itself_a
     assert!(left.unwrap().is_empty());
 }
 
+/// The status of a call with these headers.
+async fn raw_post(url: &str, hosts: &str) -> String {
+    use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+    let url = reqwest::Url::parse(url).unwrap();
+    let addr = url.socket_addrs(|| None).unwrap()[0];
+    let mut stream = tokio::net::TcpStream::connect(addr).await.unwrap();
+    let body = r#"{"event_type":"analysis_finished","data":{"rawmodel_id":1}}"#;
+    let head = format!(
+        "POST {} HTTP/1.1\r\n{hosts}content-type: application/json\r\nconnection: close\r\ncontent-length: {}\r\n\r\n{body}",
+        url.path(),
+        body.len()
+    );
+    stream.write_all(head.as_bytes()).await.unwrap();
+    let mut answer = Vec::new();
+    stream.read_to_end(&mut answer).await.unwrap();
+    let answer = String::from_utf8_lossy(&answer);
+    answer.split(' ').nth(1).unwrap_or_default().to_owned()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_call_of_the_receiver_needs_one_valid_host() {
+    let account = Account::new().await;
+    let mounted = account.mount_with(receiving).await;
+    let url = until_registered(&account).await.url;
+    assert_eq!(raw_post(&url, "host: a\r\n").await, "204");
+    for hosts in [
+        "",
+        "host: a\r\nhost: a\r\n",
+        "host: u@a\r\n",
+        "host: a b\r\n",
+    ] {
+        assert_eq!(raw_post(&url, hosts).await, "400", "{hosts}");
+    }
+    mounted.close().await;
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn idle_connections_to_the_receiver_leave_room_for_events() {
     let account = Account::new().await;

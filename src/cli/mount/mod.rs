@@ -24,6 +24,7 @@ use anyhow::Result;
 use serde::{Deserialize, Serialize};
 
 use crate::fuse;
+use crate::web_url::base_url;
 
 use super::account::{self, Account};
 use super::dying;
@@ -195,10 +196,7 @@ fn chosen_chaos(args: &MountArgs, account: &Account) -> Result<Option<PathBuf>> 
 /// Checks a URL that a service could call.
 fn web_address(url: Option<String>) -> Result<Option<String>> {
     if let Some(url) = &url {
-        let parsed = url::Url::parse(url);
-        if !parsed.is_ok_and(|url| matches!(url.scheme(), "http" | "https")) {
-            return Err(WrongUse(format!("{url} is not an http or https URL")).into());
-        }
+        base_url(url).map_err(|problem| WrongUse(format!("--webhook-url {url}: {problem}")))?;
     }
     Ok(url)
 }

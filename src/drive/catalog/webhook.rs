@@ -11,7 +11,7 @@ use axum::Router;
 use axum::body::{Body, Bytes};
 use axum::extract::{DefaultBodyLimit, State};
 use axum::http::{HeaderMap, StatusCode};
-use axum::response::Response;
+use axum::response::{IntoResponse as _, Response};
 use axum::routing::post;
 use hmac::{Hmac, KeyInit as _, Mac as _};
 use hyper::service::Service as _;
@@ -32,7 +32,9 @@ use crate::drive::config::WebhookConfig;
 use crate::drive::error::{DriveError, DriveResult};
 use crate::drive::failures::{Deed, Outcome};
 use crate::drive::values::node::ListingKind;
-use crate::listener::{ConnectionLimits, Connections, Listener, RequestBody, Service};
+use crate::listener::{
+    ConnectionLimits, Connections, Listener, RequestBody, Service, host_problem,
+};
 use crate::wire::{CreateWebhook, Event, EventType, WebhookId};
 
 /// The header of the signature.
@@ -78,6 +80,9 @@ impl Service for Routes {
         &self,
         request: axum::http::Request<RequestBody>,
     ) -> Result<Response, std::convert::Infallible> {
+        if let Some(problem) = host_problem(&request) {
+            return Ok((StatusCode::BAD_REQUEST, problem).into_response());
+        }
         self.0.call(request.map(Body::new)).await
     }
 }

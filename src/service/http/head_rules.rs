@@ -2,13 +2,13 @@
 //! path: what breaks them would be misunderstood, or a body would be stored as what it is not.
 
 use axum::extract::Request;
-use axum::http::header::{CONTENT_ENCODING, CONTENT_RANGE, HOST};
-use axum::http::uri::Authority;
-use axum::http::{HeaderValue, Method, Version};
+use axum::http::header::{CONTENT_ENCODING, CONTENT_RANGE};
+use axum::http::{HeaderValue, Method};
 use axum::middleware::Next;
 use axum::response::{IntoResponse as _, Response};
 
 use super::error::ApiError;
+use crate::listener::host_problem;
 
 /// Refuses a request whose head breaks a rule.
 pub async fn refuse_bad_heads(request: Request, next: Next) -> Response {
@@ -20,39 +20,11 @@ pub async fn refuse_bad_heads(request: Request, next: Next) -> Response {
 
 /// Why the head of a request is refused.
 pub fn check(request: &Request) -> Result<(), ApiError> {
-    check_host(request)?;
+    if let Some(problem) = host_problem(request) {
+        return Err(ApiError::BadRequest(problem.to_owned()));
+    }
     check_range(request)?;
     check_coding(request)
-}
-
-/// RFC 9112, 3.2: one valid `Host`. HTTP/2 and HTTP/1.0 do not need it.
-fn check_host(request: &Request) -> Result<(), ApiError> {
-    let mut hosts = request.headers().get_all(HOST).iter();
-    let problem = match (hosts.next(), hosts.next()) {
-        (None, _) if request.version() == Version::HTTP_11 => "The header Host is missing.",
-        (_, Some(_)) => "The header Host occurs more than once.",
-        (Some(host), None) if !is_host(host) => {
-            "The header Host must be a host name or an address, and a port if there is one."
-        }
-        _ => return Ok(()),
-    };
-    Err(ApiError::BadRequest(problem.to_owned()))
-}
-
-/// Whether a value is a host with an optional port.
-fn is_host(value: &HeaderValue) -> bool {
-    let text = value.to_str().unwrap_or_default();
-    let Ok(authority) = text.parse::<Authority>() else {
-        return false;
-    };
-    let host = authority.host();
-    let port = text
-        .strip_prefix(host)
-        .map(|port| match port.strip_prefix(':') {
-            Some(digits) => digits.bytes().all(|digit| digit.is_ascii_digit()),
-            None => port.is_empty(),
-        });
-    !host.is_empty() && port == Some(true)
 }
 
 /// RFC 9110, 14.5: a part would replace the whole.
@@ -91,28 +63,6 @@ mod tests {
         }
         let refusal = check(&request.body(Body::empty()).unwrap()).err();
         refusal.map_or(200, |refusal| refusal.into_response().status().as_u16())
-    }
-
-    #[test]
-    fn a_request_has_one_valid_host() {
-        for host in [
-            "x",
-            "x.test:8080",
-            "127.0.0.1:1",
-            "[::1]",
-            "[::1]:80",
-            "my_service:1",
-            "x:",
-        ] {
-            assert_eq!(status(Method::GET, &[("host", host)]), 200, "{host}");
-        }
-        for host in [
-            "", " ", "a b", "u@x", "u:p@x", "x:y", "x/y", "http://x", "::1", ":80", "x:1:2",
-        ] {
-            assert_eq!(status(Method::GET, &[("host", host)]), 400, "{host:?}");
-        }
-        assert_eq!(status(Method::GET, &[]), 400);
-        assert_eq!(status(Method::GET, &[("host", "x"), ("host", "x")]), 400);
     }
 
     #[test]

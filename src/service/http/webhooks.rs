@@ -9,7 +9,7 @@ use super::error::ApiError;
 use super::request::ApiCall;
 use crate::service::events;
 use crate::service::records::{NewWebhook, WebhookRow};
-use crate::service::web_url::web_url;
+use crate::web_url::web_url;
 use crate::wire::Webhook;
 
 /// The longest URL and the longest secret, in bytes.

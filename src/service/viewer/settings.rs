@@ -6,7 +6,7 @@ use std::ops::RangeInclusive;
 use serde_json::{Map, Value};
 
 use super::style::{color, declarations, is_all_harmless};
-use crate::service::web_url::web_url;
+use crate::web_url::web_url;
 
 /// The largest picture of a logo, in bytes of its data URI.
 const LARGEST_LOGO_BYTES: usize = 2 << 20;

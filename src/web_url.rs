@@ -28,9 +28,38 @@ pub fn web_url(text: &str) -> Option<Url> {
     (url.has_host() && url.port() != Some(0)).then_some(url)
 }
 
+/// Parses the address of a server, to which paths are added: [`web_url`] without query and fragment.
+///
+/// # Errors
+/// If it is something else; with a sentence about it.
+pub fn base_url(text: &str) -> Result<Url, String> {
+    let url = web_url(text).filter(|url| url.query().is_none() && url.fragment().is_none());
+    url.ok_or_else(|| {
+        "write an address like https://assets.example.com: with a host, and without user, query and fragment"
+            .to_owned()
+    })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn paths_can_be_added_to_a_base_url() {
+        for good in ["http://x", "https://x.test:8080/a/b", "http://[::1]:1/"] {
+            assert!(base_url(good).is_ok(), "{good}");
+        }
+        for bad in [
+            "http:///a",
+            "http:a",
+            "http://x?a",
+            "http://x#a",
+            "http://u@x",
+            "x",
+        ] {
+            assert!(base_url(bad).is_err(), "{bad}");
+        }
+    }
 
     #[test]
     fn a_web_url_has_a_host_and_no_user() {
