@@ -1,4 +1,4 @@
-//! Random UUIDs, secrets and keys of blobs, from the system's secure random numbers.
+//! Random UUIDs, secrets and keys of blobs, from the system's secure random numbers; and how the ids of records are written.
 
 use std::fmt::Write as _;
 
@@ -48,9 +48,41 @@ pub fn from_hex(text: &str) -> Option<Vec<u8>> {
         .collect()
 }
 
+/// The id that a text writes. Only its digits without leading zeros: `01` or `+1` is another id for other programs, and a
+/// typo for people.
+pub fn id_number(text: &str) -> Option<u64> {
+    let number: u64 = text.parse().ok()?;
+    (number.to_string() == text).then_some(number)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn an_id_is_written_in_one_way() {
+        for (text, number) in [("0", 0), ("1", 1), ("18446744073709551615", u64::MAX)] {
+            assert_eq!(id_number(text), Some(number));
+        }
+        for text in [
+            "",
+            "01",
+            "00",
+            "+1",
+            "-0",
+            "-1",
+            " 1",
+            "1 ",
+            "1.0",
+            "1e0",
+            "0x1",
+            "1_000",
+            "٣",
+            "18446744073709551616",
+        ] {
+            assert_eq!(id_number(text), None, "{text}");
+        }
+    }
 
     #[test]
     fn a_uuid_has_its_version_and_variant() {

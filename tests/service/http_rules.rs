@@ -1,5 +1,7 @@
 //! Rules of HTTP and of the specification that a strict client relies on.
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use reqwest::Method;
 use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
@@ -36,6 +38,45 @@ async fn a_head_request_starts_and_counts_nothing() {
     assert!(embed.to_string().contains("\"view_count\":1"), "{embed}");
 }
 
+/// The endpoints of the API: each path with its methods.
+fn endpoints() -> BTreeMap<&'static str, BTreeSet<&'static str>> {
+    let mut paths = BTreeMap::<_, BTreeSet<_>>::new();
+    for row in include_str!("../../docs/api-coverage.md").lines() {
+        let cells: Vec<&str> = row.split('|').map(str::trim).collect();
+        if let [_, method, path, ..] = cells[..]
+            && let Some(path) = path.strip_prefix("`/api/v2/")
+        {
+            let path = path.trim_end_matches('`');
+            paths.entry(path).or_default().insert(method);
+        }
+    }
+    paths
+}
+
+#[tokio::test]
+async fn every_path_answers_other_methods_with_405_and_names_its_own() {
+    let service = Fixture::start().await;
+    let endpoints = endpoints();
+    assert!(endpoints.len() > 40, "{}", endpoints.len());
+    for (path, methods) in endpoints {
+        let mut plain = path.replace("{format}", "glb");
+        for id in ["{id}", "{tagId}"] {
+            plain = plain.replace(id, "1");
+        }
+        for method in ["GET", "POST", "PUT", "PATCH", "DELETE"] {
+            if methods.contains(method) {
+                continue;
+            }
+            let request = service.request(method.parse().unwrap(), &format!("/api/v2/{plain}"));
+            let refused = service.send(request).await.expect(405);
+            let allowed: BTreeSet<&str> =
+                refused.header("allow").split(',').map(str::trim).collect();
+            assert!(methods.is_subset(&allowed), "{method} {path}: {allowed:?}");
+            assert!(!allowed.contains(method), "{method} {path}: {allowed:?}");
+        }
+    }
+}
+
 #[tokio::test]
 async fn integers_are_digits_or_whole_numbers() {
     let service = Fixture::start().await;
@@ -53,11 +94,31 @@ async fn integers_are_digits_or_whole_numbers() {
         json!("1 "),
         json!("+1"),
         json!("1.0"),
+        json!("01"),
+        json!("00"),
+        json!("-0"),
+        json!("1e0"),
+        json!("0x1"),
+        json!("٣"),
+        json!("18446744073709551616"),
         json!(1.5),
         json!(""),
     ] {
         assert_eq!(delete(bad.clone()).await, 422, "{bad}");
     }
+    for path in [
+        format!("/api/v2/rawmodel/0{id}"),
+        format!("/api/v2/rawmodel/+{id}"),
+        format!("/api/v2/rawmodel/%20{id}"),
+        format!("/api/v2/rawmodel/{id}.0"),
+    ] {
+        assert_eq!(service.get(&path).await.status.as_u16(), 404, "{path}");
+    }
+    let odd = service.get("/api/v2/embeds?rapidId=01").await;
+    odd.expect(422);
+    let many = json!({ "optimizations": [{ "model_id": format!("0{id}"), "config": {} }] });
+    let refused = service.post("/api/v2/rawmodel/optimize", many).await;
+    assert!(refused.expect(400).text().contains("model_id"));
     for good in [json!(id as f64 + 1000.0), json!((id + 1000).to_string())] {
         assert_eq!(delete(good.clone()).await, 200, "{good}");
     }
@@ -78,7 +139,15 @@ async fn a_request_without_host_a_schema_of_any_text_and_an_odd_webhook_are_refu
 
     let id = service.upload("chair", &[("a.glb", b"x")]).await;
     let path = format!("/api/v2/rawmodel/optimize/{id}");
+    let points =
+        async || service.get("/api/v2/user/rapidpoints").await.json()["rapidpoints"].clone();
+    let before = points().await;
     for schema in [
+        json!("99"),
+        json!("2.50"),
+        json!("02.5"),
+        json!("2.4"),
+        json!(3),
         json!("any text"),
         json!(["2.5"]),
         json!(true),
@@ -90,6 +159,16 @@ async fn a_request_without_host_a_schema_of_any_text_and_an_odd_webhook_are_refu
         let body = json!({ "config": { "schema": schema } });
         let refused = service.post(&path, body).await.expect(422).text();
         assert!(refused.contains("schema"), "{refused}");
+        let body = json!({ "name": "p", "config": { "schema": schema } });
+        service
+            .post("/api/v2/preset/create", body)
+            .await
+            .expect(422);
+    }
+    assert_eq!(points().await, before, "nothing is paid");
+    for schema in [json!("2.5"), json!(2.5)] {
+        let body = json!({ "config": { "schema": schema } });
+        service.post(&path, body).await.expect(200);
     }
     let secret = "s".repeat(5_000);
     for (url, secret) in [

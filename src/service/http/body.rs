@@ -12,6 +12,7 @@ use serde_json::{Map, Value};
 
 use super::error::ApiError;
 use crate::service::app::App;
+use crate::service::ids::id_number;
 use crate::service::names;
 use crate::wire::preset_text::is_preset_key;
 use crate::wire::{OptimizerConfig, PresetId, PresetText, PresetTextError, strict_json};
@@ -393,6 +394,9 @@ impl Fields {
                     let key = with_request_keys(key);
                     self.refuse(name, &format!("is not a valid configuration: {key}"));
                 }
+                if let Some(schema) = settings.unknown_schema {
+                    self.refuse(name, &format!("is not a valid configuration: {schema}"));
+                }
             }
         }
     }
@@ -463,7 +467,7 @@ fn with_request_keys(key: &UnknownKey) -> UnknownKey {
 fn id(value: Value) -> Option<u64> {
     match value {
         Value::Number(number) => number.as_u64().or_else(|| whole(number.as_f64()?)),
-        Value::String(text) if text.bytes().all(|byte| byte.is_ascii_digit()) => text.parse().ok(),
+        Value::String(text) => id_number(&text),
         _ => None,
     }
 }

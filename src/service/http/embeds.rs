@@ -14,7 +14,7 @@ use super::record_forms::RelatedRows;
 use super::request::{ApiCall, JsonReply};
 use crate::service::app::App;
 use crate::service::events;
-use crate::service::ids::random_name;
+use crate::service::ids::{id_number, random_name};
 use crate::service::records::{
     Area, AssetRow, Conversion, CreatedEmbed, EmbedRow, EmbedSource, FileRow, NewEmbed, NewEvent,
     Uploaded,
@@ -294,7 +294,7 @@ fn created(asset: AssetId, id: EmbedId, url: &str) -> EventData {
 pub async fn list(call: ApiCall) -> Result<Json<Page<Value>>, ApiError> {
     let rapid = match call.query.get("rapidId") {
         None | Some("") => None,
-        Some(text) => Some(RapidId(text.parse().map_err(|_| {
+        Some(text) => Some(RapidId(id_number(text).ok_or_else(|| {
             ApiError::field("rapidId", "The rapidId field must be an integer.")
         })?)),
     };

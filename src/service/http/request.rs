@@ -14,6 +14,7 @@ use super::error::ApiError;
 use super::rate_headers::note_rate;
 use crate::listener::Peer;
 use crate::service::app::App;
+use crate::service::ids::id_number;
 use crate::service::limits::{RateRefusal, Requester};
 use crate::service::metrics::RequestClass;
 use crate::service::records::{PageRequest, Records, Search};
@@ -183,7 +184,7 @@ fn credentials(parts: &Parts) -> Option<(TokenId, &str)> {
         return None;
     }
     let (id, secret) = token.trim().split_once('|')?;
-    Some((TokenId(id.parse().ok()?), secret))
+    Some((TokenId(id_number(id)?), secret))
 }
 
 /// The ids of a path. An id that is not a number is not found.
@@ -214,7 +215,7 @@ impl Ids {
     }
 
     pub fn number(&self, name: &str, what: &str) -> Result<u64, ApiError> {
-        self.text(name).parse().map_err(|_| ApiError::no(what))
+        id_number(self.text(name)).ok_or_else(|| ApiError::no(what))
     }
 
     pub fn asset(&self) -> Result<AssetId, ApiError> {

@@ -35,6 +35,9 @@ fn settings_of(task: &OptimizeTask, mut settings: Settings, job: &mut JobContext
     for key in &settings.unknown {
         job.warn(format!("setting not done: {key}"));
     }
+    if let Some(schema) = &settings.unknown_schema {
+        job.warn(format!("{schema}, so the keys are read as those of that"));
+    }
     settings
 }
 

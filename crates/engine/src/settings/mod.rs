@@ -20,6 +20,7 @@ pub use formats::{
 };
 pub use key_table::{Form, FormValue, KEYS, Key, Treatment};
 pub use keys::{UnknownKey, most_alike};
+pub use read::UnknownSchema;
 pub use reader::SettingsError;
 
 /// The requested changes of a model, and the files to write.
@@ -70,6 +71,8 @@ pub struct Settings {
     /// Known keys that have no effect, with the reason.
     pub not_done: Vec<String>,
     pub unknown: Vec<UnknownKey>,
+    /// Another version of the configuration than the known one. Its keys are read as those of that.
+    pub unknown_schema: Option<UnknownSchema>,
 }
 
 /// The longest side of textures in pixels.
@@ -304,10 +307,20 @@ mod tests {
         for schema in [json!("2.5"), json!(2.5), json!(null)] {
             let settings = read(json!({ "schema": schema })).unwrap();
             assert!(settings.not_done.is_empty(), "{schema}");
+            assert!(settings.unknown_schema.is_none(), "{schema}");
         }
-        for schema in [json!("2.4"), json!(3), json!("3.0.1")] {
+        for schema in [
+            json!("2.4"),
+            json!(3),
+            json!("3.0.1"),
+            json!("99"),
+            json!("2.50"),
+            json!("02.5"),
+        ] {
             let settings = read(json!({ "schema": schema })).unwrap();
-            assert_eq!(settings.not_done.len(), 1, "{schema}");
+            let said = settings.unknown_schema.unwrap().to_string();
+            assert!(said.contains(&schema.to_string()), "{said}");
+            assert!(said.contains("2.5"), "{said}");
         }
         for schema in [
             json!(-1),

@@ -12,7 +12,15 @@ use super::{
 use assetfs_formats as formats;
 
 /// The version of the configuration that this engine knows.
-const SCHEMA: &str = "2.5";
+pub(super) const SCHEMA: &str = "2.5";
+
+/// A version of the configuration that this engine does not know.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("schema is {version}; the only known version is \"{SCHEMA}\"")]
+pub struct UnknownSchema {
+    /// As it was written, as JSON.
+    pub version: String,
+}
 
 /// Maximum number of digits of each part of a version.
 const MOST_DIGITS: usize = 4;
@@ -68,9 +76,8 @@ impl Settings {
                 return Err(reader.wrong("schema", &what));
             }
             if version != SCHEMA {
-                self.not_done.push(format!(
-                    "schema is {schema}; the keys are read as those of {SCHEMA}"
-                ));
+                let version = schema.to_string();
+                self.unknown_schema = Some(UnknownSchema { version });
             }
         }
         // These belong to the request and are read by the caller that starts the job.
