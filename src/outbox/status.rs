@@ -143,6 +143,17 @@ impl ItemStatus {
         self
     }
 
+    /// Whether it waits for something that the status names.
+    pub fn has_obstacle(&self) -> bool {
+        match self {
+            ItemStatus::Waiting { .. } => true,
+            ItemStatus::Uploading { obstacle, .. }
+            | ItemStatus::Importing { obstacle, .. }
+            | ItemStatus::Queued { obstacle } => obstacle.is_some(),
+            _ => false,
+        }
+    }
+
     /// The state without its data.
     pub fn word(&self) -> StatusWord {
         match self {

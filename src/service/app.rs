@@ -17,7 +17,7 @@ use super::limits::RateLimiter;
 use super::metrics::Metrics;
 use super::names::media_type;
 use super::queue::Queue;
-use super::records::{FileId, FileRow, Records, Removal};
+use super::records::{FileId, FileRow, JobRow, JobState, Records, Removal};
 use super::signing::{Access, Signer};
 use super::workers::Workers;
 use crate::listener::Connections;
@@ -122,6 +122,23 @@ impl App {
             .plan()
             .and_then(|plan| plan.download_url_lifetime());
         planned.unwrap_or(self.config.download_url_lifetime)
+    }
+
+    /// Why a job waits: the infrastructure fault that ended its last attempt, or the one that keeps this process from doing
+    /// jobs. While the disk of the records is full, they cannot say the second.
+    pub fn obstacle(&self, job: &JobRow) -> Option<String> {
+        if let Some(reason) = job.obstacle() {
+            return Some(reason.to_owned());
+        }
+        let fault = self.queue.standstill()?.fault;
+        let alone = !self.records.is_shared();
+        let waits = match job.state {
+            JobState::Queued => alone || fault.is_of_all_processes(),
+            // Its attempt has ended, and the records could not be told.
+            JobState::Running => alone && !self.queue.runs(job.id),
+            JobState::Finished | JobState::Failed => false,
+        };
+        waits.then(|| fault.reason_to_wait())
     }
 
     /// Starts a plan of faults; `None` ends all faults.

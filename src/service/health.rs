@@ -13,6 +13,7 @@ use super::config::ServiceConfig;
 use super::files::{BucketError, FilesError};
 use super::queue::Standstill;
 use super::records::RecordsError;
+use super::room::check_room;
 
 /// How long the records and the file store may take to answer.
 pub const PATIENCE: Duration = Duration::from_secs(2);
@@ -53,7 +54,9 @@ pub async fn parts(app: &App) -> [Part; 6] {
     [
         (
             "records",
-            time.err().map(|silence| silence.say("the database")),
+            time.err()
+                .map(|silence| silence.say("the database"))
+                .or_else(|| full_disk(app)),
         ),
         (
             "files",
@@ -68,6 +71,19 @@ pub async fn parts(app: &App) -> [Part; 6] {
         ),
     ]
     .map(|(name, failure)| Part { name, failure })
+}
+
+/// What is wrong with the disk of records that are in the data folder: they can be read, but nothing can be changed.
+fn full_disk(app: &App) -> Option<String> {
+    let folder = &app.config.data_dir;
+    let error = check_room(folder).err()?;
+    (!app.records.is_shared()).then(|| {
+        format!(
+            "{}: {}; nothing can be changed and no job is done until there is room",
+            folder.display(),
+            chain(&error)
+        )
+    })
 }
 
 /// The time of the database, or why it does not say it.

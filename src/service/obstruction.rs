@@ -32,6 +32,34 @@ impl Obstruction {
             Obstruction::NoProgram => "no_program",
         }
     }
+
+    /// The step of a job that waits for the end of the fault, for users.
+    pub fn reason_to_wait(self) -> String {
+        let until = match self {
+            Obstruction::DatabaseAway | Obstruction::StorageAway => "as soon as it answers",
+            Obstruction::DatabaseFull | Obstruction::StorageFull | Obstruction::WorkDiskFull => {
+                "as soon as the operator of the service has made room"
+            }
+            Obstruction::StorageRefuses | Obstruction::WorkDiskFails | Obstruction::NoProgram => {
+                "as soon as the operator of the service has repaired that"
+            }
+        };
+        format!("Waits, because {self}; goes on by itself {until}, nothing is lost")
+    }
+
+    /// Whether every process of the service has it, and not only the one that has found it.
+    pub fn is_of_all_processes(self) -> bool {
+        match self {
+            Obstruction::DatabaseAway
+            | Obstruction::DatabaseFull
+            | Obstruction::StorageAway
+            | Obstruction::StorageFull
+            | Obstruction::StorageRefuses => true,
+            Obstruction::WorkDiskFull | Obstruction::WorkDiskFails | Obstruction::NoProgram => {
+                false
+            }
+        }
+    }
 }
 
 /// A part of a sentence for users.

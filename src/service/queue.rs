@@ -143,6 +143,11 @@ impl Queue {
         self.running().len()
     }
 
+    /// Whether an attempt of this job runs in this process.
+    pub fn runs(&self, job: JobId) -> bool {
+        self.running().contains_key(&job)
+    }
+
     /// The running attempts, by job.
     pub(super) fn running(&self) -> std::sync::MutexGuard<'_, HashMap<JobId, Running>> {
         self.running.lock().expect("no holder of this lock panics")

@@ -23,6 +23,7 @@ mod presets;
 mod refusals;
 mod refused_by_service;
 mod reports;
+mod service_faults;
 mod sharing;
 mod staged_zips;
 mod webhooks;

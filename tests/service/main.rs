@@ -12,8 +12,11 @@ mod connections;
 mod database_access;
 mod deliveries;
 mod embeds;
+#[path = "../support/fault_server/mod.rs"]
+mod fault_server;
 mod foreign_files;
 mod formats;
+mod full_disk;
 mod hostile;
 mod http_rules;
 mod kill_9;

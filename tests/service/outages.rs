@@ -10,6 +10,7 @@ use tokio::net::{TcpListener, TcpStream, UnixStream};
 use tokio::sync::watch;
 
 use super::bucket;
+use super::fault_server::{Relay, RelayFault};
 use super::s3::TestBucket;
 use super::skip::skipped;
 use super::support::{COPYING_WORKER, Fixture, WAITING_WORKER, http_client, script};
@@ -403,4 +404,78 @@ async fn a_storage_that_is_away_is_a_503_and_the_reason_of_a_waiting_job() {
     service.get(&path).await.expect(200);
     let asset = service.analysed(id).await;
     assert_eq!(asset["upload_status"], "complete", "{asset}");
+
+    bucket.stop();
+    let rapid = service.optimize(id).await;
+    service
+        .until_waits(rapid, "the file storage of the service does not answer")
+        .await;
+    bucket.restart();
+    service.until_done(rapid).await;
+}
+
+/// A service whose bucket is behind a relay.
+async fn behind_relay(bucket: &TestBucket, relay: &Relay) -> Fixture {
+    let storage = bucket.endpoint.strip_prefix("http://").unwrap();
+    relay.to(storage.parse().unwrap());
+    let mut in_bucket = bucket::config(bucket);
+    in_bucket.address = bucket.url_at(&relay.url()).parse().unwrap();
+    Fixture::with(COPYING_WORKER, |config| {
+        config.bucket = Some(in_bucket);
+        config.admin_listen = Some(([127, 0, 0, 1], 0).into());
+    })
+    .await
+}
+
+impl Fixture {
+    /// Waits until a rapid model says that it waits, and why. That has cost no attempt.
+    async fn until_waits(&self, rapid: u64, reason: &str) {
+        let path = format!("/api/v2/rapidmodel/{rapid}");
+        let waits = |record: &Value| record["data"]["waits_because"].is_string();
+        let record = self.until(&path, waits).await["data"].clone();
+        let said = record["waits_because"].as_str().unwrap();
+        assert!(said.contains(reason), "{said}");
+        assert_eq!(record["processing_step"], said);
+        assert_eq!(record["optimization_status"], "sent_to_queue");
+        assert_eq!(record["progress"], 0);
+        assert_eq!(record["job_status"]["attempts"], 0, "{record}");
+    }
+
+    /// Waits for the end of a rapid model, which succeeds at the first attempt that counts.
+    async fn until_done(&self, rapid: u64) {
+        let record = self.optimized(rapid).await;
+        assert_eq!(record["optimization_status"], "done", "{record}");
+        assert_eq!(record["job_status"]["attempts"], 1);
+        assert_eq!(record.get("waits_because"), None);
+    }
+}
+
+#[tokio::test]
+async fn a_full_bucket_pauses_paid_jobs_which_keep_their_attempts() {
+    let Some(bucket) = TestBucket::start_own_or_skip() else {
+        return;
+    };
+    let relay = Relay::start();
+    let service = behind_relay(&bucket, &relay).await;
+    let id = service.upload("chair", &[("a.glb", b"x")]).await;
+    let before = service.points().await;
+    // The answer of a storage with a quota; 507 is repeated by the storage library for some seconds.
+    let full = RelayFault::Storage(403, "QuotaExceeded");
+    relay.fault("PUT", "", full, usize::MAX);
+    let rapid = service.optimize(id).await;
+    let reason = "the file storage of the service is full; goes on by itself as soon as the operator of the service has made room";
+    service.until_waits(rapid, reason).await;
+    let parts = service.until_ready_is(false).await;
+    let jobs = parts["jobs"].as_str().unwrap();
+    assert!(
+        jobs.contains("the file storage of the service is full"),
+        "{jobs}"
+    );
+    // One that this process has not even tried waits for the same.
+    let other = service.optimize(id).await;
+    service.until_waits(other, reason).await;
+    relay.mend();
+    service.until_done(rapid).await;
+    service.until_done(other).await;
+    assert_eq!(service.points().await, before - 2);
 }

@@ -16,7 +16,7 @@ impl Fixture {
         left["storage_left"].as_u64().unwrap()
     }
 
-    async fn points(&self) -> u64 {
+    pub async fn points(&self) -> u64 {
         let points = self
             .get("/api/v2/user/rapidpoints")
             .await

@@ -126,8 +126,8 @@ pub async fn asset(
         add_conversions(app, &mut asset, related, owner);
         if let Some(job) = app.records.jobs().latest_analysis(row.id).await? {
             asset.progress = Some(job.progress as f64);
-            waits_because = job.obstacle().map(str::to_owned);
-            asset.import_status = Some(job.step);
+            waits_because = app.obstacle(&job);
+            asset.import_status = Some(waits_because.clone().unwrap_or(job.step));
         }
     }
     if form != AssetForm::List {
@@ -186,6 +186,11 @@ pub fn rapid(app: &App, row: &RapidRow, related: &RelatedRows, form: RapidForm) 
     model.job_status = row.job.as_ref().map(job_status);
     model.progress = row.job.as_ref().map_or(0, |job| job.progress);
     model.processing_step = row.job.as_ref().map(|job| job.step.clone());
+    let obstacle = row.job.as_ref().and_then(|job| app.obstacle(job));
+    if let Some(reason) = &obstacle {
+        model.progress = 0;
+        model.processing_step = Some(reason.clone());
+    }
     model.external = Some(false);
     model.rawmodel = Some(SourceModel {
         id: row.asset,
@@ -202,7 +207,7 @@ pub fn rapid(app: &App, row: &RapidRow, related: &RelatedRows, form: RapidForm) 
         value["preset_id"] = serde_json::json!(row.preset);
         value["preset_name"] = serde_json::json!(row.preset_name);
     }
-    if let Some(reason) = row.job.as_ref().and_then(JobRow::obstacle) {
+    if let Some(reason) = obstacle {
         value[WAITS_BECAUSE] = reason.into();
     }
     convert_tag_times(&mut value, &related.tags(owner));

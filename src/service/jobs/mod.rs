@@ -29,6 +29,7 @@ use tokio_util::sync::CancellationToken;
 use tracing::Instrument as _;
 
 use super::app::App;
+use super::obstruction::Obstruction;
 use super::queue::Running;
 use super::records::{Attempt, JobKind, JobRow, RecordsError};
 use super::room::check_room;
@@ -70,7 +71,8 @@ pub async fn work(app: Arc<App>) {
                 app.queue.stand_still(fault, cause);
                 continue;
             }
-            if standstill::is_found(standstill.fault) {
+            // The end of the others shows only when a job works: a worker may have another disk, and other rights.
+            if standstill.fault.is_of_all_processes() {
                 // Jobs may still pause, but not because of it.
                 app.queue.go_on();
             }
@@ -105,6 +107,10 @@ pub async fn work(app: Arc<App>) {
                     () = app.queue.woken() => {}
                     () = tokio::time::sleep(look_again()) => {}
                 }
+            }
+            Err(error) if error.is_full() => {
+                app.queue
+                    .stand_still(Obstruction::DatabaseFull, chain(&error));
             }
             Err(error) => {
                 if !error.is_away() {

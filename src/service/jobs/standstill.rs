@@ -102,19 +102,6 @@ pub(super) async fn present(app: &App) -> Option<(Obstruction, String)> {
     storage_fault(app).await
 }
 
-/// Whether [`present`] finds a fault of this kind as long as it lasts. The end of the others shows only when a job works.
-pub(super) fn is_found(fault: Obstruction) -> bool {
-    match fault {
-        Obstruction::DatabaseAway
-        | Obstruction::DatabaseFull
-        | Obstruction::StorageAway
-        | Obstruction::StorageFull
-        | Obstruction::StorageRefuses => true,
-        // A worker may have another disk, and other rights.
-        Obstruction::WorkDiskFull | Obstruction::WorkDiskFails | Obstruction::NoProgram => false,
-    }
-}
-
 async fn database_fault(app: &App) -> Option<(Obstruction, String)> {
     let data = &app.config.data_dir;
     if !app.records.is_shared()

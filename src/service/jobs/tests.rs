@@ -1,6 +1,8 @@
 //! Tests: attempts that have lost their job, and commits whose result is unknown.
 
 mod bucket;
+#[path = "../../../tests/support/fault_server/mod.rs"]
+mod fault_server;
 #[path = "../../../tests/support/s3.rs"]
 mod test_bucket;
 
@@ -437,7 +439,8 @@ async fn a_full_disk_costs_no_attempt_and_pauses_the_process_until_there_is_room
     assert_eq!(job.attempts, 0);
     assert_eq!(
         job.step,
-        "Waits, because the work disk of the service is full; goes on by itself, nothing is lost"
+        "Waits, because the work disk of the service is full; goes on by itself as soon as the operator of the service has \
+         made room, nothing is lost"
     );
     let row = app.records.assets().get(waiting.user, asset).await;
     assert_eq!(row.unwrap().unwrap().status, UploadStatus::Waiting);

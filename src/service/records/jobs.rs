@@ -318,7 +318,7 @@ impl JobRecords<'_> {
                 (0, Cow::Owned(step), None)
             }
             Attempt::Obstructed { fault, pause } => {
-                let step = format!("Waits, because {fault}; goes on by itself, nothing is lost");
+                let step = fault.reason_to_wait();
                 (1, Cow::Owned(step), Some(micros(pause)))
             }
             Attempt::Stopped => (1, Cow::Borrowed(QUEUED_STEP), None),

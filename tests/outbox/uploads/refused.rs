@@ -130,6 +130,50 @@ async fn started_over(method: &'static str, path: &'static str, fault: Fault) {
 }
 
 #[tokio::test]
+async fn a_service_whose_disk_is_full_is_asked_again_and_nothing_is_started_over_or_deleted() {
+    let cases = [
+        ("POST", "api-upload/start"),
+        ("PUT", ""),
+        ("GET", "api-upload/complete"),
+    ];
+    join_all(cases.map(|(method, path)| full(method, path))).await;
+}
+
+async fn full(method: &'static str, path: &'static str) {
+    let what = format!("{method} {path}");
+    let world = World::start().await;
+    world
+        .relay
+        .fault(method, path, Fault::Full("1"), usize::MAX);
+    let outbox = world.outbox();
+    let draft = copy_chair(&outbox, "chair").id;
+    eventually("the status says why", async || {
+        let status = outbox.drafts().get(draft).unwrap().status.to_string();
+        status.contains("full") || status.contains("507")
+    })
+    .await;
+    eventually("it was asked again", async || {
+        let most = if method == "PUT" { 3 } else { 1 };
+        world.relay.calls(method, path).len() > most
+    })
+    .await;
+    let starts = world.relay.calls("POST", "api-upload/start").len();
+    let asked = world.relay.calls(method, path).len();
+    tokio::time::sleep(A_WHILE).await;
+    let more = world.relay.calls(method, path).len() - asked;
+    assert!(more <= 3, "{what}: {more} more calls in {A_WHILE:?}");
+    if path != "api-upload/start" {
+        assert_eq!(starts, 1, "{what}: it is not started over");
+    }
+    assert_eq!(world.relay.calls("DELETE", "").len(), 0, "{what}");
+    world.relay.mend();
+    complete(&outbox, draft).await;
+    let asset = world.the_one(&world.assets().await);
+    assert_eq!(world.files(asset).await, as_map(chair()), "{what}");
+    outbox.shut_down().await;
+}
+
+#[tokio::test]
 async fn a_certificate_that_is_not_trusted_is_waited_for_like_a_refused_connection() {
     if !crate::skip::has_program_or_skips("openssl") {
         return;

@@ -17,6 +17,11 @@ pub enum RelayFault {
     Status(u16),
     /// The request is not passed on; the reply is 429 and asks for a pause of so many seconds.
     Wait(&'static str),
+    /// The request is not passed on; the reply is that of a service whose disk is full, and asks for a pause of so many
+    /// seconds.
+    Full(&'static str),
+    /// The request is not passed on; the reply is the error of a storage, with this status and code.
+    Storage(u16, &'static str),
     /// The request is not passed on; the reply is this JSON with status 200.
     Json(&'static str),
     /// The request is delayed.
@@ -169,6 +174,22 @@ fn pass(
         Some(RelayFault::Wait(seconds)) => {
             let headers = [("retry-after", seconds), ("connection", "close")];
             Reply::new(429, &headers, "").send(reader.get_mut().as_mut())?;
+            return Ok(());
+        }
+        Some(RelayFault::Full(seconds)) => {
+            let headers = [
+                ("content-type", "application/json"),
+                ("retry-after", seconds),
+                ("connection", "close"),
+            ];
+            let text = r#"{"message":"The database of the service is full."}"#;
+            Reply::new(507, &headers, text).send(reader.get_mut().as_mut())?;
+            return Ok(());
+        }
+        Some(RelayFault::Storage(status, code)) => {
+            let headers = [("content-type", "application/xml"), ("connection", "close")];
+            let text = format!("<?xml version=\"1.0\"?><Error><Code>{code}</Code></Error>");
+            Reply::new(status, &headers, text).send(reader.get_mut().as_mut())?;
             return Ok(());
         }
         Some(RelayFault::Json(text)) => {

@@ -62,7 +62,14 @@ pub(in crate::drive) async fn get_xattr(
             if let Some(model) = node.shown_model(mount) {
                 learn_reason(mount.catalog(), model).await;
             }
-            why(mount, &node)
+            match why(mount, &node) {
+                Some(sentence) => Some(sentence),
+                None => {
+                    let status = status(mount, &node).await;
+                    let waiting = status.filter(ItemStatus::has_obstacle);
+                    waiting.map(|status| status.to_string())
+                }
+            }
         }
         ID => node.id(mount),
         STATUS => status(mount, &node).await.map(|it| it.to_string()),

@@ -1,0 +1,132 @@
+//! A full data disk is named by every answer, costs nothing, and is over when there is room.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use assetfs::service::RecordsAt;
+use serde_json::{Value, json};
+
+use super::support::{Fixture, WAITING_WORKER, needs_own_storage};
+
+/// A small disk for the data folder of a service; drop unmounts it.
+struct SmallDisk(PathBuf);
+
+impl SmallDisk {
+    fn mount(dir: &Path) -> Option<SmallDisk> {
+        let mounted = Command::new("mount")
+            .args(["-t", "tmpfs", "-o", "size=4m", "tmpfs"])
+            .arg(dir)
+            .status();
+        if !mounted.is_ok_and(|status| status.success()) {
+            crate::skip::skipped("no tmpfs can be mounted");
+            return None;
+        }
+        Some(SmallDisk(dir.to_owned()))
+    }
+
+    fn fill(&self) {
+        use std::io::Write as _;
+        let mut file = std::fs::File::create(self.0.join("ballast")).unwrap();
+        for len in [65_536, 4_096, 1] {
+            while file.write_all(&vec![0; len]).is_ok() {}
+        }
+    }
+
+    fn free(&self) {
+        std::fs::remove_file(self.0.join("ballast")).unwrap();
+    }
+}
+
+impl Drop for SmallDisk {
+    fn drop(&mut self) {
+        let _ = Command::new("umount").arg("-l").arg(&self.0).status();
+    }
+}
+
+#[tokio::test]
+async fn a_full_data_disk_is_the_reason_of_jobs_costs_nothing_and_ends_by_itself() {
+    if needs_own_storage() {
+        return;
+    }
+    let dir = tempfile::tempdir().unwrap();
+    let Some(disk) = SmallDisk::mount(dir.path()) else {
+        return;
+    };
+    let service = Fixture::with(WAITING_WORKER, |config| {
+        config.data_dir = dir.path().join("data");
+        config.records = RecordsAt::DataFolder;
+        config.admin_listen = Some(([127, 0, 0, 1], 0).into());
+    })
+    .await;
+    let asset = service.upload("chair", &[("a.glb", b"x")]).await;
+    let (next, started) = service.begin("table", &["a.glb"]).await;
+    let url = started["links"]["s3_upload_urls"]["a.glb"]
+        .as_str()
+        .unwrap();
+    service.put(url, b"x").await.expect(200);
+    let before = service.points().await;
+    // One runs and cannot store its result; the other waits for its turn.
+    let runs = service.optimize(asset).await;
+    service.until_runs(1).await;
+    let queued = service.optimize(asset).await;
+    disk.fill();
+    service.go();
+    for rapid in [runs, queued] {
+        let path = format!("/api/v2/rapidmodel/{rapid}");
+        let waits = |record: &Value| record["data"]["waits_because"].is_string();
+        let record = service.until(&path, waits).await["data"].clone();
+        let said = record["waits_because"].as_str().unwrap();
+        assert!(
+            said.contains("of the service") && said.contains("full"),
+            "{said}"
+        );
+        assert!(said.contains("has made room"), "{said}");
+        assert_eq!(record["progress"], 0);
+    }
+    let admin = service.service.admin_addr().unwrap();
+    let ask = async |path: &str| {
+        let url = format!("http://{admin}{path}");
+        service.send(service.http.get(url)).await
+    };
+    let ready = ask("/readyz").await.expect(503).text();
+    for (part, reason) in [
+        ("records", "no storage space"),
+        ("files", "no storage space"),
+        ("jobs", "is full"),
+    ] {
+        let line = ready.lines().find(|line| line.starts_with(part));
+        assert!(line.unwrap().contains(reason), "{ready}");
+    }
+    let metrics = ask("/metrics").await.expect(200).text();
+    let obstructed = |line: &str| line.contains("jobs_obstructed_total{") && !line.ends_with(" 0");
+    assert!(metrics.lines().any(obstructed), "{metrics}");
+    // What a client sends now is refused with the cause, and changes nothing.
+    let complete = format!("/api/v2/rawmodel/{next}/api-upload/complete");
+    let start = json!({ "model_name": "a", "filenames": ["a.glb"] });
+    for refused in [
+        service.put(url, &[1; 100_000]).await,
+        service.get(&complete).await,
+        service
+            .post("/api/v2/rawmodel/api-upload/start", start)
+            .await,
+    ] {
+        assert!(refused.headers.contains_key("retry-after"));
+        let said = refused.expect(507).text();
+        assert!(
+            said.contains("is full. Its operator has to make room"),
+            "{said}"
+        );
+    }
+
+    disk.free();
+    for rapid in [runs, queued] {
+        let record = service.optimized(rapid).await;
+        assert_eq!(record["optimization_status"], "done", "{record}");
+        assert_eq!(record["job_status"]["attempts"], 1);
+        assert_eq!(record.get("waits_because"), None);
+    }
+    assert_eq!(service.points().await, before - 2);
+    service.get(&complete).await.expect(200);
+    assert_eq!(service.analysed(next).await["upload_status"], "complete");
+    service.service.shutdown().await;
+}
