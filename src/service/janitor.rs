@@ -15,16 +15,16 @@ const PAUSE: Duration = Duration::from_secs(60 * 60);
 pub async fn clean(app: Arc<App>) {
     let cleaning = async {
         loop {
-            clean_once(&app).await;
+            clean_once(&app, Timestamp::now()).await;
             tokio::time::sleep(PAUSE).await;
         }
     };
     app.stop.run_until_cancelled(cleaning).await;
 }
 
-async fn clean_once(app: &App) {
-    if may_remove(app).await {
-        remove_files(app).await;
+pub(super) async fn clean_once(app: &App, now: Timestamp) {
+    if may_remove(app, now).await {
+        remove_files(app, now).await;
     }
     if let Err(error) = app.records.rates().tidy().await {
         tracing::warn!(error = %chain(&error), "old counts of requests could not be removed");
@@ -32,7 +32,7 @@ async fn clean_once(app: &App) {
 }
 
 /// Whether these records hold the files, and have held them for long enough.
-async fn may_remove(app: &App) -> bool {
+async fn may_remove(app: &App, now: Timestamp) -> bool {
     match app.hold.renew(&app.files, &app.records).await {
         Ok(true) => {}
         Ok(false) => {
@@ -46,7 +46,7 @@ async fn may_remove(app: &App) -> bool {
             return false;
         }
     }
-    match app.records.epochs().is_new_owner(Timestamp::now()).await {
+    match app.records.epochs().is_new_owner(now).await {
         Ok(is_new) => !is_new,
         Err(error) => {
             tracing::warn!(error = %chain(&error), "it is unknown whether the files were adopted in the last 24 hours: nothing is removed");
@@ -55,8 +55,8 @@ async fn may_remove(app: &App) -> bool {
     }
 }
 
-async fn remove_files(app: &App) {
-    match app.files.clean(&app.records, Timestamp::now()).await {
+async fn remove_files(app: &App, now: Timestamp) {
+    match app.files.clean(&app.records, now).await {
         Ok(0) => {}
         Ok(files) => tracing::info!(files, "files without an owner removed"),
         Err(error) => {

@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::path::Path;
+use std::process::Command;
 
 use assetfs::service::{Adoption, RecordsAt, Service, ServiceConfig, ServiceError};
 
@@ -198,4 +199,54 @@ async fn a_copy_of_the_records_gets_the_bucket_only_when_it_says_that_it_takes_i
     assert!(is_held(&original).await);
     let adopted = Service::adopt_files(&of(&copy)).await.unwrap();
     assert_eq!(adopted, Adoption::NotNeeded);
+}
+
+#[tokio::test]
+async fn serve_takes_a_bucket_over_only_with_the_option_that_says_so() {
+    let Some(bucket) = TestBucket::start_or_skip() else {
+        return;
+    };
+    let dir = tempfile::tempdir().unwrap();
+    let (original, copy) = (dir.path().join("original"), dir.path().join("copy"));
+    let mut config = ServiceConfig::new(&original, script(dir.path(), COPYING_WORKER));
+    config.bucket = Some(super::bucket::config(&bucket));
+    Service::start(config).await.unwrap().shutdown().await;
+    copy_records(&original, &copy);
+    let serve = |data: &Path, options: &[&str]| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_assetfs"));
+        command.args(["serve", "--listen", "127.0.0.1:0", "--data"]);
+        command.arg(data).args(options).envs(bucket.variables());
+        let output = command.output().unwrap();
+        let text = |bytes| String::from_utf8(bytes).unwrap();
+        (
+            output.status.success(),
+            text(output.stdout),
+            text(output.stderr),
+        )
+    };
+    let files = bucket.url();
+    let refused = serve(&copy, &["--files", &files]);
+    assert!(
+        !refused.0 && refused.2.contains("--adopt-files"),
+        "{refused:?}"
+    );
+    let adopting = ["--files", files.as_str(), "--adopt-files"];
+    let adopted = serve(&copy, &adopting);
+    assert!(adopted.0, "{adopted:?}");
+    assert!(
+        adopted.1.contains("For a day nothing is removed"),
+        "{adopted:?}"
+    );
+    let again = serve(&copy, &adopting);
+    assert!(
+        again.0 && again.1.contains("nothing was changed"),
+        "{again:?}"
+    );
+    let refused = serve(&original, &["--files", &files]);
+    assert!(
+        !refused.0 && refused.2.contains("--adopt-files"),
+        "{refused:?}"
+    );
+    let alone = serve(&copy, &["--adopt-files"]);
+    assert!(!alone.0 && alone.2.contains("--files"), "{alone:?}");
 }

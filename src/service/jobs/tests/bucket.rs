@@ -6,11 +6,13 @@ use bytes::Bytes;
 use futures_util::stream;
 use jiff::{SignedDuration, Timestamp};
 
+use super::fault_server::{Relay, RelayFault};
 use super::test_bucket::TestBucket;
 use super::{Waiting, lost_answer};
 use crate::bucket::Credentials;
 use crate::service::files::owner::Epoch;
 use crate::service::files::{BucketConfig, TakenIn};
+use crate::service::janitor::clean_once;
 use crate::service::jobs::collect::settle;
 use crate::service::records::{
     Completion, FileId, JobRow, NewAsset, NewFile, Publish, RecordsError, Stored,
@@ -20,8 +22,13 @@ use crate::wire::{AssetId, ModelId};
 
 impl Waiting {
     async fn in_bucket(bucket: &TestBucket) -> Waiting {
+        Waiting::in_bucket_at(bucket, &bucket.endpoint).await
+    }
+
+    /// The same with the bucket at another address.
+    async fn in_bucket_at(bucket: &TestBucket, endpoint: &str) -> Waiting {
         let bucket = BucketConfig {
-            address: bucket.url().parse().unwrap(),
+            address: bucket.url_at(endpoint).parse().unwrap(),
             credentials: Credentials {
                 key_id: bucket.key.clone(),
                 secret: bucket.secret.clone(),
@@ -298,4 +305,70 @@ async fn a_process_that_lost_its_hold_says_so_and_removes_nothing() {
             .await
             .unwrap()
     );
+}
+
+#[tokio::test]
+async fn every_answer_of_a_full_storage_is_known_as_such() {
+    let Some(bucket) = TestBucket::start_own_or_skip() else {
+        return;
+    };
+    let relay = Relay::start();
+    let storage = bucket.endpoint.strip_prefix("http://").unwrap();
+    relay.to(storage.parse().unwrap());
+    let waiting = Waiting::in_bucket_at(&bucket, &relay.url()).await;
+    let files = &waiting.service.app.files;
+    files.check_writes().await.unwrap();
+    for (status, code) in [
+        (507, ""),
+        (507, "XMinioStorageFull"),
+        (400, "XMinioAdminBucketQuotaExceeded"),
+        (403, "QuotaExceeded"),
+        (500, "InsufficientStorage"),
+        (403, "ServiceQuotaExceeded"),
+    ] {
+        relay.fault("PUT", "", RelayFault::Storage(status, code), usize::MAX);
+        let full = files.check_writes().await.unwrap_err();
+        assert!(full.is_full(), "{status} {code}: {full}");
+        relay.mend();
+    }
+    relay.fault("PUT", "", RelayFault::Storage(403, "AccessDenied"), 1);
+    assert!(!files.check_writes().await.unwrap_err().is_full());
+    files.check_writes().await.unwrap();
+}
+
+#[tokio::test]
+async fn the_janitor_of_a_copy_removes_nothing_and_that_of_a_new_owner_nothing_for_a_day() {
+    let Some(bucket) = TestBucket::start_or_skip() else {
+        return;
+    };
+    let waiting = Waiting::in_bucket(&bucket).await;
+    let app = &waiting.service.app;
+    // The records of a copy know nothing of what the original stores later.
+    let file = waiting.file("of the original").await;
+    let begun = Timestamp::now();
+    let clean_after = async |hours| {
+        clean_once(app, begun + SignedDuration::from_hours(hours)).await;
+    };
+    let theirs = Epoch {
+        database: None,
+        epoch: "of the original".to_owned(),
+    };
+    app.files.set_epoch(&theirs).await.unwrap();
+    for hours in [0, 25, 50, 75] {
+        clean_after(hours).await;
+        assert!(waiting.is_stored(&file).await, "after {hours} hours");
+    }
+    assert_eq!(app.files.epoch().await.unwrap(), Some(theirs));
+    assert!(app.hold.is_lost());
+
+    app.hold.adopt(&app.files, &app.records).await.unwrap();
+    for hours in [0, 23] {
+        clean_after(hours).await;
+        assert!(waiting.is_stored(&file).await, "after {hours} hours");
+    }
+    // Now they are the janitor's: noted, and removed a day after that.
+    clean_after(25).await;
+    assert!(waiting.is_stored(&file).await);
+    clean_after(50).await;
+    assert!(!waiting.is_stored(&file).await);
 }
