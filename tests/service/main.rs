@@ -11,6 +11,7 @@ mod config_keys;
 mod connections;
 mod database_access;
 mod deliveries;
+mod deployment;
 mod embeds;
 #[path = "../support/fault_server/mod.rs"]
 mod fault_server;

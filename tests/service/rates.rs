@@ -1,5 +1,6 @@
 //! The rate limit: counted for a user over all tokens, and for an address without a valid token.
 
+use assetfs::service::TrustedProxies;
 use serde_json::json;
 
 use super::shared_records::Pair;
@@ -63,6 +64,45 @@ async fn strangers_share_the_rate_of_their_address_and_take_nothing_from_users()
         .http
         .get(service.url("/api/v2/rawmodel/1/api-upload/complete"));
     service.send(upload).await.expect(401);
+}
+
+/// The status of a request with a wrong token whose proxy names these clients.
+async fn wrong_token_of(service: &Fixture, forwarded_for: &str) -> u16 {
+    let request = service.http.get(service.url(POINTS));
+    let request = request
+        .header("authorization", "Bearer 1|wrong")
+        .header("x-forwarded-for", forwarded_for);
+    service.send(request).await.status.as_u16()
+}
+
+async fn behind_proxy(proxy: &str) -> Fixture {
+    let proxy = proxy.parse().unwrap();
+    Fixture::with("", |config| {
+        config.requests_per_minute = 2;
+        config.trusted_proxies = TrustedProxies(vec![proxy]);
+    })
+    .await
+}
+
+#[tokio::test]
+async fn each_client_of_a_trusted_proxy_has_a_rate_of_its_own() {
+    let service = behind_proxy("127.0.0.0/8").await;
+    for client in ["203.0.113.1", "203.0.113.2"] {
+        assert_eq!(wrong_token_of(&service, client).await, 401, "{client}");
+        assert_eq!(wrong_token_of(&service, client).await, 401, "{client}");
+        assert_eq!(wrong_token_of(&service, client).await, 429, "{client}");
+        // What the client itself has sent stands before what the proxy adds.
+        let forged = format!("198.51.100.7, {client}");
+        assert_eq!(wrong_token_of(&service, &forged).await, 429, "{client}");
+    }
+}
+
+#[tokio::test]
+async fn the_header_of_a_peer_that_is_no_trusted_proxy_is_ignored() {
+    let service = behind_proxy("10.0.0.0/8").await;
+    assert_eq!(wrong_token_of(&service, "203.0.113.1").await, 401);
+    assert_eq!(wrong_token_of(&service, "203.0.113.2").await, 401);
+    assert_eq!(wrong_token_of(&service, "203.0.113.3").await, 429);
 }
 
 #[tokio::test]
