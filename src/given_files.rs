@@ -6,8 +6,10 @@
 
 use std::fs::{self, File, FileType};
 use std::io::{self, Read as _};
-use std::os::unix::fs::{FileTypeExt as _, OpenOptionsExt as _};
+use std::os::unix::fs::{FileTypeExt as _, MetadataExt as _, OpenOptionsExt as _};
 use std::path::Path;
+
+use rustix::process::geteuid;
 
 /// Maximum size of a text that is read as a whole.
 const LONGEST_TEXT_BYTES: u64 = 8 << 20;
@@ -19,11 +21,13 @@ const LONGEST_TEXT_BYTES: u64 = 8 << 20;
 pub fn open(path: &Path) -> io::Result<File> {
     // Checked before opening, because that alone may have an effect on a device, and after, because the file may have
     // been replaced in between.
-    check_kind(fs::metadata(path)?.file_type())?;
+    let found = fs::metadata(path)?;
+    check_kind(found.file_type())?;
     let file = File::options()
         .read(true)
         .custom_flags(libc::O_NONBLOCK | libc::O_NOCTTY)
-        .open(path)?;
+        .open(path)
+        .map_err(|error| with_owner(error, found.uid(), geteuid().as_raw()))?;
     check_kind(file.metadata()?.file_type())?;
     Ok(file)
 }
@@ -52,6 +56,18 @@ pub fn read(path: &Path) -> io::Result<Vec<u8>> {
 pub fn read_text(path: &Path) -> io::Result<String> {
     String::from_utf8(read(path)?)
         .map_err(|_| io::Error::new(io::ErrorKind::InvalidData, "it is not a text in UTF-8"))
+}
+
+/// Says whose file it is: in a container a secret often belongs to a user of the host.
+fn with_owner(error: io::Error, owner: u32, user: u32) -> io::Error {
+    if error.kind() != io::ErrorKind::PermissionDenied || owner == user {
+        return error;
+    }
+    let message = format!(
+        "it belongs to the user {owner} while this process runs as {user}: let it read the file (chmod g+r and its group, \
+         or chmod o+r in a folder that only its users can enter)"
+    );
+    io::Error::new(io::ErrorKind::PermissionDenied, message)
 }
 
 fn is_own_descriptor(path: &Path) -> bool {
@@ -100,6 +116,23 @@ mod tests {
                 assert!(error.to_string().contains(why), "{error}");
             }
         }
+    }
+
+    #[test]
+    fn a_file_of_another_user_is_refused_with_both_users() {
+        let denied = || io::Error::from_raw_os_error(libc::EACCES);
+        let said = with_owner(denied(), 1000, 65534).to_string();
+        assert!(
+            said.contains("the user 1000") && said.contains("as 65534"),
+            "{said}"
+        );
+        assert!(said.contains("chmod"), "{said}");
+        assert_eq!(
+            with_owner(denied(), 7, 7).raw_os_error(),
+            Some(libc::EACCES)
+        );
+        let missing = io::Error::from_raw_os_error(libc::ENOENT);
+        assert_eq!(with_owner(missing, 1, 2).raw_os_error(), Some(libc::ENOENT));
     }
 
     #[test]

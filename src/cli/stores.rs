@@ -79,7 +79,7 @@ impl StoreArgs {
         if let Some(path) = &self.records_password_file {
             server = server
                 .with_password_file(path)
-                .with_context(|| unreadable(path))?;
+                .with_context(|| format!("cannot read the password file {}", path.display()))?;
         }
         if self.files.is_none() && !self.allow_local_files {
             bail!(
@@ -102,21 +102,6 @@ impl StoreArgs {
             credentials: Credentials::find(variable)?,
             public_endpoint: self.files_public_endpoint.clone(),
         }))
-    }
-}
-
-/// Why the password file may be unreadable: in a container it often belongs to a user of the host.
-fn unreadable(path: &Path) -> String {
-    use std::os::unix::fs::MetadataExt as _;
-    let user = rustix::process::geteuid().as_raw();
-    let owner = std::fs::metadata(path).map(|found| found.uid());
-    let shown = path.display();
-    match owner {
-        Ok(owner) if owner != user => format!(
-            "cannot read the password file {shown}, which belongs to the user {owner} while this process runs as {user}: \
-             let it read the file (chmod g+r and its group, or chmod o+r in a folder that only its users can enter)"
-        ),
-        _ => format!("cannot read the password file {shown}"),
     }
 }
 

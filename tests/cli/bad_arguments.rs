@@ -1,8 +1,11 @@
 //! Commands with bad arguments, settings and files: each fails with a sentence for people, without the words of a parser
 //! or of the operating system's error numbers.
 
+use std::fs;
+use std::os::unix::fs::PermissionsExt as _;
 use std::process::Command;
 
+use super::skip::{has_program_or_skips, skipped};
 use super::support::{ASSETFS, Bench, Ran};
 
 /// Words that belong into no message: error numbers, and what parsers say about their own types.
@@ -61,9 +64,6 @@ fn a_bad_argument_is_named_with_what_to_write_instead() {
         ("serve --workers -1", "-1"),
         ("serve --listen here", "like 127.0.0.1:8080"),
         ("serve --public-url here", "like https://assets.example.com"),
-        ("serve --quota much", "is not a size"),
-        ("mount mnt --local --delete-limit few", "a whole number"),
-        ("mount mnt --local --cache-size much", "is not a size"),
         (
             "serve --public-url http:///a",
             "like https://assets.example.com",
@@ -84,24 +84,24 @@ fn a_bad_argument_is_named_with_what_to_write_instead() {
             "serve --files-url ftp://x",
             "like https://assets.example.com",
         ),
+        ("serve --quota much", "is not a size"),
+        ("mount mnt --local --delete-limit few", "a whole number"),
+        ("mount mnt --local --cache-size much", "is not a size"),
         ("mount mnt --local --settle soon", "is not a time"),
         ("mount mnt --local --limit-up 1K", "the lowest limit is 64K"),
         (
             "mount mnt --local --webhook-listen here",
             "like 127.0.0.1:8080",
         ),
-        ("mount mnt --local -o delete_limit=few", "a whole number"),
-        (
-            "mount mnt --base-url banana",
         (
             "mount mnt --local --webhook-listen 127.0.0.1:0 --webhook-url http:///a",
             "like https://assets.example.com",
         ),
+        ("mount mnt --local -o delete_limit=few", "a whole number"),
+        (
+            "mount mnt --base-url banana",
             "like https://assets.example.com",
         ),
-        ("scale chair much", "a number, like 0.01"),
-        ("cancel --orphan first", "a whole number"),
-        ("token delete first", "a whole number"),
         (
             "mount mnt --base-url https:///a",
             "like https://assets.example.com",
@@ -110,6 +110,9 @@ fn a_bad_argument_is_named_with_what_to_write_instead() {
             "demo --base-url https:a --token-file t",
             "like https://assets.example.com",
         ),
+        ("scale chair much", "a number, like 0.01"),
+        ("cancel --orphan first", "a whole number"),
+        ("token delete first", "a whole number"),
         ("webhook delete first", "a whole number"),
         ("webhook test first", "a whole number"),
         (
@@ -247,4 +250,73 @@ fn of_two_accounts_with_kept_files_of_one_time_none_is_taken_by_that_name() {
     assert_eq!(taken.code(), 0, "{}", taken.err());
     assert_eq!(bench.names("out"), ["other.glb"]);
     assert!(!path.exists());
+}
+
+/// Root reads every file, so another user runs the program.
+#[test]
+fn a_secret_of_another_user_is_refused_with_whose_file_it_is() {
+    if !rustix::process::geteuid().is_root() {
+        skipped("only root can run a program as another user");
+        return;
+    }
+    if !has_program_or_skips("setpriv") {
+        return;
+    }
+    let bench = Bench::with_chair();
+    for (path, mode) in [
+        ("", 0o777),
+        ("password", 0o600),
+        ("key.pem", 0o600),
+        ("aws", 0o600),
+        ("token", 0o600),
+    ] {
+        if !path.is_empty() {
+            bench.write(path, b"secret");
+        }
+        let mode = fs::Permissions::from_mode(mode);
+        fs::set_permissions(bench.path(path), mode).unwrap();
+    }
+    let files = "s3://bucket?endpoint=http://127.0.0.1:9";
+    let records = "postgres://a@127.0.0.1:9/a";
+    for (line, variable) in [
+        (
+            format!(
+                "serve --data d --records {records} --records-password-file password --files {files}"
+            ),
+            ("AWS_ACCESS_KEY_ID", "key"),
+        ),
+        (
+            format!("serve --data d --files {files}"),
+            ("AWS_SHARED_CREDENTIALS_FILE", "aws"),
+        ),
+        (
+            "serve --listen 127.0.0.1:0 --data d --tls-cert key.pem --tls-key key.pem".to_owned(),
+            ("LANG", "C"),
+        ),
+        (
+            "whoami --base-url http://127.0.0.1:9 --token-file token".to_owned(),
+            ("LANG", "C"),
+        ),
+    ] {
+        let ran = Command::new("setpriv")
+            .args(["--reuid=65534", "--regid=65534", "--clear-groups", ASSETFS])
+            .args(line.split_whitespace())
+            .current_dir(bench.path(""))
+            .env("HOME", bench.path(""))
+            .env("ASSETFS_KEYRING", "off")
+            .env_remove("AWS_ACCESS_KEY_ID")
+            .envs([variable])
+            .output()
+            .unwrap();
+        let ran = Ran(ran);
+        let message = ran.err();
+        if message.contains("failed to execute") {
+            skipped("the folder of the program is closed to other users");
+            return;
+        }
+        assert_ne!(ran.code(), 0, "{line}");
+        let both = "belongs to the user 0 while this process runs as 65534";
+        assert!(message.contains(both), "{line}: {message}");
+        assert!(!message.contains("os error"), "{line}: {message}");
+    }
 }

@@ -28,6 +28,7 @@ mod main_job;
 mod name_rules;
 mod one_model;
 mod outages;
+mod pooler;
 mod presets;
 mod progress;
 mod quotas;

@@ -291,3 +291,24 @@ fn sign(secret: &str, body: &[u8]) -> String {
     mac.update(body);
     hex(&mac.finalize().into_bytes())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_pauses_after_failed_calls_double_from_two_seconds_to_about_five_minutes() {
+        for (failures, least, most) in [
+            (0, 1.5, 2.5),
+            (1, 3.0, 5.0),
+            (2, 6.0, 10.0),
+            (20, 225.0, 375.0),
+            (u64::MAX, 225.0, 375.0),
+        ] {
+            for _ in 0..100 {
+                let pause = pause_after(failures).as_secs_f64();
+                assert!((least..=most).contains(&pause), "{failures}: {pause}");
+            }
+        }
+    }
+}

@@ -37,13 +37,21 @@ pub async fn keep(app: Arc<App>) {
     }
 }
 
+/// The time between two renewals of a lease.
+fn renewal_pause(lease: Duration, is_shared: bool) -> Duration {
+    let pause = lease / RENEWALS;
+    match is_shared {
+        true => pause.min(SHARED_PAUSE),
+        false => pause,
+    }
+}
+
 async fn keep_leases(app: &App) {
     let lease = app.config.job_lease;
-    let mut pause = lease / RENEWALS;
+    let pause = renewal_pause(lease, app.records.is_shared());
     // The last time when others may have been unable to renew their leases.
     let mut doubt: Option<Instant> = None;
     if app.records.is_shared() {
-        pause = pause.min(SHARED_PAUSE);
         // The database may have been away until now.
         doubt = Some(Instant::now());
     }
@@ -170,4 +178,24 @@ async fn requeue(app: &App, lost: Lost) -> Result<(), RecordsError> {
         give_up(app, &job, &reason).await;
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::service::config::{ServiceConfig, WorkerCommand};
+
+    #[test]
+    fn a_lease_of_60_seconds_is_renewed_every_15_and_in_shared_records_every_10() {
+        let worker = WorkerCommand {
+            program: "assetfs".into(),
+            args: Vec::new(),
+        };
+        let lease = ServiceConfig::new("/data", worker).job_lease;
+        assert_eq!(lease.as_secs(), 60);
+        assert_eq!(renewal_pause(lease, false).as_secs(), 15);
+        assert_eq!(renewal_pause(lease, true).as_secs(), 10);
+        let short = Duration::from_secs(4);
+        assert_eq!(renewal_pause(short, true).as_secs(), 1);
+    }
 }
