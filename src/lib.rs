@@ -34,5 +34,8 @@ pub mod service;
 pub mod cli;
 
 #[cfg(test)]
+#[path = "../tests/support/fault_server/mod.rs"]
+mod fault_server;
+#[cfg(test)]
 #[path = "../tests/support/skip.rs"]
 mod skip;

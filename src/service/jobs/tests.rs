@@ -1,8 +1,6 @@
 //! Tests: attempts that have lost their job, and commits whose result is unknown.
 
 mod bucket;
-#[path = "../../../tests/support/fault_server/mod.rs"]
-mod fault_server;
 #[path = "../../../tests/support/s3.rs"]
 mod test_bucket;
 

@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
-use super::fault_server::Fault;
 use super::world::{KIB, MIB, World};
 use crate::drive::reading::{ReadError, ReadingLimits};
+use crate::fault_server::Fault;
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn what_is_fetched_ahead_stops_when_the_reader_goes() {

@@ -5,10 +5,10 @@ use std::time::Duration;
 
 use futures_util::future::join_all;
 
-use super::fault_server::{Chance, Fault};
 use super::world::{ETAG, MIB, World};
 use crate::cache::{BLOCK_LEN_BYTES, CacheLimits};
 use crate::drive::reading::ReadError;
+use crate::fault_server::{Chance, Fault};
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn every_single_fault_is_repaired_unnoticed() {

@@ -2,8 +2,6 @@
 //! requests are as few and as small as promised.
 
 mod endings;
-#[path = "../../../../tests/support/fault_server/mod.rs"]
-mod fault_server;
 mod faults;
 mod requests;
 mod shared;

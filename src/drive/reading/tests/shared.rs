@@ -4,8 +4,8 @@ use std::time::{Duration, Instant};
 
 use futures_util::future::join_all;
 
-use super::fault_server::Fault;
 use super::world::{KIB, MIB, SharedMount, World};
+use crate::fault_server::Fault;
 
 const SIZE: u64 = 40 * MIB + 5;
 

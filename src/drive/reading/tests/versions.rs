@@ -5,10 +5,10 @@ use std::time::Duration;
 
 use futures_util::future::join_all;
 
-use super::fault_server::Fault;
 use super::world::{MIB, NAME, World};
 use crate::cache::{CacheLimits, ObjectKey};
 use crate::drive::reading::ReadError;
+use crate::fault_server::Fault;
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_url_that_is_refused_is_renewed_once_for_all_readers() {

@@ -7,12 +7,12 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use tokio::runtime::Handle;
 
-use super::fault_server::{Chance, FileServer};
 use crate::cache::{
     BlockCache, CacheLimits, ObjectKey, SharedCache, SharedCacheConfig, SharedCachePlace,
 };
 use crate::client::{Client, ClientConfig};
 use crate::drive::reading::{Reading, ReadingLimits, RemoteFile, SignedUrls, UrlFuture};
+use crate::fault_server::{Chance, FileServer};
 use crate::wire::SignedUrl;
 
 pub(super) const KIB: u64 = 1 << 10;

@@ -29,6 +29,9 @@ const FULL_CODES: [&str; 5] = [
     "ServiceQuotaExceeded",
 ];
 
+/// The error code for a bucket that does not exist.
+pub(super) const NO_BUCKET: &str = "NoSuchBucket";
+
 /// The content of the object `check`.
 const CHECK: &str = "assetfs writes this object at each start.\n";
 
@@ -113,7 +116,7 @@ impl Bucket {
             code if reply.status.as_u16() == FULL_STATUS || FULL_CODES.contains(&code) => {
                 BucketError::Full { bucket }
             }
-            "NoSuchBucket" => BucketError::NoBucket { bucket },
+            NO_BUCKET => BucketError::NoBucket { bucket },
             "InvalidAccessKeyId" | "NotSignedUp" => BucketError::UnknownKey,
             "SignatureDoesNotMatch" => BucketError::WrongSecret,
             "PermanentRedirect"

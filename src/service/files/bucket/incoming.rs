@@ -10,6 +10,7 @@ use object_store::path::Path as Key;
 use object_store::{ObjectStore as _, ObjectStoreExt as _};
 use reqwest::StatusCode;
 
+use super::check::NO_BUCKET;
 use super::presign::Allowed;
 use super::{Bucket, FETCHES};
 use crate::service::files::error::FilesError;
@@ -96,7 +97,10 @@ impl Bucket {
         let reply = self.call(copy, "").await?;
         match reply.status {
             StatusCode::PRECONDITION_FAILED => return Ok(TakenIn::Changed),
-            StatusCode::NOT_FOUND => return Ok(TakenIn::Gone),
+            // If the bucket is missing, nothing is known about the file.
+            StatusCode::NOT_FOUND if reply.code().as_deref() != Some(NO_BUCKET) => {
+                return Ok(TakenIn::Gone);
+            }
             _ => reply.succeeded("copy an uploaded file")?,
         };
         // For a storage that ignores the condition: an unchanged source had these bytes during the copy.

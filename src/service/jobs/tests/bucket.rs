@@ -6,14 +6,16 @@ use bytes::Bytes;
 use futures_util::stream;
 use jiff::{SignedDuration, Timestamp};
 
-use super::fault_server::{Relay, RelayFault};
 use super::test_bucket::TestBucket;
 use super::{Waiting, lost_answer};
 use crate::bucket::Credentials;
+use crate::fault_server::{Relay, RelayFault};
 use crate::service::files::owner::Epoch;
-use crate::service::files::{BucketConfig, TakenIn};
+use crate::service::files::{BucketConfig, FilesError, TakenIn};
 use crate::service::janitor::clean_once;
 use crate::service::jobs::collect::settle;
+use crate::service::jobs::standstill::present;
+use crate::service::obstruction::Obstruction;
 use crate::service::records::{
     Completion, FileId, JobRow, NewAsset, NewFile, Publish, RecordsError, Stored,
 };
@@ -334,6 +336,43 @@ async fn every_answer_of_a_full_storage_is_known_as_such() {
     relay.fault("PUT", "", RelayFault::Storage(403, "AccessDenied"), 1);
     assert!(!files.check_writes().await.unwrap_err().is_full());
     files.check_writes().await.unwrap();
+}
+
+#[tokio::test]
+async fn a_bucket_that_is_missing_is_a_fault_and_no_file_that_is_gone() {
+    let Some(bucket) = TestBucket::start_own_or_skip() else {
+        return;
+    };
+    let relay = Relay::start();
+    let storage = bucket.endpoint.strip_prefix("http://").unwrap();
+    relay.to(storage.parse().unwrap());
+    let waiting = Waiting::in_bucket_at(&bucket, &relay.url()).await;
+    let app = &waiting.service.app;
+    let (asset, files) = waiting.upload(&["a.glb"]).await;
+    waiting.send(asset, files[0], "sent").await;
+    assert_eq!(waiting.complete(asset).await, Completion::Started);
+    let frozen = app.records.incoming().frozen(asset).await.unwrap();
+    let frozen = frozen.into_values().next().unwrap();
+    let take_in = async || {
+        let blob = app.records.blobs().fresh().await.unwrap();
+        let target = app.work_dir.join("copy");
+        app.files.take_in(&blob, asset, &frozen, target).await
+    };
+    relay.fault(
+        "PUT",
+        "",
+        RelayFault::Storage(404, "NoSuchBucket"),
+        usize::MAX,
+    );
+    let missing = take_in().await;
+    assert!(matches!(missing, Err(FilesError::Bucket(_))), "{missing:?}");
+    let (fault, cause) = present(app).await.expect("a fault");
+    assert_eq!(fault, Obstruction::StorageRefuses);
+    assert!(cause.contains("assetfs-test"), "{cause}");
+    relay.mend();
+    relay.fault("PUT", "", RelayFault::Storage(404, "NoSuchKey"), 1);
+    assert!(matches!(take_in().await, Ok(TakenIn::Gone)));
+    assert!(matches!(take_in().await, Ok(TakenIn::Done(_))));
 }
 
 #[tokio::test]
