@@ -1,5 +1,6 @@
 //! PgBouncer in front of the records: what works, and what a process says that cannot work with it.
 
+use std::error::Error as _;
 use std::net::{TcpListener, TcpStream};
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
@@ -32,6 +33,9 @@ impl Pooler {
             return None;
         }
         let direct = Url::parse(&direct).unwrap();
+        // Over its socket the server asks for no password.
+        let folder = percent_encoding::percent_decode_str(direct.host_str().unwrap());
+        let folder = folder.decode_utf8().unwrap();
         let free = TcpListener::bind("127.0.0.1:0").unwrap();
         let port = free.local_addr().unwrap().port();
         drop(free);
@@ -40,7 +44,7 @@ impl Pooler {
         std::fs::set_permissions(dir.path(), readable).unwrap();
         let file = dir.path().join("pgbouncer.ini");
         let text = format!(
-            "[databases]\n* = host=127.0.0.1 port={} user=postgres\n[pgbouncer]\nlisten_addr = 127.0.0.1\n\
+            "[databases]\n* = host={folder} port={} user=postgres\n[pgbouncer]\nlisten_addr = 127.0.0.1\n\
              listen_port = {port}\nunix_socket_dir =\nauth_type = any\npool_mode = {mode}\ndefault_pool_size = 20\n\
              ignore_startup_parameters = {ignored_parameters}\n",
             direct.port().unwrap()
@@ -119,7 +123,12 @@ async fn a_pooler_that_mixes_sessions_or_refuses_parameters_is_refused_with_what
         let Err(refused) = started else {
             panic!("a service starts with pool_mode = {mode}");
         };
-        let said = refused.to_string();
+        let mut said = refused.to_string();
+        let mut cause = refused.source();
+        while let Some(error) = cause {
+            said += &format!(": {error}");
+            cause = error.source();
+        }
         assert!(
             said.contains("pool_mode = session")
                 && said.contains("ignore_startup_parameters = extra_float_digits, options"),

@@ -23,13 +23,16 @@ const BROKEN_CONNECTION: &str = "08";
 /// Error codes for a full disk: of SQLite, also for its shared memory file, and of PostgreSQL.
 const FULL: [&str; 3] = ["13", "4874", "53100"];
 
+/// Error codes of PostgreSQL for prepared statements of another client.
+const MIXED_SESSIONS: [&str; 2] = ["42P05", "26000"];
+
 pub(super) type Result<T> = std::result::Result<T, RecordsError>;
 
 /// A failure of the database. Mistakes of callers are in the results of the single calls.
 #[derive(Debug, thiserror::Error)]
 pub enum RecordsError {
     #[error("the database failed")]
-    Database(#[from] sqlx::Error),
+    Database(#[source] sqlx::Error),
     #[error(
         "the database {server} cannot be reached: check that it runs and that the address is right"
     )]
@@ -87,6 +90,11 @@ pub enum RecordsError {
         source: sqlx::Error,
     },
     #[error(
+        "a connection pooler in front of the database gives each transaction another session, which cannot be used: \
+         PgBouncer needs pool_mode = session and ignore_startup_parameters = extra_float_digits, options"
+    )]
+    MixedSessions(#[source] sqlx::Error),
+    #[error(
         "the tables of the database {server} have to be made or changed, and its user may not do that: start `assetfs \
          serve` once as the owner of the database, or give the user the rights"
     )]
@@ -100,6 +108,19 @@ pub enum RecordsError {
          it, or a newer one"
     )]
     NewerSchema { version: i64 },
+}
+
+impl From<sqlx::Error> for RecordsError {
+    fn from(error: sqlx::Error) -> RecordsError {
+        let code = error.as_database_error().and_then(|error| error.code());
+        match code
+            .as_deref()
+            .is_some_and(|code| MIXED_SESSIONS.contains(&code))
+        {
+            true => RecordsError::MixedSessions(error),
+            false => RecordsError::Database(error),
+        }
+    }
 }
 
 impl RecordsError {

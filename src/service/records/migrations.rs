@@ -75,9 +75,6 @@ enum Dialect {
 /// The error code of PostgreSQL for a missing right.
 const NO_RIGHT: &str = "42501";
 
-/// Error codes of PostgreSQL for prepared statements of another client: a pooler gives each transaction another session.
-const MIXED_SESSIONS: [&str; 2] = ["42P05", "26000"];
-
 /// Applies the missing steps, all or none. If none is missing, nothing is written: the user may have no right to change
 /// tables.
 pub(super) async fn apply(database: &Database) -> Result<()> {
@@ -98,7 +95,6 @@ pub(super) async fn apply(database: &Database) -> Result<()> {
         let code = source.as_database_error().and_then(|error| error.code());
         match code.as_deref() {
             Some(NO_RIGHT) => RecordsError::NoRights { server, source },
-            Some(code) if MIXED_SESSIONS.contains(&code) => RecordsError::Pooler { server, source },
             _ => RecordsError::Database(source),
         }
     })
