@@ -1,6 +1,7 @@
 //! Commands that need no mount, run as in a shell.
 
 mod bad_arguments;
+mod lossless;
 mod memory;
 mod optimize;
 mod presets;

@@ -10,7 +10,7 @@ pub(super) struct AccessorContent {
     form: AccessorForm,
     components: usize,
     storage: Storage,
-    /// The attribute name without its set number. Limits and rounding depend on it.
+    /// The attribute name without its set number if the form depends on it: rounding, and the limits of sparse accessors.
     kind: String,
     hash: u128,
 }
@@ -24,6 +24,14 @@ pub(super) enum AccessorForm {
 }
 
 impl AccessorContent {
+    /// A plain attribute: equal numbers are written once, whatever their names are.
+    pub(super) fn of_numbers(attribute: &Attribute) -> AccessorContent {
+        AccessorContent {
+            kind: String::new(),
+            ..AccessorContent::of_attribute(AccessorForm::Attribute, attribute)
+        }
+    }
+
     pub(super) fn of_attribute(form: AccessorForm, attribute: &Attribute) -> AccessorContent {
         let bytes = attribute
             .values

@@ -78,8 +78,20 @@ impl Views {
 
     /// Adds a vertex attribute and returns the accessor's index.
     pub(super) fn add_attribute(&mut self, attribute: &Attribute) -> usize {
-        let content = AccessorContent::of_attribute(AccessorForm::Attribute, attribute);
-        self.once(content, |views| views.write_attribute(attribute))
+        if self.packs {
+            let content = AccessorContent::of_attribute(AccessorForm::Attribute, attribute);
+            return self.once(content, |views| views.write_attribute(attribute));
+        }
+        let content = AccessorContent::of_numbers(attribute);
+        let index = self.once(content, |views| views.write_attribute(attribute));
+        // Places need limits, also if another attribute with these numbers came first.
+        if attribute.name == "POSITION"
+            && let Some(accessor) = self.accessors[index].as_object_mut()
+            && !accessor.contains_key("min")
+        {
+            add_limits(accessor, &attribute.values, attribute.components);
+        }
+        index
     }
 
     /// The accessor with this content, which is written if there is none yet.
@@ -354,6 +366,20 @@ mod tests {
         assert_eq!(accessors[2]["byteOffset"], 36);
         assert_eq!(buffer.len(), 8 + 72);
         assert_eq!(accessors[1]["max"], json!([0.0, 0.0, 0.0]));
+    }
+
+    #[test]
+    fn equal_numbers_are_written_once_whatever_they_are() {
+        let mut views = Views::default();
+        let numbers = vec![0.0, 0.6, 0.8, 1.0, 0.0, 0.0, 0.0, 1.0, 0.0];
+        let indices = ["_OWN", "NORMAL", "POSITION", "POSITION"]
+            .map(|name| views.add_attribute(&Attribute::new(name, 3, numbers.clone())));
+        assert_eq!(indices, [0; 4]);
+        let FinishedViews {
+            accessors, buffer, ..
+        } = views.finish();
+        assert_eq!((accessors.len(), buffer.len()), (1, 36));
+        assert_eq!(accessors[0]["max"], json!([1.0_f32, 1.0, 0.8_f32]));
     }
 
     #[test]
