@@ -4,7 +4,7 @@
 //! Corners at the same place become one vertex; without normals a viewer shades each face flat, as
 //! STL means it.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::fs;
 use std::path::Path;
 
@@ -16,12 +16,20 @@ use super::super::settings::MeshCompression;
 use super::error::ImportError;
 use super::far;
 use super::imported::Imported;
-use super::lines::{lines, number, words};
+use super::lines::{lines, number, text, words};
 use super::scene_builder::SceneBuilder;
 use assetfs_formats::number_text::grouped;
 
 const HEADER_LEN_BYTES: usize = 84;
 const TRIANGLE_LEN_BYTES: usize = 50;
+
+/// With these words programs write the colour and the material of all triangles into the header.
+const HEADER_COLOURS: [&[u8]; 2] = [b"COLOR=", b"MATERIAL="];
+
+/// Maximum number of kinds of unknown statements that are named, and bytes of each: the lines of a damaged file may all be
+/// different.
+const MOST_KINDS: usize = 8;
+const LONGEST_NAME_BYTES: usize = 32;
 
 /// Reads the file `model` in `dir`.
 pub(super) fn import(dir: &Path, model: &Path) -> Result<Imported, ImportError> {
@@ -29,14 +37,10 @@ pub(super) fn import(dir: &Path, model: &Path) -> Result<Imported, ImportError> 
     let bytes = fs::read(&path).map_err(|source| DocumentError::Io { path, source })?;
     let file = super::file_names::file_name(model);
     let is_text = is_text(&bytes);
-    let (geometry, offset) = if is_text {
+    let ((geometry, offset), warnings) = if is_text {
         read_text(&file, &bytes)?
     } else {
-        read_binary(&file, &bytes)?
-    };
-    let warnings = match is_text {
-        true => Vec::new(),
-        false => unread(&file, &bytes),
+        (read_binary(&file, &bytes)?, unread(&file, &bytes))
     };
     if geometry.indices.is_empty() {
         return Err(ImportError::Damaged {
@@ -118,44 +122,121 @@ fn unread(file: &str, bytes: &[u8]) -> Vec<String> {
         .take(count as usize)
         .filter(|triangle| triangle[48..] != [0, 0]);
     let beyond = bytes.len() as u64 - binary_len_bytes(count);
-    [
-        (
-            marked.count() as u64,
-            "triangles have colours or other marks, which are not read",
-        ),
-        (beyond, "bytes after the triangles are not read"),
-    ]
-    .into_iter()
-    .filter(|(count, _)| *count > 0)
-    .map(|(count, what)| format!("{file}: {} {what}", grouped(count)))
-    .collect()
+    let header = &bytes[..80];
+    let in_header = HEADER_COLOURS
+        .iter()
+        .filter(|key| header.windows(key.len()).any(|part| part == **key));
+    warnings_of(
+        file,
+        &[
+            (
+                marked.count() as u64,
+                "triangles have colours or other marks, which are not read",
+            ),
+            (
+                in_header.count() as u64,
+                "colours or materials in the header are not read",
+            ),
+            (beyond, "bytes after the triangles are not read"),
+        ],
+    )
 }
 
-/// The triangles, and the offset of their positions.
-fn read_text(file: &str, bytes: &[u8]) -> Result<(Geometry, DVec3), ImportError> {
-    let mut triangles: Vec<DVec3> = Vec::new();
-    let mut corners: Vec<DVec3> = Vec::new();
+/// A line for each thing that there is.
+fn warnings_of(file: &str, counts: &[(u64, &str)]) -> Vec<String> {
+    let there = counts.iter().filter(|(count, _)| *count > 0);
+    there
+        .map(|(count, what)| format!("{file}: {} {what}", grouped(*count)))
+        .collect()
+}
+
+/// What was read of a text.
+#[derive(Default)]
+struct TextContent {
+    triangles: Vec<DVec3>,
+    /// The corners of the loop that is open.
+    corners: Vec<DVec3>,
+    solids: u64,
+    /// Loops of fewer than three corners.
+    short_loops: u64,
+    /// Other statements and how many there are.
+    others: BTreeMap<String, u64>,
+}
+
+/// The triangles with the offset of their positions, and what the text has besides them.
+fn read_text(file: &str, bytes: &[u8]) -> Result<((Geometry, DVec3), Vec<String>), ImportError> {
+    let mut content = TextContent::default();
     for (line_number, line) in lines(bytes) {
         let mut parts = words(&line);
-        let key = parts.next().unwrap_or_default();
-        if key.eq_ignore_ascii_case(b"vertex") {
-            let numbers: Vec<f64> = parts.map_while(number).collect();
-            let [x, y, z] = numbers[..] else {
-                return Err(ImportError::Damaged {
-                    file: file.to_owned(),
-                    what: format!("line {line_number} is not a vertex of three numbers"),
-                });
-            };
-            corners.push(DVec3::new(x, y, z));
-        } else if key.eq_ignore_ascii_case(b"endloop") {
-            // A loop of more than three corners is not in the format, but some programs write it.
-            for at in 1..corners.len().saturating_sub(1) {
-                triangles.extend([corners[0], corners[at], corners[at + 1]]);
+        let key = parts.next().unwrap_or_default().to_ascii_lowercase();
+        if key != b"vertex" {
+            content.statement(&key);
+            continue;
+        }
+        let numbers: Vec<f64> = parts.map_while(number).collect();
+        let [x, y, z] = numbers[..] else {
+            return Err(ImportError::Damaged {
+                file: file.to_owned(),
+                what: format!("line {line_number} is not a vertex of three numbers"),
+            });
+        };
+        content.corners.push(DVec3::new(x, y, z));
+    }
+    content.end_open_loop();
+    let warnings = content.warnings(file);
+    Ok((joined(content.triangles.into_iter()), warnings))
+}
+
+impl TextContent {
+    fn statement(&mut self, key: &[u8]) {
+        match key {
+            b"endloop" => {
+                self.short_loops += u64::from(self.corners.is_empty());
+                self.end_open_loop();
             }
-            corners.clear();
+            // The end of the one before may be missing.
+            b"outer" => self.end_open_loop(),
+            b"solid" => self.solids += 1,
+            b"" | b"facet" | b"endfacet" | b"endsolid" => {}
+            other => {
+                let name = text(&other[..other.len().min(LONGEST_NAME_BYTES)]);
+                if self.others.len() < MOST_KINDS || self.others.contains_key(&name) {
+                    *self.others.entry(name).or_default() += 1;
+                }
+            }
         }
     }
-    Ok(joined(triangles.into_iter()))
+
+    fn end_open_loop(&mut self) {
+        let corners = std::mem::take(&mut self.corners);
+        self.short_loops += u64::from(matches!(corners.len(), 1 | 2));
+        // A loop of more than three corners is not in the format, but some programs write it.
+        for at in 1..corners.len().saturating_sub(1) {
+            self.triangles
+                .extend([corners[0], corners[at], corners[at + 1]]);
+        }
+    }
+
+    fn warnings(&self, file: &str) -> Vec<String> {
+        let several = if self.solids > 1 { self.solids } else { 0 };
+        let mut warnings = warnings_of(
+            file,
+            &[
+                (
+                    several,
+                    "solids are joined into one; their names are not read",
+                ),
+                (
+                    self.short_loops,
+                    "triangles have fewer than three corners and are left out",
+                ),
+            ],
+        );
+        warnings.extend(self.others.iter().map(|(name, count)| {
+            format!("{file}: {} statements {name} are not read", grouped(*count))
+        }));
+        warnings
+    }
 }
 
 /// The triangles of corners, and the offset of their positions. Corners at the same place become one vertex.

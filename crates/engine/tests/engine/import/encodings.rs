@@ -62,8 +62,8 @@ fn textures_of_ply_and_usd_in_windows_1252_are_found() {
     }
 }
 
-#[test]
-fn textures_of_fbx_in_windows_1252_are_found() {
+/// An FBX with a texture that has these names.
+fn fbx_with_texture(names: &str) -> Vec<u8> {
     let text = "Geometry: 1000, \"Geometry::a\", \"Mesh\" {\nVertices: *9 {\na: 0,0,0,1,0,0,0,1,0\n}\n\
         PolygonVertexIndex: *3 {\na: 0,1,-3\n}\nGeometryVersion: 124\n\
         LayerElementUV: 0 {\nVersion: 101\nName: \"UV\"\nMappingInformationType: \"ByPolygonVertex\"\n\
@@ -71,13 +71,44 @@ fn textures_of_fbx_in_windows_1252_are_found() {
         Layer: 0 {\nVersion: 100\nLayerElement:  {\nType: \"LayerElementUV\"\nTypedIndex: 0\n}\n}\n}\n\
         Model: 2000, \"Model::a\", \"Mesh\" {\nVersion: 232\n}\n\
         Material: 3000, \"Material::Red\", \"\" {\nVersion: 102\nShadingModel: \"phong\"\n}\n\
-        Texture: 4000, \"Texture::t\", \"\" {\nType: \"TextureVideoClip\"\nVersion: 202\n\
-        FileName: \"C:\\tex\\Böden.png\"\nRelativeFilename: \"Böden.png\"\n}\n";
+        Texture: 4000, \"Texture::t\", \"\" {\nType: \"TextureVideoClip\"\nVersion: 202\n";
     let connections = "\tC: \"OO\",2000,0\n\tC: \"OO\",1000,2000\n\tC: \"OO\",3000,2000\n\
         \tC: \"OP\",4000,3000, \"DiffuseColor\"";
-    let file = latin(&String::from_utf8(fbx(text, connections)).unwrap());
+    fbx(&format!("{text}{names}}}\n"), connections)
+}
+
+#[test]
+fn textures_of_fbx_in_windows_1252_are_found() {
+    let names = "FileName: \"C:\\tex\\Böden.png\"\nRelativeFilename: \"Böden.png\"\n";
+    let file = latin(&String::from_utf8(fbx_with_texture(names)).unwrap());
     let png = grey_png(&[1, 2, 3, 4]);
     let imported = import_texts(&[("m.fbx", &file), ("Böden.png", &png)]).unwrap();
     assert_eq!(imported.scene.images.len(), 1, "{:?}", imported.warnings);
     assert_eq!(imported.scene.images[0].bytes, png);
+}
+
+#[test]
+fn a_texture_of_an_fbx_with_the_path_of_another_machine_alone_is_found() {
+    let (wood, other) = (grey_png(&[1, 2, 3, 4]), grey_png(&[5, 6, 7, 8]));
+    for written in [
+        r"C:\Users\anna\project\textures\wood.png",
+        r"C:\Users\anna\Wood.PNG",
+        "/home/anna/project/textures/wood.png",
+        r"\\server\share\wood.png",
+        "D:/maps/wood.png",
+    ] {
+        let file = fbx_with_texture(&format!("FileName: \"{written}\"\n"));
+        for place in ["wood.png", "textures/wood.png", "maps/deep/wood.png"] {
+            let files: [(&str, &[u8]); 3] =
+                [("m.fbx", &file), (place, &wood), ("bark.png", &other)];
+            let imported = import_texts(&files).unwrap();
+            let images: Vec<_> = imported.scene.images.iter().map(|it| &it.bytes).collect();
+            assert_eq!(
+                images,
+                [&wood],
+                "{written} in {place}: {:?}",
+                imported.warnings
+            );
+        }
+    }
 }

@@ -117,6 +117,100 @@ fn triangle_strips_are_read() {
     assert!(normals.iter().all(|normal| normal[2] == 1.0), "{normals:?}");
 }
 
+/// The same file in binary form.
+fn binary(text: &[u8], big_endian: bool) -> Vec<u8> {
+    let text = std::str::from_utf8(text).unwrap();
+    let (header, body) = text.split_once("end_header\n").unwrap();
+    let form = match big_endian {
+        true => "binary_big_endian",
+        false => "binary_little_endian",
+    };
+    let mut bytes = header.replace("ascii", form).into_bytes();
+    bytes.extend(b"end_header\n");
+    let mut numbers = body
+        .split_whitespace()
+        .map(|word| word.parse::<f64>().unwrap());
+    let mut put = |kind: &str| {
+        let number = numbers.next().unwrap();
+        let mut written = match kind {
+            "uchar" => vec![number as u8],
+            "int" => (number as i32).to_le_bytes().to_vec(),
+            "float" => (number as f32).to_le_bytes().to_vec(),
+            other => panic!("{other}"),
+        };
+        if big_endian {
+            written.reverse();
+        }
+        bytes.extend(written);
+        number as usize
+    };
+    let mut elements: Vec<(usize, Vec<Vec<&str>>)> = Vec::new();
+    for line in header.lines() {
+        let words: Vec<&str> = line.split(' ').collect();
+        match words[..] {
+            ["element", _, count] => elements.push((count.parse().unwrap(), Vec::new())),
+            ["property", ..] => elements.last_mut().unwrap().1.push(words),
+            _ => {}
+        }
+    }
+    for (count, properties) in elements {
+        for _ in 0..count {
+            for property in &properties {
+                match property[..] {
+                    ["property", "list", length, kind, _] => {
+                        for _ in 0..put(length) {
+                            put(kind);
+                        }
+                    }
+                    ["property", kind, _] => drop(put(kind)),
+                    _ => panic!("{property:?}"),
+                }
+            }
+        }
+    }
+    assert!(numbers.next().is_none());
+    bytes
+}
+
+#[test]
+fn binary_files_of_both_byte_orders_are_read_as_their_texts() {
+    let corners = format!("{FACES}property list uchar float texcoord\nproperty int texnumber\n");
+    let corners = ply(
+        "comment TextureFile a.png\ncomment TextureFile b.png\n",
+        &corners,
+        &format!("{PLACES}3 0 1 2 6 0 0 1 0 1 1 1\n3 0 2 3 6 0 0 .5 .5 0 1 0\n"),
+    );
+    let rgb = "property uchar red\nproperty uchar green\nproperty uchar blue\n";
+    let colours = ply(
+        "",
+        &format!("{FACES}{rgb}"),
+        &format!("{PLACES}3 0 1 2 255 0 0\n3 0 2 3 0 255 0\n"),
+    );
+    let strips = ply(
+        "",
+        "element tristrips 1\nproperty list int int vertex_indices\n",
+        &format!("{PLACES}8 0 1 3 2 -1 0 1 2\n"),
+    );
+    let png = grey_png(&[1, 2, 3, 4]);
+    for (name, text) in [
+        ("corners", corners),
+        ("colours", colours),
+        ("strips", strips),
+    ] {
+        let read = |file: &[u8]| {
+            let files: [(&str, &[u8]); 3] = [("a.ply", file), ("a.png", &png), ("b.png", &png)];
+            import_texts(&files).unwrap()
+        };
+        let expected = read(&text);
+        for big_endian in [false, true] {
+            let found = read(&binary(&text, big_endian));
+            assert_eq!(found.warnings, expected.warnings, "{name}");
+            let (found, expected) = (found.scene, &expected.scene);
+            assert_eq!(format!("{found:?}"), format!("{expected:?}"), "{name}");
+        }
+    }
+}
+
 #[test]
 fn concave_faces_of_a_ply_keep_their_outline() {
     let declared = "element face 1\nproperty list uchar int vertex_indices\n";
@@ -146,7 +240,14 @@ fn gaussian_splats_are_refused_by_name() {
     };
     let trained = splat(&["x", "y", "z", "f_dc_0", "opacity", "scale_0", "rot_0"]);
     let packed = splat(&["packed_position", "packed_rotation", "packed_scale"]);
-    for (name, bytes) in [("a.ply", &trained[..]), ("a.ply", &packed), ("a.spz", b"x")] {
+    for (name, bytes) in [
+        ("a.ply", &trained[..]),
+        ("a.ply", &packed),
+        ("a.spz", b"x"),
+        ("a.splat", b"x"),
+        ("A.KSPLAT", b"x"),
+        ("a.sog", b"x"),
+    ] {
         let error = import_texts(&[(name, bytes)]).unwrap_err();
         let start = format!("{name}: this is a Gaussian splat");
         assert!(error.starts_with(&start), "{error}");

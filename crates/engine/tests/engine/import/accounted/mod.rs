@@ -1,8 +1,10 @@
 //! Everything that a file declares is read or named: for each row of the tables of a format, a file with it is compared with
 //! the same file without it. If the scenes are equal and no warning has its name, the importer is silent, and the test fails.
 
+mod extensions;
 mod meshes;
 mod scenes;
+mod stl;
 
 use super::texts::import_texts;
 
