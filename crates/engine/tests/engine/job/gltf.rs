@@ -80,6 +80,11 @@ impl Model {
         })
     }
 
+    pub fn source(&self) -> Scene {
+        let files = [self.file.clone()];
+        import(&self.dir.path().join("in"), &files).unwrap().scene
+    }
+
     pub fn result(&self, name: &str) -> Scene {
         import(&self.dir.path().join("out/exports"), &[name.to_owned()])
             .unwrap()

@@ -5,6 +5,7 @@ use serde_json::{Value, json};
 
 use super::gltf::{Maker, Model};
 use super::shapes::{png, sphere_primitive, spheres, textured};
+use crate::loose_pieces::{NOISE, Sight};
 
 #[test]
 fn the_face_limit_is_never_passed_and_no_part_vanishes() {
@@ -155,6 +156,37 @@ fn what_is_called_the_smallest_result_is_the_smallest() {
 }
 
 /// A target packs the geometry only where the packing is left to the engine.
+#[test]
+fn a_target_size_looks_no_worse_than_limits_by_hand_of_as_many_bytes() {
+    const BYTES: u64 = 25_000;
+    let model = spotted();
+    let source = model.source();
+    let sight = Sight::of(&source);
+    let looks_of = |config: Value| {
+        let report = model.optimize(config).unwrap();
+        let score = sight.similarity(&model.result("model.glb"));
+        (score, report.exports[0].size_bytes)
+    };
+    let target = BYTES as f64 / 1e6;
+    let (reached, bytes) = looks_of(json!({ "workflowSettings": { "targetMBSize": target } }));
+    assert!(bytes <= BYTES, "{bytes}");
+    let mut compared = 0;
+    for (faces, side) in [(900, 32), (500, 64), (250, 128)] {
+        let sides = json!({ "baseColor": side });
+        let config = json!({ "limits": { "faces": { "count": faces }, "textures": sides } });
+        let (by_hand, bytes) = looks_of(config);
+        if bytes > BYTES {
+            continue;
+        }
+        compared += 1;
+        assert!(
+            reached > by_hand - NOISE,
+            "{faces} faces and {side} pixels look like {by_hand}, the target like {reached}"
+        );
+    }
+    assert!(compared > 0, "no limits by hand have so few bytes");
+}
+
 #[test]
 fn a_target_size_packs_geometry_only_if_it_may() {
     let model = spotted();
