@@ -93,6 +93,7 @@ const ROOMS: &[(&str, &[&str])] = &[
 /// The rooms inside `outbox`, from the bottom up: a file or folder may use what is on the lines below it, and nothing on its
 /// own line. So `drafts`, `jobs` and `presets` do not know each other.
 const OUTBOX: &[&[&str]] = &[
+    &["signal"],
     &[
         "boot",
         "config",

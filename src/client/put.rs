@@ -138,6 +138,7 @@ async fn send_watched(
     loop {
         let give_up = sending.give_up_at(&deadlines);
         tokio::select! {
+            biased;
             answer = &mut sent => return answer,
             () = sleep_until(give_up) => {
                 if sending.give_up_at(&deadlines) <= Instant::now() {

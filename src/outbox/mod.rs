@@ -28,6 +28,7 @@ mod names;
 mod off_thread;
 mod presets;
 mod recovery;
+mod signal;
 #[cfg(test)]
 mod simulator;
 mod staging;

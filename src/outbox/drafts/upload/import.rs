@@ -327,7 +327,7 @@ fn report_asset_changed(link: &DraftLink) {
         link.parts().events.send(OutboxEvent::AssetChanged(asset));
     }
     link.parts().draft_changed(link.draft());
-    link.parts().events.asset_may_have_changed();
+    link.parts().events.assets.give();
 }
 
 /// True for the new version of a model whose old one is to be deleted by a later run only.

@@ -62,7 +62,7 @@ impl DraftLink {
 
     /// Whether the draft was changed or removed since the upload began.
     pub(super) fn is_cancelled(&self) -> bool {
-        *self.live.stop.borrow()
+        self.live.stop.is_given()
     }
 
     /// Whether the upload must end: the draft changed, or the outbox closes.
@@ -70,15 +70,20 @@ impl DraftLink {
         self.is_cancelled() || self.parts.tasks.is_closing()
     }
 
-    /// Waits until the time is over, the upload must end, or something changed.
-    pub(super) async fn rest(&self, time: Duration) {
+    /// How often a pause of the upload was ended.
+    pub(super) fn pokes(&self) -> u64 {
+        self.live.poke.count()
+    }
+
+    /// Waits until the time is over, the upload must end, or something changed after `pokes` were counted.
+    pub(super) async fn rest(&self, time: Duration, pokes: u64) {
         self.note_next_try(time);
         let is_away = self.is_without_answer();
         tokio::select! {
             biased;
             () = tokio::time::sleep(time) => {}
             () = self.parts.client.in_reach_again(), if is_away => {}
-            () = self.live.poke.notified() => {}
+            () = self.live.poke.after(pokes) => {}
             () = self.live.stopped() => {}
             () = self.parts.tasks.closed() => {}
         }
