@@ -130,6 +130,54 @@ async fn started_over(method: &'static str, path: &'static str, fault: Fault) {
 }
 
 #[tokio::test]
+async fn a_file_that_the_storage_does_not_take_is_sent_again_after_pauses_that_double_and_the_others_go_on()
+ {
+    let world = World::start().await;
+    let outbox = world.outbox();
+    world
+        .relay
+        .fault("PUT", "chair.bin", Fault::Status(507), usize::MAX);
+    let draft = copy_chair(&outbox, "chair").id;
+    let sent = |name| world.relay.calls("PUT", name);
+    eventually("it was sent five times", async || {
+        sent("chair.bin").len() == 5
+    })
+    .await;
+    let times: Vec<_> = sent("chair.bin").iter().map(|call| call.at).collect();
+    for (times, least_ms) in times.windows(2).zip([100, 200, 400, 800]) {
+        let gap = times[1] - times[0];
+        assert!(gap >= Duration::from_millis(least_ms), "{gap:?}");
+    }
+    for other in ["chair.gltf", "wood.png"] {
+        assert_eq!(sent(other).len(), 1, "{other}");
+    }
+    eventually("it says when it is sent again", async || {
+        let status = outbox.drafts().get(draft).unwrap().status.to_string();
+        status.contains("next in")
+    })
+    .await;
+    world.relay.mend();
+    // An order ends the pause.
+    outbox.uploads().retry(draft).await.unwrap();
+    complete(&outbox, draft).await;
+    outbox.shut_down().await;
+}
+
+#[tokio::test]
+async fn a_pause_that_the_storage_asks_for_is_shown_with_its_end() {
+    let world = World::start().await;
+    world.relay.fault("PUT", "", Fault::Wait("90"), usize::MAX);
+    let outbox = world.outbox();
+    let draft = copy_chair(&outbox, "chair").id;
+    eventually("it says when it is sent again", async || {
+        let status = outbox.drafts().get(draft).unwrap().status.to_string();
+        status.contains("next in 90 s")
+    })
+    .await;
+    outbox.shut_down().await;
+}
+
+#[tokio::test]
 async fn a_certificate_that_is_not_trusted_is_waited_for_like_a_refused_connection() {
     if !crate::skip::has_program_or_skips("openssl") {
         return;

@@ -43,9 +43,14 @@ impl DraftLink {
         DraftLink {
             draft,
             live,
-            retries: Backoff::doubling(parts.config.first_poll * 2, LONGEST_RETRY),
+            retries: pauses(&parts),
             parts,
         }
+    }
+
+    /// Pauses before something that failed is tried again.
+    pub(super) fn pauses(&self) -> Backoff {
+        pauses(&self.parts)
     }
 
     pub(super) fn parts(&self) -> &Arc<DraftParts> {
@@ -189,13 +194,20 @@ impl DraftLink {
         what: &str,
     ) -> OutboxResult<Flow> {
         if passes(&error) {
-            let asked = error.retry_after().unwrap_or_default();
-            let pause = asked.max(self.retries.next_pause());
-            self.set_trouble(Some(Trouble::Service(error)));
+            let mut retries = self.retries;
+            let pause = self.interrupted(error, &mut retries);
+            self.retries = retries;
             return Ok(Flow::Pause(pause));
         }
         let reason = format!("{what} failed: {error}; `assetfs retry` repeats it");
         self.fail(reason).await
+    }
+
+    /// Shows why the upload is interrupted; returns the pause before the next try.
+    pub(super) fn interrupted(&self, error: ClientError, pauses: &mut Backoff) -> Duration {
+        let asked = error.retry_after().unwrap_or_default();
+        self.set_trouble(Some(Trouble::Service(error)));
+        asked.max(pauses.next_pause())
     }
 
     /// Shows why the upload is interrupted, and pauses before the next try.
@@ -230,4 +242,8 @@ impl DraftLink {
                 .send(OutboxEvent::DraftChanged(self.draft));
         }
     }
+}
+
+fn pauses(parts: &DraftParts) -> Backoff {
+    Backoff::doubling(parts.config.first_poll * 2, LONGEST_RETRY)
 }

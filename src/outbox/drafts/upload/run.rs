@@ -113,6 +113,7 @@ impl Upload {
             urls: self.urls.state(),
             service: self.asset.view().clone(),
             completion_age: self.asset.completion_age(),
+            completion_pause: self.asset.completion_pause(self.link.is_troubled()),
         }
     }
 
