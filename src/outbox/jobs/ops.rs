@@ -299,7 +299,11 @@ impl Jobs {
             return JobStanding::Failed(OutboxError::Cancelled(job.name.clone()));
         };
         if let Some(reason) = &file.failure {
-            return JobStanding::Failed(OutboxError::Invalid(reason.clone()));
+            let reason = reason.clone();
+            return JobStanding::Failed(match file.account_full {
+                true => OutboxError::AccountFull(reason),
+                false => OutboxError::Invalid(reason),
+            });
         }
         let state = state(&memory, &key, file);
         let task = memory.tasks.get(&key);

@@ -381,10 +381,12 @@ impl Sender {
                 Ok(self.trouble(error))
             }
             Effect::Refused | Effect::Gone => {
-                let reason = refusal(&error, outgoing.named_preset);
-                self.parts
-                    .record(JobRecord::Refused { tag, reason })
-                    .await?;
+                let refused = JobRecord::Refused {
+                    tag,
+                    reason: refusal(&error, outgoing.named_preset),
+                    account_full: error.is_account_full(),
+                };
+                self.parts.record(refused).await?;
                 Ok(Next::End)
             }
         }

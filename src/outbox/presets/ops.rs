@@ -396,6 +396,7 @@ impl Presets {
             id: target,
             name: new_name,
             config: preset.config.clone(),
+            description: standing.as_ref().and(preset.description.clone()),
         };
         within(&self.parts, self.parts.client.presets().update(&request)).await?;
         if standing.is_some() {

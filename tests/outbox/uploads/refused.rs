@@ -105,6 +105,27 @@ async fn what_is_started_over_is_started_after_a_pause_that_doubles_from_the_fir
     join_all(cases.map(|(method, path, fault)| started_over(method, path, fault))).await;
 }
 
+#[tokio::test]
+async fn many_drafts_whose_addresses_are_refused_pause_each_and_the_journal_hardly_grows() {
+    let world = World::start().await;
+    world.relay.fault("PUT", "", Fault::Status(403), usize::MAX);
+    let outbox = world.outbox();
+    for number in 0..8 {
+        copy_chair(&outbox, &format!("chair{number}"));
+    }
+    eventually("each was started twice", async || {
+        world.relay.calls("POST", "api-upload/start").len() >= 16
+    })
+    .await;
+    // The pauses are 200, 400, 800 ms by then, so a draft begins at most twice in this time.
+    let (calls, journal) = work_so_far(&world);
+    tokio::time::sleep(Duration::from_secs(1)).await;
+    let (later, grown) = work_so_far(&world);
+    assert!(later - calls <= 8 * 2 * 4, "{calls} {later}");
+    assert!(grown - journal <= 8 * 2 * 2048, "{journal} {grown}");
+    outbox.shut_down().await;
+}
+
 async fn started_over(method: &'static str, path: &'static str, fault: Fault) {
     let world = World::start().await;
     world.relay.fault(method, path, fault, usize::MAX);

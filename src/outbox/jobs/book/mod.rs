@@ -47,6 +47,9 @@ pub struct JobFile {
     /// Why it was refused.
     #[serde(default)]
     pub failure: Option<String>,
+    /// It was refused because the account has no room for the result.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub account_full: bool,
 }
 
 /// Whether a file is to be sent.
@@ -183,6 +186,7 @@ impl JobBook {
                 let file = self.file_mut(job)?;
                 file.wanted = Wanted::No;
                 file.failure = Some(reason.clone());
+                file.account_full = false;
             }
             JobRecord::Joined { job, tag } => {
                 let file = self.file_mut(job)?;
@@ -246,9 +250,14 @@ impl JobBook {
                     file.wanted = if *again { Wanted::Again } else { Wanted::Once };
                 }
             }
-            JobRecord::Refused { tag, reason } => {
+            JobRecord::Refused {
+                tag,
+                reason,
+                account_full,
+            } => {
                 for file in self.forget(tag) {
                     file.failure = Some(reason.clone());
+                    file.account_full = *account_full;
                 }
             }
             JobRecord::Lost { tag } => match self.embeds.get_mut(tag) {
@@ -356,6 +365,7 @@ impl JobBook {
                     wanted: Wanted::No,
                     submission: None,
                     failure: None,
+                    account_full: false,
                     paths: BTreeMap::new(),
                 };
                 self.files.insert(job.clone(), file);

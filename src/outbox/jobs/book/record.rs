@@ -118,6 +118,9 @@ pub enum JobRecord {
     Refused {
         tag: String,
         reason: String,
+        /// The account has no room for the result.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        account_full: bool,
     },
     /// The search for it ended without a result.
     Lost {
