@@ -657,6 +657,42 @@ fn outside_crates_stay_with_their_owner() {
     );
 }
 
+/// A notification that makes the kernel forget a name or pages waits for a lock that a caller of the drive may hold. If the
+/// drive is killed then, neither ends.
+#[test]
+fn nothing_notifies_the_kernel() {
+    for (path, code) in sources() {
+        for call in [
+            ".notifier()",
+            ".inval_entry(",
+            ".inval_inode(",
+            "fuser::Notifier",
+        ] {
+            let place = path.display();
+            assert!(!code.contains(call), "{place}: {call}");
+        }
+    }
+}
+
+/// All tasks of the outbox that wait for a state wait in one way, which misses no change and wakes them in order.
+#[test]
+fn states_of_the_outbox_are_waited_for_through_the_signal() {
+    for (path, code) in sources() {
+        if !path.starts_with("outbox") || path.ends_with("outbox/signal.rs") {
+            continue;
+        }
+        for other in [
+            "notify_waiters",
+            "watch::Sender",
+            "watch::channel",
+            "broadcast::",
+        ] {
+            let place = path.display();
+            assert!(!code.contains(other), "{place}: {other}; use `Signal`");
+        }
+    }
+}
+
 #[test]
 fn the_program_uses_the_engine_by_its_front_door() {
     let sources = sources();

@@ -3,7 +3,7 @@
 use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 
-use assetfs::drive::DriveError;
+use assetfs::drive::{DriveError, HistoryKind};
 use tokio::net::TcpListener;
 use tokio::task::JoinHandle;
 
@@ -195,6 +195,28 @@ async fn a_silent_service_is_waited_for_once_and_noticed_soon_when_it_answers() 
     }
     assert_eq!(tree.list("/rawmodels").await.unwrap(), ["cube"]);
     mounted.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_event_log_has_one_event_when_the_service_is_away_and_one_when_it_is_back() {
+    let mut account = Account::new().await;
+    account.stop_service().await;
+    let (to, mut events) = tokio::sync::mpsc::channel(1000);
+    let mounted = account.mount_with(|config| config.history = Some(to)).await;
+    assert!(mounted.tree.list("/rawmodels").await.is_err());
+    account.start_service().await;
+    let back = Instant::now();
+    while !mounted.drive.status().online {
+        assert!(back.elapsed() < Duration::from_secs(10), "still offline");
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
+    mounted.close().await;
+    let events: Vec<_> = std::iter::from_fn(|| events.try_recv().ok())
+        .filter(|event| matches!(event.kind, HistoryKind::Offline | HistoryKind::Online))
+        .collect();
+    let kinds: Vec<_> = events.iter().map(|event| event.kind).collect();
+    assert_eq!(kinds, [HistoryKind::Offline, HistoryKind::Online]);
+    assert!(events[0].reason.as_ref().is_some_and(|why| !why.is_empty()));
 }
 
 #[tokio::test(flavor = "multi_thread")]

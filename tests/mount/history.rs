@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use crate::needs_fuse;
 use crate::square_glb::numbered_glb;
-use crate::support::{ASSETFS, Fixture, assetfs, fails, run, text, wait_until};
+use crate::support::{ASSETFS, Fixture, assetfs, fails, run, shell, text, wait_until};
 
 /// The lines of `assetfs why --since 1h` about a path.
 fn since(fixture: &Fixture, below: &str) -> Vec<Value> {
@@ -114,4 +114,29 @@ fn a_log_that_was_moved_away_is_made_again_on_hangup() {
         let _ = fs::metadata(fixture.path("rawmodels/none"));
         log.exists()
     });
+}
+
+#[test]
+fn several_models_in_one_folder_are_said_and_the_printed_command_makes_a_model_of_each() {
+    needs_fuse!();
+    let fixture = Fixture::with(&[], &["--settle", "1s"]);
+    fs::create_dir(fixture.path("rawmodels/set")).unwrap();
+    for (number, name) in ["a", "b", "c"].into_iter().enumerate() {
+        let model = fixture.path(&format!("rawmodels/set/{name}.glb"));
+        fs::write(model, numbered_glb(number)).unwrap();
+    }
+    const COMMAND: &str = "run this in the folder: ";
+    wait_until("it says that there are several", || {
+        fixture.why("rawmodels/set").contains(COMMAND)
+    });
+    let status = run(assetfs("status", fixture.root()));
+    assert!(status.contains("3 models are in one folder"), "{status}");
+    let why = fixture.why("rawmodels/set");
+    let command = why.split_once(COMMAND).unwrap().1;
+    let command = command.lines().next().unwrap().split(';').next().unwrap();
+    shell(&fixture.path("rawmodels/set"), command);
+    for path in ["set", "b.glb", "c.glb"] {
+        fixture.wait(&format!("rawmodels/{path}"));
+    }
+    assert_eq!(fixture.service.assets().len(), 3);
 }
