@@ -93,6 +93,7 @@ const ROOMS: &[(&str, &[&str])] = &[
 /// The rooms inside `outbox`, from the bottom up: a file or folder may use what is on the lines below it, and nothing on its
 /// own line. So `drafts`, `jobs` and `presets` do not know each other.
 const OUTBOX: &[&[&str]] = &[
+    &["signal"],
     &[
         "boot",
         "config",
@@ -655,6 +656,42 @@ fn outside_crates_stay_with_their_owner() {
         "crates used outside their layer:\n{}",
         wrong.join("\n")
     );
+}
+
+/// A notification that makes the kernel forget a name or pages waits for a lock that a caller of the drive may hold. If the
+/// drive is killed then, neither ends.
+#[test]
+fn nothing_notifies_the_kernel() {
+    for (path, code) in sources() {
+        for call in [
+            ".notifier()",
+            ".inval_entry(",
+            ".inval_inode(",
+            "fuser::Notifier",
+        ] {
+            let place = path.display();
+            assert!(!code.contains(call), "{place}: {call}");
+        }
+    }
+}
+
+/// All tasks of the outbox that wait for a state wait in one way, which misses no change and wakes them in order.
+#[test]
+fn states_of_the_outbox_are_waited_for_through_the_signal() {
+    for (path, code) in sources() {
+        if !path.starts_with("outbox") || path.ends_with("outbox/signal.rs") {
+            continue;
+        }
+        for other in [
+            "notify_waiters",
+            "watch::Sender",
+            "watch::channel",
+            "broadcast::",
+        ] {
+            let place = path.display();
+            assert!(!code.contains(other), "{place}: {other}; use `Signal`");
+        }
+    }
 }
 
 #[test]

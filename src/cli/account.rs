@@ -273,4 +273,28 @@ mod tests {
             assert!(parse_base_url(wrong).is_err(), "{wrong}");
         }
     }
+
+    #[test]
+    fn a_token_file_may_be_in_any_encoding_of_an_editor() {
+        use std::os::unix::fs::PermissionsExt as _;
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("token");
+        let line = "17|secret\r\n";
+        let units = |bytes: fn(u16) -> [u8; 2]| -> Vec<u8> {
+            let text = format!("\u{feff}{line}");
+            text.encode_utf16().flat_map(bytes).collect()
+        };
+        let texts = [
+            line.as_bytes().to_vec(),
+            format!("\u{feff}{line}").into_bytes(),
+            units(u16::to_le_bytes),
+            units(u16::to_be_bytes),
+        ];
+        for text in texts {
+            fs::write(&path, &text).unwrap();
+            fs::set_permissions(&path, fs::Permissions::from_mode(0o600)).unwrap();
+            let token = token_from_file(&path).unwrap();
+            assert_eq!(token, Token::parse("17|secret").unwrap(), "{text:?}");
+        }
+    }
 }

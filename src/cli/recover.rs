@@ -120,8 +120,13 @@ fn find(place: &RecoverFrom) -> Result<Vec<Recovered>> {
             return Err(error).with_context(|| format!("cannot read {}", state_dir.display()));
         }
     }
-    // A drive that does not answer is skipped: its folders are also below the state folder.
-    for mount in fuse::mounts()? {
+    // A drive that does not answer is skipped: its folders are also below the state folder. Who names a state folder asks
+    // for that one alone.
+    let mounts = match place.state_dir {
+        Some(_) => Vec::new(),
+        None => fuse::mounts()?,
+    };
+    for mount in mounts {
         let drive = MountedDrive::of(&mount).and_then(|drive| drive.status());
         let recovered = drive.map(|status| status.recovered).unwrap_or_default();
         let folders = recovered.into_iter().map(|it| PathBuf::from(it.folder));

@@ -27,15 +27,15 @@ pub(super) fn run(args: &RmArgs) -> Result<Exit> {
     // Grouped by mount and kind, so that each group is one request.
     let mut models: BTreeMap<(PathBuf, &'static str), Vec<String>> = BTreeMap::new();
     let mut others = Vec::new();
+    // All are looked at before anything is deleted: a name that does not exist may be a typing error.
     for path in &args.paths {
-        let drive = MountedDrive::of(path)?;
-        check_exists(path)?;
-        let family = family_of(drive.root(), path)?;
-        match (family, item_id(path)?) {
-            (Some(family), Some(id)) => models
-                .entry((drive.root().to_owned(), family))
-                .or_default()
-                .push(id),
+        let found = find(path);
+        let (root, family, id) = match args.paths.len() {
+            1 => found?,
+            _ => found.context("nothing was deleted")?,
+        };
+        match (family, id) {
+            (Some(family), Some(id)) => models.entry((root, family)).or_default().push(id),
             _ => others.push(path),
         }
     }
@@ -49,6 +49,14 @@ pub(super) fn run(args: &RmArgs) -> Result<Exit> {
         }
     }
     Ok(Exit::Done)
+}
+
+/// The drive of a path, the kind of its model and its id.
+fn find(path: &Path) -> Result<(PathBuf, Option<&'static str>, Option<String>)> {
+    let drive = MountedDrive::of(path)?;
+    check_exists(path)?;
+    let family = family_of(drive.root(), path)?;
+    Ok((drive.root().to_owned(), family, item_id(path)?))
 }
 
 /// The kind of model at a path. The service only deletes whole models.

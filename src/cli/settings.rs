@@ -198,6 +198,9 @@ impl TryFrom<String> for PermissionMask {
 #[serde(try_from = "toml::Value")]
 pub(super) struct ByteSize(pub(super) u64);
 
+/// 1 EiB: larger than every disk, and sums of a few do not overflow.
+const LARGEST_SIZE: f64 = (1_u64 << 60) as f64;
+
 impl FromStr for ByteSize {
     type Err = String;
 
@@ -217,7 +220,13 @@ impl FromStr for ByteSize {
             "T" => 4,
             _ => return Err(wrong()),
         };
-        Ok(ByteSize((number * 1024_f64.powi(power)) as u64))
+        let bytes = number * 1024_f64.powi(power);
+        if bytes > LARGEST_SIZE {
+            return Err(format!(
+                "`{text}` is too large; the largest size is 1048576T"
+            ));
+        }
+        Ok(ByteSize(bytes as u64))
     }
 }
 
@@ -382,6 +391,10 @@ mod tests {
         for long in ["5000000000000000h", "1e30h", "99999999999999999999999999s"] {
             assert!(long.parse::<Span>().is_err(), "{long}");
         }
+        for large in ["99999999999999999T", "1048577T", "1e30"] {
+            assert!(large.parse::<ByteSize>().is_err(), "{large}");
+        }
+        assert_eq!("1048576T".parse(), Ok(ByteSize(1 << 60)));
         assert!("ten".parse::<Span>().is_err() && "5X".parse::<ByteSize>().is_err());
         assert_eq!("0".parse(), Ok(ByteRate(None)));
         assert_eq!("2M".parse(), Ok(ByteRate(NonZeroU64::new(2 << 20))));

@@ -86,19 +86,52 @@ pub(super) fn run(args: &WhyArgs) -> Result<Exit> {
 fn show_events(args: &WhyArgs, since: Duration) -> Result<Exit> {
     let mut wanted = Vec::new();
     for path in &args.paths {
-        wanted.extend(names_of(path)?);
+        wanted.push((path, names_of(path)?, false));
     }
+    let mut is_any = false;
     for event in events(args, since)? {
         let place = event_log::place(&event);
-        if !args.paths.is_empty() && !wanted.iter().any(|path| place.starts_with(path)) {
+        let mut is_wanted = args.paths.is_empty();
+        for (_, names, is_found) in &mut wanted {
+            if names.iter().any(|name| place.starts_with(name)) {
+                (is_wanted, *is_found) = (true, true);
+            }
+        }
+        if !is_wanted {
             continue;
         }
+        is_any = true;
         match args.json {
             true => println!("{}", serde_json::to_string(&event)?),
             false => println!("{}", event_log::line(&event)),
         }
     }
-    Ok(Exit::Done)
+    if args.paths.is_empty() && !is_any && !args.json {
+        println!("nothing is recorded in this time");
+    }
+    let without = wanted.iter().filter(|(_, _, is_found)| !is_found);
+    Ok(report_without_events(
+        without.map(|(path, _, _)| path.as_path()),
+        args.json,
+    ))
+}
+
+/// Says of which paths nothing is recorded. One that does not exist may be a typing error.
+fn report_without_events<'p>(paths: impl Iterator<Item = &'p Path>, json: bool) -> Exit {
+    let mut exit = Exit::Done;
+    for path in paths {
+        let shown = shell_quoted(path);
+        if path.symlink_metadata().is_err() {
+            eprintln!(
+                "assetfs: {shown} does not exist, and nothing is recorded of it in this time; check the path, or try a \
+                 longer time"
+            );
+            exit = Exit::Failed;
+        } else if !json {
+            println!("{shown}: nothing is recorded in this time");
+        }
+    }
+    exit
 }
 
 /// The last failure at a path in an earlier mount, unless the work succeeded later. `None` without a log. Failures of the

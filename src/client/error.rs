@@ -152,6 +152,12 @@ impl ClientError {
         )
     }
 
+    /// Whether the service refused to make something because the account has no room for it. A request that makes
+    /// something is small, so it is not itself what is too large.
+    pub fn is_account_full(&self) -> bool {
+        matches!(self, Self::Rejected { status: 413, .. })
+    }
+
     /// The pause that the service asks for.
     pub fn retry_after(&self) -> Option<Duration> {
         match self {

@@ -1,4 +1,5 @@
-//! Sends a file to a signed URL: streamed as a whole, and again from the start after a failure.
+//! Sends a file to a signed URL: streamed as a whole, and once more if a kept connection breaks without a reply. When
+//! to try again after that is decided by the caller, because each attempt costs all bytes of the file.
 //!
 //! The invariant: a successful transfer sent exactly the announced length from one opening of the file. A
 //! file that is shorter, longer or unreadable fails with that reason, not as a network error.
@@ -21,9 +22,6 @@ use super::storage::{self, SignedObject};
 use super::transport::{self, Connection, Fault};
 use crate::wire::Timestamp;
 
-/// Maximum number of attempts per file.
-const ATTEMPTS: u32 = 4;
-
 /// Reply of storage to a stored file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PutReply {
@@ -31,7 +29,7 @@ pub struct PutReply {
     pub meta: ObjectMeta,
 }
 
-/// Sends the `len` bytes of the stream from `open` to a signed URL. Each attempt calls `open` again;
+/// Sends the `len` bytes of the stream from `open` to a signed URL. A second attempt calls `open` again;
 /// `progress` receives the bytes sent in the current attempt.
 pub(super) async fn put_file<S>(
     object: &SignedObject,
@@ -44,28 +42,27 @@ where
     S: Stream<Item = io::Result<Bytes>> + Send + 'static,
 {
     let progress = Arc::new(progress);
-    let mut failed = 0;
+    let mut connection = Connection::Kept;
     loop {
-        let connection = Connection::after_failures(failed);
         let error = match put_once(object, len, &open, &progress, connection).await {
             Ok(reply) => return Ok(reply),
             Err(error) => error,
         };
-        failed += 1;
-        if !error.is_transient() || failed >= ATTEMPTS {
-            return Err(error);
-        }
+        let is_broken = matches!(error, ClientError::Unavailable { status: None, .. });
         // With an expired URL a server may close the connection before its error reply is read.
-        if expires_at.is_some_and(|end| end <= Timestamp::now()) {
+        if is_broken && expires_at.is_some_and(|end| end <= Timestamp::now()) {
             return Err(ClientError::Expired {
                 what: object.what.clone(),
             });
         }
-        let asked = error.retry_after().unwrap_or_default();
-        let pause = object.storage.retries.jittered(failed) + asked;
-        tracing::debug!(attempt = failed, %error, ?pause, "sending a file again");
+        if !is_broken || connection == Connection::Fresh {
+            return Err(error);
+        }
+        let pause = object.storage.retries.jittered(1);
+        tracing::debug!(%error, ?pause, "sending a file again");
         report_repeated(&error);
         tokio::time::sleep(pause).await;
+        connection = Connection::Fresh;
     }
 }
 
@@ -101,9 +98,10 @@ where
         };
         match response.status() {
             StatusCode::TEMPORARY_REDIRECT | StatusCode::PERMANENT_REDIRECT => {
-                url = storage::location(&response).ok_or_else(|| {
-                    object.protocol("a redirect without a valid target".to_owned())
-                })?;
+                let Some(target) = storage::location(&response) else {
+                    return Err(object.refusal(response).await);
+                };
+                url = target;
             }
             status if status.is_success() => {
                 let response = object.unaltered(response)?;
@@ -138,6 +136,7 @@ async fn send_watched(
     loop {
         let give_up = sending.give_up_at(&deadlines);
         tokio::select! {
+            biased;
             answer = &mut sent => return answer,
             () = sleep_until(give_up) => {
                 if sending.give_up_at(&deadlines) <= Instant::now() {

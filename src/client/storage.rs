@@ -116,6 +116,11 @@ impl SignedObject {
     /// The error for a reply without success.
     pub(super) async fn refusal(&self, response: Response) -> ClientError {
         let status = response.status();
+        if status.is_redirection() && location(&response).is_some() {
+            return self.protocol(format!(
+                "the redirect {status} may change the request; only 307 and 308 are followed"
+            ));
+        }
         let headers = response.headers().clone();
         let stall = self.storage.deadlines.stall;
         let says_gone = matches!(status, StatusCode::NOT_FOUND | StatusCode::GONE);

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use tokio::sync::mpsc;
 
+use super::error::DriveError;
 use super::history::HistoryEvent;
 
 /// How a mount receives the service's events.
@@ -44,6 +45,9 @@ pub struct DriveConfig {
     pub restore_after: Duration,
     /// Timeout of an operation without progress.
     pub deadline: Duration,
+    /// Why the service did not answer just before, if it did not: then the first request waits for it no longer than
+    /// those after it.
+    pub away: Option<DriveError>,
     /// Timeout of `sync` on a folder.
     pub sync_deadline: Duration,
     /// State folders of other accounts with drafts that no mount sends, for the status.
@@ -70,6 +74,7 @@ impl DriveConfig {
             delete_limit: 20,
             restore_after: Duration::from_secs(10),
             deadline: Duration::from_secs(30),
+            away: None,
             sync_deadline: Duration::from_secs(100),
             unsent_elsewhere: Vec::new(),
             webhook: None,

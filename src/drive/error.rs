@@ -178,9 +178,9 @@ impl From<OutboxError> for DriveError {
             OutboxError::UploadFailed { .. } | OutboxError::ImportFailed { .. } => {
                 DriveError::ModelFailed(why)
             }
-            OutboxError::StagingFull { .. } | OutboxError::QuotaExceeded { .. } => {
-                DriveError::NoSpace(why)
-            }
+            OutboxError::StagingFull { .. }
+            | OutboxError::QuotaExceeded { .. }
+            | OutboxError::AccountFull(_) => DriveError::NoSpace(why),
             // The client's error decides the cause, the outbox's text is the message.
             OutboxError::TooLarge { .. } | OutboxError::FileLimit { .. } => {
                 DriveError::TooLarge(why)

@@ -4,7 +4,7 @@
 //! `/.assetfs/events` is for programs that follow a drive now and begin with what they see; this is for questions about
 //! yesterday, so it also holds what failed, and nothing has to be open for it.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard};
 use std::time::{Duration, Instant};
@@ -18,6 +18,10 @@ use crate::wire::Timestamp;
 /// Maximum number of failed operations that are logged in a period: without the service, `ls -R` fails for each folder.
 const MAX_FAILURES: u32 = 100;
 const PERIOD: Duration = Duration::from_secs(60);
+/// Time in which one failure is noted once, although a command reports it for its object and for the `ctl` file, and the
+/// outbox for the draft; and how many are compared.
+const SAME_FAILURE: Duration = Duration::from_secs(10);
+const MAX_COMPARED: usize = 32;
 
 /// One event, as a line of JSON. Programs read it, so fields are added, never renamed.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
@@ -112,6 +116,42 @@ struct HistoryMemory {
     standings: HashMap<Subject, Standing>,
     lost: u64,
     period: Option<(Instant, u32)>,
+    failed_lately: VecDeque<FailedLately>,
+}
+
+#[derive(Debug)]
+struct FailedLately {
+    at: Instant,
+    place: String,
+    reason: String,
+}
+
+impl HistoryMemory {
+    /// Whether this failure was noted a moment ago at the same place or at one above or below. If not, it is from now on.
+    fn is_noted(&mut self, path: &str, reason: &str) -> bool {
+        let place = path.strip_suffix("/.assetfs/ctl").unwrap_or(path);
+        let failed = &mut self.failed_lately;
+        failed.retain(|it| it.at.elapsed() < SAME_FAILURE);
+        let is_same = |it: &FailedLately| {
+            let places = is_at_or_below(place, &it.place) || is_at_or_below(&it.place, place);
+            places && (it.reason.contains(reason) || reason.contains(&it.reason))
+        };
+        if failed.iter().any(is_same) {
+            return true;
+        }
+        failed.truncate(MAX_COMPARED - 1);
+        failed.push_front(FailedLately {
+            at: Instant::now(),
+            place: place.to_owned(),
+            reason: reason.to_owned(),
+        });
+        false
+    }
+}
+
+fn is_at_or_below(path: &str, folder: &str) -> bool {
+    let rest = path.strip_prefix(folder);
+    rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
 }
 
 impl History {
@@ -131,8 +171,14 @@ impl History {
         }
     }
 
-    /// Adds an event with the present time.
+    /// Adds an event with the present time, unless it is a failure that was just noted.
     pub(super) fn note(&self, event: HistoryEvent) {
+        if event.kind == HistoryKind::Failed {
+            let reason = event.reason.as_deref().unwrap_or_default();
+            if self.memory().is_noted(&event.path, reason) {
+                return;
+            }
+        }
         let count = match event.kind {
             HistoryKind::Uploaded => Some(&self.uploads),
             HistoryKind::Failed => Some(&self.failures),
@@ -288,6 +334,29 @@ mod tests {
             [HistoryKind::Begun, HistoryKind::Removed]
         );
         assert_eq!(history.counts().failures, 1);
+    }
+
+    #[test]
+    fn one_failure_of_a_command_is_one_event_and_counts_once() {
+        let (to, mut events) = mpsc::channel(16);
+        let history = History::new(Some(to));
+        let why = "the upload failed: no room; `assetfs retry` repeats it";
+        let mut failed = standing(StatusWord::Failed, None);
+        failed.as_mut().unwrap().status = "no room".to_owned();
+        let draft = Subject::Draft(DraftId(1));
+        history.remember(
+            draft.clone(),
+            standing(StatusWord::Uploading, None).unwrap(),
+        );
+        history.compare(draft, failed);
+        history.operation_failed("/rawmodels/chair", why);
+        history.operation_failed("/rawmodels/chair/.assetfs/ctl", why);
+        history.operation_failed("/rawmodels/.assetfs/ctl", why);
+        assert_eq!(kinds(&mut events), [HistoryKind::Failed]);
+        history.operation_failed("/rawmodels/chairs", why);
+        history.operation_failed("/rawmodels/chair", "it is empty");
+        assert_eq!(kinds(&mut events), [HistoryKind::Failed; 2]);
+        assert_eq!(history.counts().failures, 3);
     }
 
     #[test]

@@ -56,7 +56,7 @@ use tokio::task::JoinHandle;
 
 use crate::cache::BlockCache;
 use crate::client::Client;
-use crate::drive::catalog::recall_made;
+use crate::drive::catalog::{note_away, recall_made};
 use crate::drive::ops::attributes::getattr;
 use crate::drive::ops::control::command;
 use crate::drive::ops::create::{make_dir, make_node};
@@ -110,6 +110,7 @@ impl Drive {
         let webhook = config.webhook.clone();
         let mount = Arc::new(Mount::new(config, client, cache, outbox, meta));
         recall_made(mount.catalog());
+        note_away(mount.catalog());
         let receiver = match &webhook {
             Some(webhook) => Some(Receiver::start(mount.catalog(), webhook).await?),
             None => None,

@@ -60,7 +60,7 @@ pub enum DurableError {
         len: usize,
     },
     #[error(
-        "{} is not empty and does not belong to assetfs; it was not changed. Name another folder, such as {}",
+        "{} is not empty and does not belong to assetfs, or all users share it; it was not changed. Name another folder, such as {}",
         .0.display(), .0.join("assetfs").display()
     )]
     Foreign(PathBuf),

@@ -4,7 +4,7 @@
 use std::fs::DirBuilder;
 use std::io;
 use std::os::fd::AsFd as _;
-use std::os::unix::fs::DirBuilderExt as _;
+use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _};
 use std::path::{Path, PathBuf};
 
 use rustix::fs::{Mode, OFlags};
@@ -61,8 +61,13 @@ impl PrivateDir {
 
 /// True for a folder with files of other programs, whose mode must not be changed. A folder is ours if one of its names is
 /// a sign (`is_sign`), which no other program makes, or if all its names are in `usual`. A folder that is missing, empty
-/// or not readable is not foreign.
+/// or not readable is not foreign, except one that all users share (mode 1777, as `/tmp`).
 pub fn is_foreign(path: &Path, is_sign: impl Fn(&str) -> bool, usual: &[&str]) -> bool {
+    const SHARED: u32 = 0o1002;
+    let is_shared = |found: std::fs::Metadata| found.is_dir() && found.mode() & SHARED == SHARED;
+    if std::fs::metadata(path).is_ok_and(is_shared) {
+        return true;
+    }
     let entries = std::fs::read_dir(path).into_iter().flatten().flatten();
     let names = entries.map(|entry| entry.file_name().to_string_lossy().into_owned());
     // The file system makes `lost+found` in the top folder of a new disk.
@@ -171,6 +176,15 @@ mod tests {
         let is_foreign = |path: &Path| is_foreign(path, |name| name == "sign", &["usual"]);
         assert!(!is_foreign(&dir.path().join("missing")));
         assert!(!is_foreign(dir.path()), "empty");
+        for (mode, is_shared) in [
+            (0o1777, true),
+            (0o777, false),
+            (0o1755, false),
+            (0o700, false),
+        ] {
+            fs::set_permissions(dir.path(), fs::Permissions::from_mode(mode)).unwrap();
+            assert_eq!(is_foreign(dir.path()), is_shared, "{mode:o}");
+        }
         fs::create_dir(dir.path().join("lost+found")).unwrap();
         assert!(!is_foreign(dir.path()), "a new disk");
         fs::write(dir.path().join("usual"), "").unwrap();

@@ -300,4 +300,32 @@ mod tests {
             Err(MountPointError::Missing(_))
         ));
     }
+
+    #[test]
+    fn each_cause_why_a_drive_stays_mounted_has_a_sentence_with_what_to_do() {
+        let path = || PathBuf::from("/mnt/my drive");
+        let owner = 4242;
+        for (error, parts) in [
+            (
+                MountPointError::OfAnotherUser {
+                    path: path(),
+                    owner,
+                },
+                ["number 4242", "as root: `umount '/mnt/my drive'`"],
+            ),
+            (
+                MountPointError::NoHelper(path()),
+                ["fusermount3", "apt install fuse3"],
+            ),
+            (
+                MountPointError::NoMountList(path()),
+                ["'/mnt/my drive'", "ln -s /proc/self/mounts /etc/mtab"],
+            ),
+        ] {
+            let said = error.to_string();
+            for part in parts {
+                assert!(said.contains(part), "{part}: {said}");
+            }
+        }
+    }
 }

@@ -62,6 +62,9 @@ pub enum OutboxError {
     /// A text is invalid.
     #[error("{0}")]
     Invalid(String),
+    /// The service refused a job because the account has no room for its result.
+    #[error("{0}")]
+    AccountFull(String),
     /// The staging disk is full.
     #[error(
         "no room for {what} on the disk that holds {dir}; free space there or remove drafts, then try again \

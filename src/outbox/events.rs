@@ -5,9 +5,10 @@
 use std::collections::VecDeque;
 use std::sync::{Mutex, PoisonError};
 
-use tokio::sync::{Notify, mpsc, watch};
+use tokio::sync::{Notify, mpsc};
 
 use crate::outbox::ids::{DraftId, JobFolder};
+use crate::outbox::signal::Signal;
 use crate::wire::{AssetId, RapidId};
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -36,23 +37,14 @@ pub enum OutboxEvent {
     PresetsChanged,
 }
 
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct Events {
     queue: Mutex<VecDeque<OutboxEvent>>,
     queued: Notify,
-    changes: watch::Sender<u64>,
-    assets: watch::Sender<u64>,
-}
-
-impl Default for Events {
-    fn default() -> Events {
-        Events {
-            queue: Mutex::default(),
-            queued: Notify::new(),
-            changes: watch::Sender::new(0),
-            assets: watch::Sender::new(0),
-        }
-    }
+    /// Something that tasks wait for has changed. Given by the lock of each part.
+    pub changes: Signal,
+    /// The state of an asset may have changed.
+    pub assets: Signal,
 }
 
 impl Events {
@@ -82,23 +74,5 @@ impl Events {
                 None => self.queued.notified().await,
             }
         }
-    }
-
-    /// Wakes all tasks that wait for a state. Called by the lock of each part.
-    pub fn something_changed(&self) {
-        self.changes.send_modify(|n| *n += 1);
-    }
-
-    pub fn changes(&self) -> watch::Receiver<u64> {
-        self.changes.subscribe()
-    }
-
-    /// Wakes all tasks that wait for the state of an asset.
-    pub fn asset_may_have_changed(&self) {
-        self.assets.send_modify(|n| *n += 1);
-    }
-
-    pub fn assets(&self) -> watch::Receiver<u64> {
-        self.assets.subscribe()
     }
 }

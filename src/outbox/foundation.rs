@@ -23,19 +23,11 @@ pub struct Foundation {
 impl Foundation {
     /// Waits until `look` finds what it looks for in the memory of machines. It looks at once, and again after each
     /// change. Fails when the outbox closes.
-    pub async fn until<T>(&self, mut look: impl FnMut() -> Option<T>) -> OutboxResult<T> {
-        // Subscribed before the first look, so that no change falls between a look and the wait.
-        let mut changes = self.events.changes();
-        loop {
-            if let Some(found) = look() {
-                return Ok(found);
-            }
-            tokio::select! {
-                biased;
-                () = self.tasks.closed() => return Err(OutboxError::ShutDown),
-                // No error: the sender is in `self`.
-                _ = changes.changed() => {}
-            }
+    pub async fn until<T>(&self, look: impl FnMut() -> Option<T>) -> OutboxResult<T> {
+        tokio::select! {
+            biased;
+            found = self.events.changes.until(look) => Ok(found),
+            () = self.tasks.closed() => Err(OutboxError::ShutDown),
         }
     }
 }

@@ -47,6 +47,24 @@ pub struct Caller {
     pub gid: u32,
 }
 
+/// A user other than the owner of the drive, whom the files belong to that the user made.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Maker {
+    pub uid: u32,
+    pub gid: u32,
+}
+
+impl Maker {
+    /// The maker of what this caller makes; `None` for the owner of the drive.
+    pub fn of(caller: &Caller, owner: Option<u32>) -> Option<Maker> {
+        let is_other = owner.is_some_and(|owner| owner != caller.uid);
+        is_other.then_some(Maker {
+            uid: caller.uid,
+            gid: caller.gid,
+        })
+    }
+}
+
 /// The owner of a drop folder.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]

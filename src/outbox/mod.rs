@@ -28,6 +28,7 @@ mod names;
 mod off_thread;
 mod presets;
 mod recovery;
+mod signal;
 #[cfg(test)]
 mod simulator;
 mod staging;
@@ -46,7 +47,7 @@ pub use elsewhere::{unsent_in, waits_unsent};
 pub use error::{OutboxError, OutboxResult};
 pub use events::OutboxEvent;
 pub use failpoint::Failpoint;
-pub use ids::{Caller, DraftId, EntryId, JobFolder, OwnerFolder};
+pub use ids::{Caller, DraftId, EntryId, JobFolder, Maker, OwnerFolder};
 pub use jobs::{JobInfo, JobSettings, JobState, JobText, Jobs, parse_job_text, reason_in_log};
 pub use names::{
     has_references, is_junk_path, is_never_sent, is_service_folder, model_of_loose_file,

@@ -5,8 +5,9 @@ use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use tokio::runtime::Handle;
-use tokio::sync::watch;
 use tokio::task::JoinSet;
+
+use crate::outbox::signal::Signal;
 
 /// How long a request that must not be aborted may continue after the outbox begins to close.
 const GRACE: Duration = Duration::from_secs(10);
@@ -14,7 +15,7 @@ const GRACE: Duration = Duration::from_secs(10);
 #[derive(Debug)]
 pub struct Tasks {
     running: Mutex<JoinSet<()>>,
-    closing: watch::Sender<bool>,
+    closing: Signal,
     runtime: Handle,
 }
 
@@ -23,7 +24,7 @@ impl Tasks {
     pub fn new() -> Tasks {
         Tasks {
             running: Mutex::default(),
-            closing: watch::Sender::new(false),
+            closing: Signal::default(),
             runtime: Handle::current(),
         }
     }
@@ -39,18 +40,16 @@ impl Tasks {
 
     /// Signals all tasks to stop.
     pub fn close(&self) {
-        self.closing.send_replace(true);
+        self.closing.give();
     }
 
     pub fn is_closing(&self) -> bool {
-        *self.closing.borrow()
+        self.closing.is_given()
     }
 
     /// Returns when the outbox begins to close.
     pub async fn closed(&self) {
-        let mut closing = self.closing.subscribe();
-        // An error means that the sender was dropped with the outbox.
-        let _ = closing.wait_for(|closing| *closing).await;
+        self.closing.after(0).await;
     }
 
     /// Waits until all tasks have ended.

@@ -162,6 +162,9 @@ pub struct UpdatePreset {
     pub id: PresetId,
     pub name: String,
     pub config: OptimizerConfig,
+    /// `None` leaves it as it is. The specification does not name it; a service that does not know it ignores it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub description: Option<String>,
 }
 
 /// Body that requests a configuration in the command-line format.

@@ -200,6 +200,51 @@ fn an_interrupted_run_leaves_nothing() {
     }
 }
 
+/// The worker processes of a command.
+fn workers_of(pid: u32) -> Vec<u32> {
+    let numbers = std::fs::read_dir("/proc").unwrap().flatten();
+    let numbers = numbers.filter_map(|entry| entry.file_name().to_str()?.parse::<u32>().ok());
+    let is_worker = |number: &u32| {
+        let stat = std::fs::read_to_string(format!("/proc/{number}/stat")).unwrap_or_default();
+        let parent = stat
+            .rsplit_once(") ")
+            .and_then(|(_, rest)| rest.split(' ').nth(1));
+        parent == Some(pid.to_string().as_str())
+    };
+    numbers.filter(is_worker).collect()
+}
+
+#[test]
+fn work_whose_worker_another_process_kills_begins_again() {
+    let bench = Bench::with_chair();
+    let mut child = Command::new(ASSETFS)
+        .args(["optimize", "chair", "out", "-p", "Web Viewer"])
+        .current_dir(bench.path("."))
+        .stderr(Stdio::piped())
+        .stdout(Stdio::null())
+        .spawn()
+        .unwrap();
+    let mut said = BufReader::new(child.stderr.take().unwrap()).lines();
+    assert!(said.next().unwrap().unwrap().contains("reading"));
+    let workers = workers_of(child.id());
+    assert!(!workers.is_empty());
+    for worker in workers {
+        let worker = worker.to_string();
+        Command::new("kill")
+            .args(["-KILL", &worker])
+            .status()
+            .unwrap();
+    }
+    let rest: Vec<String> = said.map(Result::unwrap).collect();
+    let status = child.wait().unwrap();
+    assert!(status.success(), "{rest:?}");
+    assert!(
+        rest.iter().any(|line| line.contains("begins again")),
+        "{rest:?}"
+    );
+    assert!(bench.names("out").contains(&"chair.glb".to_owned()));
+}
+
 #[test]
 fn presets_are_listed() {
     let bench = Bench::new();

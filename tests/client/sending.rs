@@ -104,29 +104,35 @@ async fn after_a_disconnect_the_whole_file_is_sent_again() {
 }
 
 #[tokio::test]
-async fn a_file_is_sent_again_after_a_storage_error_and_fails_after_four_attempts() {
-    let server = FaultServer::start(|_, before| {
-        if before == 0 {
-            Reply::status(503)
-        } else {
-            Reply::status(200)
-        }
-    });
+async fn a_file_that_the_storage_does_not_take_is_sent_once_and_the_caller_decides_when_again() {
     let file = content(1000);
-    let client = client_of(&server);
-    client
-        .transfers()
-        .put_file(
-            &signed(&server, "a"),
-            1000,
-            || in_chunks(&file, 100),
-            |_| {},
-        )
-        .await
-        .unwrap();
-    assert_eq!(server.count(), 2);
+    let replies = [
+        Reply::status(500),
+        Reply::status(501),
+        Reply::new(503, &[("retry-after", "30")], ""),
+        Reply::status(507),
+    ];
+    for reply in replies {
+        let server = FaultServer::start(move |_, _| reply.clone());
+        let error = client_of(&server)
+            .transfers()
+            .put_file(
+                &signed(&server, "a"),
+                1000,
+                || in_chunks(&file, 100),
+                |_| {},
+            )
+            .await
+            .unwrap_err();
+        assert!(error.is_transient(), "{error}");
+        assert_eq!(server.count(), 1, "{error}");
+    }
+}
 
-    let server = FaultServer::start(|_, _| Reply::status(500));
+#[tokio::test]
+async fn a_file_is_sent_twice_over_connections_that_break() {
+    let server = FaultServer::start(|_, _| Reply::hang_up());
+    let file = content(1000);
     let error = client_of(&server)
         .transfers()
         .put_file(
@@ -137,8 +143,8 @@ async fn a_file_is_sent_again_after_a_storage_error_and_fails_after_four_attempt
         )
         .await
         .unwrap_err();
-    assert!(error.is_transient());
-    assert_eq!(server.count(), 4);
+    assert!(error.is_transient(), "{error}");
+    assert_eq!(server.count(), 2);
 }
 
 #[tokio::test]
@@ -274,4 +280,34 @@ async fn sending_follows_a_redirect_that_keeps_the_method() {
         .await
         .unwrap();
     assert!(server.asked()[1].body == file);
+}
+
+#[tokio::test]
+async fn a_redirect_that_asks_for_another_method_or_names_no_target_is_refused_with_its_reason() {
+    let file = content(1000);
+    for (status, target, reason) in [
+        (302, Some("/moved"), "302 Found"),
+        (303, Some("/moved"), "303 See Other"),
+        (307, None, "without a valid target"),
+    ] {
+        let headers: Vec<_> = target
+            .map(|target| ("location", target))
+            .into_iter()
+            .collect();
+        let server = FaultServer::start(move |_, _| Reply::new(status, &headers, ""));
+        let error = client_of(&server)
+            .transfers()
+            .put_file(
+                &signed(&server, "a"),
+                1000,
+                || in_chunks(&file, 100),
+                |_| {},
+            )
+            .await
+            .unwrap_err();
+        assert!(error.to_string().contains(reason), "{error}");
+        let says_no_target = error.to_string().contains("without a valid target");
+        assert_eq!(says_no_target, target.is_none(), "{error}");
+        assert_eq!(server.count(), 1);
+    }
 }

@@ -421,6 +421,40 @@ async fn two_machines_at_the_same_moment_make_one_result() {
     second.close().await;
 }
 
+#[tokio::test(flavor = "multi_thread")]
+async fn two_machines_at_the_same_moment_make_one_result_for_jobs_and_one_embed() {
+    let account = Account::new().await;
+    account.add_cube().await;
+    let first = account.mount().await;
+    let second = account.mount_elsewhere().await;
+    let write = async |path: String, text: &[u8]| {
+        let (one, other) = tokio::join!(
+            first.tree.write(&path, text),
+            second.tree.write(&path, text)
+        );
+        one.unwrap();
+        other.unwrap();
+        let status = path.replace(".json", ".status");
+        for mounted in [&first, &second] {
+            mounted.tree.until_status(&status, "done").await;
+        }
+    };
+    write(
+        "/rawmodels/cube/optimize/small.json".to_owned(),
+        TEN_PERCENT,
+    )
+    .await;
+    // The one result has the same name on both.
+    let rapid = first.tree.list("/rapidmodels").await.unwrap().remove(0);
+    write(format!("/rapidmodels/{rapid}/embeds/show.json"), b"{}").await;
+    write("/jobs/all.json".to_owned(), ALL).await;
+    assert_eq!(paid(&account).await, 3);
+    let embeds = account.client.embeds().all(None, Priority::Interactive);
+    assert_eq!(embeds.await.unwrap().len(), 1);
+    first.close().await;
+    second.close().await;
+}
+
 /// The promise of the service that this rests on.
 #[tokio::test(flavor = "multi_thread")]
 async fn requests_with_one_idempotency_key_make_and_cost_one_thing() {

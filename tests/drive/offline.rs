@@ -1,8 +1,11 @@
 //! Without network everything cached is readable and every draft is writable, also after a mount.
 
+use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 
-use assetfs::drive::DriveError;
+use assetfs::drive::{DriveError, HistoryKind};
+use tokio::net::TcpListener;
+use tokio::task::JoinHandle;
 
 use crate::support::account::{Account, MINIMAL_GLTF};
 
@@ -136,20 +139,24 @@ async fn a_model_is_copied_in_at_once_while_the_service_is_away_and_was_never_se
     mounted.close().await;
 }
 
-/// A service that takes connections and never answers.
+/// Takes connections and never answers.
+async fn hold_connections(addr: SocketAddr) -> JoinHandle<()> {
+    let silent = TcpListener::bind(addr).await.unwrap();
+    tokio::spawn(async move {
+        let mut held = Vec::new();
+        while let Ok((connection, _)) = silent.accept().await {
+            held.push(connection);
+        }
+    })
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn a_silent_service_is_waited_for_once_and_noticed_soon_when_it_answers() {
     let mut account = Account::new().await;
     account.add_cube().await;
     let addr = account.client.base_url().socket_addrs(|| None).unwrap()[0];
     account.stop_service().await;
-    let silent = tokio::net::TcpListener::bind(addr).await.unwrap();
-    let holding = tokio::spawn(async move {
-        let mut held = Vec::new();
-        while let Ok((connection, _)) = silent.accept().await {
-            held.push(connection);
-        }
-    });
+    let holding = hold_connections(addr).await;
     let deadline = Duration::from_secs(1);
     let mounted = account
         .mount_with(|config| config.deadline = deadline)
@@ -165,6 +172,19 @@ async fn a_silent_service_is_waited_for_once_and_noticed_soon_when_it_answers() 
         assert!(waited < deadline, "{folder} after {first:?}: {waited:?}");
     }
     assert!(!mounted.drive.status().online);
+    // The kernel looks up a name before it creates it.
+    let begun = Instant::now();
+    let missing = tree.stat("/rawmodels/draft").await.map(drop).unwrap_err();
+    assert_eq!(missing, DriveError::NotFound);
+    tree.mkdir("/rawmodels/draft").await.unwrap();
+    tree.write("/rawmodels/loose.glb", b"glTF").await.unwrap();
+    assert!(
+        begun.elapsed() < Duration::from_secs(5),
+        "it took {:?}",
+        begun.elapsed()
+    );
+    tree.rmdir("/rawmodels/draft").await.unwrap();
+    tree.unlink("/rawmodels/loose.glb").await.unwrap();
     holding.abort();
     let _ = holding.await;
     account.start_service().await;
@@ -175,4 +195,51 @@ async fn a_silent_service_is_waited_for_once_and_noticed_soon_when_it_answers() 
     }
     assert_eq!(tree.list("/rawmodels").await.unwrap(), ["cube"]);
     mounted.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_event_log_has_one_event_when_the_service_is_away_and_one_when_it_is_back() {
+    let mut account = Account::new().await;
+    account.stop_service().await;
+    let (to, mut events) = tokio::sync::mpsc::channel(1000);
+    let mounted = account.mount_with(|config| config.history = Some(to)).await;
+    assert!(mounted.tree.list("/rawmodels").await.is_err());
+    account.start_service().await;
+    let back = Instant::now();
+    while !mounted.drive.status().online {
+        assert!(back.elapsed() < Duration::from_secs(10), "still offline");
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
+    mounted.close().await;
+    let events: Vec<_> = std::iter::from_fn(|| events.try_recv().ok())
+        .filter(|event| matches!(event.kind, HistoryKind::Offline | HistoryKind::Online))
+        .collect();
+    let kinds: Vec<_> = events.iter().map(|event| event.kind).collect();
+    assert_eq!(kinds, [HistoryKind::Offline, HistoryKind::Online]);
+    assert!(events[0].reason.as_ref().is_some_and(|why| !why.is_empty()));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_service_that_was_silent_before_the_mount_is_not_waited_for_again() {
+    let mut account = Account::new().await;
+    let addr = account.client.base_url().socket_addrs(|| None).unwrap()[0];
+    account.stop_service().await;
+    let holding = hold_connections(addr).await;
+    let why = "no answer within 5 s".to_owned();
+    let mounted = account
+        .mount_with(|config| config.away = Some(DriveError::TimedOut(why)))
+        .await;
+    let tree = &mounted.tree;
+    assert!(!mounted.drive.status().online);
+    let begun = Instant::now();
+    let missing = tree.stat("/rawmodels/draft").await.map(drop).unwrap_err();
+    assert_eq!(missing, DriveError::NotFound);
+    tree.mkdir("/rawmodels/draft").await.unwrap();
+    assert!(
+        begun.elapsed() < Duration::from_secs(5),
+        "it took {:?}",
+        begun.elapsed()
+    );
+    mounted.close().await;
+    holding.abort();
 }

@@ -1,6 +1,6 @@
 //! Operations that fail, and their errors.
 
-use assetfs::drive::DriveError;
+use assetfs::drive::{Caller, DriveError};
 
 use crate::support::account::Account;
 
@@ -37,6 +37,26 @@ async fn nothing_can_be_made_where_it_has_no_meaning() {
             "{path}: {refused:?}"
         );
     }
+    mounted.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn commands_of_another_user_than_the_owner_and_root_are_refused_with_a_sentence() {
+    let (account, mounted) = Account::mounted_with_cube().await;
+    let tree = &mounted.tree;
+    let ctl = "/rawmodels/cube/.assetfs/ctl";
+    let ino = tree.look(ctl).await.unwrap().attributes.ino;
+    let other = Caller {
+        uid: 6161,
+        ..tree.caller
+    };
+    let refused = mounted.drive.command(ino, "cancel", &other).await;
+    let Err(DriveError::NotPermitted(why)) = refused else {
+        panic!("{refused:?}");
+    };
+    assert!(why.contains("belongs to another user"), "{why}");
+    assert!(tree.why(ctl).await.contains("belongs to another user"));
+    assert_eq!(account.assets().await.len(), 1);
     mounted.close().await;
 }
 

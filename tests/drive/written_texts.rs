@@ -23,6 +23,7 @@ async fn listed(account: &Account) -> Vec<Preset> {
 async fn change_elsewhere(account: &Account, text: &str) {
     let preset = listed(account).await.remove(0);
     let request = UpdatePreset {
+        description: None,
         id: preset.id,
         name: preset.name,
         config: OptimizerConfig::parse(text).unwrap(),

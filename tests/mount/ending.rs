@@ -358,6 +358,16 @@ fn what_another_user_copies_into_a_drive_of_root_belongs_to_that_user() {
         "{}",
         text(&made.stderr)
     );
+    // The service has the preset after the write; a text of a job stays on this machine.
+    let texts = "echo '{}' > presets/web.json; echo '{}' > jobs/all.json; touch presets/new.json";
+    let made = as_user(5151, texts, &root);
+    assert!(made.status.success(), "{}", text(&made.stderr));
+    // The owner changes what the user has made.
+    let changed = "echo '{\"limits\": {}}' > presets/web.json; echo > jobs/all.json";
+    let made = as_user(4242, changed, &root);
+    assert!(made.status.success(), "{}", text(&made.stderr));
+    let owners = "stat -c %u:%g presets/web.json jobs/all.json presets/new.json";
+    assert_eq!(shell(&root, owners), "5151:5151\n".repeat(3));
     let owner = as_user(
         4242,
         "mkdir rawmodels/lamp; stat -c %u:%g rawmodels/lamp",

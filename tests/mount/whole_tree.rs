@@ -172,14 +172,20 @@ fn rm_deletes_many_models_with_few_requests_and_keeps_to_the_limit() {
         Some(2),
         "only whole models are deleted"
     );
-    let output = Command::new(ASSETFS)
-        .arg("rm")
-        .args([
-            fixture.path("rawmodels/chair"),
-            fixture.path(&format!("rapidmodels/{rapid}")),
-        ])
-        .output()
-        .unwrap();
+    let remove = |rapid: &str| {
+        let rapid = fixture.path(&format!("rapidmodels/{rapid}"));
+        let paths = [fixture.path("rawmodels/chair"), rapid];
+        Command::new(ASSETFS).arg("rm").args(paths).output()
+    };
+    let mistyped = remove("none").unwrap();
+    let said = text(&mistyped.stderr);
+    assert_eq!(mistyped.status.code(), Some(1), "{said}");
+    assert!(
+        said.contains("nothing was deleted") && said.contains("none"),
+        "{said}"
+    );
+    assert_eq!(fixture.service.assets().len(), 1);
+    let output = remove(&rapid).unwrap();
     assert!(output.status.success(), "{}", text(&output.stderr));
     assert!(fixture.service.assets().is_empty());
     assert_eq!(

@@ -43,6 +43,31 @@ async fn done(outbox: &Outbox, folder: &JobFolder, name: &str) -> assetfs::wire:
 }
 
 #[tokio::test]
+async fn a_job_that_the_account_has_no_room_for_fails_like_a_full_disk_and_says_why() {
+    let (_world, outbox, _, folder) = with_asset(Some(Fault::Status(413))).await;
+    let jobs = outbox.jobs();
+    jobs.write(&folder, "web.json", CONFIG).unwrap();
+    let refused = jobs.submit(&folder, "web.json").await;
+    assert!(
+        matches!(refused, Err(OutboxError::AccountFull(_))),
+        "{refused:?}"
+    );
+    let job = jobs.get(&folder, "web.json").unwrap();
+    assert!(
+        job.failure.is_some() && job.status.word() == StatusWord::Failed,
+        "{job:?}"
+    );
+    // Another refusal is no matter of room.
+    jobs.write(&folder, "bad.json", b"{\"limits\": 1}").unwrap();
+    let refused = jobs.submit(&folder, "bad.json").await;
+    assert!(
+        matches!(refused, Err(OutboxError::Invalid(_))),
+        "{refused:?}"
+    );
+    outbox.shut_down().await;
+}
+
+#[tokio::test]
 async fn a_dropped_job_makes_one_rapid_model_and_its_tag_goes() {
     let (world, outbox, asset, folder) = with_asset(None).await;
     let state = drop_config(&outbox, &folder, "web.json").await;

@@ -32,6 +32,40 @@ fn the_one(presets: &[Preset], name: &str, text: &[u8]) -> PresetId {
 }
 
 #[tokio::test]
+async fn a_description_in_a_changed_text_replaces_that_of_the_service_and_one_without_keeps_it() {
+    let world = World::start().await;
+    let outbox = world.outbox();
+    let described = async || {
+        let all = presets(&world).await;
+        assert_eq!(all.len(), 1, "{all:?}");
+        all[0].description.clone().unwrap_or_default()
+    };
+    for (text, description) in [
+        (
+            r#"{"name":"web","description":"for pages","config":{"limits":{"faces":{"count":1}}}}"#,
+            "for pages",
+        ),
+        (
+            r#"{"name":"web","description":"for phones","config":{"limits":{"faces":{"count":2}}}}"#,
+            "for phones",
+        ),
+        (
+            r#"{"name":"web","description":"for all","config":{"limits":{"faces":{"count":2}}}}"#,
+            "for all",
+        ),
+        (r#"{"limits":{"faces":{"count":3}}}"#, "for all"),
+    ] {
+        outbox
+            .presets()
+            .save("web.json", text.as_bytes())
+            .await
+            .unwrap();
+        assert_eq!(described().await, description, "{text}");
+    }
+    outbox.shut_down().await;
+}
+
+#[tokio::test]
 async fn writing_makes_and_updates_and_rm_deletes() {
     let world = World::start().await;
     let outbox = world.outbox();

@@ -71,7 +71,7 @@ proptest! {
             engine_core_version: make.maybe(Maker::text),
             config: make.config(),
         });
-        assert_read_back(&UpdatePreset { id: PresetId(make.number()), name: make.text(), config: make.config() });
+        assert_read_back(&UpdatePreset { id: PresetId(make.number()), name: make.text(), config: make.config(), description: Some(make.text()) });
         assert_read_back(&RpdxRequest { config: make.config() });
         assert_read_back(&make.embed());
         assert_read_back(&CreateEmbed {

@@ -40,6 +40,14 @@ impl Target {
         {
             paths.push(path);
         }
+        // A reference to a web server may have a query, which is no part of the file's name.
+        if let Some((plain, _)) = text.split_once(['?', '#'])
+            && let Some(Target::Inside(without) | Target::Elsewhere(without)) =
+                Target::of(from, plain)
+        {
+            let new = without.into_iter().filter(|path| !paths.contains(path));
+            paths.extend(new.collect::<Vec<_>>());
+        }
         paths.retain(|path| !path.is_empty());
         if paths.is_empty() {
             return None;
@@ -295,6 +303,8 @@ mod tests {
         let files = files(&[
             "chair.gltf",
             "chair.bin",
+            "is it",
+            "is it?#1.png",
             "100%.png",
             "x%20y.png",
             "Wood.PNG",
@@ -310,6 +320,9 @@ mod tests {
             ("100%.png", "100%.png"),
             ("x%20y.png", "x%20y.png"),
             ("wood.png", "Wood.PNG"),
+            ("chair.bin?v=3", "chair.bin"),
+            ("wood.png#top?x", "Wood.PNG"),
+            ("is it?#1.png", "is it?#1.png"),
             ("textures%5COAK.png", "textures/oak.png"),
             ("textures\\oak.png", "textures/oak.png"),
             ("oak.png", "textures/oak.png"),

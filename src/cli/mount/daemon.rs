@@ -285,6 +285,7 @@ async fn open_drive(
         }),
         history: events_to.map(EventLogWriter::sender),
         unsent_elsewhere: places.unsent_elsewhere.clone(),
+        away: places.away.clone(),
         ..DriveConfig::new(&places.label, outbox_dir)
     };
     let drive = Drive::open(config, client.clone(), cache, outbox.clone(), events, meta).await?;

@@ -50,14 +50,73 @@ impl FileOwner {
             return Err(WrongUse(text).into());
         }
         let group = rustix::process::getegid().as_raw();
+        let gid = args.gid.or(profile.gid).unwrap_or(group);
+        // The system calls take this number for "no change".
+        for (option, id) in [("uid", uid), ("gid", gid)] {
+            if id == u32::MAX {
+                return Err(WrongUse(format!(
+                    "{option}={id} is the number of nobody; name a user or group that exists"
+                ))
+                .into());
+            }
+        }
         let all = args.umask.or(profile.umask).unwrap_or(USUAL);
         let folders = args.dmask.or(profile.dmask).unwrap_or(all);
         let files = args.fmask.or(profile.fmask).unwrap_or(all);
         Ok(FileOwner {
             uid,
-            gid: args.gid.or(profile.gid).unwrap_or(group),
+            gid,
             folder_permissions: 0o777 & !folders.0,
             file_permissions: 0o666 & !files.0,
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn chosen(args: &OwnerArgs) -> Result<FileOwner> {
+        FileOwner::chosen(args, &Profile::default(), true)
+    }
+
+    #[test]
+    fn umask_alone_counts_for_folders_and_files_and_the_others_come_before_it() {
+        let mut args = OwnerArgs {
+            umask: Some(PermissionMask(0o027)),
+            ..OwnerArgs::default()
+        };
+        let owner = chosen(&args).unwrap();
+        assert_eq!(
+            (owner.folder_permissions, owner.file_permissions),
+            (0o750, 0o640)
+        );
+        args.dmask = Some(PermissionMask(0));
+        let owner = chosen(&args).unwrap();
+        assert_eq!(
+            (owner.folder_permissions, owner.file_permissions),
+            (0o777, 0o640)
+        );
+        args.fmask = Some(PermissionMask(0o077));
+        let owner = chosen(&args).unwrap();
+        assert_eq!(
+            (owner.folder_permissions, owner.file_permissions),
+            (0o777, 0o600)
+        );
+    }
+
+    #[test]
+    fn the_number_that_is_no_user_and_no_group_is_refused() {
+        let (uid, gid) = (Some(u32::MAX), Some(u32::MAX));
+        let of_user = chosen(&OwnerArgs {
+            uid,
+            ..OwnerArgs::default()
+        });
+        assert!(of_user.unwrap_err().to_string().contains("uid="));
+        let of_group = chosen(&OwnerArgs {
+            gid,
+            ..OwnerArgs::default()
+        });
+        assert!(of_group.unwrap_err().to_string().contains("gid="));
     }
 }

@@ -14,6 +14,7 @@ use crate::cli::dying;
 use crate::cli::exit::WrongUse;
 use crate::cli::mounted::{ENDS_SOON, MountedDrive, POLL_PERIOD};
 use crate::client::{Client, ClientError, Priority};
+use crate::drive::DriveError;
 use crate::durable::{DirLock, DurableError, PrivateDir, is_foreign};
 use crate::fuse;
 use crate::outbox::{holds_unsent, unsent_in};
@@ -42,6 +43,8 @@ pub(super) struct Places {
     pub(super) unsent_elsewhere: Vec<PathBuf>,
     /// Warnings for the user.
     pub(super) warnings: Vec<String>,
+    /// Why the service did not answer, if it did not.
+    pub(super) away: Option<DriveError>,
     _lock: DirLock,
 }
 
@@ -71,7 +74,7 @@ enum Owner {
     /// The service has no owner for it.
     Unknown,
     /// The service cannot be asked, and why.
-    Silent(String),
+    Silent(DriveError),
     Refused(String),
     /// It has too many requests at the moment.
     Busy(String),
@@ -118,7 +121,10 @@ pub(super) async fn open_remote(
         ));
     };
     match owner {
-        Owner::Silent(why) => without_service("does not answer", why),
+        Owner::Silent(why) => {
+            without_service("does not answer", why.to_string());
+            places.away = Some(why);
+        }
         Owner::Busy(why) => without_service("is busy", why),
         Owner::Failing(why) => without_service("fails", why),
         Owner::Refused(why) => places
@@ -212,6 +218,7 @@ async fn open(plan: &MountPlan, name: &str, label: String) -> Result<Places> {
             .map(|folder| unsent_sentence(folder))
             .collect(),
         unsent_elsewhere,
+        away: None,
         _lock: lock,
     })
 }
@@ -314,10 +321,13 @@ async fn owner_of(client: &Client, token_id: Option<TokenId>) -> Owner {
             error @ (ClientError::Unavailable { status: None, .. }
             | ClientError::Timeout { .. }
             | ClientError::Untrusted { .. }),
-        )) => Owner::Silent(error.to_string()),
+        )) => Owner::Silent(error.into()),
         Ok(Err(error @ ClientError::RateLimited { .. })) => Owner::Busy(error.to_string()),
         Ok(Err(error)) => Owner::Failing(error.to_string()),
-        Err(_) => Owner::Silent(format!("no answer within {} s", OWNER_DEADLINE.as_secs())),
+        Err(_) => Owner::Silent(DriveError::TimedOut(format!(
+            "no answer within {} s",
+            OWNER_DEADLINE.as_secs()
+        ))),
     }
 }
 

@@ -11,12 +11,14 @@ mod summary;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 use std::time::{Duration, Instant};
+use std::{fs, io};
 
 use anyhow::{Context, Result, bail};
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
-use crate::service::{MemorySetting, Outcome, WorkerCommand, WorkerLimits, Workers};
+use crate::backoff::Backoff;
+use crate::service::{MemorySetting, Outcome, WorkerCommand, WorkerError, WorkerLimits, Workers};
 use assetfs_engine::job::{self, OptimizeTask, Report, Task};
 
 use super::chosen_preset::{self, Config};
@@ -31,6 +33,10 @@ use summary::Finished;
 
 /// The program itself needs this much.
 const LEAST_MEMORY_BYTES: u64 = 256 << 20;
+
+/// How often the work begins again after another process has killed its worker, as the local service does: memory may have
+/// been short for a moment only.
+const REPEATS: u32 = 2;
 
 /// Optimize a model on this machine: no service, no mount
 #[derive(Debug, clap::Args)]
@@ -213,13 +219,26 @@ impl EngineSettings {
     ) -> Result<Report> {
         let mut shown = progress.task(&model.name);
         let workers = Workers::start(worker(self.pictures)?, self.limits())?;
-        let working = workers.run(
-            task,
-            |progress| shown.show(&format!("{}% {}", progress.percent, progress.step)),
-            stop,
-        );
         let cannot = || format!("cannot optimize {}", model.shown);
-        match working.await.with_context(cannot)? {
+        let mut pauses = Backoff::doubling(Duration::from_secs(1), Duration::from_secs(10));
+        let mut repeats = 0;
+        let outcome = loop {
+            let working = workers.run(
+                task,
+                |progress| shown.show(&format!("{}% {}", progress.percent, progress.step)),
+                stop,
+            );
+            match working.await {
+                Err(error @ WorkerError::Killed { .. }) if repeats < REPEATS => {
+                    repeats += 1;
+                    shown.show(&format!("{error}; it begins again"));
+                    make_empty(task.output_dir()).with_context(cannot)?;
+                    tokio::time::sleep(pauses.next_pause()).await;
+                }
+                outcome => break outcome,
+            }
+        };
+        match outcome.with_context(cannot)? {
             Outcome::Done(Some(report)) => {
                 shown.finish("100% done");
                 Ok(*report)
@@ -241,6 +260,18 @@ impl EngineSettings {
             memory_setting: MemorySetting::Optimize,
         }
     }
+}
+
+/// Removes what a killed worker has left in its folder.
+fn make_empty(folder: &Path) -> io::Result<()> {
+    for entry in fs::read_dir(folder)? {
+        let entry = entry?;
+        match entry.file_type()?.is_dir() {
+            true => fs::remove_dir_all(entry.path())?,
+            false => fs::remove_file(entry.path())?,
+        }
+    }
+    Ok(())
 }
 
 fn worker(pictures: bool) -> Result<WorkerCommand> {

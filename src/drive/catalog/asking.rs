@@ -98,6 +98,13 @@ pub(in crate::drive) async fn asked<T>(
     reply
 }
 
+/// Notes that the service did not answer before the drive was opened.
+pub(in crate::drive) fn note_away(catalog: &Catalog) {
+    if let Some(error) = catalog.config.away.clone() {
+        remember_reach::<()>(catalog, &Err(error));
+    }
+}
+
 /// Notes whether the service was reachable, here and in the event log.
 fn remember_reach<T>(catalog: &Catalog, reply: &DriveResult<T>) {
     let (kind, reason) = match catalog.reach.note(reply) {

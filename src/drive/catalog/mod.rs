@@ -31,7 +31,7 @@ mod webhook;
 
 pub(super) use account::{account_value, account_value_at_hand, room_changed};
 pub(super) use archives::{files_folder, open_member, open_member_at, zip_in};
-pub(super) use asking::{ask_until_it_answers, asked, blocking};
+pub(super) use asking::{ask_until_it_answers, asked, blocking, note_away};
 pub(super) use blob_sizes::keep_len;
 pub(super) use blobs::{blob_len, read_blob, report_at};
 pub(super) use conversions::watch_conversions;

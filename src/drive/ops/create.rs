@@ -105,7 +105,8 @@ pub(in crate::drive) async fn create_new(
             (node, Body::Staged(staged), OpenedMode::Cached)
         }
         Some(Container::Jobs(drop)) => {
-            mount.outbox().jobs().write(&drop.in_outbox(), name, b"")?;
+            let jobs = mount.outbox().jobs();
+            jobs.create(&drop.in_outbox(), name, &caller.for_outbox())?;
             let text = new_text(TextTarget::Job(drop, name.to_owned()), caller);
             let node = drop.entry(name, JobPart::Text).into();
             (node, text, OpenedMode::Direct)
@@ -116,9 +117,9 @@ pub(in crate::drive) async fn create_new(
                 return Err(missing);
             }
             let outbox = mount.outbox().clone();
-            let file_name = name.to_owned();
+            let (file_name, maker) = (name.to_owned(), caller.for_outbox());
             mount
-                .detached(async move { Ok(outbox.presets().save(&file_name, b"").await?) })
+                .detached(async move { Ok(outbox.presets().create(&file_name, &maker).await?) })
                 .await?;
             let text = new_text(TextTarget::Preset(name.to_owned()), caller);
             (HeldPreset(name.into()).into(), text, OpenedMode::Direct)

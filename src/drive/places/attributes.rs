@@ -6,6 +6,7 @@ use crate::drive::posix::{Attributes, FileKind, Ino};
 use crate::drive::tree::Tree;
 use crate::drive::values::known::system_time;
 use crate::drive::values::node::ListingKind;
+use crate::outbox::Maker;
 use crate::wire::ModelId;
 
 pub(in crate::drive) fn folder(tree: &Tree, modified: SystemTime) -> Attributes {
@@ -35,6 +36,15 @@ pub(in crate::drive) fn file(tree: &Tree, size: u64, modified: SystemTime) -> At
         gid: tree.config().gid,
         mtime: modified,
         ctime: modified,
+    }
+}
+
+/// What another user made belongs to that user.
+pub(super) fn made_by(maker: Option<Maker>, attributes: Attributes) -> Attributes {
+    Attributes {
+        uid: maker.map_or(attributes.uid, |maker| maker.uid),
+        gid: maker.map_or(attributes.gid, |maker| maker.gid),
+        ..attributes
     }
 }
 

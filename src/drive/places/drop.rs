@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
-use super::attributes::{changed, created, file, link};
+use super::attributes::{changed, created, file, link, made_by};
 use super::errors::{
     AFTER_A_FAILED_JOB, ERROR_FILE, ErrorText, end_of_model, error_text, free_name,
 };
@@ -26,7 +26,7 @@ use crate::drive::values::local::{
 };
 use crate::drive::values::node::{Home, ListingKind, Model};
 use crate::outbox::ItemStatus;
-use crate::outbox::{JobFolder, JobInfo, JobState, OwnerFolder};
+use crate::outbox::{JobFolder, JobInfo, JobState, Maker, OwnerFolder};
 use crate::wire::{EmbedId, RapidId};
 
 /// Time within which the service lists a new embed.
@@ -230,8 +230,18 @@ impl Place for JobEntry {
                 return Ok(link(tree, &target, time));
             }
             let Text { bytes, modified } = self.text_at_hand(tree)?;
-            Ok(file(tree, bytes.len() as u64, modified))
+            Ok(made_by(
+                self.maker(tree),
+                file(tree, bytes.len() as u64, modified),
+            ))
         })
+    }
+
+    fn maker(&self, tree: &Tree) -> Option<Maker> {
+        match self.part {
+            JobPart::Text => self.job(tree)?.maker,
+            JobPart::Status | JobPart::Result => None,
+        }
     }
 
     fn text<'a>(&'a self, tree: &'a Arc<Tree>) -> Answer<'a, Text> {

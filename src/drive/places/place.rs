@@ -6,7 +6,7 @@ use std::time::SystemTime;
 use bytes::Bytes;
 use futures_util::future::BoxFuture;
 
-use super::attributes::{file, folder, link};
+use super::attributes::{file, folder, link, made_by};
 use super::node::{Node, Row};
 use super::refusals;
 use crate::drive::error::{DriveError, DriveResult};
@@ -15,7 +15,7 @@ use crate::drive::tree::Tree;
 use crate::drive::values::local::{DropFolder, ErrorParent, HiddenParent, JobEntry, TextTarget};
 use crate::drive::values::node::{Home, ListingKind, Model, RemoteFolder};
 use crate::outbox::ItemStatus;
-use crate::outbox::{DraftId, EntryId};
+use crate::outbox::{DraftId, EntryId, Maker};
 use crate::wire::{AssetId, EmbedId};
 
 /// An answer that may need a request. Completes at the first poll if no request is needed.
@@ -163,11 +163,16 @@ pub(in crate::drive) trait Place: Send + Sync {
                 Some(FileKind::Link) => link(tree, &self.target(tree).await?, self.modified(tree)),
                 Some(FileKind::File) => {
                     let Text { bytes, modified } = self.text(tree).await?;
-                    file(tree, bytes.len() as u64, modified)
+                    made_by(self.maker(tree), file(tree, bytes.len() as u64, modified))
                 }
                 Some(FileKind::Folder) | None => folder(tree, self.modified(tree)),
             })
         })
+    }
+
+    /// The user whom it belongs to, if not to the owner of the drive.
+    fn maker(&self, _tree: &Tree) -> Option<Maker> {
+        None
     }
 
     /// The rows of a folder in their order.

@@ -15,7 +15,7 @@ use crate::drive::tree::Tree;
 use crate::drive::values::known::{KnownPreset, system_time};
 use crate::drive::values::local::{HiddenParent, TextTarget};
 use crate::drive::values::node::ListingKind;
-use crate::outbox::{PresetFile, PresetOverlay, PresetState};
+use crate::outbox::{Maker, PresetFile, PresetOverlay, PresetState};
 use crate::wire::PresetId;
 use crate::wire::paths::{fill, route};
 
@@ -177,6 +177,10 @@ impl Place for StoredPreset {
         })
     }
 
+    fn maker(&self, tree: &Tree) -> Option<Maker> {
+        tree.outbox().presets().maker(&self.name(tree)?)
+    }
+
     fn contents(&self, tree: &Tree) -> DriveResult<Contents> {
         let name = self.name(tree).ok_or(DriveError::NotFound)?;
         Ok(Contents::Editable(TextTarget::Preset(name)))
@@ -237,6 +241,10 @@ impl Place for HeldPreset {
             let text = held_text(&overlay, &self.0).or_else(saved);
             text.ok_or(DriveError::NotFound)
         })
+    }
+
+    fn maker(&self, tree: &Tree) -> Option<Maker> {
+        tree.outbox().presets().maker(&self.0)
     }
 
     fn failure(&self, tree: &Tree) -> Option<String> {

@@ -5,7 +5,6 @@ use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use tokio::sync::{Notify, watch};
 use tokio::time::Instant;
 
 use crate::backoff::Backoff;
@@ -14,6 +13,7 @@ use crate::outbox::drafts::process::Process;
 use crate::outbox::drafts::settle::readiness::human_size;
 use crate::outbox::drafts::upload::info::FileTransfer;
 use crate::outbox::drafts::upload::rate::RateMeter;
+use crate::outbox::signal::Signal;
 use crate::outbox::status::ItemStatus;
 
 /// The recent activity of a draft.
@@ -135,17 +135,15 @@ pub struct LiveUpload {
     pub objects: Arc<Mutex<BTreeMap<usize, FileTransfer>>>,
     pub rate: Arc<Mutex<RateMeter>>,
     /// Set to stop it.
-    pub stop: watch::Sender<bool>,
-    /// Ends its pause.
-    pub poke: Arc<Notify>,
+    pub stop: Arc<Signal>,
+    /// Ends its pauses.
+    pub poke: Arc<Signal>,
 }
 
 impl LiveUpload {
     /// Returns when it is to be stopped.
     pub async fn stopped(&self) {
-        let mut stop = self.stop.subscribe();
-        // An error means that the sender is gone; this upload holds one itself.
-        let _ = stop.wait_for(|stop| *stop).await;
+        self.stop.after(0).await;
     }
 
     pub fn objects(&self) -> MutexGuard<'_, BTreeMap<usize, FileTransfer>> {

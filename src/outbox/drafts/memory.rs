@@ -162,7 +162,7 @@ impl DraftsMemory {
         self.activity.retain(|draft, activity| {
             let there = drafts.contains_key(draft);
             if !there && let Some(upload) = &activity.upload {
-                upload.stop.send_replace(true);
+                upload.stop.give();
             }
             there
         });
@@ -188,7 +188,7 @@ impl DraftsMemory {
         activity.generation += 1;
         activity.trouble = None;
         if let Some(upload) = activity.upload.take() {
-            upload.stop.send_replace(true);
+            upload.stop.give();
         }
     }
 

@@ -4,6 +4,7 @@ use std::time::SystemTime;
 
 use serde::{Deserialize, Serialize};
 
+use crate::outbox::ids::Maker;
 use crate::outbox::status::ItemStatus;
 use crate::wire::{EmbedId, RapidId};
 
@@ -50,4 +51,6 @@ pub struct JobInfo {
     pub embed: Option<EmbedId>,
     /// When the text was written.
     pub mtime: SystemTime,
+    /// Who made the file, if not the owner of the drive.
+    pub maker: Option<Maker>,
 }

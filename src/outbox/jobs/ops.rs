@@ -6,7 +6,7 @@ use std::sync::Arc;
 use crate::outbox::error::{OutboxError, OutboxResult};
 use crate::outbox::events::OutboxEvent;
 use crate::outbox::failpoint::Failpoint;
-use crate::outbox::ids::{JobFolder, OwnerFolder};
+use crate::outbox::ids::{Caller, JobFolder, Maker, OwnerFolder};
 use crate::outbox::jobs::book::{JobKey, JobRecord, Wanted};
 use crate::outbox::jobs::info::{JobInfo, JobState};
 use crate::outbox::jobs::parts::JobParts;
@@ -87,8 +87,24 @@ impl Jobs {
         folders
     }
 
+    /// Makes an empty job file, which belongs to the caller. Local; durable on return; sends nothing.
+    pub fn create(&self, folder: &JobFolder, name: &str, caller: &Caller) -> OutboxResult<()> {
+        let maker = Maker::of(caller, self.parts.config.owner);
+        self.keep(folder, name, b"", maker)
+    }
+
     /// Stores the text of a job file. Local; durable on return; sends nothing.
     pub fn write(&self, folder: &JobFolder, name: &str, text: &[u8]) -> OutboxResult<()> {
+        self.keep(folder, name, text, None)
+    }
+
+    fn keep(
+        &self,
+        folder: &JobFolder,
+        name: &str,
+        text: &[u8],
+        maker: Option<Maker>,
+    ) -> OutboxResult<()> {
         names::check_new(name)?;
         check_length(name, text)?;
         let (ticket, job) = {
@@ -98,6 +114,7 @@ impl Jobs {
                 job: job.clone(),
                 text: Blob(text.to_vec()),
                 at: Moment::now(),
+                maker,
             };
             (memory.record(record)?, job)
         };
@@ -282,7 +299,11 @@ impl Jobs {
             return JobStanding::Failed(OutboxError::Cancelled(job.name.clone()));
         };
         if let Some(reason) = &file.failure {
-            return JobStanding::Failed(OutboxError::Invalid(reason.clone()));
+            let reason = reason.clone();
+            return JobStanding::Failed(match file.account_full {
+                true => OutboxError::AccountFull(reason),
+                false => OutboxError::Invalid(reason),
+            });
         }
         let state = state(&memory, &key, file);
         let task = memory.tasks.get(&key);

@@ -133,7 +133,12 @@ async fn conclude(parts: &Arc<JobParts>, tag: &str, step: SearchStep<Made>) -> O
         }
         SearchStep::Drop => {
             let reason = "the model that it was made for does not exist any more".to_owned();
-            parts.record(JobRecord::Refused { tag, reason }).await?;
+            let refused = JobRecord::Refused {
+                tag,
+                reason,
+                account_full: false,
+            };
+            parts.record(refused).await?;
         }
     }
     Ok(true)

@@ -89,8 +89,8 @@ impl Sender {
     }
 
     pub(super) async fn run(mut self) {
-        let mut asset_news = self.parts.events.assets();
         loop {
+            let seen = self.parts.events.assets.count();
             let next = match self.step().await {
                 Ok(next) => next,
                 Err(error) => {
@@ -107,7 +107,7 @@ impl Sender {
                         biased;
                         () = tokio::time::sleep_until(until) => {}
                         () = self.file_changed() => {}
-                        _ = asset_news.changed() => {}
+                        () = self.parts.events.assets.after(seen) => {}
                         () = self.parts.tasks.closed() => break,
                     }
                 }
@@ -381,10 +381,12 @@ impl Sender {
                 Ok(self.trouble(error))
             }
             Effect::Refused | Effect::Gone => {
-                let reason = refusal(&error, outgoing.named_preset);
-                self.parts
-                    .record(JobRecord::Refused { tag, reason })
-                    .await?;
+                let refused = JobRecord::Refused {
+                    tag,
+                    reason: refusal(&error, outgoing.named_preset),
+                    account_full: error.is_account_full(),
+                };
+                self.parts.record(refused).await?;
                 Ok(Next::End)
             }
         }

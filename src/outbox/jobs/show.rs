@@ -169,6 +169,7 @@ pub fn info(memory: &JobsMemory, key: &JobKey, file: &JobFile) -> JobInfo {
         rapids,
         embed: embed_of(memory, file),
         mtime: file.at.into(),
+        maker: file.maker,
         state,
         status,
         failure,

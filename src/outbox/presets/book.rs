@@ -9,6 +9,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
+use crate::outbox::ids::Maker;
 use crate::outbox::journal::Journaled;
 use crate::outbox::journal::forms::Blob;
 use crate::outbox::moment::Moment;
@@ -19,6 +20,9 @@ use crate::wire::PresetId;
 pub struct HeldPreset {
     pub text: Blob,
     pub at: Moment,
+    /// Who made the file, if not the owner of the drive.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub maker: Option<Maker>,
     /// The description to send with the preset.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
@@ -72,6 +76,9 @@ pub enum PresetRecord {
         at: Moment,
         /// It is to be saved on the service.
         wanted: bool,
+        /// Who made the file, if it is new.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        maker: Option<Maker>,
     },
     /// It was said what the preset of a held text is for.
     Described { name: String, description: String },
@@ -144,8 +151,11 @@ impl PresetBook {
                 text,
                 at,
                 wanted,
+                maker,
             } => {
-                self.hold(name, text, *at, *wanted);
+                let is_new = !self.held.contains_key(name);
+                let held = self.hold(name, text, *at, *wanted);
+                held.maker = if is_new { *maker } else { held.maker };
             }
             PresetRecord::Described { name, description } => {
                 if let Some(held) = self.held.get_mut(name) {
@@ -214,10 +224,7 @@ impl PresetBook {
                 at,
             } => {
                 self.held.retain(|_, held| held.saved != Some(*preset));
-                self.hold(name, text, *at, false);
-                if let Some(held) = self.held.get_mut(name) {
-                    held.mark_saved(*preset);
-                }
+                self.hold(name, text, *at, false).mark_saved(*preset);
                 self.parked.remove(name);
                 self.parked.retain(|_, parked| parked.preset != *preset);
             }
@@ -242,11 +249,12 @@ impl PresetBook {
         }
     }
 
-    fn hold(&mut self, name: &str, text: &Blob, at: Moment, wanted: bool) {
+    fn hold(&mut self, name: &str, text: &Blob, at: Moment, wanted: bool) -> &mut HeldPreset {
         let before = self.held.remove(name);
         let held = HeldPreset {
             text: text.clone(),
             at,
+            maker: before.as_ref().and_then(|held| held.maker),
             description: before.and_then(|held| held.description),
             wanted,
             in_doubt: false,
@@ -254,6 +262,9 @@ impl PresetBook {
             saved: None,
             listed: false,
         };
-        self.held.insert(name.to_owned(), held);
+        self.held
+            .entry(name.to_owned())
+            .insert_entry(held)
+            .into_mut()
     }
 }

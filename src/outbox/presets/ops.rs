@@ -6,6 +6,7 @@ use std::sync::Arc;
 use crate::client::ClientError;
 use crate::outbox::error::{OutboxError, OutboxResult};
 use crate::outbox::events::OutboxEvent;
+use crate::outbox::ids::{Caller, Maker};
 use crate::outbox::journal::forms::Blob;
 use crate::outbox::moment::Moment;
 use crate::outbox::presets::book::{HeldPreset, PresetRecord};
@@ -116,6 +117,20 @@ impl Presets {
         self.parts.record(record).await
     }
 
+    /// Makes an empty file, which belongs to the caller. Local.
+    pub async fn create(&self, file_name: &str, caller: &Caller) -> OutboxResult<()> {
+        check_preset_name(file_name)?;
+        let maker = Maker::of(caller, self.parts.config.owner);
+        let (text, at) = (Blob::default(), Moment::now().whole_micros());
+        self.keep(file_name, text, at, maker).await?;
+        Ok(())
+    }
+
+    /// Who made a file that is held here, if not the owner of the drive.
+    pub fn maker(&self, file_name: &str) -> Option<Maker> {
+        self.parts.memory().book.held.get(file_name)?.maker
+    }
+
     /// Keeps the text and, under the name of a preset's file, makes or updates the preset.
     pub async fn save(&self, file_name: &str, text: &[u8]) -> OutboxResult<PresetState> {
         check_preset_name(file_name)?;
@@ -131,19 +146,31 @@ impl Presets {
         text: Blob,
         at: Moment,
     ) -> OutboxResult<PresetState> {
+        if !self.keep(file_name, text, at, None).await? {
+            return Ok(PresetState::Local);
+        }
+        self.send_preset(file_name).await
+    }
+
+    /// Keeps a text; true if it is to be saved on the service.
+    async fn keep(
+        &self,
+        file_name: &str,
+        text: Blob,
+        at: Moment,
+        maker: Option<Maker>,
+    ) -> OutboxResult<bool> {
         let wanted = texts::is_sendable(file_name, &text.0);
         let record = PresetRecord::TextKept {
             name: file_name.to_owned(),
             text,
             at,
             wanted,
+            maker,
         };
         self.parts.record(record).await?;
         self.parts.events.send(OutboxEvent::PresetsChanged);
-        if !wanted {
-            return Ok(PresetState::Local);
-        }
-        self.send_preset(file_name).await
+        Ok(wanted)
     }
 
     /// Renames a preset file: to a backup name locally, a temporary file over a preset as an update,
@@ -369,6 +396,7 @@ impl Presets {
             id: target,
             name: new_name,
             config: preset.config.clone(),
+            description: standing.as_ref().and(preset.description.clone()),
         };
         within(&self.parts, self.parts.client.presets().update(&request)).await?;
         if standing.is_some() {

@@ -125,10 +125,14 @@ async fn put(
         Err(error) => return Ok(Err(error)),
     };
     let config = &text.config;
-    let step = next_preset_step(&known, preset_name, parked, config);
-    if let PresetStep::Same(id) = step {
-        return Ok(Ok(id));
-    }
+    let described = find(&known, preset_name, parked).and_then(|it| it.description.as_deref());
+    let is_described = text.description.is_none() || text.description.as_deref() == described;
+    let step = match next_preset_step(&known, preset_name, parked, config) {
+        PresetStep::Same(id) if is_described => return Ok(Ok(id)),
+        // Only its description is another one.
+        PresetStep::Same(id) => PresetStep::Update(id),
+        step => step,
+    };
     if !held.in_doubt {
         let name = name.to_owned();
         parts.record(PresetRecord::Sent { name }).await?;
@@ -141,6 +145,7 @@ async fn put(
                 id,
                 name: preset_name.to_owned(),
                 config: config.clone(),
+                description: text.description.clone(),
             };
             let updated = parts.client.presets().update(&request).await;
             updated.map(|()| Some(id))

@@ -109,6 +109,7 @@ mod tests {
                     text: Blob(text),
                     at,
                     wanted: true,
+                    maker: None,
                 },
                 PresetRecord::Saved {
                     name: name.clone(),

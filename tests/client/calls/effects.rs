@@ -232,6 +232,7 @@ async fn idempotent_calls_are_repeated() {
     });
     let client = client_of(&server);
     let update = UpdatePreset {
+        description: None,
         id: PresetId(1),
         name: "web".into(),
         config: OptimizerConfig::default(),

@@ -139,3 +139,39 @@ fn what_has_the_wrong_type_hides_nothing_that_has_the_right_one() {
         "timeout 10 df . >/dev/null; test -s .assetfs/status.json",
     );
 }
+
+/// A storage, or a proxy before it, that compresses what it sends.
+fn compressed(asked: &Asked, base_url: &str) -> Option<Reply> {
+    if let Some((id, below)) = id_after(asked, "/api/v2/rawmodel/") {
+        return match below {
+            "" => answer(&json!({"data": asset(id, &json!("chair"))})),
+            "downloads" => answer(&json!({"chair.glb": format!("{base_url}storage/1")})),
+            _ => None,
+        };
+    }
+    match asked.path() {
+        "/api/v2/rawmodel" => answer(&page(&[asset(1, &json!("chair"))], 1, 1, 1)),
+        "/storage/1" => Some(Reply::new(
+            200,
+            &[("content-encoding", "gzip")],
+            "\u{1f}no bytes of the file",
+        )),
+        _ => None,
+    }
+}
+
+#[test]
+fn a_compressed_body_is_no_file_and_why_gives_the_reason() {
+    needs_fuse!();
+    let mounted = Mounted::over(hostile(compressed), &[]);
+    let root = mounted.root();
+    for command in ["cat", "stat"] {
+        let line =
+            format!("timeout 60 {command} rawmodels/chair/chair.glb 2>&1 && echo read || true");
+        let said = shell(root, &line);
+        assert!(said.contains("Input/output error"), "{command}: {said}");
+        assert!(!said.contains("no bytes"), "{command}: {said}");
+    }
+    let why = run(assetfs("why", root.join("rawmodels/chair/chair.glb")));
+    assert!(why.contains("compressed (gzip)"), "{why}");
+}

@@ -105,6 +105,27 @@ async fn what_is_started_over_is_started_after_a_pause_that_doubles_from_the_fir
     join_all(cases.map(|(method, path, fault)| started_over(method, path, fault))).await;
 }
 
+#[tokio::test]
+async fn many_drafts_whose_addresses_are_refused_pause_each_and_the_journal_hardly_grows() {
+    let world = World::start().await;
+    world.relay.fault("PUT", "", Fault::Status(403), usize::MAX);
+    let outbox = world.outbox();
+    for number in 0..8 {
+        copy_chair(&outbox, &format!("chair{number}"));
+    }
+    eventually("each was started twice", async || {
+        world.relay.calls("POST", "api-upload/start").len() >= 16
+    })
+    .await;
+    // The pauses are 200, 400, 800 ms by then, so a draft begins at most twice in this time.
+    let (calls, journal) = work_so_far(&world);
+    tokio::time::sleep(Duration::from_secs(1)).await;
+    let (later, grown) = work_so_far(&world);
+    assert!(later - calls <= 8 * 2 * 4, "{calls} {later}");
+    assert!(grown - journal <= 8 * 2 * 2048, "{journal} {grown}");
+    outbox.shut_down().await;
+}
+
 async fn started_over(method: &'static str, path: &'static str, fault: Fault) {
     let world = World::start().await;
     world.relay.fault(method, path, fault, usize::MAX);
@@ -170,6 +191,54 @@ async fn full(method: &'static str, path: &'static str) {
     complete(&outbox, draft).await;
     let asset = world.the_one(&world.assets().await);
     assert_eq!(world.files(asset).await, as_map(chair()), "{what}");
+    outbox.shut_down().await;
+}
+
+#[tokio::test]
+async fn a_file_that_the_storage_does_not_take_is_sent_again_after_pauses_that_double_and_the_others_go_on()
+ {
+    let world = World::start().await;
+    let outbox = world.outbox();
+    world
+        .relay
+        .fault("PUT", "chair.bin", Fault::Status(507), usize::MAX);
+    let draft = copy_chair(&outbox, "chair").id;
+    let sent = |name| world.relay.calls("PUT", name);
+    eventually("it was sent five times", async || {
+        sent("chair.bin").len() == 5
+    })
+    .await;
+    let times: Vec<_> = sent("chair.bin").iter().map(|call| call.at).collect();
+    for (times, least_ms) in times.windows(2).zip([100, 200, 400, 800]) {
+        let gap = times[1] - times[0];
+        assert!(gap >= Duration::from_millis(least_ms), "{gap:?}");
+    }
+    for other in ["chair.gltf", "wood.png"] {
+        assert_eq!(sent(other).len(), 1, "{other}");
+    }
+    eventually("it says when it is sent again", async || {
+        let status = outbox.drafts().get(draft).unwrap().status.to_string();
+        status.contains("next in")
+    })
+    .await;
+    world.relay.mend();
+    // An order ends the pause.
+    outbox.uploads().retry(draft).await.unwrap();
+    complete(&outbox, draft).await;
+    outbox.shut_down().await;
+}
+
+#[tokio::test]
+async fn a_pause_that_the_storage_asks_for_is_shown_with_its_end() {
+    let world = World::start().await;
+    world.relay.fault("PUT", "", Fault::Wait("90"), usize::MAX);
+    let outbox = world.outbox();
+    let draft = copy_chair(&outbox, "chair").id;
+    eventually("it says when it is sent again", async || {
+        let status = outbox.drafts().get(draft).unwrap().status.to_string();
+        status.contains("next in 90 s")
+    })
+    .await;
     outbox.shut_down().await;
 }
 

@@ -135,7 +135,7 @@ async fn hits(catalog: &Catalog, family: Family, query: ListQuery) -> DriveResul
 pub(in crate::drive) enum NameAnswer {
     /// The known data of the name is as fresh as the service allows.
     Asked,
-    /// The service cannot be reached, and the listing of the name is not known.
+    /// The service cannot be reached or does not answer, and the listing of the name is not known.
     OutOfReach(DriveError),
 }
 
@@ -159,7 +159,7 @@ pub(in crate::drive) fn listed_model(
 }
 
 /// Brings the data of a name up to date: by the listing if that is known, else by one request for the name and, if
-/// that finds nothing, by the listing. Does not wait for a service that cannot be reached.
+/// that finds nothing, by the listing. Does not wait for a service that cannot be reached or is known to be silent.
 pub(in crate::drive) async fn ask_for_name(
     catalog: &Arc<Catalog>,
     family: Family,
@@ -181,7 +181,12 @@ pub(in crate::drive) async fn ask_for_name(
     };
     tokio::select! {
         biased;
-        answer = asking => answer.map(|()| NameAnswer::Asked),
+        answer = asking => match answer {
+            Err(error @ (DriveError::Unreachable(_) | DriveError::TimedOut(_))) => {
+                Ok(NameAnswer::OutOfReach(error))
+            }
+            answer => answer.map(|()| NameAnswer::Asked),
+        },
         () = out_of_reach(catalog) => {
             let why = catalog.offline_reason();
             let why = why.unwrap_or_else(|| "the service cannot be reached; try again later".into());

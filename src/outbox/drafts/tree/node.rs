@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use crate::outbox::drafts::info::{AttributeChange, EntryKind};
-use crate::outbox::ids::{Caller, EntryId};
+use crate::outbox::ids::{Caller, EntryId, Maker};
 use crate::outbox::journal::forms::Blob;
 use crate::outbox::moment::Moment;
 use crate::outbox::staging::{ContentHash, ContentId};
@@ -42,10 +42,10 @@ impl Attributes {
 
     /// What was made by a user other than the owner of the drive belongs to that user.
     pub fn made_by(mode: u32, caller: &Caller, owner: Option<u32>, now: Moment) -> Attributes {
-        let is_other = owner.is_some_and(|owner| owner != caller.uid);
+        let maker = Maker::of(caller, owner);
         Attributes {
-            uid: is_other.then_some(caller.uid),
-            gid: is_other.then_some(caller.gid),
+            uid: maker.map(|maker| maker.uid),
+            gid: maker.map(|maker| maker.gid),
             ..Attributes::new(mode, now)
         }
     }

@@ -4,8 +4,6 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 use std::time::Duration;
 
-use tokio::sync::{Notify, watch};
-
 use crate::backoff::Backoff;
 use crate::client::{ClientError, reporting_failures};
 use crate::outbox::drafts::activity::{Activity, LiveUpload, Trouble};
@@ -26,7 +24,6 @@ pub fn begin(parts: &Arc<DraftParts>, draft: DraftId, generation: u64) {
     if activity.upload.is_some() || activity.generation != generation {
         return;
     }
-    let stop = watch::Sender::new(false);
     let live = LiveUpload {
         sent: Arc::new(AtomicU64::new(0)),
         total: 0,
@@ -34,8 +31,8 @@ pub fn begin(parts: &Arc<DraftParts>, draft: DraftId, generation: u64) {
         files: 0,
         objects: Arc::default(),
         rate: Arc::default(),
-        stop,
-        poke: Arc::new(Notify::new()),
+        stop: Arc::default(),
+        poke: Arc::default(),
     };
     activity.upload = Some(live.clone());
     let pause = pause_before(activity, parts.config.first_poll * 2);

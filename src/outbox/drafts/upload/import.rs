@@ -10,11 +10,11 @@ use crate::client::{ClientError, Priority};
 use crate::outbox::drafts::activity::Trouble;
 use crate::outbox::drafts::draft::Attempt;
 use crate::outbox::drafts::record::UploadRecord;
-use crate::outbox::drafts::upload::link::{DraftLink, Flow};
+use crate::outbox::drafts::upload::link::{DraftLink, Flow, LONGEST_RETRY};
 use crate::outbox::drafts::upload::plan::ServiceView;
 use crate::outbox::drafts::upload::verify;
 use crate::outbox::drafts::upload::verify::Comparison;
-use crate::outbox::effect::Effect;
+use crate::outbox::effect::{Effect, LATE_EFFECT};
 use crate::outbox::error::OutboxResult;
 use crate::outbox::events::OutboxEvent;
 use crate::outbox::failpoint;
@@ -36,6 +36,8 @@ pub(super) struct SentAsset {
     /// The accepted asset was missing at the last poll.
     gone_before: bool,
     completion_sent: Option<Instant>,
+    /// Requests to end the upload without an answer that settles it.
+    completions_in_doubt: u32,
     polls: Backoff,
     comparisons: Backoff,
 }
@@ -47,6 +49,7 @@ impl SentAsset {
             record: None,
             gone_before: false,
             completion_sent: None,
+            completions_in_doubt: 0,
             polls: Backoff::polling(first_poll, LONGEST_POLL),
             comparisons: Backoff::doubling(first_poll * 4, LONGEST_COMPARISON),
         }
@@ -61,10 +64,22 @@ impl SentAsset {
         self.completion_sent.map(|at| at.elapsed())
     }
 
+    /// How old the request that ends the upload must be before it is sent again. An order of the user ends the trouble,
+    /// and the growth of the pauses with it.
+    pub(super) fn completion_pause(&self, is_troubled: bool) -> Duration {
+        let failures = if is_troubled {
+            self.completions_in_doubt
+        } else {
+            0
+        };
+        Backoff::doubling(LATE_EFFECT, LONGEST_RETRY).after(failures)
+    }
+
     /// The next attempt has another asset.
     pub(super) fn forget(&mut self) {
         self.view = ServiceView::Unknown;
         self.completion_sent = None;
+        self.completions_in_doubt = 0;
     }
 
     pub(super) fn ask_later(&mut self) -> Flow {
@@ -107,6 +122,7 @@ impl SentAsset {
         if effect == Effect::Unknown {
             // It may have taken effect: the asset's state decides.
             tracing::info!(draft = draft.0, asset = asset.0, %error, "the reply to the completion request was lost");
+            self.completions_in_doubt = self.completions_in_doubt.saturating_add(1);
             link.set_trouble(Some(Trouble::Service(error)));
             return Ok(Flow::Again);
         }
@@ -327,7 +343,7 @@ fn report_asset_changed(link: &DraftLink) {
         link.parts().events.send(OutboxEvent::AssetChanged(asset));
     }
     link.parts().draft_changed(link.draft());
-    link.parts().events.asset_may_have_changed();
+    link.parts().events.assets.give();
 }
 
 /// True for the new version of a model whose old one is to be deleted by a later run only.
@@ -339,4 +355,23 @@ fn keeps_old_version(link: &DraftLink) -> bool {
             .is_ok_and(|draft| draft.outdated.is_some())
     };
     link.parts().config.keep_old_versions && is_replacing()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_upload_whose_end_stays_in_doubt_is_ended_again_after_pauses_that_double_up_to_a_minute() {
+        let mut asset = SentAsset::new(Duration::from_millis(500));
+        let pauses = [1, 2, 3, 4, 5].map(|failures| {
+            asset.completions_in_doubt = failures;
+            asset.completion_pause(true).as_secs()
+        });
+        assert_eq!(pauses, [8, 16, 32, 60, 60]);
+        let ordered = asset.completion_pause(false);
+        assert_eq!(ordered, LATE_EFFECT, "the user has ordered it");
+        asset.forget();
+        assert_eq!(asset.completion_pause(true), LATE_EFFECT);
+    }
 }

@@ -43,9 +43,14 @@ impl DraftLink {
         DraftLink {
             draft,
             live,
-            retries: Backoff::doubling(parts.config.first_poll * 2, LONGEST_RETRY),
+            retries: pauses(&parts),
             parts,
         }
+    }
+
+    /// Pauses before something that failed is tried again.
+    pub(super) fn pauses(&self) -> Backoff {
+        pauses(&self.parts)
     }
 
     pub(super) fn parts(&self) -> &Arc<DraftParts> {
@@ -62,7 +67,7 @@ impl DraftLink {
 
     /// Whether the draft was changed or removed since the upload began.
     pub(super) fn is_cancelled(&self) -> bool {
-        *self.live.stop.borrow()
+        self.live.stop.is_given()
     }
 
     /// Whether the upload must end: the draft changed, or the outbox closes.
@@ -70,15 +75,20 @@ impl DraftLink {
         self.is_cancelled() || self.parts.tasks.is_closing()
     }
 
-    /// Waits until the time is over, the upload must end, or something changed.
-    pub(super) async fn rest(&self, time: Duration) {
+    /// How often a pause of the upload was ended.
+    pub(super) fn pokes(&self) -> u64 {
+        self.live.poke.count()
+    }
+
+    /// Waits until the time is over, the upload must end, or something changed after `pokes` were counted.
+    pub(super) async fn rest(&self, time: Duration, pokes: u64) {
         self.note_next_try(time);
         let is_away = self.is_without_answer();
         tokio::select! {
             biased;
             () = tokio::time::sleep(time) => {}
             () = self.parts.client.in_reach_again(), if is_away => {}
-            () = self.live.poke.notified() => {}
+            () = self.live.poke.after(pokes) => {}
             () = self.live.stopped() => {}
             () = self.parts.tasks.closed() => {}
         }
@@ -184,13 +194,20 @@ impl DraftLink {
         what: &str,
     ) -> OutboxResult<Flow> {
         if passes(&error) {
-            let asked = error.retry_after().unwrap_or_default();
-            let pause = asked.max(self.retries.next_pause());
-            self.set_trouble(Some(Trouble::Service(error)));
+            let mut retries = self.retries;
+            let pause = self.interrupted(error, &mut retries);
+            self.retries = retries;
             return Ok(Flow::Pause(pause));
         }
         let reason = format!("{what} failed: {error}; `assetfs retry` repeats it");
         self.fail(reason).await
+    }
+
+    /// Shows why the upload is interrupted; returns the pause before the next try.
+    pub(super) fn interrupted(&self, error: ClientError, pauses: &mut Backoff) -> Duration {
+        let asked = error.retry_after().unwrap_or_default();
+        self.set_trouble(Some(Trouble::Service(error)));
+        asked.max(pauses.next_pause())
     }
 
     /// Shows why the upload is interrupted, and pauses before the next try.
@@ -225,4 +242,8 @@ impl DraftLink {
                 .send(OutboxEvent::DraftChanged(self.draft));
         }
     }
+}
+
+fn pauses(parts: &DraftParts) -> Backoff {
+    Backoff::doubling(parts.config.first_poll * 2, LONGEST_RETRY)
 }

@@ -330,7 +330,7 @@ impl Uploads {
             .activity_of(draft)
             .and_then(|activity| activity.upload.as_ref());
         if let Some(live) = live {
-            live.poke.notify_one();
+            live.poke.give();
         }
     }
 
@@ -340,6 +340,6 @@ impl Uploads {
         if let Some(draft) = draft {
             self.poke(draft);
         }
-        self.parts.events.asset_may_have_changed();
+        self.parts.events.assets.give();
     }
 }

@@ -7,7 +7,6 @@
 use std::time::Duration;
 
 use crate::outbox::drafts::draft::Stage;
-use crate::outbox::effect::LATE_EFFECT;
 use crate::wire::{AssetId, UploadStatus};
 
 /// The known state of an upload.
@@ -22,6 +21,8 @@ pub struct View {
     pub service: ServiceView,
     /// Time since the completion request, if it was sent in this run.
     pub completion_age: Option<Duration>,
+    /// How old it must be before it is sent again.
+    pub completion_pause: Duration,
 }
 
 /// The state of the upload URLs.
@@ -109,7 +110,7 @@ fn after_completion(asset: AssetId, view: &View) -> Step {
         ServiceView::Unknown => Step::Ask(asset),
         ServiceView::Gone => Step::StartOver,
         ServiceView::Status(UploadStatus::Incomplete) => match view.completion_age {
-            Some(age) if age < LATE_EFFECT => Step::AskLater(asset),
+            Some(age) if age < view.completion_pause => Step::AskLater(asset),
             // After a restart no request is in flight that could still take effect.
             _ => Step::Complete(asset),
         },
@@ -159,16 +160,18 @@ mod tests {
             statuses().prop_map(ServiceView::Status),
         ];
         let missing = prop::collection::vec(0..5usize, 0..3);
-        let age = prop::option::of((0..20u64).prop_map(Duration::from_secs));
-        (stages, missing, urls, service, age).prop_map(|(stage, missing, urls, service, age)| {
-            View {
+        let ages = prop::option::of((0..20u64).prop_map(Duration::from_secs));
+        let pauses = (8..20u64).prop_map(Duration::from_secs);
+        (stages, missing, urls, service, ages, pauses).prop_map(
+            |(stage, missing, urls, service, age, pause)| View {
                 stage,
                 missing,
                 urls,
                 service,
                 completion_age: age,
-            }
-        })
+                completion_pause: pause,
+            },
+        )
     }
 
     proptest! {
@@ -185,7 +188,7 @@ mod tests {
         fn complete_is_called_again_only_when_the_service_says_incomplete(view in views()) {
             if let (Step::Complete(_), Some(Stage::CompleteSent { .. })) = (next_step(&view), view.stage) {
                 prop_assert_eq!(&view.service, &ServiceView::Status(UploadStatus::Incomplete));
-                prop_assert!(view.completion_age.is_none_or(|age| age >= LATE_EFFECT));
+                prop_assert!(view.completion_age.is_none_or(|age| age >= view.completion_pause));
             }
         }
 
@@ -226,6 +229,7 @@ mod tests {
             urls: Urls::None,
             service,
             completion_age: None,
+            completion_pause: Duration::from_secs(8),
         }
     }
 

@@ -1,7 +1,10 @@
 //! Sends the objects of an upload in parallel, and reports progress.
+//!
+//! An object that the storage does not take is sent again after pauses that double from the first time on, while the
+//! others go on.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::time::Duration;
 
 use futures_util::stream;
@@ -15,6 +18,7 @@ use crate::outbox::drafts::upload::info::FileTransfer;
 use crate::outbox::drafts::upload::link::DraftLink;
 use crate::outbox::drafts::upload::urls::ObjectUrls;
 use crate::outbox::drafts::upload::verify;
+use crate::outbox::effect::passes;
 use crate::outbox::error::OutboxResult;
 use crate::outbox::failpoint;
 use crate::outbox::failpoint::Failpoint;
@@ -35,6 +39,8 @@ pub(super) struct ObjectSender<'u> {
     link: &'u DraftLink,
     urls: &'u ObjectUrls,
     attempt: &'u Attempt,
+    /// How many objects pause before they are sent again.
+    resting: AtomicUsize,
 }
 
 impl<'u> ObjectSender<'u> {
@@ -43,6 +49,7 @@ impl<'u> ObjectSender<'u> {
             link,
             urls,
             attempt,
+            resting: AtomicUsize::new(0),
         }
     }
 
@@ -77,7 +84,29 @@ impl<'u> ObjectSender<'u> {
         }
     }
 
+    /// Sends an object until it is stored, or until another try cannot succeed.
     async fn put(&self, object: usize, name: &str, body: ObjectBody) -> Result<(), ClientError> {
+        let mut pauses = self.link.pauses();
+        loop {
+            let pokes = self.link.pokes();
+            let error = match self.put_once(object, name, &body).await {
+                Ok(()) => return Ok(()),
+                Err(error) if !passes(&error) => return Err(error),
+                Err(error) => error,
+            };
+            self.resting.fetch_add(1, Ordering::Relaxed);
+            let pause = self.link.interrupted(error, &mut pauses);
+            self.link.rest(pause, pokes).await;
+            self.resting.fetch_sub(1, Ordering::Relaxed);
+        }
+    }
+
+    async fn put_once(
+        &self,
+        object: usize,
+        name: &str,
+        body: &ObjectBody,
+    ) -> Result<(), ClientError> {
         let parts = self.link.parts();
         let permit = parts.own.puts.acquire().await;
         let shown = FileTransfer {
@@ -105,16 +134,16 @@ impl<'u> ObjectSender<'u> {
         let reply = parts
             .client
             .transfers()
-            .put_file(url, body.len(), || self.begin_attempt(&body), progress)
+            .put_file(url, body.len(), || self.begin_attempt(body), progress)
             .await;
         drop(permit);
         self.link.live().objects().remove(&object);
         reply.map(|_| failpoint::hit(Failpoint::AfterPut))
     }
 
-    /// The bytes for one more attempt. The failure of the one before is over.
+    /// The bytes for one more attempt. The failure of the one before is over, unless another object waits too.
     fn begin_attempt(&self, body: &ObjectBody) -> BodyStream {
-        if self.link.is_troubled() {
+        if self.resting.load(Ordering::Relaxed) == 0 && self.link.is_troubled() {
             self.link.set_trouble(None);
         }
         body.stream()

@@ -46,9 +46,10 @@ impl Upload {
     /// Runs until the upload ends, the draft changes, or the outbox closes. It begins after the pause.
     pub(super) async fn run(mut self, pause: Duration) {
         if !pause.is_zero() {
-            self.link.rest(pause).await;
+            self.link.rest(pause, self.link.pokes()).await;
         }
         while !self.link.is_stopped() {
+            let pokes = self.link.pokes();
             let flow = match self.step().await {
                 Ok(flow) => flow,
                 // The journal could not be written, so nothing may be sent.
@@ -57,7 +58,7 @@ impl Upload {
             match flow {
                 Flow::Again => {}
                 Flow::End => break,
-                Flow::Pause(time) => self.link.rest(time).await,
+                Flow::Pause(time) => self.link.rest(time, pokes).await,
             }
         }
         self.link.leave();
@@ -112,6 +113,7 @@ impl Upload {
             urls: self.urls.state(),
             service: self.asset.view().clone(),
             completion_age: self.asset.completion_age(),
+            completion_pause: self.asset.completion_pause(self.link.is_troubled()),
         }
     }
 

@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use crate::outbox::ids::{DraftId, JobFolder, OwnerFolder};
+use crate::outbox::ids::{DraftId, JobFolder, Maker, OwnerFolder};
 use crate::outbox::journal::forms::{Blob, as_pairs};
 use crate::outbox::moment::Moment;
 use crate::outbox::staging::ContentHash;
@@ -32,6 +32,9 @@ pub struct JobKey {
 pub struct JobFile {
     pub text: Blob,
     pub at: Moment,
+    /// Who made it, if not the owner of the drive.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub maker: Option<Maker>,
     /// Whether it is to be sent.
     #[serde(default)]
     pub wanted: Wanted,
@@ -44,6 +47,9 @@ pub struct JobFile {
     /// Why it was refused.
     #[serde(default)]
     pub failure: Option<String>,
+    /// It was refused because the account has no room for the result.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub account_full: bool,
 }
 
 /// Whether a file is to be sent.
@@ -153,7 +159,12 @@ pub struct JobBook {
 impl JobBook {
     pub fn apply(&mut self, record: &JobRecord) -> Result<(), JobBookError> {
         match record {
-            JobRecord::TextKept { job, text, at } => self.keep_text(job, text, *at),
+            JobRecord::TextKept {
+                job,
+                text,
+                at,
+                maker,
+            } => self.keep_text(job, text, *at, *maker),
             JobRecord::Renamed { job, to } => {
                 let file = self.files.remove(job).ok_or_else(|| no_file(job))?;
                 let name = to.clone();
@@ -175,6 +186,7 @@ impl JobBook {
                 let file = self.file_mut(job)?;
                 file.wanted = Wanted::No;
                 file.failure = Some(reason.clone());
+                file.account_full = false;
             }
             JobRecord::Joined { job, tag } => {
                 let file = self.file_mut(job)?;
@@ -238,9 +250,14 @@ impl JobBook {
                     file.wanted = if *again { Wanted::Again } else { Wanted::Once };
                 }
             }
-            JobRecord::Refused { tag, reason } => {
+            JobRecord::Refused {
+                tag,
+                reason,
+                account_full,
+            } => {
                 for file in self.forget(tag) {
                     file.failure = Some(reason.clone());
+                    file.account_full = *account_full;
                 }
             }
             JobRecord::Lost { tag } => match self.embeds.get_mut(tag) {
@@ -336,17 +353,19 @@ impl JobBook {
         })
     }
 
-    fn keep_text(&mut self, job: &JobKey, text: &Blob, at: Moment) {
+    fn keep_text(&mut self, job: &JobKey, text: &Blob, at: Moment, maker: Option<Maker>) {
         match self.files.get_mut(job) {
             // The same text again only changes the time.
             Some(file) if file.text == *text => file.at = at,
-            _ => {
+            before => {
                 let file = JobFile {
                     text: text.clone(),
                     at,
+                    maker: before.map_or(maker, |before| before.maker),
                     wanted: Wanted::No,
                     submission: None,
                     failure: None,
+                    account_full: false,
                     paths: BTreeMap::new(),
                 };
                 self.files.insert(job.clone(), file);

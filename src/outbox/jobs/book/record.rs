@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use crate::outbox::ids::OwnerFolder;
+use crate::outbox::ids::{Maker, OwnerFolder};
 use crate::outbox::jobs::book::JobKey;
 use crate::outbox::jobs::book::embed::EmbedSubmission;
 use crate::outbox::journal::Journaled;
@@ -22,6 +22,9 @@ pub enum JobRecord {
         job: JobKey,
         text: Blob,
         at: Moment,
+        /// Who made the file, if it is new.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        maker: Option<Maker>,
     },
     /// A file was renamed; a replaced file is removed.
     Renamed {
@@ -115,6 +118,9 @@ pub enum JobRecord {
     Refused {
         tag: String,
         reason: String,
+        /// The account has no room for the result.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        account_full: bool,
     },
     /// The search for it ended without a result.
     Lost {
