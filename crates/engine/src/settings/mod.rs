@@ -10,6 +10,7 @@ mod key_table;
 mod keys;
 mod read;
 mod reader;
+mod schema;
 
 use std::str::FromStr;
 
@@ -20,8 +21,8 @@ pub use formats::{
 };
 pub use key_table::{Form, FormValue, KEYS, Key, Treatment};
 pub use keys::{UnknownKey, most_alike};
-pub use read::UnknownSchema;
 pub use reader::SettingsError;
+pub use schema::UnknownSchema;
 
 /// The requested changes of a model, and the files to write.
 #[derive(Debug, Clone, Default, PartialEq)]

@@ -5,22 +5,12 @@ use serde_json::{Map, Value};
 use super::super::scene::TextureSlot;
 use super::keys::{self, Unread};
 use super::reader::{ConfigReader, SettingsError, requests_nothing};
+use super::schema::{SCHEMA, UnknownSchema};
 use super::{
     BakingQuality, Discard, ExportSettings, FileFormat, MeshCompression, Settings, Tessellation,
     TextureFormat, TextureFormats, UsdProfile, UsdPurpose,
 };
 use assetfs_formats as formats;
-
-/// The version of the configuration that this engine knows.
-pub(super) const SCHEMA: &str = "2.5";
-
-/// A version of the configuration that this engine does not know.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("schema is {version}; the only known version is \"{SCHEMA}\"")]
-pub struct UnknownSchema {
-    /// As it was written, as JSON.
-    pub version: String,
-}
 
 /// Maximum number of digits of each part of a version.
 const MOST_DIGITS: usize = 4;

@@ -254,12 +254,7 @@ impl JobBook {
                 tag,
                 reason,
                 account_full,
-            } => {
-                for file in self.forget(tag) {
-                    file.failure = Some(reason.clone());
-                    file.account_full = *account_full;
-                }
-            }
+            } => self.refuse(tag, reason, *account_full),
             JobRecord::Lost { tag } => match self.embeds.get_mut(tag) {
                 Some(embed) => embed.stage = EmbedStage::Unknown,
                 None => self.submission_mut(tag)?.stage = SubmissionStage::Unknown,
@@ -276,6 +271,14 @@ impl JobBook {
             | JobRecord::RapidGone { .. } => unreachable!("is about a file"),
         }
         Ok(())
+    }
+
+    /// The service refused a request: what it was for fails, and is sent again only when somebody says so.
+    fn refuse(&mut self, tag: &str, reason: &str, account_full: bool) {
+        for file in self.forget(tag) {
+            file.failure = Some(reason.to_owned());
+            file.account_full = account_full;
+        }
     }
 
     /// A draft became an asset: its drop folders are the asset's now.
