@@ -161,6 +161,12 @@ fn an_unmount_of_a_drive_in_use_says_who_uses_it_before_what_is_pending() {
     let draft = fixture.path("rawmodels/empty");
     fs::create_dir(&draft).unwrap();
     let user = Program::start(Command::new("sleep").arg("60").current_dir(&draft));
+    wait_until("the new draft has its state", || {
+        fixture
+            .status()
+            .to_string()
+            .contains("nothing to upload yet")
+    });
     let said = fails(assetfs("unmount", fixture.root()), 1);
     let at = |part: &str| {
         let at = said.find(part);
