@@ -53,7 +53,16 @@ pub struct MountError {
 
 impl MountError {
     fn new(mount_point: &Path, access: Access, source: &io::Error) -> MountError {
-        let hint = match (FuseDevice::of_this_machine(), source.kind()) {
+        MountError::with(FuseDevice::of_this_machine(), mount_point, access, source)
+    }
+
+    fn with(
+        device: FuseDevice,
+        mount_point: &Path,
+        access: Access,
+        source: &io::Error,
+    ) -> MountError {
+        let hint = match (device, source.kind()) {
             (FuseDevice::Ready, io::ErrorKind::NotFound) => {
                 "fusermount3 is missing: run `apt install fuse3`".to_owned()
             }
@@ -143,5 +152,22 @@ impl Mounted {
     /// Blocks this thread until the drive is unmounted.
     pub fn join(self) -> io::Result<()> {
         self.session.join()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_a_mount_for_other_users_is_told_of_the_permission_for_it() {
+        let refused = io::Error::from(io::ErrorKind::PermissionDenied);
+        let said = |access| {
+            MountError::with(FuseDevice::Ready, Path::new("/assets"), access, &refused).to_string()
+        };
+        assert!(said(Access::Others).contains("add user_allow_other to /etc/fuse.conf"));
+        let own = said(Access::Owner);
+        assert!(!own.contains("allow_other"), "{own}");
+        assert!(own.contains("choose a folder of your own"), "{own}");
     }
 }

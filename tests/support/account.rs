@@ -5,10 +5,10 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
-use assetfs::cache::{BlockCache, CacheLimits};
+use assetfs::cache::{BlockCache, CacheError, CacheLimits};
 use assetfs::client::{Client, ClientConfig};
 use assetfs::drive::{Drive, DriveConfig};
-use assetfs::durable::MetaStore;
+use assetfs::durable::{DurableError, MetaStore};
 use assetfs::outbox::{Outbox, OutboxConfig};
 use assetfs::service::{ChaosPlan, RunningService, Service, ServiceConfig, WorkerCommand};
 use assetfs::wire::{AssetId, Preset, StartUpload, Token, UploadStatus};
@@ -47,6 +47,19 @@ impl Mounted {
         self.drive.shut_down().await;
         self.outbox.shut_down().await;
     }
+}
+
+/// Opens the cache. A block that the drive before was storing when it ended keeps it locked for a moment.
+async fn open_cache(dir: &Path, limits: CacheLimits) -> BlockCache {
+    for _ in 0..100 {
+        match BlockCache::open(dir, limits) {
+            Err(CacheError::Open(DurableError::Locked { .. })) => {
+                tokio::time::sleep(Duration::from_millis(20)).await;
+            }
+            opened => return opened.expect("a cache"),
+        }
+    }
+    panic!("an earlier drive keeps the cache locked");
 }
 
 impl Account {
@@ -227,7 +240,7 @@ impl Account {
             max_bytes: 1 << 30,
             keep_free_percent: 0,
         };
-        let cache = BlockCache::open(state.join("cache"), limits).expect("a cache");
+        let cache = open_cache(&state.join("cache"), limits).await;
         let meta = MetaStore::open(state.join("meta.redb")).expect("a store");
         let mut outbox_config = OutboxConfig::new(state.join("outbox"));
         outbox_config.first_poll = Duration::from_millis(50);

@@ -33,7 +33,7 @@ const ON_ONE_WALL: f32 = 0.35;
 const LIKE_NORMALS: f32 = 0.8;
 const IN_PLANE: f32 = 0.3;
 /// Minimum fraction of the rays of a point in a room that end at front faces. Inside of a closed body with a double-sided
-/// material no ray does.
+/// material no ray does; where it touches another body, the front of that one does not count.
 const LEAST_FRONTS: f32 = 0.15;
 
 impl PreparedScene {
@@ -129,7 +129,7 @@ impl Walls {
             let (Some(hit), Some(other)) = (hit, other) else {
                 continue;
             };
-            fronts += usize::from(hit.is_front);
+            fronts += usize::from(hit.is_front && !self.is_back_at(point, direction, &hit));
             let between = beside * other.distance - direction * hit.distance;
             let [normal, of_other] = [hit, other].map(|hit| self.normal_at(&hit));
             let is_flat = between.dot(normal).abs() <= between.length() * IN_PLANE;

@@ -15,6 +15,9 @@ impl PreparedScene {
     }
 }
 
+/// Two surfaces touch if they are nearer to each other than this part of the longest side of the box around all.
+const TOUCHING: f32 = 1e-5;
+
 /// The triangles that block a view.
 pub(super) struct Walls {
     tree: Tree,
@@ -93,6 +96,16 @@ impl Walls {
         };
         self.tree
             .first_hit_of(from, towards, f32::INFINITY, None, hides)
+    }
+
+    /// Whether a back is where a ray has met a front: two bodies touch there, and the ray comes from inside of one of them.
+    pub(super) fn is_back_at(&self, from: Vec3A, towards: Vec3A, front: &Hit) -> bool {
+        let near = self.size * TOUCHING;
+        let touches = |hit: &Hit| !hit.is_front && (hit.distance - front.distance).abs() <= near;
+        let within = front.distance + near;
+        self.tree
+            .first_hit_of(from, towards, within, None, touches)
+            .is_some()
     }
 
     /// The direction that the front of a triangle faces.

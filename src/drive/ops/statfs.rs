@@ -38,11 +38,7 @@ pub(in crate::drive) async fn statfs(tree: &Arc<Tree>) -> DriveResult<FileSystem
         let used: u64 = known.assets.rows().filter_map(|row| row.size).sum();
         (used, known.assets.len() + known.rapids.len())
     };
-    let files_free = match staging.f_files {
-        // Some file systems have no table of inodes, and report none.
-        0 => FILES_FREE,
-        _ => FILES_FREE.min(staging.f_favail),
-    };
+    let files_free = files_free(staging.f_files, staging.f_favail);
     let blocks = |bytes: u64| bytes / u64::from(BLOCK_SIZE);
     Ok(FileSystemStatus {
         block_size: BLOCK_SIZE,
@@ -53,4 +49,25 @@ pub(in crate::drive) async fn statfs(tree: &Arc<Tree>) -> DriveResult<FileSystem
         files_free,
         name_max: 255,
     })
+}
+
+/// How many files can still be made, where the staging folder's file system has a table of so many inodes.
+fn files_free(inodes: u64, available: u64) -> u64 {
+    match inodes {
+        // Some file systems have no table of inodes, and report none.
+        0 => FILES_FREE,
+        _ => FILES_FREE.min(available),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_full_table_of_inodes_leaves_no_file_and_no_table_leaves_many() {
+        assert_eq!(files_free(1000, 0), 0);
+        assert_eq!(files_free(1000, 7), 7);
+        assert_eq!(files_free(0, 0), FILES_FREE);
+    }
 }

@@ -178,7 +178,13 @@ impl SmallDisk {
             return None;
         }
         run(Command::new("mount")
-            .args(["-t", "tmpfs", "-o", &format!("size={size}"), "assetfs-test"])
+            .args([
+                "-t",
+                "tmpfs",
+                "-o",
+                &format!("size={size},mode=0700"),
+                "assetfs-test",
+            ])
             .arg(dir));
         Some(SmallDisk(dir.to_owned()))
     }
