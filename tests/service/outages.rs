@@ -431,7 +431,11 @@ impl Fixture {
     /// Waits until a rapid model says that it waits, and why. That has cost no attempt.
     async fn until_waits(&self, rapid: u64, reason: &str) {
         let path = format!("/api/v2/rapidmodel/{rapid}");
-        let waits = |record: &Value| record["data"]["waits_because"].is_string();
+        // While it is tried again, it has the reason of the process and an attempt that does not count in the end.
+        let waits = |record: &Value| {
+            let data = &record["data"];
+            data["waits_because"].is_string() && data["job_status"]["status"] != "executing"
+        };
         let record = self.until(&path, waits).await["data"].clone();
         let said = record["waits_because"].as_str().unwrap();
         assert!(said.contains(reason), "{said}");

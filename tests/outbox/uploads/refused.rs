@@ -50,8 +50,12 @@ async fn refused_for_good(method: &'static str, path: &'static str, status: u16)
         word(&outbox, draft) == StatusWord::Failed
     })
     .await;
-    // What was under way then has ended.
-    tokio::time::sleep(A_WHILE).await;
+    eventually("what was under way then has ended", async || {
+        let before = work_so_far(&world);
+        tokio::time::sleep(A_WHILE).await;
+        work_so_far(&world) == before
+    })
+    .await;
     let before = work_so_far(&world);
     tokio::time::sleep(A_WHILE).await;
     assert_eq!(work_so_far(&world), before, "{what}");
