@@ -152,8 +152,8 @@ impl ClientError {
         )
     }
 
-    /// Whether the service refused to make something because the account has no room for it. A request that makes
-    /// something is small, so it is not itself what is too large.
+    /// Whether the service refused to make something because the account has no room for it. Status 413 means
+    /// that here, because the bodies of such requests are small.
     pub fn is_account_full(&self) -> bool {
         matches!(self, Self::Rejected { status: 413, .. })
     }

@@ -127,7 +127,8 @@ struct FailedLately {
 }
 
 impl HistoryMemory {
-    /// Whether this failure was noted a moment ago at the same place or at one above or below. If not, it is from now on.
+    /// Whether the same failure was noted in the last [`SAME_FAILURE`], for this path, a folder above it or a file below it.
+    /// Notes it if not.
     fn is_noted(&mut self, path: &str, reason: &str) -> bool {
         let place = path.strip_suffix("/.assetfs/ctl").unwrap_or(path);
         let failed = &mut self.failed_lately;
@@ -171,7 +172,7 @@ impl History {
         }
     }
 
-    /// Adds an event with the present time, unless it is a failure that was just noted.
+    /// Adds an event with the present time, unless it is a failure that was noted in the last [`SAME_FAILURE`].
     pub(super) fn note(&self, event: HistoryEvent) {
         if event.kind == HistoryKind::Failed {
             let reason = event.reason.as_deref().unwrap_or_default();

@@ -12,14 +12,14 @@ use tokio::sync::Notify;
 #[derive(Debug, Default)]
 pub struct Signal {
     given: AtomicU64,
-    news: Notify,
+    notify: Notify,
 }
 
 impl Signal {
     /// Wakes all tasks that wait for it.
     pub fn give(&self) {
         self.given.fetch_add(1, Ordering::SeqCst);
-        self.news.notify_waiters();
+        self.notify.notify_waiters();
     }
 
     /// How often it was given.
@@ -31,7 +31,7 @@ impl Signal {
         self.count() > 0
     }
 
-    /// Returns when it was given more than `seen` times.
+    /// Waits until it was given more than `seen` times.
     pub async fn after(&self, seen: u64) {
         self.until(|| (self.count() > seen).then_some(())).await;
     }
@@ -39,14 +39,14 @@ impl Signal {
     /// Returns what `look` finds. It looks at once, and again each time the signal was given.
     pub async fn until<T>(&self, mut look: impl FnMut() -> Option<T>) -> T {
         loop {
-            let news = self.news.notified();
-            tokio::pin!(news);
+            let given = self.notify.notified();
+            tokio::pin!(given);
             // Before the look, so that no signal in between is missed.
-            news.as_mut().enable();
+            given.as_mut().enable();
             if let Some(found) = look() {
                 return found;
             }
-            news.await;
+            given.await;
         }
     }
 }

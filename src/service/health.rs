@@ -75,15 +75,16 @@ pub async fn parts(app: &App) -> [Part; 6] {
 
 /// What is wrong with the disk of records that are in the data folder: they can be read, but nothing can be changed.
 fn full_disk(app: &App) -> Option<String> {
+    if app.records.is_shared() {
+        return None;
+    }
     let folder = &app.config.data_dir;
     let error = check_room(folder).err()?;
-    (!app.records.is_shared()).then(|| {
-        format!(
-            "{}: {}; nothing can be changed and no job is done until there is room",
-            folder.display(),
-            chain(&error)
-        )
-    })
+    Some(format!(
+        "{}: {}; nothing can be changed and no job is done until there is room",
+        folder.display(),
+        chain(&error)
+    ))
 }
 
 /// The time of the database, or why it does not say it.

@@ -14,7 +14,7 @@ use rayon::prelude::*;
 pub use assetfs_render::{
     BoundingBox, NO_PART, Picture, PictureError, PreparedScene, RenderAlpha, RenderInstance,
     RenderMaterial, RenderMesh, RenderScene, RenderSettings, RenderTexture, RenderTextureUse,
-    SurfacePoint, UV_SETS, View, linear_of_byte, linear_to_srgb, sphere_direction, write_png,
+    SurfacePoint, UV_SETS, View, linear_of_byte, linear_to_srgb, sphere_direction,
 };
 
 use super::scene::{self as model, Draw, Geometry, Mode, Scene};

@@ -49,7 +49,7 @@ impl Picture {
 ///
 /// # Errors
 /// If the file cannot be written.
-pub fn write_png(
+pub(super) fn write_png(
     path: &Path,
     (width, height): (usize, usize),
     rgba: &[u8],

@@ -38,7 +38,7 @@ mod visibility;
 mod walls;
 
 pub use camera::View;
-pub use files::{PictureError, write_png};
+pub use files::PictureError;
 pub use picture::{NO_PART, Picture, RenderSettings};
 pub use prepare::PreparedScene;
 pub use scene::{

@@ -55,7 +55,7 @@ impl FileOwner {
         for (option, id) in [("uid", uid), ("gid", gid)] {
             if id == u32::MAX {
                 return Err(WrongUse(format!(
-                    "{option}={id} is the number of nobody; name a user or group that exists"
+                    "{option}={id} stands for no user and no group; name a user or group that exists"
                 ))
                 .into());
             }

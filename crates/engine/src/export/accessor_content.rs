@@ -24,7 +24,7 @@ pub(super) enum AccessorForm {
 }
 
 impl AccessorContent {
-    /// A plain attribute: equal numbers are written once, whatever their names are.
+    /// An attribute without compression. Its name is left out, so that attributes with equal numbers share one accessor.
     pub(super) fn of_numbers(attribute: &Attribute) -> AccessorContent {
         AccessorContent {
             kind: String::new(),

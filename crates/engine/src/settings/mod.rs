@@ -72,7 +72,7 @@ pub struct Settings {
     /// Known keys that have no effect, with the reason.
     pub not_done: Vec<String>,
     pub unknown: Vec<UnknownKey>,
-    /// Another version of the configuration than the known one. Its keys are read as those of that.
+    /// Set if the configuration has a version that this engine does not know. Its keys are read as in the known version.
     pub unknown_schema: Option<UnknownSchema>,
 }
 

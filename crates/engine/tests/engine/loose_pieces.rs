@@ -161,8 +161,8 @@ fn sampled_limits(most: u64, count: usize, seed: u32) -> Vec<u64> {
     limits
 }
 
-/// Simplifying judges pictures itself, which takes seconds in a build without optimization: there the first limits of the
-/// first model are all that is tried.
+/// Simplification compares pictures, which takes seconds in a build without optimization. There only the first limits of the
+/// first model are tried.
 #[test]
 fn more_triangles_never_look_worse_at_sampled_limits() {
     const TIME: Duration = Duration::from_secs(10);

@@ -1,4 +1,4 @@
-//! The known extensions of glTF that are not of a plain material: each is read, or passes through unchanged.
+//! Known glTF extensions outside of materials: each is read, or passes through unchanged.
 
 use assetfs_engine::document::glb;
 use assetfs_engine::export::gltf::write_glb;
