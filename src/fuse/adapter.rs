@@ -118,8 +118,9 @@ impl Filesystem for Adapter {
             InitFlags::FUSE_PARALLEL_DIROPS,
             InitFlags::FUSE_ASYNC_DIO,
             InitFlags::FUSE_HANDLE_KILLPRIV_V2,
-            InitFlags::FUSE_CACHE_SYMLINKS,
         ];
+        // Not FUSE_CACHE_SYMLINKS: the kernel would keep the target of a link for as long as it keeps the inode, and a link to a
+        // result leads to another model after the next job.
         for flag in wanted {
             // Features that an older kernel lacks only affect speed.
             let _ = config.add_capabilities(flag);

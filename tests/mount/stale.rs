@@ -38,3 +38,23 @@ fn a_preset_that_was_just_written_is_the_one_that_is_copied_to_optimize() {
         assert_eq!(fs::metadata(&preset).unwrap().len(), text.len() as u64);
     }
 }
+
+#[test]
+fn a_link_that_was_read_leads_to_the_newest_result() {
+    needs_fuse!();
+    let fixture = Fixture::new();
+    fixture.add_chair();
+    let optimize = fixture.path("rawmodels/chair/optimize");
+    let mut targets = Vec::new();
+    for count in [900, 800] {
+        let preset = format!(r#"{{"limits":{{"faces":{{"count":{count}}}}}}}"#);
+        fs::write(optimize.join("small.json"), preset).unwrap();
+        fixture.wait("rawmodels/chair/optimize/small.json");
+        let target = fs::read_link(optimize.join("small")).unwrap();
+        // The length of a link is that of its target.
+        let length = fs::symlink_metadata(optimize.join("small")).unwrap().len();
+        assert_eq!(length, target.as_os_str().len() as u64);
+        targets.push(target);
+    }
+    assert_ne!(targets[0], targets[1]);
+}
