@@ -157,10 +157,10 @@ impl Database {
     pub(super) async fn begin(&self) -> Result<Tx> {
         let open = match &self.pools {
             Pools::Sqlite { writer, .. } => {
-                Open::Sqlite(writer.begin_with("BEGIN IMMEDIATE").await?)
+                Open::Sqlite(Box::pin(writer.begin_with("BEGIN IMMEDIATE")).await?)
             }
             Pools::Postgres(shared) => {
-                let beginning = async { Ok(shared.pool(Lane::Changes).begin().await?) };
+                let beginning = async { Ok(Box::pin(shared.pool(Lane::Changes).begin()).await?) };
                 Open::Postgres(shared.answered(beginning).await?)
             }
         };
@@ -188,10 +188,14 @@ impl Database {
         self.clock.now().as_microsecond()
     }
 
+    // Connecting takes a future of 24 kB. Boxed, it is no part of every future that reads a record: an unoptimized build
+    // moves those on the stack, and a job overflowed it.
     async fn reader(&self) -> Result<Pooled> {
         Ok(match &self.pools {
-            Pools::Sqlite { reader, .. } => Pooled::Sqlite(reader.acquire().await?),
-            Pools::Postgres(shared) => Pooled::Postgres(shared.pool(Lane::Reads).acquire().await?),
+            Pools::Sqlite { reader, .. } => Pooled::Sqlite(Box::pin(reader.acquire()).await?),
+            Pools::Postgres(shared) => {
+                Pooled::Postgres(Box::pin(shared.pool(Lane::Reads).acquire()).await?)
+            }
         })
     }
 }
@@ -225,8 +229,10 @@ impl InLane<'_> {
 
     async fn writer(&self) -> Result<Pooled> {
         Ok(match &self.database.pools {
-            Pools::Sqlite { writer, .. } => Pooled::Sqlite(writer.acquire().await?),
-            Pools::Postgres(shared) => Pooled::Postgres(shared.pool(self.lane).acquire().await?),
+            Pools::Sqlite { writer, .. } => Pooled::Sqlite(Box::pin(writer.acquire()).await?),
+            Pools::Postgres(shared) => {
+                Pooled::Postgres(Box::pin(shared.pool(self.lane).acquire()).await?)
+            }
         })
     }
 }

@@ -102,9 +102,7 @@ impl Waiting {
 
 #[tokio::test]
 async fn whatever_step_a_process_dies_at_the_bucket_becomes_equal_to_the_records() {
-    let Some(bucket) = TestBucket::start_or_skip() else {
-        return;
-    };
+    let bucket = TestBucket::start();
     let waiting = Waiting::in_bucket(&bucket).await;
     let app = &waiting.service.app;
     let job = waiting.claim().await;
@@ -185,9 +183,7 @@ async fn whatever_step_a_process_dies_at_the_bucket_becomes_equal_to_the_records
 
 #[tokio::test]
 async fn no_committed_blob_is_ever_removed() {
-    let Some(bucket) = TestBucket::start_or_skip() else {
-        return;
-    };
+    let bucket = TestBucket::start();
     let waiting = Waiting::in_bucket(&bucket).await;
     let app = &waiting.service.app;
     let names: Vec<String> = (0..24).map(|number| format!("{number}.bin")).collect();
@@ -230,9 +226,7 @@ async fn no_committed_blob_is_ever_removed() {
 
 #[tokio::test]
 async fn unfinished_uploads_in_parts_are_aborted_after_a_day() {
-    let Some(bucket) = TestBucket::start_or_skip() else {
-        return;
-    };
+    let bucket = TestBucket::start();
     if !bucket.lists_unfinished_uploads() {
         skipped("ASSETFS_TEST_S3 is not set");
         return;
@@ -247,9 +241,7 @@ async fn unfinished_uploads_in_parts_are_aborted_after_a_day() {
 
 #[tokio::test]
 async fn a_job_that_ends_after_its_file_was_given_up_stores_it_again() {
-    let Some(bucket) = TestBucket::start_or_skip() else {
-        return;
-    };
+    let bucket = TestBucket::start();
     let waiting = Waiting::in_bucket(&bucket).await;
     let job = waiting.claim().await;
     let file: NewFile = waiting.file("slow").await;
@@ -266,9 +258,7 @@ async fn a_job_that_ends_after_its_file_was_given_up_stores_it_again() {
 
 #[tokio::test]
 async fn a_process_that_lost_its_hold_says_so_and_removes_nothing() {
-    let Some(bucket) = TestBucket::start_or_skip() else {
-        return;
-    };
+    let bucket = TestBucket::start();
     let waiting = Waiting::in_bucket(&bucket).await;
     let app = &waiting.service.app;
     assert!(app.hold.renew(&app.files, &app.records).await.unwrap());
@@ -377,9 +367,7 @@ async fn a_bucket_that_is_missing_is_a_fault_and_no_file_that_is_gone() {
 
 #[tokio::test]
 async fn the_janitor_of_a_copy_removes_nothing_and_that_of_a_new_owner_nothing_for_a_day() {
-    let Some(bucket) = TestBucket::start_or_skip() else {
-        return;
-    };
+    let bucket = TestBucket::start();
     let waiting = Waiting::in_bucket(&bucket).await;
     let app = &waiting.service.app;
     // The records of a copy know nothing of what the original stores later.
