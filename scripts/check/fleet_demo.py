@@ -1,4 +1,4 @@
-"""The main job on a mount over a fleet: PostgreSQL, an S3 (s3s-fs), 2 services that take requests in turn, 2 workers.
+"""The main job on a mount over a fleet: PostgreSQL, an S3 (examples/s3.rs), 2 services that take requests in turn, 2 workers.
 
     python3 fleet_demo.py ASSETFS [OPTIONS OF assetfs demo]
 

@@ -1,4 +1,4 @@
-"""The processes of a fleet: PostgreSQL, an S3 (s3s-fs or Ceph), services and workers."""
+"""The processes of a fleet: PostgreSQL, an S3 (examples/s3.rs or Ceph), services and workers."""
 import os
 import re
 import shutil
@@ -73,30 +73,36 @@ def listens(port):
     return True
 
 
+def storage_program():
+    """examples/s3.rs, of the first build that has it."""
+    target = Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target"))
+    for profile in ["demo", "debug", "release"]:
+        program = target / profile / "examples/s3"
+        if program.is_file():
+            return program
+    raise Missing("target/debug/examples/s3 (cargo build --example s3)")
+
+
 class Bucket:
-    """s3s-fs: each object is a file."""
+    """examples/s3.rs: each object is a file."""
     NAME = "fleet"
     can_age = True
 
     def __init__(self, folder):
-        tools = Path(os.environ.get("ASSETFS_TEST_TOOLS", ROOT / "target/test-tools"))
-        program = shutil.which("s3s-fs") or shutil.which(tools / "bin/s3s-fs")
-        if not program:
-            raise Missing("s3s-fs")
         self.root = folder / "bucket"
         (self.root / self.NAME).mkdir(parents=True)
         self.port = free_port()
-        command = [program, "--host", "127.0.0.1", "--port", str(self.port), "--access-key", KEYS[0], "--secret-key", KEYS[1], self.root]
+        command = [storage_program(), f"127.0.0.1:{self.port}", *KEYS, self.root]
         log = open(folder / "storage.log", "w")
         self.process = subprocess.Popen(command, stdout=log, stderr=log)
-        wait_for("s3s-fs listens", lambda: listens(self.port), 30)
+        wait_for("the storage listens", lambda: listens(self.port), 30)
 
     def url(self, port=None):
         """What --files names, through a proxy at `port`."""
         return f"s3://{self.NAME}/studio?endpoint=http://127.0.0.1:{port or self.port}"
 
     def keys(self, folder):
-        """The objects below a folder of the prefix; s3s-fs keeps what it knows of them in hidden files."""
+        """The objects below a folder of the prefix; the server keeps what it knows of them in hidden files."""
         root = self.root / self.NAME / "studio" / folder
         if not root.exists():
             return set()

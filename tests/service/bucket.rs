@@ -44,9 +44,7 @@ impl Fixture {
 
 #[tokio::test]
 async fn every_signed_url_leads_to_the_storage() {
-    let Some(bucket) = TestBucket::start_or_skip() else {
-        return;
-    };
+    let bucket = TestBucket::start();
     let service = fixture(&bucket).await;
     let (id, started) = service.begin("chair", &["chair ü.glb"]).await;
     let url = upload_url(&started, "chair ü.glb");
@@ -108,9 +106,7 @@ async fn every_signed_url_leads_to_the_storage() {
 
 #[tokio::test]
 async fn completing_checks_what_the_storage_has() {
-    let Some(bucket) = TestBucket::start_or_skip() else {
-        return;
-    };
+    let bucket = TestBucket::start();
     let service = Fixture::with(COPYING_WORKER, |settings| {
         settings.bucket = Some(config(&bucket));
         settings.quota_bytes = Some(10);
@@ -157,9 +153,7 @@ async fn completing_checks_what_the_storage_has() {
 
 #[tokio::test]
 async fn two_calls_of_complete_start_one_analysis() {
-    let Some(bucket) = TestBucket::start_or_skip() else {
-        return;
-    };
+    let bucket = TestBucket::start();
     let service = fixture(&bucket).await;
     let (id, started) = service.begin("chair", &["a.glb"]).await;
     service
@@ -177,9 +171,7 @@ async fn two_calls_of_complete_start_one_analysis() {
 
 #[tokio::test]
 async fn what_is_sent_after_the_analysis_changes_nothing() {
-    let Some(bucket) = TestBucket::start_or_skip() else {
-        return;
-    };
+    let bucket = TestBucket::start();
     let service = fixture(&bucket).await;
     let (id, started) = service.begin("chair", &["a.glb"]).await;
     let url = upload_url(&started, "a.glb");
@@ -198,9 +190,7 @@ async fn what_is_sent_after_the_analysis_changes_nothing() {
 
 #[tokio::test]
 async fn what_is_sent_between_completion_and_analysis_fails_the_import() {
-    let Some(bucket) = TestBucket::start_or_skip() else {
-        return;
-    };
+    let bucket = TestBucket::start();
     let settings = config(&bucket);
     let service = Fixture::with("exec sleep 300", |config| {
         config.bucket = Some(settings);
@@ -241,9 +231,7 @@ async fn what_is_sent_between_completion_and_analysis_fails_the_import() {
 
 #[tokio::test]
 async fn a_bucket_that_cannot_be_used_is_a_sentence_at_the_start() {
-    let Some(bucket) = TestBucket::start_or_skip() else {
-        return;
-    };
+    let bucket = TestBucket::start();
     let start = async |change: &dyn Fn(&mut BucketConfig)| {
         let dir = tempfile::tempdir().unwrap();
         let worker = WorkerCommand {
@@ -292,9 +280,7 @@ async fn a_bucket_that_cannot_be_used_is_a_sentence_at_the_start() {
 
 #[tokio::test]
 async fn uploads_of_several_parts_arrive_whole() {
-    let Some(bucket) = TestBucket::start_or_skip() else {
-        return;
-    };
+    let bucket = TestBucket::start();
     // The result is larger than one part of an upload.
     let worker = r#"
 task=$(cat)
@@ -313,9 +299,7 @@ head -c 40000000 /dev/zero | tr '\0' 'x' > "$out/info.log"
 
 #[tokio::test]
 async fn a_token_beside_a_signature_is_not_needed_and_other_methods_are_refused() {
-    let Some(bucket) = TestBucket::start_or_skip() else {
-        return;
-    };
+    let bucket = TestBucket::start();
     let service = Fixture::with(COPYING_WORKER, |settings| {
         settings.bucket = Some(config(&bucket));
         settings.upload_url_lifetime = Duration::from_secs(1);

@@ -53,10 +53,7 @@ async fn files_without_their_records_are_kept_and_the_service_does_not_start() {
 
 #[tokio::test]
 async fn records_with_files_are_not_opened_with_an_empty_bucket() {
-    let (Some(first), Some(second)) = (TestBucket::start_or_skip(), TestBucket::start_or_skip())
-    else {
-        return;
-    };
+    let (first, second) = (TestBucket::start(), TestBucket::start());
     let dir = tempfile::tempdir().unwrap();
     let Some(url) = database_url(dir.path()).await else {
         skipped("ASSETFS_TEST_RECORDS names no PostgreSQL server");
@@ -117,7 +114,7 @@ async fn files_of_a_version_that_wrote_no_owner_are_adopted_by_the_records_besid
 async fn a_bucket_belongs_to_the_records_that_filled_it() {
     let bucket = match files_are_in_a_bucket() {
         true => None,
-        false => TestBucket::start_or_skip(),
+        false => Some(TestBucket::start()),
     };
     let Some(bucket) = bucket else {
         return;
@@ -155,9 +152,7 @@ fn copy_records(from: &Path, to: &Path) {
 
 #[tokio::test]
 async fn a_copy_of_the_records_gets_the_bucket_only_when_it_says_that_it_takes_it_over() {
-    let Some(bucket) = TestBucket::start_or_skip() else {
-        return;
-    };
+    let bucket = TestBucket::start();
     let dir = tempfile::tempdir().unwrap();
     let (original, copy) = (dir.path().join("original"), dir.path().join("copy"));
     let of = |data: &Path| {
@@ -203,9 +198,7 @@ async fn a_copy_of_the_records_gets_the_bucket_only_when_it_says_that_it_takes_i
 
 #[tokio::test]
 async fn serve_takes_a_bucket_over_only_with_the_option_that_says_so() {
-    let Some(bucket) = TestBucket::start_or_skip() else {
-        return;
-    };
+    let bucket = TestBucket::start();
     let dir = tempfile::tempdir().unwrap();
     let (original, copy) = (dir.path().join("original"), dir.path().join("copy"));
     let mut config = ServiceConfig::new(&original, script(dir.path(), COPYING_WORKER));

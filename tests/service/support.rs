@@ -188,7 +188,7 @@ impl Fixture {
         let mut config = config(&dir.path().join("data"), script(dir.path(), worker)).await;
         change(&mut config);
         let bucket = match files_are_in_a_bucket() && config.bucket.is_none() {
-            true => Some(TestBucket::start_or_skip().expect("a server for the bucket")),
+            true => Some(TestBucket::start()),
             false => None,
         };
         if let Some(bucket) = &bucket {

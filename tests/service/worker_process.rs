@@ -72,7 +72,7 @@ impl Fleet {
             skipped("ASSETFS_TEST_RECORDS names no PostgreSQL server");
             return None;
         };
-        let bucket = TestBucket::start_or_skip()?;
+        let bucket = TestBucket::start();
         let service = Fixture::with(WAITING_WORKER, |config| {
             config.records = RecordsAt::Postgres(url.parse().unwrap());
             config.bucket = Some(super::bucket::config(&bucket));

@@ -1,5 +1,5 @@
-//! A bucket for one test. The program `s3s-fs` provides it, or the storage in `ASSETFS_TEST_S3`
-//! (`ENDPOINT,KEY,SECRET`), in its bucket `assetfs-test`.
+//! A bucket for one test. `examples/s3.rs` provides it, or the storage in `ASSETFS_TEST_S3` (`ENDPOINT,KEY,SECRET`), in its
+//! bucket `assetfs-test`.
 
 #![allow(dead_code, reason = "each test binary uses its own part")]
 
@@ -35,22 +35,24 @@ fn prefix() -> String {
     name.to_str().expect("plain").replace('.', "")
 }
 
-/// The program in `PATH` or among the tools of the tests.
-fn program() -> Option<PathBuf> {
-    let path = std::env::var_os("PATH").unwrap_or_default();
-    let tools = std::env::var_os("ASSETFS_TEST_TOOLS").map(PathBuf::from);
-    let tools = tools.unwrap_or_else(|| "target/test-tools".into());
-    std::env::split_paths(&path)
-        .chain([tools.join("bin")])
-        .map(|dir| dir.join("s3s-fs"))
-        .find(|program| program.is_file())
+/// `examples/s3.rs`, which is built with the tests.
+fn program() -> PathBuf {
+    let test = std::env::current_exe().expect("this program");
+    let built = test.ancestors().nth(2).expect("target/debug");
+    let program = built.join("examples/s3");
+    assert!(
+        program.is_file(),
+        "{} is not there: build it with `cargo build --workspace --examples`",
+        program.display()
+    );
+    program
 }
 
 impl TestBucket {
-    /// A storage that the test may stop; otherwise as `start_or_skip`.
+    /// A storage that the test may stop. `None`, and the test is reported as skipped, for the one in `ASSETFS_TEST_S3`.
     #[track_caller]
     pub fn start_own_or_skip() -> Option<TestBucket> {
-        let bucket = TestBucket::start_or_skip()?;
+        let bucket = TestBucket::start();
         if !bucket.is_own() {
             skipped("the storage in ASSETFS_TEST_S3 is not stopped by a test");
             return None;
@@ -58,37 +60,31 @@ impl TestBucket {
         Some(bucket)
     }
 
-    /// `None`, and the test is reported as skipped, if there is no server.
-    #[track_caller]
-    pub fn start_or_skip() -> Option<TestBucket> {
+    pub fn start() -> TestBucket {
         if let Ok(given) = std::env::var("ASSETFS_TEST_S3") {
             let parts: Vec<&str> = given.split(',').collect();
             let [endpoint, key, secret] = parts[..] else {
                 panic!("ASSETFS_TEST_S3 is ENDPOINT,KEY,SECRET");
             };
-            return Some(TestBucket {
+            return TestBucket {
                 server: None,
                 endpoint: endpoint.to_owned(),
                 key: key.to_owned(),
                 secret: secret.to_owned(),
                 prefix: prefix(),
-            });
+            };
         }
-        let Some(program) = program() else {
-            skipped("s3s-fs is not installed");
-            return None;
-        };
         let root = tempfile::tempdir().expect("a folder");
         std::fs::create_dir(root.path().join(BUCKET)).expect("a bucket");
         let port = free_port();
-        let child = serve(&program, port, root.path());
-        Some(TestBucket {
+        let child = serve(port, root.path());
+        TestBucket {
             server: Some((child, root)),
             endpoint: format!("http://127.0.0.1:{port}"),
             key: KEY.to_owned(),
             secret: SECRET.to_owned(),
             prefix: prefix(),
-        })
+        }
     }
 
     /// Whether this test may stop the server.
@@ -117,7 +113,7 @@ impl TestBucket {
         let port = self.endpoint.rsplit(':').next().expect("a port");
         let port = port.parse().expect("a port");
         let (child, root) = self.server.as_mut().expect("a server of this test");
-        *child = serve(&program().expect("it ran before"), port, root.path());
+        *child = serve(port, root.path());
     }
 
     /// The keys of all objects.
@@ -140,7 +136,7 @@ impl TestBucket {
         }
     }
 
-    /// Whether the storage knows its unfinished uploads; `s3s-fs` does not.
+    /// Whether the storage knows its unfinished uploads; `examples/s3.rs` does not.
     pub fn lists_unfinished_uploads(&self) -> bool {
         self.server.is_none()
     }
@@ -174,18 +170,17 @@ impl Drop for TestBucket {
 }
 
 /// Starts the server and waits until it listens.
-fn serve(program: &Path, port: u16, root: &Path) -> Child {
-    let child = Command::new(program)
-        .args(["--host", "127.0.0.1", "--port", &port.to_string()])
-        .args(["--access-key", KEY, "--secret-key", SECRET])
+fn serve(port: u16, root: &Path) -> Child {
+    let child = Command::new(program())
+        .args([&format!("127.0.0.1:{port}"), KEY, SECRET])
         .arg(root)
         .stdout(Stdio::null())
         .stderr(Stdio::null())
         .spawn()
-        .expect("s3s-fs starts");
+        .expect("the server starts");
     let deadline = Instant::now() + Duration::from_secs(60);
     while TcpStream::connect(("127.0.0.1", port)).is_err() {
-        assert!(Instant::now() < deadline, "s3s-fs does not listen");
+        assert!(Instant::now() < deadline, "the server does not listen");
         std::thread::sleep(Duration::from_millis(20));
     }
     child

@@ -32,7 +32,7 @@ async fn an_artist_signs_in_uploads_optimizes_compares_and_embeds() {
         return;
     }
     let Some(tools) = tools() else { return };
-    // A browser needs a CORS rule of the bucket; s3s-fs has none.
+    // A browser needs a CORS rule of the bucket; examples/s3.rs has none.
     if needs_own_storage() {
         return;
     }
