@@ -10,7 +10,7 @@ use super::super::textures::decode;
 use super::super::textures::media_type::media_type_of;
 
 /// Converts an image to a file that glTF allows: PNG and JPEG are not changed, others become PNG.
-pub fn plain_image(bytes: Vec<u8>, path: &Path) -> Result<(Bytes, String), String> {
+pub(crate) fn plain_image(bytes: Vec<u8>, path: &Path) -> Result<(Bytes, String), String> {
     if bytes.is_empty() {
         return Err("the file is empty".to_owned());
     }

@@ -28,6 +28,7 @@ use std::path::{Path, PathBuf};
 
 pub use cad::{check_reader as check_cad_reader, reader as cad_reader};
 pub use error::ImportError;
+pub(crate) use images::plain_image;
 pub use imported::Imported;
 
 use super::intake::{ZipError, ZipLimits, unpack};
