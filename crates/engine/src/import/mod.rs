@@ -6,6 +6,7 @@
 mod animated;
 mod cad;
 mod channels;
+mod colors;
 mod coordinates;
 mod error;
 mod far;
