@@ -119,6 +119,7 @@ const OUTBOX: &[&[&str]] = &[
 
 /// The rooms inside `engine`, in the same way.
 const ENGINE: &[&[&str]] = &[
+    &["alike"],
     &[
         "document",
         "intake",

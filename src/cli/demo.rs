@@ -158,7 +158,7 @@ impl Demo {
             names, triangles, ..
         } = write_chair(&self.model())?;
         println!(
-            "A model: a wooden chair of {} in {}, made in {}",
+            "A model: a wooden chair of {} in {}, unpacked in {}",
             counted(triangles, "triangle"),
             counted(names.len() as u64, "file"),
             seconds(start.elapsed())

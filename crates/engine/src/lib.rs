@@ -85,6 +85,7 @@ pub mod surface;
 #[doc(hidden)]
 pub mod textures;
 
+mod alike;
 mod caught;
 mod error;
 mod keyframes;

@@ -17,7 +17,7 @@ pub use assetfs_render::{
     SurfacePoint, UV_SETS, View, linear_of_byte, linear_to_srgb, sphere_direction,
 };
 
-use super::scene::{self as model, Draw, Geometry, Mode, Scene};
+use super::scene::{self as model, Draw, Geometry, Scene};
 use super::textures::{self, dimensions};
 
 /// The scene to draw, with the images of the model that could not be decoded.
@@ -78,7 +78,7 @@ impl ModelConverter<'_> {
         let name = self.name_of(draw);
         for primitive in &self.model.meshes[draw.mesh].primitives {
             let geometry = &self.model.geometries[primitive.geometry];
-            if geometry.mode != Mode::Triangles || geometry.indices.is_empty() {
+            if geometry.triangle_count() == 0 {
                 continue;
             }
             let posed = draw.joints.is_some() || draw.weights.iter().any(|weight| *weight != 0.0);
@@ -192,14 +192,10 @@ fn posed_mesh(draw: &Draw, geometry: &Geometry, material: Option<usize>) -> Rend
         }
     }
     for vertex in 0..posed.normals.len() {
-        let linear = Mat3::from_mat4(draw.vertex_matrix(geometry, vertex));
-        let upright = if linear.determinant() != 0.0 {
-            linear.inverse().transpose()
-        } else {
-            linear
-        };
+        let upright = draw.normal_matrix(geometry, vertex);
         posed.normals[vertex] = (upright * posed.normals[vertex]).normalize_or_zero();
         if let Some(tangent) = posed.tangents.get_mut(vertex) {
+            let linear = Mat3::from_mat4(draw.vertex_matrix(geometry, vertex));
             *tangent = (linear * tangent.truncate())
                 .normalize_or_zero()
                 .extend(tangent.w);

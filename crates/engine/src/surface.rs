@@ -3,11 +3,11 @@
 //! Materials do not count. The distance shows differences that a comparison of pictures misses, such as dents inside or
 //! out of view.
 
-use assetfs_render::Tree;
+use assetfs_render::{Tree, spread_in};
 use glam::Vec3A;
 use rayon::prelude::*;
 
-use super::scene::{Mode, Scene};
+use super::scene::Scene;
 
 /// Number of sample points of each surface.
 const SAMPLES: usize = 100_000;
@@ -38,7 +38,7 @@ impl Surface {
         for draw in scene.draws() {
             for primitive in &scene.meshes[draw.mesh].primitives {
                 let geometry = &scene.geometries[primitive.geometry];
-                if geometry.mode != Mode::Triangles {
+                if geometry.triangle_count() == 0 {
                     continue;
                 }
                 let positions = draw.world_positions(geometry);
@@ -108,22 +108,11 @@ impl Surface {
         for triangle in &self.triangles {
             sum += area(triangle);
             while total > 0.0 && (points.len() as f64 + 0.5) * total < sum * count as f64 {
-                points.push(spread(triangle, points.len()));
+                points.push(spread_in(triangle, points.len()));
             }
         }
         points
     }
-}
-
-/// A point of a triangle; successive numbers fill it evenly.
-fn spread([a, b, c]: &[Vec3A; 3], number: usize) -> Vec3A {
-    // Multiples of these fractions are spread evenly (a low-discrepancy sequence).
-    let part = |step: f64| (number as f64 * step).fract() as f32;
-    let (mut u, mut v) = (part(0.754_877_666_246_69), part(0.569_840_290_998_05));
-    if u + v > 1.0 {
-        (u, v) = (1.0 - u, 1.0 - v);
-    }
-    *a + (*b - *a) * u + (*c - *a) * v
 }
 
 fn distances(points: &[Vec3A], other: &Surface, diagonal: f32) -> Distances {

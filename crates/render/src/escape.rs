@@ -202,14 +202,18 @@ impl Spray {
         }
     }
 
-    /// A place on the triangle; successive numbers fill it evenly.
     fn place(&self, number: usize) -> Vec3A {
-        let part = |step: f64| ((number + 1) as f64 * step).fract() as f32;
-        let (mut u, mut v) = (part(0.754_877_666_246_69), part(0.569_840_290_998_05));
-        if u + v > 1.0 {
-            (u, v) = (1.0 - u, 1.0 - v);
-        }
-        let [a, b, c] = self.corners;
-        a + (b - a) * u + (c - a) * v
+        spread_in(&self.corners, number + 1)
     }
+}
+
+/// A point of a triangle; successive numbers fill it evenly.
+pub fn spread_in([a, b, c]: &[Vec3A; 3], number: usize) -> Vec3A {
+    // Multiples of these fractions are spread evenly (a low-discrepancy sequence).
+    let part = |step: f64| (number as f64 * step).fract() as f32;
+    let (mut u, mut v) = (part(0.754_877_666_246_69), part(0.569_840_290_998_05));
+    if u + v > 1.0 {
+        (u, v) = (1.0 - u, 1.0 - v);
+    }
+    *a + (*b - *a) * u + (*c - *a) * v
 }

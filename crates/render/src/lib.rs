@@ -38,6 +38,7 @@ mod visibility;
 mod walls;
 
 pub use camera::View;
+pub use escape::spread_in;
 pub use files::PictureError;
 pub use picture::{NO_PART, Picture, RenderSettings};
 pub use prepare::PreparedScene;

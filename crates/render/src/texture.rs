@@ -7,7 +7,7 @@ use rayon::prelude::*;
 
 use super::scene::Wrap;
 use super::scene::{RenderTexture, RenderTextureUse};
-use super::srgb::linear_of_srgb;
+use super::srgb::{linear_of_srgb, srgb_of_linear};
 
 /// Linear light of each sRGB byte.
 pub(super) fn srgb_to_linear() -> &'static [f32; 256] {
@@ -28,12 +28,7 @@ pub fn linear_to_srgb(value: f32) -> u8 {
         (0..=STEPS)
             .map(|step| {
                 let value = (step as f32 / STEPS as f32).powi(2);
-                let encoded = if value <= 0.003_130_8 {
-                    value * 12.92
-                } else {
-                    1.055 * value.powf(1.0 / 2.4) - 0.055
-                };
-                (encoded * 255.0 + 0.5) as u8
+                (srgb_of_linear(value) * 255.0 + 0.5) as u8
             })
             .collect()
     });

@@ -20,12 +20,12 @@ pub fn sample(name: &str) -> Option<PathBuf> {
     None
 }
 
-/// The real model for copies: the flight helmet, or the generated chair if the samples are missing.
+/// The real model for copies: the flight helmet, or the sample chair if the samples are missing.
 pub fn model(scratch: &Path) -> PathBuf {
     sample("02-flight-helmet").unwrap_or_else(|| small_chair(scratch))
 }
 
-/// The generated chair with few details, in a folder `chair`.
+/// The sample chair with few details, in a folder `chair`.
 pub fn small_chair(scratch: &Path) -> PathBuf {
     let dir = scratch.join("chair");
     write_chair_with(&dir, ChairDetail::Small).expect("the chair is written");

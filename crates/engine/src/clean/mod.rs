@@ -75,6 +75,7 @@ pub fn finish(scene: &mut Scene) {
 
 pub use animations::fix_animations;
 pub use keyframes::pack_keyframes;
+pub(crate) use normalize::face_normals;
 pub(crate) use prune::knows_all_extensions;
 pub use prune::prune;
 pub use weld::weld_by;

@@ -4,7 +4,7 @@
 
 use serde_json::Value;
 
-use super::super::scene::{Primitive, Scene, index_in};
+use super::super::scene::{Primitive, Scene, index_in, keep_placed, new_places};
 
 /// Extensions of which this module knows all references.
 const KNOWN: &[&str] = &[
@@ -155,18 +155,8 @@ fn keep(scene: &mut Scene, list: &str, used: &[usize]) -> Vec<Option<usize>> {
     for index in used {
         is_used[*index] = true;
     }
-    let mut next = 0;
-    let places: Vec<Option<usize>> = is_used
-        .iter()
-        .map(|is_used| {
-            is_used.then(|| {
-                next += 1;
-                next - 1
-            })
-        })
-        .collect();
-    let mut place = places.iter();
-    entries.retain(|_| place.next().is_some_and(Option::is_some));
+    let places = new_places(is_used);
+    keep_placed(entries, &places);
     places
 }
 

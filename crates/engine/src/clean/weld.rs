@@ -2,6 +2,7 @@
 
 use xxhash_rust::xxh3::Xxh3Default;
 
+use super::super::alike::firsts_equal;
 use super::super::scene::{Attribute, Geometry};
 
 /// Redirects the indices of equal vertices to the first of them; returns how many vertices became unused.
@@ -16,29 +17,18 @@ pub fn weld_by(geometry: &mut Geometry, counts: impl Fn(&Attribute) -> bool) -> 
         .all_attributes()
         .filter(|attribute| counts(attribute))
         .collect();
-    let mask = (count * 2).next_power_of_two().max(2) - 1;
-    let mut table = vec![u32::MAX; mask + 1];
-    let mut remap: Vec<u32> = Vec::with_capacity(count);
-    let mut joined = 0;
-    for vertex in 0..count {
-        let mut slot = hash_of(&attributes, vertex) as usize & mask;
-        let first = loop {
-            match table[slot] {
-                u32::MAX => {
-                    table[slot] = vertex as u32;
-                    break vertex as u32;
-                }
-                known if is_equal(&attributes, known as usize, vertex) => break known,
-                _ => slot = (slot + 1) & mask,
-            }
-        };
-        joined += usize::from(first != vertex as u32);
-        remap.push(first);
-    }
+    let firsts = firsts_equal(
+        count,
+        |vertex| hash_of(&attributes, vertex),
+        |one, other| is_equal(&attributes, one, other),
+    );
     for index in &mut geometry.indices {
-        *index = remap[*index as usize];
+        *index = firsts[*index as usize];
     }
-    joined
+    let joined = (0..)
+        .zip(&firsts)
+        .filter(|(vertex, first)| vertex != *first);
+    joined.count()
 }
 
 fn hash_of(attributes: &[&Attribute], vertex: usize) -> u64 {

@@ -5,7 +5,7 @@
 
 use glam::{Mat3, Vec3};
 
-use super::super::scene::{Geometry, Mode, Scene};
+use super::super::scene::{Geometry, Scene};
 
 /// The triangles of one primitive as one node draws them.
 #[derive(Debug)]
@@ -49,38 +49,27 @@ pub(super) fn flatten(scene: &Scene) -> Vec<FlatPart> {
         let first = parts.len();
         for primitive in &mesh.primitives {
             let geometry = &scene.geometries[primitive.geometry];
-            if geometry.mode != Mode::Triangles || geometry.indices.is_empty() {
+            if geometry.triangle_count() == 0 {
                 continue;
             }
-            let turn = |vertex: usize| {
-                let linear = Mat3::from_mat4(draw.vertex_matrix(geometry, vertex));
-                if linear.determinant().abs() > 0.0 {
-                    linear.inverse().transpose()
-                } else {
-                    linear
-                }
-            };
-            let fixed = draw.joints.is_none().then(|| turn(0));
+            let fixed = draw
+                .joints
+                .is_none()
+                .then(|| draw.normal_matrix(geometry, 0));
             let normals = geometry.attribute("NORMAL").map_or(Vec::new(), |normals| {
                 normals
                     .values
                     .chunks_exact(3)
                     .enumerate()
                     .map(|(vertex, normal)| {
-                        let turn = fixed.unwrap_or_else(|| turn(vertex));
+                        let turn = fixed.unwrap_or_else(|| draw.normal_matrix(geometry, vertex));
                         (turn * Vec3::from_slice(normal)).normalize_or(Vec3::Y)
                     })
                     .collect()
             });
             let coords = geometry
                 .attribute("TEXCOORD_0")
-                .map_or(Vec::new(), |coords| {
-                    coords
-                        .values
-                        .chunks_exact(2)
-                        .map(|uv| [uv[0], uv[1]])
-                        .collect()
-                });
+                .map_or(Vec::new(), |coords| coords.values.as_chunks().0.to_vec());
             let mut indices = geometry.indices.clone();
             // A mirroring matrix turns triangles inside out, so two of their corners are swapped.
             if Mat3::from_mat4(draw.vertex_matrix(geometry, 0)).determinant() < 0.0 {

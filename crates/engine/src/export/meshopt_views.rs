@@ -67,26 +67,10 @@ pub(super) fn rounded(attribute: &Attribute) -> (Vec<u8>, Vec<f32>) {
         _ => 12,
     };
     let words: Vec<[u32; 1]> = match attribute.components {
-        2 => flat(meshopt::encode_filter_exp(
-            &rows::<2>(attribute),
-            bits,
-            SHARED,
-        )),
-        3 => flat(meshopt::encode_filter_exp(
-            &rows::<3>(attribute),
-            bits,
-            SHARED,
-        )),
-        4 => flat(meshopt::encode_filter_exp(
-            &rows::<4>(attribute),
-            bits,
-            SHARED,
-        )),
-        _ => flat(meshopt::encode_filter_exp(
-            &rows::<1>(attribute),
-            bits,
-            SHARED,
-        )),
+        2 => filtered::<2>(attribute, bits),
+        3 => filtered::<3>(attribute, bits),
+        4 => filtered::<4>(attribute, bits),
+        _ => filtered::<1>(attribute, bits),
     };
     let bytes = words
         .iter()
@@ -104,16 +88,10 @@ pub(super) fn rounded(attribute: &Attribute) -> (Vec<u8>, Vec<f32>) {
 /// One exponent for each component of all vectors: every vertex is rounded to the same grid.
 const SHARED: EncodeExpMode = EncodeExpMode::SharedComponent;
 
-fn rows<const N: usize>(attribute: &Attribute) -> Vec<[f32; N]> {
-    attribute
-        .values
-        .chunks_exact(N)
-        .map(|row| std::array::from_fn(|part| row[part]))
-        .collect()
-}
-
-fn flat<const N: usize>(rows: Vec<[u32; N]>) -> Vec<[u32; 1]> {
-    rows.into_iter().flatten().map(|word| [word]).collect()
+fn filtered<const N: usize>(attribute: &Attribute, bits: i32) -> Vec<[u32; 1]> {
+    let rows = attribute.values.as_chunks::<N>().0;
+    let words = meshopt::encode_filter_exp(rows, bits, SHARED);
+    words.into_iter().flatten().map(|word| [word]).collect()
 }
 
 /// The version of the vertex codec that the extension allows.

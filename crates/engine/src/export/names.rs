@@ -4,7 +4,7 @@ use std::collections::{BTreeSet, HashMap};
 
 use xxhash_rust::xxh3::xxh3_128;
 
-use super::super::scene::Image;
+use super::super::scene::{Image, without_extension};
 
 /// The names already given in an export folder, without regard to case.
 #[derive(Debug, Default)]
@@ -85,13 +85,6 @@ impl Names {
         let name = self.take(&stem, extension);
         self.images.insert(key, name.clone());
         name
-    }
-}
-
-fn without_extension(name: &str) -> &str {
-    match name.rsplit_once('.') {
-        Some((stem, _)) if !stem.is_empty() => stem,
-        _ => name,
     }
 }
 

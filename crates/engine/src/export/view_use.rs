@@ -2,6 +2,7 @@
 
 use serde_json::{Map, Value};
 
+use super::super::scene::TableUse;
 use super::meshopt_views::Packing;
 
 /// The use of a buffer view.
@@ -15,14 +16,8 @@ pub(super) enum ViewUse {
     Index(usize),
     /// Indices of points and lines, by bytes of one.
     OtherIndex(usize),
-    /// Matrices of skins.
-    Bind,
-    /// Times of keyframes.
-    KeyTimes,
-    /// Values of keyframes.
-    KeyValues,
-    /// Instance transforms.
-    Instance,
+    /// Numbers of skins, animations and instances.
+    Table(TableUse),
     /// Indices of sparse accessors, by bytes of one.
     SparseIndex(usize),
     /// Values of sparse accessors.

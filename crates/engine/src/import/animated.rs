@@ -1,5 +1,7 @@
 //! Keyframes and skins as glTF has them.
 
+use serde_json::json;
+
 use super::super::document::{ComponentType, ElementType};
 use super::super::scene::{Attribute, Scene, Storage, Table};
 
@@ -24,6 +26,13 @@ pub(super) fn add_table(scene: &mut Scene, element: ElementType, values: Vec<f32
         values,
     });
     scene.tables.len() - 1
+}
+
+/// Adds a skin; `binds` are the inverse bind matrices of its joints.
+pub(super) fn add_skin(scene: &mut Scene, joints: &[usize], binds: Vec<f32>) {
+    let table = add_table(scene, ElementType::Mat4, binds);
+    let skin = json!({ "joints": joints, "inverseBindMatrices": table });
+    scene.push("skins", skin);
 }
 
 /// The attributes of vertices with four joints and four weights each.

@@ -5,9 +5,10 @@ use std::io::Cursor;
 
 use bytes::Bytes;
 use image::imageops::{FilterType, resize};
-use image::{DynamicImage, GrayImage, ImageFormat, ImageReader, Limits, RgbImage, RgbaImage};
+use image::{DynamicImage, GrayImage, ImageReader, Limits, RgbImage, RgbaImage};
 
-use assetfs_render::linear_of_srgb;
+use super::images::as_png;
+use assetfs_render::{linear_of_srgb, srgb_of_linear};
 
 /// A channel of an image.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -31,8 +32,7 @@ impl Curve {
     fn apply(self, value: f32) -> f32 {
         match self {
             Curve::SrgbToLinear => linear_of_srgb(value),
-            Curve::LinearToSrgb if value <= 0.003_130_8 => value * 12.92,
-            Curve::LinearToSrgb => 1.055 * value.powf(1.0 / 2.4) - 0.055,
+            Curve::LinearToSrgb => srgb_of_linear(value),
         }
     }
 }
@@ -60,18 +60,15 @@ pub(super) fn combined(
     let [red, green, blue, opacity] = planes.map(fit);
     let value = |plane: &GrayImage, x, y| plane.get_pixel(x, y)[0];
     let colour = |x, y| [value(&red, x, y), value(&green, x, y), value(&blue, x, y)];
-    let mut png = Cursor::new(Vec::new());
-    let written = match alpha {
-        None => RgbImage::from_fn(width, height, |x, y| image::Rgb(colour(x, y)))
-            .write_to(&mut png, ImageFormat::Png),
+    let combined = match alpha {
+        None => RgbImage::from_fn(width, height, |x, y| image::Rgb(colour(x, y))).into(),
         Some(_) => RgbaImage::from_fn(width, height, |x, y| {
             let [red, green, blue] = colour(x, y);
             image::Rgba([red, green, blue, value(&opacity, x, y)])
         })
-        .write_to(&mut png, ImageFormat::Png),
+        .into(),
     };
-    written.map_err(|error| error.to_string())?;
-    Ok(png.into_inner().into())
+    as_png(&combined)
 }
 
 /// A PNG of a channel, converted and then with a factor and a summand, in all its channels.
@@ -86,11 +83,7 @@ pub(super) fn shifted(
         let value = curve.map_or(value, |curve| curve.apply(value)) * factor + summand;
         pixel[0] = (value.clamp(0.0, 1.0) * 255.0).round() as u8;
     }
-    let mut png = Cursor::new(Vec::new());
-    plane
-        .write_to(&mut png, ImageFormat::Png)
-        .map_err(|error| error.to_string())?;
-    Ok(png.into_inner().into())
+    as_png(&plane.into())
 }
 
 /// A PNG of an image whose colours are converted; alpha is kept.
@@ -101,11 +94,7 @@ pub(super) fn converted(bytes: &[u8], curve: Curve) -> Result<Bytes, String> {
             *value = curve.apply(value.clamp(0.0, 1.0));
         }
     }
-    let mut png = Cursor::new(Vec::new());
-    DynamicImage::from(DynamicImage::from(pixels).into_rgba8())
-        .write_to(&mut png, ImageFormat::Png)
-        .map_err(|error| error.to_string())?;
-    Ok(png.into_inner().into())
+    as_png(&DynamicImage::from(pixels).into_rgba8().into())
 }
 
 /// The channel that an image of opacity has its values in: alpha if it has one that is not opaque everywhere, else its
@@ -148,6 +137,8 @@ fn channel((bytes, wanted): (&[u8], ImageChannel)) -> Result<GrayImage, String> 
 
 #[cfg(test)]
 mod tests {
+    use image::ImageFormat;
+
     use super::*;
 
     fn png(image: &GrayImage) -> Vec<u8> {

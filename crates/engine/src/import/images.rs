@@ -10,7 +10,7 @@ use super::super::textures::decode;
 use super::super::textures::media_type::media_type_of;
 
 /// Converts an image to a file that glTF allows: PNG and JPEG are not changed, others become PNG.
-pub fn plain_image(bytes: Vec<u8>, path: &Path) -> Result<(Bytes, String), String> {
+pub(crate) fn plain_image(bytes: Vec<u8>, path: &Path) -> Result<(Bytes, String), String> {
     if bytes.is_empty() {
         return Err("the file is empty".to_owned());
     }
@@ -23,7 +23,7 @@ pub fn plain_image(bytes: Vec<u8>, path: &Path) -> Result<(Bytes, String), Strin
         .map(|extension| extension.to_string_lossy().to_lowercase())
         .unwrap_or_default();
     if let Some("image/ktx2" | "image/avif") = known {
-        return as_png(&decode(&bytes)?.into());
+        return Ok((as_png(&decode(&bytes)?.into())?, "image/png".to_owned()));
     }
     let format = match (known, extension.as_str()) {
         (Some("image/webp"), _) => ImageFormat::WebP,
@@ -41,13 +41,12 @@ pub fn plain_image(bytes: Vec<u8>, path: &Path) -> Result<(Bytes, String), Strin
     limits.max_alloc = Some(2 << 30);
     reader.limits(limits);
     let decoded = reader.decode().map_err(|error| error.to_string())?;
-    as_png(&decoded)
+    Ok((as_png(&decoded)?, "image/png".to_owned()))
 }
 
-fn as_png(decoded: &DynamicImage) -> Result<(Bytes, String), String> {
+pub(super) fn as_png(image: &DynamicImage) -> Result<Bytes, String> {
     let mut png = Cursor::new(Vec::new());
-    decoded
-        .write_to(&mut png, ImageFormat::Png)
-        .map_err(|error| error.to_string())?;
-    Ok((png.into_inner().into(), "image/png".to_owned()))
+    let written = image.write_to(&mut png, ImageFormat::Png);
+    written.map_err(|error| error.to_string())?;
+    Ok(png.into_inner().into())
 }

@@ -6,6 +6,7 @@
 mod animated;
 mod cad;
 mod channels;
+mod colors;
 mod coordinates;
 mod error;
 mod far;
@@ -28,6 +29,7 @@ use std::path::{Path, PathBuf};
 
 pub use cad::{check_reader as check_cad_reader, reader as cad_reader};
 pub use error::ImportError;
+pub(crate) use images::plain_image;
 pub use imported::Imported;
 
 use super::intake::{ZipError, ZipLimits, unpack};

@@ -1,9 +1,8 @@
 //! Computes missing normals: smooth, except across sharp edges.
 
-use std::collections::HashMap;
-
 use glam::Vec3;
 
+use super::super::alike::{distinct, firsts_at_places};
 use super::super::scene::{Attribute, Geometry};
 
 /// Faces that meet at less than 50 degrees are shaded smoothly.
@@ -20,46 +19,26 @@ pub(super) fn add_creased(geometry: &mut Geometry) {
         })
         .collect();
     let directions: Vec<Vec3> = faces.iter().map(|face| face.normalize_or_zero()).collect();
-    let places = places_of(geometry);
-    let mut around: Vec<Vec<u32>> = vec![Vec::new(); geometry.vertex_count()];
+    let places = firsts_at_places(geometry.positions().as_chunks().0);
+    let mut around: Vec<Vec<u32>> = vec![Vec::new(); places.len()];
     for (corner, index) in geometry.indices.iter().enumerate() {
         around[places[*index as usize] as usize].push(corner as u32 / 3);
     }
-    let mut known: HashMap<(u32, [u32; 3]), u32> = HashMap::new();
-    let (mut kept, mut normals, mut indices) = (Vec::new(), Vec::new(), Vec::new());
-    for (corner, index) in geometry.indices.iter().enumerate() {
-        let normal = corner_normal(
-            (&faces, &directions),
-            corner / 3,
-            &around[places[*index as usize] as usize],
-        );
-        let bits = normal.to_array().map(f32::to_bits);
-        let vertex = *known.entry((*index, bits)).or_insert_with(|| {
-            kept.push(*index);
-            normals.extend(normal.to_array());
-            kept.len() as u32 - 1
-        });
-        indices.push(vertex);
-    }
+    let corners = geometry.indices.iter().enumerate().map(|(corner, index)| {
+        let around = &around[places[*index as usize] as usize];
+        let normal = corner_normal((&faces, &directions), corner / 3, around);
+        (*index, normal.to_array().map(f32::to_bits))
+    });
+    let (vertices, indices) = distinct(corners);
+    let kept: Vec<u32> = vertices.iter().map(|(index, _)| *index).collect();
+    let normals = vertices
+        .iter()
+        .flat_map(|(_, bits)| bits.map(f32::from_bits));
     geometry.keep_vertices(&kept);
     geometry.indices = indices;
     geometry
         .attributes
-        .insert(1, Attribute::new("NORMAL", 3, normals));
-}
-
-/// For each vertex the first vertex at the same position.
-fn places_of(geometry: &Geometry) -> Vec<u32> {
-    let mut first_at: HashMap<[u32; 3], u32> = HashMap::new();
-    (0..geometry.vertex_count() as u32)
-        .map(|vertex| {
-            let bits = geometry
-                .position(vertex)
-                .to_array()
-                .map(|number| (number + 0.0).to_bits());
-            *first_at.entry(bits).or_insert(vertex)
-        })
-        .collect()
+        .insert(1, Attribute::new("NORMAL", 3, normals.collect()));
 }
 
 /// The area-weighted mean normal of the faces around a corner that meet its own face at less than the crease angle. Of each

@@ -13,10 +13,10 @@ mod vertices;
 use std::fs;
 use std::path::Path;
 
-use super::super::document::DocumentError;
 use super::super::scene::{Attribute, Geometry, Mode};
-use super::super::settings::MeshCompression;
+use super::colors::colors_of_srgb;
 use super::error::ImportError;
+use super::file_names::read_file;
 use super::images::plain_image;
 use super::imported::Imported;
 use super::normals::add_creased;
@@ -25,16 +25,13 @@ use assetfs_formats::input_files::InputFiles;
 use body::Body;
 use header::Header;
 use serde_json::json;
-use vertices::colors;
 
 /// Properties of vertices that only Gaussian splats have: as they are trained, and as SuperSplat packs them.
 const OF_SPLATS: &[&str] = &["f_dc_0", "rot_0", "packed_position", "packed_rotation"];
 
 /// Reads the file `model` in `dir`.
 pub(super) fn import(dir: &Path, model: &Path) -> Result<Imported, ImportError> {
-    let path = dir.join(model);
-    let bytes = fs::read(&path).map_err(|source| DocumentError::Io { path, source })?;
-    let file = super::file_names::file_name(model);
+    let (file, bytes) = read_file(dir, model)?;
     let damaged = |what: String| ImportError::Damaged {
         file: file.clone(),
         what,
@@ -45,19 +42,16 @@ pub(super) fn import(dir: &Path, model: &Path) -> Result<Imported, ImportError> 
     }
     let mut body = Body::read(&header, &bytes[header.len_bytes..]).map_err(damaged)?;
     body.pad();
-    let mut warnings: Vec<String> = std::mem::take(&mut body.left_out)
-        .into_iter()
-        .map(|what| format!("{file}: {what}"))
-        .collect();
-    let offset = body.vertices.offset;
-    let parts = build(body, &mut warnings).map_err(damaged)?;
     let mut builder = SceneBuilder::new();
+    let left_out = std::mem::take(&mut body.left_out).into_iter();
+    builder.warnings = left_out.map(|what| format!("{file}: {what}")).collect();
+    let offset = body.vertices.offset;
+    let parts = build(body, &mut builder.warnings).map_err(damaged)?;
     builder.set_offset(offset);
     let mut textures = Textures {
         dir,
         model,
         size_bytes: bytes.len() as u64,
-        warnings,
     };
     let parts = textures.put_on(parts, &header.texture_files, &mut builder);
     let name = model
@@ -65,14 +59,7 @@ pub(super) fn import(dir: &Path, model: &Path) -> Result<Imported, ImportError> 
         .map(|stem| stem.to_string_lossy().into_owned());
     let mesh = builder.add_mesh(name.as_deref(), parts);
     builder.add_root(name.as_deref(), mesh);
-    Ok(Imported {
-        packing: MeshCompression::None,
-        scene: builder.finish(),
-        model: model.to_owned(),
-        format: "ply",
-        size_bytes: textures.size_bytes,
-        warnings: textures.warnings,
-    })
+    Ok(builder.finish_model(model, "ply", textures.size_bytes))
 }
 
 fn is_splat(header: &Header) -> bool {
@@ -86,7 +73,6 @@ struct Textures<'a> {
     model: &'a Path,
     /// Bytes of the model and all files read for it.
     size_bytes: u64,
-    warnings: Vec<String>,
 }
 
 impl Textures<'_> {
@@ -108,7 +94,7 @@ impl Textures<'_> {
             materials.push(match is_used(number) {
                 true => self.material(name, builder),
                 false => {
-                    self.warnings.push(format!(
+                    builder.warn(format!(
                         "the texture \"{name}\" is left out: no texture coordinates of the file refer to it"
                     ));
                     None
@@ -123,7 +109,7 @@ impl Textures<'_> {
             .iter()
             .find(|(_, number)| *number > 0 && *number as usize >= names.len())
         {
-            self.warnings.push(format!(
+            builder.warn(format!(
                 "faces have the texnumber {number}, but the file names {} textures; these faces get no texture",
                 names.len()
             ));
@@ -151,8 +137,7 @@ impl Textures<'_> {
                 } })))
             }
             Err(why) => {
-                self.warnings
-                    .push(format!("the texture \"{texture}\" is left out: {why}"));
+                builder.warn(format!("the texture \"{texture}\" is left out: {why}"));
                 None
             }
         }
@@ -222,7 +207,8 @@ fn of_vertices(body: Body) -> Geometry {
         attributes.push(Attribute::new("TEXCOORD_0", 2, vertices.coords));
     }
     if !vertices.colors.is_empty() {
-        attributes.push(colors(&vertices.colors));
+        let colors = vertices.colors.as_chunks().0.iter().copied();
+        attributes.push(colors_of_srgb(colors));
     }
     Geometry {
         mode: match is_cloud {

@@ -1,12 +1,15 @@
 //! Builds scenes for importers of formats other than glTF.
 
 use std::collections::HashMap;
+use std::path::Path;
 
 use bytes::Bytes;
 use glam::DVec3;
 use serde_json::{Map, Value, json};
 
-use super::super::scene::{Geometry, Image, Mesh, Primitive, Scene, Wrap};
+use super::super::scene::{Geometry, Image, Mesh, Primitive, Scene, UvTransform, Wrap, indices_in};
+use super::super::settings::MeshCompression;
+use super::imported::Imported;
 
 pub(super) struct SceneBuilder {
     scene: Scene,
@@ -14,6 +17,8 @@ pub(super) struct SceneBuilder {
     skins: usize,
     /// The translation of roots that draw a mesh.
     offset: DVec3,
+    /// Parts of the model that were left out or changed.
+    pub(super) warnings: Vec<String>,
 }
 
 impl SceneBuilder {
@@ -27,6 +32,7 @@ impl SceneBuilder {
             roots: Vec::new(),
             skins: 0,
             offset: DVec3::ZERO,
+            warnings: Vec::new(),
         }
     }
 
@@ -42,11 +48,11 @@ impl SceneBuilder {
     }
 
     pub(super) fn add_texture(&mut self, image: usize) -> usize {
-        self.push("textures", json!({ "source": image }))
+        self.scene.push("textures", json!({ "source": image }))
     }
 
     /// Adds a texture with a way to repeat it in each direction, if there is no such texture yet.
-    pub(super) fn add_wrapped_texture(&mut self, image: usize, wraps: [Wrap; 2]) -> usize {
+    fn add_wrapped_texture(&mut self, image: usize, wraps: [Wrap; 2]) -> usize {
         let mut texture = json!({ "source": image });
         if wraps != [Wrap::Repeat; 2] {
             let [s, t] = wraps.map(Wrap::code);
@@ -56,13 +62,51 @@ impl SceneBuilder {
         self.add_once("textures", texture)
     }
 
+    /// Names a part of the model that is left out or changed.
+    pub(super) fn warn(&mut self, warning: String) {
+        self.warnings.push(warning);
+    }
+
+    /// Adds an image of this name as PNG; or, if it could not be made, the warning.
+    pub(super) fn add_png(&mut self, name: &str, png: Result<Bytes, String>) -> Option<usize> {
+        match png {
+            Ok(bytes) => {
+                let name = Path::new(name).with_extension("png");
+                Some(self.add_image(&name.to_string_lossy(), "image/png", bytes))
+            }
+            Err(warning) => {
+                self.warn(warning);
+                None
+            }
+        }
+    }
+
+    /// The JSON of a material's use of an image.
+    pub(super) fn texture_use(
+        &mut self,
+        image: usize,
+        set: usize,
+        wraps: [Wrap; 2],
+        transform: UvTransform,
+    ) -> Value {
+        let mut json = json!({ "index": self.add_wrapped_texture(image, wraps) });
+        if set > 0 {
+            json["texCoord"] = set.into();
+        }
+        if transform != UvTransform::default() {
+            json["extensions"] = json!({ "KHR_texture_transform": transform.to_json() });
+            self.use_extension("KHR_texture_transform");
+        }
+        json
+    }
+
     /// Says that the scene uses an extension.
     pub(super) fn use_extension(&mut self, name: &str) {
         self.add_once("extensionsUsed", name.into());
     }
 
     pub(super) fn add_material(&mut self, material: Value) -> usize {
-        self.push("materials", material)
+        self.scene.push("materials", material)
     }
 
     /// Adds a mesh of geometries with their materials; returns its index.
@@ -102,7 +146,7 @@ impl SceneBuilder {
     }
 
     pub(super) fn add_node(&mut self, node: Value) -> usize {
-        self.push("nodes", node)
+        self.scene.push("nodes", node)
     }
 
     pub(super) fn add_children(&mut self, node: usize, children: &[usize]) {
@@ -122,7 +166,7 @@ impl SceneBuilder {
         let mut tree = vec![node];
         let mut at = 0;
         while let Some(node) = tree.get(at) {
-            tree.extend(children_of(&nodes[*node]));
+            tree.extend(indices_in(&nodes[*node], "children"));
             at += 1;
         }
         tree.reverse();
@@ -140,7 +184,7 @@ impl SceneBuilder {
         let mut copies = HashMap::new();
         for node in tree {
             let mut copy = self.scene.list("nodes")[*node].clone();
-            let children: Vec<usize> = children_of(&copy)
+            let children: Vec<usize> = indices_in(&copy, "children")
                 .filter_map(|child| copies.get(&child).copied())
                 .collect();
             if !children.is_empty() {
@@ -185,6 +229,23 @@ impl SceneBuilder {
         self.scene
     }
 
+    /// The scene as the model of a file.
+    pub(super) fn finish_model(
+        mut self,
+        model: &Path,
+        format: &'static str,
+        size_bytes: u64,
+    ) -> Imported {
+        Imported {
+            packing: MeshCompression::None,
+            warnings: std::mem::take(&mut self.warnings),
+            scene: self.finish(),
+            model: model.to_owned(),
+            format,
+            size_bytes,
+        }
+    }
+
     /// The index of an equal entry, which is added if there is none.
     fn add_once(&mut self, list: &str, value: Value) -> usize {
         let known = self
@@ -192,19 +253,7 @@ impl SceneBuilder {
             .list(list)
             .iter()
             .position(|entry| *entry == value);
-        known.unwrap_or_else(|| self.push(list, value))
-    }
-
-    fn push(&mut self, list: &str, value: Value) -> usize {
-        let entries = self
-            .scene
-            .json
-            .entry(list)
-            .or_insert_with(|| json!([]))
-            .as_array_mut()
-            .expect("lists are made as arrays");
-        entries.push(value);
-        entries.len() - 1
+        known.unwrap_or_else(|| self.scene.push(list, value))
     }
 }
 
@@ -215,10 +264,4 @@ pub(super) fn drawing(mesh: usize, offset: DVec3) -> Value {
         node["translation"] = json!(offset.to_array());
     }
     node
-}
-
-fn children_of(node: &Value) -> impl Iterator<Item = usize> {
-    let children = node.get("children").and_then(Value::as_array);
-    let children = children.into_iter().flatten();
-    children.filter_map(|child| child.as_u64().map(|child| child as usize))
 }

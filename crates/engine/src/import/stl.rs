@@ -4,17 +4,16 @@
 //! Corners at the same place become one vertex; without normals a viewer shades each face flat, as
 //! STL means it.
 
-use std::collections::{BTreeMap, HashMap};
-use std::fs;
+use std::collections::BTreeMap;
 use std::path::Path;
 
 use glam::DVec3;
 
-use super::super::document::DocumentError;
+use super::super::alike::{bits_of, distinct};
 use super::super::scene::{Attribute, Geometry};
-use super::super::settings::MeshCompression;
 use super::error::ImportError;
 use super::far;
+use super::file_names::read_file;
 use super::imported::Imported;
 use super::lines::{lines, number, text, words};
 use super::scene_builder::SceneBuilder;
@@ -33,9 +32,7 @@ const LONGEST_NAME_BYTES: usize = 32;
 
 /// Reads the file `model` in `dir`.
 pub(super) fn import(dir: &Path, model: &Path) -> Result<Imported, ImportError> {
-    let path = dir.join(model);
-    let bytes = fs::read(&path).map_err(|source| DocumentError::Io { path, source })?;
-    let file = super::file_names::file_name(model);
+    let (file, bytes) = read_file(dir, model)?;
     let is_text = is_text(&bytes);
     let ((geometry, offset), warnings) = if is_text {
         read_text(&file, &bytes)?
@@ -55,14 +52,8 @@ pub(super) fn import(dir: &Path, model: &Path) -> Result<Imported, ImportError> 
     builder.set_offset(offset);
     let mesh = builder.add_mesh(name.as_deref(), vec![(geometry, None)]);
     builder.add_root(name.as_deref(), mesh);
-    Ok(Imported {
-        packing: MeshCompression::None,
-        scene: builder.finish(),
-        model: model.to_owned(),
-        format: "stl",
-        size_bytes: bytes.len() as u64,
-        warnings,
-    })
+    builder.warnings = warnings;
+    Ok(builder.finish_model(model, "stl", bytes.len() as u64))
 }
 
 /// Text starts with `solid`. Some binary files do as well, but their length matches their triangle count.
@@ -242,35 +233,13 @@ impl TextContent {
 /// The triangles of corners, and the offset of their positions. Corners at the same place become one vertex.
 fn joined(corners: impl Iterator<Item = DVec3> + Clone) -> (Geometry, DVec3) {
     let offset = far::offset_of(corners.clone());
-    let mut builder = VertexBuilder::default();
-    corners.for_each(|corner| builder.add(far::near(corner, offset)));
-    (builder.finish(), offset)
-}
-
-/// Vertices by place.
-#[derive(Default)]
-struct VertexBuilder {
-    known: HashMap<[u32; 3], u32>,
-    positions: Vec<f32>,
-    indices: Vec<u32>,
-}
-
-impl VertexBuilder {
-    fn add(&mut self, position: [f32; 3]) {
-        let bits = position.map(|number| (number + 0.0).to_bits());
-        let next = self.known.len() as u32;
-        let vertex = *self.known.entry(bits).or_insert(next);
-        if vertex == next {
-            self.positions.extend(position);
-        }
-        self.indices.push(vertex);
-    }
-
-    fn finish(self) -> Geometry {
-        Geometry {
-            indices: self.indices,
-            attributes: vec![Attribute::new("POSITION", 3, self.positions)],
-            ..Geometry::default()
-        }
-    }
+    let places = corners.map(|corner| bits_of(far::near(corner, offset)));
+    let (places, indices) = distinct(places);
+    let positions = places.into_iter().flatten().map(f32::from_bits);
+    let geometry = Geometry {
+        indices,
+        attributes: vec![Attribute::new("POSITION", 3, positions.collect())],
+        ..Geometry::default()
+    };
+    (geometry, offset)
 }

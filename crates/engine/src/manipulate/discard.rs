@@ -1,8 +1,10 @@
 //! Removes cameras, lights, animations, morph targets and unused texture coordinates.
 
+use std::collections::BTreeSet;
+
 use serde_json::Value;
 
-use super::super::scene::Scene;
+use super::super::scene::{Scene, drop_extension, index_in, keep_placed, new_places};
 use super::super::settings::Discard;
 
 /// Removes what the configuration requests; returns lines for `info.log`.
@@ -46,23 +48,21 @@ fn animations(scene: &mut Scene) -> usize {
 fn lights(scene: &mut Scene) -> usize {
     const NAME: &str = "KHR_lights_punctual";
     for node in scene.list_mut("nodes").into_iter().flatten() {
-        remove_extension(node, NAME);
+        if let Some(node) = node.as_object_mut() {
+            drop_extension(node, NAME);
+        }
     }
     drop_channels(scene, |target| {
         points_below(target, "/extensions/KHR_lights_punctual/")
     });
-    let mut top = Value::Object(std::mem::take(&mut scene.json));
-    let count = top["extensions"][NAME]["lights"]
-        .as_array()
-        .map_or(0, Vec::len);
-    remove_extension(&mut top, NAME);
+    let extensions = scene.json.get("extensions");
+    let lights = extensions.and_then(|all| all[NAME]["lights"].as_array());
+    let count = lights.map_or(0, Vec::len);
+    drop_extension(&mut scene.json, NAME);
     for list in ["extensionsUsed", "extensionsRequired"] {
-        if let Some(names) = top.get_mut(list).and_then(Value::as_array_mut) {
+        if let Some(names) = scene.list_mut(list) {
             names.retain(|name| name.as_str() != Some(NAME));
         }
-    }
-    if let Value::Object(json) = top {
-        scene.json = json;
     }
     count
 }
@@ -122,28 +122,19 @@ fn drop_channels(scene: &mut Scene, is_dropped: impl Fn(&Value) -> bool) {
 
 /// Removes samplers that no channel uses, and updates the channels.
 fn drop_unused_samplers(animation: &mut Value) {
-    let mut used: Vec<u64> = animation["channels"]
-        .as_array()
-        .into_iter()
-        .flatten()
-        .filter_map(|channel| channel["sampler"].as_u64())
+    let channels = animation["channels"].as_array().into_iter().flatten();
+    let used: BTreeSet<usize> = channels
+        .filter_map(|channel| index_in(channel, "sampler"))
         .collect();
-    used.sort_unstable();
-    used.dedup();
+    let Some(samplers) = animation.get_mut("samplers").and_then(Value::as_array_mut) else {
+        return;
+    };
+    let places = new_places((0..samplers.len()).map(|sampler| used.contains(&sampler)));
+    keep_placed(samplers, &places);
     for channel in animation["channels"].as_array_mut().into_iter().flatten() {
-        if let Some(place) = channel["sampler"]
-            .as_u64()
-            .and_then(|sampler| used.binary_search(&sampler).ok())
-        {
-            channel["sampler"] = place.into();
+        if let Some(Some(place)) = index_in(channel, "sampler").and_then(|it| places.get(it)) {
+            channel["sampler"] = (*place).into();
         }
-    }
-    if let Some(samplers) = animation.get_mut("samplers").and_then(Value::as_array_mut) {
-        let mut index = 0;
-        samplers.retain(|_| {
-            index += 1;
-            used.binary_search(&(index - 1)).is_ok()
-        });
     }
 }
 
@@ -180,21 +171,5 @@ fn take_list(scene: &mut Scene, list: &str) -> usize {
 fn remove(object: &mut Value, key: &str) {
     if let Some(members) = object.as_object_mut() {
         members.shift_remove(key);
-    }
-}
-
-fn remove_extension(object: &mut Value, name: &str) {
-    let Some(members) = object.as_object_mut() else {
-        return;
-    };
-    let is_empty = members
-        .get_mut("extensions")
-        .and_then(Value::as_object_mut)
-        .is_some_and(|extensions| {
-            extensions.shift_remove(name);
-            extensions.is_empty()
-        });
-    if is_empty {
-        members.shift_remove("extensions");
     }
 }

@@ -10,8 +10,9 @@ use std::collections::{HashMap, HashSet};
 
 use serde_json::Value;
 
+use super::super::alike::bits_of;
 use super::super::render::{ConvertedModel, PreparedScene, RenderAlpha};
-use super::super::scene::{Geometry, Scene, index_in};
+use super::super::scene::{Geometry, Scene, index_in, indices_in};
 use super::discard::pointer_of;
 
 /// Directions to look from, evenly around the model.
@@ -125,10 +126,9 @@ fn moving_nodes(scene: &Scene) -> HashSet<usize> {
     let mut moving = HashSet::new();
     while let Some(node) = waiting.pop() {
         if moving.insert(node)
-            && let Some(children) = nodes.get(node).and_then(|node| node["children"].as_array())
+            && let Some(node) = nodes.get(node)
         {
-            let children = children.iter().filter_map(Value::as_u64);
-            waiting.extend(children.map(|child| child as usize));
+            waiting.extend(indices_in(node, "children"));
         }
     }
     moving
@@ -146,10 +146,7 @@ fn node_in(pointer: &str) -> Option<usize> {
 
 /// Keeps the visible triangles and those that share a position with one; returns how many are removed.
 fn keep_seen(geometry: &mut Geometry, seen: &[bool]) -> usize {
-    let place = |vertex: u32| {
-        let position = geometry.position(vertex).to_array();
-        position.map(|number| (number + 0.0).to_bits())
-    };
+    let place = |vertex: u32| bits_of(geometry.position(vertex).to_array());
     let triangles = geometry.indices.chunks_exact(3);
     let places: HashSet<[u32; 3]> = triangles
         .clone()

@@ -13,7 +13,7 @@ use glam::{DMat4, DQuat, DVec3};
 use serde_json::{Value, json};
 
 use super::clean::fix_animations;
-use super::scene::Scene;
+use super::scene::{Scene, indices_in};
 use super::settings::Settings;
 use assetfs_formats::number_text::counted_were;
 
@@ -137,7 +137,7 @@ fn wrap_roots(scene: &mut Scene, matrix: DMat4) {
     if roots.is_empty() {
         return;
     }
-    let top = push_node(scene, wrapper(&roots, matrix));
+    let top = scene.push("nodes", wrapper(&roots, matrix));
     match scene.list_mut("scenes").and_then(|all| all.first_mut()) {
         Some(shown) => shown["nodes"] = json!([top]),
         None => {
@@ -151,35 +151,21 @@ fn wrap_roots(scene: &mut Scene, matrix: DMat4) {
 
 /// Scenes may share roots, and a node has one parent at most: so each root gets a node of its own.
 fn wrap_each_root(scene: &mut Scene, matrix: DMat4) {
-    let mut wrappers: BTreeMap<u64, usize> = BTreeMap::new();
+    let mut wrappers: BTreeMap<usize, usize> = BTreeMap::new();
     for number in 0..scene.list("scenes").len() {
-        let roots = scene.list("scenes")[number]["nodes"].as_array();
-        let roots: Vec<u64> = roots
-            .into_iter()
-            .flatten()
-            .filter_map(Value::as_u64)
-            .collect();
+        let roots: Vec<usize> = indices_in(&scene.list("scenes")[number], "nodes").collect();
         let tops: Vec<usize> = roots
             .into_iter()
             .map(|root| {
                 *wrappers
                     .entry(root)
-                    .or_insert_with(|| push_node(scene, wrapper(&[root as usize], matrix)))
+                    .or_insert_with(|| scene.push("nodes", wrapper(&[root], matrix)))
             })
             .collect();
         if let Some(scenes) = scene.list_mut("scenes").filter(|_| !tops.is_empty()) {
             scenes[number]["nodes"] = json!(tops);
         }
     }
-}
-
-/// Adds a node; returns its number.
-fn push_node(scene: &mut Scene, node: Value) -> usize {
-    let number = scene.list("nodes").len();
-    if let Some(nodes) = scene.list_mut("nodes") {
-        nodes.push(node);
-    }
-    number
 }
 
 /// A node with the matrix above others.

@@ -7,6 +7,7 @@ use std::collections::HashMap;
 
 use glam::Mat4;
 
+use super::super::alike::{Sets, bits_of};
 use super::super::scene::{Bounds, Mode, Scene};
 
 /// Removes parts whose diagonal is below `percent` of the model's; returns how many.
@@ -53,7 +54,7 @@ impl Parts {
             firsts.push(count);
             count += geometry.vertex_count() as u32;
         }
-        let mut parents: Vec<u32> = (0..count).collect();
+        let mut sets = Sets::new(count as usize);
         // Vertices at one place of a mesh are connected, whatever their primitive and material.
         for mesh in &scene.meshes {
             let mut first_at: HashMap<[u32; 3], u32> = HashMap::new();
@@ -63,20 +64,15 @@ impl Parts {
                     continue;
                 }
                 for vertex in 0..geometry.vertex_count() as u32 {
-                    let place = geometry.position(vertex).to_array();
-                    let bits = place.map(|number| (number + 0.0).to_bits());
                     let own = firsts[primitive.geometry] + vertex;
-                    let first = *first_at.entry(bits).or_insert(own);
-                    connect(&mut parents, first, own);
+                    let place = bits_of(geometry.position(vertex).to_array());
+                    sets.join(*first_at.entry(place).or_insert(own), own);
                 }
             }
         }
         for (geometry, first) in scene.geometries.iter().zip(&firsts) {
             if geometry.mode == Mode::Triangles {
-                for corners in geometry.indices.chunks_exact(3) {
-                    connect(&mut parents, first + corners[0], first + corners[1]);
-                    connect(&mut parents, first + corners[0], first + corners[2]);
-                }
+                sets.join_triangles(&geometry.indices, *first);
             }
         }
         let all_vertices = scene.geometries.iter().zip(firsts);
@@ -84,7 +80,7 @@ impl Parts {
             of_vertex: all_vertices
                 .map(|(geometry, first)| {
                     let vertices = first..first + geometry.vertex_count() as u32;
-                    vertices.map(|vertex| find(&mut parents, vertex)).collect()
+                    vertices.map(|vertex| sets.root(vertex)).collect()
                 })
                 .collect(),
         }
@@ -106,21 +102,6 @@ impl Parts {
         }
         bounds
     }
-}
-
-fn connect(parents: &mut [u32], one: u32, other: u32) {
-    let [one, other] = [one, other].map(|vertex| find(parents, vertex));
-    parents[other as usize] = one;
-}
-
-fn find(parents: &mut [u32], vertex: u32) -> u32 {
-    let mut at = vertex;
-    while parents[at as usize] != at {
-        let above = parents[parents[at as usize] as usize];
-        parents[at as usize] = above;
-        at = above;
-    }
-    at
 }
 
 #[cfg(test)]

@@ -3,9 +3,8 @@
 use glam::DVec3;
 use serde_json::{Map, Value, json};
 
-use super::super::scene::{Geometry, Mesh, Primitive, Scene};
+use super::super::scene::{Geometry, Mesh, Primitive, Scene, drop_extension};
 use super::emptied_nodes::remove_emptied_nodes;
-use super::material::push;
 
 /// Extensions of meshes, materials and textures, none of which are left.
 const GONE: [&str; 6] = [
@@ -73,9 +72,9 @@ pub(super) fn add_mesh(scene: &mut Scene, name: &str, geometry: Geometry, materi
     if scene.origin != DVec3::ZERO {
         node["translation"] = json!(scene.origin.to_array());
     }
-    let node = push(scene, "nodes", node);
+    let node = scene.push("nodes", node);
     if scene.list("scenes").is_empty() {
-        push(scene, "scenes", json!({ "nodes": [] }));
+        scene.push("scenes", json!({ "nodes": [] }));
         scene.json.insert("scene".to_owned(), 0.into());
     }
     let shown = scene.json.get("scene").and_then(Value::as_u64).unwrap_or(0) as usize;
@@ -97,12 +96,7 @@ fn strip(node: &mut Value) {
     for key in ["mesh", "weights", "skin"] {
         node.shift_remove(key);
     }
-    if let Some(extensions) = node.get_mut("extensions").and_then(Value::as_object_mut) {
-        extensions.shift_remove("EXT_mesh_gpu_instancing");
-        if extensions.is_empty() {
-            node.shift_remove("extensions");
-        }
-    }
+    drop_extension(node, "EXT_mesh_gpu_instancing");
 }
 
 /// Whether a node is needed for anything but meshes: a camera, a light, an animation of one.

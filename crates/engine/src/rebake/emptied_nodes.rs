@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use super::super::clean::knows_all_extensions;
 use super::super::manipulate::animated_nodes;
-use super::super::scene::{Scene, index_in};
+use super::super::scene::{Scene, index_in, keep_placed, new_places};
 
 /// Removes emptied nodes. `drew_mesh` says for each node whether it drew a mesh in the source.
 ///
@@ -22,21 +22,9 @@ pub(super) fn remove_emptied_nodes(scene: &mut Scene, drew_mesh: &[bool]) {
     if !removed.contains(&true) {
         return;
     }
-    let mut next = 0;
-    let places: Vec<Option<usize>> = removed
-        .iter()
-        .map(|is_removed| {
-            let place = next;
-            next += usize::from(!is_removed);
-            (!is_removed).then_some(place)
-        })
-        .collect();
-    if let Some(nodes) = scene.json.get_mut("nodes").and_then(Value::as_array_mut) {
-        let mut number = 0;
-        nodes.retain(|_| {
-            number += 1;
-            !removed[number - 1]
-        });
+    let places = new_places(removed.iter().map(|is_removed| !is_removed));
+    if let Some(nodes) = scene.list_mut("nodes") {
+        keep_placed(nodes, &places);
         for node in nodes {
             renumber_list(node, "children", &places);
         }
@@ -56,13 +44,10 @@ pub(super) fn remove_emptied_nodes(scene: &mut Scene, drew_mesh: &[bool]) {
 fn emptied_nodes(scene: &Scene, drew_mesh: &[bool]) -> Vec<bool> {
     let nodes = scene.list("nodes");
     let animated: HashSet<usize> = animated_nodes(scene).collect();
-    let mut parents: Vec<Option<usize>> = vec![None; nodes.len()];
+    let parents = scene.parents();
     let mut children_left = vec![0usize; nodes.len()];
-    for (number, node) in nodes.iter().enumerate() {
-        for child in children_of(node).filter(|child| *child < nodes.len()) {
-            parents[child] = Some(number);
-            children_left[number] += 1;
-        }
+    for parent in parents.iter().flatten() {
+        children_left[*parent] += 1;
     }
     let is_plain: Vec<bool> = nodes
         .iter()
@@ -92,11 +77,6 @@ fn emptied_nodes(scene: &Scene, drew_mesh: &[bool]) -> Vec<bool> {
         }
     }
     removed
-}
-
-fn children_of(node: &Value) -> impl Iterator<Item = usize> {
-    let children = node["children"].as_array().into_iter().flatten();
-    children.filter_map(|child| Some(child.as_u64()? as usize))
 }
 
 /// Replaces the numbers of nodes in a list; a list that becomes empty goes, because glTF forbids it.

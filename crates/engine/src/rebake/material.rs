@@ -7,6 +7,7 @@ use super::super::textures::{AlphaUse, baked};
 use super::classes::Class;
 use super::maps::{Maps, Pixel};
 use super::options::WantedMaps;
+use assetfs_render::linear_of_byte;
 
 /// Channels of a texture that differ by at most this much from texel to texel are one value.
 const SAME: u8 = 2;
@@ -75,7 +76,7 @@ pub(super) fn add_material(
     if class.double_sided {
         material.insert("doubleSided".to_owned(), true.into());
     }
-    Ok(push(scene, "materials", material.into()))
+    Ok(scene.push("materials", material.into()))
 }
 
 /// Gives a material the maps that are wanted, in place of those that it has. Occlusion that darkens nothing is not
@@ -202,31 +203,18 @@ impl MaterialMaker<'_> {
         let samplers = self.scene.list("samplers");
         let sampler = match samplers.iter().position(|known| *known == clamped) {
             Some(known) => known,
-            None => push(self.scene, "samplers", clamped),
+            None => self.scene.push("samplers", clamped),
         };
         let source = self.scene.images.len() - 1;
         let texture = json!({ "sampler": sampler, "source": source });
-        Ok(json!({ "index": push(self.scene, "textures", texture) }))
+        Ok(json!({ "index": self.scene.push("textures", texture) }))
     }
 
     fn uses_extension(&mut self, name: &str) {
         if !self.scene.uses_extension(name) {
-            push(self.scene, "extensionsUsed", name.into());
+            self.scene.push("extensionsUsed", name.into());
         }
     }
-}
-
-/// Adds an entry to a list of the scene's JSON; returns its number.
-pub(super) fn push(scene: &mut Scene, list: &str, entry: Value) -> usize {
-    let entries = scene
-        .json
-        .entry(list)
-        .or_insert_with(|| Value::Array(Vec::new()));
-    let Some(entries) = entries.as_array_mut() else {
-        return 0;
-    };
-    entries.push(entry);
-    entries.len() - 1
 }
 
 /// The value of some channels, if it is the same in every baked texel. Other channels are not compared.
@@ -244,12 +232,6 @@ fn one_value(pixels: &[Pixel], is_covered: &[bool], channels: [usize; 4]) -> Opt
     baked.all(|(pixel, _)| is_same(pixel)).then_some(*first)
 }
 
-/// The linear value of an sRGB byte.
 fn linear(byte: u8) -> f64 {
-    let value = f64::from(byte) / 255.0;
-    if value <= 0.04045 {
-        value / 12.92
-    } else {
-        ((value + 0.055) / 1.055).powf(2.4)
-    }
+    f64::from(linear_of_byte(byte))
 }

@@ -60,15 +60,6 @@ impl RebakeOptions {
             limits: TextureLimits::all(side),
         }
     }
-
-    /// The same with a map of normals and of occlusion, whatever the source has.
-    pub fn with_all_maps(self) -> RebakeOptions {
-        RebakeOptions {
-            normal_map: true,
-            occlusion_map: true,
-            ..self
-        }
-    }
 }
 
 /// Which maps are baked.

@@ -2,11 +2,10 @@
 //! what is inside of it, so few triangles go further than by decimation. Thin sheets and open surfaces may be lost: a result
 //! must be compared with the source.
 
-use std::collections::HashMap;
-
-use glam::Vec3;
 use meshopt::{RemeshOptions, VertexDataAdapter, typed_to_bytes};
 
+use super::super::alike::distinct;
+use super::super::clean::face_normals;
 use super::super::scene::{Attribute, Geometry};
 
 /// Classes with fewer triangles are not remeshed: they have no detail that a new surface could join.
@@ -20,47 +19,23 @@ pub(super) fn remeshed(mesh: &Geometry, cells: u32, normal_length: f32) -> Optio
     }
     let adapter = VertexDataAdapter::new(typed_to_bytes(mesh.positions()), 12, 0).ok()?;
     let corners = meshopt::remesh(&mesh.indices, &adapter, cells, RemeshOptions::Solve);
-    let mut vertices: HashMap<[u32; 3], u32> = HashMap::new();
-    let mut positions: Vec<Vec3> = Vec::new();
-    let mut indices = Vec::with_capacity(corners.len());
-    for corner in corners {
-        let vertex = *vertices.entry(corner.map(f32::to_bits)).or_insert_with(|| {
-            positions.push(Vec3::from_array(corner));
-            positions.len() as u32 - 1
-        });
-        indices.push(vertex);
-    }
-    let is_right = positions.iter().all(|position| position.is_finite());
-    if indices.is_empty() || !is_right {
+    let (places, indices) = distinct(corners.into_iter().map(|corner| corner.map(f32::to_bits)));
+    let positions: Vec<f32> = places.into_iter().flatten().map(f32::from_bits).collect();
+    if indices.is_empty() || !positions.iter().all(|number| number.is_finite()) {
         return None;
     }
-    let normals = smooth_normals(&positions, &indices);
-    let flat = |vectors: &[Vec3], length: f32| -> Vec<f32> {
-        let scaled = vectors.iter().flat_map(|it| (*it * length).to_array());
-        scaled.collect()
-    };
-    Some(Geometry {
-        attributes: vec![
-            Attribute::new("POSITION", 3, flat(&positions, 1.0)),
-            Attribute::new("NORMAL", 3, flat(&normals, normal_length)),
-        ],
+    let mut made = Geometry {
+        attributes: vec![Attribute::new("POSITION", 3, positions)],
         indices,
         ..Geometry::default()
-    })
-}
-
-/// The normal of each vertex: the mean of those of its triangles, by their areas.
-fn smooth_normals(positions: &[Vec3], indices: &[u32]) -> Vec<Vec3> {
-    let mut sums = vec![Vec3::ZERO; positions.len()];
-    for corners in indices.chunks_exact(3) {
-        let [a, b, c] = [0, 1, 2].map(|at| positions[corners[at] as usize]);
-        let across = (b - a).cross(c - a);
-        for corner in corners {
-            sums[*corner as usize] += across;
-        }
-    }
-    let unit = sums.into_iter().map(|sum| sum.normalize_or(Vec3::Y));
-    unit.collect()
+    };
+    let normals = face_normals(&made);
+    let normals = normals
+        .iter()
+        .flat_map(|it| (*it * normal_length).to_array());
+    let normals = Attribute::new("NORMAL", 3, normals.collect());
+    made.attributes.push(normals);
+    Some(made)
 }
 
 #[cfg(test)]

@@ -68,11 +68,15 @@ pub struct Image {
 impl Image {
     /// The name of its source file without the extension.
     pub fn file_stem(&self) -> Option<&str> {
-        let name = self.file_name.as_deref()?;
-        Some(match name.rsplit_once('.') {
-            Some((stem, _)) if !stem.is_empty() => stem,
-            _ => name,
-        })
+        self.file_name.as_deref().map(without_extension)
+    }
+}
+
+/// A name without what follows its last dot.
+pub fn without_extension(name: &str) -> &str {
+    match name.rsplit_once('.') {
+        Some((stem, _)) if !stem.is_empty() => stem,
+        _ => name,
     }
 }
 
@@ -130,6 +134,19 @@ impl Scene {
         self.json.get_mut(list)?.as_array_mut()
     }
 
+    /// Adds an entry to a list of the JSON; returns its number.
+    pub fn push(&mut self, list: &str, entry: Value) -> usize {
+        let entries = self
+            .json
+            .entry(list)
+            .or_insert_with(|| Value::Array(Vec::new()));
+        let Some(entries) = entries.as_array_mut() else {
+            return 0;
+        };
+        entries.push(entry);
+        entries.len() - 1
+    }
+
     /// Whether the JSON says that it uses the extension.
     pub fn uses_extension(&self, name: &str) -> bool {
         self.list("extensionsUsed")
@@ -175,6 +192,23 @@ impl Scene {
             .and_then(|attributes| attributes.values().next()?.as_u64())
             .and_then(|table| self.tables.get(table as usize))
             .map_or(1, |table| table.count() as u64)
+    }
+}
+
+/// The indices in the list that `json[key]` holds.
+pub fn indices_in<'j>(json: &'j Value, key: &str) -> impl Iterator<Item = usize> + use<'j> {
+    let list = json.get(key).and_then(Value::as_array);
+    let indices = list.into_iter().flatten().filter_map(Value::as_u64);
+    indices.map(|index| index as usize)
+}
+
+/// Removes an extension from a glTF object, and `extensions` with it when it was the last.
+pub fn drop_extension(json: &mut Map<String, Value>, name: &str) {
+    if let Some(extensions) = json.get_mut("extensions").and_then(Value::as_object_mut) {
+        extensions.shift_remove(name);
+        if extensions.is_empty() {
+            json.shift_remove("extensions");
+        }
     }
 }
 

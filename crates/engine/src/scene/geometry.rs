@@ -58,6 +58,12 @@ pub struct Storage {
 }
 
 impl Storage {
+    /// Numbers from 0 to 1 in 16 bits.
+    pub const FRACTIONS: Storage = Storage {
+        component: ComponentType::U16,
+        normalized: true,
+    };
+
     /// Plain floats.
     pub const FLOAT: Storage = Storage {
         component: ComponentType::F32,

@@ -14,14 +14,18 @@ mod material;
 mod nodes;
 mod origin;
 mod pose;
+mod references;
 mod texture_slots;
 
 pub use assetfs_render::Wrap;
 pub use bounds::Bounds;
-pub use content::{Image, Mesh, Primitive, Scene, Table, index_in};
+pub use content::{
+    Image, Mesh, Primitive, Scene, Table, drop_extension, index_in, indices_in, without_extension,
+};
 pub use geometry::{Attribute, Geometry, Mode, Storage, is_crowded};
 pub use material::{AlphaMode, DEFAULT_IOR, Material, TextureUse, Texturing, UvTransform};
 pub use nodes::{Draw, MeshAtRest, local_matrix};
 pub use origin::{far_point, float_step};
 pub use pose::Pose;
+pub use references::{TableUse, for_each_blob, for_each_table, keep_placed, new_places};
 pub use texture_slots::{TextureSlot, coordinate_set_of, remove_textures, slots_of};

@@ -1,11 +1,11 @@
 //! The node tree: matrices, the draws of the default scene, and its bounding box. Nodes are placed in 64 bits; positions in
 //! the world are measured from the scene's origin, in 32 bits.
 
-use glam::{DMat4, DQuat, DVec3, Mat4, Quat, Vec3};
+use glam::{DMat4, DQuat, DVec3, Mat3, Mat4, Quat, Vec3};
 use serde_json::Value;
 
 use super::bounds::Bounds;
-use super::content::{Scene, index_in};
+use super::content::{Scene, index_in, indices_in};
 use super::geometry::Geometry;
 
 /// The attributes of skins; further sets are ignored.
@@ -75,6 +75,15 @@ impl Draw {
             .iter()
             .map(|axis| axis.truncate().length())
             .fold(0.0, f32::max)
+    }
+
+    /// The matrix that takes the normal of a vertex to its direction in the world.
+    pub fn normal_matrix(&self, geometry: &Geometry, vertex: usize) -> Mat3 {
+        let linear = Mat3::from_mat4(self.vertex_matrix(geometry, vertex));
+        match linear.determinant() == 0.0 {
+            true => linear,
+            false => linear.inverse().transpose(),
+        }
     }
 
     /// The matrix that takes one vertex to the world: the node's, or its joints' blended by weight.
@@ -186,7 +195,7 @@ impl Scene {
         let nodes = self.list("nodes");
         let mut parents = vec![None; nodes.len()];
         for (index, node) in nodes.iter().enumerate() {
-            for child in children(node) {
+            for child in indices_in(node, "children") {
                 parents[child] = Some(index);
             }
         }
@@ -198,7 +207,7 @@ impl Scene {
         let default = self.json.get("scene").and_then(Value::as_u64).unwrap_or(0);
         let scenes = self.list("scenes");
         match scenes.get(default as usize) {
-            Some(scene) => numbers(&scene["nodes"]),
+            Some(scene) => indices_in(scene, "nodes").collect(),
             None => {
                 let parents = self.parents();
                 (0..parents.len())
@@ -218,24 +227,28 @@ impl Scene {
                 continue;
             }
             shown[node] = true;
-            waiting.extend(children(&nodes[node]));
+            waiting.extend(indices_in(&nodes[node], "children"));
         }
         shown
     }
 
     fn joint_matrices(&self, skin: usize, worlds: &[DMat4]) -> Vec<Mat4> {
         let skin = &self.list("skins")[skin];
-        let inverse = index_in(skin, "inverseBindMatrices").map(|table| &self.tables[table]);
-        numbers(&skin["joints"])
-            .into_iter()
-            .enumerate()
-            .map(|(place, joint)| {
-                let bind = inverse
-                    .and_then(|table| table.values.get(place * 16..place * 16 + 16))
-                    .map_or(Mat4::IDENTITY, Mat4::from_cols_slice);
-                (worlds[joint] * bind.as_dmat4()).as_mat4()
-            })
+        self.joints_of(skin)
+            .map(|(joint, bind)| (worlds[joint] * bind.as_dmat4()).as_mat4())
             .collect()
+    }
+
+    /// The joints of a skin with their inverse bind matrices.
+    pub fn joints_of<'s>(&'s self, skin: &'s Value) -> impl Iterator<Item = (usize, Mat4)> + 's {
+        let inverse = index_in(skin, "inverseBindMatrices").map(|table| &self.tables[table]);
+        let joints = indices_in(skin, "joints").enumerate();
+        joints.map(move |(place, joint)| {
+            let bind = inverse
+                .and_then(|table| table.values.get(place * 16..place * 16 + 16))
+                .map_or(Mat4::IDENTITY, Mat4::from_cols_slice);
+            (joint, bind)
+        })
     }
 
     fn instance_matrices(&self, node: &Value) -> Vec<Mat4> {
@@ -270,7 +283,7 @@ impl Scene {
         let mut waiting: Vec<(usize, DMat4)> = roots.map(|root| (root, above_all)).collect();
         while let Some((node, above)) = waiting.pop() {
             worlds[node] = above * local_matrix(&nodes[node]);
-            for child in children(&nodes[node]) {
+            for child in indices_in(&nodes[node], "children") {
                 waiting.push((child, worlds[node]));
             }
         }
@@ -316,18 +329,4 @@ pub fn local_matrix(node: &Value) -> DMat4 {
             .map_or(DQuat::IDENTITY, DQuat::normalize),
         translation.map_or(DVec3::ZERO, |translation| DVec3::from_slice(&translation)),
     )
-}
-
-fn children(node: &Value) -> Vec<usize> {
-    numbers(&node["children"])
-}
-
-fn numbers(list: &Value) -> Vec<usize> {
-    list.as_array()
-        .map(|list| {
-            list.iter()
-                .filter_map(|number| number.as_u64().map(|number| number as usize))
-                .collect()
-        })
-        .unwrap_or_default()
 }

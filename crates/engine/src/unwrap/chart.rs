@@ -5,8 +5,9 @@
 
 use glam::{DVec2, DVec3};
 
+use super::super::alike::Sets;
 use super::flatten::Equations;
-use super::patch::{Patch, Sets};
+use super::patch::Patch;
 use super::topology::{NONE, WeldedMesh};
 use super::validity::{normalize, overlaps_itself};
 
@@ -115,13 +116,13 @@ fn connected(mesh: &WeldedMesh, mut triangles: Vec<u32>) -> Vec<Vec<u32>> {
             if *twin != NONE
                 && let Ok(other) = triangles.binary_search(&(twin / 3))
             {
-                sets.join(at, other);
+                sets.join(at as u32, other as u32);
             }
         }
     }
     let mut pieces: Vec<Vec<u32>> = vec![Vec::new(); triangles.len()];
     for (at, triangle) in triangles.iter().enumerate() {
-        pieces[sets.root(at)].push(*triangle);
+        pieces[sets.root(at as u32) as usize].push(*triangle);
     }
     pieces.retain(|piece| !piece.is_empty());
     pieces

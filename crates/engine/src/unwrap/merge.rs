@@ -11,9 +11,10 @@ use std::collections::{BTreeMap, HashSet};
 use glam::DVec2;
 use rayon::prelude::*;
 
+use super::super::alike::Sets;
 use super::chart::Chart;
 use super::flatten::Equations;
-use super::patch::{Patch, Sets};
+use super::patch::Patch;
 use super::topology::{NONE, WeldedMesh};
 
 /// Local and global steps for a trial, and further ones if it is not yet within the tolerance.
@@ -187,12 +188,15 @@ fn longest_piece(mesh: &WeldedMesh, border: &[u32]) -> Vec<u32> {
     let mut first_at = BTreeMap::new();
     for (at, half_edge) in border.iter().enumerate() {
         for vertex in mesh.ends(*half_edge) {
-            sets.join(at, *first_at.entry(vertex).or_insert(at));
+            sets.join(at as u32, *first_at.entry(vertex).or_insert(at as u32));
         }
     }
-    let mut pieces: BTreeMap<usize, Vec<u32>> = BTreeMap::new();
+    let mut pieces: BTreeMap<u32, Vec<u32>> = BTreeMap::new();
     for (at, half_edge) in border.iter().enumerate() {
-        pieces.entry(sets.root(at)).or_default().push(*half_edge);
+        pieces
+            .entry(sets.root(at as u32))
+            .or_default()
+            .push(*half_edge);
     }
     let mut longest = (0.0, Vec::new());
     for piece in pieces.into_values() {

@@ -29,11 +29,10 @@ mod validity;
 #[cfg(test)]
 mod tests;
 
-use std::collections::HashMap;
-
 use glam::{DMat2, DVec2};
 use rayon::prelude::*;
 
+use super::alike::distinct;
 use chart::Chart;
 use merge::MergeLimits;
 use topology::WeldedMesh;
@@ -180,27 +179,31 @@ fn assemble(indices: &[u32], charts: &[Chart], shapes: &[pack::FlatShape]) -> Un
     let mut result = Unwrapped {
         source: Vec::new(),
         uvs: Vec::new(),
-        indices: Vec::with_capacity(triangle_count * 3),
+        indices: Vec::new(),
         charts: Vec::with_capacity(triangle_count),
         chart_count: charts.len() as u32,
         fill: 0.0,
         stretch: 1.0,
     };
-    let mut numbers: HashMap<(u32, u32, u32), u32> = HashMap::new();
+    let mut keys = Vec::with_capacity(triangle_count * 3);
     for (corners, place) in indices.chunks_exact(3).zip(places) {
         // A triangle without an area lies in the first chart, as a point.
         let (chart, vertices) = place.unwrap_or((0, [0; 3]));
-        for (source, vertex) in corners.iter().zip(vertices) {
-            let number = *numbers.entry((chart, vertex, *source)).or_insert_with(|| {
-                let uv = (shapes.get(chart as usize))
-                    .map_or(DVec2::splat(0.5), |shape| shape.uvs[vertex as usize]);
-                result.source.push(*source);
-                result.uvs.push(uv.as_vec2().to_array());
-                result.source.len() as u32 - 1
-            });
-            result.indices.push(number);
-        }
+        keys.extend(
+            corners
+                .iter()
+                .zip(vertices)
+                .map(|(source, vertex)| (chart, vertex, *source)),
+        );
         result.charts.push(chart);
+    }
+    let (vertices, indices) = distinct(keys);
+    result.indices = indices;
+    for (chart, vertex, source) in vertices {
+        let uv = (shapes.get(chart as usize))
+            .map_or(DVec2::splat(0.5), |shape| shape.uvs[vertex as usize]);
+        result.source.push(source);
+        result.uvs.push(uv.as_vec2().to_array());
     }
     result
 }

@@ -4,9 +4,9 @@
 //! opposite directions along one edge and belong to usable triangles. Lengths are scaled to a unit box, so no later step
 //! depends on the unit of the model.
 
-use std::collections::HashMap;
-
 use glam::{DVec2, DVec3};
+
+use super::super::alike::distinct;
 
 /// No half-edge on the other side.
 pub(super) const NONE: u32 = u32::MAX;
@@ -161,18 +161,13 @@ fn scaled(positions: &[[f32; 3]]) -> Vec<DVec3> {
 
 /// The number of each position among the different ones, and these.
 fn weld(points: &[DVec3]) -> (Vec<u32>, Vec<DVec3>) {
-    let mut numbers: HashMap<[u64; 3], u32> = HashMap::with_capacity(points.len());
-    let mut different = Vec::new();
-    let welded = points
+    // Adding zero makes one zero of the two.
+    let keys = points
         .iter()
-        .map(|point| {
-            // Adding zero makes one zero of the two.
-            let key = (*point + DVec3::ZERO).to_array().map(f64::to_bits);
-            *numbers.entry(key).or_insert_with(|| {
-                different.push(*point);
-                different.len() as u32 - 1
-            })
-        })
-        .collect();
-    (welded, different)
+        .map(|point| (*point + DVec3::ZERO).to_array().map(f64::to_bits));
+    let (different, welded) = distinct(keys);
+    let points = different
+        .into_iter()
+        .map(|bits| DVec3::from(bits.map(f64::from_bits)));
+    (welded, points.collect())
 }

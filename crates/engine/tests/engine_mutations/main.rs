@@ -351,7 +351,11 @@ fn work_on(mut scene: Scene) {
 fn bake(mut scene: Scene) {
     clean::clean(&mut scene);
     let limits = Limits::of_triangles(scene.drawn_triangles() / 2);
-    let options = RebakeOptions::fast(32).with_all_maps();
+    let options = RebakeOptions {
+        normal_map: true,
+        occlusion_map: true,
+        ..RebakeOptions::fast(32)
+    };
     if let Ok(mut baked) = rebake(&scene, &limits, &options) {
         clean::finish(&mut baked.scene);
         let written = write_glb(&baked.scene, MeshCompression::None).expect("small enough");

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use super::super::super::scene::{Attribute, Geometry, Mode, Scene};
+use super::super::super::scene::{Attribute, Geometry, Scene};
 use super::binary::{FbxValue, Record};
 use super::document::{FbxDocument, ObjectId};
 use assetfs_render::srgb_of_linear;
@@ -19,10 +19,8 @@ pub(super) struct FbxMesh {
 /// Adds the mesh of a scene; `None` if it has no triangles.
 pub(super) fn add(scene: &Scene, mesh: usize, document: &mut FbxDocument) -> Option<FbxMesh> {
     let mesh = &scene.meshes[mesh];
-    let drawn = mesh.primitives.iter().filter(|primitive| {
-        let geometry = &scene.geometries[primitive.geometry];
-        geometry.mode == Mode::Triangles && !geometry.indices.is_empty()
-    });
+    let primitives = mesh.primitives.iter();
+    let drawn = primitives.filter(|it| scene.geometries[it.geometry].triangle_count() > 0);
     let mut builder = Builder::default();
     for primitive in drawn {
         builder.add(scene, primitive.geometry, primitive.material);

@@ -14,7 +14,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use glam::{DMat4, Mat4};
 
-use super::super::scene::{Draw, MeshAtRest, Scene, index_in, local_matrix};
+use super::super::scene::{Draw, MeshAtRest, Scene, index_in, indices_in, local_matrix};
 use super::error::ExportError;
 use super::format_limits::{FormatLimits, Loss, ScenePart};
 use super::motion::{Placement, thinned_animations};
@@ -34,13 +34,8 @@ pub fn write_fbx(scene: &Scene) -> Result<Vec<u8>, ExportError> {
     for draw in scene.draws() {
         draws.entry(draw.node).or_default().push(draw);
     }
-    let skins = scene
-        .list("skins")
-        .iter()
-        .flat_map(|skin| skin["joints"].as_array());
-    let joints = skins
-        .flatten()
-        .filter_map(|joint| joint.as_u64().map(|joint| joint as usize));
+    let skins = scene.list("skins").iter();
+    let joints = skins.flat_map(|skin| indices_in(skin, "joints"));
     let mut writer = Writer {
         scene,
         draws,
@@ -115,10 +110,8 @@ impl Writer<'_> {
                 self.draw(draw, instance);
             }
         }
-        for child in json["children"].as_array().into_iter().flatten() {
-            if let Some(child) = child.as_u64() {
-                self.write_node(child as usize, model);
-            }
+        for child in indices_in(json, "children") {
+            self.write_node(child, model);
         }
     }
 
@@ -160,11 +153,7 @@ impl Writer<'_> {
         let Some(Some(made)) = self.meshes.get(&at_rest) else {
             return;
         };
-        self.document.connect(made.id, model);
-        for material in made.materials.clone() {
-            let material = self.materials.add(material, &mut self.document);
-            self.document.connect(material, model);
-        }
+        connect_mesh(made, model, &mut self.materials, &mut self.document);
     }
 
     /// Skinned meshes are children of the root, because their joints define their place in the world.
@@ -184,11 +173,7 @@ impl Writer<'_> {
             let mesh_name = self.scene.meshes[draw.mesh].name().unwrap_or("mesh");
             let name = json["name"].as_str().unwrap_or(mesh_name);
             let model = self.add_model(name, "Mesh", &Placement::of(DMat4::IDENTITY), ROOT);
-            self.document.connect(made.id, model);
-            for material in made.materials.clone() {
-                let material = self.materials.add(material, &mut self.document);
-                self.document.connect(material, model);
-            }
+            connect_mesh(&made, model, &mut self.materials, &mut self.document);
             if let Some(skin) = index_in(json, "skin") {
                 skin::add_skin(
                     self.scene,
@@ -200,6 +185,19 @@ impl Writer<'_> {
             }
             skin::add_shapes(self.scene, &draw, (&made, mesh_name), &mut self.document);
         }
+    }
+}
+
+fn connect_mesh(
+    made: &mesh::FbxMesh,
+    model: ObjectId,
+    materials: &mut FbxMaterialObjects<'_>,
+    document: &mut FbxDocument,
+) {
+    document.connect(made.id, model);
+    for material in &made.materials {
+        let material = materials.add(*material, document);
+        document.connect(material, model);
     }
 }
 

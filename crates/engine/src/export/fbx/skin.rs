@@ -2,7 +2,7 @@
 
 use glam::Mat4;
 
-use super::super::super::scene::{Draw, Scene, index_in};
+use super::super::super::scene::{Draw, Scene};
 use super::binary::{FbxValue, Record};
 use super::document::{FbxDocument, ObjectId, number, properties};
 use super::mesh::FbxMesh;
@@ -15,12 +15,7 @@ pub(super) fn add_skin(
     models: &[Option<ObjectId>],
     document: &mut FbxDocument,
 ) {
-    let json = &scene.list("skins")[skin];
-    let joints = json["joints"].as_array().into_iter().flatten();
-    let joints: Vec<usize> = joints
-        .filter_map(|joint| joint.as_u64().map(|joint| joint as usize))
-        .collect();
-    let inverse = index_in(json, "inverseBindMatrices").and_then(|table| scene.tables.get(table));
+    let joints: Vec<(usize, Mat4)> = scene.joints_of(&scene.list("skins")[skin]).collect();
     let deformer = vec![
         Record::of("Version", 101),
         Record::of("Link_DeformAcuracy", 50.0),
@@ -28,12 +23,10 @@ pub(super) fn add_skin(
     let deformer = document.add("Deformer", (name, "Deformer"), "Skin", deformer);
     document.connect(deformer, mesh.id);
     let weights = weights_of(scene, mesh, joints.len());
-    for (at, (joint, weights)) in joints.iter().zip(weights).enumerate() {
-        let Some(model) = models.get(*joint).copied().flatten() else {
+    for ((joint, matrix), weights) in joints.into_iter().zip(weights) {
+        let Some(model) = models.get(joint).copied().flatten() else {
             continue;
         };
-        let matrix = inverse.and_then(|table| table.values.get(at * 16..at * 16 + 16));
-        let matrix = matrix.map_or(Mat4::IDENTITY, Mat4::from_cols_slice);
         let bound = match matrix.determinant() != 0.0 {
             true => matrix.inverse(),
             false => Mat4::IDENTITY,
@@ -46,7 +39,7 @@ pub(super) fn add_skin(
         }
         records.push(Record::of("Transform", numbers(matrix)));
         records.push(Record::of("TransformLink", numbers(bound)));
-        let name = scene.list("nodes")[*joint]["name"]
+        let name = scene.list("nodes")[joint]["name"]
             .as_str()
             .unwrap_or("joint");
         let cluster = document.add("Deformer", (name, "SubDeformer"), "Cluster", records);

@@ -1,6 +1,6 @@
 //! Meshes: faces, points and what belongs to them.
 
-use glam::DMat4;
+use glam::{DMat4, Vec3};
 
 use super::super::super::scene::{Bounds, Draw, Geometry};
 use super::lines::Lines;
@@ -27,14 +27,13 @@ pub(super) fn write_geometry(text: &mut Lines, draw: &Draw, geometry: &Geometry,
         (0..faces).map(|_| "3".to_owned()),
     );
     let is_mirrored = draw.vertex_matrix(geometry, 0).determinant() < 0.0;
-    let corners = geometry.indices.chunks_exact(3).flat_map(|corners| {
-        let turned = [corners[0], corners[2], corners[1]];
-        if is_mirrored {
-            turned
-        } else {
-            [corners[0], corners[1], corners[2]]
-        }
-    });
+    let corners = geometry
+        .indices
+        .chunks_exact(3)
+        .flat_map(|corners| match is_mirrored {
+            true => [corners[0], corners[2], corners[1]],
+            false => [corners[0], corners[1], corners[2]],
+        });
     text.list(
         "int[] faceVertexIndices = ",
         corners.map(|corner| corner.to_string()),
@@ -64,14 +63,8 @@ fn write_normals(text: &mut Lines, draw: &Draw, geometry: &Geometry) {
         return;
     };
     let written = (0..normals.count()).map(|vertex| {
-        let matrix = glam::Mat3::from_mat4(draw.vertex_matrix(geometry, vertex));
-        let turn = if matrix.determinant() == 0.0 {
-            matrix
-        } else {
-            matrix.inverse().transpose()
-        };
-        let normal =
-            (turn * glam::Vec3::from_slice(normals.at(vertex))).normalize_or(glam::Vec3::Y);
+        let normal = Vec3::from_slice(normals.at(vertex));
+        let normal = (draw.normal_matrix(geometry, vertex) * normal).normalize_or(Vec3::Y);
         format!("({}, {}, {})", normal.x, normal.y, normal.z)
     });
     let written: Vec<String> = written.collect();

@@ -6,7 +6,7 @@ use bytes::Bytes;
 
 use super::super::super::scene::{AlphaMode, DEFAULT_IOR, Material, Scene};
 use super::super::lit::lit_material;
-use super::identifiers::identifier;
+use super::identifiers::unique;
 use super::images::UsdImages;
 use super::texture::Input;
 
@@ -49,13 +49,10 @@ impl<'s> UsdMaterials<'s> {
             return known.clone();
         }
         let material = lit_material(self.scene, index);
-        let base = identifier(material.name.as_deref().unwrap_or("material"));
-        let mut name = base.clone();
-        let mut number = 2;
-        while !self.names.insert(name.clone()) {
-            name = format!("{base}_{number}");
-            number += 1;
-        }
+        let name = unique(
+            material.name.as_deref().unwrap_or("material"),
+            &mut self.names,
+        );
         let path = format!("/Root/Materials/{name}");
         self.write(&name, &path, &material, shows_colors);
         self.paths.insert((index, shows_colors), path.clone());
@@ -187,12 +184,12 @@ impl<'s> UsdMaterials<'s> {
     fn write_coat(&mut self, material: &Material) {
         let (coat, roughness) = (material.clearcoat, material.clearcoat_roughness);
         if coat > 0.0 {
-            self.line(2, &format!("float inputs:clearcoat = {coat}"));
-            self.line(2, &format!("float inputs:clearcoatRoughness = {roughness}"));
+            self.set("clearcoat", coat);
+            self.set("clearcoatRoughness", roughness);
         }
         // A smaller one is not physical: glTF uses 0 for surfaces that reflect everything.
         if material.ior >= 1.0 && material.ior != DEFAULT_IOR {
-            self.line(2, &format!("float inputs:ior = {}", material.ior));
+            self.set("ior", material.ior);
         }
     }
 
@@ -202,16 +199,10 @@ impl<'s> UsdMaterials<'s> {
         }
         match &material.base_color_texture {
             Some(_) => self.connect(path, "float inputs:opacity", "BaseColor", "a"),
-            None => self.line(
-                2,
-                &format!("float inputs:opacity = {}", material.base_color[3]),
-            ),
+            None => self.set("opacity", material.base_color[3]),
         }
         if material.alpha_mode == AlphaMode::Mask {
-            self.line(
-                2,
-                &format!("float inputs:opacityThreshold = {}", material.alpha_cutoff),
-            );
+            self.set("opacityThreshold", material.alpha_cutoff);
         }
     }
 
@@ -264,11 +255,8 @@ impl<'s> UsdMaterials<'s> {
                 });
             }
             None => {
-                self.line(2, &format!("float inputs:metallic = {}", material.metallic));
-                self.line(
-                    2,
-                    &format!("float inputs:roughness = {}", material.roughness),
-                );
+                self.set("metallic", material.metallic);
+                self.set("roughness", material.roughness);
             }
         }
         if let Some(texture) = &material.occlusion_texture {
@@ -283,6 +271,11 @@ impl<'s> UsdMaterials<'s> {
                 bias: [1.0 - strength, 1.0 - strength, 1.0 - strength, 0.0],
             });
         }
+    }
+
+    /// Sets an input to a number.
+    fn set(&mut self, input: &str, number: f32) {
+        self.line(2, &format!("float inputs:{input} = {number}"));
     }
 
     fn connect(&mut self, path: &str, input: &str, node: &str, output: &str) {

@@ -5,7 +5,7 @@ use std::mem::take;
 
 use glam::Mat4;
 
-use super::super::super::scene::{Draw, Geometry, MeshAtRest, Mode, Scene};
+use super::super::super::scene::{Draw, MeshAtRest, Scene};
 use super::identifiers::unique;
 
 /// The name of the scope with the shared meshes.
@@ -31,7 +31,7 @@ impl SharedMeshes {
                 .primitives
                 .iter()
                 .map(|it| &scene.geometries[it.geometry]);
-            if uses < 2 || !geometries.any(has_triangles) {
+            if uses < 2 || !geometries.any(|geometry| geometry.triangle_count() > 0) {
                 continue;
             }
             let name = unique(mesh.name().unwrap_or("mesh"), &mut taken);
@@ -60,9 +60,4 @@ impl SharedMeshes {
         let name = self.names.get(&draw.mesh_at_rest())?;
         Some(format!("/Root/{SHARED_MESHES}/{name}"))
     }
-}
-
-/// Whether a geometry is one that USDZ holds.
-pub(super) fn has_triangles(geometry: &Geometry) -> bool {
-    geometry.mode == Mode::Triangles && !geometry.indices.is_empty()
 }

@@ -4,9 +4,8 @@
 use std::collections::{BTreeSet, HashMap};
 
 use glam::{DMat4, DVec3, Mat4};
-use serde_json::Value;
 
-use super::super::super::scene::{Geometry, Scene, index_in};
+use super::super::super::scene::{Geometry, Scene};
 use super::super::motion::{JointTree, Placement, to_parent};
 use super::identifiers::unique;
 use super::lines::number;
@@ -30,8 +29,8 @@ pub(super) struct UsdSkeleton {
 
 impl UsdSkeleton {
     pub(super) fn of(scene: &Scene, skin: usize) -> UsdSkeleton {
-        let json = &scene.list("skins")[skin];
-        let joints: Vec<usize> = numbers(&json["joints"]);
+        let (joints, inverse): (Vec<usize>, Vec<Mat4>) =
+            scene.joints_of(&scene.list("skins")[skin]).unzip();
         let parents = scene.parents();
         let worlds = scene.world_matrices();
         let is_joint: BTreeSet<usize> = joints.iter().copied().collect();
@@ -56,12 +55,8 @@ impl UsdSkeleton {
             .iter()
             .map(|node| (*node, joint_above(*node).map(|above| place_of[&above])))
             .collect();
-        let inverse =
-            index_in(json, "inverseBindMatrices").and_then(|table| scene.tables.get(table));
         let mut bind: Vec<DMat4> = order.iter().map(|node| worlds[*node]).collect();
-        for (at, joint) in joints.iter().enumerate() {
-            let matrix = inverse.and_then(|table| table.values.get(at * 16..at * 16 + 16));
-            let matrix = matrix.map_or(Mat4::IDENTITY, Mat4::from_cols_slice);
+        for (joint, matrix) in joints.iter().zip(inverse) {
             if matrix.determinant() != 0.0 {
                 bind[place_of[joint]] = matrix.inverse().as_dmat4();
             }
@@ -214,10 +209,4 @@ pub(super) fn matrix(matrix: &DMat4) -> String {
 fn matrices(list: &[DMat4]) -> String {
     let list: Vec<String> = list.iter().map(matrix).collect();
     format!("[{}]", list.join(", "))
-}
-
-fn numbers(list: &Value) -> Vec<usize> {
-    let list = list.as_array().into_iter().flatten();
-    list.filter_map(|number| number.as_u64().map(|number| number as usize))
-        .collect()
 }

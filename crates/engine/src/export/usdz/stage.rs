@@ -5,13 +5,13 @@ use std::collections::{BTreeMap, BTreeSet};
 use bytes::Bytes;
 use glam::{DMat4, DVec3, Mat4};
 
-use super::super::super::scene::{Draw, Scene, index_in, local_matrix};
+use super::super::super::scene::{Draw, Scene, index_in, indices_in, local_matrix};
 use super::super::motion::{NodeMotion, Placement};
 use super::geometry::{write_geometry, write_influences};
 use super::identifiers::unique;
 use super::lines::Lines;
 use super::material::UsdMaterials;
-use super::shared::{SHARED_MESHES, SharedMeshes, has_triangles};
+use super::shared::{SHARED_MESHES, SharedMeshes};
 use super::skeleton::{
     TIME_CODES_PER_SECOND, UsdSkeleton, floats, matrix, quaternion, track, triple,
 };
@@ -200,13 +200,7 @@ impl StageWriter<'_> {
                 None => self.write_mesh(&draw, &mut inner, None),
             }
         }
-        let children: Vec<usize> = json["children"]
-            .as_array()
-            .into_iter()
-            .flatten()
-            .filter_map(|child| child.as_u64().map(|child| child as usize))
-            .collect();
-        for child in children {
+        for child in indices_in(json, "children") {
             self.write_node(child, &mut inner);
         }
         self.text.close();
@@ -276,7 +270,7 @@ impl StageWriter<'_> {
         let base = mesh.name().unwrap_or("mesh").to_owned();
         for primitive in &mesh.primitives {
             let geometry = &self.scene.geometries[primitive.geometry];
-            if !has_triangles(geometry) {
+            if geometry.triangle_count() == 0 {
                 continue;
             }
             let name = unique(&base, taken);

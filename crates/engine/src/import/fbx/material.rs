@@ -37,7 +37,6 @@ impl<'a> FbxMaterials<'a> {
         found: &ufbx::Material,
         set_names: &[&str],
         builder: &mut SceneBuilder,
-        warnings: &mut Vec<String>,
     ) -> usize {
         let maps = &found.pbr;
         let sets = [
@@ -53,7 +52,7 @@ impl<'a> FbxMaterials<'a> {
         if let Some(made) = self.made.get(&key) {
             return *made;
         }
-        let json = self.convert(found, sets, builder, warnings);
+        let json = self.convert(found, sets, builder);
         let made = builder.add_material(json);
         self.made.insert(key, made);
         made
@@ -64,15 +63,14 @@ impl<'a> FbxMaterials<'a> {
         found: &ufbx::Material,
         sets: SetsOfSlots,
         builder: &mut SceneBuilder,
-        warnings: &mut Vec<String>,
     ) -> Value {
         let [color, opacity, normal, emission, roughness, metalness] = sets;
         let maps = &found.pbr;
         let name: &str = &found.element.name;
         let mut texture = |map: &ufbx::MaterialMap, set: Option<usize>| -> Option<Value> {
             let texture = file_texture(map)?;
-            let image = self.textures.image_of(texture, builder, warnings)?;
-            placed(texture, image, set, name, builder, warnings)
+            let image = self.textures.image_of(texture, builder)?;
+            placed(texture, image, set, name, builder)
         };
         let color_texture = match own_opacity(found) {
             Some(_) => None,
@@ -80,7 +78,7 @@ impl<'a> FbxMaterials<'a> {
         };
         let normal_texture = texture(&maps.normal_map, normal);
         let emission_texture = texture(&maps.emission_color, emission);
-        let masked_texture = self.masked_texture(found, [color, opacity], builder, warnings);
+        let masked_texture = self.masked_texture(found, [color, opacity], builder);
         let is_cut_out = masked_texture.is_some()
             || color_texture.is_some() && same_file(opacity_map(found), &maps.base_color);
         let color_texture = masked_texture.or(color_texture);
@@ -102,7 +100,7 @@ impl<'a> FbxMaterials<'a> {
             pbr["baseColorTexture"] = texture;
         }
         let sets = [roughness, metalness];
-        if let Some((texture, read)) = self.surface_texture(found, sets, builder, warnings) {
+        if let Some((texture, read)) = self.surface_texture(found, sets, builder) {
             pbr["metallicRoughnessTexture"] = texture;
             // Here, too, the texture replaces the number.
             for (key, is_read) in ["roughnessFactor", "metallicFactor"].into_iter().zip(read) {
@@ -126,7 +124,7 @@ impl<'a> FbxMaterials<'a> {
             json["normalTexture"] = texture;
         }
         add_emission(found, emission_texture, &mut json);
-        name_unread_textures(found, &read_maps(found), warnings);
+        name_unread_textures(found, &read_maps(found), &mut builder.warnings);
         json
     }
 
@@ -136,17 +134,16 @@ impl<'a> FbxMaterials<'a> {
         found: &ufbx::Material,
         [roughness_set, metalness_set]: [Option<usize>; 2],
         builder: &mut SceneBuilder,
-        warnings: &mut Vec<String>,
     ) -> Option<(Value, [bool; 2])> {
         let name: &str = &found.element.name;
         let maps = surface_maps(found)?;
-        let (image, read) = self.textures.surface_of(maps, builder, warnings)?;
+        let (image, read) = self.textures.surface_of(maps, builder)?;
         let roughness = maps[0].map(|texture| (texture, roughness_set));
         let metalness = maps[1].map(|texture| (texture, metalness_set));
         let (texture, set) = roughness.filter(|_| read[0]).or(metalness)?;
-        let texture = placed(texture, image, set, name, builder, warnings)?;
+        let texture = placed(texture, image, set, name, builder)?;
         if read == [true; 2] && roughness.map(place_of) != metalness.map(place_of) {
-            warnings.push(format!(
+            builder.warn(format!(
                 "material \"{name}\": its metalness texture is placed as its roughness texture, although its own placement differs"
             ));
         }
@@ -159,7 +156,6 @@ impl<'a> FbxMaterials<'a> {
         found: &ufbx::Material,
         [color_set, opacity_set]: [Option<usize>; 2],
         builder: &mut SceneBuilder,
-        warnings: &mut Vec<String>,
     ) -> Option<Value> {
         let name: &str = &found.element.name;
         let mask = own_opacity(found)?;
@@ -169,14 +165,14 @@ impl<'a> FbxMaterials<'a> {
             None => (mask, opacity_set),
         };
         if color.is_some() && place_of((texture, set)) != place_of((mask, opacity_set)) {
-            warnings.push(format!(
+            builder.warn(format!(
                 "material \"{name}\": its texture of opacity is placed as that of its colour, although its own placement differs"
             ));
         }
         let textures = &mut self.textures;
-        let image = textures.masked_image_of(color, mask, builder, warnings);
-        let image = image.or_else(|| textures.image_of(color?, builder, warnings))?;
-        placed(texture, image, set, name, builder, warnings)
+        let image = textures.masked_image_of(color, mask, builder);
+        let image = image.or_else(|| textures.image_of(color?, builder))?;
+        placed(texture, image, set, name, builder)
     }
 }
 
@@ -276,10 +272,9 @@ fn placed(
     set: Option<usize>,
     material: &str,
     builder: &mut SceneBuilder,
-    warnings: &mut Vec<String>,
 ) -> Option<Value> {
     let Some(set) = set else {
-        warnings.push(format!(
+        builder.warn(format!(
             "material \"{material}\": its textures are left out on meshes without texture coordinates"
         ));
         return None;
@@ -289,15 +284,7 @@ fn placed(
         true => Wrap::Repeat,
         false => Wrap::ClampToEdge,
     });
-    let mut json = json!({ "index": builder.add_wrapped_texture(image, wraps) });
-    if set > 0 {
-        json["texCoord"] = set.into();
-    }
-    if transform != UvTransform::default() {
-        json["extensions"] = json!({ "KHR_texture_transform": transform.to_json() });
-        builder.use_extension("KHR_texture_transform");
-    }
-    Some(json)
+    Some(builder.texture_use(image, set, wraps, transform))
 }
 
 /// Where a texture is on a mesh: its set of coordinates, whether it repeats, and its transform.

@@ -1,11 +1,10 @@
 //! Meshes of an FBX file: corners to vertices, parts by material, blend shapes.
 
-use std::collections::HashMap;
-
 use glam::DVec3;
 
-use super::super::super::document::ComponentType;
-use super::super::super::scene::{Attribute, Geometry, Storage};
+use super::super::super::alike::distinct;
+use super::super::super::scene::{Attribute, Geometry};
+use super::super::colors::colors_of_srgb;
 use super::super::far::{self, Offsets};
 use super::super::polygon;
 use super::super::scene_builder::SceneBuilder;
@@ -14,7 +13,6 @@ use super::shapes::{targets, targets_json};
 use super::skin::{SkinUse, weights};
 use super::unread::MAX_UV_SETS;
 use assetfs_formats::number_text::grouped;
-use assetfs_render::linear_of_srgb;
 
 /// The scene's mesh and skin for a mesh of the file.
 #[derive(Debug, Default)]
@@ -53,7 +51,6 @@ pub(super) fn add(
     builder: &mut SceneBuilder,
     materials: &mut FbxMaterials<'_>,
     offsets: &mut Offsets,
-    warnings: &mut Vec<String>,
 ) -> ImportedMesh {
     let mut parts = Vec::new();
     let mut rough_faces = 0;
@@ -68,14 +65,14 @@ pub(super) fn add(
         let material = found
             .materials
             .get(part.index as usize)
-            .map(|material| materials.add(material, &set_names, builder, warnings));
+            .map(|material| materials.add(material, &set_names, builder));
         let (geometry, rough) = build(found, part, offset);
         rough_faces += rough;
         parts.push((geometry, material));
     }
     if rough_faces > 0 {
         let (rough, name) = (grouped(rough_faces), &*found.element.name);
-        warnings.push(format!("mesh \"{name}\": {rough} {}", polygon::ROUGH));
+        builder.warn(format!("mesh \"{name}\": {rough} {}", polygon::ROUGH));
     }
     if parts.is_empty() {
         return ImportedMesh::default();
@@ -105,8 +102,7 @@ fn offset_of(found: &ufbx::Mesh, offsets: &mut Offsets) -> DVec3 {
 
 /// The triangles of a part, and how many faces are cut roughly.
 fn build(found: &ufbx::Mesh, part: &ufbx::MeshPart, offset: DVec3) -> (Geometry, u64) {
-    let mut known: HashMap<FbxCorner, u32> = HashMap::new();
-    let (mut corners, mut indices) = (Vec::new(), Vec::new());
+    let mut corners = Vec::new();
     let mut triangles = Vec::new();
     let mut rough_faces = 0;
     for face in part.face_indices.iter() {
@@ -118,16 +114,10 @@ fn build(found: &ufbx::Mesh, part: &ufbx::MeshPart, offset: DVec3) -> (Geometry,
             let count = ufbx::triangulate_face_vec(&mut triangles, found, face);
             triangles.truncate(count as usize * 3);
         }
-        for index in &triangles {
-            let corner = corner_of(found, *index as usize);
-            let next = corners.len() as u32;
-            let vertex = *known.entry(corner).or_insert(next);
-            if vertex == next {
-                corners.push(corner);
-            }
-            indices.push(vertex);
-        }
+        let indices = triangles.iter();
+        corners.extend(indices.map(|index| corner_of(found, *index as usize)));
     }
+    let (corners, indices) = distinct(corners);
     let places: Vec<u32> = corners.iter().map(|corner| corner.position).collect();
     let mut geometry = Geometry {
         indices,
@@ -178,62 +168,41 @@ fn corner_of(found: &ufbx::Mesh, index: usize) -> FbxCorner {
 
 fn attributes(found: &ufbx::Mesh, corners: &[FbxCorner], offset: DVec3) -> Vec<Attribute> {
     let positions = corners.iter().flat_map(|corner| {
-        let at = found.vertices.get(corner.position as usize).copied();
+        let at = found.vertices.get(corner.position as usize);
         at.map_or([0.0; 3], |at| {
             far::near(DVec3::new(at.x, at.y, at.z), offset)
         })
     });
     let mut attributes = vec![Attribute::new("POSITION", 3, positions.collect())];
     if found.vertex_normal.exists {
+        let values = &found.vertex_normal.values;
         let normals = corners.iter().flat_map(|corner| {
-            let at = found
-                .vertex_normal
-                .values
-                .get(corner.normal as usize)
-                .copied();
+            let at = values.get(corner.normal as usize);
             at.map_or([0.0, 1.0, 0.0], |at| {
-                [at.x as f32, at.y as f32, at.z as f32]
+                [at.x, at.y, at.z].map(|part| part as f32)
             })
         });
         attributes.push(Attribute::new("NORMAL", 3, normals.collect()));
     }
     for (set, uv_set) in found.uv_sets.iter().take(MAX_UV_SETS).enumerate() {
+        let values = &uv_set.vertex_uv.values;
         let coords = corners.iter().flat_map(|corner| {
-            let at = uv_set
-                .vertex_uv
-                .values
-                .get(corner.coords[set] as usize)
-                .copied();
+            let at = values.get(corner.coords[set] as usize);
             at.map_or([0.0; 2], |at| [at.x as f32, 1.0 - at.y as f32])
         });
-        attributes.push(Attribute::new(
-            &format!("TEXCOORD_{set}"),
-            2,
-            coords.collect(),
-        ));
+        let name = format!("TEXCOORD_{set}");
+        attributes.push(Attribute::new(&name, 2, coords.collect()));
     }
     if found.vertex_color.exists {
-        let colors = corners.iter().flat_map(|corner| {
-            let at = found
-                .vertex_color
-                .values
-                .get(corner.color as usize)
-                .copied();
-            // Blender and three.js read and write colours of vertices in sRGB.
+        let values = &found.vertex_color.values;
+        let colors = corners.iter().map(|corner| {
+            let at = values.get(corner.color as usize);
             at.map_or([1.0; 4], |at| {
-                let [red, green, blue, alpha] =
-                    [at.x, at.y, at.z, at.w].map(|part| (part as f32).clamp(0.0, 1.0));
-                let [red, green, blue] = [red, green, blue].map(linear_of_srgb);
-                [red, green, blue, alpha]
+                [at.x, at.y, at.z, at.w].map(|part| part as f32)
             })
         });
-        attributes.push(Attribute {
-            storage: Storage {
-                component: ComponentType::U16,
-                normalized: true,
-            },
-            ..Attribute::new("COLOR_0", 4, colors.collect())
-        });
+        // Blender and three.js read and write colours of vertices in sRGB.
+        attributes.push(colors_of_srgb(colors));
     }
     attributes
 }

@@ -12,16 +12,14 @@ mod skin;
 mod texture;
 mod unread;
 
-use std::fs;
 use std::path::Path;
 
 use glam::DVec3;
 use serde_json::{Value, json};
 
-use super::super::document::DocumentError;
-use super::super::settings::MeshCompression;
 use super::error::ImportError;
 use super::far::Offsets;
+use super::file_names::read_file;
 use super::imported::Imported;
 use super::scene_builder::{SceneBuilder, drawing};
 use assetfs_formats::input_files::InputFiles;
@@ -36,9 +34,7 @@ const MEMORY_OF_A_BYTE: usize = 512;
 
 /// Reads the file `model` in `dir`.
 pub(super) fn import(dir: &Path, model: &Path) -> Result<Imported, ImportError> {
-    let path = dir.join(model);
-    let bytes = fs::read(&path).map_err(|source| DocumentError::Io { path, source })?;
-    let file = super::file_names::file_name(model);
+    let (file, bytes) = read_file(dir, model)?;
     let loaded =
         ufbx::load_memory(&bytes, options(bytes.len())).map_err(|error| ImportError::Damaged {
             file: file.clone(),
@@ -46,36 +42,21 @@ pub(super) fn import(dir: &Path, model: &Path) -> Result<Imported, ImportError> 
         })?;
     let files = InputFiles::new(dir);
     let mut materials = FbxMaterials::new(&files, model, bytes.len() as u64);
-    let mut warnings = Vec::new();
     let mut builder = SceneBuilder::new();
     let mut offsets = Offsets::default();
     let meshes: Vec<mesh::ImportedMesh> = loaded
         .meshes
         .iter()
         .map(|found| {
-            unread::name_unread_of_mesh(found, &mut warnings);
-            mesh::add(
-                found,
-                &mut builder,
-                &mut materials,
-                &mut offsets,
-                &mut warnings,
-            )
+            unread::name_unread_of_mesh(found, &mut builder.warnings);
+            mesh::add(found, &mut builder, &mut materials, &mut offsets)
         })
         .collect();
     let mut surfaces = nurbs::Surfaces::new();
     let surfaces: Vec<mesh::ImportedMesh> = loaded
         .nurbs_surfaces
         .iter()
-        .map(|found| {
-            surfaces.add(
-                found,
-                &mut builder,
-                &mut materials,
-                &mut offsets,
-                &mut warnings,
-            )
-        })
+        .map(|found| surfaces.add(found, &mut builder, &mut materials, &mut offsets))
         .collect();
     if meshes
         .iter()
@@ -91,18 +72,11 @@ pub(super) fn import(dir: &Path, model: &Path) -> Result<Imported, ImportError> 
     let skins: Vec<skin::SkinUse> = meshes.iter().filter_map(|made| made.skin).collect();
     let resting = skin::add_resting_joints(&skins, &mut builder);
     builder.set_root(loaded.root_node.element.typed_id as usize);
-    let mut scene = builder.finish();
-    skin::add_skins(&loaded, &skins, &resting, &mut scene);
-    animation::add(&loaded, &mut scene, &mut warnings);
-    unread::name_unread_objects(&loaded, &file, &mut warnings);
-    Ok(Imported {
-        packing: MeshCompression::None,
-        scene,
-        model: model.to_owned(),
-        format: "fbx",
-        size_bytes: materials.textures.size_bytes,
-        warnings,
-    })
+    let mut made = builder.finish_model(model, "fbx", materials.textures.size_bytes);
+    skin::add_skins(&loaded, &skins, &resting, &mut made.scene);
+    animation::add(&loaded, &mut made.scene, &mut made.warnings);
+    unread::name_unread_objects(&loaded, &file, &mut made.warnings);
+    Ok(made)
 }
 
 /// Adds all nodes and their meshes. A mesh with an offset gets a child node of its own, because the other children must not

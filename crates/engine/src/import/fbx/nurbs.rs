@@ -36,11 +36,10 @@ impl Surfaces {
         builder: &mut SceneBuilder,
         materials: &mut FbxMaterials<'_>,
         offsets: &mut Offsets,
-        warnings: &mut Vec<String>,
     ) -> ImportedMesh {
         let name: &str = &found.element.name;
         let Some(pieces) = self.pieces_of(found) else {
-            warnings.push(format!(
+            builder.warn(format!(
                 "the NURBS surface \"{name}\" is left out: it is damaged or too complex"
             ));
             return ImportedMesh::default();
@@ -48,7 +47,7 @@ impl Surfaces {
         let material = found
             .material
             .as_ref()
-            .map(|material| materials.add(material, &[""], builder, warnings));
+            .map(|material| materials.add(material, &[""], builder));
         let (surface, offset) = tessellated(found, pieces, offsets);
         let parts = vec![(surface, material)];
         let mesh = builder.add_mesh(Some(name).filter(|name| !name.is_empty()), parts);

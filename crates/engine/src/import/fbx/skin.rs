@@ -3,11 +3,10 @@
 //! Vertices without weights stay on the node of their mesh. glTF has no such vertices, so these skins get one joint more:
 //! a child of that node that never moves against it.
 
-use serde_json::{Value, json};
+use serde_json::json;
 
-use super::super::super::document::ElementType;
 use super::super::super::scene::{Attribute, Scene};
-use super::super::animated::{add_table, joints_and_weights};
+use super::super::animated::{add_skin, joints_and_weights};
 use super::super::scene_builder::SceneBuilder;
 
 /// The skin of a mesh.
@@ -90,7 +89,6 @@ pub(super) fn add_skins(
     resting: &[Option<usize>],
     scene: &mut Scene,
 ) {
-    let mut skins = Vec::new();
     for (used, resting) in used.iter().zip(resting) {
         let skin = &loaded.skin_deformers[used.deformer];
         let mut joints = Vec::new();
@@ -104,11 +102,7 @@ pub(super) fn add_skins(
             joints.push(*joint);
             binds.extend(columns(&loaded.nodes[node as usize].geometry_to_node));
         }
-        let table = add_table(scene, ElementType::Mat4, binds);
-        skins.push(json!({ "joints": joints, "inverseBindMatrices": table }));
-    }
-    if !skins.is_empty() {
-        scene.json.insert("skins".to_owned(), Value::Array(skins));
+        add_skin(scene, &joints, binds);
     }
 }
 

@@ -52,13 +52,12 @@ impl<'a> FbxTextures<'a> {
         &mut self,
         texture: &ufbx::Texture,
         builder: &mut SceneBuilder,
-        warnings: &mut Vec<String>,
     ) -> Option<usize> {
         let id = texture.element.typed_id;
         if let Some(known) = self.images.get(&id) {
             return *known;
         }
-        let read = self.read(texture, warnings);
+        let read = self.read(texture, builder);
         let made =
             read.map(|(name, media_type, bytes)| builder.add_image(&name, &media_type, bytes));
         self.images.insert(id, made);
@@ -71,14 +70,13 @@ impl<'a> FbxTextures<'a> {
         color: Option<&ufbx::Texture>,
         mask: &ufbx::Texture,
         builder: &mut SceneBuilder,
-        warnings: &mut Vec<String>,
     ) -> Option<usize> {
         let key = [color, Some(mask)].map(|texture| texture.map(|it| it.element.typed_id));
         if let Some(known) = self.masked.get(&key) {
             return *known;
         }
-        let made = self.read(mask, warnings).and_then(|(mask_name, _, mask)| {
-            let color = color.and_then(|color| self.read(color, warnings));
+        let made = self.read(mask, builder).and_then(|(mask_name, _, mask)| {
+            let color = color.and_then(|color| self.read(color, builder));
             let name = color.as_ref().map_or(&mask_name, |(name, ..)| name);
             let source = |channel| color.as_ref().map(|(.., bytes)| (&bytes[..], channel));
             let joined = channels::mask_channel(&mask).and_then(|channel| {
@@ -87,16 +85,9 @@ impl<'a> FbxTextures<'a> {
                     Some((&mask[..], channel)),
                 )
             });
-            match joined {
-                Ok(bytes) => {
-                    let name = Path::new(name).with_extension("png");
-                    Some(builder.add_image(&name.to_string_lossy(), "image/png", bytes))
-                }
-                Err(why) => {
-                    warnings.push(format!("the texture \"{mask_name}\" is left out: {why}"));
-                    None
-                }
-            }
+            let joined =
+                joined.map_err(|why| format!("the texture \"{mask_name}\" is left out: {why}"));
+            builder.add_png(name, joined)
         });
         self.masked.insert(key, made);
         made
@@ -107,7 +98,6 @@ impl<'a> FbxTextures<'a> {
         &mut self,
         textures: [Option<&ufbx::Texture>; 2],
         builder: &mut SceneBuilder,
-        warnings: &mut Vec<String>,
     ) -> Option<SurfaceImage> {
         let key = textures.map(|texture| texture.map(|texture| texture.element.typed_id));
         if let Some(known) = self.surfaces.get(&key) {
@@ -118,8 +108,8 @@ impl<'a> FbxTextures<'a> {
             true => [ImageChannel::Green, ImageChannel::Blue],
             false => [ImageChannel::Luma; 2],
         };
-        let read = textures.map(|texture| texture.and_then(|texture| self.read(texture, warnings)));
-        let made = self.combine(&read, places, builder, warnings);
+        let read = textures.map(|texture| texture.and_then(|texture| self.read(texture, builder)));
+        let made = self.combine(&read, places, builder);
         self.surfaces.insert(key, made);
         made
     }
@@ -129,28 +119,20 @@ impl<'a> FbxTextures<'a> {
         read: &[Option<NamedImage>; 2],
         places: [ImageChannel; 2],
         builder: &mut SceneBuilder,
-        warnings: &mut Vec<String>,
     ) -> Option<SurfaceImage> {
         let (name, ..) = read.iter().flatten().next()?;
         let source = |index: usize| {
             let (.., bytes) = read[index].as_ref()?;
             Some((&bytes[..], places[index]))
         };
-        match channels::combined([None, source(0), source(1)], None) {
-            Ok(bytes) => {
-                let name = Path::new(name).with_extension("png");
-                let image = builder.add_image(&name.to_string_lossy(), "image/png", bytes);
-                Some((image, read.each_ref().map(Option::is_some)))
-            }
-            Err(why) => {
-                warnings.push(format!("the texture \"{name}\" is left out: {why}"));
-                None
-            }
-        }
+        let joined = channels::combined([None, source(0), source(1)], None);
+        let joined = joined.map_err(|why| format!("the texture \"{name}\" is left out: {why}"));
+        let image = builder.add_png(name, joined)?;
+        Some((image, read.each_ref().map(Option::is_some)))
     }
 
     /// Reads a texture; `None` with a warning if that fails.
-    fn read(&mut self, texture: &ufbx::Texture, warnings: &mut Vec<String>) -> Option<NamedImage> {
+    fn read(&mut self, texture: &ufbx::Texture, builder: &mut SceneBuilder) -> Option<NamedImage> {
         let id = texture.element.typed_id;
         if let Some(known) = self.read.get(&id) {
             return known.clone();
@@ -159,7 +141,7 @@ impl<'a> FbxTextures<'a> {
             Ok(read) => Some(read),
             Err(why) => {
                 let [name, ..] = names_of(texture);
-                warnings.push(format!("the texture \"{name}\" is left out: {why}"));
+                builder.warn(format!("the texture \"{name}\" is left out: {why}"));
                 None
             }
         };

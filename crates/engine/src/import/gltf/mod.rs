@@ -18,7 +18,9 @@ use std::rc::Rc;
 use serde_json::Value;
 
 use super::super::document::{Cursor, Document, DocumentError, IMAGE_EXTENSIONS, uri};
-use super::super::scene::{Image, Mesh, Primitive, Scene, index_in, remove_textures};
+use super::super::scene::{
+    Image, Mesh, Primitive, Scene, drop_extension, index_in, remove_textures,
+};
 use super::super::settings::MeshCompression;
 use super::super::textures::media_type::media_type_of;
 use super::error::ImportError;
@@ -308,16 +310,6 @@ fn file_name_of(uri: &str) -> String {
     let decoded = uri::decoded(uri);
     let name = decoded.rsplit(['/', '\\']).next().unwrap_or_default();
     name.to_owned()
-}
-
-/// Removes an extension from a glTF object, and `extensions` with it when it was the last.
-fn drop_extension(json: &mut serde_json::Map<String, Value>, name: &str) {
-    if let Some(extensions) = json.get_mut("extensions").and_then(Value::as_object_mut) {
-        extensions.shift_remove(name);
-        if extensions.is_empty() {
-            json.shift_remove("extensions");
-        }
-    }
 }
 
 /// The Draco extension of a primitive as text.

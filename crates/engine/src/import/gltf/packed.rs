@@ -127,56 +127,55 @@ fn apply_filter(
     match (filter, stride) {
         ("NONE", _) => {}
         ("OCTAHEDRAL", 4) => {
-            let mut rows = quads(bytes, 1, |part| part[0] as i8);
+            let mut rows = quads(bytes, |[part]| i8::from_le_bytes([part]));
             meshopt::decode_filter_oct(&mut rows);
             *bytes = rows
+                .as_flattened()
                 .iter()
-                .flatten()
-                .flat_map(|part| part.to_le_bytes())
+                .flat_map(|it| it.to_le_bytes())
                 .collect();
         }
         ("OCTAHEDRAL", 8) => {
-            let mut rows = quads(bytes, 2, |part| i16::from_le_bytes([part[0], part[1]]));
+            let mut rows = quads(bytes, i16::from_le_bytes);
             meshopt::decode_filter_oct(&mut rows);
             *bytes = rows
+                .as_flattened()
                 .iter()
-                .flatten()
-                .flat_map(|part| part.to_le_bytes())
+                .flat_map(|it| it.to_le_bytes())
                 .collect();
         }
         ("QUATERNION", 8) => {
-            let mut rows = quads(bytes, 2, |part| i16::from_le_bytes([part[0], part[1]]));
+            let mut rows = quads(bytes, i16::from_le_bytes);
             meshopt::decode_filter_quat(&mut rows);
             *bytes = rows
+                .as_flattened()
                 .iter()
-                .flatten()
-                .flat_map(|part| part.to_le_bytes())
+                .flat_map(|it| it.to_le_bytes())
                 .collect();
         }
         ("COLOR", 4) => {
-            let mut rows = quads(bytes, 1, |part| part[0]);
+            let mut rows = quads(bytes, |[part]| part);
             meshopt::decode_filter_color(&mut rows);
             *bytes = rows.into_iter().flatten().collect();
         }
         ("COLOR", 8) => {
-            let mut rows = quads(bytes, 2, |part| u16::from_le_bytes([part[0], part[1]]));
+            let mut rows = quads(bytes, u16::from_le_bytes);
             meshopt::decode_filter_color(&mut rows);
             *bytes = rows
+                .as_flattened()
                 .iter()
-                .flatten()
-                .flat_map(|part| part.to_le_bytes())
+                .flat_map(|it| it.to_le_bytes())
                 .collect();
         }
         ("EXPONENTIAL", stride) if stride.is_multiple_of(4) => {
-            let mut numbers: Vec<[u32; 1]> = bytes
-                .chunks_exact(4)
-                .map(|four| [u32::from_le_bytes([four[0], four[1], four[2], four[3]])])
-                .collect();
+            let words = bytes.as_chunks().0.iter();
+            let mut rows: Vec<[u32; 1]> = words.map(|word| [u32::from_le_bytes(*word)]).collect();
             // Each number is decoded independently, so the width of a row does not matter.
-            meshopt::decode_filter_exp(&mut numbers);
-            *bytes = numbers
+            meshopt::decode_filter_exp(&mut rows);
+            *bytes = rows
+                .as_flattened()
                 .iter()
-                .flat_map(|number| number[0].to_le_bytes())
+                .flat_map(|it| it.to_le_bytes())
                 .collect();
         }
         _ => {
@@ -188,9 +187,7 @@ fn apply_filter(
     Ok(())
 }
 
-fn quads<T: Copy>(bytes: &[u8], width: usize, read: impl Fn(&[u8]) -> T) -> Vec<[T; 4]> {
-    bytes
-        .chunks_exact(width * 4)
-        .map(|row| std::array::from_fn(|part| read(&row[part * width..])))
-        .collect()
+fn quads<T, const N: usize>(bytes: &[u8], read: impl Fn([u8; N]) -> T) -> Vec<[T; 4]> {
+    let rows = bytes.as_chunks::<N>().0.as_chunks::<4>().0.iter();
+    rows.map(|row| row.map(&read)).collect()
 }

@@ -2,10 +2,10 @@
 
 use std::collections::HashMap;
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use bytes::Bytes;
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use super::super::channels::ImageChannel;
 use super::super::file_names::find_file as find;
@@ -13,7 +13,6 @@ use super::super::images::plain_image;
 use super::super::scene_builder::SceneBuilder;
 use super::map_options::MapPlace;
 use super::mtl::MtlEntry;
-use crate::scene::UvTransform;
 use assetfs_formats::input_files::InputFiles;
 
 /// A file, and the channel to take from it. Without a channel, a colour image gives its colours, and an opacity image the
@@ -45,7 +44,6 @@ impl<'a> MtlImages<'a> {
         &mut self,
         files: Vec<ChannelFile>,
         builder: &mut SceneBuilder,
-        warnings: &mut Vec<String>,
         join: impl Fn(&[ChannelFile], &[Option<Bytes>]) -> Result<Bytes, String>,
     ) -> Option<usize> {
         let known = files.iter().find_map(|(path, _)| path.as_ref())?;
@@ -62,18 +60,9 @@ impl<'a> MtlImages<'a> {
                 Ok(Some(plain_image(bytes, path)?.0))
             })
             .collect();
-        let image = match read.and_then(|read| join(&files, &read)) {
-            Ok(bytes) => {
-                let stem = Path::new(&name).with_extension("png");
-                Some(builder.add_image(&stem.to_string_lossy(), "image/png", bytes))
-            }
-            Err(error) => {
-                warnings.push(format!(
-                    "the texture \"{name}\" cannot be read ({error}); it is left out"
-                ));
-                None
-            }
-        };
+        let made = read.and_then(|read| join(&files, &read));
+        let made = made.map_err(|error| unreadable(&name, &error));
+        let image = builder.add_png(&name, made);
         self.combined.insert(files, image);
         image
     }
@@ -83,13 +72,13 @@ impl<'a> MtlImages<'a> {
         &self,
         entry: &MtlEntry,
         key: &str,
-        warnings: &mut Vec<String>,
+        builder: &mut SceneBuilder,
     ) -> Option<PathBuf> {
         let name = &entry.maps.get(key)?.file;
         match find(self.dir, &entry.library, name) {
             Ok(path) => Some(path),
             Err(why) => {
-                warnings.push(format!("the texture \"{name}\" is left out: {why}"));
+                builder.warn(format!("the texture \"{name}\" is left out: {why}"));
                 None
             }
         }
@@ -101,13 +90,12 @@ impl<'a> MtlImages<'a> {
         entry: &MtlEntry,
         key: &str,
         builder: &mut SceneBuilder,
-        warnings: &mut Vec<String>,
     ) -> Option<Value> {
         let map = entry.maps.get(key)?;
-        let path = self.file_of(entry, key, warnings)?;
+        let path = self.file_of(entry, key, builder)?;
         let image = match self.images.get(&path) {
             Some(known) => *known,
-            None => self.read_image(path, &map.file, builder, warnings),
+            None => self.read_image(path, &map.file, builder),
         };
         Some(texture_json(image?, map.place(), builder))
     }
@@ -117,7 +105,6 @@ impl<'a> MtlImages<'a> {
         path: PathBuf,
         name: &str,
         builder: &mut SceneBuilder,
-        warnings: &mut Vec<String>,
     ) -> Option<usize> {
         let read = fs::read(&path).map_err(|error| error.to_string());
         let image = match read.and_then(|bytes| {
@@ -129,9 +116,7 @@ impl<'a> MtlImages<'a> {
                 Some(builder.add_image(&file, &media_type, bytes))
             }
             Err(error) => {
-                warnings.push(format!(
-                    "the texture \"{name}\" cannot be read ({error}); it is left out"
-                ));
+                builder.warn(unreadable(name, &error));
                 None
             }
         };
@@ -140,12 +125,11 @@ impl<'a> MtlImages<'a> {
     }
 }
 
+fn unreadable(name: &str, error: &str) -> String {
+    format!("the texture \"{name}\" cannot be read ({error}); it is left out")
+}
+
 /// The use of an image as JSON.
 pub(super) fn texture_json(image: usize, place: MapPlace, builder: &mut SceneBuilder) -> Value {
-    let mut json = json!({ "index": builder.add_wrapped_texture(image, place.wraps) });
-    if place.transform != UvTransform::default() {
-        json["extensions"] = json!({ "KHR_texture_transform": place.transform.to_json() });
-        builder.use_extension("KHR_texture_transform");
-    }
-    json
+    builder.texture_use(image, 0, place.wraps, place.transform)
 }

@@ -42,11 +42,11 @@ impl<'a> Library<'a> {
     }
 
     /// Reads the libraries of these names.
-    pub(super) fn read(&mut self, names: &[String], warnings: &mut Vec<String>) {
+    pub(super) fn read(&mut self, names: &[String], builder: &mut SceneBuilder) {
         let mut seen = Vec::new();
         for name in names {
             let Some(path) = self.find_library(name) else {
-                warnings.push(format!(
+                builder.warn(format!(
                     "the material file \"{name}\" is not among the uploaded files; its materials get default values"
                 ));
                 continue;
@@ -58,20 +58,20 @@ impl<'a> Library<'a> {
                 Ok(bytes) => {
                     self.images.size_bytes += bytes.len() as u64;
                     let library = path.strip_prefix(self.dir).unwrap_or(&path).to_owned();
-                    self.add(parse(&bytes, &library), &library, warnings);
+                    self.add(parse(&bytes, &library), &library, builder);
                 }
-                Err(error) => warnings.push(format!("{}: {error}", path.display())),
+                Err(error) => builder.warn(format!("{}: {error}", path.display())),
             }
             seen.push(path);
         }
     }
 
     /// Adds the materials of a library. Libraries are searched in the order of their names, so the first one counts.
-    fn add(&mut self, file: MtlFile, library: &Path, warnings: &mut Vec<String>) {
+    fn add(&mut self, file: MtlFile, library: &Path, builder: &mut SceneBuilder) {
         let name = library.display();
         if !file.unread.is_empty() {
             let unread: Vec<String> = file.unread.into_iter().collect();
-            warnings.push(format!(
+            builder.warn(format!(
                 "{name}: these statements are not read: {}",
                 unread.join(", ")
             ));
@@ -79,7 +79,7 @@ impl<'a> Library<'a> {
         let mut own = HashMap::new();
         for (material, entry) in file.materials {
             if own.insert(material.clone(), entry).is_some() {
-                warnings.push(format!(
+                builder.warn(format!(
                     "{name}: the material \"{material}\" is defined twice; the last definition counts"
                 ));
             }
@@ -106,18 +106,13 @@ impl<'a> Library<'a> {
     }
 
     /// The scene's material of this name; `None` when no library has it.
-    pub(super) fn material(
-        &mut self,
-        name: &str,
-        builder: &mut SceneBuilder,
-        warnings: &mut Vec<String>,
-    ) -> Option<usize> {
+    pub(super) fn material(&mut self, name: &str, builder: &mut SceneBuilder) -> Option<usize> {
         if let Some(made) = self.made.get(name) {
             return Some(*made);
         }
         let Some(entry) = self.entries.remove(name) else {
             if !self.entries.is_empty() {
-                warnings.push(format!("no material file defines the material \"{name}\""));
+                builder.warn(format!("no material file defines the material \"{name}\""));
             }
             let made = builder.add_material(json!({
                 "name": name,
@@ -126,20 +121,14 @@ impl<'a> Library<'a> {
             self.made.insert(name.to_owned(), made);
             return Some(made);
         };
-        let material = self.convert(name, &entry, builder, warnings);
+        let material = self.convert(name, &entry, builder);
         let made = builder.add_material(material);
         self.made.insert(name.to_owned(), made);
         Some(made)
     }
 
-    fn convert(
-        &mut self,
-        name: &str,
-        entry: &MtlEntry,
-        builder: &mut SceneBuilder,
-        warnings: &mut Vec<String>,
-    ) -> Value {
-        let color_map = self.color_map(name, entry, builder, warnings);
+    fn convert(&mut self, name: &str, entry: &MtlEntry, builder: &mut SceneBuilder) -> Value {
+        let color_map = self.color_map(name, entry, builder);
         let mut pbr = json!({
             "baseColorFactor": base_color(entry, color_map.is_some()),
             "metallicFactor": entry.one("pm").unwrap_or(0.0).clamp(0.0, 1.0),
@@ -149,7 +138,7 @@ impl<'a> Library<'a> {
         if let Some((texture, _)) = color_map {
             pbr["baseColorTexture"] = texture;
         }
-        if let Some(texture) = self.surface_map(name, entry, builder, warnings) {
+        if let Some(texture) = self.surface_map(name, entry, builder) {
             pbr["metallicRoughnessTexture"] = texture;
             // Next to an image, a factor of zero or a missing factor means that only the image counts.
             for (map, factor) in [("map_pr", "roughnessFactor"), ("map_pm", "metallicFactor")] {
@@ -164,16 +153,16 @@ impl<'a> Library<'a> {
             material["alphaMode"] = "BLEND".into();
         }
         let emitted = entry.three("ke").map(linear);
-        if let Some(texture) = self.images.texture(entry, "map_ke", builder, warnings) {
+        if let Some(texture) = self.images.texture(entry, "map_ke", builder) {
             material["emissiveTexture"] = texture;
             material["emissiveFactor"] = json!(emitted.unwrap_or([1.0; 3]));
         } else if let Some(emitted) = emitted.filter(|emitted| *emitted != [0.0; 3]) {
             material["emissiveFactor"] = json!(emitted);
         }
-        if let Some(texture) = self.normal_map(name, entry, builder, warnings) {
+        if let Some(texture) = self.normal_map(name, entry, builder) {
             material["normalTexture"] = texture;
         }
-        name_unread_maps(name, entry, warnings);
+        name_unread_maps(name, entry, builder);
         material
     }
 
@@ -183,49 +172,46 @@ impl<'a> Library<'a> {
         name: &str,
         entry: &MtlEntry,
         builder: &mut SceneBuilder,
-        warnings: &mut Vec<String>,
     ) -> Option<(Value, bool)> {
         let (color, mask) = (entry.maps.get("map_kd"), entry.maps.get("map_d"));
         let Some(mask) = mask else {
-            let texture = self.images.texture(entry, "map_kd", builder, warnings);
+            let texture = self.images.texture(entry, "map_kd", builder);
             return texture.map(|texture| (texture, false));
         };
         let is_placed_as_color = color.is_none_or(|color| color.place() == mask.place());
         if !is_placed_as_color {
-            warnings.push(format!(
+            builder.warn(format!(
                 "material \"{name}\": map_d is left out, because its placement differs from that of map_Kd"
             ));
-            let texture = self.images.texture(entry, "map_kd", builder, warnings);
+            let texture = self.images.texture(entry, "map_kd", builder);
             return texture.map(|texture| (texture, false));
         }
         let is_same = color.is_some_and(|color| color.file == mask.file);
         let of_mask = if is_same && mask.channel().is_none() {
             None
         } else {
-            self.images.file_of(entry, "map_d", warnings)
+            self.images.file_of(entry, "map_d", builder)
         };
         let Some(of_mask) = of_mask else {
-            let texture = self.images.texture(entry, "map_kd", builder, warnings);
+            let texture = self.images.texture(entry, "map_kd", builder);
             return texture.map(|texture| (texture, is_same));
         };
-        let of_color = color.and_then(|_| self.images.file_of(entry, "map_kd", warnings));
+        let of_color = color.and_then(|_| self.images.file_of(entry, "map_kd", builder));
         let files = vec![(of_color, None), (Some(of_mask), mask.channel())];
-        let image = self
-            .images
-            .combine(files, builder, warnings, |files, read| {
-                let [color, mask] = read else {
-                    return Err("it has no mask".to_owned());
-                };
-                let channel = match files[1].1 {
-                    Some(channel) => channel,
-                    None => channels::mask_channel(mask.as_deref().unwrap_or_default())?,
-                };
-                let color = |channel| color.as_deref().map(|bytes| (bytes, channel));
-                channels::combined(
-                    [ImageChannel::Red, ImageChannel::Green, ImageChannel::Blue].map(color),
-                    mask.as_deref().map(|bytes| (bytes, channel)),
-                )
-            })?;
+        let image = self.images.combine(files, builder, |files, read| {
+            let [color, mask] = read else {
+                return Err("it has no mask".to_owned());
+            };
+            let channel = match files[1].1 {
+                Some(channel) => channel,
+                None => channels::mask_channel(mask.as_deref().unwrap_or_default())?,
+            };
+            let color = |channel| color.as_deref().map(|bytes| (bytes, channel));
+            channels::combined(
+                [ImageChannel::Red, ImageChannel::Green, ImageChannel::Blue].map(color),
+                mask.as_deref().map(|bytes| (bytes, channel)),
+            )
+        })?;
         Some((texture_json(image, mask.place(), builder), true))
     }
 
@@ -235,13 +221,12 @@ impl<'a> Library<'a> {
         name: &str,
         entry: &MtlEntry,
         builder: &mut SceneBuilder,
-        warnings: &mut Vec<String>,
     ) -> Option<Value> {
         let maps = ["map_pr", "map_pm"];
         let uses: Vec<_> = maps.iter().filter_map(|key| entry.maps.get(*key)).collect();
         let place = uses.first()?.place();
         if uses.iter().any(|own| own.place() != place) {
-            warnings.push(format!(
+            builder.warn(format!(
                 "material \"{name}\": map_Pm is placed as map_Pr, although its options differ"
             ));
         }
@@ -250,15 +235,13 @@ impl<'a> Library<'a> {
             .map(|key| {
                 let channel = entry.maps.get(*key).and_then(|own| own.channel());
                 let channel = channel.unwrap_or(ImageChannel::Luma);
-                (self.images.file_of(entry, key, warnings), Some(channel))
+                (self.images.file_of(entry, key, builder), Some(channel))
             })
             .collect();
-        let image = self
-            .images
-            .combine(files, builder, warnings, |files, read| {
-                let source = |at: usize| Some((read[at].as_deref()?, files[at].1?));
-                channels::combined([None, source(0), source(1)], None)
-            })?;
+        let image = self.images.combine(files, builder, |files, read| {
+            let source = |at: usize| Some((read[at].as_deref()?, files[at].1?));
+            channels::combined([None, source(0), source(1)], None)
+        })?;
         Some(texture_json(image, place, builder))
     }
 
@@ -268,7 +251,6 @@ impl<'a> Library<'a> {
         material: &str,
         entry: &MtlEntry,
         builder: &mut SceneBuilder,
-        warnings: &mut Vec<String>,
     ) -> Option<Value> {
         let says_normal = |file: &str| {
             let name = file.to_lowercase();
@@ -283,14 +265,14 @@ impl<'a> Library<'a> {
             match read {
                 Some((_, read)) if read.file == map.file => {}
                 None if key == "norm" || says_normal(&map.file) => read = Some((key, map)),
-                _ => warnings.push(format!(
+                _ => builder.warn(format!(
                     "material \"{material}\": {key} \"{}\": bump maps of heights are not read",
                     map.file
                 )),
             }
         }
         let (key, map) = read?;
-        let mut texture = self.images.texture(entry, key, builder, warnings)?;
+        let mut texture = self.images.texture(entry, key, builder)?;
         if map.strength() != 1.0 {
             texture["scale"] = map.strength().into();
         }
@@ -299,7 +281,7 @@ impl<'a> Library<'a> {
 }
 
 /// Names the maps of a material that are not read, and the options of those that are.
-fn name_unread_maps(material: &str, entry: &MtlEntry, warnings: &mut Vec<String>) {
+fn name_unread_maps(material: &str, entry: &MtlEntry, builder: &mut SceneBuilder) {
     let mut maps: Vec<_> = entry.maps.iter().collect();
     maps.sort_by_key(|(key, _)| key.as_str());
     let color = entry.maps.get("map_kd").map(|map| map.file.as_str());
@@ -307,7 +289,7 @@ fn name_unread_maps(material: &str, entry: &MtlEntry, warnings: &mut Vec<String>
         if !READ_MAPS.contains(&key.as_str()) {
             // Many programs name the image of the colour as that of the ambient colour, too.
             if key != "map_ka" || color != Some(&map.file) {
-                warnings.push(format!("material \"{material}\": {key} is not read"));
+                builder.warn(format!("material \"{material}\": {key} is not read"));
             }
             continue;
         }
@@ -319,7 +301,7 @@ fn name_unread_maps(material: &str, entry: &MtlEntry, warnings: &mut Vec<String>
             .map(|option| format!("-{option}"))
             .collect();
         if !options.is_empty() {
-            warnings.push(format!(
+            builder.warn(format!(
                 "material \"{material}\": of {key} these options are not read: {}",
                 options.join(", ")
             ));

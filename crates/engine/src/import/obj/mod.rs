@@ -11,17 +11,17 @@ mod material;
 mod mtl;
 
 use std::collections::HashMap;
-use std::fs;
 use std::hash::Hash;
 use std::path::Path;
 
 use glam::DVec3;
 
-use super::super::document::{ComponentType, DocumentError};
-use super::super::scene::{Attribute, Geometry, Storage};
-use super::super::settings::MeshCompression;
+use super::super::alike::distinct;
+use super::super::scene::{Attribute, Geometry};
+use super::colors::colors_of_srgb;
 use super::error::ImportError;
 use super::far;
+use super::file_names::read_file;
 use super::imported::Imported;
 use super::lines::{lines, number, text, words};
 use super::normals::add_creased;
@@ -29,7 +29,6 @@ use super::polygon;
 use super::scene_builder::SceneBuilder;
 use assetfs_formats::input_files::InputFiles;
 use assetfs_formats::wavefront::{libraries, unquoted};
-use assetfs_render::linear_of_srgb;
 use left_out::LeftOut;
 use material::Library;
 
@@ -68,33 +67,30 @@ struct Parsed {
 
 /// Reads the file `model` in `dir`.
 pub(super) fn import(dir: &Path, model: &Path) -> Result<Imported, ImportError> {
-    let path = dir.join(model);
-    let bytes = fs::read(&path).map_err(|source| DocumentError::Io { path, source })?;
-    let file = super::file_names::file_name(model);
+    let (file, bytes) = read_file(dir, model)?;
     let mut parsed = parse(&file, &bytes)?;
     let mut corners = parsed.runs.iter().flat_map(|run| &run.corners);
     if corners.all(|corner| corner.2.is_some()) {
         parsed.left_out.all_normals_are_given();
     }
-    let mut warnings = parsed.left_out.warnings(&file);
+    let mut builder = SceneBuilder::new();
+    builder.warnings = parsed.left_out.warnings(&file);
     if parsed.libraries.is_empty() && parsed.runs.iter().any(|run| run.material.is_some()) {
-        warnings.push(format!(
+        builder.warn(format!(
             "{file} names no material file; its materials get default values"
         ));
     }
-    let mut builder = SceneBuilder::new();
     builder.set_offset(parsed.offset);
     let files = InputFiles::new(dir);
     let mut library = Library::new(&files, model, bytes.len() as u64);
-    library.read(&parsed.libraries, &mut warnings);
-    for (object, runs) in by_object(&parsed, &mut warnings) {
+    library.read(&parsed.libraries, &mut builder);
+    for (object, runs) in by_object(&parsed, &mut builder.warnings) {
         let mut parts = Vec::new();
         for (name, corners) in by_material(runs) {
-            let material =
-                name.and_then(|name| library.material(name, &mut builder, &mut warnings));
+            let material = name.and_then(|name| library.material(name, &mut builder));
             let normals = corners.iter().filter(|corner| corner.2.is_some()).count();
             if normals > 0 && normals < corners.len() {
-                warnings.push(format!(
+                builder.warn(format!(
                     "{file}: some faces of {} have no normals, so all of its normals are computed",
                     object.unwrap_or("the model")
                 ));
@@ -104,14 +100,7 @@ pub(super) fn import(dir: &Path, model: &Path) -> Result<Imported, ImportError> 
         let mesh = builder.add_mesh(object, parts);
         builder.add_root(object, mesh);
     }
-    Ok(Imported {
-        packing: MeshCompression::None,
-        scene: builder.finish(),
-        model: model.to_owned(),
-        format: "obj",
-        size_bytes: library.images.size_bytes,
-        warnings,
-    })
+    Ok(builder.finish_model(model, "obj", library.images.size_bytes))
 }
 
 fn parse(file: &str, bytes: &[u8]) -> Result<Parsed, ImportError> {
@@ -136,22 +125,7 @@ fn parse(file: &str, bytes: &[u8]) -> Result<Parsed, ImportError> {
                 let [x, y, z, ref others @ ..] = numbers[..] else {
                     return Err(damaged("is not a position"));
                 };
-                parsed.positions.push(DVec3::new(x, y, z));
-                let others: Vec<f32> = others.iter().map(|number| *number as f32).collect();
-                let color = match others[..] {
-                    [red, green, blue] => Some([red, green, blue, 1.0]),
-                    [red, green, blue, alpha] => Some([red, green, blue, alpha]),
-                    // A weight, which only curves have.
-                    [] | [_] => None,
-                    _ => {
-                        parsed.left_out.long_positions += 1;
-                        None
-                    }
-                };
-                if let Some(color) = color {
-                    parsed.colors.resize(parsed.positions.len() - 1, [1.0; 4]);
-                    parsed.colors.push(color);
-                }
+                parsed.add_position(DVec3::new(x, y, z), others);
             }
             b"vt" => {
                 let mut numbers = words(rest).map_while(number::<f32>);
@@ -200,18 +174,7 @@ fn parse(file: &str, bytes: &[u8]) -> Result<Parsed, ImportError> {
     }
     let corners = parsed.runs.iter().flat_map(|run| &run.corners);
     parsed.offset = far::offset_of(corners.map(|corner| parsed.positions[corner.0 as usize]));
-    if !parsed.colors.is_empty() {
-        parsed.colors.resize(parsed.positions.len(), [1.0; 4]);
-        // Some programs write bytes.
-        for parts in [0..3, 3..4] {
-            let of = |color: &[f32; 4]| color[parts.clone()].iter().any(|part| *part > 1.0);
-            if parsed.colors.iter().any(of) {
-                let colors = parsed.colors.iter_mut();
-                colors
-                    .for_each(|color| color[parts.clone()].iter_mut().for_each(|it| *it /= 255.0));
-            }
-        }
-    }
+    parsed.settle_colors();
     Ok(parsed)
 }
 
@@ -220,6 +183,39 @@ fn shortened(line: &[u8]) -> String {
 }
 
 impl Parsed {
+    /// Adds a position, and its colour from the numbers after it.
+    fn add_position(&mut self, position: DVec3, others: &[f64]) {
+        self.positions.push(position);
+        let color = match *others {
+            [red, green, blue] => [red, green, blue, 1.0],
+            [red, green, blue, alpha] => [red, green, blue, alpha],
+            // A weight, which only curves have.
+            [] | [_] => return,
+            _ => {
+                self.left_out.long_positions += 1;
+                return;
+            }
+        };
+        self.colors.resize(self.positions.len() - 1, [1.0; 4]);
+        self.colors.push(color.map(|part| part as f32));
+    }
+
+    /// Gives each position a colour if one has any. Some programs write bytes; they become fractions.
+    fn settle_colors(&mut self) {
+        if self.colors.is_empty() {
+            return;
+        }
+        self.colors.resize(self.positions.len(), [1.0; 4]);
+        for parts in [0..3, 3..4] {
+            let mut colors = self.colors.iter();
+            if colors.any(|color| color[parts.clone()].iter().any(|part| *part > 1.0)) {
+                for color in &mut self.colors {
+                    color[parts.clone()].iter_mut().for_each(|it| *it /= 255.0);
+                }
+            }
+        }
+    }
+
     fn new_object(&mut self, name: String) -> usize {
         self.objects
             .push(Some(name).filter(|name| !name.is_empty()));
@@ -334,16 +330,10 @@ fn grouped_by<'a, K: Eq + Hash>(
 fn build(parsed: &Parsed, corners: &[ObjCorner]) -> Geometry {
     let has_coords = corners.iter().any(|corner| corner.1.is_some());
     let has_normals = corners.iter().all(|corner| corner.2.is_some());
-    let mut known: HashMap<ObjCorner, u32> = HashMap::new();
-    let mut indices = Vec::with_capacity(corners.len());
-    let mut vertices: Vec<ObjCorner> = Vec::new();
-    for corner in corners {
-        let key = (corner.0, corner.1, corner.2.filter(|_| has_normals));
-        indices.push(*known.entry(key).or_insert_with(|| {
-            vertices.push(key);
-            vertices.len() as u32 - 1
-        }));
-    }
+    let keys = corners
+        .iter()
+        .map(|(position, coord, normal)| (*position, *coord, normal.filter(|_| has_normals)));
+    let (vertices, indices) = distinct(keys);
     let gather = |of: &dyn Fn(&ObjCorner) -> Vec<f32>| vertices.iter().flat_map(of).collect();
     let positions =
         gather(&|corner| far::near(parsed.positions[corner.0 as usize], parsed.offset).to_vec());
@@ -362,20 +352,10 @@ fn build(parsed: &Parsed, corners: &[ObjCorner]) -> Geometry {
         attributes.push(Attribute::new("TEXCOORD_0", 2, coords));
     }
     if !parsed.colors.is_empty() {
-        let has_alpha = parsed.colors.iter().any(|color| color[3] < 1.0);
-        let width = if has_alpha { 4 } else { 3 };
-        let colors = gather(&|corner| {
-            let [red, green, blue, alpha] =
-                parsed.colors[corner.0 as usize].map(|part| part.clamp(0.0, 1.0));
-            let [red, green, blue] = [red, green, blue].map(linear_of_srgb);
-            [red, green, blue, alpha][..width].to_vec()
-        });
-        let mut colors = Attribute::new("COLOR_0", width, colors);
-        colors.storage = Storage {
-            component: ComponentType::U16,
-            normalized: true,
-        };
-        attributes.push(colors);
+        let colors = vertices
+            .iter()
+            .map(|corner| parsed.colors[corner.0 as usize]);
+        attributes.push(colors_of_srgb(colors));
     }
     let mut geometry = Geometry {
         indices,

@@ -1,9 +1,10 @@
 //! Geometry of a PLY file whose corners or faces have values of their own: one part for each texture.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 
+use super::super::colors::colors_of_srgb;
 use super::body::Body;
-use super::vertices::colors as colors_of;
+use crate::alike::{bits_of, distinct};
 use crate::scene::{Attribute, Geometry};
 
 /// A corner: its vertex, and the bits of its texture coordinates and colour.
@@ -22,33 +23,19 @@ pub(super) fn parts(body: &Body) -> BTreeMap<i32, Geometry> {
 
 fn part(body: &Body, triangles: &[usize]) -> Geometry {
     let vertices = &body.vertices;
-    let mut known: HashMap<PlyCorner, u32> = HashMap::new();
-    let (mut corners, mut indices) = (Vec::new(), Vec::with_capacity(triangles.len() * 3));
-    for at in triangles
+    let corners = triangles
         .iter()
-        .flat_map(|triangle| triangle * 3..triangle * 3 + 3)
-    {
-        let key = (
+        .flat_map(|triangle| triangle * 3..triangle * 3 + 3);
+    let keys = corners.map(|at| -> PlyCorner {
+        (
             body.indices[at],
             bits(&body.corner_coords, at),
             bits(&body.corner_colors, at),
-        );
-        let next = corners.len() as u32;
-        let vertex = *known.entry(key).or_insert(next);
-        if vertex == next {
-            corners.push(at);
-        }
-        indices.push(vertex);
-    }
+        )
+    });
+    let (corners, indices) = distinct(keys);
     let of_vertices = |values: &[f32], width: usize| -> Vec<f32> {
-        let vertex_of = |at: &usize| body.indices[*at] as usize;
-        let starts = corners.iter().map(|at| vertex_of(at) * width);
-        starts
-            .flat_map(|start| values[start..start + width].to_vec())
-            .collect()
-    };
-    let of_corners = |values: &[f32], width: usize| -> Vec<f32> {
-        let starts = corners.iter().map(|at| at * width);
+        let starts = corners.iter().map(|(vertex, ..)| *vertex as usize * width);
         starts
             .flat_map(|start| values[start..start + width].to_vec())
             .collect()
@@ -60,7 +47,10 @@ fn part(body: &Body, triangles: &[usize]) -> Geometry {
         attributes.push(Attribute::new("NORMAL", 3, normals));
     }
     let coords = match (body.corner_coords.is_empty(), vertices.coords.is_empty()) {
-        (false, _) => of_corners(&body.corner_coords, 2),
+        (false, _) => corners
+            .iter()
+            .flat_map(|(_, coords, _)| coords.map(f32::from_bits))
+            .collect(),
         (true, false) => of_vertices(&vertices.coords, 2),
         (true, true) => Vec::new(),
     };
@@ -68,12 +58,15 @@ fn part(body: &Body, triangles: &[usize]) -> Geometry {
         attributes.push(Attribute::new("TEXCOORD_0", 2, coords));
     }
     let colors = match (body.corner_colors.is_empty(), vertices.colors.is_empty()) {
-        (false, _) => of_corners(&body.corner_colors, 4),
+        (false, _) => corners
+            .iter()
+            .flat_map(|(.., color)| color.map(f32::from_bits))
+            .collect(),
         (true, false) => of_vertices(&vertices.colors, 4),
         (true, true) => Vec::new(),
     };
     if !colors.is_empty() {
-        attributes.push(colors_of(&colors));
+        attributes.push(colors_of_srgb(colors.as_chunks().0.iter().copied()));
     }
     Geometry {
         indices,
@@ -85,7 +78,7 @@ fn part(body: &Body, triangles: &[usize]) -> Geometry {
 /// The bits of the values of a corner; zeros without values.
 fn bits<const N: usize>(values: &[f32], corner: usize) -> [u32; N] {
     match values.get(corner * N..corner * N + N) {
-        Some(values) => std::array::from_fn(|at| (values[at] + 0.0).to_bits()),
+        Some(values) => bits_of(std::array::from_fn(|at| values[at])),
         None => [0; N],
     }
 }

@@ -4,10 +4,7 @@ use glam::DVec3;
 
 use super::header::{Element, Property};
 use super::source::Source;
-use crate::document::ComponentType;
 use crate::import::far;
-use crate::scene::{Attribute, Storage};
-use assetfs_render::linear_of_srgb;
 
 #[derive(Debug, Default)]
 pub(super) struct Vertices {
@@ -131,32 +128,5 @@ impl Vertices {
         };
         let near = exact.into_iter().map(|it| far::near(it, self.offset));
         self.positions = near.flatten().collect();
-    }
-}
-
-/// Converts colours from sRGB to linear light, as glTF requires.
-pub(super) fn colors(rgba: &[f32]) -> Attribute {
-    let is_opaque = rgba.chunks_exact(4).all(|color| color[3] >= 1.0);
-    let width = if is_opaque { 3 } else { 4 };
-    let values = rgba
-        .chunks_exact(4)
-        .flat_map(|color| {
-            let linear = |part: f32| linear_of_srgb(part.clamp(0.0, 1.0));
-            [
-                linear(color[0]),
-                linear(color[1]),
-                linear(color[2]),
-                color[3].clamp(0.0, 1.0),
-            ]
-            .into_iter()
-            .take(width)
-        })
-        .collect();
-    Attribute {
-        storage: Storage {
-            component: ComponentType::U16,
-            normalized: true,
-        },
-        ..Attribute::new("COLOR_0", width, values)
     }
 }

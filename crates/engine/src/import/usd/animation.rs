@@ -124,48 +124,6 @@ struct Animation<'a> {
     warnings: &'a mut Vec<String>,
 }
 
-/// The member of a node that a channel changes.
-#[derive(Debug, Clone, Copy)]
-enum TrackPath {
-    Translation,
-    Rotation,
-    Scale,
-}
-
-impl TrackPath {
-    fn name(self) -> &'static str {
-        match self {
-            TrackPath::Translation => "translation",
-            TrackPath::Rotation => "rotation",
-            TrackPath::Scale => "scale",
-        }
-    }
-
-    fn element(self) -> ElementType {
-        match self {
-            TrackPath::Translation | TrackPath::Scale => ElementType::Vec3,
-            TrackPath::Rotation => ElementType::Vec4,
-        }
-    }
-}
-
-/// The numbers of a path of a channel at each time.
-struct Track {
-    path: TrackPath,
-    values: Vec<f32>,
-}
-
-impl Track {
-    fn all(places: Vec<f32>, turns: Vec<f32>, sizes: Vec<f32>) -> [Track; 3] {
-        let track = |path, values| Track { path, values };
-        [
-            track(TrackPath::Translation, places),
-            track(TrackPath::Rotation, turns),
-            track(TrackPath::Scale, sizes),
-        ]
-    }
-}
-
 impl Animation<'_> {
     fn add_clip(&mut self, skeleton: &Skeleton, clip: &Prim) {
         let times = self.thinned(clip_times(clip), clip);
@@ -188,13 +146,10 @@ impl Animation<'_> {
         };
         let (places, sizes) = (rows("translations"), rows("scales"));
         let attribute = clip.attribute("rotations");
+        let turns_at = |time: &f64| value(&attribute, Some(*time)).and_then(vectors);
         let turns: Vec<Vec<[f32; 4]>> = times
             .iter()
-            .map(|time| {
-                value(&attribute, Some(*time))
-                    .and_then(vectors)
-                    .unwrap_or_default()
-            })
+            .map(|time| turns_at(time).unwrap_or_default())
             .collect();
         for (at, name) in names.iter().enumerate() {
             let Some(joint) = skeleton.joints.iter().position(|known| known == name) else {
@@ -216,13 +171,9 @@ impl Animation<'_> {
                     .unwrap_or(turn);
                 turn.normalize().as_quat().to_array()
             });
-            let turned = turned.collect();
-            self.add_tracks(
-                &[skeleton.nodes[joint]],
-                input,
-                Track::all(three(&places, place), turned, three(&sizes, size)),
-                skeleton.rest[joint],
-            );
+            let tracks = [three(&places, place), turned.collect(), three(&sizes, size)];
+            let node = skeleton.nodes[joint];
+            self.add_tracks(&[node], input, tracks, skeleton.rest[joint]);
         }
     }
 
@@ -248,31 +199,31 @@ impl Animation<'_> {
             turns.extend(turn.as_quat().to_array());
             sizes.extend(size.as_vec3().to_array());
         }
-        let tracks = Track::all(places, turns, sizes);
-        self.add_tracks(&moving.nodes, input, tracks, rest);
+        self.add_tracks(&moving.nodes, input, [places, turns, sizes], rest);
         has_shear
     }
 
-    /// Adds the tracks that move nodes away from their rest.
-    fn add_tracks(&mut self, nodes: &[usize], input: usize, tracks: [Track; 3], rest: DMat4) {
+    /// Adds the translations, rotations and scales that move nodes away from their rest.
+    fn add_tracks(&mut self, nodes: &[usize], input: usize, tracks: [Vec<f32>; 3], rest: DMat4) {
         let (size, turn, place) = split(rest);
-        for track in tracks {
-            let still: Vec<f32> = match track.path {
-                TrackPath::Translation => place.as_vec3().to_array().to_vec(),
-                TrackPath::Rotation => turn.as_quat().to_array().to_vec(),
-                TrackPath::Scale => size.as_vec3().to_array().to_vec(),
-            };
-            let is_still = track.values.chunks_exact(still.len()).all(|value| {
+        let (size, place) = (size.as_vec3().to_array(), place.as_vec3().to_array());
+        let turn = turn.as_quat().to_array();
+        let paths = [
+            ("translation", ElementType::Vec3, &place[..]),
+            ("rotation", ElementType::Vec4, &turn[..]),
+            ("scale", ElementType::Vec3, &size[..]),
+        ];
+        for (values, (path, element, still)) in tracks.into_iter().zip(paths) {
+            let is_still = values.chunks_exact(still.len()).all(|value| {
                 value
                     .iter()
-                    .zip(&still)
+                    .zip(still)
                     .all(|(a, b)| (a - b).abs() <= 1e-6 * b.abs().max(1.0))
             });
-            if is_still || !track.values.iter().all(|value| value.is_finite()) {
+            if is_still || !values.iter().all(|value| value.is_finite()) {
                 continue;
             }
-            let keys = (input, track.path.element(), track.values);
-            self.add_channels(nodes, track.path.name(), keys, "LINEAR");
+            self.add_channels(nodes, path, (input, element, values), "LINEAR");
         }
     }
 
@@ -287,14 +238,8 @@ impl Animation<'_> {
             self.name = weights.clip.path().name().map(str::to_owned);
         }
         let values = times.iter().flat_map(|time| weights.at(Some(*time)));
-        let values: Vec<f32> = values.collect();
-        let input = self.input(&times);
-        self.add_channels(
-            &morphing.nodes,
-            "weights",
-            (input, ElementType::Scalar, values),
-            "LINEAR",
-        );
+        let keys = (self.input(&times), ElementType::Scalar, values.collect());
+        self.add_channels(&morphing.nodes, "weights", keys, "LINEAR");
     }
 
     fn add_blinking(&mut self, blinking: &Moving) {
@@ -307,14 +252,8 @@ impl Animation<'_> {
         let values = times
             .iter()
             .flat_map(|time| [visibility.scale(Some(*time)); 3]);
-        let values: Vec<f32> = values.collect();
-        let input = self.input(&times);
-        self.add_channels(
-            &blinking.nodes,
-            "scale",
-            (input, ElementType::Vec3, values),
-            "STEP",
-        );
+        let keys = (self.input(&times), ElementType::Vec3, values.collect());
+        self.add_channels(&blinking.nodes, "scale", keys, "STEP");
     }
 
     /// Adds a channel for each of the nodes: `keys` are the table of times, and the values with their element.

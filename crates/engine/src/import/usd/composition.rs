@@ -19,9 +19,6 @@ pub(super) fn lines(stage: &Stage, files: &mut Files) -> Vec<String> {
 }
 
 fn line(error: &Error, files: &mut Files) -> Option<String> {
-    let left_out = |name: &str, place: &str, why: &str| {
-        format!("the layer \"{name}\" is left out at <{place}>: {why}")
-    };
     Some(match error {
         Error::UnresolvedLayer { asset_path, .. }
         | Error::UnresolvedSublayer { asset_path, .. }
@@ -57,6 +54,17 @@ fn line(error: &Error, files: &mut Files) -> Option<String> {
             let reason = files.damage_of(asset_path, introduced_by);
             format!("the layer \"{asset_path}\" is left out: it cannot be read: {reason}")
         }
+        other => prim_line(other),
+    })
+}
+
+fn left_out(name: &str, place: &str, why: &str) -> String {
+    format!("the layer \"{name}\" is left out at <{place}>: {why}")
+}
+
+/// The line of an error that is not about a layer that cannot be read.
+fn prim_line(error: &Error) -> String {
+    match error {
         Error::UnresolvedPrimPath {
             target_layer,
             prim_path,
@@ -92,7 +100,7 @@ fn line(error: &Error, files: &mut Files) -> Option<String> {
             "the layer \"{root_layer}\" includes \"{seen_layer}\" again; the repetition is left out"
         ),
         other => format!("the layers do not fit together: {other}"),
-    })
+    }
 }
 
 /// The warning about a prim that is composed of itself.

@@ -6,9 +6,8 @@ use std::rc::Rc;
 
 use openusd::sdf::Path;
 use openusd::usd::Stage;
-use serde_json::{Map, Value as Json, json};
+use serde_json::{Value as Json, json};
 
-use super::super::super::scene::UvTransform;
 use super::super::channels::ImageChannel;
 use super::super::scene_builder::SceneBuilder;
 use super::images::Images;
@@ -326,20 +325,8 @@ impl Maker<'_> {
                 source.asset
             ));
         }
-        let index = self.builder.add_wrapped_texture(image, source.wraps);
-        let mut json = json!({ "index": index });
-        if set > 0 {
-            json["texCoord"] = set.into();
-        }
-        let transform = source.transform;
-        if transform != UvTransform::default() {
-            let mut content = Map::new();
-            content.insert("offset".to_owned(), json!(transform.offset));
-            content.insert("rotation".to_owned(), json!(transform.rotation));
-            content.insert("scale".to_owned(), json!(transform.scale));
-            self.add_extension(&mut json, "KHR_texture_transform", Json::Object(content));
-        }
-        Some(json)
+        let builder = &mut self.builder;
+        Some(builder.texture_use(image, set, source.wraps, source.transform))
     }
 }
 

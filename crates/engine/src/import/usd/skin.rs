@@ -5,11 +5,10 @@ use std::collections::HashMap;
 use glam::DMat4;
 use openusd::sdf::{Path, Value};
 use openusd::usd::{Prim, Stage};
-use serde_json::{Value as Json, json};
+use serde_json::json;
 
-use super::super::super::document::ElementType;
 use super::super::super::scene::{Attribute, Scene};
-use super::super::animated::{add_table, joints_and_weights};
+use super::super::animated::{add_skin, joints_and_weights};
 use super::super::scene_builder::SceneBuilder;
 use super::moved::{Moving, hiding_node};
 use super::placement::placed;
@@ -258,16 +257,11 @@ impl Skeletons {
 
     /// Adds the skins in the order of their indices.
     pub(super) fn add_skins(&self, scene: &mut Scene) {
-        let mut skins = Vec::new();
         for (joints, binds) in &self.skins {
-            let values = binds
+            let binds = binds
                 .iter()
                 .flat_map(|matrix| matrix.as_mat4().to_cols_array());
-            let table = add_table(scene, ElementType::Mat4, values.collect());
-            skins.push(json!({ "joints": joints, "inverseBindMatrices": table }));
-        }
-        if !skins.is_empty() {
-            scene.json.insert("skins".to_owned(), Json::Array(skins));
+            add_skin(scene, joints, binds.collect());
         }
     }
 }

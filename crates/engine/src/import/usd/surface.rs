@@ -1,12 +1,12 @@
 //! The faces of a mesh: polygons to triangles, corners to vertices.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashSet;
 
 use glam::{DVec3, Vec3};
 use openusd::sdf::Value;
 use openusd::usd::Prim;
 
-use super::super::super::document::ComponentType;
+use super::super::super::alike::distinct;
 use super::super::super::scene::{Attribute, Geometry, Storage};
 use super::super::far::{self, Offsets};
 use super::super::normals::add_creased;
@@ -148,8 +148,7 @@ impl UsdPolygons {
 
     /// The triangles of some faces, with colours if these are shown, and how many faces are cut roughly.
     pub(super) fn geometry(&self, faces: &[usize], shows_colors: bool) -> (Geometry, u64) {
-        let mut known: HashMap<VertexKey, u32> = HashMap::new();
-        let (mut keys, mut indices) = (Vec::new(), Vec::new());
+        let mut keys = Vec::new();
         let mut rough_faces = 0;
         for face in faces {
             let (start, count) = self.faces[*face];
@@ -160,16 +159,10 @@ impl UsdPolygons {
                 place: start + corner as u32,
                 point: self.corners[start as usize + corner],
             };
-            for corner in corners {
-                let key = self.key_of(place(corner), shows_colors);
-                let next = keys.len() as u32;
-                let vertex = *known.entry(key).or_insert(next);
-                if vertex == next {
-                    keys.push(key);
-                }
-                indices.push(vertex);
-            }
+            let corners = corners.into_iter();
+            keys.extend(corners.map(|corner| self.key_of(place(corner), shows_colors)));
         }
+        let (keys, indices) = distinct(keys);
         let mut geometry = Geometry {
             indices,
             attributes: self.attributes(&keys, shows_colors),
@@ -249,10 +242,7 @@ impl UsdPolygons {
                 [red, green, blue, alpha].map(|part| part.clamp(0.0, 1.0))
             });
             attributes.push(Attribute {
-                storage: Storage {
-                    component: ComponentType::U16,
-                    normalized: true,
-                },
+                storage: Storage::FRACTIONS,
                 ..Attribute::new("COLOR_0", 4, values.collect())
             });
         }

@@ -3,6 +3,7 @@
 //! A value is the attribute's default; without one, its first time sample. What has another type than asked for counts as
 //! absent, as in USD.
 
+use openusd::gf::f16;
 use openusd::sdf::{Path, Value};
 use openusd::usd::{Attribute, Prim, TimeCode};
 
@@ -140,66 +141,43 @@ pub(super) fn vector<const N: usize>(value: Value) -> Option<[f32; N]> {
 /// The numbers of a value, and how many belong together. Quaternions are x, y, z, w.
 fn flat(value: Value) -> Option<(Vec<f32>, usize)> {
     use Value as V;
-    let half = |number: openusd::gf::f16| number.to_f32();
-    let double = |number: f64| number as f32;
     Some(match value {
-        V::Half(one) => (vec![half(one)], 1),
-        V::Float(one) => (vec![one], 1),
-        V::Double(one) => (vec![double(one)], 1),
-        V::HalfVec(list) => (list.into_iter().map(half).collect(), 1),
-        V::FloatVec(list) => (list, 1),
-        V::DoubleVec(list) => (list.into_iter().map(double).collect(), 1),
-        V::Vec2h(v) => (vec![half(v.x), half(v.y)], 2),
-        V::Vec2f(v) => (vec![v.x, v.y], 2),
-        V::Vec2d(v) => (vec![double(v.x), double(v.y)], 2),
-        V::Vec2hVec(list) => (
-            list.iter().flat_map(|v| [half(v.x), half(v.y)]).collect(),
-            2,
-        ),
-        V::Vec2fVec(list) => (list.iter().flat_map(|v| [v.x, v.y]).collect(), 2),
-        V::Vec2dVec(list) => (
-            list.iter()
-                .flat_map(|v| [double(v.x), double(v.y)])
-                .collect(),
-            2,
-        ),
-        V::Vec3h(v) => ([v.x, v.y, v.z].map(half).to_vec(), 3),
-        V::Vec3f(v) => (vec![v.x, v.y, v.z], 3),
-        V::Vec3d(v) => ([v.x, v.y, v.z].map(double).to_vec(), 3),
-        V::Vec3hVec(list) => (
-            list.iter()
-                .flat_map(|v| [v.x, v.y, v.z].map(half))
-                .collect(),
-            3,
-        ),
-        V::Vec3fVec(list) => (list.iter().flat_map(|v| [v.x, v.y, v.z]).collect(), 3),
-        V::Vec3dVec(list) => (
-            list.iter()
-                .flat_map(|v| [v.x, v.y, v.z].map(double))
-                .collect(),
-            3,
-        ),
-        V::Vec4h(v) => ([v.x, v.y, v.z, v.w].map(half).to_vec(), 4),
-        V::Vec4f(v) => (vec![v.x, v.y, v.z, v.w], 4),
-        V::Vec4d(v) => ([v.x, v.y, v.z, v.w].map(double).to_vec(), 4),
-        V::Quath(q) => ([q.x, q.y, q.z, q.w].map(half).to_vec(), 4),
-        V::Quatf(q) => (vec![q.x, q.y, q.z, q.w], 4),
-        V::Quatd(q) => ([q.x, q.y, q.z, q.w].map(double).to_vec(), 4),
-        V::QuathVec(list) => (
-            list.iter()
-                .flat_map(|q| [q.x, q.y, q.z, q.w].map(half))
-                .collect(),
-            4,
-        ),
-        V::QuatfVec(list) => (list.iter().flat_map(|q| [q.x, q.y, q.z, q.w]).collect(), 4),
-        V::QuatdVec(list) => (
-            list.iter()
-                .flat_map(|q| [q.x, q.y, q.z, q.w].map(double))
-                .collect(),
-            4,
-        ),
+        V::Half(one) => rows([one], |it| [it.to_f32()]),
+        V::Float(one) => rows([one], |it| [it]),
+        V::Double(one) => rows([one], |it| [it as f32]),
+        V::HalfVec(list) => rows(list, |it| [it.to_f32()]),
+        V::FloatVec(list) => rows(list, |it| [it]),
+        V::DoubleVec(list) => rows(list, |it| [it as f32]),
+        V::Vec2h(one) => rows([one], |it| [it.x, it.y].map(f16::to_f32)),
+        V::Vec2f(one) => rows([one], |it| [it.x, it.y]),
+        V::Vec2d(one) => rows([one], |it| [it.x, it.y].map(|part| part as f32)),
+        V::Vec2hVec(list) => rows(list, |it| [it.x, it.y].map(f16::to_f32)),
+        V::Vec2fVec(list) => rows(list, |it| [it.x, it.y]),
+        V::Vec2dVec(list) => rows(list, |it| [it.x, it.y].map(|part| part as f32)),
+        V::Vec3h(one) => rows([one], |it| [it.x, it.y, it.z].map(f16::to_f32)),
+        V::Vec3f(one) => rows([one], |it| [it.x, it.y, it.z]),
+        V::Vec3d(one) => rows([one], |it| [it.x, it.y, it.z].map(|part| part as f32)),
+        V::Vec3hVec(list) => rows(list, |it| [it.x, it.y, it.z].map(f16::to_f32)),
+        V::Vec3fVec(list) => rows(list, |it| [it.x, it.y, it.z]),
+        V::Vec3dVec(list) => rows(list, |it| [it.x, it.y, it.z].map(|part| part as f32)),
+        V::Vec4h(one) => rows([one], |it| [it.x, it.y, it.z, it.w].map(f16::to_f32)),
+        V::Vec4f(one) => rows([one], |it| [it.x, it.y, it.z, it.w]),
+        V::Vec4d(one) => rows([one], |it| [it.x, it.y, it.z, it.w].map(|part| part as f32)),
+        V::Quath(one) => rows([one], |it| [it.x, it.y, it.z, it.w].map(f16::to_f32)),
+        V::Quatf(one) => rows([one], |it| [it.x, it.y, it.z, it.w]),
+        V::Quatd(one) => rows([one], |it| [it.x, it.y, it.z, it.w].map(|part| part as f32)),
+        V::QuathVec(list) => rows(list, |it| [it.x, it.y, it.z, it.w].map(f16::to_f32)),
+        V::QuatfVec(list) => rows(list, |it| [it.x, it.y, it.z, it.w]),
+        V::QuatdVec(list) => rows(list, |it| [it.x, it.y, it.z, it.w].map(|part| part as f32)),
         _ => return None,
     })
+}
+
+fn rows<T, const N: usize>(
+    list: impl IntoIterator<Item = T>,
+    numbers_of: impl Fn(T) -> [f32; N],
+) -> (Vec<f32>, usize) {
+    (list.into_iter().flat_map(numbers_of).collect(), N)
 }
 
 /// The first target of a relationship of a prim, or of the nearest parent that has it.

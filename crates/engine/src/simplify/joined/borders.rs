@@ -11,9 +11,9 @@ use glam::Vec3;
 use meshopt::SimplifyVertex;
 use rayon::prelude::*;
 
+use super::super::super::alike::firsts_at_places;
 use super::super::recipe::BorderLock;
 use super::JoinedMesh;
-use super::seams::firsts_at_places;
 
 /// A vertex that bends a border by less, as a part of the model's size, is on a straight line.
 const STRAIGHT: f32 = 1e-6;

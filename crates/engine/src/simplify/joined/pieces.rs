@@ -7,8 +7,8 @@ use std::collections::BTreeMap;
 
 use glam::DVec3;
 
+use super::super::super::alike::{Sets, firsts_at_places};
 use super::JoinedMesh;
-use super::seams::firsts_at_places;
 
 /// Pieces whose areas differ by less than this factor are of about one size.
 const SAME_SIZE: f64 = 2.0;
@@ -43,23 +43,20 @@ impl JoinedMesh {
     /// Finds the loose pieces.
     pub(in super::super) fn pieces(&self) -> Pieces {
         let firsts = firsts_at_places(&self.positions);
-        let mut roots: Vec<u32> = (0..self.positions.len() as u32).collect();
+        let mut sets = Sets::new(self.positions.len());
         for (vertex, first) in (0..).zip(&firsts) {
             if self.part_of(vertex) == self.part_of(*first) {
-                join(&mut roots, vertex, *first);
+                sets.join(vertex, *first);
             }
         }
-        for corners in self.indices.chunks_exact(3) {
-            join(&mut roots, corners[0], corners[1]);
-            join(&mut roots, corners[0], corners[2]);
-        }
-        let mut numbers = vec![u32::MAX; roots.len()];
+        sets.join_triangles(&self.indices, 0);
+        let mut numbers = vec![u32::MAX; self.positions.len()];
         let mut pieces = Pieces {
-            of_vertex: vec![u32::MAX; roots.len()],
+            of_vertex: vec![u32::MAX; self.positions.len()],
             all: Vec::new(),
         };
         for corners in self.indices.chunks_exact(3) {
-            let root = root_of(&mut roots, corners[0]) as usize;
+            let root = sets.root(corners[0]) as usize;
             if numbers[root] == u32::MAX {
                 numbers[root] = pieces.all.len() as u32;
                 pieces.all.push(Piece {
@@ -222,19 +219,4 @@ fn place_on_curve(point: DVec3) -> u32 {
         (0..10).fold(0, |spaced, bit| spaced | (steps >> bit & 1) << (bit * 3))
     };
     spaced(point.x) | spaced(point.y) << 1 | spaced(point.z) << 2
-}
-
-fn root_of(roots: &mut [u32], mut vertex: u32) -> u32 {
-    while roots[vertex as usize] != vertex {
-        let above = roots[roots[vertex as usize] as usize];
-        roots[vertex as usize] = above;
-        vertex = above;
-    }
-    vertex
-}
-
-/// Joins the sets of two vertices (union-find with path halving; the lower root stays).
-fn join(roots: &mut [u32], one: u32, other: u32) {
-    let (one, other) = (root_of(roots, one), root_of(roots, other));
-    roots[one.max(other) as usize] = one.min(other);
 }

@@ -2,7 +2,7 @@
 
 use glam::{Mat3, Mat4, Vec3};
 
-use super::super::super::scene::{Bounds, Draw, Geometry, Mode, Scene};
+use super::super::super::scene::{Bounds, Draw, Geometry, Scene};
 use super::space::JoinedSpace;
 
 /// Each geometry of triangles and the matrix of the draw that shows it largest.
@@ -12,9 +12,7 @@ pub(super) fn placed_geometries(scene: &Scene) -> Vec<(usize, Mat4)> {
         .iter()
         .zip(scene.largest_draws())
         .enumerate()
-        .filter(|(_, (geometry, _))| {
-            geometry.mode == Mode::Triangles && !geometry.indices.is_empty()
-        })
+        .filter(|(_, (geometry, _))| geometry.triangle_count() > 0)
         .map(|(index, (geometry, draw))| {
             let matrix = draw.map(|draw| placing_matrix(&draw, geometry));
             (index, matrix.unwrap_or(Mat4::IDENTITY))

@@ -4,6 +4,7 @@
 use glam::{Mat4, Vec3};
 use meshopt::SimplifyVertex;
 
+use super::super::super::alike::firsts_at_places;
 use super::super::super::scene::{Attribute, Geometry, Scene, Texturing};
 use super::super::is_seen;
 use super::JoinedMesh;
@@ -85,32 +86,4 @@ fn unmeasured<'g>(geometry: &'g Geometry, texturing: &Texturing) -> Vec<&'g Attr
         is_seen(&attribute.name, texturing) && !MEASURED.contains(&attribute.name.as_str())
     });
     own.chain(geometry.targets.iter().flatten()).collect()
-}
-
-/// For each vertex the first vertex at its position.
-pub(super) fn firsts_at_places(positions: &[[f32; 3]]) -> Vec<u32> {
-    let mask = (positions.len() * 2).next_power_of_two().max(2) - 1;
-    let mut table = vec![u32::MAX; mask + 1];
-    let bits = |vertex: usize| positions[vertex].map(|number| (number + 0.0).to_bits());
-    (0..positions.len())
-        .map(|vertex| {
-            let own = bits(vertex);
-            let mixed = own.iter().fold(0u64, |mixed, bits| {
-                (mixed ^ u64::from(*bits))
-                    .wrapping_mul(0x9E37_79B9_7F4A_7C15)
-                    .rotate_left(29)
-            });
-            let mut slot = (mixed >> 7) as usize & mask;
-            loop {
-                match table[slot] {
-                    u32::MAX => {
-                        table[slot] = vertex as u32;
-                        return vertex as u32;
-                    }
-                    known if bits(known as usize) == own => return known,
-                    _ => slot = (slot + 1) & mask,
-                }
-            }
-        })
-        .collect()
 }

@@ -24,19 +24,7 @@ pub(super) fn write(
     header: &Ktx2Header,
     is_srgb: bool,
 ) -> Result<Vec<u8>, String> {
-    let levels = file.levels.iter().map(|level| match header.codec {
-        BasisCodec::Etc1s => Ok(PackedLevel {
-            bytes: [level.colour, level.alpha.unwrap_or_default()].concat(),
-            unpacked: 0,
-        }),
-        BasisCodec::Uastc => zstd::bulk::compress(level.colour, ZSTANDARD_LEVEL)
-            .map(|bytes| PackedLevel {
-                bytes,
-                unpacked: level.colour.len() as u64,
-            })
-            .map_err(|error| format!("a level of the KTX2 image is not packed: {error}")),
-    });
-    let levels = levels.collect::<Result<Vec<_>, _>>()?;
+    let levels = packed_levels(file, header.codec)?;
     let format = data_format(header, is_srgb);
     let mut writer = (WRITER.len() as u32).to_le_bytes().to_vec();
     writer.extend_from_slice(WRITER);
@@ -57,26 +45,12 @@ pub(super) fn write(
     let levels_at = writer_end.max(codebooks_at + codebooks.len());
 
     let mut out = IDENTIFIER.to_vec();
-    let size = [header.width, header.height];
-    let numbers = [
-        0,
-        1,
-        size[0],
-        size[1],
-        0,
-        0,
-        1,
-        levels.len() as u32,
-        packing,
-    ];
+    let (width, height, count) = (header.width, header.height, levels.len() as u32);
+    let numbers = [0, 1, width, height, 0, 0, 1, count, packing];
     let parts = [format_at, format.len(), writer_at, writer.len()].map(|number| number as u32);
     out.extend(numbers.into_iter().chain(parts).flat_map(u32::to_le_bytes));
-    let codebooks_len = codebooks.len();
-    out.extend(
-        [codebooks_at, codebooks_len]
-            .into_iter()
-            .flat_map(|it| (it as u64).to_le_bytes()),
-    );
+    let codebooks_place = [codebooks_at as u64, codebooks.len() as u64];
+    out.extend(codebooks_place.into_iter().flat_map(u64::to_le_bytes));
     // The smallest level is stored first, so that a reader can show it early.
     let mut ends_at = levels_at + levels.iter().map(|level| level.bytes.len()).sum::<usize>();
     for level in &levels {
@@ -93,6 +67,22 @@ pub(super) fn write(
         out.extend_from_slice(&level.bytes);
     }
     Ok(out)
+}
+
+fn packed_levels(file: &BasisFile<'_>, codec: BasisCodec) -> Result<Vec<PackedLevel>, String> {
+    let levels = file.levels.iter().map(|level| match codec {
+        BasisCodec::Etc1s => Ok(PackedLevel {
+            bytes: [level.colour, level.alpha.unwrap_or_default()].concat(),
+            unpacked: 0,
+        }),
+        BasisCodec::Uastc => zstd::bulk::compress(level.colour, ZSTANDARD_LEVEL)
+            .map(|bytes| PackedLevel {
+                bytes,
+                unpacked: level.colour.len() as u64,
+            })
+            .map_err(|error| format!("a level of the KTX2 image is not packed: {error}")),
+    });
+    levels.collect()
 }
 
 /// The basic data format descriptor.
