@@ -2,9 +2,11 @@
 
 use std::sync::Arc;
 
-use super::place::{Answer, Place, Text};
+use async_trait::async_trait;
+
+use super::place::{Lifetime, Place, Text};
 use crate::drive::catalog::ListingRef;
-use crate::drive::error::DriveError;
+use crate::drive::error::{DriveError, DriveResult};
 use crate::drive::posix::FileKind;
 use crate::drive::tree::Tree;
 use crate::drive::values::known::{KnownRecord, system_time};
@@ -12,6 +14,7 @@ use crate::drive::values::known::{KnownRecord, system_time};
 /// A file of `account/tokens/` or `account/webhooks/`.
 pub(super) struct AccountRecord(pub(super) &'static ListingRef<KnownRecord>, pub(super) u64);
 
+#[async_trait]
 impl Place for AccountRecord {
     fn identity(&self) -> String {
         format!("account/{}/{}", self.0.kind.table(), self.1)
@@ -26,12 +29,14 @@ impl Place for AccountRecord {
         format!("/account/{}/{name}", self.0.kind.table())
     }
 
-    fn text<'a>(&'a self, tree: &'a Arc<Tree>) -> Answer<'a, Text> {
-        Box::pin(async {
-            let mut known = tree.catalog().known();
-            let row = (self.0.rows)(&mut known).row(self.1);
-            let row = row.ok_or(DriveError::NotFound)?;
-            Ok(Text::new(row.text.as_str(), system_time(row.created)))
-        })
+    fn lifetime(&self) -> Lifetime {
+        Lifetime::None
+    }
+
+    async fn text(&self, tree: &Arc<Tree>) -> DriveResult<Text> {
+        let mut known = tree.catalog().known();
+        let row = (self.0.rows)(&mut known).row(self.1);
+        let row = row.ok_or(DriveError::NotFound)?;
+        Ok(Text::new(row.text.as_str(), system_time(row.created)))
     }
 }

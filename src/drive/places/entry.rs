@@ -3,11 +3,13 @@
 
 use std::sync::Arc;
 
+use async_trait::async_trait;
+
 use super::attributes::{deletable, file, folder, permissions};
 use super::errors::model_failure;
 use super::hiding::without_hidden;
 use super::node::{Node, Row};
-use super::place::{Answer, AttributeRule, Container, Contents, Lifetime, Place, Removal};
+use super::place::{AttributeRule, Container, Contents, Place, Removal};
 use super::refusals;
 use super::sent_entry::{can_be_compared, sent_attributes, sent_children};
 use crate::drive::catalog::model_status;
@@ -27,6 +29,7 @@ pub(in crate::drive) struct DraftEntry {
     pub(in crate::drive) entry: EntryId,
 }
 
+#[async_trait]
 impl Place for DraftEntry {
     fn identity(&self) -> String {
         format!("entry/{}", self.entry)
@@ -71,34 +74,26 @@ impl Place for DraftEntry {
         Some(format!("/rawmodels/{}", record.loose_name()?))
     }
 
-    fn lifetime(&self) -> Lifetime {
-        Lifetime::Brief
+    async fn attributes(&self, tree: &Arc<Tree>) -> DriveResult<Attributes> {
+        if let Some(info) = tree.outbox().entries().get(self.draft, self.entry) {
+            return Ok(staged_in(tree, self.draft, &info));
+        }
+        let sent = self.sent(tree).ok_or(DriveError::NotFound)?;
+        Ok(sent_attributes(tree, &sent))
     }
 
-    fn attributes<'a>(&'a self, tree: &'a Arc<Tree>) -> Answer<'a, Attributes> {
-        Box::pin(async move {
-            if let Some(info) = tree.outbox().entries().get(self.draft, self.entry) {
-                return Ok(staged_in(tree, self.draft, &info));
-            }
-            let sent = self.sent(tree).ok_or(DriveError::NotFound)?;
-            Ok(sent_attributes(tree, &sent))
-        })
+    async fn rows(&self, tree: &Arc<Tree>) -> DriveResult<Vec<Row>> {
+        entry_rows(tree, self.draft, self.entry)
     }
 
-    fn rows<'a>(&'a self, tree: &'a Arc<Tree>) -> Answer<'a, Vec<Row>> {
-        Box::pin(async { entry_rows(tree, self.draft, self.entry) })
-    }
-
-    fn child<'a>(&'a self, tree: &'a Arc<Tree>, name: &'a str) -> Answer<'a, Node> {
-        Box::pin(async move {
-            if tree.outbox().drafts().get(self.draft).is_some() {
-                let child = own_child(tree, self.draft, self.entry, name);
-                return child.ok_or(DriveError::NotFound);
-            }
-            let rows = entry_rows(tree, self.draft, self.entry)?;
-            let row = rows.into_iter().find(|row| row.name == name);
-            row.map(|row| row.node).ok_or(DriveError::NotFound)
-        })
+    async fn child(&self, tree: &Arc<Tree>, name: &str) -> DriveResult<Node> {
+        if tree.outbox().drafts().get(self.draft).is_some() {
+            let child = own_child(tree, self.draft, self.entry, name);
+            return child.ok_or(DriveError::NotFound);
+        }
+        let rows = entry_rows(tree, self.draft, self.entry)?;
+        let row = rows.into_iter().find(|row| row.name == name);
+        row.map(|row| row.node).ok_or(DriveError::NotFound)
     }
 
     fn failure(&self, tree: &Tree) -> Option<String> {
@@ -173,13 +168,11 @@ impl Place for DraftEntry {
         self.is_loose(tree)
     }
 
-    fn status<'a>(&'a self, tree: &'a Arc<Tree>) -> Answer<'a, Option<ItemStatus>> {
-        Box::pin(async {
-            match self.is_loose(tree) {
-                true => Ok(Some(model_status(tree.catalog(), self.home()).await?)),
-                false => Ok(None),
-            }
-        })
+    async fn status(&self, tree: &Arc<Tree>) -> DriveResult<Option<ItemStatus>> {
+        match self.is_loose(tree) {
+            true => Ok(Some(model_status(tree.catalog(), self.home()).await?)),
+            false => Ok(None),
+        }
     }
 }
 

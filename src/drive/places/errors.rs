@@ -3,7 +3,9 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use super::place::{Answer, Place, Removal, Text};
+use async_trait::async_trait;
+
+use super::place::{Lifetime, Place, Removal, Text};
 use crate::drive::catalog::{asset_failure, model_path, rapid_status};
 use crate::drive::error::{DriveError, DriveResult};
 use crate::drive::posix::FileKind;
@@ -22,6 +24,7 @@ const DISMISSED: &str = "dismissed";
 
 pub(super) struct ErrorText(pub(super) ErrorParent);
 
+#[async_trait]
 impl Place for ErrorText {
     fn identity(&self) -> String {
         format!("error/{}", self.0)
@@ -40,11 +43,13 @@ impl Place for ErrorText {
         format!("{folder}/{ERROR_FILE}")
     }
 
-    fn text<'a>(&'a self, tree: &'a Arc<Tree>) -> Answer<'a, Text> {
-        Box::pin(async {
-            let text = error_text(tree, self.0).ok_or(DriveError::NotFound)?;
-            Ok(Text::new(text, tree.opened()))
-        })
+    fn lifetime(&self) -> Lifetime {
+        Lifetime::None
+    }
+
+    async fn text(&self, tree: &Arc<Tree>) -> DriveResult<Text> {
+        let text = error_text(tree, self.0).ok_or(DriveError::NotFound)?;
+        Ok(Text::new(text, tree.opened()))
     }
 
     fn failure(&self, tree: &Tree) -> Option<String> {

@@ -2,9 +2,11 @@
 
 use std::sync::Arc;
 
-use super::place::{Answer, Lifetime, Place, Text};
+use async_trait::async_trait;
+
+use super::place::{Place, Text};
 use crate::drive::catalog::listing_refs::FACTORY;
-use crate::drive::error::DriveError;
+use crate::drive::error::{DriveError, DriveResult};
 use crate::drive::posix::FileKind;
 use crate::drive::tree::Tree;
 use crate::drive::values::known::{KnownPreset, system_time};
@@ -19,6 +21,7 @@ impl FactoryPreset {
     }
 }
 
+#[async_trait]
 impl Place for FactoryPreset {
     fn identity(&self) -> String {
         format!("factory/{}/{:x}", self.0, self.1)
@@ -33,16 +36,10 @@ impl Place for FactoryPreset {
         format!("/presets/factory/{name}")
     }
 
-    fn lifetime(&self) -> Lifetime {
-        Lifetime::Brief
-    }
-
-    fn text<'a>(&'a self, tree: &'a Arc<Tree>) -> Answer<'a, Text> {
-        Box::pin(async {
-            let known = tree.catalog().known();
-            let row = known.factory.row(self.0.0).ok_or(DriveError::NotFound)?;
-            Ok(Text::new(row.text.as_str(), system_time(row.updated)))
-        })
+    async fn text(&self, tree: &Arc<Tree>) -> DriveResult<Text> {
+        let known = tree.catalog().known();
+        let row = known.factory.row(self.0.0).ok_or(DriveError::NotFound)?;
+        Ok(Text::new(row.text.as_str(), system_time(row.updated)))
     }
 
     fn id(&self, _: &Tree) -> Option<String> {

@@ -4,14 +4,16 @@
 use std::sync::Arc;
 use std::time::SystemTime;
 
+use async_trait::async_trait;
+
 use super::account_record::AccountRecord;
 use super::attributes::changed;
 use super::embeds::EmbedPage;
 use super::factory::FactoryPreset;
 use super::node::{Node, Row};
-use super::place::{Answer, AttributeRule, Lifetime, Place};
+use super::place::{AttributeRule, Place};
 use crate::drive::catalog::{ListingRef, listing_refs, refreshed};
-use crate::drive::error::DriveError;
+use crate::drive::error::{DriveError, DriveResult};
 use crate::drive::tree::Tree;
 use crate::drive::values::known::{KnownEmbed, KnownPreset, KnownRecord};
 use crate::drive::values::listing::{Listing, Record};
@@ -53,6 +55,7 @@ pub(super) struct ListingFolder<R: 'static, P> {
     file: fn(&R) -> P,
 }
 
+#[async_trait]
 impl<R: Record, P: Place + 'static> Place for ListingFolder<R, P> {
     fn identity(&self) -> String {
         format!("top/{}", self.listing.kind.table())
@@ -62,29 +65,21 @@ impl<R: Record, P: Place + 'static> Place for ListingFolder<R, P> {
         self.path.to_owned()
     }
 
-    fn lifetime(&self) -> Lifetime {
-        Lifetime::Brief
-    }
-
     fn modified(&self, tree: &Tree) -> SystemTime {
         changed(tree, self.listing.kind)
     }
 
-    fn rows<'a>(&'a self, tree: &'a Arc<Tree>) -> Answer<'a, Vec<Row>> {
-        Box::pin(async {
-            refreshed(tree.catalog(), self.listing.kind).await?;
-            let mut known = tree.catalog().known();
-            Ok(named_rows((self.listing.rows)(&mut known), self.file))
-        })
+    async fn rows(&self, tree: &Arc<Tree>) -> DriveResult<Vec<Row>> {
+        refreshed(tree.catalog(), self.listing.kind).await?;
+        let mut known = tree.catalog().known();
+        Ok(named_rows((self.listing.rows)(&mut known), self.file))
     }
 
-    fn child<'a>(&'a self, tree: &'a Arc<Tree>, name: &'a str) -> Answer<'a, Node> {
-        Box::pin(async move {
-            refreshed(tree.catalog(), self.listing.kind).await?;
-            let mut known = tree.catalog().known();
-            let row = (self.listing.rows)(&mut known).find(name);
-            Ok((self.file)(row.ok_or(DriveError::NotFound)?).into())
-        })
+    async fn child(&self, tree: &Arc<Tree>, name: &str) -> DriveResult<Node> {
+        refreshed(tree.catalog(), self.listing.kind).await?;
+        let mut known = tree.catalog().known();
+        let row = (self.listing.rows)(&mut known).find(name);
+        Ok((self.file)(row.ok_or(DriveError::NotFound)?).into())
     }
 
     fn hidden_parent(&self) -> Option<HiddenParent> {

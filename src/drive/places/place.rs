@@ -3,8 +3,8 @@
 use std::sync::Arc;
 use std::time::SystemTime;
 
+use async_trait::async_trait;
 use bytes::Bytes;
-use futures_util::future::BoxFuture;
 
 use super::attributes::{file, folder, link, made_by};
 use super::node::{Node, Row};
@@ -17,9 +17,6 @@ use crate::drive::values::node::{Home, ListingKind, Model, RemoteFolder};
 use crate::outbox::ItemStatus;
 use crate::outbox::{DraftId, EntryId, Maker};
 use crate::wire::{AssetId, EmbedId};
-
-/// An answer that may need a request. Completes at the first poll if no request is needed.
-pub(in crate::drive) type Answer<'a, T> = BoxFuture<'a, DriveResult<T>>;
 
 /// A text that the drive makes, with its modification time.
 #[derive(Debug, Clone)]
@@ -127,6 +124,8 @@ pub(in crate::drive) enum AttributeRule {
 }
 
 /// One kind of path. Methods without a default must be implemented by every kind; the defaults fit most kinds.
+/// An answer that needs no request completes at the first poll.
+#[async_trait]
 pub(in crate::drive) trait Place: Send + Sync {
     /// The text that the inode number is computed from. It is durable: it never changes for a path, and other
     /// content needs another identity.
@@ -148,7 +147,7 @@ pub(in crate::drive) trait Place: Send + Sync {
 
     /// How long the kernel may cache it.
     fn lifetime(&self) -> Lifetime {
-        Lifetime::None
+        Lifetime::Brief
     }
 
     /// The modification time of a folder or a link.
@@ -157,16 +156,14 @@ pub(in crate::drive) trait Place: Send + Sync {
     }
 
     /// The attributes without the inode number.
-    fn attributes<'a>(&'a self, tree: &'a Arc<Tree>) -> Answer<'a, Attributes> {
-        Box::pin(async move {
-            Ok(match self.kind() {
-                Some(FileKind::Link) => link(tree, &self.target(tree).await?, self.modified(tree)),
-                Some(FileKind::File) => {
-                    let Text { bytes, modified } = self.text(tree).await?;
-                    made_by(self.maker(tree), file(tree, bytes.len() as u64, modified))
-                }
-                Some(FileKind::Folder) | None => folder(tree, self.modified(tree)),
-            })
+    async fn attributes(&self, tree: &Arc<Tree>) -> DriveResult<Attributes> {
+        Ok(match self.kind() {
+            Some(FileKind::Link) => link(tree, &self.target(tree).await?, self.modified(tree)),
+            Some(FileKind::File) => {
+                let Text { bytes, modified } = self.text(tree).await?;
+                made_by(self.maker(tree), file(tree, bytes.len() as u64, modified))
+            }
+            Some(FileKind::Folder) | None => folder(tree, self.modified(tree)),
         })
     }
 
@@ -176,27 +173,25 @@ pub(in crate::drive) trait Place: Send + Sync {
     }
 
     /// The rows of a folder in their order.
-    fn rows<'a>(&'a self, _tree: &'a Arc<Tree>) -> Answer<'a, Vec<Row>> {
-        Box::pin(async { Err(DriveError::NotAFolder) })
+    async fn rows(&self, _tree: &Arc<Tree>) -> DriveResult<Vec<Row>> {
+        Err(DriveError::NotAFolder)
     }
 
     /// The node of a name in a folder.
-    fn child<'a>(&'a self, tree: &'a Arc<Tree>, name: &'a str) -> Answer<'a, Node> {
-        Box::pin(async move {
-            let rows = self.rows(tree).await?;
-            let row = rows.into_iter().find(|row| row.name == name);
-            row.map(|row| row.node).ok_or(DriveError::NotFound)
-        })
+    async fn child(&self, tree: &Arc<Tree>, name: &str) -> DriveResult<Node> {
+        let rows = self.rows(tree).await?;
+        let row = rows.into_iter().find(|row| row.name == name);
+        row.map(|row| row.node).ok_or(DriveError::NotFound)
     }
 
     /// The text of a file that the drive makes.
-    fn text<'a>(&'a self, _tree: &'a Arc<Tree>) -> Answer<'a, Text> {
-        Box::pin(async { Err(DriveError::IsAFolder) })
+    async fn text(&self, _tree: &Arc<Tree>) -> DriveResult<Text> {
+        Err(DriveError::IsAFolder)
     }
 
     /// The target of a link: relative, and inside the drive.
-    fn target<'a>(&'a self, _tree: &'a Arc<Tree>) -> Answer<'a, String> {
-        Box::pin(async { Err(DriveError::Invalid("this is not a link".into())) })
+    async fn target(&self, _tree: &Arc<Tree>) -> DriveResult<String> {
+        Err(DriveError::Invalid("this is not a link".into()))
     }
 
     /// The failure or delay of background work.
@@ -310,8 +305,8 @@ pub(in crate::drive) trait Place: Send + Sync {
     }
 
     /// The extended attributes of its state: `user.assetfs.state`, `.status` and `.progress`.
-    fn status<'a>(&'a self, _tree: &'a Arc<Tree>) -> Answer<'a, Option<ItemStatus>> {
-        Box::pin(async { Ok(None) })
+    async fn status(&self, _tree: &Arc<Tree>) -> DriveResult<Option<ItemStatus>> {
+        Ok(None)
     }
 
     /// The description of a preset, for the attributes.

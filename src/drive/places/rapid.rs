@@ -3,6 +3,8 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
+use async_trait::async_trait;
+
 use super::attributes::folder;
 use super::errors::{
     AFTER_A_FAILED_JOB, ERROR_FILE, ErrorText, error_text, free_name, rapid_failure,
@@ -10,7 +12,7 @@ use super::errors::{
 use super::hiding::without_hidden;
 use super::model::ModelFolder;
 use super::node::{Node, Row};
-use super::place::{Answer, Lifetime, Place, Removal};
+use super::place::{Place, Removal};
 use super::refusals;
 use super::remote::{ServiceFolder, map_rows};
 use crate::drive::catalog::{file_map, known_map, known_rapid, learn_reason, rapid_status};
@@ -27,6 +29,7 @@ use crate::wire::{OptimizationStatus, RapidId};
 /// The folder of an optimized model.
 pub(in crate::drive) struct RapidFolder(pub(in crate::drive) RapidId);
 
+#[async_trait]
 impl Place for RapidFolder {
     fn identity(&self) -> String {
         format!("rapid/{}", self.0)
@@ -36,42 +39,34 @@ impl Place for RapidFolder {
         tree.catalog().rapid_path(self.0)
     }
 
-    fn lifetime(&self) -> Lifetime {
-        Lifetime::Brief
+    async fn attributes(&self, tree: &Arc<Tree>) -> DriveResult<Attributes> {
+        let row = known_rapid(tree.catalog(), self.0).await?;
+        Ok(folder(tree, system_time(row.updated.or(row.created))))
     }
 
-    fn attributes<'a>(&'a self, tree: &'a Arc<Tree>) -> Answer<'a, Attributes> {
-        Box::pin(async {
-            let row = known_rapid(tree.catalog(), self.0).await?;
-            Ok(folder(tree, system_time(row.updated.or(row.created))))
-        })
-    }
-
-    fn rows<'a>(&'a self, tree: &'a Arc<Tree>) -> Answer<'a, Vec<Row>> {
-        Box::pin(async move {
-            let rapid = self.0;
-            let row = known_rapid(tree.catalog(), rapid).await?;
-            learn_reason(tree.catalog(), Model::Rapid(rapid)).await;
-            let mut rows = Vec::new();
-            if row.state.is_final() {
-                let folder = RemoteFolder::RapidFiles(rapid);
-                let map = file_map(tree.catalog(), folder).await?;
-                rows = map_rows(tree, folder, &map, "");
-            }
-            let mut taken: HashSet<String> = rows.iter().map(|row| row.name.clone()).collect();
-            for row in service_folders(tree, rapid, &row.state) {
-                let name = free_name(&row.name, &taken);
-                taken.insert(name.clone());
-                rows.push(Row { name, ..row });
-            }
-            let parent = ErrorParent::Model(Model::Rapid(rapid));
-            if error_text(tree, parent).is_some() {
-                let name = free_name(ERROR_FILE, &taken);
-                rows.push(Row::new(name, ErrorText(parent)));
-            }
-            without_hidden(tree, &mut rows, Model::Rapid(rapid));
-            Ok(rows)
-        })
+    async fn rows(&self, tree: &Arc<Tree>) -> DriveResult<Vec<Row>> {
+        let rapid = self.0;
+        let row = known_rapid(tree.catalog(), rapid).await?;
+        learn_reason(tree.catalog(), Model::Rapid(rapid)).await;
+        let mut rows = Vec::new();
+        if row.state.is_final() {
+            let folder = RemoteFolder::RapidFiles(rapid);
+            let map = file_map(tree.catalog(), folder).await?;
+            rows = map_rows(tree, folder, &map, "");
+        }
+        let mut taken: HashSet<String> = rows.iter().map(|row| row.name.clone()).collect();
+        for row in service_folders(tree, rapid, &row.state) {
+            let name = free_name(&row.name, &taken);
+            taken.insert(name.clone());
+            rows.push(Row { name, ..row });
+        }
+        let parent = ErrorParent::Model(Model::Rapid(rapid));
+        if error_text(tree, parent).is_some() {
+            let name = free_name(ERROR_FILE, &taken);
+            rows.push(Row::new(name, ErrorText(parent)));
+        }
+        without_hidden(tree, &mut rows, Model::Rapid(rapid));
+        Ok(rows)
     }
 
     fn failure(&self, tree: &Tree) -> Option<String> {
@@ -115,11 +110,9 @@ impl Place for RapidFolder {
         true
     }
 
-    fn status<'a>(&'a self, tree: &'a Arc<Tree>) -> Answer<'a, Option<ItemStatus>> {
-        Box::pin(async {
-            let row = known_rapid(tree.catalog(), self.0).await?;
-            Ok(Some(rapid_status(tree.catalog(), &row)))
-        })
+    async fn status(&self, tree: &Arc<Tree>) -> DriveResult<Option<ItemStatus>> {
+        let row = known_rapid(tree.catalog(), self.0).await?;
+        Ok(Some(rapid_status(tree.catalog(), &row)))
     }
 }
 

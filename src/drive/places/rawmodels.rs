@@ -3,13 +3,15 @@
 use std::sync::Arc;
 use std::time::SystemTime;
 
+use async_trait::async_trait;
+
 use super::attributes::changed;
 use super::entry::{loose_row, sent_loose_file};
 use super::errors::{ERROR_FILE, ErrorText, error_text, free_name};
 use super::model::ModelFolder;
 use super::mount_status::recovered_sentence;
 use super::node::{Node, Row};
-use super::place::{Answer, AttributeRule, Container, Lifetime, Place};
+use super::place::{AttributeRule, Container, Place};
 use crate::drive::catalog::{
     NameAnswer, ask_for_name, confirmed, is_asset_by_now, listed_model, refreshed,
 };
@@ -23,6 +25,7 @@ use crate::wire::{AssetId, ModelId};
 /// The folder of all source models.
 pub(in crate::drive) struct RawModels;
 
+#[async_trait]
 impl Place for RawModels {
     fn identity(&self) -> String {
         "top/rawmodels".to_owned()
@@ -32,28 +35,22 @@ impl Place for RawModels {
         "/rawmodels".to_owned()
     }
 
-    fn lifetime(&self) -> Lifetime {
-        Lifetime::Brief
-    }
-
     fn modified(&self, tree: &Tree) -> SystemTime {
         changed(tree, ListingKind::Assets)
     }
 
-    fn rows<'a>(&'a self, tree: &'a Arc<Tree>) -> Answer<'a, Vec<Row>> {
-        Box::pin(async move {
-            let listed = refreshed(tree.catalog(), ListingKind::Assets).await;
-            let rows = rows_at_hand(tree);
-            // Drafts are shown even if nothing is known of the service.
-            match rows.is_empty() {
-                true => listed.map(|()| rows),
-                false => Ok(rows),
-            }
-        })
+    async fn rows(&self, tree: &Arc<Tree>) -> DriveResult<Vec<Row>> {
+        let listed = refreshed(tree.catalog(), ListingKind::Assets).await;
+        let rows = rows_at_hand(tree);
+        // Drafts are shown even if nothing is known of the service.
+        match rows.is_empty() {
+            true => listed.map(|()| rows),
+            false => Ok(rows),
+        }
     }
 
-    fn child<'a>(&'a self, tree: &'a Arc<Tree>, name: &'a str) -> Answer<'a, Node> {
-        Box::pin(RawModels::find(tree, name))
+    async fn child(&self, tree: &Arc<Tree>, name: &str) -> DriveResult<Node> {
+        RawModels::find(tree, name).await
     }
 
     fn failure(&self, tree: &Tree) -> Option<String> {

@@ -4,10 +4,12 @@
 use std::sync::Arc;
 use std::time::SystemTime;
 
+use async_trait::async_trait;
+
 use super::attributes::{created, file};
 use super::hiding::without_hidden;
 use super::node::{Node, Row};
-use super::place::{Answer, Contents, Lifetime, Place, Removal, Text};
+use super::place::{Contents, Place, Removal, Text};
 use super::refusals;
 use super::zip_origin::ZipOrigin;
 use crate::drive::catalog::{
@@ -30,6 +32,7 @@ pub(in crate::drive) struct ServiceFolder {
     pub(in crate::drive) origin: Option<ZipOrigin>,
 }
 
+#[async_trait]
 impl Place for ServiceFolder {
     fn identity(&self) -> String {
         match (&*self.path, &self.origin) {
@@ -43,24 +46,20 @@ impl Place for ServiceFolder {
         path_in(tree, self.folder, &self.path)
     }
 
-    fn lifetime(&self) -> Lifetime {
-        Lifetime::Brief
-    }
-
     fn modified(&self, tree: &Tree) -> SystemTime {
         created(tree, self.folder.subject())
     }
 
-    fn rows<'a>(&'a self, tree: &'a Arc<Tree>) -> Answer<'a, Vec<Row>> {
-        Box::pin(rows_in(tree, self.folder, &self.path))
+    async fn rows(&self, tree: &Arc<Tree>) -> DriveResult<Vec<Row>> {
+        rows_in(tree, self.folder, &self.path).await
     }
 
-    fn child<'a>(&'a self, tree: &'a Arc<Tree>, name: &'a str) -> Answer<'a, Node> {
+    async fn child(&self, tree: &Arc<Tree>, name: &str) -> DriveResult<Node> {
         let path = match &*self.path {
             "" => name.to_owned(),
             path => format!("{path}/{name}"),
         };
-        Box::pin(find_in(tree, self.folder, path))
+        find_in(tree, self.folder, path).await
     }
 
     fn owner(&self, tree: &Tree) -> Option<Model> {
@@ -107,6 +106,7 @@ pub(in crate::drive) struct ServiceFile {
     pub(in crate::drive) origin: Option<ZipOrigin>,
 }
 
+#[async_trait]
 impl Place for ServiceFile {
     fn identity(&self) -> String {
         match &self.origin {
@@ -124,28 +124,20 @@ impl Place for ServiceFile {
         path_in(tree, self.folder, &self.path)
     }
 
-    fn lifetime(&self) -> Lifetime {
-        Lifetime::Brief
+    async fn attributes(&self, tree: &Arc<Tree>) -> DriveResult<Attributes> {
+        let content = content_of(tree.catalog(), self.folder, &self.path).await?;
+        let created = || created(tree, self.folder.subject());
+        let modified = content.modified.unwrap_or_else(created);
+        Ok(file(tree, content.size, modified))
     }
 
-    fn attributes<'a>(&'a self, tree: &'a Arc<Tree>) -> Answer<'a, Attributes> {
-        Box::pin(async move {
-            let content = content_of(tree.catalog(), self.folder, &self.path).await?;
-            let created = || created(tree, self.folder.subject());
-            let modified = content.modified.unwrap_or_else(created);
-            Ok(file(tree, content.size, modified))
-        })
-    }
-
-    fn text<'a>(&'a self, tree: &'a Arc<Tree>) -> Answer<'a, Text> {
-        Box::pin(async move {
-            let RemoteFolder::RapidQc(rapid) = self.folder else {
-                return Err(DriveError::IsAFolder);
-            };
-            Ok(Text {
-                bytes: read_blob(tree.catalog(), &report_at(rapid, &self.path)).await?,
-                modified: tree.opened(),
-            })
+    async fn text(&self, tree: &Arc<Tree>) -> DriveResult<Text> {
+        let RemoteFolder::RapidQc(rapid) = self.folder else {
+            return Err(DriveError::IsAFolder);
+        };
+        Ok(Text {
+            bytes: read_blob(tree.catalog(), &report_at(rapid, &self.path)).await?,
+            modified: tree.opened(),
         })
     }
 

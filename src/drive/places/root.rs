@@ -2,15 +2,18 @@
 
 use std::sync::Arc;
 
+use async_trait::async_trait;
+
 use super::account::AccountFolder;
 use super::attributes::folder;
 use super::listing_folder::{EMBEDS, FACTORY, TOKENS, WEBHOOKS};
 use super::mount_status::recovered_sentence;
 use super::node::{Node, Row};
-use super::place::{Answer, AttributeRule, Lifetime, Place};
+use super::place::{AttributeRule, Place};
 use super::presets::PresetFolder;
 use super::rapidmodels::RapidModels;
 use super::rawmodels::RawModels;
+use crate::drive::error::DriveResult;
 use crate::drive::posix::Attributes;
 use crate::drive::tree::Tree;
 use crate::drive::values::local::{DropFolder, HiddenParent};
@@ -18,6 +21,7 @@ use crate::drive::values::node::ListingKind;
 
 pub(in crate::drive) struct Root;
 
+#[async_trait]
 impl Place for Root {
     fn identity(&self) -> String {
         "/".to_owned()
@@ -27,31 +31,23 @@ impl Place for Root {
         "/".to_owned()
     }
 
-    fn lifetime(&self) -> Lifetime {
-        Lifetime::Brief
-    }
-
     /// Read-only: file managers check whether they could create a trash folder here.
-    fn attributes<'a>(&'a self, tree: &'a Arc<Tree>) -> Answer<'a, Attributes> {
-        Box::pin(async move {
-            Ok(Attributes {
-                perm: 0o555,
-                ..folder(tree, self.modified(tree))
-            })
+    async fn attributes(&self, tree: &Arc<Tree>) -> DriveResult<Attributes> {
+        Ok(Attributes {
+            perm: 0o555,
+            ..folder(tree, self.modified(tree))
         })
     }
 
-    fn rows<'a>(&'a self, _: &'a Arc<Tree>) -> Answer<'a, Vec<Row>> {
-        Box::pin(async {
-            Ok(vec![
-                Row::new("rawmodels", RawModels),
-                Row::new("rapidmodels", RapidModels),
-                Row::new("presets", PresetFolder),
-                Row::new("embeds", EMBEDS),
-                Row::new("jobs", DropFolder::Jobs),
-                Row::new("account", AccountFolder),
-            ])
-        })
+    async fn rows(&self, _: &Arc<Tree>) -> DriveResult<Vec<Row>> {
+        Ok(vec![
+            Row::new("rawmodels", RawModels),
+            Row::new("rapidmodels", RapidModels),
+            Row::new("presets", PresetFolder),
+            Row::new("embeds", EMBEDS),
+            Row::new("jobs", DropFolder::Jobs),
+            Row::new("account", AccountFolder),
+        ])
     }
 
     fn failure(&self, tree: &Tree) -> Option<String> {
