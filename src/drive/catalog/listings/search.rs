@@ -7,16 +7,17 @@ use std::time::Instant;
 use crate::client::{ListQuery, Priority};
 use crate::drive::catalog::asking::{asked, landed, out_of_reach};
 use crate::drive::catalog::data::flight_key::FlightKey;
+use crate::drive::catalog::data::listing_refs::{ASSETS, RAPIDS};
 use crate::drive::catalog::listings::freshness::is_listed;
-use crate::drive::catalog::listings::records::{rapid_row, store_assets, store_rapids};
+use crate::drive::catalog::listings::records::{rapid_row, store_some};
 use crate::drive::catalog::listings::refreshed;
 use crate::drive::catalog::models::{refreshed_asset, refreshed_rapid};
 use crate::drive::catalog::parts::Catalog;
 use crate::drive::error::{DriveError, DriveResult};
-use crate::drive::values::known::KnownRapid;
+use crate::drive::values::known::{KnownAsset, KnownRapid};
 use crate::drive::values::names::{original_name, split_id};
 use crate::drive::values::node::Family;
-use crate::wire::{AssetId, BaseAsset, ModelId, RapidId};
+use crate::wire::{AssetId, ModelId, RapidId};
 
 /// Maximum number of stored searches.
 const MAX_KEPT: usize = 64;
@@ -80,37 +81,29 @@ async fn run_search(catalog: &Arc<Catalog>, family: Family, query: Arc<str>) -> 
 
 /// Models that a query finds.
 enum Hits {
-    Assets(Vec<BaseAsset>),
+    Assets(Vec<KnownAsset>),
     Rapids(Vec<KnownRapid>),
 }
 
 impl Hits {
     fn ids(&self) -> Vec<u64> {
         match self {
-            Hits::Assets(records) => records.iter().map(|record| record.id.0).collect(),
+            Hits::Assets(rows) => rows.iter().map(|row| row.id.0).collect(),
             Hits::Rapids(rows) => rows.iter().map(|row| row.id.0).collect(),
         }
     }
 
     fn retain_named(&mut self, name: &str) {
         match self {
-            Hits::Assets(records) => records.retain(|record| record.name == name),
+            Hits::Assets(rows) => rows.retain(|row| row.name == name),
             Hits::Rapids(rows) => rows.retain(|row| row.name == name),
         }
     }
 
     fn store(self, catalog: &Catalog, asked: Instant) {
         match self {
-            Hits::Assets(records) => {
-                store_assets(catalog, records, |listing, rows, taken| {
-                    Some(listing.put_all(rows, asked, Instant::now(), taken))
-                });
-            }
-            Hits::Rapids(rows) => {
-                let (mut known, now) = (catalog.known(), Instant::now());
-                let changes = known.rapids.put_all(rows, asked, now, &HashSet::new());
-                store_rapids(catalog, known, &changes);
-            }
+            Hits::Assets(rows) => store_some(catalog, &ASSETS, rows, asked),
+            Hits::Rapids(rows) => store_some(catalog, &RAPIDS, rows, asked),
         }
     }
 }
@@ -121,7 +114,8 @@ async fn hits(catalog: &Catalog, family: Family, query: ListQuery) -> DriveResul
     Ok(match family {
         Family::Raw => {
             let reply = asked(catalog, client.assets().list(query, now)).await?;
-            (Hits::Assets(reply.data), reply.meta.last_page)
+            let rows = reply.data.iter().map(KnownAsset::from_record);
+            (Hits::Assets(rows.collect()), reply.meta.last_page)
         }
         Family::Rapid => {
             let reply = asked(catalog, client.rapids().list(query, now)).await?;
