@@ -5,23 +5,19 @@
 //! row in the folder that shows it.
 
 mod account;
-mod account_record;
 mod attributes;
 mod bundles;
-mod cache_status;
 mod changes;
 mod drop;
 mod embeds;
 mod entry;
 mod errors;
-mod factory;
 mod hidden;
 mod hidden_text;
 mod hiding;
 mod kept;
 mod links;
 mod listing_folder;
-mod long;
 mod metrics;
 mod model;
 mod mount_status;
@@ -50,7 +46,6 @@ pub(in crate::drive) use entry::{DraftEntry, loose_row, removed_entry, sent_loos
 pub(in crate::drive) use errors::dismiss_error;
 pub(in crate::drive) use hidden_text::control_help;
 pub(in crate::drive) use hiding::{is_ghost, is_hidden};
-pub(in crate::drive) use long::{own_rows, rows_after, rows_at_hand};
 pub(in crate::drive) use model::ModelFolder;
 pub(in crate::drive) use mount_status::mount_status;
 pub(in crate::drive) use node::{Node, Row};
@@ -58,7 +53,7 @@ pub(in crate::drive) use place::{AttributeRule, Container, Contents, Lifetime, P
 pub(in crate::drive) use presets::{HeldPreset, PresetFolder};
 pub(in crate::drive) use rawmodels::RawModels;
 pub(in crate::drive) use remote::path_in;
-pub(in crate::drive) use root::Root;
+pub(in crate::drive) use root::{Root, own_rows, rows_after, rows_at_hand};
 pub(in crate::drive) use sent_entry::can_be_compared;
 pub(in crate::drive) use vanished::Vanished;
 pub(in crate::drive) use walk::{child, resolve};

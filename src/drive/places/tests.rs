@@ -1,14 +1,12 @@
 //! Identities are durable: inode numbers are made from them, and programs keep numbers over remounts.
 
 use super::account::{AccountFolder, AccountValue};
-use super::account_record::AccountRecord;
 use super::bundles::{BundleFile, BundleFolder};
 use super::embeds::{EmbedPage, EmbedRecord};
 use super::errors::ErrorText;
-use super::factory::FactoryPreset;
 use super::hidden::{HiddenFile, HiddenFolder};
 use super::links::{Found, IdFolder, ModelLink, RapidLinks, SearchFolder};
-use super::listing_folder::{EMBEDS, FACTORY, TOKENS, WEBHOOKS};
+use super::listing_folder::{AccountRecord, EMBEDS, FACTORY, FactoryPreset, TOKENS, WEBHOOKS};
 use super::presets::StoredPreset;
 use super::rapidmodels::RapidModels;
 use super::remote::{ServiceFile, ServiceFolder};

@@ -14,9 +14,8 @@ use crate::drive::catalog::data::listing_refs::{
 use crate::drive::catalog::listings::first::first_pass;
 use crate::drive::catalog::listings::freshness::is_listed;
 use crate::drive::catalog::listings::records::{
-    learn, rapid_row, store_all, store_jobs, store_rapid,
+    keep_for_good, learn, rapid_row, store_all, store_jobs, store_rapid,
 };
-use crate::drive::catalog::listings::store::keep_for_good;
 use crate::drive::catalog::listings::unlisted::ask_for_unlisted;
 use crate::drive::catalog::parts::Catalog;
 use crate::drive::catalog::presets::preset_overlay;

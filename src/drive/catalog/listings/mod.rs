@@ -10,7 +10,6 @@ pub(super) mod first;
 pub(super) mod freshness;
 pub(super) mod records;
 pub(super) mod search;
-pub(super) mod store;
 mod unlisted;
 
 use std::sync::Arc;

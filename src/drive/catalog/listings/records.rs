@@ -1,17 +1,18 @@
-//! Stores records from responses in the listings, and removes those that are gone.
+//! Stores records from responses in the listings, here and across mounts, and removes those that are gone.
 
 use std::collections::HashSet;
 use std::time::{Instant, SystemTime};
 
 use serde::Serialize;
 
+use crate::drive::catalog::asking::blocking;
 use crate::drive::catalog::change::Change;
 use crate::drive::catalog::data::known::Known;
 use crate::drive::catalog::data::listing_refs::{ASSETS, EMBEDS, ListingRef, RAPIDS};
-use crate::drive::catalog::data::stored_listings::keep_jobs;
+use crate::drive::catalog::data::stored_listings::{keep_jobs, keep_rows};
 use crate::drive::catalog::listings::changes::{forget_files, report};
-use crate::drive::catalog::listings::store::keep;
 use crate::drive::catalog::parts::Catalog;
+use crate::drive::error::DriveResult;
 use crate::drive::values::known::{KnownAsset, KnownRapid, KnownTag};
 use crate::drive::values::listing::{Changes, Listing, Record};
 use crate::drive::values::names::split_extension;
@@ -206,4 +207,31 @@ pub(super) fn store_all<R: Record + Serialize>(
     learn(catalog, listing, rows, |listing, rows, taken| {
         Some(listing.replace(rows, began, Instant::now(), taken))
     });
+}
+
+/// Stores changes of a listing and sets the time of its folder.
+fn keep<R: Record + Serialize>(
+    catalog: &Catalog,
+    listing: &ListingRef<R>,
+    known: &mut Known,
+    changes: &Changes,
+) {
+    keep_rows(&catalog.meta, listing.kind, (listing.rows)(known), changes);
+    if !changes.is_empty() {
+        known.changed.insert(listing.kind, SystemTime::now());
+    }
+}
+
+/// Makes all stored listings durable. A change through the drive is answered after this, so that no later mount
+/// shows the previous state.
+pub(in crate::drive) async fn keep_for_good(catalog: &Catalog) -> DriveResult<()> {
+    let meta = catalog.meta.clone();
+    blocking(catalog, move || {
+        if let Err(error) = meta.flush() {
+            // The store is only a copy: the change itself was made.
+            tracing::warn!(error = %error, "could not store a change");
+        }
+        Ok(())
+    })
+    .await
 }
