@@ -43,8 +43,7 @@ pub(in crate::drive) async fn make_dir(
                 .outbox()
                 .entries()
                 .make_dir(draft, parent, name, mode, &caller)?;
-            let entry = info.id;
-            DraftEntry { draft, entry }.into()
+            DraftEntry::new(draft, info.id).into()
         }
         Some(Container::Jobs(_) | Container::Presets) | None => {
             return Err(refusals::no_place(&folder.path(mount)));
@@ -89,8 +88,7 @@ pub(in crate::drive) async fn create_new(
                     .outbox()
                     .drafts()
                     .create_loose_file(name, mode, &caller.for_outbox())?;
-            let (draft, entry) = (draft.id, info.id);
-            let node = DraftEntry { draft, entry }.into();
+            let node = DraftEntry::new(draft.id, info.id).into();
             (node, Body::Staged(staged), OpenedMode::Cached)
         }
         Some(Container::Entries(draft, parent)) => {
@@ -100,8 +98,7 @@ pub(in crate::drive) async fn create_new(
                 .entries()
                 .create_file(draft, parent, name, mode, &caller);
             let (info, staged) = made?;
-            let entry = info.id;
-            let node = DraftEntry { draft, entry }.into();
+            let node = DraftEntry::new(draft, info.id).into();
             (node, Body::Staged(staged), OpenedMode::Cached)
         }
         Some(Container::Jobs(drop)) => {

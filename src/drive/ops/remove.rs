@@ -40,8 +40,7 @@ pub(in crate::drive) fn removed_file(tree: &Tree, folder: &Node, name: &str) -> 
     };
     let entry = entries.iter().find(|entry| entry.path == path)?;
     let is_file = entry.kind == EntryKind::File;
-    let entry = entry.id;
-    let node = Node::from(DraftEntry { draft, entry });
+    let node = Node::from(DraftEntry::new(draft, entry.id));
     (is_file && is_hidden(tree, &node)).then_some(node)
 }
 
@@ -54,8 +53,7 @@ fn removed_unconfirmed_file(
 ) -> Option<Node> {
     let children = tree.outbox().entries().children(draft, parent).ok()?;
     let child = children.into_iter().find(|child| child.name == name)?;
-    let entry = child.id;
-    let node = Node::from(DraftEntry { draft, entry });
+    let node = Node::from(DraftEntry::new(draft, child.id));
     let is_removed_file =
         child.kind == EntryKind::File && is_frozen(tree, draft) && is_hidden(tree, &node);
     is_removed_file.then_some(node)
@@ -319,8 +317,8 @@ async fn check_emptied(mount: &Arc<Mount>, folder: &Node, caller: &Caller) -> Dr
 /// True when nothing is left of a draft, or of the files in its zip.
 async fn is_empty_draft(mount: &Arc<Mount>, draft: DraftId) -> DriveResult<bool> {
     let children = mount.outbox().entries().children(draft, EntryId::ROOT)?;
-    let mut children = children.into_iter().map(|child| child.id);
-    if children.all(|entry| is_hidden(mount, &DraftEntry { draft, entry }.into())) {
+    let mut children = children.iter();
+    if children.all(|child| is_hidden(mount, &DraftEntry::new(draft, child.id).into())) {
         return Ok(true);
     }
     let folder = ModelFolder(Home::Made(draft));

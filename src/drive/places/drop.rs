@@ -8,9 +8,7 @@ use std::time::{Duration, SystemTime};
 use async_trait::async_trait;
 
 use super::attributes::{changed, created, file, link, made_by};
-use super::errors::{
-    AFTER_A_FAILED_JOB, ERROR_FILE, ErrorText, end_of_model, error_text, free_name,
-};
+use super::errors::{AFTER_A_FAILED_JOB, end_of_model, error_row};
 use super::hiding::{find_ghost, is_ghost, without_hidden};
 use super::links::{job_link_rows, linked_rapid};
 use super::node::{Node, Row};
@@ -131,10 +129,7 @@ impl DropFolder {
         let texts: HashSet<&str> = jobs.iter().map(|job| job.name.as_str()).collect();
         let mut taken: HashSet<String> = texts.iter().map(|name| (*name).to_owned()).collect();
         let mut rows = Vec::new();
-        let parent = ErrorParent::Drop(self);
-        if error_text(tree, parent).is_some() {
-            rows.push(Row::new(free_name(ERROR_FILE, &taken), ErrorText(parent)));
-        }
+        rows.extend(error_row(tree, ErrorParent::Drop(self), &taken));
         let shown = jobs.iter().flat_map(shown_parts);
         for (job, part) in shown.filter(|(job, part)| !leads_nowhere(tree, job, *part)) {
             let entry = self.entry(&job.name, part);

@@ -177,6 +177,10 @@ impl Place for DraftEntry {
 }
 
 impl DraftEntry {
+    pub(in crate::drive) fn new(draft: DraftId, entry: EntryId) -> DraftEntry {
+        DraftEntry { draft, entry }
+    }
+
     fn home(&self) -> Home {
         Home::Made(self.draft)
     }
@@ -224,11 +228,7 @@ impl DraftEntry {
 
 pub(super) fn own_child(tree: &Tree, draft: DraftId, folder: EntryId, name: &str) -> Option<Node> {
     let info = tree.outbox().entries().child(draft, folder, name)?;
-    let entry = DraftEntry {
-        draft,
-        entry: info.id,
-    };
-    Some(entry.into())
+    Some(DraftEntry::new(draft, info.id).into())
 }
 
 /// The row of a loose file in `rawmodels/`.
@@ -258,11 +258,7 @@ pub(in crate::drive) fn sent_loose_file(
     // A new version has the name of the one that it is going to replace.
     let record = records.iter().rev().find(is_it)?;
     let sent = record.entries.first()?.clone();
-    let entry = DraftEntry {
-        draft: record.draft,
-        entry: sent.id,
-    };
-    Some((entry, sent))
+    Some((DraftEntry::new(record.draft, sent.id), sent))
 }
 
 fn is_loose_record(record: &SentRecord, name: &str) -> bool {
@@ -270,18 +266,12 @@ fn is_loose_record(record: &SentRecord, name: &str) -> bool {
 }
 
 fn entry_row(draft: DraftId, info: &EntryInfo) -> Row {
-    let entry = DraftEntry {
-        draft,
-        entry: info.id,
-    };
+    let entry = DraftEntry::new(draft, info.id);
     Row::of_kind(&info.name, entry, entry_kind(info.kind))
 }
 
 fn sent_row(draft: DraftId, (name, sent): (String, SentEntry)) -> Row {
-    let entry = DraftEntry {
-        draft,
-        entry: sent.id,
-    };
+    let entry = DraftEntry::new(draft, sent.id);
     Row::of_kind(name, entry, entry_kind(sent.kind))
 }
 

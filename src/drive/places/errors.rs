@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 
+use super::node::Row;
 use super::place::{Lifetime, Place, Removal, Text};
 use crate::drive::catalog::{asset_failure, model_path, rapid_status};
 use crate::drive::error::{DriveError, DriveResult};
@@ -15,7 +16,7 @@ use crate::drive::values::node::{Home, Model};
 use crate::outbox::{DraftKind, DraftPhase, StatusWord};
 use crate::wire::{AssetId, RapidId};
 
-pub(super) const ERROR_FILE: &str = "ERROR.txt";
+const ERROR_FILE: &str = "ERROR.txt";
 /// What to do about a job that the service has accepted, and that failed.
 pub(super) const AFTER_A_FAILED_JOB: &str = "if the model or the settings are the cause, correct them; otherwise \
                                              `assetfs run` of the job's text runs it again, for a point";
@@ -198,6 +199,12 @@ fn after_a_failed_import(said: &str) -> String {
          if a file is damaged, `rm -r` the model and copy it in again; if the cause is not in its files, remove the \
          cause, then `assetfs retry`"
     )
+}
+
+/// The row of `ERROR.txt` under a free name, if something failed.
+pub(super) fn error_row(tree: &Tree, parent: ErrorParent, taken: &HashSet<String>) -> Option<Row> {
+    error_text(tree, parent)?;
+    Some(Row::new(free_name(ERROR_FILE, taken), ErrorText(parent)))
 }
 
 /// A free name for something that the service adds: the user's files keep their names.

@@ -7,7 +7,7 @@ use async_trait::async_trait;
 
 use super::attributes::{deletable, folder, permissions};
 use super::entry::{self, DraftEntry, cache_name, own_child};
-use super::errors::{ERROR_FILE, ErrorText, error_text, free_name, model_failure};
+use super::errors::{error_row, free_name, model_failure};
 use super::hiding::{is_hidden, without_hidden};
 use super::links::RapidLinks;
 use super::node::{Node, Row};
@@ -50,20 +50,9 @@ impl Place for ModelFolder {
     async fn rows(&self, tree: &Arc<Tree>) -> DriveResult<Vec<Row>> {
         let view = tree.catalog().model(self.0).ok_or(DriveError::NotFound)?;
         learn_reason(tree.catalog(), Model::Raw(self.0)).await;
-        let mut rows = own_rows(tree, &view).await?;
-        let mut taken: HashSet<String> = rows.iter().map(|row| row.name.clone()).collect();
-        for row in service_folders(tree, &view) {
-            let name = free_name(&row.name, &taken);
-            taken.insert(name.clone());
-            rows.push(Row { name, ..row });
-        }
-        let parent = ErrorParent::Model(Model::Raw(self.0));
-        if error_text(tree, parent).is_some() {
-            let name = free_name(ERROR_FILE, &taken);
-            rows.push(Row::new(name, ErrorText(parent)));
-        }
-        without_hidden(tree, &mut rows, Model::Raw(self.0));
-        Ok(rows)
+        let rows = own_rows(tree, &view).await?;
+        let folders = service_folders(tree, &view);
+        Ok(all_rows(tree, Model::Raw(self.0), rows, folders))
     }
 
     async fn child(&self, tree: &Arc<Tree>, name: &str) -> DriveResult<Node> {
@@ -198,9 +187,8 @@ impl ModelFolder {
     fn sent_zip(&self, tree: &Tree, name: &str) -> Option<Node> {
         let view = tree.catalog().model(self.0).filter(ModelView::is_zip)?;
         let sent = view.sent?;
-        let entry = sent.entries.iter().find(|entry| entry.path == name)?.id;
-        let draft = sent.draft;
-        Some(DraftEntry { draft, entry }.into())
+        let entry = sent.entries.iter().find(|entry| entry.path == name)?;
+        Some(DraftEntry::new(sent.draft, entry.id).into())
     }
 
     fn attributes_at_hand(&self, tree: &Tree) -> DriveResult<Attributes> {
@@ -219,6 +207,24 @@ impl ModelFolder {
         let created = view.known.and_then(|known| known.created);
         Ok(folder(tree, system_time(created)))
     }
+}
+
+/// The rows of a model: its files, what the service adds to them under free names, without what a deletion hides.
+pub(super) fn all_rows(
+    tree: &Tree,
+    model: Model,
+    mut rows: Vec<Row>,
+    folders: Vec<Row>,
+) -> Vec<Row> {
+    let mut taken: HashSet<String> = rows.iter().map(|row| row.name.clone()).collect();
+    for row in folders {
+        let name = free_name(&row.name, &taken);
+        taken.insert(name.clone());
+        rows.push(Row { name, ..row });
+    }
+    rows.extend(error_row(tree, ErrorParent::Model(model), &taken));
+    without_hidden(tree, &mut rows, model);
+    rows
 }
 
 async fn own_rows(tree: &Arc<Tree>, view: &ModelView) -> DriveResult<Vec<Row>> {

@@ -1,16 +1,12 @@
 //! `rapidmodels/NAME/`: an optimized model.
 
-use std::collections::HashSet;
 use std::sync::Arc;
 
 use async_trait::async_trait;
 
 use super::attributes::folder;
-use super::errors::{
-    AFTER_A_FAILED_JOB, ERROR_FILE, ErrorText, error_text, free_name, rapid_failure,
-};
-use super::hiding::without_hidden;
-use super::model::ModelFolder;
+use super::errors::{AFTER_A_FAILED_JOB, rapid_failure};
+use super::model::{ModelFolder, all_rows};
 use super::node::{Node, Row};
 use super::place::{Place, Removal};
 use super::refusals;
@@ -20,7 +16,7 @@ use crate::drive::error::DriveResult;
 use crate::drive::posix::Attributes;
 use crate::drive::tree::Tree;
 use crate::drive::values::known::system_time;
-use crate::drive::values::local::{DropFolder, ErrorParent, HiddenParent};
+use crate::drive::values::local::{DropFolder, HiddenParent};
 use crate::drive::values::node::{Model, RemoteFolder};
 use crate::outbox::ItemStatus;
 use crate::wire::paths::{fill, route};
@@ -54,19 +50,8 @@ impl Place for RapidFolder {
             let map = file_map(tree.catalog(), folder).await?;
             rows = map_rows(tree, folder, &map, "");
         }
-        let mut taken: HashSet<String> = rows.iter().map(|row| row.name.clone()).collect();
-        for row in service_folders(tree, rapid, &row.state) {
-            let name = free_name(&row.name, &taken);
-            taken.insert(name.clone());
-            rows.push(Row { name, ..row });
-        }
-        let parent = ErrorParent::Model(Model::Rapid(rapid));
-        if error_text(tree, parent).is_some() {
-            let name = free_name(ERROR_FILE, &taken);
-            rows.push(Row::new(name, ErrorText(parent)));
-        }
-        without_hidden(tree, &mut rows, Model::Rapid(rapid));
-        Ok(rows)
+        let folders = service_folders(tree, rapid, &row.state);
+        Ok(all_rows(tree, Model::Rapid(rapid), rows, folders))
     }
 
     fn failure(&self, tree: &Tree) -> Option<String> {

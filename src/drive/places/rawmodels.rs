@@ -7,7 +7,7 @@ use async_trait::async_trait;
 
 use super::attributes::changed;
 use super::entry::{loose_row, sent_loose_file};
-use super::errors::{ERROR_FILE, ErrorText, error_text, free_name};
+use super::errors::error_row;
 use super::model::ModelFolder;
 use super::mount_status::recovered_sentence;
 use super::node::{Node, Row};
@@ -183,11 +183,8 @@ pub(super) fn rows_at_hand(tree: &Tree) -> Vec<Row> {
             .into_iter()
             .map(|(asset, name)| Row::new(name, ModelFolder(tree.catalog().home_of(asset)))),
     );
-    let parent = ErrorParent::RawModels;
-    if error_text(tree, parent).is_some() {
-        let taken = rows.iter().map(|row| row.name.clone()).collect();
-        rows.push(Row::new(free_name(ERROR_FILE, &taken), ErrorText(parent)));
-    }
+    let taken = rows.iter().map(|row| row.name.clone()).collect();
+    rows.extend(error_row(tree, ErrorParent::RawModels, &taken));
     rows
 }
 
