@@ -11,7 +11,7 @@ use crate::outbox::PresetOverlay;
 use crate::wire::PresetId;
 
 /// The presets in the outbox. Presets that it has saved since the last call are written into the listing.
-pub(in crate::drive) fn preset_overlay(catalog: &Catalog) -> PresetOverlay {
+pub fn preset_overlay(catalog: &Catalog) -> PresetOverlay {
     let overlay = catalog.outbox.presets().overlay();
     let mut known = catalog.known();
     if known.preset_saves == Some(overlay.saves) {
@@ -31,6 +31,6 @@ pub(in crate::drive) fn preset_overlay(catalog: &Catalog) -> PresetOverlay {
 }
 
 /// Removes a preset that was deleted on the service.
-pub(in crate::drive) fn preset_gone(catalog: &Catalog, preset: PresetId) {
+pub fn preset_gone(catalog: &Catalog, preset: PresetId) {
     removed(catalog, &PRESETS, preset.0);
 }

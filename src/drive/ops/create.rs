@@ -22,7 +22,7 @@ use crate::drive::values::local::{HiddenParent, JobPart, TextTarget};
 use crate::drive::values::names::HIDDEN_FOLDER;
 use crate::drive::values::node::{Home, ListingKind};
 
-pub(in crate::drive) async fn make_dir(
+pub async fn make_dir(
     mount: &Arc<Mount>,
     parent: Ino,
     name: &OsStr,
@@ -53,7 +53,7 @@ pub(in crate::drive) async fn make_dir(
 }
 
 /// Creates an empty regular file without keeping it open.
-pub(in crate::drive) async fn make_node(
+pub async fn make_node(
     mount: &Arc<Mount>,
     parent: Ino,
     name: &OsStr,
@@ -71,7 +71,7 @@ pub(in crate::drive) async fn make_node(
 }
 
 /// Creates a missing file and opens it. `missing` is the error with which the lookup failed.
-pub(in crate::drive) async fn create_new(
+pub async fn create_new(
     mount: &Arc<Mount>,
     folder: &Node,
     name: &str,
@@ -189,7 +189,7 @@ fn new_text(target: TextTarget, caller: &Caller) -> Body {
 }
 
 /// A name for a new file or folder: it must be UTF-8, which the service needs.
-pub(in crate::drive) fn check_new_name(name: &OsStr) -> DriveResult<&str> {
+pub fn check_new_name(name: &OsStr) -> DriveResult<&str> {
     text(name).map_err(|error| match error {
         DriveError::NotFound => refusals::not_text(name),
         other => other,

@@ -24,7 +24,7 @@ use crate::outbox::{DraftId, EntryId, EntryKind, model_of_loose_file};
 
 /// The hidden file of an asset under this name. Tools that remove a file before they write it may copy it in
 /// again.
-pub(in crate::drive) fn removed_file(tree: &Tree, folder: &Node, name: &str) -> Option<Node> {
+pub fn removed_file(tree: &Tree, folder: &Node, name: &str) -> Option<Node> {
     let (draft, parent) = folder.draft_entry()?;
     let Some(asset) = tree.catalog().asset_of_draft(draft) else {
         return removed_unconfirmed_file(tree, draft, parent, name);
@@ -60,7 +60,7 @@ fn removed_unconfirmed_file(
 }
 
 /// Shows a hidden node again.
-pub(in crate::drive) fn bring_back(tree: &Tree, node: &Node) {
+pub fn bring_back(tree: &Tree, node: &Node) {
     if let Some(model) = node.owner(tree) {
         tree.deletions().bring_back(model, node);
     }
@@ -82,7 +82,7 @@ async fn to_be_removed<'a>(
     Ok((folder, name, node))
 }
 
-pub(in crate::drive) async fn remove_file(
+pub async fn remove_file(
     mount: &Arc<Mount>,
     parent: Ino,
     name: &OsStr,
@@ -192,7 +192,7 @@ async fn remove_file_node(
 }
 
 /// Whether the service has a preset that is shown under the name.
-pub(in crate::drive) fn is_on_service(tree: &Tree, preset: &str) -> bool {
+pub fn is_on_service(tree: &Tree, preset: &str) -> bool {
     tree.catalog().known().presets.find(preset).is_some()
 }
 
@@ -234,7 +234,7 @@ async fn remove_entry(
 }
 
 /// Removes an empty folder. For the folder of a model this deletes the model.
-pub(in crate::drive) async fn remove_dir(
+pub async fn remove_dir(
     mount: &Arc<Mount>,
     parent: Ino,
     name: &OsStr,

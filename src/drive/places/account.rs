@@ -47,7 +47,7 @@ impl Place for AccountFolder {
 }
 
 /// A file of `account/` with one value.
-pub(in crate::drive) struct AccountValue(pub(in crate::drive) AccountFile);
+pub struct AccountValue(pub AccountFile);
 
 #[async_trait]
 impl Place for AccountValue {

@@ -24,8 +24,7 @@ use crate::drive::values::local::{
     DropFolder, ErrorParent, HiddenParent, JobEntry, JobPart, TextTarget,
 };
 use crate::drive::values::node::{Home, ListingKind, Model};
-use crate::outbox::ItemStatus;
-use crate::outbox::{JobFolder, JobInfo, JobState, Maker, OwnerFolder};
+use crate::outbox::{ItemStatus, JobFolder, JobInfo, JobState, Maker, OwnerFolder};
 use crate::wire::{EmbedId, RapidId};
 
 /// Time within which the service lists a new embed.
@@ -148,7 +147,7 @@ impl DropFolder {
 }
 
 /// The path of a drop folder of the outbox.
-pub(in crate::drive) fn job_folder_path(tree: &Tree, folder: &JobFolder) -> String {
+pub fn job_folder_path(tree: &Tree, folder: &JobFolder) -> String {
     match folder {
         JobFolder::Optimize(OwnerFolder::Draft(draft)) => {
             format!("{}/optimize", tree.catalog().home_path(Home::Made(*draft)))
@@ -355,7 +354,7 @@ impl JobEntry {
 }
 
 /// The parts that a job shows in addition to its text.
-pub(in crate::drive) fn shown_parts(job: &JobInfo) -> impl Iterator<Item = (&JobInfo, JobPart)> {
+pub fn shown_parts(job: &JobInfo) -> impl Iterator<Item = (&JobInfo, JobPart)> {
     let has_result = job.rapid.is_some() || job.embed.is_some();
     let result = (job.state == JobState::Done && has_result).then_some(JobPart::Result);
     let status = (job.state != JobState::Editing).then_some(JobPart::Status);

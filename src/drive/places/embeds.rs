@@ -20,7 +20,7 @@ use crate::drive::values::node::ListingKind;
 use crate::wire::EmbedId;
 
 /// `embeds/NAME.html`.
-pub(in crate::drive) struct EmbedPage(pub(in crate::drive) EmbedId);
+pub struct EmbedPage(pub EmbedId);
 
 #[async_trait]
 impl Place for EmbedPage {

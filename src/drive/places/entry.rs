@@ -24,9 +24,9 @@ use crate::outbox::{
 /// A file or folder that was copied in. Its inode number stays the same when the draft becomes an asset and
 /// when the entry moves to another draft.
 #[derive(Debug, Clone, Copy)]
-pub(in crate::drive) struct DraftEntry {
-    pub(in crate::drive) draft: DraftId,
-    pub(in crate::drive) entry: EntryId,
+pub struct DraftEntry {
+    pub draft: DraftId,
+    pub entry: EntryId,
 }
 
 #[async_trait]
@@ -177,7 +177,7 @@ impl Place for DraftEntry {
 }
 
 impl DraftEntry {
-    pub(in crate::drive) fn new(draft: DraftId, entry: EntryId) -> DraftEntry {
+    pub fn new(draft: DraftId, entry: EntryId) -> DraftEntry {
         DraftEntry { draft, entry }
     }
 
@@ -190,7 +190,7 @@ impl DraftEntry {
     }
 
     /// The entry in the record of what was sent.
-    pub(in crate::drive) fn sent(&self, tree: &Tree) -> Option<SentEntry> {
+    pub fn sent(&self, tree: &Tree) -> Option<SentEntry> {
         let Some(asset) = tree.catalog().asset_of_draft(self.draft) else {
             return tree.outbox().uploads().frozen_entry(self.draft, self.entry);
         };
@@ -205,7 +205,7 @@ impl DraftEntry {
     }
 
     /// True for a loose file.
-    pub(in crate::drive) fn is_alone(&self, tree: &Tree) -> bool {
+    pub fn is_alone(&self, tree: &Tree) -> bool {
         loose_entry(tree, self.draft).is_some_and(|info| info.id == self.entry)
     }
 
@@ -232,7 +232,7 @@ pub(super) fn own_child(tree: &Tree, draft: DraftId, folder: EntryId, name: &str
 }
 
 /// The row of a loose file in `rawmodels/`.
-pub(in crate::drive) fn loose_row(tree: &Tree, draft: DraftId) -> Option<Row> {
+pub fn loose_row(tree: &Tree, draft: DraftId) -> Option<Row> {
     loose_entry(tree, draft).map(|info| entry_row(draft, &info))
 }
 
@@ -246,10 +246,7 @@ fn loose_entry(tree: &Tree, draft: DraftId) -> Option<EntryInfo> {
 }
 
 /// The sent entry of a loose file. The name resolves for as long as the asset exists.
-pub(in crate::drive) fn sent_loose_file(
-    tree: &Tree,
-    name: &str,
-) -> Option<(DraftEntry, SentEntry)> {
+pub fn sent_loose_file(tree: &Tree, name: &str) -> Option<(DraftEntry, SentEntry)> {
     let records = tree.outbox().uploads().sent_records();
     // A record leaves a moment after its asset was deleted.
     let is_it = |record: &&Arc<SentRecord>| {
@@ -301,7 +298,7 @@ pub(super) fn entry_rows(tree: &Tree, draft: DraftId, folder: EntryId) -> DriveR
 }
 
 /// Attributes of a file of a draft that was removed or replaced while it is open.
-pub(in crate::drive) fn removed_entry(tree: &Tree, node: &Node) -> Option<Attributes> {
+pub fn removed_entry(tree: &Tree, node: &Node) -> Option<Attributes> {
     let (draft, entry) = node.draft_entry()?;
     let info = tree.outbox().entries().removed(entry)?;
     Some(staged_in(tree, draft, &info))

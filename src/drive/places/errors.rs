@@ -73,7 +73,7 @@ impl Place for ErrorText {
 }
 
 /// The text of `ERROR.txt`; `None` if nothing failed or the text was removed.
-pub(in crate::drive) fn error_text(tree: &Tree, parent: ErrorParent) -> Option<String> {
+pub fn error_text(tree: &Tree, parent: ErrorParent) -> Option<String> {
     let text = failure_text(tree, parent)?;
     let dismissed: Option<String> = tree
         .meta()
@@ -85,7 +85,7 @@ pub(in crate::drive) fn error_text(tree: &Tree, parent: ErrorParent) -> Option<S
 }
 
 /// Hides `ERROR.txt` until something else fails.
-pub(in crate::drive) fn dismiss_error(tree: &Tree, parent: ErrorParent) -> DriveResult<()> {
+pub fn dismiss_error(tree: &Tree, parent: ErrorParent) -> DriveResult<()> {
     let text = error_text(tree, parent).ok_or(DriveError::NotFound)?;
     tree.meta().put(DISMISSED, &parent.to_string(), &text)?;
     Ok(())

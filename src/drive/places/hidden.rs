@@ -21,7 +21,7 @@ use crate::drive::values::local::{HiddenName, HiddenParent};
 use crate::drive::values::node::{Bundle, Family, Model};
 use crate::wire::ModelId;
 
-pub(in crate::drive) struct HiddenFolder(pub(in crate::drive) HiddenParent);
+pub struct HiddenFolder(pub HiddenParent);
 
 #[async_trait]
 impl Place for HiddenFolder {
@@ -79,10 +79,7 @@ fn model_of(parent: HiddenParent) -> Option<Model> {
     }
 }
 
-pub(in crate::drive) struct HiddenFile(
-    pub(in crate::drive) HiddenParent,
-    pub(in crate::drive) HiddenName,
-);
+pub struct HiddenFile(pub HiddenParent, pub HiddenName);
 
 #[async_trait]
 impl Place for HiddenFile {

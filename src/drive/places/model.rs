@@ -24,13 +24,12 @@ use crate::drive::tree::Tree;
 use crate::drive::values::known::{KnownAsset, system_time};
 use crate::drive::values::local::{DropFolder, ErrorParent, HiddenParent};
 use crate::drive::values::node::{Home, Model, RemoteFolder};
-use crate::outbox::ItemStatus;
-use crate::outbox::{DraftId, EntryId};
+use crate::outbox::{DraftId, EntryId, ItemStatus};
 use crate::wire::paths::{fill, route};
 use crate::wire::{AssetId, UploadStatus};
 
 /// The folder of a source model. It keeps its inode when the draft becomes an asset.
-pub(in crate::drive) struct ModelFolder(pub(in crate::drive) Home);
+pub struct ModelFolder(pub Home);
 
 #[async_trait]
 impl Place for ModelFolder {

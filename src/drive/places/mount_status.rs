@@ -18,7 +18,7 @@ use crate::wire::Timestamp;
 const FAILURES_SHOWN: usize = 20;
 
 /// The state of the mount, as far as it is known without requests.
-pub(in crate::drive) fn mount_status(tree: &Tree) -> MountStatus {
+pub fn mount_status(tree: &Tree) -> MountStatus {
     let kernel_use = tree.kernel_use();
     let offline = tree.catalog().offline_reason();
     let transfers = tree.outbox().uploads().transfers();
@@ -81,7 +81,7 @@ fn state_dir(tree: &Tree) -> String {
 }
 
 /// Files that the journal did not name and that were kept.
-pub(in crate::drive) fn recovered_status(tree: &Tree) -> Vec<RecoveredStatus> {
+pub fn recovered_status(tree: &Tree) -> Vec<RecoveredStatus> {
     let recovered = tree.outbox().recovered();
     let rows = recovered.iter().map(|found| RecoveredStatus {
         folder: found.path.display().to_string(),

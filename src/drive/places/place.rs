@@ -14,15 +14,14 @@ use crate::drive::posix::{Attributes, FileKind, OpenFlags};
 use crate::drive::tree::Tree;
 use crate::drive::values::local::{DropFolder, ErrorParent, HiddenParent, JobEntry, TextTarget};
 use crate::drive::values::node::{Home, ListingKind, Model, RemoteFolder};
-use crate::outbox::ItemStatus;
-use crate::outbox::{DraftId, EntryId, Maker};
+use crate::outbox::{DraftId, EntryId, ItemStatus, Maker};
 use crate::wire::{AssetId, EmbedId};
 
 /// A text that the drive makes, with its modification time.
 #[derive(Debug, Clone)]
-pub(in crate::drive) struct Text {
-    pub(in crate::drive) bytes: Bytes,
-    pub(in crate::drive) modified: SystemTime,
+pub struct Text {
+    pub bytes: Bytes,
+    pub modified: SystemTime,
 }
 
 impl Text {
@@ -40,7 +39,7 @@ impl Text {
 
 /// How long the kernel may cache a name and its attributes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(in crate::drive) enum Lifetime {
+pub enum Lifetime {
     /// For a few milliseconds, so that consecutive system calls, such as those of `ls -l`, share an answer.
     Brief,
     /// Not at all: it may change at any time.
@@ -49,7 +48,7 @@ pub(in crate::drive) enum Lifetime {
 
 /// What can be created in a folder.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(in crate::drive) enum Container {
+pub enum Container {
     /// Drafts, as folders and loose files.
     Drafts,
     /// Files and folders of a draft.
@@ -62,7 +61,7 @@ pub(in crate::drive) enum Container {
 
 /// Where the bytes of a file come from.
 #[derive(Debug, Clone)]
-pub(in crate::drive) enum Contents {
+pub enum Contents {
     /// An entry that was copied in, staged or sent.
     Entry(DraftId, EntryId),
     /// A file of the service.
@@ -86,7 +85,7 @@ pub(in crate::drive) enum Contents {
 
 /// What removing a node does.
 #[derive(Debug, Clone)]
-pub(in crate::drive) enum Removal {
+pub enum Removal {
     /// Deletes the model, or its draft.
     Model(Model),
     /// Removes the entry of a draft; hides that of an asset.
@@ -108,7 +107,7 @@ pub(in crate::drive) enum Removal {
 
 /// What changing the attributes of a node does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(in crate::drive) enum AttributeRule {
+pub enum AttributeRule {
     /// Stored while it is a draft.
     Entry(DraftId, EntryId),
     /// The length is changed, all else is accepted without effect.
@@ -126,7 +125,7 @@ pub(in crate::drive) enum AttributeRule {
 /// One kind of path. Methods without a default must be implemented by every kind; the defaults fit most kinds.
 /// An answer that needs no request completes at the first poll.
 #[async_trait]
-pub(in crate::drive) trait Place: Send + Sync {
+pub trait Place: Send + Sync {
     /// The text that the inode number is computed from. It is durable: it never changes for a path, and other
     /// content needs another identity.
     fn identity(&self) -> String;

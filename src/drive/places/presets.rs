@@ -23,7 +23,7 @@ use crate::wire::paths::{fill, route};
 
 const FACTORY: &str = "factory";
 
-pub(in crate::drive) struct PresetFolder;
+pub struct PresetFolder;
 
 #[async_trait]
 impl Place for PresetFolder {
@@ -211,7 +211,7 @@ impl Place for StoredPreset {
 
 /// A preset in the outbox, by file name.
 #[derive(Debug, Clone)]
-pub(in crate::drive) struct HeldPreset(pub(in crate::drive) Arc<str>);
+pub struct HeldPreset(pub Arc<str>);
 
 #[async_trait]
 impl Place for HeldPreset {

@@ -23,7 +23,7 @@ use crate::wire::paths::{fill, route};
 use crate::wire::{OptimizationStatus, RapidId};
 
 /// The folder of an optimized model.
-pub(in crate::drive) struct RapidFolder(pub(in crate::drive) RapidId);
+pub struct RapidFolder(pub RapidId);
 
 #[async_trait]
 impl Place for RapidFolder {
@@ -125,7 +125,7 @@ fn service_folders(tree: &Tree, rapid: RapidId, state: &OptimizationStatus) -> V
 }
 
 impl Model {
-    pub(in crate::drive) fn folder(self) -> Node {
+    pub fn folder(self) -> Node {
         match self {
             Model::Raw(home) => ModelFolder(home).into(),
             Model::Rapid(rapid) => RapidFolder(rapid).into(),

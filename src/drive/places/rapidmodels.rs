@@ -20,7 +20,7 @@ use crate::drive::values::local::HiddenParent;
 use crate::drive::values::node::{Family, ListingKind};
 
 /// The folder of all optimized models.
-pub(in crate::drive) struct RapidModels;
+pub struct RapidModels;
 
 #[async_trait]
 impl Place for RapidModels {

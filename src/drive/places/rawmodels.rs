@@ -23,7 +23,7 @@ use crate::outbox::{DraftId, DraftKind};
 use crate::wire::{AssetId, ModelId};
 
 /// The folder of all source models.
-pub(in crate::drive) struct RawModels;
+pub struct RawModels;
 
 #[async_trait]
 impl Place for RawModels {
@@ -82,7 +82,7 @@ impl Place for RawModels {
 
 impl RawModels {
     /// Finds a draft, a listed model, or a loose file that was copied in.
-    pub(in crate::drive) async fn find(tree: &Arc<Tree>, name: &str) -> DriveResult<Node> {
+    pub async fn find(tree: &Arc<Tree>, name: &str) -> DriveResult<Node> {
         if let Some(node) = RawModels::open_draft(tree, name) {
             return Ok(node);
         }
@@ -120,7 +120,7 @@ impl RawModels {
     }
 
     /// The asset that is listed under a name.
-    pub(in crate::drive) fn listed_asset(tree: &Tree, name: &str) -> Option<AssetId> {
+    pub fn listed_asset(tree: &Tree, name: &str) -> Option<AssetId> {
         match listed_model(tree.catalog(), Family::Raw, name)? {
             ModelId::Asset(asset) => Some(asset),
             ModelId::Rapid(_) => None,
@@ -128,7 +128,7 @@ impl RawModels {
     }
 
     /// The draft of that name, if it is not an asset yet.
-    pub(in crate::drive) fn open_draft(tree: &Tree, name: &str) -> Option<Node> {
+    pub fn open_draft(tree: &Tree, name: &str) -> Option<Node> {
         let draft = tree.outbox().drafts().find(name)?;
         if is_asset_by_now(tree.catalog(), &draft) {
             return None;
@@ -140,7 +140,7 @@ impl RawModels {
     }
 
     /// The draft of a loose file, also after it became an asset.
-    pub(in crate::drive) fn loose_draft(tree: &Tree, name: &str) -> Option<DraftId> {
+    pub fn loose_draft(tree: &Tree, name: &str) -> Option<DraftId> {
         match RawModels::open_draft(tree, name) {
             Some(node) if node.model_folder().is_none() => {
                 node.draft_entry().map(|(draft, _)| draft)

@@ -24,12 +24,12 @@ use crate::drive::values::sizes::ContentTable;
 use crate::wire::ModelId;
 
 /// A folder whose files the service lists, or a subfolder of it.
-pub(in crate::drive) struct ServiceFolder {
-    pub(in crate::drive) folder: RemoteFolder,
+pub struct ServiceFolder {
+    pub folder: RemoteFolder,
     /// The path of the subfolder, else empty.
-    pub(in crate::drive) path: Arc<str>,
+    pub path: Arc<str>,
     /// The staged zip that it was a folder of.
-    pub(in crate::drive) origin: Option<ZipOrigin>,
+    pub origin: Option<ZipOrigin>,
 }
 
 #[async_trait]
@@ -83,7 +83,7 @@ impl Place for ServiceFolder {
 }
 
 impl ServiceFolder {
-    pub(in crate::drive) fn top(folder: RemoteFolder) -> ServiceFolder {
+    pub fn top(folder: RemoteFolder) -> ServiceFolder {
         ServiceFolder {
             folder,
             path: "".into(),
@@ -98,12 +98,12 @@ impl ServiceFolder {
 }
 
 /// A file in it. `content` counts the contents that the file has had.
-pub(in crate::drive) struct ServiceFile {
-    pub(in crate::drive) folder: RemoteFolder,
-    pub(in crate::drive) path: Arc<str>,
-    pub(in crate::drive) content: u32,
+pub struct ServiceFile {
+    pub folder: RemoteFolder,
+    pub path: Arc<str>,
+    pub content: u32,
     /// The staged zip that it was a member of.
-    pub(in crate::drive) origin: Option<ZipOrigin>,
+    pub origin: Option<ZipOrigin>,
 }
 
 #[async_trait]
@@ -180,7 +180,7 @@ pub(super) fn path_of_content(tree: &Tree, name: &str) -> Option<String> {
 }
 
 /// The path of a file of the service; of its folder if `path` is empty.
-pub(in crate::drive) fn path_in(tree: &Tree, folder: RemoteFolder, path: &str) -> String {
+pub fn path_in(tree: &Tree, folder: RemoteFolder, path: &str) -> String {
     let model = model_path(tree.catalog(), shown_as(tree.catalog(), folder.subject()));
     let parts = [
         Some(model.as_str()),

@@ -20,7 +20,7 @@ use crate::drive::tree::Tree;
 use crate::drive::values::local::{DropFolder, HiddenParent};
 use crate::drive::values::node::ListingKind;
 
-pub(in crate::drive) struct Root;
+pub struct Root;
 
 #[async_trait]
 impl Place for Root {
@@ -67,7 +67,7 @@ impl Place for Root {
 }
 
 /// The folder that shows a listing.
-pub(in crate::drive) fn top_folder(listing: ListingKind) -> Node {
+pub fn top_folder(listing: ListingKind) -> Node {
     match listing {
         ListingKind::Assets => RawModels.into(),
         ListingKind::Rapids => RapidModels.into(),
@@ -81,7 +81,7 @@ pub(in crate::drive) fn top_folder(listing: ListingKind) -> Node {
 }
 
 /// The rows that only exist on this machine: drafts.
-pub(in crate::drive) fn own_rows(tree: &Tree, which: ListingKind) -> Vec<Row> {
+pub fn own_rows(tree: &Tree, which: ListingKind) -> Vec<Row> {
     match which {
         ListingKind::Assets => rawmodels::draft_rows(tree),
         _ => Vec::new(),
@@ -89,7 +89,7 @@ pub(in crate::drive) fn own_rows(tree: &Tree, which: ListingKind) -> Vec<Row> {
 }
 
 /// The rows that are known now, without a request.
-pub(in crate::drive) fn rows_at_hand(tree: &Tree, which: ListingKind) -> Vec<Row> {
+pub fn rows_at_hand(tree: &Tree, which: ListingKind) -> Vec<Row> {
     match which {
         ListingKind::Assets => rawmodels::rows_at_hand(tree),
         _ => rapidmodels::rows_at_hand(tree),
@@ -97,7 +97,7 @@ pub(in crate::drive) fn rows_at_hand(tree: &Tree, which: ListingKind) -> Vec<Row
 }
 
 /// The rows above an id, with the highest id.
-pub(in crate::drive) fn rows_after(tree: &Tree, which: ListingKind, id: u64) -> (u64, Vec<Row>) {
+pub fn rows_after(tree: &Tree, which: ListingKind, id: u64) -> (u64, Vec<Row>) {
     match which {
         ListingKind::Assets => rawmodels::rows_after(tree, id),
         _ => rapidmodels::rows_after(tree, id),

@@ -24,9 +24,9 @@ use crate::drive::values::node::{Home, Model, RemoteFolder};
 use crate::outbox::DraftId;
 
 /// A folder in the zip.
-pub(in crate::drive) struct StagedMemberFolder {
-    pub(in crate::drive) draft: DraftId,
-    pub(in crate::drive) path: Arc<str>,
+pub struct StagedMemberFolder {
+    pub draft: DraftId,
+    pub path: Arc<str>,
 }
 
 #[async_trait]
@@ -88,11 +88,11 @@ impl Place for StagedMemberFolder {
 }
 
 /// A file in the zip.
-pub(in crate::drive) struct StagedMember {
-    pub(in crate::drive) draft: DraftId,
+pub struct StagedMember {
+    pub draft: DraftId,
     /// The checksum of the zip: with other bytes it is another file.
-    pub(in crate::drive) version: Arc<str>,
-    pub(in crate::drive) path: Arc<str>,
+    pub version: Arc<str>,
+    pub path: Arc<str>,
 }
 
 #[async_trait]

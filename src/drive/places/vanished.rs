@@ -13,10 +13,10 @@ use crate::drive::inodes::Numbered as _;
 use crate::drive::posix::{Attributes, FileKind};
 use crate::drive::tree::Tree;
 
-pub(in crate::drive) struct Vanished {
-    pub(in crate::drive) folder: Node,
-    pub(in crate::drive) name: Box<str>,
-    pub(in crate::drive) kind: FileKind,
+pub struct Vanished {
+    pub folder: Node,
+    pub name: Box<str>,
+    pub kind: FileKind,
 }
 
 #[async_trait]

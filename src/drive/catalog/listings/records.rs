@@ -20,7 +20,7 @@ use crate::drive::values::node::ListingKind;
 use crate::wire::{AssetId, BaseAsset, EmbedId, ModelId, RapidId, RapidModel};
 
 /// Stores one record of a source model from a request that began at `asked`.
-pub(in crate::drive) fn store_asset(catalog: &Catalog, record: &BaseAsset, asked: Instant) {
+pub fn store_asset(catalog: &Catalog, record: &BaseAsset, asked: Instant) {
     store_some(
         catalog,
         &ASSETS,
@@ -30,7 +30,7 @@ pub(in crate::drive) fn store_asset(catalog: &Catalog, record: &BaseAsset, asked
 }
 
 /// The row of an optimized model. A new one gets the name of the text that it was made with, which its name may need.
-pub(in crate::drive) fn rapid_row(catalog: &Catalog, record: &RapidModel) -> KnownRapid {
+pub fn rapid_row(catalog: &Catalog, record: &RapidModel) -> KnownRapid {
     let row = KnownRapid::from_record(record);
     if catalog.rapid_name(record.id).is_some() {
         return row;
@@ -44,12 +44,12 @@ pub(in crate::drive) fn rapid_row(catalog: &Catalog, record: &RapidModel) -> Kno
 }
 
 /// Stores one record of an optimized model.
-pub(in crate::drive) fn store_rapid(catalog: &Catalog, record: &RapidModel, asked: Instant) {
+pub fn store_rapid(catalog: &Catalog, record: &RapidModel, asked: Instant) {
     store_some(catalog, &RAPIDS, vec![rapid_row(catalog, record)], asked);
 }
 
 /// Stores tags that were changed through this drive.
-pub(in crate::drive) fn write_tags(catalog: &Catalog, subject: ModelId, tags: Vec<KnownTag>) {
+pub fn write_tags(catalog: &Catalog, subject: ModelId, tags: Vec<KnownTag>) {
     match subject {
         ModelId::Asset(asset) => {
             if let Some(row) = catalog.asset(asset) {
@@ -65,11 +65,7 @@ pub(in crate::drive) fn write_tags(catalog: &Catalog, subject: ModelId, tags: Ve
 }
 
 /// Stores a record that was changed through this drive.
-pub(in crate::drive) fn write<R: Record + Serialize>(
-    catalog: &Catalog,
-    listing: &ListingRef<R>,
-    row: R,
-) {
+pub fn write<R: Record + Serialize>(catalog: &Catalog, listing: &ListingRef<R>, row: R) {
     learn(catalog, listing, vec![row], |listing, rows, taken| {
         let row = rows.into_iter().next()?;
         Some(listing.write(row, Instant::now(), taken))
@@ -77,7 +73,7 @@ pub(in crate::drive) fn write<R: Record + Serialize>(
 }
 
 /// Removes a source model that is gone from the service.
-pub(in crate::drive) fn asset_gone(catalog: &Catalog, asset: AssetId) {
+pub fn asset_gone(catalog: &Catalog, asset: AssetId) {
     let changes = removed(catalog, &ASSETS, asset.0);
     catalog.outbox.asset_gone(asset);
     forget_files(catalog, &format!("raw/{asset}"));
@@ -87,7 +83,7 @@ pub(in crate::drive) fn asset_gone(catalog: &Catalog, asset: AssetId) {
 }
 
 /// Removes an embed that is gone from the service.
-pub(in crate::drive) fn embed_gone(catalog: &Catalog, embed: EmbedId) {
+pub fn embed_gone(catalog: &Catalog, embed: EmbedId) {
     let changes = removed(catalog, &EMBEDS, embed.0);
     if !changes.gone.is_empty() {
         catalog.report(Change::Listing);
@@ -95,14 +91,14 @@ pub(in crate::drive) fn embed_gone(catalog: &Catalog, embed: EmbedId) {
 }
 
 /// Removes an optimized model that is gone from the service.
-pub(in crate::drive) fn rapid_gone(catalog: &Catalog, rapid: RapidId) {
+pub fn rapid_gone(catalog: &Catalog, rapid: RapidId) {
     let changes = removed(catalog, &RAPIDS, rapid.0);
     catalog.outbox.jobs().rapid_gone(rapid);
     report(catalog, ListingKind::Rapids, &changes);
 }
 
 /// Removes a record from its listing.
-pub(in crate::drive) fn removed<R: Record + Serialize>(
+pub fn removed<R: Record + Serialize>(
     catalog: &Catalog,
     listing: &ListingRef<R>,
     id: u64,
@@ -161,7 +157,7 @@ pub(super) fn store_some<R: Record + Serialize>(
 }
 
 /// Gives known assets the names that the outbox records for them.
-pub(in crate::drive) fn apply_names(catalog: &Catalog, assets: &[AssetId]) {
+pub fn apply_names(catalog: &Catalog, assets: &[AssetId]) {
     let rows = assets.iter().filter_map(|asset| catalog.asset(*asset));
     store_some(catalog, &ASSETS, rows.collect(), Instant::now());
 }
@@ -177,7 +173,7 @@ fn claim_made(catalog: &Catalog, known: &mut Known, row: &impl Record) {
 }
 
 /// Stores which optimizations are running or have failed lately.
-pub(in crate::drive) fn store_jobs(catalog: &Catalog, mut rapids: Vec<RapidId>, asked: Instant) {
+pub fn store_jobs(catalog: &Catalog, mut rapids: Vec<RapidId>, asked: Instant) {
     rapids.sort_unstable();
     let (before, is_news) = {
         let mut known = catalog.known();
@@ -224,7 +220,7 @@ fn keep<R: Record + Serialize>(
 
 /// Makes all stored listings durable. A change through the drive is answered after this, so that no later mount
 /// shows the previous state.
-pub(in crate::drive) async fn keep_for_good(catalog: &Catalog) -> DriveResult<()> {
+pub async fn keep_for_good(catalog: &Catalog) -> DriveResult<()> {
     let meta = catalog.meta.clone();
     blocking(catalog, move || {
         if let Err(error) = meta.flush() {

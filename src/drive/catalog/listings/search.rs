@@ -27,7 +27,7 @@ const MAX_QUERY_BYTES: usize = 1024;
 const MAX_PAGES: usize = 20;
 
 /// The ids that a query finds, at most as old as the refresh time.
-pub(in crate::drive) async fn found(
+pub async fn found(
     catalog: &Arc<Catalog>,
     family: Family,
     query: &Arc<str>,
@@ -126,7 +126,7 @@ async fn hits(catalog: &Catalog, family: Family, query: ListQuery) -> DriveResul
 }
 
 /// Whether a name could be asked for.
-pub(in crate::drive) enum NameAnswer {
+pub enum NameAnswer {
     /// The known data of the name is as fresh as the service allows.
     Asked,
     /// The service cannot be reached or does not answer, and the listing of the name is not known.
@@ -134,11 +134,7 @@ pub(in crate::drive) enum NameAnswer {
 }
 
 /// The model that a listing shows under a name, as far as it is known.
-pub(in crate::drive) fn listed_model(
-    catalog: &Catalog,
-    family: Family,
-    name: &str,
-) -> Option<ModelId> {
+pub fn listed_model(catalog: &Catalog, family: Family, name: &str) -> Option<ModelId> {
     match family {
         Family::Raw => {
             let asset = catalog.known().assets.find(name).map(|row| row.id)?;
@@ -154,7 +150,7 @@ pub(in crate::drive) fn listed_model(
 
 /// Brings the data of a name up to date: by the listing if that is known, else by one request for the name and, if
 /// that finds nothing, by the listing. Does not wait for a service that cannot be reached or is known to be silent.
-pub(in crate::drive) async fn ask_for_name(
+pub async fn ask_for_name(
     catalog: &Arc<Catalog>,
     family: Family,
     name: &str,
