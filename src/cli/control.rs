@@ -39,6 +39,15 @@ pub(super) fn commit(args: &CommitArgs) -> Result<Exit> {
 /// Sends the command and waits until it ends. If the service does not answer, it does not wait: the draft is sent
 /// later.
 pub(super) fn commit_at(path: &Path, order: &'static str) -> Result<()> {
+    commit_until(path, order, || Ok(false))
+}
+
+/// The same, but waits no longer than until `is_enough`, which is asked again and again.
+pub(super) fn commit_until(
+    path: &Path,
+    order: &'static str,
+    is_enough: impl Fn() -> Result<bool>,
+) -> Result<()> {
     let drive = MountedDrive::of(path)?;
     let (tell, outcome) = mpsc::channel();
     let ordered = path.to_owned();
@@ -52,6 +61,9 @@ pub(super) fn commit_at(path: &Path, order: &'static str) -> Result<()> {
             Ok(done) => return done,
             Err(RecvTimeoutError::Disconnected) => bail!("the command to send it was lost"),
             Err(RecvTimeoutError::Timeout) => {}
+        }
+        if is_enough()? {
+            return Ok(());
         }
         let status = drive.status()?;
         if begun.elapsed() >= ORDER_DEADLINE && !status.online {

@@ -55,7 +55,6 @@ fn describe(root: &Path, status: &MountStatus) -> String {
         status.account,
         status.pid
     );
-    let absolute = |path: &str| path_below(root, path);
     if !status.online {
         let because = status
             .offline_because
@@ -65,12 +64,25 @@ fn describe(root: &Path, status: &MountStatus) -> String {
             "Offline: {because}. Cached files can be read, and drafts can be written.\n"
         ));
     }
+    add_work(&mut page, root, status);
+    add_left_over(&mut page, status);
+    add_failures(&mut page, root, status);
+    page.push_str(&cache_and_requests(status));
+    if let Some(sentence) = keeps_nothing_new(&status.cache) {
+        page.push_str(&format!("{sentence}\n"));
+    }
+    page
+}
+
+/// What is going on.
+fn add_work(page: &mut String, root: &Path, status: &MountStatus) {
+    let absolute = |path: &str| path_below(root, path);
     let (failed, drafts): (Vec<_>, Vec<_>) =
         (status.drafts.iter()).partition(|draft| draft.state == StatusWord::Failed);
-    section(&mut page, "Failed models", &failed, |draft| {
+    section(page, "Failed models", &failed, |draft| {
         format!("{}  {}", absolute(&draft.path), draft.status)
     });
-    section(&mut page, "Drafts", &drafts, |draft| {
+    section(page, "Drafts", &drafts, |draft| {
         format!(
             "{}  {}{}",
             absolute(&draft.path),
@@ -78,14 +90,18 @@ fn describe(root: &Path, status: &MountStatus) -> String {
             bar(draft.sent_bytes, draft.total_bytes)
         )
     });
-    section(&mut page, "Transfers", &status.transfers, |transfer| {
+    section(page, "Transfers", &status.transfers, |transfer| {
         transfer_lines(root, transfer)
     });
-    section(&mut page, "Jobs", &status.jobs, |job| {
+    section(page, "Jobs", &status.jobs, |job| {
         format!("{}  {}", absolute(&job.path), job.status)
     });
+}
+
+/// What is left of earlier uploads and mounts.
+fn add_left_over(page: &mut String, status: &MountStatus) {
     section(
-        &mut page,
+        page,
         "Orphans (remove with `assetfs cancel --orphan ID`)",
         &status.orphans,
         |orphan| match &orphan.not_deleted_because {
@@ -97,7 +113,7 @@ fn describe(root: &Path, status: &MountStatus) -> String {
         },
     );
     section(
-        &mut page,
+        page,
         "Recovered files (take back with `assetfs recover`)",
         &status.recovered,
         |found| {
@@ -111,30 +127,28 @@ fn describe(root: &Path, status: &MountStatus) -> String {
         },
     );
     section(
-        &mut page,
+        page,
         "Drafts of other accounts, or of this one under another address (mount it to send them)",
         &status.unsent_elsewhere,
         |folder| shell_quoted(Path::new(folder)),
     );
+}
+
+fn add_failures(page: &mut String, root: &Path, status: &MountStatus) {
     let line = |failure: &FailureLine| {
         let at = failure.at.as_deref().map(to_the_second);
         format!(
             "{}  {}: {}",
             at.unwrap_or_default(),
-            absolute(&failure.path),
+            path_below(root, &failure.path),
             failure.why
         )
     };
     let failures: Vec<_> = status.other_failures().collect();
-    section(&mut page, "Failures", &failures, |failure| line(failure));
+    section(page, "Failures", &failures, |failure| line(failure));
     let refused: Vec<_> = status.other_refusals().collect();
     let title = "Refused (nothing is lost; repeat it as the line says)";
-    section(&mut page, title, &refused, |refusal| line(refusal));
-    page.push_str(&cache_and_requests(status));
-    if let Some(sentence) = keeps_nothing_new(&status.cache) {
-        page.push_str(&format!("{sentence}\n"));
-    }
-    page
+    section(page, title, &refused, |refusal| line(refusal));
 }
 
 /// A transfer, followed by its files in flight.

@@ -193,7 +193,7 @@ impl Drive {
     }
 
     /// The attributes of an inode or an open file.
-    pub async fn getattr(&self, ino: Ino, fh: Option<Fh>, _caller: &Caller) -> DriveResult<Entry> {
+    pub async fn getattr(&self, ino: Ino, fh: Option<Fh>) -> DriveResult<Entry> {
         let result = getattr(&self.mount, ino, fh).await;
         noted(&self.mount, ino, None, Deed::Look, result)
     }
@@ -321,14 +321,7 @@ impl Drive {
     }
 
     /// Writes all of `data`.
-    pub async fn write(
-        &self,
-        ino: Ino,
-        fh: Fh,
-        offset: u64,
-        data: &[u8],
-        _caller: &Caller,
-    ) -> DriveResult<u32> {
+    pub async fn write(&self, ino: Ino, fh: Fh, offset: u64, data: &[u8]) -> DriveResult<u32> {
         let result = write(&self.mount, fh, offset, data).await;
         self.mount.traffic().note_written(&result);
         noted(&self.mount, ino, None, Deed::Write, result)
@@ -379,7 +372,7 @@ impl Drive {
     }
 
     /// Makes what was written durable.
-    pub async fn fsync(&self, ino: Ino, fh: Fh, _caller: &Caller) -> DriveResult<()> {
+    pub async fn fsync(&self, ino: Ino, fh: Fh) -> DriveResult<()> {
         let result = fsync(&self.mount, fh).await;
         noted(&self.mount, ino, None, Deed::Close, result)
     }
@@ -397,7 +390,7 @@ impl Drive {
     }
 
     /// Closes a folder.
-    pub async fn release_dir(&self, _ino: Ino, fh: Fh) -> DriveResult<()> {
+    pub async fn release_dir(&self, fh: Fh) -> DriveResult<()> {
         self.mount.handles().remove_folder(fh);
         self.mount.deletions().was_closed(fh);
         Ok(())
@@ -411,7 +404,7 @@ impl Drive {
     }
 
     /// `fsync` on a folder: commits a draft if the process did not write into it.
-    pub async fn sync_dir(&self, ino: Ino, _fh: Fh, caller: &Caller) -> DriveResult<()> {
+    pub async fn sync_dir(&self, ino: Ino, caller: &Caller) -> DriveResult<()> {
         let result = sync_dir(&self.mount, ino, caller).await;
         noted(&self.mount, ino, None, Deed::Close, result)
     }
@@ -422,12 +415,7 @@ impl Drive {
     }
 
     /// One extended attribute.
-    pub async fn get_xattr(
-        &self,
-        ino: Ino,
-        name: &OsStr,
-        _caller: &Caller,
-    ) -> DriveResult<Vec<u8>> {
+    pub async fn get_xattr(&self, ino: Ino, name: &OsStr) -> DriveResult<Vec<u8>> {
         get_xattr(&self.mount, ino, name).await
     }
 
@@ -438,7 +426,6 @@ impl Drive {
         name: &OsStr,
         value: &[u8],
         mode: XattrMode,
-        _caller: &Caller,
     ) -> DriveResult<()> {
         let result = set_xattr(&self.mount, ino, name, value, mode).await;
         match name.as_encoded_bytes().starts_with(b"user.") {
@@ -449,12 +436,12 @@ impl Drive {
     }
 
     /// Names of the extended attributes.
-    pub async fn list_xattr(&self, ino: Ino, _caller: &Caller) -> DriveResult<Vec<OsString>> {
+    pub async fn list_xattr(&self, ino: Ino) -> DriveResult<Vec<OsString>> {
         list_xattr(&self.mount, ino).await
     }
 
     /// Removes an extended attribute.
-    pub async fn remove_xattr(&self, ino: Ino, name: &OsStr, _caller: &Caller) -> DriveResult<()> {
+    pub async fn remove_xattr(&self, ino: Ino, name: &OsStr) -> DriveResult<()> {
         let result = remove_xattr(&self.mount, ino, name).await;
         noted(&self.mount, ino, None, Deed::Attribute, result)
     }

@@ -47,32 +47,34 @@ impl Adapter {
         }
     }
 
+    /// The drive and the caller of a request, for the work that [`Adapter::run`] gets.
+    fn asked(&self, request: &Request) -> (Drive, Caller) {
+        (self.drive.clone(), caller(request))
+    }
+
     /// Runs an operation of the drive and sends its result or errno as the reply.
-    fn run<T, Work>(
+    fn run<T: Send + 'static>(
         &self,
         route: Route,
         request: &Request,
         reply: impl Reply<T>,
-        work: impl FnOnce(Drive, Caller) -> Work,
-    ) where
-        T: Send + 'static,
-        Work: Future<Output = DriveResult<T>> + Send + 'static,
-    {
-        let caller = caller(request);
+        work: impl Future<Output = DriveResult<T>> + Send + 'static,
+    ) {
         self.drive.inotify().was_used();
-        let work = work(self.drive.clone(), caller);
         let give = move |result| reply.give(result);
-        self.dispatcher.answer(route, caller.pid, work, give);
+        self.dispatcher.answer(route, request.pid(), work, give);
     }
-}
 
-impl Adapter {
+    /// The helper for inotify, if the request is its. Its requests are answered on this thread.
+    fn helper(&self, request: &Request) -> Option<HelperRequests<'_>> {
+        self.drive.inotify().of_helper(request.pid())
+    }
+
     /// Refuses to create a link, a pipe or a device.
     fn refuse_other(&self, request: &Request, parent: INodeNo, name: &OsStr, reply: ReplyEntry) {
-        let name = name.to_owned();
-        self.run(Route::Memory, request, reply, move |drive, _| async move {
-            drive.make_other(ino(parent), &name).await
-        });
+        let (drive, name) = (self.drive.clone(), name.to_owned());
+        let work = async move { drive.make_other(ino(parent), &name).await };
+        self.run(Route::Memory, request, reply, work);
     }
 
     /// Reads a stream. It may wait for ever, so a signal that the caller handles ends the wait too.
@@ -85,30 +87,20 @@ impl Adapter {
         flags: OpenFlags,
         reply: ReplyData,
     ) {
-        let waits = flags.0 & libc::O_NONBLOCK == 0;
-        self.run(Route::Stream, request, reply, move |drive, _| async move {
+        let (drive, waits) = (self.drive.clone(), flags.0 & libc::O_NONBLOCK == 0);
+        let work = async move {
             match waits {
                 true => drive.read(ino(number), Fh(fh.0), 0, size).await,
                 false => drive.event_streams().read_at_hand(Fh(fh.0), size),
             }
-        });
-    }
-
-    /// Answers a request of the helper for inotify on this thread, unless `ask` leaves it to the drive. Gives the reply
-    /// of any other program back.
-    fn of_program<T, R: Reply<T>>(
-        &self,
-        request: &Request,
-        reply: R,
-        ask: impl FnOnce(HelperRequests<'_>) -> Option<DriveResult<T>>,
-    ) -> Option<R> {
-        let helper = self.drive.inotify().of_helper(request.pid());
-        let Some(answer) = helper.and_then(ask) else {
-            return Some(reply);
         };
-        reply.give(answer.map_err(|error| errno(&error)));
-        None
+        self.run(Route::Stream, request, reply, work);
     }
+}
+
+/// Sends a result of the drive that is there already.
+fn give<T>(reply: impl Reply<T>, result: DriveResult<T>) {
+    reply.give(result.map_err(|error| errno(&error)));
 }
 
 impl Filesystem for Adapter {
@@ -135,18 +127,16 @@ impl Filesystem for Adapter {
     }
 
     fn lookup(&self, request: &Request, parent: INodeNo, name: &OsStr, reply: ReplyEntry) {
-        let Some(reply) =
-            self.of_program(request, reply, |helper| helper.lookup(ino(parent), name))
-        else {
-            return;
-        };
+        if let Some(answer) = self
+            .helper(request)
+            .and_then(|helper| helper.lookup(ino(parent), name))
+        {
+            return give(reply, answer);
+        }
         let name = name.to_owned();
-        self.run(
-            Route::Memory,
-            request,
-            reply,
-            move |drive, caller| async move { drive.lookup(ino(parent), &name, &caller).await },
-        );
+        let (drive, caller) = self.asked(request);
+        let work = async move { drive.lookup(ino(parent), &name, &caller).await };
+        self.run(Route::Memory, request, reply, work);
     }
 
     fn forget(&self, _request: &Request, number: INodeNo, count: u64) {
@@ -161,12 +151,9 @@ impl Filesystem for Adapter {
         reply: ReplyAttr,
     ) {
         let fh = fh.map(|fh| Fh(fh.0));
-        self.run(
-            Route::Memory,
-            request,
-            reply,
-            move |drive, caller| async move { drive.getattr(ino(number), fh, &caller).await },
-        );
+        let drive = self.drive.clone();
+        let work = async move { drive.getattr(ino(number), fh).await };
+        self.run(Route::Memory, request, reply, work);
     }
 
     fn setattr(
@@ -187,10 +174,9 @@ impl Filesystem for Adapter {
         _flags: Option<BsdFileFlags>,
         reply: ReplyAttr,
     ) {
-        let Some(reply) = self.of_program(request, reply, |helper| Some(helper.touch(ino(number))))
-        else {
-            return;
-        };
+        if let Some(helper) = self.helper(request) {
+            return give(reply, helper.touch(ino(number)));
+        }
         let change = SetAttributes {
             mode: mode.map(|mode| permissions(mode, 0)),
             uid,
@@ -200,18 +186,15 @@ impl Filesystem for Adapter {
             mtime: mtime.map(set_time),
             fh: fh.map(|fh| Fh(fh.0)),
         };
-        self.run(
-            Route::Blocking,
-            request,
-            reply,
-            move |drive, caller| async move { drive.setattr(ino(number), &change, &caller).await },
-        );
+        let (drive, caller) = self.asked(request);
+        let work = async move { drive.setattr(ino(number), &change, &caller).await };
+        self.run(Route::Blocking, request, reply, work);
     }
 
     fn readlink(&self, request: &Request, number: INodeNo, reply: ReplyData) {
-        self.run(Route::Memory, request, reply, move |drive, _| async move {
-            drive.readlink(ino(number)).await
-        });
+        let drive = self.drive.clone();
+        let work = async move { drive.readlink(ino(number)).await };
+        self.run(Route::Memory, request, reply, work);
     }
 
     fn mknod(
@@ -224,18 +207,16 @@ impl Filesystem for Adapter {
         _rdev: u32,
         reply: ReplyEntry,
     ) {
-        let Some(reply) = self.of_program(request, reply, |helper| {
-            Some(helper.make(ino(parent), name))
-        }) else {
-            return;
-        };
+        if let Some(helper) = self.helper(request) {
+            return give(reply, helper.make(ino(parent), name));
+        }
         if mode & libc::S_IFMT != libc::S_IFREG {
             return self.refuse_other(request, parent, name, reply);
         }
         let (name, mode) = (name.to_owned(), permissions(mode, umask));
-        self.run(Route::Blocking, request, reply, move |drive, caller| async move {
-            drive.make_node(ino(parent), &name, mode, &caller).await
-        });
+        let (drive, caller) = self.asked(request);
+        let work = async move { drive.make_node(ino(parent), &name, mode, &caller).await };
+        self.run(Route::Blocking, request, reply, work);
     }
 
     fn mkdir(
@@ -247,42 +228,33 @@ impl Filesystem for Adapter {
         umask: u32,
         reply: ReplyEntry,
     ) {
-        let Some(reply) = self.of_program(request, reply, |helper| {
-            Some(helper.make(ino(parent), name))
-        }) else {
-            return;
-        };
+        if let Some(helper) = self.helper(request) {
+            return give(reply, helper.make(ino(parent), name));
+        }
         let (name, mode) = (name.to_owned(), permissions(mode, umask));
-        self.run(Route::Blocking, request, reply, move |drive, caller| async move {
-            drive.make_dir(ino(parent), &name, mode, &caller).await
-        });
+        let (drive, caller) = self.asked(request);
+        let work = async move { drive.make_dir(ino(parent), &name, mode, &caller).await };
+        self.run(Route::Blocking, request, reply, work);
     }
 
     fn unlink(&self, request: &Request, parent: INodeNo, name: &OsStr, reply: ReplyEmpty) {
-        let Some(reply) = self.of_program(request, reply, |helper| {
-            Some(helper.remove(ino(parent), name))
-        }) else {
-            return;
-        };
+        if let Some(helper) = self.helper(request) {
+            return give(reply, helper.remove(ino(parent), name));
+        }
         let name = name.to_owned();
-        self.run(Route::Blocking, request, reply, move |drive, caller| async move {
-            drive.remove_file(ino(parent), &name, &caller).await
-        });
+        let (drive, caller) = self.asked(request);
+        let work = async move { drive.remove_file(ino(parent), &name, &caller).await };
+        self.run(Route::Blocking, request, reply, work);
     }
 
     fn rmdir(&self, request: &Request, parent: INodeNo, name: &OsStr, reply: ReplyEmpty) {
-        let Some(reply) = self.of_program(request, reply, |helper| {
-            Some(helper.remove(ino(parent), name))
-        }) else {
-            return;
-        };
+        if let Some(helper) = self.helper(request) {
+            return give(reply, helper.remove(ino(parent), name));
+        }
         let name = name.to_owned();
-        self.run(
-            Route::Blocking,
-            request,
-            reply,
-            move |drive, caller| async move { drive.remove_dir(ino(parent), &name, &caller).await },
-        );
+        let (drive, caller) = self.asked(request);
+        let work = async move { drive.remove_dir(ino(parent), &name, &caller).await };
+        self.run(Route::Blocking, request, reply, work);
     }
 
     fn symlink(
@@ -293,11 +265,9 @@ impl Filesystem for Adapter {
         _target: &Path,
         reply: ReplyEntry,
     ) {
-        let Some(reply) = self.of_program(request, reply, |helper| {
-            Some(helper.make(ino(parent), name))
-        }) else {
-            return;
-        };
+        if let Some(helper) = self.helper(request) {
+            return give(reply, helper.make(ino(parent), name));
+        }
         self.refuse_other(request, parent, name, reply);
     }
 
@@ -327,24 +297,21 @@ impl Filesystem for Adapter {
         };
         let (from, name) = (ino(parent), name.to_owned());
         let (to, new_name) = (ino(new_parent), new_name.to_owned());
-        self.run(
-            Route::Blocking,
-            request,
-            reply,
-            move |drive, caller| async move {
-                drive
-                    .rename(from, &name, to, &new_name, mode, &caller)
-                    .await
-            },
-        );
+        let (drive, caller) = self.asked(request);
+        let work = async move {
+            drive
+                .rename(from, &name, to, &new_name, mode, &caller)
+                .await
+        };
+        self.run(Route::Blocking, request, reply, work);
     }
 
     fn open(&self, request: &Request, number: INodeNo, flags: OpenFlags, reply: ReplyOpen) {
         let (ino, flags) = (ino(number), open_flags(flags));
         let modes = Arc::clone(&self.modes);
         let reply = OpenedFile { reply, ino, modes };
-        let work =
-            move |drive: Drive, caller| async move { drive.open_file(ino, flags, &caller).await };
+        let (drive, caller) = self.asked(request);
+        let work = async move { drive.open_file(ino, flags, &caller).await };
         let route = match flags.access.writes() || flags.truncate {
             true => Route::Blocking,
             false => Route::Disk,
@@ -365,14 +332,9 @@ impl Filesystem for Adapter {
         let (name, mode) = (name.to_owned(), permissions(mode, umask));
         let flags = open_flags(OpenFlags(flags));
         let modes = Arc::clone(&self.modes);
-        self.run(
-            Route::Blocking,
-            request,
-            CreatedFile { reply, modes },
-            move |drive, caller| async move {
-                drive.create(ino(parent), &name, mode, flags, &caller).await
-            },
-        );
+        let (drive, caller) = self.asked(request);
+        let work = async move { drive.create(ino(parent), &name, mode, flags, &caller).await };
+        self.run(Route::Blocking, request, CreatedFile { reply, modes }, work);
     }
 
     fn read(
@@ -389,9 +351,9 @@ impl Filesystem for Adapter {
         if self.drive.event_streams().has(Fh(fh.0)) {
             return self.read_stream(request, number, fh, size, flags, reply);
         }
-        self.run(Route::Disk, request, reply, move |drive, _| async move {
-            drive.read(ino(number), Fh(fh.0), offset, size).await
-        });
+        let drive = self.drive.clone();
+        let work = async move { drive.read(ino(number), Fh(fh.0), offset, size).await };
+        self.run(Route::Disk, request, reply, work);
     }
 
     fn write(
@@ -409,19 +371,14 @@ impl Filesystem for Adapter {
         let (ino, fh) = (ino(number), Fh(fh.0));
         let staged = || self.drive.try_write_staged(ino, fh, offset, data);
         match self.dispatcher.try_disk_now(staged) {
-            Some(Ok(Some(written))) => reply.give(written.map_err(|error| errno(&error))),
+            Some(Ok(Some(written))) => give(reply, written),
             Some(Err(errno)) => reply.give(Err(errno)),
             // No session thread is free, the disk is full, or the file is not staged.
             Some(Ok(None)) | None => {
                 let data = data.to_vec();
-                self.run(
-                    Route::Blocking,
-                    request,
-                    reply,
-                    move |drive, caller| async move {
-                        drive.write(ino, fh, offset, &data, &caller).await
-                    },
-                );
+                let drive = self.drive.clone();
+                let work = async move { drive.write(ino, fh, offset, &data).await };
+                self.run(Route::Blocking, request, reply, work);
             }
         }
     }
@@ -466,12 +423,9 @@ impl Filesystem for Adapter {
             _ => Allocation::Other,
         };
         let (ino, fh) = (ino(number), Fh(fh.0));
-        self.run(
-            Route::Blocking,
-            request,
-            reply,
-            move |drive, _| async move { drive.allocate(ino, fh, offset, length, how).await },
-        );
+        let drive = self.drive.clone();
+        let work = async move { drive.allocate(ino, fh, offset, length, how).await };
+        self.run(Route::Blocking, request, reply, work);
     }
 
     fn flush(
@@ -482,12 +436,9 @@ impl Filesystem for Adapter {
         _lock_owner: LockOwner,
         reply: ReplyEmpty,
     ) {
-        self.run(
-            Route::Blocking,
-            request,
-            reply,
-            move |drive, caller| async move { drive.flush(ino(number), Fh(fh.0), &caller).await },
-        );
+        let (drive, caller) = self.asked(request);
+        let work = async move { drive.flush(ino(number), Fh(fh.0), &caller).await };
+        self.run(Route::Blocking, request, reply, work);
     }
 
     fn release(
@@ -502,7 +453,8 @@ impl Filesystem for Adapter {
     ) {
         let (ino, fh, modes) = (ino(number), Fh(fh.0), Arc::clone(&self.modes));
         let reply = ClosedFile { reply, ino, modes };
-        let work = move |drive: Drive, _| async move { drive.release(ino, fh).await };
+        let drive = self.drive.clone();
+        let work = async move { drive.release(ino, fh).await };
         let route = match self.drive.is_open_for_writing(fh) {
             true => Route::Blocking,
             false => Route::Memory,
@@ -518,21 +470,15 @@ impl Filesystem for Adapter {
         _datasync: bool,
         reply: ReplyEmpty,
     ) {
-        self.run(
-            Route::Blocking,
-            request,
-            reply,
-            move |drive, caller| async move { drive.fsync(ino(number), Fh(fh.0), &caller).await },
-        );
+        let drive = self.drive.clone();
+        let work = async move { drive.fsync(ino(number), Fh(fh.0)).await };
+        self.run(Route::Blocking, request, reply, work);
     }
 
     fn opendir(&self, request: &Request, number: INodeNo, _flags: OpenFlags, reply: ReplyOpen) {
-        self.run(
-            Route::Memory,
-            request,
-            reply,
-            move |drive, caller| async move { drive.open_dir(ino(number), &caller).await },
-        );
+        let (drive, caller) = self.asked(request);
+        let work = async move { drive.open_dir(ino(number), &caller).await };
+        self.run(Route::Memory, request, reply, work);
     }
 
     fn readdir(
@@ -543,35 +489,35 @@ impl Filesystem for Adapter {
         offset: u64,
         reply: ReplyDirectory,
     ) {
-        self.run(Route::Memory, request, reply, move |drive, _| async move {
-            drive.read_dir(ino(number), Fh(fh.0), offset).await
-        });
+        let drive = self.drive.clone();
+        let work = async move { drive.read_dir(ino(number), Fh(fh.0), offset).await };
+        self.run(Route::Memory, request, reply, work);
     }
 
     fn releasedir(
         &self,
         request: &Request,
-        number: INodeNo,
+        _number: INodeNo,
         fh: FileHandle,
         _flags: OpenFlags,
         reply: ReplyEmpty,
     ) {
-        self.run(Route::Memory, request, reply, move |drive, _| async move {
-            drive.release_dir(ino(number), Fh(fh.0)).await
-        });
+        let drive = self.drive.clone();
+        let work = async move { drive.release_dir(Fh(fh.0)).await };
+        self.run(Route::Memory, request, reply, work);
     }
 
     fn fsyncdir(
         &self,
         request: &Request,
         number: INodeNo,
-        fh: FileHandle,
+        _fh: FileHandle,
         _datasync: bool,
         reply: ReplyEmpty,
     ) {
-        self.run(Route::Blocking, request, reply, move |drive, caller| async move {
-            drive.sync_dir(ino(number), Fh(fh.0), &caller).await
-        });
+        let (drive, caller) = self.asked(request);
+        let work = async move { drive.sync_dir(ino(number), &caller).await };
+        self.run(Route::Blocking, request, reply, work);
     }
 
     fn ioctl(
@@ -585,18 +531,18 @@ impl Filesystem for Adapter {
         _out_size: u32,
         reply: ReplyIoctl,
     ) {
-        match command_in(opcode, argument) {
-            Some(line) => self.run(Route::Blocking, request, reply, move |drive, caller| async move {
-                drive.command(ino(number), &line, &caller).await
-            }),
-            None => reply.error(Errno::ENOTTY),
-        }
+        let Some(line) = command_in(opcode, argument) else {
+            return reply.error(Errno::ENOTTY);
+        };
+        let (drive, caller) = self.asked(request);
+        let work = async move { drive.command(ino(number), &line, &caller).await };
+        self.run(Route::Blocking, request, reply, work);
     }
 
     fn statfs(&self, request: &Request, _number: INodeNo, reply: ReplyStatfs) {
-        self.run(Route::Memory, request, reply, move |drive, _| async move {
-            drive.statfs().await
-        });
+        let drive = self.drive.clone();
+        let work = async move { drive.statfs().await };
+        self.run(Route::Memory, request, reply, work);
     }
 
     fn setxattr(
@@ -611,9 +557,9 @@ impl Filesystem for Adapter {
     ) {
         let (ino, mode) = (ino(number), xattr_mode(flags));
         let (name, value) = (name.to_owned(), value.to_vec());
-        self.run(Route::Blocking, request, reply, move |drive, caller| async move {
-            drive.set_xattr(ino, &name, &value, mode, &caller).await
-        });
+        let drive = self.drive.clone();
+        let work = async move { drive.set_xattr(ino, &name, &value, mode).await };
+        self.run(Route::Blocking, request, reply, work);
     }
 
     fn getxattr(
@@ -625,34 +571,28 @@ impl Filesystem for Adapter {
         reply: ReplyXattr,
     ) {
         let name = name.to_owned();
-        self.run(
-            Route::Memory,
-            request,
-            Xattr { reply, size },
-            move |drive, caller| async move { drive.get_xattr(ino(number), &name, &caller).await },
-        );
+        let drive = self.drive.clone();
+        let work = async move { drive.get_xattr(ino(number), &name).await };
+        self.run(Route::Memory, request, Xattr { reply, size }, work);
     }
 
     fn listxattr(&self, request: &Request, number: INodeNo, size: u32, reply: ReplyXattr) {
-        self.run(
-            Route::Memory,
-            request,
-            Xattr { reply, size },
-            move |drive, caller| async move {
-                let mut list = Vec::new();
-                for name in drive.list_xattr(ino(number), &caller).await? {
-                    list.extend_from_slice(name.as_encoded_bytes());
-                    list.push(0);
-                }
-                Ok(list)
-            },
-        );
+        let drive = self.drive.clone();
+        let work = async move {
+            let mut list = Vec::new();
+            for name in drive.list_xattr(ino(number)).await? {
+                list.extend_from_slice(name.as_encoded_bytes());
+                list.push(0);
+            }
+            Ok(list)
+        };
+        self.run(Route::Memory, request, Xattr { reply, size }, work);
     }
 
     fn removexattr(&self, request: &Request, number: INodeNo, name: &OsStr, reply: ReplyEmpty) {
         let name = name.to_owned();
-        self.run(Route::Blocking, request, reply, move |drive, caller| async move {
-            drive.remove_xattr(ino(number), &name, &caller).await
-        });
+        let drive = self.drive.clone();
+        let work = async move { drive.remove_xattr(ino(number), &name).await };
+        self.run(Route::Blocking, request, reply, work);
     }
 }

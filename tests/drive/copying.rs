@@ -31,7 +31,7 @@ async fn a_file_that_moves_between_drafts_has_its_attributes_under_its_number_at
     for (from, to) in path.iter().zip(&path[1..]) {
         tree.rename(from, to).await.unwrap();
         let drive = &tree.drive;
-        let found = drive.getattr(number, None, &tree.caller).await;
+        let found = drive.getattr(number, None).await;
         assert_eq!(found.unwrap().attributes.size, 1, "{to}");
         assert_eq!(tree.stat(to).await.unwrap().ino, number, "{to}");
     }
@@ -200,7 +200,7 @@ async fn a_draft_is_an_ordinary_folder() {
     assert_eq!(
         mounted
             .drive
-            .getattr(ino, None, &tree.caller)
+            .getattr(ino, None)
             .await
             .unwrap()
             .attributes

@@ -59,7 +59,7 @@ async fn the_kernel_keeps_a_name_for_a_moment_only() {
         "/rawmodels/cube/cube.gltf",
     ] {
         let ino = tree.stat(path).await.unwrap().ino;
-        let entry = mounted.drive.getattr(ino, None, &caller()).await.unwrap();
+        let entry = mounted.drive.getattr(ino, None).await.unwrap();
         assert!(entry.ttl <= moment, "{path}: {:?}", entry.ttl);
     }
     let folder = tree.stat("/rawmodels").await.unwrap().ino;

@@ -58,7 +58,7 @@ async fn a_preset_reads_as_it_was_written_though_the_kernel_knows_it_from_before
         let text = tree.read_number(known).await.unwrap();
         let text = String::from_utf8(text).unwrap();
         assert_eq!(text, limit(count));
-        let size = tree.drive.getattr(known, None, &tree.caller).await.unwrap();
+        let size = tree.drive.getattr(known, None).await.unwrap();
         assert_eq!(size.attributes.size, text.len() as u64);
         assert_eq!(tree.read_text(path).await.unwrap(), text);
     }

@@ -61,7 +61,7 @@ impl Tree {
     }
 
     async fn walk(&self, path: &str, follow_last: bool) -> DriveResult<Entry> {
-        let mut trail: Vec<Entry> = vec![self.drive.getattr(Ino::ROOT, None, &self.caller).await?];
+        let mut trail: Vec<Entry> = vec![self.drive.getattr(Ino::ROOT, None).await?];
         let mut left: Vec<String> = parts(path);
         left.reverse();
         let mut links = 0;
@@ -126,7 +126,7 @@ impl Tree {
                     .map(|row| (row.name.into_string().expect("names are text"), row.kind)),
             );
         }
-        self.drive.release_dir(ino, fh).await?;
+        self.drive.release_dir(fh).await?;
         rows.retain(|(name, _)| name != "." && name != "..");
         Ok(rows)
     }
@@ -205,7 +205,7 @@ impl Tree {
     pub async fn write_open(&self, ino: Ino, fh: Fh, bytes: &[u8]) -> DriveResult<()> {
         let mut at = 0;
         for part in bytes.chunks(CHUNK) {
-            at += u64::from(self.drive.write(ino, fh, at, part, &self.caller).await?);
+            at += u64::from(self.drive.write(ino, fh, at, part).await?);
         }
         assert_eq!(at, bytes.len() as u64);
         Ok(())
@@ -278,23 +278,14 @@ impl Tree {
 
     pub async fn xattr(&self, path: &str, name: &str) -> DriveResult<String> {
         let ino = self.look(path).await?.attributes.ino;
-        let value = self
-            .drive
-            .get_xattr(ino, OsStr::new(name), &self.caller)
-            .await?;
+        let value = self.drive.get_xattr(ino, OsStr::new(name)).await?;
         Ok(String::from_utf8(value).expect("text"))
     }
 
     pub async fn set_xattr(&self, path: &str, name: &str, value: &str) -> DriveResult<()> {
         let ino = self.look(path).await?.attributes.ino;
         self.drive
-            .set_xattr(
-                ino,
-                OsStr::new(name),
-                value.as_bytes(),
-                XattrMode::Any,
-                &self.caller,
-            )
+            .set_xattr(ino, OsStr::new(name), value.as_bytes(), XattrMode::Any)
             .await
     }
 
@@ -316,8 +307,8 @@ impl Tree {
     pub async fn sync(&self, path: &str) -> DriveResult<()> {
         let ino = self.walk(path, true).await?.attributes.ino;
         let fh = self.drive.open_dir(ino, &self.caller).await?;
-        let synced = self.drive.sync_dir(ino, fh, &self.caller).await;
-        self.drive.release_dir(ino, fh).await?;
+        let synced = self.drive.sync_dir(ino, &self.caller).await;
+        self.drive.release_dir(fh).await?;
         synced
     }
 

@@ -85,6 +85,19 @@ impl Claim {
         &self.held
     }
 
+    /// The file that a file of the source is copied into, with its path: the claimed file itself, or a new one in the
+    /// claimed folder.
+    pub(super) fn target(&self, place: &Path) -> (PathBuf, io::Result<File>) {
+        let claimed = self.held.metadata();
+        match claimed.is_ok_and(|claimed| claimed.is_file()) {
+            true => {
+                let file = File::options().write(true).open(&self.path);
+                (self.path.clone(), file)
+            }
+            false => (self.path.join(place), self.new_file(place)),
+        }
+    }
+
     /// Makes a file in the claimed folder, and the folders that it is in. A file that is there already was not made by
     /// this command, and is an error.
     pub(super) fn new_file(&self, place: &Path) -> io::Result<File> {

@@ -133,22 +133,11 @@ impl NewFiles {
         (there.is_file() && there.ino() == within.ino()).then_some(loose)
     }
 
-    /// Writes the source, which is one file, into a claimed file.
-    pub(super) fn copy_into_file(&self, claim: &Claim, quiet: bool) -> Result<()> {
-        let target = File::options().write(true).open(claim.path());
-        let target = target.with_context(|| claim.path().display().to_string())?;
-        let mut copy = Copy::new(self, quiet);
-        copy.file(&self.files[0], target, claim.path())?;
-        copy.end();
-        Ok(())
-    }
-
-    /// Copies all files into a claimed folder, with their times.
+    /// Copies all files into what was claimed, with their times.
     pub(super) fn copy_into(&self, claim: &Claim, quiet: bool) -> Result<()> {
         let mut copy = Copy::new(self, quiet);
         for file in &self.files {
-            let named = claim.path().join(&file.place);
-            let target = claim.new_file(&file.place);
+            let (named, target) = claim.target(&file.place);
             let target = target.with_context(|| named.display().to_string())?;
             copy.file(file, target, &named)?;
         }

@@ -1,14 +1,13 @@
 //! Copies the source into a draft, sends it, and waits until it is the model.
 
 use std::path::Path;
-use std::sync::mpsc;
 use std::time::{Duration, Instant};
 
 use anyhow::{Result, bail};
 
 use super::claim::Claim;
 use super::{ReplaceOutcome, Replacement, number};
-use crate::cli::control::commit_at;
+use crate::cli::control::commit_until;
 use crate::cli::exit::TimedOut;
 use crate::cli::mounted::{self, CommandRefused, POLL_PERIOD, command_at};
 use crate::cli::progress::Progress;
@@ -78,21 +77,8 @@ impl Replacement<'_> {
     }
 
     fn order_upload(&self, draft: &Path) -> Result<()> {
-        let (tell, outcome) = mpsc::channel();
-        let ordered = draft.to_owned();
-        std::thread::spawn(move || {
-            // The receiver is gone if nobody waits.
-            let _ = tell.send(commit_at(&ordered, "commit"));
-        });
-        loop {
-            match outcome.recv_timeout(POLL_PERIOD) {
-                Ok(Err(error)) if error.is::<TimedOut>() => return Ok(()),
-                Ok(sent) => return sent,
-                Err(mpsc::RecvTimeoutError::Disconnected) => {
-                    bail!("the command to send it was lost")
-                }
-                Err(mpsc::RecvTimeoutError::Timeout) => {}
-            }
+        const DOING: &str = "it was being uploaded";
+        let is_enough = || {
             if self.args.no_wait
                 && let Ok(Some(report)) = mounted::item_report(draft)
                 && matches!(
@@ -100,9 +86,14 @@ impl Replacement<'_> {
                     StatusWord::Uploading | StatusWord::Importing | StatusWord::Waiting
                 )
             {
-                return Ok(());
+                return Ok(true);
             }
-            self.time_left("it was being uploaded")?;
+            self.time_left(DOING).map(|_| false)
+        };
+        match commit_until(draft, "commit", is_enough) {
+            // The drive goes on; only the time that the command may take can be over.
+            Err(error) if error.is::<TimedOut>() => self.time_left(DOING).map(drop),
+            sent => sent,
         }
     }
 

@@ -38,10 +38,8 @@ enum Step {
     Join(DraftStatus, String),
     /// There is no model of the name: this draft becomes it.
     Make(Claim),
-    /// This draft takes the name of this asset.
-    Version(Claim, String),
-    /// The same for a file that is renamed over the loose file of this path.
-    LooseVersion(Claim, PathBuf, String),
+    /// This draft takes the name of this asset; a file is renamed over the loose file of the path before.
+    Version(Claim, Option<PathBuf>, String),
 }
 
 impl Replacement<'_> {
@@ -82,9 +80,8 @@ impl Replacement<'_> {
                     self.send_joined(&version)?;
                     break (old, version.asset);
                 }
-                Step::Version(claim, old) => break (old, self.send_version(claim)?),
-                Step::LooseVersion(claim, loose, old) => {
-                    break (old, self.send_loose_version(claim, &loose)?);
+                Step::Version(claim, loose, old) => {
+                    break (old, self.send_version(claim, loose.as_deref())?);
                 }
             }
         };
@@ -94,21 +91,14 @@ impl Replacement<'_> {
     }
 
     /// Fills and sends the draft of a new version; returns its id, if it is known.
-    fn send_version(&self, claim: Claim) -> Result<Option<u64>> {
+    fn send_version(&self, claim: Claim, loose: Option<&Path>) -> Result<Option<u64>> {
         self.fill(&claim, || self.source.copy_into(&claim, self.args.quiet))?;
-        self.send(&claim, claim.path())?;
+        if let Some(loose) = loose {
+            // A loose file is replaced by a rename, so that it keeps its path.
+            fs::rename(claim.path(), loose).map_err(|error| self.refused(loose, error))?;
+        }
+        self.send(&claim, loose.unwrap_or(claim.path()))?;
         // The claim ends here: an open folder would keep the drive from being unmounted.
-        Ok(own_asset(&claim))
-    }
-
-    /// The same for a new version of a loose file.
-    fn send_loose_version(&self, claim: Claim, loose: &Path) -> Result<Option<u64>> {
-        self.fill(&claim, || {
-            self.source.copy_into_file(&claim, self.args.quiet)
-        })?;
-        // A loose file is replaced by a rename, so that it keeps its path.
-        fs::rename(claim.path(), loose).map_err(|error| self.refused(loose, error))?;
-        self.send(&claim, loose)?;
         Ok(own_asset(&claim))
     }
 
@@ -134,10 +124,7 @@ impl Replacement<'_> {
                 Err(_) => return Ok(Step::Again),
             }
         }
-        match self.source.loose_file_of(&self.model) {
-            Some(loose) => self.new_loose_version(&turn, loose, old),
-            None => self.new_version(&turn, old),
-        }
+        self.new_version(&turn, self.source.loose_file_of(&self.model), old)
     }
 
     /// Makes the comparisons of the next step.
@@ -213,43 +200,38 @@ impl Replacement<'_> {
         self.new_model(turn)
     }
 
-    fn new_version(&self, turn: &Turn, old: String) -> Result<Step> {
-        let path = version_path(&self.model);
-        // Left by a command that was interrupted before it was marked: it is empty.
-        if !self.clear(&path, turn, |path| fs::remove_dir(path))? {
+    fn new_version(&self, turn: &Turn, loose: Option<PathBuf>, old: String) -> Result<Step> {
+        let path = match &loose {
+            Some(loose) => loose.with_file_name(loose_copy_name(&file_name(loose))),
+            None => version_path(&self.model),
+        };
+        if !self.clear(&path, turn, loose.is_some())? {
             return Ok(Step::AwaitCopy(path));
         }
-        let claim = Claim::on_new_folder(&path, turn);
+        let claim = match loose {
+            Some(_) => Claim::on_new_file(&path, turn),
+            None => Claim::on_new_folder(&path, turn),
+        };
         let claim = claim.map_err(|error| self.refused(&path, error))?;
-        self.mark_new(&claim)?;
-        Ok(Step::Version(claim, old))
+        self.mark(claim.path())
+            .inspect_err(|_| drop(command_at(claim.path(), "cancel")))?;
+        Ok(Step::Version(claim, loose, old))
     }
 
-    fn new_loose_version(&self, turn: &Turn, loose: PathBuf, old: String) -> Result<Step> {
-        let path = loose.with_file_name(loose_copy_name(&file_name(&loose)));
-        if !self.clear(&path, turn, |path| fs::remove_file(path))? {
-            return Ok(Step::AwaitCopy(path));
-        }
-        let claim = Claim::on_new_file(&path, turn);
-        let claim = claim.map_err(|error| self.refused(&path, error))?;
-        self.mark_new(&claim)?;
-        Ok(Step::LooseVersion(claim, loose, old))
-    }
-
-    /// Removes what an interrupted command left at the path of a draft. False while another command fills it.
-    fn clear(
-        &self,
-        path: &Path,
-        turn: &Turn,
-        remove: impl Fn(&Path) -> std::io::Result<()>,
-    ) -> Result<bool> {
+    /// Removes what an interrupted command left at the path of a draft: a file, or a folder that is empty because it was
+    /// not marked. False while another command fills it.
+    fn clear(&self, path: &Path, turn: &Turn, is_file: bool) -> Result<bool> {
         if fs::symlink_metadata(path).is_err() {
             return Ok(true);
         }
         if Claim::exists_on(path, turn)? {
             return Ok(false);
         }
-        match remove(path) {
+        let removed = match is_file {
+            true => fs::remove_file(path),
+            false => fs::remove_dir(path),
+        };
+        match removed {
             Ok(()) => Ok(true),
             Err(_) => bail!(
                 "{} is there already, and the new version needs this name until it is complete; \
@@ -257,12 +239,6 @@ impl Replacement<'_> {
                 shell_quoted(path)
             ),
         }
-    }
-
-    /// Marks a draft that this command just made.
-    fn mark_new(&self, claim: &Claim) -> Result<()> {
-        self.mark(claim.path())
-            .inspect_err(|_| drop(command_at(claim.path(), "cancel")))
     }
 
     /// Makes a draft the new version of the model.

@@ -15,10 +15,7 @@ use crate::drive::values::node::AccountFile;
 const TABLE: &str = "account";
 
 /// A value of the account, at most as old as the refresh time; the last known value while the service is away.
-pub(in crate::drive) async fn account_value(
-    catalog: &Arc<Catalog>,
-    file: AccountFile,
-) -> DriveResult<u64> {
+pub async fn account_value(catalog: &Arc<Catalog>, file: AccountFile) -> DriveResult<u64> {
     let known = known_account_value(catalog, file);
     if let Some((value, Some(received))) = known
         && received.elapsed() < catalog.config.refresh
@@ -31,10 +28,7 @@ pub(in crate::drive) async fn account_value(
 }
 
 /// The last known value, without waiting. An old value is refreshed in the background.
-pub(in crate::drive) fn account_value_at_hand(
-    catalog: &Arc<Catalog>,
-    file: AccountFile,
-) -> Option<u64> {
+pub fn account_value_at_hand(catalog: &Arc<Catalog>, file: AccountFile) -> Option<u64> {
     let known = known_account_value(catalog, file);
     let is_fresh =
         matches!(known, Some((_, Some(received))) if received.elapsed() < catalog.config.refresh);
@@ -45,14 +39,14 @@ pub(in crate::drive) fn account_value_at_hand(
 }
 
 /// An upload or a deletion changed the free space: the next read requests it.
-pub(in crate::drive) fn room_changed(catalog: &Arc<Catalog>) {
+pub fn room_changed(catalog: &Arc<Catalog>) {
     if known_account_value(catalog, AccountFile::StorageLeft).is_some() {
         drop(account_landing(catalog, AccountFile::StorageLeft));
     }
 }
 
 /// An optimization was paid: the next read requests the points.
-pub(in crate::drive) fn doubt_points(catalog: &Catalog) {
+pub fn doubt_points(catalog: &Catalog) {
     if let Some((_, asked_at)) = catalog.known().account.get_mut(&AccountFile::Points) {
         *asked_at = None;
     }

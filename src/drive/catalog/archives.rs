@@ -20,10 +20,7 @@ use assetfs_formats::zip::Method;
 
 /// The folder whose files are shown in an asset's own folder: the uploaded files, or the contents of the one
 /// zip.
-pub(in crate::drive) async fn files_folder(
-    catalog: &Arc<Catalog>,
-    asset: AssetId,
-) -> DriveResult<RemoteFolder> {
+pub async fn files_folder(catalog: &Arc<Catalog>, asset: AssetId) -> DriveResult<RemoteFolder> {
     let files = RemoteFolder::AssetFiles(asset);
     let map = file_map(catalog, files).await?;
     if zip_in(&map).is_none() {
@@ -95,7 +92,7 @@ async fn note_unusable(
 }
 
 /// Opens a file in an asset's zip by its name there.
-pub(in crate::drive) async fn open_member(
+pub async fn open_member(
     catalog: &Arc<Catalog>,
     asset: AssetId,
     name: &str,
@@ -126,7 +123,7 @@ pub(in crate::drive) async fn open_member(
 }
 
 /// Opens a file in an asset's zip by the path that it is shown under.
-pub(in crate::drive) async fn open_member_at(
+pub async fn open_member_at(
     catalog: &Arc<Catalog>,
     asset: AssetId,
     path: &str,
@@ -158,7 +155,7 @@ async fn zip_directory(
 }
 
 /// The only file of the asset, if that is a zip.
-pub(in crate::drive) fn zip_in(map: &FileMap) -> Option<&Arc<str>> {
+pub fn zip_in(map: &FileMap) -> Option<&Arc<str>> {
     let mut files = map.files();
     let (path, source) = files.next()?;
     let is_zip = source.service_name.to_ascii_lowercase().ends_with(".zip");

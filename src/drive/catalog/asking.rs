@@ -23,7 +23,7 @@ const PATIENCE_OFFLINE: Duration = Duration::from_millis(250);
 const LONGEST_PAUSE: Duration = Duration::from_secs(4);
 
 /// Runs work that waits for the local disk on a blocking thread.
-pub(in crate::drive) async fn blocking(
+pub async fn blocking(
     catalog: &Catalog,
     work: impl FnOnce() -> DriveResult<()> + Send + 'static,
 ) -> DriveResult<()> {
@@ -39,7 +39,7 @@ pub(in crate::drive) async fn blocking(
 }
 
 /// Maximum wait for a newer version of a known object; shorter while the service is away.
-pub(in crate::drive) fn patience(catalog: &Catalog) -> Duration {
+pub fn patience(catalog: &Catalog) -> Duration {
     match catalog.reach.away() {
         Some(_) => PATIENCE_OFFLINE,
         None => PATIENCE,
@@ -47,18 +47,14 @@ pub(in crate::drive) fn patience(catalog: &Catalog) -> Duration {
 }
 
 /// Completes when the service has been unreachable for a short time.
-pub(in crate::drive) async fn out_of_reach(catalog: &Catalog) {
+pub async fn out_of_reach(catalog: &Catalog) {
     catalog.client.out_of_reach().await;
     tokio::time::sleep(PATIENCE_OFFLINE).await;
 }
 
 /// Waits for a fetch: to its end if nothing is known, else a limited time. Then a failure that does not prove
 /// the object gone keeps what is known.
-pub(in crate::drive) async fn landed(
-    catalog: &Catalog,
-    landing: FlightEnd,
-    is_known: bool,
-) -> DriveResult<()> {
+pub async fn landed(catalog: &Catalog, landing: FlightEnd, is_known: bool) -> DriveResult<()> {
     if !is_known {
         return landing.await;
     }
@@ -70,7 +66,7 @@ pub(in crate::drive) async fn landed(
 
 /// Sends a request with the deadline and records whether the service was reachable. While the service is known to be
 /// silent, the deadline is short.
-pub(in crate::drive) async fn asked<T>(
+pub async fn asked<T>(
     catalog: &Catalog,
     request: impl Future<Output = Result<T, ClientError>>,
 ) -> DriveResult<T> {
@@ -99,7 +95,7 @@ pub(in crate::drive) async fn asked<T>(
 }
 
 /// Notes that the service did not answer before the drive was opened.
-pub(in crate::drive) fn note_away(catalog: &Catalog) {
+pub fn note_away(catalog: &Catalog) {
     if let Some(error) = catalog.config.away.clone() {
         remember_reach::<()>(catalog, &Err(error));
     }
@@ -120,7 +116,7 @@ fn remember_reach<T>(catalog: &Catalog, reply: &DriveResult<T>) {
 }
 
 /// Whenever the service does not answer, sends requests until it does. Runs until the drive ends.
-pub(in crate::drive) async fn ask_until_it_answers(catalog: Arc<Catalog>) {
+pub async fn ask_until_it_answers(catalog: Arc<Catalog>) {
     loop {
         catalog.reach.lost().await;
         let mut pauses = Backoff::doubling(PATIENCE_OFFLINE, LONGEST_PAUSE);

@@ -30,7 +30,7 @@ pub(super) fn reports_of(catalog: &Catalog, record: &RapidModel) -> Vec<String> 
 }
 
 /// Deletes the stored sizes of a model.
-pub(in crate::drive) fn forget_blobs(catalog: &Catalog, prefix: &str) {
+pub fn forget_blobs(catalog: &Catalog, prefix: &str) {
     let prefix = format!("{prefix}/");
     catalog.blobs.forget(&prefix);
     let kept: Vec<(String, u64)> = catalog.meta.scan(TABLE, &prefix).unwrap_or_default();
@@ -46,12 +46,12 @@ pub(in crate::drive) fn forget_blobs(catalog: &Catalog, prefix: &str) {
 }
 
 /// The stored size of a generated file.
-pub(in crate::drive) fn kept_len(catalog: &Catalog, name: &str) -> Option<u64> {
+pub fn kept_len(catalog: &Catalog, name: &str) -> Option<u64> {
     catalog.meta.get(TABLE, name).ok().flatten()
 }
 
 /// Stores the size of a generated file.
-pub(in crate::drive) fn keep_len(catalog: &Catalog, name: &str, len: u64) {
+pub fn keep_len(catalog: &Catalog, name: &str, len: u64) {
     if let Err(error) = catalog.meta.relaxed().put(TABLE, name, &len) {
         tracing::warn!(name, error = %error, "could not store a length");
     }

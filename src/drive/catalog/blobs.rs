@@ -24,7 +24,7 @@ use crate::wire::RapidId;
 const MAX_BYTES: usize = 64 << 20;
 
 /// The content of a small file.
-pub(in crate::drive) async fn read_blob(catalog: &Arc<Catalog>, blob: &Blob) -> DriveResult<Bytes> {
+pub async fn read_blob(catalog: &Arc<Catalog>, blob: &Blob) -> DriveResult<Bytes> {
     if let Some(bytes) = catalog
         .blobs
         .get(blob)
@@ -44,7 +44,7 @@ pub(in crate::drive) async fn read_blob(catalog: &Arc<Catalog>, blob: &Blob) -> 
 }
 
 /// The size of a small file, known after it was read.
-pub(in crate::drive) async fn blob_len(catalog: &Arc<Catalog>, blob: &Blob) -> DriveResult<u64> {
+pub async fn blob_len(catalog: &Arc<Catalog>, blob: &Blob) -> DriveResult<u64> {
     match known_blob_len(catalog, blob) {
         Some(len) => Ok(len),
         None => Ok(read_blob(catalog, blob).await?.len() as u64),
@@ -78,7 +78,7 @@ pub(super) async fn probe_report(
 }
 
 /// The small file behind a file of `qc/`.
-pub(in crate::drive) fn report_at(rapid: RapidId, path: &str) -> Blob {
+pub fn report_at(rapid: RapidId, path: &str) -> Blob {
     let format = path.rsplit_once('.').map_or(path, |(format, _)| format);
     Blob::Report(rapid, format.into())
 }

@@ -7,7 +7,7 @@ use crate::outbox::JobFolder;
 
 /// A change that no call of the kernel made. It names an object only if the receivers need the name.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(in crate::drive) enum Change {
+pub enum Change {
     /// Names in a listing were added, removed or renamed.
     Listing,
     /// The attributes or the status of a model changed.

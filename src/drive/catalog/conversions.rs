@@ -20,7 +20,7 @@ const LONGEST_PAUSE: Duration = Duration::from_secs(15);
 const MAX_LOOKS: u32 = 300;
 
 /// Starts polling, so that converted files are shown as soon as they exist.
-pub(in crate::drive) fn watch_conversions(catalog: &Arc<Catalog>, asset: AssetId) {
+pub fn watch_conversions(catalog: &Arc<Catalog>, asset: AssetId) {
     catalog.spawn(|shared| async move {
         let mut pauses = Backoff::doubling(FIRST_PAUSE, LONGEST_PAUSE);
         for _ in 0..MAX_LOOKS {

@@ -18,7 +18,7 @@ use crate::outbox::{DraftId, DraftInfo, DraftKind, JobFolder, JobState, OutboxEv
 use crate::wire::{AssetId, BaseAsset, UploadStatus};
 
 /// The task that applies the outbox's reports. Calls `note` for each after. Ends when the outbox does.
-pub(in crate::drive) async fn follow(
+pub async fn follow(
     catalog: Arc<Catalog>,
     mut events: mpsc::Receiver<OutboxEvent>,
     note: impl Fn(&OutboxEvent),
@@ -51,7 +51,7 @@ pub(in crate::drive) async fn follow(
     }
 }
 
-pub(in crate::drive) fn became(catalog: &Catalog, draft: DraftId, asset: AssetId) {
+pub fn became(catalog: &Catalog, draft: DraftId, asset: AssetId) {
     let mut made = catalog.made.lock().expect("the lock is never poisoned");
     made.insert(draft, asset);
 }
@@ -76,7 +76,7 @@ fn asset_created(catalog: &Arc<Catalog>, draft: DraftId, asset: AssetId) {
 
 /// True for a draft that is shown as an asset. The outbox is ahead of its events: a lookup in between must find
 /// the folder too.
-pub(in crate::drive) fn is_asset_by_now(catalog: &Catalog, draft: &DraftInfo) -> bool {
+pub fn is_asset_by_now(catalog: &Catalog, draft: &DraftInfo) -> bool {
     let asset = catalog.asset_of_draft(draft.id);
     if let Some(asset) = asset {
         show_made(catalog, asset, draft);
@@ -105,7 +105,7 @@ fn store_made(catalog: &Catalog, asset: AssetId, name: &str, kind: DraftKind, cr
 }
 
 /// Restores rows of uploaded assets, and names that moved, which an earlier mount did not store before it was killed.
-pub(in crate::drive) fn recall_made(catalog: &Catalog) {
+pub fn recall_made(catalog: &Catalog) {
     if !is_listed(catalog, ListingKind::Assets) {
         return;
     }
@@ -165,10 +165,7 @@ fn job_changed(catalog: &Catalog, folder: &JobFolder, name: &str) {
 }
 
 /// The drop folder of the asset, for one of a draft; none as long as that is no asset.
-pub(in crate::drive) fn shown_job_folder(
-    catalog: &Catalog,
-    folder: &JobFolder,
-) -> Option<JobFolder> {
+pub fn shown_job_folder(catalog: &Catalog, folder: &JobFolder) -> Option<JobFolder> {
     match folder {
         JobFolder::Optimize(OwnerFolder::Draft(draft))
         | JobFolder::Embeds(OwnerFolder::Draft(draft)) => {

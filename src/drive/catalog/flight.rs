@@ -19,14 +19,14 @@ use crate::drive::error::{DriveError, DriveResult};
 
 /// A waiter's handle to the end of a flight.
 #[derive(Clone)]
-pub(in crate::drive) struct FlightEnd {
+pub struct FlightEnd {
     end: Shared<BoxFuture<'static, DriveResult<()>>>,
     started: Instant,
 }
 
 impl FlightEnd {
     /// Waits until the flight has lasted for `patience`; `None` if it continues.
-    pub(in crate::drive) async fn within(self, patience: Duration) -> Option<DriveResult<()>> {
+    pub async fn within(self, patience: Duration) -> Option<DriveResult<()>> {
         let left = patience.saturating_sub(self.started.elapsed());
         tokio::time::timeout(left, self).await.ok()
     }
@@ -41,13 +41,13 @@ impl Future for FlightEnd {
 }
 
 /// The flights by key.
-pub(in crate::drive) struct Flights<K> {
+pub struct Flights<K> {
     background: Background,
     under_way: Arc<Mutex<HashMap<K, FlightEnd>>>,
 }
 
 impl<K: Eq + Hash + Clone + Send + 'static> Flights<K> {
-    pub(in crate::drive) fn new(background: Background) -> Flights<K> {
+    pub fn new(background: Background) -> Flights<K> {
         Flights {
             background,
             under_way: Arc::default(),
@@ -56,7 +56,7 @@ impl<K: Eq + Hash + Clone + Send + 'static> Flights<K> {
 
     /// Joins the flight for `key`, or starts `work` as a new one. `work` stores what it fetched; the result
     /// says whether it succeeded.
-    pub(in crate::drive) fn join<F>(&self, key: K, work: impl FnOnce() -> F) -> FlightEnd
+    pub fn join<F>(&self, key: K, work: impl FnOnce() -> F) -> FlightEnd
     where
         F: Future<Output = DriveResult<()>> + Send + 'static,
     {

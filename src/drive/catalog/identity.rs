@@ -14,26 +14,26 @@ use crate::outbox::{DraftId, DraftInfo, SentRecord};
 use crate::wire::{AssetId, ModelId, RapidId};
 
 /// The present state of a source model.
-pub(in crate::drive) struct ModelView {
-    pub(in crate::drive) home: Home,
+pub struct ModelView {
+    pub home: Home,
     /// The draft, while its staged copy is kept.
-    pub(in crate::drive) draft: Option<DraftInfo>,
+    pub draft: Option<DraftInfo>,
     /// The asset, once the service has accepted it.
-    pub(in crate::drive) asset: Option<AssetId>,
+    pub asset: Option<AssetId>,
     /// The record of what was sent, for a model that was copied in.
-    pub(in crate::drive) sent: Option<Arc<SentRecord>>,
+    pub sent: Option<Arc<SentRecord>>,
     /// The record of the service.
-    pub(in crate::drive) known: Option<KnownAsset>,
+    pub known: Option<KnownAsset>,
 }
 
 impl ModelView {
     /// True while it can be written to.
-    pub(in crate::drive) fn is_open(&self) -> bool {
+    pub fn is_open(&self) -> bool {
         self.asset.is_none()
     }
 
     /// True for a model that was sent as one zip of its owner's.
-    pub(in crate::drive) fn is_zip(&self) -> bool {
+    pub fn is_zip(&self) -> bool {
         self.sent
             .as_ref()
             .is_some_and(|sent| sent.only_zip().is_some())
@@ -42,7 +42,7 @@ impl ModelView {
 
 impl Catalog {
     /// Names of drafts in `rawmodels/`.
-    pub(in crate::drive) fn draft_names(&self) -> HashSet<String> {
+    pub fn draft_names(&self) -> HashSet<String> {
         self.outbox
             .drafts()
             .all()
@@ -52,24 +52,24 @@ impl Catalog {
     }
 
     /// The record of an asset, if it is known.
-    pub(in crate::drive) fn asset(&self, asset: AssetId) -> Option<KnownAsset> {
+    pub fn asset(&self, asset: AssetId) -> Option<KnownAsset> {
         self.known().assets.row(asset.0).cloned()
     }
 
     /// The record of an optimized model, if it is known.
-    pub(in crate::drive) fn rapid(&self, rapid: RapidId) -> Option<KnownRapid> {
+    pub fn rapid(&self, rapid: RapidId) -> Option<KnownRapid> {
         self.known().rapids.row(rapid.0).cloned()
     }
 
     /// The name under which a listing shows a record, else its id.
-    pub(in crate::drive) fn name_in<R: Record>(&self, listing: &ListingRef<R>, id: u64) -> String {
+    pub fn name_in<R: Record>(&self, listing: &ListingRef<R>, id: u64) -> String {
         let mut known = self.known();
         let name = (listing.rows)(&mut known).name(id).map(str::to_owned);
         name.unwrap_or_else(|| id.to_string())
     }
 
     /// The asset that a draft became.
-    pub(in crate::drive) fn asset_of_draft(&self, draft: DraftId) -> Option<AssetId> {
+    pub fn asset_of_draft(&self, draft: DraftId) -> Option<AssetId> {
         let mut made = self.made.lock().expect("the lock is never poisoned");
         match self.outbox.uploads().asset_of_draft(draft) {
             None => made.get(&draft).copied(),
@@ -86,7 +86,7 @@ impl Catalog {
     }
 
     /// How the tree identifies an asset.
-    pub(in crate::drive) fn home_of(&self, asset: AssetId) -> Home {
+    pub fn home_of(&self, asset: AssetId) -> Home {
         match self.outbox.uploads().sent_record(asset) {
             Some(record) => {
                 let mut made = self.made.lock().expect("the lock is never poisoned");
@@ -98,7 +98,7 @@ impl Catalog {
     }
 
     /// The asset, if there is one.
-    pub(in crate::drive) fn asset_of(&self, home: Home) -> Option<AssetId> {
+    pub fn asset_of(&self, home: Home) -> Option<AssetId> {
         match home {
             Home::Found(asset) => Some(asset),
             Home::Made(draft) => self.asset_of_draft(draft),
@@ -106,7 +106,7 @@ impl Catalog {
     }
 
     /// The present state of a source model; `None` if it is gone.
-    pub(in crate::drive) fn model(&self, home: Home) -> Option<ModelView> {
+    pub fn model(&self, home: Home) -> Option<ModelView> {
         let asset = self.asset_of(home);
         let known = asset.and_then(|asset| self.asset(asset));
         let draft = match home {
@@ -128,7 +128,7 @@ impl Catalog {
     }
 
     /// The name a model is shown under.
-    pub(in crate::drive) fn model_name(&self, home: Home) -> Option<String> {
+    pub fn model_name(&self, home: Home) -> Option<String> {
         if let Some(asset) = self.asset_of(home)
             && let Some(name) = self.known().assets.name(asset.0)
         {
@@ -141,25 +141,25 @@ impl Catalog {
     }
 
     /// The name an optimized model is shown under.
-    pub(in crate::drive) fn rapid_name(&self, rapid: RapidId) -> Option<String> {
+    pub fn rapid_name(&self, rapid: RapidId) -> Option<String> {
         self.known().rapids.name(rapid.0).map(str::to_owned)
     }
 
     /// The path of a source model's folder.
-    pub(in crate::drive) fn home_path(&self, home: Home) -> String {
+    pub fn home_path(&self, home: Home) -> String {
         let name = self.model_name(home);
         format!("/rawmodels/{}", name.unwrap_or_else(|| home.to_string()))
     }
 
     /// The path of an optimized model's folder.
-    pub(in crate::drive) fn rapid_path(&self, rapid: RapidId) -> String {
+    pub fn rapid_path(&self, rapid: RapidId) -> String {
         let name = self.rapid_name(rapid);
         format!("/rapidmodels/{}", name.unwrap_or_else(|| rapid.to_string()))
     }
 }
 
 /// The model of the tree that shows a model of the service.
-pub(in crate::drive) fn shown_as(catalog: &Catalog, subject: ModelId) -> Model {
+pub fn shown_as(catalog: &Catalog, subject: ModelId) -> Model {
     match subject {
         ModelId::Asset(asset) => Model::Raw(catalog.home_of(asset)),
         ModelId::Rapid(rapid) => Model::Rapid(rapid),
@@ -167,7 +167,7 @@ pub(in crate::drive) fn shown_as(catalog: &Catalog, subject: ModelId) -> Model {
 }
 
 /// The model of the service; `None` for a draft.
-pub(in crate::drive) fn subject_of(catalog: &Catalog, model: Model) -> Option<ModelId> {
+pub fn subject_of(catalog: &Catalog, model: Model) -> Option<ModelId> {
     match model {
         Model::Raw(home) => catalog.asset_of(home).map(ModelId::Asset),
         Model::Rapid(rapid) => Some(ModelId::Rapid(rapid)),
@@ -175,7 +175,7 @@ pub(in crate::drive) fn subject_of(catalog: &Catalog, model: Model) -> Option<Mo
 }
 
 /// The path of the `.assetfs` folder of a folder.
-pub(in crate::drive) fn hidden_path(catalog: &Catalog, parent: HiddenParent) -> String {
+pub fn hidden_path(catalog: &Catalog, parent: HiddenParent) -> String {
     let folder = match parent {
         HiddenParent::Root => String::new(),
         HiddenParent::Model(model) => model_path(catalog, model),
@@ -185,7 +185,7 @@ pub(in crate::drive) fn hidden_path(catalog: &Catalog, parent: HiddenParent) -> 
 }
 
 /// The path of a model's folder.
-pub(in crate::drive) fn model_path(catalog: &Catalog, model: Model) -> String {
+pub fn model_path(catalog: &Catalog, model: Model) -> String {
     match model {
         Model::Raw(home) => catalog.home_path(home),
         Model::Rapid(rapid) => catalog.rapid_path(rapid),

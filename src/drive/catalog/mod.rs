@@ -44,9 +44,8 @@ pub(super) use events::{became, follow, is_asset_by_now, recall_made, shown_job_
 pub(super) use flight::FlightEnd;
 pub(super) use identity::{ModelView, hidden_path, model_path, shown_as, subject_of};
 pub(super) use listings::freshness::{doubt, is_listed, is_stale, news_of_pages};
-pub(super) use listings::records::{asset_gone, embed_gone, rapid_gone, write_tags};
+pub(super) use listings::records::{asset_gone, embed_gone, keep_for_good, rapid_gone, write_tags};
 pub(super) use listings::search::{NameAnswer, ask_for_name, found, listed_model};
-pub(super) use listings::store::keep_for_good;
 pub(super) use listings::{begin_first_listing, confirmed, refreshed};
 pub(super) use maps::store::{known_map, rapid_ended, rapid_is_final};
 pub(super) use maps::{content_count, doubt_files, file_map, learn_folders};

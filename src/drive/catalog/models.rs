@@ -25,7 +25,7 @@ const NOW: Priority = Priority::Interactive;
 const MAX_DETAILS: usize = 512;
 
 /// Requests a source model unless its record is younger than `max_age`.
-pub(in crate::drive) async fn refreshed_asset(
+pub async fn refreshed_asset(
     catalog: &Arc<Catalog>,
     asset: AssetId,
     max_age: Duration,
@@ -47,7 +47,7 @@ pub(in crate::drive) async fn refreshed_asset(
 }
 
 /// Requests an optimized model unless its record is younger than `max_age`.
-pub(in crate::drive) async fn refreshed_rapid(
+pub async fn refreshed_rapid(
     catalog: &Arc<Catalog>,
     rapid: RapidId,
     max_age: Duration,
@@ -69,10 +69,7 @@ pub(in crate::drive) async fn refreshed_rapid(
 }
 
 /// A known source model, else requested.
-pub(in crate::drive) async fn known_asset(
-    catalog: &Arc<Catalog>,
-    asset: AssetId,
-) -> DriveResult<KnownAsset> {
+pub async fn known_asset(catalog: &Arc<Catalog>, asset: AssetId) -> DriveResult<KnownAsset> {
     match catalog.asset(asset) {
         Some(row) => Ok(row),
         None => refreshed_asset(catalog, asset, Duration::ZERO).await,
@@ -80,10 +77,7 @@ pub(in crate::drive) async fn known_asset(
 }
 
 /// A known optimized model, else requested: links need its name.
-pub(in crate::drive) async fn known_rapid(
-    catalog: &Arc<Catalog>,
-    rapid: RapidId,
-) -> DriveResult<KnownRapid> {
+pub async fn known_rapid(catalog: &Arc<Catalog>, rapid: RapidId) -> DriveResult<KnownRapid> {
     let known = catalog.rapid(rapid);
     match known {
         Some(row) => Ok(row),
@@ -92,10 +86,7 @@ pub(in crate::drive) async fn known_rapid(
 }
 
 /// The optimized models of a source model.
-pub(in crate::drive) async fn rapids_of(
-    catalog: &Arc<Catalog>,
-    asset: AssetId,
-) -> DriveResult<Vec<RapidId>> {
+pub async fn rapids_of(catalog: &Arc<Catalog>, asset: AssetId) -> DriveResult<Vec<RapidId>> {
     let known = catalog.known().rapids_of.get(&asset).cloned();
     if let Some((rapids, received)) = &known
         && received.elapsed() < catalog.config.refresh
@@ -126,12 +117,12 @@ pub(in crate::drive) async fn rapids_of(
 }
 
 /// The next read of an asset's models sends a request.
-pub(in crate::drive) fn doubt_rapids_of(catalog: &Catalog, asset: AssetId) {
+pub fn doubt_rapids_of(catalog: &Catalog, asset: AssetId) {
     catalog.known().rapids_of.remove(&asset);
 }
 
 /// Stores the detail record of a source model from a request that began at `asked`.
-pub(in crate::drive) fn store_asset_detail(catalog: &Catalog, record: &BaseAsset, asked: Instant) {
+pub fn store_asset_detail(catalog: &Catalog, record: &BaseAsset, asked: Instant) {
     if catalog.known().assets.is_late(record.id.0, asked) {
         return;
     }
@@ -141,7 +132,7 @@ pub(in crate::drive) fn store_asset_detail(catalog: &Catalog, record: &BaseAsset
 }
 
 /// Stores the detail record of an optimized model.
-pub(in crate::drive) fn store_rapid_detail(catalog: &Catalog, record: &RapidModel, asked: Instant) {
+pub fn store_rapid_detail(catalog: &Catalog, record: &RapidModel, asked: Instant) {
     if catalog.known().rapids.is_late(record.id.0, asked) {
         return;
     }
@@ -151,7 +142,7 @@ pub(in crate::drive) fn store_rapid_detail(catalog: &Catalog, record: &RapidMode
 }
 
 /// The JSON of a record without the secrets in its URLs.
-pub(in crate::drive) fn detail_text(catalog: &Catalog, key: &FlightKey) -> Option<Arc<str>> {
+pub fn detail_text(catalog: &Catalog, key: &FlightKey) -> Option<Arc<str>> {
     catalog
         .known()
         .details
@@ -160,7 +151,7 @@ pub(in crate::drive) fn detail_text(catalog: &Catalog, key: &FlightKey) -> Optio
 }
 
 /// A text that `fetch` stores, at most as old as the refresh time.
-pub(in crate::drive) async fn fresh_text(
+pub async fn fresh_text(
     catalog: &Catalog,
     key: FlightKey,
     fetch: impl Future<Output = DriveResult<()>> + Send + 'static,
@@ -172,7 +163,7 @@ pub(in crate::drive) async fn fresh_text(
 }
 
 /// Stores the JSON of a record without the secrets in its URLs.
-pub(in crate::drive) fn keep_detail(catalog: &Catalog, key: FlightKey, record: &impl Serialize) {
+pub fn keep_detail(catalog: &Catalog, key: FlightKey, record: &impl Serialize) {
     let value = serde_json::to_value(record).map(json_without_secrets);
     let text = value.and_then(|value| serde_json::to_string_pretty(&value));
     match text {
@@ -182,7 +173,7 @@ pub(in crate::drive) fn keep_detail(catalog: &Catalog, key: FlightKey, record: &
 }
 
 /// Stores a text that was just received.
-pub(in crate::drive) fn keep_detail_text(catalog: &Catalog, key: FlightKey, text: Arc<str>) {
+pub fn keep_detail_text(catalog: &Catalog, key: FlightKey, text: Arc<str>) {
     let mut known = catalog.known();
     if known.details.len() >= MAX_DETAILS {
         known.details.clear();
@@ -191,16 +182,12 @@ pub(in crate::drive) fn keep_detail_text(catalog: &Catalog, key: FlightKey, text
 }
 
 /// The next reader requests the record again.
-pub(in crate::drive) fn forget_detail(catalog: &Catalog, key: &FlightKey) {
+pub fn forget_detail(catalog: &Catalog, key: &FlightKey) {
     catalog.known().details.remove(key);
 }
 
 /// True if a record was received within `max_age`.
-pub(in crate::drive) fn detail_is_young(
-    catalog: &Catalog,
-    key: &FlightKey,
-    max_age: Duration,
-) -> bool {
+pub fn detail_is_young(catalog: &Catalog, key: &FlightKey, max_age: Duration) -> bool {
     catalog
         .known()
         .details

@@ -28,7 +28,7 @@ use crate::outbox::Outbox;
 
 impl Catalog {
     /// Creates the catalog with what an earlier mount knew.
-    pub(in crate::drive) fn new(
+    pub fn new(
         config: &DriveConfig,
         (client, cache): (&Client, &BlockCache),
         outbox: &Outbox,

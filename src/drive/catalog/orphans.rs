@@ -15,7 +15,7 @@ const ORPHANS_HOLD: Duration = Duration::from_secs(30);
 const ORPHANS_PATIENCE: Duration = Duration::from_secs(2);
 
 /// Requests the orphans if the list is old, and waits a limited time for it.
-pub(in crate::drive) async fn refresh_orphans(catalog: &Arc<Catalog>) {
+pub async fn refresh_orphans(catalog: &Arc<Catalog>) {
     let starts = catalog.outbox.orphans().start_numbers();
     let is_young = catalog.known().orphans.as_ref().is_some_and(|orphans| {
         orphans.starts == starts && orphans.received.elapsed() < ORPHANS_HOLD

@@ -32,13 +32,13 @@ use crate::outbox::{DraftId, Outbox};
 use crate::wire::AssetId;
 
 /// Receives changes that the kernel did not make.
-pub(in crate::drive) type OnChange = Box<dyn Fn(Change) + Send + Sync>;
+pub type OnChange = Box<dyn Fn(Change) + Send + Sync>;
 
 /// Reads the names in an asset's zip and stores them as its file map.
 pub(super) type FetchMembers = fn(Arc<Catalog>, AssetId) -> BoxFuture<'static, DriveResult<()>>;
 
 /// The data known of the service, and the tasks that keep it up to date.
-pub(in crate::drive) struct Catalog {
+pub struct Catalog {
     pub(super) config: DriveConfig,
     pub(super) client: Client,
     pub(super) cache: BlockCache,
@@ -70,17 +70,17 @@ pub(in crate::drive) struct Catalog {
 
 impl Catalog {
     /// Bytes downloaded since the mount started.
-    pub(in crate::drive) fn fetched_bytes(&self) -> u64 {
+    pub fn fetched_bytes(&self) -> u64 {
         self.reading.fetched_bytes()
     }
 
     /// The files that are being downloaded.
-    pub(in crate::drive) fn downloads(&self) -> Vec<Download> {
+    pub fn downloads(&self) -> Vec<Download> {
         self.reading.downloads()
     }
 
     /// Ends the polling task.
-    pub(in crate::drive) fn close(&self) {
+    pub fn close(&self) {
         self.watched.close();
     }
 
@@ -109,12 +109,12 @@ impl Catalog {
         self.background.spawn(work(Arc::clone(self)));
     }
 
-    pub(in crate::drive) fn known(&self) -> MutexGuard<'_, Known> {
+    pub fn known(&self) -> MutexGuard<'_, Known> {
         self.known.lock().expect("the lock is never poisoned")
     }
 
     /// Why the service is unreachable, while it is.
-    pub(in crate::drive) fn offline_reason(&self) -> Option<String> {
+    pub fn offline_reason(&self) -> Option<String> {
         self.reach.away().map(|away| away.why().to_owned())
     }
 }

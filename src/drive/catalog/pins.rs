@@ -19,7 +19,7 @@ const FIRST_LOOK: u32 = 3;
 const LOOK_EVERY: u32 = 60;
 
 /// The task that looks after pinned models.
-pub(in crate::drive) async fn keep_pins(catalog: Arc<Catalog>) {
+pub async fn keep_pins(catalog: Arc<Catalog>) {
     let mut pause = catalog.config.refresh * FIRST_LOOK;
     loop {
         tokio::time::sleep(pause).await;

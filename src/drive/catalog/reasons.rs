@@ -14,8 +14,7 @@ use crate::drive::catalog::urls::remote_file;
 use crate::drive::error::{DriveError, DriveResult};
 use crate::drive::values::known::{KnownAsset, KnownRapid};
 use crate::drive::values::node::{Home, Model, RemoteFolder};
-use crate::outbox::ItemStatus;
-use crate::outbox::{DraftPhase, reason_in_log};
+use crate::outbox::{DraftPhase, ItemStatus, reason_in_log};
 use crate::wire::ModelId;
 
 /// Maximum number of bytes read from a log.
@@ -25,7 +24,7 @@ const STATUS_HOLDS: Duration = Duration::from_secs(1);
 const LOG: &str = "error.log";
 
 /// Loads the reason of a failure before it is shown; without success it is shown without.
-pub(in crate::drive) async fn learn_reason(catalog: &Arc<Catalog>, model: Model) {
+pub async fn learn_reason(catalog: &Arc<Catalog>, model: Model) {
     let Some(subject) = failed_subject(catalog, model) else {
         return;
     };
@@ -41,10 +40,7 @@ pub(in crate::drive) async fn learn_reason(catalog: &Arc<Catalog>, model: Model)
 }
 
 /// The state of a source model: a draft or an asset.
-pub(in crate::drive) async fn model_status(
-    catalog: &Arc<Catalog>,
-    home: Home,
-) -> DriveResult<ItemStatus> {
+pub async fn model_status(catalog: &Arc<Catalog>, home: Home) -> DriveResult<ItemStatus> {
     let view = catalog.model(home).ok_or(DriveError::NotFound)?;
     let Some(asset) = view.asset else {
         let draft = view.draft.ok_or(DriveError::NotFound)?;
@@ -66,7 +62,7 @@ pub(in crate::drive) async fn model_status(
 }
 
 /// The state of an asset, with the reason of its failure.
-pub(in crate::drive) fn asset_status(catalog: &Catalog, row: &KnownAsset) -> ItemStatus {
+pub fn asset_status(catalog: &Catalog, row: &KnownAsset) -> ItemStatus {
     if row.state.is_failure() {
         ItemStatus::Failed {
             reason: asset_failure(catalog, row),
@@ -77,7 +73,7 @@ pub(in crate::drive) fn asset_status(catalog: &Catalog, row: &KnownAsset) -> Ite
 }
 
 /// Why a source model failed.
-pub(in crate::drive) fn asset_failure(catalog: &Catalog, row: &KnownAsset) -> String {
+pub fn asset_failure(catalog: &Catalog, row: &KnownAsset) -> String {
     match &row.error {
         Some(error) => error.clone(),
         None => reason_of(catalog, ModelId::Asset(row.id)).unwrap_or_else(|| row.failure_reason()),
@@ -85,7 +81,7 @@ pub(in crate::drive) fn asset_failure(catalog: &Catalog, row: &KnownAsset) -> St
 }
 
 /// The state of an optimized model, with the reason of its failure.
-pub(in crate::drive) fn rapid_status(catalog: &Catalog, row: &KnownRapid) -> ItemStatus {
+pub fn rapid_status(catalog: &Catalog, row: &KnownRapid) -> ItemStatus {
     let reason = match row.state.is_failure() {
         true => reason_of(catalog, ModelId::Rapid(row.id)),
         false => None,

@@ -31,7 +31,7 @@ const LISTED_LATELY: Duration = Duration::from_secs(30);
 const MAX_AHEAD: usize = 2000;
 
 /// Size, version and time of a file. Waits if they are not known.
-pub(in crate::drive) async fn content_of(
+pub async fn content_of(
     catalog: &Arc<Catalog>,
     folder: RemoteFolder,
     path: &Arc<str>,
@@ -50,20 +50,12 @@ pub(in crate::drive) async fn content_of(
 }
 
 /// Size, version and time of a file, if known.
-pub(in crate::drive) fn known_content(
-    catalog: &Catalog,
-    folder: RemoteFolder,
-    path: &str,
-) -> Option<Content> {
+pub fn known_content(catalog: &Catalog, folder: RemoteFolder, path: &str) -> Option<Content> {
     catalog.contents.get(folder, path)
 }
 
 /// A reader found a file changed: the next open sees the new content under a new inode.
-pub(in crate::drive) async fn content_changed(
-    catalog: &Arc<Catalog>,
-    folder: RemoteFolder,
-    path: &Arc<str>,
-) {
+pub async fn content_changed(catalog: &Arc<Catalog>, folder: RemoteFolder, path: &Arc<str>) {
     let count = catalog.contents.count(folder, path);
     if let Err(error) = size_landing(catalog, folder, Arc::clone(path)).await {
         tracing::warn!(path = &**path, error = %error, "a changed file could not be requested again");
@@ -87,7 +79,7 @@ fn size_landing(catalog: &Arc<Catalog>, folder: RemoteFolder, path: Arc<str>) ->
 }
 
 /// Requests size and first block in one request, and stores the block: a small file needs no more.
-pub(in crate::drive) fn first_block_landing(
+pub fn first_block_landing(
     catalog: &Arc<Catalog>,
     folder: RemoteFolder,
     path: Arc<str>,

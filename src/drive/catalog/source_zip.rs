@@ -11,10 +11,7 @@ use crate::drive::values::node::Home;
 use crate::wire::ModelId;
 
 /// Starts the download.
-pub(in crate::drive) async fn source_zip(
-    catalog: &Arc<Catalog>,
-    home: Home,
-) -> DriveResult<Download> {
+pub async fn source_zip(catalog: &Arc<Catalog>, home: Home) -> DriveResult<Download> {
     let asset = catalog
         .asset_of(home)
         .ok_or_else(|| DriveError::Invalid("this is still a draft; commit it first".into()))?;
@@ -23,16 +20,13 @@ pub(in crate::drive) async fn source_zip(
 }
 
 /// The name that its size is stored under; `None` for a draft.
-pub(in crate::drive) fn source_zip_name(catalog: &Catalog, home: Home) -> Option<String> {
+pub fn source_zip_name(catalog: &Catalog, home: Home) -> Option<String> {
     let asset = catalog.asset_of(home)?;
     Some(format!("{}/source.zip", ModelId::Asset(asset)))
 }
 
 /// Its size: known after it was read, or if the service reports it; zero for a draft.
-pub(in crate::drive) async fn source_zip_len(
-    catalog: &Arc<Catalog>,
-    home: Home,
-) -> DriveResult<u64> {
+pub async fn source_zip_len(catalog: &Arc<Catalog>, home: Home) -> DriveResult<u64> {
     let Some(name) = source_zip_name(catalog, home) else {
         return Ok(0);
     };

@@ -15,10 +15,7 @@ use crate::outbox::{Caller, DraftId, LoneZip, OpenMode};
 
 /// The content of the zip that is the only file of a draft; `None` while the draft is anything else, and for a zip that
 /// cannot be used, which is shown as the file that it is.
-pub(in crate::drive) async fn staged_zip(
-    catalog: &Arc<Catalog>,
-    draft: DraftId,
-) -> Option<Arc<StagedZip>> {
+pub async fn staged_zip(catalog: &Arc<Catalog>, draft: DraftId) -> Option<Arc<StagedZip>> {
     let zip = catalog.outbox.entries().lone_zip(draft)?;
     if let Some(found) = catalog.staged_zips.get(draft, &zip) {
         return found;
@@ -62,7 +59,7 @@ async fn read_zip(catalog: &Arc<Catalog>, draft: DraftId, zip: &LoneZip) -> Driv
 }
 
 /// Opens a file in the zip of a draft, by the path that it is shown under.
-pub(in crate::drive) async fn open_staged_member(
+pub async fn open_staged_member(
     catalog: &Arc<Catalog>,
     draft: DraftId,
     path: &str,

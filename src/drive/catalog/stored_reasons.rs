@@ -6,7 +6,7 @@ use crate::wire::ModelId;
 const TABLE: &str = "reasons";
 
 /// The reason from an error log.
-pub(in crate::drive) fn reason_of(catalog: &Catalog, subject: ModelId) -> Option<String> {
+pub fn reason_of(catalog: &Catalog, subject: ModelId) -> Option<String> {
     kept_reason(catalog, subject).filter(|reason| !reason.is_empty())
 }
 
@@ -27,7 +27,7 @@ pub(super) fn keep_reason(catalog: &Catalog, subject: ModelId, reason: &str) {
 }
 
 /// Forgets the reason: the model changed.
-pub(in crate::drive) fn forget_reason(catalog: &Catalog, subject: ModelId) {
+pub fn forget_reason(catalog: &Catalog, subject: ModelId) {
     if kept_reason(catalog, subject).is_some() {
         let forgotten = catalog.meta.relaxed().batch(|batch| {
             batch.remove(TABLE, &subject.to_string());

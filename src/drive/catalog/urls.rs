@@ -12,7 +12,7 @@ use crate::drive::values::node::RemoteFolder;
 use crate::drive::values::sizes::ContentTable;
 
 /// Opens the present version of a file.
-pub(in crate::drive) async fn remote_file(
+pub async fn remote_file(
     catalog: &Arc<Catalog>,
     folder: RemoteFolder,
     path: &Arc<str>,

@@ -23,7 +23,7 @@ const TICK: Duration = Duration::from_millis(500);
 const MAX_IN_A_ROUND: usize = 8;
 
 /// Notes that a model was looked at: its state is polled for a while.
-pub(in crate::drive) fn look_at(catalog: &Catalog, model: Model) {
+pub fn look_at(catalog: &Catalog, model: Model) {
     match model {
         Model::Raw(home) => {
             let Some(asset) = catalog.asset_of(home) else {
@@ -43,12 +43,12 @@ pub(in crate::drive) fn look_at(catalog: &Catalog, model: Model) {
     }
 }
 
-pub(in crate::drive) fn was_listed(catalog: &Catalog, folder: RemoteFolder) {
+pub fn was_listed(catalog: &Catalog, folder: RemoteFolder) {
     catalog.watched.list(folder);
 }
 
 /// The polling task.
-pub(in crate::drive) async fn watch(catalog: Arc<Catalog>) {
+pub async fn watch(catalog: Arc<Catalog>) {
     let mut tick = tokio::time::interval(TICK);
     tick.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
     loop {

@@ -57,7 +57,7 @@ struct Registered {
 }
 
 /// The receiver of a mount.
-pub(in crate::drive) struct Receiver {
+pub struct Receiver {
     shared: Arc<Catalog>,
     tasks: Vec<JoinHandle<()>>,
     registered: Arc<Mutex<Option<WebhookId>>>,
@@ -95,10 +95,7 @@ struct Hearing {
 
 impl Receiver {
     /// Starts listening, and registers as soon as the service can be reached.
-    pub(in crate::drive) async fn start(
-        shared: &Arc<Catalog>,
-        config: &WebhookConfig,
-    ) -> DriveResult<Receiver> {
+    pub async fn start(shared: &Arc<Catalog>, config: &WebhookConfig) -> DriveResult<Receiver> {
         let listener = Listener::bind(config.listen).map_err(|error| {
             DriveError::Local(format!(
                 "cannot listen for events at {}: {error}; choose another --webhook-listen",
@@ -149,7 +146,7 @@ impl Receiver {
     }
 
     /// Deletes the registration and stops listening.
-    pub(in crate::drive) async fn stop(mut self) {
+    pub async fn stop(mut self) {
         let register = self.tasks.pop();
         if let Some(task) = register {
             task.abort();

@@ -8,13 +8,13 @@ use crate::drive::values::local::HiddenParent;
 /// Maximum length of a command line.
 const MAX_LINE_BYTES: usize = 16 * 1024;
 
-pub(in crate::drive) struct ControlBuffer {
+pub struct ControlBuffer {
     parent: HiddenParent,
     pending: Mutex<Vec<u8>>,
 }
 
 impl ControlBuffer {
-    pub(in crate::drive) fn new(parent: HiddenParent) -> ControlBuffer {
+    pub fn new(parent: HiddenParent) -> ControlBuffer {
         ControlBuffer {
             parent,
             pending: Mutex::default(),
@@ -22,12 +22,12 @@ impl ControlBuffer {
     }
 
     /// The parent of the hidden folder.
-    pub(in crate::drive) fn parent(&self) -> HiddenParent {
+    pub fn parent(&self) -> HiddenParent {
         self.parent
     }
 
     /// Adds data and returns the complete lines.
-    pub(in crate::drive) fn lines(&self, data: &[u8]) -> DriveResult<Vec<String>> {
+    pub fn lines(&self, data: &[u8]) -> DriveResult<Vec<String>> {
         let mut pending = self.pending.lock().expect("the lock is never poisoned");
         pending.extend_from_slice(data);
         let whole = pending
@@ -46,7 +46,7 @@ impl ControlBuffer {
     }
 
     /// Returns a last line without a newline.
-    pub(in crate::drive) fn rest(&self) -> Option<String> {
+    pub fn rest(&self) -> Option<String> {
         let mut pending = self.pending.lock().expect("the lock is never poisoned");
         let rest = std::mem::take(&mut *pending);
         (!rest.is_empty()).then(|| String::from_utf8_lossy(&rest).into_owned())

@@ -12,10 +12,10 @@ use crate::drive::values::node::ListingKind;
 /// Rows given out at a time.
 const ROWS_AT_ONCE: usize = 1024;
 /// The rows that every folder begins with: itself and its parent.
-pub(in crate::drive) const DOTS: usize = 2;
+pub const DOTS: usize = 2;
 
 /// An open folder. Its rows begin with `.` and `..`.
-pub(in crate::drive) struct OpenFolder {
+pub struct OpenFolder {
     node: Node,
     ino: Ino,
     state: Mutex<FolderState>,
@@ -28,9 +28,9 @@ struct FolderState {
 
 /// A long listing that comes in page by page.
 #[derive(Clone)]
-pub(in crate::drive) struct Arriving {
-    pub(in crate::drive) listing: ListingKind,
-    pub(in crate::drive) landing: FlightEnd,
+pub struct Arriving {
+    pub listing: ListingKind,
+    pub landing: FlightEnd,
     /// The highest id that was appended.
     highest: u64,
     /// The rows that the folder was opened with, which a page may contain too.
@@ -38,7 +38,7 @@ pub(in crate::drive) struct Arriving {
 }
 
 impl Arriving {
-    pub(in crate::drive) fn new(listing: ListingKind, landing: FlightEnd) -> Arriving {
+    pub fn new(listing: ListingKind, landing: FlightEnd) -> Arriving {
         Arriving {
             listing,
             landing,
@@ -50,7 +50,7 @@ impl Arriving {
 
 impl OpenFolder {
     /// `arriving` is what will be appended to the rows.
-    pub(in crate::drive) fn new(
+    pub fn new(
         node: Node,
         ino: Ino,
         rows: Vec<DirEntry>,
@@ -64,16 +64,16 @@ impl OpenFolder {
         OpenFolder { node, ino, state }
     }
 
-    pub(in crate::drive) fn node(&self) -> &Node {
+    pub fn node(&self) -> &Node {
         &self.node
     }
 
-    pub(in crate::drive) fn ino(&self) -> Ino {
+    pub fn ino(&self) -> Ino {
         self.ino
     }
 
     /// The rows from a position on, and what will be appended to them.
-    pub(in crate::drive) fn after(&self, from: usize) -> (Vec<DirEntry>, Option<Arriving>) {
+    pub fn after(&self, from: usize) -> (Vec<DirEntry>, Option<Arriving>) {
         let state = self.state();
         let rows = state.rows.iter().skip(from).take(ROWS_AT_ONCE);
         (rows.cloned().collect(), state.arriving.clone())
@@ -81,7 +81,7 @@ impl OpenFolder {
 
     /// Appends what came since. `rows_after` gives the highest id that came and the rows above the given id.
     /// True when there are new rows, or nothing more will come.
-    pub(in crate::drive) fn append(
+    pub fn append(
         &self,
         rows_after: impl FnOnce(ListingKind, u64) -> (u64, Vec<DirEntry>),
     ) -> bool {
@@ -102,7 +102,7 @@ impl OpenFolder {
     }
 
     /// The whole listing came: rows that no page brought are appended.
-    pub(in crate::drive) fn complete(&self, all: Vec<DirEntry>) {
+    pub fn complete(&self, all: Vec<DirEntry>) {
         let mut state = self.state();
         if state.arriving.take().is_none() {
             return;

@@ -21,14 +21,14 @@ use crate::drive::reading::{RemoteFile, Spool};
 use crate::drive::values::local::TextTarget;
 use crate::outbox::StagedFile;
 
-pub(in crate::drive) struct OpenFile {
-    pub(in crate::drive) ino: Ino,
-    pub(in crate::drive) flags: OpenFlags,
-    pub(in crate::drive) body: Body,
+pub struct OpenFile {
+    pub ino: Ino,
+    pub flags: OpenFlags,
+    pub body: Body,
 }
 
 /// Where the bytes of an open file are.
-pub(in crate::drive) enum Body {
+pub enum Body {
     /// Staged on local disk by the outbox.
     Staged(StagedFile),
     /// On the service, read through the cache.
@@ -50,30 +50,30 @@ pub(in crate::drive) enum Body {
 }
 
 #[derive(Default)]
-pub(in crate::drive) struct Handles {
+pub struct Handles {
     last: AtomicU64,
     files: Mutex<HashMap<Fh, Arc<OpenFile>>>,
     folders: Mutex<HashMap<Fh, Arc<OpenFolder>>>,
 }
 
 impl Handles {
-    pub(in crate::drive) fn insert_file(&self, file: OpenFile) -> Fh {
+    pub fn insert_file(&self, file: OpenFile) -> Fh {
         let fh = self.next();
         self.files().insert(fh, Arc::new(file));
         fh
     }
 
-    pub(in crate::drive) fn insert_folder(&self, folder: OpenFolder) -> Fh {
+    pub fn insert_folder(&self, folder: OpenFolder) -> Fh {
         let fh = self.next();
         self.folders().insert(fh, Arc::new(folder));
         fh
     }
 
-    pub(in crate::drive) fn file(&self, fh: Fh) -> DriveResult<Arc<OpenFile>> {
+    pub fn file(&self, fh: Fh) -> DriveResult<Arc<OpenFile>> {
         self.files().get(&fh).cloned().ok_or(DriveError::BadHandle)
     }
 
-    pub(in crate::drive) fn folder(&self, fh: Fh) -> DriveResult<Arc<OpenFolder>> {
+    pub fn folder(&self, fh: Fh) -> DriveResult<Arc<OpenFolder>> {
         self.folders()
             .get(&fh)
             .cloned()
@@ -81,25 +81,25 @@ impl Handles {
     }
 
     /// Any handle of the inode: a removed file exists until it is closed.
-    pub(in crate::drive) fn file_of(&self, ino: Ino) -> Option<Arc<OpenFile>> {
+    pub fn file_of(&self, ino: Ino) -> Option<Arc<OpenFile>> {
         self.files().values().find(|file| file.ino == ino).cloned()
     }
 
     /// True while a folder is open: it exists until it is closed, too.
-    pub(in crate::drive) fn has_folder(&self, ino: Ino) -> bool {
+    pub fn has_folder(&self, ino: Ino) -> bool {
         self.folders().values().any(|folder| folder.ino() == ino)
     }
 
-    pub(in crate::drive) fn remove_file(&self, fh: Fh) -> Option<Arc<OpenFile>> {
+    pub fn remove_file(&self, fh: Fh) -> Option<Arc<OpenFile>> {
         self.files().remove(&fh)
     }
 
-    pub(in crate::drive) fn remove_folder(&self, fh: Fh) {
+    pub fn remove_folder(&self, fh: Fh) {
         self.folders().remove(&fh);
     }
 
     /// A text was renamed: its open handles continue under the new name.
-    pub(in crate::drive) fn rename_text(&self, from: &TextTarget, to: &TextTarget) {
+    pub fn rename_text(&self, from: &TextTarget, to: &TextTarget) {
         for file in self.files().values() {
             if let Body::Text(text) = &file.body {
                 text.rename(from, to);
@@ -108,14 +108,14 @@ impl Handles {
     }
 
     /// True while a text is open for writing.
-    pub(in crate::drive) fn is_text_open(&self, target: &TextTarget) -> bool {
+    pub fn is_text_open(&self, target: &TextTarget) -> bool {
         self.files()
             .values()
             .any(|file| matches!(&file.body, Body::Text(text) if text.is(target)))
     }
 
     /// Number of open files and folders.
-    pub(in crate::drive) fn len(&self) -> usize {
+    pub fn len(&self) -> usize {
         self.files().len() + self.folders().len()
     }
 

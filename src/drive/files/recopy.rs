@@ -11,7 +11,7 @@ use crate::drive::tree::Tree;
 use crate::outbox::{ContentHasher, SentEntry};
 
 /// Compares writes to a file of an asset with the uploaded bytes.
-pub(in crate::drive) struct RecopyCheck {
+pub struct RecopyCheck {
     path: String,
     size: u64,
     /// The checksum of the bytes that were sent, in hex.
@@ -43,7 +43,7 @@ impl RecopyCheck {
     }
 
     /// Compares written data; an error as soon as it differs.
-    pub(in crate::drive) fn write(&self, offset: u64, data: &[u8]) -> DriveResult<()> {
+    pub fn write(&self, offset: u64, data: &[u8]) -> DriveResult<()> {
         let mut seen = self.seen();
         seen.differs |= offset != seen.hash.len_bytes() || offset + data.len() as u64 > self.size;
         if seen.differs {
@@ -54,7 +54,7 @@ impl RecopyCheck {
     }
 
     /// Compares a new length: zero starts again, as a new copy does; any other must equal the sent one.
-    pub(in crate::drive) fn resize(&self, size: u64) -> DriveResult<()> {
+    pub fn resize(&self, size: u64) -> DriveResult<()> {
         let mut seen = self.seen();
         if size == 0 {
             seen.hash = ContentHasher::default();
@@ -69,7 +69,7 @@ impl RecopyCheck {
     }
 
     /// At close the data must equal what was sent. A shell may close an empty duplicate early.
-    pub(in crate::drive) fn flush(&self) -> DriveResult<()> {
+    pub fn flush(&self) -> DriveResult<()> {
         let seen = self.seen();
         let len = seen.hash.len_bytes();
         let is_same = len == self.size && seen.hash.digest().to_string() == self.hash;
@@ -89,11 +89,7 @@ impl RecopyCheck {
     }
 }
 
-pub(in crate::drive) fn same_bytes(
-    tree: &Tree,
-    entry: DraftEntry,
-    flags: OpenFlags,
-) -> Option<RecopyCheck> {
+pub fn same_bytes(tree: &Tree, entry: DraftEntry, flags: OpenFlags) -> Option<RecopyCheck> {
     RecopyCheck::of(entry.sent(tree)?, entry.path(tree), flags)
 }
 

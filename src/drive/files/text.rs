@@ -9,7 +9,7 @@ use crate::drive::posix::Caller;
 use crate::drive::values::local::TextTarget;
 use crate::outbox::TEXT_MAX_BYTES;
 
-pub(in crate::drive) struct TextBuffer {
+pub struct TextBuffer {
     opener: u32,
     state: Mutex<TextState>,
 }
@@ -26,7 +26,7 @@ struct TextState {
 }
 
 /// What a close has to do.
-pub(in crate::drive) enum Due {
+pub enum Due {
     Nothing,
     Keep(TextTarget, Vec<u8>),
     Send(TextTarget, Vec<u8>),
@@ -34,12 +34,7 @@ pub(in crate::drive) enum Due {
 
 impl TextBuffer {
     /// Starts with `now`. A truncated text counts as changed.
-    pub(in crate::drive) fn new(
-        target: TextTarget,
-        now: &Bytes,
-        was_cut: bool,
-        caller: &Caller,
-    ) -> TextBuffer {
+    pub fn new(target: TextTarget, now: &Bytes, was_cut: bool, caller: &Caller) -> TextBuffer {
         let state = TextState {
             target,
             bytes: now.to_vec(),
@@ -53,16 +48,16 @@ impl TextBuffer {
         }
     }
 
-    pub(in crate::drive) fn len(&self) -> u64 {
+    pub fn len(&self) -> u64 {
         self.lock().bytes.len() as u64
     }
 
-    pub(in crate::drive) fn bytes(&self) -> Bytes {
+    pub fn bytes(&self) -> Bytes {
         Bytes::copy_from_slice(&self.lock().bytes)
     }
 
     /// Writes at a position; a gap is filled with zeros.
-    pub(in crate::drive) fn write(&self, offset: u64, data: &[u8]) -> DriveResult<()> {
+    pub fn write(&self, offset: u64, data: &[u8]) -> DriveResult<()> {
         let end = offset.saturating_add(data.len() as u64);
         let mut state = self.lock();
         if end > TEXT_MAX_BYTES as u64 {
@@ -78,7 +73,7 @@ impl TextBuffer {
         Ok(())
     }
 
-    pub(in crate::drive) fn resize(&self, size: u64) -> DriveResult<()> {
+    pub fn resize(&self, size: u64) -> DriveResult<()> {
         let mut state = self.lock();
         if size > TEXT_MAX_BYTES as u64 {
             return Err(too_long());
@@ -92,14 +87,14 @@ impl TextBuffer {
     }
 
     /// The file was renamed while it is open.
-    pub(in crate::drive) fn rename(&self, from: &TextTarget, to: &TextTarget) {
+    pub fn rename(&self, from: &TextTarget, to: &TextTarget) {
         let mut state = self.lock();
         if state.target == *from {
             state.target = to.clone();
         }
     }
 
-    pub(in crate::drive) fn is(&self, target: &TextTarget) -> bool {
+    pub fn is(&self, target: &TextTarget) -> bool {
         self.lock().target == *target
     }
 
@@ -107,7 +102,7 @@ impl TextBuffer {
     ///
     /// # Errors
     /// When the text was too long: nothing of it is stored or sent.
-    pub(in crate::drive) fn due(&self, sends: bool) -> DriveResult<Due> {
+    pub fn due(&self, sends: bool) -> DriveResult<Due> {
         let mut state = self.lock();
         if state.is_cut {
             return Err(too_long());
@@ -128,7 +123,7 @@ impl TextBuffer {
     }
 
     /// True if the caller belongs to the process that opened the file, or is unknown.
-    pub(in crate::drive) fn is_opener(&self, caller: &Caller) -> bool {
+    pub fn is_opener(&self, caller: &Caller) -> bool {
         caller.pid == 0 || caller.process() == self.opener
     }
 

@@ -4,7 +4,7 @@
 
 mod table;
 
-pub(in crate::drive) use table::Numbered;
+pub use table::Numbered;
 
 use std::sync::{Mutex, MutexGuard};
 

@@ -10,12 +10,12 @@ use crate::outbox::{self, Caller, DraftId, EntryId, Renamed, Replaced, SentEntry
 use crate::wire::UploadStatus;
 
 /// True for a draft that is an asset, or whose upload the service may have accepted.
-pub(in crate::drive) fn is_frozen(tree: &Tree, draft: DraftId) -> bool {
+pub fn is_frozen(tree: &Tree, draft: DraftId) -> bool {
     tree.catalog().asset_of_draft(draft).is_some() || tree.outbox().uploads().is_frozen(draft)
 }
 
 /// What became of a rename to the name of an uploaded loose file.
-pub(in crate::drive) enum RenamedOver {
+pub enum RenamedOver {
     /// Both have the same bytes: the new file is gone.
     Same,
     /// The new file is the next version.
@@ -23,7 +23,7 @@ pub(in crate::drive) enum RenamedOver {
 }
 
 /// Renames a file to the name of an uploaded loose file.
-pub(in crate::drive) fn rename_over_sent(
+pub fn rename_over_sent(
     mount: &Mount,
     (source, from): (&Node, &outbox::Place),
     name: &str,
@@ -67,10 +67,7 @@ pub(in crate::drive) fn rename_over_sent(
 
 /// What the next version of an uploaded loose file replaces. Until the model is complete and the service has its files,
 /// the name belongs to the staged copy.
-pub(in crate::drive) fn replaced_by_file(
-    tree: &Tree,
-    standing: DraftEntry,
-) -> DriveResult<Replaced> {
+pub fn replaced_by_file(tree: &Tree, standing: DraftEntry) -> DriveResult<Replaced> {
     let asset = tree.catalog().asset_of_draft(standing.draft);
     let asset = asset.ok_or_else(|| refusals::frozen_asset(&standing.path(tree)))?;
     let is_complete = tree

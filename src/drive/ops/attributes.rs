@@ -16,7 +16,7 @@ use crate::drive::posix::{Attributes, Entry, Fh, FileKind, Ino};
 pub const NAMES_HOLD: Duration = Duration::from_millis(10);
 
 /// The attributes of a node with their cache time. Counts one kernel reference.
-pub(in crate::drive) async fn entry(mount: &Arc<Mount>, node: &Node) -> DriveResult<Entry> {
+pub async fn entry(mount: &Arc<Mount>, node: &Node) -> DriveResult<Entry> {
     let mut attributes = node.attributes(mount).await?;
     attributes.ino = mount.inodes().refer(node);
     Ok(Entry {
@@ -25,11 +25,7 @@ pub(in crate::drive) async fn entry(mount: &Arc<Mount>, node: &Node) -> DriveRes
     })
 }
 
-pub(in crate::drive) async fn getattr(
-    mount: &Arc<Mount>,
-    ino: Ino,
-    fh: Option<Fh>,
-) -> DriveResult<Entry> {
+pub async fn getattr(mount: &Arc<Mount>, ino: Ino, fh: Option<Fh>) -> DriveResult<Entry> {
     let node = mount.node(ino)?;
     let open = fh.and_then(|fh| mount.handles().file(fh).ok());
     let found = match (

@@ -8,7 +8,7 @@ use crate::drive::places::resolve;
 use crate::drive::tree::Tree;
 
 /// Deletes all cached blocks. Pins stay, and what they cover is fetched again in the background.
-pub(in crate::drive) async fn clear_cache(tree: &Tree) -> DriveResult<()> {
+pub async fn clear_cache(tree: &Tree) -> DriveResult<()> {
     let cache = tree.cache().clone();
     blocking(tree.catalog(), move || {
         cache.clear();
@@ -18,7 +18,7 @@ pub(in crate::drive) async fn clear_cache(tree: &Tree) -> DriveResult<()> {
 }
 
 /// Starts comparing all cached blocks with their checksums; the status shows the result.
-pub(in crate::drive) fn verify_cache(tree: &Arc<Tree>) {
+pub fn verify_cache(tree: &Arc<Tree>) {
     if tree.verification().begin() {
         let shared = Arc::clone(tree);
         tree.runtime().spawn_blocking(move || {
@@ -28,13 +28,13 @@ pub(in crate::drive) fn verify_cache(tree: &Arc<Tree>) {
     }
 }
 
-pub(in crate::drive) async fn pin(tree: &Arc<Tree>, path: &str) -> DriveResult<()> {
+pub async fn pin(tree: &Arc<Tree>, path: &str) -> DriveResult<()> {
     let prefix = resolve(tree, path).await?.cache_name(tree)?;
     let cache = tree.cache().clone();
     blocking(tree.catalog(), move || cache.pin(&prefix).map_err(local)).await
 }
 
-pub(in crate::drive) async fn unpin(tree: &Arc<Tree>, path: &str) -> DriveResult<()> {
+pub async fn unpin(tree: &Arc<Tree>, path: &str) -> DriveResult<()> {
     let prefix = resolve(tree, path).await?.cache_name(tree)?;
     let cache = tree.cache().clone();
     blocking(tree.catalog(), move || cache.unpin(&prefix).map_err(local)).await

@@ -27,10 +27,10 @@ use crate::outbox::{DraftId, OutboxError};
 use crate::wire::{AssetId, AssetUpdate, ModelId, RapidId};
 
 /// How long `allow-delete` lifts the limit.
-pub(in crate::drive) const DELETE_ALLOWED_FOR: Duration = Duration::from_secs(600);
+pub const DELETE_ALLOWED_FOR: Duration = Duration::from_secs(600);
 
 /// Runs the complete lines of what was written, up to the first that fails.
-pub(in crate::drive) async fn write_control(
+pub async fn write_control(
     tree: &Arc<Tree>,
     control: &ControlBuffer,
     data: &[u8],
@@ -42,10 +42,7 @@ pub(in crate::drive) async fn write_control(
 }
 
 /// Runs a last line that has no newline.
-pub(in crate::drive) async fn flush_control(
-    tree: &Arc<Tree>,
-    control: &ControlBuffer,
-) -> DriveResult<()> {
+pub async fn flush_control(tree: &Arc<Tree>, control: &ControlBuffer) -> DriveResult<()> {
     match control.rest() {
         Some(line) => run_line(tree, control.parent(), &line).await,
         None => Ok(()),
@@ -53,12 +50,7 @@ pub(in crate::drive) async fn flush_control(
 }
 
 /// Runs one line for a caller that may write the `ctl` file.
-pub(in crate::drive) async fn command(
-    mount: &Mount,
-    ino: Ino,
-    line: &str,
-    caller: &Caller,
-) -> DriveResult<()> {
+pub async fn command(mount: &Mount, ino: Ino, line: &str, caller: &Caller) -> DriveResult<()> {
     let tree: &Arc<Tree> = mount;
     let Contents::Control(parent) = mount.node(ino)?.contents(tree)? else {
         return Err(DriveError::Invalid("commands go to `ctl` files".into()));
@@ -398,11 +390,7 @@ async fn refresh_rapid(tree: &Arc<Tree>, rapid: RapidId) -> DriveResult<()> {
 }
 
 /// Sends a draft and waits until the service has accepted it, at most for the sync deadline.
-pub(in crate::drive) async fn commit(
-    tree: &Arc<Tree>,
-    draft: DraftId,
-    force: bool,
-) -> DriveResult<()> {
+pub async fn commit(tree: &Arc<Tree>, draft: DraftId, force: bool) -> DriveResult<()> {
     let shared = Arc::clone(tree);
     let accepted = tree.detached(async move {
         let uploads = shared.outbox().uploads();

@@ -22,7 +22,7 @@ use crate::drive::values::local::{HiddenParent, JobPart, TextTarget};
 use crate::drive::values::names::HIDDEN_FOLDER;
 use crate::drive::values::node::{Home, ListingKind};
 
-pub(in crate::drive) async fn make_dir(
+pub async fn make_dir(
     mount: &Arc<Mount>,
     parent: Ino,
     name: &OsStr,
@@ -43,8 +43,7 @@ pub(in crate::drive) async fn make_dir(
                 .outbox()
                 .entries()
                 .make_dir(draft, parent, name, mode, &caller)?;
-            let entry = info.id;
-            DraftEntry { draft, entry }.into()
+            DraftEntry::new(draft, info.id).into()
         }
         Some(Container::Jobs(_) | Container::Presets) | None => {
             return Err(refusals::no_place(&folder.path(mount)));
@@ -54,7 +53,7 @@ pub(in crate::drive) async fn make_dir(
 }
 
 /// Creates an empty regular file without keeping it open.
-pub(in crate::drive) async fn make_node(
+pub async fn make_node(
     mount: &Arc<Mount>,
     parent: Ino,
     name: &OsStr,
@@ -72,7 +71,7 @@ pub(in crate::drive) async fn make_node(
 }
 
 /// Creates a missing file and opens it. `missing` is the error with which the lookup failed.
-pub(in crate::drive) async fn create_new(
+pub async fn create_new(
     mount: &Arc<Mount>,
     folder: &Node,
     name: &str,
@@ -89,8 +88,7 @@ pub(in crate::drive) async fn create_new(
                     .outbox()
                     .drafts()
                     .create_loose_file(name, mode, &caller.for_outbox())?;
-            let (draft, entry) = (draft.id, info.id);
-            let node = DraftEntry { draft, entry }.into();
+            let node = DraftEntry::new(draft.id, info.id).into();
             (node, Body::Staged(staged), OpenedMode::Cached)
         }
         Some(Container::Entries(draft, parent)) => {
@@ -100,8 +98,7 @@ pub(in crate::drive) async fn create_new(
                 .entries()
                 .create_file(draft, parent, name, mode, &caller);
             let (info, staged) = made?;
-            let entry = info.id;
-            let node = DraftEntry { draft, entry }.into();
+            let node = DraftEntry::new(draft, info.id).into();
             (node, Body::Staged(staged), OpenedMode::Cached)
         }
         Some(Container::Jobs(drop)) => {
@@ -192,7 +189,7 @@ fn new_text(target: TextTarget, caller: &Caller) -> Body {
 }
 
 /// A name for a new file or folder: it must be UTF-8, which the service needs.
-pub(in crate::drive) fn check_new_name(name: &OsStr) -> DriveResult<&str> {
+pub fn check_new_name(name: &OsStr) -> DriveResult<&str> {
     text(name).map_err(|error| match error {
         DriveError::NotFound => refusals::not_text(name),
         other => other,

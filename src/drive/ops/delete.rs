@@ -18,10 +18,7 @@ use crate::wire::{AssetId, EmbedId, ModelId, RapidId};
 const DELETED_AT_ONCE: usize = 50;
 
 /// Deletes models with few requests: all of them, or none if they are more than the limit allows.
-pub(in crate::drive) async fn delete_many(
-    tree: &Arc<Tree>,
-    subjects: Vec<ModelId>,
-) -> DriveResult<()> {
+pub async fn delete_many(tree: &Arc<Tree>, subjects: Vec<ModelId>) -> DriveResult<()> {
     for subject in &subjects {
         check_may_hide(tree, shown_as(tree.catalog(), *subject), false).await?;
     }

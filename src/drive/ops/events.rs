@@ -40,7 +40,7 @@ const LONGEST_PAUSE: Duration = Duration::from_secs(1);
 const CLOSING: Duration = Duration::from_secs(1);
 
 /// The task that turns changes into events.
-pub(in crate::drive) async fn report_events(mount: Arc<Mount>) {
+pub async fn report_events(mount: Arc<Mount>) {
     let log = Arc::clone(mount.events());
     loop {
         log.until_read().await;
@@ -77,7 +77,7 @@ pub(in crate::drive) async fn report_events(mount: Arc<Mount>) {
 }
 
 /// The task that keeps what has events up to date: without it, only what somebody looked at is refreshed.
-pub(in crate::drive) async fn refresh_for_readers(mount: Arc<Mount>) {
+pub async fn refresh_for_readers(mount: Arc<Mount>) {
     let log = Arc::clone(mount.events());
     loop {
         log.until_read().await;
@@ -278,13 +278,13 @@ fn hash_of(value: &impl Hash) -> u64 {
 }
 
 /// True for a handle of the stream of events.
-pub(in crate::drive) fn is_event_stream(mount: &Mount, fh: Fh) -> bool {
+pub fn is_event_stream(mount: &Mount, fh: Fh) -> bool {
     let file = mount.handles().file(fh);
     file.is_ok_and(|file| matches!(file.body, Body::Events(_)))
 }
 
 /// Reads events without waiting.
-pub(in crate::drive) fn read_events_at_hand(mount: &Mount, fh: Fh, len: u32) -> DriveResult<Bytes> {
+pub fn read_events_at_hand(mount: &Mount, fh: Fh, len: u32) -> DriveResult<Bytes> {
     match &mount.handles().file(fh)?.body {
         Body::Events(events) => events.try_read(len),
         _ => Err(DriveError::BadHandle),
@@ -292,11 +292,7 @@ pub(in crate::drive) fn read_events_at_hand(mount: &Mount, fh: Fh, len: u32) -> 
 }
 
 /// Whether a read would wait; then `wake` is called once when it would not any more.
-pub(in crate::drive) fn poll(
-    mount: &Mount,
-    fh: Fh,
-    wake: Option<impl FnOnce() + Send + 'static>,
-) -> Readiness {
+pub fn poll(mount: &Mount, fh: Fh, wake: Option<impl FnOnce() + Send + 'static>) -> Readiness {
     let Ok(file) = mount.handles().file(fh) else {
         return Readiness::Always;
     };
@@ -314,7 +310,7 @@ pub(in crate::drive) fn poll(
 
 /// Ends the streams of events and waits a moment until their readers have closed them, so that the drive can be
 /// unmounted.
-pub(in crate::drive) async fn end_events(tree: &Tree) {
+pub async fn end_events(tree: &Tree) {
     tree.events().end_readers();
     // A reader that does not read keeps its file open, as any program may.
     let _ = tokio::time::timeout(CLOSING, tree.events().until_unread()).await;

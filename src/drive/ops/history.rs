@@ -7,7 +7,7 @@ use crate::drive::values::node::Home;
 use crate::outbox::{DraftId, JobFolder, JobInfo, OutboxEvent};
 
 /// Stores the states of drafts and jobs of earlier mounts, so that only later changes become events.
-pub(in crate::drive) fn remember_standings(tree: &Tree) {
+pub fn remember_standings(tree: &Tree) {
     let history = tree.failures().history();
     for draft in tree.outbox().drafts().all() {
         if let Some(standing) = standing_of_draft(tree, draft.id) {
@@ -24,7 +24,7 @@ pub(in crate::drive) fn remember_standings(tree: &Tree) {
 }
 
 /// Adds the event that follows from an event of the outbox.
-pub(in crate::drive) fn note_history(tree: &Tree, event: &OutboxEvent) {
+pub fn note_history(tree: &Tree, event: &OutboxEvent) {
     let history = tree.failures().history();
     match event {
         OutboxEvent::DraftChanged(draft) => {

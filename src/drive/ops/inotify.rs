@@ -34,7 +34,7 @@ const TRIES: usize = 3;
 type Names = BTreeMap<String, (FileKind, Node)>;
 
 /// The task that reports to inotify watchers.
-pub(in crate::drive) async fn report_to_inotify(mount: Arc<Mount>) {
+pub async fn report_to_inotify(mount: Arc<Mount>) {
     let inotify = mount.inotify();
     while inotify.helper().is_none() {
         inotify.changed().await;
@@ -274,11 +274,7 @@ async fn repeat(
 }
 
 /// The answer to a lookup of the helper, if it is about the expected name.
-pub(in crate::drive) fn lookup_of_helper(
-    mount: &Mount,
-    parent: Ino,
-    name: &OsStr,
-) -> Option<DriveResult<Entry>> {
+pub fn lookup_of_helper(mount: &Mount, parent: Ino, name: &OsStr) -> Option<DriveResult<Entry>> {
     match mount.inotify().expected()? {
         Expected::Made {
             parent: at,
@@ -296,11 +292,7 @@ pub(in crate::drive) fn lookup_of_helper(
 }
 
 /// The answer to the helper that makes a name.
-pub(in crate::drive) fn make_of_helper(
-    mount: &Mount,
-    parent: Ino,
-    name: &OsStr,
-) -> DriveResult<Entry> {
+pub fn make_of_helper(mount: &Mount, parent: Ino, name: &OsStr) -> DriveResult<Entry> {
     match mount.inotify().expected() {
         Some(Expected::Made {
             parent: at,
@@ -313,11 +305,7 @@ pub(in crate::drive) fn make_of_helper(
 }
 
 /// The answer to the helper that removes a name.
-pub(in crate::drive) fn remove_of_helper(
-    mount: &Mount,
-    parent: Ino,
-    name: &OsStr,
-) -> DriveResult<()> {
+pub fn remove_of_helper(mount: &Mount, parent: Ino, name: &OsStr) -> DriveResult<()> {
     match mount.inotify().expected() {
         Some(Expected::Removed {
             parent: at,
@@ -329,7 +317,7 @@ pub(in crate::drive) fn remove_of_helper(
 }
 
 /// The answer to the helper that sets times.
-pub(in crate::drive) fn touch_of_helper(mount: &Mount, ino: Ino) -> DriveResult<Entry> {
+pub fn touch_of_helper(mount: &Mount, ino: Ino) -> DriveResult<Entry> {
     match mount.inotify().expected() {
         Some(Expected::Touched { ino: at, entry }) if at == ino => Ok(entry),
         _ => Err(not_expected()),

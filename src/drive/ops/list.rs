@@ -13,11 +13,7 @@ use crate::drive::places::{Node, Removal, Row, own_rows, rows_after, rows_at_han
 use crate::drive::posix::{Caller, DirEntry, Fh, FileKind, Ino};
 use crate::drive::tree::Tree;
 
-pub(in crate::drive) async fn open_dir(
-    mount: &Arc<Mount>,
-    ino: Ino,
-    caller: &Caller,
-) -> DriveResult<Fh> {
+pub async fn open_dir(mount: &Arc<Mount>, ino: Ino, caller: &Caller) -> DriveResult<Fh> {
     let node = mount.node(ino)?;
     look(mount, &node);
     if let Some(model) = node.model_folder() {
@@ -62,11 +58,7 @@ fn can_vanish(node: &Node) -> bool {
 }
 
 /// The next rows of an open folder; waits for them while there may be more.
-pub(in crate::drive) async fn read_dir(
-    mount: &Arc<Mount>,
-    fh: Fh,
-    offset: u64,
-) -> DriveResult<Vec<DirEntry>> {
+pub async fn read_dir(mount: &Arc<Mount>, fh: Fh, offset: u64) -> DriveResult<Vec<DirEntry>> {
     let folder = mount.handles().folder(fh)?;
     let from = usize::try_from(offset)
         .map_err(|_| DriveError::Invalid("no such position in the folder".into()))?;

@@ -13,7 +13,7 @@ use crate::drive::tree::Tree;
 use crate::drive::values::names::NAME_MAX_BYTES;
 
 /// Finds a name and counts one kernel reference to its node.
-pub(in crate::drive) async fn lookup(
+pub async fn lookup(
     mount: &Arc<Mount>,
     parent: Ino,
     name: &OsStr,
@@ -27,7 +27,7 @@ pub(in crate::drive) async fn lookup(
 
 /// The node of a name in a folder. A name that a process listed before it removes it is also found when it went
 /// in between without the action of a user, as `rm -r` would fail otherwise.
-pub(in crate::drive) async fn child_or_vanished(
+pub async fn child_or_vanished(
     mount: &Mount,
     (parent, folder): (Ino, &Node),
     name: &str,
@@ -59,14 +59,14 @@ pub(in crate::drive) async fn child_or_vanished(
 }
 
 /// Notes that a node is looked at: the state of its model is polled for a while.
-pub(in crate::drive) fn look(tree: &Tree, node: &Node) {
+pub fn look(tree: &Tree, node: &Node) {
     if let Some(model) = node.shown_model(tree) {
         look_at(tree.catalog(), model);
     }
 }
 
 /// The name as UTF-8. Other names cannot be created, so they are never found.
-pub(in crate::drive) fn text(name: &OsStr) -> DriveResult<&str> {
+pub fn text(name: &OsStr) -> DriveResult<&str> {
     if name.len() > NAME_MAX_BYTES {
         return Err(DriveError::NameTooLong);
     }

@@ -12,7 +12,7 @@ use crate::outbox::{Jobs, OwnerFolder};
 
 /// Resolves the model paths in a text of `jobs/`. Unknown paths and invalid texts are reported when the text is
 /// sent.
-pub(in crate::drive) async fn find_models(tree: &Arc<Tree>, name: &str) -> DriveResult<()> {
+pub async fn find_models(tree: &Arc<Tree>, name: &str) -> DriveResult<()> {
     let Some(job) = tree
         .outbox()
         .jobs()

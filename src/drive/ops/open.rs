@@ -26,7 +26,7 @@ use crate::drive::values::node::{Home, RemoteFolder};
 use crate::outbox::{OpenMode, StagedFile};
 
 /// Opens an existing file.
-pub(in crate::drive) async fn open_file(
+pub async fn open_file(
     mount: &Arc<Mount>,
     ino: Ino,
     flags: OpenFlags,
@@ -45,7 +45,7 @@ async fn is_gone(tree: &Arc<Tree>, node: &Node) -> bool {
     matches!(node.attributes(tree).await, Err(DriveError::NotFound))
 }
 
-pub(in crate::drive) async fn open_node(
+pub async fn open_node(
     mount: &Arc<Mount>,
     node: Node,
     flags: OpenFlags,
@@ -196,7 +196,7 @@ fn opened_remote(mount: &Mount, remote: RemoteFile) -> (Body, OpenedMode) {
 }
 
 /// Creates a file, or opens the existing one.
-pub(in crate::drive) async fn create(
+pub async fn create(
     mount: &Arc<Mount>,
     parent: Ino,
     name: &std::ffi::OsStr,
@@ -254,7 +254,7 @@ async fn open_source_zip(tree: &Arc<Tree>, home: Home) -> DriveResult<Spool> {
 }
 
 /// The staged file behind a handle.
-pub(in crate::drive) fn staged(open: &OpenFile) -> Option<&StagedFile> {
+pub fn staged(open: &OpenFile) -> Option<&StagedFile> {
     match &open.body {
         Body::Staged(staged) => Some(staged),
         _ => None,
@@ -262,6 +262,6 @@ pub(in crate::drive) fn staged(open: &OpenFile) -> Option<&StagedFile> {
 }
 
 /// True for a `ctl` file. Some commands only affect the mount, so it is writable on a read-only mount.
-pub(in crate::drive) fn is_control(tree: &Tree, node: &Node) -> bool {
+pub fn is_control(tree: &Tree, node: &Node) -> bool {
     matches!(node.contents(tree), Ok(Contents::Control(_)))
 }

@@ -16,12 +16,7 @@ use crate::drive::values::sizes::ContentTable;
 use crate::outbox::StagedFile;
 
 /// Reads; shorter than asked only at the end of the file.
-pub(in crate::drive) async fn read(
-    mount: &Arc<Mount>,
-    fh: Fh,
-    offset: u64,
-    len: u32,
-) -> DriveResult<Bytes> {
+pub async fn read(mount: &Arc<Mount>, fh: Fh, offset: u64, len: u32) -> DriveResult<Bytes> {
     let open = mount.handles().file(fh)?;
     if open.flags.access == Access::Write {
         return Err(DriveError::BadHandle);

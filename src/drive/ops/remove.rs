@@ -24,7 +24,7 @@ use crate::outbox::{DraftId, EntryId, EntryKind, model_of_loose_file};
 
 /// The hidden file of an asset under this name. Tools that remove a file before they write it may copy it in
 /// again.
-pub(in crate::drive) fn removed_file(tree: &Tree, folder: &Node, name: &str) -> Option<Node> {
+pub fn removed_file(tree: &Tree, folder: &Node, name: &str) -> Option<Node> {
     let (draft, parent) = folder.draft_entry()?;
     let Some(asset) = tree.catalog().asset_of_draft(draft) else {
         return removed_unconfirmed_file(tree, draft, parent, name);
@@ -40,8 +40,7 @@ pub(in crate::drive) fn removed_file(tree: &Tree, folder: &Node, name: &str) -> 
     };
     let entry = entries.iter().find(|entry| entry.path == path)?;
     let is_file = entry.kind == EntryKind::File;
-    let entry = entry.id;
-    let node = Node::from(DraftEntry { draft, entry });
+    let node = Node::from(DraftEntry::new(draft, entry.id));
     (is_file && is_hidden(tree, &node)).then_some(node)
 }
 
@@ -54,15 +53,14 @@ fn removed_unconfirmed_file(
 ) -> Option<Node> {
     let children = tree.outbox().entries().children(draft, parent).ok()?;
     let child = children.into_iter().find(|child| child.name == name)?;
-    let entry = child.id;
-    let node = Node::from(DraftEntry { draft, entry });
+    let node = Node::from(DraftEntry::new(draft, child.id));
     let is_removed_file =
         child.kind == EntryKind::File && is_frozen(tree, draft) && is_hidden(tree, &node);
     is_removed_file.then_some(node)
 }
 
 /// Shows a hidden node again.
-pub(in crate::drive) fn bring_back(tree: &Tree, node: &Node) {
+pub fn bring_back(tree: &Tree, node: &Node) {
     if let Some(model) = node.owner(tree) {
         tree.deletions().bring_back(model, node);
     }
@@ -84,7 +82,7 @@ async fn to_be_removed<'a>(
     Ok((folder, name, node))
 }
 
-pub(in crate::drive) async fn remove_file(
+pub async fn remove_file(
     mount: &Arc<Mount>,
     parent: Ino,
     name: &OsStr,
@@ -194,7 +192,7 @@ async fn remove_file_node(
 }
 
 /// Whether the service has a preset that is shown under the name.
-pub(in crate::drive) fn is_on_service(tree: &Tree, preset: &str) -> bool {
+pub fn is_on_service(tree: &Tree, preset: &str) -> bool {
     tree.catalog().known().presets.find(preset).is_some()
 }
 
@@ -236,7 +234,7 @@ async fn remove_entry(
 }
 
 /// Removes an empty folder. For the folder of a model this deletes the model.
-pub(in crate::drive) async fn remove_dir(
+pub async fn remove_dir(
     mount: &Arc<Mount>,
     parent: Ino,
     name: &OsStr,
@@ -319,8 +317,8 @@ async fn check_emptied(mount: &Arc<Mount>, folder: &Node, caller: &Caller) -> Dr
 /// True when nothing is left of a draft, or of the files in its zip.
 async fn is_empty_draft(mount: &Arc<Mount>, draft: DraftId) -> DriveResult<bool> {
     let children = mount.outbox().entries().children(draft, EntryId::ROOT)?;
-    let mut children = children.into_iter().map(|child| child.id);
-    if children.all(|entry| is_hidden(mount, &DraftEntry { draft, entry }.into())) {
+    let mut children = children.iter();
+    if children.all(|child| is_hidden(mount, &DraftEntry::new(draft, child.id).into())) {
         return Ok(true);
     }
     let folder = ModelFolder(Home::Made(draft));

@@ -23,7 +23,7 @@ use crate::drive::values::names::HIDDEN_FOLDER;
 use crate::drive::values::node::{Home, ListingKind};
 use crate::outbox::{self, DraftId, DraftKind, EntryId, PresetFile, Renamed};
 
-pub(in crate::drive) async fn rename(
+pub async fn rename(
     mount: &Arc<Mount>,
     (parent, name): (Ino, &OsStr),
     (new_parent, new_name): (Ino, &OsStr),

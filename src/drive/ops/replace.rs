@@ -8,12 +8,7 @@ use crate::outbox::{DraftInfo, Replaced};
 use crate::wire::AssetId;
 
 /// Makes the draft of that name in `rawmodels/` the new version of an asset.
-pub(in crate::drive) fn replace(
-    tree: &Tree,
-    asset: AssetId,
-    draft: &str,
-    remove_old: bool,
-) -> DriveResult<()> {
+pub fn replace(tree: &Tree, asset: AssetId, draft: &str, remove_old: bool) -> DriveResult<()> {
     let found = tree.outbox().drafts().find(draft);
     let is_version = |found: &DraftInfo| {
         let replaced = found.replaces.as_ref();
@@ -48,7 +43,7 @@ pub(in crate::drive) fn replace(
 }
 
 /// What the next version of an asset replaces.
-pub(in crate::drive) fn replaced_by_next(tree: &Tree, asset: AssetId) -> DriveResult<Replaced> {
+pub fn replaced_by_next(tree: &Tree, asset: AssetId) -> DriveResult<Replaced> {
     let name = tree.catalog().model_name(tree.catalog().home_of(asset));
     let name = name.ok_or(DriveError::NotFound)?;
     // A name with an id always means that one model.

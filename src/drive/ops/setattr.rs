@@ -15,7 +15,7 @@ use crate::drive::posix::{Caller, Entry, Ino, SetAttributes, SetTime};
 use crate::drive::values::local::TextTarget;
 use crate::outbox::{AttributeChange, DraftId, EntryId};
 
-pub(in crate::drive) async fn setattr(
+pub async fn setattr(
     mount: &Arc<Mount>,
     ino: Ino,
     change: &SetAttributes,

@@ -15,7 +15,7 @@ const FILES_FREE: u64 = 1 << 32;
 /// Timeout of the first request for the account's space.
 const PATIENCE: Duration = Duration::from_secs(2);
 
-pub(in crate::drive) async fn statfs(tree: &Arc<Tree>) -> DriveResult<FileSystemStatus> {
+pub async fn statfs(tree: &Arc<Tree>) -> DriveResult<FileSystemStatus> {
     let staging = rustix::fs::statvfs(&tree.config().staging_dir).map_err(|error| {
         DriveError::Local(format!(
             "the free space of the staging folder cannot be read: {error}"

@@ -12,11 +12,7 @@ use crate::drive::posix::{Caller, Ino};
 use crate::drive::tree::Tree;
 use crate::outbox::{DraftId, EntryId};
 
-pub(in crate::drive) async fn sync_dir(
-    mount: &Arc<Mount>,
-    ino: Ino,
-    caller: &Caller,
-) -> DriveResult<()> {
+pub async fn sync_dir(mount: &Arc<Mount>, ino: Ino, caller: &Caller) -> DriveResult<()> {
     let node = mount.node(ino)?;
     match node.draft_entry() {
         Some((draft, EntryId::ROOT)) if is_draft(mount, draft) => {

@@ -17,21 +17,17 @@ use crate::drive::tree::Tree;
 use crate::drive::values::local::{DropFolder, JobPart, TextTarget};
 
 /// Handles a `close`, of which there is one per duplicate of the handle.
-pub(in crate::drive) async fn flush_text(
-    tree: &Arc<Tree>,
-    text: &TextBuffer,
-    caller: &Caller,
-) -> DriveResult<()> {
+pub async fn flush_text(tree: &Arc<Tree>, text: &TextBuffer, caller: &Caller) -> DriveResult<()> {
     settle_text(tree, text.due(text.is_opener(caller))?).await
 }
 
 /// Handles the last `close`.
-pub(in crate::drive) async fn release_text(tree: &Arc<Tree>, text: &TextBuffer) -> DriveResult<()> {
+pub async fn release_text(tree: &Arc<Tree>, text: &TextBuffer) -> DriveResult<()> {
     settle_text(tree, text.due(true)?).await
 }
 
 /// Stores the text without sending it.
-pub(in crate::drive) async fn keep_text(tree: &Arc<Tree>, text: &TextBuffer) -> DriveResult<()> {
+pub async fn keep_text(tree: &Arc<Tree>, text: &TextBuffer) -> DriveResult<()> {
     settle_text(tree, text.due(false)?).await
 }
 
@@ -60,11 +56,7 @@ async fn settle_text(tree: &Arc<Tree>, due: Due) -> DriveResult<()> {
 }
 
 /// Checks and sends a job. A failure is kept for the path of the job.
-pub(in crate::drive) async fn send_job(
-    tree: &Arc<Tree>,
-    folder: DropFolder,
-    name: String,
-) -> DriveResult<()> {
+pub async fn send_job(tree: &Arc<Tree>, folder: DropFolder, name: String) -> DriveResult<()> {
     let shared = Arc::clone(tree);
     tree.detached(async move {
         if folder == DropFolder::Jobs {

@@ -13,7 +13,7 @@ use crate::drive::values::node::{Home, Model};
 use crate::outbox::{JobState, OutboxEvent};
 
 /// The last failure of a node: of an operation, or of work in the background.
-pub(in crate::drive) fn why(tree: &Tree, node: &Node) -> Option<String> {
+pub fn why(tree: &Tree, node: &Node) -> Option<String> {
     let path = node.path(tree);
     let at_other_path = || tree.failures().of(&node.other_path(tree)?);
     let of_operation = tree.failures().of(&path).or_else(at_other_path);
@@ -39,14 +39,14 @@ fn waits_for(tree: &Tree, node: &Node) -> Option<String> {
 }
 
 /// The last failure of a name that may not exist.
-pub(in crate::drive) fn why_name(tree: &Tree, folder: &Node, name: &str) -> Option<String> {
+pub fn why_name(tree: &Tree, folder: &Node, name: &str) -> Option<String> {
     let folder = folder.path(tree);
     tree.failures()
         .of(&format!("{}/{name}", folder.trim_end_matches('/')))
 }
 
 /// Stores the failure of an operation for its path, or ends an earlier one; returns the result.
-pub(in crate::drive) fn noted<T>(
+pub fn noted<T>(
     mount: &Mount,
     ino: Ino,
     name: Option<&OsStr>,
@@ -71,11 +71,7 @@ pub(in crate::drive) fn noted<T>(
 }
 
 /// Stores the failure of background work for a node, or ends an earlier one; returns the result.
-pub(in crate::drive) fn noted_node<T>(
-    tree: &Tree,
-    node: &Node,
-    result: DriveResult<T>,
-) -> DriveResult<T> {
+pub fn noted_node<T>(tree: &Tree, node: &Node, result: DriveResult<T>) -> DriveResult<T> {
     match &result {
         Err(error) if error.is_worth_a_sentence() => {
             note_failure(tree, node, None, Deed::Behind, error)
@@ -90,7 +86,7 @@ pub(in crate::drive) fn noted_node<T>(
 
 /// Ends the failures that an outcome answers: those of a draft that the service has accepted, and of a job that was
 /// sent. What a draft was sent without is noted.
-pub(in crate::drive) fn note_outcome(tree: &Tree, event: &OutboxEvent) {
+pub fn note_outcome(tree: &Tree, event: &OutboxEvent) {
     match event {
         OutboxEvent::AssetCreated { draft, .. } => {
             let Some(info) = tree.outbox().drafts().get(*draft) else {

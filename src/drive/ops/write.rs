@@ -10,12 +10,7 @@ use crate::drive::ops::text::{flush_text, keep_text, release_text};
 use crate::drive::posix::{Access, Allocation, Caller, Fh};
 
 /// Writes all of `data`.
-pub(in crate::drive) async fn write(
-    mount: &Arc<Mount>,
-    fh: Fh,
-    offset: u64,
-    data: &[u8],
-) -> DriveResult<u32> {
+pub async fn write(mount: &Arc<Mount>, fh: Fh, offset: u64, data: &[u8]) -> DriveResult<u32> {
     let open = mount.handles().file(fh)?;
     check_writes(open.flags.access)?;
     match &open.body {
@@ -38,7 +33,7 @@ pub(in crate::drive) async fn write(
 
 /// Writes all of `data` to a staged file without waiting for anything but the local disk. `None` if the file is
 /// not staged, or if [`write`] has to make room on a full disk.
-pub(in crate::drive) fn try_write_staged(
+pub fn try_write_staged(
     mount: &Mount,
     fh: Fh,
     offset: u64,
@@ -58,19 +53,13 @@ pub(in crate::drive) fn try_write_staged(
 }
 
 /// True if closing the handle may wait for the disk.
-pub(in crate::drive) fn is_open_for_writing(mount: &Mount, fh: Fh) -> bool {
+pub fn is_open_for_writing(mount: &Mount, fh: Fh) -> bool {
     let open = mount.handles().file(fh);
     open.is_ok_and(|open| open.flags.access.writes())
 }
 
 /// Reserves disk space.
-pub(in crate::drive) fn allocate(
-    mount: &Mount,
-    fh: Fh,
-    offset: u64,
-    len: u64,
-    how: Allocation,
-) -> DriveResult<()> {
+pub fn allocate(mount: &Mount, fh: Fh, offset: u64, len: u64, how: Allocation) -> DriveResult<()> {
     if how == Allocation::Other {
         return Err(DriveError::Unsupported(
             "disk space can only be reserved here; holes and ranges cannot be made or removed"
@@ -91,11 +80,7 @@ pub(in crate::drive) fn allocate(
 }
 
 /// Handles a `close`: returns after the data is durable, or sent.
-pub(in crate::drive) async fn flush(
-    mount: &Arc<Mount>,
-    fh: Fh,
-    caller: &Caller,
-) -> DriveResult<()> {
+pub async fn flush(mount: &Arc<Mount>, fh: Fh, caller: &Caller) -> DriveResult<()> {
     let open = mount.handles().file(fh)?;
     if !open.flags.access.writes() {
         return Ok(());
@@ -114,7 +99,7 @@ pub(in crate::drive) async fn flush(
 }
 
 /// Makes the data durable; sends nothing.
-pub(in crate::drive) async fn fsync(mount: &Arc<Mount>, fh: Fh) -> DriveResult<()> {
+pub async fn fsync(mount: &Arc<Mount>, fh: Fh) -> DriveResult<()> {
     let open = mount.handles().file(fh)?;
     match &open.body {
         Body::Staged(staged) => Ok(staged.flush()?),
@@ -125,7 +110,7 @@ pub(in crate::drive) async fn fsync(mount: &Arc<Mount>, fh: Fh) -> DriveResult<(
 }
 
 /// Handles the last `close`.
-pub(in crate::drive) async fn release(mount: &Arc<Mount>, fh: Fh) -> DriveResult<()> {
+pub async fn release(mount: &Arc<Mount>, fh: Fh) -> DriveResult<()> {
     let Some(open) = mount.handles().remove_file(fh) else {
         return Ok(());
     };

@@ -2,10 +2,13 @@
 
 use std::sync::Arc;
 
+use async_trait::async_trait;
+
 use super::listing_folder::{TOKENS, WEBHOOKS};
 use super::node::Row;
-use super::place::{Answer, AttributeRule, Lifetime, Place, Text};
+use super::place::{AttributeRule, Lifetime, Place, Text};
 use crate::drive::catalog::account_value;
+use crate::drive::error::DriveResult;
 use crate::drive::posix::FileKind;
 use crate::drive::tree::Tree;
 use crate::drive::values::local::HiddenParent;
@@ -14,6 +17,7 @@ use crate::drive::values::node::AccountFile;
 /// The folder of the account.
 pub(super) struct AccountFolder;
 
+#[async_trait]
 impl Place for AccountFolder {
     fn identity(&self) -> String {
         "top/account".to_owned()
@@ -23,16 +27,10 @@ impl Place for AccountFolder {
         "/account".to_owned()
     }
 
-    fn lifetime(&self) -> Lifetime {
-        Lifetime::Brief
-    }
-
-    fn rows<'a>(&'a self, _: &'a Arc<Tree>) -> Answer<'a, Vec<Row>> {
-        Box::pin(async {
-            let files = AccountFile::ALL.map(|file| Row::new(file.name(), AccountValue(file)));
-            let folders = [Row::new("tokens", TOKENS), Row::new("webhooks", WEBHOOKS)];
-            Ok(files.into_iter().chain(folders).collect())
-        })
+    async fn rows(&self, _: &Arc<Tree>) -> DriveResult<Vec<Row>> {
+        let files = AccountFile::ALL.map(|file| Row::new(file.name(), AccountValue(file)));
+        let folders = [Row::new("tokens", TOKENS), Row::new("webhooks", WEBHOOKS)];
+        Ok(files.into_iter().chain(folders).collect())
     }
 
     fn failure(&self, tree: &Tree) -> Option<String> {
@@ -49,8 +47,9 @@ impl Place for AccountFolder {
 }
 
 /// A file of `account/` with one value.
-pub(in crate::drive) struct AccountValue(pub(in crate::drive) AccountFile);
+pub struct AccountValue(pub AccountFile);
 
+#[async_trait]
 impl Place for AccountValue {
     fn identity(&self) -> String {
         format!("account/{}", self.0.name())
@@ -64,10 +63,12 @@ impl Place for AccountValue {
         format!("/account/{}", self.0.name())
     }
 
-    fn text<'a>(&'a self, tree: &'a Arc<Tree>) -> Answer<'a, Text> {
-        Box::pin(async {
-            let value = account_value(tree.catalog(), self.0).await?;
-            Ok(Text::line(&value.to_string(), tree.opened()))
-        })
+    fn lifetime(&self) -> Lifetime {
+        Lifetime::None
+    }
+
+    async fn text(&self, tree: &Arc<Tree>) -> DriveResult<Text> {
+        let value = account_value(tree.catalog(), self.0).await?;
+        Ok(Text::line(&value.to_string(), tree.opened()))
     }
 }

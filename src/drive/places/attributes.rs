@@ -9,7 +9,7 @@ use crate::drive::values::node::ListingKind;
 use crate::outbox::Maker;
 use crate::wire::ModelId;
 
-pub(in crate::drive) fn folder(tree: &Tree, modified: SystemTime) -> Attributes {
+pub fn folder(tree: &Tree, modified: SystemTime) -> Attributes {
     Attributes {
         kind: FileKind::Folder,
         perm: tree.config().folder_permissions,
@@ -25,7 +25,7 @@ pub(super) fn link(tree: &Tree, target: &str, modified: SystemTime) -> Attribute
     }
 }
 
-pub(in crate::drive) fn file(tree: &Tree, size: u64, modified: SystemTime) -> Attributes {
+pub fn file(tree: &Tree, size: u64, modified: SystemTime) -> Attributes {
     Attributes {
         ino: Ino(0),
         kind: FileKind::File,

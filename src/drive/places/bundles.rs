@@ -3,10 +3,13 @@
 
 use std::sync::Arc;
 
+use async_trait::async_trait;
+
 use super::attributes::file;
 use super::node::Row;
-use super::place::{Answer, Lifetime, Place, Text};
+use super::place::{Place, Text};
 use crate::drive::catalog::{Blob, blob_len, hidden_path, preset_overlay, read_blob, refreshed};
+use crate::drive::error::DriveResult;
 use crate::drive::posix::{Attributes, FileKind};
 use crate::drive::tree::Tree;
 use crate::drive::values::known::{KnownPreset, system_time};
@@ -17,6 +20,7 @@ use crate::wire::PresetId;
 
 pub(super) struct BundleFolder(pub(super) Bundle);
 
+#[async_trait]
 impl Place for BundleFolder {
     fn identity(&self) -> String {
         format!("bundles/{}", self.0.name())
@@ -27,26 +31,20 @@ impl Place for BundleFolder {
         format!("{hidden}/{}", self.0.name())
     }
 
-    fn lifetime(&self) -> Lifetime {
-        Lifetime::Brief
-    }
-
-    fn rows<'a>(&'a self, tree: &'a Arc<Tree>) -> Answer<'a, Vec<Row>> {
-        Box::pin(async {
-            refreshed(tree.catalog(), ListingKind::Presets).await?;
-            refreshed(tree.catalog(), ListingKind::Factory).await?;
-            preset_overlay(tree.catalog());
-            let known = tree.catalog().known();
-            let own = named(&known.presets);
-            let factory = named(&known.factory);
-            let unshadowed = factory.filter(|(name, _)| known.presets.find(name).is_none());
-            let rows = own.chain(unshadowed).map(|(name, preset)| {
-                let stem = name.strip_suffix(".json").unwrap_or(name);
-                let zip = BundleFile(self.0, preset.id, preset.text_checksum());
-                Row::new(format!("{stem}.zip"), zip)
-            });
-            Ok(rows.collect())
-        })
+    async fn rows(&self, tree: &Arc<Tree>) -> DriveResult<Vec<Row>> {
+        refreshed(tree.catalog(), ListingKind::Presets).await?;
+        refreshed(tree.catalog(), ListingKind::Factory).await?;
+        preset_overlay(tree.catalog());
+        let known = tree.catalog().known();
+        let own = named(&known.presets);
+        let factory = named(&known.factory);
+        let unshadowed = factory.filter(|(name, _)| known.presets.find(name).is_none());
+        let rows = own.chain(unshadowed).map(|(name, preset)| {
+            let stem = name.strip_suffix(".json").unwrap_or(name);
+            let zip = BundleFile(self.0, preset.id, preset.text_checksum());
+            Row::new(format!("{stem}.zip"), zip)
+        });
+        Ok(rows.collect())
     }
 }
 
@@ -65,6 +63,7 @@ impl BundleFile {
     }
 }
 
+#[async_trait]
 impl Place for BundleFile {
     fn identity(&self) -> String {
         format!("bundles/{}/{}/{:x}", self.0.name(), self.1, self.2)
@@ -78,32 +77,24 @@ impl Place for BundleFile {
         format!("{}/{}", BundleFolder(self.0).path(tree), self.1)
     }
 
-    fn lifetime(&self) -> Lifetime {
-        Lifetime::Brief
+    async fn attributes(&self, tree: &Arc<Tree>) -> DriveResult<Attributes> {
+        let row = {
+            let known = tree.catalog().known();
+            let own = known.presets.row(self.1.0);
+            own.or_else(|| known.factory.row(self.1.0)).cloned()
+        };
+        let updated = system_time(row.and_then(|row| row.updated));
+        Ok(file(
+            tree,
+            blob_len(tree.catalog(), &self.blob()).await?,
+            updated,
+        ))
     }
 
-    fn attributes<'a>(&'a self, tree: &'a Arc<Tree>) -> Answer<'a, Attributes> {
-        Box::pin(async {
-            let row = {
-                let known = tree.catalog().known();
-                let own = known.presets.row(self.1.0);
-                own.or_else(|| known.factory.row(self.1.0)).cloned()
-            };
-            let updated = system_time(row.and_then(|row| row.updated));
-            Ok(file(
-                tree,
-                blob_len(tree.catalog(), &self.blob()).await?,
-                updated,
-            ))
-        })
-    }
-
-    fn text<'a>(&'a self, tree: &'a Arc<Tree>) -> Answer<'a, Text> {
-        Box::pin(async {
-            Ok(Text {
-                bytes: read_blob(tree.catalog(), &self.blob()).await?,
-                modified: tree.opened(),
-            })
+    async fn text(&self, tree: &Arc<Tree>) -> DriveResult<Text> {
+        Ok(Text {
+            bytes: read_blob(tree.catalog(), &self.blob()).await?,
+            modified: tree.opened(),
         })
     }
 }

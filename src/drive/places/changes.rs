@@ -10,7 +10,7 @@ use crate::drive::values::local::{DropFolder, JobPart};
 use crate::drive::values::node::{ListingKind, Model};
 
 /// The folder and the item in it whose attributes or content changed.
-pub(in crate::drive) fn touched(change: &Change) -> Option<(Node, Node)> {
+pub fn touched(change: &Change) -> Option<(Node, Node)> {
     match change {
         Change::Model(model) => {
             let listing = match model {
@@ -32,7 +32,7 @@ pub(in crate::drive) fn touched(change: &Change) -> Option<(Node, Node)> {
 }
 
 /// The file, or the folder of files, whose content a change is about.
-pub(in crate::drive) fn changed_file(change: &Change) -> Option<FileChange> {
+pub fn changed_file(change: &Change) -> Option<FileChange> {
     match change {
         Change::File { folder, path } => Some(FileChange {
             folder: *folder,

@@ -5,15 +5,14 @@ use std::collections::HashSet;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
+use async_trait::async_trait;
+
 use super::attributes::{changed, created, file, link, made_by};
-use super::errors::{
-    AFTER_A_FAILED_JOB, ERROR_FILE, ErrorText, end_of_model, error_text, free_name,
-};
+use super::errors::{AFTER_A_FAILED_JOB, end_of_model, error_row};
 use super::hiding::{find_ghost, is_ghost, without_hidden};
-use super::job_links::job_link_rows;
+use super::links::{job_link_rows, linked_rapid};
 use super::node::{Node, Row};
-use super::place::{Answer, AttributeRule, Container, Contents, Lifetime, Place, Removal, Text};
-use super::rapid_links::linked_rapid;
+use super::place::{AttributeRule, Container, Contents, Lifetime, Place, Removal, Text};
 use super::refusals;
 use crate::drive::catalog::{
     doubt, is_listed, model_path, rapid_ended, rapid_is_final, refreshed, refreshed_rapid, shown_as,
@@ -25,13 +24,13 @@ use crate::drive::values::local::{
     DropFolder, ErrorParent, HiddenParent, JobEntry, JobPart, TextTarget,
 };
 use crate::drive::values::node::{Home, ListingKind, Model};
-use crate::outbox::ItemStatus;
-use crate::outbox::{JobFolder, JobInfo, JobState, Maker, OwnerFolder};
+use crate::outbox::{ItemStatus, JobFolder, JobInfo, JobState, Maker, OwnerFolder};
 use crate::wire::{EmbedId, RapidId};
 
 /// Time within which the service lists a new embed.
 const LISTED_WITHIN: Duration = Duration::from_secs(60);
 
+#[async_trait]
 impl Place for DropFolder {
     fn identity(&self) -> String {
         match self {
@@ -48,10 +47,6 @@ impl Place for DropFolder {
         format!("{}/{}", model.unwrap_or_default(), self.name())
     }
 
-    fn lifetime(&self) -> Lifetime {
-        Lifetime::Brief
-    }
-
     fn modified(&self, tree: &Tree) -> SystemTime {
         match self.subject() {
             Some(subject) => created(tree, subject),
@@ -59,34 +54,30 @@ impl Place for DropFolder {
         }
     }
 
-    fn rows<'a>(&'a self, tree: &'a Arc<Tree>) -> Answer<'a, Vec<Row>> {
-        Box::pin(async move {
-            if *self != DropFolder::Jobs {
-                return Ok(self.own_rows(tree));
-            }
-            let listed = refreshed(tree.catalog(), ListingKind::Jobs).await;
-            let mut rows = self.own_rows(tree);
-            if !is_listed(tree.catalog(), ListingKind::Jobs) && rows.is_empty() {
-                listed?;
-            }
-            job_link_rows(tree, &mut rows);
-            Ok(rows)
-        })
+    async fn rows(&self, tree: &Arc<Tree>) -> DriveResult<Vec<Row>> {
+        if *self != DropFolder::Jobs {
+            return Ok(self.own_rows(tree));
+        }
+        let listed = refreshed(tree.catalog(), ListingKind::Jobs).await;
+        let mut rows = self.own_rows(tree);
+        if !is_listed(tree.catalog(), ListingKind::Jobs) && rows.is_empty() {
+            listed?;
+        }
+        job_link_rows(tree, &mut rows);
+        Ok(rows)
     }
 
-    fn child<'a>(&'a self, tree: &'a Arc<Tree>, name: &'a str) -> Answer<'a, Node> {
-        Box::pin(async move {
-            let rows = self.rows(tree).await?;
-            let row = rows.into_iter().find(|row| row.name == name);
-            // Parts that were removed with their job resolve for a while, for tools that listed the folder
-            // before.
-            let left = || match self {
-                DropFolder::Jobs => None,
-                folder => find_ghost(tree, *folder, name).map(Node::from),
-            };
-            let found = row.map(|row| row.node).or_else(left);
-            found.ok_or(DriveError::NotFound)
-        })
+    async fn child(&self, tree: &Arc<Tree>, name: &str) -> DriveResult<Node> {
+        let rows = self.rows(tree).await?;
+        let row = rows.into_iter().find(|row| row.name == name);
+        // Parts that were removed with their job resolve for a while, for tools that listed the folder
+        // before.
+        let left = || match self {
+            DropFolder::Jobs => None,
+            folder => find_ghost(tree, *folder, name).map(Node::from),
+        };
+        let found = row.map(|row| row.node).or_else(left);
+        found.ok_or(DriveError::NotFound)
     }
 
     fn failure(&self, tree: &Tree) -> Option<String> {
@@ -137,10 +128,7 @@ impl DropFolder {
         let texts: HashSet<&str> = jobs.iter().map(|job| job.name.as_str()).collect();
         let mut taken: HashSet<String> = texts.iter().map(|name| (*name).to_owned()).collect();
         let mut rows = Vec::new();
-        let parent = ErrorParent::Drop(self);
-        if error_text(tree, parent).is_some() {
-            rows.push(Row::new(free_name(ERROR_FILE, &taken), ErrorText(parent)));
-        }
+        rows.extend(error_row(tree, ErrorParent::Drop(self), &taken));
         let shown = jobs.iter().flat_map(shown_parts);
         for (job, part) in shown.filter(|(job, part)| !leads_nowhere(tree, job, *part)) {
             let entry = self.entry(&job.name, part);
@@ -159,7 +147,7 @@ impl DropFolder {
 }
 
 /// The path of a drop folder of the outbox.
-pub(in crate::drive) fn job_folder_path(tree: &Tree, folder: &JobFolder) -> String {
+pub fn job_folder_path(tree: &Tree, folder: &JobFolder) -> String {
     match folder {
         JobFolder::Optimize(OwnerFolder::Draft(draft)) => {
             format!("{}/optimize", tree.catalog().home_path(Home::Made(*draft)))
@@ -194,6 +182,7 @@ pub(super) fn job_status(tree: &Tree, model: Option<Model>, job: &JobInfo) -> It
     }
 }
 
+#[async_trait]
 impl Place for JobEntry {
     fn identity(&self) -> String {
         format!("job/{}/{:?}/{}", self.folder, self.part, self.text_name)
@@ -210,31 +199,33 @@ impl Place for JobEntry {
         format!("{}/{}", self.folder.path(tree), self.name())
     }
 
-    fn attributes<'a>(&'a self, tree: &'a Arc<Tree>) -> Answer<'a, Attributes> {
-        Box::pin(async move {
-            if is_ghost(tree, self) {
-                return Ok(match self.part {
-                    JobPart::Result => link(tree, "", tree.opened()),
-                    JobPart::Text | JobPart::Status => file(tree, 0, tree.opened()),
-                });
-            }
-            if self.part == JobPart::Result {
-                let job = self.job(tree);
-                let target = match self.target(tree).await {
-                    // The result was deleted, and this name may just have been listed: it can be removed.
-                    Err(DriveError::NotFound) if job.is_some() => String::new(),
-                    target => target?,
-                };
-                // The time of the text: `make` compares the times of a link and of its source.
-                let time = job.map_or(tree.opened(), |job| job.mtime);
-                return Ok(link(tree, &target, time));
-            }
-            let Text { bytes, modified } = self.text_at_hand(tree)?;
-            Ok(made_by(
-                self.maker(tree),
-                file(tree, bytes.len() as u64, modified),
-            ))
-        })
+    fn lifetime(&self) -> Lifetime {
+        Lifetime::None
+    }
+
+    async fn attributes(&self, tree: &Arc<Tree>) -> DriveResult<Attributes> {
+        if is_ghost(tree, self) {
+            return Ok(match self.part {
+                JobPart::Result => link(tree, "", tree.opened()),
+                JobPart::Text | JobPart::Status => file(tree, 0, tree.opened()),
+            });
+        }
+        if self.part == JobPart::Result {
+            let job = self.job(tree);
+            let target = match self.target(tree).await {
+                // The result was deleted, and this name may just have been listed: it can be removed.
+                Err(DriveError::NotFound) if job.is_some() => String::new(),
+                target => target?,
+            };
+            // The time of the text: `make` compares the times of a link and of its source.
+            let time = job.map_or(tree.opened(), |job| job.mtime);
+            return Ok(link(tree, &target, time));
+        }
+        let Text { bytes, modified } = self.text_at_hand(tree)?;
+        Ok(made_by(
+            self.maker(tree),
+            file(tree, bytes.len() as u64, modified),
+        ))
     }
 
     fn maker(&self, tree: &Tree) -> Option<Maker> {
@@ -244,25 +235,23 @@ impl Place for JobEntry {
         }
     }
 
-    fn text<'a>(&'a self, tree: &'a Arc<Tree>) -> Answer<'a, Text> {
-        Box::pin(async { self.text_at_hand(tree) })
+    async fn text(&self, tree: &Arc<Tree>) -> DriveResult<Text> {
+        self.text_at_hand(tree)
     }
 
-    fn target<'a>(&'a self, tree: &'a Arc<Tree>) -> Answer<'a, String> {
-        Box::pin(async move {
-            if self.part != JobPart::Result {
-                return Err(DriveError::Invalid("this is not a link".into()));
-            }
-            let job = self.job(tree).ok_or(DriveError::NotFound)?;
-            if let Some(embed) = job.embed {
-                let page = linked_embed(tree, embed).await?;
-                return Ok(format!("../../../embeds/{page}"));
-            }
-            let rapid = job.rapid.ok_or(DriveError::NotFound)?;
-            learn_end(tree, rapid).await;
-            let name = linked_rapid(tree, rapid).await?;
-            Ok(format!("../../../rapidmodels/{name}"))
-        })
+    async fn target(&self, tree: &Arc<Tree>) -> DriveResult<String> {
+        if self.part != JobPart::Result {
+            return Err(DriveError::Invalid("this is not a link".into()));
+        }
+        let job = self.job(tree).ok_or(DriveError::NotFound)?;
+        if let Some(embed) = job.embed {
+            let page = linked_embed(tree, embed).await?;
+            return Ok(format!("../../../embeds/{page}"));
+        }
+        let rapid = job.rapid.ok_or(DriveError::NotFound)?;
+        learn_end(tree, rapid).await;
+        let name = linked_rapid(tree, rapid).await?;
+        Ok(format!("../../../rapidmodels/{name}"))
     }
 
     fn failure(&self, tree: &Tree) -> Option<String> {
@@ -330,15 +319,13 @@ impl Place for JobEntry {
         self.part == JobPart::Text
     }
 
-    fn status<'a>(&'a self, tree: &'a Arc<Tree>) -> Answer<'a, Option<ItemStatus>> {
-        Box::pin(async {
-            Ok(match self.part {
-                JobPart::Text | JobPart::Status => {
-                    let owner = self.folder.owner(tree);
-                    self.job(tree).map(|job| job_status(tree, owner, &job))
-                }
-                JobPart::Result => None,
-            })
+    async fn status(&self, tree: &Arc<Tree>) -> DriveResult<Option<ItemStatus>> {
+        Ok(match self.part {
+            JobPart::Text | JobPart::Status => {
+                let owner = self.folder.owner(tree);
+                self.job(tree).map(|job| job_status(tree, owner, &job))
+            }
+            JobPart::Result => None,
         })
     }
 }
@@ -367,7 +354,7 @@ impl JobEntry {
 }
 
 /// The parts that a job shows in addition to its text.
-pub(in crate::drive) fn shown_parts(job: &JobInfo) -> impl Iterator<Item = (&JobInfo, JobPart)> {
+pub fn shown_parts(job: &JobInfo) -> impl Iterator<Item = (&JobInfo, JobPart)> {
     let has_result = job.rapid.is_some() || job.embed.is_some();
     let result = (job.state == JobState::Done && has_result).then_some(JobPart::Result);
     let status = (job.state != JobState::Editing).then_some(JobPart::Status);

@@ -2,10 +2,12 @@
 
 use std::sync::Arc;
 
+use async_trait::async_trait;
+
 use super::kept::record_text;
 use super::node::Row;
 use super::page::embed_page;
-use super::place::{Answer, Lifetime, Place, Removal, Text};
+use super::place::{Lifetime, Place, Removal, Text};
 use crate::client::Priority;
 use crate::drive::catalog::listing_refs::EMBEDS;
 use crate::drive::catalog::{FlightKey, hidden_path, refreshed};
@@ -18,8 +20,9 @@ use crate::drive::values::node::ListingKind;
 use crate::wire::EmbedId;
 
 /// `embeds/NAME.html`.
-pub(in crate::drive) struct EmbedPage(pub(in crate::drive) EmbedId);
+pub struct EmbedPage(pub EmbedId);
 
+#[async_trait]
 impl Place for EmbedPage {
     fn identity(&self) -> String {
         format!("embed/{}", self.0)
@@ -33,15 +36,9 @@ impl Place for EmbedPage {
         format!("/embeds/{}", tree.catalog().name_in(&EMBEDS, self.0.0))
     }
 
-    fn lifetime(&self) -> Lifetime {
-        Lifetime::Brief
-    }
-
-    fn text<'a>(&'a self, tree: &'a Arc<Tree>) -> Answer<'a, Text> {
-        Box::pin(async {
-            let row = known_embed(tree, self.0)?;
-            Ok(Text::new(embed_page(&row), system_time(row.created)))
-        })
+    async fn text(&self, tree: &Arc<Tree>) -> DriveResult<Text> {
+        let row = known_embed(tree, self.0)?;
+        Ok(Text::new(embed_page(&row), system_time(row.created)))
     }
 
     fn removal(&self) -> Removal {
@@ -60,6 +57,7 @@ impl Place for EmbedPage {
 /// `embeds/.assetfs/NAME.json`.
 pub(super) struct EmbedRecord(pub(super) EmbedId);
 
+#[async_trait]
 impl Place for EmbedRecord {
     fn identity(&self) -> String {
         format!("embed-record/{}", self.0)
@@ -77,23 +75,25 @@ impl Place for EmbedRecord {
         )
     }
 
+    fn lifetime(&self) -> Lifetime {
+        Lifetime::None
+    }
+
     /// The record, with the URL that only list responses contain.
-    fn text<'a>(&'a self, tree: &'a Arc<Tree>) -> Answer<'a, Text> {
-        Box::pin(async {
-            let (embed, row) = (self.0, known_embed(tree, self.0)?);
-            let url = row.url.clone();
-            let text = record_text(tree, FlightKey::Embed(embed), move |client| async move {
-                let mut record = client.embeds().get(embed, Priority::Interactive).await?;
-                record.url = record.url.or(url);
-                Ok(record)
-            });
-            match text.await {
-                Err(error) if error.leaves_the_tree_as_it_was() => {
-                    Ok(Text::new(row.text, system_time(row.created)))
-                }
-                text => text,
+    async fn text(&self, tree: &Arc<Tree>) -> DriveResult<Text> {
+        let (embed, row) = (self.0, known_embed(tree, self.0)?);
+        let url = row.url.clone();
+        let text = record_text(tree, FlightKey::Embed(embed), move |client| async move {
+            let mut record = client.embeds().get(embed, Priority::Interactive).await?;
+            record.url = record.url.or(url);
+            Ok(record)
+        });
+        match text.await {
+            Err(error) if error.leaves_the_tree_as_it_was() => {
+                Ok(Text::new(row.text, system_time(row.created)))
             }
-        })
+            text => text,
+        }
     }
 }
 

@@ -3,11 +3,13 @@
 
 use std::sync::Arc;
 
+use async_trait::async_trait;
+
 use super::attributes::{deletable, file, folder, permissions};
 use super::errors::model_failure;
 use super::hiding::without_hidden;
 use super::node::{Node, Row};
-use super::place::{Answer, AttributeRule, Container, Contents, Lifetime, Place, Removal};
+use super::place::{AttributeRule, Container, Contents, Place, Removal};
 use super::refusals;
 use super::sent_entry::{can_be_compared, sent_attributes, sent_children};
 use crate::drive::catalog::model_status;
@@ -22,11 +24,12 @@ use crate::outbox::{
 /// A file or folder that was copied in. Its inode number stays the same when the draft becomes an asset and
 /// when the entry moves to another draft.
 #[derive(Debug, Clone, Copy)]
-pub(in crate::drive) struct DraftEntry {
-    pub(in crate::drive) draft: DraftId,
-    pub(in crate::drive) entry: EntryId,
+pub struct DraftEntry {
+    pub draft: DraftId,
+    pub entry: EntryId,
 }
 
+#[async_trait]
 impl Place for DraftEntry {
     fn identity(&self) -> String {
         format!("entry/{}", self.entry)
@@ -71,34 +74,26 @@ impl Place for DraftEntry {
         Some(format!("/rawmodels/{}", record.loose_name()?))
     }
 
-    fn lifetime(&self) -> Lifetime {
-        Lifetime::Brief
+    async fn attributes(&self, tree: &Arc<Tree>) -> DriveResult<Attributes> {
+        if let Some(info) = tree.outbox().entries().get(self.draft, self.entry) {
+            return Ok(staged_in(tree, self.draft, &info));
+        }
+        let sent = self.sent(tree).ok_or(DriveError::NotFound)?;
+        Ok(sent_attributes(tree, &sent))
     }
 
-    fn attributes<'a>(&'a self, tree: &'a Arc<Tree>) -> Answer<'a, Attributes> {
-        Box::pin(async move {
-            if let Some(info) = tree.outbox().entries().get(self.draft, self.entry) {
-                return Ok(staged_in(tree, self.draft, &info));
-            }
-            let sent = self.sent(tree).ok_or(DriveError::NotFound)?;
-            Ok(sent_attributes(tree, &sent))
-        })
+    async fn rows(&self, tree: &Arc<Tree>) -> DriveResult<Vec<Row>> {
+        entry_rows(tree, self.draft, self.entry)
     }
 
-    fn rows<'a>(&'a self, tree: &'a Arc<Tree>) -> Answer<'a, Vec<Row>> {
-        Box::pin(async { entry_rows(tree, self.draft, self.entry) })
-    }
-
-    fn child<'a>(&'a self, tree: &'a Arc<Tree>, name: &'a str) -> Answer<'a, Node> {
-        Box::pin(async move {
-            if tree.outbox().drafts().get(self.draft).is_some() {
-                let child = own_child(tree, self.draft, self.entry, name);
-                return child.ok_or(DriveError::NotFound);
-            }
-            let rows = entry_rows(tree, self.draft, self.entry)?;
-            let row = rows.into_iter().find(|row| row.name == name);
-            row.map(|row| row.node).ok_or(DriveError::NotFound)
-        })
+    async fn child(&self, tree: &Arc<Tree>, name: &str) -> DriveResult<Node> {
+        if tree.outbox().drafts().get(self.draft).is_some() {
+            let child = own_child(tree, self.draft, self.entry, name);
+            return child.ok_or(DriveError::NotFound);
+        }
+        let rows = entry_rows(tree, self.draft, self.entry)?;
+        let row = rows.into_iter().find(|row| row.name == name);
+        row.map(|row| row.node).ok_or(DriveError::NotFound)
     }
 
     fn failure(&self, tree: &Tree) -> Option<String> {
@@ -173,17 +168,19 @@ impl Place for DraftEntry {
         self.is_loose(tree)
     }
 
-    fn status<'a>(&'a self, tree: &'a Arc<Tree>) -> Answer<'a, Option<ItemStatus>> {
-        Box::pin(async {
-            match self.is_loose(tree) {
-                true => Ok(Some(model_status(tree.catalog(), self.home()).await?)),
-                false => Ok(None),
-            }
-        })
+    async fn status(&self, tree: &Arc<Tree>) -> DriveResult<Option<ItemStatus>> {
+        match self.is_loose(tree) {
+            true => Ok(Some(model_status(tree.catalog(), self.home()).await?)),
+            false => Ok(None),
+        }
     }
 }
 
 impl DraftEntry {
+    pub fn new(draft: DraftId, entry: EntryId) -> DraftEntry {
+        DraftEntry { draft, entry }
+    }
+
     fn home(&self) -> Home {
         Home::Made(self.draft)
     }
@@ -193,7 +190,7 @@ impl DraftEntry {
     }
 
     /// The entry in the record of what was sent.
-    pub(in crate::drive) fn sent(&self, tree: &Tree) -> Option<SentEntry> {
+    pub fn sent(&self, tree: &Tree) -> Option<SentEntry> {
         let Some(asset) = tree.catalog().asset_of_draft(self.draft) else {
             return tree.outbox().uploads().frozen_entry(self.draft, self.entry);
         };
@@ -208,7 +205,7 @@ impl DraftEntry {
     }
 
     /// True for a loose file.
-    pub(in crate::drive) fn is_alone(&self, tree: &Tree) -> bool {
+    pub fn is_alone(&self, tree: &Tree) -> bool {
         loose_entry(tree, self.draft).is_some_and(|info| info.id == self.entry)
     }
 
@@ -231,15 +228,11 @@ impl DraftEntry {
 
 pub(super) fn own_child(tree: &Tree, draft: DraftId, folder: EntryId, name: &str) -> Option<Node> {
     let info = tree.outbox().entries().child(draft, folder, name)?;
-    let entry = DraftEntry {
-        draft,
-        entry: info.id,
-    };
-    Some(entry.into())
+    Some(DraftEntry::new(draft, info.id).into())
 }
 
 /// The row of a loose file in `rawmodels/`.
-pub(in crate::drive) fn loose_row(tree: &Tree, draft: DraftId) -> Option<Row> {
+pub fn loose_row(tree: &Tree, draft: DraftId) -> Option<Row> {
     loose_entry(tree, draft).map(|info| entry_row(draft, &info))
 }
 
@@ -253,10 +246,7 @@ fn loose_entry(tree: &Tree, draft: DraftId) -> Option<EntryInfo> {
 }
 
 /// The sent entry of a loose file. The name resolves for as long as the asset exists.
-pub(in crate::drive) fn sent_loose_file(
-    tree: &Tree,
-    name: &str,
-) -> Option<(DraftEntry, SentEntry)> {
+pub fn sent_loose_file(tree: &Tree, name: &str) -> Option<(DraftEntry, SentEntry)> {
     let records = tree.outbox().uploads().sent_records();
     // A record leaves a moment after its asset was deleted.
     let is_it = |record: &&Arc<SentRecord>| {
@@ -265,11 +255,7 @@ pub(in crate::drive) fn sent_loose_file(
     // A new version has the name of the one that it is going to replace.
     let record = records.iter().rev().find(is_it)?;
     let sent = record.entries.first()?.clone();
-    let entry = DraftEntry {
-        draft: record.draft,
-        entry: sent.id,
-    };
-    Some((entry, sent))
+    Some((DraftEntry::new(record.draft, sent.id), sent))
 }
 
 fn is_loose_record(record: &SentRecord, name: &str) -> bool {
@@ -277,18 +263,12 @@ fn is_loose_record(record: &SentRecord, name: &str) -> bool {
 }
 
 fn entry_row(draft: DraftId, info: &EntryInfo) -> Row {
-    let entry = DraftEntry {
-        draft,
-        entry: info.id,
-    };
+    let entry = DraftEntry::new(draft, info.id);
     Row::of_kind(&info.name, entry, entry_kind(info.kind))
 }
 
 fn sent_row(draft: DraftId, (name, sent): (String, SentEntry)) -> Row {
-    let entry = DraftEntry {
-        draft,
-        entry: sent.id,
-    };
+    let entry = DraftEntry::new(draft, sent.id);
     Row::of_kind(name, entry, entry_kind(sent.kind))
 }
 
@@ -318,7 +298,7 @@ pub(super) fn entry_rows(tree: &Tree, draft: DraftId, folder: EntryId) -> DriveR
 }
 
 /// Attributes of a file of a draft that was removed or replaced while it is open.
-pub(in crate::drive) fn removed_entry(tree: &Tree, node: &Node) -> Option<Attributes> {
+pub fn removed_entry(tree: &Tree, node: &Node) -> Option<Attributes> {
     let (draft, entry) = node.draft_entry()?;
     let info = tree.outbox().entries().removed(entry)?;
     Some(staged_in(tree, draft, &info))

@@ -3,7 +3,10 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use super::place::{Answer, Place, Removal, Text};
+use async_trait::async_trait;
+
+use super::node::Row;
+use super::place::{Lifetime, Place, Removal, Text};
 use crate::drive::catalog::{asset_failure, model_path, rapid_status};
 use crate::drive::error::{DriveError, DriveResult};
 use crate::drive::posix::FileKind;
@@ -13,7 +16,7 @@ use crate::drive::values::node::{Home, Model};
 use crate::outbox::{DraftKind, DraftPhase, StatusWord};
 use crate::wire::{AssetId, RapidId};
 
-pub(super) const ERROR_FILE: &str = "ERROR.txt";
+const ERROR_FILE: &str = "ERROR.txt";
 /// What to do about a job that the service has accepted, and that failed.
 pub(super) const AFTER_A_FAILED_JOB: &str = "if the model or the settings are the cause, correct them; otherwise \
                                              `assetfs run` of the job's text runs it again, for a point";
@@ -22,6 +25,7 @@ const DISMISSED: &str = "dismissed";
 
 pub(super) struct ErrorText(pub(super) ErrorParent);
 
+#[async_trait]
 impl Place for ErrorText {
     fn identity(&self) -> String {
         format!("error/{}", self.0)
@@ -40,11 +44,13 @@ impl Place for ErrorText {
         format!("{folder}/{ERROR_FILE}")
     }
 
-    fn text<'a>(&'a self, tree: &'a Arc<Tree>) -> Answer<'a, Text> {
-        Box::pin(async {
-            let text = error_text(tree, self.0).ok_or(DriveError::NotFound)?;
-            Ok(Text::new(text, tree.opened()))
-        })
+    fn lifetime(&self) -> Lifetime {
+        Lifetime::None
+    }
+
+    async fn text(&self, tree: &Arc<Tree>) -> DriveResult<Text> {
+        let text = error_text(tree, self.0).ok_or(DriveError::NotFound)?;
+        Ok(Text::new(text, tree.opened()))
     }
 
     fn failure(&self, tree: &Tree) -> Option<String> {
@@ -67,7 +73,7 @@ impl Place for ErrorText {
 }
 
 /// The text of `ERROR.txt`; `None` if nothing failed or the text was removed.
-pub(in crate::drive) fn error_text(tree: &Tree, parent: ErrorParent) -> Option<String> {
+pub fn error_text(tree: &Tree, parent: ErrorParent) -> Option<String> {
     let text = failure_text(tree, parent)?;
     let dismissed: Option<String> = tree
         .meta()
@@ -79,7 +85,7 @@ pub(in crate::drive) fn error_text(tree: &Tree, parent: ErrorParent) -> Option<S
 }
 
 /// Hides `ERROR.txt` until something else fails.
-pub(in crate::drive) fn dismiss_error(tree: &Tree, parent: ErrorParent) -> DriveResult<()> {
+pub fn dismiss_error(tree: &Tree, parent: ErrorParent) -> DriveResult<()> {
     let text = error_text(tree, parent).ok_or(DriveError::NotFound)?;
     tree.meta().put(DISMISSED, &parent.to_string(), &text)?;
     Ok(())
@@ -193,6 +199,12 @@ fn after_a_failed_import(said: &str) -> String {
          if a file is damaged, `rm -r` the model and copy it in again; if the cause is not in its files, remove the \
          cause, then `assetfs retry`"
     )
+}
+
+/// The row of `ERROR.txt` under a free name, if something failed.
+pub(super) fn error_row(tree: &Tree, parent: ErrorParent, taken: &HashSet<String>) -> Option<Row> {
+    error_text(tree, parent)?;
+    Some(Row::new(free_name(ERROR_FILE, taken), ErrorText(parent)))
 }
 
 /// A free name for something that the service adds: the user's files keep their names.

@@ -2,16 +2,17 @@
 
 use std::sync::Arc;
 
+use async_trait::async_trait;
+
 use super::attributes::{created, file};
 use super::bundles::BundleFolder;
-use super::by_id::{IdFolder, SourceLink};
 use super::embeds::record_rows;
 use super::errors::shown_failure;
 use super::hidden_text::{model_text, rapid_text, top_text};
+use super::links::{IdFolder, ModelLink, SearchFolder};
 use super::node::Row;
-use super::place::{Answer, AttributeRule, Contents, Lifetime, Place, Text};
+use super::place::{AttributeRule, Contents, Lifetime, Place, Text};
 use super::refusals;
-use super::search::SearchFolder;
 use crate::drive::catalog::{Blob, blob_len, hidden_path, source_zip_len};
 use crate::drive::error::DriveResult;
 use crate::drive::posix::{Attributes, FileKind, OpenFlags};
@@ -20,8 +21,9 @@ use crate::drive::values::local::{HiddenName, HiddenParent};
 use crate::drive::values::node::{Bundle, Family, Model};
 use crate::wire::ModelId;
 
-pub(in crate::drive) struct HiddenFolder(pub(in crate::drive) HiddenParent);
+pub struct HiddenFolder(pub HiddenParent);
 
+#[async_trait]
 impl Place for HiddenFolder {
     fn identity(&self) -> String {
         format!("hidden/{}", self.0)
@@ -31,33 +33,27 @@ impl Place for HiddenFolder {
         hidden_path(tree.catalog(), self.0)
     }
 
-    fn lifetime(&self) -> Lifetime {
-        Lifetime::Brief
-    }
-
-    fn rows<'a>(&'a self, tree: &'a Arc<Tree>) -> Answer<'a, Vec<Row>> {
-        Box::pin(async move {
-            let parent = self.0;
-            let files = HiddenName::in_folder(parent).iter();
-            let files = files.map(|name| Row::new(name.text(), HiddenFile(parent, *name)));
-            let mut rows: Vec<Row> = files.collect();
-            rows.extend(match parent {
-                HiddenParent::RawModels => family_rows(Family::Raw),
-                HiddenParent::RapidModels => family_rows(Family::Rapid),
-                HiddenParent::Presets => [Bundle::Both, Bundle::CommandLine]
-                    .map(|bundle| Row::new(bundle.name(), BundleFolder(bundle)))
-                    .into(),
-                HiddenParent::Embeds => record_rows(tree).await?,
-                HiddenParent::Model(Model::Rapid(rapid)) => {
-                    vec![Row::new("source", SourceLink(rapid))]
-                }
-                HiddenParent::Root
-                | HiddenParent::Jobs
-                | HiddenParent::Account
-                | HiddenParent::Model(Model::Raw(_)) => Vec::new(),
-            });
-            Ok(rows)
-        })
+    async fn rows(&self, tree: &Arc<Tree>) -> DriveResult<Vec<Row>> {
+        let parent = self.0;
+        let files = HiddenName::in_folder(parent).iter();
+        let files = files.map(|name| Row::new(name.text(), HiddenFile(parent, *name)));
+        let mut rows: Vec<Row> = files.collect();
+        rows.extend(match parent {
+            HiddenParent::RawModels => family_rows(Family::Raw),
+            HiddenParent::RapidModels => family_rows(Family::Rapid),
+            HiddenParent::Presets => [Bundle::Both, Bundle::CommandLine]
+                .map(|bundle| Row::new(bundle.name(), BundleFolder(bundle)))
+                .into(),
+            HiddenParent::Embeds => record_rows(tree).await?,
+            HiddenParent::Model(Model::Rapid(rapid)) => {
+                vec![Row::new("source", ModelLink::Source(rapid))]
+            }
+            HiddenParent::Root
+            | HiddenParent::Jobs
+            | HiddenParent::Account
+            | HiddenParent::Model(Model::Raw(_)) => Vec::new(),
+        });
+        Ok(rows)
     }
 
     fn failure(&self, tree: &Tree) -> Option<String> {
@@ -83,11 +79,9 @@ fn model_of(parent: HiddenParent) -> Option<Model> {
     }
 }
 
-pub(in crate::drive) struct HiddenFile(
-    pub(in crate::drive) HiddenParent,
-    pub(in crate::drive) HiddenName,
-);
+pub struct HiddenFile(pub HiddenParent, pub HiddenName);
 
+#[async_trait]
 impl Place for HiddenFile {
     fn identity(&self) -> String {
         format!("hidden/{}/{}", self.0, self.1.text())
@@ -101,40 +95,40 @@ impl Place for HiddenFile {
         format!("{}/{}", hidden_path(tree.catalog(), self.0), self.1.text())
     }
 
-    fn attributes<'a>(&'a self, tree: &'a Arc<Tree>) -> Answer<'a, Attributes> {
-        Box::pin(async move {
-            match (self.1, self.0) {
-                (HiddenName::SourceZip, HiddenParent::Model(Model::Raw(home))) => {
-                    let len = source_zip_len(tree.catalog(), home).await?;
-                    let asset = tree.catalog().asset_of(home).map(ModelId::Asset);
-                    let made = asset.map_or(tree.opened(), |asset| created(tree, asset));
-                    Ok(file(tree, len, made))
-                }
-                (HiddenName::PresetZip, HiddenParent::Model(Model::Rapid(rapid))) => {
-                    let len = blob_len(tree.catalog(), &Blob::PresetOf(rapid)).await?;
-                    Ok(file(tree, len, created(tree, ModelId::Rapid(rapid))))
-                }
-                _ => {
-                    let Text { bytes, modified } = self.text(tree).await?;
-                    let mut attributes = file(tree, bytes.len() as u64, modified);
-                    if self.1 == HiddenName::Control {
-                        // Only the owner gives commands, also where others may write files.
-                        attributes.perm &= !0o022;
-                    }
-                    Ok(attributes)
-                }
-            }
-        })
+    fn lifetime(&self) -> Lifetime {
+        Lifetime::None
     }
 
-    fn text<'a>(&'a self, tree: &'a Arc<Tree>) -> Answer<'a, Text> {
-        Box::pin(async move {
-            match self.0 {
-                HiddenParent::Model(Model::Raw(home)) => model_text(tree, home, self.1).await,
-                HiddenParent::Model(Model::Rapid(rapid)) => rapid_text(tree, rapid, self.1).await,
-                parent => top_text(tree, parent, self.1).await,
+    async fn attributes(&self, tree: &Arc<Tree>) -> DriveResult<Attributes> {
+        match (self.1, self.0) {
+            (HiddenName::SourceZip, HiddenParent::Model(Model::Raw(home))) => {
+                let len = source_zip_len(tree.catalog(), home).await?;
+                let asset = tree.catalog().asset_of(home).map(ModelId::Asset);
+                let made = asset.map_or(tree.opened(), |asset| created(tree, asset));
+                Ok(file(tree, len, made))
             }
-        })
+            (HiddenName::PresetZip, HiddenParent::Model(Model::Rapid(rapid))) => {
+                let len = blob_len(tree.catalog(), &Blob::PresetOf(rapid)).await?;
+                Ok(file(tree, len, created(tree, ModelId::Rapid(rapid))))
+            }
+            _ => {
+                let Text { bytes, modified } = self.text(tree).await?;
+                let mut attributes = file(tree, bytes.len() as u64, modified);
+                if self.1 == HiddenName::Control {
+                    // Only the owner gives commands, also where others may write files.
+                    attributes.perm &= !0o022;
+                }
+                Ok(attributes)
+            }
+        }
+    }
+
+    async fn text(&self, tree: &Arc<Tree>) -> DriveResult<Text> {
+        match self.0 {
+            HiddenParent::Model(Model::Raw(home)) => model_text(tree, home, self.1).await,
+            HiddenParent::Model(Model::Rapid(rapid)) => rapid_text(tree, rapid, self.1).await,
+            parent => top_text(tree, parent, self.1).await,
+        }
     }
 
     fn failure(&self, tree: &Tree) -> Option<String> {

@@ -23,7 +23,7 @@ use crate::wire::{RapidId, is_own_tag};
 const STATUS_HOLDS: Duration = Duration::from_secs(1);
 
 /// The text of a `ctl` file: its commands.
-pub(in crate::drive) fn control_help(parent: HiddenParent) -> String {
+pub fn control_help(parent: HiddenParent) -> String {
     let commands = match parent {
         HiddenParent::Root => {
             "drain [ready]\ncancel --orphan ID\nallow-delete\ndelete rawmodels ID…\n\

@@ -6,7 +6,7 @@ use crate::drive::values::local::{DropFolder, JobEntry};
 use crate::drive::values::node::Model;
 
 /// True for a node that a deletion in progress has removed.
-pub(in crate::drive) fn is_hidden(tree: &Tree, node: &Node) -> bool {
+pub fn is_hidden(tree: &Tree, node: &Node) -> bool {
     if tree.deletions().hides_nothing() {
         return false;
     }
@@ -31,7 +31,7 @@ pub(super) fn find_ghost(tree: &Tree, folder: DropFolder, name: &str) -> Option<
 }
 
 /// True for a part that was removed with its job, if the job does not exist again.
-pub(in crate::drive) fn is_ghost(tree: &Tree, entry: &JobEntry) -> bool {
+pub fn is_ghost(tree: &Tree, entry: &JobEntry) -> bool {
     let was_left = tree
         .deletions()
         .is_ghost(entry, tree.config().restore_after);

@@ -3,13 +3,15 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
+use async_trait::async_trait;
+
 use super::attributes::{deletable, folder, permissions};
 use super::entry::{self, DraftEntry, cache_name, own_child};
-use super::errors::{ERROR_FILE, ErrorText, error_text, free_name, model_failure};
+use super::errors::{error_row, free_name, model_failure};
 use super::hiding::{is_hidden, without_hidden};
+use super::links::RapidLinks;
 use super::node::{Node, Row};
-use super::place::{Answer, AttributeRule, Container, Lifetime, Place, Removal};
-use super::rapid_links::RapidLinks;
+use super::place::{AttributeRule, Container, Place, Removal};
 use super::refusals;
 use super::remote::{ServiceFolder, find_in, map_rows};
 use super::staged_zip;
@@ -22,14 +24,14 @@ use crate::drive::tree::Tree;
 use crate::drive::values::known::{KnownAsset, system_time};
 use crate::drive::values::local::{DropFolder, ErrorParent, HiddenParent};
 use crate::drive::values::node::{Home, Model, RemoteFolder};
-use crate::outbox::ItemStatus;
-use crate::outbox::{DraftId, EntryId};
+use crate::outbox::{DraftId, EntryId, ItemStatus};
 use crate::wire::paths::{fill, route};
 use crate::wire::{AssetId, UploadStatus};
 
 /// The folder of a source model. It keeps its inode when the draft becomes an asset.
-pub(in crate::drive) struct ModelFolder(pub(in crate::drive) Home);
+pub struct ModelFolder(pub Home);
 
+#[async_trait]
 impl Place for ModelFolder {
     fn identity(&self) -> String {
         format!("model/{}", self.0)
@@ -39,55 +41,36 @@ impl Place for ModelFolder {
         tree.catalog().home_path(self.0)
     }
 
-    fn lifetime(&self) -> Lifetime {
-        Lifetime::Brief
-    }
-
-    fn attributes<'a>(&'a self, tree: &'a Arc<Tree>) -> Answer<'a, Attributes> {
-        Box::pin(async { self.attributes_at_hand(tree) })
+    async fn attributes(&self, tree: &Arc<Tree>) -> DriveResult<Attributes> {
+        self.attributes_at_hand(tree)
     }
 
     /// The user's files, then the folders of the service under free names.
-    fn rows<'a>(&'a self, tree: &'a Arc<Tree>) -> Answer<'a, Vec<Row>> {
-        Box::pin(async move {
-            let view = tree.catalog().model(self.0).ok_or(DriveError::NotFound)?;
-            learn_reason(tree.catalog(), Model::Raw(self.0)).await;
-            let mut rows = own_rows(tree, &view).await?;
-            let mut taken: HashSet<String> = rows.iter().map(|row| row.name.clone()).collect();
-            for row in service_folders(tree, &view) {
-                let name = free_name(&row.name, &taken);
-                taken.insert(name.clone());
-                rows.push(Row { name, ..row });
-            }
-            let parent = ErrorParent::Model(Model::Raw(self.0));
-            if error_text(tree, parent).is_some() {
-                let name = free_name(ERROR_FILE, &taken);
-                rows.push(Row::new(name, ErrorText(parent)));
-            }
-            without_hidden(tree, &mut rows, Model::Raw(self.0));
-            Ok(rows)
-        })
+    async fn rows(&self, tree: &Arc<Tree>) -> DriveResult<Vec<Row>> {
+        let view = tree.catalog().model(self.0).ok_or(DriveError::NotFound)?;
+        learn_reason(tree.catalog(), Model::Raw(self.0)).await;
+        let rows = own_rows(tree, &view).await?;
+        let folders = service_folders(tree, &view);
+        Ok(all_rows(tree, Model::Raw(self.0), rows, folders))
     }
 
-    fn child<'a>(&'a self, tree: &'a Arc<Tree>, name: &'a str) -> Answer<'a, Node> {
-        Box::pin(async move {
-            // A draft is local: its names are looked up directly.
-            if let Home::Made(draft) = self.0
-                && let Some(node) = own_child(tree, draft, EntryId::ROOT, name)
-            {
-                return Ok(node);
-            }
-            // So are the files of the service: a zip may have very many.
-            if let Some(node) = self.file_at(tree, name).await? {
-                return Ok(node);
-            }
-            let rows = self.rows(tree).await?;
-            let row = rows.into_iter().find(|row| row.name == name);
-            let found = row
-                .map(|row| row.node)
-                .or_else(|| self.sent_zip(tree, name));
-            found.ok_or(DriveError::NotFound)
-        })
+    async fn child(&self, tree: &Arc<Tree>, name: &str) -> DriveResult<Node> {
+        // A draft is local: its names are looked up directly.
+        if let Home::Made(draft) = self.0
+            && let Some(node) = own_child(tree, draft, EntryId::ROOT, name)
+        {
+            return Ok(node);
+        }
+        // So are the files of the service: a zip may have very many.
+        if let Some(node) = self.file_at(tree, name).await? {
+            return Ok(node);
+        }
+        let rows = self.rows(tree).await?;
+        let row = rows.into_iter().find(|row| row.name == name);
+        let found = row
+            .map(|row| row.node)
+            .or_else(|| self.sent_zip(tree, name));
+        found.ok_or(DriveError::NotFound)
     }
 
     fn failure(&self, tree: &Tree) -> Option<String> {
@@ -170,8 +153,8 @@ impl Place for ModelFolder {
         true
     }
 
-    fn status<'a>(&'a self, tree: &'a Arc<Tree>) -> Answer<'a, Option<ItemStatus>> {
-        Box::pin(async { Ok(Some(model_status(tree.catalog(), self.0).await?)) })
+    async fn status(&self, tree: &Arc<Tree>) -> DriveResult<Option<ItemStatus>> {
+        Ok(Some(model_status(tree.catalog(), self.0).await?))
     }
 }
 
@@ -203,9 +186,8 @@ impl ModelFolder {
     fn sent_zip(&self, tree: &Tree, name: &str) -> Option<Node> {
         let view = tree.catalog().model(self.0).filter(ModelView::is_zip)?;
         let sent = view.sent?;
-        let entry = sent.entries.iter().find(|entry| entry.path == name)?.id;
-        let draft = sent.draft;
-        Some(DraftEntry { draft, entry }.into())
+        let entry = sent.entries.iter().find(|entry| entry.path == name)?;
+        Some(DraftEntry::new(sent.draft, entry.id).into())
     }
 
     fn attributes_at_hand(&self, tree: &Tree) -> DriveResult<Attributes> {
@@ -224,6 +206,24 @@ impl ModelFolder {
         let created = view.known.and_then(|known| known.created);
         Ok(folder(tree, system_time(created)))
     }
+}
+
+/// The rows of a model: its files, what the service adds to them under free names, without what a deletion hides.
+pub(super) fn all_rows(
+    tree: &Tree,
+    model: Model,
+    mut rows: Vec<Row>,
+    folders: Vec<Row>,
+) -> Vec<Row> {
+    let mut taken: HashSet<String> = rows.iter().map(|row| row.name.clone()).collect();
+    for row in folders {
+        let name = free_name(&row.name, &taken);
+        taken.insert(name.clone());
+        rows.push(Row { name, ..row });
+    }
+    rows.extend(error_row(tree, ErrorParent::Model(model), &taken));
+    without_hidden(tree, &mut rows, model);
+    rows
 }
 
 async fn own_rows(tree: &Arc<Tree>, view: &ModelView) -> DriveResult<Vec<Row>> {

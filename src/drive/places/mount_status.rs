@@ -1,12 +1,11 @@
 //! The contents of `status.json`.
 
-use super::cache_status::cache_status;
 use super::drop::{job_folder_path, job_status, model_of_folder};
 use super::remote::path_of_content;
 use crate::drive::failures::Outcome;
 use crate::drive::status::{
-    Direction, DraftStatus, FailureLine, FileTransferStatus, JobStatusLine, MountStatus,
-    OrphanStatus, RateStatus, RecoveredStatus, TrafficStatus, TransferStatus,
+    CacheStatus, Direction, DraftStatus, FailureLine, FileTransferStatus, JobStatusLine,
+    MountStatus, OrphanStatus, RateStatus, RecoveredStatus, TrafficStatus, TransferStatus,
 };
 use crate::drive::tree::Tree;
 use crate::drive::values::local::HiddenName;
@@ -19,7 +18,7 @@ use crate::wire::Timestamp;
 const FAILURES_SHOWN: usize = 20;
 
 /// The state of the mount, as far as it is known without requests.
-pub(in crate::drive) fn mount_status(tree: &Tree) -> MountStatus {
+pub fn mount_status(tree: &Tree) -> MountStatus {
     let kernel_use = tree.kernel_use();
     let offline = tree.catalog().offline_reason();
     let transfers = tree.outbox().uploads().transfers();
@@ -82,7 +81,7 @@ fn state_dir(tree: &Tree) -> String {
 }
 
 /// Files that the journal did not name and that were kept.
-pub(in crate::drive) fn recovered_status(tree: &Tree) -> Vec<RecoveredStatus> {
+pub fn recovered_status(tree: &Tree) -> Vec<RecoveredStatus> {
     let recovered = tree.outbox().recovered();
     let rows = recovered.iter().map(|found| RecoveredStatus {
         folder: found.path.display().to_string(),
@@ -204,6 +203,59 @@ fn job_lines(tree: &Tree) -> Vec<JobStatusLine> {
         }
     }
     lines
+}
+
+fn cache_status(tree: &Tree) -> CacheStatus {
+    let stats = tree.cache().stats();
+    CacheStatus {
+        used_bytes: stats.bytes,
+        limit_bytes: stats.max_bytes,
+        objects: stats.objects,
+        hits: stats.hits,
+        misses: stats.misses,
+        evictions: stats.evictions,
+        refused: stats.refused,
+        bad_blocks: stats.bad_blocks,
+        is_taken_up: stats.is_taken_up,
+        disk_shortage: tree.cache().disk_shortage(),
+        pins: tree
+            .cache()
+            .pins()
+            .iter()
+            .map(|pin| pinned_path(tree, pin))
+            .collect(),
+        verify: tree.verification().status(),
+    }
+}
+
+/// The path that a pin keeps, or the pin itself if nothing of that name is known.
+fn pinned_path(tree: &Tree, pin: &str) -> String {
+    let path = || {
+        let (family, rest) = pin.split_once('/')?;
+        let (id, rest) = rest.split_once('/').unwrap_or((rest, ""));
+        let top = match family {
+            "raw" => {
+                let home = tree.catalog().home_of(id.parse().ok()?);
+                format!("rawmodels/{}", tree.catalog().model_name(home)?)
+            }
+            "rapid" => format!(
+                "rapidmodels/{}",
+                tree.catalog().rapid_name(id.parse().ok()?)?
+            ),
+            _ => return None,
+        };
+        let rest = rest.strip_prefix("files").unwrap_or(rest);
+        let rest = rest.trim_start_matches('/');
+        Some(match rest {
+            "" => top,
+            rest => format!("{top}/{rest}"),
+        })
+    };
+    match pin {
+        "raw" => "rawmodels".to_owned(),
+        "rapid" => "rapidmodels".to_owned(),
+        _ => path().unwrap_or_else(|| pin.to_owned()),
+    }
 }
 
 fn rate_status(tree: &Tree) -> RateStatus {

@@ -11,7 +11,7 @@ use crate::drive::posix::FileKind;
 
 /// A node of the tree. Nodes with the same identity are equal.
 #[derive(Clone)]
-pub(in crate::drive) struct Node(Arc<dyn Place>);
+pub struct Node(Arc<dyn Place>);
 
 impl Numbered for Node {
     fn identity(&self) -> String {
@@ -55,10 +55,10 @@ impl fmt::Debug for Node {
 
 /// One row of a folder.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(in crate::drive) struct Row {
-    pub(in crate::drive) name: String,
-    pub(in crate::drive) node: Node,
-    pub(in crate::drive) kind: FileKind,
+pub struct Row {
+    pub name: String,
+    pub node: Node,
+    pub kind: FileKind,
 }
 
 impl Row {

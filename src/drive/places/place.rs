@@ -3,8 +3,8 @@
 use std::sync::Arc;
 use std::time::SystemTime;
 
+use async_trait::async_trait;
 use bytes::Bytes;
-use futures_util::future::BoxFuture;
 
 use super::attributes::{file, folder, link, made_by};
 use super::node::{Node, Row};
@@ -14,18 +14,14 @@ use crate::drive::posix::{Attributes, FileKind, OpenFlags};
 use crate::drive::tree::Tree;
 use crate::drive::values::local::{DropFolder, ErrorParent, HiddenParent, JobEntry, TextTarget};
 use crate::drive::values::node::{Home, ListingKind, Model, RemoteFolder};
-use crate::outbox::ItemStatus;
-use crate::outbox::{DraftId, EntryId, Maker};
+use crate::outbox::{DraftId, EntryId, ItemStatus, Maker};
 use crate::wire::{AssetId, EmbedId};
-
-/// An answer that may need a request. Completes at the first poll if no request is needed.
-pub(in crate::drive) type Answer<'a, T> = BoxFuture<'a, DriveResult<T>>;
 
 /// A text that the drive makes, with its modification time.
 #[derive(Debug, Clone)]
-pub(in crate::drive) struct Text {
-    pub(in crate::drive) bytes: Bytes,
-    pub(in crate::drive) modified: SystemTime,
+pub struct Text {
+    pub bytes: Bytes,
+    pub modified: SystemTime,
 }
 
 impl Text {
@@ -43,7 +39,7 @@ impl Text {
 
 /// How long the kernel may cache a name and its attributes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(in crate::drive) enum Lifetime {
+pub enum Lifetime {
     /// For a few milliseconds, so that consecutive system calls, such as those of `ls -l`, share an answer.
     Brief,
     /// Not at all: it may change at any time.
@@ -52,7 +48,7 @@ pub(in crate::drive) enum Lifetime {
 
 /// What can be created in a folder.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(in crate::drive) enum Container {
+pub enum Container {
     /// Drafts, as folders and loose files.
     Drafts,
     /// Files and folders of a draft.
@@ -65,7 +61,7 @@ pub(in crate::drive) enum Container {
 
 /// Where the bytes of a file come from.
 #[derive(Debug, Clone)]
-pub(in crate::drive) enum Contents {
+pub enum Contents {
     /// An entry that was copied in, staged or sent.
     Entry(DraftId, EntryId),
     /// A file of the service.
@@ -89,7 +85,7 @@ pub(in crate::drive) enum Contents {
 
 /// What removing a node does.
 #[derive(Debug, Clone)]
-pub(in crate::drive) enum Removal {
+pub enum Removal {
     /// Deletes the model, or its draft.
     Model(Model),
     /// Removes the entry of a draft; hides that of an asset.
@@ -111,7 +107,7 @@ pub(in crate::drive) enum Removal {
 
 /// What changing the attributes of a node does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(in crate::drive) enum AttributeRule {
+pub enum AttributeRule {
     /// Stored while it is a draft.
     Entry(DraftId, EntryId),
     /// The length is changed, all else is accepted without effect.
@@ -127,7 +123,9 @@ pub(in crate::drive) enum AttributeRule {
 }
 
 /// One kind of path. Methods without a default must be implemented by every kind; the defaults fit most kinds.
-pub(in crate::drive) trait Place: Send + Sync {
+/// An answer that needs no request completes at the first poll.
+#[async_trait]
+pub trait Place: Send + Sync {
     /// The text that the inode number is computed from. It is durable: it never changes for a path, and other
     /// content needs another identity.
     fn identity(&self) -> String;
@@ -148,7 +146,7 @@ pub(in crate::drive) trait Place: Send + Sync {
 
     /// How long the kernel may cache it.
     fn lifetime(&self) -> Lifetime {
-        Lifetime::None
+        Lifetime::Brief
     }
 
     /// The modification time of a folder or a link.
@@ -157,16 +155,14 @@ pub(in crate::drive) trait Place: Send + Sync {
     }
 
     /// The attributes without the inode number.
-    fn attributes<'a>(&'a self, tree: &'a Arc<Tree>) -> Answer<'a, Attributes> {
-        Box::pin(async move {
-            Ok(match self.kind() {
-                Some(FileKind::Link) => link(tree, &self.target(tree).await?, self.modified(tree)),
-                Some(FileKind::File) => {
-                    let Text { bytes, modified } = self.text(tree).await?;
-                    made_by(self.maker(tree), file(tree, bytes.len() as u64, modified))
-                }
-                Some(FileKind::Folder) | None => folder(tree, self.modified(tree)),
-            })
+    async fn attributes(&self, tree: &Arc<Tree>) -> DriveResult<Attributes> {
+        Ok(match self.kind() {
+            Some(FileKind::Link) => link(tree, &self.target(tree).await?, self.modified(tree)),
+            Some(FileKind::File) => {
+                let Text { bytes, modified } = self.text(tree).await?;
+                made_by(self.maker(tree), file(tree, bytes.len() as u64, modified))
+            }
+            Some(FileKind::Folder) | None => folder(tree, self.modified(tree)),
         })
     }
 
@@ -176,27 +172,25 @@ pub(in crate::drive) trait Place: Send + Sync {
     }
 
     /// The rows of a folder in their order.
-    fn rows<'a>(&'a self, _tree: &'a Arc<Tree>) -> Answer<'a, Vec<Row>> {
-        Box::pin(async { Err(DriveError::NotAFolder) })
+    async fn rows(&self, _tree: &Arc<Tree>) -> DriveResult<Vec<Row>> {
+        Err(DriveError::NotAFolder)
     }
 
     /// The node of a name in a folder.
-    fn child<'a>(&'a self, tree: &'a Arc<Tree>, name: &'a str) -> Answer<'a, Node> {
-        Box::pin(async move {
-            let rows = self.rows(tree).await?;
-            let row = rows.into_iter().find(|row| row.name == name);
-            row.map(|row| row.node).ok_or(DriveError::NotFound)
-        })
+    async fn child(&self, tree: &Arc<Tree>, name: &str) -> DriveResult<Node> {
+        let rows = self.rows(tree).await?;
+        let row = rows.into_iter().find(|row| row.name == name);
+        row.map(|row| row.node).ok_or(DriveError::NotFound)
     }
 
     /// The text of a file that the drive makes.
-    fn text<'a>(&'a self, _tree: &'a Arc<Tree>) -> Answer<'a, Text> {
-        Box::pin(async { Err(DriveError::IsAFolder) })
+    async fn text(&self, _tree: &Arc<Tree>) -> DriveResult<Text> {
+        Err(DriveError::IsAFolder)
     }
 
     /// The target of a link: relative, and inside the drive.
-    fn target<'a>(&'a self, _tree: &'a Arc<Tree>) -> Answer<'a, String> {
-        Box::pin(async { Err(DriveError::Invalid("this is not a link".into())) })
+    async fn target(&self, _tree: &Arc<Tree>) -> DriveResult<String> {
+        Err(DriveError::Invalid("this is not a link".into()))
     }
 
     /// The failure or delay of background work.
@@ -310,8 +304,8 @@ pub(in crate::drive) trait Place: Send + Sync {
     }
 
     /// The extended attributes of its state: `user.assetfs.state`, `.status` and `.progress`.
-    fn status<'a>(&'a self, _tree: &'a Arc<Tree>) -> Answer<'a, Option<ItemStatus>> {
-        Box::pin(async { Ok(None) })
+    async fn status(&self, _tree: &Arc<Tree>) -> DriveResult<Option<ItemStatus>> {
+        Ok(None)
     }
 
     /// The description of a preset, for the attributes.

@@ -4,10 +4,12 @@ use std::collections::HashSet;
 use std::sync::Arc;
 use std::time::SystemTime;
 
+use async_trait::async_trait;
+
 use super::attributes::changed;
 use super::listing_folder;
 use super::node::{Node, Row};
-use super::place::{Answer, AttributeRule, Container, Contents, Lifetime, Place, Removal, Text};
+use super::place::{AttributeRule, Container, Contents, Lifetime, Place, Removal, Text};
 use crate::drive::catalog::{confirmed, preset_overlay, refreshed};
 use crate::drive::error::{DriveError, DriveResult};
 use crate::drive::posix::{FileKind, OpenFlags};
@@ -21,8 +23,9 @@ use crate::wire::paths::{fill, route};
 
 const FACTORY: &str = "factory";
 
-pub(in crate::drive) struct PresetFolder;
+pub struct PresetFolder;
 
+#[async_trait]
 impl Place for PresetFolder {
     fn identity(&self) -> String {
         "top/presets".to_owned()
@@ -32,49 +35,41 @@ impl Place for PresetFolder {
         "/presets".to_owned()
     }
 
-    fn lifetime(&self) -> Lifetime {
-        Lifetime::Brief
-    }
-
     fn modified(&self, tree: &Tree) -> SystemTime {
         changed(tree, ListingKind::Presets)
     }
 
-    fn rows<'a>(&'a self, tree: &'a Arc<Tree>) -> Answer<'a, Vec<Row>> {
-        Box::pin(async {
-            let listed = refreshed(tree.catalog(), ListingKind::Presets).await;
-            let presets = preset_rows(tree);
-            if presets.is_empty() {
-                listed?;
-            }
-            let mut rows = vec![Row::new(FACTORY, listing_folder::FACTORY)];
-            rows.extend(presets);
-            Ok(rows)
-        })
+    async fn rows(&self, tree: &Arc<Tree>) -> DriveResult<Vec<Row>> {
+        let listed = refreshed(tree.catalog(), ListingKind::Presets).await;
+        let presets = preset_rows(tree);
+        if presets.is_empty() {
+            listed?;
+        }
+        let mut rows = vec![Row::new(FACTORY, listing_folder::FACTORY)];
+        rows.extend(presets);
+        Ok(rows)
     }
 
-    fn child<'a>(&'a self, tree: &'a Arc<Tree>, name: &'a str) -> Answer<'a, Node> {
-        Box::pin(async move {
-            if name == FACTORY {
-                return Ok(listing_folder::FACTORY.into());
-            }
-            let overlay = preset_overlay(tree.catalog());
-            if overlay.files.iter().any(|file| file.name == name) {
-                return Ok(HeldPreset(name.into()).into());
-            }
-            refreshed(tree.catalog(), ListingKind::Presets).await?;
-            let find = || {
-                let known = tree.catalog().known();
-                let preset = known.presets.find(name);
-                let preset = preset.filter(|preset| !overlay.hidden.contains(&preset.id));
-                preset.map(|preset| Node::from(StoredPreset::of(preset)))
-            };
-            match find() {
-                None if confirmed(tree.catalog(), ListingKind::Presets).await => find(),
-                found => found,
-            }
-            .ok_or(DriveError::NotFound)
-        })
+    async fn child(&self, tree: &Arc<Tree>, name: &str) -> DriveResult<Node> {
+        if name == FACTORY {
+            return Ok(listing_folder::FACTORY.into());
+        }
+        let overlay = preset_overlay(tree.catalog());
+        if overlay.files.iter().any(|file| file.name == name) {
+            return Ok(HeldPreset(name.into()).into());
+        }
+        refreshed(tree.catalog(), ListingKind::Presets).await?;
+        let find = || {
+            let known = tree.catalog().known();
+            let preset = known.presets.find(name);
+            let preset = preset.filter(|preset| !overlay.hidden.contains(&preset.id));
+            preset.map(|preset| Node::from(StoredPreset::of(preset)))
+        };
+        match find() {
+            None if confirmed(tree.catalog(), ListingKind::Presets).await => find(),
+            found => found,
+        }
+        .ok_or(DriveError::NotFound)
     }
 
     fn hidden_parent(&self) -> Option<HiddenParent> {
@@ -148,6 +143,7 @@ impl StoredPreset {
     }
 }
 
+#[async_trait]
 impl Place for StoredPreset {
     fn identity(&self) -> String {
         format!("preset/{}/{:x}", self.0, self.1)
@@ -167,14 +163,12 @@ impl Place for StoredPreset {
         Lifetime::None
     }
 
-    fn text<'a>(&'a self, tree: &'a Arc<Tree>) -> Answer<'a, Text> {
-        Box::pin(async {
-            let overlay = preset_overlay(tree.catalog());
-            let row = self.row(tree).ok_or(DriveError::NotFound)?;
-            // The kernel may still cache this inode after the file has another text.
-            let held = self.name(tree).and_then(|name| held_text(&overlay, &name));
-            Ok(held.unwrap_or_else(|| preset_text(&row)))
-        })
+    async fn text(&self, tree: &Arc<Tree>) -> DriveResult<Text> {
+        let overlay = preset_overlay(tree.catalog());
+        let row = self.row(tree).ok_or(DriveError::NotFound)?;
+        // The kernel may still cache this inode after the file has another text.
+        let held = self.name(tree).and_then(|name| held_text(&overlay, &name));
+        Ok(held.unwrap_or_else(|| preset_text(&row)))
     }
 
     fn maker(&self, tree: &Tree) -> Option<Maker> {
@@ -217,8 +211,9 @@ impl Place for StoredPreset {
 
 /// A preset in the outbox, by file name.
 #[derive(Debug, Clone)]
-pub(in crate::drive) struct HeldPreset(pub(in crate::drive) Arc<str>);
+pub struct HeldPreset(pub Arc<str>);
 
+#[async_trait]
 impl Place for HeldPreset {
     fn identity(&self) -> String {
         format!("preset-file/{}", self.0)
@@ -232,15 +227,17 @@ impl Place for HeldPreset {
         format!("/presets/{}", self.0)
     }
 
-    fn text<'a>(&'a self, tree: &'a Arc<Tree>) -> Answer<'a, Text> {
-        Box::pin(async {
-            let overlay = preset_overlay(tree.catalog());
-            let known = tree.catalog().known();
-            // It may still be open after the service has stored it.
-            let saved = || known.presets.find(&self.0).map(preset_text);
-            let text = held_text(&overlay, &self.0).or_else(saved);
-            text.ok_or(DriveError::NotFound)
-        })
+    fn lifetime(&self) -> Lifetime {
+        Lifetime::None
+    }
+
+    async fn text(&self, tree: &Arc<Tree>) -> DriveResult<Text> {
+        let overlay = preset_overlay(tree.catalog());
+        let known = tree.catalog().known();
+        // It may still be open after the service has stored it.
+        let saved = || known.presets.find(&self.0).map(preset_text);
+        let text = held_text(&overlay, &self.0).or_else(saved);
+        text.ok_or(DriveError::NotFound)
     }
 
     fn maker(&self, tree: &Tree) -> Option<Maker> {

@@ -1,16 +1,14 @@
 //! `rapidmodels/NAME/`: an optimized model.
 
-use std::collections::HashSet;
 use std::sync::Arc;
 
+use async_trait::async_trait;
+
 use super::attributes::folder;
-use super::errors::{
-    AFTER_A_FAILED_JOB, ERROR_FILE, ErrorText, error_text, free_name, rapid_failure,
-};
-use super::hiding::without_hidden;
-use super::model::ModelFolder;
+use super::errors::{AFTER_A_FAILED_JOB, rapid_failure};
+use super::model::{ModelFolder, all_rows};
 use super::node::{Node, Row};
-use super::place::{Answer, Lifetime, Place, Removal};
+use super::place::{Place, Removal};
 use super::refusals;
 use super::remote::{ServiceFolder, map_rows};
 use crate::drive::catalog::{file_map, known_map, known_rapid, learn_reason, rapid_status};
@@ -18,15 +16,16 @@ use crate::drive::error::DriveResult;
 use crate::drive::posix::Attributes;
 use crate::drive::tree::Tree;
 use crate::drive::values::known::system_time;
-use crate::drive::values::local::{DropFolder, ErrorParent, HiddenParent};
+use crate::drive::values::local::{DropFolder, HiddenParent};
 use crate::drive::values::node::{Model, RemoteFolder};
 use crate::outbox::ItemStatus;
 use crate::wire::paths::{fill, route};
 use crate::wire::{OptimizationStatus, RapidId};
 
 /// The folder of an optimized model.
-pub(in crate::drive) struct RapidFolder(pub(in crate::drive) RapidId);
+pub struct RapidFolder(pub RapidId);
 
+#[async_trait]
 impl Place for RapidFolder {
     fn identity(&self) -> String {
         format!("rapid/{}", self.0)
@@ -36,42 +35,23 @@ impl Place for RapidFolder {
         tree.catalog().rapid_path(self.0)
     }
 
-    fn lifetime(&self) -> Lifetime {
-        Lifetime::Brief
+    async fn attributes(&self, tree: &Arc<Tree>) -> DriveResult<Attributes> {
+        let row = known_rapid(tree.catalog(), self.0).await?;
+        Ok(folder(tree, system_time(row.updated.or(row.created))))
     }
 
-    fn attributes<'a>(&'a self, tree: &'a Arc<Tree>) -> Answer<'a, Attributes> {
-        Box::pin(async {
-            let row = known_rapid(tree.catalog(), self.0).await?;
-            Ok(folder(tree, system_time(row.updated.or(row.created))))
-        })
-    }
-
-    fn rows<'a>(&'a self, tree: &'a Arc<Tree>) -> Answer<'a, Vec<Row>> {
-        Box::pin(async move {
-            let rapid = self.0;
-            let row = known_rapid(tree.catalog(), rapid).await?;
-            learn_reason(tree.catalog(), Model::Rapid(rapid)).await;
-            let mut rows = Vec::new();
-            if row.state.is_final() {
-                let folder = RemoteFolder::RapidFiles(rapid);
-                let map = file_map(tree.catalog(), folder).await?;
-                rows = map_rows(tree, folder, &map, "");
-            }
-            let mut taken: HashSet<String> = rows.iter().map(|row| row.name.clone()).collect();
-            for row in service_folders(tree, rapid, &row.state) {
-                let name = free_name(&row.name, &taken);
-                taken.insert(name.clone());
-                rows.push(Row { name, ..row });
-            }
-            let parent = ErrorParent::Model(Model::Rapid(rapid));
-            if error_text(tree, parent).is_some() {
-                let name = free_name(ERROR_FILE, &taken);
-                rows.push(Row::new(name, ErrorText(parent)));
-            }
-            without_hidden(tree, &mut rows, Model::Rapid(rapid));
-            Ok(rows)
-        })
+    async fn rows(&self, tree: &Arc<Tree>) -> DriveResult<Vec<Row>> {
+        let rapid = self.0;
+        let row = known_rapid(tree.catalog(), rapid).await?;
+        learn_reason(tree.catalog(), Model::Rapid(rapid)).await;
+        let mut rows = Vec::new();
+        if row.state.is_final() {
+            let folder = RemoteFolder::RapidFiles(rapid);
+            let map = file_map(tree.catalog(), folder).await?;
+            rows = map_rows(tree, folder, &map, "");
+        }
+        let folders = service_folders(tree, rapid, &row.state);
+        Ok(all_rows(tree, Model::Rapid(rapid), rows, folders))
     }
 
     fn failure(&self, tree: &Tree) -> Option<String> {
@@ -115,11 +95,9 @@ impl Place for RapidFolder {
         true
     }
 
-    fn status<'a>(&'a self, tree: &'a Arc<Tree>) -> Answer<'a, Option<ItemStatus>> {
-        Box::pin(async {
-            let row = known_rapid(tree.catalog(), self.0).await?;
-            Ok(Some(rapid_status(tree.catalog(), &row)))
-        })
+    async fn status(&self, tree: &Arc<Tree>) -> DriveResult<Option<ItemStatus>> {
+        let row = known_rapid(tree.catalog(), self.0).await?;
+        Ok(Some(rapid_status(tree.catalog(), &row)))
     }
 }
 
@@ -147,7 +125,7 @@ fn service_folders(tree: &Tree, rapid: RapidId, state: &OptimizationStatus) -> V
 }
 
 impl Model {
-    pub(in crate::drive) fn folder(self) -> Node {
+    pub fn folder(self) -> Node {
         match self {
             Model::Raw(home) => ModelFolder(home).into(),
             Model::Rapid(rapid) => RapidFolder(rapid).into(),

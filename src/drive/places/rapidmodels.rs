@@ -3,10 +3,12 @@
 use std::sync::Arc;
 use std::time::SystemTime;
 
+use async_trait::async_trait;
+
 use super::attributes::changed;
 use super::listing_folder::named_rows;
 use super::node::{Node, Row};
-use super::place::{Answer, AttributeRule, Lifetime, Place};
+use super::place::{AttributeRule, Place};
 use super::rapid::RapidFolder;
 use super::refusals;
 use crate::drive::catalog::{
@@ -18,8 +20,9 @@ use crate::drive::values::local::HiddenParent;
 use crate::drive::values::node::{Family, ListingKind};
 
 /// The folder of all optimized models.
-pub(in crate::drive) struct RapidModels;
+pub struct RapidModels;
 
+#[async_trait]
 impl Place for RapidModels {
     fn identity(&self) -> String {
         "top/rapidmodels".to_owned()
@@ -29,46 +32,38 @@ impl Place for RapidModels {
         "/rapidmodels".to_owned()
     }
 
-    fn lifetime(&self) -> Lifetime {
-        Lifetime::Brief
-    }
-
     fn modified(&self, tree: &Tree) -> SystemTime {
         changed(tree, ListingKind::Rapids)
     }
 
-    fn rows<'a>(&'a self, tree: &'a Arc<Tree>) -> Answer<'a, Vec<Row>> {
-        Box::pin(async move {
-            let listed = refreshed(tree.catalog(), ListingKind::Rapids).await;
-            let rows = rows_at_hand(tree);
-            match rows.is_empty() {
-                true => listed.map(|()| rows),
-                false => Ok(rows),
-            }
-        })
+    async fn rows(&self, tree: &Arc<Tree>) -> DriveResult<Vec<Row>> {
+        let listed = refreshed(tree.catalog(), ListingKind::Rapids).await;
+        let rows = rows_at_hand(tree);
+        match rows.is_empty() {
+            true => listed.map(|()| rows),
+            false => Ok(rows),
+        }
     }
 
-    fn child<'a>(&'a self, tree: &'a Arc<Tree>, name: &'a str) -> Answer<'a, Node> {
-        Box::pin(async move {
-            let listed = || {
-                let found = listed_model(tree.catalog(), Family::Rapid, name)?;
-                Some(shown_as(tree.catalog(), found).folder())
-            };
-            let answer = ask_for_name(tree.catalog(), Family::Rapid, name).await;
-            if let Some(node) = listed() {
-                return Ok(node);
-            }
-            match answer? {
-                NameAnswer::OutOfReach(error) => return Err(error),
-                NameAnswer::Asked => {}
-            }
-            if confirmed(tree.catalog(), ListingKind::Rapids).await
-                && let Some(node) = listed()
-            {
-                return Ok(node);
-            }
-            Err(DriveError::NotFound)
-        })
+    async fn child(&self, tree: &Arc<Tree>, name: &str) -> DriveResult<Node> {
+        let listed = || {
+            let found = listed_model(tree.catalog(), Family::Rapid, name)?;
+            Some(shown_as(tree.catalog(), found).folder())
+        };
+        let answer = ask_for_name(tree.catalog(), Family::Rapid, name).await;
+        if let Some(node) = listed() {
+            return Ok(node);
+        }
+        match answer? {
+            NameAnswer::OutOfReach(error) => return Err(error),
+            NameAnswer::Asked => {}
+        }
+        if confirmed(tree.catalog(), ListingKind::Rapids).await
+            && let Some(node) = listed()
+        {
+            return Ok(node);
+        }
+        Err(DriveError::NotFound)
     }
 
     fn failure(&self, tree: &Tree) -> Option<String> {

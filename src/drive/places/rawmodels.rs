@@ -3,13 +3,15 @@
 use std::sync::Arc;
 use std::time::SystemTime;
 
+use async_trait::async_trait;
+
 use super::attributes::changed;
 use super::entry::{loose_row, sent_loose_file};
-use super::errors::{ERROR_FILE, ErrorText, error_text, free_name};
+use super::errors::error_row;
 use super::model::ModelFolder;
 use super::mount_status::recovered_sentence;
 use super::node::{Node, Row};
-use super::place::{Answer, AttributeRule, Container, Lifetime, Place};
+use super::place::{AttributeRule, Container, Place};
 use crate::drive::catalog::{
     NameAnswer, ask_for_name, confirmed, is_asset_by_now, listed_model, refreshed,
 };
@@ -21,8 +23,9 @@ use crate::outbox::{DraftId, DraftKind};
 use crate::wire::{AssetId, ModelId};
 
 /// The folder of all source models.
-pub(in crate::drive) struct RawModels;
+pub struct RawModels;
 
+#[async_trait]
 impl Place for RawModels {
     fn identity(&self) -> String {
         "top/rawmodels".to_owned()
@@ -32,28 +35,22 @@ impl Place for RawModels {
         "/rawmodels".to_owned()
     }
 
-    fn lifetime(&self) -> Lifetime {
-        Lifetime::Brief
-    }
-
     fn modified(&self, tree: &Tree) -> SystemTime {
         changed(tree, ListingKind::Assets)
     }
 
-    fn rows<'a>(&'a self, tree: &'a Arc<Tree>) -> Answer<'a, Vec<Row>> {
-        Box::pin(async move {
-            let listed = refreshed(tree.catalog(), ListingKind::Assets).await;
-            let rows = rows_at_hand(tree);
-            // Drafts are shown even if nothing is known of the service.
-            match rows.is_empty() {
-                true => listed.map(|()| rows),
-                false => Ok(rows),
-            }
-        })
+    async fn rows(&self, tree: &Arc<Tree>) -> DriveResult<Vec<Row>> {
+        let listed = refreshed(tree.catalog(), ListingKind::Assets).await;
+        let rows = rows_at_hand(tree);
+        // Drafts are shown even if nothing is known of the service.
+        match rows.is_empty() {
+            true => listed.map(|()| rows),
+            false => Ok(rows),
+        }
     }
 
-    fn child<'a>(&'a self, tree: &'a Arc<Tree>, name: &'a str) -> Answer<'a, Node> {
-        Box::pin(RawModels::find(tree, name))
+    async fn child(&self, tree: &Arc<Tree>, name: &str) -> DriveResult<Node> {
+        RawModels::find(tree, name).await
     }
 
     fn failure(&self, tree: &Tree) -> Option<String> {
@@ -85,7 +82,7 @@ impl Place for RawModels {
 
 impl RawModels {
     /// Finds a draft, a listed model, or a loose file that was copied in.
-    pub(in crate::drive) async fn find(tree: &Arc<Tree>, name: &str) -> DriveResult<Node> {
+    pub async fn find(tree: &Arc<Tree>, name: &str) -> DriveResult<Node> {
         if let Some(node) = RawModels::open_draft(tree, name) {
             return Ok(node);
         }
@@ -123,7 +120,7 @@ impl RawModels {
     }
 
     /// The asset that is listed under a name.
-    pub(in crate::drive) fn listed_asset(tree: &Tree, name: &str) -> Option<AssetId> {
+    pub fn listed_asset(tree: &Tree, name: &str) -> Option<AssetId> {
         match listed_model(tree.catalog(), Family::Raw, name)? {
             ModelId::Asset(asset) => Some(asset),
             ModelId::Rapid(_) => None,
@@ -131,7 +128,7 @@ impl RawModels {
     }
 
     /// The draft of that name, if it is not an asset yet.
-    pub(in crate::drive) fn open_draft(tree: &Tree, name: &str) -> Option<Node> {
+    pub fn open_draft(tree: &Tree, name: &str) -> Option<Node> {
         let draft = tree.outbox().drafts().find(name)?;
         if is_asset_by_now(tree.catalog(), &draft) {
             return None;
@@ -143,7 +140,7 @@ impl RawModels {
     }
 
     /// The draft of a loose file, also after it became an asset.
-    pub(in crate::drive) fn loose_draft(tree: &Tree, name: &str) -> Option<DraftId> {
+    pub fn loose_draft(tree: &Tree, name: &str) -> Option<DraftId> {
         match RawModels::open_draft(tree, name) {
             Some(node) if node.model_folder().is_none() => {
                 node.draft_entry().map(|(draft, _)| draft)
@@ -186,11 +183,8 @@ pub(super) fn rows_at_hand(tree: &Tree) -> Vec<Row> {
             .into_iter()
             .map(|(asset, name)| Row::new(name, ModelFolder(tree.catalog().home_of(asset)))),
     );
-    let parent = ErrorParent::RawModels;
-    if error_text(tree, parent).is_some() {
-        let taken = rows.iter().map(|row| row.name.clone()).collect();
-        rows.push(Row::new(free_name(ERROR_FILE, &taken), ErrorText(parent)));
-    }
+    let taken = rows.iter().map(|row| row.name.clone()).collect();
+    rows.extend(error_row(tree, ErrorParent::RawModels, &taken));
     rows
 }
 

@@ -5,65 +5,65 @@ use std::ffi::OsStr;
 use crate::drive::error::DriveError;
 use crate::drive::values::names::shown_name;
 
-pub(in crate::drive) fn read_only_mount() -> DriveError {
+pub fn read_only_mount() -> DriveError {
     DriveError::ReadOnly(
         "the drive is mounted with --read-only; mount it without that option to change anything"
             .into(),
     )
 }
 
-pub(in crate::drive) fn frozen_asset(name: &str) -> DriveError {
+pub fn frozen_asset(name: &str) -> DriveError {
     DriveError::ReadOnly(format!(
         "{name} belongs to a model that has been uploaded, and the service cannot change or add files of a model; \
          copy the model in under another name, or as its next version with `assetfs replace`"
     ))
 }
 
-pub(in crate::drive) fn not_complete_yet(name: &str) -> DriveError {
+pub fn not_complete_yet(name: &str) -> DriveError {
     DriveError::ReadOnly(format!(
         "{name} is being imported; it can be replaced once the model is complete and its files were checked"
     ))
 }
 
-pub(in crate::drive) fn inside_zip(path: &str) -> DriveError {
+pub fn inside_zip(path: &str) -> DriveError {
     DriveError::ReadOnly(format!(
         "{path} is inside a zip that is sent unchanged; replace the zip, or remove it and copy the files in"
     ))
 }
 
-pub(in crate::drive) fn made_by_service(path: &str) -> DriveError {
+pub fn made_by_service(path: &str) -> DriveError {
     DriveError::ReadOnly(format!(
         "{path} is made by the service and cannot be written to"
     ))
 }
 
-pub(in crate::drive) fn no_place(folder: &str) -> DriveError {
+pub fn no_place(folder: &str) -> DriveError {
     DriveError::ReadOnly(format!(
         "nothing can be made in {folder}; models are copied into /rawmodels, presets into /presets, jobs into \
          the optimize folder of a model"
     ))
 }
 
-pub(in crate::drive) fn no_rapid_by_hand() -> DriveError {
+pub fn no_rapid_by_hand() -> DriveError {
     DriveError::ReadOnly(
         "optimized models are made by the service; copy a preset into the optimize folder of a model".into(),
     )
 }
 
-pub(in crate::drive) fn no_rename(path: &str) -> DriveError {
+pub fn no_rename(path: &str) -> DriveError {
     DriveError::NotPermitted(format!(
         "{path} cannot be renamed, because the service cannot rename models; copy it in again under the other name"
     ))
 }
 
-pub(in crate::drive) fn only_files_and_folders() -> DriveError {
+pub fn only_files_and_folders() -> DriveError {
     DriveError::NotPermitted(
         "links, pipes and devices cannot be made here, because the service has only files; copy the file itself".into(),
     )
 }
 
 /// A name that is not text: the service, and the paths of the drive, know only text.
-pub(in crate::drive) fn not_text(name: &OsStr) -> DriveError {
+pub fn not_text(name: &OsStr) -> DriveError {
     DriveError::NotText(format!(
         "the name {} is not valid UTF-8, which the service needs; rename it, all such names of a folder for example with \
          `convmv -f latin1 -t utf8 -r --notest FOLDER`, and copy it again",
@@ -71,47 +71,47 @@ pub(in crate::drive) fn not_text(name: &OsStr) -> DriveError {
     ))
 }
 
-pub(in crate::drive) fn no_trash() -> DriveError {
+pub fn no_trash() -> DriveError {
     DriveError::NotPermitted(
         "the drive has no trash, because a trashed model would still take room in the account; delete it for good".into(),
     )
 }
 
-pub(in crate::drive) fn no_move_between() -> DriveError {
+pub fn no_move_between() -> DriveError {
     DriveError::NotPermitted("this cannot be moved there; copy it, then remove the original".into())
 }
 
-pub(in crate::drive) fn delete_limit(limit: u32) -> DriveError {
+pub fn delete_limit(limit: u32) -> DriveError {
     DriveError::NotPermitted(format!(
         "more than {limit} models were deleted within a minute; if that is intended, run `assetfs allow-delete` and repeat the command"
     ))
 }
 
 /// Tags belong to a model of the service; kept with a draft they would be lost when it is uploaded.
-pub(in crate::drive) fn tags_of_a_draft() -> DriveError {
+pub fn tags_of_a_draft() -> DriveError {
     DriveError::Unsupported(
         "a model has tags from its upload on: wait until it is complete, then set them".into(),
     )
 }
 
-pub(in crate::drive) fn no_delete() -> DriveError {
+pub fn no_delete() -> DriveError {
     DriveError::NotPermitted(
         "the drive is mounted with --no-delete, so nothing on the service is deleted; mount it without that option to delete".into(),
     )
 }
 
-pub(in crate::drive) fn stale_delete() -> DriveError {
+pub fn stale_delete() -> DriveError {
     DriveError::NotPermitted(
         "the service cannot be reached, so the listing may be old; nothing is deleted until the service answers again".into(),
     )
 }
 
-pub(in crate::drive) fn not_permitted_here(path: &str) -> DriveError {
+pub fn not_permitted_here(path: &str) -> DriveError {
     DriveError::NotPermitted(format!(
         "{path} is part of the drive and cannot be removed or renamed"
     ))
 }
 
-pub(in crate::drive) fn unsupported_xattr() -> DriveError {
+pub fn unsupported_xattr() -> DriveError {
     DriveError::Unsupported("this extended attribute cannot be set here".into())
 }

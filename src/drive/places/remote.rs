@@ -4,10 +4,12 @@
 use std::sync::Arc;
 use std::time::SystemTime;
 
+use async_trait::async_trait;
+
 use super::attributes::{created, file};
 use super::hiding::without_hidden;
 use super::node::{Node, Row};
-use super::place::{Answer, Contents, Lifetime, Place, Removal, Text};
+use super::place::{Contents, Place, Removal, Text};
 use super::refusals;
 use super::zip_origin::ZipOrigin;
 use crate::drive::catalog::{
@@ -22,14 +24,15 @@ use crate::drive::values::sizes::ContentTable;
 use crate::wire::ModelId;
 
 /// A folder whose files the service lists, or a subfolder of it.
-pub(in crate::drive) struct ServiceFolder {
-    pub(in crate::drive) folder: RemoteFolder,
+pub struct ServiceFolder {
+    pub folder: RemoteFolder,
     /// The path of the subfolder, else empty.
-    pub(in crate::drive) path: Arc<str>,
+    pub path: Arc<str>,
     /// The staged zip that it was a folder of.
-    pub(in crate::drive) origin: Option<ZipOrigin>,
+    pub origin: Option<ZipOrigin>,
 }
 
+#[async_trait]
 impl Place for ServiceFolder {
     fn identity(&self) -> String {
         match (&*self.path, &self.origin) {
@@ -43,24 +46,20 @@ impl Place for ServiceFolder {
         path_in(tree, self.folder, &self.path)
     }
 
-    fn lifetime(&self) -> Lifetime {
-        Lifetime::Brief
-    }
-
     fn modified(&self, tree: &Tree) -> SystemTime {
         created(tree, self.folder.subject())
     }
 
-    fn rows<'a>(&'a self, tree: &'a Arc<Tree>) -> Answer<'a, Vec<Row>> {
-        Box::pin(rows_in(tree, self.folder, &self.path))
+    async fn rows(&self, tree: &Arc<Tree>) -> DriveResult<Vec<Row>> {
+        rows_in(tree, self.folder, &self.path).await
     }
 
-    fn child<'a>(&'a self, tree: &'a Arc<Tree>, name: &'a str) -> Answer<'a, Node> {
+    async fn child(&self, tree: &Arc<Tree>, name: &str) -> DriveResult<Node> {
         let path = match &*self.path {
             "" => name.to_owned(),
             path => format!("{path}/{name}"),
         };
-        Box::pin(find_in(tree, self.folder, path))
+        find_in(tree, self.folder, path).await
     }
 
     fn owner(&self, tree: &Tree) -> Option<Model> {
@@ -84,7 +83,7 @@ impl Place for ServiceFolder {
 }
 
 impl ServiceFolder {
-    pub(in crate::drive) fn top(folder: RemoteFolder) -> ServiceFolder {
+    pub fn top(folder: RemoteFolder) -> ServiceFolder {
         ServiceFolder {
             folder,
             path: "".into(),
@@ -99,14 +98,15 @@ impl ServiceFolder {
 }
 
 /// A file in it. `content` counts the contents that the file has had.
-pub(in crate::drive) struct ServiceFile {
-    pub(in crate::drive) folder: RemoteFolder,
-    pub(in crate::drive) path: Arc<str>,
-    pub(in crate::drive) content: u32,
+pub struct ServiceFile {
+    pub folder: RemoteFolder,
+    pub path: Arc<str>,
+    pub content: u32,
     /// The staged zip that it was a member of.
-    pub(in crate::drive) origin: Option<ZipOrigin>,
+    pub origin: Option<ZipOrigin>,
 }
 
+#[async_trait]
 impl Place for ServiceFile {
     fn identity(&self) -> String {
         match &self.origin {
@@ -124,28 +124,20 @@ impl Place for ServiceFile {
         path_in(tree, self.folder, &self.path)
     }
 
-    fn lifetime(&self) -> Lifetime {
-        Lifetime::Brief
+    async fn attributes(&self, tree: &Arc<Tree>) -> DriveResult<Attributes> {
+        let content = content_of(tree.catalog(), self.folder, &self.path).await?;
+        let created = || created(tree, self.folder.subject());
+        let modified = content.modified.unwrap_or_else(created);
+        Ok(file(tree, content.size, modified))
     }
 
-    fn attributes<'a>(&'a self, tree: &'a Arc<Tree>) -> Answer<'a, Attributes> {
-        Box::pin(async move {
-            let content = content_of(tree.catalog(), self.folder, &self.path).await?;
-            let created = || created(tree, self.folder.subject());
-            let modified = content.modified.unwrap_or_else(created);
-            Ok(file(tree, content.size, modified))
-        })
-    }
-
-    fn text<'a>(&'a self, tree: &'a Arc<Tree>) -> Answer<'a, Text> {
-        Box::pin(async move {
-            let RemoteFolder::RapidQc(rapid) = self.folder else {
-                return Err(DriveError::IsAFolder);
-            };
-            Ok(Text {
-                bytes: read_blob(tree.catalog(), &report_at(rapid, &self.path)).await?,
-                modified: tree.opened(),
-            })
+    async fn text(&self, tree: &Arc<Tree>) -> DriveResult<Text> {
+        let RemoteFolder::RapidQc(rapid) = self.folder else {
+            return Err(DriveError::IsAFolder);
+        };
+        Ok(Text {
+            bytes: read_blob(tree.catalog(), &report_at(rapid, &self.path)).await?,
+            modified: tree.opened(),
         })
     }
 
@@ -188,7 +180,7 @@ pub(super) fn path_of_content(tree: &Tree, name: &str) -> Option<String> {
 }
 
 /// The path of a file of the service; of its folder if `path` is empty.
-pub(in crate::drive) fn path_in(tree: &Tree, folder: RemoteFolder, path: &str) -> String {
+pub fn path_in(tree: &Tree, folder: RemoteFolder, path: &str) -> String {
     let model = model_path(tree.catalog(), shown_as(tree.catalog(), folder.subject()));
     let parts = [
         Some(model.as_str()),

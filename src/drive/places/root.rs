@@ -2,22 +2,27 @@
 
 use std::sync::Arc;
 
+use async_trait::async_trait;
+
 use super::account::AccountFolder;
 use super::attributes::folder;
 use super::listing_folder::{EMBEDS, FACTORY, TOKENS, WEBHOOKS};
 use super::mount_status::recovered_sentence;
 use super::node::{Node, Row};
-use super::place::{Answer, AttributeRule, Lifetime, Place};
+use super::place::{AttributeRule, Place};
 use super::presets::PresetFolder;
 use super::rapidmodels::RapidModels;
 use super::rawmodels::RawModels;
+use super::{rapidmodels, rawmodels};
+use crate::drive::error::DriveResult;
 use crate::drive::posix::Attributes;
 use crate::drive::tree::Tree;
 use crate::drive::values::local::{DropFolder, HiddenParent};
 use crate::drive::values::node::ListingKind;
 
-pub(in crate::drive) struct Root;
+pub struct Root;
 
+#[async_trait]
 impl Place for Root {
     fn identity(&self) -> String {
         "/".to_owned()
@@ -27,31 +32,23 @@ impl Place for Root {
         "/".to_owned()
     }
 
-    fn lifetime(&self) -> Lifetime {
-        Lifetime::Brief
-    }
-
     /// Read-only: file managers check whether they could create a trash folder here.
-    fn attributes<'a>(&'a self, tree: &'a Arc<Tree>) -> Answer<'a, Attributes> {
-        Box::pin(async move {
-            Ok(Attributes {
-                perm: 0o555,
-                ..folder(tree, self.modified(tree))
-            })
+    async fn attributes(&self, tree: &Arc<Tree>) -> DriveResult<Attributes> {
+        Ok(Attributes {
+            perm: 0o555,
+            ..folder(tree, self.modified(tree))
         })
     }
 
-    fn rows<'a>(&'a self, _: &'a Arc<Tree>) -> Answer<'a, Vec<Row>> {
-        Box::pin(async {
-            Ok(vec![
-                Row::new("rawmodels", RawModels),
-                Row::new("rapidmodels", RapidModels),
-                Row::new("presets", PresetFolder),
-                Row::new("embeds", EMBEDS),
-                Row::new("jobs", DropFolder::Jobs),
-                Row::new("account", AccountFolder),
-            ])
-        })
+    async fn rows(&self, _: &Arc<Tree>) -> DriveResult<Vec<Row>> {
+        Ok(vec![
+            Row::new("rawmodels", RawModels),
+            Row::new("rapidmodels", RapidModels),
+            Row::new("presets", PresetFolder),
+            Row::new("embeds", EMBEDS),
+            Row::new("jobs", DropFolder::Jobs),
+            Row::new("account", AccountFolder),
+        ])
     }
 
     fn failure(&self, tree: &Tree) -> Option<String> {
@@ -70,7 +67,7 @@ impl Place for Root {
 }
 
 /// The folder that shows a listing.
-pub(in crate::drive) fn top_folder(listing: ListingKind) -> Node {
+pub fn top_folder(listing: ListingKind) -> Node {
     match listing {
         ListingKind::Assets => RawModels.into(),
         ListingKind::Rapids => RapidModels.into(),
@@ -80,5 +77,29 @@ pub(in crate::drive) fn top_folder(listing: ListingKind) -> Node {
         ListingKind::Jobs => DropFolder::Jobs.into(),
         ListingKind::Tokens => TOKENS.into(),
         ListingKind::Webhooks => WEBHOOKS.into(),
+    }
+}
+
+/// The rows that only exist on this machine: drafts.
+pub fn own_rows(tree: &Tree, which: ListingKind) -> Vec<Row> {
+    match which {
+        ListingKind::Assets => rawmodels::draft_rows(tree),
+        _ => Vec::new(),
+    }
+}
+
+/// The rows that are known now, without a request.
+pub fn rows_at_hand(tree: &Tree, which: ListingKind) -> Vec<Row> {
+    match which {
+        ListingKind::Assets => rawmodels::rows_at_hand(tree),
+        _ => rapidmodels::rows_at_hand(tree),
+    }
+}
+
+/// The rows above an id, with the highest id.
+pub fn rows_after(tree: &Tree, which: ListingKind, id: u64) -> (u64, Vec<Row>) {
+    match which {
+        ListingKind::Assets => rawmodels::rows_after(tree, id),
+        _ => rapidmodels::rows_after(tree, id),
     }
 }

@@ -8,7 +8,7 @@ use crate::outbox::{DraftId, EntryId, EntryKind, SentEntry, is_service_folder};
 
 /// True if writes to an uploaded entry can be compared with the uploaded bytes: the checksum is known, and the writer
 /// writes from start to end without reading.
-pub(in crate::drive) fn can_be_compared(sent: &SentEntry, flags: OpenFlags) -> bool {
+pub fn can_be_compared(sent: &SentEntry, flags: OpenFlags) -> bool {
     let reads = match flags.access {
         Access::Read => true,
         Access::Write => false,

@@ -5,11 +5,13 @@
 use std::sync::Arc;
 use std::time::SystemTime;
 
+use async_trait::async_trait;
+
 use super::attributes::file;
 use super::entry::cache_name;
 use super::hiding::without_hidden;
 use super::node::{Node, Row};
-use super::place::{Answer, Contents, Lifetime, Place, Removal};
+use super::place::{Contents, Lifetime, Place, Removal};
 use super::refusals;
 use super::remote::find_in;
 use super::zip_origin::{file_identity, folder_identity};
@@ -22,11 +24,12 @@ use crate::drive::values::node::{Home, Model, RemoteFolder};
 use crate::outbox::DraftId;
 
 /// A folder in the zip.
-pub(in crate::drive) struct StagedMemberFolder {
-    pub(in crate::drive) draft: DraftId,
-    pub(in crate::drive) path: Arc<str>,
+pub struct StagedMemberFolder {
+    pub draft: DraftId,
+    pub path: Arc<str>,
 }
 
+#[async_trait]
 impl Place for StagedMemberFolder {
     fn identity(&self) -> String {
         folder_identity(self.draft, &self.path)
@@ -41,34 +44,30 @@ impl Place for StagedMemberFolder {
         Lifetime::None
     }
 
-    fn rows<'a>(&'a self, tree: &'a Arc<Tree>) -> Answer<'a, Vec<Row>> {
-        Box::pin(async {
-            let Some(zip) = staged_zip(tree.catalog(), self.draft).await else {
-                return accepted(tree, self.draft, &self.path)
-                    .await?
-                    .rows(tree)
-                    .await;
-            };
-            if zip.map.find(&self.path) != Some(Arranged::Folder(Arc::clone(&self.path))) {
-                return Err(DriveError::NotFound);
-            }
-            let mut rows = rows_in(&zip, self.draft, &self.path);
-            without_hidden(tree, &mut rows, model_of(self.draft));
-            Ok(rows)
-        })
+    async fn rows(&self, tree: &Arc<Tree>) -> DriveResult<Vec<Row>> {
+        let Some(zip) = staged_zip(tree.catalog(), self.draft).await else {
+            return accepted(tree, self.draft, &self.path)
+                .await?
+                .rows(tree)
+                .await;
+        };
+        if zip.map.find(&self.path) != Some(Arranged::Folder(Arc::clone(&self.path))) {
+            return Err(DriveError::NotFound);
+        }
+        let mut rows = rows_in(&zip, self.draft, &self.path);
+        without_hidden(tree, &mut rows, model_of(self.draft));
+        Ok(rows)
     }
 
-    fn child<'a>(&'a self, tree: &'a Arc<Tree>, name: &'a str) -> Answer<'a, Node> {
-        Box::pin(async move {
-            let path = format!("{}/{name}", self.path);
-            match staged_zip(tree.catalog(), self.draft).await {
-                Some(zip) => {
-                    let found = zip.map.find(&path).ok_or(DriveError::NotFound)?;
-                    Ok(node_in(&zip, self.draft, found).into())
-                }
-                None => accepted(tree, self.draft, &path).await,
+    async fn child(&self, tree: &Arc<Tree>, name: &str) -> DriveResult<Node> {
+        let path = format!("{}/{name}", self.path);
+        match staged_zip(tree.catalog(), self.draft).await {
+            Some(zip) => {
+                let found = zip.map.find(&path).ok_or(DriveError::NotFound)?;
+                Ok(node_in(&zip, self.draft, found).into())
             }
-        })
+            None => accepted(tree, self.draft, &path).await,
+        }
     }
 
     fn owner(&self, _: &Tree) -> Option<Model> {
@@ -89,13 +88,14 @@ impl Place for StagedMemberFolder {
 }
 
 /// A file in the zip.
-pub(in crate::drive) struct StagedMember {
-    pub(in crate::drive) draft: DraftId,
+pub struct StagedMember {
+    pub draft: DraftId,
     /// The checksum of the zip: with other bytes it is another file.
-    pub(in crate::drive) version: Arc<str>,
-    pub(in crate::drive) path: Arc<str>,
+    pub version: Arc<str>,
+    pub path: Arc<str>,
 }
 
+#[async_trait]
 impl Place for StagedMember {
     fn identity(&self) -> String {
         file_identity(self.draft, &self.version, &self.path)
@@ -109,20 +109,22 @@ impl Place for StagedMember {
         path_in(tree, self.draft, &self.path)
     }
 
-    fn attributes<'a>(&'a self, tree: &'a Arc<Tree>) -> Answer<'a, Attributes> {
-        Box::pin(async {
-            let Some(zip) = staged_zip(tree.catalog(), self.draft).await else {
-                return accepted(tree, self.draft, &self.path)
-                    .await?
-                    .attributes(tree)
-                    .await;
-            };
-            let source = zip.map.file(&self.path).ok_or(DriveError::NotFound)?;
-            let member = zip.directory.member(&source.service_name);
-            let member = member.ok_or(DriveError::NotFound)?;
-            let modified: SystemTime = member.modified.unwrap_or(zip.zip.modified);
-            Ok(file(tree, member.size, modified))
-        })
+    fn lifetime(&self) -> Lifetime {
+        Lifetime::None
+    }
+
+    async fn attributes(&self, tree: &Arc<Tree>) -> DriveResult<Attributes> {
+        let Some(zip) = staged_zip(tree.catalog(), self.draft).await else {
+            return accepted(tree, self.draft, &self.path)
+                .await?
+                .attributes(tree)
+                .await;
+        };
+        let source = zip.map.file(&self.path).ok_or(DriveError::NotFound)?;
+        let member = zip.directory.member(&source.service_name);
+        let member = member.ok_or(DriveError::NotFound)?;
+        let modified: SystemTime = member.modified.unwrap_or(zip.zip.modified);
+        Ok(file(tree, member.size, modified))
     }
 
     fn owner(&self, _: &Tree) -> Option<Model> {

@@ -1,20 +1,15 @@
 //! Identities are durable: inode numbers are made from them, and programs keep numbers over remounts.
 
 use super::account::{AccountFolder, AccountValue};
-use super::account_record::AccountRecord;
 use super::bundles::{BundleFile, BundleFolder};
-use super::by_id::{IdFolder, IdLink, SourceLink};
 use super::embeds::{EmbedPage, EmbedRecord};
 use super::errors::ErrorText;
-use super::factory::FactoryPreset;
 use super::hidden::{HiddenFile, HiddenFolder};
-use super::job_links::JobLink;
-use super::listing_folder::{EMBEDS, FACTORY, TOKENS, WEBHOOKS};
+use super::links::{Found, IdFolder, ModelLink, RapidLinks, SearchFolder};
+use super::listing_folder::{AccountRecord, EMBEDS, FACTORY, FactoryPreset, TOKENS, WEBHOOKS};
 use super::presets::StoredPreset;
-use super::rapid_links::{RapidLink, RapidLinks};
 use super::rapidmodels::RapidModels;
 use super::remote::{ServiceFile, ServiceFolder};
-use super::search::{Found, FoundLink, SearchFolder};
 use super::staged_zip::{StagedMember, StagedMemberFolder};
 use super::*;
 use crate::drive::catalog::listing_refs;
@@ -88,15 +83,18 @@ fn the_identity_of_a_path_is_what_earlier_versions_made_numbers_from() {
             "hidden/top/rawmodels/ctl",
         ),
         (IdFolder(Family::Raw).into(), "by-id/rawmodels"),
-        (IdLink(Family::Rapid, 8).into(), "by-id/rapidmodels/8"),
-        (SourceLink(RAPID).into(), "source/8"),
+        (
+            ModelLink::ById(Family::Rapid, 8).into(),
+            "by-id/rapidmodels/8",
+        ),
+        (ModelLink::Source(RAPID).into(), "source/8"),
         (SearchFolder(Family::Raw).into(), "search/rawmodels"),
         (
             Found(Family::Raw, "red chair".into()).into(),
             "search/rawmodels/red chair",
         ),
         (
-            FoundLink(Family::Raw, "red chair".into(), 7).into(),
+            ModelLink::Found(Family::Raw, "red chair".into(), 7).into(),
             "found/rawmodels/7/red chair",
         ),
         (BundleFolder(Bundle::CommandLine).into(), "bundles/cli"),
@@ -158,8 +156,8 @@ fn the_identity_of_a_path_is_what_earlier_versions_made_numbers_from() {
             "job/jobs/Result/web.json",
         ),
         (RapidLinks(ASSET).into(), "asset/7/rapidmodels"),
-        (RapidLink(ASSET, RAPID).into(), "link/7/8"),
-        (JobLink(RAPID).into(), "job-link/8"),
+        (ModelLink::Rapid(ASSET, RAPID).into(), "link/7/8"),
+        (ModelLink::Job(RAPID).into(), "job-link/8"),
         (
             ErrorText(ErrorParent::Model(MADE)).into(),
             "error/model/made/5",

@@ -3,20 +3,23 @@
 
 use std::sync::Arc;
 
+use async_trait::async_trait;
+
 use super::attributes::{file, folder, link};
 use super::node::{Node, Row};
-use super::place::{Answer, Lifetime, Place, Removal, Text};
-use crate::drive::error::DriveError;
+use super::place::{Lifetime, Place, Removal, Text};
+use crate::drive::error::{DriveError, DriveResult};
 use crate::drive::inodes::Numbered as _;
 use crate::drive::posix::{Attributes, FileKind};
 use crate::drive::tree::Tree;
 
-pub(in crate::drive) struct Vanished {
-    pub(in crate::drive) folder: Node,
-    pub(in crate::drive) name: Box<str>,
-    pub(in crate::drive) kind: FileKind,
+pub struct Vanished {
+    pub folder: Node,
+    pub name: Box<str>,
+    pub kind: FileKind,
 }
 
+#[async_trait]
 impl Place for Vanished {
     fn identity(&self) -> String {
         format!("vanished/{}/{}", self.folder.identity(), self.name)
@@ -34,31 +37,29 @@ impl Place for Vanished {
         Lifetime::None
     }
 
-    fn attributes<'a>(&'a self, tree: &'a Arc<Tree>) -> Answer<'a, Attributes> {
+    async fn attributes(&self, tree: &Arc<Tree>) -> DriveResult<Attributes> {
         let modified = tree.opened();
         let attributes = match self.kind {
             FileKind::Folder => folder(tree, modified),
             FileKind::File => file(tree, 0, modified),
             FileKind::Link => link(tree, "", modified),
         };
-        Box::pin(async move { Ok(attributes) })
+        Ok(attributes)
     }
 
-    fn rows<'a>(&'a self, _: &'a Arc<Tree>) -> Answer<'a, Vec<Row>> {
-        Box::pin(async {
-            match self.kind {
-                FileKind::Folder => Ok(Vec::new()),
-                _ => Err(DriveError::NotAFolder),
-            }
-        })
+    async fn rows(&self, _: &Arc<Tree>) -> DriveResult<Vec<Row>> {
+        match self.kind {
+            FileKind::Folder => Ok(Vec::new()),
+            _ => Err(DriveError::NotAFolder),
+        }
     }
 
-    fn text<'a>(&'a self, _: &'a Arc<Tree>) -> Answer<'a, Text> {
-        Box::pin(async { Err(DriveError::NotFound) })
+    async fn text(&self, _: &Arc<Tree>) -> DriveResult<Text> {
+        Err(DriveError::NotFound)
     }
 
-    fn target<'a>(&'a self, _: &'a Arc<Tree>) -> Answer<'a, String> {
-        Box::pin(async { Err(DriveError::NotFound) })
+    async fn target(&self, _: &Arc<Tree>) -> DriveResult<String> {
+        Err(DriveError::NotFound)
     }
 
     fn removal(&self) -> Removal {

@@ -15,11 +15,7 @@ use crate::drive::tree::Tree;
 use crate::drive::values::names::HIDDEN_FOLDER;
 
 /// The node of a name in a folder.
-pub(in crate::drive) async fn child(
-    tree: &Arc<Tree>,
-    folder: &Node,
-    name: &str,
-) -> DriveResult<Node> {
+pub async fn child(tree: &Arc<Tree>, folder: &Node, name: &str) -> DriveResult<Node> {
     if name == HIDDEN_FOLDER
         && let Some(parent) = folder.hidden_parent()
     {
@@ -39,7 +35,7 @@ pub(in crate::drive) async fn child(
 }
 
 /// The node of a path from the root of the drive.
-pub(in crate::drive) async fn resolve(tree: &Arc<Tree>, path: &str) -> DriveResult<Node> {
+pub async fn resolve(tree: &Arc<Tree>, path: &str) -> DriveResult<Node> {
     let mut node = Node::from(Root);
     for name in path.split('/').filter(|name| !name.is_empty()) {
         node = child(tree, &node, name).await?;

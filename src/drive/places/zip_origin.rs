@@ -7,7 +7,7 @@ use crate::outbox::{DraftId, Uploads};
 
 /// The staged zip from which a model was made. Its members keep their identities when they are read from the service.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(in crate::drive) struct ZipOrigin {
+pub struct ZipOrigin {
     draft: DraftId,
     /// The checksum of the zip.
     version: Arc<str>,
@@ -15,7 +15,7 @@ pub(in crate::drive) struct ZipOrigin {
 
 impl ZipOrigin {
     /// `None` for other folders, and for zips that this account did not copy in.
-    pub(in crate::drive) fn of(uploads: &Uploads, folder: RemoteFolder) -> Option<ZipOrigin> {
+    pub fn of(uploads: &Uploads, folder: RemoteFolder) -> Option<ZipOrigin> {
         let RemoteFolder::AssetMembers(asset) = folder else {
             return None;
         };

@@ -11,7 +11,7 @@ use crate::wire::{AssetId, ModelId, RapidId};
 
 /// A folder that holds a hidden `.assetfs` folder.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub(in crate::drive) enum HiddenParent {
+pub enum HiddenParent {
     /// `/`.
     Root,
     /// `rawmodels/`.
@@ -32,7 +32,7 @@ pub(in crate::drive) enum HiddenParent {
 
 impl HiddenParent {
     /// The folder that shows all models of a family.
-    pub(in crate::drive) fn of_family(family: Family) -> HiddenParent {
+    pub fn of_family(family: Family) -> HiddenParent {
         match family {
             Family::Raw => HiddenParent::RawModels,
             Family::Rapid => HiddenParent::RapidModels,
@@ -40,7 +40,7 @@ impl HiddenParent {
     }
 
     /// The name of a folder in `/`; empty for others.
-    pub(in crate::drive) fn folder_name(self) -> &'static str {
+    pub fn folder_name(self) -> &'static str {
         match self {
             HiddenParent::Root | HiddenParent::Model(_) => "",
             HiddenParent::RawModels => "rawmodels",
@@ -66,7 +66,7 @@ impl fmt::Display for HiddenParent {
 
 /// The files of hidden folders.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub(in crate::drive) enum HiddenName {
+pub enum HiddenName {
     /// `status.json`: the mount.
     MountStatus,
     /// `metrics`: the mount, for Prometheus.
@@ -97,7 +97,7 @@ pub(in crate::drive) enum HiddenName {
 
 impl HiddenName {
     /// The name of the file, which inode numbers are made from.
-    pub(in crate::drive) fn text(self) -> &'static str {
+    pub fn text(self) -> &'static str {
         match self {
             HiddenName::MountStatus => "status.json",
             HiddenName::Metrics => "metrics",
@@ -116,7 +116,7 @@ impl HiddenName {
     }
 
     /// The files of a hidden folder.
-    pub(in crate::drive) fn in_folder(parent: HiddenParent) -> &'static [HiddenName] {
+    pub fn in_folder(parent: HiddenParent) -> &'static [HiddenName] {
         match parent {
             HiddenParent::Root => &[
                 HiddenName::MountStatus,
@@ -150,7 +150,7 @@ impl HiddenName {
 
 /// A folder that can contain an `ERROR.txt`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub(in crate::drive) enum ErrorParent {
+pub enum ErrorParent {
     /// The folder of a model.
     Model(Model),
     /// A drop folder.
@@ -172,7 +172,7 @@ impl fmt::Display for ErrorParent {
 
 /// A drop folder: files copied into it are sent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub(in crate::drive) enum DropFolder {
+pub enum DropFolder {
     /// `optimize/` of an asset.
     Optimize(AssetId),
     /// `embeds/` of an asset.
@@ -197,7 +197,7 @@ impl fmt::Display for DropFolder {
 
 impl DropFolder {
     /// The name of the folder.
-    pub(in crate::drive) fn name(self) -> &'static str {
+    pub fn name(self) -> &'static str {
         match self {
             DropFolder::Optimize(_) => "optimize",
             DropFolder::AssetEmbeds(_) | DropFolder::RapidEmbeds(_) => "embeds",
@@ -206,7 +206,7 @@ impl DropFolder {
     }
 
     /// The model that it belongs to.
-    pub(in crate::drive) fn subject(self) -> Option<ModelId> {
+    pub fn subject(self) -> Option<ModelId> {
         match self {
             DropFolder::Optimize(asset) | DropFolder::AssetEmbeds(asset) => {
                 Some(ModelId::Asset(asset))
@@ -217,7 +217,7 @@ impl DropFolder {
     }
 
     /// The same folder as the outbox names it.
-    pub(in crate::drive) fn in_outbox(self) -> JobFolder {
+    pub fn in_outbox(self) -> JobFolder {
         match self {
             DropFolder::Optimize(asset) => JobFolder::Optimize(OwnerFolder::Asset(asset)),
             DropFolder::AssetEmbeds(asset) => JobFolder::Embeds(OwnerFolder::Asset(asset)),
@@ -227,7 +227,7 @@ impl DropFolder {
     }
 
     /// The folder that shows a folder of the outbox; none for that of a draft, which is not shown.
-    pub(in crate::drive) fn of_outbox(folder: &JobFolder) -> Option<DropFolder> {
+    pub fn of_outbox(folder: &JobFolder) -> Option<DropFolder> {
         Some(match folder {
             JobFolder::Optimize(OwnerFolder::Asset(asset)) => DropFolder::Optimize(*asset),
             JobFolder::Embeds(OwnerFolder::Asset(asset)) => DropFolder::AssetEmbeds(*asset),
@@ -241,7 +241,7 @@ impl DropFolder {
     }
 
     /// One of the things that a job shows here.
-    pub(in crate::drive) fn entry(self, text_name: &str, part: JobPart) -> JobEntry {
+    pub fn entry(self, text_name: &str, part: JobPart) -> JobEntry {
         JobEntry {
             folder: self,
             text_name: text_name.into(),
@@ -252,7 +252,7 @@ impl DropFolder {
 
 /// The three things that one job shows. The names are part of inode numbers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub(in crate::drive) enum JobPart {
+pub enum JobPart {
     /// `web.json`: the text.
     Text,
     /// `web.status`: one line.
@@ -263,15 +263,15 @@ pub(in crate::drive) enum JobPart {
 
 /// Something that a job shows, by the name of its text.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub(in crate::drive) struct JobEntry {
-    pub(in crate::drive) folder: DropFolder,
-    pub(in crate::drive) text_name: Arc<str>,
-    pub(in crate::drive) part: JobPart,
+pub struct JobEntry {
+    pub folder: DropFolder,
+    pub text_name: Arc<str>,
+    pub part: JobPart,
 }
 
 impl JobEntry {
     /// The name under which it is shown.
-    pub(in crate::drive) fn name(&self) -> String {
+    pub fn name(&self) -> String {
         let text_name = &*self.text_name;
         let ending = [".json", ".rpdx"].into_iter();
         let mut stems = ending.filter_map(|ending| text_name.strip_suffix(ending));
@@ -291,7 +291,7 @@ impl JobEntry {
 
 /// The text that a handle writes.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(in crate::drive) enum TextTarget {
+pub enum TextTarget {
     /// A job of a drop folder, by file name.
     Job(DropFolder, String),
     /// A preset, by file name.

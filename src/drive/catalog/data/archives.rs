@@ -12,7 +12,7 @@ const MAX_KEPT: usize = 16;
 const MAX_REMEMBERED: usize = 1024;
 
 #[derive(Default)]
-pub(in crate::drive) struct Archives {
+pub struct Archives {
     kept: Mutex<HashMap<AssetId, (String, Arc<Directory>)>>,
     /// Verification state of open members, by object name and version.
     proofs: Mutex<HashMap<String, Weak<Proof>>>,

@@ -14,7 +14,7 @@ const MAX_HELD: usize = 8;
 
 /// A small file that the service generates.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub(in crate::drive) enum Blob {
+pub enum Blob {
     /// The report of one format of a rapid model.
     Report(RapidId, Arc<str>),
     /// The preset of a rapid model.
@@ -38,7 +38,7 @@ impl fmt::Display for Blob {
 
 /// The small files in memory, newest last.
 #[derive(Default)]
-pub(in crate::drive) struct Blobs {
+pub struct Blobs {
     held: Mutex<VecDeque<(Blob, Bytes)>>,
 }
 

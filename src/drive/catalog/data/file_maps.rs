@@ -16,7 +16,7 @@ const TABLE: &str = "files";
 
 /// The known file maps.
 #[derive(Default)]
-pub(in crate::drive) struct FileMaps {
+pub struct FileMaps {
     kept: Mutex<HashMap<RemoteFolder, Kept>>,
 }
 
@@ -39,7 +39,7 @@ struct StoredNames {
 
 impl FileMaps {
     /// The names of a folder must be requested again.
-    pub(in crate::drive) fn doubt(&self, store: &MetaStore, folder: RemoteFolder) {
+    pub fn doubt(&self, store: &MetaStore, folder: RemoteFolder) {
         if let Some(kept) = self.lock().get_mut(&folder) {
             kept.is_settled = false;
             kept.received = None;
@@ -110,7 +110,7 @@ impl FileMaps {
     }
 
     /// Forgets a model whose folders' names begin with `prefix` and a slash.
-    pub(in crate::drive) fn forget(&self, store: &MetaStore, prefix: &str) {
+    pub fn forget(&self, store: &MetaStore, prefix: &str) {
         let prefix = format!("{prefix}/");
         self.lock()
             .retain(|folder, _| !folder.to_string().starts_with(&prefix));

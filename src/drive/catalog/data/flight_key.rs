@@ -8,7 +8,7 @@ use crate::wire::{AssetId, EmbedId, ModelId, RapidId};
 
 /// Identifies a fetch.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub(in crate::drive) enum FlightKey {
+pub enum FlightKey {
     /// A whole listing.
     Listing(ListingKind),
     /// The results of a query.

@@ -15,38 +15,38 @@ use crate::durable::MetaStore;
 use crate::wire::{AssetId, RapidId};
 
 /// What is known of the service.
-pub(in crate::drive) struct Known {
-    pub(in crate::drive) assets: Listing<KnownAsset>,
-    pub(in crate::drive) rapids: Listing<KnownRapid>,
-    pub(in crate::drive) presets: Listing<KnownPreset>,
-    pub(in crate::drive) factory: Listing<KnownPreset>,
-    pub(in crate::drive) embeds: Listing<KnownEmbed>,
-    pub(in crate::drive) tokens: Listing<KnownRecord>,
-    pub(in crate::drive) webhooks: Listing<KnownRecord>,
+pub struct Known {
+    pub assets: Listing<KnownAsset>,
+    pub rapids: Listing<KnownRapid>,
+    pub presets: Listing<KnownPreset>,
+    pub factory: Listing<KnownPreset>,
+    pub embeds: Listing<KnownEmbed>,
+    pub tokens: Listing<KnownRecord>,
+    pub webhooks: Listing<KnownRecord>,
     /// Optimizations that are running or have failed lately.
-    pub(in crate::drive) jobs: Vec<RapidId>,
-    pub(in crate::drive) jobs_belief: Freshness,
+    pub jobs: Vec<RapidId>,
+    pub jobs_belief: Freshness,
     /// Search results with their time.
-    pub(in crate::drive) searches: HashMap<(Family, Arc<str>), (Vec<u64>, Instant)>,
+    pub searches: HashMap<(Family, Arc<str>), (Vec<u64>, Instant)>,
     /// Modification times of the top folders.
-    pub(in crate::drive) changed: HashMap<ListingKind, SystemTime>,
+    pub changed: HashMap<ListingKind, SystemTime>,
     /// Values of `account/` with the time of the response.
-    pub(in crate::drive) account: HashMap<AccountFile, (u64, Option<Instant>)>,
+    pub account: HashMap<AccountFile, (u64, Option<Instant>)>,
     /// Texts of records, such as `detail.json`.
-    pub(in crate::drive) details: HashMap<FlightKey, (Arc<str>, Instant)>,
-    pub(in crate::drive) orphans: Option<Orphans>,
+    pub details: HashMap<FlightKey, (Arc<str>, Instant)>,
+    pub orphans: Option<Orphans>,
     /// Number of presets that the outbox had saved when they were last written into the listing.
-    pub(in crate::drive) preset_saves: Option<u64>,
+    pub preset_saves: Option<u64>,
     /// The optimized models of an asset with the time of the response.
-    pub(in crate::drive) rapids_of: HashMap<AssetId, (Vec<RapidId>, Instant)>,
+    pub rapids_of: HashMap<AssetId, (Vec<RapidId>, Instant)>,
 }
 
 /// Uploads whose start the service never answered.
-pub(in crate::drive) struct Orphans {
-    pub(in crate::drive) found: Vec<OrphanStatus>,
-    pub(in crate::drive) received: Instant,
+pub struct Orphans {
+    pub found: Vec<OrphanStatus>,
+    pub received: Instant,
     /// The unanswered starts that the search was for.
-    pub(in crate::drive) starts: Vec<u64>,
+    pub starts: Vec<u64>,
 }
 
 impl Known {
@@ -74,7 +74,7 @@ impl Known {
     }
 
     /// The freshness of a listing.
-    pub(in crate::drive) fn belief(&mut self, which: ListingKind) -> &mut Freshness {
+    pub fn belief(&mut self, which: ListingKind) -> &mut Freshness {
         match which {
             ListingKind::Assets => &mut self.assets.belief,
             ListingKind::Rapids => &mut self.rapids.belief,

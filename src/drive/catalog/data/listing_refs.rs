@@ -6,14 +6,14 @@ use crate::drive::values::listing::Listing;
 use crate::drive::values::node::ListingKind;
 
 /// One listing of [`Known`].
-pub(in crate::drive) struct ListingRef<R> {
-    pub(in crate::drive) kind: ListingKind,
-    pub(in crate::drive) rows: fn(&mut Known) -> &mut Listing<R>,
+pub struct ListingRef<R> {
+    pub kind: ListingKind,
+    pub rows: fn(&mut Known) -> &mut Listing<R>,
 }
 
 macro_rules! listings {
     ($($name:ident: $record:ty = $kind:ident, $field:ident;)*) => {
-        $(pub(in crate::drive) const $name: ListingRef<$record> = ListingRef {
+        $(pub const $name: ListingRef<$record> = ListingRef {
             kind: ListingKind::$kind,
             rows: |known| &mut known.$field,
         };)*

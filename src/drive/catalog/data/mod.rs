@@ -6,7 +6,7 @@ pub(super) mod blobs;
 pub(super) mod file_maps;
 pub(super) mod flight_key;
 pub(super) mod known;
-pub(in crate::drive) mod listing_refs;
+pub mod listing_refs;
 pub(super) mod reach;
 pub(super) mod staged_zips;
 pub(super) mod stored_listings;

@@ -12,16 +12,16 @@ const MAX_KEPT: usize = 64;
 
 /// The content of the zip of a draft.
 #[derive(Debug)]
-pub(in crate::drive) struct StagedZip {
-    pub(in crate::drive) zip: LoneZip,
-    pub(in crate::drive) directory: Directory,
+pub struct StagedZip {
+    pub zip: LoneZip,
+    pub directory: Directory,
     /// Its files as they are shown.
-    pub(in crate::drive) map: FileMap,
+    pub map: FileMap,
 }
 
 /// The directories that were read; none for a zip that cannot be used.
 #[derive(Default)]
-pub(in crate::drive) struct StagedZips {
+pub struct StagedZips {
     kept: Mutex<HashMap<DraftId, KeptZip>>,
 }
 

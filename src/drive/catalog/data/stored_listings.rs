@@ -52,7 +52,7 @@ pub(in crate::drive::catalog) fn keep_rows<R: Record + Serialize>(
 }
 
 /// Restores what an earlier mount stored in `table`.
-pub(in crate::drive) fn restore<R: Record + DeserializeOwned>(
+pub fn restore<R: Record + DeserializeOwned>(
     store: &MetaStore,
     which: ListingKind,
     extension: &'static str,
@@ -88,7 +88,7 @@ pub(in crate::drive::catalog) fn keep_jobs(store: &MetaStore, jobs: &[RapidId]) 
 }
 
 /// Restores which optimizations were running or had failed.
-pub(in crate::drive) fn restore_jobs(store: &MetaStore) -> (Vec<RapidId>, Freshness) {
+pub fn restore_jobs(store: &MetaStore) -> (Vec<RapidId>, Freshness) {
     let kept: Option<Vec<RapidId>> = store
         .get(ListingKind::Jobs.table(), JOBS_KEY)
         .unwrap_or_default();

@@ -19,7 +19,7 @@ const MAX_WATCHED: usize = 1000;
 const LATELY: Duration = Duration::from_secs(600);
 
 #[derive(Default)]
-pub(in crate::drive) struct Watched {
+pub struct Watched {
     state: Mutex<Looks>,
 }
 
@@ -63,15 +63,15 @@ impl Watch {
 }
 
 impl Watched {
-    pub(in crate::drive) fn look_at_asset(&self, asset: AssetId) {
+    pub fn look_at_asset(&self, asset: AssetId) {
         look_at(&mut self.lock().assets, asset);
     }
 
-    pub(in crate::drive) fn look_at_rapid(&self, rapid: RapidId) {
+    pub fn look_at_rapid(&self, rapid: RapidId) {
         look_at(&mut self.lock().rapids, rapid);
     }
 
-    pub(in crate::drive) fn list(&self, folder: RemoteFolder) {
+    pub fn list(&self, folder: RemoteFolder) {
         let mut state = self.lock();
         if state.listed.len() >= MAX_WATCHED {
             state.listed.retain(|_, at| at.elapsed() < FIRST_PAUSE * 30);
@@ -80,11 +80,7 @@ impl Watched {
     }
 
     /// True if a folder was listed within `lately`.
-    pub(in crate::drive) fn is_listed_lately(
-        &self,
-        folder: RemoteFolder,
-        lately: Duration,
-    ) -> bool {
+    pub fn is_listed_lately(&self, folder: RemoteFolder, lately: Duration) -> bool {
         self.lock()
             .listed
             .get(&folder)
@@ -92,10 +88,7 @@ impl Watched {
     }
 
     /// The turn to request all sizes of a folder; `None` while another caller has it.
-    pub(in crate::drive) fn begin_sizing(
-        self: &Arc<Self>,
-        folder: RemoteFolder,
-    ) -> Option<SizingTurn> {
+    pub fn begin_sizing(self: &Arc<Self>, folder: RemoteFolder) -> Option<SizingTurn> {
         let is_first = self.lock().sizing.insert(folder);
         is_first.then(|| SizingTurn {
             watched: Arc::clone(self),
@@ -104,7 +97,7 @@ impl Watched {
     }
 
     /// Ends the task.
-    pub(in crate::drive) fn close(&self) {
+    pub fn close(&self) {
         self.lock().is_closed = true;
     }
 
@@ -183,7 +176,7 @@ impl Watched {
 }
 
 /// Drop guard: however the requests end, the sizes of the folder can be requested again.
-pub(in crate::drive) struct SizingTurn {
+pub struct SizingTurn {
     watched: Arc<Watched>,
     folder: RemoteFolder,
 }

@@ -6,7 +6,7 @@ use crate::drive::catalog::maps::store::{rapid_ended, rapid_is_final};
 use crate::drive::catalog::parts::Catalog;
 use crate::drive::catalog::stored_reasons::forget_reason;
 use crate::drive::values::listing::Changes;
-use crate::drive::values::node::{Model, RemoteFolder};
+use crate::drive::values::node::{ListingKind, Model, RemoteFolder};
 use crate::wire::{AssetId, ModelId, RapidId};
 
 pub(super) fn forget_files(catalog: &Catalog, prefix: &str) {
@@ -16,31 +16,33 @@ pub(super) fn forget_files(catalog: &Catalog, prefix: &str) {
     catalog.cache.forget(prefix);
 }
 
-pub(super) fn assets_changed(catalog: &Catalog, changes: &Changes) {
-    report_renamed(catalog, changes);
+/// Reports what became of a listing, and forgets what depended on it.
+pub(super) fn report(catalog: &Catalog, which: ListingKind, changes: &Changes) {
+    match which {
+        ListingKind::Assets => assets_changed(catalog, changes),
+        ListingKind::Rapids => rapids_changed(catalog, changes),
+        _ if !changes.is_empty() => catalog.report(Change::Listing),
+        _ => {}
+    }
+}
+
+fn assets_changed(catalog: &Catalog, changes: &Changes) {
     for id in &changes.moved {
         let asset = AssetId(*id);
-        // Files depend on the state: they are requested again.
-        catalog
-            .maps
-            .doubt(&catalog.meta, RemoteFolder::AssetFiles(asset));
-        catalog
-            .maps
-            .doubt(&catalog.meta, RemoteFolder::AssetAnalysis(asset));
-        forget_reason(catalog, ModelId::Asset(asset));
+        let folders = [
+            RemoteFolder::AssetFiles(asset),
+            RemoteFolder::AssetAnalysis(asset),
+        ];
+        forget_state(catalog, ModelId::Asset(asset), folders);
     }
     for id in &changes.changed {
         let home = catalog.home_of(AssetId(*id));
         catalog.report(Change::Model(Model::Raw(home)));
     }
-    report_appeared(catalog, changes);
+    report_names(catalog, changes);
 }
 
-pub(super) fn rapids_changed(catalog: &Catalog, changes: &Changes) {
-    if !changes.gone.is_empty() {
-        catalog.report(Change::Listing);
-    }
-    report_renamed(catalog, changes);
+fn rapids_changed(catalog: &Catalog, changes: &Changes) {
     for (id, _) in &changes.gone {
         forget_files(catalog, &format!("rapid/{id}"));
     }
@@ -49,28 +51,29 @@ pub(super) fn rapids_changed(catalog: &Catalog, changes: &Changes) {
         if rapid_is_final(catalog, rapid) {
             rapid_ended(catalog, rapid);
         }
-        catalog
-            .maps
-            .doubt(&catalog.meta, RemoteFolder::RapidFiles(rapid));
-        catalog
-            .maps
-            .doubt(&catalog.meta, RemoteFolder::RapidAnalysis(rapid));
-        forget_reason(catalog, ModelId::Rapid(rapid));
+        let folders = [
+            RemoteFolder::RapidFiles(rapid),
+            RemoteFolder::RapidAnalysis(rapid),
+        ];
+        forget_state(catalog, ModelId::Rapid(rapid), folders);
     }
     for id in &changes.changed {
         catalog.report(Change::Model(Model::Rapid(RapidId(*id))));
     }
-    report_appeared(catalog, changes);
+    report_names(catalog, changes);
 }
 
-fn report_renamed(catalog: &Catalog, changes: &Changes) {
-    if !changes.renamed.is_empty() {
-        catalog.report(Change::Listing);
+/// Files depend on the state: they are requested again.
+fn forget_state(catalog: &Catalog, subject: ModelId, folders: [RemoteFolder; 2]) {
+    for folder in folders {
+        catalog.maps.doubt(&catalog.meta, folder);
     }
+    forget_reason(catalog, subject);
 }
 
-fn report_appeared(catalog: &Catalog, changes: &Changes) {
-    if !changes.appeared.is_empty() {
+fn report_names(catalog: &Catalog, changes: &Changes) {
+    let Changes { appeared, gone, .. } = changes;
+    if !(appeared.is_empty() && gone.is_empty() && changes.renamed.is_empty()) {
         catalog.report(Change::Listing);
     }
 }

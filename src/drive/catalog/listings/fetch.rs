@@ -1,25 +1,21 @@
 //! Requests a listing: one page that may confirm it, else all pages.
 
-use std::collections::HashSet;
 use std::sync::Arc;
 use std::time::Instant;
 
 use futures_util::TryStreamExt as _;
 use serde::Serialize;
 
-use crate::client::{ClientError, EmbedQuery, ListQuery, Priority};
+use crate::client::{ClientError, EmbedQuery, ListQuery, PageStream, Priority};
 use crate::drive::catalog::asking::asked;
 use crate::drive::catalog::data::listing_refs::{
-    EMBEDS, FACTORY, ListingRef, PRESETS, TOKENS, WEBHOOKS,
+    ASSETS, EMBEDS, FACTORY, ListingRef, PRESETS, RAPIDS, TOKENS, WEBHOOKS,
 };
-use crate::drive::catalog::listings::changes::assets_changed;
-use crate::drive::catalog::listings::first::{first_assets, first_rapids};
+use crate::drive::catalog::listings::first::first_pass;
 use crate::drive::catalog::listings::freshness::is_listed;
-use crate::drive::catalog::listings::records::store_rapid;
 use crate::drive::catalog::listings::records::{
-    learned_rows, rapid_row, store_all, store_assets, store_changes, store_jobs, store_rapids,
+    keep_for_good, learn, rapid_row, store_all, store_jobs, store_rapid,
 };
-use crate::drive::catalog::listings::store::keep_for_good;
 use crate::drive::catalog::listings::unlisted::ask_for_unlisted;
 use crate::drive::catalog::parts::Catalog;
 use crate::drive::catalog::presets::preset_overlay;
@@ -27,6 +23,7 @@ use crate::drive::error::DriveResult;
 use crate::drive::values::known::{KnownAsset, KnownEmbed, KnownPreset, KnownRecord};
 use crate::drive::values::listing::{Confirmation, Record};
 use crate::drive::values::node::ListingKind;
+use crate::wire::{Page, RapidModel};
 
 /// A caller waits for each listing requested here.
 const NOW: Priority = Priority::Interactive;
@@ -54,71 +51,82 @@ pub(super) async fn fetch(catalog: &Arc<Catalog>, which: ListingKind) -> DriveRe
 }
 
 async fn fetch_assets(catalog: &Catalog) -> DriveResult<()> {
-    let began = Instant::now();
-    let page = catalog.known().assets.confirming_page(began, PER_PAGE);
-    if let Some(page) = page {
-        let query = ListQuery::all().at_page(page.into());
-        let reply = asked(catalog, catalog.client.assets().list(query, NOW)).await?;
-        if reply.unreadable == 0 {
-            let confirmed = store_assets(catalog, reply.data, |listing, rows, taken| match listing
-                .confirm(reply.meta.total, rows, began, Instant::now(), taken)
-            {
-                Confirmation::Holds(changes) => Some(changes),
-                Confirmation::NeedsFullPass => None,
-            });
-            if confirmed {
-                return Ok(());
-            }
-        }
-    }
-    if !is_listed(catalog, ListingKind::Assets) && first_assets(catalog, began).await? {
+    let (assets, row) = (catalog.client.assets(), KnownAsset::from_record);
+    let page = |page| assets.list(ListQuery::all().at_page(page), NOW);
+    if confirm(catalog, &ASSETS, PER_PAGE, page, row).await? {
         return Ok(());
     }
-    let mut pages = catalog.client.assets().pages(None, NOW);
-    let mut rows = Vec::new();
-    while let Some(page) = asked(catalog, pages.try_next()).await? {
-        rows.extend(page.data.iter().map(KnownAsset::from_record));
-    }
-    let changes = learned_rows(catalog, rows, |listing, rows, taken| {
-        Some(listing.replace(rows, began, Instant::now(), taken))
-    });
-    assets_changed(catalog, &changes.unwrap_or_default());
-    Ok(())
-}
-
-async fn fetch_rapids(catalog: &Catalog) -> DriveResult<()> {
-    let began = Instant::now();
-    let page = catalog.known().rapids.confirming_page(began, PER_PAGE);
-    if let Some(page) = page {
-        let query = ListQuery::all().at_page(page.into());
-        let reply = asked(catalog, catalog.client.rapids().list(query, NOW)).await?;
-        let rows = reply.data.iter().map(|record| rapid_row(catalog, record));
-        let rows = rows.collect();
-        let mut known = catalog.known();
-        let now = Instant::now();
-        let confirmation =
-            known
-                .rapids
-                .confirm(reply.meta.total, rows, began, now, &Default::default());
-        if let Confirmation::Holds(changes) = confirmation {
-            store_rapids(catalog, known, &changes);
+    if !is_listed(catalog, ListingKind::Assets) {
+        let pages = assets.pages_oldest_first(NOW);
+        if first_pass(catalog, &ASSETS, pages, |record| record.id.0, row).await? {
             return Ok(());
         }
     }
-    if !is_listed(catalog, ListingKind::Rapids) && first_rapids(catalog, began).await? {
+    fetch_pages(catalog, &ASSETS, assets.pages(None, NOW), row).await
+}
+
+async fn fetch_rapids(catalog: &Catalog) -> DriveResult<()> {
+    let rapids = catalog.client.rapids();
+    let row = |record: &RapidModel| rapid_row(catalog, record);
+    let page = |page| rapids.list(ListQuery::all().at_page(page), NOW);
+    if confirm(catalog, &RAPIDS, PER_PAGE, page, row).await? {
         return Ok(());
     }
-    let mut pages = catalog.client.rapids().pages(None, NOW);
-    let mut rows = Vec::new();
-    while let Some(page) = asked(catalog, pages.try_next()).await? {
-        rows.extend(page.data.iter().map(|record| rapid_row(catalog, record)));
+    if !is_listed(catalog, ListingKind::Rapids) {
+        let pages = rapids.pages_oldest_first(NOW);
+        if first_pass(catalog, &RAPIDS, pages, |record| record.id.0, row).await? {
+            return Ok(());
+        }
     }
-    let mut known = catalog.known();
-    let changes = known
-        .rapids
-        .replace(rows, began, Instant::now(), &Default::default());
-    store_rapids(catalog, known, &changes);
-    Ok(())
+    fetch_pages(catalog, &RAPIDS, rapids.pages(None, NOW), row).await
+}
+
+async fn fetch_embeds(catalog: &Catalog) -> DriveResult<()> {
+    let (embeds, row) = (catalog.client.embeds(), KnownEmbed::from_record);
+    let page = |page| {
+        let query = EmbedQuery {
+            page: Some(page),
+            ..EmbedQuery::default()
+        };
+        embeds.list(query, NOW)
+    };
+    if confirm(catalog, &EMBEDS, EMBEDS_PER_PAGE, page, row).await? {
+        return Ok(());
+    }
+    fetch_whole(catalog, &EMBEDS, embeds.all(None, NOW), row).await
+}
+
+/// Confirms a listing with one page, if one page can; false if a full pass is needed.
+async fn confirm<T, R: Record + Serialize, Reply>(
+    catalog: &Catalog,
+    listing: &ListingRef<R>,
+    per_page: usize,
+    request: impl FnOnce(u64) -> Reply,
+    row: impl Fn(&T) -> R,
+) -> DriveResult<bool>
+where
+    Reply: Future<Output = Result<Page<T>, ClientError>>,
+{
+    let began = Instant::now();
+    let page = (listing.rows)(&mut catalog.known()).confirming_page(began, per_page);
+    let Some(page) = page else {
+        return Ok(false);
+    };
+    let reply = asked(catalog, request(page.into())).await?;
+    if reply.unreadable > 0 {
+        return Ok(false);
+    }
+    let (total, rows) = (reply.meta.total, reply.data.iter().map(row).collect());
+    let holds = learn(
+        catalog,
+        listing,
+        rows,
+        |listing, rows, taken| match listing.confirm(total, rows, began, Instant::now(), taken) {
+            Confirmation::Holds(changes) => Some(changes),
+            Confirmation::NeedsFullPass => None,
+        },
+    );
+    Ok(holds)
 }
 
 async fn fetch_presets(catalog: &Catalog) -> DriveResult<()> {
@@ -152,49 +160,32 @@ async fn fetch_webhooks(catalog: &Catalog) -> DriveResult<()> {
     fetch_whole(catalog, &WEBHOOKS, all, KnownRecord::from_webhook).await
 }
 
+/// A full pass over a long listing. Each page has the deadline of a request.
+async fn fetch_pages<T, R: Record + Serialize>(
+    catalog: &Catalog,
+    listing: &ListingRef<R>,
+    mut pages: PageStream<T>,
+    row: impl Fn(&T) -> R,
+) -> DriveResult<()> {
+    let (began, mut rows) = (Instant::now(), Vec::new());
+    while let Some(page) = asked(catalog, pages.try_next()).await? {
+        rows.extend(page.data.iter().map(&row));
+    }
+    store_all(catalog, listing, rows, began);
+    Ok(())
+}
+
 /// A listing that fits one request.
 async fn fetch_whole<T, R: Record + Serialize>(
     catalog: &Catalog,
     listing: &ListingRef<R>,
     all: impl Future<Output = Result<Vec<T>, ClientError>>,
-    row: fn(&T) -> R,
+    row: impl Fn(&T) -> R,
 ) -> DriveResult<()> {
     let began = Instant::now();
     let records = asked(catalog, all).await?;
     let rows = records.iter().map(row).collect();
     store_all(catalog, listing, rows, began);
-    Ok(())
-}
-
-async fn fetch_embeds(catalog: &Catalog) -> DriveResult<()> {
-    let began = Instant::now();
-    let page = catalog
-        .known()
-        .embeds
-        .confirming_page(began, EMBEDS_PER_PAGE);
-    if let Some(page) = page {
-        let query = EmbedQuery {
-            page: Some(page.into()),
-            ..EmbedQuery::default()
-        };
-        let reply = asked(catalog, catalog.client.embeds().list(query, NOW)).await?;
-        let rows = reply.data.iter().map(KnownEmbed::from_record).collect();
-        let mut known = catalog.known();
-        let confirmation = known.embeds.confirm(
-            reply.meta.total,
-            rows,
-            began,
-            Instant::now(),
-            &HashSet::new(),
-        );
-        if let Confirmation::Holds(changes) = confirmation {
-            store_changes(catalog, &EMBEDS, known, &changes);
-            return Ok(());
-        }
-    }
-    let records = asked(catalog, catalog.client.embeds().all(None, NOW)).await?;
-    let rows = records.iter().map(KnownEmbed::from_record).collect();
-    store_all(catalog, &EMBEDS, rows, began);
     Ok(())
 }
 

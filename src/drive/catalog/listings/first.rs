@@ -8,102 +8,50 @@ use std::collections::HashSet;
 use std::time::Instant;
 
 use futures_util::TryStreamExt as _;
+use serde::Serialize;
 
-use crate::client::{PageStream, Priority};
+use crate::client::PageStream;
 use crate::drive::catalog::asking::asked;
-use crate::drive::catalog::data::listing_refs::RAPIDS;
-use crate::drive::catalog::listings::changes::{assets_changed, rapids_changed};
-use crate::drive::catalog::listings::records::{
-    learned_rows, rapid_row, store_asset_changes, store_rapids,
-};
-use crate::drive::catalog::listings::store::keep;
+use crate::drive::catalog::data::listing_refs::ListingRef;
+use crate::drive::catalog::listings::changes::report;
+use crate::drive::catalog::listings::records::{learn, learned};
 use crate::drive::catalog::parts::Catalog;
 use crate::drive::error::DriveResult;
-use crate::drive::values::known::KnownAsset;
-use crate::drive::values::listing::{Changes, Listing, Order, Record};
-use crate::wire::{BaseAsset, Page, RapidModel};
+use crate::drive::values::listing::{Changes, Order, Record};
+use crate::wire::Page;
 
-/// All base assets, page by page; false if incomplete.
-pub(super) async fn first_assets(catalog: &Catalog, began: Instant) -> DriveResult<bool> {
-    catalog.known().assets.pass_begins(began);
-    let pages = catalog
-        .client
-        .assets()
-        .pages_oldest_first(Priority::Interactive);
-    let learn = |records: &[BaseAsset], highest: u64| {
-        let rows = records.iter().map(KnownAsset::from_record).collect();
-        let learned = learned_rows(catalog, rows, |listing, rows, taken| {
-            Some(listing.put_all(rows, began, Instant::now(), taken))
-        });
-        catalog.known().assets.pass_reached(highest);
-        assets_changed(catalog, &unasked(learned.unwrap_or_default()));
-    };
-    let pass = pass_over(catalog, pages, |asset| asset.id.0, learn).await;
-    let mut known = catalog.known();
-    let Some(changes) = end_pass(&mut known.assets, pass, began)? else {
-        return Ok(false);
-    };
-    store_asset_changes(catalog, known, &changes);
-    Ok(true)
-}
-
-/// All rapid models in the same way.
-pub(super) async fn first_rapids(catalog: &Catalog, began: Instant) -> DriveResult<bool> {
-    catalog.known().rapids.pass_begins(began);
-    let pages = catalog
-        .client
-        .rapids()
-        .pages_oldest_first(Priority::Interactive);
-    let learn = |records: &[RapidModel], highest: u64| {
-        let rows = records.iter().map(|record| rapid_row(catalog, record));
-        let rows = rows.collect();
-        let mut known = catalog.known();
-        let changes = known
-            .rapids
-            .put_all(rows, began, Instant::now(), &HashSet::new());
-        known.rapids.pass_reached(highest);
-        keep(catalog, &RAPIDS, &mut known, &changes);
-        drop(known);
-        rapids_changed(catalog, &unasked(changes));
-    };
-    let pass = pass_over(catalog, pages, |rapid| rapid.id.0, learn).await;
-    let mut known = catalog.known();
-    let Some(changes) = end_pass(&mut known.rapids, pass, began)? else {
-        return Ok(false);
-    };
-    store_rapids(catalog, known, &changes);
-    Ok(true)
-}
-
-/// Passes the records of each page to `learn`, with the highest id so far.
-async fn pass_over<T>(
+/// All records of a listing, page by page; false if incomplete.
+pub(super) async fn first_pass<T, R: Record + Serialize>(
     catalog: &Catalog,
+    listing: &ListingRef<R>,
     mut pages: PageStream<T>,
     id: fn(&T) -> u64,
-    learn: impl Fn(&[T], u64),
-) -> DriveResult<Pass> {
-    let mut pass = Pass::new();
-    while let Some(page) = asked(catalog, pages.try_next()).await? {
+    row: impl Fn(&T) -> R,
+) -> DriveResult<bool> {
+    let (began, mut pass) = (Instant::now(), Pass::new());
+    (listing.rows)(&mut catalog.known()).pass_begins(began);
+    let passed = loop {
+        let page = match asked(catalog, pages.try_next()).await {
+            Ok(Some(page)) => page,
+            Ok(None) => break Ok(pass),
+            Err(error) => break Err(error),
+        };
         pass.note(&page, id);
-        learn(&page.data, pass.highest);
+        let rows = page.data.iter().map(&row).collect();
+        let changes = learned(catalog, listing, rows, |listing, rows, taken| {
+            let changes = listing.put_all(rows, began, Instant::now(), taken);
+            listing.pass_reached(pass.highest);
+            Some(changes)
+        });
+        report(catalog, listing.kind, &unasked(changes.unwrap_or_default()));
         catalog.pages_arrived.send_modify(|count| *count += 1);
-    }
-    Ok(pass)
-}
-
-/// Ends a pass; returns its changes if it was complete.
-fn end_pass<R: Record>(
-    listing: &mut Listing<R>,
-    pass: DriveResult<Pass>,
-    began: Instant,
-) -> DriveResult<Option<Changes>> {
-    listing.pass_stops();
-    let pass = pass?;
-    if !pass.is_all() {
-        return Ok(None);
-    }
-    let (order, now) = (pass.order(), Instant::now());
-    Ok(Some(listing.pass_ended(&pass.listed, order, began, now)))
+    };
+    let is_whole = learn(catalog, listing, Vec::new(), |listing, _, _| {
+        listing.pass_stops();
+        let pass = passed.as_ref().ok().filter(|pass| pass.is_all())?;
+        Some(listing.pass_ended(&pass.listed, pass.order(), began, Instant::now()))
+    });
+    passed.map(|_| is_whole)
 }
 
 /// The kernel has looked up no name of a listing that was never known.

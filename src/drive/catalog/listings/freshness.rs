@@ -8,21 +8,21 @@ use crate::drive::catalog::parts::Catalog;
 use crate::drive::values::node::ListingKind;
 
 /// Changes with each page of a long listing.
-pub(in crate::drive) fn news_of_pages(catalog: &Catalog) -> watch::Receiver<u64> {
+pub fn news_of_pages(catalog: &Catalog) -> watch::Receiver<u64> {
     catalog.pages_arrived.subscribe()
 }
 
 /// True while a listing is too old to delete by it.
-pub(in crate::drive) fn is_stale(catalog: &Catalog, which: ListingKind) -> bool {
+pub fn is_stale(catalog: &Catalog, which: ListingKind) -> bool {
     catalog.known().belief(which).is_stale()
 }
 
 /// True once a listing was completely known.
-pub(in crate::drive) fn is_listed(catalog: &Catalog, which: ListingKind) -> bool {
+pub fn is_listed(catalog: &Catalog, which: ListingKind) -> bool {
     catalog.known().belief(which).is_known()
 }
 
 /// The next access to a listing sends a request.
-pub(in crate::drive) fn doubt(catalog: &Catalog, which: ListingKind) {
+pub fn doubt(catalog: &Catalog, which: ListingKind) {
     catalog.known().belief(which).doubt(Instant::now());
 }

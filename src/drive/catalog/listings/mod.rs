@@ -10,7 +10,6 @@ pub(super) mod first;
 pub(super) mod freshness;
 pub(super) mod records;
 pub(super) mod search;
-pub(super) mod store;
 mod unlisted;
 
 use std::sync::Arc;
@@ -29,10 +28,7 @@ use crate::drive::values::node::ListingKind;
 const FIRST_LOOK: Duration = Duration::from_millis(400);
 
 /// Refreshes a listing if it is not fresh.
-pub(in crate::drive) async fn refreshed(
-    catalog: &Arc<Catalog>,
-    which: ListingKind,
-) -> DriveResult<()> {
+pub async fn refreshed(catalog: &Arc<Catalog>, which: ListingKind) -> DriveResult<()> {
     refreshed_once(catalog, which).await?;
     // The answer of a request that was in flight during a change may lack it.
     if catalog.known().belief(which).is_doubted() {
@@ -69,10 +65,7 @@ async fn refreshed_once(catalog: &Arc<Catalog>, which: ListingKind) -> DriveResu
 
 /// Begins the first fetch of a listing, or joins the one in flight; `None` if the listing is known already.
 /// [`is_listed`] asks without beginning anything.
-pub(in crate::drive) fn begin_first_listing(
-    catalog: &Arc<Catalog>,
-    which: ListingKind,
-) -> Option<FlightEnd> {
+pub fn begin_first_listing(catalog: &Arc<Catalog>, which: ListingKind) -> Option<FlightEnd> {
     if is_listed(catalog, which) {
         return None;
     }
@@ -88,7 +81,7 @@ fn asking(catalog: &Arc<Catalog>, which: ListingKind) -> FlightEnd {
 
 /// Confirms a listing, so that it proves that a name is free; the listing of an earlier mount does not. True if
 /// it was confirmed just now.
-pub(in crate::drive) async fn confirmed(catalog: &Arc<Catalog>, which: ListingKind) -> bool {
+pub async fn confirmed(catalog: &Arc<Catalog>, which: ListingKind) -> bool {
     let belief = *catalog.known().belief(which);
     if belief.was_confirmed() || belief.failed_lately(Instant::now(), catalog.config.refresh) {
         return false;

@@ -1,18 +1,18 @@
-//! Stores records from responses in the listings, and removes those that are gone.
+//! Stores records from responses in the listings, here and across mounts, and removes those that are gone.
 
 use std::collections::HashSet;
-use std::sync::MutexGuard;
 use std::time::{Instant, SystemTime};
 
 use serde::Serialize;
 
+use crate::drive::catalog::asking::blocking;
 use crate::drive::catalog::change::Change;
 use crate::drive::catalog::data::known::Known;
 use crate::drive::catalog::data::listing_refs::{ASSETS, EMBEDS, ListingRef, RAPIDS};
-use crate::drive::catalog::data::stored_listings::keep_jobs;
-use crate::drive::catalog::listings::changes::{assets_changed, forget_files, rapids_changed};
-use crate::drive::catalog::listings::store::keep;
+use crate::drive::catalog::data::stored_listings::{keep_jobs, keep_rows};
+use crate::drive::catalog::listings::changes::{forget_files, report};
 use crate::drive::catalog::parts::Catalog;
+use crate::drive::error::DriveResult;
 use crate::drive::values::known::{KnownAsset, KnownRapid, KnownTag};
 use crate::drive::values::listing::{Changes, Listing, Record};
 use crate::drive::values::names::split_extension;
@@ -20,16 +20,17 @@ use crate::drive::values::node::ListingKind;
 use crate::wire::{AssetId, BaseAsset, EmbedId, ModelId, RapidId, RapidModel};
 
 /// Stores one record of a source model from a request that began at `asked`.
-pub(in crate::drive) fn store_asset(catalog: &Catalog, record: &BaseAsset, asked: Instant) {
-    store_assets(catalog, vec![record.clone()], |listing, rows, taken| {
-        rows.into_iter()
-            .next()
-            .map(|row| listing.put(row, asked, Instant::now(), taken))
-    });
+pub fn store_asset(catalog: &Catalog, record: &BaseAsset, asked: Instant) {
+    store_some(
+        catalog,
+        &ASSETS,
+        vec![KnownAsset::from_record(record)],
+        asked,
+    );
 }
 
 /// The row of an optimized model. A new one gets the name of the text that it was made with, which its name may need.
-pub(in crate::drive) fn rapid_row(catalog: &Catalog, record: &RapidModel) -> KnownRapid {
+pub fn rapid_row(catalog: &Catalog, record: &RapidModel) -> KnownRapid {
     let row = KnownRapid::from_record(record);
     if catalog.rapid_name(record.id).is_some() {
         return row;
@@ -43,43 +44,36 @@ pub(in crate::drive) fn rapid_row(catalog: &Catalog, record: &RapidModel) -> Kno
 }
 
 /// Stores one record of an optimized model.
-pub(in crate::drive) fn store_rapid(catalog: &Catalog, record: &RapidModel, asked: Instant) {
-    let row = rapid_row(catalog, record);
-    let mut known = catalog.known();
-    let changes = known
-        .rapids
-        .put(row, asked, Instant::now(), &Default::default());
-    store_rapids(catalog, known, &changes);
+pub fn store_rapid(catalog: &Catalog, record: &RapidModel, asked: Instant) {
+    store_some(catalog, &RAPIDS, vec![rapid_row(catalog, record)], asked);
 }
 
 /// Stores tags that were changed through this drive.
-pub(in crate::drive) fn write_tags(catalog: &Catalog, subject: ModelId, tags: Vec<KnownTag>) {
-    let now = Instant::now();
+pub fn write_tags(catalog: &Catalog, subject: ModelId, tags: Vec<KnownTag>) {
     match subject {
         ModelId::Asset(asset) => {
-            let row = catalog.asset(asset);
-            let rows = row.map(|row| KnownAsset { tags, ..row }).into_iter();
-            let changes = learned_rows(catalog, rows.collect(), |listing, rows, taken| {
-                rows.into_iter()
-                    .next()
-                    .map(|row| listing.write(row, now, taken))
-            });
-            assets_changed(catalog, &changes.unwrap_or_default());
+            if let Some(row) = catalog.asset(asset) {
+                write(catalog, &ASSETS, KnownAsset { tags, ..row });
+            }
         }
         ModelId::Rapid(rapid) => {
-            let mut known = catalog.known();
-            let Some(row) = known.rapids.row(rapid.0).cloned() else {
-                return;
-            };
-            let row = KnownRapid { tags, ..row };
-            let changes = known.rapids.write(row, now, &Default::default());
-            store_rapids(catalog, known, &changes);
+            if let Some(row) = catalog.rapid(rapid) {
+                write(catalog, &RAPIDS, KnownRapid { tags, ..row });
+            }
         }
     }
 }
 
+/// Stores a record that was changed through this drive.
+pub fn write<R: Record + Serialize>(catalog: &Catalog, listing: &ListingRef<R>, row: R) {
+    learn(catalog, listing, vec![row], |listing, rows, taken| {
+        let row = rows.into_iter().next()?;
+        Some(listing.write(row, Instant::now(), taken))
+    });
+}
+
 /// Removes a source model that is gone from the service.
-pub(in crate::drive) fn asset_gone(catalog: &Catalog, asset: AssetId) {
+pub fn asset_gone(catalog: &Catalog, asset: AssetId) {
     let changes = removed(catalog, &ASSETS, asset.0);
     catalog.outbox.asset_gone(asset);
     forget_files(catalog, &format!("raw/{asset}"));
@@ -89,7 +83,7 @@ pub(in crate::drive) fn asset_gone(catalog: &Catalog, asset: AssetId) {
 }
 
 /// Removes an embed that is gone from the service.
-pub(in crate::drive) fn embed_gone(catalog: &Catalog, embed: EmbedId) {
+pub fn embed_gone(catalog: &Catalog, embed: EmbedId) {
     let changes = removed(catalog, &EMBEDS, embed.0);
     if !changes.gone.is_empty() {
         catalog.report(Change::Listing);
@@ -97,14 +91,14 @@ pub(in crate::drive) fn embed_gone(catalog: &Catalog, embed: EmbedId) {
 }
 
 /// Removes an optimized model that is gone from the service.
-pub(in crate::drive) fn rapid_gone(catalog: &Catalog, rapid: RapidId) {
+pub fn rapid_gone(catalog: &Catalog, rapid: RapidId) {
     let changes = removed(catalog, &RAPIDS, rapid.0);
     catalog.outbox.jobs().rapid_gone(rapid);
-    rapids_changed(catalog, &changes);
+    report(catalog, ListingKind::Rapids, &changes);
 }
 
 /// Removes a record from its listing.
-pub(in crate::drive) fn removed<R: Record + Serialize>(
+pub fn removed<R: Record + Serialize>(
     catalog: &Catalog,
     listing: &ListingRef<R>,
     id: u64,
@@ -115,75 +109,71 @@ pub(in crate::drive) fn removed<R: Record + Serialize>(
     changes
 }
 
-/// Applies records with `learn`; false if it could not use them.
-pub(super) fn store_assets(
+/// Stores rows of a listing as `apply` says, and reports what changed; false if it could not use them.
+pub(super) fn learn<R: Record + Serialize>(
     catalog: &Catalog,
-    records: Vec<BaseAsset>,
-    learn: impl FnOnce(&mut Listing<KnownAsset>, Vec<KnownAsset>, &HashSet<String>) -> Option<Changes>,
+    listing: &ListingRef<R>,
+    rows: Vec<R>,
+    apply: impl FnOnce(&mut Listing<R>, Vec<R>, &HashSet<String>) -> Option<Changes>,
 ) -> bool {
-    let rows = records.iter().map(KnownAsset::from_record).collect();
-    drop(records);
-    let changes = learned_rows(catalog, rows, learn);
+    let changes = learned(catalog, listing, rows, apply);
     if let Some(changes) = &changes {
-        assets_changed(catalog, changes);
+        report(catalog, listing.kind, changes);
     }
     changes.is_some()
 }
 
-/// The same with rows, without reporting changes.
-pub(super) fn learned_rows(
+/// The same without a report. The last argument of `apply` has the names that drafts take.
+pub(super) fn learned<R: Record + Serialize>(
     catalog: &Catalog,
-    rows: Vec<KnownAsset>,
-    learn: impl FnOnce(&mut Listing<KnownAsset>, Vec<KnownAsset>, &HashSet<String>) -> Option<Changes>,
+    listing: &ListingRef<R>,
+    rows: Vec<R>,
+    apply: impl FnOnce(&mut Listing<R>, Vec<R>, &HashSet<String>) -> Option<Changes>,
 ) -> Option<Changes> {
-    let taken = catalog.draft_names();
+    let are_assets = listing.kind == ListingKind::Assets;
+    let taken = match are_assets {
+        true => catalog.draft_names(),
+        false => HashSet::new(),
+    };
     let mut known = catalog.known();
-    for row in &rows {
+    for row in rows.iter().filter(|_| are_assets) {
         claim_made(catalog, &mut known, row);
     }
-    let changes = learn(&mut known.assets, rows, &taken)?;
-    keep(catalog, &ASSETS, &mut known, &changes);
+    let changes = apply((listing.rows)(&mut known), rows, &taken)?;
+    keep(catalog, listing, &mut known, &changes);
     Some(changes)
 }
 
-/// Stores and reports changes of assets.
-pub(super) fn store_asset_changes(
+/// Stores some rows from a request that began at `asked`; others are not affected.
+pub(super) fn store_some<R: Record + Serialize>(
     catalog: &Catalog,
-    mut known: MutexGuard<'_, Known>,
-    changes: &Changes,
+    listing: &ListingRef<R>,
+    rows: Vec<R>,
+    asked: Instant,
 ) {
-    keep(catalog, &ASSETS, &mut known, changes);
-    drop(known);
-    assets_changed(catalog, changes);
+    learn(catalog, listing, rows, |listing, rows, taken| {
+        Some(listing.put_all(rows, asked, Instant::now(), taken))
+    });
 }
 
 /// Gives known assets the names that the outbox records for them.
-pub(in crate::drive) fn apply_names(catalog: &Catalog, assets: &[AssetId]) {
+pub fn apply_names(catalog: &Catalog, assets: &[AssetId]) {
     let rows = assets.iter().filter_map(|asset| catalog.asset(*asset));
-    let now = Instant::now();
-    let changes = learned_rows(catalog, rows.collect(), |listing, rows, taken| {
-        Some(listing.put_all(rows, now, now, taken))
-    });
-    assets_changed(catalog, &changes.unwrap_or_default());
+    store_some(catalog, &ASSETS, rows.collect(), Instant::now());
 }
 
 /// An asset that was copied in here keeps the name of its draft, or that of the version before it.
-fn claim_made(catalog: &Catalog, known: &mut Known, row: &KnownAsset) {
-    if let Some(record) = catalog.outbox.uploads().sent_record(row.id)
+fn claim_made(catalog: &Catalog, known: &mut Known, row: &impl Record) {
+    let asset = AssetId(row.number());
+    if let Some(record) = catalog.outbox.uploads().sent_record(asset)
         && let Some(name) = record.folder_name()
     {
-        known.assets.claim(row.id.0, name, &row.name);
+        known.assets.claim(asset.0, name, row.service_name());
     }
 }
 
-pub(super) fn store_rapids(catalog: &Catalog, mut known: MutexGuard<'_, Known>, changes: &Changes) {
-    keep(catalog, &RAPIDS, &mut known, changes);
-    drop(known);
-    rapids_changed(catalog, changes);
-}
-
 /// Stores which optimizations are running or have failed lately.
-pub(in crate::drive) fn store_jobs(catalog: &Catalog, mut rapids: Vec<RapidId>, asked: Instant) {
+pub fn store_jobs(catalog: &Catalog, mut rapids: Vec<RapidId>, asked: Instant) {
     rapids.sort_unstable();
     let (before, is_news) = {
         let mut known = catalog.known();
@@ -210,20 +200,34 @@ pub(super) fn store_all<R: Record + Serialize>(
     rows: Vec<R>,
     began: Instant,
 ) {
-    let mut known = catalog.known();
-    let changes = (listing.rows)(&mut known).replace(rows, began, Instant::now(), &HashSet::new());
-    store_changes(catalog, listing, known, &changes);
+    learn(catalog, listing, rows, |listing, rows, taken| {
+        Some(listing.replace(rows, began, Instant::now(), taken))
+    });
 }
 
-pub(in crate::drive) fn store_changes<R: Record + Serialize>(
+/// Stores changes of a listing and sets the time of its folder.
+fn keep<R: Record + Serialize>(
     catalog: &Catalog,
     listing: &ListingRef<R>,
-    mut known: MutexGuard<'_, Known>,
+    known: &mut Known,
     changes: &Changes,
 ) {
-    keep(catalog, listing, &mut known, changes);
-    drop(known);
+    keep_rows(&catalog.meta, listing.kind, (listing.rows)(known), changes);
     if !changes.is_empty() {
-        catalog.report(Change::Listing);
+        known.changed.insert(listing.kind, SystemTime::now());
     }
+}
+
+/// Makes all stored listings durable. A change through the drive is answered after this, so that no later mount
+/// shows the previous state.
+pub async fn keep_for_good(catalog: &Catalog) -> DriveResult<()> {
+    let meta = catalog.meta.clone();
+    blocking(catalog, move || {
+        if let Err(error) = meta.flush() {
+            // The store is only a copy: the change itself was made.
+            tracing::warn!(error = %error, "could not store a change");
+        }
+        Ok(())
+    })
+    .await
 }

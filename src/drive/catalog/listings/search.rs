@@ -7,16 +7,17 @@ use std::time::Instant;
 use crate::client::{ListQuery, Priority};
 use crate::drive::catalog::asking::{asked, landed, out_of_reach};
 use crate::drive::catalog::data::flight_key::FlightKey;
+use crate::drive::catalog::data::listing_refs::{ASSETS, RAPIDS};
 use crate::drive::catalog::listings::freshness::is_listed;
-use crate::drive::catalog::listings::records::{rapid_row, store_assets, store_rapids};
+use crate::drive::catalog::listings::records::{rapid_row, store_some};
 use crate::drive::catalog::listings::refreshed;
 use crate::drive::catalog::models::{refreshed_asset, refreshed_rapid};
 use crate::drive::catalog::parts::Catalog;
 use crate::drive::error::{DriveError, DriveResult};
-use crate::drive::values::known::KnownRapid;
+use crate::drive::values::known::{KnownAsset, KnownRapid};
 use crate::drive::values::names::{original_name, split_id};
 use crate::drive::values::node::Family;
-use crate::wire::{AssetId, BaseAsset, ModelId, RapidId};
+use crate::wire::{AssetId, ModelId, RapidId};
 
 /// Maximum number of stored searches.
 const MAX_KEPT: usize = 64;
@@ -26,7 +27,7 @@ const MAX_QUERY_BYTES: usize = 1024;
 const MAX_PAGES: usize = 20;
 
 /// The ids that a query finds, at most as old as the refresh time.
-pub(in crate::drive) async fn found(
+pub async fn found(
     catalog: &Arc<Catalog>,
     family: Family,
     query: &Arc<str>,
@@ -80,37 +81,29 @@ async fn run_search(catalog: &Arc<Catalog>, family: Family, query: Arc<str>) -> 
 
 /// Models that a query finds.
 enum Hits {
-    Assets(Vec<BaseAsset>),
+    Assets(Vec<KnownAsset>),
     Rapids(Vec<KnownRapid>),
 }
 
 impl Hits {
     fn ids(&self) -> Vec<u64> {
         match self {
-            Hits::Assets(records) => records.iter().map(|record| record.id.0).collect(),
+            Hits::Assets(rows) => rows.iter().map(|row| row.id.0).collect(),
             Hits::Rapids(rows) => rows.iter().map(|row| row.id.0).collect(),
         }
     }
 
     fn retain_named(&mut self, name: &str) {
         match self {
-            Hits::Assets(records) => records.retain(|record| record.name == name),
+            Hits::Assets(rows) => rows.retain(|row| row.name == name),
             Hits::Rapids(rows) => rows.retain(|row| row.name == name),
         }
     }
 
     fn store(self, catalog: &Catalog, asked: Instant) {
         match self {
-            Hits::Assets(records) => {
-                store_assets(catalog, records, |listing, rows, taken| {
-                    Some(listing.put_all(rows, asked, Instant::now(), taken))
-                });
-            }
-            Hits::Rapids(rows) => {
-                let (mut known, now) = (catalog.known(), Instant::now());
-                let changes = known.rapids.put_all(rows, asked, now, &HashSet::new());
-                store_rapids(catalog, known, &changes);
-            }
+            Hits::Assets(rows) => store_some(catalog, &ASSETS, rows, asked),
+            Hits::Rapids(rows) => store_some(catalog, &RAPIDS, rows, asked),
         }
     }
 }
@@ -121,7 +114,8 @@ async fn hits(catalog: &Catalog, family: Family, query: ListQuery) -> DriveResul
     Ok(match family {
         Family::Raw => {
             let reply = asked(catalog, client.assets().list(query, now)).await?;
-            (Hits::Assets(reply.data), reply.meta.last_page)
+            let rows = reply.data.iter().map(KnownAsset::from_record);
+            (Hits::Assets(rows.collect()), reply.meta.last_page)
         }
         Family::Rapid => {
             let reply = asked(catalog, client.rapids().list(query, now)).await?;
@@ -132,7 +126,7 @@ async fn hits(catalog: &Catalog, family: Family, query: ListQuery) -> DriveResul
 }
 
 /// Whether a name could be asked for.
-pub(in crate::drive) enum NameAnswer {
+pub enum NameAnswer {
     /// The known data of the name is as fresh as the service allows.
     Asked,
     /// The service cannot be reached or does not answer, and the listing of the name is not known.
@@ -140,11 +134,7 @@ pub(in crate::drive) enum NameAnswer {
 }
 
 /// The model that a listing shows under a name, as far as it is known.
-pub(in crate::drive) fn listed_model(
-    catalog: &Catalog,
-    family: Family,
-    name: &str,
-) -> Option<ModelId> {
+pub fn listed_model(catalog: &Catalog, family: Family, name: &str) -> Option<ModelId> {
     match family {
         Family::Raw => {
             let asset = catalog.known().assets.find(name).map(|row| row.id)?;
@@ -160,7 +150,7 @@ pub(in crate::drive) fn listed_model(
 
 /// Brings the data of a name up to date: by the listing if that is known, else by one request for the name and, if
 /// that finds nothing, by the listing. Does not wait for a service that cannot be reached or is known to be silent.
-pub(in crate::drive) async fn ask_for_name(
+pub async fn ask_for_name(
     catalog: &Arc<Catalog>,
     family: Family,
     name: &str,

@@ -14,10 +14,7 @@ use crate::drive::values::node::RemoteFolder;
 use crate::wire::{AssetId, Downloads, PbrDownloads};
 
 /// Requests the files of a folder and stores them.
-pub(in crate::drive) async fn fetch_map(
-    catalog: &Arc<Catalog>,
-    folder: RemoteFolder,
-) -> DriveResult<()> {
+pub async fn fetch_map(catalog: &Arc<Catalog>, folder: RemoteFolder) -> DriveResult<()> {
     let (client, now) = (&catalog.client, Priority::Interactive);
     let began = Instant::now();
     match folder {

@@ -27,20 +27,17 @@ const URL_HOLDS: Duration = Duration::from_secs(600);
 const RENEW_BEFORE_SECS: i64 = 60;
 
 /// The names of a folder must be requested again.
-pub(in crate::drive) fn doubt_files(catalog: &Catalog, folder: RemoteFolder) {
+pub fn doubt_files(catalog: &Catalog, folder: RemoteFolder) {
     catalog.maps.doubt(&catalog.meta, folder);
 }
 
 /// The number of contents that a file has had, which is part of its inode's identity.
-pub(in crate::drive) fn content_count(catalog: &Catalog, folder: RemoteFolder, path: &str) -> u32 {
+pub fn content_count(catalog: &Catalog, folder: RemoteFolder, path: &str) -> u32 {
     catalog.contents.count(folder, path)
 }
 
 /// The files of a service folder; the last known ones while the service is away.
-pub(in crate::drive) async fn file_map(
-    catalog: &Arc<Catalog>,
-    folder: RemoteFolder,
-) -> DriveResult<Arc<FileMap>> {
+pub async fn file_map(catalog: &Arc<Catalog>, folder: RemoteFolder) -> DriveResult<Arc<FileMap>> {
     let kept = catalog.maps.known(&catalog.meta, folder);
     if let Some(kept) = &kept
         && holds(catalog, kept)
@@ -54,7 +51,7 @@ pub(in crate::drive) async fn file_map(
 }
 
 /// A signed URL of a file; with `renew`, a new one.
-pub(in crate::drive) async fn url_of(
+pub async fn url_of(
     catalog: &Arc<Catalog>,
     folder: RemoteFolder,
     path: &str,
@@ -74,7 +71,7 @@ pub(in crate::drive) async fn url_of(
 
 /// Requests once which optional folders a finished model has, and again in the background when the model is
 /// looked at: others may have converted it meanwhile.
-pub(in crate::drive) async fn learn_folders(catalog: &Arc<Catalog>, model: Model) {
+pub async fn learn_folders(catalog: &Arc<Catalog>, model: Model) {
     let folders: Vec<RemoteFolder> = match model {
         Model::Raw(home) => match catalog.asset_of(home) {
             Some(asset) if asset_is_final(catalog, asset) => {

@@ -19,7 +19,7 @@ const ANALYSIS_NAMES: [&str; 6] = [
 ];
 
 /// Stores the files that the record of a source model contains.
-pub(in crate::drive) fn store_asset_files(catalog: &Catalog, record: &BaseAsset) {
+pub fn store_asset_files(catalog: &Catalog, record: &BaseAsset) {
     let analysis = record
         .downloads
         .iter()
@@ -37,7 +37,7 @@ pub(in crate::drive) fn store_asset_files(catalog: &Catalog, record: &BaseAsset)
 }
 
 /// Stores the files that the record of an optimized model contains.
-pub(in crate::drive) fn store_rapid_files(catalog: &Catalog, record: &RapidModel) {
+pub fn store_rapid_files(catalog: &Catalog, record: &RapidModel) {
     let is_settled = record.optimization_status.is_final();
     let downloads = &record.downloads;
     let files = if downloads.all.is_empty() {
@@ -75,7 +75,7 @@ pub(super) fn store_files(
 }
 
 /// Stores the files of a folder; returns them as shown.
-pub(in crate::drive) fn store_names(
+pub fn store_names(
     catalog: &Catalog,
     folder: RemoteFolder,
     named: impl IntoIterator<Item = (String, Option<SignedUrl>)>,
@@ -86,13 +86,13 @@ pub(in crate::drive) fn store_names(
     map
 }
 
-pub(in crate::drive) fn asset_is_final(catalog: &Catalog, asset: AssetId) -> bool {
+pub fn asset_is_final(catalog: &Catalog, asset: AssetId) -> bool {
     catalog
         .asset(asset)
         .is_some_and(|row| row.state == UploadStatus::Complete)
 }
 
-pub(in crate::drive) fn rapid_is_final(catalog: &Catalog, rapid: RapidId) -> bool {
+pub fn rapid_is_final(catalog: &Catalog, rapid: RapidId) -> bool {
     catalog.rapid(rapid).is_some_and(|row| row.state.is_final())
 }
 
@@ -145,13 +145,13 @@ fn analysis_of(record: &RapidModel) -> Downloads {
 }
 
 /// The known files, without a request.
-pub(in crate::drive) fn known_map(catalog: &Catalog, folder: RemoteFolder) -> Option<Arc<FileMap>> {
+pub fn known_map(catalog: &Catalog, folder: RemoteFolder) -> Option<Arc<FileMap>> {
     let kept = catalog.maps.known(&catalog.meta, folder);
     kept.map(|kept| kept.map)
 }
 
 /// A job is done: forgets the files that were known while it ran, so that they are not shown.
-pub(in crate::drive) fn rapid_ended(catalog: &Catalog, rapid: RapidId) {
+pub fn rapid_ended(catalog: &Catalog, rapid: RapidId) {
     for folder in [
         RemoteFolder::RapidFiles(rapid),
         RemoteFolder::RapidAnalysis(rapid),

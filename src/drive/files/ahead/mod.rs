@@ -41,7 +41,7 @@ const GLTF_MAX_BYTES: u64 = 8 << 20;
 const NAMED_MAX_BYTES: u64 = 64 << 20;
 
 /// Read-ahead of one mount.
-pub(in crate::drive) struct ReadAhead {
+pub struct ReadAhead {
     catalog: Arc<Catalog>,
     background: Background,
     walk: Mutex<Walk>,
@@ -50,7 +50,7 @@ pub(in crate::drive) struct ReadAhead {
 }
 
 impl ReadAhead {
-    pub(in crate::drive) fn new(catalog: &Arc<Catalog>, background: &Background) -> Arc<ReadAhead> {
+    pub fn new(catalog: &Arc<Catalog>, background: &Background) -> Arc<ReadAhead> {
         Arc::new(ReadAhead {
             catalog: Arc::clone(catalog),
             background: background.clone(),
@@ -61,7 +61,7 @@ impl ReadAhead {
     }
 
     /// Notes that a remote file was opened, which continues the walk if it was fetched ahead.
-    pub(in crate::drive) fn opened(&self, file: &RemoteFile) {
+    pub fn opened(&self, file: &RemoteFile) {
         let Some(at) = place_of(file) else { return };
         let held = self.walk().opened(&at, Instant::now());
         if held.is_some() {
@@ -70,7 +70,7 @@ impl ReadAhead {
     }
 
     /// Notes the first read of an open remote file, which may start read-ahead.
-    pub(in crate::drive) fn read_began(self: &Arc<Self>, file: &RemoteFile) {
+    pub fn read_began(self: &Arc<Self>, file: &RemoteFile) {
         let Some(at) = place_of(file) else { return };
         let extension = at.1.rsplit_once('.').map_or("", |(_, extension)| extension);
         if extension.eq_ignore_ascii_case("gltf") && file.size() <= GLTF_MAX_BYTES {

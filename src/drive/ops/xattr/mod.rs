@@ -35,11 +35,7 @@ const XXH3: &str = "user.assetfs.xxh3";
 const DESCRIPTION: &str = "user.assetfs.description";
 const RPDX_VERSION: &str = "user.assetfs.rpdx_version";
 
-pub(in crate::drive) async fn get_xattr(
-    mount: &Arc<Mount>,
-    ino: Ino,
-    name: &OsStr,
-) -> DriveResult<Vec<u8>> {
+pub async fn get_xattr(mount: &Arc<Mount>, ino: Ino, name: &OsStr) -> DriveResult<Vec<u8>> {
     let node = mount.node(ino)?;
     let Some(name) = name.to_str() else {
         return Err(DriveError::NoAttribute);
@@ -90,10 +86,7 @@ pub(in crate::drive) async fn get_xattr(
 }
 
 /// The names of the attributes that have a value.
-pub(in crate::drive) async fn list_xattr(
-    mount: &Arc<Mount>,
-    ino: Ino,
-) -> DriveResult<Vec<OsString>> {
+pub async fn list_xattr(mount: &Arc<Mount>, ino: Ino) -> DriveResult<Vec<OsString>> {
     let node = mount.node(ino)?;
     let mut names: Vec<String> = Vec::new();
     if let Some((draft, entry)) = own_xattrs_of(mount, &node) {
@@ -130,7 +123,7 @@ fn own_checksum(mount: &Mount, node: &Node) -> Option<String> {
     staged.or_else(|| DraftEntry { draft, entry }.sent(mount)?.hash)
 }
 
-pub(in crate::drive) async fn set_xattr(
+pub async fn set_xattr(
     mount: &Arc<Mount>,
     ino: Ino,
     name: &OsStr,
@@ -165,11 +158,7 @@ pub(in crate::drive) async fn set_xattr(
     }
 }
 
-pub(in crate::drive) async fn remove_xattr(
-    mount: &Arc<Mount>,
-    ino: Ino,
-    name: &OsStr,
-) -> DriveResult<()> {
+pub async fn remove_xattr(mount: &Arc<Mount>, ino: Ino, name: &OsStr) -> DriveResult<()> {
     let node = mount.node(ino)?;
     let name = name.to_str().ok_or(DriveError::NoAttribute)?;
     if mount.config().read_only {

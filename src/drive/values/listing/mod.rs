@@ -204,18 +204,7 @@ impl<R: Record> Listing<R> {
         self.row(id)
     }
 
-    /// Stores a single record from a request that began at `asked`.
-    pub fn put(
-        &mut self,
-        row: R,
-        asked: Instant,
-        now: Instant,
-        taken: &HashSet<String>,
-    ) -> Changes {
-        self.put_all(vec![row], asked, now, taken)
-    }
-
-    /// Stores some records; others are not affected.
+    /// Stores some records from a request that began at `asked`; others are not affected.
     pub fn put_all(
         &mut self,
         rows: Vec<R>,

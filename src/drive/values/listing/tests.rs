@@ -73,7 +73,7 @@ fn what_became_known_after_a_pass_began_is_not_undone_by_it() {
     let began = Instant::now();
     let mut listing = listing(&[Thing(1, "a"), Thing(2, "b")], began);
     let later = began + Duration::from_millis(5);
-    listing.put(Thing(3, "new"), began, later, &taken());
+    listing.put_all(vec![Thing(3, "new")], began, later, &taken());
     listing.remove(1, later);
     let changes = listing.replace(vec![Thing(2, "b"), Thing(1, "a")], began, later, &taken());
     assert!(changes.is_empty(), "{changes:?}");
@@ -105,7 +105,7 @@ fn an_answer_to_an_earlier_request_does_not_undo_what_was_written() {
     assert_eq!(changes.renamed, [(1, "old".to_owned())]);
     for late in [
         listing.replace(vec![Thing(2, "b"), Thing(1, "old")], began, later, &taken()),
-        listing.put(Thing(1, "old"), began, later, &taken()),
+        listing.put_all(vec![Thing(1, "old")], began, later, &taken()),
         listing.put_all(vec![Thing(1, "old")], wrote, later, &taken()),
     ] {
         assert!(late.is_empty(), "{late:?}");
@@ -117,7 +117,7 @@ fn an_answer_to_an_earlier_request_does_not_undo_what_was_written() {
     );
     assert!(listing.find("new").is_some() && listing.find("old").is_none());
     // An answer to a later request is the service's state again.
-    listing.put(Thing(1, "newest"), asked, later, &taken());
+    listing.put_all(vec![Thing(1, "newest")], asked, later, &taken());
     assert!(listing.find("newest").is_some() && listing.find("new").is_none());
 }
 
