@@ -157,13 +157,13 @@ fn unknown_keys(config: &str) -> Vec<String> {
     let config: serde_json::Map<String, Value> = serde_json::from_str(config).unwrap_or_default();
     let unknown = config
         .keys()
-        .filter(|key| !ViewerConfig::KEYS.contains(&key.as_str()));
+        .filter(|key| !ViewerConfig::keys().any(|known| known == *key));
     let mut named: Vec<String> = unknown
         .clone()
         .take(NAMED_KEYS)
         .map(|key| {
             let shown: String = key.chars().take(LONGEST_NAMED_KEY_CHARS).collect();
-            match most_alike(key, ViewerConfig::KEYS.iter().copied()) {
+            match most_alike(key, ViewerConfig::keys()) {
                 Some(meant) => format!("{shown} (did you mean {meant}?)"),
                 None => shown,
             }
