@@ -109,19 +109,13 @@ impl App {
 
     /// How long a new upload URL works.
     fn upload_url_lifetime(&self) -> Duration {
-        let planned = self
-            .chaos
-            .plan()
-            .and_then(|plan| plan.upload_url_lifetime());
-        planned.unwrap_or(self.config.upload_url_lifetime)
+        let planned = self.chaos.plan().and_then(|plan| plan.upload_url_secs);
+        planned.map_or(self.config.upload_url_lifetime, Duration::from_secs)
     }
 
     fn download_url_lifetime(&self) -> Duration {
-        let planned = self
-            .chaos
-            .plan()
-            .and_then(|plan| plan.download_url_lifetime());
-        planned.unwrap_or(self.config.download_url_lifetime)
+        let planned = self.chaos.plan().and_then(|plan| plan.download_url_secs);
+        planned.map_or(self.config.download_url_lifetime, Duration::from_secs)
     }
 
     /// Why a job waits: the infrastructure fault that ended its last attempt, or the one that keeps this process from doing

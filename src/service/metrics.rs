@@ -15,6 +15,33 @@ use crate::listener::Traffic;
 /// Upper limits of the buckets for waiting times, in seconds.
 const WAIT_BUCKETS: [f64; 9] = [0.01, 0.05, 0.25, 1.0, 5.0, 15.0, 60.0, 300.0, 1800.0];
 
+/// The metrics: name, kind and help.
+const METRICS: &str = "\
+jobs_queued gauge Jobs that wait
+jobs_running gauge Jobs that run
+oldest_queued_job_seconds gauge Age of the oldest job that waits, 0 without one
+events_waiting gauge Events that no webhook has accepted yet
+events_undelivered gauge Events of the last seven days that no call delivered
+oldest_waiting_event_seconds gauge Age of the oldest event that waits, 0 without one
+slots gauge Jobs that this process may run at the same time
+leases_held gauge Jobs that run in this process
+leases_kept_timestamp_seconds gauge When the database last confirmed the leases of this process, 0 before
+standstill_seconds gauge How long this process has done no jobs because of an infrastructure fault, 0 if it does
+draining gauge 1 while the process ends
+job_attempts_total counter Jobs that were claimed, each attempt
+jobs_given_back_total counter Attempts that were stopped or failed, and whose jobs went back into the queue
+leases_lost_total counter Expired leases of other attempts or processes that this process recovered
+events_accepted_total counter Events that a webhook accepted
+events_refused_total counter Calls of webhooks that failed
+events_given_up_total counter Events that no call delivered and that are not sent again
+received_bytes_total counter Bytes that clients sent
+sent_bytes_total counter Bytes that were sent to clients
+jobs_ended_total counter Jobs that ended, by kind and result
+jobs_obstructed_total counter Attempts that an infrastructure fault ended, by fault; they do not count
+requests_total counter Answered requests, by class and status
+job_wait_seconds histogram Time from the creation of a job to its first claim
+";
+
 /// The counters of a service.
 #[derive(Debug, Default)]
 pub struct Metrics {
@@ -168,139 +195,53 @@ impl Metrics {
     pub fn text(&self, now: &Activity<'_>) -> String {
         let mut text = Text::default();
         if let Some(load) = now.load {
-            text.gauge("jobs_queued", "Jobs that wait", load.queued as f64);
-            text.gauge("jobs_running", "Jobs that run", load.running as f64);
-            text.gauge(
-                "oldest_queued_job_seconds",
-                "Age of the oldest job that waits, 0 without one",
-                load.oldest_wait.as_secs_f64(),
-            );
+            text.plain("jobs_queued", load.queued);
+            text.plain("jobs_running", load.running);
+            text.plain("oldest_queued_job_seconds", load.oldest_wait.as_secs_f64());
         }
         if let Some(events) = now.events {
-            text.gauge(
-                "events_waiting",
-                "Events that no webhook has accepted yet",
-                events.waiting as f64,
-            );
-            text.gauge(
-                "events_undelivered",
-                "Events of the last seven days that no call delivered",
-                events.given_up as f64,
-            );
-            text.gauge(
-                "oldest_waiting_event_seconds",
-                "Age of the oldest event that waits, 0 without one",
-                events.oldest_wait.as_secs_f64(),
-            );
+            text.plain("events_waiting", events.waiting);
+            text.plain("events_undelivered", events.given_up);
+            let age = events.oldest_wait.as_secs_f64();
+            text.plain("oldest_waiting_event_seconds", age);
         }
-        self.write_activity(&mut text, now);
         let counted = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
-        for (name, help, value) in [
-            (
-                "job_attempts_total",
-                "Jobs that were claimed, each attempt",
-                counted(&self.attempts),
-            ),
-            (
-                "jobs_given_back_total",
-                "Attempts that were stopped or failed, and whose jobs went back into the queue",
-                counted(&self.given_back),
-            ),
-            (
-                "leases_lost_total",
-                "Expired leases of other attempts or processes that this process recovered",
-                counted(&self.lost_leases),
-            ),
-            (
-                "events_accepted_total",
-                "Events that a webhook accepted",
-                counted(&self.events_accepted),
-            ),
-            (
-                "events_refused_total",
-                "Calls of webhooks that failed",
-                counted(&self.events_refused),
-            ),
-            (
-                "events_given_up_total",
-                "Events that no call delivered and that are not sent again",
-                counted(&self.events_given_up),
-            ),
-            (
-                "received_bytes_total",
-                "Bytes that clients sent",
-                now.traffic.received(),
-            ),
-            (
-                "sent_bytes_total",
-                "Bytes that were sent to clients",
-                now.traffic.sent(),
-            ),
-        ] {
-            text.counter(name, help, value);
-        }
+        let kept = counted(&self.leases_kept) as f64 / 1000.0;
+        text.plain("slots", now.slots);
+        text.plain("leases_held", now.leases);
+        text.plain("leases_kept_timestamp_seconds", kept);
+        text.plain("standstill_seconds", now.stands_still.as_secs_f64());
+        text.plain("draining", u8::from(now.draining));
+        text.plain("job_attempts_total", counted(&self.attempts));
+        text.plain("jobs_given_back_total", counted(&self.given_back));
+        text.plain("leases_lost_total", counted(&self.lost_leases));
+        text.plain("events_accepted_total", counted(&self.events_accepted));
+        text.plain("events_refused_total", counted(&self.events_refused));
+        text.plain("events_given_up_total", counted(&self.events_given_up));
+        text.plain("received_bytes_total", now.traffic.received());
+        text.plain("sent_bytes_total", now.traffic.sent());
         self.write_labelled(&mut text);
         lock(&self.waits).write(&mut text);
         text.0
     }
 
-    fn write_activity(&self, text: &mut Text, now: &Activity<'_>) {
-        for (name, help, value) in [
-            (
-                "slots",
-                "Jobs that this process may run at the same time",
-                now.slots as f64,
-            ),
-            (
-                "leases_held",
-                "Jobs that run in this process",
-                now.leases as f64,
-            ),
-            (
-                "leases_kept_timestamp_seconds",
-                "When the database last confirmed the leases of this process, 0 before",
-                self.leases_kept.load(Ordering::Relaxed) as f64 / 1000.0,
-            ),
-            (
-                "standstill_seconds",
-                "How long this process has done no jobs because of an infrastructure fault, 0 if it does",
-                now.stands_still.as_secs_f64(),
-            ),
-            (
-                "draining",
-                "1 while the process ends",
-                f64::from(now.draining),
-            ),
-        ] {
-            text.gauge(name, help, value);
-        }
-    }
-
     /// Writes the counters that have labels.
     fn write_labelled(&self, text: &mut Text) {
         const ENDED: &str = "jobs_ended_total";
-        text.head(ENDED, "Jobs that ended, by kind and result", "counter");
+        text.head(ENDED);
         for (&(kind, succeeded), count) in lock(&self.ended).iter() {
             let result = if succeeded { "finished" } else { "failed" };
             let labels = format_args!("{{kind=\"{kind}\",result=\"{result}\"}}");
             text.value(ENDED, labels, *count);
         }
         const OBSTRUCTED: &str = "jobs_obstructed_total";
-        text.head(
-            OBSTRUCTED,
-            "Attempts that an infrastructure fault ended, by fault; they do not count",
-            "counter",
-        );
+        text.head(OBSTRUCTED);
         for (fault, count) in lock(&self.obstructed).iter() {
             let labels = format_args!("{{fault=\"{}\"}}", fault.text());
             text.value(OBSTRUCTED, labels, *count);
         }
         const REQUESTS: &str = "requests_total";
-        text.head(
-            REQUESTS,
-            "Answered requests, by class and status",
-            "counter",
-        );
+        text.head(REQUESTS);
         for (&(class, status), count) in lock(&self.requests).iter() {
             let class = class.text();
             let labels = format_args!("{{class=\"{class}\",status=\"{status}\"}}");
@@ -312,11 +253,7 @@ impl Metrics {
 impl Waits {
     fn write(&self, text: &mut Text) {
         const NAME: &str = "job_wait_seconds";
-        text.head(
-            NAME,
-            "Time from the creation of a job to its first claim",
-            "histogram",
-        );
+        text.head(NAME);
         let bucket = format!("{NAME}_bucket");
         let mut below = 0;
         for (limit, count) in WAIT_BUCKETS.iter().zip(self.buckets) {
@@ -334,17 +271,21 @@ impl Waits {
 struct Text(String);
 
 impl Text {
-    fn gauge(&mut self, name: &str, help: &str, value: f64) {
-        self.head(name, help, "gauge");
+    /// Writes a metric with one value and no labels.
+    fn plain(&mut self, name: &str, value: impl fmt::Display) {
+        self.head(name);
         self.value(name, format_args!(""), value);
     }
 
-    fn counter(&mut self, name: &str, help: &str, value: u64) {
-        self.head(name, help, "counter");
-        self.value(name, format_args!(""), value);
-    }
-
-    fn head(&mut self, name: &str, help: &str, kind: &str) {
+    fn head(&mut self, name: &str) {
+        let described = METRICS.lines().find_map(|line| {
+            let (kind, help) = line
+                .strip_prefix(name)?
+                .strip_prefix(' ')?
+                .split_once(' ')?;
+            Some((kind, help))
+        });
+        let (kind, help) = described.expect("every metric is in the table");
         let name = full(name);
         self.line(format_args!(
             "# HELP {name} {help}.\n# TYPE {name} {kind}\n"

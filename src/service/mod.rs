@@ -132,7 +132,7 @@ impl Service {
         }
         let token = first_start::account(records, &config, data_dir.path()).await?;
         let signer = signer(&config, records, api.addr(), storage.as_ref()).await?;
-        let base_url = origin(config.public_url.clone(), api.addr(), Scheme::of(&config));
+        let base_url = origin(config.public_url.clone(), api.addr(), scheme(&config));
         let app = assemble(config, &data_dir, stores, signer, base_url)?;
         app.set_chaos(app.config.chaos.clone());
         let page = app.base_url.origin().ascii_serialization();
@@ -220,28 +220,16 @@ fn assemble(
     Ok(Arc::new(app))
 }
 
-/// The protocol of a listener.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Scheme {
-    Http,
-    Https,
-}
-
-impl Scheme {
-    fn of(config: &ServiceConfig) -> Scheme {
-        match config.tls {
-            Some(_) => Scheme::Https,
-            None => Scheme::Http,
-        }
+/// The scheme of the URLs of the listeners.
+fn scheme(config: &ServiceConfig) -> &'static str {
+    match config.tls {
+        Some(_) => "https",
+        None => "http",
     }
 }
 
 /// The URL of a listener.
-fn origin(public: Option<Url>, addr: SocketAddr, scheme: Scheme) -> Url {
-    let scheme = match scheme {
-        Scheme::Http => "http",
-        Scheme::Https => "https",
-    };
+fn origin(public: Option<Url>, addr: SocketAddr, scheme: &str) -> Url {
     public.unwrap_or_else(|| {
         Url::parse(&format!("{scheme}://{addr}/")).expect("an address makes a valid URL")
     })
@@ -265,12 +253,10 @@ async fn signer(
 ) -> Result<Signer, ServiceError> {
     let key = records.setting("signing_key", ids::random_secret).await?;
     let base = match (&config.storage_origin, storage) {
-        (Some(separate), Some(bound)) => origin(
-            separate.public_url.clone(),
-            bound.addr(),
-            Scheme::of(config),
-        ),
-        _ => origin(config.public_url.clone(), api, Scheme::of(config)),
+        (Some(separate), Some(bound)) => {
+            origin(separate.public_url.clone(), bound.addr(), scheme(config))
+        }
+        _ => origin(config.public_url.clone(), api, scheme(config)),
     };
     Ok(Signer::new(key.as_bytes(), base).reading_at(config.files_url.clone()))
 }

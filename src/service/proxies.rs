@@ -7,6 +7,7 @@ use std::net::IpAddr;
 use std::str::FromStr;
 
 use axum::http::HeaderMap;
+use ipnet::IpNet;
 
 const FORWARDED_FOR: &str = "x-forwarded-for";
 
@@ -16,10 +17,7 @@ pub struct TrustedProxies(pub Vec<Proxy>);
 
 /// An address, or a network.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Proxy {
-    network: IpAddr,
-    bits: u32,
-}
+pub struct Proxy(IpNet);
 
 /// Why a text is neither an address nor a network.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
@@ -30,45 +28,19 @@ impl FromStr for Proxy {
     type Err = ProxyError;
 
     fn from_str(text: &str) -> Result<Proxy, ProxyError> {
-        let (address, bits) = match text.split_once('/') {
-            Some((address, bits)) => (address, Some(bits.parse().map_err(|_| ProxyError)?)),
-            None => (text, None),
+        let network = match text.contains('/') {
+            true => text.parse().ok(),
+            false => text.parse::<IpAddr>().ok().map(IpNet::from),
         };
-        let network: IpAddr = address.parse().map_err(|_| ProxyError)?;
-        let most = width(network);
-        let bits = bits.unwrap_or(most);
-        match bits <= most {
-            true => Ok(Proxy { network, bits }),
-            false => Err(ProxyError),
-        }
-    }
-}
-
-fn width(address: IpAddr) -> u32 {
-    match address {
-        IpAddr::V4(_) => 32,
-        IpAddr::V6(_) => 128,
-    }
-}
-
-impl Proxy {
-    fn holds(&self, address: IpAddr) -> bool {
-        let bits = |address: IpAddr| match address {
-            IpAddr::V4(address) => u128::from(address.to_bits()),
-            IpAddr::V6(address) => address.to_bits(),
-        };
-        let most = width(address);
-        most == width(self.network)
-            && (bits(address) ^ bits(self.network))
-                .checked_shr(most - self.bits)
-                .unwrap_or(0)
-                == 0
+        network.map(Proxy).ok_or(ProxyError)
     }
 }
 
 impl TrustedProxies {
     fn trusts(&self, address: IpAddr) -> bool {
-        self.0.iter().any(|proxy| proxy.holds(address))
+        self.0
+            .iter()
+            .any(|Proxy(network)| network.contains(&address))
     }
 
     /// The client of a request that came from `peer`.

@@ -48,13 +48,9 @@ async fn file(
     name: &str,
     content: &'static [u8],
 ) -> Result<NewFile, ServiceError> {
-    let stored = app.files.keep(blob, content).await?;
     Ok(NewFile {
         area,
         name: name.to_owned(),
-        blob: stored.blob,
-        size: stored.size,
-        md5: stored.md5,
-        crc32: stored.crc32,
+        bytes: app.files.keep(blob, content).await?,
     })
 }

@@ -106,11 +106,10 @@ impl Signer {
         now: Timestamp,
     ) -> SignedUrl {
         let path = Signer::path(file, name);
-        let lifetime = i64::try_from(lifetime.as_secs()).unwrap_or(i64::MAX);
-        let expires = now.as_second().saturating_add(lifetime);
+        let expires = expiry_after(lifetime, now);
         let signature = self.message(access, &path, expires).finalize().into_bytes();
         let base = match access {
-            Access::Read => self.read_base.as_ref().unwrap_or(&self.base),
+            Access::Read => self.read_base(),
             Access::Write => &self.base,
         };
         let base = base.as_str().trim_end_matches('/');
@@ -129,12 +128,10 @@ impl Signer {
         lifetime: Duration,
         now: Timestamp,
     ) -> (SignedUrl, String) {
-        let lifetime = i64::try_from(lifetime.as_secs()).unwrap_or(i64::MAX);
-        let expires = now.as_second().saturating_add(lifetime);
+        let expires = expiry_after(lifetime, now);
         let message = self.message(Access::Read, &folder(file), expires);
         let signature = hex(&message.finalize().into_bytes());
-        let base = self.read_base.as_ref().unwrap_or(&self.base).as_str();
-        let base = base.trim_end_matches('/');
+        let base = self.read_base().as_str().trim_end_matches('/');
         let url = format!("{base}{}{FOLDER_MARK}{expires}-{signature}/", folder(file));
         let name = name.rsplit('/').next().unwrap_or(name);
         (SignedUrl::new(url), name.to_owned())
@@ -191,8 +188,7 @@ impl Signer {
 
     /// The origin for reading, for content security policies.
     pub fn origin(&self) -> String {
-        let base = self.read_base.as_ref().unwrap_or(&self.base);
-        base.origin().ascii_serialization()
+        self.read_base().origin().ascii_serialization()
     }
 
     /// The origins where files are sent to and where they are read.
@@ -201,6 +197,10 @@ impl Signer {
         let mut origins = vec![own, self.origin()];
         origins.dedup();
         origins
+    }
+
+    fn read_base(&self) -> &Url {
+        self.read_base.as_ref().unwrap_or(&self.base)
     }
 
     /// The path without the prefix of a reverse proxy.
@@ -214,6 +214,11 @@ impl Signer {
         mac.update(format!("{}\n{path}\n{expires}", access.method()).as_bytes());
         mac
     }
+}
+
+fn expiry_after(lifetime: Duration, now: Timestamp) -> i64 {
+    let lifetime = i64::try_from(lifetime.as_secs()).unwrap_or(i64::MAX);
+    now.as_second().saturating_add(lifetime)
 }
 
 /// The expiry in a URL, written as this service writes it: `+5` and `05` are changes.

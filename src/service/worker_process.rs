@@ -12,8 +12,8 @@ use tokio::task::JoinSet;
 
 use super::app::App;
 use super::stores::{Process, Stores};
-use super::{Scheme, assemble, bind, end, http, jobs, listen, origin, own_folder, signer};
 use super::{Service, ServiceConfig, ServiceError};
+use super::{assemble, bind, end, http, jobs, listen, origin, own_folder, signer};
 use crate::durable::DirLock;
 use crate::listener::Reserved;
 
@@ -46,7 +46,7 @@ impl Service {
         let admin_addr = admin.as_ref().map(Reserved::addr);
         let stores = Stores::open(&config, &data_dir, Process::Worker).await?;
         let signer = signer(&config, &stores.records, config.listen, None).await?;
-        let base_url = origin(config.public_url.clone(), config.listen, Scheme::Http);
+        let base_url = origin(config.public_url.clone(), config.listen, "http");
         let app = assemble(config, &data_dir, stores, signer, base_url)?;
         jobs::recover(&app).await?;
         let mut slots = JoinSet::new();

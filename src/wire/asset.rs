@@ -16,10 +16,8 @@ use super::upload::Downloads;
 pub use super::status::{ConversionStatus, UploadStatus};
 
 /// A base asset: an uploaded model. Contains the fields of all forms.
-#[serde_with::apply(
-    _ => #[serde(default, deserialize_with = "lenient::field")],
-    Option => #[serde(skip_serializing_if = "Option::is_none")],
-)]
+#[serde_with::skip_serializing_none]
+#[serde_with::apply(_ => #[serde(default, deserialize_with = "lenient::field")])]
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct BaseAsset {
     #[serde_with(skip_apply)]
@@ -156,10 +154,8 @@ pub struct ConvertedFile {
 }
 
 /// Body that changes a base asset.
-#[serde_with::apply(
-    _ => #[serde(default, deserialize_with = "lenient::field")],
-    Option => #[serde(skip_serializing_if = "Option::is_none")],
-)]
+#[serde_with::skip_serializing_none]
+#[serde_with::apply(_ => #[serde(default, deserialize_with = "lenient::field")])]
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct AssetUpdate {
     pub tags: Option<Vec<String>>,

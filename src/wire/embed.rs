@@ -13,10 +13,8 @@ use super::lenient::{self, Other};
 use super::time::Timestamp;
 
 /// An embeddable viewer. Contains the fields of the list and the detail form. Keys have mixed case on the wire.
-#[serde_with::apply(
-    _ => #[serde(default, deserialize_with = "lenient::field")],
-    Option => #[serde(skip_serializing_if = "Option::is_none")],
-)]
+#[serde_with::skip_serializing_none]
+#[serde_with::apply(_ => #[serde(default, deserialize_with = "lenient::field")])]
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Embed {
     #[serde_with(skip_apply)]
@@ -82,34 +80,30 @@ impl Embed {
 }
 
 /// Body that creates an embed of a rapid model.
+#[serde_with::skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CreateEmbed {
     pub model_id: RapidId,
     pub name: String,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub save_user_theme: Option<bool>,
     /// The viewer's configuration, as JSON text.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub config: Option<String>,
 }
 
 /// Body that creates an embed of a base asset in glb format.
+#[serde_with::skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CreateRawEmbed {
     pub raw_model_id: AssetId,
     pub name: String,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub save_user_theme: Option<bool>,
     /// The viewer's configuration, as JSON text.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub config: Option<String>,
 }
 
 /// Reply to creating an embed of a rapid model.
-#[serde_with::apply(
-    _ => #[serde(default, deserialize_with = "lenient::field")],
-    Option => #[serde(skip_serializing_if = "Option::is_none")],
-)]
+#[serde_with::skip_serializing_none]
+#[serde_with::apply(_ => #[serde(default, deserialize_with = "lenient::field")])]
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct EmbedCreated {
     pub status: String,
@@ -125,10 +119,8 @@ pub struct EmbedCreated {
 }
 
 /// Reply to creating an embed of a base asset; the embed is still being created.
-#[serde_with::apply(
-    _ => #[serde(default, deserialize_with = "lenient::field")],
-    Option => #[serde(skip_serializing_if = "Option::is_none")],
-)]
+#[serde_with::skip_serializing_none]
+#[serde_with::apply(_ => #[serde(default, deserialize_with = "lenient::field")])]
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct RawEmbedCreated {
     pub message: String,
@@ -141,6 +133,16 @@ pub struct RawEmbedCreated {
     pub other: Other,
 }
 
+/// Keys that the service's viewer understands.
+const VIEWER_KEYS: &str = "renderCanvasCSS interactiveToolsCSS environmentURL environmentName companyLogo productLogo threeDLogo \
+    companyLogoToggle productLogoToggle threeDLogoToggle companyLink productLink companyLogoCSS productLogoCSS \
+    threeDLogoCSS skyBoxEnabled skyBoxBlur shadowToggle shadowOpacity shadowBlur shadowLightIntensity \
+    cameraMinVerticalAngle cameraMaxVerticalAngle cameraMinZoom cameraMaxZoom cameraPanning cameraBloom \
+    cameraContrast cameraExposure fxaaOn enableSimpleMeasurement enableCoordinateDisplay baseUnit displayUnit \
+    baseUnits displayUnits enableARBtn enableAnimationControl animationSpeed animationIdleTime \
+    backgroundIsGradient backgroundIsColor gradientBackgroundColor1 gradientBackgroundColor2 \
+    plainBackgroundColor";
+
 /// A viewer's configuration; all values are texts.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
@@ -148,53 +150,9 @@ pub struct ViewerConfig(pub BTreeMap<String, String>);
 
 impl ViewerConfig {
     /// Keys that the service's viewer understands.
-    pub const KEYS: &[&str] = &[
-        "renderCanvasCSS",
-        "interactiveToolsCSS",
-        "environmentURL",
-        "environmentName",
-        "companyLogo",
-        "productLogo",
-        "threeDLogo",
-        "companyLogoToggle",
-        "productLogoToggle",
-        "threeDLogoToggle",
-        "companyLink",
-        "productLink",
-        "companyLogoCSS",
-        "productLogoCSS",
-        "threeDLogoCSS",
-        "skyBoxEnabled",
-        "skyBoxBlur",
-        "shadowToggle",
-        "shadowOpacity",
-        "shadowBlur",
-        "shadowLightIntensity",
-        "cameraMinVerticalAngle",
-        "cameraMaxVerticalAngle",
-        "cameraMinZoom",
-        "cameraMaxZoom",
-        "cameraPanning",
-        "cameraBloom",
-        "cameraContrast",
-        "cameraExposure",
-        "fxaaOn",
-        "enableSimpleMeasurement",
-        "enableCoordinateDisplay",
-        "baseUnit",
-        "displayUnit",
-        "baseUnits",
-        "displayUnits",
-        "enableARBtn",
-        "enableAnimationControl",
-        "animationSpeed",
-        "animationIdleTime",
-        "backgroundIsGradient",
-        "backgroundIsColor",
-        "gradientBackgroundColor1",
-        "gradientBackgroundColor2",
-        "plainBackgroundColor",
-    ];
+    pub fn keys() -> impl Iterator<Item = &'static str> {
+        VIEWER_KEYS.split(' ')
+    }
 
     /// Parses the text of a configuration; numbers and booleans become texts.
     pub fn parse(text: &str) -> Result<Self, serde_json::Error> {

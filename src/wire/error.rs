@@ -13,18 +13,18 @@ use super::secret::without_secrets;
 const MAX_MESSAGE_CHARS: usize = 1000;
 
 /// An error reply of the service.
+#[serde_with::skip_serializing_none]
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ErrorBody {
     /// The main message, one line.
+    #[serialize_always]
     pub message: Option<String>,
     /// A second text, as in `Token format is invalid`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
     /// Messages for each field of the request.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub errors: BTreeMap<String, Vec<String>>,
     /// A number, or the error code of an object store.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub code: Option<String>,
 }
 

@@ -146,9 +146,12 @@ pub(super) fn number_as_text<S: Serializer>(number: &Option<f64>, s: S) -> Resul
 }
 
 /// Declares an enum of known words with a last variant `Other(String)` that keeps an unknown word. Words
-/// are compared without case and written as declared.
+/// are compared without case and written as declared. `else if` names a function for further words of a variant.
 macro_rules! open_words {
-    ($(#[$meta:meta])* $name:ident { $($(#[$vmeta:meta])* $variant:ident = $word:literal,)+ }) => {
+    (
+        $(#[$meta:meta])* $name:ident { $($(#[$vmeta:meta])* $variant:ident = $word:literal,)+ }
+        $(else if $is_also:ident => $also:ident)?
+    ) => {
         $(#[$meta])*
         #[derive(Debug, Clone, PartialEq, Eq, Hash)]
         pub enum $name {
@@ -171,6 +174,9 @@ macro_rules! open_words {
                 $(if word.eq_ignore_ascii_case($word) {
                     return Self::$variant;
                 })+
+                $(if $is_also(word) {
+                    return Self::$also;
+                })?
                 Self::Other(word.to_owned())
             }
         }

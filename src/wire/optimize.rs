@@ -44,11 +44,10 @@ impl OptimizeRequest {
     }
 }
 
+#[serde_with::skip_serializing_none]
 #[derive(Serialize, Deserialize)]
 struct RawRequest {
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     config: Option<OptimizerConfig>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     preset_id: Option<PresetId>,
     #[serde(
         default,
@@ -114,10 +113,10 @@ pub struct MultiOptimizeItem {
 
 /// The settings of one optimization of several: a configuration whose object may also carry a preset id,
 /// tags and a name.
+#[serde_with::skip_serializing_none]
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct MultiOptimizeConfig {
     /// A saved or factory preset.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub preset_id: Option<PresetId>,
     /// Tags for the new rapid model.
     #[serde(
@@ -127,11 +126,7 @@ pub struct MultiOptimizeConfig {
     )]
     pub tags: Vec<String>,
     /// Name of the exported files.
-    #[serde(
-        default,
-        rename = "exportName",
-        skip_serializing_if = "Option::is_none"
-    )]
+    #[serde(rename = "exportName")]
     pub export_name: Option<String>,
     /// All other keys.
     #[serde(flatten)]
@@ -139,10 +134,8 @@ pub struct MultiOptimizeConfig {
 }
 
 /// Body of the deprecated process call.
-#[serde_with::apply(
-    _ => #[serde(default, deserialize_with = "lenient::field")],
-    Option => #[serde(skip_serializing_if = "Option::is_none")],
-)]
+#[serde_with::skip_serializing_none]
+#[serde_with::apply(_ => #[serde(default, deserialize_with = "lenient::field")])]
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct LegacyProcess {
     /// Target file size in MB, 1 to 25.

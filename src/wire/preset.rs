@@ -9,10 +9,8 @@ use super::lenient::{self, Other};
 use super::time::Timestamp;
 
 /// A preset of the user.
-#[serde_with::apply(
-    _ => #[serde(default, deserialize_with = "lenient::field")],
-    Option => #[serde(skip_serializing_if = "Option::is_none")],
-)]
+#[serde_with::skip_serializing_none]
+#[serde_with::apply(_ => #[serde(default, deserialize_with = "lenient::field")])]
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Preset {
     #[serde_with(skip_apply)]
@@ -141,17 +139,13 @@ pub struct PresetCategory {
 }
 
 /// Body that creates a preset.
+#[serde_with::skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct CreatePreset {
     pub name: String,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
     /// The oldest optimizer version that can use it.
-    #[serde(
-        default,
-        rename = "engineCoreVersion",
-        skip_serializing_if = "Option::is_none"
-    )]
+    #[serde(rename = "engineCoreVersion")]
     pub engine_core_version: Option<String>,
     pub config: OptimizerConfig,
 }

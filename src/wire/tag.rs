@@ -21,10 +21,8 @@ pub fn is_own_tag(name: &str) -> bool {
 }
 
 /// A tag on one object.
-#[serde_with::apply(
-    _ => #[serde(default, deserialize_with = "lenient::field")],
-    Option => #[serde(skip_serializing_if = "Option::is_none")],
-)]
+#[serde_with::skip_serializing_none]
+#[serde_with::apply(_ => #[serde(default, deserialize_with = "lenient::field")])]
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Tag {
     /// Its id, by which it is removed.

@@ -10,20 +10,16 @@ use super::lenient::{self, Other};
 use super::time::Timestamp;
 
 /// An API token as described by the service. Contains the fields of the list and the single form.
-#[serde_with::apply(
-    _ => #[serde(default, deserialize_with = "lenient::field")],
-    Option => #[serde(skip_serializing_if = "Option::is_none")],
-)]
+#[serde_with::skip_serializing_none]
+#[serde_with::apply(_ => #[serde(default, deserialize_with = "lenient::field")])]
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ApiToken {
     #[serde_with(skip_apply)]
     pub id: TokenId,
     pub name: String,
-    #[serde_with(skip_apply)]
-    #[serde(default, deserialize_with = "lenient::field")]
+    #[serialize_always]
     pub last_used_at: Option<Timestamp>,
-    #[serde_with(skip_apply)]
-    #[serde(default, deserialize_with = "lenient::field")]
+    #[serialize_always]
     pub created_at: Option<Timestamp>,
     /// Single form.
     pub updated_at: Option<Timestamp>,

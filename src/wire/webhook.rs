@@ -100,10 +100,8 @@ pub struct Event {
 }
 
 /// The subject of an event.
-#[serde_with::apply(
-    _ => #[serde(default, deserialize_with = "lenient::field")],
-    Option => #[serde(skip_serializing_if = "Option::is_none")],
-)]
+#[serde_with::skip_serializing_none]
+#[serde_with::apply(_ => #[serde(default, deserialize_with = "lenient::field")])]
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct EventData {
     pub status: Option<EventStatus>,

@@ -402,8 +402,8 @@ async fn keys_that_the_viewer_does_not_know_are_named_in_the_answer() {
          cameraBloom?), zzz."
     );
     let all = |value: &str| -> Value {
-        let keys = assetfs::wire::ViewerConfig::KEYS.iter();
-        keys.map(|key| (*key, value)).collect()
+        let keys = assetfs::wire::ViewerConfig::keys();
+        keys.map(|key| (key, value)).collect()
     };
     let told =
         message(json!({ "shadowOpacity": "3", "displayUnits": "m,parsec", "baseUnit": "ell" }))

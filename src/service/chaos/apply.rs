@@ -4,7 +4,6 @@ use std::time::Duration;
 
 use axum::Router;
 use axum::body::Body;
-use axum::extract::Request;
 use axum::http::header::{CONTENT_LENGTH, CONTENT_TYPE, DATE, RETRY_AFTER};
 use axum::http::{HeaderValue, StatusCode};
 use axum::response::Response;
@@ -43,12 +42,7 @@ impl Service for ChaosService {
     type Error = Dropped;
 
     async fn answer(&self, request: axum::http::Request<RequestBody>) -> Result<Response, Dropped> {
-        self.clone().handle(request.map(Body::new)).await
-    }
-}
-
-impl ChaosService {
-    async fn handle(self, mut request: Request) -> Result<Response, Dropped> {
+        let mut request = request.map(Body::new);
         let faults = self.chaos.faults(request.method(), request.uri());
         for fault in &faults {
             match fault {
@@ -72,7 +66,9 @@ impl ChaosService {
         for fault in &faults {
             response = match fault {
                 Fault::DropAfter | Fault::CutRequest { .. } => return Err(Dropped),
-                Fault::CutReply { bytes } => cut_reply(response, *bytes),
+                Fault::CutReply { bytes } => {
+                    keep_length(response, |whole| body::cut_after(whole, *bytes))
+                }
                 Fault::Drip { bytes_per_second } => {
                     keep_length(response, |whole| body::drip(whole, *bytes_per_second))
                 }
@@ -87,7 +83,9 @@ impl ChaosService {
         self.date(&mut response);
         Ok(response)
     }
+}
 
+impl ChaosService {
     /// Sets the `Date` header to the time of the service's clock.
     fn date(&self, response: &mut Response) {
         let ahead = self.chaos.plan().map_or(0, |plan| plan.clock_ahead_secs);
@@ -132,10 +130,6 @@ fn keep_length(response: Response, change: impl FnOnce(Body) -> Body) -> Respons
         headers.insert(CONTENT_LENGTH, HeaderValue::from(len));
     }
     response
-}
-
-fn cut_reply(response: Response, bytes: u64) -> Response {
-    keep_length(response, |whole| body::cut_after(whole, bytes))
 }
 
 fn with_wrong_length(response: Response, by: i64) -> Response {

@@ -1,7 +1,6 @@
 //! The plan: which requests get which fault. It is TOML, so that a test can keep it in a file.
 
 use std::collections::BTreeMap;
-use std::time::Duration;
 
 use axum::http::{Method, Uri};
 use serde::Deserialize;
@@ -153,16 +152,6 @@ impl ChaosPlan {
             return Err(ChaosError::Value(format!("{key} is not a key of a rule")));
         }
         Ok(plan)
-    }
-
-    /// Lifetime of upload URLs, if the plan sets one.
-    pub fn upload_url_lifetime(&self) -> Option<Duration> {
-        self.upload_url_secs.map(Duration::from_secs)
-    }
-
-    /// Lifetime of download URLs, if the plan sets one.
-    pub fn download_url_lifetime(&self) -> Option<Duration> {
-        self.download_url_secs.map(Duration::from_secs)
     }
 }
 

@@ -179,10 +179,7 @@ async fn clean_bucket(
 #[cfg(test)]
 impl FileStore {
     fn bucket(&self) -> &Bucket {
-        match &self.backend {
-            Backend::Bucket(bucket) => bucket,
-            Backend::Folder(_) => panic!("a bucket"),
-        }
+        self.backend.bucket().expect("a bucket")
     }
 
     pub async fn blobs(&self) -> std::collections::BTreeSet<String> {

@@ -58,6 +58,13 @@ fn make_folder_of(target: &Path) -> Result<(), FilesError> {
 }
 
 impl Backend {
+    fn bucket(&self) -> Option<&Bucket> {
+        match self {
+            Backend::Folder(_) => None,
+            Backend::Bucket(bucket) => Some(bucket),
+        }
+    }
+
     fn store(&self) -> &dyn ObjectStore {
         match self {
             Backend::Folder(folder) => folder.store.as_ref(),
@@ -103,18 +110,12 @@ impl FileStore {
 
     /// What to set at the bucket so that pages of `origin` can send and read files.
     pub async fn check_cors(&self, origin: &str) -> Option<String> {
-        match &self.backend {
-            Backend::Folder(_) => None,
-            Backend::Bucket(bucket) => bucket.check_cors(origin).await,
-        }
+        self.backend.bucket()?.check_cors(origin).await
     }
 
     /// The origin of the storage, if clients send files to it and read them from it.
     pub fn direct_origin(&self) -> Option<&str> {
-        match &self.backend {
-            Backend::Folder(_) => None,
-            Backend::Bucket(bucket) => Some(bucket.public_origin()),
-        }
+        Some(self.backend.bucket()?.public_origin())
     }
 
     /// A URL of the storage that reads a blob, if clients read from it.
@@ -125,10 +126,8 @@ impl FileStore {
         media_type: &str,
         lifetime: Duration,
     ) -> Option<SignedUrl> {
-        match &self.backend {
-            Backend::Folder(_) => None,
-            Backend::Bucket(bucket) => Some(bucket.download_url(blob, name, media_type, lifetime)),
-        }
+        let bucket = self.backend.bucket()?;
+        Some(bucket.download_url(blob, name, media_type, lifetime))
     }
 
     /// A URL of the storage that takes the bytes of a file, if clients send to it.
@@ -138,10 +137,7 @@ impl FileStore {
         file: FileId,
         lifetime: Duration,
     ) -> Option<SignedUrl> {
-        match &self.backend {
-            Backend::Folder(_) => None,
-            Backend::Bucket(bucket) => Some(bucket.upload_url(asset, file, lifetime)),
-        }
+        Some(self.backend.bucket()?.upload_url(asset, file, lifetime))
     }
 
     /// The files that clients have sent to the storage for an asset; `None` if clients do not send to it.
@@ -149,13 +145,11 @@ impl FileStore {
     /// # Errors
     /// When the storage fails.
     pub async fn arrived(&self, asset: AssetId) -> Result<Option<Vec<Arrived>>, FilesError> {
-        match &self.backend {
-            Backend::Folder(_) => Ok(None),
-            Backend::Bucket(bucket) => {
-                let arrived = timeout(ARRIVED_TIME, bucket.arrived(asset)).await;
-                Ok(Some(arrived.map_err(|_| FilesError::Late)??))
-            }
-        }
+        let Some(bucket) = self.backend.bucket() else {
+            return Ok(None);
+        };
+        let arrived = timeout(ARRIVED_TIME, bucket.arrived(asset)).await;
+        Ok(Some(arrived.map_err(|_| FilesError::Late)??))
     }
 
     /// Copies a file that a client has sent to a blob, if it is still the frozen version, and puts it at `target`.
@@ -313,16 +307,14 @@ impl FileStore {
 
     /// Removes blobs that no record refers to any more. A failure is logged; the janitor removes the blob later.
     pub async fn remove(&self, blobs: &[String]) {
-        match &self.backend {
-            Backend::Folder(folder) => {
-                for blob in blobs {
-                    if let Err(error) = folder.remove(blob).await {
-                        tracing::warn!(error = %chain(&error), blob, "a blob could not be removed");
-                    }
-                }
+        // Somebody may be reading a blob of a bucket with a URL. The janitor removes it when no such URL works any more.
+        let Backend::Folder(folder) = &self.backend else {
+            return;
+        };
+        for blob in blobs {
+            if let Err(error) = folder.remove(blob).await {
+                tracing::warn!(error = %chain(&error), blob, "a blob could not be removed");
             }
-            // Somebody may be reading it with a URL. The janitor removes it when no such URL works any more.
-            Backend::Bucket(_) => {}
         }
     }
 }

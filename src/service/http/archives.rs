@@ -10,6 +10,7 @@ use serde_json::json;
 
 use super::body::Fields;
 use super::error::ApiError;
+use super::preset::{self, stored_config};
 use super::rapidmodel;
 use super::rawmodel;
 use super::request::ApiCall;
@@ -93,11 +94,8 @@ fn send(app: &App, name: &str, entries: Vec<Entry>) -> Response {
 
 pub async fn asset(call: ApiCall) -> Result<Response, ApiError> {
     let row = rawmodel::existing(&call, call.ids.asset()?).await?;
-    let files = call
-        .records()
-        .files()
-        .list(&[ModelId::Asset(row.id)])
-        .await?;
+    let owner = ModelId::Asset(row.id);
+    let files = call.records().files().list(&[owner]).await?;
     let entries: Vec<Entry> = files
         .into_iter()
         .filter(|file| file.area == Area::Source)
@@ -120,7 +118,7 @@ pub async fn asset(call: ApiCall) -> Result<Response, ApiError> {
 }
 
 /// A factory preset, or a preset of the caller.
-async fn preset(call: &ApiCall) -> Result<Named, ApiError> {
+async fn named(call: &ApiCall) -> Result<Named, ApiError> {
     let id = call.ids.preset()?;
     if let Some(preset) = presets::factory(id) {
         return Ok(Named {
@@ -130,22 +128,17 @@ async fn preset(call: &ApiCall) -> Result<Named, ApiError> {
             modified: call.app.clock.now(),
         });
     }
-    let row = call.records().presets().get(call.user, id).await?;
-    let row = row.ok_or_else(|| ApiError::no("preset"))?;
+    let row = preset::existing(call, id).await?;
     Ok(Named {
-        config: parsed(&row.config)?,
+        config: stored_config(&row.config)?,
         name: row.name,
         description: row.description,
         modified: row.updated_at,
     })
 }
 
-fn parsed(config: &str) -> Result<OptimizerConfig, ApiError> {
-    OptimizerConfig::parse(config).map_err(|error| ApiError::Internal(Box::new(error)))
-}
-
 pub async fn preset_both(call: ApiCall) -> Result<Response, ApiError> {
-    let named = preset(&call).await?;
+    let named = named(&call).await?;
     Ok(send_both(&call.app, &named))
 }
 
@@ -156,7 +149,7 @@ fn send_both(app: &App, named: &Named) -> Response {
 }
 
 pub async fn preset_command(call: ApiCall) -> Result<Response, ApiError> {
-    let named = preset(&call).await?;
+    let named = named(&call).await?;
     Ok(send(&call.app, &named.name, named.command_form()))
 }
 
@@ -176,7 +169,7 @@ pub async fn config_command(call: ApiCall, mut fields: Fields) -> Result<Respons
 pub async fn rapid_preset(call: ApiCall) -> Result<Response, ApiError> {
     let row = rapidmodel::named(&call).await?;
     let named = Named {
-        config: parsed(&row.config)?,
+        config: stored_config(&row.config)?,
         name: row.preset_name.unwrap_or(row.name),
         description: String::new(),
         modified: row.created_at,

@@ -171,10 +171,7 @@ impl Fields {
 
     /// An optional text.
     pub fn optional_text(&mut self, name: &str) -> Option<String> {
-        let text = self.parsed(name, "must be a text", |value| match value {
-            Value::String(text) => Some(text),
-            _ => None,
-        })?;
+        let text = self.parsed(name, "must be a text", text)?;
         if text.contains('\0') {
             self.refuse(name, "must not contain a NUL character");
             return None;
@@ -275,10 +272,7 @@ impl Fields {
 
     /// A required list of texts.
     pub fn texts(&mut self, name: &str) -> Vec<String> {
-        self.items(name, "must be a list of texts", |value| match value {
-            Value::String(text) => Some(text),
-            _ => None,
-        })
+        self.items(name, "must be a list of texts", text)
     }
 
     /// A required list of objects.
@@ -461,6 +455,13 @@ fn with_request_keys(key: &UnknownKey) -> UnknownKey {
     UnknownKey {
         path: key.path.clone(),
         nearest: meant.map(str::to_owned).or_else(|| key.nearest.clone()),
+    }
+}
+
+fn text(value: Value) -> Option<String> {
+    match value {
+        Value::String(text) => Some(text),
+        _ => None,
     }
 }
 

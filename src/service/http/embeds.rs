@@ -16,11 +16,9 @@ use crate::service::app::App;
 use crate::service::events;
 use crate::service::ids::{id_number, random_name};
 use crate::service::records::{
-    Area, AssetRow, Conversion, CreatedEmbed, EmbedRow, EmbedSource, FileRow, NewEmbed, NewEvent,
-    Uploaded,
+    Area, AssetRow, Conversion, CreatedEmbed, EmbedRow, FileRow, NewEmbed, NewEvent, Uploaded,
 };
 use crate::service::viewer::ViewerSettings;
-use crate::wire::paths::route;
 use crate::wire::strict_json;
 use crate::wire::{
     AssetId, Embed, EmbedForm, EmbedId, EventData, EventStatus, EventType, ModelId,
@@ -95,7 +93,7 @@ impl EmbedRequest {
     async fn create(
         self,
         call: &ApiCall,
-        source: EmbedSource,
+        source: ModelId,
         event: impl FnOnce(EmbedId, &str) -> NewEvent,
     ) -> Result<(EmbedId, String), ApiError> {
         let (app, user) = (&call.app, call.user);
@@ -157,13 +155,13 @@ fn unknown_keys(config: &str) -> Vec<String> {
     let config: serde_json::Map<String, Value> = serde_json::from_str(config).unwrap_or_default();
     let unknown = config
         .keys()
-        .filter(|key| !ViewerConfig::KEYS.contains(&key.as_str()));
+        .filter(|key| !ViewerConfig::keys().any(|known| known == *key));
     let mut named: Vec<String> = unknown
         .clone()
         .take(NAMED_KEYS)
         .map(|key| {
             let shown: String = key.chars().take(LONGEST_NAMED_KEY_CHARS).collect();
-            match most_alike(key, ViewerConfig::KEYS.iter().copied()) {
+            match most_alike(key, ViewerConfig::keys()) {
                 Some(meant) => format!("{shown} (did you mean {meant}?)"),
                 None => shown,
             }
@@ -199,7 +197,7 @@ pub async fn create(
         ));
     }
     let message = request.message("The embed was created.");
-    let source = EmbedSource::Rapid(rapid);
+    let source = ModelId::Rapid(rapid);
     let event = |id, url: &str| {
         let data = EventData {
             rapidmodel_id: Some(rapid),
@@ -232,7 +230,7 @@ pub async fn create_raw(call: ApiCall, mut fields: Fields) -> JsonReply {
     }
     prepare(&call.app, &row, call.user).await?;
     let message = request.message("The embed is being created.");
-    let source = EmbedSource::Asset(asset);
+    let source = ModelId::Asset(asset);
     let event = |id, url: &str| {
         events::event_of_now(EventType::EmbedFromRawCreation, created(asset, id, url))
     };
@@ -260,12 +258,9 @@ async fn prepare(app: &App, row: &AssetRow, user: UserId) -> Result<(), ApiError
         Model::Ready(_) | Model::Pending => Ok(()),
         Model::None(_) => {
             let glb = ["glb".to_owned()];
-            let asked = app
-                .records
-                .conversions()
-                .start(user, row.id, &glb, Uploaded::NotShown)
-                .await?;
-            match asked {
+            let conversions = app.records.conversions();
+            let starting = conversions.start(user, row.id, &glb, Uploaded::NotShown);
+            match starting.await? {
                 Conversion::Queued => app.queue.announce(),
                 // Another request was faster.
                 Conversion::Existing(_) => {}
@@ -300,50 +295,39 @@ pub async fn list(call: ApiCall) -> Result<Json<Page<Value>>, ApiError> {
     };
     let request = call.query.page(PER_PAGE, MOST_PER_PAGE);
     let search = call.query.search()?;
-    let page = call
-        .records()
-        .embeds()
-        .list(call.user, rapid, &search, request)
-        .await?;
+    let embeds = call.records().embeds();
+    let page = embeds.list(call.user, rapid, &search, request).await?;
     let mut data = Vec::with_capacity(page.items.len());
     for row in &page.items {
         data.push(written(&call.app, row, EmbedForm::List).await?);
     }
-    Ok(Json(envelope(&call, route::EMBEDS, &page, data)))
+    Ok(Json(envelope(&call, &page, data)))
 }
 
 pub async fn show(call: ApiCall) -> JsonReply {
-    let row = call
-        .records()
-        .embeds()
-        .get(call.user, call.ids.embed()?)
-        .await?;
+    let id = call.ids.embed()?;
+    let row = call.records().embeds().get(call.user, id).await?;
     let row = row.ok_or_else(|| ApiError::no("embed"))?;
     let data = written(&call.app, &row, EmbedForm::Detail).await?;
     Ok(Json(json!({ "data": data })))
 }
 
 pub async fn delete(call: ApiCall) -> Result<StatusCode, ApiError> {
-    match call
-        .records()
-        .embeds()
-        .delete(call.user, call.ids.embed()?)
-        .await?
-    {
-        true => Ok(StatusCode::NO_CONTENT),
-        false => Err(ApiError::no("embed")),
-    }
+    let id = call.ids.embed()?;
+    let existed = call.records().embeds().delete(call.user, id).await?;
+    ApiError::deleted(existed, "embed").map(|_| StatusCode::NO_CONTENT)
 }
 
 async fn written(app: &App, row: &EmbedRow, form: EmbedForm) -> Result<Value, ApiError> {
-    let (owner, number, asset) = match row.source {
-        EmbedSource::Rapid(rapid) => (ModelId::Rapid(rapid), rapid, None),
-        // The API requires an integer here, also for the embed of an asset.
-        EmbedSource::Asset(asset) => (ModelId::Asset(asset), RapidId(asset.0), Some(asset)),
+    // The API requires an integer here, also for the embed of an asset.
+    let number = RapidId(row.source.number());
+    let asset = match row.source {
+        ModelId::Rapid(_) => None,
+        ModelId::Asset(asset) => Some(asset),
     };
     let thumbnail = match form {
         EmbedForm::Detail => None,
-        EmbedForm::List => RelatedRows::area(app, owner, Area::Analysis)
+        EmbedForm::List => RelatedRows::area(app, row.source, Area::Analysis)
             .await?
             .get("thumb.jpg")
             .map(|url| url.expose().to_owned()),

@@ -26,6 +26,9 @@ const SOON: Duration = Duration::from_secs(2);
 const LONG_OUTAGE: Duration = Duration::from_secs(5);
 const LONG_RETRY: Duration = Duration::from_secs(30);
 
+/// The cause of an error, for the log.
+type Cause = Box<dyn std::error::Error + Send + Sync>;
+
 /// Why a request is refused.
 #[derive(Debug, thiserror::Error)]
 pub enum ApiError {
@@ -56,7 +59,7 @@ pub enum ApiError {
     CouldNotProcess { status: StatusCode, reason: String },
     /// An internal error of a multi-optimize request; plain text.
     #[error("Internal error of the service.")]
-    ProcessingFailed(#[source] Box<dyn std::error::Error + Send + Sync>),
+    ProcessingFailed(#[source] Cause),
     /// The object belongs to another user, or the change is not allowed.
     #[error("{0}")]
     Forbidden(String),
@@ -88,7 +91,7 @@ pub enum ApiError {
         part: Dependency,
         retry_after: Duration,
         #[source]
-        cause: Box<dyn std::error::Error + Send + Sync>,
+        cause: Cause,
     },
     /// Nothing more can be stored until the operator has made room.
     #[error(
@@ -97,11 +100,11 @@ pub enum ApiError {
     StorageFull {
         part: Dependency,
         #[source]
-        cause: Box<dyn std::error::Error + Send + Sync>,
+        cause: Cause,
     },
     /// An internal error.
     #[error("Internal error of the service.")]
-    Internal(#[source] Box<dyn std::error::Error + Send + Sync>),
+    Internal(#[source] Cause),
 }
 
 /// What the service needs to answer.
@@ -133,6 +136,31 @@ impl ApiError {
     /// The error for an unknown id of a `what`.
     pub fn no(what: &str) -> ApiError {
         ApiError::NotFound(format!("There is no such {what}."))
+    }
+
+    /// The reply to the deletion of a `what`.
+    pub fn deleted(existed: bool, what: &str) -> Result<StatusCode, ApiError> {
+        match existed {
+            true => Ok(StatusCode::OK),
+            false => Err(ApiError::no(what)),
+        }
+    }
+
+    pub fn internal(cause: impl Into<Cause>) -> ApiError {
+        ApiError::Internal(cause.into())
+    }
+
+    fn full(part: Dependency, cause: impl Into<Cause>) -> ApiError {
+        let cause = cause.into();
+        ApiError::StorageFull { part, cause }
+    }
+
+    fn unavailable(part: Dependency, retry_after: Duration, cause: impl Into<Cause>) -> ApiError {
+        ApiError::Unavailable {
+            part,
+            retry_after,
+            cause: cause.into(),
+        }
     }
 
     /// The refusal of work whose result could not be stored.
@@ -257,19 +285,15 @@ impl From<RecordsError> for ApiError {
         match error {
             // Its tokens were deleted with it.
             RecordsError::NoAccount => ApiError::InvalidToken,
-            error if error.is_full() => ApiError::StorageFull {
-                part: Dependency::Database,
-                cause: Box::new(error),
-            },
-            error if error.is_temporary() => ApiError::Unavailable {
-                part: Dependency::Database,
-                retry_after: match error.outage_time() {
+            error if error.is_full() => ApiError::full(Dependency::Database, error),
+            error if error.is_temporary() => {
+                let retry_after = match error.outage_time() {
                     Some(time) if time >= LONG_OUTAGE => LONG_RETRY,
                     _ => SOON,
-                },
-                cause: Box::new(error),
-            },
-            inside => ApiError::Internal(Box::new(inside)),
+                };
+                ApiError::unavailable(Dependency::Database, retry_after, error)
+            }
+            inside => ApiError::internal(inside),
         }
     }
 }
@@ -284,16 +308,11 @@ impl From<FilesError> for ApiError {
                 "The file was not received whole ({cause}); send it again."
             )),
             FilesError::Silent => ApiError::TooSlow(error.to_string()),
-            error if error.is_full() => ApiError::StorageFull {
-                part: Dependency::Storage,
-                cause: Box::new(error),
-            },
-            error if error.is_temporary() => ApiError::Unavailable {
-                part: Dependency::Storage,
-                retry_after: SOON,
-                cause: Box::new(error),
-            },
-            inside => ApiError::Internal(Box::new(inside)),
+            error if error.is_full() => ApiError::full(Dependency::Storage, error),
+            error if error.is_temporary() => {
+                ApiError::unavailable(Dependency::Storage, SOON, error)
+            }
+            inside => ApiError::internal(inside),
         }
     }
 }

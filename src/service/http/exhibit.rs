@@ -3,7 +3,7 @@
 use super::error::ApiError;
 use super::record_forms::RelatedRows;
 use crate::service::app::App;
-use crate::service::records::{Area, EmbedSource, FileRow, JobState};
+use crate::service::records::{Area, FileRow, JobState};
 use crate::wire::{AssetId, ModelId};
 use assetfs_formats as formats;
 
@@ -40,15 +40,14 @@ impl Files {
     }
 }
 
-pub async fn of_source(app: &App, source: EmbedSource) -> Result<Model, ApiError> {
+pub async fn of_source(app: &App, source: ModelId) -> Result<Model, ApiError> {
     match source {
-        EmbedSource::Rapid(rapid) => {
-            let owner = ModelId::Rapid(rapid);
-            let related = RelatedRows::read(app, &[owner]).await?;
-            let exports = related.stored(owner, Area::Export);
+        ModelId::Rapid(_) => {
+            let related = RelatedRows::read(app, &[source]).await?;
+            let exports = related.stored(source, Area::Export);
             Ok(Files::among(&exports).map_or(Model::None(None), Model::Ready))
         }
-        EmbedSource::Asset(asset) => of_asset(app, asset).await,
+        ModelId::Asset(asset) => of_asset(app, asset).await,
     }
 }
 
@@ -80,13 +79,9 @@ pub async fn of_asset(app: &App, asset: AssetId) -> Result<Model, ApiError> {
 }
 
 /// The thumbnail of an embed's model.
-pub async fn poster(app: &App, source: EmbedSource) -> Result<Option<FileRow>, ApiError> {
-    let owner = match source {
-        EmbedSource::Rapid(rapid) => ModelId::Rapid(rapid),
-        EmbedSource::Asset(asset) => ModelId::Asset(asset),
-    };
-    let related = RelatedRows::read(app, &[owner]).await?;
-    let analysis = related.stored(owner, Area::Analysis);
+pub async fn poster(app: &App, source: ModelId) -> Result<Option<FileRow>, ApiError> {
+    let related = RelatedRows::read(app, &[source]).await?;
+    let analysis = related.stored(source, Area::Analysis);
     let thumbnail = analysis.iter().find(|row| row.name == "thumb.jpg");
     Ok(thumbnail.map(|row| (*row).clone()))
 }

@@ -35,12 +35,9 @@ pub async fn add(call: ApiCall, mut fields: Fields) -> Result<Json<FormatsAdded>
         fields.refuse("formats", "must name at least one format");
     }
     fields.finish()?;
-    let conversion = call
-        .records()
-        .conversions()
-        .start(call.user, id, &asked, Uploaded::Counts)
-        .await?;
-    match conversion {
+    let conversions = call.records().conversions();
+    let starting = conversions.start(call.user, id, &asked, Uploaded::Counts);
+    match starting.await? {
         Conversion::Queued => {}
         Conversion::Existing(existing) => {
             return Err(ApiError::BadRequest(format!(

@@ -15,9 +15,9 @@ use super::record_forms::RelatedRows;
 use super::request::{ApiCall, JsonReply};
 use super::upload;
 use crate::service::names::{self, file_stem};
-use crate::service::records::{Area, AssetRow};
+use crate::service::records::{Area, AssetRow, NewAsset};
 use crate::wire::paths::{fill, legacy_route};
-use crate::wire::{AssetForm, LegacyOptimizeReply, ModelId, Page, SourceModel, UploadStarted};
+use crate::wire::{AssetForm, LegacyOptimizeReply, ModelId, SourceModel, UploadStarted};
 use assetfs_formats as formats;
 
 /// The target sizes that the oldest endpoint allows, in megabytes.
@@ -29,21 +29,18 @@ pub async fn start_upload(
 ) -> Result<Json<UploadStarted>, ApiError> {
     let filenames = upload::file_names(&mut fields);
     fields.finish()?;
-    let (main, format) = names::main_file(&filenames);
-    let main = main.rsplit('/').next().unwrap_or(main);
+    let (main_file, format) = names::main_file(&filenames);
+    let main = main_file.rsplit('/').next().unwrap_or(main_file);
     let name = file_stem(main.strip_suffix(&format!(".{format}")).unwrap_or(main));
-    let is_zip = upload::is_one_zip(&filenames);
-    let upload = upload::NewUpload {
+    let new = NewAsset {
         name: &name,
         filenames: &filenames,
-        is_zip,
-        key: None,
+        is_zip: upload::is_one_zip(&filenames),
+        format: &format,
+        main_file,
+        start_key: None,
     };
-    let (id, files) = upload::create(&call, &upload).await?;
-    let complete = call.app.url(&fill(legacy_route::COMPLETE_UPLOAD, &[&id]));
-    Ok(Json(upload::started(
-        &call.app, id, &filenames, &files, complete,
-    )))
+    upload::begin(&call, &new, legacy_route::COMPLETE_UPLOAD).await
 }
 
 pub async fn complete_upload(call: ApiCall) -> JsonReply {
@@ -51,30 +48,13 @@ pub async fn complete_upload(call: ApiCall) -> JsonReply {
     upload::finish(&call, id).await?;
     let asset = rawmodel::written(&call, id, AssetForm::UploadComplete).await?;
     let mut data = serde_json::Map::new();
-    for name in [
-        "id",
-        "name",
-        "processing",
-        "upload_status",
-        "size",
-        "created_at",
-    ] {
+    for name in "id name processing upload_status size created_at".split(' ') {
         data.insert(name.to_owned(), asset[name].clone());
     }
     let optimize = call.app.url(&fill(legacy_route::OPTIMIZE, &[&id]));
     Ok(Json(
         json!({ "data": data, "links": { "optimize": optimize } }),
     ))
-}
-
-pub async fn list_assets(call: ApiCall) -> Result<Json<Page<Value>>, ApiError> {
-    let page = rawmodel::page(&call, legacy_route::ASSETS).await?;
-    Ok(Json(page))
-}
-
-pub async fn list_rapids(call: ApiCall) -> Result<Json<Page<Value>>, ApiError> {
-    let page = rapidmodel::page(&call, legacy_route::RAPID_MODELS).await?;
-    Ok(Json(page))
 }
 
 pub async fn rapid(call: ApiCall) -> JsonReply {

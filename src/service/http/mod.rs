@@ -185,7 +185,7 @@ fn legacy_routes() -> Router<Arc<App>> {
         .route(legacy_route::BARE_ASSET, get(rawmodel::show))
         .route(
             legacy_route::ASSETS,
-            get(legacy::list_assets).delete(models::delete_many::<AssetId>),
+            get(rawmodel::list).delete(models::delete_many::<AssetId>),
         )
         .route(
             legacy_route::ASSET,
@@ -193,7 +193,7 @@ fn legacy_routes() -> Router<Arc<App>> {
         )
         .route(
             legacy_route::RAPID_MODELS,
-            get(legacy::list_rapids).delete(models::delete_many::<RapidId>),
+            get(rapidmodel::list).delete(models::delete_many::<RapidId>),
         )
         .route(
             legacy_route::RAPID_MODEL,
@@ -269,7 +269,7 @@ async fn isolate(State(app): State<Arc<App>>, request: Request, next: Next) -> R
     };
     let mut response = match tokio::spawn(trace::within(trace, handling).instrument(span)).await {
         Ok(response) => response,
-        Err(error) => ApiError::Internal(Box::new(error)).into_response(),
+        Err(error) => ApiError::internal(error).into_response(),
     };
     if may_change && response.status() == StatusCode::SERVICE_UNAVAILABLE {
         // Clients take a time to retry for the promise that nothing was changed. The database went away while this

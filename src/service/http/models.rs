@@ -48,10 +48,8 @@ async fn remove(call: &ApiCall, models: &[ModelId]) -> Result<usize, ApiError> {
 }
 
 pub async fn delete<K: ModelKind>(call: ApiCall) -> Result<StatusCode, ApiError> {
-    match remove(&call, &[named::<K>(&call)?]).await? {
-        0 => Err(ApiError::no(K::NAME)),
-        _ => Ok(StatusCode::OK),
-    }
+    let removed = remove(&call, &[named::<K>(&call)?]).await?;
+    ApiError::deleted(removed > 0, K::NAME)
 }
 
 pub async fn delete_many<K: ModelKind>(
@@ -73,8 +71,6 @@ pub async fn tags<K: ModelKind>(call: ApiCall) -> JsonReply {
 
 pub async fn delete_tag<K: ModelKind>(call: ApiCall) -> Result<StatusCode, ApiError> {
     let (model, tag) = (named::<K>(&call)?, call.ids.tag()?);
-    match call.records().tags().remove(call.user, model, tag).await? {
-        true => Ok(StatusCode::OK),
-        false => Err(ApiError::no("tag")),
-    }
+    let existed = call.records().tags().remove(call.user, model, tag).await?;
+    ApiError::deleted(existed, "tag")
 }

@@ -9,6 +9,7 @@ use serde_json::{Map, Value};
 
 use super::body::{Fields, RequestedConfig};
 use super::error::ApiError;
+use super::preset::{self, stored_config};
 use super::rapidmodel;
 use super::rawmodel;
 use super::record_forms::{self, RelatedRows};
@@ -74,32 +75,25 @@ async fn summary(call: &ApiCall, rapid: RapidId) -> JsonReply {
 }
 
 /// The settings of a factory preset or of a preset of the caller.
-async fn preset_settings(
-    call: &ApiCall,
-    id: PresetId,
-) -> Result<Option<RequestedSettings>, ApiError> {
+async fn preset_settings(call: &ApiCall, id: PresetId) -> Result<RequestedSettings, ApiError> {
     if let Some(preset) = presets::factory(id) {
-        return Ok(Some(RequestedSettings {
+        return Ok(RequestedSettings {
             config: preset.config(),
             preset: Some((id, preset.name.to_owned())),
             filename_rule: FilenameRule::default(),
-        }));
+        });
     }
-    let Some(preset) = call.records().presets().get(call.user, id).await? else {
-        return Ok(None);
-    };
+    let preset = preset::existing(call, id).await?;
     if presets::needs_newer_core(&preset.core_version) == Some(true) {
         let problem = presets::too_old_for(&preset.core_version);
         let message = format!("The preset {:?} {problem}.", preset.name);
         return Err(ApiError::field("preset_id", message));
     }
-    let config = OptimizerConfig::parse(&preset.config)
-        .map_err(|error| ApiError::Internal(Box::new(error)))?;
-    Ok(Some(RequestedSettings {
-        config,
+    Ok(RequestedSettings {
+        config: stored_config(&preset.config)?,
         preset: Some((id, preset.name)),
         filename_rule: preset.filename_rule,
-    }))
+    })
 }
 
 /// An optimization of `asset`, which must be complete.
@@ -112,9 +106,7 @@ pub(super) async fn new_rapid(
         return Err(not_complete(asset.id, Some(&asset.status)));
     }
     let settings = match asked.preset {
-        Some(preset) => preset_settings(call, preset)
-            .await?
-            .ok_or_else(|| ApiError::no("preset"))?,
+        Some(preset) => preset_settings(call, preset).await?,
         None => RequestedSettings {
             config: asked.config,
             preset: None,
@@ -149,12 +141,8 @@ fn not_complete(asset: AssetId, status: Option<&UploadStatus>) -> ApiError {
 
 /// Queues and pays all optimizations, or none.
 pub(super) async fn start(call: &ApiCall, new: &[NewRapid]) -> Result<Vec<RapidId>, ApiError> {
-    let started = call
-        .records()
-        .optimizations()
-        .start(call.user, call.token, new)
-        .await?;
-    match started {
+    let optimizations = call.records().optimizations();
+    match optimizations.start(call.user, call.token, new).await? {
         Started::Queued(ids) => {
             call.app.queue.announce();
             Ok(ids)

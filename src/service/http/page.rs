@@ -8,8 +8,8 @@ use crate::service::records::PageOf;
 use crate::wire::{Page, PageButton, PageLinks, PageMeta};
 
 /// Wraps `data`, the serialized items of `page`.
-pub fn envelope<T>(call: &ApiCall, path: &str, page: &PageOf<T>, data: Vec<Value>) -> Page<Value> {
-    let address = call.app.url(path);
+pub fn envelope<T>(call: &ApiCall, page: &PageOf<T>, data: Vec<Value>) -> Page<Value> {
+    let address = call.app.url(&call.path);
     let last = page.last_page();
     let current = page.page;
     let url = |number: u64| {

@@ -55,21 +55,14 @@ pub async fn update(call: ApiCall, mut fields: Fields) -> JsonReply {
         core_version: core.as_deref(),
         filename_rule: rule.as_ref(),
     };
-    let preset = call
-        .records()
-        .presets()
-        .update(call.user, id, &change)
-        .await?
-        .ok_or_else(|| ApiError::no("preset"))?;
+    let updating = call.records().presets().update(call.user, id, &change);
+    let preset = updating.await?.ok_or_else(|| ApiError::no("preset"))?;
     Ok(Json(written(&preset, PresetForm::Detail)?))
 }
 
 pub async fn list(call: ApiCall) -> Result<Json<Vec<Value>>, ApiError> {
-    let found = call
-        .records()
-        .presets()
-        .list(call.user, &call.query.search()?)
-        .await?;
+    let search = call.query.search()?;
+    let found = call.records().presets().list(call.user, &search).await?;
     let written = found.iter().map(|preset| written(preset, PresetForm::List));
     Ok(Json(written.collect::<Result<_, _>>()?))
 }
@@ -100,12 +93,7 @@ pub async fn show(call: ApiCall) -> JsonReply {
     if let Some(preset) = presets::factory(id) {
         return Ok(Json(factory_detail(preset)));
     }
-    let preset = call
-        .records()
-        .presets()
-        .get(call.user, id)
-        .await?
-        .ok_or_else(|| ApiError::no("preset"))?;
+    let preset = existing(&call, id).await?;
     Ok(Json(written(&preset, PresetForm::Detail)?))
 }
 
@@ -128,10 +116,8 @@ fn factory_detail(preset: &FactoryPreset) -> Value {
 pub async fn delete(call: ApiCall) -> Result<StatusCode, ApiError> {
     let id = call.ids.preset()?;
     refuse_factory(id)?;
-    match call.records().presets().delete(call.user, id).await? {
-        true => Ok(StatusCode::OK),
-        false => Err(ApiError::no("preset")),
-    }
+    let existed = call.records().presets().delete(call.user, id).await?;
+    ApiError::deleted(existed, "preset")
 }
 
 pub async fn categories(_: ApiCall) -> Json<Vec<PresetCategory>> {
@@ -191,14 +177,23 @@ fn refuse_factory(id: PresetId) -> Result<(), ApiError> {
     }
 }
 
+/// The configuration in a record.
+pub(super) fn stored_config(text: &str) -> Result<OptimizerConfig, ApiError> {
+    OptimizerConfig::parse(text).map_err(ApiError::internal)
+}
+
+/// A preset of the caller.
+pub(super) async fn existing(call: &ApiCall, id: PresetId) -> Result<PresetRow, ApiError> {
+    let preset = call.records().presets().get(call.user, id).await?;
+    preset.ok_or_else(|| ApiError::no("preset"))
+}
+
 fn written(row: &PresetRow, form: PresetForm) -> Result<Value, ApiError> {
-    let config =
-        OptimizerConfig::parse(&row.config).map_err(|error| ApiError::Internal(Box::new(error)))?;
     let preset = Preset {
         id: row.id,
         name: row.name.clone(),
         description: Some(row.description.clone()),
-        config,
+        config: stored_config(&row.config)?,
         rpdx_version: Some(RPDX_VERSION.to_owned()),
         user_id: Some(row.user),
         created_at: Some(row.created_at.into()),

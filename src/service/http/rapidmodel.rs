@@ -10,7 +10,6 @@ use super::record_forms::{self, RelatedRows};
 use super::request::{ApiCall, JsonReply};
 use crate::service::app::App;
 use crate::service::records::{Area, RapidRow};
-use crate::wire::paths::route;
 use crate::wire::{Downloads, ModelId, Page, RapidForm, RapidId};
 use assetfs_engine::job::Report;
 use assetfs_formats as formats;
@@ -44,20 +43,12 @@ pub(super) async fn written_all(app: &App, rows: &[RapidRow]) -> Result<Vec<Valu
 }
 
 pub async fn list(call: ApiCall) -> Result<Json<Page<Value>>, ApiError> {
-    Ok(Json(page(&call, route::RAPID_MODELS).await?))
-}
-
-/// A page of the list, with links to its neighbours at `path`.
-pub(super) async fn page(call: &ApiCall, path: &str) -> Result<Page<Value>, ApiError> {
     let request = call.query.page(DEFAULT_PER_PAGE, MOST_PER_PAGE);
     let search = call.query.search()?;
-    let page = call
-        .records()
-        .rapids()
-        .list(call.user, &search, request)
-        .await?;
+    let rapids = call.records().rapids();
+    let page = rapids.list(call.user, &search, request).await?;
     let data = written_all(&call.app, &page.items).await?;
-    Ok(envelope(call, path, &page, data))
+    Ok(Json(envelope(&call, &page, data)))
 }
 
 /// The full record of one rapid model, in its envelope.

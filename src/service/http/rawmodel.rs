@@ -11,7 +11,6 @@ use super::rapidmodel;
 use super::record_forms::{self, RelatedRows};
 use super::request::{ApiCall, JsonReply};
 use crate::service::records::{Area, AssetRow};
-use crate::wire::paths::route;
 use crate::wire::{AssetForm, AssetId, Downloads, ModelId, Page};
 
 const DEFAULT_PER_PAGE: u64 = 10;
@@ -41,29 +40,18 @@ pub(super) async fn written(
 }
 
 pub async fn list(call: ApiCall) -> Result<Json<Page<Value>>, ApiError> {
-    Ok(Json(page(&call, route::ASSETS).await?))
-}
-
-/// A page of the list, with links to its neighbours at `path`.
-pub(super) async fn page(call: &ApiCall, path: &str) -> Result<Page<Value>, ApiError> {
     let request = call.query.page(DEFAULT_PER_PAGE, MOST_PER_PAGE);
     let search = call.query.search()?;
-    let page = call
-        .records()
-        .assets()
-        .list(call.user, &search, request)
-        .await?;
-    let owners: Vec<ModelId> = page
-        .items
-        .iter()
-        .map(|row| ModelId::Asset(row.id))
-        .collect();
+    let assets = call.records().assets();
+    let page = assets.list(call.user, &search, request).await?;
+    let owners = page.items.iter().map(|row| ModelId::Asset(row.id));
+    let owners: Vec<ModelId> = owners.collect();
     let related = RelatedRows::read(&call.app, &owners).await?;
     let mut data = Vec::with_capacity(page.items.len());
     for row in &page.items {
         data.push(record_forms::asset(&call.app, row, &related, AssetForm::List).await?);
     }
-    Ok(envelope(call, path, &page, data))
+    Ok(Json(envelope(&call, &page, data)))
 }
 
 pub async fn show(call: ApiCall) -> JsonReply {
@@ -81,10 +69,8 @@ pub async fn update(call: ApiCall, mut fields: Fields) -> JsonReply {
     fields.finish()?;
     existing(&call, id).await?;
     if let Some(factor) = scale_factor {
-        call.records()
-            .assets()
-            .set_scale(call.user, id, factor)
-            .await?;
+        let assets = call.records().assets();
+        assets.set_scale(call.user, id, factor).await?;
     }
     if let Some(tags) = tags {
         let owner = ModelId::Asset(id);
@@ -137,11 +123,8 @@ pub async fn rapid_models(call: ApiCall) -> JsonReply {
 
 pub async fn jobs(call: ApiCall) -> JsonReply {
     let since = call.app.clock.now() - JOBS_WINDOW;
-    let rows = call
-        .records()
-        .rapids()
-        .list_unfinished(call.user, since)
-        .await?;
+    let rapids = call.records().rapids();
+    let rows = rapids.list_unfinished(call.user, since).await?;
     let data = rapidmodel::written_all(&call.app, &rows).await?;
     Ok(Json(json!({ "data": data })))
 }

@@ -49,6 +49,8 @@ pub struct ApiCall {
     /// The account that the token belongs to.
     pub user: UserId,
     pub token: TokenId,
+    /// The path of the request.
+    pub path: String,
     pub ids: Ids,
     pub query: Query,
     /// The `Idempotency-Key`, if the client gave one. A call that creates something creates it once for each key.
@@ -68,6 +70,7 @@ impl FromRequestParts<Arc<App>> for ApiCall {
             app: app.clone(),
             user,
             token,
+            path: parts.uri.path().to_owned(),
             ids: Ids::from_request_parts(parts, app).await?,
             query: Query::of(parts),
             request_key: request_key(parts)?,
@@ -159,12 +162,8 @@ async fn count(parts: &Parts, app: &App, requester: Requester) -> Result<(), Api
 
 async fn identify(parts: &Parts, app: &App) -> Result<(UserId, TokenId), ApiError> {
     let (id, secret) = credentials(parts).ok_or(ApiError::InvalidToken)?;
-    let token = app
-        .records
-        .tokens()
-        .get(id)
-        .await?
-        .ok_or(ApiError::InvalidToken)?;
+    let token = app.records.tokens().get(id).await?;
+    let token = token.ok_or(ApiError::InvalidToken)?;
     if !secret_matches(secret, &token.secret_hash) {
         return Err(ApiError::InvalidToken);
     }

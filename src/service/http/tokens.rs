@@ -24,27 +24,16 @@ pub async fn list(call: ApiCall) -> JsonReply {
 }
 
 pub async fn show(call: ApiCall) -> JsonReply {
-    let token = call
-        .records()
-        .tokens()
-        .get(call.ids.token()?)
-        .await?
-        .filter(|token| token.user == call.user)
-        .ok_or_else(|| ApiError::no("token"))?;
+    let token = call.records().tokens().get(call.ids.token()?).await?;
+    let token = token.filter(|token| token.user == call.user);
+    let token = token.ok_or_else(|| ApiError::no("token"))?;
     Ok(Json(write(&token, TokenForm::Single)))
 }
 
 pub async fn delete(call: ApiCall) -> Result<StatusCode, ApiError> {
-    if call
-        .records()
-        .tokens()
-        .delete(call.user, call.ids.token()?)
-        .await?
-    {
-        Ok(StatusCode::OK)
-    } else {
-        Err(ApiError::no("token"))
-    }
+    let id = call.ids.token()?;
+    let existed = call.records().tokens().delete(call.user, id).await?;
+    ApiError::deleted(existed, "token")
 }
 
 fn write(row: &TokenRow, form: TokenForm) -> Value {

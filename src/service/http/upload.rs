@@ -10,12 +10,11 @@ use super::body::Fields;
 use super::error::ApiError;
 use super::rawmodel;
 use super::request::{ApiCall, JsonReply};
-use crate::service::app::App;
 use crate::service::ids::hex;
 use crate::service::names;
-use crate::service::records::{Completion, FileId, NewAsset};
+use crate::service::records::{Completion, NewAsset};
 use crate::wire::paths::{fill, route};
-use crate::wire::{AssetForm, AssetId, Downloads, UploadLinks, UploadStarted, UploadStatus};
+use crate::wire::{AssetForm, AssetId, UploadLinks, UploadStarted, UploadStatus};
 use assetfs_formats as formats;
 
 /// Maximum number of missing files that a message names.
@@ -42,15 +41,16 @@ pub async fn start(call: ApiCall, mut fields: Fields) -> Result<Json<UploadStart
     fields.finish()?;
     let key = call.request_key.as_deref();
     let key = key.map(|key| start_key(key, &name, &filenames, is_zip));
-    let new = NewUpload {
+    let (main_file, format) = names::main_file(&filenames);
+    let new = NewAsset {
         name: &name,
         filenames: &filenames,
         is_zip,
-        key: key.as_deref(),
+        format: &format,
+        main_file,
+        start_key: key.as_deref(),
     };
-    let (id, files) = create(&call, &new).await?;
-    let complete = call.app.url(&fill(route::COMPLETE_UPLOAD, &[&id]));
-    Ok(Json(started(&call.app, id, &filenames, &files, complete)))
+    begin(&call, &new, route::COMPLETE_UPLOAD).await
 }
 
 pub(super) fn file_names(fields: &mut Fields) -> Vec<String> {
@@ -67,50 +67,24 @@ pub(super) fn is_one_zip(filenames: &[String]) -> bool {
     matches!(filenames, [name] if formats::extension(name) == "zip")
 }
 
-/// An upload that a client starts.
-pub(super) struct NewUpload<'a> {
-    pub(super) name: &'a str,
-    pub(super) filenames: &'a [String],
-    pub(super) is_zip: bool,
-    /// See [`start_key`].
-    pub(super) key: Option<&'a str>,
-}
-
-pub(super) async fn create(
+/// Creates an asset and replies with one URL for each of its files. `complete` is the template of the path that completes
+/// the upload.
+pub(super) async fn begin(
     call: &ApiCall,
-    upload: &NewUpload<'_>,
-) -> Result<(AssetId, Vec<FileId>), ApiError> {
-    let (main_file, format) = names::main_file(upload.filenames);
-    let new = NewAsset {
-        name: upload.name,
-        filenames: upload.filenames,
-        is_zip: upload.is_zip,
-        format: &format,
-        main_file,
-        start_key: upload.key,
-    };
-    Ok(call.records().assets().create(call.user, &new).await?)
-}
-
-/// The reply to a start: one URL for each file.
-pub(super) fn started(
-    app: &App,
-    id: AssetId,
-    filenames: &[String],
-    files: &[FileId],
-    complete: String,
-) -> UploadStarted {
-    let url = |(name, &file): (&String, &FileId)| (name.clone(), app.upload_url(id, file, name));
-    let urls: Downloads = filenames.iter().zip(files).map(url).collect();
-    UploadStarted {
+    new: &NewAsset<'_>,
+    complete: &str,
+) -> Result<Json<UploadStarted>, ApiError> {
+    let (id, files) = call.records().assets().create(call.user, new).await?;
+    let url = |(name, file): (&String, _)| (name.clone(), call.app.upload_url(id, file, name));
+    Ok(Json(UploadStarted {
         id,
         links: UploadLinks {
-            s3_upload_urls: urls,
-            complete_upload: Some(complete),
+            s3_upload_urls: new.filenames.iter().zip(files).map(url).collect(),
+            complete_upload: Some(call.app.url(&fill(complete, &[&id]))),
             other: Default::default(),
         },
         other: Default::default(),
-    }
+    }))
 }
 
 /// Completes an upload. Does nothing if it is already complete.

@@ -22,12 +22,8 @@ pub async fn login(State(app): State<Arc<App>>, _: Anonymous, mut fields: Fields
     let password = fields.text("password");
     fields.finish()?;
     let wrong = || ApiError::field("email", "These credentials do not match our records.");
-    let user = app
-        .records
-        .accounts()
-        .get_by_email(&email)
-        .await?
-        .ok_or_else(wrong)?;
+    let user = app.records.accounts().get_by_email(&email).await?;
+    let user = user.ok_or_else(wrong)?;
     if !is_password_of(&app, &user, password).await? {
         return Err(wrong());
     }
@@ -41,7 +37,7 @@ async fn is_password_of(app: &App, user: &UserRow, password: String) -> Result<b
     let hash = user.password_hash.clone();
     tokio::task::spawn_blocking(move || password_matches(&password, &hash))
         .await
-        .map_err(|error| ApiError::Internal(Box::new(error)))
+        .map_err(ApiError::internal)
 }
 
 async fn account(call: &ApiCall) -> Result<UserRow, ApiError> {
@@ -68,7 +64,6 @@ pub async fn delete(call: ApiCall, mut fields: Fields) -> Result<StatusCode, Api
     }
     let removal = call.records().accounts().delete(user.id).await?;
     call.app.clear_away(removal).await;
-    first_start::forget(&call.app.config.data_dir, &user.email)
-        .map_err(|error| ApiError::Internal(Box::new(error)))?;
+    first_start::forget(&call.app.config.data_dir, &user.email).map_err(ApiError::internal)?;
     Ok(StatusCode::OK)
 }

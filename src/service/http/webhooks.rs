@@ -43,12 +43,8 @@ pub async fn create(call: ApiCall, mut fields: Fields) -> Result<Json<Webhook>, 
         verify_ssl,
     };
     let most = call.app.config.max_webhooks;
-    match call
-        .records()
-        .webhooks()
-        .create(call.user, &new, most)
-        .await?
-    {
+    let creating = call.records().webhooks().create(call.user, &new, most);
+    match creating.await? {
         Some(webhook) => Ok(Json(written(webhook))),
         None => Err(ApiError::TooManyWebhooks),
     }
@@ -60,15 +56,9 @@ pub async fn list(call: ApiCall) -> Result<Json<Vec<Webhook>>, ApiError> {
 }
 
 pub async fn delete(call: ApiCall) -> Result<StatusCode, ApiError> {
-    match call
-        .records()
-        .webhooks()
-        .delete(call.user, call.ids.webhook()?)
-        .await?
-    {
-        true => Ok(StatusCode::OK),
-        false => Err(ApiError::no("webhook")),
-    }
+    let id = call.ids.webhook()?;
+    let existed = call.records().webhooks().delete(call.user, id).await?;
+    ApiError::deleted(existed, "webhook")
 }
 
 pub async fn test(call: ApiCall) -> Result<Json<Webhook>, ApiError> {

@@ -34,14 +34,7 @@ pub async fn collect(app: &App, place: &WorkFolder) -> Result<Vec<NewFile>, JobE
     let blobs = app.records.blobs().fresh_keys(found.len()).await?;
     for ((area, name, path), blob) in found.into_iter().zip(blobs) {
         match app.files.adopt(&blob, path).await {
-            Ok(stored) => files.push(NewFile {
-                area,
-                name,
-                blob: stored.blob,
-                size: stored.size,
-                md5: stored.md5,
-                crc32: stored.crc32,
-            }),
+            Ok(bytes) => files.push(NewFile { area, name, bytes }),
             Err(error) => {
                 discard(app, &files).await;
                 return Err(error.into());
@@ -55,14 +48,10 @@ pub async fn collect(app: &App, place: &WorkFolder) -> Result<Vec<NewFile>, JobE
 pub async fn store_text(app: &App, name: &str, text: String) -> Result<NewFile, JobError> {
     let body = stream::iter([Ok::<_, std::io::Error>(Bytes::from(text))]);
     let blob = app.records.blobs().fresh().await?;
-    let stored = app.files.receive(&blob, body, u64::MAX).await?;
     Ok(NewFile {
         area: Area::Analysis,
         name: name.to_owned(),
-        blob: stored.blob,
-        size: stored.size,
-        md5: stored.md5,
-        crc32: stored.crc32,
+        bytes: app.files.receive(&blob, body, u64::MAX).await?,
     })
 }
 
@@ -119,7 +108,7 @@ async fn was_ended(app: &App, lease: Lease) -> Result<bool, RecordsError> {
 
 /// Removes the bytes of files that get no record.
 pub async fn discard(app: &App, files: &[NewFile]) {
-    let blobs: Vec<String> = files.iter().map(|file| file.blob.clone()).collect();
+    let blobs: Vec<String> = files.iter().map(|file| file.bytes.blob.clone()).collect();
     app.give_up_blobs(&blobs).await;
 }
 

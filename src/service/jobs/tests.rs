@@ -24,7 +24,7 @@ use crate::service::files::FilesError;
 use crate::service::obstruction::Obstruction;
 use crate::service::records::{
     AnalysisEnd, AssetRow, Attempt, Beat, JobRow, JobState, Lost, NewAsset, NewFile, RecordsAt,
-    RecordsError,
+    RecordsError, Stored,
 };
 use crate::service::test_records::{TestDatabase, database_url};
 use crate::service::{RunningService, Service, ServiceConfig, WorkerCommand};
@@ -152,7 +152,8 @@ impl Waiting {
 
     async fn is_stored(&self, file: &NewFile) -> bool {
         let files = &self.service.app.files;
-        files.read(&file.blob, 0..file.size).await.is_ok()
+        let Stored { blob, size, .. } = &file.bytes;
+        files.read(blob, 0..*size).await.is_ok()
     }
 }
 
@@ -277,7 +278,7 @@ async fn the_janitor_removes_only_what_nothing_refers_to() {
     let stray = waiting.file("without an owner").await;
     let blobs = app.records.blobs();
     blobs
-        .give_up(std::slice::from_ref(&stray.blob))
+        .give_up(std::slice::from_ref(&stray.bytes.blob))
         .await
         .unwrap();
     let now = Timestamp::now();
@@ -321,7 +322,7 @@ async fn a_job_whose_commit_has_no_reply_counts_as_ended() {
     let app = &waiting.service.app;
     let job = waiting.claim().await;
     let file = waiting.file("the result").await;
-    *proxy.loses_commit_of.lock().unwrap() = Some(file.blob.clone());
+    *proxy.loses_commit_of.lock().unwrap() = Some(file.bytes.blob.clone());
     let ended = waiting.end(&job, &file).await;
     assert!(ended.is_err(), "{ended:?}");
     assert_eq!(*proxy.loses_commit_of.lock().unwrap(), None, "it was lost");

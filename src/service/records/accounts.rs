@@ -3,7 +3,7 @@
 use super::database::{Result, Tx, retried};
 use super::groups::AccountRecords;
 use super::jobs::{JobId, Removal};
-use super::sql::{columns, record, sql};
+use super::sql::{record, select_from, sql};
 use crate::wire::UserId;
 
 #[derive(Debug)]
@@ -81,15 +81,13 @@ impl AccountRecords<'_> {
     }
 
     pub async fn get(self, user: UserId) -> Result<Option<UserRow>> {
-        let columns = columns::<UserRow>("");
-        let query = format!("SELECT {columns} FROM users WHERE id = $1");
+        let query = select_from::<UserRow>("users WHERE id = $1");
         self.database.optional(sql!(query, user)).await
     }
 
     /// The account that logs in with `email`.
     pub async fn get_by_email(self, email: &str) -> Result<Option<UserRow>> {
-        let columns = columns::<UserRow>("");
-        let query = format!("SELECT {columns} FROM users WHERE email = $1");
+        let query = select_from::<UserRow>("users WHERE email = $1");
         self.database.optional(sql!(query, email)).await
     }
 

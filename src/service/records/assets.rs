@@ -7,7 +7,7 @@ use super::files::{self, Area, FileId, NewFile};
 use super::groups::AssetRecords;
 use super::listings::Listing;
 use super::search::{PageOf, PageRequest, Search};
-use super::sql::{columns, record, sql};
+use super::sql::{columns, record, select_from, sql};
 use crate::service::ids::random_uuid;
 use crate::wire::{AssetId, ModelId, UploadStatus, UserId};
 
@@ -110,7 +110,7 @@ impl AssetRecords<'_> {
                 name.to_lowercase(),
                 UploadStatus::Complete,
                 file.name,
-                file.size,
+                file.bytes.size,
                 tx.now(),
             );
             let owner = ModelId::Asset(tx.one(insert).await?);
@@ -122,8 +122,7 @@ impl AssetRecords<'_> {
 
     /// One asset of `user`.
     pub async fn get(self, user: UserId, asset: AssetId) -> Result<Option<AssetRow>> {
-        let columns = columns::<AssetRow>("");
-        let query = format!("SELECT {columns} FROM assets WHERE id = $1 AND user_id = $2");
+        let query = select_from::<AssetRow>("assets WHERE id = $1 AND user_id = $2");
         self.database.optional(sql!(query, asset, user)).await
     }
 

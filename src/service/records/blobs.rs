@@ -62,26 +62,18 @@ impl BlobRecords<'_> {
 
     /// Records `count` new keys.
     pub async fn fresh_keys(self, count: usize) -> Result<Vec<FreshBlob>> {
-        let mut tx = self.database.begin().await?;
-        let mut fresh = Vec::with_capacity(count);
-        for _ in 0..count {
-            let key = new_key();
-            let insert = "INSERT INTO pending_blobs (blob, created_at) VALUES ($1, now_micros())";
-            tx.run(sql!(insert, key)).await?;
-            fresh.push(FreshBlob(key));
-        }
-        tx.commit().await?;
+        let fresh: Vec<FreshBlob> = (0..count).map(|_| FreshBlob(new_key())).collect();
+        let insert = "INSERT INTO pending_blobs (blob, created_at) VALUES ($1, now_micros())";
+        let inserts = fresh.iter().map(|blob| sql!(insert, blob.0)).collect();
+        self.database.run_all(inserts).await?;
         Ok(fresh)
     }
 
     /// Gives up blobs that were stored and get no file.
     pub async fn give_up(self, blobs: &[String]) -> Result<()> {
-        let mut tx = self.database.begin().await?;
-        for blob in blobs {
-            let delete = "DELETE FROM pending_blobs WHERE blob = $1";
-            tx.run(sql!(delete, blob)).await?;
-        }
-        tx.commit().await
+        let delete = "DELETE FROM pending_blobs WHERE blob = $1";
+        let deletes = blobs.iter().map(|blob| sql!(delete, blob)).collect();
+        self.database.run_all(deletes).await
     }
 
     /// Keeps a blob pending, because its bytes are still being received.
@@ -114,9 +106,7 @@ impl BlobRecords<'_> {
             "SELECT blob FROM files WHERE blob IN ({first}) \
              UNION ALL SELECT blob FROM pending_blobs WHERE blob IN ({second})"
         );
-        let query = sql!(text);
-        let both = blobs.iter().chain(blobs);
-        let query = both.fold(query, |query, blob| query.bind(blob));
+        let query = sql!(text).bind_all(blobs).bind_all(blobs);
         let owned: Vec<String> = self.database.all(query).await?;
         let owned: HashSet<String> = owned.into_iter().collect();
         let unowned = blobs.iter().filter(|blob| !owned.contains(*blob));
@@ -125,13 +115,9 @@ impl BlobRecords<'_> {
 
     /// Notes blobs that nothing refers to; a blob that is noted already keeps its time.
     pub async fn note_strays(self, blobs: &[String], now: Timestamp) -> Result<()> {
-        let mut tx = self.database.begin().await?;
-        for blob in blobs {
-            let insert =
-                "INSERT INTO stray_blobs (blob, since) VALUES ($1, $2) ON CONFLICT DO NOTHING";
-            tx.run(sql!(insert, blob, now)).await?;
-        }
-        tx.commit().await
+        let insert = "INSERT INTO stray_blobs (blob, since) VALUES ($1, $2) ON CONFLICT DO NOTHING";
+        let inserts = blobs.iter().map(|blob| sql!(insert, blob, now)).collect();
+        self.database.run_all(inserts).await
     }
 
     /// The strays that were noted at `until` or before, oldest first, at most `most`, without the first `skipped`.
@@ -149,11 +135,8 @@ impl BlobRecords<'_> {
 
     /// Forgets strays whose bytes are removed.
     pub async fn forget_strays(self, blobs: &[String]) -> Result<()> {
-        let mut tx = self.database.begin().await?;
-        for blob in blobs {
-            let delete = "DELETE FROM stray_blobs WHERE blob = $1";
-            tx.run(sql!(delete, blob)).await?;
-        }
-        tx.commit().await
+        let delete = "DELETE FROM stray_blobs WHERE blob = $1";
+        let deletes = blobs.iter().map(|blob| sql!(delete, blob)).collect();
+        self.database.run_all(deletes).await
     }
 }

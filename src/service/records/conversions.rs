@@ -21,7 +21,7 @@ pub struct ConversionRow {
 }
 
 impl Record for ConversionRow {
-    fn read(row: &Row) -> sqlx::Result<ConversionRow> {
+    fn read(row: &Row, _: &str) -> sqlx::Result<ConversionRow> {
         let formats: String = Column::read(row, "formats")?;
         let progress: Option<u64> = Column::read(row, "progress")?;
         Ok(ConversionRow {

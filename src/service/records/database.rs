@@ -108,6 +108,15 @@ impl Database {
         self.in_lane(Lane::Changes).run(statement).await
     }
 
+    /// Runs statements in one transaction.
+    pub(super) async fn run_all(&self, statements: Vec<Statement>) -> Result<()> {
+        let mut tx = self.begin().await?;
+        for statement in statements {
+            tx.run(statement).await?;
+        }
+        tx.commit().await
+    }
+
     pub(super) async fn one<T: Record>(&self, statement: Statement) -> Result<T> {
         let reading = async { self.reader().await?.link().one(&statement).await };
         answered(self.shared(), reading).await

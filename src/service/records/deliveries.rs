@@ -70,9 +70,9 @@ pub struct WebhookLease {
 }
 
 impl Record for WebhookLease {
-    fn read(row: &Row) -> sqlx::Result<WebhookLease> {
+    fn read(row: &Row, prefix: &str) -> sqlx::Result<WebhookLease> {
         Ok(WebhookLease {
-            webhook: WebhookRow::read(row)?,
+            webhook: WebhookRow::read(row, prefix)?,
             fence: Column::read(row, "fence")?,
             failures: Column::read(row, "failures_in_row")?,
         })

@@ -8,21 +8,15 @@ use super::groups::EmbedRecords;
 use super::listings::Listing;
 use super::search::{PageOf, PageRequest, Search};
 use super::sql::{Column, Row, columns, record, sql};
-use crate::wire::{AssetId, EmbedId, ModelId, RapidId, UserId};
-
-/// What an embed shows.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum EmbedSource {
-    Rapid(RapidId),
-    Asset(AssetId),
-}
+use crate::wire::{EmbedId, ModelId, RapidId, UserId};
 
 #[derive(Debug)]
 pub struct NewEmbed<'a> {
     /// Its unguessable name in URLs.
     pub identifier: &'a str,
     pub name: &'a str,
-    pub source: EmbedSource,
+    /// The model that it shows.
+    pub source: ModelId,
     /// The viewer configuration as JSON text.
     pub config: &'a str,
     /// Idempotency key: of requests with the same key only the first makes an embed.
@@ -45,7 +39,7 @@ record! {
         /// Its name in URLs.
         pub identifier: String,
         pub name: String,
-        pub source: EmbedSource => source_of("rapid_id", "asset_id"),
+        pub source: ModelId => source_of("rapid_id", "asset_id"),
         /// The name of the model, if it still exists.
         pub source_name: Option<String> => source_name_of(),
         /// The viewer configuration as JSON text.
@@ -72,10 +66,10 @@ const LISTING: Listing<EmbedRow> = Listing {
     filter: Some("t.rapid_id = $2"),
 };
 
-fn source_of(row: &Row) -> sqlx::Result<EmbedSource> {
+fn source_of(row: &Row) -> sqlx::Result<ModelId> {
     Ok(match Column::read(row, "rapid_id")? {
-        Some(rapid) => EmbedSource::Rapid(rapid),
-        None => EmbedSource::Asset(Column::read(row, "asset_id")?),
+        Some(rapid) => ModelId::Rapid(rapid),
+        None => ModelId::Asset(Column::read(row, "asset_id")?),
     })
 }
 
@@ -92,11 +86,7 @@ impl EmbedRecords<'_> {
         event: impl FnOnce(EmbedId) -> NewEvent,
     ) -> Result<Option<CreatedEmbed>> {
         let mut tx = self.database.begin_for(user).await?;
-        let owner = match new.source {
-            EmbedSource::Rapid(rapid) => ModelId::Rapid(rapid),
-            EmbedSource::Asset(asset) => ModelId::Asset(asset),
-        };
-        if !tx.has(user, owner).await? {
+        if !tx.has(user, new.source).await? {
             return Ok(None);
         }
         if let Some(key) = new.request_key {
@@ -108,8 +98,8 @@ impl EmbedRecords<'_> {
             }
         }
         let (rapid, asset) = match new.source {
-            EmbedSource::Rapid(rapid) => (Some(rapid), None),
-            EmbedSource::Asset(asset) => (None, Some(asset)),
+            ModelId::Rapid(rapid) => (Some(rapid), None),
+            ModelId::Asset(asset) => (None, Some(asset)),
         };
         let insert = sql!(
             "INSERT INTO embeds (user_id, identifier, name, name_folded, rapid_id, asset_id, config, \

@@ -85,10 +85,12 @@ async fn cycle(records: &Records, user: UserId, asset: AssetId) {
     let file = NewFile {
         area: Area::Export,
         name: "chair.glb".to_owned(),
-        blob: blob.key().to_owned(),
-        size: 1,
-        md5: String::new(),
-        crc32: 0,
+        bytes: Stored {
+            blob: blob.key().to_owned(),
+            size: 1,
+            md5: String::new(),
+            crc32: 0,
+        },
     };
     let end = OptimizationEnd {
         is_refunded: false,

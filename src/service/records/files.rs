@@ -13,7 +13,7 @@ use super::blobs::{self, Stored};
 use super::database::{Result, Tx, places};
 use super::error::RecordsError;
 use super::groups::FileRecords;
-use super::sql::{Column, Row, Value as _, columns, ids, record, sql, words};
+use super::sql::{Column, Row, Value as _, ids, record, select_from, sql, words};
 use crate::wire::{AssetId, ModelId, RapidId, UserId};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -116,10 +116,7 @@ impl FileRow {
 pub struct NewFile {
     pub area: Area,
     pub name: String,
-    pub blob: String,
-    pub size: u64,
-    pub md5: String,
-    pub crc32: u32,
+    pub bytes: Stored,
 }
 
 fn owner_of(row: &Row) -> sqlx::Result<ModelId> {
@@ -201,7 +198,7 @@ async fn count_removed(
 /// Adds files whose bytes are stored.
 pub(super) async fn add(tx: &mut Tx, user: UserId, owner: ModelId, new: &[NewFile]) -> Result<()> {
     for file in new {
-        blobs::take(tx, &file.blob).await?;
+        blobs::take(tx, &file.bytes.blob).await?;
         let insert = sql!(
             "INSERT INTO files (owner_kind, owner_id, area, name, blob, size, md5, crc32, modified_at) \
              VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)",
@@ -209,16 +206,19 @@ pub(super) async fn add(tx: &mut Tx, user: UserId, owner: ModelId, new: &[NewFil
             owner.key(),
             file.area,
             file.name,
-            file.blob,
-            file.size,
-            file.md5,
-            file.crc32,
+            file.bytes.blob,
+            file.bytes.size,
+            file.bytes.md5,
+            file.bytes.crc32,
             tx.now(),
         );
         tx.run(insert).await?;
     }
-    let added = new.iter().map(|file| file.size.stored()).sum();
-    accounts::adjust_used(tx, user, added).await
+    accounts::adjust_used(tx, user, size_of(new)).await
+}
+
+fn size_of(files: &[NewFile]) -> i64 {
+    files.iter().map(|file| file.bytes.size.stored()).sum()
 }
 
 /// Adds what a user has asked a job for, if it fits into the account.
@@ -228,7 +228,7 @@ pub(super) async fn add_result(
     owner: ModelId,
     new: &[NewFile],
 ) -> Result<()> {
-    let needed: i64 = new.iter().map(|file| file.size.stored()).sum();
+    let needed = size_of(new);
     let free = accounts::free_bytes(tx, user).await?;
     if needed > free {
         let unsigned = |bytes: i64| u64::try_from(bytes).unwrap_or(0);
@@ -242,8 +242,7 @@ pub(super) async fn add_result(
 
 impl FileRecords<'_> {
     pub async fn get(self, file: FileId) -> Result<Option<FileRow>> {
-        let columns = columns::<FileRow>("");
-        let query = format!("SELECT {columns} FROM files WHERE id = $1");
+        let query = select_from::<FileRow>("files WHERE id = $1");
         self.database.optional(sql!(query, file)).await
     }
 
@@ -252,15 +251,10 @@ impl FileRecords<'_> {
         let Some(first) = owners.first() else {
             return Ok(Vec::new());
         };
-        let text = format!(
-            "SELECT {} FROM files WHERE owner_kind = $1 AND owner_id IN ({}) ORDER BY id",
-            columns::<FileRow>(""),
-            places(2, owners.len())
-        );
-        let query = sql!(text, first.kind());
-        let query = owners
-            .iter()
-            .fold(query, |query, owner| query.bind(&owner.key()));
-        self.database.all(query).await
+        let ids = places(2, owners.len());
+        let rest = format!("files WHERE owner_kind = $1 AND owner_id IN ({ids}) ORDER BY id");
+        let query = sql!(select_from::<FileRow>(&rest), first.kind());
+        let keys = owners.iter().map(|owner| owner.key());
+        self.database.all(query.bind_all(keys)).await
     }
 }

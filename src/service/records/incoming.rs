@@ -17,13 +17,15 @@ use super::jobs::{self, Lease};
 use super::sql::{Value as _, record, sql};
 use crate::wire::{AssetId, UserId};
 
-/// A file that a client has sent.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Arrived {
-    pub file: FileId,
-    /// Identifies the version that was sent last.
-    pub etag: String,
-    pub size: u64,
+record! {
+    /// A file that a client has sent.
+    #[derive(Debug, Clone, PartialEq, Eq)]
+    pub struct Arrived {
+        pub file: FileId = "file_id",
+        /// Identifies the version that was sent last.
+        pub etag: String,
+        pub size: u64,
+    }
 }
 
 /// Why the storage keeps a sent file.
@@ -43,14 +45,6 @@ record! {
         pub id: FileId,
         pub name: String,
         pub size: i64,
-    }
-}
-
-record! {
-    pub struct FrozenRow {
-        pub file: FileId = "file_id",
-        pub etag: String,
-        pub size: u64,
     }
 }
 
@@ -90,13 +84,7 @@ impl IncomingRecords<'_> {
             let update = "UPDATE files SET size = $2 WHERE id = $1";
             tx.run(sql!(update, file.id, size)).await?;
         }
-        let free: i64 = tx
-            .one(sql!(
-                "SELECT quota_bytes - used_bytes FROM users WHERE id = $1",
-                user
-            ))
-            .await?;
-        if growth > free {
+        if growth > accounts::free_bytes(&mut tx, user).await? {
             return Ok(Completion::NoRoom);
         }
         let grow = "UPDATE assets SET size = size + $2 WHERE id = $1";
@@ -112,12 +100,8 @@ impl IncomingRecords<'_> {
              WHERE f.owner_kind = 'asset' AND f.owner_id = $1",
             asset,
         );
-        let rows: Vec<FrozenRow> = self.database.all(query).await?;
-        let frozen = rows.into_iter().map(|row| {
-            let FrozenRow { file, etag, size } = row;
-            (file, Arrived { file, etag, size })
-        });
-        Ok(frozen.collect())
+        let frozen: Vec<Arrived> = self.database.all(query).await?;
+        Ok(frozen.into_iter().map(|it| (it.file, it)).collect())
     }
 
     /// Gives a file the blob that its frozen version was copied to; false if the attempt has lost its job.
@@ -164,8 +148,7 @@ impl IncomingRecords<'_> {
              WHERE f.blob IS NULL AND f.id IN ({})",
             places(1, files.len())
         );
-        let query = sql!(text);
-        let query = files.iter().fold(query, |query, file| query.bind(file));
+        let query = sql!(text).bind_all(files);
         let rows: Vec<(FileId, i64)> = self.database.all(query).await?;
         let awaited = rows.into_iter().map(|(file, state)| match state {
             0 => (file, Awaited::Open),

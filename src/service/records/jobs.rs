@@ -14,7 +14,7 @@ use jiff::Timestamp;
 use super::database::{Result, Tx};
 use super::groups::JobRecords;
 use super::shared::Lane;
-use super::sql::{columns, ids, micros, record, sql, words};
+use super::sql::{columns, ids, micros, record, select_from, sql, words};
 use crate::service::ids::random_uuid;
 use crate::service::obstruction::Obstruction;
 use crate::service::trace;
@@ -410,9 +410,8 @@ impl JobRecords<'_> {
 
     /// The newest analysis of an asset.
     pub async fn latest_analysis(self, asset: AssetId) -> Result<Option<JobRow>> {
-        let columns = columns::<JobRow>("");
-        let query = format!(
-            "SELECT {columns} FROM jobs WHERE asset_id = $1 AND kind = 'analyse' ORDER BY id DESC LIMIT 1"
+        let query = select_from::<JobRow>(
+            "jobs WHERE asset_id = $1 AND kind = 'analyse' ORDER BY id DESC LIMIT 1",
         );
         self.database.optional(sql!(query, asset)).await
     }

@@ -53,7 +53,7 @@ pub use blobs::{FreshBlob, Stored};
 pub use connect::{DatabaseUrlError, PostgresServer, RecordsAt};
 pub use conversions::{Conversion, Uploaded};
 pub use deliveries::{Call, DeliveryRow, EventLoad, NewEvent, WebhookLease};
-pub use embeds::{CreatedEmbed, EmbedRow, EmbedSource, NewEmbed};
+pub use embeds::{CreatedEmbed, EmbedRow, NewEmbed};
 pub use error::RecordsError;
 pub use files::{Area, FileId, FileRow, NewFile};
 pub use imports::{AnalysisEnd, Completion};

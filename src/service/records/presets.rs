@@ -5,7 +5,7 @@ use jiff::Timestamp;
 use super::database::Result;
 use super::groups::PresetRecords;
 use super::search::Search;
-use super::sql::{Value, columns, record, sql};
+use super::sql::{Value, columns, record, select_from, sql};
 use crate::wire::{FilenameRule, PresetId, UserId};
 
 #[derive(Debug)]
@@ -110,8 +110,7 @@ impl PresetRecords<'_> {
 
     /// The presets of `user` that `search` finds by name or description, oldest first.
     pub async fn list(self, user: UserId, search: &Search) -> Result<Vec<PresetRow>> {
-        let columns = columns::<PresetRow>("");
-        let query = format!("SELECT {columns} FROM presets WHERE user_id = $1 ORDER BY id");
+        let query = select_from::<PresetRow>("presets WHERE user_id = $1 ORDER BY id");
         let mut presets: Vec<PresetRow> = self.database.all(sql!(query, user)).await?;
         presets.retain(|preset| search.matches(&folded(&preset.name, &preset.description)));
         Ok(presets)
@@ -119,8 +118,7 @@ impl PresetRecords<'_> {
 
     /// One preset of `user`.
     pub async fn get(self, user: UserId, preset: PresetId) -> Result<Option<PresetRow>> {
-        let columns = columns::<PresetRow>("");
-        let query = format!("SELECT {columns} FROM presets WHERE id = $1 AND user_id = $2");
+        let query = select_from::<PresetRow>("presets WHERE id = $1 AND user_id = $2");
         self.database.optional(sql!(query, preset, user)).await
     }
 

@@ -4,10 +4,10 @@ use jiff::Timestamp;
 
 use super::database::Result;
 use super::groups::RapidRecords;
-use super::jobs::{self, JobKind, JobRow, JobState};
+use super::jobs::{self, JobId, JobRow, JobState};
 use super::listings::Listing;
 use super::search::{PageOf, PageRequest, Search};
-use super::sql::{Column, Row, columns, record, sql};
+use super::sql::{Column, Record as _, Row, columns, columns_as, record, sql};
 use crate::wire::{AssetId, FilenameRule, ModelId, OptimizationStatus, PresetId, RapidId, UserId};
 
 record! {
@@ -61,12 +61,9 @@ impl RapidRow {
 
 /// A query for rapid models: their columns, and those of their jobs as `j_…`.
 fn select(condition: &str) -> String {
+    let (columns, of_job) = (columns::<RapidRow>("t."), columns_as::<JobRow>("j.", "j_"));
     format!(
-        "SELECT {}, t.user_id, j.id AS j_id, j.key AS j_key, j.state AS j_state, j.attempts AS j_attempts, \
-         j.fence AS j_fence, j.faults AS j_faults, j.resume_at AS j_resume_at, j.progress AS j_progress, j.step AS j_step, j.output AS j_output, j.trace AS j_trace, \
-         j.created_at AS j_created_at, j.updated_at AS j_updated_at, j.started_at AS j_started_at, \
-         j.finished_at AS j_finished_at FROM rapids t LEFT JOIN jobs j ON j.rapid_id = t.id {condition}",
-        columns::<RapidRow>("t.")
+        "SELECT {columns}, {of_job} FROM rapids t LEFT JOIN jobs j ON j.rapid_id = t.id {condition}"
     )
 }
 
@@ -79,31 +76,8 @@ const LISTING: Listing<RapidRow> = Listing {
 };
 
 fn job_of(row: &Row) -> sqlx::Result<Option<JobRow>> {
-    let Some(id) = Column::read(row, "j_id")? else {
-        return Ok(None);
-    };
-    Ok(Some(JobRow {
-        id,
-        key: Column::read(row, "j_key")?,
-        kind: JobKind::Optimize,
-        user: Column::read(row, "user_id")?,
-        asset: Column::read(row, "asset_id")?,
-        rapid: Some(Column::read(row, "id")?),
-        conversion: None,
-        state: Column::read(row, "j_state")?,
-        attempts: Column::read(row, "j_attempts")?,
-        fence: Column::read(row, "j_fence")?,
-        faults: Column::read(row, "j_faults")?,
-        resume_at: Column::read(row, "j_resume_at")?,
-        progress: Column::read(row, "j_progress")?,
-        step: Column::read(row, "j_step")?,
-        output: Column::read(row, "j_output")?,
-        trace: Column::read(row, "j_trace")?,
-        created_at: Column::read(row, "j_created_at")?,
-        updated_at: Column::read(row, "j_updated_at")?,
-        started_at: Column::read(row, "j_started_at")?,
-        finished_at: Column::read(row, "j_finished_at")?,
-    }))
+    let id: Option<JobId> = Column::read(row, "j_id")?;
+    id.map(|_| JobRow::read(row, "j_")).transpose()
 }
 
 impl RapidRecords<'_> {

@@ -61,6 +61,12 @@ impl Statement {
         self
     }
 
+    /// Adds the values of the next placeholders, see `places`.
+    pub(super) fn bind_all<T: Value>(self, values: impl IntoIterator<Item = T>) -> Statement {
+        let values = values.into_iter();
+        values.fold(self, |statement, value| statement.bind(&value))
+    }
+
     pub(super) fn for_sqlite(&self) -> Query<'static, Sqlite, SqliteArguments> {
         let text = self
             .text
@@ -151,7 +157,8 @@ pub(super) trait Record: Sized {
     /// The columns that a `record!` is read from.
     const COLUMNS: &'static [&'static str] = &[];
 
-    fn read(row: &Row) -> sqlx::Result<Self>;
+    /// Reads a record. `prefix` stands before the names of its columns, see `columns_as`.
+    fn read(row: &Row, prefix: &str) -> sqlx::Result<Self>;
 }
 
 /// The columns of a record for `SELECT` and `RETURNING`, each behind `table`, such as `t.`.
@@ -165,14 +172,26 @@ pub(super) fn columns<T: Record>(table: &str) -> String {
     columns.join(", ")
 }
 
+/// A query for records: all their columns, and `rest`, such as `users WHERE id = $1`.
+pub(super) fn select_from<T: Record>(rest: &str) -> String {
+    format!("SELECT {} FROM {rest}", columns::<T>(""))
+}
+
+/// The columns of a record from `table`, each named with `prefix`, for a query that has other columns of the same names.
+pub(super) fn columns_as<T: Record>(table: &str, prefix: &str) -> String {
+    let columns = T::COLUMNS.iter();
+    let columns = columns.map(|column| format!("{table}{column} AS {prefix}{column}"));
+    columns.collect::<Vec<_>>().join(", ")
+}
+
 impl<T: Column> Record for T {
-    fn read(row: &Row) -> sqlx::Result<T> {
+    fn read(row: &Row, _: &str) -> sqlx::Result<T> {
         T::read(row, 0)
     }
 }
 
 impl<A: Column, B: Column> Record for (A, B) {
-    fn read(row: &Row) -> sqlx::Result<(A, B)> {
+    fn read(row: &Row, _: &str) -> sqlx::Result<(A, B)> {
         Ok((A::read(row, 0)?, B::read(row, 1)?))
     }
 }
@@ -237,9 +256,9 @@ macro_rules! record {
                 [] $($field $(= $column)? $(=> ($($from),*))?,)*
             );
 
-            fn read(row: &crate::service::records::sql::Row) -> sqlx::Result<Self> {
+            fn read(row: &crate::service::records::sql::Row, prefix: &str) -> sqlx::Result<Self> {
                 use crate::service::records::sql::read_field;
-                Ok(Self { $($field: read_field!(row, $field $(= $column)? $(=> $read)?),)* })
+                Ok(Self { $($field: read_field!(row, prefix, $field $(= $column)? $(=> $read)?),)* })
             }
         }
     };
@@ -264,13 +283,13 @@ macro_rules! field_columns {
 pub(super) use field_columns;
 
 macro_rules! read_field {
-    ($row:ident, $field:ident) => {
-        read_field!($row, $field = (stringify!($field)))
+    ($row:ident, $prefix:ident, $field:ident) => {
+        read_field!($row, $prefix, $field = (stringify!($field)))
     };
-    ($row:ident, $field:ident = $column:tt) => {
-        crate::service::records::sql::Column::read($row, $column)?
+    ($row:ident, $prefix:ident, $field:ident = $column:tt) => {
+        crate::service::records::sql::Column::read($row, &*format!("{}{}", $prefix, $column))?
     };
-    ($row:ident, $field:ident => $read:ident) => {
+    ($row:ident, $prefix:ident, $field:ident => $read:ident) => {
         $read($row)?
     };
 }

@@ -6,7 +6,7 @@ use jiff::Timestamp;
 
 use super::database::{Result, Tx, places};
 use super::groups::TagRecords;
-use super::sql::{columns, record, sql};
+use super::sql::{record, select_from, sql};
 use crate::wire::{ModelId, TagId, UserId};
 
 record! {
@@ -77,15 +77,10 @@ impl TagRecords<'_> {
         let Some(first) = owners.first() else {
             return Ok(found);
         };
-        let text = format!(
-            "SELECT {} FROM tags WHERE owner_kind = $1 AND owner_id IN ({}) ORDER BY id",
-            columns::<TagRow>(""),
-            places(2, owners.len())
-        );
-        let query = sql!(text, first.kind());
-        let query = owners
-            .iter()
-            .fold(query, |query, owner| query.bind(&owner.key()));
+        let ids = places(2, owners.len());
+        let rest = format!("tags WHERE owner_kind = $1 AND owner_id IN ({ids}) ORDER BY id");
+        let query = sql!(select_from::<TagRow>(&rest), first.kind());
+        let query = query.bind_all(owners.iter().map(|owner| owner.key()));
         for tag in self.database.all::<TagRow>(query).await? {
             let owner = first.of_same_kind(tag.owner);
             found.entry(owner).or_default().push(tag);

@@ -4,7 +4,7 @@ use jiff::Timestamp;
 
 use super::database::Result;
 use super::groups::TokenRecords;
-use super::sql::{columns, record, sql};
+use super::sql::{record, select_from, sql};
 use crate::wire::{TokenId, UserId};
 
 record! {
@@ -42,15 +42,13 @@ impl TokenRecords<'_> {
 
     /// The token with this id, of any user; used to authenticate requests.
     pub async fn get(self, token: TokenId) -> Result<Option<TokenRow>> {
-        let columns = columns::<TokenRow>("");
-        let query = format!("SELECT {columns} FROM tokens WHERE id = $1");
+        let query = select_from::<TokenRow>("tokens WHERE id = $1");
         self.database.optional(sql!(query, token)).await
     }
 
     /// The tokens of `user`, oldest first.
     pub async fn list(self, user: UserId) -> Result<Vec<TokenRow>> {
-        let columns = columns::<TokenRow>("");
-        let query = format!("SELECT {columns} FROM tokens WHERE user_id = $1 ORDER BY id");
+        let query = select_from::<TokenRow>("tokens WHERE user_id = $1 ORDER BY id");
         self.database.all(sql!(query, user)).await
     }
 

@@ -43,7 +43,7 @@ impl Link<'_> {
                 row.map(Row::Postgres)
             }
         };
-        Ok(row.as_ref().map(T::read).transpose()?)
+        Ok(row.map(|row| T::read(&row, "")).transpose()?)
     }
 
     pub(super) async fn one<T: Record>(self, statement: &Statement) -> Result<T> {
@@ -56,13 +56,13 @@ impl Link<'_> {
             Link::Sqlite(link) => {
                 let rows = statement.for_sqlite().fetch_all(link).await?;
                 rows.into_iter()
-                    .map(|row| T::read(&Row::Sqlite(row)))
+                    .map(|row| T::read(&Row::Sqlite(row), ""))
                     .collect()
             }
             Link::Postgres(link) => {
                 let rows = statement.for_postgres().fetch_all(link).await?;
                 rows.into_iter()
-                    .map(|row| T::read(&Row::Postgres(row)))
+                    .map(|row| T::read(&Row::Postgres(row), ""))
                     .collect()
             }
         };

@@ -7,10 +7,9 @@ use jiff::Timestamp;
 use super::database::Result;
 use super::deliveries::{self, NewEvent};
 use super::groups::WebhookRecords;
-use super::sql::{columns, record, sql};
+use super::sql::{columns, record, select_from, sql};
 use crate::wire::{UserId, WebhookId};
 
-/// `Debug` omits the secret.
 pub struct NewWebhook<'a> {
     pub url: &'a str,
     /// The key that signs events; empty for none.
@@ -38,12 +37,6 @@ record! {
         pub notified_at: Option<Timestamp>,
         pub created_at: Timestamp,
         pub updated_at: Timestamp,
-    }
-}
-
-impl fmt::Debug for NewWebhook<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("NewWebhook").finish_non_exhaustive()
     }
 }
 
@@ -88,8 +81,7 @@ impl WebhookRecords<'_> {
 
     /// The webhooks of `user`, oldest first.
     pub async fn list(self, user: UserId) -> Result<Vec<WebhookRow>> {
-        let columns = columns::<WebhookRow>("");
-        let query = format!("SELECT {columns} FROM webhooks WHERE user_id = $1 ORDER BY id");
+        let query = select_from::<WebhookRow>("webhooks WHERE user_id = $1 ORDER BY id");
         self.database.all(sql!(query, user)).await
     }
 
@@ -114,8 +106,7 @@ impl WebhookRecords<'_> {
         event: &NewEvent,
     ) -> Result<Option<WebhookRow>> {
         let mut tx = self.database.begin_locking(user).await?;
-        let columns = columns::<WebhookRow>("");
-        let query = format!("SELECT {columns} FROM webhooks WHERE id = $1 AND user_id = $2");
+        let query = select_from::<WebhookRow>("webhooks WHERE id = $1 AND user_id = $2");
         let found = tx.optional(sql!(query, webhook, user)).await?;
         deliveries::insert(&mut tx, user, Some(webhook), event).await?;
         tx.commit().await?;

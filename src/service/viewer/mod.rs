@@ -273,7 +273,7 @@ mod tests {
     fn every_key_of_the_api_acts_or_is_listed_as_without_effect() {
         let docs = include_str!("../../../docs/service.md");
         let picture = "data:image/png;base64,AA==";
-        for key in crate::wire::ViewerConfig::KEYS {
+        for key in crate::wire::ViewerConfig::keys() {
             let mut config = serde_json::json!({
                 "companyLogo": picture, "productLogo": picture, "threeDLogo": picture,
                 "environmentURL": picture, "backgroundIsGradient": "false",
@@ -284,7 +284,7 @@ mod tests {
                 config["backgroundIsGradient"] = "true".into();
             }
             let before = look(&config);
-            config[*key] = match *key {
+            config[key] = match key {
                 "cameraPanning" | "backgroundIsColor" | "shadowToggle" => "false".into(),
                 "enableAnimationControl" => "false".into(),
                 key if key.ends_with("Toggle") => "false".into(),

@@ -215,15 +215,26 @@ impl Workers {
             killed.get_or_insert(Killed::Faulty);
             kill(group);
         }
-        let status = tokio::select! {
-            status = child.wait() => status,
-            () = tokio::time::sleep(TIME_TO_END) => {
+        let status = match tokio::time::timeout(TIME_TO_END, child.wait()).await {
+            Ok(status) => status,
+            Err(_) => {
                 killed.get_or_insert(Killed::Faulty);
                 kill(group);
                 child.wait().await
             }
         };
         let said = last.into_inner().expect("no holder of this lock panics");
+        self.result(status, killed, said, stderr)
+    }
+
+    /// The result of a worker that has ended, or why another machine may be able to do its task.
+    fn result(
+        &self,
+        status: std::io::Result<ExitStatus>,
+        killed: Option<Killed>,
+        said: LastMessages,
+        stderr: String,
+    ) -> Result<Outcome, WorkerError> {
         let code = status.as_ref().ok().and_then(ExitStatus::code);
         let signal = status.as_ref().ok().and_then(ExitStatus::signal);
         match (code, signal, killed) {

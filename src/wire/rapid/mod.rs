@@ -21,10 +21,8 @@ pub use super::status::{JobState, OptimizationStatus};
 pub use parts::{JobStatus, ModelFiles, QcScore, RapidMeta, SourceModel, Thumbnail};
 
 /// A rapid model: the result of an optimization. Contains the fields of all forms.
-#[serde_with::apply(
-    _ => #[serde(default, deserialize_with = "lenient::field")],
-    Option => #[serde(skip_serializing_if = "Option::is_none")],
-)]
+#[serde_with::skip_serializing_none]
+#[serde_with::apply(_ => #[serde(default, deserialize_with = "lenient::field")])]
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct RapidModel {
     #[serde_with(skip_apply)]

@@ -40,10 +40,8 @@ pub struct JobStatus {
 }
 
 /// The base asset that a rapid model was made from.
-#[serde_with::apply(
-    _ => #[serde(default, deserialize_with = "lenient::field")],
-    Option => #[serde(skip_serializing_if = "Option::is_none")],
-)]
+#[serde_with::skip_serializing_none]
+#[serde_with::apply(_ => #[serde(default, deserialize_with = "lenient::field")])]
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct SourceModel {
     #[serde_with(skip_apply)]
@@ -57,10 +55,8 @@ pub struct SourceModel {
 }
 
 /// Sizes and scores of a rapid model.
-#[serde_with::apply(
-    _ => #[serde(default, deserialize_with = "lenient::field")],
-    Option => #[serde(skip_serializing_if = "Option::is_none")],
-)]
+#[serde_with::skip_serializing_none]
+#[serde_with::apply(_ => #[serde(default, deserialize_with = "lenient::field")])]
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct RapidMeta {
     /// Bytes of the model.

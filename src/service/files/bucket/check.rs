@@ -37,9 +37,7 @@ const CHECK: &str = "assetfs writes this object at each start.\n";
 
 impl Bucket {
     /// Opens a bucket and checks that it can be used.
-    pub(in crate::service::files) async fn open(
-        config: &BucketConfig,
-    ) -> Result<Bucket, BucketError> {
+    pub async fn open(config: &BucketConfig) -> Result<Bucket, BucketError> {
         let bucket = Bucket::new(config)?;
         let query = bucket.one_key();
         let list = bucket.call(listing(&query), "").await?;
@@ -68,24 +66,20 @@ impl Bucket {
     }
 
     /// Lists one object, once: whether the bucket can be used now.
-    pub(in crate::service::files) async fn check(&self) -> Result<(), BucketError> {
+    pub async fn check(&self) -> Result<(), BucketError> {
         let query = self.one_key();
-        let list = self.call_once(listing(&query), "").await;
-        self.judge(list.map_err(|error| self.unreachable(error))?, LISTING)
-            .map(drop)
+        self.probe_once(listing(&query), "", LISTING).await
     }
 
     /// Checks whether the bucket takes objects now: stores the object `check`, without retries.
-    pub(in crate::service::files) async fn check_writes(&self) -> Result<(), BucketError> {
+    pub async fn check_writes(&self) -> Result<(), BucketError> {
         let key = self.key("check");
         let store = Allowed {
             method: "PUT",
             key: &key,
             ..Allowed::default()
         };
-        let stored = self.call_once(store, CHECK).await;
-        self.judge(stored.map_err(|error| self.unreachable(error))?, STORING)
-            .map(drop)
+        self.probe_once(store, CHECK, STORING).await
     }
 
     /// The query of a listing of one object.
@@ -105,6 +99,17 @@ impl Bucket {
     ) -> Result<Reply, BucketError> {
         let reply = self.call(allowed, body).await?;
         self.judge(reply, doing)
+    }
+
+    async fn probe_once(
+        &self,
+        allowed: Allowed<'_>,
+        body: &'static str,
+        doing: &'static str,
+    ) -> Result<(), BucketError> {
+        let reply = self.call_once(allowed, body).await;
+        let reply = reply.map_err(|error| self.unreachable(error))?;
+        self.judge(reply, doing).map(drop)
     }
 
     /// The reply, or what it says about the bucket, the credentials or the clock.
@@ -137,7 +142,7 @@ impl Bucket {
     }
 
     /// Whether pages of `origin` may send files to the bucket and read them; otherwise what to set.
-    pub(in crate::service::files) async fn check_cors(&self, origin: &str) -> Option<String> {
+    pub async fn check_cors(&self, origin: &str) -> Option<String> {
         for method in ["PUT", "GET"] {
             if !self.allows_browsers(origin, method).await {
                 return Some(format!(

@@ -60,7 +60,7 @@ pub enum BucketError {
 
 impl BucketError {
     /// Whether the storage did not answer or failed, so that the same request may succeed later.
-    pub(in crate::service::files) fn is_temporary(&self) -> bool {
+    pub fn is_temporary(&self) -> bool {
         match self {
             BucketError::Unreachable { .. } => true,
             BucketError::Refused { status, .. } => *status >= 500,

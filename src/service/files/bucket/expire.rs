@@ -18,17 +18,15 @@ const UNFINISHED_LIFETIME: SignedDuration = SignedDuration::from_hours(24);
 
 /// An object whose key has the form that this service chooses for files that clients send: `in/ASSET/FILE`.
 #[derive(Debug, Clone)]
-pub(in crate::service::files) struct IncomingObject {
-    pub(in crate::service::files) key: String,
-    pub(in crate::service::files) file: FileId,
-    pub(in crate::service::files) stored_at: Timestamp,
+pub struct IncomingObject {
+    pub key: String,
+    pub file: FileId,
+    pub stored_at: Timestamp,
 }
 
 impl Bucket {
     /// All stored blobs.
-    pub(in crate::service::files) fn blobs(
-        &self,
-    ) -> BoxStream<'static, Result<String, FilesError>> {
+    pub fn blobs(&self) -> BoxStream<'static, Result<String, FilesError>> {
         let folder = self.blob_key("");
         let objects = self.store.list(Some(&Key::from(folder.as_str())));
         let blobs = objects.map_err(FilesError::from).map_ok(move |object| {
@@ -40,9 +38,7 @@ impl Bucket {
 
     /// All files that clients sent. Other objects below `in/` are not ours: without a prefix the bucket may contain
     /// files of others.
-    pub(in crate::service::files) fn incoming(
-        &self,
-    ) -> BoxStream<'static, Result<IncomingObject, FilesError>> {
+    pub fn incoming(&self) -> BoxStream<'static, Result<IncomingObject, FilesError>> {
         let folder = Key::from(format!("{}in", self.prefix));
         let objects = self.store.list(Some(&folder));
         let start = format!("{}in/", self.prefix);
@@ -60,18 +56,12 @@ impl Bucket {
         incoming.map_err(FilesError::from).boxed()
     }
 
-    pub(in crate::service::files) async fn remove_incoming(
-        &self,
-        object: &IncomingObject,
-    ) -> Result<(), FilesError> {
+    pub async fn remove_incoming(&self, object: &IncomingObject) -> Result<(), FilesError> {
         self.remove_key(&object.key).await
     }
 
     /// Aborts uploads of blobs in parts that have not ended for a day; returns their number.
-    pub(in crate::service::files) async fn abort_unfinished(
-        &self,
-        now: Timestamp,
-    ) -> Result<usize, BucketError> {
+    pub async fn abort_unfinished(&self, now: Timestamp) -> Result<usize, BucketError> {
         // Only those of blobs: without a prefix the bucket may contain files of others.
         let blobs = self.blob_key("");
         let list = Allowed {

@@ -33,12 +33,7 @@ impl Bucket {
     }
 
     /// A URL that takes the bytes of a file.
-    pub(in crate::service::files) fn upload_url(
-        &self,
-        asset: AssetId,
-        file: FileId,
-        lifetime: Duration,
-    ) -> SignedUrl {
+    pub fn upload_url(&self, asset: AssetId, file: FileId, lifetime: Duration) -> SignedUrl {
         let allowed = Allowed {
             method: "PUT",
             key: &self.incoming_key(asset, file),
@@ -48,10 +43,7 @@ impl Bucket {
     }
 
     /// The files of an asset that have arrived.
-    pub(in crate::service::files) async fn arrived(
-        &self,
-        asset: AssetId,
-    ) -> Result<Vec<Arrived>, FilesError> {
+    pub async fn arrived(&self, asset: AssetId) -> Result<Vec<Arrived>, FilesError> {
         let folder = Key::from(format!("{}in/{asset}", self.prefix));
         let mut objects = self.store.list(Some(&folder));
         let mut arrived = Vec::new();
@@ -75,7 +67,7 @@ impl Bucket {
     }
 
     /// Copies a file that has arrived to a blob, if it is still the frozen version, and puts it at `target`.
-    pub(in crate::service::files) async fn take_in(
+    pub async fn take_in(
         &self,
         blob: &FreshBlob,
         asset: AssetId,

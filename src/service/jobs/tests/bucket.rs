@@ -153,7 +153,7 @@ async fn whatever_step_a_process_dies_at_the_bucket_becomes_equal_to_the_records
     waiting.clean(25).await;
     waiting.clean(50).await;
     // The janitor dies after it has removed a blob and before it forgets it.
-    let strays = [stored.blob.clone()];
+    let strays = [stored.bytes.blob.clone()];
     let noted = app.records.blobs().note_strays(&strays, Timestamp::now());
     noted.await.unwrap();
     waiting.clean(50).await;
@@ -161,7 +161,7 @@ async fn whatever_step_a_process_dies_at_the_bucket_becomes_equal_to_the_records
 
     let owned = waiting.owned(&[waiting.asset, done, copying, open]).await;
     assert_eq!(app.files.blobs().await, owned);
-    assert!(owned.contains(&copied.blob) && owned.contains(&first.blob));
+    assert!(owned.contains(&copied.blob) && owned.contains(&first.bytes.blob));
     // What clients sent is kept for the analysis and for the open upload, and nothing else.
     let names = |assets: &[AssetId]| -> BTreeSet<String> {
         assets.iter().map(|asset| format!("in/{asset}/")).collect()
