@@ -7,28 +7,28 @@ use bytes::Bytes;
 use image::{DynamicImage, ImageFormat, ImageReader, Limits};
 
 use super::super::textures::decode;
-use super::super::textures::media_type::media_type_of;
+use assetfs_formats::ImageKind;
 
 /// Converts an image to a file that glTF allows: PNG and JPEG are not changed, others become PNG.
-pub fn plain_image(bytes: Vec<u8>, path: &Path) -> Result<(Bytes, String), String> {
+pub fn plain_image(bytes: Vec<u8>, path: &Path) -> Result<(Bytes, ImageKind), String> {
     if bytes.is_empty() {
         return Err("the file is empty".to_owned());
     }
-    let known = media_type_of(&bytes);
-    if let Some(kind @ ("image/png" | "image/jpeg")) = known {
-        return Ok((bytes.into(), kind.to_owned()));
+    let known = ImageKind::of_bytes(&bytes);
+    if let Some(kind) = known.filter(|kind| kind.is_plain()) {
+        return Ok((bytes.into(), kind));
     }
     let extension = path
         .extension()
         .map(|extension| extension.to_string_lossy().to_lowercase())
         .unwrap_or_default();
-    if let Some("image/ktx2" | "image/avif") = known {
-        return as_png(&decode(&bytes)?.into());
-    }
     let format = match (known, extension.as_str()) {
-        (Some("image/webp"), _) => ImageFormat::WebP,
-        (Some("image/bmp"), _) => ImageFormat::Bmp,
+        (Some(ImageKind::WebP), _) => ImageFormat::WebP,
+        (Some(ImageKind::Bmp), _) => ImageFormat::Bmp,
         (None, "tga") => ImageFormat::Tga,
+        (Some(kind), _) if kind.gltf_extension().is_some() => {
+            return as_png(&decode(&bytes)?.into());
+        }
         _ => {
             return Err(
                 "images of this kind are not read; PNG, JPEG, WebP, AVIF, KTX2, BMP and TGA are"
@@ -44,10 +44,10 @@ pub fn plain_image(bytes: Vec<u8>, path: &Path) -> Result<(Bytes, String), Strin
     as_png(&decoded)
 }
 
-fn as_png(decoded: &DynamicImage) -> Result<(Bytes, String), String> {
+fn as_png(decoded: &DynamicImage) -> Result<(Bytes, ImageKind), String> {
     let mut png = Cursor::new(Vec::new());
     decoded
         .write_to(&mut png, ImageFormat::Png)
         .map_err(|error| error.to_string())?;
-    Ok((png.into_inner().into(), "image/png".to_owned()))
+    Ok((png.into_inner().into(), ImageKind::Png))
 }

@@ -9,6 +9,7 @@ mod paint;
 
 use std::path::{Path, PathBuf};
 
+use assetfs_formats::ImageKind;
 use serde_json::{Map, json};
 
 use super::export::{Names, OutFile, gltf};
@@ -125,7 +126,7 @@ fn chair_scene(detail: ChairDetail) -> Result<Scene, SampleError> {
             images.push(Image {
                 json: Map::new(),
                 file_name: Some(format!("{material}_{slot}.png")),
-                media_type: "image/png".to_owned(),
+                media_type: ImageKind::Png.media_type().to_owned(),
                 bytes,
                 replaces: None,
             });

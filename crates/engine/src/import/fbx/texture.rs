@@ -5,6 +5,7 @@ use std::collections::HashMap;
 use std::fs;
 use std::path::Path;
 
+use assetfs_formats::ImageKind;
 use bytes::Bytes;
 
 use super::super::channels::{self, ImageChannel};
@@ -32,7 +33,7 @@ pub(super) struct FbxTextures<'a> {
 type SurfaceImage = (usize, [bool; 2]);
 
 /// The name, media type and bytes of an image.
-type NamedImage = (String, String, Bytes);
+type NamedImage = (String, ImageKind, Bytes);
 
 impl<'a> FbxTextures<'a> {
     pub(super) fn new(dir: &'a InputFiles, model: &'a Path, size_bytes: u64) -> FbxTextures<'a> {
@@ -59,8 +60,7 @@ impl<'a> FbxTextures<'a> {
             return *known;
         }
         let read = self.read(texture, warnings);
-        let made =
-            read.map(|(name, media_type, bytes)| builder.add_image(&name, &media_type, bytes));
+        let made = read.map(|(name, kind, bytes)| builder.add_image(&name, kind, bytes));
         self.images.insert(id, made);
         made
     }
@@ -90,7 +90,7 @@ impl<'a> FbxTextures<'a> {
             match joined {
                 Ok(bytes) => {
                     let name = Path::new(name).with_extension("png");
-                    Some(builder.add_image(&name.to_string_lossy(), "image/png", bytes))
+                    Some(builder.add_image(&name.to_string_lossy(), ImageKind::Png, bytes))
                 }
                 Err(why) => {
                     warnings.push(format!("the texture \"{mask_name}\" is left out: {why}"));
@@ -139,7 +139,7 @@ impl<'a> FbxTextures<'a> {
         match channels::combined([None, source(0), source(1)], None) {
             Ok(bytes) => {
                 let name = Path::new(name).with_extension("png");
-                let image = builder.add_image(&name.to_string_lossy(), "image/png", bytes);
+                let image = builder.add_image(&name.to_string_lossy(), ImageKind::Png, bytes);
                 Some((image, read.each_ref().map(Option::is_some)))
             }
             Err(why) => {
@@ -175,8 +175,8 @@ impl<'a> FbxTextures<'a> {
         let last = name.rsplit(['/', '\\']).next().unwrap_or(name).to_owned();
         let content: &[u8] = &texture.content;
         if !content.is_empty() {
-            let (bytes, media_type) = plain_image(content.to_vec(), Path::new(&last))?;
-            return Ok((last, media_type, bytes));
+            let (bytes, kind) = plain_image(content.to_vec(), Path::new(&last))?;
+            return Ok((last, kind, bytes));
         }
         let mut reason = String::new();
         let mut found = None;
@@ -192,8 +192,8 @@ impl<'a> FbxTextures<'a> {
         let path = found.ok_or(reason)?;
         let bytes = fs::read(&path).map_err(|error| error.to_string())?;
         self.size_bytes += bytes.len() as u64;
-        let (bytes, media_type) = plain_image(bytes, &path)?;
-        Ok((last, media_type, bytes))
+        let (bytes, kind) = plain_image(bytes, &path)?;
+        Ok((last, kind, bytes))
     }
 }
 

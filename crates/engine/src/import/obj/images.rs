@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use assetfs_formats::ImageKind;
 use bytes::Bytes;
 use serde_json::{Value, json};
 
@@ -65,7 +66,7 @@ impl<'a> MtlImages<'a> {
         let image = match read.and_then(|read| join(&files, &read)) {
             Ok(bytes) => {
                 let stem = Path::new(&name).with_extension("png");
-                Some(builder.add_image(&stem.to_string_lossy(), "image/png", bytes))
+                Some(builder.add_image(&stem.to_string_lossy(), ImageKind::Png, bytes))
             }
             Err(error) => {
                 warnings.push(format!(
@@ -124,9 +125,9 @@ impl<'a> MtlImages<'a> {
             self.size_bytes += bytes.len() as u64;
             plain_image(bytes, &path)
         }) {
-            Ok((bytes, media_type)) => {
+            Ok((bytes, kind)) => {
                 let file = super::super::file_names::file_name(&path);
-                Some(builder.add_image(&file, &media_type, bytes))
+                Some(builder.add_image(&file, kind, bytes))
             }
             Err(error) => {
                 warnings.push(format!(
