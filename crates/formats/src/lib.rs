@@ -110,7 +110,10 @@ mod tests {
     fn no_extension_is_listed_twice_and_all_are_lower_case() {
         let mut seen = HashSet::new();
         let models = MODELS.iter().map(|format| format.extension);
-        for extension in models.chain(table::BESIDE.iter().map(|(known, _)| *known)) {
+        let beside = table::BESIDE.iter().map(|(known, _)| *known);
+        let images = ImageKind::ALL.iter().map(|kind| kind.row());
+        let images = images.flat_map(|row| [Some(row.name), row.other_name]);
+        for extension in models.chain(beside).chain(images.flatten()) {
             assert!(seen.insert(extension), "{extension}");
             assert_eq!(extension, extension.to_lowercase());
         }
@@ -159,6 +162,30 @@ mod tests {
             ("a.b/readme", None),
         ] {
             assert_eq!(super::media_type(name), media_type, "{name}");
+        }
+    }
+
+    #[test]
+    fn every_format_that_is_written_is_a_format_of_models_with_a_media_type() {
+        for name in FileFormat::NAMES {
+            let known = of_extension(name).and_then(|format| format.media_type);
+            assert!(known.is_some(), "{name}");
+        }
+        assert!(FileFormat::NAMES.is_sorted());
+    }
+
+    #[test]
+    fn a_texture_format_has_the_extensions_of_its_kind_as_names() {
+        assert_eq!(TextureFormat::NAMES, ["auto", "png", "jpg", "webp", "ktx2"]);
+        for (name, format) in [
+            ("", Some(TextureFormat::Auto)),
+            ("AUTO", Some(TextureFormat::Auto)),
+            ("jpeg", Some(TextureFormat::Jpg)),
+            ("WebP", Some(TextureFormat::WebP)),
+            ("avif", None),
+            ("x", None),
+        ] {
+            assert_eq!(TextureFormat::from_name(name), format, "{name}");
         }
     }
 
