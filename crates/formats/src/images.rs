@@ -139,3 +139,23 @@ impl TextureFormat {
         self.kind().is_some_and(|kind| !kind.is_plain())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_texture_format_has_the_extensions_of_its_kind_as_names() {
+        assert_eq!(TextureFormat::NAMES, ["auto", "png", "jpg", "webp", "ktx2"]);
+        for (name, format) in [
+            ("", Some(TextureFormat::Auto)),
+            ("AUTO", Some(TextureFormat::Auto)),
+            ("jpeg", Some(TextureFormat::Jpg)),
+            ("WebP", Some(TextureFormat::WebP)),
+            ("avif", None),
+            ("x", None),
+        ] {
+            assert_eq!(TextureFormat::from_name(name), format, "{name}");
+        }
+    }
+}

@@ -173,24 +173,4 @@ mod tests {
         }
         assert!(FileFormat::NAMES.is_sorted());
     }
-
-    #[test]
-    fn a_texture_format_has_the_extensions_of_its_kind_as_names() {
-        assert_eq!(TextureFormat::NAMES, ["auto", "png", "jpg", "webp", "ktx2"]);
-        for (name, format) in [
-            ("", Some(TextureFormat::Auto)),
-            ("AUTO", Some(TextureFormat::Auto)),
-            ("jpeg", Some(TextureFormat::Jpg)),
-            ("WebP", Some(TextureFormat::WebP)),
-            ("avif", None),
-            ("x", None),
-        ] {
-            assert_eq!(TextureFormat::from_name(name), format, "{name}");
-        }
-    }
-
-    #[test]
-    fn what_is_written_can_be_said() {
-        assert_eq!(written_in_words(), "fbx, glb, gltf, obj, ply, stl and usdz");
-    }
 }

@@ -109,3 +109,13 @@ pub fn written_in_words() -> String {
         None => String::new(),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_written_can_be_said() {
+        assert_eq!(written_in_words(), "fbx, glb, gltf, obj, ply, stl and usdz");
+    }
+}
