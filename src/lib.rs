@@ -8,6 +8,7 @@ pub mod factory_presets;
 mod running_program;
 
 mod given_files;
+mod locks;
 mod web_url;
 
 pub mod wire;

@@ -8,8 +8,8 @@ use std::fs::{self, File, OpenOptions};
 use std::io;
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::Path;
+use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
-use std::sync::{Arc, PoisonError};
 
 use tracing::{debug, warn};
 
@@ -25,6 +25,7 @@ use super::object_file::{ChangeTime, free_unclaimed, map_cost, open_file};
 use super::shared_cache::SharedCache;
 use super::space::{CacheLimits, DiskShortage, Space};
 use crate::durable::{DirLock, PrivateDir, write_atomic};
+use crate::locks::Locked;
 
 const OBJECTS: &str = "objects";
 const PINS: &str = "pins.json";
@@ -88,9 +89,7 @@ impl BlockCache {
         key.check()?;
         let name = NameHash::of(&key.name);
         let class = usize::try_from(name.0 % 16).expect("below sixteen");
-        let _opening = self.shared.opening[class]
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner);
+        let _opening = self.shared.opening[class].locked();
         if let Some(open) = self.find(name, key) {
             return Ok(CachedObject::new(open));
         }
@@ -199,9 +198,7 @@ impl BlockCache {
 
     fn open_any_version(&self, id: FileId, name: &str) -> Option<Arc<OpenObject>> {
         let class = usize::try_from(id.name.0 % 16).expect("below sixteen");
-        let _opening = self.shared.opening[class]
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner);
+        let _opening = self.shared.opening[class].locked();
         let known = self.shared.look_up(id.name);
         match known {
             Lookup::Open(open) => Some(open),

@@ -6,7 +6,7 @@
 
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 
 use super::error::CacheError;
 use super::index::{Entry, Index, Lookup, Removed};
@@ -16,6 +16,7 @@ use super::object::{ObjectHost, OpenObject};
 use super::object_file::ChangeTime;
 use super::space::Space;
 use crate::durable::DirLock;
+use crate::locks::Locked;
 
 /// Minimum number of bytes of open objects to evict at once.
 const PUNCH_BYTES: u64 = 1 << 20;
@@ -87,7 +88,7 @@ impl CacheState {
 
     /// Each change of the index is atomic, so it is consistent even after a panic while the lock was held.
     pub(super) fn index(&self) -> MutexGuard<'_, Index> {
-        self.index.lock().unwrap_or_else(PoisonError::into_inner)
+        self.index.locked()
     }
 
     pub(super) fn look_up(&self, name: NameHash) -> Lookup {

@@ -12,6 +12,8 @@ use bytes::Bytes;
 use futures_util::stream::{self, Stream, StreamExt};
 use tokio::time::{Instant, sleep_until};
 
+use crate::locks::Locked;
+
 /// How long an idle bucket saves up.
 const BURST: Duration = Duration::from_millis(250);
 /// Pieces of a transfer: a fiftieth of a second within these limits.
@@ -75,7 +77,7 @@ impl Bucket {
         let seconds = bytes as f64 / self.bytes_per_second as f64;
         let until = {
             let now = Instant::now();
-            let mut passed_at = self.passed_at.lock().expect("no panic while it is held");
+            let mut passed_at = self.passed_at.locked();
             let start = (*passed_at).max(now.checked_sub(BURST).unwrap_or(now));
             *passed_at = start + Duration::from_secs_f64(seconds);
             *passed_at

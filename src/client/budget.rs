@@ -18,6 +18,7 @@ use tokio::time::{Instant, sleep_until};
 use super::error::ClientError;
 use super::retry::random_part;
 use super::window::{RateHeaders, SharedWindow};
+use crate::locks::Locked;
 
 /// Priority of a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -138,7 +139,7 @@ impl RateBudget {
     /// Takes what a reply says about the limit of the account.
     pub(super) fn observe(&self, headers: RateHeaders) {
         let now = Instant::now();
-        let mut state = self.lock();
+        let mut state = self.state.locked();
         // What came in so far did at the old rate.
         self.refill(&mut state, now);
         match &mut state.window {
@@ -153,7 +154,7 @@ impl RateBudget {
         let pause = retry_after.unwrap_or(DEFAULT_PAUSE);
         let jitter = pause.mul_f64(PAUSE_JITTER).min(LONGEST_JITTER);
         let until = now + pause + jitter.mul_f64(random_part());
-        let mut state = self.lock();
+        let mut state = self.state.locked();
         self.refill(&mut state, now);
         state.refused += 1;
         // Several requests that were refused at once are one refusal.
@@ -170,7 +171,7 @@ impl RateBudget {
 
     pub(super) fn status(&self) -> BudgetStatus {
         let now = Instant::now();
-        let mut state = self.lock();
+        let mut state = self.state.locked();
         self.refill(&mut state, now);
         let paused = state.computed_at.saturating_duration_since(now);
         BudgetStatus {
@@ -191,7 +192,7 @@ impl RateBudget {
         let deadline = Instant::now() + longest;
         let target = {
             let now = Instant::now();
-            let mut state = self.lock();
+            let mut state = self.state.locked();
             self.refill(&mut state, now);
             let missing = (1.0 - state.level).max(0.0);
             if missing > ROUNDING && state.computed_at <= now && self.takes_reserved(&mut state) {
@@ -215,7 +216,7 @@ impl RateBudget {
         loop {
             let due = {
                 let now = Instant::now();
-                let mut state = self.lock();
+                let mut state = self.state.locked();
                 self.refill(&mut state, now);
                 let missing = target - state.credit;
                 if missing <= ROUNDING && state.computed_at <= now {
@@ -232,7 +233,7 @@ impl RateBudget {
             sleep_until(due.min(now + RATE_CHECK)).await;
         }
         place.keep();
-        self.lock().taken += 1;
+        self.state.locked().taken += 1;
         Ok(())
     }
 
@@ -253,7 +254,7 @@ impl RateBudget {
         loop {
             let due = {
                 let now = Instant::now();
-                let mut state = self.lock();
+                let mut state = self.state.locked();
                 self.refill(&mut state, now);
                 let capacity = self.capacity(&state, now);
                 let reserve = self.reserve.min(capacity / 3.0).floor();
@@ -312,10 +313,6 @@ impl RateBudget {
         let window = state.window.as_ref();
         window.map_or(self.burst, |window| window.burst(now).min(self.burst))
     }
-
-    fn lock(&self) -> std::sync::MutexGuard<'_, BucketState> {
-        self.state.lock().expect("the lock is never poisoned")
-    }
 }
 
 /// Drop guard: returns the token if the waiting request is cancelled.
@@ -333,7 +330,7 @@ impl Place<'_> {
 impl Drop for Place<'_> {
     fn drop(&mut self) {
         if !self.taken {
-            self.budget.lock().level += 1.0;
+            self.budget.state.locked().level += 1.0;
         }
     }
 }

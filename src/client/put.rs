@@ -20,6 +20,7 @@ use super::meta::ObjectMeta;
 use super::retry::report_repeated;
 use super::storage::{self, SignedObject};
 use super::transport::{self, Connection, Fault};
+use crate::locks::Locked;
 use crate::wire::Timestamp;
 
 /// Reply of storage to a stored file.
@@ -203,7 +204,7 @@ impl Sending {
             Err(error) => return Err(self.fail(local(error))),
         };
         let sent = {
-            let mut state = self.lock();
+            let mut state = self.state.locked();
             state.sent += chunk.len() as u64;
             state.last_progress = Instant::now();
             state.sent
@@ -219,7 +220,7 @@ impl Sending {
     }
 
     fn finish(&self) -> io::Result<()> {
-        let sent = self.lock().sent;
+        let sent = self.state.locked().sent;
         if sent < self.len {
             return Err(self.fail(ClientError::LocalChanged {
                 expected_bytes: self.len,
@@ -231,26 +232,22 @@ impl Sending {
 
     fn fail(&self, fault: ClientError) -> io::Error {
         let error = io::Error::other(fault.to_string());
-        self.lock().local_fault.get_or_insert(fault);
+        self.state.locked().local_fault.get_or_insert(fault);
         error
     }
 
     fn local_fault(&self) -> Option<ClientError> {
-        self.lock().local_fault.clone()
+        self.state.locked().local_fault.clone()
     }
 
     fn give_up_at(&self, deadlines: &Deadlines) -> Instant {
-        let state = self.lock();
+        let state = self.state.locked();
         let patience = if state.sent >= self.len {
             deadlines.after_upload
         } else {
             deadlines.stall
         };
         state.last_progress + patience
-    }
-
-    fn lock(&self) -> std::sync::MutexGuard<'_, SendingState> {
-        self.state.lock().expect("the lock is never poisoned")
     }
 }
 

@@ -1,9 +1,11 @@
 //! Background tasks of a drive. They end with it: after [`Background::end`] none holds a part of the drive.
 
-use std::sync::{Arc, Mutex, MutexGuard};
+use std::sync::{Arc, Mutex};
 
 use tokio::runtime::Handle;
 use tokio::task::JoinSet;
+
+use crate::locks::Locked;
 
 /// The set of tasks. Clones share it.
 #[derive(Clone)]
@@ -23,7 +25,7 @@ impl Background {
 
     /// Starts a task, unless the drive has ended.
     pub(super) fn spawn(&self, task: impl Future<Output = ()> + Send + 'static) {
-        let mut tasks = self.lock();
+        let mut tasks = self.tasks.locked();
         let Some(tasks) = tasks.as_mut() else { return };
         // Finished tasks are removed, so that the set stays small.
         while tasks.try_join_next().is_some() {}
@@ -32,14 +34,10 @@ impl Background {
 
     /// Stops and joins all tasks.
     pub(super) async fn end(&self) {
-        let tasks = self.lock().take();
+        let tasks = self.tasks.locked().take();
         if let Some(mut tasks) = tasks {
             tasks.shutdown().await;
         }
-    }
-
-    fn lock(&self) -> MutexGuard<'_, Option<JoinSet<()>>> {
-        self.tasks.lock().expect("the lock is never poisoned")
     }
 }
 

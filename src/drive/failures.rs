@@ -11,6 +11,7 @@ use std::time::{Duration, Instant, SystemTime};
 
 use super::history::History;
 use crate::client::without_error_numbers;
+use crate::locks::Locked;
 
 /// Maximum number of messages.
 const MAX_KEPT: usize = 2000;
@@ -131,7 +132,7 @@ impl Failures {
         if !matches!(deed, Deed::Warning | Deed::Link) && self.of(path).as_ref() != Some(&why) {
             self.history.operation_failed(path, &why);
         }
-        let mut state = self.lock();
+        let mut state = self.state.locked();
         let number = state.next;
         state.next += 1;
         state.order.push_back((number, path.to_owned()));
@@ -164,7 +165,7 @@ impl Failures {
         if self.is_empty() {
             return;
         }
-        let mut state = self.lock();
+        let mut state = self.state.locked();
         if deed == Deed::Remove {
             let below = format!("{path}/");
             state
@@ -191,7 +192,7 @@ impl Failures {
     }
 
     fn noted(&self, path: &str, is_asked: impl Fn(Deed) -> bool) -> Option<String> {
-        let state = self.lock();
+        let state = self.state.locked();
         let noted = state.by_path.get(path)?;
         is_asked(noted.deed).then(|| noted.why.clone())
     }
@@ -199,7 +200,7 @@ impl Failures {
     /// The last failure in a folder, with the name.
     pub(super) fn last_in(&self, folder: &str) -> Option<String> {
         let prefix = format!("{}/", folder.trim_end_matches('/'));
-        let state = self.lock();
+        let state = self.state.locked();
         let mut latest = state.order.iter().rev();
         latest.find_map(|place| {
             let name = place.1.strip_prefix(&prefix)?;
@@ -211,7 +212,7 @@ impl Failures {
 
     /// Ends the failure of a path. What was left out stays: a commit that succeeds may be reported after it.
     pub(super) fn clear(&self, path: &str) {
-        let mut state = self.lock();
+        let mut state = self.state.locked();
         state
             .by_path
             .retain(|failed, noted| failed != path || noted.deed == Deed::Warning);
@@ -225,7 +226,7 @@ impl Failures {
             return;
         }
         let below = format!("{path}/");
-        let mut state = self.lock();
+        let mut state = self.state.locked();
         state.by_path.retain(|failed, noted| {
             let is_there = failed == path || failed.starts_with(&below);
             !is_there
@@ -239,7 +240,7 @@ impl Failures {
 
     /// The latest ones of the last hour, newest first.
     pub(super) fn latest(&self, outcome: Outcome, count: usize) -> Vec<Failure> {
-        let state = self.lock();
+        let state = self.state.locked();
         let latest = state.order.iter().rev();
         latest
             .filter_map(|place| {
@@ -253,10 +254,6 @@ impl Failures {
             })
             .take(count)
             .collect()
-    }
-
-    fn lock(&self) -> std::sync::MutexGuard<'_, FailureLog> {
-        self.state.lock().expect("the lock is never poisoned")
     }
 }
 
@@ -308,12 +305,12 @@ mod tests {
         }
         assert_eq!(failures.of("/3"), None);
         assert_eq!(failures.of("/11").as_deref(), Some("no"));
-        assert_eq!(failures.lock().by_path.len(), MAX_KEPT);
+        assert_eq!(failures.state.locked().by_path.len(), MAX_KEPT);
     }
 
     /// Lets time pass for what failed.
     fn age(failures: &Failures, by: Duration) {
-        for failed in failures.lock().by_path.values_mut() {
+        for failed in failures.state.locked().by_path.values_mut() {
             failed.since = failed.since.checked_sub(by).unwrap();
         }
     }

@@ -5,13 +5,14 @@
 //! yesterday, so it also holds what failed, and nothing has to be open for it.
 
 use std::collections::{HashMap, VecDeque};
+use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Mutex, MutexGuard};
 use std::time::{Duration, Instant};
 
 use serde::{Deserialize, Serialize};
 use tokio::sync::mpsc;
 
+use crate::locks::Locked;
 use crate::outbox::{DraftId, JobFolder, StatusWord};
 use crate::wire::Timestamp;
 
@@ -176,7 +177,7 @@ impl History {
     pub(super) fn note(&self, event: HistoryEvent) {
         if event.kind == HistoryKind::Failed {
             let reason = event.reason.as_deref().unwrap_or_default();
-            if self.memory().is_noted(&event.path, reason) {
+            if self.memory.locked().is_noted(&event.path, reason) {
                 return;
             }
         }
@@ -190,21 +191,21 @@ impl History {
             count.fetch_add(1, Ordering::Relaxed);
         }
         let Some(to) = &self.to else { return };
-        let lost = std::mem::take(&mut self.memory().lost);
+        let lost = std::mem::take(&mut self.memory.locked().lost);
         let event = HistoryEvent {
             time: Timestamp::now().iso_micros(),
             lost: (lost > 0).then_some(lost),
             ..event
         };
         if to.try_send(event).is_err() {
-            self.memory().lost += lost + 1;
+            self.memory.locked().lost += lost + 1;
         }
     }
 
     /// Adds the failure of an operation at a path, up to [`MAX_FAILURES`] in a period.
     pub(super) fn operation_failed(&self, path: &str, why: &str) {
         let is_too_much = {
-            let mut memory = self.memory();
+            let mut memory = self.memory.locked();
             let (since, count) = memory.period.get_or_insert((Instant::now(), 0));
             if since.elapsed() >= PERIOD {
                 (*since, *count) = (Instant::now(), 0);
@@ -228,13 +229,13 @@ impl History {
 
     /// Stores the state of a subject from an earlier mount. This is no event.
     pub(super) fn remember(&self, subject: Subject, standing: Standing) {
-        self.memory().standings.insert(subject, standing);
+        self.memory.locked().standings.insert(subject, standing);
     }
 
     /// Adds an event if the state of a subject has changed. `None` if the subject is gone.
     pub(super) fn compare(&self, subject: Subject, now: Option<Standing>) {
         let before = {
-            let standings = &mut self.memory().standings;
+            let standings = &mut self.memory.locked().standings;
             match (&now, standings.get_mut(&subject)) {
                 (Some(now), Some(known)) if is_transient(&now.state) => {
                     (known.path, known.id) = (now.path.clone(), now.id);
@@ -247,10 +248,6 @@ impl History {
         if let Some(event) = difference(before, now) {
             self.note(event);
         }
-    }
-
-    fn memory(&self) -> MutexGuard<'_, HistoryMemory> {
-        self.memory.lock().expect("the lock is never poisoned")
     }
 }
 

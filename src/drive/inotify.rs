@@ -11,13 +11,14 @@
 use std::collections::{HashMap, VecDeque};
 use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
+use std::sync::{Arc, Mutex, OnceLock};
 
 use futures_util::future::BoxFuture;
 use serde::{Deserialize, Serialize};
 use tokio::sync::Notify;
 
 use super::posix::{Entry, Ino};
+use crate::locks::Locked;
 
 /// Maximum number of noted changes of attributes, and of names that were made or removed here.
 const MAX_NOTED: usize = 4096;
@@ -143,7 +144,7 @@ impl<N: Clone + PartialEq> Inotify<N> {
 
     /// Something changed, and the attributes of an item in a folder if it was that.
     pub(super) fn note(&self, touched: Option<(N, N)>) {
-        let mut noted = self.noted();
+        let mut noted = self.noted.locked();
         if noted.folders.is_empty() {
             return;
         }
@@ -164,7 +165,7 @@ impl<N: Clone + PartialEq> Inotify<N> {
 
     /// Sets which folders are watched.
     pub(super) fn watch(&self, folders: &[Ino]) {
-        let mut noted = self.noted();
+        let mut noted = self.noted.locked();
         noted.folders.retain(|folder, _| folders.contains(folder));
         for folder in folders {
             noted.folders.entry(*folder).or_default();
@@ -176,7 +177,7 @@ impl<N: Clone + PartialEq> Inotify<N> {
 
     /// A name was made or removed through this mount.
     pub(super) fn own(&self, folder: Ino, name: Option<&str>, done: Own) {
-        let mut noted = self.noted();
+        let mut noted = self.noted.locked();
         if let (Some(names), Some(name)) = (noted.folders.get_mut(&folder), name)
             && names.len() < MAX_NOTED
         {
@@ -191,31 +192,27 @@ impl<N: Clone + PartialEq> Inotify<N> {
     }
 
     pub(super) fn take_own(&self, folder: Ino) -> OwnNames {
-        let mut noted = self.noted();
+        let mut noted = self.noted.locked();
         let names = noted.folders.get_mut(&folder);
         names.map(std::mem::take).unwrap_or_default()
     }
 
     pub(super) fn take_touched(&self) -> VecDeque<(N, N)> {
-        std::mem::take(&mut self.noted().touched)
+        std::mem::take(&mut self.noted.locked().touched)
     }
 
     /// Number of watched folders.
     pub(super) fn count(&self) -> usize {
-        self.noted().folders.len()
+        self.noted.locked().folders.len()
     }
 
     /// Sets what the helper is about to ask.
     pub(super) fn expect(&self, expected: Option<Expected<N>>) {
-        *self.expected.lock().expect("the lock is never poisoned") = expected;
+        *self.expected.locked() = expected;
     }
 
     pub(super) fn expected(&self) -> Option<Expected<N>> {
-        let expected = self.expected.lock().expect("the lock is never poisoned");
+        let expected = self.expected.locked();
         expected.clone()
-    }
-
-    fn noted(&self) -> MutexGuard<'_, InotifyNotes<N>> {
-        self.noted.lock().expect("the lock is never poisoned")
     }
 }

@@ -75,6 +75,7 @@ use crate::drive::ops::write::{
 };
 use crate::drive::ops::xattr::{get_xattr, list_xattr, remove_xattr, set_xattr};
 use crate::durable::MetaStore;
+use crate::locks::Locked;
 pub use crate::outbox::StatusWord;
 use crate::outbox::{JobFolder, Outbox, OutboxEvent};
 pub use values::names::ends_in_id;
@@ -161,15 +162,11 @@ impl Drive {
     pub async fn shut_down(&self) {
         self.event_streams().end();
         self.mount.catalog().close();
-        let receiver = self
-            .receiver
-            .lock()
-            .expect("the lock is never poisoned")
-            .take();
+        let receiver = self.receiver.locked().take();
         if let Some(receiver) = receiver {
             receiver.stop().await;
         }
-        let tasks = std::mem::take(&mut *self.tasks.lock().expect("the lock is never poisoned"));
+        let tasks = std::mem::take(&mut *self.tasks.locked());
         for task in tasks {
             // The task that follows the outbox would wait for the outbox.
             task.abort();

@@ -19,6 +19,7 @@ use super::verification::Verification;
 use crate::cache::BlockCache;
 use crate::client::Client;
 use crate::durable::MetaStore;
+use crate::locks::Locked;
 use crate::outbox::Outbox;
 
 /// Numbers of inodes and handles that the kernel holds.
@@ -146,7 +147,7 @@ impl Tree {
 
     /// Deletions in progress and recent ones.
     pub(super) fn deletions(&self) -> MutexGuard<'_, Deletions> {
-        self.deletions.lock().expect("the lock is never poisoned")
+        self.deletions.locked()
     }
 
     /// Inodes and handles that the kernel holds now.

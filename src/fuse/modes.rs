@@ -11,6 +11,7 @@ use std::sync::{Arc, Mutex};
 use fuser::{BackingId, FopenFlags};
 
 use crate::drive::{Ino, OpenedMode};
+use crate::locks::Locked;
 
 /// The mode of one open for the kernel.
 pub(super) enum KernelMode {
@@ -51,7 +52,7 @@ impl OpenModes {
         wanted: &OpenedMode,
         register: impl FnOnce(&File) -> io::Result<BackingId>,
     ) -> KernelMode {
-        let mut open = self.open.lock().expect("the lock is never poisoned");
+        let mut open = self.open.locked();
         if let Some(inode) = open.get_mut(&ino) {
             inode.handles += 1;
             return match &inode.backing {
@@ -76,7 +77,7 @@ impl OpenModes {
 
     /// Removes a handle of `ino`; the last one releases the backing file.
     pub(super) fn released(&self, ino: Ino) {
-        let mut open = self.open.lock().expect("the lock is never poisoned");
+        let mut open = self.open.locked();
         if let Some(inode) = open.get_mut(&ino) {
             inode.handles -= 1;
             if inode.handles == 0 {

@@ -10,6 +10,7 @@ use tokio::sync::Notify;
 use tokio::time::Instant;
 
 use super::limits::ConnectionLimits;
+use crate::locks::Locked;
 
 /// Number of bytes that count as progress.
 const PROGRESS_BYTES: usize = 256;
@@ -91,16 +92,12 @@ impl Activity {
         }
     }
 
-    fn doing(&self) -> std::sync::MutexGuard<'_, Doing> {
-        self.state.lock().expect("no holder of this lock panics")
-    }
-
     /// Counts received bytes.
     pub fn received(&self, bytes: usize) {
         self.traffic
             .received
             .fetch_add(bytes as u64, Ordering::Relaxed);
-        let mut doing = self.doing();
+        let mut doing = self.state.locked();
         if doing.in_flight == 0 && doing.head_since.is_none() {
             doing.head_since = Some(Instant::now());
         }
@@ -110,12 +107,12 @@ impl Activity {
     /// Counts sent bytes.
     pub fn sent(&self, bytes: usize) {
         self.traffic.sent.fetch_add(bytes as u64, Ordering::Relaxed);
-        self.doing().moved(bytes);
+        self.state.locked().moved(bytes);
     }
 
     /// A body or a write starts waiting for the client.
     pub fn wait(&self) {
-        let mut doing = self.doing();
+        let mut doing = self.state.locked();
         if doing.waiting == 0 {
             doing.waiting_since = Instant::now();
         }
@@ -124,7 +121,7 @@ impl Activity {
 
     /// A body or a write stops waiting for the client.
     pub fn go_on(&self) {
-        let mut doing = self.doing();
+        let mut doing = self.state.locked();
         doing.waiting -= 1;
         if doing.waiting == 0 {
             let waited = doing.waiting_since.elapsed();
@@ -133,7 +130,7 @@ impl Activity {
     }
 
     pub fn begin_request(&self) {
-        let mut doing = self.doing();
+        let mut doing = self.state.locked();
         doing.requests += 1;
         doing.in_flight += 1;
         doing.head_since = None;
@@ -143,7 +140,7 @@ impl Activity {
 
     /// Returns as soon as the connection has had a request, or was open for the time `limit` without one.
     pub async fn asked(&self, limit: Duration) {
-        let opened = match &*self.doing() {
+        let opened = match &*self.state.locked() {
             doing if doing.requests == 0 => doing.idle_since,
             _ => return,
         };
@@ -153,7 +150,7 @@ impl Activity {
 
     /// The response to a request is complete or was given up.
     pub fn end_request(&self) {
-        let mut doing = self.doing();
+        let mut doing = self.state.locked();
         doing.in_flight -= 1;
         if doing.in_flight == 0 {
             doing.idle_since = Instant::now();
@@ -162,7 +159,7 @@ impl Activity {
 
     /// When the connection will time out, in its current state.
     pub fn deadline(&self, limits: &ConnectionLimits) -> Option<Instant> {
-        let doing = self.doing();
+        let doing = self.state.locked();
         if doing.waiting > 0 {
             let left = limits.stall.saturating_sub(doing.waited);
             return Some(doing.waiting_since + left);
@@ -179,7 +176,7 @@ impl Activity {
 
     /// Why this connection may be closed for another, and for how long; `None` if it is in use.
     pub fn use_of(&self, limits: &ConnectionLimits) -> Option<(Use, Duration)> {
-        let doing = self.doing();
+        let doing = self.state.locked();
         if doing.waiting > 0 {
             let waited = doing.waited + doing.waiting_since.elapsed();
             return (waited >= limits.stalled()).then_some((Use::Stalled, waited));

@@ -9,6 +9,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::activity::{Activity, Traffic, Use};
 use super::limits::{ConnectionLimits, Peer};
+use crate::locks::Locked;
 
 /// For this time after a connection got its slot, it does not lose the slot to another one that waited at the same time,
 /// even if it has sent no request yet.
@@ -107,8 +108,7 @@ impl Connections {
     }
 
     fn taken(&self) -> std::sync::MutexGuard<'_, Taken> {
-        let taken = self.shared.taken.lock();
-        taken.expect("no holder of this lock panics")
+        self.shared.taken.locked()
     }
 
     /// `arrived` is the number of the next slot at the time when the connection came: slots from this number on were given
@@ -179,8 +179,7 @@ impl Drop for Waiting<'_> {
 
 impl Drop for Slot {
     fn drop(&mut self) {
-        let taken = self.shared.taken.lock();
-        let mut taken = taken.expect("no holder of this lock panics");
+        let mut taken = self.shared.taken.locked();
         taken.by_number.remove(&self.number);
         drop(taken);
         self.shared.freed.notify_one();

@@ -3,10 +3,11 @@
 //! can change, and sending never blocks.
 
 use std::collections::VecDeque;
-use std::sync::{Mutex, PoisonError};
+use std::sync::Mutex;
 
 use tokio::sync::{Notify, mpsc};
 
+use crate::locks::Locked;
 use crate::outbox::ids::{DraftId, JobFolder};
 use crate::outbox::signal::Signal;
 use crate::wire::{AssetId, RapidId};
@@ -50,7 +51,7 @@ pub struct Events {
 impl Events {
     /// Queues an event, unless it is queued already.
     pub fn send(&self, event: OutboxEvent) {
-        let mut queue = self.queue.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut queue = self.queue.locked();
         if !queue.contains(&event) {
             queue.push_back(event);
         }
@@ -62,7 +63,7 @@ impl Events {
     pub async fn forward(&self, to: mpsc::Sender<OutboxEvent>) {
         loop {
             let next = {
-                let mut queue = self.queue.lock().unwrap_or_else(PoisonError::into_inner);
+                let mut queue = self.queue.locked();
                 queue.pop_front()
             };
             match next {

@@ -1,13 +1,14 @@
 //! The three machines over one journal, and what needs all of them: snapshots, and data that one machine needs of
 //! another.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
 use tokio::sync::Notify;
 
 use crate::client::Client;
+use crate::locks::Locked;
 use crate::outbox::config::OutboxConfig;
 use crate::outbox::drafts::{DraftParts, FateListener};
 use crate::outbox::error::OutboxResult;
@@ -113,16 +114,14 @@ impl Machines {
 
     /// The recovered files that were last found.
     pub fn recovered(&self) -> Arc<[Recovered]> {
-        let recovered = self.recovered.lock();
-        Arc::clone(&recovered.unwrap_or_else(PoisonError::into_inner))
+        Arc::clone(&self.recovered.locked())
     }
 
     /// Looks for folders of recovered files. Blocks on local disk.
     pub fn look_for_recovered(&self) {
         match recovered_in(&self.foundation.config.dir) {
             Ok(found) => {
-                let recovered = self.recovered.lock();
-                *recovered.unwrap_or_else(PoisonError::into_inner) = found.into();
+                *self.recovered.locked() = found.into();
             }
             Err(error) => tracing::warn!(%error, "recovered files cannot be listed"),
         }

@@ -1,12 +1,13 @@
 //! The tasks of the outbox, and the signal that stops them. Every task is joined at the end.
 
 use std::future::Future;
-use std::sync::{Mutex, PoisonError};
+use std::sync::Mutex;
 use std::time::Duration;
 
 use tokio::runtime::Handle;
 use tokio::task::JoinSet;
 
+use crate::locks::Locked;
 use crate::outbox::signal::Signal;
 
 /// How long a request that must not be aborted may continue after the outbox begins to close.
@@ -31,7 +32,7 @@ impl Tasks {
 
     /// Starts a task, unless the outbox closes.
     pub fn spawn(&self, task: impl Future<Output = ()> + Send + 'static) {
-        let mut running = self.running.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut running = self.running.locked();
         while running.try_join_next().is_some() {}
         if !self.is_closing() {
             running.spawn_on(task, &self.runtime);
@@ -55,7 +56,7 @@ impl Tasks {
     /// Waits until all tasks have ended.
     pub async fn join(&self) {
         let mut running = {
-            let mut running = self.running.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut running = self.running.locked();
             std::mem::take(&mut *running)
         };
         while running.join_next().await.is_some() {}
@@ -65,7 +66,7 @@ impl Tasks {
     #[cfg(test)]
     pub async fn abort(&self) {
         let mut running = {
-            let mut running = self.running.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut running = self.running.locked();
             std::mem::take(&mut *running)
         };
         running.shutdown().await;

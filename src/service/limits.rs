@@ -16,6 +16,7 @@ use tokio::time::Instant;
 
 use super::records::{Allotment, RateRule, Records, RecordsError};
 use crate::listener::Peer;
+use crate::locks::Locked;
 use crate::wire::UserId;
 
 const WINDOW: Duration = Duration::from_secs(60);
@@ -139,7 +140,7 @@ impl RateLimiter {
     /// The window of `requester`. A new one has ended already.
     fn window(&self, requester: Requester) -> Arc<tokio::sync::Mutex<Window>> {
         let now = Instant::now();
-        let mut windows = self.windows.lock().expect("no holder of this lock panics");
+        let mut windows = self.windows.locked();
         if now.duration_since(windows.cleaned) >= WINDOW {
             windows.cleaned = now;
             windows.open.retain(|_, window| match window.try_lock() {

@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 use std::fmt::{self, Write as _};
+use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Mutex, MutexGuard};
 use std::time::Duration;
 
 use jiff::Timestamp;
@@ -11,6 +11,7 @@ use jiff::Timestamp;
 use super::obstruction::Obstruction;
 use super::records::{EventLoad, JobKind, JobLoad};
 use crate::listener::Traffic;
+use crate::locks::Locked;
 
 /// Upper limits of the buckets for waiting times, in seconds.
 const WAIT_BUCKETS: [f64; 9] = [0.01, 0.05, 0.25, 1.0, 5.0, 15.0, 60.0, 300.0, 1800.0];
@@ -134,7 +135,7 @@ struct Waits {
 
 impl Metrics {
     pub fn request_answered(&self, class: RequestClass, status: u16) {
-        *lock(&self.requests).entry((class, status)).or_default() += 1;
+        *self.requests.locked().entry((class, status)).or_default() += 1;
     }
 
     /// Counts a claimed job. `waited` is how long it was queued; `None` if this is not its first attempt.
@@ -143,7 +144,7 @@ impl Metrics {
         let Some(seconds) = waited.map(|waited| waited.as_secs_f64()) else {
             return;
         };
-        let mut waits = lock(&self.waits);
+        let mut waits = self.waits.locked();
         waits.count += 1;
         waits.seconds += seconds;
         if let Some(bucket) = WAIT_BUCKETS.iter().position(|&limit| seconds <= limit) {
@@ -152,13 +153,15 @@ impl Metrics {
     }
 
     pub fn job_ended(&self, kind: JobKind, succeeded: bool) {
-        *lock(&self.ended)
+        *self
+            .ended
+            .locked()
             .entry((kind.text(), succeeded))
             .or_default() += 1;
     }
 
     pub fn job_obstructed(&self, fault: Obstruction) {
-        *lock(&self.obstructed).entry(fault).or_default() += 1;
+        *self.obstructed.locked().entry(fault).or_default() += 1;
     }
 
     pub fn job_given_back(&self) {
@@ -221,7 +224,7 @@ impl Metrics {
         text.plain("received_bytes_total", now.traffic.received());
         text.plain("sent_bytes_total", now.traffic.sent());
         self.write_labelled(&mut text);
-        lock(&self.waits).write(&mut text);
+        self.waits.locked().write(&mut text);
         text.0
     }
 
@@ -229,20 +232,20 @@ impl Metrics {
     fn write_labelled(&self, text: &mut Text) {
         const ENDED: &str = "jobs_ended_total";
         text.head(ENDED);
-        for (&(kind, succeeded), count) in lock(&self.ended).iter() {
+        for (&(kind, succeeded), count) in self.ended.locked().iter() {
             let result = if succeeded { "finished" } else { "failed" };
             let labels = format_args!("{{kind=\"{kind}\",result=\"{result}\"}}");
             text.value(ENDED, labels, *count);
         }
         const OBSTRUCTED: &str = "jobs_obstructed_total";
         text.head(OBSTRUCTED);
-        for (fault, count) in lock(&self.obstructed).iter() {
+        for (fault, count) in self.obstructed.locked().iter() {
             let labels = format_args!("{{fault=\"{}\"}}", fault.text());
             text.value(OBSTRUCTED, labels, *count);
         }
         const REQUESTS: &str = "requests_total";
         text.head(REQUESTS);
-        for (&(class, status), count) in lock(&self.requests).iter() {
+        for (&(class, status), count) in self.requests.locked().iter() {
             let class = class.text();
             let labels = format_args!("{{class=\"{class}\",status=\"{status}\"}}");
             text.value(REQUESTS, labels, *count);
@@ -306,10 +309,6 @@ impl Text {
 
 fn full(name: &str) -> String {
     format!("assetfs_service_{name}")
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().expect("no holder of this lock panics")
 }
 
 #[cfg(test)]

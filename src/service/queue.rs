@@ -11,6 +11,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::obstruction::Obstruction;
 use super::records::{JobId, Lease};
+use crate::locks::Locked;
 use assetfs_engine::job::Progress;
 
 /// Time between two checks for running attempts.
@@ -150,6 +151,6 @@ impl Queue {
 
     /// The running attempts, by job.
     pub(super) fn running(&self) -> std::sync::MutexGuard<'_, HashMap<JobId, Running>> {
-        self.running.lock().expect("no holder of this lock panics")
+        self.running.locked()
     }
 }

@@ -2,7 +2,7 @@
 
 use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, RwLock};
+use std::sync::{Arc, PoisonError, RwLock};
 use std::time::{Duration, SystemTime};
 
 use rustls::ServerConfig;
@@ -71,7 +71,7 @@ impl Tls {
     }
 
     pub fn acceptor(&self) -> TlsAcceptor {
-        let config = self.config.read().expect("no holder of this lock panics");
+        let config = self.config.read().unwrap_or_else(PoisonError::into_inner);
         TlsAcceptor::from(Arc::clone(&config))
     }
 
@@ -87,7 +87,7 @@ impl Tls {
             }
             match read(&self.files) {
                 Ok(config) => {
-                    *self.config.write().expect("no holder of this lock panics") = Arc::new(config);
+                    *self.config.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(config);
                     tracing::info!("the certificate was read again");
                 }
                 Err(error) => tracing::error!(

@@ -38,6 +38,7 @@
 
 // The front door.
 mod front;
+pub use assetfs_formats::FileFormat;
 pub use compare::{ChangedPart, Comparison, Sheet, ViewComparison, WorstTile};
 pub use error::EngineError;
 pub use export::OutFile;
@@ -46,7 +47,7 @@ pub use front::{
     optimize, render,
 };
 pub use render::{Picture, RenderSettings, View};
-pub use settings::{FileFormat, Settings};
+pub use settings::Settings;
 pub use surface::Distances;
 
 // What the program needs besides.

@@ -7,6 +7,7 @@
 //! machine. [`wholeness`] checks whether a file is complete, if its format allows that. All read an open file and open
 //! none. [`text`] decodes texts; [`printable`] and [`number_text`] say names and numbers of models in messages.
 
+mod images;
 pub mod input_files;
 pub mod junk;
 mod model_format;
@@ -14,16 +15,25 @@ pub mod number_text;
 pub mod printable;
 pub mod references;
 pub mod resolve;
+mod rows;
 mod table;
 pub mod text;
 pub mod wavefront;
 pub mod wholeness;
+mod written;
 pub mod zip;
 
 use std::cmp::Reverse;
 
-pub use model_format::{Kind, ModelFormat, Parts, Support};
+pub use images::{
+    GltfUse, ImageKind, ImageKindRow, TextureFormat, TextureFormatRow, gltf_image_extensions,
+};
+pub use model_format::{Import, Kind, ModelFormat, Parts};
 pub use table::MODELS;
+pub use written::{
+    FileFormat, FileFormatRow, GeometryPacking, HeldContent, HeldMaterials, ImageNames,
+    written_in_words,
+};
 
 /// The format of a model file, by its name or path.
 pub fn of_name(name: &str) -> Option<&'static ModelFormat> {
@@ -43,30 +53,17 @@ pub fn read() -> impl Iterator<Item = &'static str> {
     read.map(|format| format.extension)
 }
 
-/// The extensions of the formats that are written, in the order of their names.
-pub fn written() -> Vec<&'static str> {
-    let written = MODELS.iter().filter(|format| format.is_written());
-    let mut names: Vec<&str> = written.map(|format| format.extension).collect();
-    names.sort_unstable();
-    names
-}
-
-/// The formats that are written, for a sentence: `glb, gltf, … and usdz`.
-pub fn written_in_words() -> String {
-    let names = written();
-    match names.split_last() {
-        Some((last, others)) => format!("{} and {last}", others.join(", ")),
-        None => String::new(),
-    }
-}
-
 /// The media type of a file, by its name or path; `None` if it is unknown.
 pub fn media_type(name: &str) -> Option<&'static str> {
     let extension = extension(name);
     let beside = table::BESIDE.iter().find(|(known, _)| *known == extension);
+    // The others are not expected beside models.
+    let image =
+        || ImageKind::of_extension(&extension).filter(|kind| kind.row().gltf != GltfUse::Forbidden);
     of_extension(&extension)
         .and_then(|format| format.media_type)
         .or(beside.map(|(_, media_type)| *media_type))
+        .or_else(|| Some(image()?.media_type()))
 }
 
 /// The extension of a name or path in lower case, or empty. A name whose only dot is its first character has none.
@@ -113,7 +110,10 @@ mod tests {
     fn no_extension_is_listed_twice_and_all_are_lower_case() {
         let mut seen = HashSet::new();
         let models = MODELS.iter().map(|format| format.extension);
-        for extension in models.chain(table::BESIDE.iter().map(|(known, _)| *known)) {
+        let beside = table::BESIDE.iter().map(|(known, _)| *known);
+        let images = ImageKind::ALL.iter().map(|kind| kind.row());
+        let images = images.flat_map(|row| [Some(row.name), row.other_name]);
+        for extension in models.chain(beside).chain(images.flatten()) {
             assert!(seen.insert(extension), "{extension}");
             assert_eq!(extension, extension.to_lowercase());
         }
@@ -166,7 +166,11 @@ mod tests {
     }
 
     #[test]
-    fn what_is_written_can_be_said() {
-        assert_eq!(written_in_words(), "fbx, glb, gltf, obj, ply, stl and usdz");
+    fn every_format_that_is_written_is_a_format_of_models_with_a_media_type() {
+        for name in FileFormat::NAMES {
+            let known = of_extension(name).and_then(|format| format.media_type);
+            assert!(known.is_some(), "{name}");
+        }
+        assert!(FileFormat::NAMES.is_sorted());
     }
 }

@@ -1,5 +1,7 @@
 //! A row of the table of formats.
 
+use super::written::FileFormat;
+
 /// A format of 3D models. The order of [`MODELS`](super::MODELS) is the rank: of two models in one folder the one with the earlier
 /// format is chosen.
 #[derive(Debug)]
@@ -9,8 +11,8 @@ pub struct ModelFormat {
     /// If one is registered or in common use.
     pub media_type: Option<&'static str>,
     pub kind: Kind,
-    /// Whether the engine reads and writes it.
-    pub support: Support,
+    /// Whether the engine reads it; [`FileFormat`] has what it writes.
+    pub import: Import,
     /// How a model of this format is spread over files.
     pub parts: Parts,
 }
@@ -30,13 +32,11 @@ pub enum Kind {
     Archive,
 }
 
-/// The support of a format in the engine.
+/// Whether the engine reads a format.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Support {
-    ReadWrite,
+pub enum Import {
     Read,
-    Write,
-    Unsupported,
+    Unread,
 }
 
 /// How a model is spread over files.
@@ -61,12 +61,12 @@ impl ModelFormat {
 
     /// Whether the engine imports it.
     pub fn is_read(&self) -> bool {
-        matches!(self.support, Support::ReadWrite | Support::Read)
+        self.import == Import::Read
     }
 
     /// Whether the engine exports it.
     pub fn is_written(&self) -> bool {
-        matches!(self.support, Support::ReadWrite | Support::Write)
+        FileFormat::from_name(self.extension).is_some()
     }
 
     /// Whether a single file can be a whole model.

@@ -1,10 +1,11 @@
 //! Whether a store is used: after a failure it is left alone for a while, longer each time.
 
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
 use super::store::StoreError;
 use crate::backoff::Backoff;
+use crate::locks::Locked;
 
 const FIRST_PAUSE: Duration = Duration::from_secs(30);
 const PAUSES: Backoff = Backoff::doubling(FIRST_PAUSE, Duration::from_secs(300));
@@ -35,7 +36,7 @@ impl Health {
     /// False while the store is left alone. When the pause is over, one caller may try.
     pub(super) fn may_try(&self) -> bool {
         let now = Instant::now();
-        match &mut self.state().outage {
+        match &mut self.state.locked().outage {
             None => true,
             Some(outage) if now < outage.until => false,
             Some(outage) => {
@@ -48,14 +49,14 @@ impl Health {
 
     /// Why the store is not used, and the time until it is tried again.
     pub(super) fn outage_now(&self) -> Option<(String, Duration)> {
-        let state = self.state();
+        let state = self.state.locked();
         let outage = state.outage.as_ref()?;
         let left = outage.until.saturating_duration_since(Instant::now());
         Some((outage.why.clone(), left))
     }
 
     pub(super) fn note_success(&self, place: &str, doing: &str) {
-        let mut state = self.state();
+        let mut state = self.state.locked();
         state.last_success = Some(Instant::now());
         if state.outage.take().is_some() {
             tracing::info!("the shared cache {place} can be {doing} again");
@@ -65,7 +66,7 @@ impl Health {
     /// Notes that there was no answer within `limit`. If another request was answered in that time, the store is only
     /// busy, and is used on.
     pub(super) fn note_late(&self, place: &str, doing: &str, limit: Duration) {
-        let mut state = self.state();
+        let mut state = self.state.locked();
         let is_busy = state
             .last_success
             .is_some_and(|answered| answered.elapsed() < limit);
@@ -76,11 +77,7 @@ impl Health {
     }
 
     pub(super) fn note_failure(&self, place: &str, doing: &str, error: &StoreError) {
-        self.state().begin_outage(place, doing, error);
-    }
-
-    fn state(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        self.state.locked().begin_outage(place, doing, error);
     }
 }
 
@@ -134,7 +131,7 @@ mod tests {
         let health = Health::default();
         health.note_failure("/farm", "read", &StoreError::Late(3));
         for pause in [60, 120, 240, 300, 300] {
-            health.state().outage.as_mut().unwrap().until = Instant::now();
+            health.state.locked().outage.as_mut().unwrap().until = Instant::now();
             assert!(health.may_try() && !health.may_try());
             health.note_failure("/farm", "read", &StoreError::Late(3));
             let left = health.outage_now().unwrap().1;
@@ -152,7 +149,7 @@ mod tests {
         health.note_late("/farm", "read", Duration::from_secs(3));
         assert!(health.may_try(), "it is only busy");
         let long_ago = Instant::now() - Duration::from_secs(4);
-        health.state().last_success = Some(long_ago);
+        health.state.locked().last_success = Some(long_ago);
         health.note_late("/farm", "read", Duration::from_secs(3));
         assert!(!health.may_try(), "it hangs");
     }

@@ -1,10 +1,11 @@
 //! How long the claim of another mount is waited for.
 
 use std::collections::HashMap;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
 use super::store::Holder;
+use crate::locks::Locked;
 
 /// A mount that stored no chunk for this time is slow or dead.
 const WITHOUT_CHUNK: Duration = Duration::from_secs(3);
@@ -28,7 +29,7 @@ struct Seen {
 impl Patience {
     /// Whether to wait for a chunk that the holder has claimed; `asked` is the begin of the wait.
     pub(super) fn may_wait(&self, holder: Holder, asked: Instant) -> bool {
-        let mut holders = self.holders();
+        let mut holders = self.holders.locked();
         let seen = holders.entry(holder).or_default();
         let is_ignored = seen
             .ignored_since
@@ -47,10 +48,6 @@ impl Patience {
             last_arrival: Some(Instant::now()),
             ignored_since: None,
         };
-        self.holders().insert(holder, seen);
-    }
-
-    fn holders(&self) -> MutexGuard<'_, HashMap<Holder, Seen>> {
-        self.holders.lock().unwrap_or_else(PoisonError::into_inner)
+        self.holders.locked().insert(holder, seen);
     }
 }

@@ -1,7 +1,9 @@
-//! The options of `assetfs mount`.
+//! The options of `assetfs mount`: the flags, and the table of those that `-o` sets. A new option is a field and a row here.
 
+use std::fmt::Display;
 use std::net::SocketAddr;
 use std::path::PathBuf;
+use std::str::FromStr;
 
 use super::owner::OwnerArgs;
 use crate::cli::account::AccountArgs;
@@ -98,6 +100,9 @@ pub(in crate::cli) struct MountArgs {
     /// Set for the background process, which reads its plan from standard input
     #[arg(long, hide = true)]
     pub(in crate::cli) background_child: bool,
+    /// Allows a mount point that contains files; set by `-o nonempty`.
+    #[arg(skip)]
+    pub(super) cover_files: bool,
     /// The source in the mount table; set by the helper of mount(8).
     #[arg(skip)]
     pub(super) source: Option<String>,
@@ -107,4 +112,83 @@ pub(in crate::cli) struct MountArgs {
     /// Prints nothing on success; set by the helper of mount(8).
     #[arg(skip)]
     pub(super) quiet: bool,
+}
+
+/// What an option of `-o` does to the flags.
+pub(super) enum SetFlag {
+    /// It takes no value.
+    Switch(fn(&mut MountArgs)),
+    Value(fn(&mut MountArgs, &str) -> Result<(), String>),
+}
+
+use SetFlag::{Switch, Value};
+
+/// Our options of `-o`.
+#[rustfmt::skip]
+pub(super) const FLAG_OPTIONS: &[(&str, SetFlag)] = &[
+    ("allow_insecure", Switch(|args| args.allow_insecure = true)),
+    ("allow_other", Switch(|args| args.allow_other = true)),
+    ("local", Switch(|args| args.account.local = true)),
+    ("no_delete", Switch(|args| args.no_delete = true)),
+    ("no_inotify", Switch(|args| args.no_inotify = true)),
+    ("nonempty", Switch(|args| args.cover_files = true)),
+    ("ro", Switch(|args| args.read_only = true)),
+    ("rw", Switch(|args| args.read_only = false)),
+    ("base_url", Value(|args, value| set(&mut args.account.base_url, value))),
+    ("cache_dir", Value(|args, value| set(&mut args.cache_dir, value))),
+    ("cache_size", Value(|args, value| set(&mut args.cache_size, value))),
+    ("data_dir", Value(|args, value| set(&mut args.data_dir, value))),
+    ("delete_limit", Value(|args, value| set_as(&mut args.delete_limit, value, "a whole number, like 20"))),
+    ("dmask", Value(|args, value| set(&mut args.owner.dmask, value))),
+    ("fmask", Value(|args, value| set(&mut args.owner.fmask, value))),
+    ("gid", Value(|args, value| set_as(&mut args.owner.gid, value, "the number of a group, like 1000"))),
+    ("limit_down", Value(|args, value| set(&mut args.limit_down, value))),
+    ("limit_up", Value(|args, value| set(&mut args.limit_up, value))),
+    ("log_file", Value(|args, value| set(&mut args.log_file, value))),
+    ("profile", Value(|args, value| set(&mut args.account.profile, value))),
+    ("refresh", Value(|args, value| set(&mut args.refresh, value))),
+    ("settle", Value(|args, value| set(&mut args.settle, value))),
+    ("shared_cache", Value(|args, value| set(&mut args.shared_cache, value))),
+    ("shared_cache_size", Value(|args, value| set(&mut args.shared_cache_size, value))),
+    ("state_dir", Value(|args, value| set(&mut args.state_dir, value))),
+    ("token_file", Value(|args, value| set(&mut args.account.token_file, value))),
+    ("uid", Value(|args, value| set_as(&mut args.owner.uid, value, "the number of a user, like 1000"))),
+    ("umask", Value(|args, value| set(&mut args.owner.umask, value))),
+    ("webhook_listen", Value(|args, value| set_as(&mut args.webhook_listen, value, "an address with a port, like 127.0.0.1:9100"))),
+    ("webhook_url", Value(|args, value| set(&mut args.webhook_url, value))),
+];
+
+impl SetFlag {
+    /// The option of this name.
+    pub(super) fn of_option(name: &str) -> Option<&'static SetFlag> {
+        let mut options = FLAG_OPTIONS.iter();
+        options.find_map(|(known, set)| (*known == name).then_some(set))
+    }
+
+    /// The names of all options, those with a value last.
+    pub(super) fn options_in_words() -> String {
+        let names = |has_value: bool| {
+            let options = FLAG_OPTIONS.iter();
+            let found = options.filter(move |(_, set)| matches!(set, Value(_)) == has_value);
+            found.map(|(name, _)| *name).collect::<Vec<_>>().join(", ")
+        };
+        format!("{} and {}", names(false), names(true))
+    }
+}
+
+fn set<T: FromStr<Err: Display>>(flag: &mut Option<T>, value: &str) -> Result<(), String> {
+    *flag = Some(value.parse().map_err(|error: T::Err| error.to_string())?);
+    Ok(())
+}
+
+/// Sets flags of types whose own errors do not say how to write them.
+fn set_as<T: FromStr>(flag: &mut Option<T>, value: &str, form: &str) -> Result<(), String> {
+    *flag = Some(parse_as(value, form)?);
+    Ok(())
+}
+
+pub(super) fn parse_as<T: FromStr>(value: &str, form: &str) -> Result<T, String> {
+    // An error of such a type has nothing to add to the form.
+    let parsed = value.parse();
+    parsed.map_err(|_| format!("`{value}` is not {form}"))
 }

@@ -1,12 +1,9 @@
 //! The options of `-o`: our own options, which set flags; options of the kernel, which are passed on; and options of
 //! mount(8), which are ignored. Names and values are checked, and a wrong option is refused with its name.
 
-use std::fmt::Display;
-use std::str::FromStr;
-
 use anyhow::Result;
 
-use super::args::MountArgs;
+use super::args::{MountArgs, SetFlag, parse_as};
 use crate::cli::exit::WrongUse;
 
 /// Options for mount(8), systemd or file managers, and options that always apply.
@@ -70,43 +67,6 @@ const IMPOSSIBLE: &[(&str, &str)] = &[
     ("bind", "mount a folder of the drive with `mount --bind`"),
     ("remount", "unmount it and mount it again"),
 ];
-/// Our options without a value.
-const SWITCHES: &[&str] = &[
-    "allow_insecure",
-    "allow_other",
-    "local",
-    "no_delete",
-    "no_inotify",
-    "nonempty",
-    "ro",
-    "rw",
-];
-/// Our options with a value: the flags of the same names.
-const VALUES: &[&str] = &[
-    "base_url",
-    "cache_dir",
-    "cache_size",
-    "data_dir",
-    "delete_limit",
-    "dmask",
-    "fmask",
-    "gid",
-    "limit_down",
-    "limit_up",
-    "log_file",
-    "profile",
-    "refresh",
-    "settle",
-    "shared_cache",
-    "shared_cache_size",
-    "state_dir",
-    "token_file",
-    "uid",
-    "umask",
-    "webhook_listen",
-    "webhook_url",
-];
-
 /// Those that name an account, and so cannot be used for the local service.
 const OF_OTHER_ACCOUNTS: &[&str] = &["base_url", "profile", "token_file"];
 
@@ -115,8 +75,6 @@ const OF_OTHER_ACCOUNTS: &[&str] = &["base_url", "profile", "token_file"];
 pub(super) struct FstabOptions {
     /// Passed on to the kernel.
     pub(super) kernel: Vec<String>,
-    /// Allows a mount point that contains files.
-    pub(super) cover_files: bool,
 }
 
 impl FstabOptions {
@@ -149,8 +107,7 @@ impl FstabOptions {
             && !WITHOUT_EFFECT.contains(&name)
             && !VALUES_WITHOUT_EFFECT.contains(&name)
             && !OF_THE_KERNEL.contains(&name)
-            && !SWITCHES.contains(&name)
-            && !VALUES.contains(&name)
+            && SetFlag::of_option(name).is_none()
             && IMPOSSIBLE.iter().all(|(known, _)| *known != name)
     }
 
@@ -165,41 +122,27 @@ impl FstabOptions {
         if let Some((_, instead)) = IMPOSSIBLE.iter().find(|(known, _)| *known == name) {
             return Err(format!("this is not possible; {instead}"));
         }
-        match value {
-            None if WITHOUT_EFFECT.contains(&name) => Ok(()),
-            None if SWITCHES.contains(&name) => {
-                self.switch(name, args);
-                Ok(())
+        match (SetFlag::of_option(name), value) {
+            (_, None) if WITHOUT_EFFECT.contains(&name) => {}
+            (_, Some(_)) if VALUES_WITHOUT_EFFECT.contains(&name) => {}
+            (Some(SetFlag::Switch(set)), None) => set(args),
+            (Some(SetFlag::Value(set)), Some(value)) if !value.is_empty() => set(args, value)?,
+            (Some(SetFlag::Value(_)), _) => {
+                return Err(format!("this needs a value, as in {name}=VALUE"));
             }
-            Some(_) if VALUES_WITHOUT_EFFECT.contains(&name) => Ok(()),
-            Some(value) if VALUES.contains(&name) && !value.is_empty() => {
-                set_flag(name, value, args)
+            (None, _) if OF_THE_KERNEL.contains(&name) => self.pass_on(option, name, value)?,
+            (Some(SetFlag::Switch(_)), Some(_)) => return Err(format!("{name} takes no value")),
+            (None, _) if WITHOUT_EFFECT.contains(&name) => {
+                return Err(format!("{name} takes no value"));
             }
-            _ if OF_THE_KERNEL.contains(&name) => self.pass_on(option, name, value),
-            _ if VALUES.contains(&name) => Err(format!("this needs a value, as in {name}=VALUE")),
-            _ if SWITCHES.contains(&name) || WITHOUT_EFFECT.contains(&name) => {
-                Err(format!("{name} takes no value"))
+            (None, _) => {
+                let known = SetFlag::options_in_words();
+                return Err(format!(
+                    "there is no such option; the options of assetfs are {known}"
+                ));
             }
-            _ => Err(format!(
-                "there is no such option; the options of assetfs are {} and {}",
-                SWITCHES.join(", "),
-                VALUES.join(", ")
-            )),
         }
-    }
-
-    fn switch(&mut self, name: &str, args: &mut MountArgs) {
-        match name {
-            "allow_insecure" => args.allow_insecure = true,
-            "allow_other" => args.allow_other = true,
-            "local" => args.account.local = true,
-            "no_delete" => args.no_delete = true,
-            "no_inotify" => args.no_inotify = true,
-            "nonempty" => self.cover_files = true,
-            "ro" => args.read_only = true,
-            "rw" => args.read_only = false,
-            _ => unreachable!("every switch is listed here"),
-        }
+        Ok(())
     }
 
     fn pass_on(&mut self, option: &str, name: &str, value: Option<&str>) -> Result<(), String> {
@@ -222,54 +165,11 @@ fn is_for_others(name: &str) -> bool {
     name.starts_with("x-") || name.starts_with("X-")
 }
 
-fn set_flag(name: &str, value: &str, args: &mut MountArgs) -> Result<(), String> {
-    match name {
-        "base_url" => args.account.base_url = Some(parse(value)?),
-        "cache_dir" => args.cache_dir = Some(parse(value)?),
-        "cache_size" => args.cache_size = Some(parse(value)?),
-        "data_dir" => args.data_dir = Some(parse(value)?),
-        "delete_limit" => args.delete_limit = Some(parse_as(value, "a whole number, like 20")?),
-        "dmask" => args.owner.dmask = Some(parse(value)?),
-        "fmask" => args.owner.fmask = Some(parse(value)?),
-        "gid" => args.owner.gid = Some(parse_as(value, "the number of a group, like 1000")?),
-        "limit_down" => args.limit_down = Some(parse(value)?),
-        "limit_up" => args.limit_up = Some(parse(value)?),
-        "log_file" => args.log_file = Some(parse(value)?),
-        "profile" => args.account.profile = Some(parse(value)?),
-        "refresh" => args.refresh = Some(parse(value)?),
-        "settle" => args.settle = Some(parse(value)?),
-        "shared_cache" => args.shared_cache = Some(value.to_owned()),
-        "shared_cache_size" => args.shared_cache_size = Some(parse(value)?),
-        "state_dir" => args.state_dir = Some(parse(value)?),
-        "token_file" => args.account.token_file = Some(parse(value)?),
-        "uid" => args.owner.uid = Some(parse_as(value, "the number of a user, like 1000")?),
-        "umask" => args.owner.umask = Some(parse(value)?),
-        "webhook_listen" => {
-            let address = parse_as(value, "an address with a port, like 127.0.0.1:9100")?;
-            args.webhook_listen = Some(address);
-        }
-        "webhook_url" => args.webhook_url = Some(parse(value)?),
-        _ => unreachable!("every option with a value is listed here"),
-    }
-    Ok(())
-}
-
-fn parse<T: FromStr<Err: Display>>(value: &str) -> Result<T, String> {
-    value.parse().map_err(|error: T::Err| error.to_string())
-}
-
-/// Parses values of types whose own errors do not say how to write them.
-fn parse_as<T: FromStr>(value: &str, form: &str) -> Result<T, String> {
-    // Such an error has nothing to add to the form.
-    value
-        .parse()
-        .map_err(|_| format!("`{value}` is not {form}"))
-}
-
 #[cfg(test)]
 mod tests {
     use clap::Parser;
 
+    use super::super::args::FLAG_OPTIONS;
     use super::*;
 
     #[derive(Parser)]
@@ -301,7 +201,7 @@ mod tests {
         let text = "ro,max_read=65536,profile=studio,nonempty,cache_size=1G,cache_size=2G,sync,allow_other";
         let (rest, args) = read(text).unwrap();
         assert_eq!(rest.kernel, ["max_read=65536", "sync"]);
-        assert!(rest.cover_files && args.read_only && args.allow_other);
+        assert!(args.cover_files && args.read_only && args.allow_other);
         assert_eq!(args.account.profile.as_deref(), Some("studio"));
         assert_eq!(args.cache_size.unwrap().0, 2 << 30);
         assert!(!read("ro,rw").unwrap().1.read_only);
@@ -320,16 +220,16 @@ mod tests {
 
     #[test]
     fn every_option_of_ours_is_taken() {
-        for name in SWITCHES {
-            read(name).unwrap();
-        }
-        for name in VALUES {
+        for (name, set) in FLAG_OPTIONS {
             let value = match *name {
                 "webhook_listen" => "127.0.0.1:9100",
                 "limit_down" | "limit_up" => "1M",
                 _ => "5",
             };
-            read(&format!("{name}={value}")).unwrap();
+            match set {
+                SetFlag::Switch(_) => read(name).unwrap(),
+                SetFlag::Value(_) => read(&format!("{name}={value}")).unwrap(),
+            };
         }
     }
 

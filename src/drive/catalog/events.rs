@@ -14,6 +14,7 @@ use crate::drive::catalog::maps::store::rapid_ended;
 use crate::drive::catalog::models::{doubt_rapids_of, refreshed_asset, refreshed_rapid};
 use crate::drive::catalog::parts::Catalog;
 use crate::drive::values::node::{Home, ListingKind, Model};
+use crate::locks::Locked;
 use crate::outbox::{DraftId, DraftInfo, DraftKind, JobFolder, JobState, OutboxEvent, OwnerFolder};
 use crate::wire::{AssetId, BaseAsset, UploadStatus};
 
@@ -52,7 +53,7 @@ pub async fn follow(
 }
 
 pub fn became(catalog: &Catalog, draft: DraftId, asset: AssetId) {
-    let mut made = catalog.made.lock().expect("the lock is never poisoned");
+    let mut made = catalog.made.locked();
     made.insert(draft, asset);
 }
 
@@ -86,7 +87,7 @@ pub fn is_asset_by_now(catalog: &Catalog, draft: &DraftInfo) -> bool {
 
 /// Adds the asset of a draft to the listing, once: an asset that is removed later does not come back.
 fn show_made(catalog: &Catalog, asset: AssetId, draft: &DraftInfo) {
-    let mut shown = catalog.shown.lock().expect("the lock is never poisoned");
+    let mut shown = catalog.shown.locked();
     if shown.insert(draft.id) {
         store_made(catalog, asset, &draft.name, draft.kind, draft.created);
     }

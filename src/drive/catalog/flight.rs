@@ -16,6 +16,7 @@ use tokio::sync::oneshot;
 
 use crate::drive::background::Background;
 use crate::drive::error::{DriveError, DriveResult};
+use crate::locks::Locked;
 
 /// A waiter's handle to the end of a flight.
 #[derive(Clone)]
@@ -60,7 +61,7 @@ impl<K: Eq + Hash + Clone + Send + 'static> Flights<K> {
     where
         F: Future<Output = DriveResult<()>> + Send + 'static,
     {
-        let mut under_way = self.under_way.lock().expect("the lock is never poisoned");
+        let mut under_way = self.under_way.locked();
         if let Some(landing) = under_way.get(&key) {
             return landing.clone();
         }
@@ -81,10 +82,7 @@ impl<K: Eq + Hash + Clone + Send + 'static> Flights<K> {
         self.background.spawn(async move {
             // A flight that panics must not block its key.
             let result = std::panic::AssertUnwindSafe(work).catch_unwind().await;
-            under_way
-                .lock()
-                .expect("the lock is never poisoned")
-                .remove(&key);
+            under_way.locked().remove(&key);
             // All waiters may have left.
             let _ = sender.send(result.unwrap_or_else(|_| Err(failed_inside())));
         });

@@ -10,6 +10,7 @@ use crate::drive::values::listing::Record;
 use crate::drive::values::local::HiddenParent;
 use crate::drive::values::names::HIDDEN_FOLDER;
 use crate::drive::values::node::{Home, Model};
+use crate::locks::Locked;
 use crate::outbox::{DraftId, DraftInfo, SentRecord};
 use crate::wire::{AssetId, ModelId, RapidId};
 
@@ -70,7 +71,7 @@ impl Catalog {
 
     /// The asset that a draft became.
     pub fn asset_of_draft(&self, draft: DraftId) -> Option<AssetId> {
-        let mut made = self.made.lock().expect("the lock is never poisoned");
+        let mut made = self.made.locked();
         match self.outbox.uploads().asset_of_draft(draft) {
             None => made.get(&draft).copied(),
             Some(Some(asset)) => {
@@ -89,7 +90,7 @@ impl Catalog {
     pub fn home_of(&self, asset: AssetId) -> Home {
         match self.outbox.uploads().sent_record(asset) {
             Some(record) => {
-                let mut made = self.made.lock().expect("the lock is never poisoned");
+                let mut made = self.made.locked();
                 made.insert(record.draft, asset);
                 Home::Made(record.draft)
             }

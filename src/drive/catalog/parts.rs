@@ -28,6 +28,7 @@ use crate::drive::failures::Failures;
 use crate::drive::reading::{Download, Reading};
 use crate::drive::values::sizes::ContentTable;
 use crate::durable::MetaStore;
+use crate::locks::Locked;
 use crate::outbox::{DraftId, Outbox};
 use crate::wire::AssetId;
 
@@ -110,7 +111,7 @@ impl Catalog {
     }
 
     pub fn known(&self) -> MutexGuard<'_, Known> {
-        self.known.lock().expect("the lock is never poisoned")
+        self.known.locked()
     }
 
     /// Why the service is unreachable, while it is.

@@ -15,6 +15,7 @@ use tokio::task::AbortHandle;
 use super::record::{DriveEvent, EventKind};
 use crate::drive::error::{DriveError, DriveResult};
 use crate::drive::values::node::RemoteFolder;
+use crate::locks::Locked;
 use crate::wire::Timestamp;
 
 /// Limits of what is kept for slow readers.
@@ -148,7 +149,7 @@ impl EventLog {
     }
 
     fn lock(&self) -> MutexGuard<'_, KeptLines> {
-        self.kept.lock().expect("the lock is never poisoned")
+        self.kept.locked()
     }
 }
 
@@ -227,7 +228,7 @@ impl EventReader {
             ready.await;
             wake();
         });
-        let mut poller = self.poller.lock().expect("the lock is never poisoned");
+        let mut poller = self.poller.locked();
         if let Some(earlier) = poller.replace(task.abort_handle()) {
             earlier.abort();
         }
@@ -278,7 +279,7 @@ impl EventReader {
     }
 
     fn lock(&self) -> MutexGuard<'_, ReaderPosition> {
-        self.position.lock().expect("the lock is never poisoned")
+        self.position.locked()
     }
 }
 

@@ -4,6 +4,7 @@ use std::sync::Mutex;
 
 use crate::drive::error::{DriveError, DriveResult};
 use crate::drive::values::local::HiddenParent;
+use crate::locks::Locked;
 
 /// Maximum length of a command line.
 const MAX_LINE_BYTES: usize = 16 * 1024;
@@ -28,7 +29,7 @@ impl ControlBuffer {
 
     /// Adds data and returns the complete lines.
     pub fn lines(&self, data: &[u8]) -> DriveResult<Vec<String>> {
-        let mut pending = self.pending.lock().expect("the lock is never poisoned");
+        let mut pending = self.pending.locked();
         pending.extend_from_slice(data);
         let whole = pending
             .iter()
@@ -47,7 +48,7 @@ impl ControlBuffer {
 
     /// Returns a last line without a newline.
     pub fn rest(&self) -> Option<String> {
-        let mut pending = self.pending.lock().expect("the lock is never poisoned");
+        let mut pending = self.pending.locked();
         let rest = std::mem::take(&mut *pending);
         (!rest.is_empty()).then(|| String::from_utf8_lossy(&rest).into_owned())
     }

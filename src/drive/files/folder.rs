@@ -2,12 +2,13 @@
 //! what it has read. A long listing that is not known yet is appended page by page.
 
 use std::collections::HashSet;
-use std::sync::{Arc, Mutex, MutexGuard};
+use std::sync::{Arc, Mutex};
 
 use crate::drive::catalog::FlightEnd;
 use crate::drive::places::Node;
 use crate::drive::posix::{DirEntry, Ino};
 use crate::drive::values::node::ListingKind;
+use crate::locks::Locked;
 
 /// Rows given out at a time.
 const ROWS_AT_ONCE: usize = 1024;
@@ -74,7 +75,7 @@ impl OpenFolder {
 
     /// The rows from a position on, and what will be appended to them.
     pub fn after(&self, from: usize) -> (Vec<DirEntry>, Option<Arriving>) {
-        let state = self.state();
+        let state = self.state.locked();
         let rows = state.rows.iter().skip(from).take(ROWS_AT_ONCE);
         (rows.cloned().collect(), state.arriving.clone())
     }
@@ -85,7 +86,7 @@ impl OpenFolder {
         &self,
         rows_after: impl FnOnce(ListingKind, u64) -> (u64, Vec<DirEntry>),
     ) -> bool {
-        let mut state = self.state();
+        let mut state = self.state.locked();
         let FolderState { rows, arriving } = &mut *state;
         let Some(arriving) = arriving else {
             return true;
@@ -103,7 +104,7 @@ impl OpenFolder {
 
     /// The whole listing came: rows that no page brought are appended.
     pub fn complete(&self, all: Vec<DirEntry>) {
-        let mut state = self.state();
+        let mut state = self.state.locked();
         if state.arriving.take().is_none() {
             return;
         }
@@ -114,10 +115,6 @@ impl OpenFolder {
                 state.rows.push(at_the_end(row, before));
             }
         }
-    }
-
-    fn state(&self) -> MutexGuard<'_, FolderState> {
-        self.state.lock().expect("the lock is never poisoned")
     }
 }
 

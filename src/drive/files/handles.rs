@@ -19,6 +19,7 @@ use crate::drive::events::EventReader;
 use crate::drive::posix::{Fh, Ino, OpenFlags};
 use crate::drive::reading::{RemoteFile, Spool};
 use crate::drive::values::local::TextTarget;
+use crate::locks::Locked;
 use crate::outbox::StagedFile;
 
 pub struct OpenFile {
@@ -59,22 +60,27 @@ pub struct Handles {
 impl Handles {
     pub fn insert_file(&self, file: OpenFile) -> Fh {
         let fh = self.next();
-        self.files().insert(fh, Arc::new(file));
+        self.files.locked().insert(fh, Arc::new(file));
         fh
     }
 
     pub fn insert_folder(&self, folder: OpenFolder) -> Fh {
         let fh = self.next();
-        self.folders().insert(fh, Arc::new(folder));
+        self.folders.locked().insert(fh, Arc::new(folder));
         fh
     }
 
     pub fn file(&self, fh: Fh) -> DriveResult<Arc<OpenFile>> {
-        self.files().get(&fh).cloned().ok_or(DriveError::BadHandle)
+        self.files
+            .locked()
+            .get(&fh)
+            .cloned()
+            .ok_or(DriveError::BadHandle)
     }
 
     pub fn folder(&self, fh: Fh) -> DriveResult<Arc<OpenFolder>> {
-        self.folders()
+        self.folders
+            .locked()
             .get(&fh)
             .cloned()
             .ok_or(DriveError::BadHandle)
@@ -82,25 +88,32 @@ impl Handles {
 
     /// Any handle of the inode: a removed file exists until it is closed.
     pub fn file_of(&self, ino: Ino) -> Option<Arc<OpenFile>> {
-        self.files().values().find(|file| file.ino == ino).cloned()
+        self.files
+            .locked()
+            .values()
+            .find(|file| file.ino == ino)
+            .cloned()
     }
 
     /// True while a folder is open: it exists until it is closed, too.
     pub fn has_folder(&self, ino: Ino) -> bool {
-        self.folders().values().any(|folder| folder.ino() == ino)
+        self.folders
+            .locked()
+            .values()
+            .any(|folder| folder.ino() == ino)
     }
 
     pub fn remove_file(&self, fh: Fh) -> Option<Arc<OpenFile>> {
-        self.files().remove(&fh)
+        self.files.locked().remove(&fh)
     }
 
     pub fn remove_folder(&self, fh: Fh) {
-        self.folders().remove(&fh);
+        self.folders.locked().remove(&fh);
     }
 
     /// A text was renamed: its open handles continue under the new name.
     pub fn rename_text(&self, from: &TextTarget, to: &TextTarget) {
-        for file in self.files().values() {
+        for file in self.files.locked().values() {
             if let Body::Text(text) = &file.body {
                 text.rename(from, to);
             }
@@ -109,25 +122,18 @@ impl Handles {
 
     /// True while a text is open for writing.
     pub fn is_text_open(&self, target: &TextTarget) -> bool {
-        self.files()
+        self.files
+            .locked()
             .values()
             .any(|file| matches!(&file.body, Body::Text(text) if text.is(target)))
     }
 
     /// Number of open files and folders.
     pub fn len(&self) -> usize {
-        self.files().len() + self.folders().len()
+        self.files.locked().len() + self.folders.locked().len()
     }
 
     fn next(&self) -> Fh {
         Fh(self.last.fetch_add(1, Ordering::Relaxed) + 1)
-    }
-
-    fn files(&self) -> std::sync::MutexGuard<'_, HashMap<Fh, Arc<OpenFile>>> {
-        self.files.lock().expect("the lock is never poisoned")
-    }
-
-    fn folders(&self) -> std::sync::MutexGuard<'_, HashMap<Fh, Arc<OpenFolder>>> {
-        self.folders.lock().expect("the lock is never poisoned")
     }
 }

@@ -2,12 +2,13 @@
 //! data is compared with what was sent: equal data is a success without effect, other data is refused. Nothing
 //! is stored or sent.
 
-use std::sync::{Mutex, MutexGuard};
+use std::sync::Mutex;
 
 use crate::drive::error::{DriveError, DriveResult};
 use crate::drive::places::{DraftEntry, Place as _, can_be_compared, refusals};
 use crate::drive::posix::OpenFlags;
 use crate::drive::tree::Tree;
+use crate::locks::Locked;
 use crate::outbox::{ContentHasher, SentEntry};
 
 /// Compares writes to a file of an asset with the uploaded bytes.
@@ -44,7 +45,7 @@ impl RecopyCheck {
 
     /// Compares written data; an error as soon as it differs.
     pub fn write(&self, offset: u64, data: &[u8]) -> DriveResult<()> {
-        let mut seen = self.seen();
+        let mut seen = self.seen.locked();
         seen.differs |= offset != seen.hash.len_bytes() || offset + data.len() as u64 > self.size;
         if seen.differs {
             return Err(self.refusal());
@@ -55,7 +56,7 @@ impl RecopyCheck {
 
     /// Compares a new length: zero starts again, as a new copy does; any other must equal the sent one.
     pub fn resize(&self, size: u64) -> DriveResult<()> {
-        let mut seen = self.seen();
+        let mut seen = self.seen.locked();
         if size == 0 {
             seen.hash = ContentHasher::default();
             seen.differs = false;
@@ -70,7 +71,7 @@ impl RecopyCheck {
 
     /// At close the data must equal what was sent. A shell may close an empty duplicate early.
     pub fn flush(&self) -> DriveResult<()> {
-        let seen = self.seen();
+        let seen = self.seen.locked();
         let len = seen.hash.len_bytes();
         let is_same = len == self.size && seen.hash.digest().to_string() == self.hash;
         if !seen.differs && (len == 0 || is_same) {
@@ -82,10 +83,6 @@ impl RecopyCheck {
 
     fn refusal(&self) -> DriveError {
         refusals::frozen_asset(&self.path)
-    }
-
-    fn seen(&self) -> MutexGuard<'_, Seen> {
-        self.seen.lock().expect("the lock is never poisoned")
     }
 }
 

@@ -1,12 +1,13 @@
 //! A text that is open for writing and is sent when it is closed: a job of a drop folder, or a preset.
 
-use std::sync::{Mutex, MutexGuard};
+use std::sync::Mutex;
 
 use bytes::Bytes;
 
 use crate::drive::error::{DriveError, DriveResult};
 use crate::drive::posix::Caller;
 use crate::drive::values::local::TextTarget;
+use crate::locks::Locked;
 use crate::outbox::TEXT_MAX_BYTES;
 
 pub struct TextBuffer {
@@ -49,17 +50,17 @@ impl TextBuffer {
     }
 
     pub fn len(&self) -> u64 {
-        self.lock().bytes.len() as u64
+        self.state.locked().bytes.len() as u64
     }
 
     pub fn bytes(&self) -> Bytes {
-        Bytes::copy_from_slice(&self.lock().bytes)
+        Bytes::copy_from_slice(&self.state.locked().bytes)
     }
 
     /// Writes at a position; a gap is filled with zeros.
     pub fn write(&self, offset: u64, data: &[u8]) -> DriveResult<()> {
         let end = offset.saturating_add(data.len() as u64);
-        let mut state = self.lock();
+        let mut state = self.state.locked();
         if end > TEXT_MAX_BYTES as u64 {
             state.is_cut = true;
             return Err(too_long());
@@ -74,7 +75,7 @@ impl TextBuffer {
     }
 
     pub fn resize(&self, size: u64) -> DriveResult<()> {
-        let mut state = self.lock();
+        let mut state = self.state.locked();
         if size > TEXT_MAX_BYTES as u64 {
             return Err(too_long());
         }
@@ -88,14 +89,14 @@ impl TextBuffer {
 
     /// The file was renamed while it is open.
     pub fn rename(&self, from: &TextTarget, to: &TextTarget) {
-        let mut state = self.lock();
+        let mut state = self.state.locked();
         if state.target == *from {
             state.target = to.clone();
         }
     }
 
     pub fn is(&self, target: &TextTarget) -> bool {
-        self.lock().target == *target
+        self.state.locked().target == *target
     }
 
     /// What a close has to do. Sending includes storing.
@@ -103,7 +104,7 @@ impl TextBuffer {
     /// # Errors
     /// When the text was too long: nothing of it is stored or sent.
     pub fn due(&self, sends: bool) -> DriveResult<Due> {
-        let mut state = self.lock();
+        let mut state = self.state.locked();
         if state.is_cut {
             return Err(too_long());
         }
@@ -125,10 +126,6 @@ impl TextBuffer {
     /// True if the caller belongs to the process that opened the file, or is unknown.
     pub fn is_opener(&self, caller: &Caller) -> bool {
         caller.pid == 0 || caller.process() == self.opener
-    }
-
-    fn lock(&self) -> MutexGuard<'_, TextState> {
-        self.state.lock().expect("the lock is never poisoned")
     }
 }
 

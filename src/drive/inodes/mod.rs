@@ -6,9 +6,10 @@ mod table;
 
 pub use table::Numbered;
 
-use std::sync::{Mutex, MutexGuard};
+use std::sync::Mutex;
 
 use super::posix::Ino;
+use crate::locks::Locked;
 use table::InodeTable;
 
 /// The inode numbers that the kernel knows.
@@ -25,12 +26,12 @@ impl<N: Numbered> Inodes<N> {
 
     /// The node of a number.
     pub(super) fn node(&self, ino: Ino) -> Option<N> {
-        self.table().node(ino).cloned()
+        self.table.locked().node(ino).cloned()
     }
 
     /// The number of a node, without a reference.
     pub(super) fn number(&self, node: &N) -> Ino {
-        self.table().number(node)
+        self.table.locked().number(node)
     }
 
     /// The numbers of several nodes.
@@ -38,31 +39,27 @@ impl<N: Numbered> Inodes<N> {
     where
         N: 'n,
     {
-        let table = self.table();
+        let table = self.table.locked();
         nodes.map(|node| table.number(node)).collect()
     }
 
     /// The number of a node, with one more reference.
     pub(super) fn refer(&self, node: &N) -> Ino {
-        self.table().refer(node)
+        self.table.locked().refer(node)
     }
 
     /// Releases references.
     pub(super) fn forget(&self, ino: Ino, count: u64) {
-        self.table().forget(ino, count);
+        self.table.locked().forget(ino, count);
     }
 
     /// A rename made one node into another, which keeps the number.
     pub(super) fn relocate(&self, old: &N, new: N) {
-        self.table().relocate(old, new);
+        self.table.locked().relocate(old, new);
     }
 
     /// Number of inodes that the kernel holds.
     pub(super) fn count(&self) -> usize {
-        self.table().count()
-    }
-
-    fn table(&self) -> MutexGuard<'_, InodeTable<N>> {
-        self.table.lock().expect("the lock is never poisoned")
+        self.table.locked().count()
     }
 }

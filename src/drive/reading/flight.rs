@@ -7,7 +7,7 @@
 use std::collections::BTreeMap;
 use std::ops::Range;
 use std::sync::atomic::{AtomicU32, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use bytes::Bytes;
 use tokio::sync::Notify;
@@ -15,6 +15,7 @@ use tokio::task::AbortHandle;
 
 use super::budget::Share;
 use super::error::ReadError;
+use crate::locks::Locked;
 
 /// The holders' side of a flight.
 #[derive(Debug)]
@@ -118,7 +119,7 @@ impl Course {
 
     /// True if a reader that needs the block can use this flight.
     pub(super) fn will_have(&self, block: u64) -> bool {
-        let state = self.state();
+        let state = self.state.locked();
         self.blocks.contains(&block)
             && match &state.over {
                 None => block >= state.landed || state.held.contains_key(&block),
@@ -128,7 +129,7 @@ impl Course {
 
     /// Delivers a block in memory.
     pub(super) fn land_held(&self, block: u64, bytes: Bytes) {
-        let mut state = self.state();
+        let mut state = self.state.locked();
         state.held.insert(block, bytes);
         state.landed = block + 1;
         drop(state);
@@ -137,23 +138,23 @@ impl Course {
 
     /// Delivers all blocks below this number through the cache.
     pub(super) fn land_cached(&self, end: u64) {
-        self.state().landed = end;
+        self.state.locked().landed = end;
         self.changed.notify_waiters();
     }
 
     /// Ends the flight.
     pub(super) fn finish(&self, outcome: Result<(), ReadError>) {
-        self.state().over.get_or_insert(outcome);
+        self.state.locked().over.get_or_insert(outcome);
         self.changed.notify_waiters();
     }
 
     /// True if nothing more will be delivered.
     pub(super) fn is_over(&self) -> bool {
-        self.state().over.is_some()
+        self.state.locked().over.is_some()
     }
 
     fn outcome(&self, block: u64) -> Option<Result<Landed, ReadError>> {
-        let state = self.state();
+        let state = self.state.locked();
         if block < state.landed {
             let held = state.held.get(&block).cloned();
             return Some(Ok(held.map_or(Landed::Cached, Landed::Held)));
@@ -163,10 +164,6 @@ impl Course {
             Some(Err(error)) => Some(Err(error.clone())),
             Some(Ok(())) => unreachable!("a flight that ends well has landed every block"),
         }
-    }
-
-    fn state(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

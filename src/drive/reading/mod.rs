@@ -22,7 +22,7 @@ mod window;
 mod tests;
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::sync::{Arc, Mutex, Weak};
 
 use bytes::Bytes;
 use tokio::runtime::Handle;
@@ -30,6 +30,7 @@ use tracing::debug;
 
 use crate::cache::{BlockCache, ObjectKey};
 use crate::client::Client;
+use crate::locks::Locked;
 
 use budget::Budget;
 use object::RemoteObject;
@@ -83,11 +84,7 @@ impl Reading {
     ///
     /// The file can be read even if the cache has no room.
     pub fn open(&self, key: &ObjectKey, urls: Arc<dyn SignedUrls>) -> RemoteFile {
-        let mut objects = self
-            .shared
-            .objects
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner);
+        let mut objects = self.shared.objects.locked();
         let open = objects
             .get(key)
             .and_then(Weak::upgrade)
@@ -104,8 +101,7 @@ impl Reading {
     /// The open contents that are being fetched, by name.
     pub fn downloads(&self) -> Vec<Download> {
         let open: Vec<Arc<RemoteObject>> = {
-            let objects = self.shared.objects.lock();
-            let objects = objects.unwrap_or_else(PoisonError::into_inner);
+            let objects = self.shared.objects.locked();
             objects.values().filter_map(Weak::upgrade).collect()
         };
         let mut downloads: Vec<_> = open.iter().filter_map(|object| object.download()).collect();

@@ -3,7 +3,7 @@
 
 use std::ops::Range;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::sync::{Arc, Mutex, Weak};
 
 use bytes::Bytes;
 use tokio::runtime::Handle;
@@ -15,6 +15,7 @@ use super::flight::{Course, Flight};
 use super::urls::{SignedUrls, UrlKeeper};
 use crate::cache::{BLOCK_LEN_BYTES, CachedObject, ObjectKey, SharedObject};
 use crate::client::Client;
+use crate::locks::Locked;
 
 /// A content that is being fetched.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -149,7 +150,7 @@ impl RemoteObject {
 
     /// The cached part of the file; `None` if no fetch is in flight.
     pub(super) fn download(&self) -> Option<Download> {
-        let flights = self.flights.lock().unwrap_or_else(PoisonError::into_inner);
+        let flights = self.flights.locked();
         let flights: Vec<Arc<Flight>> = flights.iter().filter_map(Weak::upgrade).collect();
         let is_fetched = flights.iter().any(|flight| !flight.course.is_over());
         let cached = self.cached.as_ref().filter(|_| is_fetched)?;
@@ -171,7 +172,7 @@ impl RemoteObject {
         request_blocks: u64,
     ) -> Cover {
         let mut cover = Cover::default();
-        let mut flights = self.flights.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut flights = self.flights.locked();
         flights.retain(|flight| flight.strong_count() > 0);
         let under_way: Vec<Arc<Flight>> = flights.iter().filter_map(Weak::upgrade).collect();
         let mut run: Option<Range<u64>> = None;

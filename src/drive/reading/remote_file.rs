@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use std::fs::File;
 use std::ops::Range;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use bytes::{Bytes, BytesMut};
@@ -17,6 +17,7 @@ use super::object::{Cover, RemoteObject};
 use super::pace::Pace;
 use super::window::{Plan, Planner, PositionId};
 use crate::cache::{BLOCK_LEN_BYTES, ObjectKey};
+use crate::locks::Locked;
 
 /// How often a read is restarted if its blocks are evicted while it waits for others.
 const ATTEMPTS: u32 = 8;
@@ -110,13 +111,15 @@ impl RemoteFile {
             .fetch(range)
             .await
             .inspect_err(|error| self.note_failure(asked, error))?;
-        self.window().note(bytes.len() as u64, asked.elapsed());
+        self.window
+            .locked()
+            .note(bytes.len() as u64, asked.elapsed());
         Ok(bytes)
     }
 
     fn note_failure(&self, asked: Instant, error: &ReadError) {
         if asked.elapsed() >= LONG_WAIT {
-            *self.in_vain() = Some(InVain {
+            *self.in_vain.locked() = Some(InVain {
                 at: Instant::now(),
                 error: error.clone(),
             });
@@ -125,13 +128,9 @@ impl RemoteFile {
 
     /// The kernel retries a failed read page by page; these retries must not wait again.
     fn failed_just_now(&self) -> Option<ReadError> {
-        let in_vain = self.in_vain();
+        let in_vain = self.in_vain.locked();
         let failed = in_vain.as_ref()?;
         (failed.at.elapsed() < AT_ONCE).then(|| failed.error.clone())
-    }
-
-    fn in_vain(&self) -> MutexGuard<'_, Option<InVain>> {
-        self.in_vain.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// True once, for the first read.
@@ -157,16 +156,12 @@ impl RemoteFile {
         }
     }
 
-    fn window(&self) -> MutexGuard<'_, Window> {
-        self.window.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// After a read from the cache: continues read-ahead.
     fn look_ahead(&self, range: &Range<u64>) {
         if self.is_complete() {
             return;
         }
-        let mut window = self.window();
+        let mut window = self.window.locked();
         window.note(range.end - range.start, Duration::ZERO);
         let plan = window.plan(range);
         if !plan.ahead.is_empty() {
@@ -202,7 +197,7 @@ impl RemoteFile {
 
     /// Plans and starts the fetches for a read and its read-ahead.
     fn start(&self, range: &Range<u64>) -> Cover {
-        let mut window = self.window();
+        let mut window = self.window.locked();
         if !self.object.keeps_blocks() {
             window.planner.limit_window(UNCACHED_WINDOW_BYTES);
         }

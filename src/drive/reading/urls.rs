@@ -1,13 +1,14 @@
 //! The signed URL of one object: requested once for all fetches, and renewed once if several find it refused.
 
 use std::pin::Pin;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use tokio::sync::OnceCell;
 
 use super::error::ReadError;
 use crate::drive::error::DriveError;
+use crate::locks::Locked;
 use crate::wire::{SignedUrl, Timestamp};
 
 /// A URL is renewed this long before it expires.
@@ -68,7 +69,7 @@ impl UrlKeeper {
     /// A newer URL than this one, which was refused.
     pub(super) async fn renew(&self, refused: &KeptUrl) -> Result<KeptUrl, ReadError> {
         let generation = {
-            let mut current = self.current.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut current = self.current.locked();
             if current.number == refused.number {
                 *current = Generation {
                     number: refused.number + 1,
@@ -81,10 +82,7 @@ impl UrlKeeper {
     }
 
     fn current(&self) -> Generation {
-        self.current
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .clone()
+        self.current.locked().clone()
     }
 
     /// The first caller requests it; others wait for the answer.

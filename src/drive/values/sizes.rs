@@ -12,6 +12,7 @@ use serde::{Deserialize, Serialize};
 
 use super::node::RemoteFolder;
 use crate::durable::MetaStore;
+use crate::locks::Locked;
 use crate::wire::{AssetId, RapidId};
 
 /// The content of one remote file.
@@ -91,12 +92,12 @@ impl ContentTable {
     /// What is known of a file.
     pub fn get(&self, folder: RemoteFolder, path: &str) -> Option<Content> {
         let name = Self::object_name(folder, path);
-        if let Some(content) = self.lock().get(&name) {
+        if let Some(content) = self.known.locked().get(&name) {
             return Some(content.clone());
         }
         let stored: Option<Content> = self.store.get(TABLE, &name).ok().flatten();
         if let Some(content) = &stored {
-            self.lock().insert(name, content.clone());
+            self.known.locked().insert(name, content.clone());
         }
         stored
     }
@@ -127,7 +128,7 @@ impl ContentTable {
             if let Err(error) = self.store.put(TABLE, &name, &content) {
                 tracing::warn!(name, error = %error, "could not store the size of a file");
             }
-            self.lock().insert(name, content.clone());
+            self.known.locked().insert(name, content.clone());
         }
         content
     }
@@ -149,7 +150,7 @@ impl ContentTable {
         if let Err(error) = kept {
             tracing::warn!(folder = %folder, error = %error, "could not store the sizes of files");
         }
-        self.lock().extend(news);
+        self.known.locked().extend(news);
     }
 
     fn learned(&self, folder: RemoteFolder, reported: &ReportedSize) -> (Content, bool) {
@@ -173,7 +174,9 @@ impl ContentTable {
 
     /// Deletes a file, or everything of a model whose name starts with `prefix`.
     pub fn forget(&self, prefix: &str) {
-        self.lock().retain(|name, _| !name.starts_with(prefix));
+        self.known
+            .locked()
+            .retain(|name, _| !name.starts_with(prefix));
         let stored: Vec<(String, Content)> = self.store.scan(TABLE, prefix).unwrap_or_default();
         let removed = self.store.batch(|batch| {
             for (name, _) in &stored {
@@ -184,10 +187,6 @@ impl ContentTable {
         if let Err(error) = removed {
             tracing::warn!(prefix, error = %error, "could not delete the sizes of files");
         }
-    }
-
-    fn lock(&self) -> std::sync::MutexGuard<'_, HashMap<String, Content>> {
-        self.known.lock().expect("the lock is never poisoned")
     }
 }
 

@@ -2,13 +2,14 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::AtomicU64;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
 use tokio::time::Instant;
 
 use crate::backoff::Backoff;
 use crate::client::ClientError;
+use crate::locks::Locked;
 use crate::outbox::drafts::process::Process;
 use crate::outbox::drafts::settle::readiness::human_size;
 use crate::outbox::drafts::upload::info::FileTransfer;
@@ -147,12 +148,12 @@ impl LiveUpload {
     }
 
     pub fn objects(&self) -> MutexGuard<'_, BTreeMap<usize, FileTransfer>> {
-        self.objects.lock().unwrap_or_else(PoisonError::into_inner)
+        self.objects.locked()
     }
 
     /// How fast it is.
     pub fn rate(&self) -> MutexGuard<'_, RateMeter> {
-        self.rate.lock().unwrap_or_else(PoisonError::into_inner)
+        self.rate.locked()
     }
 
     /// True if both are the same upload.

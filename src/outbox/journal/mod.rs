@@ -19,6 +19,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use crate::durable::{AppendLog, DurableError, answering};
+use crate::locks::Locked;
 use crate::outbox::error::{OutboxError, OutboxResult, journal_error, staging_error};
 use crate::outbox::failpoint;
 use crate::outbox::failpoint::Failpoint;
@@ -328,7 +329,7 @@ impl Journal {
 
     /// The lock that orders records and the changes that they describe.
     pub fn turn(&self) -> MutexGuard<'_, ()> {
-        self.turn.lock().unwrap_or_else(PoisonError::into_inner)
+        self.turn.locked()
     }
 
     /// Makes everything pushed so far durable.
@@ -382,11 +383,11 @@ impl Journal {
     }
 
     fn lock(&self) -> MutexGuard<'_, Line> {
-        self.line.lock().unwrap_or_else(PoisonError::into_inner)
+        self.line.locked()
     }
 
     fn log(&self) -> MutexGuard<'_, AppendLog> {
-        self.log.lock().unwrap_or_else(PoisonError::into_inner)
+        self.log.locked()
     }
 }
 

@@ -9,8 +9,9 @@
 
 use std::fmt;
 use std::ops::{Deref, DerefMut};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 
+use crate::locks::Locked;
 use crate::outbox::events::Events;
 use crate::outbox::journal::Journal;
 
@@ -67,7 +68,7 @@ impl<T> Part<T> {
     /// Locks the part only, for code that has locked another part of the same journal. [`Part::lock`] must not be
     /// called while the guard exists. A change wakes nobody: the caller changes the part that it has locked, too.
     pub fn peek(&self) -> MutexGuard<'_, T> {
-        self.own.lock().unwrap_or_else(PoisonError::into_inner)
+        self.own.locked()
     }
 }
 

@@ -18,7 +18,7 @@ mod versions;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use tempfile::TempDir;
@@ -32,6 +32,7 @@ use self::people::{pursue_draft, pursue_job, pursue_preset};
 use self::service::BASE_URL;
 use self::versions::{VersionGoal, check_versions, pursue_versions};
 use crate::client::{Client, ClientConfig};
+use crate::locks::Locked;
 use crate::outbox::{Outbox, OutboxConfig};
 use crate::wire::Token;
 
@@ -229,8 +230,7 @@ async fn disturb(service: SimulatedService, goals: Goals) {
     loop {
         tokio::time::sleep(Duration::from_millis(200 + below(15_000))).await;
         let name = {
-            let goal = goals.drafts[below(goals.drafts.len() as u64) as usize].lock();
-            let goal = goal.unwrap_or_else(PoisonError::into_inner);
+            let goal = goals.drafts[below(goals.drafts.len() as u64) as usize].locked();
             goal.name.trim_end_matches(".glb").to_owned()
         };
         let chosen = below(13);
@@ -283,11 +283,7 @@ fn foreign_work(service: &SimulatedService, goals: &Goals) {
     let complete: Vec<u64> = complete.map(|(id, _)| *id).collect();
     for id in complete {
         for goal in &goals.jobs {
-            let marker = goal
-                .lock()
-                .unwrap_or_else(PoisonError::into_inner)
-                .marker
-                .clone();
+            let marker = goal.locked().marker.clone();
             let body = serde_json::json!({"config": {"limits": {"faces": {"count": marker}}}});
             holdings.add_rapid(id, &body, true);
         }

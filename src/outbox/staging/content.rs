@@ -7,9 +7,10 @@
 use std::fs::{File, Permissions};
 use std::io;
 use std::os::unix::fs::{FileExt as _, PermissionsExt as _};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 
 use crate::durable::{answering, recorder};
+use crate::locks::Locked;
 use crate::outbox::error::{OutboxResult, is_full, staging_error};
 use crate::outbox::failpoint;
 use crate::outbox::moment::Moment;
@@ -312,7 +313,7 @@ impl Content {
 
     /// Locks syncs and their records.
     pub fn flush_turn(&self) -> MutexGuard<'_, ()> {
-        self.flushing.lock().unwrap_or_else(PoisonError::into_inner)
+        self.flushing.locked()
     }
 
     /// Makes the bytes durable and returns what to record; `None` if that is recorded already.
@@ -387,11 +388,11 @@ impl Content {
     }
 
     fn changing(&self) -> MutexGuard<'_, WriteOut> {
-        self.changing.lock().unwrap_or_else(PoisonError::into_inner)
+        self.changing.locked()
     }
 
     fn live(&self) -> MutexGuard<'_, Live> {
-        self.live.lock().unwrap_or_else(PoisonError::into_inner)
+        self.live.locked()
     }
 }
 

@@ -18,11 +18,12 @@ use std::fs::{File, OpenOptions};
 use std::io;
 use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use serde::{Deserialize, Serialize};
 
 use crate::durable::{PrivateDir, answering, recorder, sync_dir};
+use crate::locks::Locked;
 use crate::outbox::error::{OutboxResult, journal_error, staging_error};
 use crate::outbox::failpoint;
 
@@ -123,7 +124,7 @@ impl Staging {
     /// A new empty file.
     pub fn create(&self) -> OutboxResult<(ContentId, File)> {
         self.check_room()?;
-        let mut spare = self.spare.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut spare = self.spare.locked();
         if spare.files.is_empty() {
             self.refill(&mut spare)
                 .map_err(|error| error.on_disk_of(&self.dir))?;
@@ -159,7 +160,7 @@ impl Staging {
     /// Removes the files that were made in advance. The next new file makes others.
     pub fn drop_spares(&self) {
         let spares = {
-            let mut spare = self.spare.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut spare = self.spare.locked();
             std::mem::take(&mut spare.files)
         };
         for (content, _) in spares {

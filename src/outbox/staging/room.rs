@@ -8,9 +8,11 @@ use std::fs::File;
 use std::io;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
-use std::sync::{Mutex, PoisonError};
+use std::sync::Mutex;
 
 use rustix::fs::{StatVfs, fstatvfs, statvfs};
+
+use crate::locks::Locked;
 
 /// Bytes that stay free of staged bytes.
 const KEPT_FREE_BYTES: u64 = 256 * 1024;
@@ -36,7 +38,7 @@ impl Room {
         if free_bytes(&fstatvfs(file)?) >= PLENTY_BYTES.saturating_add(len) {
             return write();
         }
-        let _turn = self.turn.lock().unwrap_or_else(PoisonError::into_inner);
+        let _turn = self.turn.locked();
         // Bytes that are overwritten need no new space.
         let has_already = file.metadata()?.blocks().saturating_mul(512);
         let end = offset.saturating_add(len);

@@ -16,6 +16,8 @@ pub use plan::{ChaosError, ChaosPlan, ConnectionFault, Fault};
 
 use plan::{ConnectionRule, When};
 
+use crate::locks::Locked;
+
 /// The faults of one service. Clones share them.
 #[derive(Debug, Clone, Default)]
 pub struct Chaos {
@@ -46,7 +48,7 @@ impl Chaos {
                 plan,
             })
         });
-        *self.active.lock().expect("no holder of this lock panics") = active;
+        *self.active.locked() = active;
     }
 
     /// How often each request rule fired, then how often each connection rule fired.
@@ -66,10 +68,7 @@ impl Chaos {
     }
 
     fn active(&self) -> Option<Arc<Active>> {
-        self.active
-            .lock()
-            .expect("no holder of this lock panics")
-            .clone()
+        self.active.locked().clone()
     }
 
     /// The faults for a request, in the order of the plan.

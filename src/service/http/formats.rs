@@ -11,7 +11,7 @@ use super::record_forms;
 use super::request::{ApiCall, JsonReply};
 use crate::service::records::{Conversion, JobState, Uploaded};
 use crate::wire::{ConversionJob, ConversionStatus, FormatsAdded};
-use assetfs_formats as formats;
+use assetfs_formats::FileFormat;
 
 pub async fn add(call: ApiCall, mut fields: Fields) -> Result<Json<FormatsAdded>, ApiError> {
     let id = call.ids.asset()?;
@@ -21,12 +21,11 @@ pub async fn add(call: ApiCall, mut fields: Fields) -> Result<Json<FormatsAdded>
         .for_each(|format| *format = format.to_lowercase());
     asked.sort_unstable();
     asked.dedup();
-    let written = formats::written();
     let unknown = asked
         .iter()
-        .find(|format| !written.contains(&format.as_str()));
+        .find(|format| !FileFormat::NAMES.contains(&format.as_str()));
     if let Some(unknown) = unknown {
-        let known = written.join(", ");
+        let known = FileFormat::NAMES.join(", ");
         fields.refuse(
             "formats",
             &format!("has {unknown:?}, which is not one of {known}"),

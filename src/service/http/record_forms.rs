@@ -285,7 +285,7 @@ fn main_files<'a>(
             exports
                 .iter()
                 .map(|(name, _)| (formats::extension(name), name.to_owned()))
-                .filter(|(format, _)| formats::written().contains(&format.as_str())),
+                .filter(|(format, _)| formats::FileFormat::NAMES.contains(&format.as_str())),
         ),
     }
 }

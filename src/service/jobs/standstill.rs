@@ -8,6 +8,7 @@ use std::time::Duration;
 use tokio::time::timeout;
 
 use super::error::JobError;
+use crate::backoff::Backoff;
 use crate::service::app::App;
 use crate::service::causes::chain;
 use crate::service::files::{BucketError, FilesError};
@@ -16,6 +17,8 @@ use crate::service::records::JobRow;
 use crate::service::room::{check_room, disk_error, is_disk_full};
 use crate::service::workers::WorkerError;
 
+/// The first pause of a worker slot and of a job.
+const FIRST_PAUSE: Duration = Duration::from_secs(1);
 /// The longest pause of a worker slot whose attempts fail.
 const LONGEST_REST: Duration = Duration::from_secs(60);
 
@@ -147,15 +150,12 @@ async fn storage_fault(app: &App) -> Option<(Obstruction, String)> {
 /// The pause of a worker slot after this many failures in a row: 1 s after the first, twice as long after each further
 /// one.
 pub(super) fn back_off(failures: u32) -> Duration {
-    doubled(u64::from(failures.saturating_sub(1))).min(LONGEST_REST)
+    Backoff::doubling(FIRST_PAUSE, LONGEST_REST).after(failures)
 }
 
 /// The pause of a job that had this many faults before. It grows, so that a job that is itself the cause does not stop
 /// the others.
 pub(super) fn pause_after(faults: u64) -> Duration {
-    doubled(faults).min(LONGEST_PAUSE)
-}
-
-fn doubled(times: u64) -> Duration {
-    Duration::from_secs(1 << times.min(20))
+    let faults = u32::try_from(faults).unwrap_or(u32::MAX);
+    Backoff::doubling(FIRST_PAUSE, LONGEST_PAUSE).after(faults.saturating_add(1))
 }

@@ -85,7 +85,7 @@ pub fn facts() -> Value {
         },
     });
     json!({
-        "formats": { "read": read.collect::<Vec<_>>(), "written": formats::written() },
+        "formats": { "read": read.collect::<Vec<_>>(), "written": formats::FileFormat::NAMES },
         "preset_keys": keys.collect::<Vec<_>>(),
     })
 }

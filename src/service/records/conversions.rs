@@ -7,7 +7,7 @@ use super::groups::ConversionRecords;
 use super::jobs::{self, JobKind, JobState, Lease};
 use super::sql::{Column, Record, Row, sql};
 use crate::wire::{AssetId, ModelId, UploadStatus, UserId};
-use assetfs_formats as formats;
+use assetfs_formats::{self as formats, FileFormat};
 
 /// One conversion and the job behind it.
 #[derive(Debug, Clone)]
@@ -105,8 +105,7 @@ impl ConversionRecords<'_> {
         if uploaded == Uploaded::Counts {
             existing.push(format);
         }
-        let written = formats::written();
-        existing.retain(|format| written.contains(&format.as_str()));
+        existing.retain(|format| FileFormat::NAMES.contains(&format.as_str()));
         existing.sort_unstable();
         existing.dedup();
         if asked.iter().any(|format| existing.contains(format)) {

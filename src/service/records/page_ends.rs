@@ -1,8 +1,9 @@
 //! The ends of pages that were read.
 
 use std::collections::HashMap;
-use std::sync::{Mutex, MutexGuard};
+use std::sync::Mutex;
 
+use crate::locks::Locked;
 use crate::wire::UserId;
 
 /// Places that are remembered. Beyond that, all are forgotten.
@@ -31,19 +32,15 @@ pub(super) struct PageEnd {
 
 impl Places {
     pub(super) fn find(&self, key: &PageKey, changes: u64) -> Option<u64> {
-        let end = self.ends().get(key).copied();
+        let end = self.ends.locked().get(key).copied();
         end.filter(|end| end.changes == changes).map(|end| end.id)
     }
 
     pub(super) fn note(&self, key: PageKey, end: PageEnd) {
-        let mut ends = self.ends();
+        let mut ends = self.ends.locked();
         if ends.len() >= MOST_PLACES {
             ends.clear();
         }
         ends.insert(key, end);
-    }
-
-    fn ends(&self) -> MutexGuard<'_, HashMap<PageKey, PageEnd>> {
-        self.ends.lock().expect("no holder of this lock panics")
     }
 }

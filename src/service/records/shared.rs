@@ -22,6 +22,7 @@ use tokio_util::sync::{CancellationToken, DropGuard};
 
 use super::error::{RecordsError, Result};
 use crate::given_files;
+use crate::locks::Locked;
 use crate::service::causes::chain;
 use crate::wire::UserId;
 
@@ -127,7 +128,7 @@ impl SharedDatabase {
 
     pub(super) fn pool(&self, lane: Lane) -> PgPool {
         let place = LANES.iter().position(|(it, _)| *it == lane);
-        let pools = self.link.pools.lock().expect("no holder panics");
+        let pools = self.link.pools.locked();
         pools[place.expect("every lane is in the list")].clone()
     }
 
@@ -171,7 +172,7 @@ impl SharedDatabase {
     /// Waits until no other task of this process changes the account.
     pub(super) async fn turn(&self, user: UserId) -> Result<Turn> {
         let turn = {
-            let mut turns = self.link.turns.lock().expect("no holder panics");
+            let mut turns = self.link.turns.locked();
             if turns.len() >= MANY_TURNS {
                 turns.retain(|_, turn| Arc::strong_count(turn) > 1);
             }
@@ -184,7 +185,7 @@ impl SharedDatabase {
 
     /// Closes the connections once the statements under way have ended.
     pub(super) async fn close(&self) {
-        let pools = self.link.pools.lock().expect("no holder panics").clone();
+        let pools = self.link.pools.locked().clone();
         // The server ends connections that do not answer any more.
         let closing = futures_util::future::join_all(pools.iter().map(PgPool::close));
         let _ = timeout(CLOSE_TIME, closing).await;
@@ -260,14 +261,14 @@ impl Reach {
         let Ok(password) = read_password(file) else {
             return;
         };
-        let mut options = self.options.lock().expect("no holder panics");
+        let mut options = self.options.locked();
         let changed = options.clone().password(&password);
         if changed.to_url_lossy().password() == options.to_url_lossy().password() {
             return;
         }
         *options = changed.clone();
         drop(options);
-        for pool in self.pools.lock().expect("no holder panics").iter() {
+        for pool in self.pools.locked().iter() {
             pool.set_connect_options(changed.clone());
         }
         tracing::info!(
@@ -277,7 +278,7 @@ impl Reach {
     }
 
     fn options(&self) -> PgConnectOptions {
-        self.options.lock().expect("no holder panics").clone()
+        self.options.locked().clone()
     }
 
     fn note_away(&self, error: &RecordsError) -> Instant {
@@ -331,7 +332,7 @@ impl Reach {
 
     fn renew_pools(&self) {
         let new = pools(&self.options());
-        let mut pools_now = self.pools.lock().expect("no holder panics");
+        let mut pools_now = self.pools.locked();
         for old in std::mem::replace(&mut *pools_now, new) {
             // Marks it as closed: its connections are closed when they come back.
             drop(old.close());

@@ -21,6 +21,7 @@ use tokio::process::Child;
 use tokio_util::sync::CancellationToken;
 
 use super::config::{WorkerCommand, WorkerLimits};
+use crate::locks::Locked;
 use assetfs_engine::job::{Progress, Report, Task};
 use output::Line;
 
@@ -179,11 +180,11 @@ impl Workers {
             };
             let listening = output::read_lines(stdout, |line| match line {
                 Line::Progress(progress) | Line::Named { progress } => {
-                    lock(&last).memory_bytes = progress.memory_bytes;
+                    last.locked().memory_bytes = progress.memory_bytes;
                     on_progress(progress);
                 }
-                Line::Report { report } => lock(&last).report = Some(Box::new(report)),
-                Line::Error { error } => lock(&last).error = Some(error),
+                Line::Report { report } => last.locked().report = Some(Box::new(report)),
+                Line::Error { error } => last.locked().error = Some(error),
             });
             let ((), heard, tail) = tokio::join!(feeding, listening, output::read_tail(stderr));
             (heard, tail)
@@ -194,7 +195,7 @@ impl Workers {
                 () = stop.cancelled() => Killed::Stop,
                 () = tokio::time::sleep(self.limits.wall) => Killed::Wall,
             };
-            *killed.lock().expect("no holder of this lock panics") = Some(why);
+            *killed.locked() = Some(why);
             kill(group);
             // The pipes close with the process, which ends `talk`.
             std::future::pending::<()>().await;
@@ -325,10 +326,6 @@ impl Workers {
             }
         }
     }
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
-    mutex.lock().expect("no holder of this lock panics")
 }
 
 /// Whether the worker itself causes this signal, as by a crash. Other signals come from another process, or from the kernel

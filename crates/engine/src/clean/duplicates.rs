@@ -6,9 +6,9 @@
 
 use std::collections::HashMap;
 
+use assetfs_formats::gltf_image_extensions;
 use serde_json::Value;
 
-use super::super::document::IMAGE_EXTENSIONS;
 use super::super::scene::{Scene, index_in};
 use super::super::textures::{Usage, usages};
 use super::prune::{fit_texture_uses, fit_variants, knows_all_extensions};
@@ -44,7 +44,7 @@ fn share_images(scene: &mut Scene) {
         .collect();
     for texture in scene.list_mut("textures").into_iter().flatten() {
         point_one(texture, "source", &first);
-        for (name, _) in IMAGE_EXTENSIONS {
+        for name in gltf_image_extensions() {
             let extension = texture
                 .get_mut("extensions")
                 .and_then(|all| all.get_mut(name));

@@ -5,8 +5,9 @@
 use serde_json::Value;
 
 use super::super::scene::{Primitive, Scene, index_in, keep_placed, new_places};
+use assetfs_formats::gltf_image_extensions;
 
-/// Extensions of which this module knows all references.
+/// Extensions of which this module knows all references, besides those of image formats.
 const KNOWN: &[&str] = &[
     "KHR_materials_anisotropy",
     "KHR_materials_clearcoat",
@@ -23,11 +24,8 @@ const KNOWN: &[&str] = &[
     "KHR_materials_variants",
     "KHR_materials_volume",
     "KHR_texture_transform",
-    "KHR_texture_basisu",
     "KHR_lights_punctual",
     "KHR_node_visibility",
-    "EXT_texture_webp",
-    "EXT_texture_avif",
     "EXT_mesh_gpu_instancing",
 ];
 
@@ -47,10 +45,10 @@ pub fn prune(scene: &mut Scene) {
 
 /// Whether the scene uses only extensions of which all references are known.
 pub(crate) fn knows_all_extensions(scene: &Scene) -> bool {
-    scene
-        .list("extensionsUsed")
-        .iter()
-        .all(|used| used.as_str().is_some_and(|used| KNOWN.contains(&used)))
+    let is_known =
+        |used: &str| KNOWN.contains(&used) || gltf_image_extensions().any(|name| name == used);
+    let mut used = scene.list("extensionsUsed").iter();
+    used.all(|used| used.as_str().is_some_and(is_known))
 }
 
 fn prune_skins(scene: &mut Scene) {

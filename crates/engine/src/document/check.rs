@@ -6,14 +6,7 @@
 use super::cursor::Cursor;
 use super::error::DocumentError;
 use super::gltf_file::Document;
-
-/// The extensions of a texture that refer to an image in another format than PNG and JPEG, with its media type. The first
-/// of those that a texture has counts.
-pub const IMAGE_EXTENSIONS: [(&str, &str); 3] = [
-    ("EXT_texture_webp", "image/webp"),
-    ("EXT_texture_avif", "image/avif"),
-    ("KHR_texture_basisu", "image/ktx2"),
-];
+use assetfs_formats::gltf_image_extensions;
 
 pub(super) fn check(document: &Document) -> Result<(), DocumentError> {
     let check = DocumentCheck { document };
@@ -133,7 +126,7 @@ impl DocumentCheck<'_> {
         for texture in self.document.top().list("textures")? {
             self.refer(&texture, "sampler", "samplers")?;
             self.refer(&texture, "source", "images")?;
-            for (name, _) in IMAGE_EXTENSIONS {
+            for name in gltf_image_extensions() {
                 if let Some(extension) = texture.extension(name) {
                     self.refer(&extension, "source", "images")?;
                 }

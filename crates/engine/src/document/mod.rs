@@ -20,7 +20,6 @@ use bytes::Bytes;
 use serde_json::Value;
 
 pub use accessor::{AccessorInfo, Accessors};
-pub use check::IMAGE_EXTENSIONS;
 pub use cursor::Cursor;
 pub use element::{ComponentType, ElementType};
 pub use error::DocumentError;

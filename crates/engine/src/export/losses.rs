@@ -10,28 +10,17 @@ use serde_json::Value;
 use super::super::scene::{
     AlphaMode, Geometry, Material, Mode, Scene, TextureUse, UvTransform, Wrap, index_in,
 };
-use super::super::settings::FileFormat;
 use super::format_limits::{FormatLimits, Loss, ScenePart};
 use super::texture_places::with_transforms_applied;
-use super::{fbx, obj, ply, stl, usdz};
 
-/// Warnings about the parts of this scene that `format` cannot hold.
-pub fn losses(scene: &Scene, format: FileFormat) -> Vec<String> {
-    let limits = match format {
-        FileFormat::Glb | FileFormat::Gltf => return Vec::new(),
-        FileFormat::Fbx => &fbx::LIMITS,
-        FileFormat::Usdz => &usdz::LIMITS,
-        FileFormat::Obj => &obj::LIMITS,
-        FileFormat::Ply => &ply::LIMITS,
-        FileFormat::Stl => &stl::LIMITS,
-    };
+/// Warnings about the parts of this scene that the format called `name` cannot hold.
+pub(super) fn losses(scene: &Scene, name: &str, limits: &FormatLimits) -> Vec<String> {
     let applied = limits
         .coordinate_sets
         .map(|sets| with_transforms_applied(scene, sets));
     let lost = lost_parts(applied.as_deref().unwrap_or(scene), limits);
     let mut lines = (limits.others)(scene);
     if !lost.is_empty() {
-        let name = format.name();
         lines.push(format!("{name} cannot hold: {}", lost.join(", ")));
     }
     lines

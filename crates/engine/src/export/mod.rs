@@ -26,8 +26,53 @@ pub mod usdz;
 mod view_use;
 mod views;
 
+use super::scene::Scene;
+use super::settings::ExportSettings;
+use assetfs_formats::FileFormat;
 pub use error::ExportError;
-pub use flat::draws_triangles;
-pub use losses::losses;
+use format_limits::FormatLimits;
 pub use names::{Names, safe};
 pub use out_file::OutFile;
+
+/// The files of a scene in the format that `export` names; `stem` becomes the name of the main file.
+///
+/// # Errors
+/// When the format cannot hold the scene at all.
+pub fn write(
+    scene: &Scene,
+    export: &ExportSettings,
+    stem: &str,
+    names: &mut Names,
+) -> Result<Vec<OutFile>, ExportError> {
+    let format = export.format;
+    if !format.holds_whole_scene() && !flat::draws_triangles(scene) {
+        let format = format.name();
+        return Err(ExportError::NoTriangles { format });
+    }
+    let bytes = match format {
+        FileFormat::Gltf => return gltf::write_gltf(scene, stem, names, export.compression),
+        FileFormat::Obj => return Ok(obj::write_obj(scene, stem, names)),
+        FileFormat::Glb => gltf::write_glb(scene, export.compression)?,
+        FileFormat::Fbx => fbx::write_fbx(scene)?,
+        FileFormat::Ply => ply::write_ply(scene),
+        FileFormat::Stl => stl::write_stl(scene),
+        FileFormat::Usdz => usdz::write_usdz(scene, stem)?,
+    };
+    Ok(vec![OutFile {
+        name: names.take(stem, format.name()),
+        bytes: bytes.into(),
+    }])
+}
+
+/// Warnings about the parts of this scene that `format` cannot hold.
+pub fn losses(scene: &Scene, format: FileFormat) -> Vec<String> {
+    let limits: &FormatLimits = match format {
+        FileFormat::Glb | FileFormat::Gltf => return Vec::new(),
+        FileFormat::Fbx => &fbx::LIMITS,
+        FileFormat::Usdz => &usdz::LIMITS,
+        FileFormat::Obj => &obj::LIMITS,
+        FileFormat::Ply => &ply::LIMITS,
+        FileFormat::Stl => &stl::LIMITS,
+    };
+    losses::losses(scene, format.name(), limits)
+}

@@ -12,7 +12,8 @@ use super::export::OutFile;
 use super::job::automatic::converted;
 use super::pictures::{ModelPictures, before_and_after as drawn_side_by_side};
 use super::render::{ConvertedModel, Picture, PreparedScene, RenderSettings, View};
-use super::settings::{FileFormat, Settings};
+use super::settings::Settings;
+use assetfs_formats::FileFormat;
 use assetfs_render::compare::{Comparison, Sheet};
 
 pub use model::Model;

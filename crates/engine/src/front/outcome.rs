@@ -7,8 +7,9 @@ use tempfile::TempDir;
 
 use super::super::error::EngineError;
 use super::super::job::{self, OptimizeTask, Pictures, Report};
-use super::super::settings::{ExportSettings, FileFormat, Settings};
+use super::super::settings::{ExportSettings, Settings};
 use super::model::Model;
+use assetfs_formats::FileFormat;
 
 /// An optimized model: its files in a temporary folder, which is removed with this value, and what is known of them.
 #[derive(Debug)]

@@ -128,8 +128,8 @@ impl Textures<'_> {
             plain_image(bytes, &path)
         });
         match read {
-            Ok((bytes, media_type)) => {
-                let image = builder.add_image(texture, &media_type, bytes);
+            Ok((bytes, kind)) => {
+                let image = builder.add_image(texture, kind, bytes);
                 let texture = builder.add_texture(image);
                 Some(builder.add_material(json!({ "pbrMetallicRoughness": {
                     "baseColorTexture": { "index": texture },

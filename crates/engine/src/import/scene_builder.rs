@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 use std::path::Path;
 
+use assetfs_formats::ImageKind;
 use bytes::Bytes;
 use glam::DVec3;
 use serde_json::{Map, Value, json};
@@ -36,11 +37,11 @@ impl SceneBuilder {
         }
     }
 
-    pub(super) fn add_image(&mut self, file_name: &str, media_type: &str, bytes: Bytes) -> usize {
+    pub(super) fn add_image(&mut self, file_name: &str, kind: ImageKind, bytes: Bytes) -> usize {
         self.scene.images.push(Image {
             json: Map::new(),
             file_name: Some(file_name.to_owned()),
-            media_type: media_type.to_owned(),
+            media_type: kind.media_type().to_owned(),
             bytes,
             replaces: None,
         });

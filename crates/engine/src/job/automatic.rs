@@ -7,17 +7,15 @@ use glam::DMat4;
 use serde_json::{Map, Value, json};
 
 use super::super::error::EngineError;
-use super::super::export::{Names, OutFile, safe};
+use super::super::export::{Names, OutFile, safe, write};
 use super::super::import::{Imported, import};
 use super::super::pictures::ModelPictures;
 use super::super::scene::{Scene, index_in};
-use super::super::settings::{ExportSettings, FileFormat};
-use super::super::textures::media_type::extension_of;
+use super::super::settings::ExportSettings;
 use super::super::textures::{TexturePlan, fit};
 use super::context::JobContext;
-use super::export::encode;
 use assetfs_formats::number_text::grouped;
-use assetfs_formats::{self as formats, Kind};
+use assetfs_formats::{self as formats, FileFormat, HeldMaterials, Kind};
 
 /// The formats that an upload of this format is converted to.
 fn wanted(format: &str) -> Vec<FileFormat> {
@@ -54,11 +52,11 @@ pub(super) fn convert(
     let mut glb = None;
     for format in formats {
         job.step(55, format!("converting to {}", format.name()));
-        let scene = match format {
-            FileFormat::Glb | FileFormat::Gltf => &imported.scene,
+        let scene = match format.row().materials {
+            HeldMaterials::AllImages => &imported.scene,
             _ => plain.get_or_insert_with(|| with_plain_images(&imported.scene)),
         };
-        match encode(scene, &ExportSettings::new(format), &stem, &mut names) {
+        match write(scene, &ExportSettings::new(format), &stem, &mut names) {
             Ok(files) => {
                 job.warn_of_losses(scene, format);
                 for file in files {
@@ -89,8 +87,8 @@ pub(crate) fn converted(
 ) -> Result<Vec<OutFile>, EngineError> {
     let plain;
     let mut names = Names::default();
-    let scene = match format {
-        FileFormat::Glb | FileFormat::Gltf => scene,
+    let scene = match format.row().materials {
+        HeldMaterials::AllImages => scene,
         _ => {
             names.name_images_in_one_word();
             plain = with_plain_images(scene);
@@ -98,7 +96,7 @@ pub(crate) fn converted(
         }
     };
     let settings = ExportSettings::new(format);
-    Ok(encode(scene, &settings, &safe(name), &mut names)?)
+    Ok(write(scene, &settings, &safe(name), &mut names)?)
 }
 
 /// The scene with images that every format holds.
@@ -121,7 +119,7 @@ fn write_materials(scene: &Scene, stem: &str, job: &mut JobContext<'_>) -> Resul
     let list = names.take(stem, "json");
     let mut files = Vec::new();
     for (index, image) in scene.images.iter().enumerate() {
-        let name = names.take_image(image, stem, index, extension_of(&image.media_type));
+        let name = names.take_image(image, stem, index, image.extension());
         job.write(&format!("materials/{name}"), &image.bytes)?;
         files.push(name);
     }

@@ -61,7 +61,8 @@ pub(super) fn compare_exports(
             .iter()
             .position(|(appearance, ..)| appearance.is_same(&export.appearance));
         let place = known.unwrap_or_else(|| {
-            let source = match has_materials(&export.file.format) {
+            // Formats without materials are compared by shape alone.
+            let source = match export.appearance.format.holds_materials() {
                 true => source,
                 false => bare.get_or_insert_with(|| source.bare()),
             };
@@ -182,11 +183,6 @@ fn write_pictures_of_job(
     job.written
         .extend(source.write_views(&job.output_dir, "original")?);
     Ok(())
-}
-
-/// Whether a format holds materials. Other formats are compared by shape alone.
-fn has_materials(format: &str) -> bool {
-    !["stl", "ply"].contains(&format)
 }
 
 /// The export as our own importer reads it; `None`, with a warning, if it cannot be read.

@@ -7,9 +7,9 @@ use super::super::analyse::{Logs, Metrics};
 use super::super::error::EngineError;
 use super::super::export::losses;
 use super::super::scene::Scene;
-use super::super::settings::FileFormat;
 use super::report::{Phase, Progress};
 use super::task::Pictures;
+use assetfs_formats::FileFormat;
 
 /// Output folder, logs, metrics and progress of a running job.
 pub(super) struct JobContext<'p> {

@@ -4,24 +4,20 @@ use std::borrow::Cow;
 use std::collections::HashMap;
 use std::fs;
 
-use bytes::Bytes;
 use glam::{DMat4, DVec3};
 
 use super::super::clean;
 use super::super::error::EngineError;
-use super::super::export::{
-    ExportError, Names, OutFile, draws_triangles, fbx, gltf, obj, ply, safe, stl, usdz,
-};
+use super::super::export::{ExportError, Names, safe, usdz, write};
 use super::super::manipulate::{discard, scale};
 use super::super::scene::{Image, Scene};
-use super::super::settings::{
-    Discard, ExportSettings, FileFormat, MeshCompression, Settings, UsdProfile,
-};
+use super::super::settings::{Discard, ExportSettings, MeshCompression, Settings, UsdProfile};
 use super::super::textures::{TexturePlan, channels, dimensions, fit, usages};
 use super::context::JobContext;
 use super::report::{ExportedFile, ExportedImage};
 use super::task::OptimizeTask;
 use assetfs_formats::number_text::grouped;
+use assetfs_formats::{FileFormat, HeldMaterials, ImageNames};
 
 /// A written export, and how it differs from the scene.
 pub(super) struct Exported {
@@ -38,23 +34,18 @@ pub(super) struct Appearance {
     plan: TexturePlan,
     scale: f64,
     compression: MeshCompression,
-    /// glb and gltf look the same; other formats lose information.
-    is_gltf: bool,
-    format: FileFormat,
+    pub(super) format: FileFormat,
 }
 
 impl Appearance {
-    /// Whether both exports look the same.
+    /// Whether both exports look the same: in formats that lose nothing.
     pub(super) fn is_same(&self, other: &Appearance) -> bool {
-        self.is_gltf
-            && other.is_gltf
-            && Appearance {
-                format: FileFormat::Glb,
-                ..*self
-            } == Appearance {
-                format: FileFormat::Glb,
-                ..*other
-            }
+        let in_format_of = Appearance {
+            format: other.format,
+            ..*self
+        };
+        let formats = [self.format, other.format];
+        formats.into_iter().all(FileFormat::holds_whole_scene) && in_format_of == *other
     }
 }
 
@@ -76,11 +67,9 @@ pub(super) fn export_all(
     let source_json = scene.json.clone();
     let mut fitted: HashMap<TexturePlan, Vec<Image>> = HashMap::new();
     let mut names = Names::default();
-    if settings
-        .exports
-        .iter()
-        .any(|export| export.format == FileFormat::Obj)
-    {
+    let in_one_word =
+        |export: &ExportSettings| export.format.row().image_names == ImageNames::OneWord;
+    if settings.exports.iter().any(in_one_word) {
         names.name_images_in_one_word();
     }
     let mut exports = Vec::new();
@@ -112,7 +101,7 @@ pub(super) fn export_all(
         let stem = stem_of(export, task.export_name.as_deref(), &task.base_name);
         let shown = narrowed(scene, export);
         let written = write_export(&shown, export, &stem, &mut names, job)?;
-        check_profile(settings, &written, job);
+        check_profile(settings, export.format, &written, job);
         exports.push(Exported {
             file: written,
             moved,
@@ -120,7 +109,6 @@ pub(super) fn export_all(
                 plan: plan_of(settings, export),
                 scale: export.scale,
                 compression: export.compression,
-                is_gltf: matches!(export.format, FileFormat::Glb | FileFormat::Gltf),
                 format: export.format,
             },
         });
@@ -130,8 +118,13 @@ pub(super) fn export_all(
 }
 
 /// Warns where a usdz breaks the rules of the profile that the settings name.
-fn check_profile(settings: &Settings, file: &ExportedFile, job: &mut JobContext<'_>) {
-    if settings.usd_profile != Some(UsdProfile::ArKit) || file.format != "usdz" {
+fn check_profile(
+    settings: &Settings,
+    format: FileFormat,
+    file: &ExportedFile,
+    job: &mut JobContext<'_>,
+) {
+    if settings.usd_profile != Some(UsdProfile::ArKit) || format != FileFormat::Usdz {
         return;
     }
     let path = job.output_dir.join("exports").join(&file.name);
@@ -207,10 +200,7 @@ fn fit_textures(
     job: &mut JobContext<'_>,
 ) {
     let plan = plan_of(settings, export);
-    if !matches!(
-        export.format,
-        FileFormat::Fbx | FileFormat::Glb | FileFormat::Gltf | FileFormat::Obj | FileFormat::Usdz
-    ) {
+    if !export.format.holds_materials() {
         return;
     }
     if let Some(images) = fitted.get(&plan) {
@@ -242,41 +232,8 @@ pub(super) fn plan_of(settings: &Settings, export: &ExportSettings) -> TexturePl
         limits: settings.texture_limits,
         formats: export.textures,
         flip_normals: settings.flip_normal_maps,
-        plain_only: matches!(
-            export.format,
-            FileFormat::Fbx | FileFormat::Obj | FileFormat::Usdz
-        ),
+        plain_only: export.format.row().materials == HeldMaterials::PlainImages,
     }
-}
-
-/// The files of an export.
-pub(super) fn encode(
-    scene: &Scene,
-    export: &ExportSettings,
-    stem: &str,
-    names: &mut Names,
-) -> Result<Vec<OutFile>, ExportError> {
-    let one = |names: &mut Names, extension: &str, bytes: Vec<u8>| {
-        vec![OutFile {
-            name: names.take(stem, extension),
-            bytes: Bytes::from(bytes),
-        }]
-    };
-    let holds_triangles_only = !matches!(export.format, FileFormat::Glb | FileFormat::Gltf);
-    if holds_triangles_only && !draws_triangles(scene) {
-        return Err(ExportError::NoTriangles {
-            format: export.format.name(),
-        });
-    }
-    Ok(match export.format {
-        FileFormat::Glb => one(names, "glb", gltf::write_glb(scene, export.compression)?),
-        FileFormat::Gltf => gltf::write_gltf(scene, stem, names, export.compression)?,
-        FileFormat::Obj => obj::write_obj(scene, stem, names),
-        FileFormat::Stl => one(names, "stl", stl::write_stl(scene)),
-        FileFormat::Ply => one(names, "ply", ply::write_ply(scene)),
-        FileFormat::Usdz => one(names, "usdz", usdz::write_usdz(scene, stem)?),
-        FileFormat::Fbx => one(names, "fbx", fbx::write_fbx(scene)?),
-    })
 }
 
 fn write_export(
@@ -287,7 +244,7 @@ fn write_export(
     job: &mut JobContext<'_>,
 ) -> Result<ExportedFile, EngineError> {
     job.warn_of_losses(scene, export.format);
-    let files = encode(scene, export, stem, names)?;
+    let files = write(scene, export, stem, names)?;
     let is_draco = export.compression == MeshCompression::Draco;
     if is_draco
         && scene
@@ -303,7 +260,6 @@ fn write_export(
         job.write(&format!("exports/{}", file.name), &file.bytes)?;
         job.written.pop();
     }
-    let has_images = matches!(export.format, FileFormat::Glb | FileFormat::Gltf);
     let size_bytes = files.iter().map(|file| file.bytes.len() as u64).sum();
     job.info(format!(
         "wrote {} ({} bytes)",
@@ -315,7 +271,7 @@ fn write_export(
         name: files[0].name.clone(),
         parts: files.into_iter().map(|file| file.name).collect(),
         size_bytes,
-        images: has_images.then(|| images_of(scene)),
+        images: export.format.holds_whole_scene().then(|| images_of(scene)),
         triangles: None,
         quality: None,
     })

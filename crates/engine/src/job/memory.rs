@@ -10,6 +10,7 @@ use std::path::Path;
 use super::super::scene::{Geometry, Image, Scene};
 use super::super::textures::dimensions;
 use super::task::Pictures;
+use assetfs_formats::ImageKind;
 
 /// What each thread reserves when it allocates.
 const THREAD: u64 = 66 << 20;
@@ -84,7 +85,7 @@ pub(super) fn of_scene(scene: &Scene, pictures: Pictures, writes_ktx2: bool, pro
 
 /// Whether an image is KTX2, which it stays if nothing else is asked.
 fn is_ktx2(image: &Image) -> bool {
-    image.media_type == "image/ktx2"
+    image.kind() == Some(ImageKind::Ktx2)
 }
 
 /// The bytes of a geometry's vertices after equal ones are joined, which leaves fewer vertices than triangles.

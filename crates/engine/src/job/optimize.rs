@@ -9,9 +9,7 @@ use super::super::import::{ImportOptions, Imported};
 use super::super::manipulate::{NothingLeft, manipulate};
 use super::super::pictures::ModelPictures;
 use super::super::scene::Scene;
-use super::super::settings::{
-    ExportSettings, FileFormat, MeshCompression, Settings, TextureFormat,
-};
+use super::super::settings::{ExportSettings, MeshCompression, Settings};
 use super::super::textures::{TexturePlan, fit};
 use super::compare::{HiddenParts, compare_exports};
 use super::context::JobContext;
@@ -23,6 +21,7 @@ use super::steps::{describe, model_file, read_model};
 use super::target_size::{SizeTarget, settings_for_size};
 use super::task::{OptimizeTask, Pictures};
 use assetfs_formats::number_text::{counted_were, grouped};
+use assetfs_formats::{FileFormat, GeometryPacking, TextureFormat};
 
 /// The settings scaled as the task says; those that have no effect are warnings.
 fn settings_of(task: &OptimizeTask, mut settings: Settings, job: &mut JobContext<'_>) -> Settings {
@@ -128,7 +127,7 @@ fn read_source(
 }
 
 /// The settings with limits for the target size, if there is one, and the scene that was reduced by them, if it was kept.
-/// `may_pack` says whether the first export may be packed if it is a glTF file.
+/// `may_pack` says whether the first export may be packed if its format allows that.
 fn within_size(
     scene: &Scene,
     settings: Settings,
@@ -139,13 +138,9 @@ fn within_size(
     let Some(bytes) = settings.target_bytes else {
         return Ok((settings, None));
     };
-    let is_gltf = matches!(
-        settings.exports[0].format,
-        FileFormat::Glb | FileFormat::Gltf
-    );
     let target = SizeTarget {
         bytes,
-        may_pack: may_pack && is_gltf,
+        may_pack: may_pack && settings.exports[0].format.takes_compression(),
     };
     settings_for_size(scene, settings, target, drawn, job)
 }
@@ -160,11 +155,12 @@ fn larger_than_source(
     let is_packed = settings.exports.iter().any(|known| {
         known.format.name() == export.format && known.compression != MeshCompression::None
     });
-    let advice = match (packing.name(), export.format.as_str()) {
-        (Some(name), "glb" | "gltf") if !is_packed => format!(
+    let format = FileFormat::from_name(&export.format);
+    let advice = match (packing.name(), format.map(|format| format.row().packing)) {
+        (Some(name), Some(GeometryPacking::Chosen)) if !is_packed => format!(
             ": the source packs its geometry; ask for it with meshCompressionMethod \"{name}\""
         ),
-        (Some(_), "obj" | "usdz" | "stl" | "ply") => {
+        (Some(_), Some(GeometryPacking::Never)) => {
             format!(
                 ": the source packs its geometry, and {} cannot",
                 export.format

@@ -5,11 +5,12 @@
 //! are tried, and the result that looks most like the source is kept.
 
 use super::super::error::EngineError;
-use super::super::settings::{Settings, TextureFormat};
+use super::super::settings::Settings;
 use super::super::textures::dimensions;
 use super::context::JobContext;
 use super::judge::Judge;
 use super::size_trial::{LEAST_SIDE, SizedScene, Trial, exported};
+use assetfs_formats::TextureFormat;
 
 /// Maximum number of results that are made.
 const TRIES: i32 = 4;

@@ -9,13 +9,14 @@ use std::collections::{BTreeMap, HashMap};
 use super::super::clean;
 use super::super::error::EngineError;
 use super::super::scene::{Image, Scene};
-use super::super::settings::{FileFormat, Settings, TextureFormat};
+use super::super::settings::Settings;
 use super::super::textures::{fit, settle_sources};
 use super::context::JobContext;
 use super::export::{narrowed, plan_of};
 use super::judge::Judge;
 use super::reduce::ReducedScene;
 use super::size_trial::{LEAST_SIDE, SizedScene, Trial, exported_bytes};
+use assetfs_formats::TextureFormat;
 
 /// Factor between two neighbours of the numbers of faces that are tried.
 const STEP: f64 = 1.19;
@@ -71,11 +72,10 @@ impl<'a> SizeSearch<'a> {
         }
         steps.reverse();
         let format = sized.settings.exports[0].format;
-        let holds_images = !matches!(format, FileFormat::Ply | FileFormat::Stl);
         let mut search = SizeSearch {
             sized,
             judge,
-            has_images: holds_images && !scene.images.is_empty(),
+            has_images: format.holds_materials() && !scene.images.is_empty(),
             scene,
             geometry: BTreeMap::new(),
             reduced: vec![(sized.faces, whole.result)],

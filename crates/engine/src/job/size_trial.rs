@@ -2,13 +2,14 @@
 
 use super::super::clean;
 use super::super::error::EngineError;
-use super::super::export::Names;
+use super::super::export::{Names, write};
 use super::super::scene::Scene;
-use super::super::settings::{MeshCompression, Settings, TextureFormat, TextureLimits};
+use super::super::settings::{MeshCompression, Settings, TextureLimits};
 use super::super::textures::{dimensions, fit};
-use super::export::{encode, narrowed, plan_of};
+use super::export::{narrowed, plan_of};
 use super::judge::DrawnSource;
 use super::reduce::ReducedScene;
+use assetfs_formats::TextureFormat;
 
 /// The longest side of the smallest textures.
 pub(super) const LEAST_SIDE: u32 = 4;
@@ -140,7 +141,7 @@ pub(super) fn exported(scene: &Scene, settings: &Settings) -> Scene {
 
 /// The bytes of the first export, of a scene as it holds it.
 pub(super) fn exported_bytes(scene: &Scene, settings: &Settings) -> Result<u64, EngineError> {
-    let files = encode(scene, &settings.exports[0], "model", &mut Names::default())?;
+    let files = write(scene, &settings.exports[0], "model", &mut Names::default())?;
     Ok(files.iter().map(|file| file.bytes.len() as u64).sum())
 }
 

@@ -5,13 +5,14 @@
 
 use super::super::error::EngineError;
 use super::super::scene::Scene;
-use super::super::settings::{Settings, TextureFormat};
+use super::super::settings::Settings;
 use super::context::JobContext;
 use super::judge::{DrawnSource, Judge};
 use super::reduce::{ReducedScene, bakes};
 use super::size_estimate;
 use super::size_search::SizeSearch;
 use super::size_trial::{SizedScene, Trial};
+use assetfs_formats::TextureFormat;
 use assetfs_formats::number_text::{counted, grouped};
 
 /// What a job asks for.

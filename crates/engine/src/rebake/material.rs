@@ -1,5 +1,6 @@
 //! The material and the textures of a class, as glTF. A texture of one value becomes a factor.
 
+use assetfs_formats::ImageKind;
 use serde_json::{Map, Value, json};
 
 use super::super::scene::{AlphaMode, Image, Scene, TextureSlot};
@@ -15,8 +16,8 @@ const SAME: u8 = 2;
 /// How the textures of a class are written.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct MapPlan {
-    /// The media type of the source's textures.
-    pub(super) replaces: &'static str,
+    /// The kind of the source's textures.
+    pub(super) replaces: ImageKind,
     /// Whether the normal map is written.
     pub(super) has_normal_map: bool,
 }

@@ -182,7 +182,7 @@ fn add_class(
     let mesh = tangents::with_coordinates(low, &unwrapped, has_normal_map);
     let maps = job.bake(class, caster, &mesh, side);
     let plan = MapPlan {
-        replaces: resolution::media_type_of(job.model, class),
+        replaces: resolution::replaced_kind(job.model, class),
         has_normal_map,
     };
     let scene = &mut result.scene;

@@ -204,7 +204,7 @@ impl Job<'_> {
         let caster = Caster::new(self.source, &surface, search);
         let maps = self.bake(class, &caster, &mesh, side);
         let plan = MapPlan {
-            replaces: resolution::media_type_of(self.model, class),
+            replaces: resolution::replaced_kind(self.model, class),
             has_normal_map: wanted.normal,
         };
         set_maps(result, material, &maps, &plan, wanted).map_err(NotOnCharts::NotEncoded)

@@ -2,6 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use assetfs_formats::ImageKind;
+
 use super::super::scene::{Scene, TextureSlot, index_in, slots_of};
 use super::super::settings::TextureLimits;
 use super::super::textures::dimensions;
@@ -47,27 +49,21 @@ pub(super) fn side_of(model: &Scene, class: &Class, limits: &TextureLimits) -> u
     wanted.min(limit.unwrap_or(LARGEST)).max(1)
 }
 
-/// The media type of what the baked textures of a class replace: that of its base colours, or of its other textures if it
-/// has none. Where these have several types, JPEG if all are lossy, else PNG. AVIF is not written, so it counts as JPEG.
-pub(super) fn media_type_of(model: &Scene, class: &Class) -> &'static str {
-    const LOSSY: [&str; 3] = ["image/jpeg", "image/webp", "image/ktx2"];
+/// The kind of what the baked textures of a class replace: that of its base colours, or of its other textures if it
+/// has none. Where these have several kinds, JPEG if all are lossy, else PNG.
+pub(super) fn replaced_kind(model: &Scene, class: &Class) -> ImageKind {
     let by_slot = images_by_slot(model, class);
     let shown = SLOTS.iter().find_map(|slot| by_slot.get(slot));
-    let types: BTreeSet<Option<&'static str>> = shown
+    let kinds: BTreeSet<ImageKind> = shown
         .into_iter()
         .flatten()
-        .map(|image| {
-            let media_type = model.images[*image].media_type.as_str();
-            match media_type {
-                "image/avif" => Some("image/jpeg"),
-                media_type => LOSSY.into_iter().find(|lossy| *lossy == media_type),
-            }
-        })
+        .map(|image| model.images[*image].kind())
+        .map(|kind| kind.map_or(ImageKind::Png, |kind| kind.row().baked))
         .collect();
-    match types.into_iter().collect::<Vec<_>>().as_slice() {
-        [Some(one)] => one,
-        [Some(_), .., Some(_)] => "image/jpeg",
-        _ => "image/png",
+    match kinds.first() {
+        Some(one) if kinds.len() == 1 => *one,
+        Some(_) if !kinds.contains(&ImageKind::Png) => ImageKind::Jpeg,
+        _ => ImageKind::Png,
     }
 }
 

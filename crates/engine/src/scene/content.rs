@@ -1,5 +1,6 @@
 //! The content of a scene: meshes, geometries, images, tables of numbers, and the rest as glTF JSON.
 
+use assetfs_formats::ImageKind;
 use bytes::Bytes;
 use glam::DVec3;
 use serde_json::{Map, Value};
@@ -60,12 +61,22 @@ pub struct Image {
     pub media_type: String,
     /// The encoded bytes.
     pub bytes: Bytes,
-    /// For an image that was baked, the media type of the images that it replaces. It is lossless, and each export
-    /// encodes it anew in its own format.
-    pub replaces: Option<&'static str>,
+    /// For an image that was baked, the kind of the images that it replaces. It is lossless, and each export encodes it
+    /// anew in its own format.
+    pub replaces: Option<ImageKind>,
 }
 
 impl Image {
+    /// The kind that its media type names, if it is a known one.
+    pub fn kind(&self) -> Option<ImageKind> {
+        ImageKind::of_media_type(&self.media_type)
+    }
+
+    /// The usual extension of files of its kind.
+    pub fn extension(&self) -> &'static str {
+        self.kind().map_or("bin", ImageKind::name)
+    }
+
     /// The name of its source file without the extension.
     pub fn file_stem(&self) -> Option<&str> {
         self.file_name.as_deref().map(without_extension)

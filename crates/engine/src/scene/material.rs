@@ -2,9 +2,9 @@
 //!
 //! This is a read-only view; the exporters write the JSON.
 
+use assetfs_formats::gltf_image_extensions;
 use serde_json::{Value, json};
 
-use super::super::document::IMAGE_EXTENSIONS;
 use super::content::{Scene, index_in};
 use super::texture_slots::{TextureSlot, coordinate_set_of, slots_of};
 use assetfs_render::Wrap;
@@ -295,7 +295,7 @@ impl Scene {
             return Vec::new();
         };
         let extensions = &json["extensions"];
-        let extended = IMAGE_EXTENSIONS.map(|(name, _)| index_in(&extensions[name], "source"));
+        let extended = gltf_image_extensions().map(|name| index_in(&extensions[name], "source"));
         std::iter::once(index_in(json, "source"))
             .chain(extended)
             .flatten()

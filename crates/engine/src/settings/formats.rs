@@ -1,58 +1,7 @@
 //! Settings of an export: file formats, packing of geometry, encoding of textures.
 
 use super::super::scene::TextureSlot;
-
-/// A file format that we write.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum FileFormat {
-    /// One binary file.
-    Glb,
-    /// JSON with a binary file and images.
-    Gltf,
-    /// Wavefront, with materials and images.
-    Obj,
-    /// Triangles only.
-    Stl,
-    /// Triangles with colours.
-    Ply,
-    /// Universal Scene Description, as Apple's devices show it.
-    Usdz,
-    /// For authoring programs.
-    Fbx,
-}
-
-impl FileFormat {
-    pub const ALL: [FileFormat; 7] = [
-        FileFormat::Glb,
-        FileFormat::Gltf,
-        FileFormat::Obj,
-        FileFormat::Stl,
-        FileFormat::Ply,
-        FileFormat::Usdz,
-        FileFormat::Fbx,
-    ];
-
-    /// The name in configurations, which is the extension as well.
-    pub fn name(self) -> &'static str {
-        match self {
-            FileFormat::Glb => "glb",
-            FileFormat::Gltf => "gltf",
-            FileFormat::Obj => "obj",
-            FileFormat::Stl => "stl",
-            FileFormat::Ply => "ply",
-            FileFormat::Usdz => "usdz",
-            FileFormat::Fbx => "fbx",
-        }
-    }
-
-    /// The format called `name`, in any case.
-    pub fn from_name(name: &str) -> Option<FileFormat> {
-        let name = name.trim_start_matches('.').to_lowercase();
-        FileFormat::ALL
-            .into_iter()
-            .find(|format| format.name() == name)
-    }
-}
+use assetfs_formats::{FileFormat, TextureFormat};
 
 /// How the geometry of a glTF file is packed.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -76,43 +25,6 @@ impl MeshCompression {
             MeshCompression::Meshopt => Some("meshopt"),
             MeshCompression::None | MeshCompression::LikeSource => None,
         }
-    }
-}
-
-/// The encoding of textures.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
-pub enum TextureFormat {
-    /// The smallest encoding without visible loss.
-    #[default]
-    Auto,
-    Png,
-    /// JPEG, where alpha is not used.
-    Jpg,
-    /// WebP, lossy for colours and lossless for the rest; in glTF only.
-    WebP,
-    /// KTX2 with Basis Universal, which graphics cards keep packed; in glTF only.
-    Ktx2,
-}
-
-impl TextureFormat {
-    /// The words of configurations.
-    pub const NAMES: &'static [&'static str] = &["auto", "png", "jpg", "webp", "ktx2"];
-
-    /// The format called `name`, in any case.
-    pub fn from_name(name: &str) -> Option<TextureFormat> {
-        Some(match name.to_lowercase().as_str() {
-            "" | "auto" => TextureFormat::Auto,
-            "png" => TextureFormat::Png,
-            "jpg" | "jpeg" => TextureFormat::Jpg,
-            "webp" => TextureFormat::WebP,
-            "ktx2" => TextureFormat::Ktx2,
-            _ => return None,
-        })
-    }
-
-    /// Whether only glTF files hold it.
-    pub fn is_gltf_only(self) -> bool {
-        matches!(self, TextureFormat::WebP | TextureFormat::Ktx2)
     }
 }
 
@@ -185,16 +97,4 @@ pub struct Discard {
     pub morph_targets: bool,
     /// Texture coordinates that no material uses.
     pub unused_uvs: bool,
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn what_is_written_is_what_the_table_of_formats_says() {
-        let mut names = FileFormat::ALL.map(FileFormat::name);
-        names.sort_unstable();
-        assert_eq!(names.as_slice(), assetfs_formats::written());
-    }
 }

@@ -1,7 +1,7 @@
 //! Classifies unread keys of a configuration: known without effect, or unknown, with the most similar known key.
 
-use super::formats::FileFormat;
 use super::key_table::{KEYS, Key, Treatment};
+use assetfs_formats::FileFormat;
 use assetfs_formats::printable::printable;
 
 /// A key that has no effect.

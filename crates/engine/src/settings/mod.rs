@@ -16,9 +16,7 @@ use std::str::FromStr;
 
 use super::scene::TextureSlot;
 pub use baking::{Baking, BakingQuality};
-pub use formats::{
-    Discard, ExportSettings, FileFormat, MeshCompression, TextureFormat, TextureFormats,
-};
+pub use formats::{Discard, ExportSettings, MeshCompression, TextureFormats};
 pub use key_table::{Form, FormValue, KEYS, Key, Treatment};
 pub use keys::{UnknownKey, most_alike};
 pub use reader::SettingsError;
@@ -196,6 +194,7 @@ impl Settings {
 
 #[cfg(test)]
 mod tests {
+    use assetfs_formats::{FileFormat, TextureFormat};
     use serde_json::{Value, json};
 
     use super::*;

@@ -7,10 +7,10 @@ use super::keys::{self, Unread};
 use super::reader::{ConfigReader, SettingsError, requests_nothing};
 use super::schema::{SCHEMA, UnknownSchema};
 use super::{
-    BakingQuality, Discard, ExportSettings, FileFormat, MeshCompression, Settings, Tessellation,
-    TextureFormat, TextureFormats, UsdProfile, UsdPurpose,
+    BakingQuality, Discard, ExportSettings, MeshCompression, Settings, Tessellation,
+    TextureFormats, UsdProfile, UsdPurpose,
 };
-use assetfs_formats as formats;
+use assetfs_formats::{self as formats, FileFormat, TextureFormat};
 
 /// Maximum number of digits of each part of a version.
 const MOST_DIGITS: usize = 4;
@@ -218,8 +218,7 @@ impl Settings {
                 return Err(reader.wrong(&path, &what));
             }
         };
-        let is_gltf = matches!(format, FileFormat::Glb | FileFormat::Gltf);
-        if compression != MeshCompression::None && !is_gltf {
+        if compression != MeshCompression::None && !format.takes_compression() {
             self.not_done
                 .push(format!("{path} is for glb and gltf only"));
             return Ok(MeshCompression::None);

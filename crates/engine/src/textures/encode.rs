@@ -1,9 +1,9 @@
 //! Encoding of pixels as PNG or JPEG. [`super::webp`] has the other format.
 
+use assetfs_formats::{ImageKind, TextureFormat};
 use jpeg_encoder::{ColorType, Encoder, SamplingFactor};
 use png::DeflateCompression;
 
-use super::super::settings::TextureFormat;
 use super::pixels::Pixels;
 use super::usage::Usage;
 
@@ -20,7 +20,7 @@ const WORTHWHILE: f64 = 0.75;
 #[derive(Debug, Clone)]
 pub(super) struct Encoded {
     pub(super) bytes: Vec<u8>,
-    pub(super) media_type: &'static str,
+    pub(super) kind: ImageKind,
 }
 
 /// Encodes in the requested format; `Auto` chooses by use, source and size.
@@ -28,14 +28,13 @@ pub(super) fn encode(
     pixels: &Pixels,
     usage: &Usage,
     asked: TextureFormat,
-    source_type: &str,
+    source: Option<ImageKind>,
 ) -> Result<Encoded, String> {
     let can_be_jpeg = !pixels.has_alpha() && pixels.width.max(pixels.height) < 65_536;
     if !can_be_jpeg || asked == TextureFormat::Png {
         return png(pixels, DeflateCompression::Level(PNG_LEVEL));
     }
-    let was_jpeg = source_type == "image/jpeg";
-    if asked == TextureFormat::Jpg || was_jpeg {
+    if asked == TextureFormat::Jpg || source == Some(ImageKind::Jpeg) {
         return jpeg(pixels, usage);
     }
     let png = png(pixels, DeflateCompression::Level(PNG_LEVEL))?;
@@ -68,7 +67,7 @@ fn jpeg(pixels: &Pixels, usage: &Usage) -> Result<Encoded, String> {
     result.map_err(|error| error.to_string())?;
     Ok(Encoded {
         bytes,
-        media_type: "image/jpeg",
+        kind: ImageKind::Jpeg,
     })
 }
 
@@ -98,7 +97,7 @@ fn png(pixels: &Pixels, compression: DeflateCompression) -> Result<Encoded, Stri
     write(encoder).map_err(|error| error.to_string())?;
     Ok(Encoded {
         bytes,
-        media_type: "image/png",
+        kind: ImageKind::Png,
     })
 }
 

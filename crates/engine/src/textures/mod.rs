@@ -5,11 +5,9 @@
 //! for JPEG.
 
 mod avif;
-mod convert;
-mod decoding;
+mod codecs;
 mod encode;
 mod ktx2;
-pub mod media_type;
 mod pixels;
 mod resize;
 mod sources;
@@ -21,10 +19,10 @@ use rayon::prelude::*;
 use serde_json::Value;
 
 use super::scene::{Image, Scene};
-use super::settings::{TextureFormat, TextureFormats, TextureLimits};
-use convert::{ConversionTarget, ImageEncoding};
-pub use decoding::{channels, decode, dimensions};
-use media_type::extension_of;
+use super::settings::{TextureFormats, TextureLimits};
+use assetfs_formats::{GltfUse, ImageKind, TextureFormat};
+use codecs::{ConversionTarget, ImageEncoding};
+pub use codecs::{channels, decode, dimensions};
 use pixels::Pixels;
 pub use sources::settle_sources;
 pub use tint::tinted;
@@ -62,8 +60,8 @@ pub struct Fitted {
     pub warnings: Vec<String>,
 }
 
-/// A square image that the engine baked, without loss; [`fit`] encodes it for each export. `replaces` is the media type of
-/// the images that it replaces.
+/// A square image that the engine baked, without loss; [`fit`] encodes it for each export. `replaces` is the kind of the
+/// images that it replaces.
 ///
 /// # Errors
 /// When the encoder fails; the text says why.
@@ -71,7 +69,7 @@ pub fn baked(
     side: u32,
     rgba: &[u8],
     alpha: AlphaUse,
-    replaces: &'static str,
+    replaces: ImageKind,
 ) -> Result<Image, String> {
     let mut pixels = Pixels {
         width: side,
@@ -83,7 +81,7 @@ pub fn baked(
     }
     let encoded = encode::draft(&pixels)?;
     Ok(Image {
-        media_type: encoded.media_type.to_owned(),
+        media_type: encoded.kind.media_type().to_owned(),
         bytes: encoded.bytes.into(),
         replaces: Some(replaces),
         ..Image::default()
@@ -177,16 +175,15 @@ fn fit_image(index: usize, image: &Image, usage: &Usage, plan: &TexturePlan) -> 
         asked => asked,
     };
     let flips = plan.flip_normals && usage.is_normal();
-    let kind = image.media_type.as_str();
+    let kind = image.kind();
     // Formats that glTF viewers need not support always become PNG or JPEG.
-    let is_plain = matches!(kind, "image/png" | "image/jpeg");
-    let is_foreign = matches!(
-        kind,
-        "image/bmp" | "image/gif" | "image/tiff" | "image/x-tga"
-    ) || plan.plain_only && !is_plain;
+    let is_plain = kind.is_some_and(ImageKind::is_plain);
+    let is_forbidden = kind.is_some_and(|kind| kind.row().gltf == GltfUse::Forbidden);
+    let is_foreign =
+        is_forbidden || image.media_type == "image/x-tga" || plan.plain_only && !is_plain;
     let Some(before) = dimensions(&image.bytes) else {
         let is_asked = limit.is_some() || asked != TextureFormat::Auto || flips;
-        return undecodable(&name, kind, is_asked || is_foreign);
+        return undecodable(&name, &image.media_type, is_asked || is_foreign);
     };
     let target = ConversionTarget {
         size: limited(before, limit),
@@ -199,7 +196,7 @@ fn fit_image(index: usize, image: &Image, usage: &Usage, plan: &TexturePlan) -> 
     if target.size == before && fits_format && !flips && !is_baked {
         return FitResult::default();
     }
-    match convert::convert(image, usage, &target) {
+    match codecs::convert(image, usage, &target) {
         Ok(converted) => {
             let must_change = after != before
                 || flips
@@ -207,13 +204,14 @@ fn fit_image(index: usize, image: &Image, usage: &Usage, plan: &TexturePlan) -> 
                 || is_baked
                 || matches!(asked, TextureFormat::Png | TextureFormat::Ktx2);
             let mut result = FitResult::default();
-            if converted.media_type != "image/jpeg" && asked == TextureFormat::Jpg {
+            let is_other = Some(converted.kind) != asked.kind();
+            if is_other && asked == TextureFormat::Jpg {
                 result.warning = (after == before && is_plain).then(|| {
                     format!(
                         "texture {name} uses its alpha channel, which JPEG does not have; it stays PNG"
                     )
                 });
-            } else if converted.media_type != "image/webp" && asked == TextureFormat::WebP {
+            } else if is_other && asked == TextureFormat::WebP {
                 result.warning = (after == before && is_plain)
                     .then(|| format!("texture {name} is too large for WebP; it stays as it is"));
             } else if !must_change && converted.bytes.len() >= image.bytes.len() {
@@ -241,15 +239,13 @@ fn undecodable(name: &str, kind: &str, must_change: bool) -> FitResult {
     }
 }
 
-/// Whether an image of this media type is in the format that is asked for.
-fn is_of_format(kind: &str, asked: TextureFormat, plan: &TexturePlan) -> bool {
-    match (asked, kind) {
-        (TextureFormat::Auto, "image/webp" | "image/avif" | "image/ktx2") => !plan.plain_only,
-        (TextureFormat::Auto, _) => matches!(kind, "image/png" | "image/jpeg"),
-        (TextureFormat::Png, _) => kind == "image/png",
-        (TextureFormat::Jpg, _) => kind == "image/jpeg",
-        (TextureFormat::WebP, _) => kind == "image/webp",
-        (TextureFormat::Ktx2, _) => kind == "image/ktx2",
+/// Whether an image of this kind is in the format that is asked for.
+fn is_of_format(kind: Option<ImageKind>, asked: TextureFormat, plan: &TexturePlan) -> bool {
+    match (asked.kind(), kind.map(|kind| kind.row().gltf)) {
+        (Some(asked), _) => kind == Some(asked),
+        (None, Some(GltfUse::Core)) => true,
+        (None, Some(GltfUse::Extension(_))) => !plan.plain_only,
+        (None, Some(GltfUse::Forbidden) | None) => false,
     }
 }
 
@@ -271,12 +267,12 @@ fn replaced(
         let stem = file
             .rsplit_once('.')
             .map_or(file.as_str(), |(stem, _)| stem);
-        format!("{stem}.{}", extension_of(converted.media_type))
+        format!("{stem}.{}", converted.kind.name())
     });
     let replaced = Image {
         json: image.json.clone(),
         file_name,
-        media_type: converted.media_type.to_owned(),
+        media_type: converted.kind.media_type().to_owned(),
         bytes: converted.bytes.into(),
         replaces: None,
     };

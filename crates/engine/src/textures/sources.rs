@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 
 use serde_json::{Value, json};
 
-use super::super::document::IMAGE_EXTENSIONS;
-use super::super::scene::{Scene, index_in};
+use super::super::scene::{Image, Scene, index_in};
+use assetfs_formats::gltf_image_extensions;
 
 /// Points each texture to its images by the members that their formats need, and updates the lists of extensions.
 ///
@@ -21,9 +21,9 @@ pub fn settle_sources(scene: &mut Scene) {
             .filter(|image| !scene.images[*image].bytes.is_empty())
             .collect();
         let mut plain = None;
-        let mut extended = [None; IMAGE_EXTENSIONS.len()];
+        let mut extended = vec![None; gltf_image_extensions().count()];
         for image in &images {
-            let place = match extension_of(&scene.images[*image].media_type) {
+            let place = match place_of_extension(&scene.images[*image]) {
                 Some(extension) => &mut extended[extension],
                 None => &mut plain,
             };
@@ -49,16 +49,16 @@ pub fn settle_sources(scene: &mut Scene) {
     settle_lists(scene);
 }
 
-/// The index in [`IMAGE_EXTENSIONS`] of the extension that an image of this type needs.
-fn extension_of(media_type: &str) -> Option<usize> {
-    IMAGE_EXTENSIONS
-        .iter()
-        .position(|(_, needed)| *needed == media_type)
+/// The place in [`gltf_image_extensions`] of the extension that an image needs.
+fn place_of_extension(image: &Image) -> Option<usize> {
+    let needed = image.kind()?.gltf_extension()?;
+    gltf_image_extensions().position(|name| name == needed)
 }
 
 fn refer(texture: &mut Value, plain: Option<usize>, extended: &[Option<usize>]) {
-    let known = IMAGE_EXTENSIONS.map(|(name, _)| index_in(&texture["extensions"][name], "source"));
-    if index_in(texture, "source") == plain && known.as_slice() == extended {
+    let known =
+        gltf_image_extensions().map(|name| index_in(&texture["extensions"][name], "source"));
+    if index_in(texture, "source") == plain && known.eq(extended.iter().copied()) {
         return;
     }
     let Some(members) = texture.as_object_mut() else {
@@ -70,10 +70,10 @@ fn refer(texture: &mut Value, plain: Option<usize>, extended: &[Option<usize>]) 
     };
     let extensions = members.entry("extensions").or_insert_with(|| json!({}));
     if let Some(extensions) = extensions.as_object_mut() {
-        for ((name, _), image) in IMAGE_EXTENSIONS.iter().zip(extended) {
+        for (name, image) in gltf_image_extensions().zip(extended) {
             match image {
-                Some(image) => extensions.insert((*name).to_owned(), json!({ "source": image })),
-                None => extensions.shift_remove(*name),
+                Some(image) => extensions.insert(name.to_owned(), json!({ "source": image })),
+                None => extensions.shift_remove(name),
             };
         }
         if extensions.is_empty() {
@@ -84,7 +84,7 @@ fn refer(texture: &mut Value, plain: Option<usize>, extended: &[Option<usize>]) 
 
 /// An extension is used if a texture has it, and required if that texture has no `source`.
 fn settle_lists(scene: &mut Scene) {
-    for (name, _) in IMAGE_EXTENSIONS {
+    for name in gltf_image_extensions() {
         let having = |texture: &&Value| index_in(&texture["extensions"][name], "source").is_some();
         let textures: Vec<&Value> = scene.list("textures").iter().filter(having).collect();
         let is_used = !textures.is_empty();

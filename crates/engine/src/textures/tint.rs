@@ -1,10 +1,10 @@
 //! Multiplies an image by a factor, for formats that have no factors on textures.
 
 use super::super::scene::Image;
-use super::super::settings::TextureFormat;
 use super::encode::encode;
 use super::pixels::Pixels;
 use super::usage::Usage;
+use assetfs_formats::{ImageKind, TextureFormat};
 use assetfs_render::{linear_of_srgb, srgb_of_linear};
 
 /// The image of a colour with its light multiplied by the first three factors, and its alpha by the fourth. An opaque JPEG
@@ -20,13 +20,13 @@ pub fn tinted(image: &Image, factors: [f32; 4]) -> Result<Image, String> {
             *value = table[usize::from(*value)];
         }
     }
-    let asked = match image.media_type.as_str() {
-        "image/jpeg" => TextureFormat::Jpg,
+    let asked = match image.kind() {
+        Some(ImageKind::Jpeg) => TextureFormat::Jpg,
         _ => TextureFormat::Png,
     };
-    let encoded = encode(&pixels, &Usage::default(), asked, &image.media_type)?;
+    let encoded = encode(&pixels, &Usage::default(), asked, image.kind())?;
     Ok(Image {
-        media_type: encoded.media_type.to_owned(),
+        media_type: encoded.kind.media_type().to_owned(),
         bytes: encoded.bytes.into(),
         ..image.clone()
     })

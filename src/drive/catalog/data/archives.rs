@@ -1,9 +1,10 @@
 //! The directories of zips in memory, and which of their files were verified.
 
 use std::collections::{HashMap, VecDeque};
-use std::sync::{Arc, Mutex, MutexGuard, Weak};
+use std::sync::{Arc, Mutex, Weak};
 
 use crate::drive::archive::{Directory, Proof};
+use crate::locks::Locked;
 use crate::wire::AssetId;
 
 /// Maximum number of directories in memory. Others are read again, mostly from the cache.
@@ -26,7 +27,7 @@ impl Archives {
         asset: AssetId,
         version: &str,
     ) -> Option<Arc<Directory>> {
-        let kept = self.lock();
+        let kept = self.kept.locked();
         let (of, directory) = kept.get(&asset)?;
         (of == version).then(|| Arc::clone(directory))
     }
@@ -37,7 +38,7 @@ impl Archives {
         version: String,
         directory: Arc<Directory>,
     ) {
-        let mut kept = self.lock();
+        let mut kept = self.kept.locked();
         if kept.len() >= MAX_KEPT {
             kept.clear();
         }
@@ -46,7 +47,7 @@ impl Archives {
 
     /// The verification state of a member, shared by all its handles.
     pub(in crate::drive::catalog) fn proof(&self, member: &str) -> Arc<Proof> {
-        let mut proofs = self.proofs.lock().expect("the lock is never poisoned");
+        let mut proofs = self.proofs.locked();
         if let Some(proof) = proofs.get(member).and_then(Weak::upgrade) {
             return proof;
         }
@@ -58,7 +59,7 @@ impl Archives {
 
     /// Remembers the verification of a member after its last handle is closed.
     pub(in crate::drive::catalog) fn remember(&self, proof: &Arc<Proof>) {
-        let mut kept = self.remembered.lock().expect("the lock is never poisoned");
+        let mut kept = self.remembered.locked();
         if kept.iter().any(|known| Arc::ptr_eq(known, proof)) {
             return;
         }
@@ -66,9 +67,5 @@ impl Archives {
             kept.pop_front();
         }
         kept.push_back(Arc::clone(proof));
-    }
-
-    fn lock(&self) -> MutexGuard<'_, HashMap<AssetId, (String, Arc<Directory>)>> {
-        self.kept.lock().expect("the lock is never poisoned")
     }
 }

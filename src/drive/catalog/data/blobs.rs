@@ -2,11 +2,12 @@
 
 use std::collections::VecDeque;
 use std::fmt;
-use std::sync::{Arc, Mutex, MutexGuard};
+use std::sync::{Arc, Mutex};
 
 use bytes::Bytes;
 
 use crate::drive::values::node::Bundle;
+use crate::locks::Locked;
 use crate::wire::{PresetId, RapidId};
 
 /// Maximum number of files in memory, used if the cache accepts nothing.
@@ -44,13 +45,13 @@ pub struct Blobs {
 
 impl Blobs {
     pub(in crate::drive::catalog) fn get(&self, blob: &Blob) -> Option<Bytes> {
-        let held = self.lock();
+        let held = self.held.locked();
         let found = held.iter().find(|(of, _)| of == blob);
         found.map(|(_, bytes)| bytes.clone())
     }
 
     pub(in crate::drive::catalog) fn put(&self, blob: Blob, bytes: Bytes) {
-        let mut held = self.lock();
+        let mut held = self.held.locked();
         held.retain(|(of, _)| *of != blob);
         if held.len() >= MAX_HELD {
             held.pop_front();
@@ -60,11 +61,7 @@ impl Blobs {
 
     /// Forgets the files whose names begin with `prefix`.
     pub(in crate::drive::catalog) fn forget(&self, prefix: &str) {
-        let mut held = self.lock();
+        let mut held = self.held.locked();
         held.retain(|(blob, _)| !blob.to_string().starts_with(prefix));
-    }
-
-    fn lock(&self) -> MutexGuard<'_, VecDeque<(Blob, Bytes)>> {
-        self.held.lock().expect("the lock is never poisoned")
     }
 }

@@ -1,7 +1,7 @@
 //! The files of service folders: in memory with their signed URLs, across mounts by name.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, MutexGuard};
+use std::sync::{Arc, Mutex};
 use std::time::Instant;
 
 use serde::{Deserialize, Serialize};
@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 use crate::drive::values::filemap::FileMap;
 use crate::drive::values::node::RemoteFolder;
 use crate::durable::MetaStore;
+use crate::locks::Locked;
 
 /// Maximum number of folders whose URLs are in memory.
 const MAX_KEPT: usize = 4096;
@@ -40,7 +41,7 @@ struct StoredNames {
 impl FileMaps {
     /// The names of a folder must be requested again.
     pub fn doubt(&self, store: &MetaStore, folder: RemoteFolder) {
-        if let Some(kept) = self.lock().get_mut(&folder) {
+        if let Some(kept) = self.kept.locked().get_mut(&folder) {
             kept.is_settled = false;
             kept.received = None;
         }
@@ -59,7 +60,7 @@ impl FileMaps {
         store: &MetaStore,
         folder: RemoteFolder,
     ) {
-        let mut all = self.lock();
+        let mut all = self.kept.locked();
         if all.get(&folder).is_some_and(|kept| !kept.is_settled) {
             all.remove(&folder);
         }
@@ -98,7 +99,7 @@ impl FileMaps {
 
     /// True if it differs from the stored map.
     fn is_news(&self, folder: RemoteFolder, names: &[&str], is_settled: bool) -> bool {
-        let all = self.lock();
+        let all = self.kept.locked();
         let Some(kept) = all.get(&folder) else {
             return true;
         };
@@ -112,18 +113,19 @@ impl FileMaps {
     /// Forgets a model whose folders' names begin with `prefix` and a slash.
     pub fn forget(&self, store: &MetaStore, prefix: &str) {
         let prefix = format!("{prefix}/");
-        self.lock()
+        self.kept
+            .locked()
             .retain(|folder, _| !folder.to_string().starts_with(&prefix));
         let kept: Vec<(String, StoredNames)> = store.scan(TABLE, &prefix).unwrap_or_default();
         forget_names(store, kept.into_iter().map(|(key, _)| key));
     }
 
     pub(in crate::drive::catalog) fn get(&self, folder: RemoteFolder) -> Option<Kept> {
-        self.lock().get(&folder).cloned()
+        self.kept.locked().get(&folder).cloned()
     }
 
     fn put(&self, folder: RemoteFolder, kept: Kept) {
-        let mut all = self.lock();
+        let mut all = self.kept.locked();
         if all.len() >= MAX_KEPT && !all.contains_key(&folder) {
             let oldest = all
                 .iter()
@@ -162,11 +164,7 @@ impl FileMaps {
 
     /// True if no more folders can be added without removing others.
     pub(in crate::drive::catalog) fn is_full(&self) -> bool {
-        self.lock().len() >= MAX_KEPT
-    }
-
-    fn lock(&self) -> MutexGuard<'_, HashMap<RemoteFolder, Kept>> {
-        self.kept.lock().expect("the lock is never poisoned")
+        self.kept.locked().len() >= MAX_KEPT
     }
 }
 

@@ -1,10 +1,11 @@
 //! Whether the service answers, as the requests of the drive saw it last.
 
-use std::sync::{Mutex, MutexGuard};
+use std::sync::Mutex;
 
 use tokio::sync::Notify;
 
 use crate::drive::error::{DriveError, DriveResult};
+use crate::locks::Locked;
 
 #[derive(Default)]
 pub(in crate::drive::catalog) struct Reach {
@@ -51,12 +52,12 @@ impl Away {
 impl Reach {
     /// Why the service cannot be used; `None` while it can.
     pub(in crate::drive::catalog) fn away(&self) -> Option<Away> {
-        self.lock().clone()
+        self.away.locked().clone()
     }
 
     /// Notes the reply to a request; returns the change, if there is one.
     pub(in crate::drive::catalog) fn note<T>(&self, reply: &DriveResult<T>) -> Option<ReachChange> {
-        let mut away = self.lock();
+        let mut away = self.away.locked();
         let now = match reply {
             Ok(_) => {
                 away.take()?;
@@ -78,9 +79,5 @@ impl Reach {
     /// Returns when the service was found to be away.
     pub(in crate::drive::catalog) async fn lost(&self) {
         self.lost.notified().await;
-    }
-
-    fn lock(&self) -> MutexGuard<'_, Option<Away>> {
-        self.away.lock().expect("the lock is never poisoned")
     }
 }

@@ -1,10 +1,11 @@
 //! The directories of drafts that are one zip, in memory.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, MutexGuard};
+use std::sync::{Arc, Mutex};
 
 use crate::drive::archive::Directory;
 use crate::drive::values::filemap::FileMap;
+use crate::locks::Locked;
 use crate::outbox::{DraftId, LoneZip};
 
 /// Directories kept in memory; those that are not are read again.
@@ -35,7 +36,7 @@ impl StagedZips {
         draft: DraftId,
         zip: &LoneZip,
     ) -> Option<Option<Arc<StagedZip>>> {
-        let kept = self.lock();
+        let kept = self.kept.locked();
         let (of, found) = kept.get(&draft)?;
         (of == zip).then(|| found.clone())
     }
@@ -46,14 +47,10 @@ impl StagedZips {
         zip: LoneZip,
         found: Option<Arc<StagedZip>>,
     ) {
-        let mut kept = self.lock();
+        let mut kept = self.kept.locked();
         if kept.len() >= MAX_KEPT {
             kept.clear();
         }
         kept.insert(draft, (zip, found));
-    }
-
-    fn lock(&self) -> MutexGuard<'_, HashMap<DraftId, KeptZip>> {
-        self.kept.lock().expect("the lock is never poisoned")
     }
 }

@@ -2,11 +2,12 @@
 
 use std::collections::{HashMap, HashSet};
 use std::hash::Hash;
-use std::sync::{Arc, Mutex, MutexGuard};
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use crate::backoff::Backoff;
 use crate::drive::values::node::RemoteFolder;
+use crate::locks::Locked;
 use crate::outbox::ItemStatus;
 use crate::wire::{AssetId, RapidId};
 
@@ -64,15 +65,15 @@ impl Watch {
 
 impl Watched {
     pub fn look_at_asset(&self, asset: AssetId) {
-        look_at(&mut self.lock().assets, asset);
+        look_at(&mut self.state.locked().assets, asset);
     }
 
     pub fn look_at_rapid(&self, rapid: RapidId) {
-        look_at(&mut self.lock().rapids, rapid);
+        look_at(&mut self.state.locked().rapids, rapid);
     }
 
     pub fn list(&self, folder: RemoteFolder) {
-        let mut state = self.lock();
+        let mut state = self.state.locked();
         if state.listed.len() >= MAX_WATCHED {
             state.listed.retain(|_, at| at.elapsed() < FIRST_PAUSE * 30);
         }
@@ -81,7 +82,8 @@ impl Watched {
 
     /// True if a folder was listed within `lately`.
     pub fn is_listed_lately(&self, folder: RemoteFolder, lately: Duration) -> bool {
-        self.lock()
+        self.state
+            .locked()
             .listed
             .get(&folder)
             .is_some_and(|at| at.elapsed() < lately)
@@ -89,7 +91,7 @@ impl Watched {
 
     /// The turn to request all sizes of a folder; `None` while another caller has it.
     pub fn begin_sizing(self: &Arc<Self>, folder: RemoteFolder) -> Option<SizingTurn> {
-        let is_first = self.lock().sizing.insert(folder);
+        let is_first = self.state.locked().sizing.insert(folder);
         is_first.then(|| SizingTurn {
             watched: Arc::clone(self),
             folder,
@@ -98,17 +100,17 @@ impl Watched {
 
     /// Ends the task.
     pub fn close(&self) {
-        self.lock().is_closed = true;
+        self.state.locked().is_closed = true;
     }
 
     pub(in crate::drive::catalog) fn is_closed(&self) -> bool {
-        self.lock().is_closed
+        self.state.locked().is_closed
     }
 
     /// The source models that were looked at lately and whose next request is due.
     pub(in crate::drive::catalog) fn due_assets(&self) -> Vec<AssetId> {
         let now = Instant::now();
-        let mut state = self.lock();
+        let mut state = self.state.locked();
         state
             .assets
             .retain(|_, watch| now.duration_since(watch.looked) < LATELY);
@@ -121,7 +123,7 @@ impl Watched {
         &self,
         assets: impl IntoIterator<Item = AssetId>,
     ) {
-        let mut state = self.lock();
+        let mut state = self.state.locked();
         for asset in assets {
             state.assets.remove(&asset);
         }
@@ -133,7 +135,7 @@ impl Watched {
         asset: AssetId,
         status: Option<ItemStatus>,
     ) {
-        if let Some(watch) = self.lock().assets.get_mut(&asset) {
+        if let Some(watch) = self.state.locked().assets.get_mut(&asset) {
             watch.looked_at(status, Instant::now());
         }
     }
@@ -141,7 +143,7 @@ impl Watched {
     /// True if the running optimizations are to be requested: one of them was looked at lately, and the pause is over.
     pub(in crate::drive::catalog) fn jobs_are_due(&self, running: &[RapidId]) -> bool {
         let now = Instant::now();
-        let mut state = self.lock();
+        let mut state = self.state.locked();
         state
             .rapids
             .retain(|_, watch| now.duration_since(watch.looked) < LATELY);
@@ -162,16 +164,12 @@ impl Watched {
 
     /// Plans the next request for the running optimizations: soon after a change, later without one.
     pub(in crate::drive::catalog) fn jobs_polled(&self, has_news: bool) {
-        let mut state = self.lock();
+        let mut state = self.state.locked();
         let mut pauses = state.jobs_due.map_or(PAUSES, |(_, pauses)| pauses);
         if has_news {
             pauses.reset();
         }
         state.jobs_due = Some((Instant::now() + pauses.next_pause(), pauses));
-    }
-
-    fn lock(&self) -> MutexGuard<'_, Looks> {
-        self.state.lock().expect("the lock is never poisoned")
     }
 }
 
@@ -183,7 +181,7 @@ pub struct SizingTurn {
 
 impl Drop for SizingTurn {
     fn drop(&mut self) {
-        self.watched.lock().sizing.remove(&self.folder);
+        self.watched.state.locked().sizing.remove(&self.folder);
     }
 }
 

@@ -7,7 +7,7 @@
 mod walk;
 
 use std::collections::VecDeque;
-use std::sync::{Arc, Mutex, MutexGuard};
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use tokio::sync::{Notify, Semaphore};
@@ -21,6 +21,7 @@ use crate::drive::error::DriveResult;
 use crate::drive::reading::RemoteFile;
 use crate::drive::values::node::{Home, Model, RemoteFolder};
 use crate::drive::values::sizes::ContentTable;
+use crate::locks::Locked;
 use crate::wire::ModelId;
 use assetfs_formats::references::named_by_gltf;
 use assetfs_formats::resolve::{Found, ModelFiles};
@@ -63,7 +64,7 @@ impl ReadAhead {
     /// Notes that a remote file was opened, which continues the walk if it was fetched ahead.
     pub fn opened(&self, file: &RemoteFile) {
         let Some(at) = place_of(file) else { return };
-        let held = self.walk().opened(&at, Instant::now());
+        let held = self.walk.locked().opened(&at, Instant::now());
         if held.is_some() {
             self.moved.notify_waiters();
         }
@@ -84,7 +85,7 @@ impl ReadAhead {
         if file.size() > SMALL_BYTES {
             return;
         }
-        let begun = self.walk().read(&at, Instant::now());
+        let begun = self.walk.locked().read(&at, Instant::now());
         if let Some(number) = begun {
             let shared = Arc::clone(self);
             self.background
@@ -92,21 +93,17 @@ impl ReadAhead {
         }
     }
 
-    fn walk(&self) -> MutexGuard<'_, Walk> {
-        self.walk.lock().expect("the lock is never poisoned")
-    }
-
     /// Waits until the walk may fetch another file; false if the walk has ended.
     async fn has_room(&self, number: u64) -> bool {
         loop {
             let moved = self.moved.notified();
-            match self.walk().waiting(number) {
+            match self.walk.locked().waiting(number) {
                 None => return false,
                 Some(waiting) if waiting < FILES_AHEAD => return true,
                 Some(_) => {}
             }
             if tokio::time::timeout(PATIENCE, moved).await.is_err() {
-                self.walk().end(number);
+                self.walk.locked().end(number);
                 return false;
             }
         }
@@ -130,7 +127,7 @@ async fn go_ahead(ahead: &Arc<ReadAhead>, number: u64, from: FileAt) {
                 None => return,
             }
         };
-        if !is_small(ahead, &file) || !ahead.walk().expect(number, &file) {
+        if !is_small(ahead, &file) || !ahead.walk.locked().expect(number, &file) {
             continue;
         }
         let Ok(permit) = Arc::clone(&ahead.requests).acquire_owned().await else {
@@ -139,7 +136,7 @@ async fn go_ahead(ahead: &Arc<ReadAhead>, number: u64, from: FileAt) {
         let shared = Arc::clone(ahead);
         ahead.background.spawn(async move {
             match fetch_small(&shared, &file).await {
-                Ok(held) => shared.walk().hold(number, &file, held),
+                Ok(held) => shared.walk.locked().hold(number, &file, held),
                 Err(error) => {
                     tracing::debug!(path = &*file.1, %error, "a file is not fetched ahead");
                 }

@@ -6,7 +6,6 @@ use std::collections::HashMap;
 use bytes::Bytes;
 
 use super::super::super::scene::{Image, Scene, TextureUse, Wrap};
-use super::super::super::textures::media_type::extension_of;
 use super::super::super::textures::tinted;
 use super::super::grey::{SurfaceChannel, split};
 use super::binary::{FbxValue, Record};
@@ -145,11 +144,7 @@ impl<'s> FbxTextureObjects<'s> {
         let own = image.json.get("name").and_then(|name| name.as_str());
         let stem = image.file_stem().or(own).unwrap_or("texture");
         let stem = stem.replace(['/', '\\'], "_");
-        let file = format!(
-            "{stem}_{}{suffix}.{}",
-            written.source(),
-            extension_of(&image.media_type)
-        );
+        let file = format!("{stem}_{}{suffix}.{}", written.source(), image.extension());
         let records = vec![
             Record::of("Type", "Clip"),
             properties([text("Path", &file)]),

@@ -11,7 +11,6 @@ use serde_json::{Map, Value, json};
 use super::super::document::glb;
 use super::super::scene::{Geometry, Scene, index_in};
 use super::super::settings::MeshCompression;
-use super::super::textures::media_type::extension_of;
 use super::error::ExportError;
 use super::names::Names;
 use super::out_file::OutFile;
@@ -233,7 +232,7 @@ impl<'s> GltfWriter<'s> {
         let mut files = Vec::new();
         let shown = self.scene.images.iter().zip(&self.image_places);
         for (index, (image, _)) in shown.filter(|(_, place)| place.is_some()).enumerate() {
-            let name = names.take_image(image, stem, index, extension_of(&image.media_type));
+            let name = names.take_image(image, stem, index, image.extension());
             let mut json = image.json.clone();
             json.insert("uri".to_owned(), percent_encode(&name).into());
             images.push(Value::Object(json));

@@ -10,7 +10,6 @@ use bytes::Bytes;
 use glam::{DVec3, Vec3};
 
 use super::super::scene::{AlphaMode, Material, Scene, TextureUse};
-use super::super::textures::media_type::extension_of;
 use super::flat::{FlatPart, flatten};
 use super::format_limits::{FormatLimits, Loss, ScenePart};
 use super::grey::{SurfaceChannel, split};
@@ -243,7 +242,7 @@ impl ObjWriter<'_> {
             return Some(known.clone());
         }
         let image = &self.scene.images[index];
-        let extension = extension_of(&image.media_type);
+        let extension = image.extension();
         let name = self.names.take_image(image, &self.stem, index, extension);
         self.push_file(&name, image.bytes.clone());
         self.images.insert(index, name.clone());

@@ -5,13 +5,13 @@
 use std::collections::BTreeMap;
 use std::io::Cursor;
 
+use assetfs_formats::ImageKind;
 use bytes::Bytes;
 use glam::Vec3;
 use image::{DynamicImage, ImageFormat, RgbImage};
 
 use super::super::super::scene::{Image, Scene};
 use super::super::super::textures;
-use super::super::super::textures::media_type::extension_of;
 use super::identifiers::identifier;
 
 /// Loss in a normal map shows in every highlight.
@@ -44,11 +44,7 @@ impl<'s> UsdImages<'s> {
     pub(super) fn name_of(&mut self, index: usize) -> String {
         let image = &self.scene.images[index];
         let file = self.files.entry((index, None)).or_insert_with(|| {
-            let name = format!(
-                "{}.{}",
-                stem_of(image, index),
-                extension_of(&image.media_type)
-            );
+            let name = format!("{}.{}", stem_of(image, index), image.extension());
             Some((name, image.bytes.clone()))
         });
         file.as_ref()
@@ -91,12 +87,12 @@ fn with_strength(image: &Image, strength: f32) -> Option<(Bytes, &'static str)> 
         .pixels_mut()
         .for_each(|pixel| scale(&mut pixel.0, strength));
     let colors = DynamicImage::from(pixels).into_rgb8();
-    match image.media_type.as_str() {
-        "image/jpeg" => Some((as_jpeg(&colors)?.into(), "jpg")),
+    match image.kind() {
+        Some(kind @ ImageKind::Jpeg) => Some((as_jpeg(&colors)?.into(), kind.name())),
         _ => {
             let mut bytes = Cursor::new(Vec::new());
             colors.write_to(&mut bytes, ImageFormat::Png).ok()?;
-            Some((bytes.into_inner().into(), "png"))
+            Some((bytes.into_inner().into(), ImageKind::Png.name()))
         }
     }
 }

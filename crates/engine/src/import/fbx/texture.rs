@@ -5,6 +5,7 @@ use std::collections::HashMap;
 use std::fs;
 use std::path::Path;
 
+use assetfs_formats::ImageKind;
 use bytes::Bytes;
 
 use super::super::channels::{self, ImageChannel};
@@ -32,7 +33,7 @@ pub(super) struct FbxTextures<'a> {
 type SurfaceImage = (usize, [bool; 2]);
 
 /// The name, media type and bytes of an image.
-type NamedImage = (String, String, Bytes);
+type NamedImage = (String, ImageKind, Bytes);
 
 impl<'a> FbxTextures<'a> {
     pub(super) fn new(dir: &'a InputFiles, model: &'a Path, size_bytes: u64) -> FbxTextures<'a> {
@@ -58,8 +59,7 @@ impl<'a> FbxTextures<'a> {
             return *known;
         }
         let read = self.read(texture, builder);
-        let made =
-            read.map(|(name, media_type, bytes)| builder.add_image(&name, &media_type, bytes));
+        let made = read.map(|(name, kind, bytes)| builder.add_image(&name, kind, bytes));
         self.images.insert(id, made);
         made
     }
@@ -157,8 +157,8 @@ impl<'a> FbxTextures<'a> {
         let last = name.rsplit(['/', '\\']).next().unwrap_or(name).to_owned();
         let content: &[u8] = &texture.content;
         if !content.is_empty() {
-            let (bytes, media_type) = plain_image(content.to_vec(), Path::new(&last))?;
-            return Ok((last, media_type, bytes));
+            let (bytes, kind) = plain_image(content.to_vec(), Path::new(&last))?;
+            return Ok((last, kind, bytes));
         }
         let mut reason = String::new();
         let mut found = None;
@@ -174,8 +174,8 @@ impl<'a> FbxTextures<'a> {
         let path = found.ok_or(reason)?;
         let bytes = fs::read(&path).map_err(|error| error.to_string())?;
         self.size_bytes += bytes.len() as u64;
-        let (bytes, media_type) = plain_image(bytes, &path)?;
-        Ok((last, media_type, bytes))
+        let (bytes, kind) = plain_image(bytes, &path)?;
+        Ok((last, kind, bytes))
     }
 }
 

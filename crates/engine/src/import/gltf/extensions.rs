@@ -5,17 +5,16 @@
 
 use std::collections::BTreeSet;
 
+use assetfs_formats::gltf_image_extensions;
 use serde_json::Value;
 
-/// Extensions that are read, or that pass through without loss to glb and gltf.
+/// Extensions that are read, or that pass through without loss to glb and gltf, besides those of image formats.
 const KNOWN: &[&str] = &[
     "EXT_lights_image_based",
     "EXT_mesh_features",
     "EXT_mesh_gpu_instancing",
     "EXT_meshopt_compression",
     "EXT_structural_metadata",
-    "EXT_texture_avif",
-    "EXT_texture_webp",
     "KHR_draco_mesh_compression",
     "KHR_lights_punctual",
     "KHR_materials_anisotropy",
@@ -34,7 +33,6 @@ const KNOWN: &[&str] = &[
     "KHR_materials_volume",
     "KHR_mesh_quantization",
     "KHR_meshopt_compression",
-    "KHR_texture_basisu",
     "KHR_texture_transform",
     "KHR_xmp_json_ld",
 ];
@@ -46,8 +44,8 @@ pub(super) fn name_unknown(json: &Value) -> Vec<String> {
         used.extend(name.as_str());
     }
     collect(json, &mut used);
-    let unknown = used.into_iter().filter(|name| !KNOWN.contains(name));
-    unknown
+    used.retain(|name| !KNOWN.contains(name) && !gltf_image_extensions().any(|it| it == *name));
+    used.into_iter()
         .map(|name| match name {
             "KHR_gaussian_splatting" => format!(
                 "the extension {name} is not read: its Gaussian splats are taken for points, and only glb and gltf keep them"

@@ -17,15 +17,15 @@ use std::rc::Rc;
 
 use serde_json::Value;
 
-use super::super::document::{Cursor, Document, DocumentError, IMAGE_EXTENSIONS, uri};
+use super::super::document::{Cursor, Document, DocumentError, uri};
 use super::super::scene::{
     Image, Mesh, Primitive, Scene, drop_extension, index_in, remove_textures,
 };
 use super::super::settings::MeshCompression;
-use super::super::textures::media_type::media_type_of;
 use super::error::ImportError;
 use super::imported::Imported;
 use assetfs_formats::number_text::grouped;
+use assetfs_formats::{ImageKind, gltf_image_extensions};
 
 /// Maximum bytes of decoded numbers: a small file can refer to the same bytes many times.
 const MAX_DECODED_BYTES: u64 = 6 << 30;
@@ -242,8 +242,8 @@ impl GltfReader<'_> {
         for part in ["uri", "bufferView", "mimeType"] {
             json.shift_remove(part);
         }
-        let media_type = media_type_of(&bytes)
-            .map(str::to_owned)
+        let media_type = ImageKind::of_bytes(&bytes)
+            .map(|kind| kind.media_type().to_owned())
             .or(of_uri)
             .or(declared.map(str::to_owned))
             .unwrap_or_else(|| "application/octet-stream".to_owned());
@@ -281,7 +281,7 @@ fn remove_images(scene: &mut Scene, gone: &BTreeSet<usize>) {
         let had_images = !scene.images_of_texture(texture).is_empty();
         let textures = scene.list_mut("textures");
         if let Some(json) = textures.and_then(|list| list[texture].as_object_mut()) {
-            for (name, _) in IMAGE_EXTENSIONS {
+            for name in gltf_image_extensions() {
                 let extension = json.get("extensions").map(|all| &all[name]);
                 if extension.is_some_and(is_gone) {
                     drop_extension(json, name);

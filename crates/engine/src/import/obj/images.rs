@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::fs;
 use std::path::PathBuf;
 
+use assetfs_formats::ImageKind;
 use bytes::Bytes;
 use serde_json::Value;
 
@@ -111,9 +112,9 @@ impl<'a> MtlImages<'a> {
             self.size_bytes += bytes.len() as u64;
             plain_image(bytes, &path)
         }) {
-            Ok((bytes, media_type)) => {
+            Ok((bytes, kind)) => {
                 let file = super::super::file_names::file_name(&path);
-                Some(builder.add_image(&file, &media_type, bytes))
+                Some(builder.add_image(&file, kind, bytes))
             }
             Err(error) => {
                 builder.warn(unreadable(name, &error));

@@ -6,6 +6,7 @@ use std::fs;
 use std::path::Path;
 use std::rc::Rc;
 
+use assetfs_formats::ImageKind;
 use bytes::Bytes;
 
 use super::super::channels::{self, Curve, ImageChannel};
@@ -19,7 +20,7 @@ use super::warnings::Warnings;
 type ChannelKey = Option<(String, ImageChannel, Option<Curve>, Option<[u32; 2]>)>;
 
 /// The bytes of a file that glTF allows with their media type, or why there are none.
-type ReadImage = Result<(Bytes, String), String>;
+type ReadImage = Result<(Bytes, ImageKind), String>;
 
 /// The images that are in the scene already.
 pub(super) struct Images {
@@ -63,17 +64,17 @@ impl Images {
         if let Some(known) = self.whole.get(&key) {
             return *known;
         }
-        let made = self.read(source).and_then(|(bytes, media_type)| {
+        let made = self.read(source).and_then(|(bytes, kind)| {
             Ok(match curve {
-                None => (name_of(source), media_type, bytes),
+                None => (name_of(source), kind, bytes),
                 Some(curve) => {
                     let bytes = channels::converted(&bytes, curve)?;
-                    (png_name_of(source), "image/png".to_owned(), bytes)
+                    (png_name_of(source), ImageKind::Png, bytes)
                 }
             })
         });
         let made = match made {
-            Ok((name, media_type, bytes)) => Some(builder.add_image(&name, &media_type, bytes)),
+            Ok((name, kind, bytes)) => Some(builder.add_image(&name, kind, bytes)),
             Err(why) => {
                 warnings.add(left_out(source, &why));
                 None
@@ -176,7 +177,7 @@ impl Images {
             None => channels::combined([red, green, blue], alpha).map_err(|why| (first, why)),
         };
         let made = match combined {
-            Ok(bytes) => Some(builder.add_image(&png_name_of(first), "image/png", bytes)),
+            Ok(bytes) => Some(builder.add_image(&png_name_of(first), ImageKind::Png, bytes)),
             Err((source, why)) => {
                 warnings.add(left_out(source, &why));
                 None

@@ -1,5 +1,7 @@
 //! Encoding as KTX2: ETC1S for colours, UASTC for normals and other numbers, with all levels.
 
+use assetfs_formats::ImageKind;
+
 use super::super::encode::Encoded;
 use super::super::pixels::Pixels;
 use super::super::usage::Usage;
@@ -38,7 +40,7 @@ pub(in super::super) fn encode(pixels: Pixels, usage: &Usage) -> Result<Encoded,
         .ok_or("the KTX2 encoder wrote an unknown file")?;
     Ok(Encoded {
         bytes: container::write(&file, &header, is_srgb)?,
-        media_type: "image/ktx2",
+        kind: ImageKind::Ktx2,
     })
 }
 

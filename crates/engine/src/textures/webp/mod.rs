@@ -2,6 +2,8 @@
 
 mod calls;
 
+use assetfs_formats::ImageKind;
+
 use super::encode::Encoded;
 use super::pixels::Pixels;
 use super::usage::Usage;
@@ -47,7 +49,7 @@ pub(super) fn encode(pixels: &Pixels, usage: &Usage, lossless: bool) -> Result<E
     };
     Ok(Encoded {
         bytes: calls::encode(pixels, quality)?,
-        media_type: "image/webp",
+        kind: ImageKind::WebP,
     })
 }
 
