@@ -89,7 +89,8 @@ fn unpacked(dir: &Path) -> Scene {
     let mut scene = import(dir, &["chair.glb".to_owned()]).expect(SOUND).scene;
     scene.images.par_iter_mut().for_each(|image| {
         let plain = plain_image(image.bytes.to_vec(), Path::new(""));
-        (image.bytes, image.media_type) = plain.expect(SOUND);
+        let (bytes, kind) = plain.expect(SOUND);
+        (image.bytes, image.media_type) = (bytes, kind.media_type().to_owned());
     });
     settle_sources(&mut scene);
     scene

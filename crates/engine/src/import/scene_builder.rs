@@ -73,7 +73,7 @@ impl SceneBuilder {
         match png {
             Ok(bytes) => {
                 let name = Path::new(name).with_extension("png");
-                Some(self.add_image(&name.to_string_lossy(), "image/png", bytes))
+                Some(self.add_image(&name.to_string_lossy(), ImageKind::Png, bytes))
             }
             Err(warning) => {
                 self.warn(warning);

@@ -4,7 +4,6 @@ use std::collections::HashMap;
 use std::fs;
 use std::path::PathBuf;
 
-use assetfs_formats::ImageKind;
 use bytes::Bytes;
 use serde_json::Value;
 
