@@ -92,10 +92,10 @@ macro_rules! glb {
     };
 }
 
-/// One glb for web viewers, which can read compressed geometry: compressed like the source.
+/// One glb for web viewers: geometry packed with meshopt, textures as WebP. three.js, model-viewer and Babylon.js read both.
 macro_rules! web_glb {
     () => {
-        r#"{"fileType":"glb","meshCompressionMethod":"auto","textureFormat":{"baseColor":"auto","normal":"auto","orm":"auto","emissive":"auto"}}"#
+        r#"{"fileType":"glb","meshCompressionMethod":"meshopt","textureFormat":{"baseColor":"webp","normal":"webp","orm":"webp","emissive":"webp"}}"#
     };
 }
 
@@ -104,7 +104,7 @@ pub static FACTORY: &[FactoryPreset] = &[
     FactoryPreset {
         id: PresetId(1),
         name: "Web Viewer",
-        description: "For a product page: at most 100,000 triangles and 2k textures, as one glb.",
+        description: "For a product page: at most 100,000 triangles and 2k textures, as one compressed glb (meshopt, WebP).",
         category: WEB,
         config: concat!(
             r#"{"schema":"2.5","limits":{"faces":{"count":100000},"textures":{"baseColor":2048,"normal":2048,"orm":1024,"emissive":1024}},"compressionAndExport":{"fileExports":["#,
@@ -115,7 +115,7 @@ pub static FACTORY: &[FactoryPreset] = &[
     FactoryPreset {
         id: PresetId(2),
         name: "Web Viewer Light",
-        description: "For pages with many models: at most 25,000 triangles and 1k textures, as one glb.",
+        description: "For pages with many models: at most 25,000 triangles and 1k textures, as one compressed glb (meshopt, WebP).",
         category: WEB,
         config: concat!(
             r#"{"schema":"2.5","limits":{"faces":{"count":25000},"textures":{"baseColor":1024,"normal":1024,"orm":512,"emissive":512}},"compressionAndExport":{"fileExports":["#,
@@ -202,6 +202,17 @@ pub static FACTORY: &[FactoryPreset] = &[
         description: "The shape alone, at most 500,000 triangles, as stl.",
         category: EXCHANGE,
         config: r#"{"schema":"2.5","limits":{"faces":{"count":500000}},"compressionAndExport":{"fileExports":[{"fileType":"stl"}]}}"#,
+    },
+    FactoryPreset {
+        id: PresetId(11),
+        name: "Web Viewer Compatible",
+        description: "For programs that read no compressed glb: at most 100,000 triangles and 2k textures, in the formats of the source.",
+        category: WEB,
+        config: concat!(
+            r#"{"schema":"2.5","limits":{"faces":{"count":100000},"textures":{"baseColor":2048,"normal":2048,"orm":1024,"emissive":1024}},"compressionAndExport":{"fileExports":["#,
+            glb!(),
+            "]}}"
+        ),
     },
 ];
 

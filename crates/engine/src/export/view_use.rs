@@ -18,6 +18,10 @@ pub(super) enum ViewUse {
     OtherIndex(usize),
     /// Numbers of skins, animations and instances.
     Table(TableUse),
+    /// The same with elements of this many bytes, for packing.
+    PackedTable(TableUse, usize),
+    /// Values of keyframes with elements of this many bytes, rounded for packing.
+    RoundedTable(usize),
     /// Indices of sparse accessors, by bytes of one.
     SparseIndex(usize),
     /// Values of sparse accessors.
@@ -30,8 +34,12 @@ impl ViewUse {
     /// How meshopt packs such a view; `None` if it is never packed.
     pub(super) fn packing(self) -> Option<Packing> {
         match self {
-            ViewUse::Vertex(stride) => Some(Packing::Plain(stride)),
-            ViewUse::Rounded(stride) => Some(Packing::Exponential(stride)),
+            ViewUse::Vertex(stride) | ViewUse::PackedTable(_, stride) => {
+                Some(Packing::Plain(stride))
+            }
+            ViewUse::Rounded(stride) | ViewUse::RoundedTable(stride) => {
+                Some(Packing::Exponential(stride))
+            }
             ViewUse::Index(length) => Some(Packing::Triangles(length)),
             _ => None,
         }

@@ -9,7 +9,7 @@ use std::collections::{BTreeMap, HashMap};
 use serde_json::{Map, Value, json};
 
 use super::super::document::{ComponentType, ElementType};
-use super::super::scene::{Attribute, Storage};
+use super::super::scene::{Attribute, Storage, Table, TableUse};
 use super::accessor_content::{AccessorContent, AccessorForm};
 use super::encoding::{add_limits, element_of, encode};
 use super::meshopt_views;
@@ -40,7 +40,7 @@ pub(super) struct FinishedViews {
 
 impl Views {
     /// Adds numbers and returns the accessor's index.
-    pub(super) fn add_numbers(
+    fn add_numbers(
         &mut self,
         usage: ViewUse,
         element: ElementType,
@@ -122,8 +122,35 @@ impl Views {
         )
     }
 
+    /// Adds numbers that pass through and returns the accessor's index.
+    pub(super) fn add_table(&mut self, usage: TableUse, table: &Table) -> usize {
+        let Table {
+            element, values, ..
+        } = table;
+        let storage = Storage {
+            component: table.component,
+            normalized: table.normalized,
+        };
+        let stride = element.len_bytes(storage.component);
+        let width = element.components();
+        if self.packs && usage == TableUse::KeyValues && storage == Storage::FLOAT && width <= 4 {
+            let (bytes, _) = meshopt_views::rounded(values, width, meshopt_views::KEY_BITS);
+            let usage = ViewUse::RoundedTable(stride);
+            let (view, offset) = self.append(usage, 4, |all| all.extend_from_slice(&bytes));
+            let accessor = accessor_json(view, offset, table.count(), *element, storage);
+            return self.push_accessor(accessor);
+        }
+        let view = match self.packs {
+            true => ViewUse::PackedTable(usage, stride),
+            false => ViewUse::Table(usage),
+        };
+        let with_limits = usage == TableUse::KeyTimes;
+        self.add_numbers(view, *element, storage, values, with_limits)
+    }
+
     fn add_rounded(&mut self, attribute: &Attribute) -> usize {
-        let (bytes, values) = meshopt_views::rounded(attribute);
+        let bits = meshopt_views::bits_of(attribute);
+        let (bytes, values) = meshopt_views::rounded(&attribute.values, attribute.components, bits);
         let element = element_of(attribute.components);
         let usage = ViewUse::Rounded(attribute.components * 4);
         let (view, offset) = self.append(usage, 4, |all| all.extend_from_slice(&bytes));
@@ -260,7 +287,9 @@ impl Views {
             let packed = usage
                 .packing()
                 .filter(|_| self.packs)
-                .and_then(|packing| meshopt_views::pack(packing, &bytes));
+                .and_then(|packing| meshopt_views::pack(packing, &bytes))
+                // Few numbers may grow. What was rounded is stored in a form that only a packed view has.
+                .filter(|packed| packed.filter.is_some() || packed.bytes.len() < bytes.len());
             let Some(packed) = packed else {
                 views.push(usage.view_json(buffer.len(), bytes.len()));
                 buffer.extend_from_slice(&bytes);

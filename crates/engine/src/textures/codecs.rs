@@ -193,7 +193,16 @@ pub(super) fn convert(
     match target.encoding {
         ImageEncoding::Ktx2 => ktx2::encode(pixels, usage),
         ImageEncoding::WebP { is_lossless } if webp::fits(&pixels) => {
-            webp::encode(&pixels, usage, is_lossless)
+            let encoded = webp::encode(&pixels, usage, is_lossless)?;
+            if is_lossless || encoded.bytes.len() < image.bytes.len() {
+                return Ok(encoded);
+            }
+            // Pictures of few colours are smaller without loss.
+            let exact = webp::encode(&pixels, usage, true)?;
+            Ok(match exact.bytes.len() < encoded.bytes.len() {
+                true => exact,
+                false => encoded,
+            })
         }
         ImageEncoding::WebP { .. } => {
             encode::encode(&pixels, usage, TextureFormat::Auto, image.kind())

@@ -4,10 +4,7 @@ use std::convert::Infallible;
 
 use serde_json::{Map, Value};
 
-use super::super::super::scene::{
-    Scene, Storage, TableUse, for_each_blob, for_each_table, index_in, new_places,
-};
-use super::super::view_use::ViewUse;
+use super::super::super::scene::{Scene, for_each_blob, for_each_table, index_in, new_places};
 use super::super::views::Views;
 
 /// Writes the tables of skins, animations and instancing as accessors, and updates the references to them.
@@ -18,21 +15,8 @@ pub(super) fn write_tables(json: &mut Map<String, Value>, scene: &Scene, views: 
             return Ok(());
         };
         let table = table as usize;
-        let accessor = *accessors[table].get_or_insert_with(|| {
-            let numbers = &scene.tables[table];
-            let storage = Storage {
-                component: numbers.component,
-                normalized: numbers.normalized,
-            };
-            let with_limits = usage == TableUse::KeyTimes;
-            views.add_numbers(
-                ViewUse::Table(usage),
-                numbers.element,
-                storage,
-                &numbers.values,
-                with_limits,
-            )
-        });
+        let accessor =
+            *accessors[table].get_or_insert_with(|| views.add_table(usage, &scene.tables[table]));
         *reference = accessor.into();
         Ok::<_, Infallible>(())
     });
