@@ -293,6 +293,14 @@ impl From<FilesError> for ApiError {
                 retry_after: SOON,
                 cause: Box::new(error),
             },
+            // The bucket is gone, or refuses: nothing was changed, and it works again when the operator has mended it.
+            error if error.is_gone() || matches!(error, FilesError::Bucket(_)) => {
+                ApiError::Unavailable {
+                    part: Dependency::Storage,
+                    retry_after: LONG_RETRY,
+                    cause: Box::new(error),
+                }
+            }
             inside => ApiError::Internal(Box::new(inside)),
         }
     }
@@ -307,6 +315,24 @@ impl From<SignatureError> for ApiError {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::service::files::BucketError;
+
+    #[test]
+    fn a_bucket_that_is_gone_is_503_and_tried_again() {
+        for missing in [
+            FilesError::Store(object_store::Error::NotFound {
+                path: "incoming/1".to_owned(),
+                source: "NoSuchBucket".into(),
+            }),
+            FilesError::Bucket(BucketError::NoBucket {
+                bucket: "assets".to_owned(),
+            }),
+        ] {
+            let response = ApiError::from(missing).into_response();
+            assert_eq!(response.status(), StatusCode::SERVICE_UNAVAILABLE);
+            assert!(response.headers().contains_key(RETRY_AFTER));
+        }
+    }
 
     #[tokio::test]
     async fn a_full_disk_of_the_database_is_507_and_names_the_database() {
