@@ -30,6 +30,7 @@ mod kept_tokens;
 mod keyring;
 mod logging;
 mod mount;
+mod mount_source;
 mod mounted;
 mod open_files;
 mod pages;

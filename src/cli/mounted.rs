@@ -13,6 +13,7 @@ use crate::fuse::{self, shell_quoted};
 use super::dying;
 use super::exit::TimedOut;
 use super::exit::WrongUse;
+use super::mount_source;
 
 /// How often a command polls a state that it waits for.
 pub(super) const POLL_PERIOD: Duration = Duration::from_millis(200);
@@ -113,7 +114,8 @@ impl MountedDrive {
         let root = shell_quoted(&self.root);
         if error.raw_os_error() == Some(libc::ENOTCONN) {
             anyhow::anyhow!(
-                "the process of the drive at {root} has ended; `assetfs mount {root}` starts it again and finishes the unfinished uploads"
+                "the process of the drive at {root} has ended; `{}`, with the other options that you gave, starts it again and finishes the unfinished uploads",
+                mount_source::command_again(&self.root)
             )
         } else if error.raw_os_error() == Some(libc::EROFS) && self.is_read_only() {
             anyhow::anyhow!(
