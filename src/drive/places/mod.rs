@@ -50,7 +50,7 @@ pub(in crate::drive) use attributes::{file, folder};
 pub(in crate::drive) use changes::{changed_file, touched};
 pub(in crate::drive) use drop::{job_folder_path, shown_parts};
 pub(in crate::drive) use entry::{DraftEntry, loose_row, removed_entry, sent_loose_file};
-pub(in crate::drive) use errors::dismiss_error;
+pub(in crate::drive) use errors::{dismiss_error, end_of_model, note_failure_time};
 pub(in crate::drive) use hidden_text::control_help;
 pub(in crate::drive) use hiding::{is_ghost, is_hidden};
 pub(in crate::drive) use long::{own_rows, rows_after, rows_at_hand};
