@@ -38,6 +38,7 @@ mod preset;
 mod progress;
 mod recover;
 mod replace;
+mod result_warnings;
 mod rm;
 mod rotated_file;
 mod secrets;

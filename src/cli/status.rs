@@ -67,6 +67,8 @@ fn describe(root: &Path, status: &MountStatus) -> String {
     }
     let (failed, drafts): (Vec<_>, Vec<_>) =
         (status.drafts.iter()).partition(|draft| draft.state == StatusWord::Failed);
+    let (sent, drafts): (Vec<_>, Vec<_>) =
+        (drafts.into_iter()).partition(|draft| draft.state == StatusWord::Importing);
     section(&mut page, "Failed models", &failed, |draft| {
         format!("{}  {}", absolute(&draft.path), draft.status)
     });
@@ -78,6 +80,12 @@ fn describe(root: &Path, status: &MountStatus) -> String {
             bar(draft.sent_bytes, draft.total_bytes)
         )
     });
+    section(
+        &mut page,
+        "Sent (the service imports them)",
+        &sent,
+        |draft| format!("{}  {}", absolute(&draft.path), draft.status),
+    );
     section(&mut page, "Transfers", &status.transfers, |transfer| {
         transfer_lines(root, transfer)
     });
@@ -327,6 +335,45 @@ mod tests {
             "{page}"
         );
         assert!(!page.contains("Drafts:") && !page.contains('━'), "{page}");
+    }
+
+    #[test]
+    fn a_model_that_is_sent_is_no_draft_and_has_no_bar() {
+        let mut status = MountStatus::default();
+        status.drafts.push(DraftStatus {
+            path: "rawmodels/fan".into(),
+            state: StatusWord::Importing,
+            status: "waiting".into(),
+            sent_bytes: 10,
+            total_bytes: 10,
+            ..DraftStatus::default()
+        });
+        let page = describe(Path::new("/mnt"), &status);
+        let section = "Sent (the service imports them):\n  /mnt/rawmodels/fan  waiting\n";
+        assert!(page.contains(section), "{page}");
+        assert!(!page.contains("Drafts:") && !page.contains('━'), "{page}");
+    }
+
+    #[test]
+    fn a_refused_command_is_listed_beside_the_draft_that_says_the_same() {
+        let mut status = MountStatus::default();
+        let why = "fan.obj is not a complete model by itself";
+        status.drafts.push(DraftStatus {
+            path: "/rawmodels/fan.obj".into(),
+            state: StatusWord::NeedsFolder,
+            status: format!("draft: {why}"),
+            ..DraftStatus::default()
+        });
+        status.refused.push(FailureLine {
+            path: "/rawmodels/fan.obj".into(),
+            why: why.into(),
+            at: None,
+        });
+        let page = describe(Path::new("/mnt"), &status);
+        assert!(
+            page.contains("Refused") && page.matches(why).count() == 2,
+            "{page}"
+        );
     }
 
     #[test]
