@@ -122,7 +122,8 @@ fn has_config(text: &Path, config: &Config) -> Result<Option<bool>> {
 
 /// True if a record that an earlier version made of a result is right as far as the drive shows. Such a version could
 /// record the result of an earlier configuration as that of a new one: then the text in the drive has another
-/// configuration. Where the drive has no text, or does not answer, the record is believed, because making the result again would be paid again.
+/// configuration. Where the drive has no text, or does not answer, the record is believed, because making the result
+/// again would be paid again.
 pub(super) fn is_right(root: &Path, record: &Record, config: &Config) -> bool {
     let Some(Upload { name, .. }) = &record.upload else {
         return true;
