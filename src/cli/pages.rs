@@ -27,7 +27,6 @@ pub(super) struct ManArgs {
 /// Print shell completions
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Example: source <(assetfs completions bash)\n\
-    Example: mkdir -p ~/.config/fish/completions && assetfs completions fish > ~/.config/fish/completions/assetfs.fish\n\
     Example: mkdir -p ~/.zfunc && assetfs completions zsh > ~/.zfunc/_assetfs\n\
     The first line loads them into this shell; in ~/.bashrc, into every new one. zsh needs ~/.zfunc in its fpath before compinit.\n\
     The packages install them for all shells.")]
