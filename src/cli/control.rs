@@ -10,7 +10,7 @@ use anyhow::{Result, bail};
 use crate::fuse::shell_quoted;
 
 use super::exit::{Exit, WrongUse};
-use super::mounted::{MountedDrive, POLL_PERIOD, check_exists, command_about, command_at};
+use super::mounted::{self, MountedDrive, POLL_PERIOD, check_exists, command_about, command_at};
 
 /// Time after which `commit` stops waiting if the service does not answer. Errors that come at once are reported
 /// before.
@@ -18,7 +18,10 @@ const ORDER_DEADLINE: Duration = Duration::from_secs(1);
 
 /// Send drafts now, without waiting for the copy to settle
 #[derive(Debug, clap::Args)]
-#[command(after_help = "Example: assetfs commit ~/assets/rawmodels/chair")]
+#[command(after_help = "Example: assetfs commit ~/assets/rawmodels/chair\n\
+    What a model is sent without (a texture) is printed, and is no failure. A file without which it cannot be read, or\n\
+    that is cut off, is refused without --force.\n\
+    Exit codes: 0 sent, also without a texture, 1 refused, or its import has failed")]
 pub(super) struct CommitArgs {
     /// Drafts below rawmodels/
     #[arg(required = true)]
@@ -33,7 +36,13 @@ pub(super) fn commit(args: &CommitArgs) -> Result<Exit> {
         true => "commit --force",
         false => "commit",
     };
-    each(&args.paths, |path| commit_at(path, order))
+    each(&args.paths, |path| {
+        commit_at(path, order)?;
+        if let Some(warning) = mounted::warning(path) {
+            eprintln!("assetfs: {}: {warning}", shell_quoted(path));
+        }
+        Ok(())
+    })
 }
 
 /// Sends the command and waits until it ends. If the service does not answer, it does not wait: the draft is sent
@@ -174,7 +183,8 @@ pub(super) struct ScaleArgs {
 }
 
 pub(super) fn scale(args: &ScaleArgs) -> Result<Exit> {
-    command_at(&args.path, &format!("scale {}", args.factor))?;
+    let path = mounted::own_target(&args.path)?;
+    command_at(&path, &format!("scale {}", args.factor))?;
     Ok(Exit::Done)
 }
 
@@ -195,7 +205,8 @@ pub(super) fn allow_delete(args: &AllowDeleteArgs) -> Result<Exit> {
 fn each(paths: &[PathBuf], give: impl Fn(&Path) -> Result<()>) -> Result<Exit> {
     let mut exit = Exit::Done;
     for path in paths {
-        if let Err(error) = give(path) {
+        let given = mounted::own_target(path).and_then(|path| give(&path));
+        if let Err(error) = given {
             eprintln!("assetfs: {}", super::exit::sentence(&error));
             exit = exit.max(Exit::of(&error));
         }

@@ -12,12 +12,18 @@ pub(super) fn all() -> Vec<Finding> {
 
 fn pictures() -> Finding {
     let verdict = match (setup::missing(), setup::not_for_nautilus()) {
-        (None, None) => Verdict::Good("file managers show pictures of models".to_owned()),
+        (None, None) => {
+            let folder = setup::set_up_in().unwrap_or_default();
+            let folder = shell_quoted(&folder);
+            Verdict::Good(format!(
+                "file managers show pictures of models (set up in {folder}; Thunar needs `tumbler` for pictures)"
+            ))
+        }
         (None, Some(why)) => {
             Verdict::Advice(format!("Nautilus shows no pictures of models: {why}"))
         }
         (Some(missing), _) => Verdict::Advice(format!(
-            "file managers show no pictures of models ({missing} are missing); run `assetfs thumbnail --setup`, or install the package"
+            "file managers show no pictures of models: {missing}"
         )),
     };
     Finding {

@@ -13,6 +13,7 @@ use crate::fuse::{self, shell_quoted};
 use super::dying;
 use super::exit::TimedOut;
 use super::exit::WrongUse;
+use super::mount_source;
 
 /// How often a command polls a state that it waits for.
 pub(super) const POLL_PERIOD: Duration = Duration::from_millis(200);
@@ -20,6 +21,8 @@ pub(super) const POLL_PERIOD: Duration = Duration::from_millis(200);
 const CONTROLS: &str = ".assetfs";
 /// The attribute that holds the last failure at a path.
 const WHY_ATTRIBUTE: &str = "user.assetfs.why";
+/// The attribute that holds what a model was sent without.
+const WARNING_ATTRIBUTE: &str = "user.assetfs.warning";
 /// The attribute that holds the one-line status.
 const STATUS_ATTRIBUTE: &str = "user.assetfs.status";
 /// After an unmount the process of the drive usually ends within this time. If not, the drive may be mounted elsewhere.
@@ -113,7 +116,8 @@ impl MountedDrive {
         let root = shell_quoted(&self.root);
         if error.raw_os_error() == Some(libc::ENOTCONN) {
             anyhow::anyhow!(
-                "the process of the drive at {root} has ended; `assetfs mount {root}` starts it again and finishes the unfinished uploads"
+                "the process of the drive at {root} has ended; `{}`, with the other options that you gave, starts it again and finishes the unfinished uploads",
+                mount_source::command_again(&self.root)
             )
         } else if error.raw_os_error() == Some(libc::EROFS) && self.is_read_only() {
             anyhow::anyhow!(
@@ -145,6 +149,47 @@ fn only(mut own: Vec<PathBuf>, command: &str) -> Result<PathBuf> {
             "you have mounted no assetfs drive; mount one with `assetfs mount`, or name the drive of another user"
         ),
     }
+}
+
+/// The path itself, or what it leads to if it is one of the links that the drive makes for scripts: those below `.assetfs`
+/// (`by-id`, `search`, `source`). Links of a user's folders, as the results in `optimize/`, stay what they are.
+///
+/// # Errors
+/// If a link of `by-id` leads to a model of another id, because a name was given to another model at this moment.
+pub(super) fn own_target(path: &Path) -> Result<PathBuf> {
+    // Without a slash at the end, which would follow the link.
+    let link: PathBuf = std::path::absolute(path)?.components().collect();
+    let parts: Vec<&str> = link
+        .iter()
+        .map(|it| it.to_str().unwrap_or_default())
+        .collect();
+    let hidden = parts.iter().rposition(|part| *part == CONTROLS);
+    let below = hidden.map_or(&[][..], |at| &parts[at + 1..]);
+    let id = match below {
+        ["by-id", id] => Some(*id),
+        ["source"] | ["search", _, _] => None,
+        _ => return Ok(path.to_owned()),
+    };
+    let is_link = || {
+        link.symlink_metadata()
+            .is_ok_and(|status| status.is_symlink())
+    };
+    if !is_link() || fuse::find_mount(&link)?.is_none() {
+        return Ok(path.to_owned());
+    }
+    let target = link
+        .canonicalize()
+        .map_err(|error| explain_at(path, error))?;
+    if let Some(id) = id
+        && item_id(&target)?.is_none_or(|found| found != id)
+    {
+        bail!(
+            "{} leads to {}, which has another id now; try again",
+            shell_quoted(path),
+            shell_quoted(&target)
+        );
+    }
+    Ok(target)
 }
 
 /// A command that the object cannot follow as it is.
@@ -253,6 +298,11 @@ pub(super) fn item_report(path: &Path) -> io::Result<Option<ItemReport>> {
         state: StatusWord::from_word(&word),
         status,
     }))
+}
+
+/// What the model at a path was sent without; `None` if nothing, or if that is not known.
+pub(super) fn warning(path: &Path) -> Option<String> {
+    attribute(path, WARNING_ATTRIBUTE).ok().flatten()
 }
 
 /// The checksum of a file that was copied into the drive here; `None` for other files.

@@ -5,6 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
+use clap::builder::Resettable;
 use clap::{Command, CommandFactory};
 use clap_complete::Shell;
 use clap_mangen::Man;
@@ -26,7 +27,9 @@ pub(super) struct ManArgs {
 /// Print shell completions
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Example: source <(assetfs completions bash)\n\
-    Example: mkdir -p ~/.zfunc && assetfs completions zsh > ~/.zfunc/_assetfs")]
+    Example: mkdir -p ~/.zfunc && assetfs completions zsh > ~/.zfunc/_assetfs\n\
+    The first line loads them into this shell; in ~/.bashrc, into every new one. zsh needs ~/.zfunc in its fpath before compinit.\n\
+    The packages install them for all shells.")]
 pub(super) struct CompletionsArgs {
     /// The shell
     shell: Shell,
@@ -72,9 +75,29 @@ fn write_pages(dir: &Path) -> Result<()> {
 
 fn page(command: Command) -> Result<Vec<u8>> {
     let mut text = Vec::new();
+    let help = command.get_after_long_help().or(command.get_after_help());
+    let examples = help.map(|help| examples(&help.to_string()));
+    // The generator would join its lines into one paragraph.
+    let command = command
+        .after_help(Resettable::Reset)
+        .after_long_help(Resettable::Reset);
     Man::new(command).render(&mut text)?;
+    if let Some(examples) = examples {
+        examples.to_writer(&mut text)?;
+    }
     exit_status().to_writer(&mut text)?;
     Ok(text)
+}
+
+/// The text after the options of `--help`, line by line.
+fn examples(help: &str) -> Roff {
+    let mut section = Roff::default();
+    section.control("SH", ["EXAMPLES"]);
+    for line in help.lines().map(str::trim).filter(|line| !line.is_empty()) {
+        section.text([roman(line)]);
+        section.control("br", []);
+    }
+    section
 }
 
 /// The exit codes, which are the same for all commands.
@@ -110,6 +133,27 @@ mod tests {
                 }
             }
         }
+    }
+
+    #[test]
+    fn the_examples_of_a_page_are_lines_of_their_own() {
+        let command = Command::new("x").after_help("Example: x one\nExample: x two\nAnd more");
+        let text = String::from_utf8(page(command).unwrap()).unwrap();
+        let lines: Vec<&str> = text.lines().collect();
+        let at = lines.iter().position(|line| *line == ".SH EXAMPLES");
+        let section = &lines[at.unwrap()..];
+        assert_eq!(
+            section[1..7],
+            [
+                "Example: x one",
+                ".br",
+                "Example: x two",
+                ".br",
+                "And more",
+                ".br"
+            ]
+        );
+        assert!(!text.contains("EXTRA"), "{text}");
     }
 
     #[test]

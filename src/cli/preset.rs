@@ -12,6 +12,7 @@ use super::connect::ServiceArgs;
 use super::exit::{Exit, WrongUse};
 use crate::client::{Client, Download, Priority};
 use crate::given_files;
+use crate::outbox::preset_named;
 use crate::wire::{PresetId, PresetText};
 
 /// Show and export presets
@@ -91,19 +92,13 @@ fn export(client: &Client, preset: &str, out: &Path, cli: bool) -> Result<Exit> 
     })
 }
 
-/// The preset of a name. A preset of the account takes precedence over a factory preset.
+/// The preset of a name.
 async fn named(client: &Client, name: &str) -> Result<PresetId> {
     let own = client.presets().list(Priority::Interactive).await?;
-    let own = own.into_iter().map(|preset| (preset.name, preset.id));
     let factory = client.presets().factory(Priority::Interactive).await?;
-    let factory = factory.into_iter().map(|preset| (preset.name, preset.id));
-    let all: Vec<(String, PresetId)> = own.chain(factory).collect();
-    if let Some((_, id)) = all.iter().find(|(known, _)| known == name) {
-        return Ok(*id);
-    }
-    let names: Vec<&str> = all.iter().map(|(known, _)| known.as_str()).collect();
-    let names = names.join(", ");
-    Err(WrongUse(format!("there is no preset {name:?}; there are: {names}")).into())
+    let own: Vec<_> = own.iter().map(|it| (it.name.as_str(), it.id)).collect();
+    let factory: Vec<_> = factory.iter().map(|it| (it.name.as_str(), it.id)).collect();
+    preset_named(name, &own, &factory).map_err(|why| WrongUse(why).into())
 }
 
 const MAX_BYTES: usize = 64 << 20;

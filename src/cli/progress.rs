@@ -5,8 +5,16 @@ use std::time::{Duration, Instant};
 
 use indicatif::{MultiProgress, ProgressBar, ProgressStyle};
 
+use super::table::cut_inside;
+
 /// How often a percentage is written if the output is not a terminal, but a file or the journal of systemd.
 const LINE_PERIOD: Duration = Duration::from_secs(10);
+
+/// Columns of a bar, as its template says.
+const BAR_COLUMNS: usize = 30;
+/// Columns that a status has at least, if the terminal is not very narrow.
+const STATUS_COLUMNS: usize = 26;
+const SHORTEST_NAME: usize = 16;
 
 /// Progress of several things at once.
 pub(super) struct Progress {
@@ -41,7 +49,7 @@ impl Progress {
                 .expect("the template is well-formed")
                 .progress_chars("━━╌");
             let bar = bars.add(ProgressBar::new(100).with_style(style));
-            bar.set_prefix(name.clone());
+            bar.set_prefix(cut_inside(&name, name_columns()));
             bar.enable_steady_tick(Duration::from_millis(100));
             bar
         });
@@ -52,6 +60,18 @@ impl Progress {
             said: String::new(),
             counted: None,
         }
+    }
+}
+
+/// The columns of a name: what the bar and a status of some words leave of the terminal.
+fn name_columns() -> usize {
+    let size = rustix::termios::tcgetwinsize(io::stderr());
+    let width = size.map_or(0, |size| usize::from(size.ws_col));
+    match width {
+        0 => usize::MAX,
+        width => width
+            .saturating_sub(BAR_COLUMNS + STATUS_COLUMNS + 2)
+            .max(SHORTEST_NAME),
     }
 }
 
@@ -92,6 +112,13 @@ impl Task {
             self.counted = Some(Instant::now());
         }
         is_due
+    }
+
+    /// Ends without a status, which the caller prints as an error.
+    pub(super) fn fail(self) {
+        if let Some(bar) = &self.bar {
+            bar.abandon_with_message("failed");
+        }
     }
 
     /// Shows the final status.

@@ -9,7 +9,7 @@ use anyhow::{Context, Result};
 use crate::fuse::shell_quoted;
 
 use super::exit::{Exit, WrongUse};
-use super::mounted::{MountedDrive, check_exists, item_id};
+use super::mounted::{MountedDrive, check_exists, item_id, own_target};
 
 /// Delete models, drafts, presets, embeds and job texts
 #[derive(Debug, clap::Args)]
@@ -28,7 +28,12 @@ pub(super) fn run(args: &RmArgs) -> Result<Exit> {
     let mut models: BTreeMap<(PathBuf, &'static str), Vec<String>> = BTreeMap::new();
     let mut others = Vec::new();
     // All are looked at before anything is deleted: a name that does not exist may be a typing error.
-    for path in &args.paths {
+    let paths: Vec<PathBuf> = args
+        .paths
+        .iter()
+        .map(|path| own_target(path))
+        .collect::<Result<_>>()?;
+    for path in &paths {
         let found = find(path);
         let (root, family, id) = match args.paths.len() {
             1 => found?,

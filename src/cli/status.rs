@@ -79,6 +79,8 @@ fn add_work(page: &mut String, root: &Path, status: &MountStatus) {
     let absolute = |path: &str| path_below(root, path);
     let (failed, drafts): (Vec<_>, Vec<_>) =
         (status.drafts.iter()).partition(|draft| draft.state == StatusWord::Failed);
+    let (sent, drafts): (Vec<_>, Vec<_>) =
+        (drafts.into_iter()).partition(|draft| draft.state == StatusWord::Importing);
     section(page, "Failed models", &failed, |draft| {
         format!("{}  {}", absolute(&draft.path), draft.status)
     });
@@ -89,6 +91,9 @@ fn add_work(page: &mut String, root: &Path, status: &MountStatus) {
             draft.status,
             bar(draft.sent_bytes, draft.total_bytes)
         )
+    });
+    section(page, "Sent (the service imports them)", &sent, |draft| {
+        format!("{}  {}", absolute(&draft.path), draft.status)
     });
     section(page, "Transfers", &status.transfers, |transfer| {
         transfer_lines(root, transfer)
@@ -341,6 +346,45 @@ mod tests {
             "{page}"
         );
         assert!(!page.contains("Drafts:") && !page.contains('━'), "{page}");
+    }
+
+    #[test]
+    fn a_model_that_is_sent_is_no_draft_and_has_no_bar() {
+        let mut status = MountStatus::default();
+        status.drafts.push(DraftStatus {
+            path: "rawmodels/fan".into(),
+            state: StatusWord::Importing,
+            status: "waiting".into(),
+            sent_bytes: 10,
+            total_bytes: 10,
+            ..DraftStatus::default()
+        });
+        let page = describe(Path::new("/mnt"), &status);
+        let section = "Sent (the service imports them):\n  /mnt/rawmodels/fan  waiting\n";
+        assert!(page.contains(section), "{page}");
+        assert!(!page.contains("Drafts:") && !page.contains('━'), "{page}");
+    }
+
+    #[test]
+    fn a_refused_command_is_listed_beside_the_draft_that_says_the_same() {
+        let mut status = MountStatus::default();
+        let why = "fan.obj is not a complete model by itself";
+        status.drafts.push(DraftStatus {
+            path: "/rawmodels/fan.obj".into(),
+            state: StatusWord::NeedsFolder,
+            status: format!("draft: {why}"),
+            ..DraftStatus::default()
+        });
+        status.refused.push(FailureLine {
+            path: "/rawmodels/fan.obj".into(),
+            why: why.into(),
+            at: None,
+        });
+        let page = describe(Path::new("/mnt"), &status);
+        assert!(
+            page.contains("Refused") && page.matches(why).count() == 2,
+            "{page}"
+        );
     }
 
     #[test]

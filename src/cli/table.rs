@@ -67,6 +67,21 @@ pub(super) fn bytes(number: u64) -> String {
     }
 }
 
+/// A text in a number of columns. What is too long is cut in the middle: names differ at the beginning or at the end.
+pub(super) fn cut_inside(text: &str, columns: usize) -> String {
+    let len = text.chars().count();
+    if len <= columns {
+        return text.to_owned();
+    }
+    let tail = columns.saturating_sub(1) / 2;
+    let head: String = text
+        .chars()
+        .take(columns.saturating_sub(1 + tail))
+        .collect();
+    let tail: String = text.chars().skip(len - tail).collect();
+    format!("{head}…{tail}")
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -145,11 +145,13 @@ fn unsent_drafts(root: &Path, status: &MountStatus) -> Vec<String> {
     };
     let drafts = status.drafts.iter().filter(stays);
     let lines = drafts.map(|draft| {
-        format!(
-            "{} stays a draft on this machine: {}",
-            path_below(root, &draft.path),
-            draft.status
-        )
+        // As `status` lists it: the service has the model.
+        let is_failed_model = draft.state == StatusWord::Failed && draft.asset.is_some();
+        let what = match is_failed_model {
+            true => "is a failed model",
+            false => "stays a draft on this machine",
+        };
+        format!("{} {what}: {}", path_below(root, &draft.path), draft.status)
     });
     lines.collect()
 }

@@ -11,6 +11,7 @@ use anyhow::{Context, Result, bail};
 use super::exit::Exit;
 use super::mounted::{self, ItemReport, MountedDrive, POLL_PERIOD};
 use super::progress::Progress;
+use super::result_warnings;
 use super::settings::Span;
 use crate::drive::{StatusWord, TransferStatus};
 use crate::fuse::shell_quoted;
@@ -76,14 +77,40 @@ pub(super) fn run(args: &WaitArgs) -> Result<Exit> {
     }
     for (path, state) in &outcome.states {
         match state {
-            State::Failed(text) => eprintln!("assetfs: {}: {text}", shell_quoted(path)),
+            State::Failed(text) => {
+                eprintln!("assetfs: {}: {text}{}", shell_quoted(path), end_for(path))
+            }
             State::Going(_, text) => {
                 eprintln!("assetfs: {}: timed out while {text}", shell_quoted(path));
             }
-            State::Done(_) => {}
+            State::Done(_) if args.quiet => {}
+            State::Done(_) => {
+                if let Some(warning) = result_warnings::in_one_line(&result_of(path)) {
+                    eprintln!("{}: {warning}", shell_quoted(path));
+                }
+            }
         }
     }
     Ok(outcome.exit)
+}
+
+/// The folder with what came of a path: the result of a job's text, or the model itself.
+fn result_of(path: &Path) -> PathBuf {
+    match job_text(path) {
+        Some(text) => text.with_extension(""),
+        None => path.to_owned(),
+    }
+}
+
+/// How to be done with a job that failed: its text fails every later wait for the drive.
+fn end_for(path: &Path) -> String {
+    match job_text(path) {
+        Some(text) => format!(
+            ". If it is not needed any more, remove it: rm {}",
+            shell_quoted(&text)
+        ),
+        None => String::new(),
+    }
 }
 
 /// The result of a wait.
@@ -99,6 +126,8 @@ const MISSING_FILES_PATIENCE: Duration = Duration::from_secs(60);
 struct StatusTimer {
     text: String,
     since: Instant,
+    /// A countdown was shown last.
+    is_counting: bool,
 }
 
 impl StatusTimer {
@@ -106,6 +135,7 @@ impl StatusTimer {
         StatusTimer {
             text: String::new(),
             since: Instant::now(),
+            is_counting: false,
         }
     }
 
@@ -120,7 +150,11 @@ impl StatusTimer {
             self.text.clone_from(&text);
         }
         match patience_in(&word) {
-            Some(patience) if self.since.elapsed() >= patience => State::Failed(text),
+            Some(Duration::ZERO) => State::Failed(text),
+            Some(patience) if self.since.elapsed() >= patience => State::Failed(format!(
+                "{text} (this was waited for, {} s long)",
+                patience.as_secs()
+            )),
             _ => State::Going(word, text),
         }
     }
@@ -165,7 +199,12 @@ pub(super) fn wait_for(
         for ((path, task), timer) in targets.iter().zip(&mut tasks).zip(&mut timers) {
             let state = timer.judge(state_of(path)?);
             match &state {
-                State::Going(_, text) => {
+                // Without a terminal the seconds of a countdown would be a line each.
+                State::Going(StatusWord::Settling, _)
+                    if timer.is_counting
+                        && task.as_ref().is_some_and(|task| !task.is_watched()) => {}
+                State::Going(word, text) => {
+                    timer.is_counting = *word == StatusWord::Settling;
                     if let Some(task) = task {
                         match task.is_watched().then(|| pace_of(path)).flatten() {
                             Some(pace) => task.show(&format!("{text}{pace}")),
@@ -173,9 +212,15 @@ pub(super) fn wait_for(
                         }
                     }
                 }
-                State::Done(text) | State::Failed(text) => {
+                State::Done(text) => {
                     if let Some(task) = task.take() {
                         task.finish(text);
+                    }
+                }
+                // The caller says why.
+                State::Failed(_) => {
+                    if let Some(task) = task.take() {
+                        task.fail();
                     }
                 }
             }
@@ -216,7 +261,7 @@ fn targets(paths: &[PathBuf]) -> Result<Vec<PathBuf>> {
     let mut targets = BTreeSet::new();
     for path in paths {
         // The parent folder determines what a name is; a relative name may have no parent.
-        let path = &std::path::absolute(path)?;
+        let path = &mounted::own_target(&std::path::absolute(path)?)?;
         let drive = MountedDrive::of(path)?;
         if path.canonicalize().is_ok_and(|path| path == drive.root()) {
             targets.extend(under_way(&drive)?);
@@ -260,8 +305,8 @@ pub(super) fn state_of(path: &Path) -> Result<State> {
         // The text exists without a job: it was refused, and `why` has the reason, if it was since the mount.
         Ok(Some(report)) if report.state == StatusWord::NotSent => {
             let why = mounted::why(path)?.unwrap_or_else(|| {
-                "no job was made of this text, and the reason is not recorded: it is empty, or it was refused before \
-                 the drive was mounted; write the whole text again, which sends it or says what is wrong with it"
+                "no job was made of this text: it is empty, or it was refused before the drive was mounted; write the \
+                 whole text again, which sends it or says what is wrong with it"
                     .to_owned()
             });
             Ok(State::Failed(format!("failed: {why}")))
@@ -270,7 +315,10 @@ pub(super) fn state_of(path: &Path) -> Result<State> {
             Ok(model_of(path, report.status.clone()).unwrap_or_else(|| state_in(report)))
         }
         Ok(Some(report)) => Ok(state_in(report)),
-        Ok(None) => bail!("{} is neither a model nor a job", shell_quoted(path)),
+        Ok(None) => match mounted::why(path)? {
+            Some(why) => bail!("{}: {why}", shell_quoted(path)),
+            None => bail!("{} is neither a model nor a job", shell_quoted(path)),
+        },
         Err(error) if error.kind() == io::ErrorKind::NotFound => {
             bail!("{} does not exist", shell_quoted(path))
         }

@@ -11,6 +11,7 @@ use crate::wire::Timestamp;
 
 use super::exit::Exit;
 use super::mounted::{self, MountedDrive};
+use super::result_warnings;
 use super::settings::Span;
 use super::{event_log, settings};
 
@@ -44,6 +45,7 @@ pub(super) fn run(args: &WhyArgs) -> Result<Exit> {
     }
     let mut exit = Exit::Done;
     for path in &args.paths {
+        let path = &mounted::own_target(path)?;
         let drive = MountedDrive::of(path)?;
         let why = mounted::why(path)?;
         let missing = match why {
@@ -67,7 +69,12 @@ pub(super) fn run(args: &WhyArgs) -> Result<Exit> {
                     "nothing fails here now. Earlier: {}",
                     event_log::line(&failed)
                 ),
-                None => nothing_failed(&drive),
+                None => match result_warnings::in_one_line(path) {
+                    Some(warning) => {
+                        format!("nothing failed here, but there is a warning. {warning}")
+                    }
+                    None => nothing_failed(&drive),
+                },
             };
             let sentence = why.clone().unwrap_or_else(nothing);
             match args.paths.len() {

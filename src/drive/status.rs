@@ -77,16 +77,23 @@ impl MountStatus {
 
     /// The failures that no draft and no job shows already.
     pub fn other_failures(&self) -> impl Iterator<Item = &FailureLine> {
-        self.not_shown(&self.failures)
+        self.not_shown(&self.failures, self.drafts.iter())
     }
 
-    /// What was refused, without what a draft or a job shows already.
+    /// What was refused, without what a job or a failed model shows already. What a draft waits for is another matter: it
+    /// says nothing of the command that was refused.
     pub fn other_refusals(&self) -> impl Iterator<Item = &FailureLine> {
-        self.not_shown(&self.refused)
+        let drafts = self.drafts.iter();
+        let failed = drafts.filter(|draft| draft.state == StatusWord::Failed);
+        self.not_shown(&self.refused, failed)
     }
 
-    fn not_shown<'a>(&'a self, lines: &'a [FailureLine]) -> impl Iterator<Item = &'a FailureLine> {
-        let drafts = self.drafts.iter().map(|draft| (&draft.path, &draft.status));
+    fn not_shown<'a>(
+        &'a self,
+        lines: &'a [FailureLine],
+        drafts: impl Iterator<Item = &'a DraftStatus>,
+    ) -> impl Iterator<Item = &'a FailureLine> {
+        let drafts = drafts.map(|draft| (&draft.path, &draft.status));
         let jobs = self.jobs.iter().map(|job| (&job.path, &job.status));
         let shown: Vec<_> = drafts.chain(jobs).collect();
         let is_shown = move |line: &FailureLine| {

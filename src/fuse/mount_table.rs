@@ -19,6 +19,13 @@ pub fn mount_minor(root: &Path) -> io::Result<Option<u32>> {
     Ok(found.and_then(|mount| mount.minor))
 }
 
+/// What was mounted last at a path, also if the process of the drive has ended.
+pub fn mount_source(root: &Path) -> io::Result<Option<String>> {
+    let mut newest_first = mount_table()?.into_iter().rev();
+    let found = newest_first.find(|mount| mount.root == root);
+    Ok(found.and_then(|mount| mount.source.into_string().ok()))
+}
+
 /// A drive in the mount table.
 #[derive(Debug, PartialEq)]
 pub(super) struct DriveMount {
@@ -29,6 +36,8 @@ pub(super) struct DriveMount {
     pub(super) minor: Option<u32>,
     /// The user that mounted it.
     pub(super) user: Option<u32>,
+    /// What was mounted: see [`super::MountOptions::source`].
+    pub(super) source: OsString,
 }
 
 /// Reads /proc/self/mountinfo (proc_pid_mountinfo(5)): the first field is the number, the third the device, the fifth the
@@ -51,6 +60,7 @@ pub(super) fn parse_mounts(table: &[u8]) -> Vec<DriveMount> {
                 root: PathBuf::from(unescape(fields.get(4).copied().unwrap_or_default())),
                 minor: fields.get(2).copied().and_then(minor_in),
                 user: fields.get(dash + 3).copied().and_then(user_in),
+                source: unescape(source),
             })
         })
         .collect()

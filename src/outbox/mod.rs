@@ -57,7 +57,7 @@ pub use presets::{PresetFile, PresetOverlay, PresetState, Presets, SavedPreset};
 pub use recovery::{Recovered, RecoveredFile, holds_unsent, recovered_in};
 pub use staging::{ContentHash, ContentHasher};
 pub use status::{ItemStatus, StatusWord};
-pub use texts::TEXT_MAX_BYTES;
+pub use texts::{TEXT_MAX_BYTES, preset_named, why_never_sent};
 
 use std::fmt;
 use std::sync::Arc;

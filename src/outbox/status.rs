@@ -233,7 +233,9 @@ impl fmt::Display for ItemStatus {
             ItemStatus::MissingFiles { missing } => {
                 write!(f, "waiting for {}", first_and_more(missing))
             }
-            ItemStatus::SeveralModels { what } => write!(f, "waiting a while: {what}"),
+            ItemStatus::SeveralModels { what } => {
+                write!(f, "waiting a while, then it is sent as one model: {what}")
+            }
             ItemStatus::Settling { seconds } => write!(f, "settling {seconds} s"),
             ItemStatus::Waiting { obstacle } => write!(f, "waiting ({obstacle})"),
             ItemStatus::Uploading { percent, obstacle } => {

@@ -5,7 +5,7 @@ use serde_json::Value;
 use crate::outbox::error::{OutboxError, OutboxResult};
 use crate::outbox::names;
 use crate::outbox::names::FileName;
-use crate::wire::{PresetText, PresetTextError, strict_json};
+use crate::wire::{PresetId, PresetText, PresetTextError, strict_json};
 
 /// The maximum length of the text of a job or preset.
 pub const TEXT_MAX_BYTES: usize = 8 << 20;
@@ -29,6 +29,59 @@ pub fn is_sendable(name: &str, text: &[u8]) -> bool {
 /// True if a file of this name is sent to the service.
 pub fn is_sendable_name(name: &str) -> bool {
     names::judge_file(name) == FileName::Plain && PresetText::is_file_name(name)
+}
+
+/// Why a file of this name is kept here and never sent; `None` if it would be.
+pub fn why_never_sent(name: &str) -> Option<String> {
+    (!is_sendable_name(name)).then(|| {
+        let stem = names::stem(name.trim_start_matches('.'));
+        format!(
+            "{name} is kept here and not sent, because only files named .json or .rpdx are; name it {stem}.json to send it"
+        )
+    })
+}
+
+/// The preset that a name means, of those of the account and those of the service: of two with one name the account's own.
+/// `NAME~ID`, as the drive shows one whose name another has, means the preset with that id.
+///
+/// # Errors
+/// A sentence if there is none, or if several of the account have the name: a job with the wrong one is paid, too.
+pub fn preset_named(
+    name: &str,
+    own: &[(&str, PresetId)],
+    factory: &[(&str, PresetId)],
+) -> Result<PresetId, String> {
+    let of_name = |presets: &[(&str, PresetId)]| -> Vec<PresetId> {
+        let found = presets.iter().filter(|(known, _)| *known == name);
+        found.map(|(_, id)| *id).collect()
+    };
+    let with_id = || {
+        let mut presets = own.iter().chain(factory);
+        presets.find(|(known, id)| names::is_with_id(name, known, id.0))
+    };
+    match (&of_name(own)[..], of_name(factory).first(), with_id()) {
+        ([id], ..) | ([], Some(id), _) | ([], None, Some((_, id))) => Ok(*id),
+        ([], None, None) => {
+            let names: Vec<&str> = own.iter().chain(factory).map(|(known, _)| *known).collect();
+            let names = names.join(", ");
+            Err(format!("there is no preset {name:?}; there are: {names}"))
+        }
+        (several, ..) => Err(several_presets(name, several)),
+    }
+}
+
+fn several_presets(name: &str, several: &[PresetId]) -> String {
+    let mut ids = several.to_vec();
+    ids.sort_unstable();
+    let files: Vec<String> = ids.iter().map(|id| format!("{name}~{id}.json")).collect();
+    let (first, last) = (ids[0], ids[ids.len() - 1]);
+    format!(
+        "{} presets are named {name:?}: {}, of which one is listed as {name}.json. Say which one by its id \
+         ({{\"preset_id\": {first}}} in a text, or the name \"{name}~{last}\"), or copy its file; to end this, rename \
+         one of them",
+        ids.len(),
+        files.join(", ")
+    )
 }
 
 /// Parses a text as JSON; the error contains line and column.

@@ -50,6 +50,33 @@ fn the_hidden_folder_is_never_listed_and_always_resolves() {
 }
 
 #[test]
+fn the_links_that_the_drive_makes_for_scripts_name_their_models_in_commands() {
+    needs_fuse!();
+    let fixture = Fixture::new();
+    fixture.add_chair();
+    let id = fixture.only_asset()["id"].to_string();
+    let by_id = fixture.path(&format!("rawmodels/.assetfs/by-id/{id}"));
+    let found = fixture.path("rawmodels/.assetfs/search/chair/chair");
+    for link in [&by_id, &found] {
+        assert!(fs::symlink_metadata(link).unwrap().is_symlink(), "{link:?}");
+        for command in ["wait --quiet", "commit", "why", "scale", "pin"] {
+            let mut command = assetfs(command, link);
+            if command.get_args().any(|arg| arg == "scale") {
+                command.arg("1");
+            }
+            run(command);
+        }
+    }
+    let source = fixture.path("rawmodels/chair");
+    let refused = fails(assetfs("replace", &source).arg(&by_id), 2);
+    assert!(refused.contains("belongs to"), "{refused}");
+    // With a slash at the end, as a shell completes it.
+    run(assetfs("rm", format!("{}/", by_id.display())));
+    let left = fixture.service.get("api/v2/rawmodel");
+    assert_eq!(left["meta"]["total"], 0, "{left}");
+}
+
+#[test]
 fn the_tree_can_be_walked_to_its_end() {
     needs_fuse!();
     let fixture = Fixture::new();

@@ -49,3 +49,5 @@ mod validators;
 mod watch;
 mod ways;
 mod whole_tree;
+#[path = "../support/zips.rs"]
+mod zips;

@@ -4,10 +4,12 @@ use std::fs;
 use std::process::Command;
 
 use serde_json::Value;
+use zip::CompressionMethod;
 
 use crate::needs_fuse;
 use crate::square_glb::{changed_glb, numbered_glb};
 use crate::support::{ASSETFS, Fixture, assetfs, fails, run, shell, text, wait_until};
+use crate::zips::zip_of;
 
 /// A GLB that looks complete and that the service cannot import.
 fn bad_glb() -> Vec<u8> {
@@ -226,8 +228,13 @@ fn why_on_a_drive_whose_process_was_killed_says_how_to_go_on() {
     fixture.kill_mount();
     for command in ["why", "wait", "commit"] {
         let said = fails(assetfs(command, fixture.path("rawmodels/chair")), 1);
-        let advice = "has ended; `assetfs mount ";
-        assert!(said.contains(advice), "{command}: {said}");
+        let address = &fixture.service.base_url;
+        let root = fixture.root();
+        let advice = format!(
+            "has ended; `assetfs mount {} --base-url {address}",
+            root.display()
+        );
+        assert!(said.contains(&advice), "{command}: {said}");
     }
 }
 
@@ -319,6 +326,61 @@ fn a_loose_file_whose_texture_is_missing_is_sent_by_force_and_the_status_says_wi
         why.contains("wood.png") && why.contains("`assetfs replace`"),
         "{why}"
     );
+}
+
+#[test]
+fn a_commit_says_what_the_model_is_sent_without() {
+    needs_fuse!();
+    let fixture = Fixture::new();
+    let folder = fixture.path("rawmodels/fan");
+    fs::create_dir(&folder).unwrap();
+    fs::write(folder.join("fan.usda"), USDA).unwrap();
+    let output = assetfs("commit", &folder).output().unwrap();
+    let said = text(&output.stderr);
+    assert!(output.status.success(), "{said}");
+    assert!(said.contains("sent without wood.png"), "{said}");
+    assert_eq!(said.lines().count(), 1, "{said}");
+}
+
+#[test]
+fn a_commit_of_a_model_whose_import_failed_fails_and_says_what_to_do() {
+    needs_fuse!();
+    let fixture = Fixture::new();
+    add_failed_model(&fixture, "fan");
+    let said = fails(assetfs("commit", fixture.path("rawmodels/fan")), 1);
+    assert!(
+        said.contains("its import has failed") && said.contains("`assetfs retry`"),
+        "{said}"
+    );
+}
+
+#[test]
+fn the_models_that_are_left_out_of_a_zip_are_named() {
+    needs_fuse!();
+    let fixture = Fixture::with(&[], &["--settle", "10m"]);
+    let triangle = "v 0 0 0\nv 1 0 0\nv 0 1 0\nf 1 2 3\n";
+    let larger = format!("{triangle}{triangle}");
+    let files = [("a.obj", larger.as_bytes()), ("b.obj", triangle.as_bytes())];
+    let zip = zip_of(&files, CompressionMethod::Stored);
+    fs::write(fixture.path("rawmodels/spot.zip"), zip).unwrap();
+    let model = fixture.path("rawmodels/spot");
+    wait_until("the zip was looked at", || {
+        fixture
+            .why("rawmodels/spot")
+            .contains("2 models are in spot.zip")
+    });
+    let why = fixture.why("rawmodels/spot");
+    assert!(why.contains("mkdir ../b && cp b.obj ../b/"), "{why}");
+    let page = run(assetfs("status", fixture.root()));
+    assert!(page.contains("2 models are in spot.zip"), "{page}");
+    let output = assetfs("commit", &model).output().unwrap();
+    let said = text(&output.stderr);
+    assert!(
+        said.contains("only a.obj is read; copy b.obj in again"),
+        "{said}"
+    );
+    let why = fixture.why("rawmodels/spot");
+    assert!(why.contains("only a.obj is read"), "{why}");
 }
 
 #[test]

@@ -2,9 +2,11 @@
 
 use std::fs;
 use std::process::Command;
+use std::time::SystemTime;
 
 use crate::needs_fuse;
-use crate::support::{Fixture, assetfs, fails, file_names, run, sample, shell, triangles_of};
+use crate::square_glb::numbered_glb;
+use crate::support::{Fixture, assetfs, fails, file_names, run, sample, shell, text, triangles_of};
 use crate::validators::assert_gltf_has_no_error;
 
 #[test]
@@ -98,6 +100,32 @@ fn waiting_for_a_text_that_made_no_job_says_what_to_do() {
 }
 
 #[test]
+fn a_text_with_another_ending_is_said_to_be_kept_and_how_to_name_it() {
+    needs_fuse!();
+    let fixture = Fixture::new();
+    fixture.add_chair();
+    for path in [
+        "rawmodels/chair/optimize/note.txt",
+        "rawmodels/chair/embeds/note.txt",
+        "jobs/note.txt",
+        "presets/note",
+    ] {
+        let path = fixture.path(path);
+        if !path.parent().unwrap().exists() {
+            continue;
+        }
+        fs::write(&path, "{}").unwrap();
+        for command in ["wait", "why"] {
+            let mut command = assetfs(command, &path);
+            let output = command.output().unwrap();
+            let said = text(&output.stdout) + &text(&output.stderr);
+            assert!(said.contains("name it note.json"), "{path:?}: {said}");
+        }
+        fails(assetfs("wait", &path), 1);
+    }
+}
+
+#[test]
 fn a_job_dropped_before_the_model_is_ready_waits_and_then_runs() {
     needs_fuse!();
     let Some(barrel) = sample("03-exploding-barrel.glb") else {
@@ -111,4 +139,52 @@ fn a_job_dropped_before_the_model_is_ready_waits_and_then_runs() {
     fs::write(&job, r#"{"limits":{"faces":{"percentage":50}}}"#).unwrap();
     fixture.wait("rawmodels/barrel/optimize/half.json");
     assert_eq!(fixture.service.get("api/v2/rapidmodel")["meta"]["total"], 1);
+}
+
+#[test]
+fn error_txt_has_the_time_of_the_failure_and_keeps_it() {
+    needs_fuse!();
+    let mut fixture = Fixture::new();
+    fixture.add_chair();
+    let begun = SystemTime::now();
+    let job = fixture.path("rawmodels/chair/optimize/bad.json");
+    fails(Command::new("cp").arg("/etc/hostname").arg(&job), 1);
+    let error = fixture.path("rawmodels/chair/optimize/ERROR.txt");
+    let time = || fs::metadata(&error).unwrap().modified().unwrap();
+    let failed = time();
+    assert!(failed >= begun, "{failed:?} is before {begun:?}");
+    run(assetfs("unmount", fixture.root()));
+    fixture.mount(&[]);
+    assert_eq!(time(), failed);
+}
+
+#[test]
+fn a_wait_says_that_a_result_is_hardly_smaller_and_what_to_try() {
+    needs_fuse!();
+    let fixture = Fixture::new();
+    fs::write(fixture.path("rawmodels/square.glb"), numbered_glb(1)).unwrap();
+    run(assetfs("wait", fixture.path("rawmodels/square")));
+    let job = fixture.path("rawmodels/square/optimize/web.json");
+    fs::write(&job, r#"{"limits":{"faces":{"count":100000}}}"#).unwrap();
+    let output = assetfs("wait", &job).output().unwrap();
+    let said = text(&output.stderr);
+    assert!(output.status.success(), "{said}");
+    assert!(said.contains("Web Viewer Light"), "{said}");
+    let quiet = assetfs("wait --quiet", &job).output().unwrap();
+    assert_eq!(text(&quiet.stderr), "");
+}
+
+#[test]
+fn a_failure_is_said_once_and_how_to_be_done_with_it() {
+    needs_fuse!();
+    let fixture = Fixture::new();
+    fixture.add_chair();
+    let job = fixture.path("rawmodels/chair/optimize/bad.json");
+    fails(Command::new("cp").arg("/etc/hostname").arg(&job), 1);
+    let said = fails(assetfs("wait", fixture.root()), 1);
+    assert_eq!(said.matches("is not JSON").count(), 1, "{said}");
+    let remove = format!("rm {}", job.display());
+    assert!(said.contains(&remove), "{said}");
+    fs::remove_file(&job).unwrap();
+    run(assetfs("wait", fixture.root()));
 }

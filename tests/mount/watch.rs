@@ -7,7 +7,9 @@ use std::time::Duration;
 
 use crate::needs_fuse;
 use crate::square_glb::numbered_glb;
-use crate::support::{ASSETFS, Fixture, fails, file_names, names_in, run, wait_until};
+use crate::support::{
+    ASSETFS, Fixture, fails, file_names, names_in, read, run, small_chair, triangles_of, wait_until,
+};
 
 const MODELS: usize = 6;
 const KILLS: u64 = 6;
@@ -140,4 +142,106 @@ fn a_changed_model_goes_into_the_drive_under_a_name_of_its_own() {
         .filter(|name| !name.to_string_lossy().starts_with('.'))
         .collect();
     assert_eq!(shown, ["m (Lossless Clean-Up)", "m (half)"]);
+}
+
+/// Watches once with one preset, and returns what it has printed.
+fn watch_half(fixture: &Fixture) -> String {
+    let mut command = Command::new(ASSETFS);
+    command.current_dir(fixture.scratch.path()).args([
+        "watch",
+        "hot",
+        "--out",
+        "done",
+        "--settle",
+        "100ms",
+        "--quiet",
+        "--once",
+        "--drive",
+        "mnt",
+        "--preset",
+        "half.json",
+    ]);
+    run(command)
+}
+
+fn keep_faces(fixture: &Fixture, percentage: u32) {
+    let config = format!(r#"{{"limits":{{"faces":{{"percentage":{percentage}}}}}}}"#);
+    fs::write(fixture.scratch.path().join("half.json"), config).unwrap();
+}
+
+fn triangles_of_result(fixture: &Fixture) -> u64 {
+    triangles_of(&fixture.scratch.path().join("done/chair/chair.glb"))
+}
+
+fn results_of_service(fixture: &Fixture) -> usize {
+    let results = fixture.service.get("api/v2/rapidmodel?itemsPerPage=50");
+    results["data"].as_array().unwrap().len()
+}
+
+/// Makes of the records what a version wrote that did not compare the text in the drive with the preset.
+fn make_records_old(fixture: &Fixture) {
+    let records = fixture.scratch.path().join("done/.assetfs-watch/records");
+    for entry in fs::read_dir(records).unwrap() {
+        let path = entry.unwrap().path();
+        let mut record: serde_json::Value = serde_json::from_slice(&read(&path)).unwrap();
+        record.as_object_mut().unwrap().remove("form");
+        fs::write(&path, record.to_string()).unwrap();
+    }
+}
+
+#[test]
+fn a_changed_preset_is_sent_to_the_drive_and_a_result_that_was_recorded_wrongly_is_made_again() {
+    needs_fuse!();
+    let fixture = watched_folder();
+    let chair = small_chair(fixture.scratch.path());
+    fs::rename(&chair, fixture.scratch.path().join("hot/chair")).unwrap();
+    watch_half(&fixture);
+    let half = triangles_of_result(&fixture);
+    keep_faces(&fixture, 10);
+    assert!(!watch_half(&fixture).is_empty(), "the result is made again");
+    let tenth = triangles_of_result(&fixture);
+    assert!(tenth < half, "{tenth} of {half}");
+    assert_eq!(results_of_service(&fixture), 2);
+
+    // The record of an earlier version says that the first result was made with the second configuration.
+    let result = fixture.scratch.path().join("done/chair/chair.glb");
+    fs::write(&result, "the wrong one").unwrap();
+    make_records_old(&fixture);
+    watch_half(&fixture);
+    assert_eq!(triangles_of_result(&fixture), tenth);
+    assert_eq!(watch_half(&fixture), "", "and only once");
+
+    // What was made before is used again.
+    keep_faces(&fixture, 50);
+    watch_half(&fixture);
+    assert_eq!(triangles_of_result(&fixture), half);
+    assert_eq!(results_of_service(&fixture), 2, "nothing is paid again");
+
+    // A right record of an earlier version is kept.
+    make_records_old(&fixture);
+    assert_eq!(watch_half(&fixture), "");
+}
+
+#[test]
+fn a_model_that_somebody_replaced_in_the_drive_is_not_taken_for_the_watched_one() {
+    needs_fuse!();
+    let fixture = watched_folder();
+    let dir = fixture.scratch.path();
+    fs::write(dir.join("hot/m.glb"), numbered_glb(1)).unwrap();
+    watch_half(&fixture);
+    fs::write(dir.join("m.glb"), numbered_glb(2)).unwrap();
+    run(Command::new(ASSETFS)
+        .current_dir(dir)
+        .args(["replace", "m.glb", "mnt/rawmodels/m"]));
+    keep_faces(&fixture, 10);
+    watch_half(&fixture);
+    wait_until("all three are listed", || {
+        names_in(&fixture.path("rawmodels")).len() == 3
+    });
+    let name = names_in(&fixture.path("rawmodels"))
+        .into_iter()
+        .find(|name| name.to_string_lossy().starts_with("m-"))
+        .expect("a copy of its own");
+    let copied = fixture.path("rawmodels").join(name).join("m.glb");
+    assert_eq!(read(&copied), numbered_glb(1));
 }

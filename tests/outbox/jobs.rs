@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use assetfs::client::Priority;
 use assetfs::outbox::{EntryId, JobFolder, JobState, Outbox, OutboxError, OwnerFolder, StatusWord};
-use assetfs::wire::{AssetId, IDEMPOTENCY_KEY};
+use assetfs::wire::{AssetId, CreatePreset, IDEMPOTENCY_KEY, OptimizerConfig, PresetId};
 
 use super::support::{Fault, ME, World, copy_chair, eventually, glb, put};
 
@@ -352,5 +352,63 @@ async fn a_job_waits_for_its_asset_and_can_be_cancelled_until_then() {
     done(&outbox, &by_asset, "kept.json").await;
     tokio::time::sleep(Duration::from_millis(200)).await;
     assert_eq!(world.relay.calls("POST", "rawmodel/optimize").len(), 1);
+    outbox.shut_down().await;
+}
+
+/// Two presets of the account with one name, as its page can make them.
+async fn two_presets(world: &World, name: &str) -> [PresetId; 2] {
+    let presets = world.direct();
+    let presets = presets.presets();
+    for count in [5, 6] {
+        let config = format!(r#"{{"limits":{{"faces":{{"count":{count}}}}}}}"#);
+        let request = CreatePreset {
+            name: name.to_owned(),
+            description: None,
+            engine_core_version: None,
+            config: OptimizerConfig::parse(&config).unwrap(),
+        };
+        presets.create(&request).await.unwrap();
+    }
+    let all = presets.list(Priority::Interactive).await.unwrap();
+    let mut ids: Vec<PresetId> = all.iter().map(|preset| preset.id).collect();
+    ids.sort_unstable();
+    ids.try_into().unwrap()
+}
+
+#[tokio::test]
+async fn a_name_that_two_presets_have_is_refused_and_pays_nothing() {
+    let (world, outbox, asset, folder) = with_asset(None).await;
+    let [first, second] = two_presets(&world, "My Web").await;
+    let many =
+        format!(r#"{{"optimizations":[{{"model_id":{asset},"config":{{"preset":"My Web"}}}}]}}"#);
+    let texts = [
+        (&folder, r#"{"preset":"My Web"}"#.to_owned()),
+        (&JobFolder::Multi, many),
+    ];
+    for (folder, text) in texts {
+        outbox
+            .jobs()
+            .write(folder, "two.json", text.as_bytes())
+            .unwrap();
+        let refused = outbox.jobs().submit(folder, "two.json").await.unwrap_err();
+        let said = refused.to_string();
+        assert!(matches!(refused, OutboxError::Invalid(_)), "{said}");
+        for part in [
+            format!("My Web~{first}.json, My Web~{second}.json"),
+            format!("{{\"preset_id\": {first}}}"),
+        ] {
+            assert!(said.contains(&part), "{said}");
+        }
+    }
+    assert!(world.relay.calls("POST", "rawmodel/optimize").is_empty());
+    let named = format!(r#"{{"preset":"My Web~{second}"}}"#);
+    outbox
+        .jobs()
+        .write(&folder, "two.json", named.as_bytes())
+        .unwrap();
+    outbox.jobs().submit(&folder, "two.json").await.unwrap();
+    let sent = world.relay.calls("POST", "rawmodel/optimize");
+    let wanted = format!("\"preset_id\":{second}");
+    assert!(sent[0].text().contains(&wanted), "{}", sent[0].text());
     outbox.shut_down().await;
 }

@@ -2,7 +2,7 @@
 
 use assetfs::client::Priority;
 use assetfs::outbox::{OutboxError, PresetState};
-use assetfs::wire::{Preset, PresetId};
+use assetfs::wire::{CreatePreset, OptimizerConfig, Preset, PresetId};
 
 use super::support::{Fault, World};
 
@@ -261,5 +261,40 @@ async fn what_is_no_preset_is_refused_and_kept() {
     outbox.presets().save("web.json", A).await.unwrap();
     the_one(&presets(&world).await, "web", A);
     assert!(outbox.presets().overlay().files.is_empty());
+    outbox.shut_down().await;
+}
+
+#[tokio::test]
+async fn of_two_presets_with_one_name_the_file_with_an_id_is_the_one_that_is_changed_renamed_or_removed()
+ {
+    let world = World::start().await;
+    let outbox = world.outbox();
+    let client = world.direct();
+    for _ in 0..3 {
+        let request = CreatePreset {
+            name: "web".to_owned(),
+            description: None,
+            engine_core_version: None,
+            config: OptimizerConfig::parse(std::str::from_utf8(A).unwrap()).unwrap(),
+        };
+        client.presets().create(&request).await.unwrap();
+    }
+    let ids: Vec<PresetId> = presets(&world).await.iter().map(|it| it.id).collect();
+    let (second, third) = (ids[1], ids[2]);
+    let folder = outbox.presets();
+    let file = format!("web~{second}.json");
+    folder.save(&file, B).await.unwrap();
+    folder.rename(&file, "tv.json").await.unwrap();
+    let gone = folder.remove(&format!("web~{third}.json")).await.unwrap();
+    assert_eq!(gone, Some(third));
+    let left = presets(&world).await;
+    let shown: Vec<_> = left
+        .iter()
+        .map(|it| {
+            let limits = it.config.to_pretty_text();
+            (it.name.as_str(), it.id, limits.contains("\"count\": 2"))
+        })
+        .collect();
+    assert_eq!(shown, [("web", ids[0], false), ("tv", second, true)]);
     outbox.shut_down().await;
 }

@@ -30,6 +30,7 @@ use super::account::{self, Account};
 use super::dying;
 use super::exit::{Exit, WrongUse};
 use super::local;
+use super::mount_source;
 use super::settings::{self, ByteRate, ByteSize, Profile, Span};
 
 pub(super) use args::MountArgs;
@@ -142,10 +143,12 @@ fn plan(args: &MountArgs, profile: &Profile, fstab: FstabOptions) -> Result<Moun
     let span = |flag: Option<Span>, profile: Option<Span>| flag.or(profile).map(|span| span.0);
     let account = account::choose(&args.account, profile, data_dir)?;
     let allow_other = args.allow_other || profile.allow_other.unwrap_or(false);
+    let own_source = || Some(mount_source::source_of(&args.account, &account));
     Ok(MountPlan {
         mount_point,
         chaos: chosen_chaos(args, &account)?,
         shared_cache: shared_cache::chosen(args, profile, &account)?,
+        source: args.source.clone().or_else(own_source),
         account,
         read_only: args.read_only || profile.read_only.unwrap_or(false),
         no_inotify: args.no_inotify || profile.no_inotify.unwrap_or(false),
@@ -174,7 +177,7 @@ fn plan(args: &MountArgs, profile: &Profile, fstab: FstabOptions) -> Result<Moun
         )?,
         kernel_options: fstab.kernel,
         source: args.source.clone(),
-        cover_files: args.cover_files,
+        cover_files: fstab.cover_files,
         notify: args.notify || profile.notify.unwrap_or(false),
         quiet: args.quiet,
     })

@@ -15,6 +15,7 @@ use super::args::MountArgs;
 use super::options::FstabOptions;
 use crate::cli::Cli;
 use crate::cli::exit::{Exit, WrongUse, sentence};
+use crate::cli::mount_source::{Chosen, chosen_by};
 
 /// The names by which mount(8) starts a helper.
 const NAMES: &[&str] = &["mount.fuse.assetfs", "mount.fuse3.assetfs", "mount.assetfs"];
@@ -111,24 +112,6 @@ impl Helper {
     }
 }
 
-/// The account that SOURCE names.
-#[derive(Debug, PartialEq, Eq)]
-enum Chosen {
-    Nothing,
-    Local,
-    Service,
-    Profile,
-}
-
-fn chosen_by(source: &str) -> Chosen {
-    match source {
-        "assetfs" | "none" | "" => Chosen::Nothing,
-        "local" => Chosen::Local,
-        source if source.contains("://") => Chosen::Service,
-        _ => Chosen::Profile,
-    }
-}
-
 /// True for `assetfs SOURCE DIR -o OPTIONS`, the form of mount.fuse(8), in which the first word is not a command.
 fn is_from_mount_fuse(line: &[OsString]) -> bool {
     let [_, source, dir, rest @ ..] = line else {
@@ -171,14 +154,6 @@ mod tests {
         ] {
             assert!(Helper::called_with(line(called)).is_none(), "{called}");
         }
-    }
-
-    #[test]
-    fn a_source_says_which_account() {
-        assert_eq!(chosen_by("assetfs"), Chosen::Nothing);
-        assert_eq!(chosen_by("local"), Chosen::Local);
-        assert_eq!(chosen_by("https://a.example/x"), Chosen::Service);
-        assert_eq!(chosen_by("studio"), Chosen::Profile);
     }
 
     #[test]

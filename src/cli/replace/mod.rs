@@ -18,7 +18,7 @@ use anyhow::{Context, Result};
 
 use self::copying::NewFiles;
 use super::exit::{Exit, WrongUse};
-use super::mounted::{self, MountedDrive};
+use super::mounted::{self, MountedDrive, own_target};
 use super::settings::Span;
 use crate::drive::ends_in_id;
 use crate::fuse::shell_quoted;
@@ -98,7 +98,7 @@ struct Replacement<'a> {
 impl Replacement<'_> {
     fn of(args: &ReplaceArgs) -> Result<Replacement<'_>> {
         let source = source::existing(&args.source)?;
-        let whole = std::path::absolute(&args.model)?;
+        let whole = std::path::absolute(own_target(&args.model)?)?;
         let (Some(top), Some(name)) = (whole.parent(), whole.file_name()) else {
             return Err(not_a_model(args));
         };

@@ -3,7 +3,7 @@
 
 use std::path::Path;
 
-use super::super::table::{bytes, counted};
+use super::super::table::{bytes, counted, cut_inside};
 use crate::drive::{Direction, DraftStatus, MountStatus, StatusWord, TransferStatus};
 
 const BAR_COLUMNS: usize = 14;
@@ -152,18 +152,10 @@ fn summary(status: &MountStatus, down: u64) -> String {
     format!("↑ {}/s  ↓ {}/s  {counts}", bytes(up), bytes(down))
 }
 
-/// A path in a number of columns. What is too long is cut in the middle: names differ at the beginning or at the end.
+/// A path of the drive in a number of columns.
 fn shortened(path: &str, columns: usize) -> String {
     let path = path.trim_start_matches('/');
-    let path = path.strip_prefix("rawmodels/").unwrap_or(path);
-    let len = path.chars().count();
-    if len <= columns {
-        return path.to_owned();
-    }
-    let tail = columns.saturating_sub(1) / 2;
-    let head: String = path.chars().take(columns - 1 - tail).collect();
-    let tail: String = path.chars().skip(len - tail).collect();
-    format!("{head}…{tail}")
+    cut_inside(path.strip_prefix("rawmodels/").unwrap_or(path), columns)
 }
 
 fn cut(line: &str, columns: usize) -> String {

@@ -12,7 +12,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::super::exit::Exit;
 use super::super::interrupts::Interrupts;
-use super::super::mounted::MountedDrive;
+use super::super::mounted::{self, MountedDrive};
 use super::frame::frame;
 use crate::drive::{Direction, MountStatus, StatusWord};
 
@@ -47,7 +47,7 @@ async fn watch(drive: &MountedDrive) -> Result<Exit> {
         match &mut screen {
             Some(screen) => screen.show(drive.root(), &status, rates.down),
             None => changes
-                .lines(&status)
+                .lines(&status, |path| end_of(drive, path))
                 .iter()
                 .for_each(|line| println!("{line}")),
         }
@@ -129,41 +129,72 @@ impl Rates {
     }
 }
 
-/// The last line that was printed for each path.
+/// The status of what is not listed any more: of a model or a job its last one; of a file that was read, that it is here.
+fn end_of(drive: &MountedDrive, path: &str) -> String {
+    let path = drive.root().join(path.trim_start_matches('/'));
+    match mounted::item_report(&path) {
+        Ok(Some(report)) => report.status,
+        Ok(None) => "downloaded".to_owned(),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => "removed".to_owned(),
+        Err(error) => format!("its end is not known: {error}"),
+    }
+}
+
+/// What was printed last for each path.
 #[derive(Default)]
 struct Changes {
-    told: BTreeMap<String, String>,
+    told: BTreeMap<String, Told>,
+}
+
+/// What makes a line a new one: a state, and how far it is in large steps. A status with a time that runs is one.
+#[derive(Debug, PartialEq, Eq)]
+enum Told {
+    Status(String),
+    Percent(StatusWord, u64),
+    Countdown,
+}
+
+impl Told {
+    fn of(state: &StatusWord, percent: Option<u8>, status: &str) -> Told {
+        match (state, percent) {
+            (StatusWord::Settling, _) => Told::Countdown,
+            (state, Some(percent)) => Told::Percent(state.clone(), step(percent.into())),
+            _ => Told::Status(status.to_owned()),
+        }
+    }
 }
 
 impl Changes {
-    /// A line for each path of which there is something new to tell.
-    fn lines(&mut self, status: &MountStatus) -> Vec<String> {
-        let mut now: BTreeMap<String, String> = BTreeMap::new();
+    /// A line for each path of which there is something new to tell. `end_of` says how what is gone has ended.
+    fn lines(&mut self, status: &MountStatus, end_of: impl Fn(&str) -> String) -> Vec<String> {
+        let mut now: BTreeMap<String, (Told, String)> = BTreeMap::new();
+        let mut add = |path: &str, state: &StatusWord, percent, status: &str| {
+            let told = Told::of(state, percent, status);
+            now.insert(path.to_owned(), (told, status.to_owned()));
+        };
         for draft in &status.drafts {
-            let text = match (draft.state.clone(), draft.percent) {
-                (StatusWord::Uploading, Some(percent)) => {
-                    format!("uploading {}%", step(percent.into()))
-                }
-                _ => draft.status.clone(),
-            };
-            now.insert(draft.path.clone(), text);
+            add(&draft.path, &draft.state, draft.percent, &draft.status);
         }
         for job in &status.jobs {
-            now.insert(job.path.clone(), job.status.clone());
+            add(&job.path, &job.state, job.percent, &job.status);
         }
         let transfers = status.transfers.iter();
         for transfer in transfers.filter(|it| it.direction == Direction::Down) {
-            let percent = transfer.done_bytes * 100 / transfer.total_bytes.max(1);
-            let text = format!("downloading {}%", step(percent));
-            now.insert(transfer.path.clone(), text);
+            let percent = step(transfer.done_bytes * 100 / transfer.total_bytes.max(1));
+            let text = format!("downloading {percent}%");
+            now.insert(transfer.path.clone(), (Told::Status(text.clone()), text));
         }
-        let is_new = |(path, text): &(&String, &String)| self.told.get(*path) != Some(*text);
+        let is_new =
+            |(path, (told, _)): &(&String, &(Told, String))| self.told.get(*path) != Some(told);
         let news = now.iter().filter(is_new);
-        let news = news.map(|(path, text)| format!("{path}: {text}"));
+        let news = news.map(|(path, (_, text))| format!("{path}: {text}"));
         let gone = self.told.keys().filter(|path| !now.contains_key(*path));
-        let gone = gone.map(|path| format!("{path}: over"));
+        let gone = gone.map(|path| format!("{path}: {}", end_of(path)));
         let lines = news.chain(gone).collect();
-        self.told = now;
+        self.told = now
+            .into_iter()
+            .map(|(path, (told, _))| (path, told))
+            .collect();
         lines
     }
 }
@@ -180,23 +211,40 @@ mod tests {
     #[test]
     fn without_a_terminal_each_change_is_one_line() {
         let mut changes = Changes::default();
-        let mut status = MountStatus::default();
-        let mut draft = DraftStatus {
-            path: "/rawmodels/chair".into(),
-            state: StatusWord::Uploading,
-            percent: Some(41),
-            ..DraftStatus::default()
+        let mut shown = |state: &StatusWord, percent, status: &str| {
+            let draft = DraftStatus {
+                path: "/rawmodels/chair".into(),
+                state: state.clone(),
+                percent,
+                status: status.into(),
+                ..DraftStatus::default()
+            };
+            let status = MountStatus {
+                drafts: vec![draft],
+                ..MountStatus::default()
+            };
+            changes.lines(&status, |_| unreachable!("nothing is gone"))
         };
-        status.drafts = vec![draft.clone()];
-        assert_eq!(changes.lines(&status), ["/rawmodels/chair: uploading 40%"]);
-        draft.percent = Some(44);
-        status.drafts = vec![draft.clone()];
-        assert_eq!(changes.lines(&status), [""; 0]);
-        draft.percent = Some(50);
-        status.drafts = vec![draft];
-        assert_eq!(changes.lines(&status), ["/rawmodels/chair: uploading 50%"]);
-        status.drafts.clear();
-        assert_eq!(changes.lines(&status), ["/rawmodels/chair: over"]);
+        let is_told = |text: &str| vec![format!("/rawmodels/chair: {text}")];
+        let nothing: Vec<String> = Vec::new();
+        let settling = StatusWord::Settling;
+        assert_eq!(
+            shown(&settling, None, "settling 34 s"),
+            is_told("settling 34 s")
+        );
+        assert_eq!(shown(&settling, None, "settling 33 s"), nothing);
+        let uploading = StatusWord::Uploading;
+        for (percent, told) in [(41, true), (44, false), (50, true)] {
+            let text = format!("uploading {percent}%");
+            let expected = if told {
+                is_told(&text)
+            } else {
+                nothing.clone()
+            };
+            assert_eq!(shown(&uploading, Some(percent), &text), expected);
+        }
+        let lines = changes.lines(&MountStatus::default(), |_| "complete".to_owned());
+        assert_eq!(lines, is_told("complete"));
     }
 
     #[test]

@@ -53,22 +53,35 @@ pub(super) fn run() -> Result<Exit> {
 
 /// What is not set up on this machine for this user; `None` if everything is.
 pub(in crate::cli) fn missing() -> Option<String> {
-    let dirs: Vec<PathBuf> = user_data_dir()
-        .into_iter()
-        .chain(system_data_dirs())
-        .collect();
+    let dirs: Vec<PathBuf> = data_dirs().collect();
     let is_there = |name: &str| dirs.iter().any(|dir| dir.join(name).is_file());
     let missing = [MODELS_FILE, FOLDERS_FILE, MEDIA_TYPES_FILE]
         .into_iter()
         .filter(|name| !is_there(name));
     let missing: Vec<&str> = missing.collect();
-    (!missing.is_empty()).then(|| missing.join(", "))
+    let target = user_data_dir().unwrap_or_default();
+    (!missing.is_empty()).then(|| {
+        format!(
+            "{} and the folders of the system lack {}; run `assetfs thumbnail --setup`, which writes them there, or \
+             install the Debian package of assetfs (`scripts/package` makes it)",
+            shell_quoted(&target),
+            missing.join(", ")
+        )
+    })
+}
+
+/// The folder that has the setup for file managers.
+pub(in crate::cli) fn set_up_in() -> Option<PathBuf> {
+    data_dirs().find(|dir| dir.join(MODELS_FILE).is_file())
+}
+
+fn data_dirs() -> impl Iterator<Item = PathBuf> {
+    user_data_dir().into_iter().chain(system_data_dirs())
 }
 
 /// Why Nautilus cannot start the program that draws models; `None` if it can, or if nothing is set up.
 pub(in crate::cli) fn not_for_nautilus() -> Option<String> {
-    let dirs = user_data_dir().into_iter().chain(system_data_dirs());
-    let mut files = dirs.map(|dir| dir.join(MODELS_FILE));
+    let mut files = data_dirs().map(|dir| dir.join(MODELS_FILE));
     let text = files.find_map(|file| fs::read_to_string(file).ok())?;
     let program = text
         .lines()

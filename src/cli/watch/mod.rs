@@ -4,6 +4,7 @@
 //! One task looks ([`source`]), keeps the records ([`record`]) and decides; the work itself is done by others, a
 //! few models at a time. A kill at any moment loses no result and makes none twice.
 
+mod on_drive;
 mod queue;
 mod record;
 mod source;

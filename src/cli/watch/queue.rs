@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, bail};
 use serde_json::json;
 use tokio::sync::mpsc;
 use tokio::task::block_in_place;
@@ -16,7 +16,9 @@ use tokio_util::sync::CancellationToken;
 
 use super::super::exit::{Exit, sentence};
 use super::super::progress::Progress;
-use super::record::{Record, RecordState, Records, Upload};
+use super::super::result_warnings;
+use super::on_drive::{self, Match};
+use super::record::{FORM, Record, RecordState, Records, Upload};
 use super::source::{Source, scan};
 use super::work::{Back, Job, WatchPreset, WorkEvent, is_taken};
 use crate::durable::write_atomic;
@@ -182,7 +184,13 @@ impl Queue {
                     RecordState::Failed => failure_text(&self.settings.out, record).exists(),
                     RecordState::Working | RecordState::Moving { .. } => false,
                 };
-                is_over && record.stamp == source.stamp && record.config == preset.hash
+                let is_checked = record.form == FORM
+                    || record.upload.is_none()
+                    || record.state == RecordState::Failed;
+                is_over
+                    && is_checked
+                    && record.stamp == source.stamp
+                    && record.config == preset.hash
             })
     }
 
@@ -206,10 +214,12 @@ impl Queue {
             let is_same = |known: &&Record| known.content == content && known.config == preset.hash;
             if let Some(known) = known.as_ref().filter(is_same)
                 && known.state == RecordState::Done
+                && self.is_right(known, &preset)
             {
                 let stamp = job.source.stamp.clone();
                 self.records.put(Record {
                     stamp,
+                    form: FORM,
                     ..known.clone()
                 })?;
                 continue;
@@ -227,24 +237,41 @@ impl Queue {
                 results,
                 upload: job.upload.clone(),
                 state: RecordState::Working,
+                form: FORM,
             })?;
             job.makes.push((preset, self.records.work_folder()?));
         }
         Ok((!job.makes.is_empty()).then_some(job))
     }
 
-    /// Where the model is in the drive: where an earlier run put the same bytes, else under a free name.
+    fn is_right(&self, record: &Record, preset: &WatchPreset) -> bool {
+        match &self.settings.back {
+            Back::Drive(root) if record.form != FORM => {
+                on_drive::is_right(root, record, &preset.config)
+            }
+            _ => true,
+        }
+    }
+
+    /// Where the model is in the drive: where an earlier run put the same bytes and the drive still has them, else under a
+    /// free name.
     fn upload_of(&self, source: &Source, content: &str) -> Result<Option<Upload>> {
         let Back::Drive(root) = &self.settings.back else {
             return Ok(None);
         };
-        let mut of_entry = self
-            .records
-            .all()
-            .filter(|record| record.entry == source.entry);
-        let same = of_entry.find(|record| record.content == content && record.upload.is_some());
-        if let Some(record) = same {
-            return Ok(record.upload.clone());
+        let known = self.records.all().find_map(|record| {
+            let is_same = record.entry == source.entry && record.content == content;
+            record.upload.as_ref().filter(|_| is_same)
+        });
+        if let Some(known) = known {
+            let model = on_drive::folder(root, &known.name);
+            // One that cannot be compared now is used: another copy would be paid again.
+            let is_other = known.is_copied
+                && is_taken(root, &known.name)?
+                && on_drive::compare(&model, source).is_ok_and(|found| found == Match::Other);
+            if !is_other {
+                return Ok(Some(known.clone()));
+            }
         }
         let is_ours = |name: &str| {
             let mut uploads = self
@@ -253,14 +280,26 @@ impl Queue {
                 .filter_map(|record| record.upload.as_ref());
             uploads.any(|upload| upload.name == name)
         };
-        let mut name = source.stem.clone();
-        if is_ours(&name) || is_taken(root, &name)? {
-            name = format!("{}-{}", source.stem, &content[..8]);
+        if !is_ours(&source.stem) && !is_taken(root, &source.stem)? {
+            return Ok(Some(Upload {
+                name: source.stem.clone(),
+                is_copied: false,
+            }));
         }
-        Ok(Some(Upload {
-            name,
-            is_copied: false,
-        }))
+        // Under a name of the content an earlier run may have put it, whose records are gone.
+        for digits in [on_drive::NAME_DIGITS, content.len()] {
+            let name = format!("{}-{}", source.stem, &content[..digits]);
+            let model = on_drive::folder(root, &name);
+            let is_copied = is_taken(root, &name)?;
+            if !is_copied || on_drive::compare(&model, source)? == Match::Same {
+                return Ok(Some(Upload { name, is_copied }));
+            }
+        }
+        bail!(
+            "{} has other models under every name that {} could have; remove those that are not needed",
+            shell_quoted(&root.join("rawmodels")),
+            source.entry
+        )
     }
 
     /// A name that no other model's results have: the model's, with the preset where there are several.
@@ -352,6 +391,11 @@ impl Queue {
             self.print_json(record, json!({ "state": "done", "results": results }));
         } else {
             println!("{} → {}", record.entry, shell_quoted(&results));
+            if let Some(warning) =
+                result_warnings::in_one_line(&results).filter(|_| !self.settings.is_quiet)
+            {
+                eprintln!("{}: {warning}", record.entry);
+            }
         }
         Ok(())
     }

@@ -38,7 +38,13 @@ pub(super) struct Record {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) upload: Option<Upload>,
     pub(super) state: RecordState,
+    /// How far the record can be believed: see [`FORM`].
+    #[serde(default)]
+    pub(super) form: u32,
 }
+
+/// The form of the records that this version writes. Those of form 0 did not compare the text in a drive with the preset.
+pub(super) const FORM: u32 = 1;
 
 /// A model's copy in a drive.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -257,6 +263,7 @@ mod tests {
             results: text("chair"),
             upload: None,
             state,
+            form: FORM,
         }
     }
 

@@ -21,6 +21,7 @@ use super::super::mounted::{self, CommandRefused, MountedDrive};
 use super::super::progress::Progress;
 use super::super::wait::{State, wait_for};
 use super::super::watch_engine::EngineTurns;
+use super::on_drive;
 use super::record::{Upload, sync_tree};
 use super::source::Source;
 use crate::drive::StatusWord;
@@ -263,7 +264,7 @@ fn upload(root: &Path, job: &Job, copied: impl FnOnce()) -> Result<PathBuf> {
         .upload
         .as_ref()
         .context("no name was chosen in the drive")?;
-    let model = root.join("rawmodels").join(&upload.name);
+    let model = on_drive::folder(root, &upload.name);
     if !upload.is_copied || !model.exists() {
         for file in &job.source.files {
             let (from, to) = (job.source.root.join(file), model.join(file));
@@ -298,9 +299,7 @@ fn commit(draft: &Path, source: &Source) -> Result<()> {
 
 /// Puts a preset into the model's folder of jobs, unless it is there.
 fn drop_preset(model: &Path, preset: &WatchPreset) -> Result<PathBuf> {
-    let text = model
-        .join("optimize")
-        .join(format!("{}.json", preset.label));
+    let text = on_drive::text_of(model, &preset.label, &preset.hash, &preset.config)?;
     if text.with_extension("status").exists() {
         return Ok(text);
     }
@@ -341,7 +340,7 @@ fn wait(path: &Path, timeout: Duration) -> Result<()> {
 
 /// True when the drive at `root` has a model or a draft of that name.
 pub(super) fn is_taken(root: &Path, name: &str) -> io::Result<bool> {
-    match fs::symlink_metadata(root.join("rawmodels").join(name)) {
+    match fs::symlink_metadata(on_drive::folder(root, name)) {
         Ok(_) => Ok(true),
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
         Err(error) => Err(error),

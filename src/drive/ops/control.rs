@@ -18,7 +18,7 @@ use crate::drive::ops::cache::{clear_cache, pin, unpin, verify_cache};
 use crate::drive::ops::delete::delete_many;
 use crate::drive::ops::events::end_events;
 use crate::drive::ops::replace::replace;
-use crate::drive::places::{Contents, RawModels, Root, refusals};
+use crate::drive::places::{Contents, RawModels, Root, end_of_model, refusals};
 use crate::drive::posix::{Caller, Ino};
 use crate::drive::tree::Tree;
 use crate::drive::values::local::{DropFolder, HiddenParent};
@@ -209,7 +209,12 @@ async fn run_on_model(tree: &Arc<Tree>, home: Home, command: Command) -> DriveRe
     let asset = tree.catalog().asset_of(home);
     match (command, home, asset) {
         // The service has accepted it: there is nothing left to commit.
-        (Command::Commit { .. }, _, Some(_)) => Ok(()),
+        (Command::Commit { .. }, _, Some(_)) => match end_of_model(tree, Model::Raw(home)) {
+            None => Ok(()),
+            Some(why) => Err(DriveError::Invalid(format!(
+                "its import has failed, so there is nothing left to send: {why}"
+            ))),
+        },
         (Command::Commit { force }, Home::Made(draft), None) => commit(tree, draft, force).await,
         (Command::Cancel, _, Some(asset))
             if tree.outbox().uploads().version_of(asset).is_some() =>

@@ -5,9 +5,10 @@ use std::ffi::OsStr;
 use crate::drive::error::{DriveError, DriveResult};
 use crate::drive::failures::{Deed, Outcome};
 use crate::drive::mount::Mount;
-use crate::drive::places::{Node, job_folder_path};
+use crate::drive::places::{Node, job_folder_path, note_failure_time};
 use crate::drive::posix::Ino;
 use crate::drive::tree::Tree;
+use crate::drive::values::local::DropFolder;
 use crate::drive::values::names::shown_name;
 use crate::drive::values::node::{Home, Model};
 use crate::outbox::{JobState, OutboxEvent};
@@ -21,6 +22,17 @@ pub fn why(tree: &Tree, node: &Node) -> Option<String> {
     let own = own.or_else(|| tree.failures().warning_of(&path));
     let inside = own.or_else(|| tree.failures().last_in(&path));
     inside.or_else(|| waits_for(tree, node))
+}
+
+/// What a model was sent without.
+pub(in crate::drive) fn warning(tree: &Tree, node: &Node) -> Option<String> {
+    let noted = tree.failures().warning_of(&node.path(tree));
+    noted.or_else(|| {
+        let Model::Raw(home) = node.shown_model(tree)? else {
+            return None;
+        };
+        tree.catalog().model(home)?.draft?.warning
+    })
 }
 
 fn waits_for(tree: &Tree, node: &Node) -> Option<String> {
@@ -102,6 +114,9 @@ pub fn note_outcome(tree: &Tree, event: &OutboxEvent) {
             }
         }
         OutboxEvent::JobChanged(folder, name) => {
+            if let Some(folder) = DropFolder::of_outbox(folder) {
+                note_failure_time(tree, folder);
+            }
             let job = tree.outbox().jobs().get(folder, name);
             let was_sent = job.is_some_and(|job| {
                 let is_sent = matches!(job.state, JobState::Running { .. } | JobState::Done);

@@ -24,7 +24,7 @@ use crate::drive::values::local::{
     DropFolder, ErrorParent, HiddenParent, JobEntry, JobPart, TextTarget,
 };
 use crate::drive::values::node::{Home, ListingKind, Model};
-use crate::outbox::{ItemStatus, JobFolder, JobInfo, JobState, Maker, OwnerFolder};
+use crate::outbox::{ItemStatus, JobFolder, JobInfo, JobState, Maker, OwnerFolder, why_never_sent};
 use crate::wire::{EmbedId, RapidId};
 
 /// Time within which the service lists a new embed.
@@ -268,6 +268,7 @@ impl Place for JobEntry {
                 let is_over = matches!(job.state, JobState::Failed { .. }) && was_accepted;
                 match failure {
                     Some(said) if is_over => Some(format!("{said}; {AFTER_A_FAILED_JOB}")),
+                    None if job.state == JobState::Editing => why_never_sent(&job.name),
                     said => said.or_else(of_model),
                 }
             }

@@ -2,6 +2,7 @@
 
 use std::collections::HashSet;
 use std::sync::Arc;
+use std::time::SystemTime;
 
 use async_trait::async_trait;
 
@@ -11,7 +12,7 @@ use crate::drive::catalog::{asset_failure, model_path, rapid_status};
 use crate::drive::error::{DriveError, DriveResult};
 use crate::drive::posix::FileKind;
 use crate::drive::tree::Tree;
-use crate::drive::values::local::{ErrorParent, HiddenParent};
+use crate::drive::values::local::{DropFolder, ErrorParent, HiddenParent};
 use crate::drive::values::node::{Home, Model};
 use crate::outbox::{DraftKind, DraftPhase, StatusWord};
 use crate::wire::{AssetId, RapidId};
@@ -22,6 +23,8 @@ pub(super) const AFTER_A_FAILED_JOB: &str = "if the model or the settings are th
                                              `assetfs run` of the job's text runs it again, for a point";
 /// The table of texts that were removed.
 const DISMISSED: &str = "dismissed";
+/// The table of texts with the time when each was first known.
+const NOTICED: &str = "failures-noticed";
 
 pub(super) struct ErrorText(pub(super) ErrorParent);
 
@@ -50,7 +53,8 @@ impl Place for ErrorText {
 
     async fn text(&self, tree: &Arc<Tree>) -> DriveResult<Text> {
         let text = error_text(tree, self.0).ok_or(DriveError::NotFound)?;
-        Ok(Text::new(text, tree.opened()))
+        let modified = failed_at(tree, self.0, &text);
+        Ok(Text::new(text, modified))
     }
 
     fn failure(&self, tree: &Tree) -> Option<String> {
@@ -82,6 +86,38 @@ pub fn error_text(tree: &Tree, parent: ErrorParent) -> Option<String> {
         .flatten();
     let is_old = dismissed.is_some_and(|old| text.lines().all(|line| old.contains(line)));
     (!is_old).then_some(text)
+}
+
+/// When the drive noticed what a text of `ERROR.txt` says; kept over a remount, as long as the text is the same.
+fn failed_at(tree: &Tree, parent: ErrorParent, text: &str) -> SystemTime {
+    if let Some((_, at)) = noticed(tree, parent).filter(|(known, _)| known == text) {
+        return at;
+    }
+    let now = SystemTime::now();
+    let kept = (text, now);
+    if let Err(error) = tree
+        .meta()
+        .relaxed()
+        .put(NOTICED, &parent.to_string(), &kept)
+    {
+        tracing::debug!(parent = %parent, error = %error, "the time of a failure is not kept");
+    }
+    now
+}
+
+fn noticed(tree: &Tree, parent: ErrorParent) -> Option<(String, SystemTime)> {
+    tree.meta().get(NOTICED, &parent.to_string()).ok().flatten()
+}
+
+/// Keeps the time of what failed in a drop folder, as soon as the drive knows of it.
+pub(in crate::drive) fn note_failure_time(tree: &Tree, folder: DropFolder) {
+    let parent = ErrorParent::Drop(folder);
+    match failure_text(tree, parent) {
+        Some(text) => drop(failed_at(tree, parent, &text)),
+        None if noticed(tree, parent).is_none() => {}
+        // The same failure later is another one.
+        None => drop(tree.meta().relaxed().remove(NOTICED, &parent.to_string())),
+    }
 }
 
 /// Hides `ERROR.txt` until something else fails.
@@ -145,7 +181,7 @@ pub(super) fn rapid_failure(tree: &Tree, rapid: RapidId) -> Option<String> {
 }
 
 /// Why a model has failed and will not become complete by itself, and what the user can do.
-pub(super) fn end_of_model(tree: &Tree, model: Model) -> Option<String> {
+pub(in crate::drive) fn end_of_model(tree: &Tree, model: Model) -> Option<String> {
     match model {
         Model::Rapid(rapid) => rapid_failure(tree, rapid),
         Model::Raw(home) => {

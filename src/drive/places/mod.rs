@@ -43,7 +43,7 @@ pub use attributes::{file, folder};
 pub use changes::{changed_file, touched};
 pub use drop::{job_folder_path, shown_parts};
 pub use entry::{DraftEntry, loose_row, removed_entry, sent_loose_file};
-pub use errors::dismiss_error;
+pub use errors::{dismiss_error, end_of_model, note_failure_time};
 pub use hidden_text::control_help;
 pub use hiding::{is_ghost, is_hidden};
 pub use model::ModelFolder;

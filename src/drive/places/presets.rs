@@ -17,7 +17,7 @@ use crate::drive::tree::Tree;
 use crate::drive::values::known::{KnownPreset, system_time};
 use crate::drive::values::local::{HiddenParent, TextTarget};
 use crate::drive::values::node::ListingKind;
-use crate::outbox::{Maker, PresetFile, PresetOverlay, PresetState};
+use crate::outbox::{Maker, PresetFile, PresetOverlay, PresetState, why_never_sent};
 use crate::wire::PresetId;
 use crate::wire::paths::{fill, route};
 
@@ -247,7 +247,8 @@ impl Place for HeldPreset {
     fn failure(&self, tree: &Tree) -> Option<String> {
         match self.file(tree)?.state {
             PresetState::Failed { reason } => Some(reason),
-            _ => None,
+            PresetState::Local => why_never_sent(&self.0),
+            PresetState::Queued | PresetState::Saved { .. } => None,
         }
     }
 

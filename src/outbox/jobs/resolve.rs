@@ -5,6 +5,7 @@ use crate::client::{ClientError, Priority};
 use crate::outbox::jobs::needs::PresetSaved;
 use crate::outbox::jobs::parts::JobParts;
 use crate::outbox::jobs::text::Settings;
+use crate::outbox::texts::preset_named;
 use crate::wire::{OptimizeSettings, OptimizerConfig, PresetId};
 
 /// Why the settings of a job cannot be resolved.
@@ -22,6 +23,13 @@ struct KnownPreset {
     id: PresetId,
     name: String,
     config: OptimizerConfig,
+    /// It is of the account, not of the service.
+    is_own: bool,
+}
+
+fn with_ids<'a>(presets: &[&'a KnownPreset]) -> Vec<(&'a str, PresetId)> {
+    let presets = presets.iter();
+    presets.map(|it| (it.name.as_str(), it.id)).collect()
 }
 
 /// The presets of the service, requested when first needed.
@@ -57,14 +65,9 @@ impl PresetLookup {
                     self.known = None;
                 }
                 let known = self.known(parts).await?;
-                let named = known.iter().find(|preset| preset.name == *name);
-                let named = named.map(|preset| OptimizeSettings::Preset(preset.id));
-                named.ok_or_else(|| {
-                    let names: Vec<&str> =
-                        known.iter().map(|preset| preset.name.as_str()).collect();
-                    let names = names.join(", ");
-                    Unresolved::Wrong(format!("there is no preset {name:?}; there are: {names}"))
-                })
+                let (own, factory): (Vec<_>, Vec<_>) = known.iter().partition(|it| it.is_own);
+                let id = preset_named(name, &with_ids(&own), &with_ids(&factory));
+                id.map(OptimizeSettings::Preset).map_err(Unresolved::Wrong)
             }
         }
     }
@@ -123,11 +126,13 @@ async fn all_presets(parts: &JobParts) -> Result<Vec<KnownPreset>, ClientError> 
         id: it.id,
         name: it.name,
         config: it.config,
+        is_own: true,
     });
     let factory = factory.into_iter().map(|it| KnownPreset {
         id: it.id,
         name: it.name,
         config: it.config,
+        is_own: false,
     });
     Ok(own.chain(factory).collect())
 }

@@ -4,6 +4,7 @@
 //! Invariant: a file name means one preset. One is made only if the service has none of that name
 //! and none that was parked under it.
 
+use crate::outbox::names::is_with_id;
 use crate::wire::{OptimizerConfig, Preset, PresetId};
 
 /// What to do next about a text.
@@ -27,14 +28,23 @@ pub fn next_preset_step(
 ) -> PresetStep {
     match find(known, name, parked) {
         None => PresetStep::Create,
-        Some(found) if found.name == name && found.config.meaning_eq(config) => {
+        Some(found) if name_for(found, name) == found.name && found.config.meaning_eq(config) => {
             PresetStep::Same(found.id)
         }
         Some(found) => PresetStep::Update(found.id),
     }
 }
 
-/// The preset of a file: the parked one while it exists, else that of the name.
+/// The name that a preset gets when the file `name` is written: its own if that file is `NAME~ID`, which is how a preset
+/// is shown whose name another one has.
+pub fn name_for<'a>(preset: &'a Preset, name: &'a str) -> &'a str {
+    match is_with_id(name, &preset.name, preset.id.0) {
+        true => &preset.name,
+        false => name,
+    }
+}
+
+/// The preset of a file: the parked one while it exists, else that of the name, else that of the name with an id.
 pub fn find<'a>(known: &'a [Preset], name: &str, parked: Option<PresetId>) -> Option<&'a Preset> {
     let by_id = parked.and_then(|id| known.iter().find(|preset| preset.id == id));
     // Of several with one name the oldest is the one that the name shows.
@@ -44,7 +54,11 @@ pub fn find<'a>(known: &'a [Preset], name: &str, parked: Option<PresetId>) -> Op
             .filter(|preset| preset.name == name)
             .min_by_key(|preset| preset.id)
     };
-    by_id.or_else(by_name)
+    let by_suffix = || {
+        let mut presets = known.iter();
+        presets.find(|preset| is_with_id(name, &preset.name, preset.id.0))
+    };
+    by_id.or_else(by_name).or_else(by_suffix)
 }
 
 #[cfg(test)]
@@ -80,6 +94,19 @@ mod tests {
                 prop_assert!(found.any(|it| it.name == "web" || Some(id) == parked));
             }
         }
+    }
+
+    #[test]
+    fn a_file_with_an_id_is_the_preset_of_that_name_and_id_and_keeps_its_name() {
+        let known = [preset(3, "web", 1), preset(5, "web", 2)];
+        let step = |name, wanted| next_preset_step(&known, name, None, &config(wanted));
+        assert_eq!(step("web~5", 2), PresetStep::Same(PresetId(5)));
+        assert_eq!(step("web~5", 9), PresetStep::Update(PresetId(5)));
+        assert_eq!(step("web~3", 9), PresetStep::Update(PresetId(3)));
+        assert_eq!(step("tv~5", 9), PresetStep::Create);
+        assert_eq!(step("web~7", 9), PresetStep::Create);
+        assert_eq!(name_for(&known[1], "web~5"), "web");
+        assert_eq!(name_for(&known[1], "tv"), "tv");
     }
 
     #[test]

@@ -17,7 +17,7 @@ use crate::outbox::events::OutboxEvent;
 use crate::outbox::failpoint::Failpoint;
 use crate::outbox::presets::book::{HeldPreset, PresetRecord};
 use crate::outbox::presets::parts::PresetParts;
-use crate::outbox::presets::plan::{PresetStep, find, next_preset_step};
+use crate::outbox::presets::plan::{PresetStep, find, name_for, next_preset_step};
 use crate::outbox::{failpoint, names, texts};
 use crate::wire::{CreatePreset, OptimizerConfig, Preset, PresetId, PresetText, UpdatePreset};
 
@@ -141,9 +141,12 @@ async fn put(
     let reply = match step {
         PresetStep::Same(id) => Ok(Some(id)),
         PresetStep::Update(id) => {
+            let standing = known.iter().find(|preset| preset.id == id);
             let request = UpdatePreset {
                 id,
-                name: preset_name.to_owned(),
+                name: standing
+                    .map_or(preset_name, |standing| name_for(standing, preset_name))
+                    .to_owned(),
                 config: config.clone(),
                 description: text.description.clone(),
             };

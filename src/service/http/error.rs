@@ -312,6 +312,10 @@ impl From<FilesError> for ApiError {
             error if error.is_temporary() => {
                 ApiError::unavailable(Dependency::Storage, SOON, error)
             }
+            // The bucket is gone, or refuses: nothing was changed, and it works again when the operator has mended it.
+            error if error.is_gone() || matches!(error, FilesError::Bucket(_)) => {
+                ApiError::unavailable(Dependency::Storage, LONG_RETRY, error)
+            }
             inside => ApiError::internal(inside),
         }
     }
@@ -326,6 +330,24 @@ impl From<SignatureError> for ApiError {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::service::files::BucketError;
+
+    #[test]
+    fn a_bucket_that_is_gone_is_503_and_tried_again() {
+        for missing in [
+            FilesError::Store(object_store::Error::NotFound {
+                path: "incoming/1".to_owned(),
+                source: "NoSuchBucket".into(),
+            }),
+            FilesError::Bucket(BucketError::NoBucket {
+                bucket: "assets".to_owned(),
+            }),
+        ] {
+            let response = ApiError::from(missing).into_response();
+            assert_eq!(response.status(), StatusCode::SERVICE_UNAVAILABLE);
+            assert!(response.headers().contains_key(RETRY_AFTER));
+        }
+    }
 
     #[tokio::test]
     async fn a_full_disk_of_the_database_is_507_and_names_the_database() {

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use assetfs::outbox::{DraftPhase, EntryId, OpenMode, StatusWord};
+use assetfs::outbox::{DraftPhase, EntryId, JobFolder, OpenMode, OwnerFolder, Place, StatusWord};
 
 use crate::support::{Fault, ME, World, as_map, chair, copy_chair, eventually, glb, put};
 
@@ -39,6 +39,48 @@ async fn a_change_during_the_upload_takes_it_back() {
     let mut files = as_map(chair());
     files.insert("notes.txt".to_owned(), b"changed".to_vec());
     assert_eq!(world.files(asset).await, files);
+    outbox.shut_down().await;
+}
+
+#[tokio::test]
+async fn a_rename_during_the_upload_sends_it_anew_under_the_new_name_and_leaves_and_pays_nothing() {
+    let world = World::start().await;
+    world
+        .relay
+        .fault("PUT", "", Fault::Late(Duration::from_millis(1500)), 3);
+    let outbox = world.outbox();
+    let draft = copy_chair(&outbox, "chair");
+    // A job that waits for the model goes with it.
+    let folder = JobFolder::Optimize(OwnerFolder::Draft(draft.id));
+    let text = br#"{"limits":{"faces":{"count":1234}}}"#;
+    outbox.jobs().write(&folder, "web.json", text).unwrap();
+    outbox.jobs().submit(&folder, "web.json").await.unwrap();
+    eventually("it is on its way", async || {
+        !world.relay.calls("PUT", "").is_empty()
+    })
+    .await;
+    let top = |name: &str| Place::Top(name.to_owned());
+    outbox
+        .drafts()
+        .rename(&top("chair"), &top("stool"), false, &ME)
+        .unwrap();
+    eventually("it is complete", async || {
+        outbox.drafts().get(draft.id).is_none()
+    })
+    .await;
+    eventually("the old one is gone", async || {
+        world.assets().await.len() == 1
+    })
+    .await;
+    let assets = world.assets().await;
+    assert_eq!(assets[0].name, "stool");
+    let asset = world.the_one(&assets);
+    assert_eq!(world.files(asset).await, as_map(chair()));
+    eventually("the job is sent", async || {
+        !world.rapid_models(asset).await.is_empty()
+    })
+    .await;
+    assert_eq!(world.relay.calls("POST", "rawmodel/optimize").len(), 1);
     outbox.shut_down().await;
 }
 

@@ -288,8 +288,10 @@ impl Views {
                 .packing()
                 .filter(|_| self.packs)
                 .and_then(|packing| meshopt_views::pack(packing, &bytes))
-                // Few numbers may grow. What was rounded is stored in a form that only a packed view has.
-                .filter(|packed| packed.filter.is_some() || packed.bytes.len() < bytes.len());
+                // Few numbers may grow.
+                .filter(|packed| {
+                    !matches!(usage, ViewUse::PackedTable(..)) || packed.bytes.len() < bytes.len()
+                });
             let Some(packed) = packed else {
                 views.push(usage.view_json(buffer.len(), bytes.len()));
                 buffer.extend_from_slice(&bytes);

@@ -9,6 +9,7 @@ mod chart_maps;
 mod compare;
 mod context;
 mod export;
+mod gain;
 mod judge;
 mod memory;
 mod optimize;

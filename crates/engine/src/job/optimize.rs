@@ -14,14 +14,15 @@ use super::super::textures::{TexturePlan, fit};
 use super::compare::{HiddenParts, compare_exports};
 use super::context::JobContext;
 use super::export::export_all;
+use super::gain;
 use super::judge::DrawnSource;
 use super::reduce::{ReducedScene, bakes, reduce};
 use super::report::{ExportedFile, Report};
 use super::steps::{describe, model_file, read_model};
 use super::target_size::{SizeTarget, settings_for_size};
 use super::task::{OptimizeTask, Pictures};
-use assetfs_formats::number_text::{counted_were, grouped};
-use assetfs_formats::{FileFormat, GeometryPacking, TextureFormat};
+use assetfs_formats::TextureFormat;
+use assetfs_formats::number_text::counted_were;
 
 /// The settings scaled as the task says; those that have no effect are warnings.
 fn settings_of(task: &OptimizeTask, mut settings: Settings, job: &mut JobContext<'_>) -> Settings {
@@ -94,8 +95,7 @@ pub(super) fn optimize(
         compare_exports(&pictures, &scene, &mut exports, hidden, job)?;
     }
     let exports: Vec<ExportedFile> = exports.into_iter().map(|export| export.file).collect();
-    for file in exports.iter().filter(|file| file.size_bytes > source.bytes) {
-        let line = larger_than_source(file, source.bytes, imported.packing, &settings);
+    for line in gain::warnings(&exports, source.bytes, imported.packing, &settings) {
         job.warn(line);
     }
     let (name, format, bytes) = main_export(&exports);
@@ -143,37 +143,6 @@ fn within_size(
         may_pack: may_pack && settings.exports[0].format.takes_compression(),
     };
     settings_for_size(scene, settings, target, drawn, job)
-}
-
-/// The warning about an export that has more bytes than its source, with the most likely reason.
-fn larger_than_source(
-    export: &ExportedFile,
-    source_bytes: u64,
-    packing: MeshCompression,
-    settings: &Settings,
-) -> String {
-    let is_packed = settings.exports.iter().any(|known| {
-        known.format.name() == export.format && known.compression != MeshCompression::None
-    });
-    let format = FileFormat::from_name(&export.format);
-    let advice = match (packing.name(), format.map(|format| format.row().packing)) {
-        (Some(name), Some(GeometryPacking::Chosen)) if !is_packed => format!(
-            ": the source packs its geometry; ask for it with meshCompressionMethod \"{name}\""
-        ),
-        (Some(_), Some(GeometryPacking::Never)) => {
-            format!(
-                ": the source packs its geometry, and {} cannot",
-                export.format
-            )
-        }
-        _ => String::new(),
-    };
-    format!(
-        "{} has {} bytes, more than the source with {}{advice}",
-        export.name,
-        grouped(export.size_bytes),
-        grouped(source_bytes)
-    )
 }
 
 fn main_export(exports: &[ExportedFile]) -> (String, String, u64) {

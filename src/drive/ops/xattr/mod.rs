@@ -10,7 +10,7 @@ mod thumbnail;
 use crate::drive::catalog::{content_of, learn_reason};
 use crate::drive::error::{DriveError, DriveResult};
 use crate::drive::mount::Mount;
-use crate::drive::ops::why::{why, why_name};
+use crate::drive::ops::why::{warning, why, why_name};
 use crate::drive::ops::xattr::tags::{set_tags, tags_of};
 use crate::drive::places::{DraftEntry, Node, Removal, refusals};
 use crate::drive::posix::{FileKind, Ino, XattrMode};
@@ -23,6 +23,7 @@ const MIME_TYPE: &str = "user.mime_type";
 const WHY: &str = "user.assetfs.why";
 /// The failure of a name that does not exist is read from its folder.
 const WHY_OF_NAME: &str = "user.assetfs.why.";
+const WARNING: &str = "user.assetfs.warning";
 const ID: &str = "user.assetfs.id";
 const STATUS: &str = "user.assetfs.status";
 /// The status as one word.
@@ -67,6 +68,7 @@ pub async fn get_xattr(mount: &Arc<Mount>, ino: Ino, name: &OsStr) -> DriveResul
                 }
             }
         }
+        WARNING => warning(mount, &node),
         ID => node.id(mount),
         STATUS => status(mount, &node).await.map(|it| it.to_string()),
         STATE => status(mount, &node).await.map(|it| it.word().to_string()),

@@ -14,7 +14,6 @@ use crate::outbox::drafts::upload::manifest::{Exclusion, Manifest, Sendable};
 use crate::outbox::ids::DraftId;
 use crate::outbox::names;
 use crate::outbox::names::FolderName;
-use assetfs_formats::references::Reference;
 use assetfs_formats::resolve::{Found, ModelFiles};
 
 /// The known facts of a draft.
@@ -129,16 +128,21 @@ fn unseen(memory: &DraftsMemory, draft: &Draft, items: &[Sendable<'_>]) -> Optio
 
 fn facts_of(memory: &DraftsMemory, item: &Sendable<'_>) -> FileFacts {
     let finding = subject_of(item).and_then(|subject| memory.findings.of(&subject).cloned());
-    let (state, references): (BytesState, Vec<Reference>) = match (item.file.state, finding) {
-        (FileState::Unflushed, _) => (BytesState::Interrupted, Vec::new()),
-        (FileState::WriteFailed, _) => (BytesState::WriteFailed, Vec::new()),
-        (FileState::Flushed, Some(finding)) => (finding.state, finding.references),
-        (FileState::Flushed, None) => (BytesState::Whole, Vec::new()),
+    let state = match (item.file.state, &finding) {
+        (FileState::Unflushed, _) => BytesState::Interrupted,
+        (FileState::WriteFailed, _) => BytesState::WriteFailed,
+        (FileState::Flushed, Some(finding)) => finding.state.clone(),
+        (FileState::Flushed, None) => BytesState::Whole,
     };
+    let finding = finding.filter(|_| item.file.state == FileState::Flushed);
+    let (references, members) = finding.map_or_else(Default::default, |finding| {
+        (finding.references, finding.members)
+    });
     FileFacts {
         path: item.path.clone(),
         size: item.file.size,
         state,
         references,
+        members,
     }
 }

@@ -6,12 +6,18 @@
 use std::collections::HashMap;
 use std::fs::File;
 use std::io;
+use std::os::unix::fs::FileExt as _;
 
 use crate::outbox::drafts::settle::readiness::BytesState;
+use assetfs_formats::extension;
 use assetfs_formats::references::{self, Reference};
 use assetfs_formats::wholeness;
+use assetfs_formats::zip::{MAX_TAIL_BYTES, end_records, parse_directory};
 
 use crate::outbox::staging::{ContentHash, ContentId, hash_upto};
+
+/// Maximum length of a zip's list of files that is read to count models.
+const MAX_DIRECTORY_BYTES: u64 = 4 << 20;
 
 /// A file to inspect.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -32,6 +38,8 @@ pub struct Finding {
     pub state: BytesState,
     /// The files that it refers to.
     pub references: Vec<Reference>,
+    /// Of a zip: the files in it, with their sizes.
+    pub members: Vec<(String, u64)>,
 }
 
 /// The results so far.
@@ -103,6 +111,7 @@ pub fn inspect(subject: &Subject, file: &File, needs_proof: bool) -> io::Result<
     let interrupted = Finding {
         state: BytesState::Interrupted,
         references: Vec::new(),
+        members: Vec::new(),
     };
     if file.metadata()?.len() != subject.size {
         return Ok(interrupted);
@@ -117,10 +126,40 @@ pub fn inspect(subject: &Subject, file: &File, needs_proof: bool) -> io::Result<
     } else {
         wholeness.into()
     };
+    let is_zip = extension(&subject.path) == "zip";
+    let members = is_zip.then(|| members_of(file, subject.size));
     Ok(Finding {
         state,
         references: found.files,
+        // What cannot be read as a zip has no members that could be named.
+        members: members.and_then(Result::ok).unwrap_or_default(),
     })
+}
+
+/// The files in a zip. An unusual or damaged one is an error: it is sent as it is, and the service judges it.
+fn members_of(file: &File, size: u64) -> io::Result<Vec<(String, u64)>> {
+    let tail_at = size - size.min(MAX_TAIL_BYTES);
+    let tail = read_at(file, tail_at, size - tail_at)?;
+    let mut ends = end_records(&tail);
+    let end = ends.find(|end| end.at() + end.len_bytes() == tail.len());
+    let end = end.ok_or(io::ErrorKind::InvalidData)?;
+    // A zip of more than 65,535 files is no model that a person made of several.
+    if end.has_long_len() {
+        return Err(io::ErrorKind::InvalidData.into());
+    }
+    let extent = end.extent();
+    if extent.len > MAX_DIRECTORY_BYTES || extent.len > size {
+        return Err(io::ErrorKind::InvalidData.into());
+    }
+    let directory = read_at(file, extent.offset, extent.len)?;
+    let members = parse_directory(&directory, extent).map_err(|why| io::Error::other(why.0))?;
+    Ok(members.into_iter().map(|it| (it.name, it.size)).collect())
+}
+
+fn read_at(file: &File, offset: u64, len: u64) -> io::Result<Vec<u8>> {
+    let mut bytes = vec![0; usize::try_from(len).map_err(io::Error::other)?];
+    file.read_exact_at(&mut bytes, offset)?;
+    Ok(bytes)
 }
 
 #[cfg(test)]
@@ -142,6 +181,7 @@ mod tests {
         Finding {
             state,
             references: Vec::new(),
+            members: Vec::new(),
         }
     }
 

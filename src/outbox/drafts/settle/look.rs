@@ -43,6 +43,7 @@ fn inspect_all(parts: &DraftParts, subjects: Vec<Subject>) {
             Finding {
                 state: BytesState::Interrupted,
                 references: Vec::new(),
+                members: Vec::new(),
             }
         });
         parts.memory().findings.keep(start, subject, finding);

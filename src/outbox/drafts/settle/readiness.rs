@@ -19,6 +19,8 @@ pub struct FileFacts {
     pub state: BytesState,
     /// The files that it refers to.
     pub references: Vec<Reference>,
+    /// Of a zip: the files in it, with their sizes.
+    pub members: Vec<(String, u64)>,
 }
 
 /// Whether the bytes of a file are complete.
@@ -219,16 +221,25 @@ pub fn readiness(facts: &DraftFacts) -> Result<ReadyContent, Obstacle> {
     if is_hopeless {
         return Err(Obstacle::Lacks(missing.into_iter().collect()));
     }
-    let views: Vec<FileView<'_>> = facts.files.iter().map(view_of).collect();
     let mut models = facts
         .files
         .iter()
         .filter(|file| names::is_model(&file.path));
     Ok(ReadyContent {
         missing: missing.into_iter().collect(),
-        several: SeveralModels::among(&views, &files),
+        several: several_in(facts, &files),
         references_tell: models.all(|file| names::has_references(&file.path)),
     })
+}
+
+fn several_in(facts: &DraftFacts, files: &ModelFiles) -> Option<SeveralModels> {
+    match &facts.files[..] {
+        [zip] if !zip.members.is_empty() => SeveralModels::in_zip(&zip.path, &zip.members),
+        all => {
+            let views: Vec<FileView<'_>> = all.iter().map(view_of).collect();
+            SeveralModels::among(&views, files)
+        }
+    }
 }
 
 fn view_of(file: &FileFacts) -> FileView<'_> {

@@ -7,10 +7,12 @@ use assetfs_formats::references::Reference;
 use assetfs_formats::resolve::{Found, ModelFiles};
 use assetfs_formats::{self as formats, Kind, Parts, extension};
 
-use crate::outbox::names::{is_self_contained, stem};
+use crate::outbox::names::{has_references, is_junk_path, is_self_contained, stem};
 
 /// Maximum number of models that a command names.
 const SHOWN: usize = 4;
+/// Maximum number of other files that a command names for each model of a zip.
+const OTHERS_SHOWN: usize = 12;
 
 /// A file of the folder.
 #[derive(Debug, Clone, Copy)]
@@ -30,44 +32,100 @@ pub struct SeveralModels {
     pub unread: Vec<String>,
     /// The command, to be run in the folder, that makes a model of each of them.
     pub command: String,
+    /// The zip that they are in; else they are in a folder.
+    pub zip: Option<String>,
 }
 
 impl SeveralModels {
     /// `None` unless several models are there that do not refer to each other. One model in several formats has one name, and
     /// formats whose references cannot be read are not counted.
     pub fn among(all: &[FileView<'_>], files: &ModelFiles) -> Option<SeveralModels> {
-        let models: Vec<&FileView<'_>> = all.iter().filter(|file| is_counted(file.path)).collect();
-        if models.len() < 2 {
-            return None;
-        }
-        let sized = models.iter().map(|file| (file.path, file.size));
-        let read = *formats::rank_models(sized).first()?;
         let named = NamedFiles::of(all, files);
         let all_named: BTreeSet<&str> = named.by_file.values().flatten().copied().collect();
-        let is_usd = |path: &str| extension(path).starts_with("usd");
-        let unread: Vec<&str> = models
-            .iter()
-            .map(|file| file.path)
-            .filter(|path| !all_named.contains(path) && !has_same_stem(path, read))
-            // USD files may be layers of one scene, and not all references between layers are read.
-            .filter(|path| !(is_usd(path) && is_usd(read)))
-            .collect();
-        (!unread.is_empty()).then(|| SeveralModels {
+        let sized = all.iter().map(|file| (file.path, file.size));
+        let (read, unread) = read_and_unread(sized, &all_named)?;
+        Some(SeveralModels {
             read: read.to_owned(),
             command: named.command(&unread, read),
             unread: unread.into_iter().map(str::to_owned).collect(),
+            zip: None,
+        })
+    }
+
+    /// The same for the members of a zip, which are shown in the folder of its model, where nothing can be moved. What they
+    /// refer to is not read, so each model gets all files that are no models.
+    pub fn in_zip(zip: &str, members: &[(String, u64)]) -> Option<SeveralModels> {
+        let members = members.iter().filter(|(path, _)| !is_junk_path(path));
+        let members: Vec<(&str, u64)> =
+            members.map(|(path, size)| (path.as_str(), *size)).collect();
+        let (read, unread) = read_and_unread(members.iter().copied(), &BTreeSet::new())?;
+        let others = members.iter().map(|(path, _)| *path);
+        let others: Vec<&str> = others.filter(|path| !is_counted(path)).collect();
+        Some(SeveralModels {
+            read: read.to_owned(),
+            command: copying(&unread, &others),
+            unread: unread.into_iter().map(str::to_owned).collect(),
+            zip: Some(zip.to_owned()),
         })
     }
 
     /// For the status and the warning.
     pub fn sentence(&self) -> String {
+        let (place, folder) = match &self.zip {
+            None => ("one folder", "the folder"),
+            Some(zip) => (zip.as_str(), "the folder of its model"),
+        };
         format!(
-            "{} models are in one folder, and only {} is read; to make a model of each, run this in the folder: {}",
+            "{} models are in {place}, and only {} is read; to make a model of each, run this in {folder}: {}",
             self.unread.len() + 1,
             self.read,
             self.command
         )
     }
+}
+
+/// The model that is read, and those that are not; `None` unless there are several. `named` are files that others refer to.
+fn read_and_unread<'a>(
+    files: impl Iterator<Item = (&'a str, u64)>,
+    named: &BTreeSet<&str>,
+) -> Option<(&'a str, Vec<&'a str>)> {
+    let models: Vec<(&str, u64)> = files.filter(|(path, _)| is_counted(path)).collect();
+    if models.len() < 2 {
+        return None;
+    }
+    let read = *formats::rank_models(models.iter().copied()).first()?;
+    let is_usd = |path: &str| extension(path).starts_with("usd");
+    let unread: Vec<&str> = models
+        .iter()
+        .map(|(path, _)| *path)
+        .filter(|path| !named.contains(path) && !has_same_stem(path, read))
+        // USD files may be layers of one scene, and not all references between layers are read.
+        .filter(|path| !(is_usd(path) && is_usd(read)))
+        .collect();
+    (!unread.is_empty()).then_some((read, unread))
+}
+
+/// The commands that copy each model, with the files that it may refer to.
+fn copying(models: &[&str], others: &[&str]) -> String {
+    if models.len() > SHOWN || others.len() > OTHERS_SHOWN {
+        return "mkdir ../NAME && cp FILES ../NAME/, for each model with its files".to_owned();
+    }
+    let steps = models.iter().map(|model| {
+        if is_self_contained(model) && !has_references(model) {
+            return format!("cp {} ../", quoted(model));
+        }
+        let folder = folder_for(model);
+        let files = [model].into_iter().chain(others).map(|file| quoted(file));
+        let files: Vec<String> = files.collect();
+        format!("mkdir {folder} && cp {} {folder}/", files.join(" "))
+    });
+    steps.collect::<Vec<String>>().join(" && ")
+}
+
+/// The folder beside the present one that is named after a model.
+fn folder_for(model: &str) -> String {
+    let name = model.rsplit('/').next().unwrap_or(model);
+    quoted(&format!("../{}", stem(name)))
 }
 
 fn is_counted(path: &str) -> bool {
@@ -132,10 +190,7 @@ impl<'a> NamedFiles<'a> {
                 .chain([&read])
                 .flat_map(|other| self.with_named(other))
                 .collect();
-            let folder = quoted(&format!(
-                "../{}",
-                stem(model.rsplit('/').next().unwrap_or(model))
-            ));
+            let folder = folder_for(model);
             steps.push(format!("mkdir {folder}"));
             let (shared, own): (Vec<&str>, Vec<&str>) =
                 files.into_iter().partition(|file| of_others.contains(file));

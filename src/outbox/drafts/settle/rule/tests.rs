@@ -14,6 +14,7 @@ fn file(path: &str) -> FileFacts {
         size: 100,
         state: BytesState::Whole,
         references: Vec::new(),
+        members: Vec::new(),
     }
 }
 
@@ -367,7 +368,10 @@ fn several_models_in_one_folder_are_named_before_it_is_sent_with_the_command_tha
         panic!("it is sent without a word");
     };
     assert_eq!((at, status.word()), (S(72), StatusWord::SeveralModels));
-    assert_eq!(status.to_string(), format!("waiting a while: {sentence}"));
+    assert_eq!(
+        status.to_string(),
+        format!("waiting a while, then it is sent as one model: {sentence}")
+    );
     let Verdict::Ready { warning } = verdict(&facts, &writers, &times, S(72)) else {
         panic!("it waits for ever");
     };
@@ -375,6 +379,39 @@ fn several_models_in_one_folder_are_named_before_it_is_sent_with_the_command_tha
         warning.unwrap(),
         "sent as one model, of which only chair.glb is read; copy lamp 1.glb, table.gltf in again, each in a folder of its own"
     );
+}
+
+#[test]
+fn several_models_in_a_zip_are_named_as_those_in_a_folder() {
+    let zip = |members: &[(&str, u64)]| {
+        let members = members
+            .iter()
+            .map(|(path, size)| ((*path).to_owned(), *size));
+        let facts = draft(vec![FileFacts {
+            members: members.collect(),
+            ..file("spot.zip")
+        }]);
+        readiness(&facts).unwrap()
+    };
+    let content = zip(&[
+        ("spot.obj", 900),
+        ("quad mesh.obj", 300),
+        ("ball.stl", 100),
+        ("spot.mtl", 10),
+        ("__MACOSX/._x.obj", 10),
+    ]);
+    let several = content.several.clone().unwrap();
+    assert_eq!(several.unread, ["quad mesh.obj", "ball.stl"]);
+    assert_eq!(
+        several.sentence(),
+        "3 models are in spot.zip, and only spot.obj is read; to make a model of each, run this in the folder of its model: \
+         mkdir '../quad mesh' && cp 'quad mesh.obj' spot.mtl '../quad mesh'/ && cp ball.stl ../"
+    );
+    let warning = warning_for(&content).unwrap();
+    assert!(warning.contains("only spot.obj is read"), "{warning}");
+    // The same model in two formats, and a zip with one model.
+    assert_eq!(zip(&[("a.obj", 9), ("a.glb", 9)]).several, None);
+    assert_eq!(zip(&[("a.obj", 9), ("a.mtl", 9)]).several, None);
 }
 
 #[test]

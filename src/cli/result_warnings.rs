@@ -1,0 +1,62 @@
+//! What the service or the engine warns of a model, as its `analysis/warning.log` says: a result that is hardly smaller, a
+//! model that was left out, a setting without effect. Commands that end well say it, because nobody opens a log of a success.
+
+use std::fs::File;
+use std::io::Read as _;
+use std::path::Path;
+
+use super::table::counted;
+use crate::fuse::shell_quoted;
+
+/// How much of a log is read.
+const MAX_BYTES: u64 = 64 * 1024;
+
+/// The warnings of the model or the result in a folder; none if it has no log, or if the log cannot be read now.
+pub(super) fn warnings_of(folder: &Path) -> Vec<String> {
+    let mut text = Vec::new();
+    let read = File::open(folder.join("analysis/warning.log"))
+        .and_then(|log| log.take(MAX_BYTES).read_to_end(&mut text));
+    if read.is_err() {
+        return Vec::new();
+    }
+    let text = String::from_utf8_lossy(&text);
+    let lines = text.lines().map(str::trim).filter(|line| !line.is_empty());
+    lines.map(str::to_owned).collect()
+}
+
+/// The warnings of a folder in one line; `None` if there are none.
+pub(super) fn in_one_line(folder: &Path) -> Option<String> {
+    let warnings = warnings_of(folder);
+    let first = warnings.first()?;
+    Some(match warnings.len() {
+        1 => format!("warning: {first}"),
+        count => format!(
+            "{} ({}): {first}",
+            counted(count as u64, "warning"),
+            shell_quoted(&folder.join("analysis/warning.log"))
+        ),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_first_warning_is_said_and_the_others_are_counted() {
+        let dir = tempfile::tempdir().unwrap();
+        let log = dir.path().join("analysis/warning.log");
+        std::fs::create_dir(dir.path().join("analysis")).unwrap();
+        assert_eq!(in_one_line(dir.path()), None);
+        std::fs::write(&log, "").unwrap();
+        assert_eq!(in_one_line(dir.path()), None);
+        std::fs::write(&log, "one\n").unwrap();
+        assert_eq!(in_one_line(dir.path()).unwrap(), "warning: one");
+        std::fs::write(&log, "one\n\ntwo\n").unwrap();
+        let line = in_one_line(dir.path()).unwrap();
+        assert!(
+            line.starts_with("2 warnings (") && line.ends_with("warning.log): one"),
+            "{line}"
+        );
+    }
+}
