@@ -176,8 +176,7 @@ fn plan(args: &MountArgs, profile: &Profile, fstab: FstabOptions) -> Result<Moun
                 .or_else(|| profile.webhook_url.clone()),
         )?,
         kernel_options: fstab.kernel,
-        source: args.source.clone(),
-        cover_files: fstab.cover_files,
+        cover_files: args.cover_files,
         notify: args.notify || profile.notify.unwrap_or(false),
         quiet: args.quiet,
     })

@@ -110,7 +110,7 @@ fn noticed(tree: &Tree, parent: ErrorParent) -> Option<(String, SystemTime)> {
 }
 
 /// Keeps the time of what failed in a drop folder, as soon as the drive knows of it.
-pub(in crate::drive) fn note_failure_time(tree: &Tree, folder: DropFolder) {
+pub fn note_failure_time(tree: &Tree, folder: DropFolder) {
     let parent = ErrorParent::Drop(folder);
     match failure_text(tree, parent) {
         Some(text) => drop(failed_at(tree, parent, &text)),
@@ -181,7 +181,7 @@ pub(super) fn rapid_failure(tree: &Tree, rapid: RapidId) -> Option<String> {
 }
 
 /// Why a model has failed and will not become complete by itself, and what the user can do.
-pub(in crate::drive) fn end_of_model(tree: &Tree, model: Model) -> Option<String> {
+pub fn end_of_model(tree: &Tree, model: Model) -> Option<String> {
     match model {
         Model::Rapid(rapid) => rapid_failure(tree, rapid),
         Model::Raw(home) => {
