@@ -30,17 +30,17 @@ pub enum Priority {
 }
 
 /// Maximum wait of an interactive request.
-const LONGEST_INTERACTIVE_WAIT: Duration = Duration::from_secs(25);
-const LONGEST_REPEATED_WAIT: Duration = Duration::from_secs(5);
+const MAX_INTERACTIVE_WAIT: Duration = Duration::from_secs(25);
+const MAX_REPEATED_WAIT: Duration = Duration::from_secs(5);
 /// Maximum wait of a background request.
-const LONGEST_BACKGROUND_WAIT: Duration = Duration::from_secs(300);
+const MAX_BACKGROUND_WAIT: Duration = Duration::from_secs(300);
 /// Pause after a 429 without `Retry-After`.
 const DEFAULT_PAUSE: Duration = Duration::from_secs(2);
 /// Part of a pause that is added at random, and its maximum.
 const PAUSE_JITTER: f64 = 0.25;
-const LONGEST_JITTER: Duration = Duration::from_secs(1);
+const MAX_JITTER: Duration = Duration::from_secs(1);
 /// The lowest rate after refusals without a known limit, as a part of the configured one.
-const LEAST_PACE: f64 = 0.05;
+const MIN_RATE_FACTOR: f64 = 0.05;
 /// How much of it comes back in a second.
 const PACE_PER_SECOND: f64 = 0.01;
 /// Sums of parts of tokens are not exact.
@@ -117,19 +117,19 @@ impl RateBudget {
 
     /// Waits until a request of this priority may be sent.
     pub(super) async fn take(&self, priority: Priority) -> Result<(), ClientError> {
-        self.take_within(priority, LONGEST_INTERACTIVE_WAIT).await
+        self.take_within(priority, MAX_INTERACTIVE_WAIT).await
     }
 
     /// The same for a call that is repeated. It waits less, because all attempts together have limited time.
     pub(super) async fn take_again(&self, priority: Priority) -> Result<(), ClientError> {
-        self.take_within(priority, LONGEST_REPEATED_WAIT).await
+        self.take_within(priority, MAX_REPEATED_WAIT).await
     }
 
     async fn take_within(&self, priority: Priority, longest: Duration) -> Result<(), ClientError> {
         match priority {
             Priority::Interactive => self.take_interactive(longest).await,
             Priority::Background => {
-                let wait = tokio::time::timeout(LONGEST_BACKGROUND_WAIT, self.take_background());
+                let wait = tokio::time::timeout(MAX_BACKGROUND_WAIT, self.take_background());
                 wait.await
                     .map_err(|_| ClientError::RateLimited { retry_after: None })
             }
@@ -152,7 +152,7 @@ impl RateBudget {
     pub(super) fn pause(&self, retry_after: Option<Duration>) {
         let now = Instant::now();
         let pause = retry_after.unwrap_or(DEFAULT_PAUSE);
-        let jitter = pause.mul_f64(PAUSE_JITTER).min(LONGEST_JITTER);
+        let jitter = pause.mul_f64(PAUSE_JITTER).min(MAX_JITTER);
         let until = now + pause + jitter.mul_f64(random_part());
         let mut state = self.state.locked();
         self.refill(&mut state, now);
@@ -161,7 +161,7 @@ impl RateBudget {
         if state.computed_at <= now {
             match &mut state.window {
                 Some(window) => window.refused(retry_after, now),
-                None => state.pace = (state.pace / 2.0).max(LEAST_PACE),
+                None => state.pace = (state.pace / 2.0).max(MIN_RATE_FACTOR),
             }
         }
         // The saved tokens are invalid: the service counts differently.

@@ -36,7 +36,7 @@ pub use events::{DriveEvent, EventKind, ItemKind};
 pub use history::{HistoryCounts, HistoryEvent, HistoryKind};
 pub use inotify::{Echo, InotifyHelper};
 pub use inotify_reports::{HelperRequests, InotifyReports};
-pub use ops::attributes::NAMES_HOLD;
+pub use ops::attributes::NAME_TTL;
 pub use posix::{
     Access, Allocation, Attributes, Caller, DirEntry, Entry, Fh, FileKind, FileSystemStatus, Ino,
     OpenFlags, Opened, OpenedMode, Readiness, RenameMode, SetAttributes, SetTime, XattrMode,

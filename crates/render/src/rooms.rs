@@ -34,7 +34,7 @@ const LIKE_NORMALS: f32 = 0.8;
 const IN_PLANE: f32 = 0.3;
 /// Minimum fraction of the rays of a point in a room that end at front faces. Inside of a closed body with a double-sided
 /// material no ray does; where it touches another body, the front of that one does not count.
-const LEAST_FRONTS: f32 = 0.15;
+const MIN_FRONT_FACE_SHARE: f32 = 0.15;
 
 impl PreparedScene {
     /// Marks as seen what is seen from inside the rooms of the model. `seen` is what
@@ -136,7 +136,7 @@ impl Walls {
             on_one += usize::from(is_flat && normal.dot(of_other).abs() >= LIKE_NORMALS);
         }
         let part = |count: usize| count as f32 / PAIRS as f32;
-        part(fronts) >= LEAST_FRONTS && part(on_one) >= ON_ONE_WALL
+        part(fronts) >= MIN_FRONT_FACE_SHARE && part(on_one) >= ON_ONE_WALL
     }
 
     /// Whether a triangle is seen from one of the eyes, at its middle or next to one of its corners.

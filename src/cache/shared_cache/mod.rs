@@ -55,7 +55,7 @@ const WRITES: usize = 8;
 /// Pauses between looks for a chunk that another mount fetches: half of the time since the first look, within these
 /// limits. Many readers of many mounts look at once.
 const FIRST_LOOK: Duration = Duration::from_millis(10);
-const LONGEST_LOOK: Duration = Duration::from_millis(300);
+const MAX_POLL_PAUSE: Duration = Duration::from_millis(300);
 /// A claim is tried again after this time: the other mount may have given up.
 const CLAIM_PAUSE: Duration = Duration::from_secs(1);
 
@@ -255,7 +255,7 @@ impl SharedObject {
     async fn look_for(&self, chunk: u64, asked: Instant) -> Option<Bytes> {
         let begin = Instant::now();
         while begin.elapsed() < CLAIM_PAUSE {
-            let pause = (asked.elapsed() / 2).clamp(FIRST_LOOK, LONGEST_LOOK);
+            let pause = (asked.elapsed() / 2).clamp(FIRST_LOOK, MAX_POLL_PAUSE);
             tokio::time::sleep(pause.mul_f64(rand::random_range(0.5..1.5))).await;
             if let found @ Some(_) = self.get(chunk).await {
                 return found;

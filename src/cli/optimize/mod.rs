@@ -32,7 +32,7 @@ use output::Landing;
 use summary::Finished;
 
 /// The program itself needs this much.
-const LEAST_MEMORY_BYTES: u64 = 256 << 20;
+const MIN_MEMORY_BYTES: u64 = 256 << 20;
 
 /// How often the work begins again after another process has killed its worker, as the local service does: memory may have
 /// been short for a moment only.
@@ -147,10 +147,10 @@ impl FromStr for EngineMemory {
 
     fn from_str(text: &str) -> Result<EngineMemory, String> {
         let size: ByteSize = text.parse()?;
-        match size.0 < LEAST_MEMORY_BYTES {
+        match size.0 < MIN_MEMORY_BYTES {
             true => Err(format!(
                 "the engine needs at least {}M",
-                LEAST_MEMORY_BYTES >> 20
+                MIN_MEMORY_BYTES >> 20
             )),
             false => Ok(EngineMemory(size)),
         }

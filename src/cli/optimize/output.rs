@@ -18,7 +18,7 @@ pub(super) const OWN_FILES: [&str; 2] = [BEFORE_AFTER_NAME, WARNING_LOG];
 /// The file with the warnings of a run.
 pub(super) const WARNING_LOG: &str = "analysis/warning.log";
 /// Maximum number of names in an error message.
-const MOST_NAMES: usize = 5;
+const MAX_NAMES: usize = 5;
 
 /// OUT, and the hidden folder in it.
 #[derive(Debug)]
@@ -67,7 +67,7 @@ impl Landing {
         if taken.is_empty() {
             return Ok(());
         }
-        let more = taken.len().saturating_sub(MOST_NAMES);
+        let more = taken.len().saturating_sub(MAX_NAMES);
         let more = if more > 0 {
             format!(" and {more} more")
         } else {
@@ -76,7 +76,7 @@ impl Landing {
         Err(WrongUse(format!(
             "{} already has {}{more}; choose another folder, or --overwrite to replace them",
             self.out.display(),
-            taken[..taken.len().min(MOST_NAMES)].join(", ")
+            taken[..taken.len().min(MAX_NAMES)].join(", ")
         ))
         .into())
     }

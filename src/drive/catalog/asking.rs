@@ -20,7 +20,7 @@ const PATIENCE: Duration = Duration::from_secs(5);
 /// The same while the service is away.
 const PATIENCE_OFFLINE: Duration = Duration::from_millis(250);
 /// The longest pause between two requests to a service that does not answer.
-const LONGEST_PAUSE: Duration = Duration::from_secs(4);
+const MAX_PAUSE: Duration = Duration::from_secs(4);
 
 /// Runs work that waits for the local disk on a blocking thread.
 pub async fn blocking(
@@ -119,7 +119,7 @@ fn remember_reach<T>(catalog: &Catalog, reply: &DriveResult<T>) {
 pub async fn ask_until_it_answers(catalog: Arc<Catalog>) {
     loop {
         catalog.reach.lost().await;
-        let mut pauses = Backoff::doubling(PATIENCE_OFFLINE, LONGEST_PAUSE);
+        let mut pauses = Backoff::doubling(PATIENCE_OFFLINE, MAX_PAUSE);
         while let Some(Away::Unreachable(_) | Away::Silent(_)) = catalog.reach.away() {
             // The first request is sent at once, because perhaps only the one that failed was too much for the service.
             let question = catalog.client.account().storage_left(Priority::Background);

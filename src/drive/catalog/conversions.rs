@@ -15,14 +15,14 @@ use crate::drive::values::node::RemoteFolder;
 use crate::wire::{AssetId, ConversionJob, ConversionStatus};
 
 const FIRST_PAUSE: Duration = Duration::from_secs(1);
-const LONGEST_PAUSE: Duration = Duration::from_secs(15);
+const MAX_PAUSE: Duration = Duration::from_secs(15);
 /// Maximum time that a conversion is polled.
 const MAX_LOOKS: u32 = 300;
 
 /// Starts polling, so that converted files are shown as soon as they exist.
 pub fn watch_conversions(catalog: &Arc<Catalog>, asset: AssetId) {
     catalog.spawn(|shared| async move {
-        let mut pauses = Backoff::doubling(FIRST_PAUSE, LONGEST_PAUSE);
+        let mut pauses = Backoff::doubling(FIRST_PAUSE, MAX_PAUSE);
         for _ in 0..MAX_LOOKS {
             tokio::time::sleep(pauses.next_pause()).await;
             if conversions_ended(&shared, asset).await {

@@ -10,7 +10,7 @@ use crate::drive::error::DriveError;
 use crate::drive::status::OrphanStatus;
 
 /// Age after which the list of orphans is requested again.
-const ORPHANS_HOLD: Duration = Duration::from_secs(30);
+const ORPHANS_TTL: Duration = Duration::from_secs(30);
 /// How long reading the status waits for the list.
 const ORPHANS_PATIENCE: Duration = Duration::from_secs(2);
 
@@ -18,7 +18,7 @@ const ORPHANS_PATIENCE: Duration = Duration::from_secs(2);
 pub async fn refresh_orphans(catalog: &Arc<Catalog>) {
     let starts = catalog.outbox.orphans().start_numbers();
     let is_young = catalog.known().orphans.as_ref().is_some_and(|orphans| {
-        orphans.starts == starts && orphans.received.elapsed() < ORPHANS_HOLD
+        orphans.starts == starts && orphans.received.elapsed() < ORPHANS_TTL
     });
     if is_young {
         return;

@@ -20,7 +20,7 @@ use crate::wire::ModelId;
 /// Maximum number of bytes read from a log.
 const LOG_BYTES: u64 = 64 * 1024;
 /// Age after which the status of an unfinished model is requested again.
-const STATUS_HOLDS: Duration = Duration::from_secs(1);
+const STATUS_TTL: Duration = Duration::from_secs(1);
 const LOG: &str = "error.log";
 
 /// Loads the reason of a failure before it is shown; without success it is shown without.
@@ -54,7 +54,7 @@ pub async fn model_status(catalog: &Arc<Catalog>, home: Home) -> DriveResult<Ite
     }
     let row = match view.known {
         Some(row) if row.state.is_final() => row,
-        _ => refreshed_asset(catalog, asset, STATUS_HOLDS).await?,
+        _ => refreshed_asset(catalog, asset, STATUS_TTL).await?,
     };
     learn_reason(catalog, Model::Raw(home)).await;
     let row = catalog.asset(asset).unwrap_or(row);

@@ -44,7 +44,7 @@ const MAX_BODY_BYTES: usize = 1 << 20;
 /// Connections at the same time; an event is one short request.
 const MAX_CONNECTIONS: usize = 64;
 const FIRST_PAUSE: Duration = Duration::from_secs(1);
-const LONGEST_PAUSE: Duration = Duration::from_secs(300);
+const MAX_PAUSE: Duration = Duration::from_secs(300);
 /// How long unmounting waits for deleting the registration.
 const FAREWELL: Duration = Duration::from_secs(3);
 const TABLE: &str = "webhook";
@@ -174,7 +174,7 @@ async fn register(
     if let Ok(Some(old)) = shared.meta.get::<Registered>(TABLE, KEY) {
         take_back(&shared, old.id).await;
     }
-    let mut pauses = Backoff::doubling(FIRST_PAUSE, LONGEST_PAUSE);
+    let mut pauses = Backoff::doubling(FIRST_PAUSE, MAX_PAUSE);
     loop {
         // `stop` waits until the answer is stored.
         let mut place = registered.lock().await;

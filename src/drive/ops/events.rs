@@ -35,7 +35,7 @@ const SHORTEST_PAUSE: Duration = Duration::from_millis(50);
 /// A snapshot that takes long is taken seldom: at most one part in so many of the time is spent on them.
 const SHARE_OF_TIME: u32 = 20;
 /// Longest time between two snapshots: one that waited for the disk must not delay the next events.
-const LONGEST_PAUSE: Duration = Duration::from_secs(1);
+const MAX_PAUSE: Duration = Duration::from_secs(1);
 /// How long readers may take to close an ended stream.
 const CLOSING: Duration = Duration::from_secs(1);
 
@@ -71,7 +71,7 @@ pub async fn report_events(mount: Arc<Mount>) {
                 log.push(event);
             }
             before = after;
-            tokio::time::sleep((took * SHARE_OF_TIME).clamp(SHORTEST_PAUSE, LONGEST_PAUSE)).await;
+            tokio::time::sleep((took * SHARE_OF_TIME).clamp(SHORTEST_PAUSE, MAX_PAUSE)).await;
         }
     }
 }

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use crate::drive::error::{DriveError, DriveResult};
 use crate::drive::inotify::{Echo, Expected, InotifyHelper, Own};
 use crate::drive::mount::Mount;
-use crate::drive::ops::attributes::{NAMES_HOLD, time_to_live};
+use crate::drive::ops::attributes::{NAME_TTL, time_to_live};
 use crate::drive::places::{Node, Vanished, is_hidden};
 use crate::drive::posix::{Attributes, Entry, FileKind, Ino};
 
@@ -178,7 +178,7 @@ async fn make(
         match repeat(mount, helper, expected, echo.clone()).await {
             // A program has looked it up, so the kernel has the name for a moment.
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
-                tokio::time::sleep(PAUSE.max(NAMES_HOLD)).await;
+                tokio::time::sleep(PAUSE.max(NAME_TTL)).await;
             }
             _ => return,
         }

@@ -20,7 +20,7 @@ use crate::drive::values::node::{Family, Home, Model};
 use crate::wire::{RapidId, is_own_tag};
 
 /// Age after which the status of an unfinished model is requested again.
-const STATUS_HOLDS: Duration = Duration::from_secs(1);
+const STATUS_TTL: Duration = Duration::from_secs(1);
 
 /// The text of a `ctl` file: its commands.
 pub fn control_help(parent: HiddenParent) -> String {
@@ -132,7 +132,7 @@ pub(super) async fn rapid_text(
             let row = if known.state.is_final() {
                 known
             } else {
-                refreshed_rapid(tree.catalog(), rapid, STATUS_HOLDS).await?
+                refreshed_rapid(tree.catalog(), rapid, STATUS_TTL).await?
             };
             learn_reason(tree.catalog(), Model::Rapid(rapid)).await;
             let modified = system_time(row.updated.or(row.created));

@@ -27,7 +27,7 @@ pub struct Download {
 }
 
 /// The kernel requests at most 1 MiB at once.
-const LONGEST_READ_BLOCKS: u64 = 17;
+const MAX_READ_BLOCKS: u64 = 17;
 
 /// An open remote content.
 #[derive(Debug)]
@@ -258,7 +258,7 @@ impl RemoteObject {
             let must = self.whole(&(start..wanted.end.max(start))).end.min(run.end);
             // The blocks that a read waits for are one request, unless they are many.
             let asked = request_blocks
-                .max((must - start).min(LONGEST_READ_BLOCKS))
+                .max((must - start).min(MAX_READ_BLOCKS))
                 .max(1);
             let end = run.end.min(self.whole(&(start..start + asked)).end);
             let (blocks, share) = match self.budget.try_take(self.bytes(&(start..end))) {

@@ -7,8 +7,8 @@
 use std::time::{Duration, Instant};
 
 /// Initial number of connections.
-const FIRST: u64 = 4;
-const MOST: u64 = 16;
+const FIRST_CONNECTIONS: u64 = 4;
+const MAX_CONNECTIONS: u64 = 16;
 /// Minimum speed-up for which a doubled connection count is kept.
 const GAIN: f64 = 1.2;
 
@@ -42,7 +42,7 @@ impl Stretch {
 impl Pace {
     pub(super) fn new(now: Instant) -> Pace {
         Pace {
-            connections: FIRST,
+            connections: FIRST_CONNECTIONS,
             before: None,
             is_settled: false,
             stretch: Stretch::new(now),
@@ -73,7 +73,7 @@ impl Pace {
                 self.connections /= 2;
                 self.is_settled = true;
             }
-            _ if is_waiting && self.connections < MOST => {
+            _ if is_waiting && self.connections < MAX_CONNECTIONS => {
                 self.connections *= 2;
                 self.before = Some(rate);
             }
@@ -106,16 +106,16 @@ mod tests {
 
     #[test]
     fn more_connections_are_kept_where_each_is_slow() {
-        assert_eq!(after(1 << 30, 80e6, 1e10, 1e10), MOST);
+        assert_eq!(after(1 << 30, 80e6, 1e10, 1e10), MAX_CONNECTIONS);
     }
 
     #[test]
     fn more_connections_are_given_up_where_they_do_not_help() {
-        assert_eq!(after(1 << 30, 1e9, 1e9, 1e10), FIRST);
+        assert_eq!(after(1 << 30, 1e9, 1e9, 1e10), FIRST_CONNECTIONS);
     }
 
     #[test]
     fn a_reader_that_does_not_wait_gets_no_more() {
-        assert_eq!(after(1 << 30, 80e6, 1e10, 50e6), FIRST);
+        assert_eq!(after(1 << 30, 80e6, 1e10, 50e6), FIRST_CONNECTIONS);
     }
 }

@@ -24,7 +24,7 @@ use crate::wire::AssetId;
 /// How far a file may exceed the account's free storage: the user may free storage before it is sent.
 const MORE_THAN_IS_LEFT_BYTES: u64 = 64 << 30;
 /// The largest file while the account's free storage is unknown.
-const LARGEST_WITHOUT_SERVICE_BYTES: u64 = 1 << 40;
+const MAX_FILE_BYTES_OFFLINE: u64 = 1 << 40;
 /// Stands for a number of bytes that is not known.
 const UNKNOWN: u64 = u64::MAX;
 
@@ -100,7 +100,7 @@ impl DraftParts {
     /// Refuses a length that can never be sent, before anything is written.
     pub fn check_len(&self, len: u64) -> OutboxResult<()> {
         let limit = match self.own.storage_left.load(Ordering::Relaxed) {
-            UNKNOWN => LARGEST_WITHOUT_SERVICE_BYTES,
+            UNKNOWN => MAX_FILE_BYTES_OFFLINE,
             left => left.saturating_add(MORE_THAN_IS_LEFT_BYTES),
         };
         if len > limit {

@@ -17,13 +17,13 @@ use crate::outbox::jobs::parts::JobParts;
 use crate::wire::{RapidId, RapidModel};
 
 /// The longest pause between two polls.
-const LONGEST_POLL: Duration = Duration::from_secs(10);
+const MAX_POLL_PAUSE: Duration = Duration::from_secs(10);
 /// The pause while no job runs.
 const IDLE: Duration = Duration::from_secs(600);
 
 /// Runs until the outbox closes.
 pub async fn run(parts: Arc<JobParts>) {
-    let mut pauses = Backoff::polling(parts.config.first_poll, LONGEST_POLL);
+    let mut pauses = Backoff::polling(parts.config.first_poll, MAX_POLL_PAUSE);
     loop {
         let (running, tagged) = match parts.config.paused {
             true => (Vec::new(), Vec::new()),

@@ -23,7 +23,7 @@ use crate::outbox::jobs::request::Made;
 use crate::wire::EmbedId;
 
 /// The longest pause between two searches for a lost request.
-const LONGEST_SEARCH: Duration = Duration::from_secs(5);
+const MAX_SEARCH_PAUSE: Duration = Duration::from_secs(5);
 
 /// A request that is searched for.
 enum Lost {
@@ -78,7 +78,7 @@ pub async fn taken(parts: &Arc<JobParts>, tag: &str, made: Made) -> OutboxResult
 /// once, and else stays unknown.
 pub async fn look_for(parts: &Arc<JobParts>, tag: &str) {
     let until = Instant::now() + parts.config.look_for_lost;
-    let mut pauses = Backoff::polling(parts.config.first_poll, LONGEST_SEARCH);
+    let mut pauses = Backoff::polling(parts.config.first_poll, MAX_SEARCH_PAUSE);
     // An outcome that could not be made durable yet is valid too: it is not searched for again.
     while let Some(lost) = lost(parts, tag) {
         let last_look = Instant::now() >= until;

@@ -24,9 +24,9 @@ use crate::outbox::jobs::text::Request;
 use crate::wire::{ModelId, PresetId, UploadStatus};
 
 /// The longest pause between two polls of an incomplete asset.
-const LONGEST_POLL: Duration = Duration::from_secs(10);
+const MAX_POLL_PAUSE: Duration = Duration::from_secs(10);
 /// The longest pause between two retries while the service cannot be reached.
-const LONGEST_RETRY: Duration = Duration::from_secs(30);
+const MAX_RETRY_PAUSE: Duration = Duration::from_secs(30);
 /// Sends one job.
 pub(super) struct Sender {
     parts: Arc<JobParts>,
@@ -83,8 +83,8 @@ impl Sender {
             key,
             models: Models::Unknown,
             seen: Ok(None),
-            looks: Backoff::polling(first, LONGEST_POLL),
-            retries: Backoff::doubling(first * 2, LONGEST_RETRY),
+            looks: Backoff::polling(first, MAX_POLL_PAUSE),
+            retries: Backoff::doubling(first * 2, MAX_RETRY_PAUSE),
         }
     }
 
@@ -152,7 +152,7 @@ impl Sender {
             JobStep::Hold(reason) => self.hold(reason).await,
             JobStep::WaitForModels => {
                 self.wait_for_models();
-                Ok(Next::Pause(LONGEST_POLL))
+                Ok(Next::Pause(MAX_POLL_PAUSE))
             }
             JobStep::AskLater => {
                 self.models = Models::Unknown;

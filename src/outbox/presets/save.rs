@@ -22,7 +22,7 @@ use crate::outbox::{failpoint, names, texts};
 use crate::wire::{CreatePreset, OptimizerConfig, Preset, PresetId, PresetText, UpdatePreset};
 
 /// The longest pause between two tries while the service cannot be reached.
-const LONGEST_RETRY: Duration = Duration::from_secs(60);
+const MAX_RETRY_PAUSE: Duration = Duration::from_secs(60);
 
 /// The outcome of an attempt to save.
 #[derive(Debug)]
@@ -39,7 +39,7 @@ pub enum SaveOutcome {
 
 /// Saves what is wanted and could not be saved at once. Runs until the outbox closes.
 pub async fn run(parts: Arc<PresetParts>) {
-    let mut pauses = Backoff::doubling(parts.config.first_poll * 2, LONGEST_RETRY);
+    let mut pauses = Backoff::doubling(parts.config.first_poll * 2, MAX_RETRY_PAUSE);
     loop {
         let mut left = false;
         let wanted = if parts.config.paused {

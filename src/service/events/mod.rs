@@ -29,7 +29,7 @@ use crate::wire::{Downloads, EventData, EventStatus, EventType, ModelId, RapidId
 use post::{DEADLINE, Message, Poster};
 
 /// Maximum number of webhooks that are served at the same time.
-const MOST_AT_ONCE: usize = 32;
+const MAX_AT_ONCE: usize = 32;
 
 /// Number of events that a webhook gets before others have their turn.
 const TURN: usize = 32;
@@ -88,7 +88,7 @@ pub async fn deliver(app: Arc<App>) {
     // When the pauses end that began in this process.
     let mut pauses = BinaryHeap::<Reverse<Instant>>::new();
     while !app.stop.is_cancelled() {
-        let is_full = turns.len() >= MOST_AT_ONCE;
+        let is_full = turns.len() >= MAX_AT_ONCE;
         let claimed = match is_full {
             true => Ok(None),
             false => app.records.deliveries().claim(LEASE).await,

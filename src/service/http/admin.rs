@@ -25,13 +25,13 @@ use crate::service::metrics::Activity;
 const METRICS_TYPE: &str = "text/plain; version=0.0.4; charset=utf-8";
 
 /// Maximum number of connections.
-const MOST_CONNECTIONS: usize = 16;
+const MAX_CONNECTIONS: usize = 16;
 
 /// Serves the admin listener until the process stops. Busy clients and injected faults do not disturb the monitoring.
 pub async fn serve_admin(app: Arc<App>, listener: Listener) {
     let server = Server {
         listener,
-        connections: Connections::new(ConnectionLimits::new(MOST_CONNECTIONS)),
+        connections: Connections::new(ConnectionLimits::new(MAX_CONNECTIONS)),
         chaos: Chaos::default(),
         stop: app.stop.clone(),
         tls: None,

@@ -20,7 +20,7 @@ use crate::service::workers::WorkerError;
 /// The first pause of a worker slot and of a job.
 const FIRST_PAUSE: Duration = Duration::from_secs(1);
 /// The longest pause of a worker slot whose attempts fail.
-const LONGEST_REST: Duration = Duration::from_secs(60);
+const MAX_SLOT_PAUSE: Duration = Duration::from_secs(60);
 
 /// Timeout for the check whether the storage can be written.
 const PROBE_TIME: Duration = Duration::from_secs(10);
@@ -30,7 +30,7 @@ const PROBE_TIME: Duration = Duration::from_secs(10);
 const MANY_FAULTS: u64 = 10;
 
 /// The longest pause of a job after a fault.
-const LONGEST_PAUSE: Duration = Duration::from_secs(5 * 60);
+const MAX_PAUSE: Duration = Duration::from_secs(5 * 60);
 
 /// The infrastructure fault that caused the error of an attempt; `None` if there is none, so that the attempt counts.
 pub(super) async fn fault_of(app: &App, job: &JobRow, error: &JobError) -> Option<Obstruction> {
@@ -150,12 +150,12 @@ async fn storage_fault(app: &App) -> Option<(Obstruction, String)> {
 /// The pause of a worker slot after this many failures in a row: 1 s after the first, twice as long after each further
 /// one.
 pub(super) fn back_off(failures: u32) -> Duration {
-    Backoff::doubling(FIRST_PAUSE, LONGEST_REST).after(failures)
+    Backoff::doubling(FIRST_PAUSE, MAX_SLOT_PAUSE).after(failures)
 }
 
 /// The pause of a job that had this many faults before. It grows, so that a job that is itself the cause does not stop
 /// the others.
 pub(super) fn pause_after(faults: u64) -> Duration {
     let faults = u32::try_from(faults).unwrap_or(u32::MAX);
-    Backoff::doubling(FIRST_PAUSE, LONGEST_PAUSE).after(faults.saturating_add(1))
+    Backoff::doubling(FIRST_PAUSE, MAX_PAUSE).after(faults.saturating_add(1))
 }

@@ -21,7 +21,7 @@ use crate::service::clock::Clock;
 use crate::wire::UserId;
 
 /// How often a transaction runs that the database refuses because of others.
-pub(super) const MOST_TRIES: u32 = 5;
+pub(super) const MAX_TRIES: u32 = 5;
 
 /// Runs a block with a transaction. It runs again, a bounded number of times, if the database rolled the transaction
 /// back because of another one.
@@ -33,7 +33,7 @@ macro_rules! retried {
             match done {
                 Err(error)
                     if error.is_conflict()
-                        && tries < crate::service::records::database::MOST_TRIES =>
+                        && tries < crate::service::records::database::MAX_TRIES =>
                 {
                     tries += 1;
                 }

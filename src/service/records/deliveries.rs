@@ -23,7 +23,7 @@ const DELIVERED_KEPT: Duration = Duration::from_hours(24);
 const GIVEN_UP_KEPT: Duration = Duration::from_hours(7 * 24);
 
 /// Maximum number of events of a webhook that wait, and of those that ended either way. The oldest beyond are removed.
-const MOST_ROWS: u64 = 10_000;
+const MAX_ROWS: u64 = 10_000;
 
 /// An event for the webhooks of an account.
 #[derive(Debug, Clone)]
@@ -264,7 +264,7 @@ impl DeliveryRecords<'_> {
                      (PARTITION BY webhook_id ORDER BY id DESC) AS place FROM deliveries WHERE {state}) AS placed \
                      WHERE place > $1)"
                 ),
-                MOST_ROWS,
+                MAX_ROWS,
             );
             let rows = self.database.run(surplus).await?;
             removed += if ended { 0 } else { rows };

@@ -48,7 +48,7 @@ const PROBE_CONNECT_TIME: Duration = Duration::from_secs(4);
 
 /// Pause before the connection is opened again, and the number of failures in sequence that make an outage.
 const RECONNECT_PAUSE: Duration = Duration::from_millis(250);
-const MOST_FAILURES: u32 = 2;
+const MAX_FAILURES: u32 = 2;
 
 /// Number of accounts from which the unused turns are removed.
 const MANY_TURNS: usize = 1_000;
@@ -66,7 +66,7 @@ pub(super) enum Lane {
 const LANES: [(Lane, u32); 3] = [(Lane::Reads, 6), (Lane::Changes, 6), (Lane::Leases, 4)];
 
 /// The most connections of a process: those of the lanes, and the one for the questions.
-const MOST_CONNECTIONS: u32 = LANES[0].1 + LANES[1].1 + LANES[2].1 + 1;
+const MAX_CONNECTIONS: u32 = LANES[0].1 + LANES[1].1 + LANES[2].1 + 1;
 
 /// The turn of an account.
 pub(super) type Turn = OwnedMutexGuard<()>;
@@ -224,13 +224,13 @@ impl Reach {
             failures = match answer {
                 Answer::Came | Answer::Full(_) => 0,
                 Answer::NoConnection(_) => failures + 1,
-                Answer::Silence(_) => MOST_FAILURES,
+                Answer::Silence(_) => MAX_FAILURES,
             };
             let is_full = matches!(answer, Answer::Full(_));
             match answer {
                 Answer::Full(error) if !was_full => tracing::warn!("{}", chain(&error)),
                 Answer::NoConnection(error) | Answer::Silence(error)
-                    if failures >= MOST_FAILURES && since.is_none() =>
+                    if failures >= MAX_FAILURES && since.is_none() =>
                 {
                     since = Some(self.note_away(&error));
                 }
@@ -375,7 +375,7 @@ pub(super) fn connect_error(
         Some(NO_DATABASE) => RecordsError::NoDatabase { server },
         Some(SERVER_FULL) => RecordsError::ServerFull {
             server,
-            most: MOST_CONNECTIONS,
+            most: MAX_CONNECTIONS,
         },
         Some(PROTOCOL_VIOLATION) => RecordsError::Pooler {
             server,

@@ -25,7 +25,7 @@ const PROGRAM: &str = "assetfs-cad";
 const CHECK_LIMIT: Duration = Duration::from_secs(15);
 
 /// Maximum number of bytes of the errors that are read, and the time for them after the program has ended.
-const MOST_SAID: u64 = 1 << 16;
+const MAX_STDERR_BYTES: u64 = 1 << 16;
 const LAST_WORDS: Duration = Duration::from_secs(1);
 
 /// Exit codes of the program.
@@ -199,7 +199,7 @@ fn said_by(mut errors: ChildStderr) -> Receiver<Vec<u8>> {
     let (sender, said) = mpsc::channel();
     thread::spawn(move || {
         let mut beginning = Vec::new();
-        let read = errors.by_ref().take(MOST_SAID).read_to_end(&mut beginning);
+        let read = errors.by_ref().take(MAX_STDERR_BYTES).read_to_end(&mut beginning);
         let read = read.and_then(|_| io::copy(&mut errors, &mut io::sink()));
         // Without a reader, or after an error, the exit status says enough.
         if read.is_ok() {

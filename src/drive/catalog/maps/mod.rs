@@ -22,7 +22,7 @@ use crate::drive::values::node::{Model, RemoteFolder};
 use crate::wire::{SignedUrl, Timestamp};
 
 /// Lifetime of a URL without an expiry time.
-const URL_HOLDS: Duration = Duration::from_secs(600);
+const URL_TTL: Duration = Duration::from_secs(600);
 /// A URL is renewed this long before it expires.
 const RENEW_BEFORE_SECS: i64 = 60;
 
@@ -140,7 +140,7 @@ fn usable_url(kept: &Kept, path: &str) -> Option<SignedUrl> {
     let url = kept.map.file(path)?.url.clone()?;
     let works = match url.expires_at() {
         Some(expires) => Timestamp::now().plus_seconds(RENEW_BEFORE_SECS) < expires,
-        None => kept.received?.elapsed() < URL_HOLDS,
+        None => kept.received?.elapsed() < URL_TTL,
     };
     works.then_some(url)
 }

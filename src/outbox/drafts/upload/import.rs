@@ -10,7 +10,7 @@ use crate::client::{ClientError, Priority};
 use crate::outbox::drafts::activity::Trouble;
 use crate::outbox::drafts::draft::Attempt;
 use crate::outbox::drafts::record::UploadRecord;
-use crate::outbox::drafts::upload::link::{DraftLink, Flow, LONGEST_RETRY};
+use crate::outbox::drafts::upload::link::{DraftLink, Flow, MAX_RETRY_PAUSE};
 use crate::outbox::drafts::upload::plan::ServiceView;
 use crate::outbox::drafts::upload::verify;
 use crate::outbox::drafts::upload::verify::Comparison;
@@ -23,9 +23,9 @@ use crate::outbox::status::ItemStatus;
 use crate::wire::{AssetId, BaseAsset, UploadStatus};
 
 /// The longest pause between two polls of an import.
-const LONGEST_POLL: Duration = Duration::from_secs(10);
+const MAX_POLL_PAUSE: Duration = Duration::from_secs(10);
 /// The longest pause between two comparisons that found a difference.
-const LONGEST_COMPARISON: Duration = Duration::from_secs(3600);
+const MAX_COMPARISON: Duration = Duration::from_secs(3600);
 /// How late the drive may report that it deleted an asset.
 const LATE_REPORT: Duration = Duration::from_secs(2);
 
@@ -50,8 +50,8 @@ impl SentAsset {
             gone_before: false,
             completion_sent: None,
             completions_in_doubt: 0,
-            polls: Backoff::polling(first_poll, LONGEST_POLL),
-            comparisons: Backoff::doubling(first_poll * 4, LONGEST_COMPARISON),
+            polls: Backoff::polling(first_poll, MAX_POLL_PAUSE),
+            comparisons: Backoff::doubling(first_poll * 4, MAX_COMPARISON),
         }
     }
 
@@ -72,7 +72,7 @@ impl SentAsset {
         } else {
             0
         };
-        Backoff::doubling(LATE_EFFECT, LONGEST_RETRY).after(failures)
+        Backoff::doubling(LATE_EFFECT, MAX_RETRY_PAUSE).after(failures)
     }
 
     /// The next attempt has another asset.
@@ -276,7 +276,7 @@ impl SentAsset {
         let note = match compared {
             // With the record the old version is to be deleted.
             Ok(Comparison::Same) if keeps_old_version(link) => {
-                return Ok(Flow::Pause(LONGEST_COMPARISON));
+                return Ok(Flow::Pause(MAX_COMPARISON));
             }
             Ok(Comparison::Same) => {
                 failpoint::hit(Failpoint::AfterVerified);

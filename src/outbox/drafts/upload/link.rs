@@ -18,7 +18,7 @@ use crate::outbox::events::OutboxEvent;
 use crate::outbox::ids::DraftId;
 
 /// The longest pause between two retries while the service cannot be reached.
-pub(super) const LONGEST_RETRY: Duration = Duration::from_secs(60);
+pub(super) const MAX_RETRY_PAUSE: Duration = Duration::from_secs(60);
 
 /// How often a waiting call looks whether the service has asked for a pause.
 const PAUSE_CHECK: Duration = Duration::from_secs(1);
@@ -245,5 +245,5 @@ impl DraftLink {
 }
 
 fn pauses(parts: &DraftParts) -> Backoff {
-    Backoff::doubling(parts.config.first_poll * 2, LONGEST_RETRY)
+    Backoff::doubling(parts.config.first_poll * 2, MAX_RETRY_PAUSE)
 }

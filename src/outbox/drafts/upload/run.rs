@@ -22,7 +22,7 @@ use crate::outbox::failpoint::Failpoint;
 use crate::outbox::ids::DraftId;
 
 /// The longest pause before another attempt: each sends all files again, or may leave an orphan.
-const LONGEST_START: Duration = Duration::from_secs(3600);
+const MAX_RESTART_PAUSE: Duration = Duration::from_secs(3600);
 
 pub(super) struct Upload {
     link: DraftLink,
@@ -39,7 +39,7 @@ impl Upload {
             link: DraftLink::new(parts, draft, live),
             urls: ObjectUrls::default(),
             asset: SentAsset::new(first),
-            starts: Backoff::doubling(first * 4, LONGEST_START),
+            starts: Backoff::doubling(first * 4, MAX_RESTART_PAUSE),
         }
     }
 
