@@ -129,7 +129,10 @@ impl Pieces {
     /// Whether enough of the budget is left for the shape of the large pieces of `mesh` if all pieces stay.
     pub(in super::super) fn have_room_in(&self, mesh: &JoinedMesh, budget: u64) -> bool {
         let drawn = self.drawn_in(mesh);
-        let least: u64 = drawn.iter().map(|drawn| (*drawn).min(MIN_PIECE_TRIANGLES)).sum();
+        let least: u64 = drawn
+            .iter()
+            .map(|drawn| (*drawn).min(MIN_PIECE_TRIANGLES))
+            .sum();
         least * ROOMY <= budget
     }
 

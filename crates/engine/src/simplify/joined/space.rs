@@ -15,7 +15,7 @@ const FAR: f32 = 500.0;
 const ONE_LEFT_OUT_IN: usize = 1000;
 /// So many are always allowed: one vertex with different normals is there once for each of its faces.
 const FEW: usize = 8;
-/// A model of fewer vertices has no strays, only a strange shape.
+/// Models with fewer vertices are not searched for strays.
 const MIN_VERTICES: usize = 8 * FEW;
 /// How far strays are from the origin, and how far others can be, on their longest axis.
 const STRAY_PLACE: f32 = 1.0;

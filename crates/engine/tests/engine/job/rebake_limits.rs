@@ -34,7 +34,10 @@ fn target_size_bakes_a_few_times_and_is_met() {
         trials += u32::from(progress.step == "searching for the target size");
     });
     let size = report.unwrap().exports[0].size_bytes;
-    assert!(size <= MAX_BYTES && size * 2 > MAX_BYTES, "{size} of {MAX_BYTES}");
+    assert!(
+        size <= MAX_BYTES && size * 2 > MAX_BYTES,
+        "{size} of {MAX_BYTES}"
+    );
     assert!((1..=3).contains(&trials), "{trials}");
     let log = model.log("info.log");
     assert!(log.contains("rebaked: "), "{log}");
