@@ -29,7 +29,7 @@ pub async fn reporting_failures<F: Future>(
 
 /// Reports a failure before the pause after which its call is repeated.
 pub(super) fn report_repeated(error: &ClientError) {
-    // An error means that nobody asked for reports.
+    // Fails outside of `reporting_failures`; then there is no receiver.
     let _ = REPORT.try_with(|report| report(error));
 }
 
