@@ -30,9 +30,7 @@ pub fn check_name(name: &str) -> Result<(), NameRefusal> {
         return Err("must not be empty".to_owned());
     }
     if name.len() > MAX_NAME_BYTES {
-        return Err(format!(
-            "must not be longer than {MAX_NAME_BYTES} bytes"
-        ));
+        return Err(format!("must not be longer than {MAX_NAME_BYTES} bytes"));
     }
     if name.contains('\0') {
         return Err("must not contain a NUL character".to_owned());
@@ -43,9 +41,7 @@ pub fn check_name(name: &str) -> Result<(), NameRefusal> {
 /// Checks the name of one file of an upload.
 fn check_file_name(name: &str) -> Result<(), NameRefusal> {
     if name.len() > MAX_PATH_BYTES {
-        return Err(format!(
-            "must not be longer than {MAX_PATH_BYTES} bytes"
-        ));
+        return Err(format!("must not be longer than {MAX_PATH_BYTES} bytes"));
     }
     for part in name.split('/') {
         check_name(part).map_err(|refusal| match part {

@@ -274,8 +274,7 @@ impl Query {
     pub fn search(&self) -> Result<Search, ApiError> {
         let q = self.get("q").unwrap_or_default();
         if q.len() > MAX_QUERY_BYTES {
-            let problem =
-                format!("The q field must not be longer than {MAX_QUERY_BYTES} bytes.");
+            let problem = format!("The q field must not be longer than {MAX_QUERY_BYTES} bytes.");
             return Err(ApiError::field("q", problem));
         }
         if q.contains('\0') {

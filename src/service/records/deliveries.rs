@@ -10,7 +10,7 @@ use jiff::Timestamp;
 use super::database::{Result, Tx};
 use super::files::Area;
 use super::groups::DeliveryRecords;
-use super::shared::Lane;
+use super::shared::PoolKind;
 use super::sql::{Column, Record, Row, columns, ids, micros, record, sql};
 use super::webhooks::WebhookRow;
 use crate::wire::{EventData, EventType, UserId, WebhookId};
@@ -166,7 +166,7 @@ impl DeliveryRecords<'_> {
             ),
             micros(lease),
         );
-        self.database.in_lane(Lane::Leases).change(update).await
+        self.database.in_pool(PoolKind::Leases).change(update).await
     }
 
     /// The oldest event that is to be sent now.
@@ -236,7 +236,7 @@ impl DeliveryRecords<'_> {
             held.webhook.id,
             held.fence,
         );
-        let released = self.database.in_lane(Lane::Leases).run(update);
+        let released = self.database.in_pool(PoolKind::Leases).run(update);
         released.await.map(drop)
     }
 
