@@ -113,7 +113,7 @@ enum End {
 }
 
 impl End {
-    /// Says how it ended, except for success. `formats` are those that were waited for.
+    /// Prints the outcome, except for success, and returns the exit code. `formats`: the formats that were waited for.
     fn conclude(self, args: &ConvertArgs, formats: &str) -> Result<Exit> {
         let path = shell_quoted(&args.path);
         match self {
@@ -128,7 +128,7 @@ impl End {
             }
             End::TimedOut => {
                 eprintln!(
-                    "assetfs: {path}: converting to {formats} takes longer; it goes on in the background"
+                    "assetfs: {path}: converting to {formats} is not finished yet; it continues in the background"
                 );
                 Ok(Exit::TimedOut)
             }

@@ -23,7 +23,7 @@ pub async fn refresh_orphans(catalog: &Arc<Catalog>) {
     if is_young {
         return;
     }
-    let landing = catalog.join_flight(FlightKey::Orphans, |shared| async move {
+    let fetch_end = catalog.join_flight(FlightKey::Orphans, |shared| async move {
         let orphans = shared
             .outbox
             .orphans()
@@ -45,7 +45,7 @@ pub async fn refresh_orphans(catalog: &Arc<Catalog>) {
         });
         Ok(())
     });
-    if let Ok(Err(error)) = tokio::time::timeout(ORPHANS_PATIENCE, landing).await {
+    if let Ok(Err(error)) = tokio::time::timeout(ORPHANS_PATIENCE, fetch_end).await {
         tracing::debug!(error = %error, "orphans could not be listed");
     }
 }

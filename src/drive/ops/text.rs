@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use crate::drive::catalog::preset_overlay;
 use crate::drive::error::{DriveError, DriveResult};
-use crate::drive::files::text::{Due, TextBuffer};
+use crate::drive::files::text::{CloseAction, TextBuffer};
 use crate::drive::ops::many::find_models;
 use crate::drive::ops::why::noted_node;
 use crate::drive::places::HeldPreset;
@@ -31,27 +31,27 @@ pub async fn keep_text(tree: &Arc<Tree>, text: &TextBuffer) -> DriveResult<()> {
     settle_text(tree, text.due(false)?).await
 }
 
-async fn settle_text(tree: &Arc<Tree>, due: Due) -> DriveResult<()> {
+async fn settle_text(tree: &Arc<Tree>, due: CloseAction) -> DriveResult<()> {
     match due {
-        Due::Nothing => Ok(()),
-        Due::Keep(TextTarget::Job(folder, name), bytes) => {
+        CloseAction::Nothing => Ok(()),
+        CloseAction::Keep(TextTarget::Job(folder, name), bytes) => {
             Ok(tree
                 .outbox()
                 .jobs()
                 .write(&folder.in_outbox(), &name, &bytes)?)
         }
         // A preset is only stored by sending it, except for an empty one.
-        Due::Keep(TextTarget::Preset(name), bytes) if bytes.is_empty() => {
+        CloseAction::Keep(TextTarget::Preset(name), bytes) if bytes.is_empty() => {
             send_preset(tree, name, bytes).await
         }
-        Due::Keep(TextTarget::Preset(_), _) => Ok(()),
-        Due::Send(TextTarget::Job(folder, name), bytes) => {
+        CloseAction::Keep(TextTarget::Preset(_), _) => Ok(()),
+        CloseAction::Send(TextTarget::Job(folder, name), bytes) => {
             tree.outbox()
                 .jobs()
                 .write(&folder.in_outbox(), &name, &bytes)?;
             send_job(tree, folder, name).await
         }
-        Due::Send(TextTarget::Preset(name), bytes) => send_preset(tree, name, bytes).await,
+        CloseAction::Send(TextTarget::Preset(name), bytes) => send_preset(tree, name, bytes).await,
     }
 }
 

@@ -55,9 +55,7 @@ fn config_in(zip: &[u8]) -> Option<OptimizerConfig> {
             return None;
         }
         let mut text = Vec::new();
-        file.take(MAX_BYTES as u64)
-            .read_to_end(&mut text)
-            .ok()?;
+        file.take(MAX_BYTES as u64).read_to_end(&mut text).ok()?;
         let preset = PresetText::from_value(serde_json::from_slice(&text).ok()?).ok()?;
         (!preset.config.is_empty()).then_some(preset.config)
     })

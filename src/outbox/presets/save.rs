@@ -11,7 +11,7 @@ use tokio::time::Instant;
 
 use crate::backoff::Backoff;
 use crate::client::{ClientError, Priority};
-use crate::outbox::effect::{Effect, LATE_EFFECT, passes};
+use crate::outbox::effect::{Effect, LATE_EFFECT, is_retryable};
 use crate::outbox::error::OutboxResult;
 use crate::outbox::events::OutboxEvent;
 use crate::outbox::failpoint::Failpoint;
@@ -64,7 +64,7 @@ pub async fn run(parts: Arc<PresetParts>) {
         tokio::select! {
             biased;
             () = tokio::time::sleep(wait) => {}
-            () = parts.own.news.notified() => {}
+            () = parts.own.save_wake.notified() => {}
             () = parts.tasks.closed() => return,
         }
     }
@@ -100,7 +100,7 @@ pub async fn save(parts: &Arc<PresetParts>, name: &str) -> OutboxResult<SaveOutc
             finish(parts, name, &held, id).await?;
             Ok(SaveOutcome::Saved(id))
         }
-        Err(error) if passes(&error) => {
+        Err(error) if is_retryable(&error) => {
             if Effect::of(&error) == Effect::Unknown {
                 let name = names::stem(name).to_owned();
                 parts.memory().doubts.insert(name, Instant::now());
@@ -231,7 +231,7 @@ async fn finish(
         memory.saves += 1;
         ticket
     };
-    parts.journal.settled(ticket).await?;
+    parts.journal.settle_async(ticket).await?;
     parts.events.send(OutboxEvent::PresetsChanged);
     Ok(())
 }

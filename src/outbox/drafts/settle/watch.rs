@@ -29,7 +29,7 @@ pub async fn run(parts: Arc<DraftParts>) {
         let wait = again.saturating_sub(parts.now()).clamp(BURST, MAX_WAIT);
         tokio::select! {
             biased;
-            () = parts.own.draft_news.notified() => {}
+            () = parts.own.settle_wake.notified() => {}
             () = tokio::time::sleep(wait) => {}
             () = parts.tasks.closed() => return,
         }

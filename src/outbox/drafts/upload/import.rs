@@ -200,7 +200,7 @@ impl SentAsset {
         }
     }
 
-    pub(super) async fn imported(link: &DraftLink) -> OutboxResult<Flow> {
+    pub(super) async fn finish_import(link: &DraftLink) -> OutboxResult<Flow> {
         let replaced = {
             let memory = link.parts().memory();
             let draft = memory.state.drafts.get(&link.draft());
@@ -221,7 +221,7 @@ impl SentAsset {
         Ok(Flow::Again)
     }
 
-    pub(super) async fn import_failed(&self, link: &DraftLink) -> OutboxResult<Flow> {
+    pub(super) async fn handle_failed_import(&self, link: &DraftLink) -> OutboxResult<Flow> {
         let record = self.record.as_ref();
         let said = record.and_then(|record| {
             let texts = [&record.error_message, &record.import_status];
@@ -286,8 +286,8 @@ impl SentAsset {
                 .await?;
                 failpoint::hit(Failpoint::BeforeDrop);
                 // The old version of a model may be unwanted now.
-                link.parts().own.discard_news.notify_one();
-                link.parts().remove_doomed().await?;
+                link.parts().own.discard_wake.notify_one();
+                link.parts().remove_pending().await?;
                 link.parts().memory().forget_gone();
                 link.parts().draft_changed(link.draft());
                 link.parts().events.send(OutboxEvent::AssetChanged(asset));

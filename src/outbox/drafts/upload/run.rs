@@ -95,8 +95,8 @@ impl Upload {
             Step::Ask(asset) => Ok(sent.ask(link, asset).await),
             Step::AskLater(_) => Ok(sent.ask_later()),
             Step::Accept => sent.accept(link, attempt).await,
-            Step::Imported => SentAsset::imported(link).await,
-            Step::ImportFailed => sent.import_failed(link).await,
+            Step::Imported => SentAsset::finish_import(link).await,
+            Step::ImportFailed => sent.handle_failed_import(link).await,
             Step::Lost => sent.lost(link, attempt).await,
             Step::Verify(asset) => sent.verify(link, attempt, asset).await,
         }
