@@ -200,7 +200,7 @@ fn remove_job(tree: &Tree, folder: DropFolder, text_name: &str) -> DriveResult<(
     let in_outbox = folder.in_outbox();
     let job = tree.outbox().jobs().get(&in_outbox, text_name);
     tree.outbox().jobs().remove(&in_outbox, text_name)?;
-    // Only parts that were shown leave a ghost: an editor looks up its own names again.
+    // Only parts that were shown are remembered: an editor looks up its own names again.
     for (_, part) in job.iter().flat_map(shown_parts) {
         let part_entry = folder.entry(text_name, part);
         let mut deletions = tree.deletions();

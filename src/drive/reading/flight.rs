@@ -162,7 +162,7 @@ impl FetchState {
         match &state.over {
             None => None,
             Some(Err(error)) => Some(Err(error.clone())),
-            Some(Ok(())) => unreachable!("a flight that ends well has landed every block"),
+            Some(Ok(())) => unreachable!("a fetch that ends well has delivered every block"),
         }
     }
 }
