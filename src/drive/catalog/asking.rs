@@ -122,7 +122,7 @@ fn remember_reach<T>(catalog: &Catalog, reply: &DriveResult<T>) {
 /// Whenever the service does not answer, sends requests until it does. Runs until the drive ends.
 pub async fn probe_until_reachable(catalog: Arc<Catalog>) {
     loop {
-        catalog.reach.lost().await;
+        catalog.reach.until_lost().await;
         let mut pauses = Backoff::doubling(PATIENCE_OFFLINE, MAX_PAUSE);
         while let Some(ServiceOutage::Unreachable(_) | ServiceOutage::Silent(_)) =
             catalog.reach.away()
@@ -133,7 +133,7 @@ pub async fn probe_until_reachable(catalog: Arc<Catalog>) {
             // Any reply, even an error, shows that the service answers. A timeout changes nothing.
             let reply = reply.map(|reply| reply.map_err(DriveError::from));
             match reply {
-                Ok(Err(error)) if ServiceOutage::of(&error).is_some() => {
+                Ok(Err(error)) if ServiceOutage::from_error(&error).is_some() => {
                     remember_reach::<()>(&catalog, &Err(error));
                 }
                 Ok(_) => {

@@ -18,21 +18,21 @@ use crate::drive::values::local::{DropFolder, JobPart, TextTarget};
 
 /// Handles a `close`, of which there is one per duplicate of the handle.
 pub async fn flush_text(tree: &Arc<Tree>, text: &TextBuffer, caller: &Caller) -> DriveResult<()> {
-    settle_text(tree, text.due(text.is_opener(caller))?).await
+    settle_text(tree, text.close_action(text.is_opener(caller))?).await
 }
 
 /// Handles the last `close`.
 pub async fn release_text(tree: &Arc<Tree>, text: &TextBuffer) -> DriveResult<()> {
-    settle_text(tree, text.due(true)?).await
+    settle_text(tree, text.close_action(true)?).await
 }
 
 /// Stores the text without sending it.
 pub async fn keep_text(tree: &Arc<Tree>, text: &TextBuffer) -> DriveResult<()> {
-    settle_text(tree, text.due(false)?).await
+    settle_text(tree, text.close_action(false)?).await
 }
 
-async fn settle_text(tree: &Arc<Tree>, due: CloseAction) -> DriveResult<()> {
-    match due {
+async fn settle_text(tree: &Arc<Tree>, close_action: CloseAction) -> DriveResult<()> {
+    match close_action {
         CloseAction::Nothing => Ok(()),
         CloseAction::Keep(TextTarget::Job(folder, name), bytes) => {
             Ok(tree

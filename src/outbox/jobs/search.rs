@@ -80,7 +80,7 @@ pub async fn look_for(parts: &Arc<JobParts>, tag: &str) {
     let until = Instant::now() + parts.config.look_for_lost;
     let mut pauses = Backoff::polling(parts.config.first_poll, MAX_SEARCH_PAUSE);
     // An outcome that could not be made durable yet is valid too: it is not searched for again.
-    while let Some(lost) = lost(parts, tag) {
+    while let Some(lost) = lost_request(parts, tag) {
         let last_look = Instant::now() >= until;
         let Some(answer) = parts.tasks.until_closed(find(parts, &lost, tag)).await else {
             return;
@@ -107,7 +107,7 @@ pub async fn look_for(parts: &Arc<JobParts>, tag: &str) {
     parts.report_submission(tag);
 }
 
-fn lost(parts: &JobParts, tag: &str) -> Option<Lost> {
+fn lost_request(parts: &JobParts, tag: &str) -> Option<Lost> {
     let memory = parts.memory();
     let book = &memory.book;
     let submission = book.submissions.get(tag);

@@ -193,13 +193,13 @@ async fn run(app: &Arc<App>, job: &JobRow) -> Result<(), CouldNotRun> {
         Ok(Done::Recorded) => tracing::info!(job = %job.id, "job ended"),
         Ok(Done::Stopped) => give_back(app, job, Attempt::Stopped).await,
         Ok(Done::Lost) => tracing::warn!(job = %job.id, "job lost: its result does not count"),
-        Err(error) => return could_not_run(app, job, error).await,
+        Err(error) => return handle_failed_run(app, job, error).await,
     }
     Ok(())
 }
 
 /// Gives a job back, or fails it if it has no attempt left. An infrastructure fault costs no attempt.
-async fn could_not_run(app: &App, job: &JobRow, error: JobError) -> Result<(), CouldNotRun> {
+async fn handle_failed_run(app: &App, job: &JobRow, error: JobError) -> Result<(), CouldNotRun> {
     if let JobError::Records(RecordsError::NoRoom { needed, left }) = error {
         let reason = format!(
             "the result has {needed} bytes, but {left} bytes are left of the account's storage: delete models that are \

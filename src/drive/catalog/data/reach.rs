@@ -33,7 +33,7 @@ pub(in crate::drive::catalog) enum ReachChange {
 }
 
 impl ServiceOutage {
-    pub(in crate::drive::catalog) fn of(error: &DriveError) -> Option<ServiceOutage> {
+    pub(in crate::drive::catalog) fn from_error(error: &DriveError) -> Option<ServiceOutage> {
         match error {
             DriveError::Unreachable(why) => Some(ServiceOutage::Unreachable(why.clone())),
             DriveError::TimedOut(why) => Some(ServiceOutage::Silent(why.clone())),
@@ -66,7 +66,7 @@ impl Reach {
                 tracing::info!("the service can be reached again");
                 return Some(ReachChange::Back);
             }
-            Err(error) => ServiceOutage::of(error)?,
+            Err(error) => ServiceOutage::from_error(error)?,
         };
         let why = now.why().to_owned();
         let is_new = away.replace(now).is_none();
@@ -79,7 +79,7 @@ impl Reach {
     }
 
     /// Returns when the service was found to be away.
-    pub(in crate::drive::catalog) async fn lost(&self) {
+    pub(in crate::drive::catalog) async fn until_lost(&self) {
         self.lost.notified().await;
     }
 }

@@ -166,7 +166,7 @@ impl SentAsset {
         }
         // The reply to the completion contains the first state of the import.
         self.view = match self.record.take() {
-            Some(record) => seen(link, &record),
+            Some(record) => view_of_record(link, &record),
             None => ServiceView::Unknown,
         };
         link.parts().draft_changed(draft);
@@ -188,7 +188,7 @@ impl SentAsset {
                 if record.upload_status != UploadStatus::Incomplete {
                     link.is_answered();
                 }
-                self.view = seen(link, &record);
+                self.view = view_of_record(link, &record);
                 self.record = Some(record);
                 Flow::Again
             }
@@ -240,7 +240,11 @@ impl SentAsset {
         Ok(Flow::End)
     }
 
-    pub(super) async fn lost(&mut self, link: &DraftLink, attempt: &Attempt) -> OutboxResult<Flow> {
+    pub(super) async fn handle_lost_import(
+        &mut self,
+        link: &DraftLink,
+        attempt: &Attempt,
+    ) -> OutboxResult<Flow> {
         // Deleted through the drive, which will remove the draft too.
         let asset = attempt.stage.asset();
         if asset.is_some_and(|asset| link.parts().memory().state.deletions.contains(&asset)) {
@@ -308,7 +312,7 @@ impl SentAsset {
 }
 
 /// Stores the state in an asset's record for the status.
-fn seen(link: &DraftLink, record: &BaseAsset) -> ServiceView {
+fn view_of_record(link: &DraftLink, record: &BaseAsset) -> ServiceView {
     let status = match &record.upload_status {
         UploadStatus::Incomplete => ItemStatus::Uploading {
             percent: 99,

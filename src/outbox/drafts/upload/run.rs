@@ -97,7 +97,7 @@ impl Upload {
             Step::Accept => sent.accept(link, attempt).await,
             Step::Imported => SentAsset::finish_import(link).await,
             Step::ImportFailed => sent.handle_failed_import(link).await,
-            Step::Lost => sent.lost(link, attempt).await,
+            Step::Lost => sent.handle_lost_import(link, attempt).await,
             Step::Verify(asset) => sent.verify(link, attempt, asset).await,
         }
     }
