@@ -12,7 +12,7 @@ use std::path::Path;
 use rustix::process::geteuid;
 
 /// Maximum size of a text that is read as a whole.
-const LONGEST_TEXT_BYTES: u64 = 8 << 20;
+const MAX_TEXT_BYTES: u64 = 8 << 20;
 
 /// Opens a file for reading; never waits.
 ///
@@ -42,11 +42,11 @@ pub fn read(path: &Path) -> io::Result<Vec<u8>> {
         false => open(path)?,
     };
     let mut bytes = Vec::new();
-    file.take(LONGEST_TEXT_BYTES + 1).read_to_end(&mut bytes)?;
-    if bytes.len() as u64 > LONGEST_TEXT_BYTES {
+    file.take(MAX_TEXT_BYTES + 1).read_to_end(&mut bytes)?;
+    if bytes.len() as u64 > MAX_TEXT_BYTES {
         return Err(io::Error::other(format!(
             "it has more than {} MB",
-            LONGEST_TEXT_BYTES >> 20
+            MAX_TEXT_BYTES >> 20
         )));
     }
     Ok(assetfs_formats::text::utf8(&bytes).into_owned())

@@ -24,7 +24,7 @@ pub use error::CacheError;
 pub use key::{BLOCK_LEN_BYTES, ObjectKey, lies_below};
 pub use object::CachedObject;
 pub use shared_cache::{
-    LeftAlone, NextBlocks, SharedCache, SharedCacheConfig, SharedCacheError, SharedCachePlace,
-    SharedCacheStats, SharedObject, Turn,
+    NextBlocks, SharedCache, SharedCacheConfig, SharedCacheError, SharedCachePlace,
+    SharedCacheStats, SharedObject, StoreOutage, Turn,
 };
 pub use space::{CacheLimits, DiskShortage};

@@ -28,7 +28,7 @@ const MD5_ATTRIBUTE: &str = "user.assetfs.md5";
 pub(super) struct CheckArgs {
     /// The folder or file that was copied in
     local: PathBuf,
-    /// Its copy
+    /// The copy of that file or folder on the drive
     drive: PathBuf,
     /// Compare only sizes
     #[arg(long)]

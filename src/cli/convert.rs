@@ -22,7 +22,7 @@ use request::{Request, Stage};
 
 /// Pause between two looks at the conversions. Each look is one request.
 const PAUSE: Duration = Duration::from_secs(1);
-const LONGEST_PAUSE: Duration = Duration::from_secs(5);
+const MAX_PAUSE: Duration = Duration::from_secs(5);
 /// How long a conversion may be missing in the list after the service took the request.
 const UNLISTED: Duration = Duration::from_secs(60);
 /// How long looks may fail one after the other.
@@ -113,7 +113,7 @@ enum End {
 }
 
 impl End {
-    /// Says how it ended, except for success. `formats` are those that were waited for.
+    /// Prints the outcome, except for success, and returns the exit code. `formats`: the formats that were waited for.
     fn conclude(self, args: &ConvertArgs, formats: &str) -> Result<Exit> {
         let path = shell_quoted(&args.path);
         match self {
@@ -128,7 +128,7 @@ impl End {
             }
             End::TimedOut => {
                 eprintln!(
-                    "assetfs: {path}: converting to {formats} takes longer; it goes on in the background"
+                    "assetfs: {path}: converting to {formats} is not finished yet; it continues in the background"
                 );
                 Ok(Exit::TimedOut)
             }
@@ -208,7 +208,7 @@ fn wait_for(
             return Ok(None);
         }
         std::thread::sleep(pause);
-        pause = (pause * 5 / 4).min(LONGEST_PAUSE);
+        pause = (pause * 5 / 4).min(MAX_PAUSE);
     }
 }
 

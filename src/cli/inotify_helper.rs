@@ -11,7 +11,7 @@ use rustix::io::Errno;
 use serde::{Deserialize, Serialize};
 
 use super::exit::Exit;
-use crate::drive::Echo;
+use crate::drive::HelperOperation;
 
 /// Report changes to inotify (started by the mount)
 #[derive(Debug, clap::Args)]
@@ -29,9 +29,9 @@ pub(super) struct Outcome {
 
 pub(super) fn run(args: &InotifyHelperArgs) -> Result<Exit> {
     for line in io::stdin().lock().lines() {
-        let echo = serde_json::from_str(&line?).context("cannot parse the operation")?;
+        let operation = serde_json::from_str(&line?).context("cannot parse the operation")?;
         let outcome = Outcome {
-            errno: make(args, &echo).err().map(Errno::raw_os_error),
+            errno: make(args, &operation).err().map(Errno::raw_os_error),
         };
         let mut out = io::stdout().lock();
         writeln!(out, "{}", serde_json::to_string(&outcome)?)?;
@@ -41,14 +41,14 @@ pub(super) fn run(args: &InotifyHelperArgs) -> Result<Exit> {
 }
 
 /// Makes an operation, if the folder is still in the drive: after an unmount the path is another folder.
-fn make(args: &InotifyHelperArgs, echo: &Echo) -> rustix::io::Result<()> {
-    let (Echo::MakeFolder(path)
-    | Echo::MakeFile(path)
-    | Echo::MakeLink(path)
-    | Echo::RemoveFolder(path)
-    | Echo::RemoveFile(path)
-    | Echo::Attributes(path)
-    | Echo::Content(path)) = echo;
+fn make(args: &InotifyHelperArgs, operation: &HelperOperation) -> rustix::io::Result<()> {
+    let (HelperOperation::MakeFolder(path)
+    | HelperOperation::MakeFile(path)
+    | HelperOperation::MakeLink(path)
+    | HelperOperation::RemoveFolder(path)
+    | HelperOperation::RemoveFile(path)
+    | HelperOperation::Attributes(path)
+    | HelperOperation::Content(path)) = operation;
     let (parent, name) = path.rsplit_once('/').ok_or(Errno::INVAL)?;
     let parent = args.mount_point.join(parent.trim_start_matches('/'));
     let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
@@ -56,19 +56,19 @@ fn make(args: &InotifyHelperArgs, echo: &Echo) -> rustix::io::Result<()> {
     if rustix::fs::fstat(&folder)?.st_dev != args.device {
         return Err(Errno::STALE);
     }
-    match echo {
-        Echo::MakeFolder(_) => rustix::fs::mkdirat(&folder, name, Mode::from(0o755)),
-        Echo::MakeFile(_) => {
+    match operation {
+        HelperOperation::MakeFolder(_) => rustix::fs::mkdirat(&folder, name, Mode::from(0o755)),
+        HelperOperation::MakeFile(_) => {
             let file = FileType::RegularFile;
             rustix::fs::mknodat(&folder, name, file, Mode::from(0o644), 0)
         }
         // The drive knows the target.
-        Echo::MakeLink(_) => rustix::fs::symlinkat(".", &folder, name),
-        Echo::RemoveFolder(_) => rustix::fs::unlinkat(&folder, name, AtFlags::REMOVEDIR),
-        Echo::RemoveFile(_) => rustix::fs::unlinkat(&folder, name, AtFlags::empty()),
+        HelperOperation::MakeLink(_) => rustix::fs::symlinkat(".", &folder, name),
+        HelperOperation::RemoveFolder(_) => rustix::fs::unlinkat(&folder, name, AtFlags::REMOVEDIR),
+        HelperOperation::RemoveFile(_) => rustix::fs::unlinkat(&folder, name, AtFlags::empty()),
         // inotify reports both times as a change of attributes, the modification time alone as one of the content.
-        Echo::Attributes(_) => touch(&folder, name, libc::UTIME_NOW),
-        Echo::Content(_) => touch(&folder, name, libc::UTIME_OMIT),
+        HelperOperation::Attributes(_) => touch(&folder, name, libc::UTIME_NOW),
+        HelperOperation::Content(_) => touch(&folder, name, libc::UTIME_OMIT),
     }
 }
 

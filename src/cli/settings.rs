@@ -199,7 +199,7 @@ impl TryFrom<String> for PermissionMask {
 pub(super) struct ByteSize(pub(super) u64);
 
 /// 1 EiB: larger than every disk, and sums of a few do not overflow.
-const LARGEST_SIZE: f64 = (1_u64 << 60) as f64;
+const MAX_SIZE: f64 = (1_u64 << 60) as f64;
 
 impl FromStr for ByteSize {
     type Err = String;
@@ -221,7 +221,7 @@ impl FromStr for ByteSize {
             _ => return Err(wrong()),
         };
         let bytes = number * 1024_f64.powi(power);
-        if bytes > LARGEST_SIZE {
+        if bytes > MAX_SIZE {
             return Err(format!(
                 "`{text}` is too large; the largest size is 1048576T"
             ));
@@ -244,7 +244,7 @@ impl TryFrom<toml::Value> for ByteSize {
 pub(super) struct ByteRate(pub(super) Option<NonZeroU64>);
 
 /// With less than this the many files of a model would time out.
-const LEAST_RATE: u64 = 64 << 10;
+const MIN_RATE: u64 = 64 << 10;
 
 impl FromStr for ByteRate {
     type Err = String;
@@ -252,8 +252,8 @@ impl FromStr for ByteRate {
     fn from_str(text: &str) -> Result<ByteRate, String> {
         let ByteSize(bytes) = text.parse()?;
         match NonZeroU64::new(bytes) {
-            Some(rate) if rate.get() < LEAST_RATE => {
-                let least = LEAST_RATE >> 10;
+            Some(rate) if rate.get() < MIN_RATE => {
+                let least = MIN_RATE >> 10;
                 Err(format!(
                     "the lowest limit is {least}K a second; 0 is no limit"
                 ))
@@ -272,7 +272,7 @@ impl TryFrom<toml::Value> for ByteRate {
 }
 
 /// The longest span that is accepted, so that adding a span to the present time never overflows.
-const LONGEST_SPAN: Duration = Duration::from_secs(10 * 365 * 86_400);
+const MAX_SPAN: Duration = Duration::from_secs(10 * 365 * 86_400);
 
 /// A span of time, written as `10s`, `500ms`, `2m`, `1h` or plain seconds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
@@ -298,7 +298,7 @@ impl FromStr for Span {
             _ => return Err(wrong()),
         };
         match Duration::try_from_secs_f64(number * factor) {
-            Ok(span) if span <= LONGEST_SPAN => Ok(Span(span)),
+            Ok(span) if span <= MAX_SPAN => Ok(Span(span)),
             // The number is not negative here, so a failed conversion means that it is too long.
             _ => Err(format!("`{text}` is too long; the longest time is 87600h")),
         }

@@ -18,8 +18,8 @@ use crate::locks::Locked;
 const BURST: Duration = Duration::from_millis(250);
 /// Pieces of a transfer: a fiftieth of a second within these limits.
 const PIECES_A_SECOND: u64 = 50;
-const LEAST_PIECE_BYTES: u64 = 16 << 10;
-const LARGEST_PIECE_BYTES: u64 = 1 << 20;
+const MIN_PIECE_BYTES: u64 = 16 << 10;
+const MAX_PIECE_BYTES: u64 = 1 << 20;
 
 /// The limit of one direction. Clones share it.
 #[derive(Debug, Clone, Default)]
@@ -69,7 +69,7 @@ impl Bandwidth {
 impl Bucket {
     fn piece_len(&self) -> usize {
         let len = self.bytes_per_second / PIECES_A_SECOND;
-        len.clamp(LEAST_PIECE_BYTES, LARGEST_PIECE_BYTES) as usize
+        len.clamp(MIN_PIECE_BYTES, MAX_PIECE_BYTES) as usize
     }
 
     /// Waits until `bytes` more may have passed.

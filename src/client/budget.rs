@@ -30,20 +30,20 @@ pub enum Priority {
 }
 
 /// Maximum wait of an interactive request.
-const LONGEST_INTERACTIVE_WAIT: Duration = Duration::from_secs(25);
-const LONGEST_REPEATED_WAIT: Duration = Duration::from_secs(5);
+const MAX_INTERACTIVE_WAIT: Duration = Duration::from_secs(25);
+const MAX_REPEATED_WAIT: Duration = Duration::from_secs(5);
 /// Maximum wait of a background request.
-const LONGEST_BACKGROUND_WAIT: Duration = Duration::from_secs(300);
+const MAX_BACKGROUND_WAIT: Duration = Duration::from_secs(300);
 /// Pause after a 429 without `Retry-After`.
 const DEFAULT_PAUSE: Duration = Duration::from_secs(2);
 /// Part of a pause that is added at random, and its maximum.
 const PAUSE_JITTER: f64 = 0.25;
-const LONGEST_JITTER: Duration = Duration::from_secs(1);
+const MAX_JITTER: Duration = Duration::from_secs(1);
 /// The lowest rate after refusals without a known limit, as a part of the configured one.
-const LEAST_PACE: f64 = 0.05;
-/// How much of it comes back in a second.
-const PACE_PER_SECOND: f64 = 0.01;
-/// Sums of parts of tokens are not exact.
+const MIN_RATE_FACTOR: f64 = 0.05;
+/// Part of the configured rate that is restored per second.
+const RATE_RECOVERY_PER_SECOND: f64 = 0.01;
+/// Tolerance for rounding errors in token counts.
 const ROUNDING: f64 = 1e-6;
 /// How often a waiting request looks at the rate again: a new window of the service may raise it.
 const RATE_CHECK: Duration = Duration::from_secs(1);
@@ -85,7 +85,7 @@ struct BucketState {
     /// The limit of the account, once a reply has shown it.
     window: Option<SharedWindow>,
     /// Part of the configured rate that refusals have left.
-    pace: f64,
+    rate_factor: f64,
     /// Requests sent so far.
     taken: u64,
     /// Those that the service refused.
@@ -102,7 +102,7 @@ impl RateBudget {
                 level: burst,
                 credit: 0.0,
                 window: None,
-                pace: 1.0,
+                rate_factor: 1.0,
                 taken: 0,
                 refused: 0,
                 computed_at: Instant::now(),
@@ -117,19 +117,19 @@ impl RateBudget {
 
     /// Waits until a request of this priority may be sent.
     pub(super) async fn take(&self, priority: Priority) -> Result<(), ClientError> {
-        self.take_within(priority, LONGEST_INTERACTIVE_WAIT).await
+        self.take_within(priority, MAX_INTERACTIVE_WAIT).await
     }
 
     /// The same for a call that is repeated. It waits less, because all attempts together have limited time.
     pub(super) async fn take_again(&self, priority: Priority) -> Result<(), ClientError> {
-        self.take_within(priority, LONGEST_REPEATED_WAIT).await
+        self.take_within(priority, MAX_REPEATED_WAIT).await
     }
 
     async fn take_within(&self, priority: Priority, longest: Duration) -> Result<(), ClientError> {
         match priority {
             Priority::Interactive => self.take_interactive(longest).await,
             Priority::Background => {
-                let wait = tokio::time::timeout(LONGEST_BACKGROUND_WAIT, self.take_background());
+                let wait = tokio::time::timeout(MAX_BACKGROUND_WAIT, self.take_background());
                 wait.await
                     .map_err(|_| ClientError::RateLimited { retry_after: None })
             }
@@ -152,7 +152,7 @@ impl RateBudget {
     pub(super) fn pause(&self, retry_after: Option<Duration>) {
         let now = Instant::now();
         let pause = retry_after.unwrap_or(DEFAULT_PAUSE);
-        let jitter = pause.mul_f64(PAUSE_JITTER).min(LONGEST_JITTER);
+        let jitter = pause.mul_f64(PAUSE_JITTER).min(MAX_JITTER);
         let until = now + pause + jitter.mul_f64(random_part());
         let mut state = self.state.locked();
         self.refill(&mut state, now);
@@ -161,7 +161,7 @@ impl RateBudget {
         if state.computed_at <= now {
             match &mut state.window {
                 Some(window) => window.refused(retry_after, now),
-                None => state.pace = (state.pace / 2.0).max(LEAST_PACE),
+                None => state.rate_factor = (state.rate_factor / 2.0).max(MIN_RATE_FACTOR),
             }
         }
         // The saved tokens are invalid: the service counts differently.
@@ -208,7 +208,7 @@ impl RateBudget {
             state.level -= 1.0;
             state.credit + missing
         };
-        let place = Place {
+        let guard = TokenGuard {
             budget: self,
             taken: false,
         };
@@ -232,7 +232,7 @@ impl RateBudget {
             }
             sleep_until(due.min(now + RATE_CHECK)).await;
         }
-        place.keep();
+        guard.keep();
         self.state.locked().taken += 1;
         Ok(())
     }
@@ -279,7 +279,7 @@ impl RateBudget {
         let came_in = passed * self.per_second(state, now);
         state.credit += came_in;
         state.level = (state.level + came_in).min(self.capacity(state, now));
-        state.pace = (state.pace + passed * PACE_PER_SECOND).min(1.0);
+        state.rate_factor = (state.rate_factor + passed * RATE_RECOVERY_PER_SECOND).min(1.0);
         state.computed_at = state.computed_at.max(now);
     }
 
@@ -304,7 +304,7 @@ impl RateBudget {
         let configured = f64::from(self.per_minute) / 60.0;
         match &state.window {
             Some(window) => configured.min(window.per_second(now)),
-            None => configured * state.pace,
+            None => configured * state.rate_factor,
         }
     }
 
@@ -316,18 +316,18 @@ impl RateBudget {
 }
 
 /// Drop guard: returns the token if the waiting request is cancelled.
-struct Place<'a> {
+struct TokenGuard<'a> {
     budget: &'a RateBudget,
     taken: bool,
 }
 
-impl Place<'_> {
+impl TokenGuard<'_> {
     fn keep(mut self) {
         self.taken = true;
     }
 }
 
-impl Drop for Place<'_> {
+impl Drop for TokenGuard<'_> {
     fn drop(&mut self) {
         if !self.taken {
             self.budget.state.locked().level += 1.0;

@@ -401,7 +401,7 @@ fn is_of_service(call: &Call, status: StatusCode, form: RefusalForm) -> bool {
     }
 }
 
-/// The error for such a reply. Whoever sent it did nothing of what was asked.
+/// The error for a reply that does not come from the service, for example from a proxy. The request had no effect.
 fn not_of_service(call: &Call, status: StatusCode, form: RefusalForm) -> ClientError {
     let code = status.as_u16();
     let reason = match form {

@@ -29,7 +29,7 @@ pub async fn reporting_failures<F: Future>(
 
 /// Reports a failure before the pause after which its call is repeated.
 pub(super) fn report_repeated(error: &ClientError) {
-    // An error means that nobody asked for reports.
+    // Fails outside of `reporting_failures`; then there is no receiver.
     let _ = REPORT.try_with(|report| report(error));
 }
 
@@ -97,15 +97,15 @@ pub(super) fn random_part() -> f64 {
 }
 
 /// The longest pause that is accepted from a service, a proxy or storage.
-const LONGEST_ASKED: Duration = Duration::from_secs(120);
+const MAX_RETRY_AFTER: Duration = Duration::from_secs(120);
 
 /// Parses `Retry-After`: seconds, or a date, which is compared with the service's own clock if `Date` is
-/// present. At most [`LONGEST_ASKED`]: a server that asks for a week may be wrong, and
+/// present. At most [`MAX_RETRY_AFTER`]: a server that asks for a week may be wrong, and
 /// may work again much sooner.
 pub(super) fn retry_after(headers: &HeaderMap) -> Option<Duration> {
     let value = headers.get(RETRY_AFTER)?.to_str().ok()?.trim();
     if let Ok(seconds) = value.parse::<f64>() {
-        let seconds = seconds.clamp(0.0, LONGEST_ASKED.as_secs_f64());
+        let seconds = seconds.clamp(0.0, MAX_RETRY_AFTER.as_secs_f64());
         return Duration::try_from_secs_f64(seconds).ok();
     }
     let then = http_date(value)?;
@@ -115,7 +115,7 @@ pub(super) fn retry_after(headers: &HeaderMap) -> Option<Duration> {
     let now = service_now.unwrap_or_else(Timestamp::now);
     let wait = SystemTime::from(then).duration_since(SystemTime::from(now));
     // A date in the past means no wait.
-    Some(wait.unwrap_or_default().min(LONGEST_ASKED))
+    Some(wait.unwrap_or_default().min(MAX_RETRY_AFTER))
 }
 
 #[cfg(test)]
@@ -252,7 +252,7 @@ mod tests {
             "Fri, 31 Dec 2100 23:59:59 GMT",
         ] {
             let wait = retry_after(&headers(&[(RETRY_AFTER, text)]));
-            assert_eq!(wait, Some(LONGEST_ASKED), "{text}");
+            assert_eq!(wait, Some(MAX_RETRY_AFTER), "{text}");
         }
         let pause = RetryPolicy::default()
             .pause(

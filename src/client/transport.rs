@@ -215,7 +215,7 @@ pub(super) fn fault_of(error: reqwest::Error) -> Fault {
     }
     if is_too_old(tls) {
         return Fault::NotSent(
-            "the server has only versions of TLS that are not safe any more; it needs TLS 1.2 or newer"
+            "the server supports only TLS versions that are no longer secure; update it to TLS 1.2 or newer"
                 .to_owned(),
         );
     }
@@ -291,7 +291,7 @@ fn certificate_advice(error: &CertificateError) -> String {
         }
         CertificateError::UnsupportedSignatureAlgorithmContext { .. }
         | CertificateError::UnsupportedSignatureAlgorithmForPublicKeyContext { .. } => {
-            "it is signed in an old way, such as SHA-1, that is not safe any more. The server needs a new certificate"
+            "it is signed with an algorithm that is no longer secure, such as SHA-1. The server needs a new certificate"
                 .to_owned()
         }
         other => format!("{other}. The server needs another certificate"),

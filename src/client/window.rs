@@ -25,7 +25,7 @@ const RESERVE: f64 = 0.06;
 /// The part of its share that a client may send at once.
 const BURST: f64 = 0.25;
 /// The least rate, in requests a second, whatever others use.
-const LEAST_RATE: f64 = 0.05;
+const MIN_RATE: f64 = 0.05;
 
 /// What the headers of a reply say.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -128,7 +128,7 @@ impl SharedWindow {
         let even = self.limit * (1.0 - RESERVE) / WINDOW.as_secs_f64();
         let paced = self.share * self.planned(self.remaining) / left.max(1.0);
         // The window may end earlier than it seems.
-        paced.max(LEAST_RATE).min(even.max(LEAST_RATE))
+        paced.max(MIN_RATE).min(even.max(MIN_RATE))
     }
 
     /// Requests that this client may send at once.
@@ -163,7 +163,7 @@ impl SharedWindow {
     /// The rate at the beginning of a window.
     fn first_rate(&self) -> f64 {
         let even = self.planned(self.limit) / WINDOW.as_secs_f64();
-        (even * self.share).max(LEAST_RATE)
+        (even * self.share).max(MIN_RATE)
     }
 
     /// Requests without the reserve.

@@ -25,7 +25,7 @@ pub(super) struct Deletions {
     allowed_until: Option<Instant>,
     /// Parts that were removed with a job's text, for a while: a tool that listed the folder before will remove
     /// them next, and must find them.
-    ghosts: HashMap<JobEntry, Instant>,
+    removed_parts: HashMap<JobEntry, Instant>,
     /// Folders of loose files that were removed with their last file: `rm -r` removes the folder next, and must find it.
     emptied: VecDeque<EmptiedFolder>,
 }
@@ -114,7 +114,7 @@ impl Deletions {
 
     /// True when none of the rows that are left in a folder was there when the process listed it to
     /// remove it. A process that did not list the folder, or removed nothing, has to empty it.
-    pub(super) fn came_later(
+    pub(super) fn has_only_new_rows(
         &self,
         rows: &[Ino],
         (model, folder): (Model, Ino),
@@ -260,7 +260,7 @@ impl Deletions {
     }
 
     /// Shows a hidden node again.
-    pub(super) fn bring_back(&mut self, model: Model, node: &impl Numbered) {
+    pub(super) fn unhide(&mut self, model: Model, node: &impl Numbered) {
         if let Some(hiding) = self.hiding.get_mut(&model) {
             hiding.nodes.remove(&node.identity());
         }
@@ -272,8 +272,8 @@ impl Deletions {
     }
 
     /// A part that a job left was removed too.
-    pub(super) fn remove_ghost(&mut self, entry: &JobEntry) {
-        self.ghosts.remove(entry);
+    pub(super) fn forget_removed_part(&mut self, entry: &JobEntry) {
+        self.removed_parts.remove(entry);
     }
 
     /// True if the process may delete the model: it removed the entries, or there were none.
@@ -283,15 +283,15 @@ impl Deletions {
             .is_none_or(|hiding| hiding.processes.contains(&process))
     }
 
-    pub(super) fn leave_ghost(&mut self, entry: JobEntry, lasts: Duration) {
-        self.ghosts.retain(|_, left| left.elapsed() < lasts);
-        self.ghosts.insert(entry, Instant::now());
+    pub(super) fn keep_removed_part(&mut self, entry: JobEntry, lasts: Duration) {
+        self.removed_parts.retain(|_, left| left.elapsed() < lasts);
+        self.removed_parts.insert(entry, Instant::now());
     }
 
     /// The removed job whose entry had this name in this folder.
-    pub(super) fn find_ghost(&self, folder: DropFolder, name: &str) -> Option<JobEntry> {
+    pub(super) fn find_removed_part(&self, folder: DropFolder, name: &str) -> Option<JobEntry> {
         let is_named = |entry: &&JobEntry| entry.folder == folder && entry.name() == name;
-        self.ghosts.keys().find(is_named).cloned()
+        self.removed_parts.keys().find(is_named).cloned()
     }
 
     /// A process removed the last file of a draft, and the folder of that name with it. Only a process that listed the
@@ -333,8 +333,8 @@ impl Deletions {
         })
     }
 
-    pub(super) fn is_ghost(&self, entry: &JobEntry, lasts: Duration) -> bool {
-        self.ghosts
+    pub(super) fn is_removed_part(&self, entry: &JobEntry, lasts: Duration) -> bool {
+        self.removed_parts
             .get(entry)
             .is_some_and(|left| left.elapsed() < lasts)
     }
@@ -397,7 +397,7 @@ mod tests {
         let (node, other) = (Part("a"), Part("b"));
         deletions.hide(MODEL, &node, 42, HOLD);
         deletions.hide(MODEL, &other, 42, HOLD);
-        deletions.bring_back(MODEL, &node);
+        deletions.unhide(MODEL, &node);
         assert!(!deletions.is_hidden(MODEL, &node, HOLD));
         assert!(deletions.is_hidden(MODEL, &other, HOLD));
     }
@@ -417,19 +417,28 @@ mod tests {
         let mut deletions = Deletions::default();
         let (folder, listed, later) = (Ino(2), Ino(3), Ino(4));
         let shown = |rows: &[Ino]| rows.iter().map(|ino| row(*ino)).collect();
-        let came_later = |deletions: &Deletions, rows: &[Ino], process| {
-            deletions.came_later(rows, (MODEL, folder), process, |thread| thread, HOLD)
+        let has_only_new_rows = |deletions: &Deletions, rows: &[Ino], process| {
+            deletions.has_only_new_rows(rows, (MODEL, folder), process, |thread| thread, HOLD)
         };
         deletions.was_listed(42, (folder, Fh(1)), shown(&[listed]));
-        assert!(!came_later(&deletions, &[later], 42), "it removed nothing");
+        assert!(
+            !has_only_new_rows(&deletions, &[later], 42),
+            "it removed nothing"
+        );
         deletions.hide(MODEL, &Part("a"), 42, HOLD);
-        assert!(came_later(&deletions, &[later], 42));
-        assert!(!came_later(&deletions, &[listed, later], 42));
-        assert!(!came_later(&deletions, &[later], 43), "another process");
+        assert!(has_only_new_rows(&deletions, &[later], 42));
+        assert!(!has_only_new_rows(&deletions, &[listed, later], 42));
+        assert!(
+            !has_only_new_rows(&deletions, &[later], 43),
+            "another process"
+        );
         deletions.was_listed(42, (folder, Fh(1)), shown(&[listed, later]));
-        assert!(!came_later(&deletions, &[later], 42), "listed again");
+        assert!(!has_only_new_rows(&deletions, &[later], 42), "listed again");
         deletions.hide(MODEL, &Part("a"), 43, HOLD);
-        assert!(!came_later(&deletions, &[later], 43), "it listed nothing");
+        assert!(
+            !has_only_new_rows(&deletions, &[later], 43),
+            "it listed nothing"
+        );
     }
 
     #[test]

@@ -87,7 +87,7 @@ pub enum DriveError {
 
 impl DriveError {
     /// True for failures that do not prove that the object is gone: what was known still holds.
-    pub fn leaves_the_tree_as_it_was(&self) -> bool {
+    pub fn may_still_exist(&self) -> bool {
         matches!(
             self,
             DriveError::AccessDenied(_)
@@ -111,7 +111,7 @@ impl DriveError {
     }
 
     /// True if the message says more than the errno would.
-    pub(super) fn is_worth_a_sentence(&self) -> bool {
+    pub(super) fn has_user_message(&self) -> bool {
         !matches!(
             self,
             DriveError::NotFound
@@ -186,7 +186,6 @@ impl From<OutboxError> for DriveError {
                 DriveError::TooLarge(why)
             }
             OutboxError::Service { source, .. } => with_sentence(DriveError::from(source), why),
-            OutboxError::StillGoing(_) => DriveError::TimedOut(why),
             OutboxError::Cancelled(_) => DriveError::NotFound,
             OutboxError::NotWritable => DriveError::BadHandle,
             OutboxError::Staging { .. } | OutboxError::Journal { .. } => DriveError::Local(why),

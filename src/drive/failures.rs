@@ -24,7 +24,7 @@ const STANDS_FOR: Duration = Duration::from_secs(2);
 
 /// Which kind of operation failed or succeeded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Deed {
+pub(super) enum OperationKind {
     /// Lookup and `stat`.
     Look,
     /// Open and read.
@@ -42,20 +42,23 @@ pub(super) enum Deed {
     /// Extended attributes.
     Attribute,
     /// Background work.
-    Behind,
+    BackgroundWork,
     /// Nothing failed, but something was left out.
     Warning,
 }
 
-impl Deed {
+impl OperationKind {
     /// True if its success ends an earlier failure.
-    fn ends(self, failed: Deed) -> bool {
+    fn ends(self, failed: OperationKind) -> bool {
         match self {
-            Deed::Remove => true,
-            Deed::Close => matches!(failed, Deed::Close | Deed::Write),
-            Deed::Write | Deed::Behind | Deed::Warning => false,
-            Deed::Name => matches!(failed, Deed::Name | Deed::Link),
-            Deed::Look | Deed::Read | Deed::Link | Deed::Attribute => self == failed,
+            OperationKind::Remove => true,
+            OperationKind::Close => matches!(failed, OperationKind::Close | OperationKind::Write),
+            OperationKind::Write | OperationKind::BackgroundWork | OperationKind::Warning => false,
+            OperationKind::Name => matches!(failed, OperationKind::Name | OperationKind::Link),
+            OperationKind::Look
+            | OperationKind::Read
+            | OperationKind::Link
+            | OperationKind::Attribute => self == failed,
         }
     }
 }
@@ -99,7 +102,7 @@ struct FailureLog {
 
 struct Noted {
     number: u64,
-    deed: Deed,
+    kind: OperationKind,
     outcome: Outcome,
     why: String,
     at: SystemTime,
@@ -127,9 +130,11 @@ impl Failures {
     }
 
     /// Stores a message for a path.
-    pub(super) fn note(&self, path: &str, deed: Deed, outcome: Outcome, why: &str) {
+    pub(super) fn note(&self, path: &str, kind: OperationKind, outcome: Outcome, why: &str) {
         let why = without_error_numbers(why);
-        if !matches!(deed, Deed::Warning | Deed::Link) && self.of(path).as_ref() != Some(&why) {
+        if !matches!(kind, OperationKind::Warning | OperationKind::Link)
+            && self.of(path).as_ref() != Some(&why)
+        {
             self.history.operation_failed(path, &why);
         }
         let mut state = self.state.locked();
@@ -138,7 +143,7 @@ impl Failures {
         state.order.push_back((number, path.to_owned()));
         let noted = Noted {
             number,
-            deed,
+            kind,
             outcome,
             why,
             at: SystemTime::now(),
@@ -161,12 +166,12 @@ impl Failures {
     }
 
     /// An operation succeeded at a path: ends a failure of the same kind.
-    pub(super) fn succeeded(&self, path: &str, deed: Deed) {
+    pub(super) fn succeeded(&self, path: &str, kind: OperationKind) {
         if self.is_empty() {
             return;
         }
         let mut state = self.state.locked();
-        if deed == Deed::Remove {
+        if kind == OperationKind::Remove {
             let below = format!("{path}/");
             state
                 .by_path
@@ -174,7 +179,7 @@ impl Failures {
         } else if state
             .by_path
             .get(path)
-            .is_some_and(|failed| deed.ends(failed.deed) && failed.since.elapsed() >= STANDS_FOR)
+            .is_some_and(|failed| kind.ends(failed.kind) && failed.since.elapsed() >= STANDS_FOR)
         {
             state.by_path.remove(path);
         }
@@ -183,18 +188,18 @@ impl Failures {
 
     /// The last failure at a path.
     pub(super) fn of(&self, path: &str) -> Option<String> {
-        self.noted(path, |deed| deed != Deed::Warning)
+        self.noted(path, |kind| kind != OperationKind::Warning)
     }
 
     /// What was left out at a path.
     pub(super) fn warning_of(&self, path: &str) -> Option<String> {
-        self.noted(path, |deed| deed == Deed::Warning)
+        self.noted(path, |kind| kind == OperationKind::Warning)
     }
 
-    fn noted(&self, path: &str, is_asked: impl Fn(Deed) -> bool) -> Option<String> {
+    fn noted(&self, path: &str, is_asked: impl Fn(OperationKind) -> bool) -> Option<String> {
         let state = self.state.locked();
         let noted = state.by_path.get(path)?;
-        is_asked(noted.deed).then(|| noted.why.clone())
+        is_asked(noted.kind).then(|| noted.why.clone())
     }
 
     /// The last failure in a folder, with the name.
@@ -205,7 +210,7 @@ impl Failures {
         latest.find_map(|place| {
             let name = place.1.strip_prefix(&prefix)?;
             let failure = state.at(place)?;
-            (!name.contains('/') && failure.deed != Deed::Link)
+            (!name.contains('/') && failure.kind != OperationKind::Link)
                 .then(|| format!("{name}: {}", failure.why))
         })
     }
@@ -215,7 +220,7 @@ impl Failures {
         let mut state = self.state.locked();
         state
             .by_path
-            .retain(|failed, noted| failed != path || noted.deed == Deed::Warning);
+            .retain(|failed, noted| failed != path || noted.kind == OperationKind::Warning);
         self.count.store(state.by_path.len(), Ordering::Relaxed);
     }
 
@@ -231,8 +236,11 @@ impl Failures {
             let is_there = failed == path || failed.starts_with(&below);
             !is_there
                 || !matches!(
-                    noted.deed,
-                    Deed::Write | Deed::Close | Deed::Behind | Deed::Warning
+                    noted.kind,
+                    OperationKind::Write
+                        | OperationKind::Close
+                        | OperationKind::BackgroundWork
+                        | OperationKind::Warning
                 )
         });
         self.count.store(state.by_path.len(), Ordering::Relaxed);
@@ -245,7 +253,7 @@ impl Failures {
         latest
             .filter_map(|place| {
                 let failed = state.at(place)?;
-                let is_listed = failed.outcome == outcome && failed.deed != Deed::Link;
+                let is_listed = failed.outcome == outcome && failed.kind != OperationKind::Link;
                 (is_listed && failed.since.elapsed() < LISTED_FOR).then(|| Failure {
                     path: place.1.clone(),
                     why: failed.why.clone(),
@@ -264,11 +272,21 @@ mod tests {
     #[test]
     fn the_last_sentence_of_each_path_is_kept() {
         let failures = Failures::default();
-        failures.note("/rawmodels/chair", Deed::Read, Outcome::Failed, "first");
-        failures.note("/rawmodels/chair", Deed::Read, Outcome::Failed, "second");
+        failures.note(
+            "/rawmodels/chair",
+            OperationKind::Read,
+            Outcome::Failed,
+            "first",
+        );
+        failures.note(
+            "/rawmodels/chair",
+            OperationKind::Read,
+            Outcome::Failed,
+            "second",
+        );
         failures.note(
             "/rawmodels/chair/optimize/web.json",
-            Deed::Read,
+            OperationKind::Read,
             Outcome::Failed,
             "deeper",
         );
@@ -288,7 +306,7 @@ mod tests {
         let failures = Failures::default();
         failures.note(
             "/rawmodels/fan",
-            Deed::Warning,
+            OperationKind::Warning,
             Outcome::Failed,
             "sent without wood.png",
         );
@@ -301,7 +319,12 @@ mod tests {
     fn the_oldest_sentences_go_first() {
         let failures = Failures::default();
         for number in 0..MAX_KEPT + 10 {
-            failures.note(&format!("/{number}"), Deed::Read, Outcome::Failed, "no");
+            failures.note(
+                &format!("/{number}"),
+                OperationKind::Read,
+                Outcome::Failed,
+                "no",
+            );
         }
         assert_eq!(failures.of("/3"), None);
         assert_eq!(failures.of("/11").as_deref(), Some("no"));
@@ -318,42 +341,48 @@ mod tests {
     #[test]
     fn a_success_of_the_same_kind_ends_a_failure() {
         let failures = Failures::default();
-        let stands = |failed: Deed, done: Deed| {
+        let stands = |failed: OperationKind, done: OperationKind| {
             failures.note("/presets/x.json", failed, Outcome::Failed, "no");
             age(&failures, STANDS_FOR);
             failures.succeeded("/presets/x.json", done);
             failures.of("/presets/x.json").is_some()
         };
-        for deed in [
-            Deed::Look,
-            Deed::Read,
-            Deed::Name,
-            Deed::Close,
-            Deed::Attribute,
+        for kind in [
+            OperationKind::Look,
+            OperationKind::Read,
+            OperationKind::Name,
+            OperationKind::Close,
+            OperationKind::Attribute,
         ] {
-            assert!(!stands(deed, deed), "{deed:?}");
+            assert!(!stands(kind, kind), "{kind:?}");
         }
-        assert!(!stands(Deed::Write, Deed::Close));
-        assert!(stands(Deed::Write, Deed::Write) && stands(Deed::Close, Deed::Look));
-        assert!(stands(Deed::Behind, Deed::Close) && !stands(Deed::Behind, Deed::Remove));
+        assert!(!stands(OperationKind::Write, OperationKind::Close));
+        assert!(
+            stands(OperationKind::Write, OperationKind::Write)
+                && stands(OperationKind::Close, OperationKind::Look)
+        );
+        assert!(
+            stands(OperationKind::BackgroundWork, OperationKind::Close)
+                && !stands(OperationKind::BackgroundWork, OperationKind::Remove)
+        );
         assert!(failures.is_empty());
     }
 
     #[test]
     fn a_success_at_the_same_moment_leaves_the_answer_to_why() {
         let failures = Failures::default();
-        failures.note("/a", Deed::Read, Outcome::Failed, "no");
-        failures.succeeded("/a", Deed::Read);
+        failures.note("/a", OperationKind::Read, Outcome::Failed, "no");
+        failures.succeeded("/a", OperationKind::Read);
         assert!(failures.of("/a").is_some());
     }
 
     #[test]
     fn what_is_removed_takes_its_failures_along_and_old_ones_leave_the_list() {
         let failures = Failures::default();
-        failures.note("/a", Deed::Read, Outcome::Failed, "no");
-        failures.note("/a/b", Deed::Write, Outcome::Failed, "no");
-        failures.note("/ab", Deed::Write, Outcome::Failed, "no");
-        failures.succeeded("/a", Deed::Remove);
+        failures.note("/a", OperationKind::Read, Outcome::Failed, "no");
+        failures.note("/a/b", OperationKind::Write, Outcome::Failed, "no");
+        failures.note("/ab", OperationKind::Write, Outcome::Failed, "no");
+        failures.succeeded("/a", OperationKind::Remove);
         assert_eq!(failures.latest(Outcome::Failed, 9).len(), 1);
         age(&failures, LISTED_FOR);
         assert!(failures.latest(Outcome::Failed, 9).is_empty() && failures.of("/ab").is_some());
@@ -362,9 +391,9 @@ mod tests {
     #[test]
     fn what_was_refused_is_listed_apart_and_what_programs_only_try_is_not_listed() {
         let failures = Failures::default();
-        failures.note("/a", Deed::Close, Outcome::Refused, "not JSON");
-        failures.note("/b", Deed::Read, Outcome::Failed, "away");
-        failures.note("/c", Deed::Link, Outcome::Refused, "no links");
+        failures.note("/a", OperationKind::Close, Outcome::Refused, "not JSON");
+        failures.note("/b", OperationKind::Read, Outcome::Failed, "away");
+        failures.note("/c", OperationKind::Link, Outcome::Refused, "no links");
         let listed = |outcome| {
             let latest = failures.latest(outcome, 9).into_iter();
             latest.map(|failure| failure.path).collect::<Vec<_>>()

@@ -19,8 +19,8 @@ use crate::wire::Timestamp;
 /// Maximum number of failed operations that are logged in a period: without the service, `ls -R` fails for each folder.
 const MAX_FAILURES: u32 = 100;
 const PERIOD: Duration = Duration::from_secs(60);
-/// Time in which one failure is noted once, although a command reports it for its object and for the `ctl` file, and the
-/// outbox for the draft; and how many are compared.
+/// Debounce: the same failure is logged once within this time. A command reports it for its object and for the `ctl`
+/// file, and the outbox reports it for the draft. At most `MAX_COMPARED` failures are compared.
 const SAME_FAILURE: Duration = Duration::from_secs(10);
 const MAX_COMPARED: usize = 32;
 

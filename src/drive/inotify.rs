@@ -26,7 +26,7 @@ const MAX_NOTED: usize = 4096;
 /// What the helper does on the drive.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Echo {
+pub enum HelperOperation {
     MakeFolder(String),
     MakeFile(String),
     MakeLink(String),
@@ -44,11 +44,11 @@ pub trait InotifyHelper: Send + Sync {
     /// The inodes of the drive that programs watch by inotify.
     fn watched(&self) -> BoxFuture<'_, io::Result<Vec<Ino>>>;
     /// Makes an operation; paths start with `/` at the top of the drive.
-    fn echo(&self, echo: Echo) -> BoxFuture<'_, io::Result<()>>;
+    fn run(&self, operation: HelperOperation) -> BoxFuture<'_, io::Result<()>>;
     /// The process that makes operations; 0 while there is none.
     fn pid(&self) -> u32;
     /// Ends that process, because nobody watches any more.
-    fn rest(&self);
+    fn stop(&self);
 }
 
 /// What the helper is about to ask, with the answer.
@@ -87,7 +87,8 @@ pub(super) struct Inotify<N> {
     expected: Mutex<Option<Expected<N>>>,
     noted: Mutex<InotifyNotes<N>>,
     changed: Notify,
-    /// A request came since the last look: a program may watch by now.
+    /// Set by each request of a program, and cleared when the drive looks for watchers: only a program that sent a
+    /// request can have started to watch.
     was_used: AtomicBool,
 }
 

@@ -34,9 +34,9 @@ pub use error::{DriveError, DriveResult};
 pub use event_streams::EventStreams;
 pub use events::{DriveEvent, EventKind, ItemKind};
 pub use history::{HistoryCounts, HistoryEvent, HistoryKind};
-pub use inotify::{Echo, InotifyHelper};
+pub use inotify::{HelperOperation, InotifyHelper};
 pub use inotify_reports::{HelperRequests, InotifyReports};
-pub use ops::attributes::NAMES_HOLD;
+pub use ops::attributes::NAME_TTL;
 pub use posix::{
     Access, Allocation, Attributes, Caller, DirEntry, Entry, Fh, FileKind, FileSystemStatus, Ino,
     OpenFlags, Opened, OpenedMode, Readiness, RenameMode, SetAttributes, SetTime, XattrMode,
@@ -56,7 +56,7 @@ use tokio::task::JoinHandle;
 
 use crate::cache::BlockCache;
 use crate::client::Client;
-use crate::drive::catalog::{note_away, recall_made};
+use crate::drive::catalog::{note_away, restore_uploaded_assets};
 use crate::drive::ops::attributes::getattr;
 use crate::drive::ops::control::command;
 use crate::drive::ops::create::{make_dir, make_node};
@@ -80,8 +80,8 @@ pub use crate::outbox::StatusWord;
 use crate::outbox::{JobFolder, Outbox, OutboxEvent};
 pub use values::names::ends_in_id;
 
-use catalog::{Receiver, ask_until_it_answers, follow, keep_pins, watch};
-use failures::Deed;
+use catalog::{Receiver, follow, keep_pins, probe_until_reachable, watch};
+use failures::OperationKind;
 use inotify::Own;
 use mount::Mount;
 use ops::history::{note_history, remember_standings};
@@ -110,7 +110,7 @@ impl Drive {
     ) -> DriveResult<Drive> {
         let webhook = config.webhook.clone();
         let mount = Arc::new(Mount::new(config, client, cache, outbox, meta));
-        recall_made(mount.catalog());
+        restore_uploaded_assets(mount.catalog());
         note_away(mount.catalog());
         let receiver = match &webhook {
             Some(webhook) => Some(Receiver::start(mount.catalog(), webhook).await?),
@@ -125,7 +125,7 @@ impl Drive {
         let tasks = vec![
             tokio::spawn(follow(Arc::clone(mount.catalog()), events, note)),
             tokio::spawn(watch(Arc::clone(mount.catalog()))),
-            tokio::spawn(ask_until_it_answers(Arc::clone(mount.catalog()))),
+            tokio::spawn(probe_until_reachable(Arc::clone(mount.catalog()))),
             tokio::spawn(keep_pins(Arc::clone(mount.catalog()))),
             tokio::spawn(report_events(Arc::clone(&mount))),
             tokio::spawn(refresh_for_readers(Arc::clone(&mount))),
@@ -181,7 +181,7 @@ impl Drive {
     /// Finds `name` in `parent`. Each success counts one reference until `forget`.
     pub async fn lookup(&self, parent: Ino, name: &OsStr, caller: &Caller) -> DriveResult<Entry> {
         let result = lookup(&self.mount, parent, name, caller).await;
-        noted(&self.mount, parent, Some(name), Deed::Look, result)
+        noted(&self.mount, parent, Some(name), OperationKind::Look, result)
     }
 
     /// Releases `count` references to `ino`.
@@ -192,7 +192,7 @@ impl Drive {
     /// The attributes of an inode or an open file.
     pub async fn getattr(&self, ino: Ino, fh: Option<Fh>) -> DriveResult<Entry> {
         let result = getattr(&self.mount, ino, fh).await;
-        noted(&self.mount, ino, None, Deed::Look, result)
+        noted(&self.mount, ino, None, OperationKind::Look, result)
     }
 
     /// Changes attributes.
@@ -203,14 +203,14 @@ impl Drive {
         caller: &Caller,
     ) -> DriveResult<Entry> {
         let result = setattr(&self.mount, ino, change, caller).await;
-        noted(&self.mount, ino, None, Deed::Write, result)
+        noted(&self.mount, ino, None, OperationKind::Write, result)
     }
 
     /// The target of a link.
     pub async fn readlink(&self, ino: Ino) -> DriveResult<OsString> {
         let node = self.mount.node(ino)?;
         let result = node.target(&self.mount).await;
-        noted(&self.mount, ino, None, Deed::Read, result).map(OsString::from)
+        noted(&self.mount, ino, None, OperationKind::Read, result).map(OsString::from)
     }
 
     /// Creates a folder.
@@ -223,7 +223,7 @@ impl Drive {
     ) -> DriveResult<Entry> {
         let result = make_dir(&self.mount, parent, name, mode, caller).await;
         done_here(&self.mount, parent, name, Own::Made, &result);
-        noted(&self.mount, parent, Some(name), Deed::Name, result)
+        noted(&self.mount, parent, Some(name), OperationKind::Name, result)
     }
 
     /// Creates an empty regular file without opening it.
@@ -236,26 +236,38 @@ impl Drive {
     ) -> DriveResult<Entry> {
         let result = make_node(&self.mount, parent, name, mode, caller).await;
         done_here(&self.mount, parent, name, Own::Made, &result);
-        noted(&self.mount, parent, Some(name), Deed::Name, result)
+        noted(&self.mount, parent, Some(name), OperationKind::Name, result)
     }
 
     /// Refuses to create anything but files and folders: links, pipes, devices.
     pub async fn make_other(&self, parent: Ino, name: &OsStr) -> DriveResult<Entry> {
         let result = Err(refusals::only_files_and_folders());
-        noted(&self.mount, parent, Some(name), Deed::Link, result)
+        noted(&self.mount, parent, Some(name), OperationKind::Link, result)
     }
 
     /// Removes a file or a link.
     pub async fn remove_file(&self, parent: Ino, name: &OsStr, caller: &Caller) -> DriveResult<()> {
         let result = remove_file(&self.mount, parent, name, caller).await;
         done_here(&self.mount, parent, name, Own::Removed, &result);
-        noted(&self.mount, parent, Some(name), Deed::Remove, result)
+        noted(
+            &self.mount,
+            parent,
+            Some(name),
+            OperationKind::Remove,
+            result,
+        )
     }
 
     pub async fn remove_dir(&self, parent: Ino, name: &OsStr, caller: &Caller) -> DriveResult<()> {
         let result = remove_dir(&self.mount, parent, name, caller).await;
         done_here(&self.mount, parent, name, Own::Removed, &result);
-        noted(&self.mount, parent, Some(name), Deed::Remove, result)
+        noted(
+            &self.mount,
+            parent,
+            Some(name),
+            OperationKind::Remove,
+            result,
+        )
     }
 
     /// Renames.
@@ -280,9 +292,15 @@ impl Drive {
             self.mount
                 .inotify()
                 .own_rename((parent, name.to_str()), (new_parent, new_name.to_str()));
-            let _ = noted(&self.mount, new_parent, Some(new_name), Deed::Name, Ok(()));
+            let _ = noted(
+                &self.mount,
+                new_parent,
+                Some(new_name),
+                OperationKind::Name,
+                Ok(()),
+            );
         }
-        noted(&self.mount, parent, Some(name), Deed::Name, result)
+        noted(&self.mount, parent, Some(name), OperationKind::Name, result)
     }
 
     /// Opens an existing file.
@@ -293,7 +311,7 @@ impl Drive {
         caller: &Caller,
     ) -> DriveResult<Opened> {
         let result = open_file(&self.mount, ino, flags, caller).await;
-        noted(&self.mount, ino, None, Deed::Read, result)
+        noted(&self.mount, ino, None, OperationKind::Read, result)
     }
 
     /// Creates a file, or opens the existing one, and counts a reference as `lookup` does.
@@ -307,21 +325,21 @@ impl Drive {
     ) -> DriveResult<(Entry, Opened)> {
         let result = create(&self.mount, parent, name, mode, flags, caller).await;
         done_here(&self.mount, parent, name, Own::Made, &result);
-        noted(&self.mount, parent, Some(name), Deed::Name, result)
+        noted(&self.mount, parent, Some(name), OperationKind::Name, result)
     }
 
     /// Reads; shorter than asked only at the end of the file.
     pub async fn read(&self, ino: Ino, fh: Fh, offset: u64, len: u32) -> DriveResult<Bytes> {
         let result = read(&self.mount, fh, offset, len).await;
         self.mount.traffic().note_read(&result);
-        noted(&self.mount, ino, None, Deed::Read, result)
+        noted(&self.mount, ino, None, OperationKind::Read, result)
     }
 
     /// Writes all of `data`.
     pub async fn write(&self, ino: Ino, fh: Fh, offset: u64, data: &[u8]) -> DriveResult<u32> {
         let result = write(&self.mount, fh, offset, data).await;
         self.mount.traffic().note_written(&result);
-        noted(&self.mount, ino, None, Deed::Write, result)
+        noted(&self.mount, ino, None, OperationKind::Write, result)
     }
 
     /// Writes all of `data` without a copy if only the local disk is needed; `None` if [`Drive::write`] is
@@ -335,7 +353,7 @@ impl Drive {
     ) -> Option<DriveResult<u32>> {
         let result = try_write_staged(&self.mount, fh, offset, data)?;
         self.mount.traffic().note_written(&result);
-        Some(noted(&self.mount, ino, None, Deed::Write, result))
+        Some(noted(&self.mount, ino, None, OperationKind::Write, result))
     }
 
     /// True if closing the handle may wait for the disk.
@@ -353,37 +371,37 @@ impl Drive {
         how: Allocation,
     ) -> DriveResult<()> {
         let result = allocate(&self.mount, fh, offset, len, how);
-        noted(&self.mount, ino, None, Deed::Write, result)
+        noted(&self.mount, ino, None, OperationKind::Write, result)
     }
 
     /// Handles one `close`; its error is the error of `close`.
     pub async fn flush(&self, ino: Ino, fh: Fh, caller: &Caller) -> DriveResult<()> {
         let result = flush(&self.mount, fh, caller).await;
-        noted(&self.mount, ino, None, Deed::Close, result)
+        noted(&self.mount, ino, None, OperationKind::Close, result)
     }
 
     /// Handles the last `close`.
     pub async fn release(&self, ino: Ino, fh: Fh) -> DriveResult<()> {
         let result = release(&self.mount, fh).await;
-        noted(&self.mount, ino, None, Deed::Close, result)
+        noted(&self.mount, ino, None, OperationKind::Close, result)
     }
 
     /// Makes what was written durable.
     pub async fn fsync(&self, ino: Ino, fh: Fh) -> DriveResult<()> {
         let result = fsync(&self.mount, fh).await;
-        noted(&self.mount, ino, None, Deed::Close, result)
+        noted(&self.mount, ino, None, OperationKind::Close, result)
     }
 
     /// Opens a folder with its present rows.
     pub async fn open_dir(&self, ino: Ino, caller: &Caller) -> DriveResult<Fh> {
         let result = open_dir(&self.mount, ino, caller).await;
-        noted(&self.mount, ino, None, Deed::Read, result)
+        noted(&self.mount, ino, None, OperationKind::Read, result)
     }
 
     /// The next rows after `offset`, up to a limit; empty at the end.
     pub async fn read_dir(&self, ino: Ino, fh: Fh, offset: u64) -> DriveResult<Vec<DirEntry>> {
         let result = read_dir(&self.mount, fh, offset).await;
-        noted(&self.mount, ino, None, Deed::Read, result)
+        noted(&self.mount, ino, None, OperationKind::Read, result)
     }
 
     /// Closes a folder.
@@ -397,13 +415,13 @@ impl Drive {
     /// write it is checked here.
     pub async fn command(&self, ino: Ino, line: &str, caller: &Caller) -> DriveResult<()> {
         let result = command(&self.mount, ino, line, caller).await;
-        noted(&self.mount, ino, None, Deed::Write, result)
+        noted(&self.mount, ino, None, OperationKind::Write, result)
     }
 
     /// `fsync` on a folder: commits a draft if the process did not write into it.
     pub async fn sync_dir(&self, ino: Ino, caller: &Caller) -> DriveResult<()> {
         let result = sync_dir(&self.mount, ino, caller).await;
-        noted(&self.mount, ino, None, Deed::Close, result)
+        noted(&self.mount, ino, None, OperationKind::Close, result)
     }
 
     /// Free space in the account and on the staging disk.
@@ -426,7 +444,7 @@ impl Drive {
     ) -> DriveResult<()> {
         let result = set_xattr(&self.mount, ino, name, value, mode).await;
         match name.as_encoded_bytes().starts_with(b"user.") {
-            true => noted(&self.mount, ino, None, Deed::Attribute, result),
+            true => noted(&self.mount, ino, None, OperationKind::Attribute, result),
             // Tools that copy try to set attributes of the system, and continue without them.
             false => result,
         }
@@ -440,7 +458,7 @@ impl Drive {
     /// Removes an extended attribute.
     pub async fn remove_xattr(&self, ino: Ino, name: &OsStr) -> DriveResult<()> {
         let result = remove_xattr(&self.mount, ino, name).await;
-        noted(&self.mount, ino, None, Deed::Attribute, result)
+        noted(&self.mount, ino, None, OperationKind::Attribute, result)
     }
 }
 

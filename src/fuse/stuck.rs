@@ -67,7 +67,7 @@ impl Connection {
         self.pid
     }
 
-    /// The number of the connection.
+    /// The number of the FUSE connection: the name of its folder in `/sys/fs/fuse/connections`.
     pub fn number(&self) -> u32 {
         self.number
     }

@@ -1,4 +1,4 @@
-//! Whether the machine has started again since the state was opened last.
+//! Detects whether the machine was rebooted since the state was last opened.
 //!
 //! A process that is killed loses nothing of what it wrote to a file. A power cut loses what was not synced, and a disk that
 //! reports a sync too early loses more. So only without a new start the journal is known to have every record that was

@@ -12,13 +12,13 @@ pub const LATE_EFFECT: Duration = Duration::from_secs(8);
 /// The effect of a failed request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Effect {
-    /// None; a retry may succeed.
+    /// No effect; a retry may succeed.
     NotYet,
-    /// None; a retry would fail too.
+    /// No effect; a retry would fail too.
     Refused,
-    /// None; its object does not exist.
+    /// No effect; the object does not exist.
     Gone,
-    /// Unknown; what it may have made has to be searched for.
+    /// Unknown: what it may have made has to be searched for.
     Unknown,
 }
 
@@ -38,7 +38,7 @@ impl Effect {
 }
 
 /// True if an idempotent request should be retried.
-pub fn passes(error: &ClientError) -> bool {
+pub fn is_retryable(error: &ClientError) -> bool {
     matches!(Effect::of(error), Effect::NotYet | Effect::Unknown)
 }
 
@@ -108,7 +108,7 @@ mod tests {
         for (error, effect) in table {
             assert_eq!(Effect::of(&error), effect, "{error:?}");
             assert_eq!(
-                passes(&error),
+                is_retryable(&error),
                 matches!(effect, Effect::NotYet | Effect::Unknown)
             );
         }

@@ -12,7 +12,7 @@ use crate::durable::DurableError;
 #[derive(Debug, Error)]
 pub enum OutboxError {
     /// There is no such draft, entry, job or attribute.
-    #[error("{0} is not there")]
+    #[error("{0} does not exist")]
     NotFound(String),
     /// The name is taken.
     #[error("{0} exists already")]
@@ -130,15 +130,12 @@ pub enum OutboxError {
         #[source]
         source: ClientError,
     },
-    /// It takes longer than the caller waits, and continues in the background.
-    #[error("{0} takes longer; it continues in the background")]
-    StillGoing(String),
     #[error("{0} was cancelled")]
     Cancelled(String),
     #[error("the file is open for reading only")]
     NotWritable,
     /// The staging disk failed.
-    #[error("the staging directory failed at {what}: {}", said_by(source))]
+    #[error("cannot use the staging directory ({what}): {}", os_error_text(source))]
     Staging {
         /// What was being done.
         what: String,
@@ -189,7 +186,7 @@ pub fn journal_error(dir: &Path) -> impl Fn(DurableError) -> OutboxError + '_ {
     |error| {
         let cause = error
             .io_error()
-            .map(|source| format!(": {}", said_by(source)));
+            .map(|source| format!(": {}", os_error_text(source)));
         OutboxError::Journal {
             reason: format!("{error}{}", cause.unwrap_or_default()),
             dir: dir.display().to_string(),
@@ -197,8 +194,8 @@ pub fn journal_error(dir: &Path) -> impl Fn(DurableError) -> OutboxError + '_ {
     }
 }
 
-/// What the system says, and what to do about the limit of open files.
-fn said_by(source: &io::Error) -> String {
+/// The OS error text; for EMFILE, also how to raise the limit of open files.
+fn os_error_text(source: &io::Error) -> String {
     let said = without_error_numbers(&source.to_string());
     match source.raw_os_error() {
         Some(libc::EMFILE) => format!(

@@ -1,4 +1,5 @@
-//! The parts of the three machines: one foundation for all, and for each its memory and its own tools.
+//! The state machines of drafts, jobs and presets: the parts that all three share ([`Foundation`]), and a [`Machine`]
+//! for each with its own state.
 
 use std::ops::Deref;
 use std::sync::{Arc, MutexGuard};
@@ -21,8 +22,7 @@ pub struct Foundation {
 }
 
 impl Foundation {
-    /// Waits until `look` finds what it looks for in the memory of machines. It looks at once, and again after each
-    /// change. Fails when the outbox closes.
+    /// Waits until `look` returns `Some`. Calls it at once, and again after each change. Fails when the outbox closes.
     pub async fn until<T>(&self, look: impl FnMut() -> Option<T>) -> OutboxResult<T> {
         tokio::select! {
             biased;

@@ -18,7 +18,7 @@ const REWRITE_IDLE_ABOVE_BYTES: u64 = 16 << 10;
 pub async fn run(machines: Arc<Machines>) {
     let mut rewritten_len = 0;
     while machines.foundation.tasks.pause(LATE_RECORDS).await {
-        if let Err(error) = machines.drafts.remove_doomed().await {
+        if let Err(error) = machines.drafts.remove_pending().await {
             tracing::warn!(%error, "unused staged bytes could not be deleted yet");
         }
         let work = Arc::clone(&machines);

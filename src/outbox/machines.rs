@@ -15,7 +15,7 @@ use crate::outbox::error::OutboxResult;
 use crate::outbox::events::Events;
 use crate::outbox::foundation::Foundation;
 use crate::outbox::ids::DraftId;
-use crate::outbox::jobs::{DraftModel, JobNeeds, JobParts, JobTools, JobsMemory, PresetSaved};
+use crate::outbox::jobs::{DraftModel, JobDeps, JobParts, JobTools, JobsMemory, PresetSaved};
 use crate::outbox::journal::{Part, Ticket};
 use crate::outbox::presets::{PresetParts, PresetTools, Presets, PresetsMemory, SaveOutcome};
 use crate::outbox::recovery::{Recovered, recovered_in};
@@ -49,28 +49,28 @@ impl Machines {
         let (journal, events) = (&foundation.journal, &foundation.events);
         let jobs = JobsMemory::new(state.jobs, Arc::clone(journal));
         let jobs = Part::new(journal, events, jobs);
-        let job_news = Arc::new(Notify::new());
+        let jobs_wake = Arc::new(Notify::new());
         let on_fate: FateListener = {
-            let (jobs, job_news) = (Arc::clone(&jobs), Arc::clone(&job_news));
+            let (jobs, jobs_wake) = (Arc::clone(&jobs), Arc::clone(&jobs_wake));
             Box::new(move |fate| {
                 follow(&mut jobs.peek().book, fate);
-                job_news.notify_one();
+                jobs_wake.notify_one();
             })
         };
         let drafts = DraftParts::open(&foundation, staging, state.drafts, on_fate);
         let presets = PresetsMemory::new(state.presets, Arc::clone(journal));
         let presets = Part::new(journal, events, presets);
         let presets = PresetParts::new(&foundation, presets, PresetTools::default());
-        let needs = Answers {
+        let deps = Answers {
             drafts: Arc::clone(&drafts),
             presets: Presets {
                 parts: Arc::clone(&presets),
             },
         };
         let tools = JobTools {
-            needs: Box::new(needs),
-            news: job_news,
-            progress_news: Notify::new(),
+            deps: Box::new(deps),
+            jobs_wake,
+            poll_wake: Notify::new(),
         };
         let machines = Machines {
             jobs: JobParts::new(&foundation, jobs, tools),
@@ -101,7 +101,7 @@ impl Machines {
     pub fn push_snapshot(&self) -> Option<Ticket> {
         // Held until the snapshot is queued, so that no record falls between it and what follows it.
         let drafts = self.drafts.memory();
-        if !drafts.doomed.is_empty() {
+        if !drafts.pending_removals.is_empty() {
             return None;
         }
         let state = State {
@@ -134,7 +134,7 @@ struct Answers {
     presets: Presets,
 }
 
-impl JobNeeds for Answers {
+impl JobDeps for Answers {
     fn model_of(&self, draft: DraftId) -> DraftModel {
         match self.drafts.model_of(draft) {
             None => DraftModel::Removed,

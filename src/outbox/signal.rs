@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use tokio::sync::Notify;
 
-/// Counts how often it was given.
+/// A notification that counts how often it was sent.
 #[derive(Debug, Default)]
 pub struct Signal {
     given: AtomicU64,

@@ -6,13 +6,13 @@ use std::time::Duration;
 use tokio_util::sync::CancellationToken;
 use url::Url;
 
+use super::bucket_fence::BucketFence;
 use super::causes::chain;
 use super::chaos::{Chaos, ChaosPlan};
 use super::clock::Clock;
 use super::config::ServiceConfig;
 use super::event_signal::Events;
 use super::files::FileStore;
-use super::hold::Hold;
 use super::limits::RateLimiter;
 use super::metrics::Metrics;
 use super::names::media_type;
@@ -29,7 +29,7 @@ pub struct App {
     pub records: Records,
     pub files: FileStore,
     /// Whether these records may remove files from the bucket.
-    pub hold: Hold,
+    pub bucket_fence: BucketFence,
     pub clock: Clock,
     pub chaos: Chaos,
     pub signer: Signer,
@@ -124,7 +124,7 @@ impl App {
         if let Some(reason) = job.obstacle() {
             return Some(reason.to_owned());
         }
-        let fault = self.queue.standstill()?.fault;
+        let fault = self.queue.fault_pause()?.fault;
         let alone = !self.records.is_shared();
         let waits = match job.state {
             JobState::Queued => alone || fault.is_of_all_processes(),

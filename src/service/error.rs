@@ -3,8 +3,8 @@
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
+use super::bucket_fence::FenceError;
 use super::files::{BucketError, FilesError};
-use super::hold::HoldError;
 use super::records::RecordsError;
 use super::tls::TlsError;
 use crate::durable::DurableError;
@@ -43,7 +43,7 @@ pub enum ServiceError {
     )]
     HeldFiles { place: String },
     #[error("it is unknown which records hold the files")]
-    Hold(#[from] HoldError),
+    Fence(#[from] FenceError),
     #[error("{path}: {source}", path = path.display())]
     Io {
         path: PathBuf,

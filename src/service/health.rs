@@ -11,12 +11,12 @@ use super::app::App;
 use super::causes::chain;
 use super::config::ServiceConfig;
 use super::files::{BucketError, FilesError};
-use super::queue::Standstill;
+use super::queue::FaultPause;
 use super::records::RecordsError;
 use super::room::check_room;
 
 /// How long the records and the file store may take to answer.
-pub const PATIENCE: Duration = Duration::from_secs(2);
+pub const PROBE_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// Largest difference between the clock of this machine and that of the database.
 const CLOCK_TOLERANCE: SignedDuration = SignedDuration::from_mins(5);
@@ -29,7 +29,7 @@ pub struct Part {
 }
 
 /// Why a part did not answer.
-enum Silence<E> {
+enum ProbeFailure<E> {
     Failed(E),
     Late,
 }
@@ -42,11 +42,13 @@ pub async fn parts(app: &App) -> [Part; 6] {
         Err(_) => None,
     };
     let mut files = files.err();
-    if let Some(Silence::Failed(FilesError::Bucket(wrong @ BucketError::Clock { .. }))) = &files {
+    if let Some(ProbeFailure::Failed(FilesError::Bucket(wrong @ BucketError::Clock { .. }))) =
+        &files
+    {
         clock = Some(wrong.to_string());
         files = None;
     }
-    let held = app.hold.is_lost().then(|| {
+    let held = app.bucket_fence.is_lost().then(|| {
         "another copy of the records has taken the files over: end the processes of one copy"
             .to_owned()
     });
@@ -55,12 +57,14 @@ pub async fn parts(app: &App) -> [Part; 6] {
         (
             "records",
             time.err()
-                .map(|silence| silence.say("the database"))
+                .map(|failure| failure.explain("the database"))
                 .or_else(|| full_disk(app)),
         ),
         (
             "files",
-            files.map(|silence| silence.say("the file store")).or(held),
+            files
+                .map(|failure| failure.explain("the file store"))
+                .or(held),
         ),
         ("clock", clock),
         ("memory", memory_failure(&app.config, memory_of_machine())),
@@ -88,32 +92,34 @@ fn full_disk(app: &App) -> Option<String> {
 }
 
 /// The time of the database, or why it does not say it.
-async fn database_time(app: &App) -> Result<Timestamp, Silence<RecordsError>> {
+async fn database_time(app: &App) -> Result<Timestamp, ProbeFailure<RecordsError>> {
     match in_time(app.records.database_time()).await {
         // It may be waiting for a connection that the server does not give.
-        Err(Silence::Late) => match in_time(async { Ok(app.records.refusal().await) }).await {
-            Ok(Some(error)) => Err(Silence::Failed(error)),
-            Ok(None) | Err(Silence::Late | Silence::Failed(())) => Err(Silence::Late),
+        Err(ProbeFailure::Late) => match in_time(async { Ok(app.records.refusal().await) }).await {
+            Ok(Some(error)) => Err(ProbeFailure::Failed(error)),
+            Ok(None) | Err(ProbeFailure::Late | ProbeFailure::Failed(())) => {
+                Err(ProbeFailure::Late)
+            }
         },
         asked => asked,
     }
 }
 
 /// The result of `answer`, if it comes in time.
-async fn in_time<T, E>(answer: impl Future<Output = Result<T, E>>) -> Result<T, Silence<E>> {
-    match timeout(PATIENCE, answer).await {
-        Ok(answer) => answer.map_err(Silence::Failed),
-        Err(_) => Err(Silence::Late),
+async fn in_time<T, E>(answer: impl Future<Output = Result<T, E>>) -> Result<T, ProbeFailure<E>> {
+    match timeout(PROBE_TIMEOUT, answer).await {
+        Ok(answer) => answer.map_err(ProbeFailure::Failed),
+        Err(_) => Err(ProbeFailure::Late),
     }
 }
 
-impl<E: Error> Silence<E> {
-    fn say(self, what: &str) -> String {
+impl<E: Error> ProbeFailure<E> {
+    fn explain(self, what: &str) -> String {
         match self {
-            Silence::Failed(error) => chain(&error),
-            Silence::Late => format!(
+            ProbeFailure::Failed(error) => chain(&error),
+            ProbeFailure::Late => format!(
                 "{what} did not answer within {} seconds",
-                PATIENCE.as_secs()
+                PROBE_TIMEOUT.as_secs()
             ),
         }
     }
@@ -121,7 +127,7 @@ impl<E: Error> Silence<E> {
 
 /// Why this process does no jobs.
 fn jobs_failure(app: &App) -> Option<String> {
-    let Standstill { fault, cause, .. } = app.queue.standstill()?;
+    let FaultPause { fault, cause, .. } = app.queue.fault_pause()?;
     Some(format!(
         "no jobs are done, because {fault} ({cause}); they continue when that is repaired"
     ))

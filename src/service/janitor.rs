@@ -33,7 +33,7 @@ pub(super) async fn clean_once(app: &App, now: Timestamp) {
 
 /// Whether these records hold the files, and have held them for long enough.
 async fn may_remove(app: &App, now: Timestamp) -> bool {
-    match app.hold.renew(&app.files, &app.records).await {
+    match app.bucket_fence.renew(&app.files, &app.records).await {
         Ok(true) => {}
         Ok(false) => {
             tracing::error!(

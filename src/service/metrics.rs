@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 
-use super::obstruction::Obstruction;
+use super::infra_fault::InfraFault;
 use super::records::{EventLoad, JobKind, JobLoad};
 use crate::listener::Traffic;
 use crate::locks::Locked;
@@ -51,7 +51,7 @@ pub struct Metrics {
     /// Jobs that ended here, by kind and whether they succeeded.
     ended: Mutex<BTreeMap<(&'static str, bool), u64>>,
     /// Attempts that an infrastructure fault ended.
-    obstructed: Mutex<BTreeMap<Obstruction, u64>>,
+    obstructed: Mutex<BTreeMap<InfraFault, u64>>,
     waits: Mutex<Waits>,
     attempts: AtomicU64,
     given_back: AtomicU64,
@@ -160,7 +160,7 @@ impl Metrics {
             .or_default() += 1;
     }
 
-    pub fn job_obstructed(&self, fault: Obstruction) {
+    pub fn job_obstructed(&self, fault: InfraFault) {
         *self.obstructed.locked().entry(fault).or_default() += 1;
     }
 

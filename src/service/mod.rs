@@ -7,6 +7,7 @@
 
 mod app;
 mod archive;
+mod bucket_fence;
 mod causes;
 mod chaos;
 mod clock;
@@ -17,16 +18,15 @@ mod events;
 mod files;
 mod first_start;
 mod health;
-mod hold;
 mod http;
 mod ids;
+mod infra_fault;
 mod janitor;
 mod jobs;
 mod limits;
 mod metrics;
 mod names;
 mod new_token;
-mod obstruction;
 mod page;
 mod presets;
 mod proxies;
@@ -213,7 +213,7 @@ fn assemble(
         events: event_signal::Events::default(),
         clock: stores.clock,
         chaos: chaos::Chaos::default(),
-        hold: stores.hold,
+        bucket_fence: stores.bucket_fence,
         records: stores.records,
         config,
     };
@@ -396,7 +396,7 @@ async fn end(app: &App, mut tasks: JoinSet<()>) {
     let ending = async { while tasks.join_next().await.is_some() {} };
     if tokio::time::timeout(STOP_TIME, ending).await.is_err() {
         tracing::warn!(
-            jobs = app.queue.held(),
+            jobs = app.queue.running_count(),
             "the process ends although the database or the storage does not answer: other processes take its jobs \
              when the leases have expired"
         );

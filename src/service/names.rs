@@ -10,13 +10,13 @@ use assetfs_formats as formats;
 use assetfs_formats::junk::is_system_path;
 
 /// The longest name of an asset, preset, token or file-name part, in bytes.
-pub const LONGEST_NAME_BYTES: usize = 255;
+pub const MAX_NAME_BYTES: usize = 255;
 
 /// The longest file name with all its folders, in bytes.
-const LONGEST_PATH_BYTES: usize = 1_024;
+const MAX_PATH_BYTES: usize = 1_024;
 
 /// The most files of one upload.
-const MOST_FILES: usize = 10_000;
+const MAX_FILES: usize = 10_000;
 
 /// Why a name is refused, as text for users.
 pub type NameRefusal = String;
@@ -29,10 +29,8 @@ pub fn check_name(name: &str) -> Result<(), NameRefusal> {
     if name.is_empty() {
         return Err("must not be empty".to_owned());
     }
-    if name.len() > LONGEST_NAME_BYTES {
-        return Err(format!(
-            "must not be longer than {LONGEST_NAME_BYTES} bytes"
-        ));
+    if name.len() > MAX_NAME_BYTES {
+        return Err(format!("must not be longer than {MAX_NAME_BYTES} bytes"));
     }
     if name.contains('\0') {
         return Err("must not contain a NUL character".to_owned());
@@ -42,10 +40,8 @@ pub fn check_name(name: &str) -> Result<(), NameRefusal> {
 
 /// Checks the name of one file of an upload.
 fn check_file_name(name: &str) -> Result<(), NameRefusal> {
-    if name.len() > LONGEST_PATH_BYTES {
-        return Err(format!(
-            "must not be longer than {LONGEST_PATH_BYTES} bytes"
-        ));
+    if name.len() > MAX_PATH_BYTES {
+        return Err(format!("must not be longer than {MAX_PATH_BYTES} bytes"));
     }
     for part in name.split('/') {
         check_name(part).map_err(|refusal| match part {
@@ -67,8 +63,8 @@ pub fn check_file_names(names: &[String]) -> Result<(), NameRefusal> {
     if names.is_empty() {
         return Err("must name at least one file".to_owned());
     }
-    if names.len() > MOST_FILES {
-        return Err(format!("must not name more than {MOST_FILES} files"));
+    if names.len() > MAX_FILES {
+        return Err(format!("must not name more than {MAX_FILES} files"));
     }
     let mut files = HashSet::with_capacity(names.len());
     for name in names {
@@ -99,7 +95,7 @@ pub fn main_file(names: &[String]) -> (&str, String) {
 /// A name for exported files, made from a name that a user chose: no folders, only characters that every system
 /// accepts, short enough for any extension.
 pub fn file_stem(name: &str) -> String {
-    const LONGEST_STEM_BYTES: usize = 150;
+    const MAX_STEM_BYTES: usize = 150;
     let mut stem = String::with_capacity(name.len());
     for character in name.trim().chars() {
         let safe = match character {
@@ -107,7 +103,7 @@ pub fn file_stem(name: &str) -> String {
             control if control.is_control() => '_',
             plain => plain,
         };
-        if stem.len() + safe.len_utf8() > LONGEST_STEM_BYTES {
+        if stem.len() + safe.len_utf8() > MAX_STEM_BYTES {
             break;
         }
         stem.push(safe);

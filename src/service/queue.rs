@@ -9,7 +9,7 @@ use tokio::sync::{Notify, watch};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-use super::obstruction::Obstruction;
+use super::infra_fault::InfraFault;
 use super::records::{JobId, Lease};
 use crate::locks::Locked;
 use assetfs_engine::job::Progress;
@@ -24,16 +24,16 @@ pub struct Queue {
     added: Notify,
     progressed: Notify,
     running: Mutex<HashMap<JobId, Running>>,
-    standstill: watch::Sender<Option<Standstill>>,
+    fault_pause: watch::Sender<Option<FaultPause>>,
     /// The next attempt panics.
     #[cfg(test)]
     pub(super) panics: std::sync::atomic::AtomicBool,
 }
 
-/// A process that claims no jobs because of a fault.
+/// Why and since when this process claims no jobs: an infrastructure fault.
 #[derive(Debug, Clone)]
-pub struct Standstill {
-    pub fault: Obstruction,
+pub struct FaultPause {
+    pub fault: InfraFault,
     /// The whole cause, for the operator.
     pub cause: Arc<str>,
     pub since: Instant,
@@ -47,7 +47,7 @@ pub(super) struct Running {
     pub(super) lease: Lease,
     pub(super) stop: CancellationToken,
     /// The latest progress, until it is recorded.
-    pub(super) news: Option<Progress>,
+    pub(super) unrecorded_progress: Option<Progress>,
 }
 
 impl Queue {
@@ -74,7 +74,7 @@ impl Queue {
     /// Keeps the progress of a running job until it is recorded.
     pub(super) fn note_progress(&self, job: JobId, progress: Progress) {
         if let Some(attempt) = self.running().get_mut(&job) {
-            attempt.news = Some(progress);
+            attempt.unrecorded_progress = Some(progress);
             self.progressed.notify_one();
         }
     }
@@ -85,18 +85,18 @@ impl Queue {
     }
 
     /// The infrastructure fault that keeps this process from doing jobs.
-    pub fn standstill(&self) -> Option<Standstill> {
-        self.standstill.borrow().clone()
+    pub fn fault_pause(&self) -> Option<FaultPause> {
+        self.fault_pause.borrow().clone()
     }
 
     /// Notes an infrastructure fault; logs it if it is not the same as the last one.
-    pub(super) fn stand_still(&self, fault: Obstruction, cause: String) {
-        self.standstill.send_modify(|standstill| {
-            let before = standstill.take();
+    pub(super) fn pause_for_fault(&self, fault: InfraFault, cause: String) {
+        self.fault_pause.send_modify(|fault_pause| {
+            let before = fault_pause.take();
             if before.as_ref().is_none_or(|before| before.fault != fault) {
                 tracing::error!("this process does no jobs for now, because {fault}: {cause}");
             }
-            *standstill = Some(Standstill {
+            *fault_pause = Some(FaultPause {
                 fault,
                 cause: cause.into(),
                 since: before
@@ -108,18 +108,18 @@ impl Queue {
     }
 
     /// Ends a standstill: jobs can be done again.
-    pub(super) fn go_on(&self) {
-        if self.standstill.send_replace(None).is_some() {
+    pub(super) fn resume(&self) {
+        if self.fault_pause.send_replace(None).is_some() {
             tracing::info!("this process does jobs again");
         }
     }
 
     /// Returns when a standstill has ended. Without one it waits for the next one first.
-    pub(super) async fn gone_on(&self) {
-        let mut standstill = self.standstill.subscribe();
+    pub(super) async fn until_resumed(&self) {
+        let mut fault_pause = self.fault_pause.subscribe();
         // It fails only without a sender, which `self` holds.
-        let _ = standstill.wait_for(Option::is_some).await;
-        let _ = standstill.wait_for(Option::is_none).await;
+        let _ = fault_pause.wait_for(Option::is_some).await;
+        let _ = fault_pause.wait_for(Option::is_none).await;
     }
 
     /// Stops the workers of deleted jobs.
@@ -134,13 +134,13 @@ impl Queue {
 
     /// Returns when no attempt runs in this process.
     pub async fn idle(&self) {
-        while self.held() > 0 {
+        while self.running_count() > 0 {
             tokio::time::sleep(IDLE_PAUSE).await;
         }
     }
 
     /// Number of attempts that run in this process.
-    pub fn held(&self) -> usize {
+    pub fn running_count(&self) -> usize {
         self.running().len()
     }
 

@@ -7,7 +7,7 @@ use std::path::Path;
 use rustix::fs::StatVfsMountFlags;
 
 /// A disk with less free space counts as full: no result fits.
-const LEAST_FREE_BYTES: u64 = 1 << 20;
+const MIN_FREE_BYTES: u64 = 1 << 20;
 
 /// Fails if the disk of `folder` is full, has no inode left or cannot be written.
 pub fn check_room(folder: &Path) -> io::Result<()> {
@@ -18,7 +18,7 @@ pub fn check_room(folder: &Path) -> io::Result<()> {
     let free = disk.f_bavail.saturating_mul(disk.f_frsize);
     // Some file systems count no inodes.
     let has_inode = disk.f_files == 0 || disk.f_favail > 0;
-    match free >= LEAST_FREE_BYTES && has_inode {
+    match free >= MIN_FREE_BYTES && has_inode {
         true => Ok(()),
         false => Err(io::ErrorKind::StorageFull.into()),
     }

@@ -1,12 +1,12 @@
 //! Opens the records and the files of a process, and refuses files that belong to other records or are held by another
 //! copy of these.
 
+use super::bucket_fence::BucketFence;
 use super::clock::Clock;
 use super::config::ServiceConfig;
 use super::error::ServiceError;
 use super::files::FileStore;
 use super::files::owner::{Claim, Ownership};
-use super::hold::Hold;
 use super::ids;
 use super::records::{Records, RecordsAt};
 use crate::durable::PrivateDir;
@@ -33,7 +33,7 @@ pub(super) enum Process {
 pub(super) struct Stores {
     pub(super) records: Records,
     pub(super) files: FileStore,
-    pub(super) hold: Hold,
+    pub(super) bucket_fence: BucketFence,
     pub(super) clock: Clock,
 }
 
@@ -53,14 +53,14 @@ impl Stores {
     ) -> Result<Stores, ServiceError> {
         let (records, files, clock) = open_both(config, data_dir).await?;
         claim_files(&files, &records, config, process).await?;
-        let hold = Hold::new(&records, &data_dir.join(RECORDS_FILE)).await;
-        if !hold.is_ours(&files, &records).await? {
+        let bucket_fence = BucketFence::new(&records, &data_dir.join(RECORDS_FILE)).await;
+        if !bucket_fence.is_ours(&files, &records).await? {
             records.close().await;
             let place = place_of_files(config);
             return Err(ServiceError::HeldFiles { place });
         }
         if process == Process::Serve && config.bucket.is_some() {
-            hold.renew(&files, &records).await?;
+            bucket_fence.renew(&files, &records).await?;
         }
         if !records.is_shared() {
             // What was being stored when the last process ended. The janitor removes the bytes.
@@ -69,7 +69,7 @@ impl Stores {
         Ok(Stores {
             records,
             files,
-            hold,
+            bucket_fence,
             clock,
         })
     }
@@ -102,11 +102,11 @@ pub(super) async fn adopt(
         Ownership::Unknown => return Err(ServiceError::ForeignFiles { place: place() }),
         Ownership::Empty => return Err(ServiceError::NoFiles { place: place() }),
     }
-    let hold = Hold::new(&records, &data_dir.join(RECORDS_FILE)).await;
-    let adoption = match hold.is_ours(&files, &records).await? {
+    let bucket_fence = BucketFence::new(&records, &data_dir.join(RECORDS_FILE)).await;
+    let adoption = match bucket_fence.is_ours(&files, &records).await? {
         true => Adoption::NotNeeded,
         false => {
-            hold.adopt(&files, &records).await?;
+            bucket_fence.adopt(&files, &records).await?;
             Adoption::Done
         }
     };

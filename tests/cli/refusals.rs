@@ -24,7 +24,7 @@ fn wrong_use_is_reported_before_anything_is_done() {
         ),
         (
             ["chair", "file", "-p", "Web Viewer"],
-            "file is a file; OUT is a folder",
+            "OUT must be a folder; file is a file",
         ),
         (
             ["chair", "out", "-p", "Web Viever"],

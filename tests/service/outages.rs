@@ -467,7 +467,7 @@ async fn a_full_bucket_pauses_paid_jobs_which_keep_their_attempts() {
     let full = RelayFault::Storage(403, "QuotaExceeded");
     relay.fault("PUT", "", full, usize::MAX);
     let rapid = service.optimize(id).await;
-    let reason = "the file storage of the service is full; goes on by itself as soon as the operator of the service has made room";
+    let reason = "the file storage of the service is full; continues automatically as soon as the operator of the service has made room";
     service.until_waits(rapid, reason).await;
     let parts = service.until_ready_is(false).await;
     let jobs = parts["jobs"].as_str().unwrap();

@@ -29,7 +29,9 @@ pub enum EngineError {
     #[error("{0}")]
     Export(String),
     /// An allocation failed, most likely at the limit of the process.
-    #[error("processing needs more memory than its limit")]
+    #[error(
+        "the model needs more memory than the limit of this job; reduce the model, or raise the memory limit"
+    )]
     OutOfMemory,
     #[error(
         "internal error of the engine on this model ({0}); please report it, because the model is not at fault"

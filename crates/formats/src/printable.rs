@@ -4,14 +4,14 @@
 use std::borrow::Cow;
 
 /// Longest word in characters; names of most file systems are not longer.
-const LONGEST_WORD: usize = 255;
+const MAX_WORD_CHARS: usize = 255;
 /// Longest text in characters.
-const LONGEST_TEXT: usize = 4000;
+const MAX_TEXT_CHARS: usize = 4000;
 
 /// One line without control characters: they are escaped, and words and texts that are too long are shortened in
 /// their middle. The parts of a path count as words.
 pub fn printable(text: &str) -> Cow<'_, str> {
-    let is_short = text.len() <= LONGEST_WORD;
+    let is_short = text.len() <= MAX_WORD_CHARS;
     if is_short && !text.chars().any(is_control) {
         return text.into();
     }
@@ -19,7 +19,7 @@ pub fn printable(text: &str) -> Cow<'_, str> {
     let words = text.split_inclusive(is_end);
     let words: String = words.map(|word| shortened_word(word, is_end)).collect();
     let mut plain = String::with_capacity(words.len());
-    for letter in shortened(&words, LONGEST_TEXT).chars() {
+    for letter in shortened(&words, MAX_TEXT_CHARS).chars() {
         match is_control(letter) {
             true => plain.extend(letter.escape_default()),
             false => plain.push(letter),
@@ -42,7 +42,7 @@ fn is_control(letter: char) -> bool {
 /// A word with what ends it.
 fn shortened_word(word: &str, is_end: impl Fn(char) -> bool) -> String {
     let name = word.strip_suffix(is_end).unwrap_or(word);
-    shortened(name, LONGEST_WORD).into_owned() + &word[name.len()..]
+    shortened(name, MAX_WORD_CHARS).into_owned() + &word[name.len()..]
 }
 
 /// The beginning and the end of a text of more than `longest` characters.

@@ -1,7 +1,7 @@
 //! Coarse copies of meshes that a scene draws very often.
 //!
 //! A few kilobytes can ask for thousands of millions of triangles: a mesh of 800 triangles at 50,000 places. In a scene of
-//! more than [`MOST_EXACT`] triangles, meshes that several instances share are drawn from copies in which vertices nearer
+//! more than [`MAX_EXACT_TRIANGLES`] triangles, meshes that several instances share are drawn from copies in which vertices nearer
 //! to each other than half a pixel are merged. Hardly anything that a picture can show is lost, because a camera from
 //! outside always has the whole scene in its picture. Other scenes are drawn as they are.
 
@@ -16,11 +16,11 @@ use super::prepared_mesh::PreparedMesh;
 use super::scene::BoundingBox;
 
 /// Triangles up to which a scene is drawn as it is.
-const MOST_EXACT: usize = 4_000_000;
+const MAX_EXACT_TRIANGLES: usize = 4_000_000;
 /// Cells along the diagonal of a scene: two for each pixel of a job's pictures.
 const CELLS: f32 = 1_024.0;
 /// Smaller meshes are drawn as they are.
-const FEWEST_TRIANGLES: usize = 16;
+const MIN_TRIANGLES: usize = 16;
 
 /// A mesh, and the power of two that is the side of the cells within which its vertices are merged.
 type CoarseKey = (*const PreparedMesh, i32);
@@ -29,7 +29,7 @@ impl PreparedScene {
     /// The scene as pictures of `bounds` show it: with coarse meshes, if it has too many triangles.
     pub fn coarsened(self, bounds: &BoundingBox) -> PreparedScene {
         let cell = (bounds.high - bounds.low).length() / CELLS;
-        if self.triangle_count() <= MOST_EXACT || !cell.is_normal() {
+        if self.triangle_count() <= MAX_EXACT_TRIANGLES || !cell.is_normal() {
             return self;
         }
         let power = |scale: f32| (cell / scale).log2().floor().clamp(-126.0, 126.0) as i32;
@@ -37,7 +37,7 @@ impl PreparedScene {
         let mut wanted: HashMap<CoarseKey, &PreparedMesh> = HashMap::new();
         for part in &self.parts {
             let scale = part.shared_scale().filter(|scale| *scale > 0.0);
-            let scale = scale.filter(|_| part.triangle_count() >= FEWEST_TRIANGLES);
+            let scale = scale.filter(|_| part.triangle_count() >= MIN_TRIANGLES);
             let key = scale.map(|scale| (Arc::as_ptr(&part.mesh), power(scale)));
             if let Some(key) = key {
                 wanted.insert(key, &part.mesh);

@@ -9,9 +9,10 @@ use super::projection::{NOTHING, Projection, TileBuffer};
 
 /// Times that a tile is drawn over before its triangles are sorted.
 const LAYERS_IN_ORDER: usize = 16;
-/// Times that a tile may be drawn over by sorted triangles, hidden ones not counted, and how often at least by each group
-/// of them. What is left out is the farthest of a group: this bounds the cost of made-up scenes, and changes no others.
-const MOST_LAYERS: usize = 512;
+/// Maximum overdraw of a tile by sorted triangles, without hidden ones, and minimum overdraw by each group of them.
+/// Beyond it the farthest triangles of a group are not drawn. This bounds the cost of hostile scenes and changes no
+/// others.
+const MAX_LAYERS: usize = 512;
 const LAYERS_OF_GROUP: usize = 16;
 /// The cost of a sample of a masked triangle, in samples of opaque triangles: its texture is looked up.
 const MASKED_COST: usize = 8;
@@ -29,7 +30,7 @@ impl TileBuffer {
             depths: vec![f32::INFINITY; samples],
             triangles: vec![NOTHING; samples],
             is_crowded: false,
-            left: samples * MOST_LAYERS,
+            left: samples * MAX_LAYERS,
         }
     }
 

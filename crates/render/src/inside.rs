@@ -18,12 +18,12 @@ const EYES: usize = 3;
 /// Sides that are looked to from each place.
 const SIDES: [Vec3; 4] = [Vec3::Z, Vec3::X, Vec3::NEG_Z, Vec3::NEG_X];
 /// Larger models are not searched for rooms, because the search tree would take more memory than all pictures.
-const MOST_TRIANGLES: usize = 4_000_000;
+const MAX_TRIANGLES: usize = 4_000_000;
 
 impl PreparedScene {
     /// The views from inside of the rooms of a model; none for a model that has no rooms.
     pub fn inside_views(&self, bounds: &BoundingBox) -> Vec<View> {
-        if self.is_coarse || self.triangle_count() > MOST_TRIANGLES {
+        if self.is_coarse || self.triangle_count() > MAX_TRIANGLES {
             return Vec::new();
         }
         let points = self.room_points(bounds);

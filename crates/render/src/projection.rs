@@ -19,7 +19,7 @@ pub(super) const NOTHING: u32 = u32::MAX;
 
 /// Times that all samples of a tile may be covered by blended triangles, each of which is shaded. The farthest are left
 /// out.
-const MOST_BLENDED: usize = 64;
+const MAX_BLENDED: usize = 64;
 
 /// A scene as one camera sees it.
 pub(super) struct Projection<'a> {
@@ -125,11 +125,11 @@ impl<'a> Projection<'a> {
     /// The blended triangles of a tile that a picture shows, the farthest first. Those behind so many others hardly show.
     pub(super) fn blended_layers(&self, tile: usize) -> Vec<u32> {
         let mut triangles = self.blended(tile);
-        if triangles.len() <= MOST_BLENDED {
+        if triangles.len() <= MAX_BLENDED {
             return triangles;
         }
         let window = self.window(tile);
-        let mut left = window.width * window.height * MOST_BLENDED;
+        let mut left = window.width * window.height * MAX_BLENDED;
         let mut is_too_far = |triangle: &u32| {
             let setup = self.screen_triangle(*triangle);
             let samples = setup.map_or(0, |setup| setup.cover(&window, |_, _, _| {}));

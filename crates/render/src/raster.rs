@@ -16,12 +16,12 @@ use super::scene::RenderAlpha;
 
 /// Triangles that are projected and sorted at once, unless a part has more. This limits the memory of scenes that draw a
 /// mesh many times.
-const MOST_AT_ONCE: usize = 2_000_000;
+const MAX_PROJECTED_TRIANGLES: usize = 2_000_000;
 /// Triangles that are sorted into tiles before they are drawn. One takes 56 bytes, and 4 in each of its tiles.
-const MOST_SORTED: u32 = 1 << 18;
+const MAX_SORTED_TRIANGLES: u32 = 1 << 18;
 /// A small map of depths is drawn in the order of the scene, until all of its samples were drawn over this many times and
 /// [`SAMPLES_OF_EACH`] for each triangle on top.
-const MOST_LAYERS: usize = 512;
+const MAX_LAYERS: usize = 512;
 const SAMPLES_OF_EACH: usize = 16;
 
 impl<'a> Projection<'a> {
@@ -57,7 +57,7 @@ impl<'a> Projection<'a> {
         let large = LargeParts::new(self, parts);
         let mut start = first;
         while start < end {
-            let some = start..end.min(start.saturating_add(MOST_SORTED));
+            let some = start..end.min(start.saturating_add(MAX_SORTED_TRIANGLES));
             start = some.end;
             self.draw_some(&large, some, tiles);
         }
@@ -90,7 +90,7 @@ impl<'a> Projection<'a> {
             height: size,
         };
         let mut depths = vec![f32::INFINITY; size * size];
-        let mut left = size * size * MOST_LAYERS + scene.triangle_count() * SAMPLES_OF_EACH;
+        let mut left = size * size * MAX_LAYERS + scene.triangle_count() * SAMPLES_OF_EACH;
         let mut corners = Vec::new();
         for part in &scene.parts {
             let material = &scene.materials[part.mesh.material as usize];
@@ -130,7 +130,7 @@ fn batches(scene: &PreparedScene) -> Vec<Range<usize>> {
     let mut triangles = 0;
     for (number, part) in scene.parts.iter().enumerate() {
         match batches.last_mut() {
-            Some(batch) if triangles + part.triangle_count() <= MOST_AT_ONCE => {
+            Some(batch) if triangles + part.triangle_count() <= MAX_PROJECTED_TRIANGLES => {
                 batch.end = number + 1;
             }
             _ => {

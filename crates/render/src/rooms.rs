@@ -17,24 +17,24 @@ pub(super) const GRID: usize = 12;
 /// Rays from each point.
 const RAYS: usize = 96;
 /// Of the rays of a point in a room, the fraction that ends at a side that is drawn.
-const ENCLOSED: f32 = 0.9;
-/// A model of which so much of the box is in rooms is made to be entered.
-const MIN_SHARE: f32 = 0.15;
+const MIN_ENCLOSED_SHARE: f32 = 0.9;
+/// Minimum part of the bounding box that is inside of rooms, for a model that is meant to be entered.
+const MIN_ROOM_SHARE: f32 = 0.15;
 /// Points of rooms that each triangle is looked at from.
 const EYES: usize = 64;
 /// Number of pairs of rays that distinguish walls from leaves.
 const PAIRS: usize = 48;
 /// Tangent of the angle between the two rays of a pair.
-const BESIDE: f32 = 0.55;
+const PAIR_ANGLE_TANGENT: f32 = 0.55;
 /// Minimum fraction of the pairs of a point in a room whose rays meet one flat or slightly curved surface.
-const ON_ONE_WALL: f32 = 0.35;
+const MIN_WALL_PAIRS: f32 = 0.35;
 /// Two hits are on one surface if the cosine of the angle between their normals is at least this, and if the distance of
 /// the second from the plane of the first is at most [`IN_PLANE`] times the distance between them.
-const LIKE_NORMALS: f32 = 0.8;
+const MIN_NORMAL_COSINE: f32 = 0.8;
 const IN_PLANE: f32 = 0.3;
 /// Minimum fraction of the rays of a point in a room that end at front faces. Inside of a closed body with a double-sided
 /// material no ray does; where it touches another body, the front of that one does not count.
-const LEAST_FRONTS: f32 = 0.15;
+const MIN_FRONT_FACE_SHARE: f32 = 0.15;
 
 impl PreparedScene {
     /// Marks as seen what is seen from inside the rooms of the model. `seen` is what
@@ -103,7 +103,7 @@ impl Walls {
     }
 
     fn is_in_room(&self, point: Vec3A) -> bool {
-        let allowed = (RAYS as f32 * (1.0 - ENCLOSED)) as usize;
+        let allowed = (RAYS as f32 * (1.0 - MIN_ENCLOSED_SHARE)) as usize;
         let mut missed = 0;
         for number in 0..RAYS {
             let direction = Vec3A::from(sphere_direction(number, RAYS));
@@ -123,7 +123,8 @@ impl Walls {
         let (mut fronts, mut on_one) = (0, 0);
         for number in 0..PAIRS {
             let direction = Vec3A::from(sphere_direction(number, PAIRS));
-            let beside = (direction + direction.any_orthonormal_vector() * BESIDE).normalize();
+            let beside =
+                (direction + direction.any_orthonormal_vector() * PAIR_ANGLE_TANGENT).normalize();
             let [hit, other] =
                 [direction, beside].map(|towards| self.first_hit(point, towards, f32::INFINITY));
             let (Some(hit), Some(other)) = (hit, other) else {
@@ -133,10 +134,10 @@ impl Walls {
             let between = beside * other.distance - direction * hit.distance;
             let [normal, of_other] = [hit, other].map(|hit| self.normal_at(&hit));
             let is_flat = between.dot(normal).abs() <= between.length() * IN_PLANE;
-            on_one += usize::from(is_flat && normal.dot(of_other).abs() >= LIKE_NORMALS);
+            on_one += usize::from(is_flat && normal.dot(of_other).abs() >= MIN_NORMAL_COSINE);
         }
         let part = |count: usize| count as f32 / PAIRS as f32;
-        part(fronts) >= LEAST_FRONTS && part(on_one) >= ON_ONE_WALL
+        part(fronts) >= MIN_FRONT_FACE_SHARE && part(on_one) >= MIN_WALL_PAIRS
     }
 
     /// Whether a triangle is seen from one of the eyes, at its middle or next to one of its corners.
@@ -157,5 +158,5 @@ impl Walls {
 
 /// Whether so many points of the grid are too few for a model that is made to be entered.
 fn is_small_part(points: usize) -> bool {
-    (points as f32) < MIN_SHARE * (GRID * GRID * GRID) as f32
+    (points as f32) < MIN_ROOM_SHARE * (GRID * GRID * GRID) as f32
 }

@@ -65,7 +65,7 @@ impl Lights {
     }
 
     /// The direction to the key light.
-    pub(super) fn key(&self) -> Vec3 {
+    pub(super) fn key_light_direction(&self) -> Vec3 {
         self.key
     }
 

@@ -49,7 +49,7 @@ impl Studio {
         let sky: Vec<Vec3> = (0..sky_lights)
             .map(|number| sky_direction(number, sky_lights))
             .collect();
-        let key: Vec<Vec3> = key_directions(lights.key(), (sky_lights / 4).max(1));
+        let key: Vec<Vec3> = key_directions(lights.key_light_direction(), (sky_lights / 4).max(1));
         let (sky, key) = rayon::join(
             || sky.par_iter().map(map).collect(),
             || key.par_iter().map(map).collect(),

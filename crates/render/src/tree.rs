@@ -8,7 +8,7 @@ mod build;
 use glam::Vec3A;
 
 /// Entries of a search's stack: one for each level of the tree and one more.
-const DEEPEST: usize = build::MOST_LEVELS + 1;
+const DEEPEST: usize = build::MAX_LEVELS + 1;
 
 #[derive(Debug, Clone, Copy)]
 struct Node {

@@ -32,7 +32,7 @@ impl BucketStore {
         let options = ClientOptions::new()
             .with_timeout(limit)
             .with_connect_timeout(connect_limit);
-        // The service is asked instead.
+        // No retries: on a failure the bytes come from the service.
         let retry = RetryConfig {
             max_retries: 0,
             ..RetryConfig::default()

@@ -21,7 +21,7 @@ const CHUNK_BYTES: u64 = CHUNK_BLOCKS * BLOCK_LEN_BYTES;
 const MAGIC: [u8; 8] = *b"assetfs1";
 const HEADER_LEN: usize = 64;
 /// A chunk with its header.
-pub(super) const LARGEST_STORED: u64 = CHUNK_BYTES + HEADER_LEN as u64;
+pub(super) const MAX_STORED: u64 = CHUNK_BYTES + HEADER_LEN as u64;
 
 /// One version of one object of one account.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

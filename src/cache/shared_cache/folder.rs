@@ -14,7 +14,7 @@ use std::time::{Duration, SystemTime};
 use bytes::Bytes;
 use tokio::sync::Semaphore;
 
-use super::chunk::{ChunkName, LARGEST_STORED};
+use super::chunk::{ChunkName, MAX_STORED};
 use super::claim_file::{age, claim_file, claim_path, open, remove};
 use super::prune;
 use super::store::{Claimed, Holder, SharedStore, StoreError, StoreFuture};
@@ -170,9 +170,9 @@ fn read_chunk(path: &Path) -> io::Result<Option<Bytes>> {
     let Some((file, metadata)) = open(path)? else {
         return Ok(None);
     };
-    let mut bytes = Vec::with_capacity(metadata.len().min(LARGEST_STORED) as usize + 1);
+    let mut bytes = Vec::with_capacity(metadata.len().min(MAX_STORED) as usize + 1);
     // A foreign file may have any length.
-    match (&file).take(LARGEST_STORED + 1).read_to_end(&mut bytes) {
+    match (&file).take(MAX_STORED + 1).read_to_end(&mut bytes) {
         Ok(_) => {}
         Err(error) if error.kind() == ErrorKind::StaleNetworkFileHandle => return Ok(None),
         Err(error) => return Err(error),

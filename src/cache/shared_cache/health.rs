@@ -1,4 +1,4 @@
-//! Whether a store is used: after a failure it is left alone for a while, longer each time.
+//! Circuit breaker of a store: after a failure it is not used for a while, longer after each further failure.
 
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
@@ -95,7 +95,7 @@ impl State {
                 PAUSES
             }
             Some(outage) if outage.is_tried => outage.pauses,
-            // It was under way when another request failed.
+            // This request was in flight when the outage began; it does not extend the outage.
             Some(_) => return,
         };
         let pause = pauses.next_pause();

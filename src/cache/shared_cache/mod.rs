@@ -7,9 +7,9 @@
 mod bucket;
 mod chunk;
 mod claim_file;
+mod claim_wait;
 mod folder;
 mod health;
-mod patience;
 mod prune;
 mod state;
 mod store;
@@ -35,9 +35,9 @@ use super::key::ObjectKey;
 use crate::bucket::{AddressError, BucketAddress, Credentials};
 use bucket::BucketStore;
 use chunk::{CHUNK_BLOCKS, ObjectId, chunks_of};
+use claim_wait::ClaimWaitPolicy;
 use folder::FolderStore;
 use health::Health;
-use patience::Patience;
 pub use state::SharedObject;
 use state::{REQUEST_LIMIT, SharedState, WRITE_LIMIT};
 use store::{Claimed, Holder, SharedStore};
@@ -55,7 +55,7 @@ const WRITES: usize = 8;
 /// Pauses between looks for a chunk that another mount fetches: half of the time since the first look, within these
 /// limits. Many readers of many mounts look at once.
 const FIRST_LOOK: Duration = Duration::from_millis(10);
-const LONGEST_LOOK: Duration = Duration::from_millis(300);
+const MAX_POLL_PAUSE: Duration = Duration::from_millis(300);
 /// A claim is tried again after this time: the other mount may have given up.
 const CLAIM_PAUSE: Duration = Duration::from_secs(1);
 
@@ -121,12 +121,12 @@ pub struct SharedCacheStats {
     pub bad_chunks: u64,
     /// Why it is not read or not written, and the seconds until it is tried again.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub left_alone: Option<LeftAlone>,
+    pub left_alone: Option<StoreOutage>,
 }
 
 /// Why a shared cache is not used.
 #[derive(Debug, Clone, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
-pub struct LeftAlone {
+pub struct StoreOutage {
     pub why: String,
     /// True if chunks can still be read.
     pub is_read: bool,
@@ -171,7 +171,7 @@ impl SharedCache {
                 reads: Semaphore::new(READS),
                 claims: Semaphore::new(CLAIMS),
                 writes: Arc::new(Semaphore::new(WRITES)),
-                patience: Patience::default(),
+                claim_wait: ClaimWaitPolicy::default(),
                 hit_bytes: AtomicU64::new(0),
                 stored_bytes: AtomicU64::new(0),
                 bad_chunks: AtomicU64::new(0),
@@ -191,7 +191,7 @@ impl SharedCache {
         let inner = &self.inner;
         let (reading, writing) = (inner.reading.outage_now(), inner.writing.outage_now());
         let is_read = reading.is_none();
-        let left_alone = reading.or(writing).map(|(why, left)| LeftAlone {
+        let left_alone = reading.or(writing).map(|(why, left)| StoreOutage {
             why,
             is_read,
             seconds_left: left.as_secs(),
@@ -241,11 +241,11 @@ impl SharedObject {
                 Claims::By(holder) => holder,
                 Claims::Unavailable => return NextBlocks::Fetch(self.unclaimed(chunks)),
             };
-            if !self.inner.patience.may_wait(holder, asked) {
+            if !self.inner.claim_wait.may_wait(holder, asked) {
                 return NextBlocks::Fetch(self.unclaimed(chunks.start..chunks.start + 1));
             }
             if let Some(chunk) = self.look_for(chunks.start, asked).await {
-                self.inner.patience.note_arrival(holder);
+                self.inner.claim_wait.note_arrival(holder);
                 return NextBlocks::Here(vec![chunk]);
             }
         }
@@ -255,7 +255,7 @@ impl SharedObject {
     async fn look_for(&self, chunk: u64, asked: Instant) -> Option<Bytes> {
         let begin = Instant::now();
         while begin.elapsed() < CLAIM_PAUSE {
-            let pause = (asked.elapsed() / 2).clamp(FIRST_LOOK, LONGEST_LOOK);
+            let pause = (asked.elapsed() / 2).clamp(FIRST_LOOK, MAX_POLL_PAUSE);
             tokio::time::sleep(pause.mul_f64(rand::random_range(0.5..1.5))).await;
             if let found @ Some(_) = self.get(chunk).await {
                 return found;

@@ -9,7 +9,7 @@ use std::time::{Duration, SystemTime};
 use super::claim_file::{age, claim_file, remove};
 use super::store::{Claimed, Holder};
 
-/// What a killed mount left.
+/// Age from which temporary files count as left behind by a killed mount, and are deleted.
 const LEFT_OVER: Duration = Duration::from_secs(3600);
 
 /// Each mount measures the folder after writing this many bytes.
@@ -21,7 +21,7 @@ pub(super) fn step(limit: u64) -> u64 {
 /// is what other mounts may write before they measure.
 pub(super) fn prune(root: &Path, limit: u64) -> io::Result<()> {
     let claim = root.join("prune.claim");
-    // Nobody asks who prunes.
+    // The owner of the prune claim is never read.
     match claim_file(&claim, Holder(0), Permissions::from_mode(0o600))? {
         Claimed::By(_) => return Ok(()),
         Claimed::Ours => {}

@@ -7,8 +7,8 @@ use std::time::Duration;
 use tokio::sync::Semaphore;
 
 use super::chunk::ObjectId;
+use super::claim_wait::ClaimWaitPolicy;
 use super::health::Health;
-use super::patience::Patience;
 use super::store::{Holder, SharedStore, StoreError};
 
 /// Longest time for one request to the store.
@@ -28,7 +28,7 @@ pub(super) struct SharedState {
     pub(super) reads: Semaphore,
     pub(super) claims: Semaphore,
     pub(super) writes: Arc<Semaphore>,
-    pub(super) patience: Patience,
+    pub(super) claim_wait: ClaimWaitPolicy,
     pub(super) hit_bytes: AtomicU64,
     pub(super) stored_bytes: AtomicU64,
     pub(super) bad_chunks: AtomicU64,

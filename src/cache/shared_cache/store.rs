@@ -8,7 +8,7 @@ use futures_util::future::BoxFuture;
 
 use super::chunk::ChunkName;
 
-/// A mount, for as long as it runs.
+/// Random id of a running mount; names the owner of a claim. 0 is unknown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) struct Holder(pub(super) u64);
 

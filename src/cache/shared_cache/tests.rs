@@ -237,7 +237,7 @@ async fn the_claims_of_a_dead_mount_delay_another_one_once() {
     assert!(
         !second
             .inner
-            .patience
+            .claim_wait
             .may_wait(dead.inner.holder, Instant::now())
     );
     // An old claim is not waited for at all.

@@ -120,7 +120,7 @@ async fn release(inner: &SharedState, object: &SharedObject, chunk: u64) {
 impl Drop for Turn {
     fn drop(&mut self) {
         let claimed = std::mem::take(&mut self.claimed);
-        // Without a runtime the process ends; other mounts find the claims old.
+        // No runtime: the process is exiting. The claims stay and expire for other mounts.
         let Ok(runtime) = Handle::try_current() else {
             return;
         };

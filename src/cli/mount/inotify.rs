@@ -17,7 +17,7 @@ use tokio::process::{Child, ChildStdin, ChildStdout, Command};
 use tokio::sync::Mutex;
 
 use crate::cli::inotify_helper::Outcome;
-use crate::drive::{Echo, Ino, InotifyHelper};
+use crate::drive::{HelperOperation, Ino, InotifyHelper};
 use crate::running_program::running_program;
 
 /// How long one operation may take. The drive answers at once; another program may hold the folder's lock.
@@ -81,8 +81,12 @@ impl HelperProcess {
         })
     }
 
-    async fn ask(&self, process: &mut RunningHelper, echo: &Echo) -> io::Result<Outcome> {
-        let mut line = serde_json::to_vec(echo)?;
+    async fn ask(
+        &self,
+        process: &mut RunningHelper,
+        operation: &HelperOperation,
+    ) -> io::Result<Outcome> {
+        let mut line = serde_json::to_vec(operation)?;
         line.push(b'\n');
         process.input.write_all(&line).await?;
         let answer = tokio::time::timeout(DEADLINE, process.output.next_line()).await;
@@ -107,14 +111,14 @@ impl InotifyHelper for HelperProcess {
         })
     }
 
-    fn echo(&self, echo: Echo) -> BoxFuture<'_, io::Result<()>> {
+    fn run(&self, operation: HelperOperation) -> BoxFuture<'_, io::Result<()>> {
         Box::pin(async move {
             let mut slot = self.process.lock().await;
             let process = match &mut *slot {
                 Some(process) => process,
                 empty => empty.insert(self.start()?),
             };
-            match self.ask(process, &echo).await {
+            match self.ask(process, &operation).await {
                 Ok(Outcome { errno: None }) => Ok(()),
                 Ok(Outcome { errno: Some(errno) }) => Err(io::Error::from_raw_os_error(errno)),
                 Err(error) => {
@@ -133,7 +137,7 @@ impl InotifyHelper for HelperProcess {
         self.pid.load(Ordering::Acquire)
     }
 
-    fn rest(&self) {
+    fn stop(&self) {
         // While it is at work somebody has begun to watch again.
         if let Ok(mut process) = self.process.try_lock() {
             self.forget(&mut process);

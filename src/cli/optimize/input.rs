@@ -9,7 +9,7 @@ use super::super::exit::WrongUse;
 use crate::given_files;
 
 /// Maximum number of files; more usually means that a whole disk was named by mistake.
-const MOST_FILES: usize = 50_000;
+const MAX_FILES: usize = 50_000;
 
 #[derive(Debug)]
 pub(in crate::cli) struct Model {
@@ -125,9 +125,9 @@ impl FolderFiles {
                     found.special += 1;
                 }
             }
-            if found.files.len() > MOST_FILES {
+            if found.files.len() > MAX_FILES {
                 return Err(WrongUse(format!(
-                    "{} contains more than {MOST_FILES} files; name the file or folder of the model",
+                    "{} contains more than {MAX_FILES} files; name the file or folder of the model",
                     dir.display()
                 ))
                 .into());

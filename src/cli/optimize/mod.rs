@@ -28,11 +28,11 @@ use super::interrupts::Interrupts;
 use super::progress::Progress;
 use super::settings::{ByteSize, Span};
 use input::Model;
-use output::Landing;
+use output::OutputFolder;
 use summary::Finished;
 
 /// The program itself needs this much.
-const LEAST_MEMORY_BYTES: u64 = 256 << 20;
+const MIN_MEMORY_BYTES: u64 = 256 << 20;
 
 /// How often the work begins again after another process has killed its worker, as the local service does: memory may have
 /// been short for a moment only.
@@ -147,10 +147,10 @@ impl FromStr for EngineMemory {
 
     fn from_str(text: &str) -> Result<EngineMemory, String> {
         let size: ByteSize = text.parse()?;
-        match size.0 < LEAST_MEMORY_BYTES {
+        match size.0 < MIN_MEMORY_BYTES {
             true => Err(format!(
                 "the engine needs at least {}M",
-                LEAST_MEMORY_BYTES >> 20
+                MIN_MEMORY_BYTES >> 20
             )),
             false => Ok(EngineMemory(size)),
         }
@@ -189,14 +189,14 @@ impl EngineSettings {
         let export_name = config.shift_remove("exportName");
         let export_name = export_name.as_ref().and_then(Value::as_str);
         let model = Model::find(input, out)?;
-        let landing = Landing::prepare(out, self.overwrite)?;
+        let output = OutputFolder::prepare(out, self.overwrite)?;
         let mut planned = job::planned_names(&settings, export_name, &model.name);
         planned.extend(output::OWN_FILES.map(str::to_owned));
-        landing.refuse_taken(&planned)?;
+        output.refuse_taken(&planned)?;
         let task = OptimizeTask {
             input_dir: model.dir.clone(),
             files: model.files.clone(),
-            output_dir: landing.scratch().to_owned(),
+            output_dir: output.scratch().to_owned(),
             config,
             export_name: export_name.map(str::to_owned),
             base_name: model.name.clone(),
@@ -205,7 +205,7 @@ impl EngineSettings {
         let report = self
             .work(&model, &Task::Optimize(task), progress, stop)
             .await?;
-        let files = landing.land(&report, self.renders)?;
+        let files = output.move_results(&report, self.renders)?;
         Ok((report, files))
     }
 

@@ -18,11 +18,11 @@ pub(super) const OWN_FILES: [&str; 2] = [BEFORE_AFTER_NAME, WARNING_LOG];
 /// The file with the warnings of a run.
 pub(super) const WARNING_LOG: &str = "analysis/warning.log";
 /// Maximum number of names in an error message.
-const MOST_NAMES: usize = 5;
+const MAX_NAMES: usize = 5;
 
 /// OUT, and the hidden folder in it.
 #[derive(Debug)]
-pub(super) struct Landing {
+pub(super) struct OutputFolder {
     out: PathBuf,
     scratch: Option<tempfile::TempDir>,
     /// Folders that this run created, the outermost first.
@@ -30,25 +30,27 @@ pub(super) struct Landing {
     overwrite: bool,
 }
 
-impl Landing {
+impl OutputFolder {
     /// Creates OUT if it is missing, and the hidden folder.
-    pub(super) fn prepare(out: &Path, overwrite: bool) -> Result<Landing> {
+    pub(super) fn prepare(out: &Path, overwrite: bool) -> Result<OutputFolder> {
         let cannot = || format!("cannot write to {}", out.display());
         if out.exists() && !out.is_dir() {
-            return Err(WrongUse(format!("{} is a file; OUT is a folder", out.display())).into());
+            return Err(
+                WrongUse(format!("OUT must be a folder; {} is a file", out.display())).into(),
+            );
         }
-        let mut landing = Landing {
+        let mut output = OutputFolder {
             out: out.to_owned(),
             scratch: None,
             made: Vec::new(),
             overwrite,
         };
-        landing.make_dir(out).with_context(cannot)?;
+        output.make_dir(out).with_context(cannot)?;
         let scratch = tempfile::Builder::new()
             .prefix(".assetfs-optimize-")
             .tempdir_in(out);
-        landing.scratch = Some(scratch.map_err(plain).with_context(cannot)?);
-        Ok(landing)
+        output.scratch = Some(scratch.map_err(plain).with_context(cannot)?);
+        Ok(output)
     }
 
     /// The hidden folder.
@@ -67,7 +69,7 @@ impl Landing {
         if taken.is_empty() {
             return Ok(());
         }
-        let more = taken.len().saturating_sub(MOST_NAMES);
+        let more = taken.len().saturating_sub(MAX_NAMES);
         let more = if more > 0 {
             format!(" and {more} more")
         } else {
@@ -76,32 +78,36 @@ impl Landing {
         Err(WrongUse(format!(
             "{} already has {}{more}; choose another folder, or --overwrite to replace them",
             self.out.display(),
-            taken[..taken.len().min(MOST_NAMES)].join(", ")
+            taken[..taken.len().min(MAX_NAMES)].join(", ")
         ))
         .into())
     }
 
     /// Moves the results of a finished run into OUT; returns their names there.
-    pub(super) fn land(mut self, report: &Report, with_renders: bool) -> Result<Vec<String>> {
+    pub(super) fn move_results(
+        mut self,
+        report: &Report,
+        with_renders: bool,
+    ) -> Result<Vec<String>> {
         let moves = moves(report, with_renders);
         let targets: Vec<String> = moves.iter().map(|(_, target)| target.clone()).collect();
         self.refuse_taken(&targets)?;
-        let mut landed = Vec::new();
+        let mut moved = Vec::new();
         for (source, target) in &moves {
-            if let Err(error) = self.land_one(source, target) {
+            if let Err(error) = self.move_one(source, target) {
                 // With --overwrite older files are already replaced; the new ones, which are complete, stay.
                 if !self.overwrite {
-                    landed.iter().for_each(|path| drop(fs::remove_file(path)));
+                    moved.iter().for_each(|path| drop(fs::remove_file(path)));
                 }
                 return Err(error);
             }
-            landed.push(self.out.join(target));
+            moved.push(self.out.join(target));
         }
         self.made.clear();
         Ok(targets)
     }
 
-    fn land_one(&mut self, source: &str, target: &str) -> Result<()> {
+    fn move_one(&mut self, source: &str, target: &str) -> Result<()> {
         let (from, to) = (self.scratch().join(source), self.out.join(target));
         let cannot = || format!("cannot write {}", to.display());
         if let Some(folder) = to.parent() {
@@ -122,7 +128,7 @@ impl Landing {
     }
 }
 
-impl Drop for Landing {
+impl Drop for OutputFolder {
     fn drop(&mut self) {
         self.scratch.take();
         for dir in self.made.iter().rev() {
@@ -171,9 +177,9 @@ mod tests {
         }
     }
 
-    fn fill(landing: &Landing) {
+    fn fill(output: &OutputFolder) {
         for name in report().files {
-            fs::write(landing.scratch().join(name), b"new").unwrap();
+            fs::write(output.scratch().join(name), b"new").unwrap();
         }
     }
 
@@ -181,9 +187,9 @@ mod tests {
     fn a_run_that_fails_leaves_nothing() {
         let dir = tempfile::tempdir().unwrap();
         let out = dir.path().join("a/b");
-        let landing = Landing::prepare(&out, false).unwrap();
-        fill(&landing);
-        drop(landing);
+        let output = OutputFolder::prepare(&out, false).unwrap();
+        fill(&output);
+        drop(output);
         assert!(!dir.path().join("a").exists());
     }
 
@@ -191,14 +197,14 @@ mod tests {
     fn results_land_together_or_not_at_all() {
         let dir = tempfile::tempdir().unwrap();
         let out = dir.path().join("out");
-        let landing = Landing::prepare(&out, false).unwrap();
-        fs::write(landing.scratch().join(BEFORE_AFTER_NAME), b"new").unwrap();
+        let output = OutputFolder::prepare(&out, false).unwrap();
+        fs::write(output.scratch().join(BEFORE_AFTER_NAME), b"new").unwrap();
         // The second file is missing.
-        assert!(landing.land(&report(), false).is_err());
+        assert!(output.move_results(&report(), false).is_err());
         assert!(!out.exists());
-        let landing = Landing::prepare(&out, false).unwrap();
-        fill(&landing);
-        let files = landing.land(&report(), false).unwrap();
+        let output = OutputFolder::prepare(&out, false).unwrap();
+        fill(&output);
+        let files = output.move_results(&report(), false).unwrap();
         assert_eq!(files, [BEFORE_AFTER_NAME, WARNING_LOG]);
         assert_eq!(fs::read(out.join(WARNING_LOG)).unwrap(), b"new");
         assert_eq!(fs::read_dir(&out).unwrap().count(), 2);
@@ -208,19 +214,19 @@ mod tests {
     fn files_of_others_are_replaced_only_when_asked() {
         let dir = tempfile::tempdir().unwrap();
         fs::write(dir.path().join(BEFORE_AFTER_NAME), b"old").unwrap();
-        let landing = Landing::prepare(dir.path(), false).unwrap();
-        let refused = landing.refuse_taken(&OWN_FILES.map(str::to_owned));
+        let output = OutputFolder::prepare(dir.path(), false).unwrap();
+        let refused = output.refuse_taken(&OWN_FILES.map(str::to_owned));
         let refused = refused.unwrap_err();
         assert!(refused.is::<WrongUse>(), "{refused}");
-        fill(&landing);
-        assert!(landing.land(&report(), false).is_err());
+        fill(&output);
+        assert!(output.move_results(&report(), false).is_err());
         assert_eq!(
             fs::read(dir.path().join(BEFORE_AFTER_NAME)).unwrap(),
             b"old"
         );
-        let landing = Landing::prepare(dir.path(), true).unwrap();
-        fill(&landing);
-        landing.land(&report(), false).unwrap();
+        let output = OutputFolder::prepare(dir.path(), true).unwrap();
+        fill(&output);
+        output.move_results(&report(), false).unwrap();
         assert_eq!(
             fs::read(dir.path().join(BEFORE_AFTER_NAME)).unwrap(),
             b"new"

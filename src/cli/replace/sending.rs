@@ -12,7 +12,7 @@ use crate::cli::exit::TimedOut;
 use crate::cli::mounted::{self, CommandRefused, POLL_PERIOD, command_at};
 use crate::cli::progress::Progress;
 use crate::cli::wait::{State, wait_for};
-use crate::drive::{DraftStatus, NAMES_HOLD, StatusWord};
+use crate::drive::{DraftStatus, NAME_TTL, StatusWord};
 use crate::fuse::shell_quoted;
 
 /// How long the name of a new version may take to show after the version is complete.
@@ -24,7 +24,7 @@ impl Replacement<'_> {
         let copied = copy();
         if copied.is_err() {
             // If the draft was removed, the kernel may still find it by its name.
-            std::thread::sleep(5 * NAMES_HOLD);
+            std::thread::sleep(5 * NAME_TTL);
         }
         // Files of a removed draft can still be written, so a copy into it does not fail.
         if claim.is_gone_from(claim.path()) {

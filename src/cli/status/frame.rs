@@ -8,7 +8,7 @@ use crate::drive::{Direction, DraftStatus, MountStatus, StatusWord, TransferStat
 
 const BAR_COLUMNS: usize = 14;
 /// Fewer columns than any terminal has; lines would have room for nothing.
-const SMALLEST_WIDTH: usize = 20;
+const MIN_WIDTH: usize = 20;
 
 /// The lines to show. They fit into the columns and lines of the terminal.
 pub(super) fn frame(
@@ -17,7 +17,7 @@ pub(super) fn frame(
     down: u64,
     (width, height): (usize, usize),
 ) -> Vec<String> {
-    let width = width.max(SMALLEST_WIDTH) - 1;
+    let width = width.max(MIN_WIDTH) - 1;
     let mut head = vec![format!("{}  {}", root.display(), status.account)];
     if !status.online {
         let reason = status.offline_because.as_deref();

@@ -27,9 +27,9 @@ const THUMBNAIL: &str = "user.assetfs.thumbnail";
 /// Every model of a drive has this attribute.
 const STATE: &str = "user.assetfs.state";
 /// The longest value of an attribute that the kernel passes.
-const LONGEST_VALUE_BYTES: usize = 64 << 10;
+const MAX_VALUE_BYTES: usize = 64 << 10;
 /// A larger picture is no thumbnail.
-const LARGEST_PICTURE_BYTES: usize = 8 << 20;
+const MAX_PICTURE_BYTES: usize = 8 << 20;
 
 /// What the engine may use for one picture: a file manager waits for it, and for the next.
 const MEMORY_BYTES: u64 = 4 << 30;
@@ -116,7 +116,7 @@ fn picture_on_drive(model: &Path) -> Result<Option<Vec<u8>>> {
             model.display()
         );
     }
-    while picture.len() <= LARGEST_PICTURE_BYTES {
+    while picture.len() <= MAX_PICTURE_BYTES {
         let name = format!("{THUMBNAIL}.{}", picture.len());
         match attribute(model, &name).with_context(unreadable)? {
             Some(part) if !part.is_empty() => picture.extend(part),
@@ -126,13 +126,13 @@ fn picture_on_drive(model: &Path) -> Result<Option<Vec<u8>>> {
     bail!(
         "the picture of {} has more than {} MB",
         model.display(),
-        LARGEST_PICTURE_BYTES >> 20
+        MAX_PICTURE_BYTES >> 20
     )
 }
 
 /// The value of an extended attribute; `None` if the file has none of this name.
 fn attribute(path: &Path, name: &str) -> Result<Option<Vec<u8>>> {
-    let mut value = vec![0; LONGEST_VALUE_BYTES];
+    let mut value = vec![0; MAX_VALUE_BYTES];
     match rustix::fs::getxattr(path, name, &mut value) {
         Ok(len) => {
             value.truncate(len);

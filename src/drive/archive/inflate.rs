@@ -25,13 +25,13 @@ pub(super) struct Inflater {
 /// The next step of unpacking.
 pub(super) enum Step {
     /// Needs more packed bytes.
-    Hungry,
+    NeedsInput,
     /// A block is complete.
     Block(Bytes),
     /// Complete and correct.
     Done,
     /// Damaged.
-    Wrong(String),
+    Damaged(String),
 }
 
 impl Inflater {
@@ -70,7 +70,7 @@ impl Inflater {
                 return self.check(size, crc);
             }
             if self.input.is_empty() && !no_more {
-                return Step::Hungry;
+                return Step::NeedsInput;
             }
             let (before_in, before_out) = (self.engine.total_in(), self.engine.total_out());
             // One byte more than declared, to detect too much data.
@@ -82,15 +82,15 @@ impl Inflater {
             let came = (self.engine.total_out() - before_out) as usize;
             self.input = self.input.slice(used..);
             match status {
-                Err(error) => return Step::Wrong(format!("it cannot be unpacked: {error}")),
+                Err(error) => return Step::Damaged(format!("it cannot be unpacked: {error}")),
                 Ok(Status::StreamEnd) => self.ended = true,
                 Ok(_) if used == 0 && came == 0 && no_more => {
-                    return Step::Wrong("its compressed data end early".to_owned());
+                    return Step::Damaged("its compressed data end early".to_owned());
                 }
                 Ok(_) => {}
             }
             if self.block.len() + came > want {
-                match self.spill(&room[..came], want, size) {
+                match self.split_block(&room[..came], want, size) {
                     Some(step) => return step,
                     None => continue,
                 }
@@ -100,9 +100,9 @@ impl Inflater {
     }
 
     /// The rest starts the next block.
-    fn spill(&mut self, came: &[u8], want: usize, size: u64) -> Option<Step> {
+    fn split_block(&mut self, came: &[u8], want: usize, size: u64) -> Option<Step> {
         if self.given + want as u64 >= size {
-            return Some(Step::Wrong(
+            return Some(Step::Damaged(
                 "it unpacks to more bytes than declared".to_owned(),
             ));
         }
@@ -126,10 +126,10 @@ impl Inflater {
 
     fn check(&self, size: u64, crc: u32) -> Step {
         if self.given + self.block.len() as u64 != size {
-            return Step::Wrong("it unpacks to fewer bytes than declared".to_owned());
+            return Step::Damaged("it unpacks to fewer bytes than declared".to_owned());
         }
         if self.crc.clone().finalize() != crc {
-            return Step::Wrong("its checksum does not match".to_owned());
+            return Step::Damaged("its checksum does not match".to_owned());
         }
         Step::Done
     }

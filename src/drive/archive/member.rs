@@ -13,8 +13,8 @@ use tokio::sync::OnceCell;
 
 use super::error::{ArchiveError, refused};
 use super::inflate::{Inflater, Step};
-use super::proof::{Gathering, Proven, read_file};
 use super::source::ZipSource;
+use super::verified_bytes::{UnverifiedBuffer, VerifiedBytes, read_file};
 use crate::cache::{BLOCK_LEN_BYTES, BlockCache, CachedObject, ObjectKey};
 use assetfs_formats::zip::{LOCAL_HEADER_BYTES, Method, ZipMember, local_data_at};
 
@@ -24,7 +24,7 @@ const CHUNK_BYTES: u64 = 256 * 1024;
 const BLOCKS_IN_A_ROW: u32 = 32;
 
 /// The verification state of a member, shared by its handles.
-pub type Proof = OnceCell<Result<Proven, ArchiveError>>;
+pub type VerifyOnce = OnceCell<Result<VerifiedBytes, ArchiveError>>;
 
 pub struct OpenMember {
     pub zip: ZipSource,
@@ -36,7 +36,7 @@ pub struct OpenMember {
     /// The folder in which long members are unpacked.
     pub spool_dir: PathBuf,
     /// Its verification state.
-    pub proof: Arc<Proof>,
+    pub verify_once: Arc<VerifyOnce>,
 }
 
 /// An open member.
@@ -97,36 +97,36 @@ impl MemberFile {
         if let Some(bytes) = self.cached_part(offset, end) {
             return Ok(bytes);
         }
-        match self.proven().await? {
-            Proven::InZip => {
+        match self.verified().await? {
+            VerifiedBytes::InZip => {
                 let data_at = self.data_at().await?;
                 self.open.zip.read(data_at + offset, end - offset).await
             }
-            Proven::Memory(bytes) => Ok(bytes.slice(offset as usize..end as usize)),
-            Proven::File(file) => read_file(&file, offset, end - offset).await,
+            VerifiedBytes::Memory(bytes) => Ok(bytes.slice(offset as usize..end as usize)),
+            VerifiedBytes::File(file) => read_file(&file, offset, end - offset).await,
         }
     }
 
     /// The verified bytes. Damage is remembered; other failures are retried.
-    async fn proven(&self) -> Result<Proven, ArchiveError> {
-        let prove = || async {
-            match self.prove().await {
-                Ok(proven) => Ok(Ok(proven)),
+    async fn verified(&self) -> Result<VerifiedBytes, ArchiveError> {
+        let verify = || async {
+            match self.verify().await {
+                Ok(verified) => Ok(Ok(verified)),
                 Err(damaged @ ArchiveError::Damaged { .. }) => Ok(Err(damaged)),
                 Err(passing) => Err(passing),
             }
         };
-        self.open.proof.get_or_try_init(prove).await?.clone()
+        self.open.verify_once.get_or_try_init(verify).await?.clone()
     }
 
-    async fn prove(&self) -> Result<Proven, ArchiveError> {
+    async fn verify(&self) -> Result<VerifiedBytes, ArchiveError> {
         match self.open.member.method {
             Method::Stored => self.read_through().await,
             _ => self.unpack().await,
         }
     }
 
-    async fn read_through(&self) -> Result<Proven, ArchiveError> {
+    async fn read_through(&self) -> Result<VerifiedBytes, ArchiveError> {
         let data_at = self.data_at().await?;
         let mut crc = crc32fast::Hasher::new();
         let mut at = 0;
@@ -142,19 +142,19 @@ impl MemberFile {
         if crc.finalize() != self.open.member.crc {
             return Err(self.damaged("its checksum does not match"));
         }
-        Ok(Proven::InZip)
+        Ok(VerifiedBytes::InZip)
     }
 
-    async fn unpack(&self) -> Result<Proven, ArchiveError> {
+    async fn unpack(&self) -> Result<VerifiedBytes, ArchiveError> {
         let (size, crc) = (self.size(), self.open.member.crc);
         let data_at = self.data_at().await?;
         let mut inflater = Inflater::new();
-        let mut gathering = Gathering::begin(&self.open.spool_dir, size)?;
+        let mut gathering = UnverifiedBuffer::begin(&self.open.spool_dir, size)?;
         let mut in_a_row = 0;
         loop {
             let left = self.open.member.stored_len.saturating_sub(inflater.taken());
             match inflater.step(size, crc, left == 0) {
-                Step::Hungry => {
+                Step::NeedsInput => {
                     let at = data_at + inflater.taken();
                     inflater.feed(self.open.zip.read(at, CHUNK_BYTES.min(left)).await?);
                 }
@@ -166,26 +166,26 @@ impl MemberFile {
                     }
                 }
                 Step::Done => break,
-                Step::Wrong(reason) => return Err(self.damaged(reason)),
+                Step::Damaged(reason) => return Err(self.damaged(reason)),
             }
         }
-        let proven = gathering.finish().await?;
-        self.keep(&proven).await?;
-        Ok(proven)
+        let verified = gathering.finish().await?;
+        self.keep(&verified).await?;
+        Ok(verified)
     }
 
     /// Writes verified bytes to the cache for later opens.
-    async fn keep(&self, proven: &Proven) -> Result<(), ArchiveError> {
+    async fn keep(&self, verified: &VerifiedBytes) -> Result<(), ArchiveError> {
         let Some(cached) = &self.cached else {
             return Ok(());
         };
         for number in 0..self.size().div_ceil(BLOCK_LEN_BYTES) {
             let start = number * BLOCK_LEN_BYTES;
             let end = (start + BLOCK_LEN_BYTES).min(self.size());
-            let block = match proven {
-                Proven::InZip => return Ok(()),
-                Proven::Memory(bytes) => bytes.slice(start as usize..end as usize),
-                Proven::File(file) => read_file(file, start, end - start).await?,
+            let block = match verified {
+                VerifiedBytes::InZip => return Ok(()),
+                VerifiedBytes::Memory(bytes) => bytes.slice(start as usize..end as usize),
+                VerifiedBytes::File(file) => read_file(file, start, end - start).await?,
             };
             if let Err(error) = cached.write_block(number, &block) {
                 let name = &self.open.member.name;

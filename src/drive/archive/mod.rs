@@ -8,12 +8,12 @@ mod directory;
 mod error;
 mod inflate;
 mod member;
-mod proof;
 mod source;
 #[cfg(test)]
 mod tests;
+mod verified_bytes;
 
 pub use directory::Directory;
 pub use error::ArchiveError;
-pub use member::{MemberFile, OpenMember, Proof};
+pub use member::{MemberFile, OpenMember, VerifyOnce};
 pub use source::{LocalZip, ZipSource};

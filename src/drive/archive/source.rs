@@ -8,7 +8,7 @@ use std::sync::Arc;
 use bytes::{Bytes, BytesMut};
 
 use super::error::ArchiveError;
-use super::proof::on_disk;
+use super::verified_bytes::on_disk;
 use crate::drive::reading::RemoteFile;
 
 /// The bytes of a zip.

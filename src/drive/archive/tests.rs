@@ -135,13 +135,13 @@ fn inflated(packed: &[u8], size: u64, crc: u32, chunk: usize) -> Result<Vec<u8>,
     loop {
         let taken = inflater.taken() as usize;
         match inflater.step(size, crc, taken >= packed.len()) {
-            Step::Hungry => {
+            Step::NeedsInput => {
                 let end = (taken + chunk).min(packed.len());
                 inflater.feed(Bytes::copy_from_slice(&packed[taken..end]));
             }
             Step::Block(block) => out.extend_from_slice(&block),
             Step::Done => return Ok(out),
-            Step::Wrong(reason) => return Err(reason),
+            Step::Damaged(reason) => return Err(reason),
         }
     }
 }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use crate::client::{ClientError, Priority};
-use crate::drive::catalog::asking::{asked, landed};
+use crate::drive::catalog::asking::{send_with_deadline, wait_for_fetch};
 use crate::drive::catalog::change::Change;
 use crate::drive::catalog::data::flight_key::FlightKey;
 use crate::drive::catalog::flight::FlightEnd;
@@ -22,7 +22,7 @@ pub async fn account_value(catalog: &Arc<Catalog>, file: AccountFile) -> DriveRe
     {
         return Ok(value);
     }
-    landed(catalog, account_landing(catalog, file), known.is_some()).await?;
+    wait_for_fetch(catalog, join_account_fetch(catalog, file), known.is_some()).await?;
     let known = known_account_value(catalog, file);
     known.map(|(value, _)| value).ok_or(DriveError::NotFound)
 }
@@ -33,7 +33,7 @@ pub fn account_value_at_hand(catalog: &Arc<Catalog>, file: AccountFile) -> Optio
     let is_fresh =
         matches!(known, Some((_, Some(received))) if received.elapsed() < catalog.config.refresh);
     if !is_fresh {
-        drop(account_landing(catalog, file));
+        drop(join_account_fetch(catalog, file));
     }
     known.map(|(value, _)| value)
 }
@@ -41,28 +41,28 @@ pub fn account_value_at_hand(catalog: &Arc<Catalog>, file: AccountFile) -> Optio
 /// An upload or a deletion changed the free space: the next read requests it.
 pub fn room_changed(catalog: &Arc<Catalog>) {
     if known_account_value(catalog, AccountFile::StorageLeft).is_some() {
-        drop(account_landing(catalog, AccountFile::StorageLeft));
+        drop(join_account_fetch(catalog, AccountFile::StorageLeft));
     }
 }
 
 /// An optimization was paid: the next read requests the points.
-pub fn doubt_points(catalog: &Catalog) {
+pub fn mark_points_stale(catalog: &Catalog) {
     if let Some((_, asked_at)) = catalog.known().account.get_mut(&AccountFile::Points) {
         *asked_at = None;
     }
 }
 
-fn account_landing(catalog: &Arc<Catalog>, file: AccountFile) -> FlightEnd {
+fn join_account_fetch(catalog: &Arc<Catalog>, file: AccountFile) -> FlightEnd {
     catalog.join_flight(FlightKey::Account(file), |shared| async move {
         let (client, now) = (&shared.client, Priority::Interactive);
         let value = match file {
             AccountFile::Points => {
-                asked(&shared, client.account().points(now))
+                send_with_deadline(&shared, client.account().points(now))
                     .await?
                     .rapidpoints
             }
             AccountFile::StorageLeft => {
-                let reply = asked(&shared, client.account().storage_left(now)).await?;
+                let reply = send_with_deadline(&shared, client.account().storage_left(now)).await?;
                 let no_number = || ClientError::Protocol {
                     what: "get the storage left".to_owned(),
                     reason: "it names no number of bytes".to_owned(),

@@ -9,7 +9,7 @@ use crate::drive::catalog::maps::store::store_names;
 use crate::drive::catalog::parts::Catalog;
 use crate::drive::catalog::urls::remote_file;
 use crate::drive::error::{DriveError, DriveResult};
-use crate::drive::failures::{Deed, Outcome};
+use crate::drive::failures::{OperationKind, Outcome};
 use crate::drive::reading::RemoteFile;
 use crate::drive::values::filemap::FileMap;
 use crate::drive::values::node::RemoteFolder;
@@ -61,15 +61,14 @@ pub(super) async fn fetch_members(catalog: &Arc<Catalog>, asset: AssetId) -> Dri
     Ok(())
 }
 
-/// The names of a zip that are shown. What file managers leave behind is no part of the model, as it is
-/// none of a draft.
+/// Names in a zip that are shown. Junk that file managers create is hidden, as in drafts.
 pub(super) fn shown_names(directory: &Directory) -> Vec<(String, Option<SignedUrl>)> {
     let mut names: Vec<&str> = directory
         .members()
         .map(|member| member.name.as_str())
         .filter(|name| !is_junk_path(name))
         .collect();
-    // The order decides which of two similar names is changed; it is the same on every machine.
+    // Sorted: the order decides which of two clashing names is changed, and must be the same on every machine.
     names.sort_unstable();
     let names = names.into_iter().map(|name| (name.to_owned(), None));
     names.collect()
@@ -85,9 +84,12 @@ async fn note_unusable(
     let model = catalog.home_path(catalog.home_of(asset));
     let zip = zip_in(&map).ok_or(DriveError::NotFound)?;
     let path = format!("{model}/{zip}");
-    catalog
-        .failures
-        .note(&path, Deed::Behind, Outcome::Failed, &error.to_string());
+    catalog.failures.note(
+        &path,
+        OperationKind::BackgroundWork,
+        Outcome::Failed,
+        &error.to_string(),
+    );
     Ok(())
 }
 
@@ -106,14 +108,14 @@ pub async fn open_member(
     let object_name = ContentTable::object_name(RemoteFolder::AssetMembers(asset), name);
     let version = format!("{object_name} {:08x} {:?}", member.crc, zip.key());
     let path = catalog.home_path(catalog.home_of(asset));
-    let proof = catalog.archives.proof(&version);
+    let verify_once = catalog.archives.verify_once(&version);
     // Without a version, the content may have changed when the file is opened again.
     if member.method == Method::Stored && zip.key().etag.is_some() {
-        catalog.archives.remember(&proof);
+        catalog.archives.remember(&verify_once);
     }
     let open = OpenMember {
         zip_name: format!("the zip of {path}"),
-        proof,
+        verify_once,
         spool_dir: catalog.config.staging_dir.clone(),
         zip: ZipSource::Remote(Box::new(zip)),
         member,

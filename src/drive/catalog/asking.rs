@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use crate::backoff::Backoff;
 use crate::client::{ClientError, Priority};
-use crate::drive::catalog::data::reach::{Away, ReachChange};
+use crate::drive::catalog::data::reach::{ReachChange, ServiceOutage};
 use crate::drive::catalog::flight::FlightEnd;
 use crate::drive::catalog::parts::Catalog;
 use crate::drive::error::{DriveError, DriveResult};
@@ -20,10 +20,10 @@ const PATIENCE: Duration = Duration::from_secs(5);
 /// The same while the service is away.
 const PATIENCE_OFFLINE: Duration = Duration::from_millis(250);
 /// The longest pause between two requests to a service that does not answer.
-const LONGEST_PAUSE: Duration = Duration::from_secs(4);
+const MAX_PAUSE: Duration = Duration::from_secs(4);
 
 /// Runs work that waits for the local disk on a blocking thread.
-pub async fn blocking(
+pub async fn run_blocking(
     catalog: &Catalog,
     work: impl FnOnce() -> DriveResult<()> + Send + 'static,
 ) -> DriveResult<()> {
@@ -47,30 +47,34 @@ pub fn patience(catalog: &Catalog) -> Duration {
 }
 
 /// Completes when the service has been unreachable for a short time.
-pub async fn out_of_reach(catalog: &Catalog) {
+pub async fn until_unreachable(catalog: &Catalog) {
     catalog.client.out_of_reach().await;
     tokio::time::sleep(PATIENCE_OFFLINE).await;
 }
 
-/// Waits for a fetch: to its end if nothing is known, else a limited time. Then a failure that does not prove
-/// the object gone keeps what is known.
-pub async fn landed(catalog: &Catalog, landing: FlightEnd, is_known: bool) -> DriveResult<()> {
+/// Waits for a fetch: without a limit if the object is unknown, else for a limited time. If the fetch of a known object
+/// fails or takes too long, the known data stay valid, unless the error proves that the object is gone.
+pub async fn wait_for_fetch(
+    catalog: &Catalog,
+    fetch_end: FlightEnd,
+    is_known: bool,
+) -> DriveResult<()> {
     if !is_known {
-        return landing.await;
+        return fetch_end.await;
     }
-    match landing.within(patience(catalog)).await {
-        Some(Err(error)) if !error.leaves_the_tree_as_it_was() => Err(error),
+    match fetch_end.within(patience(catalog)).await {
+        Some(Err(error)) if !error.may_still_exist() => Err(error),
         Some(_) | None => Ok(()),
     }
 }
 
 /// Sends a request with the deadline and records whether the service was reachable. While the service is known to be
 /// silent, the deadline is short.
-pub async fn asked<T>(
+pub async fn send_with_deadline<T>(
     catalog: &Catalog,
     request: impl Future<Output = Result<T, ClientError>>,
 ) -> DriveResult<T> {
-    if let Some(Away::Silent(why)) = catalog.reach.away() {
+    if let Some(ServiceOutage::Silent(why)) = catalog.reach.away() {
         let reply = tokio::time::timeout(PATIENCE_OFFLINE, request).await;
         return match reply {
             Err(_) => Err(DriveError::TimedOut(why)),
@@ -116,18 +120,20 @@ fn remember_reach<T>(catalog: &Catalog, reply: &DriveResult<T>) {
 }
 
 /// Whenever the service does not answer, sends requests until it does. Runs until the drive ends.
-pub async fn ask_until_it_answers(catalog: Arc<Catalog>) {
+pub async fn probe_until_reachable(catalog: Arc<Catalog>) {
     loop {
-        catalog.reach.lost().await;
-        let mut pauses = Backoff::doubling(PATIENCE_OFFLINE, LONGEST_PAUSE);
-        while let Some(Away::Unreachable(_) | Away::Silent(_)) = catalog.reach.away() {
-            // The first request is sent at once, because perhaps only the one that failed was too much for the service.
+        catalog.reach.until_lost().await;
+        let mut pauses = Backoff::doubling(PATIENCE_OFFLINE, MAX_PAUSE);
+        while let Some(ServiceOutage::Unreachable(_) | ServiceOutage::Silent(_)) =
+            catalog.reach.away()
+        {
+            // Probe at once: the failed request may have been slow for a reason of its own.
             let question = catalog.client.account().storage_left(Priority::Background);
             let reply = tokio::time::timeout(catalog.config.deadline, question).await;
             // Any reply, even an error, shows that the service answers. A timeout changes nothing.
             let reply = reply.map(|reply| reply.map_err(DriveError::from));
             match reply {
-                Ok(Err(error)) if Away::of(&error).is_some() => {
+                Ok(Err(error)) if ServiceOutage::from_error(&error).is_some() => {
                     remember_reach::<()>(&catalog, &Err(error));
                 }
                 Ok(_) => {

@@ -9,7 +9,7 @@ use futures_util::StreamExt as _;
 
 use crate::cache::{BLOCK_LEN_BYTES, ObjectKey};
 use crate::client::{Download, Priority};
-use crate::drive::catalog::asking::asked;
+use crate::drive::catalog::asking::send_with_deadline;
 use crate::drive::catalog::blob_sizes::{MISSING, keep_len, known_blob_len};
 use crate::drive::catalog::change::Change;
 use crate::drive::catalog::data::blobs::Blob;
@@ -69,7 +69,7 @@ pub(super) async fn probe_report(
             keep_len(catalog, &blob.to_string(), MISSING);
             let began = Instant::now();
             let record = catalog.client.rapids().get(rapid, Priority::Interactive);
-            store_rapid_detail(catalog, &asked(catalog, record).await?, began);
+            store_rapid_detail(catalog, &send_with_deadline(catalog, record).await?, began);
             catalog.report(Change::NoFile);
             Err(DriveError::NotFound)
         }
@@ -107,20 +107,22 @@ async fn fetch_blob(catalog: &Catalog, blob: &Blob) -> DriveResult<Bytes> {
     let (client, now) = (&catalog.client, Priority::Interactive);
     let download = match blob {
         Blob::Report(rapid, format) => {
-            asked(catalog, client.rapids().quality_report(*rapid, format, now)).await
+            send_with_deadline(catalog, client.rapids().quality_report(*rapid, format, now)).await
         }
-        Blob::PresetOf(rapid) => asked(catalog, client.rapids().preset_zip(*rapid, now)).await,
+        Blob::PresetOf(rapid) => {
+            send_with_deadline(catalog, client.rapids().preset_zip(*rapid, now)).await
+        }
         Blob::Preset(Bundle::Both, preset, _) => {
-            asked(catalog, client.presets().zip(*preset, now)).await
+            send_with_deadline(catalog, client.presets().zip(*preset, now)).await
         }
         Blob::Preset(Bundle::CommandLine, preset, _) => {
-            asked(catalog, client.presets().rpdx(*preset, now)).await
+            send_with_deadline(catalog, client.presets().rpdx(*preset, now)).await
         }
     };
-    collected(download?).await
+    collect_body(download?).await
 }
 
-async fn collected(mut download: Download) -> DriveResult<Bytes> {
+async fn collect_body(mut download: Download) -> DriveResult<Bytes> {
     let mut bytes = BytesMut::new();
     while let Some(chunk) = download.stream.next().await {
         bytes.extend_from_slice(&chunk?);

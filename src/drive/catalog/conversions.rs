@@ -5,36 +5,36 @@ use std::time::Duration;
 
 use crate::backoff::Backoff;
 use crate::client::Priority;
-use crate::drive::catalog::asking::asked;
+use crate::drive::catalog::asking::send_with_deadline;
 use crate::drive::catalog::data::flight_key::FlightKey;
 use crate::drive::catalog::maps::file_map;
 use crate::drive::catalog::models::keep_detail;
 use crate::drive::catalog::parts::Catalog;
-use crate::drive::failures::{Deed, Outcome};
+use crate::drive::failures::{OperationKind, Outcome};
 use crate::drive::values::node::RemoteFolder;
 use crate::wire::{AssetId, ConversionJob, ConversionStatus};
 
 const FIRST_PAUSE: Duration = Duration::from_secs(1);
-const LONGEST_PAUSE: Duration = Duration::from_secs(15);
+const MAX_PAUSE: Duration = Duration::from_secs(15);
 /// Maximum time that a conversion is polled.
 const MAX_LOOKS: u32 = 300;
 
 /// Starts polling, so that converted files are shown as soon as they exist.
 pub fn watch_conversions(catalog: &Arc<Catalog>, asset: AssetId) {
     catalog.spawn(|shared| async move {
-        let mut pauses = Backoff::doubling(FIRST_PAUSE, LONGEST_PAUSE);
+        let mut pauses = Backoff::doubling(FIRST_PAUSE, MAX_PAUSE);
         for _ in 0..MAX_LOOKS {
             tokio::time::sleep(pauses.next_pause()).await;
-            if conversions_ended(&shared, asset).await {
+            if poll_conversions(&shared, asset).await {
                 break;
             }
         }
     });
 }
 
-async fn conversions_ended(catalog: &Arc<Catalog>, asset: AssetId) -> bool {
+async fn poll_conversions(catalog: &Arc<Catalog>, asset: AssetId) -> bool {
     let assets = catalog.client.assets();
-    let jobs = asked(
+    let jobs = send_with_deadline(
         catalog,
         assets.processed_formats(asset, Priority::Background),
     )
@@ -51,15 +51,15 @@ async fn conversions_ended(catalog: &Arc<Catalog>, asset: AssetId) -> bool {
         let why = format!("converting to {formats} failed: {reason}");
         catalog
             .failures
-            .note(&path, Deed::Behind, Outcome::Failed, &why);
+            .note(&path, OperationKind::BackgroundWork, Outcome::Failed, &why);
     }
     let folder = RemoteFolder::AssetConverted(asset);
-    catalog.maps.doubt(&catalog.meta, folder);
+    catalog.maps.mark_stale(&catalog.meta, folder);
     if let Err(error) = file_map(catalog, folder).await {
         tracing::debug!(asset = %asset, error = %error, "converted files could not be listed");
     }
     let all_over = jobs.iter().all(ConversionJob::is_over);
-    // Last: who reads that a conversion has ended finds its files.
+    // Stored last: a reader that sees the conversion as finished must find its files.
     keep_detail(catalog, FlightKey::Formats(asset), &jobs);
     all_over
 }

@@ -5,13 +5,13 @@ use std::time::{Duration, Instant, SystemTime};
 
 use tokio::sync::mpsc;
 
-use crate::drive::catalog::account::{doubt_points, room_changed};
+use crate::drive::catalog::account::{mark_points_stale, room_changed};
 use crate::drive::catalog::change::Change;
-use crate::drive::catalog::listings::freshness::{doubt, is_listed};
+use crate::drive::catalog::listings::freshness::{is_listed, mark_stale};
 use crate::drive::catalog::listings::records::{apply_names, store_asset};
-use crate::drive::catalog::listings::refreshed;
+use crate::drive::catalog::listings::refresh_listing;
 use crate::drive::catalog::maps::store::rapid_ended;
-use crate::drive::catalog::models::{doubt_rapids_of, refreshed_asset, refreshed_rapid};
+use crate::drive::catalog::models::{mark_rapids_stale, refresh_asset, refresh_rapid};
 use crate::drive::catalog::parts::Catalog;
 use crate::drive::values::node::{Home, ListingKind, Model};
 use crate::locks::Locked;
@@ -33,15 +33,15 @@ pub async fn follow(
             OutboxEvent::NameTaken { old, new } => apply_names(&catalog, &[old, new]),
             OutboxEvent::AssetChanged(asset) => asset_moved(&catalog, asset),
             OutboxEvent::JobChanged(folder, name) => {
-                doubt_points(&catalog);
+                mark_points_stale(&catalog);
                 job_changed(&catalog, &folder, &name);
             }
             OutboxEvent::RapidFound(rapid) => {
-                doubt(&catalog, ListingKind::Jobs);
+                mark_stale(&catalog, ListingKind::Jobs);
                 catalog.spawn(|shared| async move {
-                    let found = refreshed_rapid(&shared, rapid, Duration::ZERO).await;
+                    let found = refresh_rapid(&shared, rapid, Duration::ZERO).await;
                     if let Ok(Some(source)) = found.map(|row| row.source) {
-                        doubt_rapids_of(&shared, source);
+                        mark_rapids_stale(&shared, source);
                     }
                 });
             }
@@ -52,7 +52,7 @@ pub async fn follow(
     }
 }
 
-pub fn became(catalog: &Catalog, draft: DraftId, asset: AssetId) {
+pub fn record_asset_of_draft(catalog: &Catalog, draft: DraftId, asset: AssetId) {
     let mut made = catalog.made.locked();
     made.insert(draft, asset);
 }
@@ -64,9 +64,9 @@ fn draft_changed(catalog: &Catalog, draft: DraftId) {
 
 /// A draft became an asset: it keeps its folder, inodes and name.
 fn asset_created(catalog: &Arc<Catalog>, draft: DraftId, asset: AssetId) {
-    became(catalog, draft, asset);
+    record_asset_of_draft(catalog, draft, asset);
     if let Some(info) = catalog.outbox.drafts().get(draft) {
-        show_made(catalog, asset, &info);
+        list_uploaded_once(catalog, asset, &info);
     }
     catalog.watched.look_at_asset(asset);
     asset_moved(catalog, asset);
@@ -80,21 +80,27 @@ fn asset_created(catalog: &Arc<Catalog>, draft: DraftId, asset: AssetId) {
 pub fn is_asset_by_now(catalog: &Catalog, draft: &DraftInfo) -> bool {
     let asset = catalog.asset_of_draft(draft.id);
     if let Some(asset) = asset {
-        show_made(catalog, asset, draft);
+        list_uploaded_once(catalog, asset, draft);
     }
     asset.is_some()
 }
 
 /// Adds the asset of a draft to the listing, once: an asset that is removed later does not come back.
-fn show_made(catalog: &Catalog, asset: AssetId, draft: &DraftInfo) {
+fn list_uploaded_once(catalog: &Catalog, asset: AssetId, draft: &DraftInfo) {
     let mut shown = catalog.shown.locked();
     if shown.insert(draft.id) {
-        store_made(catalog, asset, &draft.name, draft.kind, draft.created);
+        list_uploaded_asset(catalog, asset, &draft.name, draft.kind, draft.created);
     }
 }
 
 /// Adds an asset that was uploaded here to the listing before the service lists it.
-fn store_made(catalog: &Catalog, asset: AssetId, name: &str, kind: DraftKind, created: SystemTime) {
+fn list_uploaded_asset(
+    catalog: &Catalog,
+    asset: AssetId,
+    name: &str,
+    kind: DraftKind,
+    created: SystemTime,
+) {
     let stem = name.rsplit_once('.').map_or(name, |(stem, _)| stem);
     let name = match kind {
         DraftKind::LooseFile => stem,
@@ -106,13 +112,13 @@ fn store_made(catalog: &Catalog, asset: AssetId, name: &str, kind: DraftKind, cr
 }
 
 /// Restores rows of uploaded assets, and names that moved, which an earlier mount did not store before it was killed.
-pub fn recall_made(catalog: &Catalog) {
+pub fn restore_uploaded_assets(catalog: &Catalog) {
     if !is_listed(catalog, ListingKind::Assets) {
         return;
     }
     for record in catalog.outbox.uploads().sent_records() {
         if catalog.asset(record.asset).is_none() {
-            store_made(
+            list_uploaded_asset(
                 catalog,
                 record.asset,
                 &record.name,
@@ -127,17 +133,17 @@ pub fn recall_made(catalog: &Catalog) {
         let shown = known.assets.name(record.asset.0);
         record.folder_name().is_some_and(|name| shown != Some(name))
     };
-    let moved: Vec<AssetId> = records
+    let renamed: Vec<AssetId> = records
         .iter()
         .filter(is_elsewhere)
         .map(|it| it.asset)
         .collect();
-    apply_names(catalog, &moved);
+    apply_names(catalog, &renamed);
 }
 
 pub(super) fn asset_moved(catalog: &Arc<Catalog>, asset: AssetId) {
     catalog.spawn(|shared| async move {
-        if let Err(error) = refreshed_asset(&shared, asset, Duration::ZERO).await {
+        if let Err(error) = refresh_asset(&shared, asset, Duration::ZERO).await {
             tracing::debug!(asset = %asset, error = %error, "could not request an asset that changed");
         }
         let home = shared.home_of(asset);
@@ -150,10 +156,12 @@ fn job_changed(catalog: &Catalog, folder: &JobFolder, name: &str) {
         return;
     };
     match &shown {
-        JobFolder::Optimize(OwnerFolder::Asset(asset)) => doubt_rapids_of(catalog, *asset),
+        JobFolder::Optimize(OwnerFolder::Asset(asset)) => mark_rapids_stale(catalog, *asset),
         JobFolder::Optimize(OwnerFolder::Draft(_)) => {}
-        JobFolder::Embeds(_) | JobFolder::RapidEmbeds(_) => doubt(catalog, ListingKind::Embeds),
-        JobFolder::Multi => doubt(catalog, ListingKind::Jobs),
+        JobFolder::Embeds(_) | JobFolder::RapidEmbeds(_) => {
+            mark_stale(catalog, ListingKind::Embeds)
+        }
+        JobFolder::Multi => mark_stale(catalog, ListingKind::Jobs),
     }
     if let Some(job) = catalog.outbox.jobs().get(folder, name)
         && job.state == JobState::Done
@@ -178,18 +186,18 @@ pub fn shown_job_folder(catalog: &Catalog, folder: &JobFolder) -> Option<JobFold
 }
 
 fn embeds_changed(catalog: &Arc<Catalog>) {
-    doubt(catalog, ListingKind::Embeds);
+    mark_stale(catalog, ListingKind::Embeds);
     catalog.spawn(|shared| async move {
-        if let Err(error) = refreshed(&shared, ListingKind::Embeds).await {
+        if let Err(error) = refresh_listing(&shared, ListingKind::Embeds).await {
             tracing::debug!(error = %error, "could not request the embeds");
         }
     });
 }
 
 fn presets_changed(catalog: &Arc<Catalog>) {
-    doubt(catalog, ListingKind::Presets);
+    mark_stale(catalog, ListingKind::Presets);
     catalog.spawn(|shared| async move {
-        if let Err(error) = refreshed(&shared, ListingKind::Presets).await {
+        if let Err(error) = refresh_listing(&shared, ListingKind::Presets).await {
             tracing::debug!(error = %error, "could not request the presets");
         }
     });

@@ -62,15 +62,15 @@ impl<K: Eq + Hash + Clone + Send + 'static> Flights<K> {
         F: Future<Output = DriveResult<()>> + Send + 'static,
     {
         let mut under_way = self.under_way.locked();
-        if let Some(landing) = under_way.get(&key) {
-            return landing.clone();
+        if let Some(fetch_end) = under_way.get(&key) {
+            return fetch_end.clone();
         }
-        let landing = FlightEnd {
+        let fetch_end = FlightEnd {
             end: self.start(key.clone(), work()).boxed().shared(),
             started: Instant::now(),
         };
-        under_way.insert(key, landing.clone());
-        landing
+        under_way.insert(key, fetch_end.clone());
+        fetch_end
     }
 
     fn start<F>(&self, key: K, work: F) -> impl Future<Output = DriveResult<()>> + Send + use<F, K>
@@ -131,12 +131,12 @@ mod tests {
     #[tokio::test]
     async fn a_flight_goes_on_when_nobody_waits() {
         let flights: Flights<u8> = Flights::new(Background::new(Handle::current()));
-        let landed = Arc::new(Notify::new());
-        let inside = Arc::clone(&landed);
+        let has_started = Arc::new(Notify::new());
+        let inside = Arc::clone(&has_started);
         drop(flights.join(1, || async move {
             inside.notify_one();
             Ok(())
         }));
-        landed.notified().await;
+        has_started.notified().await;
     }
 }

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use serde::Serialize;
 
 use crate::client::Priority;
-use crate::drive::catalog::asking::{asked, landed};
+use crate::drive::catalog::asking::{send_with_deadline, wait_for_fetch};
 use crate::drive::catalog::data::flight_key::FlightKey;
 use crate::drive::catalog::listings::freshness::is_listed;
 use crate::drive::catalog::listings::records::{asset_gone, rapid_gone, store_asset, store_rapid};
@@ -25,15 +25,15 @@ const NOW: Priority = Priority::Interactive;
 const MAX_DETAILS: usize = 512;
 
 /// Requests a source model unless its record is younger than `max_age`.
-pub async fn refreshed_asset(
+pub async fn refresh_asset(
     catalog: &Arc<Catalog>,
     asset: AssetId,
     max_age: Duration,
 ) -> DriveResult<KnownAsset> {
     if !detail_is_young(catalog, &FlightKey::Asset(asset), max_age) {
-        let landing = catalog.join_flight(FlightKey::Asset(asset), |shared| async move {
+        let fetch_end = catalog.join_flight(FlightKey::Asset(asset), |shared| async move {
             let began = Instant::now();
-            let record = asked(&shared, shared.client.assets().get(asset, NOW)).await;
+            let record = send_with_deadline(&shared, shared.client.assets().get(asset, NOW)).await;
             if let Err(DriveError::NotFound) = record {
                 asset_gone(&shared, asset);
             }
@@ -41,21 +41,21 @@ pub async fn refreshed_asset(
             Ok(())
         });
         let is_known = catalog.asset(asset).is_some();
-        landed(catalog, landing, is_known).await?;
+        wait_for_fetch(catalog, fetch_end, is_known).await?;
     }
     catalog.asset(asset).ok_or(DriveError::NotFound)
 }
 
 /// Requests an optimized model unless its record is younger than `max_age`.
-pub async fn refreshed_rapid(
+pub async fn refresh_rapid(
     catalog: &Arc<Catalog>,
     rapid: RapidId,
     max_age: Duration,
 ) -> DriveResult<KnownRapid> {
     if !detail_is_young(catalog, &FlightKey::Rapid(rapid), max_age) {
-        let landing = catalog.join_flight(FlightKey::Rapid(rapid), |shared| async move {
+        let fetch_end = catalog.join_flight(FlightKey::Rapid(rapid), |shared| async move {
             let began = Instant::now();
-            let record = asked(&shared, shared.client.rapids().get(rapid, NOW)).await;
+            let record = send_with_deadline(&shared, shared.client.rapids().get(rapid, NOW)).await;
             if let Err(DriveError::NotFound) = record {
                 rapid_gone(&shared, rapid);
             }
@@ -63,7 +63,7 @@ pub async fn refreshed_rapid(
             Ok(())
         });
         let is_known = catalog.rapid(rapid).is_some();
-        landed(catalog, landing, is_known).await?;
+        wait_for_fetch(catalog, fetch_end, is_known).await?;
     }
     catalog.rapid(rapid).ok_or(DriveError::NotFound)
 }
@@ -72,7 +72,7 @@ pub async fn refreshed_rapid(
 pub async fn known_asset(catalog: &Arc<Catalog>, asset: AssetId) -> DriveResult<KnownAsset> {
     match catalog.asset(asset) {
         Some(row) => Ok(row),
-        None => refreshed_asset(catalog, asset, Duration::ZERO).await,
+        None => refresh_asset(catalog, asset, Duration::ZERO).await,
     }
 }
 
@@ -81,7 +81,7 @@ pub async fn known_rapid(catalog: &Arc<Catalog>, rapid: RapidId) -> DriveResult<
     let known = catalog.rapid(rapid);
     match known {
         Some(row) => Ok(row),
-        None => refreshed_rapid(catalog, rapid, Duration::ZERO).await,
+        None => refresh_rapid(catalog, rapid, Duration::ZERO).await,
     }
 }
 
@@ -93,10 +93,10 @@ pub async fn rapids_of(catalog: &Arc<Catalog>, asset: AssetId) -> DriveResult<Ve
     {
         return Ok(still_there(catalog, rapids));
     }
-    let landing = catalog.join_flight(FlightKey::RapidsOf(asset), |shared| async move {
+    let fetch_end = catalog.join_flight(FlightKey::RapidsOf(asset), |shared| async move {
         let began = Instant::now();
         let records = shared.client.assets().rapid_models(asset, NOW);
-        let records = asked(&shared, records).await?;
+        let records = send_with_deadline(&shared, records).await?;
         for record in &records {
             store_rapid(&shared, record, began);
         }
@@ -110,14 +110,14 @@ pub async fn rapids_of(catalog: &Arc<Catalog>, asset: AssetId) -> DriveResult<Ve
     });
     // The listing may contain the source of models too.
     let is_known = known.is_some() || is_listed(catalog, ListingKind::Rapids);
-    landed(catalog, landing, is_known).await?;
+    wait_for_fetch(catalog, fetch_end, is_known).await?;
     let listed = catalog.known().rapids_of.get(&asset).cloned();
     let rapids = listed.map_or_else(|| made_from(catalog, asset), |(rapids, _)| rapids);
     Ok(still_there(catalog, &rapids))
 }
 
 /// The next read of an asset's models sends a request.
-pub fn doubt_rapids_of(catalog: &Catalog, asset: AssetId) {
+pub fn mark_rapids_stale(catalog: &Catalog, asset: AssetId) {
     catalog.known().rapids_of.remove(&asset);
 }
 

@@ -10,7 +10,7 @@ use crate::drive::error::DriveError;
 use crate::drive::status::OrphanStatus;
 
 /// Age after which the list of orphans is requested again.
-const ORPHANS_HOLD: Duration = Duration::from_secs(30);
+const ORPHANS_TTL: Duration = Duration::from_secs(30);
 /// How long reading the status waits for the list.
 const ORPHANS_PATIENCE: Duration = Duration::from_secs(2);
 
@@ -18,12 +18,12 @@ const ORPHANS_PATIENCE: Duration = Duration::from_secs(2);
 pub async fn refresh_orphans(catalog: &Arc<Catalog>) {
     let starts = catalog.outbox.orphans().start_numbers();
     let is_young = catalog.known().orphans.as_ref().is_some_and(|orphans| {
-        orphans.starts == starts && orphans.received.elapsed() < ORPHANS_HOLD
+        orphans.starts == starts && orphans.received.elapsed() < ORPHANS_TTL
     });
     if is_young {
         return;
     }
-    let landing = catalog.join_flight(FlightKey::Orphans, |shared| async move {
+    let fetch_end = catalog.join_flight(FlightKey::Orphans, |shared| async move {
         let orphans = shared
             .outbox
             .orphans()
@@ -45,7 +45,7 @@ pub async fn refresh_orphans(catalog: &Arc<Catalog>) {
         });
         Ok(())
     });
-    if let Ok(Err(error)) = tokio::time::timeout(ORPHANS_PATIENCE, landing).await {
+    if let Ok(Err(error)) = tokio::time::timeout(ORPHANS_PATIENCE, fetch_end).await {
         tracing::debug!(error = %error, "orphans could not be listed");
     }
 }

@@ -2,7 +2,7 @@
 //! the outbox, then from the listing, which takes the saved text without waiting for the service to list it.
 
 use crate::drive::catalog::data::listing_refs::PRESETS;
-use crate::drive::catalog::listings::freshness::doubt;
+use crate::drive::catalog::listings::freshness::mark_stale;
 use crate::drive::catalog::listings::records::{removed, write};
 use crate::drive::catalog::parts::Catalog;
 use crate::drive::values::known::KnownPreset;
@@ -26,7 +26,7 @@ pub fn preset_overlay(catalog: &Catalog) -> PresetOverlay {
             write(catalog, &PRESETS, row);
         }
     }
-    doubt(catalog, ListingKind::Presets);
+    mark_stale(catalog, ListingKind::Presets);
     overlay
 }
 

@@ -7,7 +7,7 @@ use crate::drive::catalog::asking::patience;
 use crate::drive::catalog::data::flight_key::FlightKey;
 use crate::drive::catalog::identity::subject_of;
 use crate::drive::catalog::maps::file_map;
-use crate::drive::catalog::models::refreshed_asset;
+use crate::drive::catalog::models::refresh_asset;
 use crate::drive::catalog::parts::Catalog;
 use crate::drive::catalog::stored_reasons::{keep_reason, kept_reason, reason_of};
 use crate::drive::catalog::urls::remote_file;
@@ -20,7 +20,7 @@ use crate::wire::ModelId;
 /// Maximum number of bytes read from a log.
 const LOG_BYTES: u64 = 64 * 1024;
 /// Age after which the status of an unfinished model is requested again.
-const STATUS_HOLDS: Duration = Duration::from_secs(1);
+const STATUS_TTL: Duration = Duration::from_secs(1);
 const LOG: &str = "error.log";
 
 /// Loads the reason of a failure before it is shown; without success it is shown without.
@@ -31,10 +31,10 @@ pub async fn learn_reason(catalog: &Arc<Catalog>, model: Model) {
     if kept_reason(catalog, subject).is_some() {
         return;
     }
-    let landing = catalog.join_flight(FlightKey::Reason(subject), |shared| async move {
+    let fetch_end = catalog.join_flight(FlightKey::Reason(subject), |shared| async move {
         fetch_reason(&shared, subject).await
     });
-    if let Some(Err(error)) = landing.within(patience(catalog)).await {
+    if let Some(Err(error)) = fetch_end.within(patience(catalog)).await {
         tracing::debug!(subject = %subject, error = %error, "the reason of a failure is not known");
     }
 }
@@ -54,7 +54,7 @@ pub async fn model_status(catalog: &Arc<Catalog>, home: Home) -> DriveResult<Ite
     }
     let row = match view.known {
         Some(row) if row.state.is_final() => row,
-        _ => refreshed_asset(catalog, asset, STATUS_HOLDS).await?,
+        _ => refresh_asset(catalog, asset, STATUS_TTL).await?,
     };
     learn_reason(catalog, Model::Raw(home)).await;
     let row = catalog.asset(asset).unwrap_or(row);
@@ -110,7 +110,7 @@ async fn fetch_reason(catalog: &Arc<Catalog>, subject: ModelId) -> DriveResult<(
     let folder = match subject {
         ModelId::Asset(asset) => {
             // The single record contains more than the listing.
-            let row = refreshed_asset(catalog, asset, Duration::ZERO).await?;
+            let row = refresh_asset(catalog, asset, Duration::ZERO).await?;
             if row.error.is_some() {
                 return Ok(());
             }

@@ -9,7 +9,7 @@ use tokio::sync::Semaphore;
 
 use crate::cache::{BLOCK_LEN_BYTES, ObjectKey};
 use crate::client::{ClientError, ObjectMeta, RangeReply};
-use crate::drive::catalog::asking::asked;
+use crate::drive::catalog::asking::send_with_deadline;
 use crate::drive::catalog::blobs::probe_report;
 use crate::drive::catalog::change::Change;
 use crate::drive::catalog::data::flight_key::FlightKey;
@@ -42,7 +42,7 @@ pub async fn content_of(
     if catalog.watched.is_listed_lately(folder, LISTED_LATELY) {
         size_ahead(catalog, folder, path);
     }
-    size_landing(catalog, folder, Arc::clone(path)).await?;
+    join_size_fetch(catalog, folder, Arc::clone(path)).await?;
     catalog
         .contents
         .get(folder, path)
@@ -55,9 +55,13 @@ pub fn known_content(catalog: &Catalog, folder: RemoteFolder, path: &str) -> Opt
 }
 
 /// A reader found a file changed: the next open sees the new content under a new inode.
-pub async fn content_changed(catalog: &Arc<Catalog>, folder: RemoteFolder, path: &Arc<str>) {
+pub async fn refetch_changed_content(
+    catalog: &Arc<Catalog>,
+    folder: RemoteFolder,
+    path: &Arc<str>,
+) {
     let count = catalog.contents.count(folder, path);
-    if let Err(error) = size_landing(catalog, folder, Arc::clone(path)).await {
+    if let Err(error) = join_size_fetch(catalog, folder, Arc::clone(path)).await {
         tracing::warn!(path = &**path, error = %error, "a changed file could not be requested again");
         return;
     }
@@ -70,7 +74,7 @@ pub async fn content_changed(catalog: &Arc<Catalog>, folder: RemoteFolder, path:
     });
 }
 
-fn size_landing(catalog: &Arc<Catalog>, folder: RemoteFolder, path: Arc<str>) -> FlightEnd {
+fn join_size_fetch(catalog: &Arc<Catalog>, folder: RemoteFolder, path: Arc<str>) -> FlightEnd {
     let key = FlightKey::Size(folder, Arc::clone(&path));
     catalog.join_flight(
         key,
@@ -79,7 +83,7 @@ fn size_landing(catalog: &Arc<Catalog>, folder: RemoteFolder, path: Arc<str>) ->
 }
 
 /// Requests size and first block in one request, and stores the block: a small file needs no more.
-pub fn first_block_landing(
+pub fn join_first_block_fetch(
     catalog: &Arc<Catalog>,
     folder: RemoteFolder,
     path: Arc<str>,
@@ -141,7 +145,7 @@ async fn probe(catalog: &Arc<Catalog>, folder: RemoteFolder, path: &Arc<str>) ->
         let url = url_of(catalog, folder, path, true).await?;
         reply = catalog.client.transfers().probe(&url).await;
     }
-    let meta = asked(catalog, async { reply }).await?;
+    let meta = send_with_deadline(catalog, async { reply }).await?;
     let size = size_of(catalog, folder, path, &meta)?;
     catalog.contents.store(
         folder,
@@ -221,10 +225,10 @@ fn size_ahead(catalog: &Arc<Catalog>, folder: RemoteFolder, asked: &Arc<str>) {
             let Ok(permit) = Arc::clone(&permits).acquire_owned().await else {
                 break;
             };
-            let landing = size_landing(&shared, folder, path);
+            let fetch_end = join_size_fetch(&shared, folder, path);
             tasks.push(tokio::spawn(async move {
                 // A reader of the file gets the error itself.
-                let _ = landing.await;
+                let _ = fetch_end.await;
                 drop(permit);
             }));
         }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use crate::client::{Download, Priority};
-use crate::drive::catalog::asking::asked;
+use crate::drive::catalog::asking::send_with_deadline;
 use crate::drive::catalog::blob_sizes::{keep_len, kept_len};
 use crate::drive::catalog::parts::Catalog;
 use crate::drive::error::{DriveError, DriveResult};
@@ -16,7 +16,7 @@ pub async fn source_zip(catalog: &Arc<Catalog>, home: Home) -> DriveResult<Downl
         .asset_of(home)
         .ok_or_else(|| DriveError::Invalid("this is still a draft; commit it first".into()))?;
     let reply = catalog.client.assets().zip(asset, Priority::Interactive);
-    asked(catalog, reply).await
+    send_with_deadline(catalog, reply).await
 }
 
 /// The name that its size is stored under; `None` for a draft.

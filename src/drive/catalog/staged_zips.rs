@@ -8,7 +8,7 @@ use crate::drive::catalog::archives::{open_member_at, shown_names};
 use crate::drive::catalog::data::staged_zips::StagedZip;
 use crate::drive::catalog::parts::Catalog;
 use crate::drive::error::{DriveError, DriveResult};
-use crate::drive::failures::{Deed, Outcome};
+use crate::drive::failures::{OperationKind, Outcome};
 use crate::drive::values::filemap::FileMap;
 use crate::drive::values::node::Home;
 use crate::outbox::{Caller, DraftId, LoneZip, OpenMode};
@@ -32,7 +32,7 @@ pub async fn staged_zip(catalog: &Arc<Catalog>, draft: DraftId) -> Option<Arc<St
             };
             catalog
                 .failures
-                .note(&path, Deed::Behind, Outcome::Failed, &why);
+                .note(&path, OperationKind::BackgroundWork, Outcome::Failed, &why);
             None
         }
         Err(error) => {
@@ -74,7 +74,7 @@ pub async fn open_staged_member(
     let object_name = format!("draft/{draft}/{}/{}", staged.zip.hash, source.service_name);
     let open = OpenMember {
         zip_name: catalog.home_path(Home::Made(draft)),
-        proof: catalog.archives.proof(&object_name),
+        verify_once: catalog.archives.verify_once(&object_name),
         spool_dir: catalog.config.staging_dir.clone(),
         zip: ZipSource::Local(open_local(catalog, draft, &staged.zip)?),
         member,

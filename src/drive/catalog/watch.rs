@@ -8,10 +8,10 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use crate::client::Priority;
-use crate::drive::catalog::asking::asked;
+use crate::drive::catalog::asking::send_with_deadline;
 use crate::drive::catalog::data::flight_key::FlightKey;
 use crate::drive::catalog::listings::records::{asset_gone, store_jobs, store_rapid};
-use crate::drive::catalog::models::{refreshed_rapid, store_asset_detail};
+use crate::drive::catalog::models::{refresh_rapid, store_asset_detail};
 use crate::drive::catalog::parts::Catalog;
 use crate::drive::error::{DriveError, DriveResult};
 use crate::drive::values::node::{Home, Model, RemoteFolder};
@@ -89,7 +89,7 @@ fn is_moving(catalog: &Catalog, asset: AssetId) -> bool {
 async fn look_after_asset(catalog: &Arc<Catalog>, asset: AssetId) {
     let began = Instant::now();
     let reply = catalog.client.assets().get(asset, Priority::Background);
-    let status = match asked(catalog, reply).await {
+    let status = match send_with_deadline(catalog, reply).await {
         Ok(record) => {
             store_asset_detail(catalog, &record, began);
             catalog.asset(asset).map(|row| Some(row.status()))
@@ -136,10 +136,10 @@ fn running_states(catalog: &Catalog) -> Vec<(RapidId, u64)> {
 
 async fn fetch_running_jobs(catalog: &Arc<Catalog>) -> DriveResult<()> {
     let running = running_rapids(catalog);
-    let landing = catalog.join_flight(FlightKey::RunningJobs, |shared| async move {
+    let fetch_end = catalog.join_flight(FlightKey::RunningJobs, |shared| async move {
         let began = Instant::now();
         let records = shared.client.optimizations().running(Priority::Background);
-        let records = asked(&shared, records).await?;
+        let records = send_with_deadline(&shared, records).await?;
         let named: HashSet<RapidId> = records.iter().map(|record| record.id).collect();
         for record in &records {
             store_rapid(&shared, record, began);
@@ -151,9 +151,9 @@ async fn fetch_running_jobs(catalog: &Arc<Catalog>) -> DriveResult<()> {
             .filter(|rapid| !named.contains(rapid))
             .take(MAX_IN_A_ROUND)
         {
-            refreshed_rapid(&shared, ended, Duration::ZERO).await?;
+            refresh_rapid(&shared, ended, Duration::ZERO).await?;
         }
         Ok(())
     });
-    landing.await
+    fetch_end.await
 }

@@ -25,12 +25,12 @@ use tokio_util::sync::CancellationToken;
 use crate::backoff::Backoff;
 use crate::client::ClientError;
 use crate::drive::catalog::events::asset_moved;
-use crate::drive::catalog::listings::freshness::doubt;
-use crate::drive::catalog::models::{doubt_rapids_of, refreshed_rapid};
+use crate::drive::catalog::listings::freshness::mark_stale;
+use crate::drive::catalog::models::{mark_rapids_stale, refresh_rapid};
 use crate::drive::catalog::parts::Catalog;
 use crate::drive::config::WebhookConfig;
 use crate::drive::error::{DriveError, DriveResult};
-use crate::drive::failures::{Deed, Outcome};
+use crate::drive::failures::{OperationKind, Outcome};
 use crate::drive::values::node::ListingKind;
 use crate::listener::{
     ConnectionLimits, Connections, Listener, RequestBody, Service, host_problem,
@@ -44,9 +44,9 @@ const MAX_BODY_BYTES: usize = 1 << 20;
 /// Connections at the same time; an event is one short request.
 const MAX_CONNECTIONS: usize = 64;
 const FIRST_PAUSE: Duration = Duration::from_secs(1);
-const LONGEST_PAUSE: Duration = Duration::from_secs(300);
+const MAX_PAUSE: Duration = Duration::from_secs(300);
 /// How long unmounting waits for deleting the registration.
-const FAREWELL: Duration = Duration::from_secs(3);
+const DEREGISTER_TIMEOUT: Duration = Duration::from_secs(3);
 const TABLE: &str = "webhook";
 const KEY: &str = "registered";
 
@@ -88,7 +88,7 @@ impl Service for Routes {
 }
 
 #[derive(Clone)]
-struct Hearing {
+struct CallState {
     shared: Arc<Catalog>,
     proof: Arc<CallSecret>,
 }
@@ -108,7 +108,7 @@ impl Receiver {
             None => format!("http://{addr}"),
         };
         let path = format!("/events/{}", random_word());
-        let hearing = Hearing {
+        let state = CallState {
             shared: Arc::clone(shared),
             proof: Arc::new(CallSecret {
                 secret: random_word(),
@@ -117,12 +117,12 @@ impl Receiver {
         let request = CreateWebhook {
             verify_ssl: base.starts_with("https://"),
             url: format!("{base}{path}"),
-            secret: Some(hearing.proof.secret.clone()),
+            secret: Some(state.proof.secret.clone()),
         };
         let router = Router::new()
-            .route(&path, post(hear))
+            .route(&path, post(handle_call))
             .layer(DefaultBodyLimit::max(MAX_BODY_BYTES))
-            .with_state(hearing);
+            .with_state(state);
         let registered = Arc::new(Mutex::new(None));
         let tasks = vec![
             // Aborted by `stop`: an event is only a hint.
@@ -153,7 +153,8 @@ impl Receiver {
             let _ = task.await;
         }
         if let Some(id) = self.registered.lock().await.take() {
-            let taken_back = tokio::time::timeout(FAREWELL, take_back(&self.shared, id)).await;
+            let taken_back =
+                tokio::time::timeout(DEREGISTER_TIMEOUT, deregister(&self.shared, id)).await;
             if taken_back.is_err() {
                 tracing::warn!("the webhook stays registered until the next mount");
             }
@@ -172,9 +173,9 @@ async fn register(
     registered: Arc<Mutex<Option<WebhookId>>>,
 ) {
     if let Ok(Some(old)) = shared.meta.get::<Registered>(TABLE, KEY) {
-        take_back(&shared, old.id).await;
+        deregister(&shared, old.id).await;
     }
-    let mut pauses = Backoff::doubling(FIRST_PAUSE, LONGEST_PAUSE);
+    let mut pauses = Backoff::doubling(FIRST_PAUSE, MAX_PAUSE);
     loop {
         // `stop` waits until the answer is stored.
         let mut place = registered.lock().await;
@@ -185,7 +186,7 @@ async fn register(
                 if let Err(error) = kept {
                     tracing::warn!(%error, "a registered webhook could not be remembered");
                 }
-                doubt(&shared, ListingKind::Webhooks);
+                mark_stale(&shared, ListingKind::Webhooks);
                 tracing::info!(webhook = %webhook.id, "registered for events");
                 return;
             }
@@ -194,9 +195,12 @@ async fn register(
                     "the service does not register this mount for events ({error}); changes are found by polling instead"
                 );
                 tracing::warn!(why);
-                shared
-                    .failures
-                    .note("/account/webhooks", Deed::Behind, Outcome::Failed, &why);
+                shared.failures.note(
+                    "/account/webhooks",
+                    OperationKind::BackgroundWork,
+                    Outcome::Failed,
+                    &why,
+                );
                 return;
             }
             Err(error) => tracing::debug!(%error, "registering for events is tried again"),
@@ -206,7 +210,7 @@ async fn register(
     }
 }
 
-async fn take_back(shared: &Catalog, id: WebhookId) {
+async fn deregister(shared: &Catalog, id: WebhookId) {
     match shared.client.webhooks().delete(id).await {
         Ok(()) | Err(ClientError::NotFound { .. }) => {
             if let Err(error) = shared.meta.remove(TABLE, KEY) {
@@ -218,9 +222,13 @@ async fn take_back(shared: &Catalog, id: WebhookId) {
 }
 
 /// Handles one call. An authenticated call gets success; what the event points to is requested afterwards.
-async fn hear(State(hearing): State<Hearing>, headers: HeaderMap, body: Bytes) -> StatusCode {
+async fn handle_call(
+    State(state): State<CallState>,
+    headers: HeaderMap,
+    body: Bytes,
+) -> StatusCode {
     if let Some(signature) = headers.get(SIGNATURE_HEADER)
-        && !hearing.proof.signed(signature.as_bytes(), &body)
+        && !state.proof.signed(signature.as_bytes(), &body)
     {
         tracing::warn!("an event with a wrong signature is ignored");
         return StatusCode::FORBIDDEN;
@@ -229,7 +237,7 @@ async fn hear(State(hearing): State<Hearing>, headers: HeaderMap, body: Bytes) -
         return StatusCode::BAD_REQUEST;
     };
     tracing::debug!(event = event.event_type.as_str(), "an event came");
-    take_hint(&hearing.shared, &event);
+    take_hint(&state.shared, &event);
     StatusCode::NO_CONTENT
 }
 
@@ -258,13 +266,13 @@ fn take_hint(catalog: &Arc<Catalog>, event: &Event) {
         }
         EventType::OptimizationFinished => {
             catalog.outbox.jobs().changed();
-            doubt(catalog, ListingKind::Jobs);
+            mark_stale(catalog, ListingKind::Jobs);
             if let Some(asset) = asset {
-                doubt_rapids_of(catalog, asset);
+                mark_rapids_stale(catalog, asset);
             }
             if let Some(rapid) = rapid {
                 catalog.spawn(|shared| async move {
-                    if let Err(error) = refreshed_rapid(&shared, rapid, Duration::ZERO).await {
+                    if let Err(error) = refresh_rapid(&shared, rapid, Duration::ZERO).await {
                         tracing::debug!(rapid = %rapid, error = %error, "the model of an event could not be requested");
                     }
                 });

@@ -93,7 +93,7 @@ impl EventLog {
     }
 
     /// Returns when there is a reader.
-    pub(in crate::drive) async fn until_read(&self) {
+    pub(in crate::drive) async fn wait_for_reader(&self) {
         let mut readers = self.readers.subscribe();
         // The sender is not dropped before this.
         let _ = readers.wait_for(|readers| readers.count > 0).await;
@@ -111,7 +111,7 @@ impl EventLog {
             .send_modify(|readers| readers.is_compared = readers.count > 0);
     }
 
-    /// False once the last reader is gone, also if there is another one by now: it needs a new snapshot.
+    /// False after the last reader has closed, even if a new one has opened since: it needs a new snapshot.
     pub(in crate::drive) fn is_compared(&self) -> bool {
         self.readers.borrow().is_compared
     }
@@ -165,7 +165,7 @@ pub(in crate::drive) struct EventReader {
     log: Arc<EventLog>,
     era: u64,
     position: Mutex<ReaderPosition>,
-    /// The task that wakes who polls.
+    /// The task that wakes the poller.
     poller: Mutex<Option<AbortHandle>>,
 }
 
@@ -214,7 +214,7 @@ impl EventReader {
     pub(in crate::drive) fn is_ready(&self) -> bool {
         let position = self.lock();
         let end = *self.log.end.borrow();
-        !position.rest.is_empty() || is_news(end, self.era, position.next)
+        !position.rest.is_empty() || has_unread(end, self.era, position.next)
     }
 
     /// Calls `wake` when a read would not wait; only the last caller is woken.
@@ -239,7 +239,7 @@ impl EventReader {
         let mut end = self.log.end.subscribe();
         let (era, next) = (self.era, self.lock().next);
         async move {
-            let _ = end.wait_for(|end| is_news(*end, era, next)).await;
+            let _ = end.wait_for(|end| has_unread(*end, era, next)).await;
         }
     }
 
@@ -296,7 +296,7 @@ impl Drop for EventReader {
     }
 }
 
-fn is_news(end: End, era: u64, next: u64) -> bool {
+fn has_unread(end: End, era: u64, next: u64) -> bool {
     end.era != era || end.next > next
 }
 
@@ -324,7 +324,7 @@ mod tests {
 
     async fn opened(log: &Arc<EventLog>) -> EventReader {
         let (reader, ()) = tokio::join!(EventReader::open(log), async {
-            log.until_read().await;
+            log.wait_for_reader().await;
             log.begin_comparing();
         });
         reader

@@ -31,7 +31,7 @@ struct FolderState {
 #[derive(Clone)]
 pub struct Arriving {
     pub listing: ListingKind,
-    pub landing: FlightEnd,
+    pub fetch_end: FlightEnd,
     /// The highest id that was appended.
     highest: u64,
     /// The rows that the folder was opened with, which a page may contain too.
@@ -39,10 +39,10 @@ pub struct Arriving {
 }
 
 impl Arriving {
-    pub fn new(listing: ListingKind, landing: FlightEnd) -> Arriving {
+    pub fn new(listing: ListingKind, fetch_end: FlightEnd) -> Arriving {
         Arriving {
             listing,
-            landing,
+            fetch_end,
             highest: 0,
             first_rows: Arc::default(),
         }

@@ -27,7 +27,7 @@ struct TextState {
 }
 
 /// What a close has to do.
-pub enum Due {
+pub enum CloseAction {
     Nothing,
     Keep(TextTarget, Vec<u8>),
     Send(TextTarget, Vec<u8>),
@@ -103,7 +103,7 @@ impl TextBuffer {
     ///
     /// # Errors
     /// When the text was too long: nothing of it is stored or sent.
-    pub fn due(&self, sends: bool) -> DriveResult<Due> {
+    pub fn close_action(&self, sends: bool) -> DriveResult<CloseAction> {
         let mut state = self.state.locked();
         if state.is_cut {
             return Err(too_long());
@@ -114,12 +114,12 @@ impl TextBuffer {
         // Shells close an empty duplicate early: there is nothing to send yet.
         if sends && state.is_due && !state.bytes.is_empty() {
             state.is_due = false;
-            return Ok(Due::Send(state.target.clone(), state.bytes.clone()));
+            return Ok(CloseAction::Send(state.target.clone(), state.bytes.clone()));
         }
         Ok(if is_kept {
-            Due::Nothing
+            CloseAction::Nothing
         } else {
-            Due::Keep(state.target.clone(), state.bytes.clone())
+            CloseAction::Keep(state.target.clone(), state.bytes.clone())
         })
     }
 
@@ -155,29 +155,32 @@ mod tests {
         let text = buffer(true);
         text.write(0, b"{}").unwrap();
         text.write(TEXT_MAX_BYTES as u64, b" ").unwrap_err();
-        let error = text.due(true).map(drop).unwrap_err();
+        let error = text.close_action(true).map(drop).unwrap_err();
         assert!(error.to_string().contains("at most 8 MB"), "{error}");
         text.resize(0).unwrap();
         text.write(0, b"{}").unwrap();
-        assert!(matches!(text.due(true), Ok(Due::Send(..))));
+        assert!(matches!(text.close_action(true), Ok(CloseAction::Send(..))));
     }
 
     #[test]
     fn a_text_goes_out_once_and_an_empty_flush_sends_nothing() {
         let text = buffer(false);
         assert!(
-            matches!(text.due(true).unwrap(), Due::Nothing),
+            matches!(text.close_action(true).unwrap(), CloseAction::Nothing),
             "nothing was written"
         );
         text.resize(0).unwrap();
         assert!(
-            matches!(text.due(true).unwrap(), Due::Keep(..)),
+            matches!(text.close_action(true).unwrap(), CloseAction::Keep(..)),
             "cut to nothing is kept, not sent"
         );
         text.write(0, b"{\"a\":1}").unwrap();
-        assert!(matches!(text.due(true).unwrap(), Due::Send(..)));
+        assert!(matches!(
+            text.close_action(true).unwrap(),
+            CloseAction::Send(..)
+        ));
         assert!(
-            matches!(text.due(true).unwrap(), Due::Nothing),
+            matches!(text.close_action(true).unwrap(), CloseAction::Nothing),
             "it went out"
         );
     }
@@ -186,8 +189,14 @@ mod tests {
     fn what_another_process_closed_is_kept_and_goes_out_with_the_opener() {
         let text = buffer(true);
         text.write(0, b"[1]").unwrap();
-        assert!(matches!(text.due(false).unwrap(), Due::Keep(..)));
-        assert!(matches!(text.due(true).unwrap(), Due::Send(..)));
+        assert!(matches!(
+            text.close_action(false).unwrap(),
+            CloseAction::Keep(..)
+        ));
+        assert!(matches!(
+            text.close_action(true).unwrap(),
+            CloseAction::Send(..)
+        ));
     }
 
     #[test]

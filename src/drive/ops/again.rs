@@ -33,7 +33,7 @@ pub fn rename_over_sent(
     let Some((draft, entry)) = source.draft_entry().filter(|(_, it)| *it != EntryId::ROOT) else {
         return Err(DriveError::NotAFolder);
     };
-    let flushed = mount.outbox().entries().flushed_content(draft, entry);
+    let flushed = mount.outbox().entries().flushed_len_and_hash(draft, entry);
     if flushed.is_some_and(|(size, hash)| (size, Some(hash)) == (sent.size, sent.hash)) {
         match from {
             outbox::Place::Top(_) => mount.outbox().drafts().remove(draft)?,

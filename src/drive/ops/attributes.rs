@@ -13,7 +13,7 @@ use crate::drive::posix::{Attributes, Entry, Fh, FileKind, Ino};
 /// a notification waits for the lock of the folder, which a program may hold until the drive answers it. If the drive is
 /// killed then, neither ends. So a name expires before a person or a script can notice that it is old, but consecutive
 /// calls of one program share an answer.
-pub const NAMES_HOLD: Duration = Duration::from_millis(10);
+pub const NAME_TTL: Duration = Duration::from_millis(10);
 
 /// The attributes of a node with their cache time. Counts one kernel reference.
 pub async fn entry(mount: &Arc<Mount>, node: &Node) -> DriveResult<Entry> {
@@ -92,7 +92,7 @@ fn removed_attributes(mount: &Mount, ino: Ino, node: &Node) -> Option<Attributes
 /// How long the kernel may cache a name and its attributes.
 pub(super) fn time_to_live(node: &Node) -> Duration {
     match node.lifetime() {
-        Lifetime::Brief => NAMES_HOLD,
+        Lifetime::Brief => NAME_TTL,
         Lifetime::None => Duration::ZERO,
     }
 }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::drive::catalog::blocking;
+use crate::drive::catalog::run_blocking;
 use crate::drive::error::{DriveError, DriveResult};
 use crate::drive::places::resolve;
 use crate::drive::tree::Tree;
@@ -10,7 +10,7 @@ use crate::drive::tree::Tree;
 /// Deletes all cached blocks. Pins stay, and what they cover is fetched again in the background.
 pub async fn clear_cache(tree: &Tree) -> DriveResult<()> {
     let cache = tree.cache().clone();
-    blocking(tree.catalog(), move || {
+    run_blocking(tree.catalog(), move || {
         cache.clear();
         Ok(())
     })
@@ -31,13 +31,13 @@ pub fn verify_cache(tree: &Arc<Tree>) {
 pub async fn pin(tree: &Arc<Tree>, path: &str) -> DriveResult<()> {
     let prefix = resolve(tree, path).await?.cache_name(tree)?;
     let cache = tree.cache().clone();
-    blocking(tree.catalog(), move || cache.pin(&prefix).map_err(local)).await
+    run_blocking(tree.catalog(), move || cache.pin(&prefix).map_err(local)).await
 }
 
 pub async fn unpin(tree: &Arc<Tree>, path: &str) -> DriveResult<()> {
     let prefix = resolve(tree, path).await?.cache_name(tree)?;
     let cache = tree.cache().clone();
-    blocking(tree.catalog(), move || cache.unpin(&prefix).map_err(local)).await
+    run_blocking(tree.catalog(), move || cache.unpin(&prefix).map_err(local)).await
 }
 
 fn local(error: crate::cache::CacheError) -> DriveError {

@@ -6,14 +6,15 @@ use std::time::Duration;
 use super::command::Command;
 use super::why::noted_node;
 use crate::drive::catalog::{
-    FlightKey, asked, asset_gone, became, doubt, doubt_files, doubt_rapids_of, file_map,
-    forget_detail, forget_reason, refreshed, refreshed_asset, refreshed_rapid, watch_conversions,
+    FlightKey, asset_gone, file_map, forget_detail, forget_reason, mark_files_stale,
+    mark_rapids_stale, mark_stale, record_asset_of_draft, refresh_asset, refresh_listing,
+    refresh_rapid, send_with_deadline, watch_conversions,
 };
 use crate::drive::error::{DriveError, DriveResult};
-use crate::drive::failures::Deed;
+use crate::drive::failures::OperationKind;
 use crate::drive::files::control::ControlBuffer;
 use crate::drive::mount::Mount;
-use crate::drive::ops::attributes::NAMES_HOLD;
+use crate::drive::ops::attributes::NAME_TTL;
 use crate::drive::ops::cache::{clear_cache, pin, unpin, verify_cache};
 use crate::drive::ops::delete::delete_many;
 use crate::drive::ops::events::end_events;
@@ -76,7 +77,7 @@ async fn run_line(tree: &Arc<Tree>, parent: HiddenParent, line: &str) -> DriveRe
     let (parent, line) = loose.unwrap_or((parent, line));
     let result = run_at(tree, parent, line).await;
     // Until then the kernel may use old names: the next program must not find what the command removed or renamed.
-    tokio::time::sleep(NAMES_HOLD).await;
+    tokio::time::sleep(NAME_TTL).await;
     // The failure is kept for the object of the command, not only for its `ctl` file.
     match parent {
         HiddenParent::Model(model) => noted_node(tree, &model.folder(), result),
@@ -103,7 +104,7 @@ async fn run_at(tree: &Arc<Tree>, parent: HiddenParent, line: &str) -> DriveResu
             run_job(tree, DropFolder::RapidEmbeds(rapid), name).await
         }
         (HiddenParent::Model(Model::Rapid(rapid)), Command::Refresh) => {
-            refresh_rapid(tree, rapid).await
+            refresh_all_of_rapid(tree, rapid).await
         }
         _ => Err(not_here()),
     }
@@ -156,9 +157,9 @@ async fn run_on_mount(tree: &Arc<Tree>, command: Command) -> DriveResult<()> {
                 ListingKind::Tokens,
                 ListingKind::Webhooks,
             ] {
-                doubt(tree.catalog(), which);
+                mark_stale(tree.catalog(), which);
             }
-            refreshed(tree.catalog(), ListingKind::Assets).await
+            refresh_listing(tree.catalog(), ListingKind::Assets).await
         }
         _ => Err(not_here()),
     }
@@ -231,15 +232,15 @@ async fn run_on_model(tree: &Arc<Tree>, home: Home, command: Command) -> DriveRe
                 .await
         }
         (Command::Retry, _, Some(asset)) => {
-            asked(tree.catalog(), tree.client().assets().retry_import(asset)).await?;
-            refreshed_asset(tree.catalog(), asset, Duration::ZERO).await?;
+            send_with_deadline(tree.catalog(), tree.client().assets().retry_import(asset)).await?;
+            refresh_asset(tree.catalog(), asset, Duration::ZERO).await?;
             Ok(())
         }
         (Command::Convert(formats), _, Some(asset)) => {
             let request = tree.client().assets();
-            asked(tree.catalog(), request.add_formats(asset, &formats)).await?;
+            send_with_deadline(tree.catalog(), request.add_formats(asset, &formats)).await?;
             forget_detail(tree.catalog(), &FlightKey::Formats(asset));
-            doubt_files(tree.catalog(), RemoteFolder::AssetConverted(asset));
+            mark_files_stale(tree.catalog(), RemoteFolder::AssetConverted(asset));
             watch_conversions(tree.catalog(), asset);
             Ok(())
         }
@@ -254,7 +255,7 @@ async fn run_on_model(tree: &Arc<Tree>, home: Home, command: Command) -> DriveRe
         (Command::Replace { .. }, _, None) => Err(DriveError::Invalid(
             "this is still a draft: change its files, or replace it once it is uploaded".into(),
         )),
-        (Command::Refresh, _, Some(asset)) => refresh_asset(tree, asset).await,
+        (Command::Refresh, _, Some(asset)) => refresh_all_of_asset(tree, asset).await,
         (Command::Refresh, _, None) => Ok(()),
         (Command::Convert(_) | Command::Scale(_) | Command::Run(_) | Command::Retry, _, None) => {
             Err(DriveError::Invalid(
@@ -288,7 +289,7 @@ async fn cancel(tree: &Arc<Tree>, draft: DraftId, asset: Option<AssetId>) -> Dri
         }
     })
     .await?;
-    tree.failures().succeeded(&path, Deed::Remove);
+    tree.failures().succeeded(&path, OperationKind::Remove);
     if let Some(asset) = asset {
         asset_gone(tree.catalog(), asset);
     }
@@ -308,7 +309,7 @@ async fn cancel_version(tree: &Arc<Tree>, asset: AssetId) -> DriveResult<()> {
     let path = tree.catalog().home_path(Home::Made(version.id));
     tree.detached(async move { Ok(outbox.uploads().cancel_version(version.id).await?) })
         .await?;
-    tree.failures().succeeded(&path, Deed::Remove);
+    tree.failures().succeeded(&path, OperationKind::Remove);
     if let Some(asset) = version.asset {
         asset_gone(tree.catalog(), asset);
     }
@@ -322,8 +323,8 @@ async fn scale(tree: &Arc<Tree>, asset: AssetId, factor: f64) -> DriveResult<()>
         ..AssetUpdate::default()
     };
     let request = tree.client().assets().update(asset, &update);
-    asked(tree.catalog(), request).await?;
-    refreshed_asset(tree.catalog(), asset, Duration::ZERO).await?;
+    send_with_deadline(tree.catalog(), request).await?;
+    refresh_asset(tree.catalog(), asset, Duration::ZERO).await?;
     Ok(())
 }
 
@@ -359,7 +360,7 @@ async fn run_job(tree: &Arc<Tree>, folder: DropFolder, name: String) -> DriveRes
 }
 
 /// Requests everything that is known of a source model again.
-async fn refresh_asset(tree: &Arc<Tree>, asset: AssetId) -> DriveResult<()> {
+async fn refresh_all_of_asset(tree: &Arc<Tree>, asset: AssetId) -> DriveResult<()> {
     for folder in [
         RemoteFolder::AssetFiles(asset),
         RemoteFolder::AssetAnalysis(asset),
@@ -367,7 +368,7 @@ async fn refresh_asset(tree: &Arc<Tree>, asset: AssetId) -> DriveResult<()> {
         RemoteFolder::AssetConverted(asset),
         RemoteFolder::AssetPbr(asset),
     ] {
-        doubt_files(tree.catalog(), folder);
+        mark_files_stale(tree.catalog(), folder);
     }
     forget_reason(tree.catalog(), ModelId::Asset(asset));
     forget_detail(tree.catalog(), &FlightKey::Formats(asset));
@@ -375,22 +376,23 @@ async fn refresh_asset(tree: &Arc<Tree>, asset: AssetId) -> DriveResult<()> {
     if let Err(error) = file_map(tree.catalog(), RemoteFolder::AssetConverted(asset)).await {
         tracing::debug!(asset = %asset, error = %error, "converted files could not be listed");
     }
-    doubt_rapids_of(tree.catalog(), asset);
-    refreshed_asset(tree.catalog(), asset, Duration::ZERO).await?;
+    mark_rapids_stale(tree.catalog(), asset);
+    refresh_asset(tree.catalog(), asset, Duration::ZERO).await?;
     Ok(())
 }
 
-async fn refresh_rapid(tree: &Arc<Tree>, rapid: RapidId) -> DriveResult<()> {
+/// Requests everything that is known of an optimized model again.
+async fn refresh_all_of_rapid(tree: &Arc<Tree>, rapid: RapidId) -> DriveResult<()> {
     for folder in [
         RemoteFolder::RapidFiles(rapid),
         RemoteFolder::RapidAnalysis(rapid),
         RemoteFolder::RapidRenders(rapid),
         RemoteFolder::RapidQc(rapid),
     ] {
-        doubt_files(tree.catalog(), folder);
+        mark_files_stale(tree.catalog(), folder);
     }
     forget_reason(tree.catalog(), ModelId::Rapid(rapid));
-    refreshed_rapid(tree.catalog(), rapid, Duration::ZERO).await?;
+    refresh_rapid(tree.catalog(), rapid, Duration::ZERO).await?;
     Ok(())
 }
 
@@ -405,14 +407,14 @@ pub async fn commit(tree: &Arc<Tree>, draft: DraftId, force: bool) -> DriveResul
             .sent_record(asset)
             .is_some_and(|sent| sent.draft == draft)
         {
-            became(shared.catalog(), draft, asset);
+            record_asset_of_draft(shared.catalog(), draft, asset);
         }
         Ok(())
     });
     match tokio::time::timeout(tree.config().sync_deadline, accepted).await {
         Ok(result) => result,
         Err(_) => Err(DriveError::TimedOut(format!(
-            "the upload takes longer than {} s and goes on in the background; `assetfs wait` waits for its end",
+            "the upload is not finished after {} s; it continues in the background, and `assetfs wait` waits for it",
             tree.config().sync_deadline.as_secs()
         ))),
     }

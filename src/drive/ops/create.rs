@@ -5,7 +5,7 @@ use std::ffi::OsStr;
 use std::sync::Arc;
 
 use super::lookup::text;
-use crate::drive::catalog::refreshed;
+use crate::drive::catalog::refresh_listing;
 use crate::drive::error::{DriveError, DriveResult};
 use crate::drive::files::handles::{Body, OpenFile};
 use crate::drive::files::text::TextBuffer;
@@ -168,7 +168,7 @@ async fn check_may_make(tree: &Arc<Tree>, folder: &Node, name: &str) -> DriveRes
 /// Only a confirmed listing proves that a name is free. While the service is away, a draft can be created if no
 /// known model has the name.
 async fn check_name_is_free(tree: &Arc<Tree>, name: &str) -> DriveResult<()> {
-    if let Err(error) = refreshed(tree.catalog(), ListingKind::Assets).await {
+    if let Err(error) = refresh_listing(tree.catalog(), ListingKind::Assets).await {
         tracing::debug!(error = %error, "a draft is made without knowing the listing");
     }
     let is_taken = tree

@@ -4,8 +4,8 @@
 use std::sync::Arc;
 
 use crate::drive::catalog::{
-    asked, asset_gone, embed_gone, is_stale, keep_for_good, model_path, rapid_gone, refreshed,
-    room_changed, shown_as,
+    asset_gone, embed_gone, is_stale, keep_for_good, model_path, rapid_gone, refresh_listing,
+    room_changed, send_with_deadline, shown_as,
 };
 use crate::drive::error::{DriveError, DriveResult};
 use crate::drive::history::{HistoryEvent, HistoryKind};
@@ -72,12 +72,12 @@ async fn delete_in_parts(
             // One of them is gone already, and the reply does not say which: delete them one by one.
             Err(DriveError::NotFound) if part.len() > 1 => {
                 for asset in part {
-                    gone_or(delete_assets(tree, &[*asset]).await)?;
+                    ok_if_gone(delete_assets(tree, &[*asset]).await)?;
                     *deleted += forget(tree, [ModelId::Asset(*asset)]);
                 }
             }
             outcome => {
-                gone_or(outcome)?;
+                ok_if_gone(outcome)?;
                 *deleted += forget(tree, part.iter().copied().map(ModelId::Asset));
             }
         }
@@ -86,12 +86,12 @@ async fn delete_in_parts(
         match delete_rapids(tree, part).await {
             Err(DriveError::NotFound) if part.len() > 1 => {
                 for rapid in part {
-                    gone_or(delete_rapids(tree, &[*rapid]).await)?;
+                    ok_if_gone(delete_rapids(tree, &[*rapid]).await)?;
                     *deleted += forget(tree, [ModelId::Rapid(*rapid)]);
                 }
             }
             outcome => {
-                gone_or(outcome)?;
+                ok_if_gone(outcome)?;
                 *deleted += forget(tree, part.iter().copied().map(ModelId::Rapid));
             }
         }
@@ -114,7 +114,7 @@ fn forget(tree: &Arc<Tree>, subjects: impl IntoIterator<Item = ModelId>) -> usiz
 }
 
 /// Already deleted by someone else: a success.
-fn gone_or(outcome: DriveResult<()>) -> DriveResult<()> {
+fn ok_if_gone(outcome: DriveResult<()>) -> DriveResult<()> {
     match outcome {
         Err(DriveError::NotFound) => Ok(()),
         outcome => outcome,
@@ -139,8 +139,8 @@ async fn delete_assets(tree: &Arc<Tree>, assets: &[AssetId]) -> DriveResult<()> 
     tree.outbox().deletions().begin(assets).await?;
     let calls = tree.client().assets();
     let reply = match assets {
-        [asset] => asked(tree.catalog(), calls.delete(*asset)).await,
-        assets => asked(tree.catalog(), calls.delete_many(assets)).await,
+        [asset] => send_with_deadline(tree.catalog(), calls.delete(*asset)).await,
+        assets => send_with_deadline(tree.catalog(), calls.delete_many(assets)).await,
     };
     match &reply {
         Ok(()) => {}
@@ -153,8 +153,8 @@ async fn delete_assets(tree: &Arc<Tree>, assets: &[AssetId]) -> DriveResult<()> 
 async fn delete_rapids(tree: &Arc<Tree>, rapids: &[RapidId]) -> DriveResult<()> {
     let calls = tree.client().rapids();
     match rapids {
-        [rapid] => asked(tree.catalog(), calls.delete(*rapid)).await,
-        rapids => asked(tree.catalog(), calls.delete_many(rapids)).await,
+        [rapid] => send_with_deadline(tree.catalog(), calls.delete(*rapid)).await,
+        rapids => send_with_deadline(tree.catalog(), calls.delete_many(rapids)).await,
     }
 }
 
@@ -164,7 +164,7 @@ pub(super) async fn delete_embed(tree: &Arc<Tree>, embed: EmbedId) -> DriveResul
     }
     let shared = Arc::clone(tree);
     tree.detached(async move {
-        match asked(shared.catalog(), shared.client().embeds().delete(embed)).await {
+        match send_with_deadline(shared.catalog(), shared.client().embeds().delete(embed)).await {
             // Already deleted by someone else: a success.
             Ok(()) | Err(DriveError::NotFound) => {}
             Err(error) => return Err(error),
@@ -194,7 +194,7 @@ pub(super) async fn check_may_hide(
         Model::Rapid(_) => ListingKind::Rapids,
         Model::Raw(_) => ListingKind::Assets,
     };
-    if refreshed(tree.catalog(), which).await.is_err() || is_stale(tree.catalog(), which) {
+    if refresh_listing(tree.catalog(), which).await.is_err() || is_stale(tree.catalog(), which) {
         return Err(refusals::stale_delete());
     }
     let limit = tree.config().delete_limit;

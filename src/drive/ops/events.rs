@@ -10,7 +10,7 @@ use bytes::Bytes;
 
 use crate::drive::catalog::listing_refs::{EMBEDS, PRESETS};
 use crate::drive::catalog::{
-    asset_status, learn_reason, look_at, rapid_status, refreshed, shown_job_folder,
+    asset_status, learn_reason, look_at, rapid_status, refresh_listing, shown_job_folder,
 };
 use crate::drive::error::{DriveError, DriveResult};
 use crate::drive::events::{DriveEvent, EventKind, Item, ItemKind, Shown, Snapshot};
@@ -32,10 +32,10 @@ const LISTINGS: [ListingKind; 4] = [
 ];
 /// Shortest time between two snapshots.
 const SHORTEST_PAUSE: Duration = Duration::from_millis(50);
-/// A snapshot that takes long is taken seldom: at most one part in so many of the time is spent on them.
+/// Slow snapshots are taken less often: at most one part in this many of the time is spent on snapshots.
 const SHARE_OF_TIME: u32 = 20;
 /// Longest time between two snapshots: one that waited for the disk must not delay the next events.
-const LONGEST_PAUSE: Duration = Duration::from_secs(1);
+const MAX_PAUSE: Duration = Duration::from_secs(1);
 /// How long readers may take to close an ended stream.
 const CLOSING: Duration = Duration::from_secs(1);
 
@@ -43,7 +43,7 @@ const CLOSING: Duration = Duration::from_secs(1);
 pub async fn report_events(mount: Arc<Mount>) {
     let log = Arc::clone(mount.events());
     loop {
-        log.until_read().await;
+        log.wait_for_reader().await;
         let mut before = snapshot(&mount);
         log.take_files();
         log.begin_comparing();
@@ -71,7 +71,7 @@ pub async fn report_events(mount: Arc<Mount>) {
                 log.push(event);
             }
             before = after;
-            tokio::time::sleep((took * SHARE_OF_TIME).clamp(SHORTEST_PAUSE, LONGEST_PAUSE)).await;
+            tokio::time::sleep((took * SHARE_OF_TIME).clamp(SHORTEST_PAUSE, MAX_PAUSE)).await;
         }
     }
 }
@@ -80,9 +80,9 @@ pub async fn report_events(mount: Arc<Mount>) {
 pub async fn refresh_for_readers(mount: Arc<Mount>) {
     let log = Arc::clone(mount.events());
     loop {
-        log.until_read().await;
+        log.wait_for_reader().await;
         for listing in LISTINGS {
-            if let Err(error) = refreshed(mount.catalog(), listing).await {
+            if let Err(error) = refresh_listing(mount.catalog(), listing).await {
                 tracing::debug!(%error, "a listing could not be refreshed for events");
             }
         }

@@ -7,9 +7,9 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use crate::drive::error::{DriveError, DriveResult};
-use crate::drive::inotify::{Echo, Expected, InotifyHelper, Own};
+use crate::drive::inotify::{Expected, HelperOperation, InotifyHelper, Own};
 use crate::drive::mount::Mount;
-use crate::drive::ops::attributes::{NAMES_HOLD, time_to_live};
+use crate::drive::ops::attributes::{NAME_TTL, time_to_live};
 use crate::drive::places::{Node, Vanished, is_hidden};
 use crate::drive::posix::{Attributes, Entry, FileKind, Ino};
 
@@ -21,7 +21,7 @@ const MAX_FOLDERS: usize = 64;
 const MAX_IN_A_ROUND: usize = 4096;
 /// Changes of this time are reported together.
 const PAUSE: Duration = Duration::from_millis(50);
-/// At most this part of the time is spent on comparing.
+/// At most one part in this many of the time is spent on comparing.
 const SHARE_OF_TIME: u32 = 20;
 /// How long the rows of a folder may take.
 const ROWS_DEADLINE: Duration = Duration::from_secs(10);
@@ -97,7 +97,7 @@ async fn look_for_watchers(
         }
     }
     if watched.is_empty() {
-        helper.rest();
+        helper.stop();
     }
 }
 
@@ -160,10 +160,10 @@ async fn make(
         return;
     };
     let path = format!("{}/{name}", parent.path(mount));
-    let echo = match kind {
-        FileKind::Folder => Echo::MakeFolder(path),
-        FileKind::File => Echo::MakeFile(path),
-        FileKind::Link => Echo::MakeLink(path),
+    let operation = match kind {
+        FileKind::Folder => HelperOperation::MakeFolder(path),
+        FileKind::File => HelperOperation::MakeFile(path),
+        FileKind::Link => HelperOperation::MakeLink(path),
     };
     for _ in 0..TRIES {
         let expected = Expected::Made {
@@ -175,10 +175,10 @@ async fn make(
                 ttl: time_to_live(node),
             },
         };
-        match repeat(mount, helper, expected, echo.clone()).await {
+        match repeat(mount, helper, expected, operation.clone()).await {
             // A program has looked it up, so the kernel has the name for a moment.
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
-                tokio::time::sleep(PAUSE.max(NAMES_HOLD)).await;
+                tokio::time::sleep(PAUSE.max(NAME_TTL)).await;
             }
             _ => return,
         }
@@ -213,11 +213,11 @@ async fn remove(
             ttl: Duration::ZERO,
         },
     };
-    let echo = match kind {
-        FileKind::Folder => Echo::RemoveFolder(path),
-        FileKind::File | FileKind::Link => Echo::RemoveFile(path),
+    let operation = match kind {
+        FileKind::Folder => HelperOperation::RemoveFolder(path),
+        FileKind::File | FileKind::Link => HelperOperation::RemoveFile(path),
     };
-    let _ = repeat(mount, helper, expected, echo).await;
+    let _ = repeat(mount, helper, expected, operation).await;
 }
 
 async fn touch(
@@ -246,11 +246,11 @@ async fn touch(
         },
     };
     let path = item.path(mount);
-    let echo = match item.kind() {
-        Some(FileKind::File) => Echo::Content(path),
-        _ => Echo::Attributes(path),
+    let operation = match item.kind() {
+        Some(FileKind::File) => HelperOperation::Content(path),
+        _ => HelperOperation::Attributes(path),
     };
-    let _ = repeat(mount, helper, expected, echo).await;
+    let _ = repeat(mount, helper, expected, operation).await;
 }
 
 /// Has the helper make an operation.
@@ -258,17 +258,17 @@ async fn repeat(
     mount: &Mount,
     helper: &dyn InotifyHelper,
     expected: Expected<Node>,
-    echo: Echo,
+    operation: HelperOperation,
 ) -> io::Result<()> {
     // The helper would keep a drive in use that is being unmounted.
     if mount.events().ended_within(UNMOUNTING) {
         return Ok(());
     }
     mount.inotify().expect(Some(expected));
-    let result = helper.echo(echo.clone()).await;
+    let result = helper.run(operation.clone()).await;
     mount.inotify().expect(None);
     if let Err(error) = &result {
-        tracing::debug!(%error, ?echo, "a change could not be reported to inotify");
+        tracing::debug!(%error, ?operation, "a change could not be reported to inotify");
     }
     result
 }

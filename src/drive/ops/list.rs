@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use crate::drive::catalog::{begin_first_listing, learn_folders, news_of_pages, was_listed};
+use crate::drive::catalog::{begin_first_listing, learn_folders, subscribe_to_pages, was_listed};
 use crate::drive::deletions::ListedRow;
 use crate::drive::error::{DriveError, DriveResult};
 use crate::drive::files::folder::{Arriving, DOTS, OpenFolder};
@@ -67,13 +67,13 @@ pub async fn read_dir(mount: &Arc<Mount>, fh: Fh, offset: u64) -> DriveResult<Ve
         let Some(arriving) = arriving.filter(|_| rows.is_empty()) else {
             return Ok(rows);
         };
-        let mut news = news_of_pages(mount.catalog());
+        let mut news = subscribe_to_pages(mount.catalog());
         if append(mount, &folder) {
             continue;
         }
         tokio::select! {
-            landed = arriving.landing => {
-                landed?;
+            outcome = arriving.fetch_end => {
+                outcome?;
                 let rows = folder.node().rows(mount).await?;
                 folder.complete(numbered(mount, folder.ino(), rows));
             }
@@ -85,14 +85,14 @@ pub async fn read_dir(mount: &Arc<Mount>, fh: Fh, offset: u64) -> DriveResult<Ve
 /// The listing that a folder shows, if it is not known yet: returns after its first page, or with its end.
 async fn arriving(tree: &Arc<Tree>, node: &Node) -> Option<(Arriving, Option<DriveResult<()>>)> {
     let which = node.listing()?;
-    let mut news = news_of_pages(tree.catalog());
-    let landing = begin_first_listing(tree.catalog(), which)?;
-    let landed = tokio::select! {
+    let mut news = subscribe_to_pages(tree.catalog());
+    let fetch_end = begin_first_listing(tree.catalog(), which)?;
+    let outcome = tokio::select! {
         biased;
-        landed = landing.clone() => Some(landed),
+        outcome = fetch_end.clone() => Some(outcome),
         _ = news.changed() => None,
     };
-    Some((Arriving::new(which, landing), landed))
+    Some((Arriving::new(which, fetch_end), outcome))
 }
 
 /// Appends the rows that have arrived; true if there are any.

@@ -16,7 +16,7 @@ use crate::drive::mount::Mount;
 use crate::drive::ops::again::is_frozen;
 use crate::drive::ops::attributes::entry;
 use crate::drive::ops::create::{check_new_name, create_new};
-use crate::drive::ops::remove::{bring_back, removed_file};
+use crate::drive::ops::remove::{removed_file, unhide};
 use crate::drive::places::{Contents, DraftEntry, Node, child, refusals};
 use crate::drive::posix::{Caller, Ino, OpenFlags, Opened, OpenedMode};
 use crate::drive::reading::{RemoteFile, Spool};
@@ -212,14 +212,14 @@ pub async fn create(
             let opened = open_node(mount, node.clone(), flags, caller).await?;
             Ok((entry(mount, &node).await?, opened))
         }
-        Err(error) if error == DriveError::NotFound || error.leaves_the_tree_as_it_was() => {
+        Err(error) if error == DriveError::NotFound || error.may_still_exist() => {
             if let Some(node) = removed_file(mount, &folder, name) {
                 let anew = OpenFlags {
                     truncate: true,
                     ..flags
                 };
                 let opened = open_node(mount, node.clone(), anew, caller).await?;
-                bring_back(mount, &node);
+                unhide(mount, &node);
                 return Ok((entry(mount, &node).await?, opened));
             }
             let (node, opened) =

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use bytes::{Bytes, BytesMut};
 
-use crate::drive::catalog::content_changed;
+use crate::drive::catalog::refetch_changed_content;
 use crate::drive::error::{DriveError, DriveResult};
 use crate::drive::files::handles::Body;
 use crate::drive::mount::Mount;
@@ -63,7 +63,7 @@ fn look_again(tree: &Arc<Tree>, remote: &RemoteFile) {
     if let Some((folder, path)) = ContentTable::place_of(&remote.key().name) {
         let shared = Arc::clone(tree);
         tree.background()
-            .spawn(async move { content_changed(shared.catalog(), folder, &path).await });
+            .spawn(async move { refetch_changed_content(shared.catalog(), folder, &path).await });
     }
 }
 

@@ -9,12 +9,12 @@ use std::sync::Arc;
 use super::again::is_frozen;
 use super::delete::{check_may_delete, check_may_hide, delete_embed, delete_on_service};
 use super::lookup::{child_or_vanished, text};
-use crate::drive::catalog::{doubt, keep_for_good, model_path, preset_gone};
+use crate::drive::catalog::{keep_for_good, mark_stale, model_path, preset_gone};
 use crate::drive::error::{DriveError, DriveResult};
 use crate::drive::mount::Mount;
 use crate::drive::places::{
-    Container, DraftEntry, ModelFolder, Node, Place as _, Removal, dismiss_error, is_ghost,
-    is_hidden, refusals, shown_parts,
+    Container, DraftEntry, ModelFolder, Node, Place as _, Removal, dismiss_error, is_hidden,
+    is_removed_part, refusals, shown_parts,
 };
 use crate::drive::posix::{Caller, FileKind, Ino, process_of};
 use crate::drive::tree::Tree;
@@ -60,9 +60,9 @@ fn removed_unconfirmed_file(
 }
 
 /// Shows a hidden node again.
-pub fn bring_back(tree: &Tree, node: &Node) {
+pub fn unhide(tree: &Tree, node: &Node) {
     if let Some(model) = node.owner(tree) {
-        tree.deletions().bring_back(model, node);
+        tree.deletions().unhide(model, node);
     }
 }
 
@@ -97,12 +97,12 @@ pub async fn remove_file(
     Ok(())
 }
 
-/// Programs that make a folder equal to another one, and remove from it what the other one lacks.
+/// Names of mirroring programs, which delete from the target what the source does not have.
 const MIRRORS: &[&str] = &["lftp", "openrsync", "rclone", "rsync", "unison"];
 
-/// True if a program that mirrors folders removes a model that was copied in as a loose file, or a part of it. The source of
-/// the program has the loose file and not the folder of the model, so the program takes the folder for superfluous. The
-/// removal is ignored and reported as a success: with an error, the program would fail although nothing has changed.
+/// True if a mirroring program deletes the folder of a model that was copied in as a loose file, or a part of it. Its
+/// source has the loose file but not the folder, so it treats the folder as extra. The deletion is ignored and reported
+/// as a success: an error would make the program fail although nothing changed.
 fn is_kept_from_mirror(tree: &Tree, folder: &Node, node: &Node, caller: &Caller) -> bool {
     let model = node.model_folder().or_else(|| node.owner(tree));
     let is_loose_file =
@@ -160,8 +160,8 @@ async fn remove_file_node(
             Ok(())
         }
         Removal::Job(folder, text_name) => remove_job(mount, folder, &text_name),
-        Removal::JobPart(entry) if is_ghost(mount, &entry) => {
-            mount.deletions().remove_ghost(&entry);
+        Removal::JobPart(entry) if is_removed_part(mount, &entry) => {
+            mount.deletions().forget_removed_part(&entry);
             Ok(())
         }
         Removal::ErrorText(parent) => dismiss_error(mount, parent),
@@ -177,7 +177,7 @@ async fn remove_file_node(
                         preset_gone(shared.catalog(), gone);
                         keep_for_good(shared.catalog()).await?;
                     }
-                    doubt(shared.catalog(), ListingKind::Presets);
+                    mark_stale(shared.catalog(), ListingKind::Presets);
                     Ok(())
                 })
                 .await
@@ -200,11 +200,11 @@ fn remove_job(tree: &Tree, folder: DropFolder, text_name: &str) -> DriveResult<(
     let in_outbox = folder.in_outbox();
     let job = tree.outbox().jobs().get(&in_outbox, text_name);
     tree.outbox().jobs().remove(&in_outbox, text_name)?;
-    // Only parts that were shown leave a ghost: an editor looks up its own names again.
+    // Only parts that were shown are remembered: an editor looks up its own names again.
     for (_, part) in job.iter().flat_map(shown_parts) {
-        let ghost = folder.entry(text_name, part);
+        let part_entry = folder.entry(text_name, part);
         let mut deletions = tree.deletions();
-        deletions.leave_ghost(ghost, tree.config().restore_after);
+        deletions.keep_removed_part(part_entry, tree.config().restore_after);
     }
     Ok(())
 }
@@ -308,7 +308,7 @@ async fn check_emptied(mount: &Arc<Mount>, folder: &Node, caller: &Caller) -> Dr
     let process = process_of(caller.pid);
     let hold = mount.config().restore_after;
     let deletions = mount.deletions();
-    match deletions.came_later(&rows, of, process, process_of, hold) {
+    match deletions.has_only_new_rows(&rows, of, process, process_of, hold) {
         true => Ok(()),
         false => Err(DriveError::NotEmpty),
     }

@@ -6,7 +6,9 @@ use std::sync::Arc;
 
 use super::create::check_new_name;
 use super::lookup::text;
-use crate::drive::catalog::{doubt, keep_for_good, preset_gone, preset_overlay, refreshed};
+use crate::drive::catalog::{
+    keep_for_good, mark_stale, preset_gone, preset_overlay, refresh_listing,
+};
 use crate::drive::error::{DriveError, DriveResult};
 use crate::drive::mount::Mount;
 use crate::drive::ops::again::{RenamedOver, rename_over_sent};
@@ -124,7 +126,7 @@ async fn check_target(
     if new_name.starts_with(".Trash") {
         return Err(refusals::no_trash());
     }
-    if let Err(error) = refreshed(tree.catalog(), ListingKind::Assets).await {
+    if let Err(error) = refresh_listing(tree.catalog(), ListingKind::Assets).await {
         tracing::debug!(error = %error, "a draft is renamed without knowing the listing");
     }
     match RawModels::listed_asset(tree, new_name) {
@@ -231,7 +233,7 @@ async fn rename_preset(
         &TextTarget::Preset(name.into()),
         &TextTarget::Preset(new_name.into()),
     );
-    doubt(mount.catalog(), ListingKind::Presets);
+    mark_stale(mount.catalog(), ListingKind::Presets);
     Ok(())
 }
 

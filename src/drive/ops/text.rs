@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use crate::drive::catalog::preset_overlay;
 use crate::drive::error::{DriveError, DriveResult};
-use crate::drive::files::text::{Due, TextBuffer};
+use crate::drive::files::text::{CloseAction, TextBuffer};
 use crate::drive::ops::many::find_models;
 use crate::drive::ops::why::noted_node;
 use crate::drive::places::HeldPreset;
@@ -18,40 +18,40 @@ use crate::drive::values::local::{DropFolder, JobPart, TextTarget};
 
 /// Handles a `close`, of which there is one per duplicate of the handle.
 pub async fn flush_text(tree: &Arc<Tree>, text: &TextBuffer, caller: &Caller) -> DriveResult<()> {
-    settle_text(tree, text.due(text.is_opener(caller))?).await
+    settle_text(tree, text.close_action(text.is_opener(caller))?).await
 }
 
 /// Handles the last `close`.
 pub async fn release_text(tree: &Arc<Tree>, text: &TextBuffer) -> DriveResult<()> {
-    settle_text(tree, text.due(true)?).await
+    settle_text(tree, text.close_action(true)?).await
 }
 
 /// Stores the text without sending it.
 pub async fn keep_text(tree: &Arc<Tree>, text: &TextBuffer) -> DriveResult<()> {
-    settle_text(tree, text.due(false)?).await
+    settle_text(tree, text.close_action(false)?).await
 }
 
-async fn settle_text(tree: &Arc<Tree>, due: Due) -> DriveResult<()> {
-    match due {
-        Due::Nothing => Ok(()),
-        Due::Keep(TextTarget::Job(folder, name), bytes) => {
+async fn settle_text(tree: &Arc<Tree>, close_action: CloseAction) -> DriveResult<()> {
+    match close_action {
+        CloseAction::Nothing => Ok(()),
+        CloseAction::Keep(TextTarget::Job(folder, name), bytes) => {
             Ok(tree
                 .outbox()
                 .jobs()
                 .write(&folder.in_outbox(), &name, &bytes)?)
         }
         // A preset is only stored by sending it, except for an empty one.
-        Due::Keep(TextTarget::Preset(name), bytes) if bytes.is_empty() => {
+        CloseAction::Keep(TextTarget::Preset(name), bytes) if bytes.is_empty() => {
             send_preset(tree, name, bytes).await
         }
-        Due::Keep(TextTarget::Preset(_), _) => Ok(()),
-        Due::Send(TextTarget::Job(folder, name), bytes) => {
+        CloseAction::Keep(TextTarget::Preset(_), _) => Ok(()),
+        CloseAction::Send(TextTarget::Job(folder, name), bytes) => {
             tree.outbox()
                 .jobs()
                 .write(&folder.in_outbox(), &name, &bytes)?;
             send_job(tree, folder, name).await
         }
-        Due::Send(TextTarget::Preset(name), bytes) => send_preset(tree, name, bytes).await,
+        CloseAction::Send(TextTarget::Preset(name), bytes) => send_preset(tree, name, bytes).await,
     }
 }
 

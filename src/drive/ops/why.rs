@@ -3,7 +3,7 @@
 use std::ffi::OsStr;
 
 use crate::drive::error::{DriveError, DriveResult};
-use crate::drive::failures::{Deed, Outcome};
+use crate::drive::failures::{OperationKind, Outcome};
 use crate::drive::mount::Mount;
 use crate::drive::places::{Node, job_folder_path, note_failure_time};
 use crate::drive::posix::Ino;
@@ -62,19 +62,19 @@ pub fn noted<T>(
     mount: &Mount,
     ino: Ino,
     name: Option<&OsStr>,
-    deed: Deed,
+    kind: OperationKind,
     result: DriveResult<T>,
 ) -> DriveResult<T> {
     match &result {
-        Err(error) if error.is_worth_a_sentence() => {
+        Err(error) if error.has_user_message() => {
             if let Ok(node) = mount.node(ino) {
-                note_failure(mount, &node, name, deed, error);
+                note_failure(mount, &node, name, kind, error);
             }
         }
         Ok(_) if !mount.failures().is_empty() => {
             if let Ok(node) = mount.node(ino) {
                 let path = path_at(mount, &node, name);
-                mount.failures().succeeded(&path, deed);
+                mount.failures().succeeded(&path, kind);
             }
         }
         _ => {}
@@ -85,8 +85,8 @@ pub fn noted<T>(
 /// Stores the failure of background work for a node, or ends an earlier one; returns the result.
 pub fn noted_node<T>(tree: &Tree, node: &Node, result: DriveResult<T>) -> DriveResult<T> {
     match &result {
-        Err(error) if error.is_worth_a_sentence() => {
-            note_failure(tree, node, None, Deed::Behind, error)
+        Err(error) if error.has_user_message() => {
+            note_failure(tree, node, None, OperationKind::BackgroundWork, error)
         }
         Err(_) => {}
         Ok(_) => {
@@ -110,7 +110,7 @@ pub fn note_outcome(tree: &Tree, event: &OutboxEvent) {
                 .answered(&format!("/rawmodels/{}", info.name));
             if let Some(warning) = &info.warning {
                 tree.failures()
-                    .note(&path, Deed::Warning, Outcome::Failed, warning);
+                    .note(&path, OperationKind::Warning, Outcome::Failed, warning);
             }
         }
         OutboxEvent::JobChanged(folder, name) => {
@@ -131,11 +131,17 @@ pub fn note_outcome(tree: &Tree, event: &OutboxEvent) {
     }
 }
 
-fn note_failure(tree: &Tree, node: &Node, name: Option<&OsStr>, deed: Deed, error: &DriveError) {
+fn note_failure(
+    tree: &Tree,
+    node: &Node,
+    name: Option<&OsStr>,
+    kind: OperationKind,
+    error: &DriveError,
+) {
     let path = path_at(tree, node, name);
     let (why, outcome) = (error.to_string(), error.outcome());
     tracing::debug!(path, why, "an operation failed");
-    tree.failures().note(&path, deed, outcome, &why);
+    tree.failures().note(&path, kind, outcome, &why);
 }
 
 /// The path of a node, or of a name in it.

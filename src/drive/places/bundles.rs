@@ -8,7 +8,9 @@ use async_trait::async_trait;
 use super::attributes::file;
 use super::node::Row;
 use super::place::{Place, Text};
-use crate::drive::catalog::{Blob, blob_len, hidden_path, preset_overlay, read_blob, refreshed};
+use crate::drive::catalog::{
+    Blob, blob_len, hidden_path, preset_overlay, read_blob, refresh_listing,
+};
 use crate::drive::error::DriveResult;
 use crate::drive::posix::{Attributes, FileKind};
 use crate::drive::tree::Tree;
@@ -32,8 +34,8 @@ impl Place for BundleFolder {
     }
 
     async fn rows(&self, tree: &Arc<Tree>) -> DriveResult<Vec<Row>> {
-        refreshed(tree.catalog(), ListingKind::Presets).await?;
-        refreshed(tree.catalog(), ListingKind::Factory).await?;
+        refresh_listing(tree.catalog(), ListingKind::Presets).await?;
+        refresh_listing(tree.catalog(), ListingKind::Factory).await?;
         preset_overlay(tree.catalog());
         let known = tree.catalog().known();
         let own = named(&known.presets);

@@ -9,13 +9,14 @@ use async_trait::async_trait;
 
 use super::attributes::{changed, created, file, link, made_by};
 use super::errors::{AFTER_A_FAILED_JOB, end_of_model, error_row};
-use super::hiding::{find_ghost, is_ghost, without_hidden};
+use super::hiding::{find_removed_part, is_removed_part, without_hidden};
 use super::links::{job_link_rows, linked_rapid};
 use super::node::{Node, Row};
 use super::place::{AttributeRule, Container, Contents, Lifetime, Place, Removal, Text};
 use super::refusals;
 use crate::drive::catalog::{
-    doubt, is_listed, model_path, rapid_ended, rapid_is_final, refreshed, refreshed_rapid, shown_as,
+    is_listed, mark_stale, model_path, rapid_ended, rapid_is_final, refresh_listing, refresh_rapid,
+    shown_as,
 };
 use crate::drive::error::{DriveError, DriveResult};
 use crate::drive::posix::{Attributes, FileKind, OpenFlags};
@@ -58,7 +59,7 @@ impl Place for DropFolder {
         if *self != DropFolder::Jobs {
             return Ok(self.own_rows(tree));
         }
-        let listed = refreshed(tree.catalog(), ListingKind::Jobs).await;
+        let listed = refresh_listing(tree.catalog(), ListingKind::Jobs).await;
         let mut rows = self.own_rows(tree);
         if !is_listed(tree.catalog(), ListingKind::Jobs) && rows.is_empty() {
             listed?;
@@ -74,7 +75,7 @@ impl Place for DropFolder {
         // before.
         let left = || match self {
             DropFolder::Jobs => None,
-            folder => find_ghost(tree, *folder, name).map(Node::from),
+            folder => find_removed_part(tree, *folder, name).map(Node::from),
         };
         let found = row.map(|row| row.node).or_else(left);
         found.ok_or(DriveError::NotFound)
@@ -204,7 +205,7 @@ impl Place for JobEntry {
     }
 
     async fn attributes(&self, tree: &Arc<Tree>) -> DriveResult<Attributes> {
-        if is_ghost(tree, self) {
+        if is_removed_part(tree, self) {
             return Ok(match self.part {
                 JobPart::Result => link(tree, "", tree.opened()),
                 JobPart::Text | JobPart::Status => file(tree, 0, tree.opened()),
@@ -391,7 +392,7 @@ async fn learn_end(tree: &Arc<Tree>, rapid: RapidId) {
         if rapid_is_final(tree.catalog(), rapid) {
             break;
         }
-        if let Err(error) = refreshed_rapid(tree.catalog(), rapid, Duration::ZERO).await {
+        if let Err(error) = refresh_rapid(tree.catalog(), rapid, Duration::ZERO).await {
             tracing::debug!(rapid = %rapid, error = %error, "could not request a model whose job is done");
             break;
         }
@@ -409,7 +410,7 @@ async fn linked_embed(tree: &Arc<Tree>, embed: EmbedId) -> DriveResult<String> {
     if let Some(name) = known() {
         return Ok(name);
     }
-    doubt(tree.catalog(), ListingKind::Embeds);
-    refreshed(tree.catalog(), ListingKind::Embeds).await?;
+    mark_stale(tree.catalog(), ListingKind::Embeds);
+    refresh_listing(tree.catalog(), ListingKind::Embeds).await?;
     known().ok_or(DriveError::NotFound)
 }

@@ -10,7 +10,7 @@ use super::page::embed_page;
 use super::place::{Lifetime, Place, Removal, Text};
 use crate::client::Priority;
 use crate::drive::catalog::listing_refs::EMBEDS;
-use crate::drive::catalog::{FlightKey, hidden_path, refreshed};
+use crate::drive::catalog::{FlightKey, hidden_path, refresh_listing};
 use crate::drive::error::{DriveError, DriveResult};
 use crate::drive::posix::FileKind;
 use crate::drive::tree::Tree;
@@ -89,7 +89,7 @@ impl Place for EmbedRecord {
             Ok(record)
         });
         match text.await {
-            Err(error) if error.leaves_the_tree_as_it_was() => {
+            Err(error) if error.may_still_exist() => {
                 Ok(Text::new(row.text, system_time(row.created)))
             }
             text => text,
@@ -104,7 +104,7 @@ fn known_embed(tree: &Tree, embed: EmbedId) -> DriveResult<KnownEmbed> {
 
 /// The rows of `embeds/.assetfs/`.
 pub(super) async fn record_rows(tree: &Arc<Tree>) -> DriveResult<Vec<Row>> {
-    refreshed(tree.catalog(), ListingKind::Embeds).await?;
+    refresh_listing(tree.catalog(), ListingKind::Embeds).await?;
     let known = tree.catalog().known();
     let rows = known.embeds.rows().filter_map(|row| {
         let page = known.embeds.name(row.id.0)?;

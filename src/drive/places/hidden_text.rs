@@ -9,8 +9,8 @@ use super::mount_status::mount_status;
 use super::place::Text;
 use crate::client::Priority;
 use crate::drive::catalog::{
-    Blob, FlightKey, asked, keep_detail_text, known_rapid, learn_reason, model_status,
-    rapid_status, read_blob, refresh_orphans, refreshed_asset, refreshed_rapid,
+    Blob, FlightKey, keep_detail_text, known_rapid, learn_reason, model_status, rapid_status,
+    read_blob, refresh_asset, refresh_orphans, refresh_rapid, send_with_deadline,
 };
 use crate::drive::error::{DriveError, DriveResult};
 use crate::drive::tree::Tree;
@@ -20,7 +20,7 @@ use crate::drive::values::node::{Family, Home, Model};
 use crate::wire::{RapidId, is_own_tag};
 
 /// Age after which the status of an unfinished model is requested again.
-const STATUS_HOLDS: Duration = Duration::from_secs(1);
+const STATUS_TTL: Duration = Duration::from_secs(1);
 
 /// The text of a `ctl` file: its commands.
 pub fn control_help(parent: HiddenParent) -> String {
@@ -92,7 +92,7 @@ pub(super) async fn model_text(
             let Some(asset) = tree.catalog().asset_of(home) else {
                 return Ok(Text::new("{}\n", tree.opened()));
             };
-            refreshed_asset(tree.catalog(), asset, tree.config().refresh).await?;
+            refresh_asset(tree.catalog(), asset, tree.config().refresh).await?;
             let known = || {
                 let row = tree.catalog().asset(asset)?;
                 serde_json::to_string_pretty(&row).ok()
@@ -132,7 +132,7 @@ pub(super) async fn rapid_text(
             let row = if known.state.is_final() {
                 known
             } else {
-                refreshed_rapid(tree.catalog(), rapid, STATUS_HOLDS).await?
+                refresh_rapid(tree.catalog(), rapid, STATUS_TTL).await?
             };
             learn_reason(tree.catalog(), Model::Rapid(rapid)).await;
             let modified = system_time(row.updated.or(row.created));
@@ -143,7 +143,7 @@ pub(super) async fn rapid_text(
             })
         }
         HiddenName::Detail => {
-            refreshed_rapid(tree.catalog(), rapid, tree.config().refresh).await?;
+            refresh_rapid(tree.catalog(), rapid, tree.config().refresh).await?;
             let known = || {
                 let row = tree.catalog().rapid(rapid)?;
                 serde_json::to_string_pretty(&row).ok()
@@ -174,8 +174,8 @@ async fn tags_text(tree: &Arc<Tree>, family: Family) -> DriveResult<Text> {
     cached_json(tree, FlightKey::Tags(family), async move {
         let (client, now) = (of.client(), Priority::Interactive);
         let tags = match family {
-            Family::Raw => asked(of.catalog(), client.assets().tags(now)).await,
-            Family::Rapid => asked(of.catalog(), client.rapids().tags(now)).await,
+            Family::Raw => send_with_deadline(of.catalog(), client.assets().tags(now)).await,
+            Family::Rapid => send_with_deadline(of.catalog(), client.rapids().tags(now)).await,
         };
         let mut names: Vec<String> = tags?
             .into_iter()

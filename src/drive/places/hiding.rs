@@ -25,16 +25,16 @@ pub(super) fn without_hidden(tree: &Tree, rows: &mut Vec<Row>, model: Model) {
 }
 
 /// The part of a removed job with this name.
-pub(super) fn find_ghost(tree: &Tree, folder: DropFolder, name: &str) -> Option<JobEntry> {
-    let found = tree.deletions().find_ghost(folder, name);
-    found.filter(|entry| is_ghost(tree, entry))
+pub(super) fn find_removed_part(tree: &Tree, folder: DropFolder, name: &str) -> Option<JobEntry> {
+    let found = tree.deletions().find_removed_part(folder, name);
+    found.filter(|entry| is_removed_part(tree, entry))
 }
 
 /// True for a part that was removed with its job, if the job does not exist again.
-pub fn is_ghost(tree: &Tree, entry: &JobEntry) -> bool {
+pub fn is_removed_part(tree: &Tree, entry: &JobEntry) -> bool {
     let was_left = tree
         .deletions()
-        .is_ghost(entry, tree.config().restore_after);
+        .is_removed_part(entry, tree.config().restore_after);
     let folder = entry.folder.in_outbox();
     was_left
         && tree

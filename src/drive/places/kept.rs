@@ -7,7 +7,7 @@ use serde::Serialize;
 
 use super::place::Text;
 use crate::client::{Client, ClientError};
-use crate::drive::catalog::{FlightKey, asked, detail_text, fresh_text, keep_detail};
+use crate::drive::catalog::{FlightKey, detail_text, fresh_text, keep_detail, send_with_deadline};
 use crate::drive::error::{DriveError, DriveResult};
 use crate::drive::tree::Tree;
 
@@ -33,7 +33,7 @@ where
 {
     let (of, kept) = (Arc::clone(tree), key.clone());
     cached_json(tree, key, async move {
-        let record = asked(of.catalog(), request(of.client().clone())).await?;
+        let record = send_with_deadline(of.catalog(), request(of.client().clone())).await?;
         keep_detail(of.catalog(), kept, &record);
         Ok(())
     })

@@ -13,7 +13,7 @@ use super::hiding::without_hidden;
 use super::node::{Node, Row};
 use super::place::{AttributeRule, Place, Removal};
 use crate::drive::catalog::{
-    found, hidden_path, known_asset, known_rapid, rapids_of, refreshed, refreshed_rapid,
+    found, hidden_path, known_asset, known_rapid, rapids_of, refresh_listing, refresh_rapid,
 };
 use crate::drive::error::{DriveError, DriveResult};
 use crate::drive::posix::FileKind;
@@ -137,7 +137,7 @@ pub(super) async fn linked_rapid(tree: &Arc<Tree>, rapid: RapidId) -> DriveResul
 async fn source_of(tree: &Arc<Tree>, rapid: RapidId) -> DriveResult<String> {
     let mut row = known_rapid(tree.catalog(), rapid).await?;
     if row.source.is_none() {
-        row = refreshed_rapid(tree.catalog(), rapid, Duration::ZERO).await?;
+        row = refresh_rapid(tree.catalog(), rapid, Duration::ZERO).await?;
     }
     let source = row.source.ok_or(DriveError::NotFound)?;
     known_asset(tree.catalog(), source).await?;
@@ -167,7 +167,7 @@ impl Place for IdFolder {
     }
 
     async fn rows(&self, tree: &Arc<Tree>) -> DriveResult<Vec<Row>> {
-        refreshed(tree.catalog(), self.0.listing()).await?;
+        refresh_listing(tree.catalog(), self.0.listing()).await?;
         let known = tree.catalog().known();
         let ids: Vec<u64> = match self.0 {
             Family::Raw => known.assets.rows().map(|row| row.id.0).collect(),

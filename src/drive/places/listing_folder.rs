@@ -10,7 +10,7 @@ use super::attributes::changed;
 use super::embeds::EmbedPage;
 use super::node::{Node, Row};
 use super::place::{AttributeRule, Lifetime, Place, Text};
-use crate::drive::catalog::{ListingRef, listing_refs, refreshed};
+use crate::drive::catalog::{ListingRef, listing_refs, refresh_listing};
 use crate::drive::error::{DriveError, DriveResult};
 use crate::drive::posix::FileKind;
 use crate::drive::tree::Tree;
@@ -70,13 +70,13 @@ impl<R: Record, P: Place + 'static> Place for ListingFolder<R, P> {
     }
 
     async fn rows(&self, tree: &Arc<Tree>) -> DriveResult<Vec<Row>> {
-        refreshed(tree.catalog(), self.listing.kind).await?;
+        refresh_listing(tree.catalog(), self.listing.kind).await?;
         let mut known = tree.catalog().known();
         Ok(named_rows((self.listing.rows)(&mut known), self.file))
     }
 
     async fn child(&self, tree: &Arc<Tree>, name: &str) -> DriveResult<Node> {
-        refreshed(tree.catalog(), self.listing.kind).await?;
+        refresh_listing(tree.catalog(), self.listing.kind).await?;
         let mut known = tree.catalog().known();
         let row = (self.listing.rows)(&mut known).find(name);
         Ok((self.file)(row.ok_or(DriveError::NotFound)?).into())

@@ -45,7 +45,7 @@ pub use drop::{job_folder_path, shown_parts};
 pub use entry::{DraftEntry, loose_row, removed_entry, sent_loose_file};
 pub use errors::{dismiss_error, end_of_model, note_failure_time};
 pub use hidden_text::control_help;
-pub use hiding::{is_ghost, is_hidden};
+pub use hiding::{is_hidden, is_removed_part};
 pub use model::ModelFolder;
 pub use mount_status::mount_status;
 pub use node::{Node, Row};

@@ -177,7 +177,7 @@ impl ModelFolder {
         match found {
             Ok(node) => Ok(Some(node).filter(|node| !is_hidden(tree, node))),
             Err(DriveError::NotFound) => Ok(None),
-            Err(error) if error.leaves_the_tree_as_it_was() => Ok(None),
+            Err(error) if error.may_still_exist() => Ok(None),
             Err(error) => Err(error),
         }
     }
@@ -236,7 +236,7 @@ async fn own_rows(tree: &Arc<Tree>, view: &ModelView) -> DriveResult<Vec<Row>> {
     match (view.home, view.asset) {
         (Home::Made(draft), Some(asset)) if view.is_zip() && has_files(view) => {
             match service_rows(tree, asset).await {
-                Err(error) if error.leaves_the_tree_as_it_was() => {
+                Err(error) if error.may_still_exist() => {
                     entry::entry_rows(tree, draft, EntryId::ROOT)
                 }
                 rows => rows,

@@ -10,7 +10,7 @@ use super::attributes::changed;
 use super::listing_folder;
 use super::node::{Node, Row};
 use super::place::{AttributeRule, Container, Contents, Lifetime, Place, Removal, Text};
-use crate::drive::catalog::{confirmed, preset_overlay, refreshed};
+use crate::drive::catalog::{confirm_listing, preset_overlay, refresh_listing};
 use crate::drive::error::{DriveError, DriveResult};
 use crate::drive::posix::{FileKind, OpenFlags};
 use crate::drive::tree::Tree;
@@ -40,7 +40,7 @@ impl Place for PresetFolder {
     }
 
     async fn rows(&self, tree: &Arc<Tree>) -> DriveResult<Vec<Row>> {
-        let listed = refreshed(tree.catalog(), ListingKind::Presets).await;
+        let listed = refresh_listing(tree.catalog(), ListingKind::Presets).await;
         let presets = preset_rows(tree);
         if presets.is_empty() {
             listed?;
@@ -58,7 +58,7 @@ impl Place for PresetFolder {
         if overlay.files.iter().any(|file| file.name == name) {
             return Ok(HeldPreset(name.into()).into());
         }
-        refreshed(tree.catalog(), ListingKind::Presets).await?;
+        refresh_listing(tree.catalog(), ListingKind::Presets).await?;
         let find = || {
             let known = tree.catalog().known();
             let preset = known.presets.find(name);
@@ -66,7 +66,7 @@ impl Place for PresetFolder {
             preset.map(|preset| Node::from(StoredPreset::of(preset)))
         };
         match find() {
-            None if confirmed(tree.catalog(), ListingKind::Presets).await => find(),
+            None if confirm_listing(tree.catalog(), ListingKind::Presets).await => find(),
             found => found,
         }
         .ok_or(DriveError::NotFound)

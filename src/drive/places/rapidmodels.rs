@@ -12,7 +12,7 @@ use super::place::{AttributeRule, Place};
 use super::rapid::RapidFolder;
 use super::refusals;
 use crate::drive::catalog::{
-    NameAnswer, ask_for_name, confirmed, listed_model, refreshed, shown_as,
+    NameAnswer, ask_for_name, confirm_listing, listed_model, refresh_listing, shown_as,
 };
 use crate::drive::error::{DriveError, DriveResult};
 use crate::drive::tree::Tree;
@@ -37,7 +37,7 @@ impl Place for RapidModels {
     }
 
     async fn rows(&self, tree: &Arc<Tree>) -> DriveResult<Vec<Row>> {
-        let listed = refreshed(tree.catalog(), ListingKind::Rapids).await;
+        let listed = refresh_listing(tree.catalog(), ListingKind::Rapids).await;
         let rows = rows_at_hand(tree);
         match rows.is_empty() {
             true => listed.map(|()| rows),
@@ -58,7 +58,7 @@ impl Place for RapidModels {
             NameAnswer::OutOfReach(error) => return Err(error),
             NameAnswer::Asked => {}
         }
-        if confirmed(tree.catalog(), ListingKind::Rapids).await
+        if confirm_listing(tree.catalog(), ListingKind::Rapids).await
             && let Some(node) = listed()
         {
             return Ok(node);

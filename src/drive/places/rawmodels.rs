@@ -13,7 +13,7 @@ use super::mount_status::recovered_sentence;
 use super::node::{Node, Row};
 use super::place::{AttributeRule, Container, Place};
 use crate::drive::catalog::{
-    NameAnswer, ask_for_name, confirmed, is_asset_by_now, listed_model, refreshed,
+    NameAnswer, ask_for_name, confirm_listing, is_asset_by_now, listed_model, refresh_listing,
 };
 use crate::drive::error::{DriveError, DriveResult};
 use crate::drive::tree::Tree;
@@ -40,7 +40,7 @@ impl Place for RawModels {
     }
 
     async fn rows(&self, tree: &Arc<Tree>) -> DriveResult<Vec<Row>> {
-        let listed = refreshed(tree.catalog(), ListingKind::Assets).await;
+        let listed = refresh_listing(tree.catalog(), ListingKind::Assets).await;
         let rows = rows_at_hand(tree);
         // Drafts are shown even if nothing is known of the service.
         match rows.is_empty() {
@@ -111,7 +111,7 @@ impl RawModels {
             return Ok(entry.into());
         }
         asked?;
-        if confirmed(tree.catalog(), ListingKind::Assets).await
+        if confirm_listing(tree.catalog(), ListingKind::Assets).await
             && let Some(node) = listed()
         {
             return Ok(node);

@@ -21,7 +21,7 @@ use tokio::time::Instant;
 use tracing::debug;
 
 use super::error::ReadError;
-use super::flight::Course;
+use super::flight::FetchState;
 use super::gathered::Gathered;
 use super::object::RemoteObject;
 use super::urls::KeptUrl;
@@ -39,37 +39,37 @@ const RUN_BYTES: usize = 512 << 10;
 const AWAITED_RUN_BYTES: usize = 256 << 10;
 
 /// Runs a flight to its end. Waiters are always woken, even if the task is aborted.
-pub(super) async fn fly(object: Arc<RemoteObject>, landing: Landing) {
-    let course = &landing.course;
-    let outcome = Fetch::new(&object, course).run().await;
+pub(super) async fn run_fetch(object: Arc<RemoteObject>, guard: FetchGuard) {
+    let fetch_state = &guard.fetch_state;
+    let outcome = Fetch::new(&object, fetch_state).run().await;
     if let Err(error) = &outcome {
         debug!(name = object.key().name, error = %error, "a fetch failed");
         if let ReadError::Stale { .. } = error {
             object.mark_stale();
         }
     }
-    course.finish(outcome);
+    fetch_state.finish(outcome);
 }
 
 /// Drop guard: fails all waiters if the fetch task is aborted, or never runs because the runtime is gone.
-pub(super) struct Landing {
-    course: Arc<Course>,
+pub(super) struct FetchGuard {
+    fetch_state: Arc<FetchState>,
     name: String,
 }
 
-impl Landing {
-    pub(super) fn new(course: Arc<Course>, name: &str) -> Landing {
-        Landing {
-            course,
+impl FetchGuard {
+    pub(super) fn new(fetch_state: Arc<FetchState>, name: &str) -> FetchGuard {
+        FetchGuard {
+            fetch_state,
             name: name.to_owned(),
         }
     }
 }
 
-impl Drop for Landing {
+impl Drop for FetchGuard {
     fn drop(&mut self) {
         // The first outcome counts.
-        self.course.finish(Err(ReadError::Stopped {
+        self.fetch_state.finish(Err(ReadError::Stopped {
             name: std::mem::take(&mut self.name),
         }));
     }
@@ -77,7 +77,7 @@ impl Drop for Landing {
 
 struct Fetch<'a> {
     object: &'a Arc<RemoteObject>,
-    course: &'a Course,
+    fetch_state: &'a FetchState,
     /// The first block that is not delivered.
     block: u64,
     /// The end of the blocks that are being requested from the service.
@@ -98,12 +98,12 @@ struct Fetch<'a> {
 }
 
 impl<'a> Fetch<'a> {
-    fn new(object: &'a Arc<RemoteObject>, course: &'a Course) -> Fetch<'a> {
+    fn new(object: &'a Arc<RemoteObject>, fetch_state: &'a FetchState) -> Fetch<'a> {
         Fetch {
             object,
-            course,
-            block: course.blocks.start,
-            until: course.blocks.end,
+            fetch_state,
+            block: fetch_state.blocks.start,
+            until: fetch_state.blocks.end,
             turn: None,
             url: None,
             gathered: Gathered::default(),
@@ -115,7 +115,7 @@ impl<'a> Fetch<'a> {
     }
 
     async fn run(mut self) -> Result<(), ReadError> {
-        while self.block < self.course.blocks.end {
+        while self.block < self.fetch_state.blocks.end {
             self.take_from_shared_cache().await;
             self.fetch_from_service().await?;
         }
@@ -127,14 +127,14 @@ impl<'a> Fetch<'a> {
         let Some(shared) = self.object.shared() else {
             return;
         };
-        let end = self.course.blocks.end;
+        let end = self.fetch_state.blocks.end;
         while self.block < end {
             match shared.next(self.block..end).await {
                 NextBlocks::Here(chunks) => {
                     chunks
                         .into_iter()
                         .for_each(|chunk| self.gathered.push(chunk));
-                    self.land(0).await;
+                    self.deliver(0).await;
                 }
                 NextBlocks::Fetch(turn) => {
                     self.until = turn.end_block().min(end);
@@ -154,11 +154,11 @@ impl<'a> Fetch<'a> {
         }
         let mut url = match self.url.take() {
             Some(url) => url,
-            None => self.in_time(self.object.urls().get()).await??,
+            None => self.with_deadline(self.object.urls().get()).await??,
         };
         while self.block < self.until {
             let outcome = self.fetch_on(&url).await;
-            self.land(0).await;
+            self.deliver(0).await;
             match outcome {
                 Ok(()) => {}
                 Err(ReadError::Transfer(error)) => url = self.repair(url, error).await?,
@@ -181,7 +181,7 @@ impl<'a> Fetch<'a> {
                 .get_range(&url.url, offset, Some(end - offset), key.etag.as_deref());
         let RangeReply {
             meta, mut stream, ..
-        } = self.in_time(request).await??;
+        } = self.with_deadline(request).await??;
         self.check_version(&meta)?;
         let is_proven = self.is_proven(&meta);
         if !self.gathered.is_empty() && !is_proven {
@@ -193,12 +193,12 @@ impl<'a> Fetch<'a> {
             let next = match stream.next().now_or_never() {
                 Some(chunk) => Some(chunk),
                 None => {
-                    if self.course.is_awaited() {
+                    if self.fetch_state.is_awaited() {
                         // No more data yet: stores what has arrived for the waiting reader.
-                        self.land(0).await;
+                        self.deliver(0).await;
                     }
-                    let next = self.course.unless_asked(stream.next());
-                    self.in_time(next).await?
+                    let next = self.fetch_state.until_awaited(stream.next());
+                    self.with_deadline(next).await?
                 }
             };
             match next {
@@ -212,7 +212,7 @@ impl<'a> Fetch<'a> {
                 Some(None) => break,
                 None => continue,
             }
-            self.land(RUN_BYTES).await;
+            self.deliver(RUN_BYTES).await;
         }
         if self.position() < end {
             return Err(ReadError::Transfer(ClientError::CutShort {
@@ -238,7 +238,7 @@ impl<'a> Fetch<'a> {
         let key = self.object.key();
         let other_size = meta.size.is_some_and(|size| size != key.size);
         let other_etag = match (&key.etag, &meta.etag) {
-            (Some(known), Some(found)) => bare(known) != bare(found),
+            (Some(known), Some(found)) => without_weak_marker(known) != without_weak_marker(found),
             _ => false,
         };
         if other_size || other_etag {
@@ -271,12 +271,13 @@ impl<'a> Fetch<'a> {
 
     /// Delivers complete blocks: at once if a reader waits for them, else when they are at least `at_least`
     /// bytes.
-    async fn land(&mut self, at_least: usize) {
+    async fn deliver(&mut self, at_least: usize) {
         let (first, mut wanted) = (self.block, Vec::new());
-        while self.course.wanted.contains(&self.block) && self.has_block() {
+        while self.fetch_state.wanted.contains(&self.block) && self.has_block() {
             let bytes = self.gathered.split_to(self.object.block_len(self.block));
             let whole = bytes.whole();
-            self.course.land_held(self.block, whole.clone());
+            self.fetch_state
+                .deliver_in_memory(self.block, whole.clone());
             wanted.push(whole);
             self.block += 1;
         }
@@ -289,27 +290,27 @@ impl<'a> Fetch<'a> {
                 self.store(first, blocks).await;
             }
         }
-        let at_least = match self.course.is_awaited() {
+        let at_least = match self.fetch_state.is_awaited() {
             true => at_least.min(AWAITED_RUN_BYTES),
             false => at_least,
         };
         if self.has_block() && self.gathered.len() >= at_least {
-            self.land_run(at_least as u64 / BLOCK_LEN_BYTES).await;
+            self.deliver_run(at_least as u64 / BLOCK_LEN_BYTES).await;
         }
     }
 
     fn has_block(&self) -> bool {
-        self.block < self.course.blocks.end
+        self.block < self.fetch_state.blocks.end
             && self.gathered.len() >= self.object.block_len(self.block)
     }
 
     /// Writes complete blocks to the cache, or to memory if the cache does not accept them. A run ends at a
     /// multiple of `align` blocks if it reaches one: the kernel keeps written data in large pages only if they
     /// are aligned.
-    async fn land_run(&mut self, align: u64) {
+    async fn deliver_run(&mut self, align: u64) {
         let first = self.block;
         let (mut len, mut aligned) = (0, None);
-        while self.block < self.course.blocks.end
+        while self.block < self.fetch_state.blocks.end
             && self.gathered.len() >= len + self.object.block_len(self.block)
         {
             len += self.object.block_len(self.block);
@@ -323,13 +324,13 @@ impl<'a> Fetch<'a> {
         }
         let mut run = self.gathered.split_to(len);
         if self.store(first, run.pieces().to_vec()).await {
-            self.course.share.give_back(len as u64);
-            self.course.land_cached(self.block);
+            self.fetch_state.share.give_back(len as u64);
+            self.fetch_state.deliver_cached(self.block);
             return;
         }
         for block in first..self.block {
             let bytes = run.split_to(self.object.block_len(block)).whole();
-            self.course.land_held(block, bytes);
+            self.fetch_state.deliver_in_memory(block, bytes);
         }
     }
 
@@ -349,7 +350,7 @@ impl<'a> Fetch<'a> {
             ClientError::Expired { .. } | ClientError::Forbidden { .. } if !self.renewed => {
                 self.renewed = true;
                 debug!(name = self.object.key().name, "renewing a signed URL");
-                self.in_time(self.object.urls().renew(&url)).await?
+                self.with_deadline(self.object.urls().renew(&url)).await?
             }
             // A single invalid response may come from a proxy; a second one is the storage's.
             ClientError::Protocol { .. } if self.failures == 1 => Ok(url),
@@ -378,7 +379,7 @@ impl<'a> Fetch<'a> {
     }
 
     /// The future's value, if it is ready before the deadline since the last byte.
-    async fn in_time<T>(&self, future: impl Future<Output = T>) -> Result<T, ReadError> {
+    async fn with_deadline<T>(&self, future: impl Future<Output = T>) -> Result<T, ReadError> {
         tokio::time::timeout_at(self.last_progress + DEADLINE, future)
             .await
             .map_err(|_elapsed| ReadError::TimedOut {
@@ -395,6 +396,6 @@ impl<'a> Fetch<'a> {
 }
 
 /// An ETag without the weak marker, which a server may add for a partial response.
-fn bare(etag: &str) -> &str {
+fn without_weak_marker(etag: &str) -> &str {
     etag.strip_prefix("W/").unwrap_or(etag)
 }

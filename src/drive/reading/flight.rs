@@ -20,13 +20,13 @@ use crate::locks::Locked;
 /// The holders' side of a flight.
 #[derive(Debug)]
 pub(super) struct Flight {
-    pub(super) course: Arc<Course>,
+    pub(super) fetch_state: Arc<FetchState>,
     task: AbortHandle,
 }
 
 /// The state of a flight, held by its task.
 #[derive(Debug)]
-pub(super) struct Course {
+pub(super) struct FetchState {
     /// Numbers of the blocks.
     pub(super) blocks: Range<u64>,
     /// Blocks that a reader waits for.
@@ -43,7 +43,7 @@ pub(super) struct Course {
 #[derive(Debug)]
 struct State {
     /// Blocks below this number are delivered.
-    landed: u64,
+    delivered_below: u64,
     held: BTreeMap<u64, Bytes>,
     /// Set when nothing more will be delivered.
     over: Option<Result<(), ReadError>>,
@@ -51,15 +51,15 @@ struct State {
 
 /// A delivered block.
 #[derive(Debug, Clone)]
-pub(super) enum Landed {
+pub(super) enum DeliveredBlock {
     Held(Bytes),
     /// It is in the cache.
     Cached,
 }
 
 impl Flight {
-    pub(super) fn new(course: Arc<Course>, task: AbortHandle) -> Flight {
-        Flight { course, task }
+    pub(super) fn new(fetch_state: Arc<FetchState>, task: AbortHandle) -> Flight {
+        Flight { fetch_state, task }
     }
 }
 
@@ -69,11 +69,11 @@ impl Drop for Flight {
     }
 }
 
-impl Course {
-    pub(super) fn new(blocks: Range<u64>, wanted: Range<u64>, share: Share) -> Course {
-        Course {
+impl FetchState {
+    pub(super) fn new(blocks: Range<u64>, wanted: Range<u64>, share: Share) -> FetchState {
+        FetchState {
             state: Mutex::new(State {
-                landed: blocks.start,
+                delivered_below: blocks.start,
                 held: BTreeMap::new(),
                 over: None,
             }),
@@ -87,7 +87,7 @@ impl Course {
     }
 
     /// Waits until the block is delivered or never will be. Needs no runtime: the flight has its own deadline.
-    pub(super) async fn wait_for(&self, block: u64) -> Result<Landed, ReadError> {
+    pub(super) async fn wait_for(&self, block: u64) -> Result<DeliveredBlock, ReadError> {
         if let Some(outcome) = self.outcome(block) {
             return outcome;
         }
@@ -104,7 +104,7 @@ impl Course {
     }
 
     /// The future's value, or `None` if a reader starts to wait first.
-    pub(super) async fn unless_asked<T>(&self, future: impl Future<Output = T>) -> Option<T> {
+    pub(super) async fn until_awaited<T>(&self, future: impl Future<Output = T>) -> Option<T> {
         tokio::select! {
             biased;
             value = future => Some(value),
@@ -122,23 +122,23 @@ impl Course {
         let state = self.state.locked();
         self.blocks.contains(&block)
             && match &state.over {
-                None => block >= state.landed || state.held.contains_key(&block),
+                None => block >= state.delivered_below || state.held.contains_key(&block),
                 Some(_) => state.held.contains_key(&block),
             }
     }
 
     /// Delivers a block in memory.
-    pub(super) fn land_held(&self, block: u64, bytes: Bytes) {
+    pub(super) fn deliver_in_memory(&self, block: u64, bytes: Bytes) {
         let mut state = self.state.locked();
         state.held.insert(block, bytes);
-        state.landed = block + 1;
+        state.delivered_below = block + 1;
         drop(state);
         self.changed.notify_waiters();
     }
 
     /// Delivers all blocks below this number through the cache.
-    pub(super) fn land_cached(&self, end: u64) {
-        self.state.locked().landed = end;
+    pub(super) fn deliver_cached(&self, end: u64) {
+        self.state.locked().delivered_below = end;
         self.changed.notify_waiters();
     }
 
@@ -153,16 +153,16 @@ impl Course {
         self.state.locked().over.is_some()
     }
 
-    fn outcome(&self, block: u64) -> Option<Result<Landed, ReadError>> {
+    fn outcome(&self, block: u64) -> Option<Result<DeliveredBlock, ReadError>> {
         let state = self.state.locked();
-        if block < state.landed {
+        if block < state.delivered_below {
             let held = state.held.get(&block).cloned();
-            return Some(Ok(held.map_or(Landed::Cached, Landed::Held)));
+            return Some(Ok(held.map_or(DeliveredBlock::Cached, DeliveredBlock::Held)));
         }
         match &state.over {
             None => None,
             Some(Err(error)) => Some(Err(error.clone())),
-            Some(Ok(())) => unreachable!("a flight that ends well has landed every block"),
+            Some(Ok(())) => unreachable!("a fetch that ends well has delivered every block"),
         }
     }
 }

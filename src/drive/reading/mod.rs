@@ -12,9 +12,9 @@ mod flight;
 mod gathered;
 mod limits;
 mod object;
-mod pace;
 mod remote_file;
 mod spool;
+mod tuner;
 mod urls;
 mod window;
 

@@ -10,8 +10,8 @@ use tokio::runtime::Handle;
 use tracing::debug;
 
 use super::budget::{Budget, Share};
-use super::fetch::{Landing, fly};
-use super::flight::{Course, Flight};
+use super::fetch::{FetchGuard, run_fetch};
+use super::flight::{FetchState, Flight};
 use super::urls::{SignedUrls, UrlKeeper};
 use crate::cache::{BLOCK_LEN_BYTES, CachedObject, ObjectKey, SharedObject};
 use crate::client::Client;
@@ -27,7 +27,7 @@ pub struct Download {
 }
 
 /// The kernel requests at most 1 MiB at once.
-const LONGEST_READ_BLOCKS: u64 = 17;
+const MAX_READ_BLOCKS: u64 = 17;
 
 /// An open remote content.
 #[derive(Debug)]
@@ -152,7 +152,7 @@ impl RemoteObject {
     pub(super) fn download(&self) -> Option<Download> {
         let flights = self.flights.locked();
         let flights: Vec<Arc<Flight>> = flights.iter().filter_map(Weak::upgrade).collect();
-        let is_fetched = flights.iter().any(|flight| !flight.course.is_over());
+        let is_fetched = flights.iter().any(|flight| !flight.fetch_state.is_over());
         let cached = self.cached.as_ref().filter(|_| is_fetched)?;
         let missing = cached.missing(0..self.key.size);
         let missing: u64 = missing.iter().map(|range| range.end - range.start).sum();
@@ -178,7 +178,7 @@ impl RemoteObject {
         let mut run: Option<Range<u64>> = None;
         let mut runs = Vec::new();
         for block in wanted.clone().chain(ahead.start.max(wanted.end)..ahead.end) {
-            let carried = under_way.iter().find(|it| it.course.will_have(block));
+            let carried = under_way.iter().find(|it| it.fetch_state.will_have(block));
             if let (Some(flight), true) = (carried, wanted.contains(&block)) {
                 cover.waits.push((block, flight.clone()));
             }
@@ -207,7 +207,7 @@ impl RemoteObject {
         }
         for flight in launched {
             flights.push(Arc::downgrade(&flight));
-            let carries = flight.course.blocks.clone();
+            let carries = flight.fetch_state.blocks.clone();
             let awaited = carries.start.max(wanted.start)..carries.end.min(wanted.end);
             cover
                 .waits
@@ -258,7 +258,7 @@ impl RemoteObject {
             let must = self.whole(&(start..wanted.end.max(start))).end.min(run.end);
             // The blocks that a read waits for are one request, unless they are many.
             let asked = request_blocks
-                .max((must - start).min(LONGEST_READ_BLOCKS))
+                .max((must - start).min(MAX_READ_BLOCKS))
                 .max(1);
             let end = run.end.min(self.whole(&(start..start + asked)).end);
             let (blocks, share) = match self.budget.try_take(self.bytes(&(start..end))) {
@@ -282,10 +282,10 @@ impl RemoteObject {
         wanted: &Range<u64>,
         share: Share,
     ) -> Arc<Flight> {
-        let course = Arc::new(Course::new(blocks, wanted.clone(), share));
-        let landing = Landing::new(course.clone(), &self.key.name);
-        let task = self.runtime.spawn(fly(self.clone(), landing));
-        Arc::new(Flight::new(course, task.abort_handle()))
+        let fetch_state = Arc::new(FetchState::new(blocks, wanted.clone(), share));
+        let guard = FetchGuard::new(fetch_state.clone(), &self.key.name);
+        let task = self.runtime.spawn(run_fetch(self.clone(), guard));
+        Arc::new(Flight::new(fetch_state, task.abort_handle()))
     }
 
     fn bytes(&self, blocks: &Range<u64>) -> u64 {

@@ -11,10 +11,10 @@ use std::time::{Duration, Instant};
 use bytes::{Bytes, BytesMut};
 
 use super::error::ReadError;
-use super::flight::{Flight, Landed};
+use super::flight::{DeliveredBlock, Flight};
 use super::limits::ReadingLimits;
 use super::object::{Cover, RemoteObject};
-use super::pace::Pace;
+use super::tuner::ConnectionTuner;
 use super::window::{Plan, Planner, PositionId};
 use crate::cache::{BLOCK_LEN_BYTES, ObjectKey};
 use crate::locks::Locked;
@@ -34,11 +34,11 @@ pub struct RemoteFile {
     window: Mutex<Window>,
     is_begun: AtomicBool,
     /// The last read that failed after a long wait.
-    in_vain: Mutex<Option<InVain>>,
+    last_failure: Mutex<Option<LastFailure>>,
 }
 
 #[derive(Debug)]
-struct InVain {
+struct LastFailure {
     at: Instant,
     error: ReadError,
 }
@@ -46,7 +46,7 @@ struct InVain {
 #[derive(Debug)]
 struct Window {
     planner: Planner,
-    pace: Pace,
+    tuner: ConnectionTuner,
     /// The flights ahead of each position.
     flights: Vec<(PositionId, Arc<Flight>)>,
 }
@@ -57,10 +57,10 @@ impl RemoteFile {
         RemoteFile {
             object,
             is_begun: AtomicBool::new(false),
-            in_vain: Mutex::default(),
+            last_failure: Mutex::default(),
             window: Mutex::new(Window {
                 planner,
-                pace: Pace::new(Instant::now()),
+                tuner: ConnectionTuner::new(Instant::now()),
                 flights: Vec::new(),
             }),
         }
@@ -103,7 +103,7 @@ impl RemoteFile {
             self.look_ahead(&range);
             return Ok(bytes);
         }
-        if let Some(error) = self.failed_just_now() {
+        if let Some(error) = self.recent_failure() {
             return Err(error);
         }
         let asked = Instant::now();
@@ -119,7 +119,7 @@ impl RemoteFile {
 
     fn note_failure(&self, asked: Instant, error: &ReadError) {
         if asked.elapsed() >= LONG_WAIT {
-            *self.in_vain.locked() = Some(InVain {
+            *self.last_failure.locked() = Some(LastFailure {
                 at: Instant::now(),
                 error: error.clone(),
             });
@@ -127,9 +127,9 @@ impl RemoteFile {
     }
 
     /// The kernel retries a failed read page by page; these retries must not wait again.
-    fn failed_just_now(&self) -> Option<ReadError> {
-        let in_vain = self.in_vain.locked();
-        let failed = in_vain.as_ref()?;
+    fn recent_failure(&self) -> Option<ReadError> {
+        let last_failure = self.last_failure.locked();
+        let failed = last_failure.as_ref()?;
         (failed.at.elapsed() < AT_ONCE).then(|| failed.error.clone())
     }
 
@@ -178,7 +178,7 @@ impl RemoteFile {
         for _ in 0..ATTEMPTS {
             let mut held = HashMap::new();
             for (block, flight) in &cover.waits {
-                if let Landed::Held(bytes) = flight.course.wait_for(*block).await? {
+                if let DeliveredBlock::Held(bytes) = flight.fetch_state.wait_for(*block).await? {
                     held.insert(*block, bytes);
                 }
             }
@@ -245,10 +245,10 @@ impl RemoteFile {
 
 impl Window {
     fn plan(&mut self, range: &Range<u64>) -> Plan {
-        self.planner.set_requests(self.pace.connections());
+        self.planner.set_requests(self.tuner.connections());
         let plan = self.planner.read(range);
         if plan.given_up.is_some() {
-            self.pace.start_anew(Instant::now());
+            self.tuner.restart_measurement(Instant::now());
         }
         self.drop_behind(&plan, range);
         plan
@@ -257,7 +257,7 @@ impl Window {
     /// Records how long a read waited.
     fn note(&mut self, bytes: u64, waited: Duration) {
         let request = self.planner.largest_request();
-        self.pace.read(bytes, waited, request, Instant::now());
+        self.tuner.read(bytes, waited, request, Instant::now());
     }
 
     /// Drops flights that this handle does not need: those of an abandoned position, and those behind the
@@ -267,7 +267,7 @@ impl Window {
         let behind = (range.start / BLOCK_LEN_BYTES).saturating_sub(OUT_OF_ORDER_BLOCKS);
         self.flights.retain(|(position, flight)| {
             Some(*position) != plan.given_up
-                && (*position != plan.position || flight.course.blocks.end > behind)
+                && (*position != plan.position || flight.fetch_state.blocks.end > behind)
         });
     }
 

@@ -15,7 +15,7 @@ const WINDOW_FACTOR: u64 = 4;
 /// kernel sends out of order.
 const SHORT_JUMP_BYTES: u64 = 1 << 20;
 const POSITIONS: usize = 2;
-const LEAST_REQUEST_BYTES: u64 = 256 << 10;
+const MIN_REQUEST_BYTES: u64 = 256 << 10;
 
 /// Identifies a position of a handle for its lifetime.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -64,7 +64,7 @@ impl Planner {
         Planner {
             size,
             largest_window,
-            largest_request: largest_request.max(LEAST_REQUEST_BYTES),
+            largest_request: largest_request.max(MIN_REQUEST_BYTES),
             requests: 8,
             positions: Vec::with_capacity(POSITIONS),
             next_id: 0,
@@ -138,7 +138,7 @@ impl Planner {
     }
 
     fn request_bytes(&self, window: u64) -> u64 {
-        (window / self.requests).clamp(LEAST_REQUEST_BYTES, self.largest_request)
+        (window / self.requests).clamp(MIN_REQUEST_BYTES, self.largest_request)
     }
 }
 
@@ -307,7 +307,7 @@ mod tests {
                 prop_assert!(plan.ahead.end <= size);
                 prop_assert!(plan.ahead.is_empty() || plan.ahead.start >= range.end);
                 prop_assert!(plan.ahead.end - plan.ahead.start <= window);
-                prop_assert!((LEAST_REQUEST_BYTES..=8 * MIB).contains(&plan.request_bytes));
+                prop_assert!((MIN_REQUEST_BYTES..=8 * MIB).contains(&plan.request_bytes));
                 prop_assert!(planner.positions.len() <= POSITIONS);
             }
         }

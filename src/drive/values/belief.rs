@@ -40,7 +40,7 @@ impl Freshness {
     }
 
     /// The next access must send a request.
-    pub fn doubt(&mut self, now: Instant) {
+    pub fn mark_stale(&mut self, now: Instant) {
         self.confirmed = None;
         self.doubted_at = Some(now);
     }

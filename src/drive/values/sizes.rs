@@ -122,8 +122,8 @@ impl ContentTable {
             etag,
             modified,
         };
-        let (content, is_news) = self.learned(folder, &reported);
-        if is_news {
+        let (content, is_new) = self.learned(folder, &reported);
+        if is_new {
             let name = Self::object_name(folder, path);
             if let Err(error) = self.store.put(TABLE, &name, &content) {
                 tracing::warn!(name, error = %error, "could not store the size of a file");
@@ -137,8 +137,8 @@ impl ContentTable {
     pub fn store_all(&self, folder: RemoteFolder, files: impl Iterator<Item = ReportedSize>) {
         let news: Vec<(String, Content)> = files
             .filter_map(|reported| {
-                let (content, is_news) = self.learned(folder, &reported);
-                is_news.then(|| (Self::object_name(folder, &reported.path), content))
+                let (content, is_new) = self.learned(folder, &reported);
+                is_new.then(|| (Self::object_name(folder, &reported.path), content))
             })
             .collect();
         let kept = self.store.batch(|batch| {
@@ -168,8 +168,8 @@ impl ContentTable {
             modified: reported.modified,
             count,
         };
-        let is_news = before.as_ref() != Some(&content);
-        (content, is_news)
+        let is_new = before.as_ref() != Some(&content);
+        (content, is_new)
     }
 
     /// Deletes a file, or everything of a model whose name starts with `prefix`.

@@ -79,7 +79,7 @@ impl Entries {
         let made = make_file(
             &self.parts,
             &mut memory,
-            Content::new(content, file, self.parts.own.staging.room()),
+            Content::new(content, file, self.parts.own.staging.space_reserve()),
             (draft, parent, name),
             mode,
             caller,
@@ -99,7 +99,7 @@ impl Entries {
         caller: &Caller,
     ) -> OutboxResult<EntryInfo> {
         names::check_new(name)?;
-        self.parts.own.staging.check_room()?;
+        self.parts.own.staging.check_space()?;
         let (info, ticket) = {
             let mut memory = self.parts.memory();
             memory.check_holds_many(draft)?;
@@ -165,7 +165,7 @@ impl Entries {
     }
 
     /// Length and checksum of a file, if all of it was flushed.
-    pub fn flushed_content(&self, draft: DraftId, entry: EntryId) -> Option<(u64, String)> {
+    pub fn flushed_len_and_hash(&self, draft: DraftId, entry: EntryId) -> Option<(u64, String)> {
         let memory = self.parts.memory();
         let file = memory.state.drafts.get(&draft)?.tree.node(entry)?.file()?;
         let is_flushed = file.state == FileState::Flushed;
@@ -372,7 +372,7 @@ impl Entries {
         };
         let settled = self.parts.settle_removal(ticket);
         self.parts.draft_changed(draft);
-        self.parts.own.discard_news.notify_one();
+        self.parts.own.discard_wake.notify_one();
         settled
     }
 }

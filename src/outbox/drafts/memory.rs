@@ -29,7 +29,7 @@ pub struct DraftsMemory {
     pub open: HashMap<ContentId, OpenContent>,
     pub findings: Findings,
     /// Contents to be removed from disk once the ticket is durable.
-    pub doomed: Vec<(Ticket, ContentId)>,
+    pub pending_removals: Vec<(Ticket, ContentId)>,
     /// Why unwanted assets are not deleted yet.
     pub not_deleted: BTreeMap<AssetId, String>,
     /// Attempts for which a start request is in flight.
@@ -71,7 +71,7 @@ impl DraftsMemory {
             state,
             open: HashMap::new(),
             findings: Findings::default(),
-            doomed: Vec::new(),
+            pending_removals: Vec::new(),
             not_deleted: BTreeMap::new(),
             starting: HashSet::new(),
             activity,
@@ -83,7 +83,7 @@ impl DraftsMemory {
 
     /// Makes a change and queues its record for the journal. Nothing changes on an error.
     pub fn record(&mut self, record: impl DraftsChange) -> OutboxResult<Ticket> {
-        self.journal.check_room(&record)?;
+        self.journal.check_space(&record)?;
         let mut open = match record.may_free() {
             true => self.open_nodes(),
             false => HashMap::new(),
@@ -102,7 +102,7 @@ impl DraftsMemory {
             if let Some(file) = self.open.get_mut(&content) {
                 file.removed = open.remove(&content);
             }
-            self.doomed.push((ticket, content));
+            self.pending_removals.push((ticket, content));
         }
         Ok(ticket)
     }

@@ -89,8 +89,9 @@ pub fn open_file(
         Some(open) => Arc::clone(&open.content),
         None => {
             let opened = parts.own.staging.open_content(content);
-            let room = parts.own.staging.room();
-            let opened = opened.and_then(|file| Content::existing(content, file, room, flushed));
+            let space_reserve = parts.own.staging.space_reserve();
+            let opened =
+                opened.and_then(|file| Content::existing(content, file, space_reserve, flushed));
             Arc::new(opened.map_err(staging_error(format!("opening {path}")))?)
         }
     };

@@ -63,7 +63,7 @@ impl Drafts {
     /// Makes an empty draft folder. Durable on return.
     pub fn create(&self, name: &str, mode: u32, caller: &Caller) -> OutboxResult<DraftInfo> {
         names::check_new(name)?;
-        self.parts.own.staging.check_room()?;
+        self.parts.own.staging.check_space()?;
         let (id, ticket) = {
             let mut memory = self.parts.memory();
             check_free_at_top(&memory, name)?;
@@ -94,7 +94,7 @@ impl Drafts {
         let made = make_file(
             &self.parts,
             &mut memory,
-            Content::new(content, file, self.parts.own.staging.room()),
+            Content::new(content, file, self.parts.own.staging.space_reserve()),
             (draft, EntryId::ROOT, name),
             mode,
             caller,
@@ -183,7 +183,7 @@ impl Drafts {
         if source != renamed.draft {
             self.parts.draft_changed(source);
         }
-        self.parts.own.discard_news.notify_one();
+        self.parts.own.discard_wake.notify_one();
         Ok(renamed)
     }
 

@@ -24,7 +24,7 @@ use crate::wire::AssetId;
 /// How far a file may exceed the account's free storage: the user may free storage before it is sent.
 const MORE_THAN_IS_LEFT_BYTES: u64 = 64 << 30;
 /// The largest file while the account's free storage is unknown.
-const LARGEST_WITHOUT_SERVICE_BYTES: u64 = 1 << 40;
+const MAX_FILE_BYTES_OFFLINE: u64 = 1 << 40;
 /// Stands for a number of bytes that is not known.
 const UNKNOWN: u64 = u64::MAX;
 
@@ -36,9 +36,9 @@ pub struct DraftTools {
     /// Encrypts signed URLs in the journal.
     pub seal: Seal,
     /// Wakes the settle rule.
-    pub draft_news: Notify,
+    pub settle_wake: Notify,
     /// Wakes the deletion of unwanted assets.
-    pub discard_news: Notify,
+    pub discard_wake: Notify,
     /// Limits how many files are sent at once.
     pub puts: Semaphore,
     /// Bytes that the account has left, as far as known.
@@ -61,8 +61,8 @@ impl DraftParts {
             times: SettleTimes::scaled(config.settle),
             puts: Semaphore::new(config.parallel_puts.max(1)),
             staging,
-            draft_news: Notify::new(),
-            discard_news: Notify::new(),
+            settle_wake: Notify::new(),
+            discard_wake: Notify::new(),
             storage_left: AtomicU64::new(UNKNOWN),
             epoch,
         };
@@ -100,7 +100,7 @@ impl DraftParts {
     /// Refuses a length that can never be sent, before anything is written.
     pub fn check_len(&self, len: u64) -> OutboxResult<()> {
         let limit = match self.own.storage_left.load(Ordering::Relaxed) {
-            UNKNOWN => LARGEST_WITHOUT_SERVICE_BYTES,
+            UNKNOWN => MAX_FILE_BYTES_OFFLINE,
             left => left.saturating_add(MORE_THAN_IS_LEFT_BYTES),
         };
         if len > limit {
@@ -114,7 +114,7 @@ impl DraftParts {
 
     /// Sends the event that a draft changed, and wakes the settle rule.
     pub fn draft_changed(&self, draft: DraftId) {
-        self.own.draft_news.notify_one();
+        self.own.settle_wake.notify_one();
         self.status_changed(draft);
     }
 
@@ -133,7 +133,7 @@ impl DraftParts {
     /// Makes a change, and returns when its record is durable.
     pub async fn record(&self, record: impl DraftsChange) -> OutboxResult<()> {
         let ticket = self.memory().record(record)?;
-        self.journal.settled(ticket).await
+        self.journal.settle_async(ticket).await
     }
 
     /// Returns when a removal is durable. If the disk has no room for its record, what was removed before makes
@@ -148,12 +148,12 @@ impl DraftParts {
     /// Removes the contents that wait to be removed from disk; false if there are none.
     /// Blocks on local disk.
     pub fn make_room(&self) -> bool {
-        let doomed = std::mem::take(&mut self.memory().doomed);
-        if doomed.is_empty() {
+        let pending_removals = std::mem::take(&mut self.memory().pending_removals);
+        if pending_removals.is_empty() {
             return false;
         }
-        let count = doomed.len();
-        match self.remove_contents(doomed) {
+        let count = pending_removals.len();
+        match self.remove_contents(pending_removals) {
             Ok(()) => true,
             Err((kept, error)) => {
                 tracing::warn!(%error, "the journal cannot be written on the full disk");
@@ -165,31 +165,31 @@ impl DraftParts {
     /// Removes contents whose removal is durable. On an error the others are kept for later, so many as it says.
     fn remove_contents(
         &self,
-        doomed: Vec<(Ticket, ContentId)>,
+        pending_removals: Vec<(Ticket, ContentId)>,
     ) -> Result<(), (usize, OutboxError)> {
         let settled = self.journal.settle_all();
         let durable = self.journal.durable();
         let is_durable = |(ticket, _): &(Ticket, ContentId)| *ticket <= durable;
-        let (gone, kept): (Vec<_>, Vec<_>) = doomed.into_iter().partition(is_durable);
+        let (gone, kept): (Vec<_>, Vec<_>) = pending_removals.into_iter().partition(is_durable);
         for (_, content) in gone {
             self.own.staging.remove(content);
         }
         // The journal takes its reserve from the freed space before a program fills it.
         self.journal.keep_reserve();
         let left = kept.len();
-        self.memory().doomed.extend(kept);
+        self.memory().pending_removals.extend(kept);
         settled.map_err(|error| (left, error))
     }
 
     /// Deletes the contents that the durable journal no longer refers to.
-    pub async fn remove_doomed(self: &Arc<DraftParts>) -> OutboxResult<()> {
+    pub async fn remove_pending(self: &Arc<DraftParts>) -> OutboxResult<()> {
         // Called every second. A mutable access counts as a change and wakes all waiters, so check first.
-        if self.memory().doomed.is_empty() {
+        if self.memory().pending_removals.is_empty() {
             return Ok(());
         }
-        let doomed = std::mem::take(&mut self.memory().doomed);
+        let pending_removals = std::mem::take(&mut self.memory().pending_removals);
         let parts = Arc::clone(self);
-        let removed = off_thread(move || parts.remove_contents(doomed)).await?;
+        let removed = off_thread(move || parts.remove_contents(pending_removals)).await?;
         removed.map_err(|(_, error)| error)
     }
 }

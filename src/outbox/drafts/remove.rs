@@ -41,6 +41,6 @@ pub fn remove_draft_if(
     there?;
     parts.draft_changed(draft);
     parts.loose_file_left(left);
-    parts.own.discard_news.notify_one();
+    parts.own.discard_wake.notify_one();
     Ok(())
 }

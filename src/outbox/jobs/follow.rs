@@ -17,13 +17,13 @@ use crate::outbox::jobs::parts::JobParts;
 use crate::wire::{RapidId, RapidModel};
 
 /// The longest pause between two polls.
-const LONGEST_POLL: Duration = Duration::from_secs(10);
+const MAX_POLL_PAUSE: Duration = Duration::from_secs(10);
 /// The pause while no job runs.
 const IDLE: Duration = Duration::from_secs(600);
 
 /// Runs until the outbox closes.
 pub async fn run(parts: Arc<JobParts>) {
-    let mut pauses = Backoff::polling(parts.config.first_poll, LONGEST_POLL);
+    let mut pauses = Backoff::polling(parts.config.first_poll, MAX_POLL_PAUSE);
     loop {
         let (running, tagged) = match parts.config.paused {
             true => (Vec::new(), Vec::new()),
@@ -54,7 +54,7 @@ pub async fn run(parts: Arc<JobParts>) {
         tokio::select! {
             biased;
             () = tokio::time::sleep(wait) => {}
-            () = parts.own.progress_news.notified() => pauses.reset(),
+            () = parts.own.poll_wake.notified() => pauses.reset(),
             () = parts.tasks.closed() => return,
         }
     }
@@ -139,7 +139,7 @@ async fn end(
         memory.progress.remove(&tag);
         memory.obstacles.remove(&tag);
     }
-    parts.submission_changed(&tag);
+    parts.report_submission(&tag);
     parts.events.send(OutboxEvent::RapidFound(rapid));
     Ok(())
 }
@@ -156,7 +156,7 @@ fn note_progress(parts: &JobParts, tag: &str, model: &RapidModel) -> bool {
     drop(memory);
     let moved = before != Some(percent) || old != obstacle;
     if moved {
-        parts.submission_changed(tag);
+        parts.report_submission(tag);
     }
     moved
 }
@@ -192,7 +192,7 @@ fn reason_in_record(model: &RapidModel) -> String {
 /// Removes a one-off tag. True if it is removed.
 async fn remove_tag(parts: &Arc<JobParts>, tag: &str, rapid: RapidId) -> bool {
     // Without its tag the rapid model is found only by the journal, so its record must be durable first.
-    if let Err(error) = parts.journal.settled(parts.journal.last()).await {
+    if let Err(error) = parts.journal.settle_async(parts.journal.last()).await {
         tracing::debug!(tag, %error, "a one-off tag is kept until the journal can be written");
         return false;
     }

@@ -44,7 +44,7 @@ impl JobsMemory {
 
     /// Makes a change and queues its record for the journal. Nothing changes on an error.
     pub fn record(&mut self, record: JobRecord) -> OutboxResult<Ticket> {
-        self.journal.check_room(&record)?;
+        self.journal.check_space(&record)?;
         let applied = self.book.apply(&record);
         applied.map_err(|error| OutboxError::Journal {
             reason: error.to_string(),

@@ -1,16 +1,16 @@
 //! Drop folders: parsing their texts ([`text`]), the files and their requests ([`book`], folded from the journal's
 //! records), the planner ([`plan`]), sending exactly once ([`send`], [`sender`], [`request`], [`resolve`],
 //! [`search`]), what is made already ([`made_before`], [`notes`], [`used_preset`]), polling running optimizations ([`follow`]), and states and statuses ([`show`]). [`Jobs`] is the
-//! public interface. Jobs read drafts and presets through [`JobNeeds`].
+//! public interface. Jobs read drafts and presets through [`JobDeps`].
 
 mod book;
+mod deps;
 mod embeds;
 mod follow;
 mod info;
 mod log;
 mod made_before;
 mod memory;
-mod needs;
 mod notes;
 mod ops;
 mod parts;
@@ -27,10 +27,10 @@ mod used_preset;
 #[cfg(test)]
 pub use book::{EmbedStage, Submission, SubmissionStage};
 pub use book::{JobBook, JobBookError, JobRecord, Wanted};
+pub use deps::{DraftModel, JobDeps, PresetSaved};
 pub use info::{JobInfo, JobState};
 pub use log::reason_in_log;
 pub use memory::JobsMemory;
-pub use needs::{DraftModel, JobNeeds, PresetSaved};
 pub use ops::{Jobs, start};
 pub use parts::{JobParts, JobTools};
 pub use text::{JobText, Settings as JobSettings, parse as parse_job_text};

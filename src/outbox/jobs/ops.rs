@@ -37,7 +37,7 @@ pub struct Jobs {
 pub fn start(parts: &Arc<JobParts>) {
     parts.tasks.spawn(send::run(Arc::clone(parts)));
     parts.tasks.spawn(follow::run(Arc::clone(parts)));
-    parts.own.news.notify_one();
+    parts.own.jobs_wake.notify_one();
 }
 
 impl Jobs {
@@ -51,7 +51,7 @@ impl Jobs {
     /// The files of a drop folder, by name.
     pub fn in_folder(&self, folder: &JobFolder) -> Vec<JobInfo> {
         let memory = self.parts.memory();
-        let folder = canonical(&*self.parts.own.needs, *folder);
+        let folder = canonical(&*self.parts.own.deps, *folder);
         let files = memory.book.files.iter();
         files
             .filter(|(key, _)| key.folder == folder)
@@ -62,7 +62,7 @@ impl Jobs {
     /// One file of a drop folder.
     pub fn get(&self, folder: &JobFolder, name: &str) -> Option<JobInfo> {
         let memory = self.parts.memory();
-        let key = key_of(&*self.parts.own.needs, folder, name);
+        let key = key_of(&*self.parts.own.deps, folder, name);
         let file = memory.book.files.get(&key)?;
         Some(info(&memory, &key, file))
     }
@@ -109,7 +109,7 @@ impl Jobs {
         check_length(name, text)?;
         let (ticket, job) = {
             let mut memory = self.parts.memory();
-            let job = key_of(&*self.parts.own.needs, folder, name);
+            let job = key_of(&*self.parts.own.deps, folder, name);
             let record = JobRecord::TextKept {
                 job: job.clone(),
                 text: Blob(text.to_vec()),
@@ -140,8 +140,8 @@ impl Jobs {
         names::check_new(to)?;
         let (ticket, old, new) = {
             let mut memory = self.parts.memory();
-            let old = key_of(&*self.parts.own.needs, folder, from);
-            let new = key_of(&*self.parts.own.needs, folder, to);
+            let old = key_of(&*self.parts.own.deps, folder, from);
+            let new = key_of(&*self.parts.own.deps, folder, to);
             if !memory.book.files.contains_key(&old) {
                 return Err(OutboxError::NotFound(from.to_owned()));
             }
@@ -154,7 +154,7 @@ impl Jobs {
         self.parts.journal.settle(ticket)?;
         self.parts.changed(&old);
         self.parts.changed(&new);
-        self.parts.own.news.notify_one();
+        self.parts.own.jobs_wake.notify_one();
         Ok(())
     }
 
@@ -162,7 +162,7 @@ impl Jobs {
     pub fn remove(&self, folder: &JobFolder, name: &str) -> OutboxResult<()> {
         let (ticket, job, there) = {
             let mut memory = self.parts.memory();
-            let job = key_of(&*self.parts.own.needs, folder, name);
+            let job = key_of(&*self.parts.own.deps, folder, name);
             let there = memory.book.files.contains_key(&job);
             let ticket = match there {
                 true => memory.record(JobRecord::Removed { job: job.clone() })?,
@@ -195,7 +195,7 @@ impl Jobs {
     pub fn set_paths(&self, name: &str, paths: BTreeMap<String, OwnerFolder>) -> OutboxResult<()> {
         let ticket = {
             let mut memory = self.parts.memory();
-            let job = key_of(&*self.parts.own.needs, &JobFolder::Multi, name);
+            let job = key_of(&*self.parts.own.deps, &JobFolder::Multi, name);
             if !memory.book.files.contains_key(&job) {
                 return Err(OutboxError::NotFound(name.to_owned()));
             }
@@ -220,19 +220,19 @@ impl Jobs {
     /// Handles that an embed was made, changed or deleted elsewhere.
     pub fn embeds_changed(&self) {
         self.parts.events.send(OutboxEvent::EmbedsChanged);
-        self.parts.own.news.notify_one();
+        self.parts.own.jobs_wake.notify_one();
     }
 
     /// Handles a webhook about an optimization: running jobs are polled now.
     pub fn changed(&self) {
-        self.parts.own.progress_news.notify_one();
-        self.parts.own.news.notify_one();
+        self.parts.own.poll_wake.notify_one();
+        self.parts.own.jobs_wake.notify_one();
     }
 
     async fn want(&self, folder: &JobFolder, name: &str, again: bool) -> OutboxResult<JobState> {
         let (job, text, went) = {
             let memory = self.parts.memory();
-            let job = key_of(&*self.parts.own.needs, folder, name);
+            let job = key_of(&*self.parts.own.deps, folder, name);
             let file = memory.book.files.get(&job);
             let file = file.ok_or_else(|| OutboxError::NotFound(name.to_owned()))?;
             if !is_sendable(name, &file.text.0) && !again {
@@ -247,7 +247,7 @@ impl Jobs {
             // returns.
             self.parts
                 .journal
-                .settled(self.parts.journal.last())
+                .settle_async(self.parts.journal.last())
                 .await?;
             return Ok(state);
         }
@@ -265,7 +265,7 @@ impl Jobs {
             again,
         };
         self.parts.record(wanted).await?;
-        self.parts.own.news.notify_one();
+        self.parts.own.jobs_wake.notify_one();
         self.parts.changed(&job);
         self.wait_for_answer(&job).await
     }
@@ -273,7 +273,7 @@ impl Jobs {
     /// Checks that the text is a valid job.
     fn check_job(&self, job: &JobKey, text: &[u8]) -> Result<(), String> {
         let request = text::read(job.folder, &job.name, text)?;
-        models_of(&*self.parts.own.needs, &self.parts.memory(), job, &request).map(|_| ())
+        models_of(&*self.parts.own.deps, &self.parts.memory(), job, &request).map(|_| ())
     }
 
     async fn wait_for_answer(&self, job: &JobKey) -> OutboxResult<JobState> {
@@ -294,7 +294,7 @@ impl Jobs {
     fn job_standing(&self, job: &JobKey) -> JobStanding {
         let memory = self.parts.memory();
         // The draft may have become an asset meanwhile, or was removed with the file.
-        let key = key_of(&*self.parts.own.needs, &job.folder, &job.name);
+        let key = key_of(&*self.parts.own.deps, &job.folder, &job.name);
         let Some(file) = memory.book.files.get(&key) else {
             return JobStanding::Failed(OutboxError::Cancelled(job.name.clone()));
         };

@@ -8,17 +8,17 @@ use crate::outbox::error::OutboxResult;
 use crate::outbox::events::OutboxEvent;
 use crate::outbox::foundation::Machine;
 use crate::outbox::jobs::book::{JobKey, JobRecord};
+use crate::outbox::jobs::deps::JobDeps;
 use crate::outbox::jobs::memory::JobsMemory;
-use crate::outbox::jobs::needs::JobNeeds;
 
 pub type JobParts = Machine<JobsMemory, JobTools>;
 
 pub struct JobTools {
-    pub needs: Box<dyn JobNeeds>,
+    pub deps: Box<dyn JobDeps>,
     /// Wakes the sending of jobs.
-    pub news: Arc<Notify>,
+    pub jobs_wake: Arc<Notify>,
     /// Wakes the polling of running jobs.
-    pub progress_news: Notify,
+    pub poll_wake: Notify,
 }
 
 impl JobParts {
@@ -29,7 +29,7 @@ impl JobParts {
     }
 
     /// The same for every file of a submission.
-    pub fn submission_changed(&self, tag: &str) {
+    pub fn report_submission(&self, tag: &str) {
         let jobs = self.memory().book.keys_of(tag);
         for job in jobs {
             self.changed(&job);
@@ -39,6 +39,6 @@ impl JobParts {
     /// Makes a change, and returns when its record is durable.
     pub async fn record(&self, record: JobRecord) -> OutboxResult<()> {
         let ticket = self.memory().record(record)?;
-        self.journal.settled(ticket).await
+        self.journal.settle_async(ticket).await
     }
 }

@@ -102,11 +102,15 @@ pub enum SearchStep<T> {
 }
 
 /// The next step of a search; `last_look` if the time was over before the request. Only such an answer counts as "not
-/// there". `runs_once` if the service performs the request only once, also if it is sent again.
-pub fn next_search_step<T>(answer: Answer<T>, last_look: bool, runs_once: bool) -> SearchStep<T> {
+/// there". `is_deduplicated` if the service performs the request only once, also if it is sent again.
+pub fn next_search_step<T>(
+    answer: Answer<T>,
+    last_look: bool,
+    is_deduplicated: bool,
+) -> SearchStep<T> {
     match answer {
         Answer::Found(found) => SearchStep::Take(found),
-        Answer::NotThere if last_look && runs_once => SearchStep::SendAgain,
+        Answer::NotThere if last_look && is_deduplicated => SearchStep::SendAgain,
         Answer::NotThere if last_look => SearchStep::GiveUp,
         Answer::Gone => SearchStep::Drop,
         Answer::NotThere | Answer::Silence => SearchStep::LookLater,

@@ -9,10 +9,10 @@ use crate::outbox::failpoint;
 use crate::outbox::failpoint::Failpoint;
 use crate::outbox::ids::{JobFolder, OwnerFolder, random_token};
 use crate::outbox::jobs::book::{EmbedStage, EmbedSubmission, JobKey, JobRecord, Wanted};
+use crate::outbox::jobs::deps::{DraftModel, JobDeps};
 use crate::outbox::jobs::embeds::embeds_of;
 use crate::outbox::jobs::made_before::{Finder, WantedResult};
 use crate::outbox::jobs::memory::JobsMemory;
-use crate::outbox::jobs::needs::{DraftModel, JobNeeds};
 use crate::outbox::jobs::notes::note_of;
 use crate::outbox::jobs::parts::JobParts;
 use crate::outbox::jobs::resolve::{PresetLookup, Unresolved};
@@ -31,7 +31,7 @@ use crate::wire::{
 /// The models of a request, without duplicates; `None` while the service has not accepted all of them. An error says
 /// why one will never exist.
 pub fn models_of(
-    needs: &dyn JobNeeds,
+    deps: &dyn JobDeps,
     memory: &JobsMemory,
     job: &JobKey,
     request: &Request,
@@ -46,7 +46,7 @@ pub fn models_of(
     for owner in owners {
         let model = match owner {
             OwnerFolder::Asset(asset) => DraftModel::Asset(asset),
-            OwnerFolder::Draft(draft) => needs.model_of(draft),
+            OwnerFolder::Draft(draft) => deps.model_of(draft),
         };
         match model {
             DraftModel::Asset(asset) => models.insert(ModelId::Asset(asset)),
@@ -147,7 +147,7 @@ impl Outgoing {
             (Request::Optimize(text), [ModelId::Asset(asset)]) => {
                 of.optimize(text, *asset, &mut presets).await?
             }
-            (Request::Embed(text), [model]) => of.embed(text, *model).await?,
+            (Request::Embed(text), [model]) => of.build_embed(text, *model).await?,
             _ => return Err(Unresolved::Wrong("it names no model".to_owned())),
         };
         let wanted = outgoing.wanted_results();
@@ -376,11 +376,11 @@ impl Preparation<'_> {
                 file.and_then(|file| file.paths.get(path).copied())
             }
         };
-        let asset = owner.and_then(|owner| asset_of(&*self.parts.own.needs, owner));
+        let asset = owner.and_then(|owner| asset_of(&*self.parts.own.deps, owner));
         asset.ok_or_else(|| Unresolved::Wrong("a model that it names is gone".to_owned()))
     }
 
-    async fn embed(&self, text: EmbedText, model: ModelId) -> Result<Outgoing, Unresolved> {
+    async fn build_embed(&self, text: EmbedText, model: ModelId) -> Result<Outgoing, Unresolved> {
         let of = model;
         let asked = embeds_of(self.parts, of, &text.name);
         let before = self.parts.tasks.until_closed(asked).await;

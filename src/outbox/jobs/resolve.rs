@@ -2,7 +2,7 @@
 //! The lists are fetched right before, because presets change.
 
 use crate::client::{ClientError, Priority};
-use crate::outbox::jobs::needs::PresetSaved;
+use crate::outbox::jobs::deps::PresetSaved;
 use crate::outbox::jobs::parts::JobParts;
 use crate::outbox::jobs::text::Settings;
 use crate::outbox::texts::preset_named;
@@ -52,7 +52,7 @@ impl PresetLookup {
                 // A preset with an unsaved change may have another configuration when the job runs.
                 let same = known.iter().find(|preset| {
                     preset.config.meaning_eq(config)
-                        && parts.own.needs.unsaved_preset(&preset.name).is_none()
+                        && parts.own.deps.unsaved_preset(&preset.name).is_none()
                 });
                 Ok(match same {
                     Some(preset) => OptimizeSettings::Preset(preset.id),
@@ -60,7 +60,7 @@ impl PresetLookup {
                 })
             }
             Settings::PresetName(name) => {
-                if let Some(file) = parts.own.needs.unsaved_preset(name) {
+                if let Some(file) = parts.own.deps.unsaved_preset(name) {
                     save_first(parts, name, &file).await?;
                     self.known = None;
                 }
@@ -101,7 +101,7 @@ impl PresetLookup {
 
 /// Saves the text of a preset that a job uses.
 async fn save_first(parts: &JobParts, preset: &str, file: &str) -> Result<(), Unresolved> {
-    let saving = parts.tasks.until_closed(parts.own.needs.save_preset(file));
+    let saving = parts.tasks.until_closed(parts.own.deps.save_preset(file));
     match saving.await.ok_or(Unresolved::Closed)? {
         Ok(PresetSaved::Saved) => Ok(()),
         Ok(PresetSaved::Trouble(error)) => Err(Unresolved::Trouble(error)),

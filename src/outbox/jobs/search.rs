@@ -23,7 +23,7 @@ use crate::outbox::jobs::request::Made;
 use crate::wire::EmbedId;
 
 /// The longest pause between two searches for a lost request.
-const LONGEST_SEARCH: Duration = Duration::from_secs(5);
+const MAX_SEARCH_PAUSE: Duration = Duration::from_secs(5);
 
 /// A request that is searched for.
 enum Lost {
@@ -32,10 +32,10 @@ enum Lost {
 }
 
 impl Lost {
-    /// Whether the service performs the request only once, also if it is sent again: its idempotency key is the same then.
-    /// Not so for a request that is to be paid again, which has no key. The key of a request for several assets counts for
-    /// an asset at its place in the list, and the list may be shorter the next time.
-    fn runs_once(&self, parts: &JobParts) -> bool {
+    /// True if sending the request again is safe, because the service deduplicates it by its idempotency key. False for
+    /// a request that is to be paid again (it has no key), and for one of several assets (the key covers an asset's
+    /// position in the list, which may change).
+    fn is_deduplicated(&self, parts: &JobParts) -> bool {
         match self {
             Lost::Optimization(it) => {
                 it.note.is_some() && it.group.is_none() && parts.client.keeps_idempotency_keys()
@@ -46,7 +46,7 @@ impl Lost {
 }
 
 /// Records the result of a request.
-pub async fn taken(parts: &Arc<JobParts>, tag: &str, made: Made) -> OutboxResult<()> {
+pub async fn record_result(parts: &Arc<JobParts>, tag: &str, made: Made) -> OutboxResult<()> {
     let tag = tag.to_owned();
     match made {
         Made::Rapid(rapid) => {
@@ -57,7 +57,7 @@ pub async fn taken(parts: &Arc<JobParts>, tag: &str, made: Made) -> OutboxResult
             parts.record(record).await?;
             failpoint::hit(Failpoint::BeforeTagRemoval);
             parts.events.send(OutboxEvent::RapidFound(rapid));
-            parts.own.progress_news.notify_one();
+            parts.own.poll_wake.notify_one();
         }
         Made::Embed(embed) => {
             let record = JobRecord::EmbedMade {
@@ -68,9 +68,9 @@ pub async fn taken(parts: &Arc<JobParts>, tag: &str, made: Made) -> OutboxResult
             parts.events.send(OutboxEvent::EmbedsChanged);
         }
         // Each of them is searched for by its own tag.
-        Made::Rapids => parts.own.news.notify_one(),
+        Made::Rapids => parts.own.jobs_wake.notify_one(),
     }
-    parts.submission_changed(&tag);
+    parts.report_submission(&tag);
     Ok(())
 }
 
@@ -78,14 +78,14 @@ pub async fn taken(parts: &Arc<JobParts>, tag: &str, made: Made) -> OutboxResult
 /// once, and else stays unknown.
 pub async fn look_for(parts: &Arc<JobParts>, tag: &str) {
     let until = Instant::now() + parts.config.look_for_lost;
-    let mut pauses = Backoff::polling(parts.config.first_poll, LONGEST_SEARCH);
+    let mut pauses = Backoff::polling(parts.config.first_poll, MAX_SEARCH_PAUSE);
     // An outcome that could not be made durable yet is valid too: it is not searched for again.
-    while let Some(lost) = lost(parts, tag) {
+    while let Some(lost) = lost_request(parts, tag) {
         let last_look = Instant::now() >= until;
         let Some(answer) = parts.tasks.until_closed(find(parts, &lost, tag)).await else {
             return;
         };
-        let step = next_search_step(answer, last_look, lost.runs_once(parts));
+        let step = next_search_step(answer, last_look, lost.is_deduplicated(parts));
         match conclude(parts, tag, step).await {
             Ok(true) => break,
             Ok(false) => {}
@@ -104,10 +104,10 @@ pub async fn look_for(parts: &Arc<JobParts>, tag: &str) {
             return;
         }
     }
-    parts.submission_changed(tag);
+    parts.report_submission(tag);
 }
 
-fn lost(parts: &JobParts, tag: &str) -> Option<Lost> {
+fn lost_request(parts: &JobParts, tag: &str) -> Option<Lost> {
     let memory = parts.memory();
     let book = &memory.book;
     let submission = book.submissions.get(tag);
@@ -124,12 +124,12 @@ async fn conclude(parts: &Arc<JobParts>, tag: &str, step: SearchStep<Made>) -> O
     let tag = tag.to_owned();
     match step {
         SearchStep::LookLater => return Ok(false),
-        SearchStep::Take(made) => taken(parts, &tag, made).await?,
+        SearchStep::Take(made) => record_result(parts, &tag, made).await?,
         SearchStep::GiveUp => parts.record(JobRecord::Lost { tag }).await?,
         SearchStep::SendAgain => {
             let again = false;
             parts.record(JobRecord::NotSent { tag, again }).await?;
-            parts.own.news.notify_one();
+            parts.own.jobs_wake.notify_one();
         }
         SearchStep::Drop => {
             let reason = "the model that it was made for does not exist any more".to_owned();

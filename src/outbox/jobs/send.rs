@@ -19,7 +19,7 @@ pub async fn run(parts: Arc<JobParts>) {
         }
         tokio::select! {
             biased;
-            () = parts.own.news.notified() => {}
+            () = parts.own.jobs_wake.notified() => {}
             () = parts.tasks.closed() => return,
         }
     }
@@ -45,10 +45,10 @@ fn start_tasks(parts: &Arc<JobParts>) {
         parts.tasks.spawn(sender.run());
     }
     for tag in lost {
-        let shared_too = Arc::clone(parts);
+        let parts_for_search = Arc::clone(parts);
         parts.tasks.spawn(async move {
-            look_for(&shared_too, &tag).await;
-            shared_too.memory().calls.remove(&tag);
+            look_for(&parts_for_search, &tag).await;
+            parts_for_search.memory().calls.remove(&tag);
         });
     }
 }

@@ -18,15 +18,15 @@ use crate::outbox::jobs::parts::JobParts;
 use crate::outbox::jobs::plan::{JobStep, JobView, Models, next_job_step};
 use crate::outbox::jobs::request::{Made, Outgoing, models_of, sent_before};
 use crate::outbox::jobs::resolve::Unresolved;
-use crate::outbox::jobs::search::taken;
+use crate::outbox::jobs::search::record_result;
 use crate::outbox::jobs::text;
 use crate::outbox::jobs::text::Request;
 use crate::wire::{ModelId, PresetId, UploadStatus};
 
 /// The longest pause between two polls of an incomplete asset.
-const LONGEST_POLL: Duration = Duration::from_secs(10);
+const MAX_POLL_PAUSE: Duration = Duration::from_secs(10);
 /// The longest pause between two retries while the service cannot be reached.
-const LONGEST_RETRY: Duration = Duration::from_secs(30);
+const MAX_RETRY_PAUSE: Duration = Duration::from_secs(30);
 /// Sends one job.
 pub(super) struct Sender {
     parts: Arc<JobParts>,
@@ -83,8 +83,8 @@ impl Sender {
             key,
             models: Models::Unknown,
             seen: Ok(None),
-            looks: Backoff::polling(first, LONGEST_POLL),
-            retries: Backoff::doubling(first * 2, LONGEST_RETRY),
+            looks: Backoff::polling(first, MAX_POLL_PAUSE),
+            retries: Backoff::doubling(first * 2, MAX_RETRY_PAUSE),
         }
     }
 
@@ -106,7 +106,7 @@ impl Sender {
                     tokio::select! {
                         biased;
                         () = tokio::time::sleep_until(until) => {}
-                        () = self.file_changed() => {}
+                        () = self.wait_for_file_change() => {}
                         () = self.parts.events.assets.after(seen) => {}
                         () = self.parts.tasks.closed() => break,
                     }
@@ -119,12 +119,12 @@ impl Sender {
         self.parts.memory().tasks.remove(&self.key);
         self.report();
         // A command may have asked for it again just before the task was removed.
-        self.parts.own.news.notify_one();
+        self.parts.own.jobs_wake.notify_one();
     }
 
     /// Returns when the file is not to be sent any more, or when its models changed because a draft was accepted or
     /// removed.
-    async fn file_changed(&self) {
+    async fn wait_for_file_change(&self) {
         // An error means that the outbox closes, which ends the wait too.
         let _ = self
             .parts
@@ -152,7 +152,7 @@ impl Sender {
             JobStep::Hold(reason) => self.hold(reason).await,
             JobStep::WaitForModels => {
                 self.wait_for_models();
-                Ok(Next::Pause(LONGEST_POLL))
+                Ok(Next::Pause(MAX_POLL_PAUSE))
             }
             JobStep::AskLater => {
                 self.models = Models::Unknown;
@@ -176,7 +176,7 @@ impl Sender {
         let text = file.text.0.clone();
         let request = text::read(self.key.folder, &self.key.name, &text);
         let found = match &request {
-            Ok(request) => models_of(&*self.parts.own.needs, &memory, &self.key, request),
+            Ok(request) => models_of(&*self.parts.own.deps, &memory, &self.key, request),
             Err(_) => Ok(None),
         };
         let models = match &found {
@@ -297,7 +297,7 @@ impl Sender {
     /// Takes what the service has already, and sends the rest.
     async fn send_rest(&mut self, outgoing: &mut Outgoing, again: bool) -> OutboxResult<Next> {
         for (tag, rapid) in &outgoing.made_before {
-            taken(&self.parts, tag, Made::Rapid(*rapid)).await?;
+            record_result(&self.parts, tag, Made::Rapid(*rapid)).await?;
         }
         if outgoing.leave_out_made() {
             return Ok(Next::End);
@@ -309,7 +309,7 @@ impl Sender {
     /// Leaves a request without an outcome to the search.
     fn release(&self, request: &str) {
         self.parts.memory().calls.remove(request);
-        self.parts.own.news.notify_one();
+        self.parts.own.jobs_wake.notify_one();
     }
 
     /// Records that the request is about to be sent, unless it must not be sent now.
@@ -343,7 +343,7 @@ impl Sender {
             memory.calls.insert(outgoing.request.clone());
             (ticket, again)
         };
-        match self.parts.journal.settled(ticket).await {
+        match self.parts.journal.settle_async(ticket).await {
             Ok(()) => Ok(Intent::Recorded { again }),
             Err(error) => {
                 // It was not sent, and must not count as sent.
@@ -368,7 +368,7 @@ impl Sender {
             // The next run searches for it.
             None => return Ok(Next::End),
             Some(Ok(made)) => {
-                taken(&self.parts, &tag, made).await?;
+                record_result(&self.parts, &tag, made).await?;
                 return Ok(Next::End);
             }
             Some(Err(error)) => error,

@@ -2,17 +2,17 @@
 
 use crate::outbox::ids::{JobFolder, OwnerFolder};
 use crate::outbox::jobs::book::{EmbedStage, JobFile, JobKey, Submission, SubmissionStage, Wanted};
+use crate::outbox::jobs::deps::{DraftModel, JobDeps};
 use crate::outbox::jobs::info::{JobInfo, JobState};
 use crate::outbox::jobs::memory::JobsMemory;
-use crate::outbox::jobs::needs::{DraftModel, JobNeeds};
 use crate::outbox::status::ItemStatus;
 use crate::wire::{AssetId, EmbedId, RapidId};
 
 /// The asset of a folder's owner, once the service has accepted it.
-pub fn asset_of(needs: &dyn JobNeeds, owner: OwnerFolder) -> Option<AssetId> {
+pub fn asset_of(deps: &dyn JobDeps, owner: OwnerFolder) -> Option<AssetId> {
     match owner {
         OwnerFolder::Asset(asset) => Some(asset),
-        OwnerFolder::Draft(draft) => match needs.model_of(draft) {
+        OwnerFolder::Draft(draft) => match deps.model_of(draft) {
             DraftModel::Asset(asset) => Some(asset),
             DraftModel::Expected | DraftModel::Removed => None,
         },
@@ -20,16 +20,16 @@ pub fn asset_of(needs: &dyn JobNeeds, owner: OwnerFolder) -> Option<AssetId> {
 }
 
 /// The key of a file: in its asset's folder if the draft became an asset.
-pub fn key_of(needs: &dyn JobNeeds, folder: &JobFolder, name: &str) -> JobKey {
+pub fn key_of(deps: &dyn JobDeps, folder: &JobFolder, name: &str) -> JobKey {
     JobKey {
-        folder: canonical(needs, *folder),
+        folder: canonical(deps, *folder),
         name: name.to_owned(),
     }
 }
 
 /// The asset's folder if the draft became an asset.
-pub fn canonical(needs: &dyn JobNeeds, folder: JobFolder) -> JobFolder {
-    let asset = folder.owner().and_then(|owner| asset_of(needs, owner));
+pub fn canonical(deps: &dyn JobDeps, folder: JobFolder) -> JobFolder {
+    let asset = folder.owner().and_then(|owner| asset_of(deps, owner));
     asset.map_or(folder, |asset| folder.of_owner(OwnerFolder::Asset(asset)))
 }
 

@@ -11,7 +11,7 @@ use crate::outbox::jobs::parts::JobParts;
 use crate::wire::{OptimizerConfig, PresetText, RapidId};
 
 /// The largest zip of a preset, and the largest text in it, in bytes. A preset has at most 8 MB.
-const LONGEST_BYTES: usize = 16 << 20;
+const MAX_BYTES: usize = 16 << 20;
 
 /// The configuration that a result was made with; `None` if the service does not tell it in a form that is known.
 ///
@@ -38,7 +38,7 @@ async fn zip_of(parts: &JobParts, rapid: RapidId) -> Result<Option<Vec<u8>>, Cli
     let mut zip = Vec::new();
     while let Some(chunk) = download.stream.next().await {
         zip.extend_from_slice(&chunk?);
-        if zip.len() > LONGEST_BYTES {
+        if zip.len() > MAX_BYTES {
             return Ok(None);
         }
     }
@@ -55,9 +55,7 @@ fn config_in(zip: &[u8]) -> Option<OptimizerConfig> {
             return None;
         }
         let mut text = Vec::new();
-        file.take(LONGEST_BYTES as u64)
-            .read_to_end(&mut text)
-            .ok()?;
+        file.take(MAX_BYTES as u64).read_to_end(&mut text).ok()?;
         let preset = PresetText::from_value(serde_json::from_slice(&text).ok()?).ok()?;
         (!preset.config.is_empty()).then_some(preset.config)
     })

@@ -31,7 +31,7 @@ const MAGIC: [u8; 8] = *b"aoutbox\x01";
 /// can still be recorded.
 const RESERVE_LEN_BYTES: u64 = 64 * 1024;
 /// Maximum number of queued records while writing fails.
-const LINE_MAX: usize = 100_000;
+const MAX_QUEUED: usize = 100_000;
 
 /// The position of a record in the queue.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -58,14 +58,14 @@ pub struct Journal {
     dir: PathBuf,
     /// Locked for each recorded change; see [`Part`].
     turn: Mutex<()>,
-    line: Mutex<Line>,
+    queue: Mutex<WriteQueue>,
     moved: Condvar,
-    /// Locked only by the writing thread; never while `line` is locked.
+    /// Locked only by the writing thread; never while `queue` is locked.
     log: Mutex<AppendLog>,
 }
 
 #[derive(Debug, Default)]
-struct Line {
+struct WriteQueue {
     waiting: VecDeque<Waiting>,
     /// Tickets below this number are durable.
     durable: u64,
@@ -175,7 +175,7 @@ impl Journal {
         let journal = Journal {
             dir: dir.to_owned(),
             turn: Mutex::default(),
-            line: Mutex::default(),
+            queue: Mutex::default(),
             moved: Condvar::new(),
             log: Mutex::new(log),
         };
@@ -248,7 +248,7 @@ impl Journal {
     /// Queues a record. It is durable once its ticket is settled. Called while the changed [`Part`] is locked, so
     /// that records have the order of changes. Does no I/O.
     pub fn push(&self, record: &impl Journaled) -> Ticket {
-        self.line_up(Waiting::Next {
+        self.enqueue(Waiting::Next {
             bytes: frame(record),
             adds_data: record.adds_data(),
         })
@@ -257,14 +257,14 @@ impl Journal {
     /// Queues a snapshot, which must have the same meaning as all records before; the next write replaces them with
     /// it. Called while the state is locked. Does no I/O.
     pub fn push_snapshot(&self, snapshot: &impl Journaled) -> Ticket {
-        self.line_up(Waiting::Snapshot(frame(snapshot)))
+        self.enqueue(Waiting::Snapshot(frame(snapshot)))
     }
 
-    fn line_up(&self, waiting: Waiting) -> Ticket {
-        let mut line = self.lock();
-        line.waiting.push_back(waiting);
-        line.next += 1;
-        Ticket(line.next)
+    fn enqueue(&self, waiting: Waiting) -> Ticket {
+        let mut queue = self.lock();
+        queue.waiting.push_back(waiting);
+        queue.next += 1;
+        Ticket(queue.next)
     }
 
     /// The ticket of the last record that was pushed.
@@ -283,11 +283,11 @@ impl Journal {
     }
 
     /// Refuses a record while earlier ones cannot be written. A record that adds data is refused at once, to leave the
-    /// rest of the space to the others; any record is refused if more than [`LINE_MAX`] wait.
-    pub fn check_room(&self, record: &impl Journaled) -> OutboxResult<()> {
-        let line = self.lock();
-        match &line.failed {
-            Some((_, failure)) if record.adds_data() || line.waiting.len() > LINE_MAX => {
+    /// rest of the space to the others; any record is refused if more than [`MAX_QUEUED`] wait.
+    pub fn check_space(&self, record: &impl Journaled) -> OutboxResult<()> {
+        let queue = self.lock();
+        match &queue.failed {
+            Some((_, failure)) if record.adds_data() || queue.waiting.len() > MAX_QUEUED => {
                 Err(self.error(failure))
             }
             _ => Ok(()),
@@ -297,24 +297,24 @@ impl Journal {
     /// Returns when everything up to the ticket is durable. Blocks on local disk.
     pub fn settle(&self, ticket: Ticket) -> OutboxResult<()> {
         answering::check_may_block("waiting for the journal");
-        let mut line = self.lock();
-        let asked_at = line.failed.as_ref().map(|(upto, _)| *upto);
+        let mut queue = self.lock();
+        let asked_at = queue.failed.as_ref().map(|(upto, _)| *upto);
         let mut tried = false;
-        while line.durable < ticket.0 {
-            if let Some((upto, failure)) = &line.failed
+        while queue.durable < ticket.0 {
+            if let Some((upto, failure)) = &queue.failed
                 && *upto >= ticket.0
                 && (tried || asked_at != Some(*upto))
             {
                 return Err(self.error(failure));
             }
-            if line.writing {
-                line = self
+            if queue.writing {
+                queue = self
                     .moved
-                    .wait(line)
+                    .wait(queue)
                     .unwrap_or_else(PoisonError::into_inner);
                 tried = true;
             } else {
-                line = self.write_line(line);
+                queue = self.write_queue(queue);
                 tried = true;
             }
         }
@@ -322,7 +322,7 @@ impl Journal {
     }
 
     /// The same for async code.
-    pub async fn settled(self: &Arc<Journal>, ticket: Ticket) -> OutboxResult<()> {
+    pub async fn settle_async(self: &Arc<Journal>, ticket: Ticket) -> OutboxResult<()> {
         let journal = Arc::clone(self);
         off_thread(move || journal.settle(ticket)).await?
     }
@@ -342,33 +342,36 @@ impl Journal {
         self.log().len_bytes()
     }
 
-    fn write_line<'a>(&'a self, mut line: MutexGuard<'a, Line>) -> MutexGuard<'a, Line> {
-        let batch: Vec<Waiting> = line.waiting.drain(..).collect();
-        let upto = line.next;
-        line.writing = true;
-        drop(line);
+    fn write_queue<'a>(
+        &'a self,
+        mut queue: MutexGuard<'a, WriteQueue>,
+    ) -> MutexGuard<'a, WriteQueue> {
+        let batch: Vec<Waiting> = queue.waiting.drain(..).collect();
+        let upto = queue.next;
+        queue.writing = true;
+        drop(queue);
         failpoint::hit(Failpoint::BeforeJournal);
         failpoint::slow_sync();
         let outcome = self.write(&batch);
         failpoint::hit(Failpoint::AfterJournal);
-        let mut line = self.lock();
-        line.writing = false;
+        let mut queue = self.lock();
+        queue.writing = false;
         match outcome {
             Ok(()) => {
-                line.durable = upto;
-                line.failed = None;
+                queue.durable = upto;
+                queue.failed = None;
             }
             Err(error) => {
                 for waiting in batch.into_iter().rev() {
                     if let Waiting::Next { .. } = waiting {
-                        line.waiting.push_front(waiting);
+                        queue.waiting.push_front(waiting);
                     }
                 }
-                line.failed = Some((upto, WriteFailure::new(&error)));
+                queue.failed = Some((upto, WriteFailure::new(&error)));
             }
         }
         self.moved.notify_all();
-        line
+        queue
     }
 
     fn error(&self, failure: &WriteFailure) -> OutboxError {
@@ -382,8 +385,8 @@ impl Journal {
         }
     }
 
-    fn lock(&self) -> MutexGuard<'_, Line> {
-        self.line.locked()
+    fn lock(&self) -> MutexGuard<'_, WriteQueue> {
+        self.queue.locked()
     }
 
     fn log(&self) -> MutexGuard<'_, AppendLog> {

@@ -59,7 +59,7 @@ impl HeldPreset {
 
 /// A preset whose file has a backup name.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Parked {
+pub struct BackedUpPreset {
     pub preset: PresetId,
     /// The backup's name.
     pub backup: String,
@@ -140,7 +140,7 @@ pub struct PresetBook {
     /// Texts by file name.
     pub held: BTreeMap<String, HeldPreset>,
     /// Parked presets by their file's old name.
-    pub parked: BTreeMap<String, Parked>,
+    pub parked: BTreeMap<String, BackedUpPreset>,
 }
 
 impl PresetBook {
@@ -182,7 +182,7 @@ impl PresetBook {
                 at,
             } => {
                 self.hold(backup, text, *at, false);
-                let parked = Parked {
+                let parked = BackedUpPreset {
                     preset: *preset,
                     backup: backup.clone(),
                 };

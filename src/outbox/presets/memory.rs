@@ -30,7 +30,7 @@ impl PresetsMemory {
 
     /// Makes a change and queues its record for the journal. Nothing changes on an error.
     pub fn record(&mut self, record: PresetRecord) -> OutboxResult<Ticket> {
-        self.journal.check_room(&record)?;
+        self.journal.check_space(&record)?;
         self.book.apply(&record);
         Ok(self.journal.push(&record))
     }

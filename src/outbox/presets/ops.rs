@@ -85,7 +85,11 @@ impl Presets {
 
     /// Compares the texts with `presets`, a list that was requested after [`Presets::saved`] returned `texts` and that
     /// is stored durably. A text stays as long as the service has its value. What was written since stays too.
-    pub async fn listed(&self, texts: &[SavedPreset], presets: &[Preset]) -> OutboxResult<()> {
+    pub async fn note_listed_presets(
+        &self,
+        texts: &[SavedPreset],
+        presets: &[Preset],
+    ) -> OutboxResult<()> {
         let ticket = {
             let mut memory = self.parts.memory();
             let mut ticket = None;
@@ -98,7 +102,7 @@ impl Presets {
             ticket
         };
         match ticket {
-            Some(ticket) => self.parts.journal.settled(ticket).await,
+            Some(ticket) => self.parts.journal.settle_async(ticket).await,
             None => Ok(()),
         }
     }
@@ -196,7 +200,7 @@ impl Presets {
         }
         let preset = match parked {
             true => None,
-            false => within(&self.parts, save::lookup(&self.parts, from)).await?,
+            false => call_with_timeout(&self.parts, save::lookup(&self.parts, from)).await?,
         };
         let Some(preset) = preset.filter(|_| is_shown_name(from)) else {
             return Err(OutboxError::NotFound(from.to_owned()));
@@ -221,11 +225,11 @@ impl Presets {
         let Some((own, id)) = parked.filter(|(own, _)| own != to && is_shown_name(to)) else {
             return Ok(None);
         };
-        let named = within(&self.parts, save::lookup(&self.parts, &own)).await?;
+        let named = call_with_timeout(&self.parts, save::lookup(&self.parts, &own)).await?;
         let Some(preset) = named.filter(|preset| preset.id == id) else {
             return Ok(None);
         };
-        if within(&self.parts, save::lookup(&self.parts, to))
+        if call_with_timeout(&self.parts, save::lookup(&self.parts, to))
             .await?
             .is_some()
         {
@@ -242,14 +246,14 @@ impl Presets {
         let _turn = self.preset_turn().await?;
         let (held, parked) = self.is_here(file_name);
         let preset = match is_shown_name(file_name) && !parked {
-            true => within(&self.parts, save::lookup(&self.parts, file_name)).await?,
+            true => call_with_timeout(&self.parts, save::lookup(&self.parts, file_name)).await?,
             false => None,
         };
         if !held && preset.is_none() {
             // An earlier removal may not be durable yet: "not there" has to be true tomorrow, too.
             self.parts
                 .journal
-                .settled(self.parts.journal.last())
+                .settle_async(self.parts.journal.last())
                 .await?;
             return Err(OutboxError::NotFound(file_name.to_owned()));
         }
@@ -265,7 +269,7 @@ impl Presets {
     }
 
     async fn delete_on_service(&self, preset: &Preset) -> OutboxResult<()> {
-        match within(&self.parts, self.parts.client.presets().delete(preset.id)).await {
+        match call_with_timeout(&self.parts, self.parts.client.presets().delete(preset.id)).await {
             Err(OutboxError::Service {
                 source: ClientError::NotFound { .. },
                 ..
@@ -276,7 +280,7 @@ impl Presets {
 
     /// Waits until no other request about presets is under way: they are found by name.
     async fn preset_turn(&self) -> OutboxResult<tokio::sync::MutexGuard<'_, ()>> {
-        within(&self.parts, async { Ok(self.parts.own.turn.lock().await) }).await
+        call_with_timeout(&self.parts, async { Ok(self.parts.own.turn.lock().await) }).await
     }
 
     /// Whether a text is held under a name that the service does not have, and whether the preset of that name is parked.
@@ -322,7 +326,7 @@ impl Presets {
         self.parts.tasks.spawn(async move {
             let outcome = save::save(&parts, &name).await;
             if matches!(outcome, Ok(SaveOutcome::Later(_)) | Err(_)) {
-                parts.own.news.notify_one();
+                parts.own.save_wake.notify_one();
             }
             // Nobody listens when the caller has gone.
             let _ = told.send(outcome);
@@ -341,11 +345,11 @@ impl Presets {
             }),
             SaveOutcome::Later(_) => Ok(PresetState::Queued),
             // The background task has sent it already.
-            SaveOutcome::Nothing => self.outcome_elsewhere(file_name).await,
+            SaveOutcome::Nothing => self.background_outcome(file_name).await,
         }
     }
 
-    async fn outcome_elsewhere(&self, file_name: &str) -> OutboxResult<PresetState> {
+    async fn background_outcome(&self, file_name: &str) -> OutboxResult<PresetState> {
         let held = {
             let memory = self.parts.memory();
             memory.book.held.get(file_name).cloned()
@@ -357,7 +361,7 @@ impl Presets {
                 (None, None) => Ok(PresetState::Queued),
             };
         }
-        let preset = within(&self.parts, save::lookup(&self.parts, file_name)).await?;
+        let preset = call_with_timeout(&self.parts, save::lookup(&self.parts, file_name)).await?;
         Ok(
             preset.map_or(PresetState::Queued, |preset| PresetState::Saved {
                 preset: preset.id,
@@ -379,7 +383,7 @@ impl Presets {
             })?;
             (ticket, (held.text, held.at))
         };
-        self.parts.journal.settled(ticket).await?;
+        self.parts.journal.settle_async(ticket).await?;
         Ok(written)
     }
 
@@ -390,7 +394,7 @@ impl Presets {
         to: &str,
     ) -> OutboxResult<Option<PresetId>> {
         let new_name = names::stem(to).to_owned();
-        let standing = within(&self.parts, save::lookup(&self.parts, to)).await?;
+        let standing = call_with_timeout(&self.parts, save::lookup(&self.parts, to)).await?;
         let target = standing.as_ref().map_or(preset.id, |standing| standing.id);
         let request = UpdatePreset {
             id: target,
@@ -398,10 +402,10 @@ impl Presets {
             config: preset.config.clone(),
             description: standing.as_ref().and(preset.description.clone()),
         };
-        within(&self.parts, self.parts.client.presets().update(&request)).await?;
+        call_with_timeout(&self.parts, self.parts.client.presets().update(&request)).await?;
         if standing.is_some() {
             // The other name's preset has the content now; this one has become its double.
-            within(&self.parts, self.parts.client.presets().delete(preset.id)).await?;
+            call_with_timeout(&self.parts, self.parts.client.presets().delete(preset.id)).await?;
         }
         let ticket = {
             let mut memory = self.parts.memory();
@@ -419,7 +423,7 @@ impl Presets {
             memory.saves += 1;
             ticket
         };
-        self.parts.journal.settled(ticket).await?;
+        self.parts.journal.settle_async(ticket).await?;
         tracing::info!(from, to, "renamed a preset");
         self.parts.events.send(OutboxEvent::PresetsChanged);
         Ok(standing.map(|_| preset.id))
@@ -427,7 +431,7 @@ impl Presets {
 }
 
 /// The outcome of a request that a tool waits for, within the time it may take.
-async fn within<T>(
+async fn call_with_timeout<T>(
     parts: &PresetParts,
     call: impl Future<Output = Result<T, ClientError>>,
 ) -> OutboxResult<T> {

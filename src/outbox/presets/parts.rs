@@ -12,7 +12,7 @@ pub type PresetParts = Machine<PresetsMemory, PresetTools>;
 #[derive(Default)]
 pub struct PresetTools {
     /// Wakes the sending of presets.
-    pub news: Notify,
+    pub save_wake: Notify,
     /// One request about presets at a time: presets are found by name.
     pub turn: Mutex<()>,
 }
@@ -21,6 +21,6 @@ impl PresetParts {
     /// Makes a change, and returns when its record is durable.
     pub async fn record(&self, record: PresetRecord) -> OutboxResult<()> {
         let ticket = self.memory().record(record)?;
-        self.journal.settled(ticket).await
+        self.journal.settle_async(ticket).await
     }
 }

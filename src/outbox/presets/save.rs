@@ -11,7 +11,7 @@ use tokio::time::Instant;
 
 use crate::backoff::Backoff;
 use crate::client::{ClientError, Priority};
-use crate::outbox::effect::{Effect, LATE_EFFECT, passes};
+use crate::outbox::effect::{Effect, LATE_EFFECT, is_retryable};
 use crate::outbox::error::OutboxResult;
 use crate::outbox::events::OutboxEvent;
 use crate::outbox::failpoint::Failpoint;
@@ -22,7 +22,7 @@ use crate::outbox::{failpoint, names, texts};
 use crate::wire::{CreatePreset, OptimizerConfig, Preset, PresetId, PresetText, UpdatePreset};
 
 /// The longest pause between two tries while the service cannot be reached.
-const LONGEST_RETRY: Duration = Duration::from_secs(60);
+const MAX_RETRY_PAUSE: Duration = Duration::from_secs(60);
 
 /// The outcome of an attempt to save.
 #[derive(Debug)]
@@ -39,7 +39,7 @@ pub enum SaveOutcome {
 
 /// Saves what is wanted and could not be saved at once. Runs until the outbox closes.
 pub async fn run(parts: Arc<PresetParts>) {
-    let mut pauses = Backoff::doubling(parts.config.first_poll * 2, LONGEST_RETRY);
+    let mut pauses = Backoff::doubling(parts.config.first_poll * 2, MAX_RETRY_PAUSE);
     loop {
         let mut left = false;
         let wanted = if parts.config.paused {
@@ -64,7 +64,7 @@ pub async fn run(parts: Arc<PresetParts>) {
         tokio::select! {
             biased;
             () = tokio::time::sleep(wait) => {}
-            () = parts.own.news.notified() => {}
+            () = parts.own.save_wake.notified() => {}
             () = parts.tasks.closed() => return,
         }
     }
@@ -100,7 +100,7 @@ pub async fn save(parts: &Arc<PresetParts>, name: &str) -> OutboxResult<SaveOutc
             finish(parts, name, &held, id).await?;
             Ok(SaveOutcome::Saved(id))
         }
-        Err(error) if passes(&error) => {
+        Err(error) if is_retryable(&error) => {
             if Effect::of(&error) == Effect::Unknown {
                 let name = names::stem(name).to_owned();
                 parts.memory().doubts.insert(name, Instant::now());
@@ -234,7 +234,7 @@ async fn finish(
         memory.saves += 1;
         ticket
     };
-    parts.journal.settled(ticket).await?;
+    parts.journal.settle_async(ticket).await?;
     parts.events.send(OutboxEvent::PresetsChanged);
     Ok(())
 }

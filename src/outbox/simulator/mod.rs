@@ -37,7 +37,7 @@ use crate::outbox::{Outbox, OutboxConfig};
 use crate::wire::Token;
 
 /// Maximum duration of the last process, in virtual time, until everything has ended.
-const LONGEST_END: Duration = Duration::from_secs(3 * 3600);
+const MAX_FINAL_TIME: Duration = Duration::from_secs(3 * 3600);
 
 struct World {
     dir: PathBuf,
@@ -191,7 +191,7 @@ impl World {
         let outbox = self.open()?;
         let mut people = self.start_people(&outbox);
         let everybody_done = async { while people.join_next().await.is_some() {} };
-        let patience = tokio::time::timeout(LONGEST_END, everybody_done).await;
+        let patience = tokio::time::timeout(MAX_FINAL_TIME, everybody_done).await;
         let mut problems = Vec::new();
         if patience.is_err() {
             problems.extend(self.goals.unreached());
@@ -200,7 +200,7 @@ impl World {
         let mut waited = Duration::ZERO;
         while let Some(left) = checks::unfinished(&outbox) {
             checks::retry_failures(&outbox).await;
-            if waited > LONGEST_END {
+            if waited > MAX_FINAL_TIME {
                 problems.push(format!("never came to an end: {left}"));
                 break;
             }

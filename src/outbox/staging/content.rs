@@ -15,7 +15,7 @@ use crate::outbox::error::{OutboxResult, is_full, staging_error};
 use crate::outbox::failpoint;
 use crate::outbox::moment::Moment;
 use crate::outbox::staging::{
-    ACKNOWLEDGED, ContentHash, ContentId, Room, RunningHash, WriteOut, hash_upto,
+    ACKNOWLEDGED, ContentHash, ContentId, RunningHash, SpaceReserve, WriteOut, hash_upto,
 };
 
 /// An open content.
@@ -23,7 +23,7 @@ use crate::outbox::staging::{
 pub struct Content {
     id: ContentId,
     file: Arc<File>,
-    room: Arc<Room>,
+    space_reserve: Arc<SpaceReserve>,
     live: Mutex<Live>,
     /// Locked during a change of the file. Starts the write-out of large files early, so that their sync is short.
     changing: Mutex<WriteOut>,
@@ -86,16 +86,16 @@ pub struct Flushed {
 }
 
 impl Content {
-    /// A new content, which leaves the space of `room` free.
-    pub fn new(id: ContentId, file: File, room: &Arc<Room>) -> Content {
-        Content::with(id, file, room, (0, RunningHash::empty()), None)
+    /// A new content, which leaves the space of `space_reserve` free.
+    pub fn new(id: ContentId, file: File, space_reserve: &Arc<SpaceReserve>) -> Content {
+        Content::with(id, file, space_reserve, (0, RunningHash::empty()), None)
     }
 
     /// A recorded content; `flushed` tells whether its bytes are as recorded.
     pub fn existing(
         id: ContentId,
         file: File,
-        room: &Arc<Room>,
+        space_reserve: &Arc<SpaceReserve>,
         flushed: bool,
     ) -> io::Result<Content> {
         let size = file.metadata()?.len();
@@ -107,7 +107,7 @@ impl Content {
         Ok(Content::with(
             id,
             file,
-            room,
+            space_reserve,
             (size, hash),
             flushed.then_some(0),
         ))
@@ -116,14 +116,14 @@ impl Content {
     fn with(
         id: ContentId,
         file: File,
-        room: &Arc<Room>,
+        space_reserve: &Arc<SpaceReserve>,
         (size, hash): (u64, RunningHash),
         recorded: Option<u64>,
     ) -> Content {
         Content {
             id,
             file: Arc::new(file),
-            room: Arc::clone(room),
+            space_reserve: Arc::clone(space_reserve),
             live: Mutex::new(Live {
                 size,
                 hash,
@@ -234,8 +234,8 @@ impl Content {
     fn write_all(&self, data: &[u8], offset: u64) -> io::Result<()> {
         failpoint::disk()?;
         let write = || self.file.write_all_at(data, offset);
-        self.room
-            .fill(&self.file, offset, data.len() as u64, write)?;
+        self.space_reserve
+            .write_if_space(&self.file, offset, data.len() as u64, write)?;
         recorder::wrote(&self.file, offset, data);
         Ok(())
     }
@@ -278,7 +278,10 @@ impl Content {
             let reserved = rustix::fs::fallocate(&*self.file, flags, offset, len);
             reserved.map_err(io::Error::from)
         };
-        match self.room.fill(&self.file, offset, len, reserve) {
+        match self
+            .space_reserve
+            .write_if_space(&self.file, offset, len, reserve)
+        {
             Ok(()) => {}
             Err(error) if error.raw_os_error() == Some(libc::EOPNOTSUPP) => {
                 // The write itself reports a full disk.

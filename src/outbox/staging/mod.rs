@@ -5,12 +5,12 @@
 
 mod content;
 mod hash;
-mod room;
+mod space_reserve;
 mod write_out;
 
 pub use content::{Content, OnFull, Written};
 pub use hash::{ContentHash, ContentHasher, RunningHash, hash_upto};
-pub use room::Room;
+pub use space_reserve::SpaceReserve;
 use write_out::WriteOut;
 
 use std::collections::BTreeSet;
@@ -59,7 +59,7 @@ pub struct Leftover {
 pub struct Staging {
     dir: PathBuf,
     spare: Mutex<Spare>,
-    room: Arc<Room>,
+    space_reserve: Arc<SpaceReserve>,
 }
 
 #[derive(Debug)]
@@ -101,7 +101,7 @@ impl Staging {
         leftovers.sort_unstable_by_key(|leftover| leftover.content);
         let staging = Staging {
             dir: dir.to_owned(),
-            room: Arc::default(),
+            space_reserve: Arc::default(),
             spare: Mutex::new(Spare {
                 files: Vec::new(),
                 next: highest + 1,
@@ -111,19 +111,19 @@ impl Staging {
     }
 
     /// The guard of the space that contents leave free.
-    pub fn room(&self) -> &Arc<Room> {
-        &self.room
+    pub fn space_reserve(&self) -> &Arc<SpaceReserve> {
+        &self.space_reserve
     }
 
     /// Refuses a new name while only the reserved space is left, which is for removals and uploads.
-    pub fn check_room(&self) -> OutboxResult<()> {
-        let room = self.room.check_name(&self.dir);
-        room.map_err(|error| staging_error("a new name")(error).on_disk_of(&self.dir))
+    pub fn check_space(&self) -> OutboxResult<()> {
+        let checked = self.space_reserve.check_name(&self.dir);
+        checked.map_err(|error| staging_error("a new name")(error).on_disk_of(&self.dir))
     }
 
     /// A new empty file.
     pub fn create(&self) -> OutboxResult<(ContentId, File)> {
-        self.check_room()?;
+        self.check_space()?;
         let mut spare = self.spare.locked();
         if spare.files.is_empty() {
             self.refill(&mut spare)

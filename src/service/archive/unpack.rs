@@ -15,7 +15,7 @@ pub enum UnpackError {
     /// It is larger than the limits allow.
     #[error("{0}")]
     Limit(String),
-    /// It is damaged, or contains something that no model needs.
+    /// It is damaged, or has an entry that is not allowed: a path outside of the folder, or a link.
     #[error("{0}")]
     Unusable(String),
     /// The disk failed.

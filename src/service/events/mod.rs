@@ -29,10 +29,10 @@ use crate::wire::{Downloads, EventData, EventStatus, EventType, ModelId, RapidId
 use post::{DEADLINE, Message, Poster};
 
 /// Maximum number of webhooks that are served at the same time.
-const MOST_AT_ONCE: usize = 32;
+const MAX_AT_ONCE: usize = 32;
 
 /// Number of events that a webhook gets before others have their turn.
-const TURN: usize = 32;
+const EVENTS_PER_TURN: usize = 32;
 
 /// How long a process that was killed keeps others from sending to a webhook.
 const LEASE: Duration = DEADLINE.saturating_add(Duration::from_secs(10));
@@ -41,13 +41,13 @@ const LEASE: Duration = DEADLINE.saturating_add(Duration::from_secs(10));
 const PAUSES: Backoff = Backoff::doubling(Duration::from_secs(2), Duration::from_mins(5));
 
 /// How often waiting events are looked for, on average; another process may have added one.
-const LOOK_AGAIN: Duration = Duration::from_secs(4);
+const EVENT_POLL_INTERVAL: Duration = Duration::from_secs(4);
 
 /// Time between two removals of old rows.
 const TIDY_PAUSE: Duration = Duration::from_mins(10);
 
 /// Time that calls in flight get when the service stops.
-const LAST_MOMENT: Duration = Duration::from_secs(2);
+const SHUTDOWN_GRACE: Duration = Duration::from_secs(2);
 
 /// An event of what happens now.
 pub fn event_of_now(event_type: EventType, data: EventData) -> NewEvent {
@@ -88,7 +88,7 @@ pub async fn deliver(app: Arc<App>) {
     // When the pauses end that began in this process.
     let mut pauses = BinaryHeap::<Reverse<Instant>>::new();
     while !app.stop.is_cancelled() {
-        let is_full = turns.len() >= MOST_AT_ONCE;
+        let is_full = turns.len() >= MAX_AT_ONCE;
         let claimed = match is_full {
             true => Ok(None),
             false => app.records.deliveries().claim(LEASE).await,
@@ -105,7 +105,7 @@ pub async fn deliver(app: Arc<App>) {
         while pauses.peek().is_some_and(|Reverse(end)| *end <= now) {
             pauses.pop();
         }
-        let mut next_look = now + LOOK_AGAIN.mul_f64(rand::random_range(0.5..1.5));
+        let mut next_look = now + EVENT_POLL_INTERVAL.mul_f64(rand::random_range(0.5..1.5));
         if let Some(Reverse(end)) = pauses.peek() {
             next_look = next_look.min(*end);
         }
@@ -117,7 +117,7 @@ pub async fn deliver(app: Arc<App>) {
         }
     }
     let rest = async { while turns.join_next().await.is_some() {} };
-    if tokio::time::timeout(LAST_MOMENT, rest).await.is_err() {
+    if tokio::time::timeout(SHUTDOWN_GRACE, rest).await.is_err() {
         turns.shutdown().await;
     }
 }
@@ -152,7 +152,7 @@ fn report(error: &RecordsError, what: &str) {
 
 /// Sends the events of a webhook, one after another. Returns when to look for its events again after a failed call.
 async fn serve(app: Arc<App>, poster: Arc<Poster>, mut held: WebhookLease) -> Vec<Instant> {
-    for _ in 0..TURN {
+    for _ in 0..EVENTS_PER_TURN {
         if app.stop.is_cancelled() {
             break;
         }

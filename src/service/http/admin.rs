@@ -18,20 +18,20 @@ use super::server::Server;
 use crate::listener::{ConnectionLimits, Connections, Listener};
 use crate::service::app::App;
 use crate::service::chaos::Chaos;
-use crate::service::health::{self, PATIENCE, Part};
+use crate::service::health::{self, PROBE_TIMEOUT, Part};
 use crate::service::metrics::Activity;
 
 /// The media type of metrics for Prometheus.
 const METRICS_TYPE: &str = "text/plain; version=0.0.4; charset=utf-8";
 
 /// Maximum number of connections.
-const MOST_CONNECTIONS: usize = 16;
+const MAX_CONNECTIONS: usize = 16;
 
 /// Serves the admin listener until the process stops. Busy clients and injected faults do not disturb the monitoring.
 pub async fn serve_admin(app: Arc<App>, listener: Listener) {
     let server = Server {
         listener,
-        connections: Connections::new(ConnectionLimits::new(MOST_CONNECTIONS)),
+        connections: Connections::new(ConnectionLimits::new(MAX_CONNECTIONS)),
         chaos: Chaos::default(),
         stop: app.stop.clone(),
         tls: None,
@@ -96,7 +96,7 @@ fn as_text(parts: &[Part]) -> String {
 async fn metrics(State(app): State<Arc<App>>) -> Response {
     let (jobs, deliveries) = (app.records.jobs(), app.records.deliveries());
     let loads = async { tokio::join!(jobs.load(), deliveries.load()) };
-    let (load, events) = match timeout(PATIENCE, loads).await {
+    let (load, events) = match timeout(PROBE_TIMEOUT, loads).await {
         Ok((load, events)) => (load.ok(), events.ok()),
         Err(_) => (None, None),
     };
@@ -104,13 +104,13 @@ async fn metrics(State(app): State<Arc<App>>) -> Response {
         load: load.as_ref(),
         events: events.as_ref(),
         slots: app.config.workers,
-        leases: app.queue.held(),
+        leases: app.queue.running_count(),
         traffic: app.connections.traffic(),
         draining: app.draining.is_cancelled(),
         stands_still: app
             .queue
-            .standstill()
-            .map_or(Duration::ZERO, |standstill| standstill.since.elapsed()),
+            .fault_pause()
+            .map_or(Duration::ZERO, |fault_pause| fault_pause.since.elapsed()),
     });
     ([(CONTENT_TYPE, METRICS_TYPE)], text).into_response()
 }

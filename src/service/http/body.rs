@@ -15,24 +15,22 @@ use crate::service::app::App;
 use crate::service::ids::id_number;
 use crate::service::names;
 use crate::wire::preset_text::is_preset_key;
+use crate::wire::tag::MAX_TAG_CHARS;
 use crate::wire::{OptimizerConfig, PresetId, PresetText, PresetTextError, strict_json};
 use assetfs_engine::settings::{Settings, UnknownKey, most_alike};
 
 /// The largest JSON body. The configuration of an embed contains pictures.
-const LARGEST_BODY_BYTES: usize = 8 << 20;
+const MAX_BODY_BYTES: usize = 8 << 20;
 
 /// Timeout for receiving a JSON body.
 const BODY_TIME: Duration = Duration::from_secs(30);
 
-/// The longest tag, in characters.
-const LONGEST_TAG_CHARS: usize = crate::wire::tag::MAX_TAG_CHARS;
-
 /// The most tags or ids of one request.
-const MOST_ITEMS: usize = 10_000;
+const MAX_ITEMS: usize = 10_000;
 
 /// Maximum number of unknown keys that a message names, and of characters of each.
 const NAMED_KEYS: usize = 3;
-const LONGEST_NAMED_KEY_CHARS: usize = 64;
+const MAX_NAMED_KEY_CHARS: usize = 64;
 
 /// Keys that a configuration may have although they belong to the request.
 const REQUEST_KEYS: [&str; 3] = ["preset_id", "tags", "exportName"];
@@ -76,9 +74,9 @@ async fn collect(body: Body) -> Result<Bytes, ApiError> {
                 "The body was not received whole ({error}); send it again."
             ))
         })?;
-        if whole.len() + chunk.len() > LARGEST_BODY_BYTES {
+        if whole.len() + chunk.len() > MAX_BODY_BYTES {
             return Err(ApiError::TooLarge(format!(
-                "The body must not be larger than {LARGEST_BODY_BYTES} bytes."
+                "The body must not be larger than {MAX_BODY_BYTES} bytes."
             )));
         }
         whole.extend_from_slice(&chunk);
@@ -241,9 +239,9 @@ impl Fields {
         parse: impl Fn(Value) -> Option<T>,
     ) -> Vec<T> {
         let items = match self.take(name) {
-            Some(Value::Array(items)) if items.len() <= MOST_ITEMS => items,
+            Some(Value::Array(items)) if items.len() <= MAX_ITEMS => items,
             Some(Value::Array(_)) => {
-                self.refuse(name, &format!("must not have more than {MOST_ITEMS} items"));
+                self.refuse(name, &format!("must not have more than {MAX_ITEMS} items"));
                 return Vec::new();
             }
             Some(_) => {
@@ -289,9 +287,9 @@ impl Fields {
         for tag in &tags {
             if tag.trim().is_empty() {
                 self.refuse(name, "must not have an empty tag");
-            } else if tag.chars().count() > LONGEST_TAG_CHARS {
+            } else if tag.chars().count() > MAX_TAG_CHARS {
                 let problem =
-                    format!("must not have a tag of more than {LONGEST_TAG_CHARS} characters");
+                    format!("must not have a tag of more than {MAX_TAG_CHARS} characters");
                 self.refuse(name, &problem);
             } else if tag.contains('\0') {
                 self.refuse(name, "must not contain a NUL character");
@@ -412,7 +410,7 @@ impl Fields {
                 }
                 None => "is unknown".to_owned(),
             };
-            let shown: String = key.chars().take(LONGEST_NAMED_KEY_CHARS).collect();
+            let shown: String = key.chars().take(MAX_NAMED_KEY_CHARS).collect();
             self.refuse(&shown, &problem);
         }
     }

@@ -38,7 +38,7 @@ pub const VERSION_1_FORMATS: &[&str] = &["glb", "usdz", "obj"];
 const TEXTURE_SLOTS: &[&str] = &["baseColor", "emissive", "normal", "orm"];
 
 /// The largest texture size, in pixels.
-const LARGEST_TEXTURE: f64 = 65_536.0;
+const MAX_TEXTURE: f64 = 65_536.0;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Setting {
@@ -76,7 +76,7 @@ pub fn configuration(
                         format!("has {key:?}, and the size of the model is not known")
                     })?;
                 }
-                let size = size.round().clamp(1.0, LARGEST_TEXTURE);
+                let size = size.round().clamp(1.0, MAX_TEXTURE);
                 texture_size = Some(texture_size.map_or(size, |other| other.min(size)));
             }
         }

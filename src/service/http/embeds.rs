@@ -28,11 +28,11 @@ use assetfs_engine::settings::most_alike;
 use assetfs_formats as formats;
 
 const PER_PAGE: u64 = 12;
-const MOST_PER_PAGE: u64 = 50;
+const MAX_PER_PAGE: u64 = 50;
 
 /// Maximum number of unknown keys that a message names, and of characters of each.
 const NAMED_KEYS: usize = 10;
-const LONGEST_NAMED_KEY_CHARS: usize = 64;
+const MAX_NAMED_KEY_CHARS: usize = 64;
 
 /// The common fields of the two calls that create an embed.
 struct EmbedRequest {
@@ -144,7 +144,7 @@ fn problem_of(text: &str) -> Option<String> {
         Value::Object(_) => "an object",
         Value::String(_) => return None,
     };
-    let key: String = key.chars().take(LONGEST_NAMED_KEY_CHARS).collect();
+    let key: String = key.chars().take(MAX_NAMED_KEY_CHARS).collect();
     Some(format!(
         "must be the JSON text of an object of texts, and the value of {key} in it is {found}"
     ))
@@ -160,7 +160,7 @@ fn unknown_keys(config: &str) -> Vec<String> {
         .clone()
         .take(NAMED_KEYS)
         .map(|key| {
-            let shown: String = key.chars().take(LONGEST_NAMED_KEY_CHARS).collect();
+            let shown: String = key.chars().take(MAX_NAMED_KEY_CHARS).collect();
             match most_alike(key, ViewerConfig::keys()) {
                 Some(meant) => format!("{shown} (did you mean {meant}?)"),
                 None => shown,
@@ -293,7 +293,7 @@ pub async fn list(call: ApiCall) -> Result<Json<Page<Value>>, ApiError> {
             ApiError::field("rapidId", "The rapidId field must be an integer.")
         })?)),
     };
-    let request = call.query.page(PER_PAGE, MOST_PER_PAGE);
+    let request = call.query.page(PER_PAGE, MAX_PER_PAGE);
     let search = call.query.search()?;
     let embeds = call.records().embeds();
     let page = embeds.list(call.user, rapid, &search, request).await?;

@@ -277,7 +277,7 @@ async fn isolate(State(app): State<Arc<App>>, request: Request, next: Next) -> R
         response.headers_mut().remove(RETRY_AFTER);
     }
     if app.draining.is_cancelled() && version == Version::HTTP_11 {
-        // The next request is for a process that stays.
+        // Closes the connection, so that the client's next request reaches a process that is not draining.
         let headers = response.headers_mut();
         headers.insert(CONNECTION, HeaderValue::from_static("close"));
     }

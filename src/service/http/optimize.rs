@@ -22,7 +22,7 @@ use crate::wire::{
 };
 
 /// The most optimizations of one request.
-const MOST_AT_ONCE: usize = 1_000;
+const MAX_AT_ONCE: usize = 1_000;
 
 /// The settings of an optimization, and the preset that they come from.
 struct RequestedSettings {
@@ -169,8 +169,8 @@ pub async fn many(State(app): State<Arc<App>>, request: Request) -> Result<Statu
 
 async fn queue_all(call: &ApiCall, mut fields: Fields) -> Result<StatusCode, ApiError> {
     let items = fields.objects("optimizations");
-    if items.len() > MOST_AT_ONCE {
-        let problem = format!("must not have more than {MOST_AT_ONCE} items");
+    if items.len() > MAX_AT_ONCE {
+        let problem = format!("must not have more than {MAX_AT_ONCE} items");
         fields.refuse("optimizations", &problem);
     }
     fields.finish()?;

@@ -15,7 +15,7 @@ use crate::wire::{
 };
 
 /// The longest description, in bytes.
-const LONGEST_DESCRIPTION_BYTES: usize = 4_096;
+const MAX_DESCRIPTION_BYTES: usize = 4_096;
 
 pub async fn create(call: ApiCall, mut fields: Fields) -> JsonReply {
     let name = fields.name("name");
@@ -126,8 +126,8 @@ pub async fn categories(_: ApiCall) -> Json<Vec<PresetCategory>> {
 
 fn description(fields: &mut Fields) -> Option<String> {
     let description = fields.optional_text("description")?;
-    if description.len() > LONGEST_DESCRIPTION_BYTES {
-        let problem = format!("must not be longer than {LONGEST_DESCRIPTION_BYTES} bytes");
+    if description.len() > MAX_DESCRIPTION_BYTES {
+        let problem = format!("must not be longer than {MAX_DESCRIPTION_BYTES} bytes");
         fields.refuse("description", &problem);
     }
     Some(description)

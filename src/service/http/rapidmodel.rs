@@ -15,7 +15,7 @@ use assetfs_engine::job::Report;
 use assetfs_formats as formats;
 
 const DEFAULT_PER_PAGE: u64 = 12;
-const MOST_PER_PAGE: u64 = 50;
+const MAX_PER_PAGE: u64 = 50;
 
 /// One rapid model of the caller.
 pub(super) async fn existing(call: &ApiCall, id: RapidId) -> Result<RapidRow, ApiError> {
@@ -43,7 +43,7 @@ pub(super) async fn written_all(app: &App, rows: &[RapidRow]) -> Result<Vec<Valu
 }
 
 pub async fn list(call: ApiCall) -> Result<Json<Page<Value>>, ApiError> {
-    let request = call.query.page(DEFAULT_PER_PAGE, MOST_PER_PAGE);
+    let request = call.query.page(DEFAULT_PER_PAGE, MAX_PER_PAGE);
     let search = call.query.search()?;
     let rapids = call.records().rapids();
     let page = rapids.list(call.user, &search, request).await?;

@@ -14,7 +14,7 @@ use crate::service::records::{Area, AssetRow};
 use crate::wire::{AssetForm, AssetId, Downloads, ModelId, Page};
 
 const DEFAULT_PER_PAGE: u64 = 10;
-const MOST_PER_PAGE: u64 = 50;
+const MAX_PER_PAGE: u64 = 50;
 
 /// Scale factors that keep coordinates in the range of every format.
 const SCALES: std::ops::RangeInclusive<f64> = 1e-9..=1e9;
@@ -40,7 +40,7 @@ pub(super) async fn written(
 }
 
 pub async fn list(call: ApiCall) -> Result<Json<Page<Value>>, ApiError> {
-    let request = call.query.page(DEFAULT_PER_PAGE, MOST_PER_PAGE);
+    let request = call.query.page(DEFAULT_PER_PAGE, MAX_PER_PAGE);
     let search = call.query.search()?;
     let assets = call.records().assets();
     let page = assets.list(call.user, &search, request).await?;

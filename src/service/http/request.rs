@@ -23,9 +23,9 @@ use crate::wire::{
     AssetId, EmbedId, IDEMPOTENCY_KEY, PresetId, RapidId, TagId, TokenId, UserId, WebhookId,
 };
 
-const LONGEST_QUERY_BYTES: usize = 4_096;
+const MAX_QUERY_BYTES: usize = 4_096;
 /// The longest idempotency key, in characters.
-const LONGEST_REQUEST_KEY: usize = 255;
+const MAX_REQUEST_KEY: usize = 255;
 
 /// Minimum time between two updates of a token's time of last use.
 const TOUCH_PAUSE_SECS: i64 = 60;
@@ -83,11 +83,11 @@ fn request_key(parts: &Parts) -> Result<Option<String>, ApiError> {
         return Ok(None);
     };
     match key.to_str() {
-        Ok(key) if !key.is_empty() && key.len() <= LONGEST_REQUEST_KEY => Ok(Some(key.to_owned())),
+        Ok(key) if !key.is_empty() && key.len() <= MAX_REQUEST_KEY => Ok(Some(key.to_owned())),
         _ => Err(ApiError::field(
             IDEMPOTENCY_KEY,
             format!(
-                "The header {IDEMPOTENCY_KEY} must have 1 to {LONGEST_REQUEST_KEY} visible ASCII characters; \
+                "The header {IDEMPOTENCY_KEY} must have 1 to {MAX_REQUEST_KEY} visible ASCII characters; \
                  leave it out if the request needs none."
             ),
         )),
@@ -273,9 +273,8 @@ impl Query {
     /// The search in `q`. Without `q` it matches everything.
     pub fn search(&self) -> Result<Search, ApiError> {
         let q = self.get("q").unwrap_or_default();
-        if q.len() > LONGEST_QUERY_BYTES {
-            let problem =
-                format!("The q field must not be longer than {LONGEST_QUERY_BYTES} bytes.");
+        if q.len() > MAX_QUERY_BYTES {
+            let problem = format!("The q field must not be longer than {MAX_QUERY_BYTES} bytes.");
             return Err(ApiError::field("q", problem));
         }
         if q.contains('\0') {

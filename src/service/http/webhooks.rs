@@ -13,17 +13,17 @@ use crate::web_url::web_url;
 use crate::wire::Webhook;
 
 /// The longest URL and the longest secret, in bytes.
-const LONGEST_URL_BYTES: usize = 2_048;
-const LONGEST_SECRET_BYTES: usize = 1_024;
+const MAX_URL_BYTES: usize = 2_048;
+const MAX_SECRET_BYTES: usize = 1_024;
 
 pub async fn create(call: ApiCall, mut fields: Fields) -> Result<Json<Webhook>, ApiError> {
     let url = fields.text("url");
     // A call has no place for a user name or a fragment.
     let is_callable = web_url(&url).is_some_and(|url| url.fragment().is_none());
-    if !is_callable || url.len() > LONGEST_URL_BYTES {
+    if !is_callable || url.len() > MAX_URL_BYTES {
         let problem = format!(
             "must be an http or https URL with a host, without user name, fragment and white space, of at most \
-             {LONGEST_URL_BYTES} bytes"
+             {MAX_URL_BYTES} bytes"
         );
         fields.refuse("url", &problem);
     }
@@ -32,8 +32,8 @@ pub async fn create(call: ApiCall, mut fields: Fields) -> Result<Json<Webhook>, 
     }
     let verify_ssl = fields.optional_flag("verify_ssl").unwrap_or(true);
     let secret = fields.optional_text("secret").unwrap_or_default();
-    if secret.len() > LONGEST_SECRET_BYTES {
-        let problem = format!("must have at most {LONGEST_SECRET_BYTES} bytes");
+    if secret.len() > MAX_SECRET_BYTES {
+        let problem = format!("must have at most {MAX_SECRET_BYTES} bytes");
         fields.refuse("secret", &problem);
     }
     fields.finish()?;

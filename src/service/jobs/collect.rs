@@ -22,7 +22,7 @@ const FIRST_PAUSE: Duration = Duration::from_millis(250);
 const LAST_PAUSE: Duration = Duration::from_secs(16);
 
 /// Maximum number of files; no export has so many.
-const MOST_FILES: usize = 20_000;
+const MAX_FILES: usize = 20_000;
 
 /// A file of the output folder: its area, its name there, and its path.
 type Found = (Area, String, PathBuf);
@@ -137,7 +137,7 @@ fn find(output: &Path) -> std::io::Result<Vec<Found>> {
     for (folder, area) in areas {
         add_tree(&output.join(folder), "", area, &mut found)?;
     }
-    found.truncate(MOST_FILES);
+    found.truncate(MAX_FILES);
     found.sort_by(|(_, a, _), (_, b, _)| a.cmp(b));
     Ok(found)
 }
@@ -172,7 +172,7 @@ fn add_tree(
         let Some(name) = name.to_str() else { continue };
         let name = format!("{prefix}{name}");
         let kind = entry.file_type()?;
-        if kind.is_dir() && found.len() < MOST_FILES {
+        if kind.is_dir() && found.len() < MAX_FILES {
             add_tree(&entry.path(), &format!("{name}/"), area, found)?;
         } else if kind.is_file() && names::check_file_names(std::slice::from_ref(&name)).is_ok() {
             found.push((area, name, entry.path()));

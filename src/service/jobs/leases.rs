@@ -16,7 +16,7 @@ use super::{give_up, refund};
 use crate::service::app::App;
 use crate::service::causes::chain;
 use crate::service::queue::Running;
-use crate::service::records::{Beat, Lease, Lost, RecordsError};
+use crate::service::records::{Heartbeat, Lease, Lost, RecordsError};
 
 /// Renewals of a lease in its lifetime, at least.
 const RENEWALS: u32 = 4;
@@ -59,7 +59,7 @@ async fn keep_leases(app: &App) {
         tokio::time::sleep(pause).await;
         // In this order: after a suspend of the machine our own leases have expired, too.
         let kept = async {
-            beat(app, |_| true).await?;
+            send_heartbeats(app, |_| true).await?;
             match doubt.is_some_and(|doubt| doubt.elapsed() < lease) {
                 true => app.records.database_time().await.map(drop),
                 false => requeue(app, Lost::Expired).await,
@@ -84,7 +84,9 @@ async fn show_progress(app: &App) {
     }
     loop {
         app.queue.progressed().await;
-        if let Err(error) = beat(app, |running| running.news.is_some()).await {
+        if let Err(error) =
+            send_heartbeats(app, |running| running.unrecorded_progress.is_some()).await
+        {
             tracing::warn!(error = %chain(&error), "progress could not be noted");
         }
         tokio::time::sleep(PROGRESS_PAUSE).await;
@@ -92,33 +94,36 @@ async fn show_progress(app: &App) {
 }
 
 /// Renews the leases of the jobs that `is_meant` selects, and records their progress.
-async fn beat(app: &App, is_meant: impl Fn(&Running) -> bool) -> Result<(), RecordsError> {
-    let beats: Vec<Beat> = {
+async fn send_heartbeats(
+    app: &App,
+    is_meant: impl Fn(&Running) -> bool,
+) -> Result<(), RecordsError> {
+    let heartbeats: Vec<Heartbeat> = {
         let mut running = app.queue.running();
         let meant = running.values_mut().filter(|running| is_meant(running));
-        let beats = meant.map(|running| Beat {
+        let heartbeats = meant.map(|running| Heartbeat {
             lease: running.lease,
-            progress: running.news.take(),
+            progress: running.unrecorded_progress.take(),
         });
-        beats.collect()
+        heartbeats.collect()
     };
     let time = app.config.job_lease;
-    let kept = app.records.jobs().beat(&beats, time).await;
-    let left: Vec<Beat> = match &kept {
-        Ok(kept) => beats
+    let kept = app.records.jobs().renew_leases(&heartbeats, time).await;
+    let left: Vec<Heartbeat> = match &kept {
+        Ok(kept) => heartbeats
             .into_iter()
-            .filter(|beat| !kept.contains(&beat.lease.job))
+            .filter(|heartbeat| !kept.contains(&heartbeat.lease.job))
             .collect(),
-        Err(_) => beats,
+        Err(_) => heartbeats,
     };
-    keep_news(app, &left);
+    keep_unrecorded_progress(app, &left);
     kept?;
     // Each of these jobs may be locked, or lost. A failure does not keep the next leases from being renewed.
     let mut failure = Ok(());
-    for Beat { lease, .. } in left {
+    for Heartbeat { lease, .. } in left {
         match app.records.jobs().renew_lease(lease, time).await {
             Ok(true) => {}
-            Ok(false) => end_lost(app, lease),
+            Ok(false) => stop_lost(app, lease),
             Err(error) => failure = Err(error),
         }
     }
@@ -126,20 +131,20 @@ async fn beat(app: &App, is_meant: impl Fn(&Running) -> bool) -> Result<(), Reco
 }
 
 /// Keeps what could not be recorded, for the next time.
-fn keep_news(app: &App, left: &[Beat]) {
+fn keep_unrecorded_progress(app: &App, left: &[Heartbeat]) {
     let mut running = app.queue.running();
-    for Beat { lease, progress } in left {
+    for Heartbeat { lease, progress } in left {
         if let Some(running) = running.get_mut(&lease.job)
-            && running.news.is_none()
+            && running.unrecorded_progress.is_none()
         {
-            running.news.clone_from(progress);
+            running.unrecorded_progress.clone_from(progress);
         }
     }
 }
 
 /// Stops an attempt that has no lease: either it has just ended and this has no effect, or another attempt has
 /// claimed the job. The process that recovered the job has counted the lost lease.
-fn end_lost(app: &App, lease: Lease) {
+fn stop_lost(app: &App, lease: Lease) {
     let running = app.queue.running();
     if let Some(lost) = running.get(&lease.job).filter(|it| it.lease == lease) {
         lost.stop.cancel();

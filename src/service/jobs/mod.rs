@@ -8,10 +8,10 @@ mod analyse;
 mod collect;
 mod convert;
 mod error;
+mod faults;
 mod job_events;
 mod leases;
 mod optimize;
-mod standstill;
 #[cfg(test)]
 mod tests;
 mod wakeups;
@@ -29,7 +29,7 @@ use tokio_util::sync::CancellationToken;
 use tracing::Instrument as _;
 
 use super::app::App;
-use super::obstruction::Obstruction;
+use super::infra_fault::InfraFault;
 use super::queue::Running;
 use super::records::{Attempt, JobKind, JobRow, RecordsError};
 use super::room::check_room;
@@ -65,16 +65,17 @@ enum Done {
 pub async fn work(app: Arc<App>) {
     let mut failures = 0;
     while !app.stop.is_cancelled() && !app.draining.is_cancelled() {
-        if let Some(standstill) = app.queue.standstill() {
-            rest(&app, standstill::back_off(standstill.tries)).await;
-            if let Some((fault, cause)) = standstill::present(&app).await {
-                app.queue.stand_still(fault, cause);
+        if let Some(fault_pause) = app.queue.fault_pause() {
+            rest(&app, faults::back_off(fault_pause.tries)).await;
+            if let Some((fault, cause)) = faults::find_fault(&app).await {
+                app.queue.pause_for_fault(fault, cause);
                 continue;
             }
-            // The end of the others shows only when a job works: a worker may have another disk, and other rights.
-            if standstill.fault.is_of_all_processes() {
+            // Other faults are proved gone only by a job that succeeds: a worker may use another disk or have other
+            // permissions.
+            if fault_pause.fault.is_of_all_processes() {
                 // Jobs may still pause, but not because of it.
-                app.queue.go_on();
+                app.queue.resume();
             }
         }
         match app.records.jobs().claim(app.config.job_lease).await {
@@ -88,18 +89,18 @@ pub async fn work(app: Arc<App>) {
                 match run_traced(&app, &job).await {
                     Ok(()) => {
                         failures = 0;
-                        app.queue.go_on();
+                        app.queue.resume();
                     }
                     Err(CouldNotRun::Obstructed) => {}
                     Err(CouldNotRun::Failed) => {
                         failures += 1;
-                        rest(&app, standstill::back_off(failures)).await;
+                        rest(&app, faults::back_off(failures)).await;
                     }
                 }
             }
             Ok(None) => {
-                if app.queue.standstill().is_some() && is_idle(&app).await {
-                    app.queue.go_on();
+                if app.queue.fault_pause().is_some() && is_idle(&app).await {
+                    app.queue.resume();
                 }
                 tokio::select! {
                     () = app.stop.cancelled() => {}
@@ -110,7 +111,7 @@ pub async fn work(app: Arc<App>) {
             }
             Err(error) if error.is_full() => {
                 app.queue
-                    .stand_still(Obstruction::DatabaseFull, chain(&error));
+                    .pause_for_fault(InfraFault::DatabaseFull, chain(&error));
             }
             Err(error) => {
                 if !error.is_away() {
@@ -136,7 +137,7 @@ async fn rest(app: &App, time: Duration) {
     tokio::select! {
         () = app.stop.cancelled() => {}
         () = app.draining.cancelled() => {}
-        () = app.queue.gone_on() => {}
+        () = app.queue.until_resumed() => {}
         () = tokio::time::sleep(time) => {}
     }
 }
@@ -168,7 +169,7 @@ async fn run(app: &Arc<App>, job: &JobRow) -> Result<(), CouldNotRun> {
     let attempt = Running {
         lease: job.lease(),
         stop: stop.clone(),
-        news: None,
+        unrecorded_progress: None,
     };
     app.queue.running().insert(job.id, attempt);
     let attempt = async {
@@ -192,13 +193,13 @@ async fn run(app: &Arc<App>, job: &JobRow) -> Result<(), CouldNotRun> {
         Ok(Done::Recorded) => tracing::info!(job = %job.id, "job ended"),
         Ok(Done::Stopped) => give_back(app, job, Attempt::Stopped).await,
         Ok(Done::Lost) => tracing::warn!(job = %job.id, "job lost: its result does not count"),
-        Err(error) => return could_not_run(app, job, error).await,
+        Err(error) => return handle_failed_run(app, job, error).await,
     }
     Ok(())
 }
 
 /// Gives a job back, or fails it if it has no attempt left. An infrastructure fault costs no attempt.
-async fn could_not_run(app: &App, job: &JobRow, error: JobError) -> Result<(), CouldNotRun> {
+async fn handle_failed_run(app: &App, job: &JobRow, error: JobError) -> Result<(), CouldNotRun> {
     if let JobError::Records(RecordsError::NoRoom { needed, left }) = error {
         let reason = format!(
             "the result has {needed} bytes, but {left} bytes are left of the account's storage: delete models that are \
@@ -213,10 +214,10 @@ async fn could_not_run(app: &App, job: &JobRow, error: JobError) -> Result<(), C
         // Ignored, because the database may be unreachable; the next attempt shows the state.
         let _ = analyse::show(app, job, &UploadStatus::Waiting, &[]).await;
     }
-    if let Some(fault) = standstill::fault_of(app, job, &error).await {
+    if let Some(fault) = faults::fault_of(app, job, &error).await {
         app.metrics.job_obstructed(fault);
-        app.queue.stand_still(fault, cause);
-        let pause = standstill::pause_after(job.faults);
+        app.queue.pause_for_fault(fault, cause);
+        let pause = faults::pause_after(job.faults);
         give_back(app, job, Attempt::Obstructed { fault, pause }).await;
         return Err(CouldNotRun::Obstructed);
     }

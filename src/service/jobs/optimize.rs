@@ -14,7 +14,7 @@ use crate::wire::{OptimizationStatus, RapidId};
 use assetfs_engine::job::{OptimizeTask, Task};
 
 /// The longest name of a result with the additions of its preset, in bytes.
-const LONGEST_ADDED_TO: usize = 150;
+const MAX_RESULT_NAME_BYTES: usize = 150;
 
 /// Runs one optimization.
 pub async fn run(app: &App, job: &JobRow, stop: &CancellationToken) -> Result<Done, JobError> {
@@ -90,7 +90,7 @@ fn base_name(rapid: &RapidRow) -> String {
         .collect();
     // If the name is too long, the addition is kept, because it distinguishes the results.
     let added = names::file_stem(&format!("x{added}"));
-    let room = LONGEST_ADDED_TO.saturating_sub(added.len());
+    let room = MAX_RESULT_NAME_BYTES.saturating_sub(added.len());
     let name = names::file_stem(&rapid.name);
     let end = name.floor_char_boundary(room.max(1));
     format!("{}{}", &name[..end], &added[1..])

@@ -18,13 +18,13 @@ use tokio::net::{TcpListener, TcpStream, UnixStream};
 
 use super::collect::{settle, store_text};
 use super::error::JobError;
-use super::standstill::{back_off, pause_after};
+use super::faults::{back_off, pause_after};
 use super::work;
 use crate::service::files::FilesError;
-use crate::service::obstruction::Obstruction;
+use crate::service::infra_fault::InfraFault;
 use crate::service::records::{
-    AnalysisEnd, AssetRow, Attempt, Beat, JobRow, JobState, Lost, NewAsset, NewFile, RecordsAt,
-    RecordsError, Stored,
+    AnalysisEnd, AssetRow, Attempt, Heartbeat, JobRow, JobState, Lost, NewAsset, NewFile,
+    RecordsAt, RecordsError, Stored,
 };
 use crate::service::test_records::{TestDatabase, database_url};
 use crate::service::{RunningService, Service, ServiceConfig, WorkerCommand};
@@ -188,11 +188,18 @@ async fn an_attempt_that_lost_its_job_changes_nothing() {
     assert_eq!((lost.id, lost.fence + 1), (now.id, now.fence));
 
     let old = lost.lease();
-    let beat = Beat {
+    let heartbeat = Heartbeat {
         lease: old,
         progress: Some(half()),
     };
-    assert_eq!(records.jobs().beat(&[beat], LEASE).await.unwrap(), []);
+    assert_eq!(
+        records
+            .jobs()
+            .renew_leases(&[heartbeat], LEASE)
+            .await
+            .unwrap(),
+        []
+    );
     assert!(!records.jobs().renew_lease(old, LEASE).await.unwrap());
     let analysing = UploadStatus::Analysing;
     let shown = records
@@ -356,15 +363,27 @@ async fn a_locked_job_keeps_no_other_lease_from_being_renewed() {
     database.run("BEGIN").await;
     let lock = "UPDATE jobs SET id = id WHERE id = (SELECT MIN(id) FROM jobs)";
     assert_eq!(database.run(lock).await, 1);
-    let beats = jobs.each_ref().map(|job| Beat {
+    let heartbeats = jobs.each_ref().map(|job| Heartbeat {
         lease: job.lease(),
         progress: Some(half()),
     });
-    let mut kept = records.jobs().beat(&beats, LEASE).await.unwrap();
+    let mut kept = records
+        .jobs()
+        .renew_leases(&heartbeats, LEASE)
+        .await
+        .unwrap();
     kept.sort();
     assert_eq!(kept, [jobs[1].id, jobs[2].id]);
     database.run("ROLLBACK").await;
-    assert_eq!(records.jobs().beat(&beats, LEASE).await.unwrap().len(), 3);
+    assert_eq!(
+        records
+            .jobs()
+            .renew_leases(&heartbeats, LEASE)
+            .await
+            .unwrap()
+            .len(),
+        3
+    );
     let noted = "SELECT COUNT(*) FROM jobs WHERE progress = 50 AND step = 'half'";
     assert_eq!(database.number(noted).await, 3);
 }
@@ -388,7 +407,7 @@ async fn a_panic_ends_the_attempt_and_frees_the_slot() {
         tokio::time::sleep(Duration::from_millis(20)).await;
     };
     assert_eq!(job.attempts, 2, "the first one panicked");
-    assert_eq!(app.queue.held(), 0, "no lease is renewed any more");
+    assert_eq!(app.queue.running_count(), 0, "no lease is renewed any more");
     app.stop.cancel();
     working.await.unwrap();
 }
@@ -438,13 +457,13 @@ async fn a_full_disk_costs_no_attempt_and_pauses_the_process_until_there_is_room
     assert_eq!(job.attempts, 0);
     assert_eq!(
         job.step,
-        "Waits, because the work disk of the service is full; goes on by itself as soon as the operator of the service has \
-         made room, nothing is lost"
+        "Waiting because the work disk of the service is full; continues automatically as soon as the operator of the service \
+         has made room; nothing is lost"
     );
     let row = app.records.assets().get(waiting.user, asset).await;
     assert_eq!(row.unwrap().unwrap().status, UploadStatus::Waiting);
-    let standstill = app.queue.standstill().expect("the process pauses");
-    assert_eq!(standstill.fault, Obstruction::WorkDiskFull);
+    let fault_pause = app.queue.fault_pause().expect("the process pauses");
+    assert_eq!(fault_pause.fault, InfraFault::WorkDiskFull);
     std::fs::write(programs.path().join("room"), "").unwrap();
     let job = until("the job ends", async || {
         Some(analysis().await).filter(|job| job.finished_at.is_some())
@@ -452,7 +471,7 @@ async fn a_full_disk_costs_no_attempt_and_pauses_the_process_until_there_is_room
     .await;
     assert_eq!((job.state, job.attempts), (JobState::Finished, 1));
     until("the process goes on", async || {
-        app.queue.standstill().is_none().then_some(())
+        app.queue.fault_pause().is_none().then_some(())
     })
     .await;
     app.stop.cancel();
@@ -477,7 +496,7 @@ async fn a_failure_that_is_told_to_users_has_no_addresses() {
     let waiting = Waiting::start().await;
     let job = waiting.claim().await;
     let records = waiting.service.app.records.jobs();
-    let fault = Obstruction::StorageFull;
+    let fault = InfraFault::StorageFull;
     let pause = Duration::from_secs(60);
     let attempt = Attempt::Obstructed { fault, pause };
     records.requeue(job.lease(), attempt).await.unwrap();
@@ -490,12 +509,12 @@ async fn a_process_is_ready_once_a_full_database_has_room_though_jobs_still_paus
     let waiting = Waiting::start().await;
     let app = &waiting.service.app;
     let job = waiting.claim().await;
-    let fault = Obstruction::DatabaseFull;
+    let fault = InfraFault::DatabaseFull;
     let pause = Duration::from_secs(300);
     let attempt = Attempt::Obstructed { fault, pause };
     let requeued = app.records.jobs().requeue(job.lease(), attempt);
     requeued.await.unwrap();
-    app.queue.stand_still(fault, "it was full".to_owned());
+    app.queue.pause_for_fault(fault, "it was full".to_owned());
     let jobs_failure = async || {
         let parts = crate::service::health::parts(app).await;
         let jobs = parts.into_iter().find(|part| part.name == "jobs");

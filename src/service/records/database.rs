@@ -13,7 +13,7 @@ use sqlx::sqlite::SqlitePool;
 use super::error::RecordsError;
 pub(super) use super::error::Result;
 use super::page_ends::Places;
-use super::shared::{Lane, SharedDatabase};
+use super::shared::{PoolKind, SharedDatabase};
 use super::sql::{Record, Statement, sql};
 pub(super) use super::transaction::Tx;
 use super::transaction::{Open, Pooled, answered};
@@ -21,7 +21,7 @@ use crate::service::clock::Clock;
 use crate::wire::UserId;
 
 /// How often a transaction runs that the database refuses because of others.
-pub(super) const MOST_TRIES: u32 = 5;
+pub(super) const MAX_TRIES: u32 = 5;
 
 /// Runs a block with a transaction. It runs again, a bounded number of times, if the database rolled the transaction
 /// back because of another one.
@@ -33,7 +33,7 @@ macro_rules! retried {
             match done {
                 Err(error)
                     if error.is_conflict()
-                        && tries < crate::service::records::database::MOST_TRIES =>
+                        && tries < crate::service::records::database::MAX_TRIES =>
                 {
                     tries += 1;
                 }
@@ -95,17 +95,17 @@ impl Database {
         }
     }
 
-    /// Runs statements that change rows with connections of `lane`.
-    pub(super) fn in_lane(&self, lane: Lane) -> InLane<'_> {
-        InLane {
+    /// Runs statements that change rows with connections of `pool_kind`.
+    pub(super) fn in_pool(&self, pool_kind: PoolKind) -> PoolHandle<'_> {
+        PoolHandle {
             database: self,
-            lane,
+            pool_kind,
         }
     }
 
     /// Runs a statement in its own transaction; returns the number of changed rows.
     pub(super) async fn run(&self, statement: Statement) -> Result<u64> {
-        self.in_lane(Lane::Changes).run(statement).await
+        self.in_pool(PoolKind::Changes).run(statement).await
     }
 
     /// Runs statements in one transaction.
@@ -154,12 +154,12 @@ impl Database {
     }
 
     async fn begin_in_turn(&self, user: UserId) -> Result<Tx> {
-        let turn = match self.shared() {
-            Some(shared) => Some(shared.answered(shared.turn(user)).await?),
+        let account_lock = match self.shared() {
+            Some(shared) => Some(shared.answered(shared.lock_account(user)).await?),
             None => None,
         };
         let tx = self.begin().await?;
-        Ok(Tx { turn, ..tx })
+        Ok(Tx { account_lock, ..tx })
     }
 
     /// Begins a transaction that locks no account.
@@ -169,7 +169,8 @@ impl Database {
                 Open::Sqlite(Box::pin(writer.begin_with("BEGIN IMMEDIATE")).await?)
             }
             Pools::Postgres(shared) => {
-                let beginning = async { Ok(Box::pin(shared.pool(Lane::Changes).begin()).await?) };
+                let beginning =
+                    async { Ok(Box::pin(shared.pool(PoolKind::Changes).begin()).await?) };
                 Open::Postgres(shared.answered(beginning).await?)
             }
         };
@@ -177,7 +178,7 @@ impl Database {
             open,
             now: self.now(),
             shared: self.shared().cloned(),
-            turn: None,
+            account_lock: None,
         })
     }
 
@@ -203,7 +204,7 @@ impl Database {
         Ok(match &self.pools {
             Pools::Sqlite { reader, .. } => Pooled::Sqlite(Box::pin(reader.acquire()).await?),
             Pools::Postgres(shared) => {
-                Pooled::Postgres(Box::pin(shared.pool(Lane::Reads).acquire()).await?)
+                Pooled::Postgres(Box::pin(shared.pool(PoolKind::Reads).acquire()).await?)
             }
         })
     }
@@ -211,12 +212,12 @@ impl Database {
 
 /// The database with the connections of one lane.
 #[derive(Clone, Copy)]
-pub(super) struct InLane<'a> {
+pub(super) struct PoolHandle<'a> {
     database: &'a Database,
-    lane: Lane,
+    pool_kind: PoolKind,
 }
 
-impl InLane<'_> {
+impl PoolHandle<'_> {
     /// Runs a statement in its own transaction; returns the number of changed rows.
     pub(super) async fn run(self, statement: Statement) -> Result<u64> {
         let changing = async { retried!({ self.writer().await?.link().run(&statement).await }) };
@@ -240,7 +241,7 @@ impl InLane<'_> {
         Ok(match &self.database.pools {
             Pools::Sqlite { writer, .. } => Pooled::Sqlite(Box::pin(writer.acquire()).await?),
             Pools::Postgres(shared) => {
-                Pooled::Postgres(Box::pin(shared.pool(self.lane).acquire()).await?)
+                Pooled::Postgres(Box::pin(shared.pool(self.pool_kind).acquire()).await?)
             }
         })
     }

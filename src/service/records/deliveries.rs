@@ -10,7 +10,7 @@ use jiff::Timestamp;
 use super::database::{Result, Tx};
 use super::files::Area;
 use super::groups::DeliveryRecords;
-use super::shared::Lane;
+use super::shared::PoolKind;
 use super::sql::{Column, Record, Row, columns, ids, micros, record, sql};
 use super::webhooks::WebhookRow;
 use crate::wire::{EventData, EventType, UserId, WebhookId};
@@ -23,7 +23,7 @@ const DELIVERED_KEPT: Duration = Duration::from_hours(24);
 const GIVEN_UP_KEPT: Duration = Duration::from_hours(7 * 24);
 
 /// Maximum number of events of a webhook that wait, and of those that ended either way. The oldest beyond are removed.
-const MOST_ROWS: u64 = 10_000;
+const MAX_ROWS: u64 = 10_000;
 
 /// An event for the webhooks of an account.
 #[derive(Debug, Clone)]
@@ -166,7 +166,7 @@ impl DeliveryRecords<'_> {
             ),
             micros(lease),
         );
-        self.database.in_lane(Lane::Leases).change(update).await
+        self.database.in_pool(PoolKind::Leases).change(update).await
     }
 
     /// The oldest event that is to be sent now.
@@ -236,7 +236,7 @@ impl DeliveryRecords<'_> {
             held.webhook.id,
             held.fence,
         );
-        let released = self.database.in_lane(Lane::Leases).run(update);
+        let released = self.database.in_pool(PoolKind::Leases).run(update);
         released.await.map(drop)
     }
 
@@ -264,7 +264,7 @@ impl DeliveryRecords<'_> {
                      (PARTITION BY webhook_id ORDER BY id DESC) AS place FROM deliveries WHERE {state}) AS placed \
                      WHERE place > $1)"
                 ),
-                MOST_ROWS,
+                MAX_ROWS,
             );
             let rows = self.database.run(surplus).await?;
             removed += if ended { 0 } else { rows };

@@ -1,4 +1,4 @@
-//! The epochs of the bucket, which distinguish these records from a copy of them (`service/hold`).
+//! The epochs of the bucket, which distinguish these records from a copy of them (`service/bucket_fence`).
 //!
 //! A copy has the same id as its original, but it is another database ([`EpochRecords::database`]), and it does not know
 //! the epochs that its original wrote later. An epoch is recorded before it is written to the bucket: if the process dies

@@ -64,7 +64,7 @@ async fn cycle(records: &Records, user: UserId, asset: AssetId) {
             break job;
         }
     };
-    let beat = Beat {
+    let heartbeat = Heartbeat {
         lease: job.lease(),
         progress: Some(Progress {
             percent: 50,
@@ -76,7 +76,7 @@ async fn cycle(records: &Records, user: UserId, asset: AssetId) {
     // The claim of another client may lock the row for a moment.
     while records
         .jobs()
-        .beat(std::slice::from_ref(&beat), LEASE)
+        .renew_leases(std::slice::from_ref(&heartbeat), LEASE)
         .await
         .unwrap()
         != [job.id]

@@ -13,10 +13,10 @@ use jiff::Timestamp;
 
 use super::database::{Result, Tx};
 use super::groups::JobRecords;
-use super::shared::Lane;
+use super::shared::PoolKind;
 use super::sql::{columns, ids, micros, record, select_from, sql, words};
 use crate::service::ids::random_uuid;
-use crate::service::obstruction::Obstruction;
+use crate::service::infra_fault::InfraFault;
 use crate::service::trace;
 use crate::wire::{AssetId, RapidId, UserId};
 use assetfs_engine::job::Progress;
@@ -40,9 +40,9 @@ pub struct Lease {
     pub fence: u64,
 }
 
-/// A sign of life of a running attempt.
+/// A heartbeat of a running attempt.
 #[derive(Debug, Clone)]
-pub struct Beat {
+pub struct Heartbeat {
     pub lease: Lease,
     /// If it has changed.
     pub progress: Option<Progress>,
@@ -54,7 +54,7 @@ pub enum Attempt<'a> {
     /// It is one of the few that a job has. The reason is shown while the job waits.
     Failed { reason: &'a str },
     /// An infrastructure fault ended it. It does not count; the job waits for `pause` at least, and shows the fault.
-    Obstructed { fault: Obstruction, pause: Duration },
+    Obstructed { fault: InfraFault, pause: Duration },
     /// It does not count.
     Stopped,
 }
@@ -245,7 +245,7 @@ impl JobRecords<'_> {
             self.database.now(),
             micros(lease),
         );
-        self.database.in_lane(Lane::Leases).change(update).await
+        self.database.in_pool(PoolKind::Leases).change(update).await
     }
 
     /// Renews a lease; false if it is lost.
@@ -257,7 +257,7 @@ impl JobRecords<'_> {
             lease.fence,
             micros(time),
         );
-        Ok(self.database.in_lane(Lane::Leases).run(update).await? > 0)
+        Ok(self.database.in_pool(PoolKind::Leases).run(update).await? > 0)
     }
 
     /// Whether the end of this attempt is recorded.
@@ -272,8 +272,12 @@ impl JobRecords<'_> {
 
     /// Renews the leases of these attempts and records their progress, in one statement. Returns the jobs whose
     /// leases it renewed. The other jobs are lost, or another transaction has locked them.
-    pub async fn beat(self, beats: &[Beat], time: Duration) -> Result<Vec<JobId>> {
-        if beats.is_empty() {
+    pub async fn renew_leases(
+        self,
+        heartbeats: &[Heartbeat],
+        time: Duration,
+    ) -> Result<Vec<JobId>> {
+        if heartbeats.is_empty() {
             return Ok(Vec::new());
         }
         let row = |number: usize| {
@@ -286,7 +290,7 @@ impl JobRecords<'_> {
                 first + 3
             )
         };
-        let rows: Vec<String> = (0..beats.len()).map(row).collect();
+        let rows: Vec<String> = (0..heartbeats.len()).map(row).collect();
         let text = format!(
             "WITH beat (job, mark, percent, words) AS (VALUES {}) \
              UPDATE jobs SET lease_until = now_micros() + $1, \
@@ -298,7 +302,7 @@ impl JobRecords<'_> {
             rows.join(", ")
         );
         let mut update = sql!(text, micros(time), self.database.now());
-        for Beat { lease, progress } in beats {
+        for Heartbeat { lease, progress } in heartbeats {
             let percent = progress.as_ref().map(|it| u64::from(it.percent.min(99)));
             let step = progress.as_ref().map(|it| &*it.step);
             update = update
@@ -307,7 +311,10 @@ impl JobRecords<'_> {
                 .bind(&percent)
                 .bind(&step);
         }
-        self.database.in_lane(Lane::Leases).change_all(update).await
+        self.database
+            .in_pool(PoolKind::Leases)
+            .change_all(update)
+            .await
     }
 
     /// Puts a job back into the queue.
@@ -335,7 +342,7 @@ impl JobRecords<'_> {
             uncounted,
             pause,
         );
-        let requeued = self.database.in_lane(Lane::Leases).run(update);
+        let requeued = self.database.in_pool(PoolKind::Leases).run(update);
         requeued.await.map(drop)
     }
 
@@ -369,7 +376,7 @@ impl JobRecords<'_> {
             QUEUED_STEP,
             self.database.now(),
         );
-        let leases = self.database.in_lane(Lane::Leases);
+        let leases = self.database.in_pool(PoolKind::Leases);
         let queued = leases.run(update).await?;
         // If this process dies before it has marked them, another one claims them when this lease expires.
         let columns = columns::<JobRow>("");

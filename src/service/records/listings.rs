@@ -158,7 +158,7 @@ fn page_number(request: PageRequest, total: u64) -> u64 {
 mod tests {
     use super::super::{RapidRow, Records};
     use super::*;
-    use crate::service::records::shared::Lane;
+    use crate::service::records::shared::PoolKind;
 
     const LENGTHS: [u64; 5] = [0, 1, 7, 20, 21];
 
@@ -180,7 +180,7 @@ mod tests {
             );
             let id: Option<u64> = records
                 .database
-                .in_lane(Lane::Changes)
+                .in_pool(PoolKind::Changes)
                 .change(insert)
                 .await
                 .unwrap();

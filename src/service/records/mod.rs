@@ -58,7 +58,9 @@ pub use error::RecordsError;
 pub use files::{Area, FileId, FileRow, NewFile};
 pub use imports::{AnalysisEnd, Completion};
 pub use incoming::{Arrived, Awaited};
-pub use jobs::{Attempt, Beat, JobId, JobKind, JobLoad, JobRow, JobState, Lease, Lost, Removal};
+pub use jobs::{
+    Attempt, Heartbeat, JobId, JobKind, JobLoad, JobRow, JobState, Lease, Lost, Removal,
+};
 pub use optimizations::{NewRapid, OptimizationEnd, Started};
 pub use presets::{NewPreset, PresetChange, PresetRow};
 pub use rapids::RapidRow;

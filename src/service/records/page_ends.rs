@@ -7,7 +7,7 @@ use crate::locks::Locked;
 use crate::wire::UserId;
 
 /// Places that are remembered. Beyond that, all are forgotten.
-const MOST_PLACES: usize = 10_000;
+const MAX_PLACES: usize = 10_000;
 
 /// The ends of pages that were read.
 #[derive(Debug, Default)]
@@ -38,7 +38,7 @@ impl Places {
 
     pub(super) fn note(&self, key: PageKey, end: PageEnd) {
         let mut ends = self.ends.locked();
-        if ends.len() >= MOST_PLACES {
+        if ends.len() >= MAX_PLACES {
             ends.clear();
         }
         ends.insert(key, end);

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use super::database::Result;
 use super::groups::RateRecords;
-use super::shared::Lane;
+use super::shared::PoolKind;
 use super::sql::{micros, sql};
 
 /// Which requests are counted together, and how many are allowed.
@@ -46,7 +46,7 @@ impl RateRecords<'_> {
             micros(rule.window),
             i64::from(wanted),
         );
-        let changed = self.database.in_lane(Lane::Changes).change(statement);
+        let changed = self.database.in_pool(PoolKind::Changes).change(statement);
         let (taken, ends_in): (i64, i64) = changed.await?.expect("an upsert returns its row");
         let before = taken - i64::from(wanted);
         let left_before = (i64::from(rule.limit) - before).max(0);

@@ -4,8 +4,8 @@
 //! one term.
 
 /// Longer terms match nothing.
-const LONGEST_TERM_BYTES: usize = 2_048;
-const MOST_TERMS: usize = 16;
+const MAX_TERM_BYTES: usize = 2_048;
+const MAX_TERMS: usize = 16;
 
 /// A parsed `q`.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -25,7 +25,7 @@ impl Search {
             }
         }
         terms.retain(|term| !term.is_empty());
-        terms.truncate(MOST_TERMS);
+        terms.truncate(MAX_TERMS);
         Search { terms }
     }
 
@@ -42,7 +42,7 @@ impl Search {
     /// The patterns of `LIKE`, one for each term, with `\` before the signs that stand for themselves.
     pub(super) fn patterns(&self) -> impl Iterator<Item = String> + '_ {
         self.terms.iter().map(|term| {
-            let mut cut = term.len().min(LONGEST_TERM_BYTES);
+            let mut cut = term.len().min(MAX_TERM_BYTES);
             while !term.is_char_boundary(cut) {
                 cut -= 1;
             }

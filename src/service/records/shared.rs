@@ -36,7 +36,7 @@ const CLOSE_TIME: Duration = Duration::from_secs(5);
 const ACQUIRE_TIME: Duration = Duration::from_secs(10);
 
 /// How long a change waits for others of the same account. The database has the same limit for its locks.
-const TURN_TIME: Duration = Duration::from_secs(10);
+const ACCOUNT_LOCK_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// Pause between two questions to the database, and the time for its answer. A busy server may be some seconds late; a
 /// connection that is silent for longer is broken, and so are those of the pools.
@@ -48,14 +48,14 @@ const PROBE_CONNECT_TIME: Duration = Duration::from_secs(4);
 
 /// Pause before the connection is opened again, and the number of failures in sequence that make an outage.
 const RECONNECT_PAUSE: Duration = Duration::from_millis(250);
-const MOST_FAILURES: u32 = 2;
+const MAX_FAILURES: u32 = 2;
 
 /// Number of accounts from which the unused turns are removed.
-const MANY_TURNS: usize = 1_000;
+const MANY_ACCOUNT_LOCKS: usize = 1_000;
 
 /// What a connection is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Lane {
+pub(super) enum PoolKind {
     Reads,
     Changes,
     /// Claims and renewals of jobs, and messages about them.
@@ -63,13 +63,17 @@ pub(super) enum Lane {
 }
 
 /// The lanes and their maximum numbers of connections.
-const LANES: [(Lane, u32); 3] = [(Lane::Reads, 6), (Lane::Changes, 6), (Lane::Leases, 4)];
+const POOLS: [(PoolKind, u32); 3] = [
+    (PoolKind::Reads, 6),
+    (PoolKind::Changes, 6),
+    (PoolKind::Leases, 4),
+];
 
 /// The most connections of a process: those of the lanes, and the one for the questions.
-const MOST_CONNECTIONS: u32 = LANES[0].1 + LANES[1].1 + LANES[2].1 + 1;
+const MAX_CONNECTIONS: u32 = POOLS[0].1 + POOLS[1].1 + POOLS[2].1 + 1;
 
 /// The turn of an account.
-pub(super) type Turn = OwnedMutexGuard<()>;
+pub(super) type AccountLock = OwnedMutexGuard<()>;
 
 /// The connections to a shared database. Drop ends the task that watches it.
 #[derive(Debug)]
@@ -85,10 +89,10 @@ struct Reach {
     password_file: Option<PathBuf>,
     /// The URL without the password.
     name: String,
-    pools: Mutex<[PgPool; LANES.len()]>,
+    pools: Mutex<[PgPool; POOLS.len()]>,
     /// Why and since when the database does not answer, while it does not.
     away: watch::Sender<Option<(Arc<str>, Instant)>>,
-    turns: Mutex<HashMap<UserId, Arc<tokio::sync::Mutex<()>>>>,
+    account_locks: Mutex<HashMap<UserId, Arc<tokio::sync::Mutex<()>>>>,
 }
 
 /// Reads a password from a file, without the line end.
@@ -110,7 +114,7 @@ impl SharedDatabase {
             password_file,
             name,
             away: watch::Sender::new(None),
-            turns: Mutex::default(),
+            account_locks: Mutex::default(),
         });
         let stop = CancellationToken::new();
         let watching = Arc::clone(&link).watch();
@@ -126,8 +130,8 @@ impl SharedDatabase {
         &self.link.name
     }
 
-    pub(super) fn pool(&self, lane: Lane) -> PgPool {
-        let place = LANES.iter().position(|(it, _)| *it == lane);
+    pub(super) fn pool(&self, pool_kind: PoolKind) -> PgPool {
+        let place = POOLS.iter().position(|(it, _)| *it == pool_kind);
         let pools = self.link.pools.locked();
         pools[place.expect("every lane is in the list")].clone()
     }
@@ -150,7 +154,7 @@ impl SharedDatabase {
         }
     }
 
-    /// The result of `work`, unless the database is away before it ends.
+    /// Runs `work`; fails early if the database becomes unreachable.
     pub(super) async fn answered<T>(&self, work: impl Future<Output = Result<T>>) -> Result<T> {
         let mut away = self.link.away.subscribe();
         let lost = async {
@@ -170,15 +174,15 @@ impl SharedDatabase {
     }
 
     /// Waits until no other task of this process changes the account.
-    pub(super) async fn turn(&self, user: UserId) -> Result<Turn> {
-        let turn = {
-            let mut turns = self.link.turns.locked();
-            if turns.len() >= MANY_TURNS {
-                turns.retain(|_, turn| Arc::strong_count(turn) > 1);
+    pub(super) async fn lock_account(&self, user: UserId) -> Result<AccountLock> {
+        let account_lock = {
+            let mut account_locks = self.link.account_locks.locked();
+            if account_locks.len() >= MANY_ACCOUNT_LOCKS {
+                account_locks.retain(|_, account_lock| Arc::strong_count(account_lock) > 1);
             }
-            Arc::clone(turns.entry(user).or_default())
+            Arc::clone(account_locks.entry(user).or_default())
         };
-        timeout(TURN_TIME, turn.lock_owned())
+        timeout(ACCOUNT_LOCK_TIMEOUT, account_lock.lock_owned())
             .await
             .map_err(|_| RecordsError::Busy)
     }
@@ -192,8 +196,8 @@ impl SharedDatabase {
     }
 }
 
-fn pools(options: &PgConnectOptions) -> [PgPool; LANES.len()] {
-    LANES.map(|(_, most)| {
+fn pools(options: &PgConnectOptions) -> [PgPool; POOLS.len()] {
+    POOLS.map(|(_, most)| {
         PgPoolOptions::new()
             .max_connections(most)
             .acquire_timeout(ACQUIRE_TIME)
@@ -224,13 +228,13 @@ impl Reach {
             failures = match answer {
                 Answer::Came | Answer::Full(_) => 0,
                 Answer::NoConnection(_) => failures + 1,
-                Answer::Silence(_) => MOST_FAILURES,
+                Answer::Silence(_) => MAX_FAILURES,
             };
             let is_full = matches!(answer, Answer::Full(_));
             match answer {
                 Answer::Full(error) if !was_full => tracing::warn!("{}", chain(&error)),
                 Answer::NoConnection(error) | Answer::Silence(error)
-                    if failures >= MOST_FAILURES && since.is_none() =>
+                    if failures >= MAX_FAILURES && since.is_none() =>
                 {
                     since = Some(self.note_away(&error));
                 }
@@ -375,7 +379,7 @@ pub(super) fn connect_error(
         Some(NO_DATABASE) => RecordsError::NoDatabase { server },
         Some(SERVER_FULL) => RecordsError::ServerFull {
             server,
-            most: MOST_CONNECTIONS,
+            most: MAX_CONNECTIONS,
         },
         Some(PROTOCOL_VIOLATION) => RecordsError::Pooler {
             server,

@@ -8,7 +8,7 @@ use sqlx::sqlite::SqliteConnection;
 use sqlx::{Postgres, Sqlite, Transaction};
 
 use super::error::Result;
-use super::shared::{SharedDatabase, Turn};
+use super::shared::{AccountLock, SharedDatabase};
 use super::sql::{Record, Row, Statement, sql};
 use crate::wire::{ModelId, UserId};
 
@@ -96,10 +96,10 @@ pub(super) struct Tx {
     pub(super) now: i64,
     pub(super) shared: Option<Arc<SharedDatabase>>,
     /// The account that this process changes in no other transaction meanwhile.
-    pub(super) turn: Option<Turn>,
+    pub(super) account_lock: Option<AccountLock>,
 }
 
-/// The result of `work`, unless the database is shared and away before it ends.
+/// Runs `work`; fails early if a shared database becomes unreachable.
 pub(super) async fn answered<T>(
     shared: Option<&Arc<SharedDatabase>>,
     work: impl Future<Output = Result<T>>,
@@ -118,7 +118,10 @@ impl Tx {
 
     pub(super) async fn commit(self) -> Result<()> {
         let Tx {
-            open, shared, turn, ..
+            open,
+            shared,
+            account_lock,
+            ..
         } = self;
         let committing = async {
             match open {
@@ -128,7 +131,7 @@ impl Tx {
             Ok(())
         };
         let committed = answered(shared.as_ref(), committing).await;
-        drop(turn);
+        drop(account_lock);
         committed
     }
 

@@ -9,7 +9,7 @@ use sqlx::postgres::PgListener;
 
 use super::database::Result;
 use super::groups::JobRecords;
-use super::shared::{Lane, SharedDatabase};
+use super::shared::{PoolKind, SharedDatabase};
 use super::sql::sql;
 
 const CHANNEL: &str = "assetfs_jobs";
@@ -66,7 +66,10 @@ impl JobRecords<'_> {
             CHANNEL,
             added.text()
         );
-        let told = self.database.in_lane(Lane::Leases).change::<String>(notify);
+        let told = self
+            .database
+            .in_pool(PoolKind::Leases)
+            .change::<String>(notify);
         told.await.map(drop)
     }
 
@@ -76,7 +79,7 @@ impl JobRecords<'_> {
             return Ok(None);
         };
         let opening = async {
-            let mut listener = PgListener::connect_with(&shared.pool(Lane::Leases)).await?;
+            let mut listener = PgListener::connect_with(&shared.pool(PoolKind::Leases)).await?;
             listener.listen(CHANNEL).await?;
             Ok(listener)
         };

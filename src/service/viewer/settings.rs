@@ -9,7 +9,7 @@ use super::style::{color, declarations, is_all_harmless};
 use crate::web_url::web_url;
 
 /// The largest picture of a logo, in bytes of its data URI.
-const LARGEST_LOGO_BYTES: usize = 2 << 20;
+const MAX_LOGO_BYTES: usize = 2 << 20;
 
 /// The numbers and their ranges.
 const NUMBERS: &[(&str, RangeInclusive<f64>)] = &[
@@ -246,7 +246,7 @@ fn picture(text: &str) -> Option<String> {
     let plain = data
         .bytes()
         .all(|c| c.is_ascii_alphanumeric() || b"+/=".contains(&c));
-    (known && plain && text.len() <= LARGEST_LOGO_BYTES).then(|| text.trim().to_owned())
+    (known && plain && text.len() <= MAX_LOGO_BYTES).then(|| text.trim().to_owned())
 }
 
 /// A link to the web.

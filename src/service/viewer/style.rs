@@ -3,7 +3,7 @@
 //! Nothing that comes out can end its rule, load anything or reach another element.
 
 /// The longest text that is looked at.
-const LONGEST_BYTES: usize = 4_096;
+const MAX_BYTES: usize = 4_096;
 
 /// Properties that move, size and colour one element.
 const PROPERTIES: &str = "align-items align-self background background-color border border-color border-radius border-style \
@@ -19,7 +19,7 @@ const FUNCTIONS: &str = "blur brightness calc clamp contrast drop-shadow graysca
 
 /// The declarations of `text` that are harmless, ready to stand in a rule.
 pub fn declarations(text: &str) -> String {
-    if text.len() > LONGEST_BYTES {
+    if text.len() > MAX_BYTES {
         return String::new();
     }
     text.split(';').filter_map(harmless).collect()
@@ -28,7 +28,7 @@ pub fn declarations(text: &str) -> String {
 /// Whether [`declarations`] leaves nothing of `text` out.
 pub fn is_all_harmless(text: &str) -> bool {
     let mut given = text.split(';').filter(|part| !part.trim().is_empty());
-    text.len() <= LONGEST_BYTES && given.all(|declaration| harmless(declaration).is_some())
+    text.len() <= MAX_BYTES && given.all(|declaration| harmless(declaration).is_some())
 }
 
 fn lists(words: &str, word: &str) -> bool {

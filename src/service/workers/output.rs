@@ -9,7 +9,7 @@ use tokio::io::{AsyncBufRead, AsyncBufReadExt as _, AsyncRead, AsyncReadExt as _
 use assetfs_engine::job::{Progress, Report};
 
 /// The longest line. A report can contain many files and warnings.
-const LONGEST_LINE_BYTES: u64 = 8 << 20;
+const MAX_LINE_BYTES: u64 = 8 << 20;
 
 /// Bytes that are kept from the end of standard error.
 const KEPT_ERROR_BYTES: usize = 16 << 10;
@@ -47,11 +47,11 @@ pub async fn read_lines(
 
 async fn read_line(output: &mut (impl AsyncBufRead + Unpin)) -> std::io::Result<Option<Vec<u8>>> {
     let mut line = Vec::new();
-    let mut bounded = output.take(LONGEST_LINE_BYTES);
+    let mut bounded = output.take(MAX_LINE_BYTES);
     if bounded.read_until(b'\n', &mut line).await? == 0 {
         return Ok(None);
     }
-    if line.len() as u64 >= LONGEST_LINE_BYTES {
+    if line.len() as u64 >= MAX_LINE_BYTES {
         return Err(std::io::Error::other("a line of the worker is too long"));
     }
     Ok(Some(line))

@@ -92,7 +92,7 @@ fn a_model_that_is_removed_after_lost_answers_of_start_leaves_one_orphan_that_ca
     assert!(!status.contains("orphan"), "{status}");
     let said = fails(cancel(), 1);
     assert!(
-        said.contains("is not there; `assetfs status` lists"),
+        said.contains("does not exist; `assetfs status` lists"),
         "{said}"
     );
 }

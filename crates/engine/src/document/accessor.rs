@@ -211,7 +211,7 @@ impl Accessors<'_> {
             let start = place.checked_mul(width).filter(|_| *place < info.count);
             let Some(start) = start else {
                 return Err(indices_at.invalid(format!(
-                    "names element {place}, but the accessor has {}",
+                    "index {place} is out of range ({} elements)",
                     info.count
                 )));
             };

@@ -17,6 +17,8 @@ pub enum ExportError {
     )]
     NoTriangles { format: &'static str },
     /// The scene has no geometry.
-    #[error("the result holds no geometry, so there is nothing to export")]
+    #[error(
+        "the result has no geometry left, so no file is written; relax the settings that remove parts"
+    )]
     Empty,
 }

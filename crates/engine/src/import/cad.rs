@@ -21,12 +21,12 @@ use assetfs_formats::wholeness::{self, Wholeness};
 
 const PROGRAM: &str = "assetfs-cad";
 
-/// A program that works says how it is used in less than a second.
+/// Timeout of the check that the program starts. It prints its usage in less than a second.
 const CHECK_LIMIT: Duration = Duration::from_secs(15);
 
 /// Maximum number of bytes of the errors that are read, and the time for them after the program has ended.
-const MOST_SAID: u64 = 1 << 16;
-const LAST_WORDS: Duration = Duration::from_secs(1);
+const MAX_STDERR_BYTES: u64 = 1 << 16;
+const STDERR_DRAIN_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// Exit codes of the program.
 const USAGE: i32 = 2;
@@ -174,7 +174,7 @@ fn check_within(program: &Path, limit: Duration) -> Result<(), String> {
         .stderr(Stdio::piped())
         .spawn()
         .map_err(|error| error.to_string())?;
-    let errors = child.stderr.take().map(said_by);
+    let errors = child.stderr.take().map(read_stderr);
     let Some(status) = ended_within(&mut child, limit).map_err(|error| error.to_string())? else {
         return Err(format!(
             "it did not end within {} seconds",
@@ -186,7 +186,7 @@ fn check_within(program: &Path, limit: Duration) -> Result<(), String> {
         return Ok(());
     }
     // A process that it has left may hold the pipe open.
-    let said = errors.and_then(|errors| errors.recv_timeout(LAST_WORDS).ok());
+    let said = errors.and_then(|errors| errors.recv_timeout(STDERR_DRAIN_TIMEOUT).ok());
     let said = said.unwrap_or_default();
     Err(match String::from_utf8_lossy(&said).lines().last() {
         Some(line) => line.trim().to_owned(),
@@ -195,11 +195,14 @@ fn check_within(program: &Path, limit: Duration) -> Result<(), String> {
 }
 
 /// Reads what a process prints to the end, so that it does not wait for a full pipe, and sends the beginning.
-fn said_by(mut errors: ChildStderr) -> Receiver<Vec<u8>> {
+fn read_stderr(mut errors: ChildStderr) -> Receiver<Vec<u8>> {
     let (sender, said) = mpsc::channel();
     thread::spawn(move || {
         let mut beginning = Vec::new();
-        let read = errors.by_ref().take(MOST_SAID).read_to_end(&mut beginning);
+        let read = errors
+            .by_ref()
+            .take(MAX_STDERR_BYTES)
+            .read_to_end(&mut beginning);
         let read = read.and_then(|_| io::copy(&mut errors, &mut io::sink()));
         // Without a reader, or after an error, the exit status says enough.
         if read.is_ok() {

@@ -27,8 +27,8 @@ const HEADER_COLOURS: [&[u8]; 2] = [b"COLOR=", b"MATERIAL="];
 
 /// Maximum number of kinds of unknown statements that are named, and bytes of each: the lines of a damaged file may all be
 /// different.
-const MOST_KINDS: usize = 8;
-const LONGEST_NAME_BYTES: usize = 32;
+const MAX_KINDS: usize = 8;
+const MAX_NAME_BYTES: usize = 32;
 
 /// Reads the file `model` in `dir`.
 pub(super) fn import(dir: &Path, model: &Path) -> Result<Imported, ImportError> {
@@ -190,8 +190,8 @@ impl TextContent {
             b"solid" => self.solids += 1,
             b"" | b"facet" | b"endfacet" | b"endsolid" => {}
             other => {
-                let name = text(&other[..other.len().min(LONGEST_NAME_BYTES)]);
-                if self.others.len() < MOST_KINDS || self.others.contains_key(&name) {
+                let name = text(&other[..other.len().min(MAX_NAME_BYTES)]);
+                if self.others.len() < MAX_KINDS || self.others.contains_key(&name) {
                     *self.others.entry(name).or_default() += 1;
                 }
             }

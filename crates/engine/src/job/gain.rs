@@ -5,7 +5,7 @@ use super::report::ExportedFile;
 use assetfs_formats::number_text::grouped;
 
 /// A result that saves less than this part of the source, in percent, has gained nothing that anybody notices.
-const LEAST_GAIN_PERCENT: f64 = 2.0;
+const MIN_GAIN_PERCENT: f64 = 2.0;
 /// What makes results smaller. Presets of these names come with the service and the commands.
 const SMALLER: &str = "lower limits make it smaller, as those of the preset \"Web Viewer Light\" (25,000 triangles, \
                        textures of 1,024 pixels)";
@@ -25,7 +25,7 @@ pub(super) fn warnings(
         }
         let saved = source_bytes - export.size_bytes;
         let percent = saved as f64 * 100.0 / source_bytes as f64;
-        let is_little = percent < LEAST_GAIN_PERCENT && asks_for_less(settings);
+        let is_little = percent < MIN_GAIN_PERCENT && asks_for_less(settings);
         is_little.then(|| {
             format!(
                 "{} has {} bytes, only {percent:.1} % fewer than the source: the source is within the limits already; \

@@ -32,12 +32,12 @@ impl Verdict {
     /// One number for all of it; smaller is better. The mean counts most, but a thin part that is gone hardly changes it.
     pub(super) fn loss(&self) -> f64 {
         let [mean, worst] = [self.mean.max(1e-5), self.worst.max(0.02)].map(f64::ln);
-        2.0 * mean + worst + self.lost.min(MOST_LOST)
+        2.0 * mean + worst + self.lost.min(MAX_LOST)
     }
 }
 
 /// Maximum of `lost` in the loss.
-const MOST_LOST: f64 = 3.0;
+const MAX_LOST: f64 = 3.0;
 
 /// Pictures of the source that results are compared with. If a job computes occlusion, source and results are drawn without
 /// it, because computed occlusion is meant to differ from the source.

@@ -30,10 +30,10 @@ fn settings_of(task: &OptimizeTask, mut settings: Settings, job: &mut JobContext
         export.scale *= task.scale;
     }
     for key in &settings.not_done {
-        job.warn(format!("setting not done: {key}"));
+        job.warn(format!("setting {key} is not supported; ignored"));
     }
     for key in &settings.unknown {
-        job.warn(format!("setting not done: {key}"));
+        job.warn(format!("setting {key} is not supported; ignored"));
     }
     if let Some(schema) = &settings.unknown_schema {
         job.warn(format!("{schema}, so the keys are read as those of that"));
@@ -205,7 +205,7 @@ fn prepare(
     }
     if cleaned.broken_triangles > 0 {
         job.warn(format!(
-            "{} removed, because corners of it are not numbers",
+            "{} removed: vertex positions that are NaN or infinite; check how the model was exported",
             counted_were(cleaned.broken_triangles as u64, "triangle")
         ));
     }

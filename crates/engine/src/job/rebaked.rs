@@ -248,7 +248,7 @@ pub(super) fn report(
         LowSurface::Remeshed(cells) => format!(", a new surface of {cells} voxels"),
     };
     job.info(format!(
-        "rebaked: {}, {}, fill {:.2}, stretch {:.3}{surface}; difference from the source {:.4}, of plain simplification {:.4}",
+        "rebaked: {}, {}, atlas fill {:.2}, stretch {:.3}{surface}; mean difference from the source {:.4} (without rebaking {:.4})",
         counted(notes.meshes as u64, "mesh"),
         counted(notes.charts as u64, "chart"),
         notes.fill,

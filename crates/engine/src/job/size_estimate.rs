@@ -9,7 +9,7 @@ use super::super::settings::Settings;
 use super::super::textures::dimensions;
 use super::context::JobContext;
 use super::judge::Judge;
-use super::size_trial::{LEAST_SIDE, SizedScene, Trial, exported};
+use super::size_trial::{MIN_SIDE, SizedScene, Trial, exported};
 use assetfs_formats::TextureFormat;
 
 /// Maximum number of results that are made.
@@ -19,7 +19,7 @@ const STEPS: usize = 12;
 /// After each result that was made, the estimate aims at a size that is smaller by this factor.
 const MARGIN: f64 = 1.02;
 /// The least share of faces and pixels that estimates begin with.
-const LEAST_KEPT: f64 = 0.0005;
+const MIN_KEPT_SHARE: f64 = 0.0005;
 
 /// The best result that fits, from the result of the whole model; `None` if none fits.
 pub(super) fn search(
@@ -61,7 +61,7 @@ pub(super) fn search(
             None => {
                 others = [side * 2, side / 2]
                     .into_iter()
-                    .filter(|other| (LEAST_SIDE..=sized.longest_side).contains(other))
+                    .filter(|other| (MIN_SIDE..=sized.longest_side).contains(other))
                     .collect();
             }
             Some((known, ..)) if score > *known => others.clear(),
@@ -80,7 +80,7 @@ fn settings_with(sized: &SizedScene<'_>, faces: u64, side: u32) -> Settings {
 fn side_keeping(sized: &SizedScene<'_>, kept: f64) -> u32 {
     let side = f64::from(sized.longest_side) * kept.sqrt();
     // Multiples of four suit every encoder and GPU.
-    ((side / 4.0) as u32 * 4).max(LEAST_SIDE)
+    ((side / 4.0) as u32 * 4).max(MIN_SIDE)
 }
 
 /// What the size of a smaller result is estimated from.
@@ -125,7 +125,7 @@ impl Estimate {
 
     /// The largest share of faces and pixels that fits, up to `most`.
     fn share_within(&self, room: f64, sized: &SizedScene<'_>, most: f64) -> f64 {
-        let (mut low, mut high) = (LEAST_KEPT, most);
+        let (mut low, mut high) = (MIN_KEPT_SHARE, most);
         for _ in 0..STEPS {
             let kept = f64::sqrt(low * high);
             let faces = self.faces_within(room, side_keeping(sized, kept));

@@ -15,7 +15,7 @@ use super::context::JobContext;
 use super::export::{narrowed, plan_of};
 use super::judge::Judge;
 use super::reduce::ReducedScene;
-use super::size_trial::{LEAST_SIDE, SizedScene, Trial, exported_bytes};
+use super::size_trial::{MIN_SIDE, SizedScene, Trial, exported_bytes};
 use assetfs_formats::TextureFormat;
 
 /// Factor between two neighbours of the numbers of faces that are tried.
@@ -89,8 +89,8 @@ impl<'a> SizeSearch<'a> {
 
     /// The result that looks most like the source among those that fit; `None` if none fits.
     pub(super) fn search(mut self, job: &mut JobContext<'_>) -> Result<Option<Trial>, EngineError> {
-        let longest = self.sized.longest_side.max(LEAST_SIDE);
-        let mut sides = vec![if self.has_images { LEAST_SIDE } else { longest }];
+        let longest = self.sized.longest_side.max(MIN_SIDE);
+        let mut sides = vec![if self.has_images { MIN_SIDE } else { longest }];
         while let Some(side) = sides.last().filter(|side| **side < longest) {
             sides.push((side * 2).min(longest));
         }
@@ -172,7 +172,7 @@ impl<'a> SizeSearch<'a> {
         look: Look,
         job: &mut JobContext<'_>,
     ) -> Result<Found, EngineError> {
-        if look.side < LEAST_SIDE || look == best.look || !self.has_images {
+        if look.side < MIN_SIDE || look == best.look || !self.has_images {
             return Ok(best);
         }
         let found = self.try_look(look, job)?;
@@ -244,7 +244,7 @@ impl<'a> SizeSearch<'a> {
             return Ok(*known);
         }
         let look = Look {
-            side: LEAST_SIDE,
+            side: MIN_SIDE,
             format: TextureFormat::Auto,
         };
         let (_, bytes) = self.put_together(look, self.steps[step])?;

@@ -12,7 +12,7 @@ use super::reduce::ReducedScene;
 use assetfs_formats::TextureFormat;
 
 /// The longest side of the smallest textures.
-pub(super) const LEAST_SIDE: u32 = 4;
+pub(super) const MIN_SIDE: u32 = 4;
 /// Geometry is packed for a target size if that saves at least this part of the whole file.
 const WORTH_PACKING: f64 = 0.02;
 
@@ -111,7 +111,7 @@ impl<'a> SizedScene<'a> {
 
     /// The smallest result: as few faces as possible, and textures of the least side in the format that is smallest.
     pub(super) fn smallest(&self) -> Result<Trial, EngineError> {
-        let settings = |format| self.settings_with(1, LEAST_SIDE, format);
+        let settings = |format| self.settings_with(1, MIN_SIDE, format);
         let mut smallest = self.try_settings(settings(TextureFormat::Auto))?;
         for format in [TextureFormat::Jpg, TextureFormat::Png] {
             let settings = settings(format);

@@ -69,10 +69,10 @@ fn merge_at(geometry: &mut Geometry, places: &[Vec3], distance: f32) -> usize {
 /// into an integer.
 fn cell_side(places: &[Vec3], distance: f32) -> f32 {
     /// Floats tell no more cells apart.
-    const MOST_CELLS: f32 = (1 << 22) as f32;
+    const MAX_CELLS: f32 = (1 << 22) as f32;
     let finite = places.iter().filter(|place| place.is_finite());
     let farthest = finite.fold(0.0, |most: f32, place| most.max(place.abs().max_element()));
-    distance.max(farthest / MOST_CELLS).max(f32::MIN_POSITIVE)
+    distance.max(farthest / MAX_CELLS).max(f32::MIN_POSITIVE)
 }
 
 fn neighbours(cell: IVec3) -> impl Iterator<Item = IVec3> {

@@ -44,7 +44,7 @@ pub const PICTURE_SIZE: usize = if cfg!(debug_assertions) { 256 } else { 512 };
 const THUMBNAIL_LIGHTS: usize = if cfg!(debug_assertions) { 4 } else { 32 };
 
 /// Surfaces of more triangles are not measured: the search tree takes about 150 bytes for a triangle.
-const MOST_MEASURED: usize = 2_000_000;
+const MAX_MEASURED_TRIANGLES: usize = 2_000_000;
 
 /// Distances of two surfaces: 99th percentiles in percent of the source's diagonal.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -176,7 +176,7 @@ impl ModelPictures {
 
     fn surface(&self) -> Option<&Surface> {
         let count = self.scene.triangle_count();
-        let is_measured = (1..=MOST_MEASURED).contains(&count) && !self.scene.is_coarse();
+        let is_measured = (1..=MAX_MEASURED_TRIANGLES).contains(&count) && !self.scene.is_coarse();
         is_measured.then(|| {
             let measured = || Surface::from_triangles(self.scene.triangles_in_world());
             self.surface.get_or_init(measured)
@@ -254,14 +254,14 @@ pub fn icon(model: &Scene, size: usize) -> Picture {
 }
 
 /// The largest thumbnail that is decoded, in pixels on each side and in bytes of memory.
-const LARGEST_THUMBNAIL: (u32, u64) = (8192, 256 << 20);
+const MAX_THUMBNAIL: (u32, u64) = (8192, 256 << 20);
 
 /// A thumbnail, as PNG with at most `size` pixels on each side. It is never enlarged.
 ///
 /// # Errors
 /// When it is no JPEG, is damaged, or is too large to be a thumbnail.
 pub fn icon_of_thumbnail(jpeg: &[u8], size: u32) -> image::ImageResult<Vec<u8>> {
-    let (side, memory) = LARGEST_THUMBNAIL;
+    let (side, memory) = MAX_THUMBNAIL;
     let mut limits = image::Limits::default();
     limits.max_image_width = Some(side);
     limits.max_image_height = Some(side);

@@ -144,13 +144,13 @@ impl Atlas {
         owners
     }
 
-    /// The share of the covered samples that several triangles cover. 1 if triangles cover the atlas many times: that is
-    /// seen from their areas, because visiting their samples could take for ever.
+    /// The share of the covered samples that several triangles cover. Returns 1 early, from the triangles' areas, if they
+    /// cover the atlas many times: visiting all samples could take very long.
     pub(super) fn overlap(&self) -> f32 {
         /// Neighbours share the samples on their common edge.
         const INSIDE: f32 = 1e-3;
-        const MOST_AREA: f32 = 4.0;
-        const MOST_BOXES: f32 = 256.0;
+        const MAX_TOTAL_AREA: f32 = 4.0;
+        const MAX_TOTAL_BOX_AREA: f32 = 256.0;
         let atlas = (self.side * self.side) as f32;
         let (area, boxes) = self
             .triangles
@@ -161,7 +161,7 @@ impl Atlas {
                 let twice = (b - a).perp_dot(c - a).abs();
                 (area + twice / 2.0 / atlas, boxes + size.x * size.y / atlas)
             });
-        if area > MOST_AREA || boxes > MOST_BOXES {
+        if area > MAX_TOTAL_AREA || boxes > MAX_TOTAL_BOX_AREA {
             return 1.0;
         }
         let bands = (0..self.band_count()).into_par_iter();

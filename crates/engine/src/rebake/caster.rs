@@ -33,7 +33,7 @@ const LOOK_UPS: [[f32; 3]; 7] = [
 /// The cosine of the angle up to which the source may face another way than the low triangle.
 const FACES_ALIKE: f32 = 0.1;
 /// A ray outwards crosses so many surfaces at most.
-const MOST_LAYERS: usize = 12;
+const MAX_LAYERS: usize = 12;
 /// The search for the nearest point ends at the squared distance of the guessed triangle, times this. It is a little more
 /// than 1, so that rounding never excludes the guessed triangle itself.
 const BEYOND_GUESS: f32 = 1.001;
@@ -302,7 +302,7 @@ fn last_left(hits: &[Hit], gap: f32, slack: f32) -> Option<Hit> {
             break;
         }
         layers += 1;
-        if layers == MOST_LAYERS {
+        if layers == MAX_LAYERS {
             break;
         }
         passed = hit.distance + slack;

@@ -6,7 +6,7 @@ use super::super::render::UV_SETS;
 use super::super::scene::{Mode, Scene, index_in};
 
 /// Models that draw more triangles are not rebaked: all of them are placed in the world at once.
-const MOST_TRIANGLES: u64 = 5_000_000;
+const MAX_TRIANGLES: u64 = 5_000_000;
 
 /// Extensions of materials that change how light goes through a surface; a texture of colours cannot replace them.
 const GLASSY: [&str; 3] = [
@@ -43,7 +43,7 @@ pub enum NotRebaked {
     LateCoordinates,
     #[error("{0} cannot be baked into textures")]
     Glass(&'static str),
-    #[error("it draws {0} triangles, more than {MOST_TRIANGLES}")]
+    #[error("it draws {0} triangles, more than {MAX_TRIANGLES}")]
     TooLarge(u64),
     #[error("the rebaked mesh has more triangles than the limit, and the simplified one does not")]
     OverLimit,
@@ -96,7 +96,7 @@ pub(super) fn obstacle(scene: &Scene, bakes_shape: bool) -> Option<NotRebaked> {
         Some(NotRebaked::LateCoordinates)
     } else if !is_textured && !bakes_shape {
         Some(NotRebaked::NoTextures)
-    } else if triangles > MOST_TRIANGLES {
+    } else if triangles > MAX_TRIANGLES {
         Some(NotRebaked::TooLarge(triangles))
     } else {
         None

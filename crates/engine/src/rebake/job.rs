@@ -58,7 +58,7 @@ impl<'j> Job<'j> {
             BakingQuality::High => 4,
         };
         let occlusion = self.surroundings.as_ref().map(|around| {
-            let small = Atlas::new(mesh, side.min(occlusion::LONGEST), 1);
+            let small = Atlas::new(mesh, side.min(occlusion::MAX_SIDE), 1);
             OcclusionMap::new(self.source, caster, &small, around)
         });
         let emitted = class.materials.iter().map(|material| {

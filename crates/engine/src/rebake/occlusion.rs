@@ -12,7 +12,7 @@ use super::maps::Pixel;
 use assetfs_render::Tree;
 
 /// The longest side of the map.
-pub(super) const LONGEST: u32 = 512;
+pub(super) const MAX_SIDE: u32 = 512;
 /// What is farther away than this part of the model's size darkens nothing.
 const FARTHEST: f32 = 0.25;
 

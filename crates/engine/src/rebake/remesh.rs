@@ -9,12 +9,12 @@ use super::super::clean::face_normals;
 use super::super::scene::{Attribute, Geometry};
 
 /// Classes with fewer triangles are not remeshed: they have no detail that a new surface could join.
-const LEAST_TRIANGLES: usize = 500;
+const MIN_TRIANGLES: usize = 500;
 
 /// A mesh of new triangles near the surface of `mesh`, with positions and normals of this length. `cells` is the number of
 /// voxels on the longest side (4 to 256). `None` if it is too small for that, or nothing comes out.
 pub(super) fn remeshed(mesh: &Geometry, cells: u32, normal_length: f32) -> Option<Geometry> {
-    if mesh.indices.len() / 3 < LEAST_TRIANGLES {
+    if mesh.indices.len() / 3 < MIN_TRIANGLES {
         return None;
     }
     let adapter = VertexDataAdapter::new(typed_to_bytes(mesh.positions()), 12, 0).ok()?;

@@ -10,8 +10,8 @@ use super::super::textures::dimensions;
 use super::classes::Class;
 
 /// The largest atlas, in texels on each side.
-const LARGEST: u32 = 4096;
-const SMALLEST: u32 = 64;
+const MAX_SIDE: u32 = 4096;
+const MIN_SIDE: u32 = 64;
 /// About the share of an atlas that charts cover.
 const FILL: f64 = 0.7;
 /// The size for a class without textures.
@@ -41,12 +41,12 @@ pub(super) fn side_of(model: &Scene, class: &Class, limits: &TextureLimits) -> u
         true => ((most / FILL).sqrt().log2().round().clamp(0.0, 31.0)).exp2() as u32,
         false => UNTEXTURED,
     };
-    let wanted = wanted.clamp(SMALLEST, LARGEST);
+    let wanted = wanted.clamp(MIN_SIDE, MAX_SIDE);
     let limit = SLOTS
         .iter()
-        .map(|slot| limits.of(*slot).unwrap_or(LARGEST))
+        .map(|slot| limits.of(*slot).unwrap_or(MAX_SIDE))
         .max();
-    wanted.min(limit.unwrap_or(LARGEST)).max(1)
+    wanted.min(limit.unwrap_or(MAX_SIDE)).max(1)
 }
 
 /// The kind of what the baked textures of a class replace: that of its base colours, or of its other textures if it

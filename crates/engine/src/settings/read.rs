@@ -13,12 +13,12 @@ use super::{
 use assetfs_formats::{self as formats, FileFormat, TextureFormat};
 
 /// Maximum number of digits of each part of a version.
-const MOST_DIGITS: usize = 4;
+const MAX_DIGITS: usize = 4;
 
 /// Whether a text is a version, such as `2.5`.
 fn is_version(text: &str) -> bool {
     let is_number = |part: &str| {
-        (1..=MOST_DIGITS).contains(&part.len()) && part.bytes().all(|c| c.is_ascii_digit())
+        (1..=MAX_DIGITS).contains(&part.len()) && part.bytes().all(|c| c.is_ascii_digit())
     };
     text.split('.').all(is_number)
 }

@@ -7,7 +7,7 @@ use serde_json::{Map, Value};
 use assetfs_formats::printable::printable;
 
 /// Counts from here on are not read: as decimal numbers they have no exact value.
-const MOST_COUNT: f64 = 1e15;
+const MAX_COUNT: f64 = 1e15;
 
 /// An invalid value in a configuration.
 #[derive(Debug, thiserror::Error)]
@@ -120,20 +120,20 @@ impl<'a> ConfigReader<'a> {
         Ok(self.text(path)?.filter(|name| !name.trim().is_empty()))
     }
 
-    /// A whole number of at least `least` and less than [`MOST_COUNT`].
+    /// A whole number of at least `least` and less than [`MAX_COUNT`].
     pub(super) fn count(&mut self, path: &str, least: u64) -> Result<Option<u64>, SettingsError> {
         let Some(value) = self.required_kind(path)? else {
             return Ok(None);
         };
         let whole = value.as_u64().or_else(|| {
             let number = value.as_f64()?;
-            (number.fract() == 0.0 && (0.0..MOST_COUNT).contains(&number)).then_some(number as u64)
+            (number.fract() == 0.0 && (0.0..MAX_COUNT).contains(&number)).then_some(number as u64)
         });
         match whole {
-            Some(number) if number >= least && (number as f64) < MOST_COUNT => Ok(Some(number)),
+            Some(number) if number >= least && (number as f64) < MAX_COUNT => Ok(Some(number)),
             _ => {
                 let most = match value.as_f64() {
-                    Some(number) if number >= MOST_COUNT => " and below 1e15",
+                    Some(number) if number >= MAX_COUNT => " and below 1e15",
                     _ => "",
                 };
                 let what =

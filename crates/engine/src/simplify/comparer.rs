@@ -11,7 +11,7 @@ use super::motion::Motion;
 use assetfs_render::compare::{Comparison, PictureSet, QuickDifference, quick_difference};
 
 /// Maximum number of texture pixels: decoding more takes longer than all other steps.
-const MOST_PIXELS: u64 = 6 << 20;
+const MAX_PIXELS: u64 = 6 << 20;
 /// The pictures by which results are compared.
 const PICTURES: RenderSettings = RenderSettings {
     size: 96,
@@ -29,7 +29,7 @@ pub(super) fn has_few_pixels(scene: &Scene) -> bool {
     let pixels: u64 = drawn
         .map(|(width, height)| u64::from(width) * u64::from(height))
         .sum();
-    pixels <= MOST_PIXELS
+    pixels <= MAX_PIXELS
 }
 
 /// The source, drawn and measured.

@@ -108,7 +108,7 @@ fn simplify_by(
     }
     let mut attempts = match limits.keep_topology {
         true => vec![reach_whole(&source, limits.triangles, Method::Strict)],
-        false => attempts(&source, limits.triangles),
+        false => make_attempts(&source, limits.triangles),
     };
     let before = source.drawn_triangles();
     attempts.retain(|attempt| {
@@ -127,7 +127,7 @@ fn simplify_by(
 
 /// The attempts among which the best is chosen. The first is the most careful one; if it keeps the shape and leaves room for
 /// the loose pieces, it is the only one.
-fn attempts(source: &JoinedMesh, budget: u64) -> Vec<Attempt> {
+fn make_attempts(source: &JoinedMesh, budget: u64) -> Vec<Attempt> {
     if is_too_crowded(source) {
         return merged(source, budget);
     }

@@ -10,7 +10,7 @@ use std::collections::HashSet;
 use rayon::prelude::*;
 
 use super::joined::JoinedMesh;
-use super::joined::pieces::{LEAST_OF_PIECE, Pieces};
+use super::joined::pieces::{MIN_PIECE_TRIANGLES, Pieces};
 use super::meshopt_calls::{self, Method};
 use super::reach::{Attempt, reach_whole};
 
@@ -70,7 +70,7 @@ impl Cost {
     fn new((full, coarse): (&u64, u64)) -> Cost {
         Cost {
             full: *full,
-            coarsest: coarse.clamp((*full).min(LEAST_OF_PIECE), *full),
+            coarsest: coarse.clamp((*full).min(MIN_PIECE_TRIANGLES), *full),
         }
     }
 }

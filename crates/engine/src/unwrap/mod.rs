@@ -67,7 +67,7 @@ pub(crate) struct Unwrapped {
 }
 
 /// The tolerated stretch that is used where the options ask for less.
-const LEAST_TOLERANCE: f64 = 1.01;
+const MIN_TOLERANCE: f64 = 1.01;
 
 /// The longest side of a chart, as a fraction of the side of a square with the area of the mesh. Few large charts may leave
 /// much of the texture empty; then smaller ones are tried.
@@ -78,7 +78,7 @@ const GOOD_FILL: f32 = 0.6;
 const FEW_CHARTS: u32 = 40;
 
 /// The most padding at the side of a chart, as a fraction of the texture.
-const MOST_PADDING: f64 = 0.05;
+const MAX_PADDING: f64 = 0.05;
 
 /// Makes texture coordinates for a list of triangles. Works for any input, and gives the same result each time.
 ///
@@ -90,8 +90,8 @@ pub(crate) fn unwrap(
 ) -> Unwrapped {
     let mesh = WeldedMesh::new(positions, indices);
     let tolerance = match f64::from(options.stretch) {
-        stretch if stretch.is_finite() => stretch.max(LEAST_TOLERANCE),
-        _ => LEAST_TOLERANCE,
+        stretch if stretch.is_finite() => stretch.max(MIN_TOLERANCE),
+        _ => MIN_TOLERANCE,
     };
     let side = mesh.areas.iter().sum::<f64>().sqrt();
     let padding = f64::from(options.padding) / f64::from(options.texture_size.max(1)) / 2.0;
@@ -101,7 +101,7 @@ pub(crate) fn unwrap(
             tolerance,
             longest: longest * side,
         };
-        let result = unwrap_within(&mesh, indices, &limits, padding.min(MOST_PADDING));
+        let result = unwrap_within(&mesh, indices, &limits, padding.min(MAX_PADDING));
         let is_done = result.fill >= GOOD_FILL || result.chart_count > FEW_CHARTS;
         let is_better = |best: &Unwrapped| result.fill > best.fill;
         if best.as_ref().is_none_or(is_better) {

@@ -15,7 +15,7 @@ pub(super) const NONE: u32 = u32::MAX;
 const THINNEST: f64 = 1e-5;
 
 /// Edges with more triangles than this stay borders.
-const MOST_AT_AN_EDGE: usize = 16;
+const MAX_EDGE_TRIANGLES: usize = 16;
 
 /// Half-edge `3 * t + i` runs from corner `i` of triangle `t` to the next corner.
 pub(super) struct WeldedMesh {
@@ -111,7 +111,7 @@ impl WeldedMesh {
             }
             if let ([one], [other]) = (&forward[..], &backward[..]) {
                 self.join(*one, *other);
-            } else if group.len() <= MOST_AT_AN_EDGE {
+            } else if group.len() <= MAX_EDGE_TRIANGLES {
                 self.join_flattest(&mut forward, &mut backward);
             }
         }

@@ -10,7 +10,7 @@ pub(super) const TILE: usize = 32;
 /// A pixel with a greater difference counts as changed.
 const CHANGED: f32 = 0.22;
 /// Parts that cover fewer pixels in all views are too small to judge.
-const FEWEST_PIXELS: usize = 12;
+const MIN_PIXELS: usize = 12;
 
 /// A part whose visible pixels mostly differ from the source.
 #[derive(Debug, Clone, PartialEq)]
@@ -63,7 +63,7 @@ pub(super) fn changed_parts<'a>(
     source: &PreparedScene,
     views: impl Iterator<Item = (&'a Picture, &'a [f32])>,
 ) -> Vec<ChangedPart> {
-    const MOST: f64 = 0.6;
+    const MAX_CHANGED_SHARE: f64 = 0.6;
     // Pixels of each part, and how many of them changed.
     let mut counts: BTreeMap<u32, (usize, usize)> = BTreeMap::new();
     for (picture, errors) in views {
@@ -80,12 +80,12 @@ pub(super) fn changed_parts<'a>(
     }
     let mut parts: Vec<ChangedPart> = counts
         .into_iter()
-        .filter(|(_, (pixels, _))| *pixels >= FEWEST_PIXELS)
+        .filter(|(_, (pixels, _))| *pixels >= MIN_PIXELS)
         .map(|(part, (pixels, changed))| ChangedPart {
             name: source.part_name(part).unwrap_or("a part").to_owned(),
             changed_share: changed as f64 / pixels as f64,
         })
-        .filter(|part| part.changed_share > MOST)
+        .filter(|part| part.changed_share > MAX_CHANGED_SHARE)
         .collect();
     parts.sort_by(|one, two| two.changed_share.total_cmp(&one.changed_share));
     parts

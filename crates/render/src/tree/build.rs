@@ -12,7 +12,7 @@ const BINS: usize = 16;
 /// Nodes below this level are split into halves by count, so that the tree has an end.
 const FREE_LEVELS: usize = 40;
 /// Levels of the deepest tree: four billion triangles halve 32 times.
-pub(super) const MOST_LEVELS: usize = FREE_LEVELS + 32;
+pub(super) const MAX_LEVELS: usize = FREE_LEVELS + 32;
 
 /// An axis-aligned box.
 #[derive(Debug, Clone, Copy)]
@@ -235,7 +235,7 @@ mod tests {
         broken[8] = [Vec3A::INFINITY; 3];
         for triangles in [equal, growing, broken] {
             let (deepest, seen) = walked(&triangles);
-            assert!(deepest <= MOST_LEVELS, "{deepest} levels");
+            assert!(deepest <= MAX_LEVELS, "{deepest} levels");
             assert!(seen.iter().all(|count| *count == 1), "{seen:?}");
         }
     }

@@ -1,9 +1,9 @@
-//! The directories of zips in memory, and which of their files were verified.
+//! Keeps parsed zip directories in memory, and remembers which members were verified.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Mutex, Weak};
 
-use crate::drive::archive::{Directory, Proof};
+use crate::drive::archive::{Directory, VerifyOnce};
 use crate::locks::Locked;
 use crate::wire::AssetId;
 
@@ -16,9 +16,9 @@ const MAX_REMEMBERED: usize = 1024;
 pub struct Archives {
     kept: Mutex<HashMap<AssetId, (String, Arc<Directory>)>>,
     /// Verification state of open members, by object name and version.
-    proofs: Mutex<HashMap<String, Weak<Proof>>>,
+    verifications: Mutex<HashMap<String, Weak<VerifyOnce>>>,
     /// Verified stored members, which are not verified again.
-    remembered: Mutex<VecDeque<Arc<Proof>>>,
+    remembered: Mutex<VecDeque<Arc<VerifyOnce>>>,
 }
 
 impl Archives {
@@ -46,26 +46,26 @@ impl Archives {
     }
 
     /// The verification state of a member, shared by all its handles.
-    pub(in crate::drive::catalog) fn proof(&self, member: &str) -> Arc<Proof> {
-        let mut proofs = self.proofs.locked();
-        if let Some(proof) = proofs.get(member).and_then(Weak::upgrade) {
-            return proof;
+    pub(in crate::drive::catalog) fn verify_once(&self, member: &str) -> Arc<VerifyOnce> {
+        let mut verifications = self.verifications.locked();
+        if let Some(verify_once) = verifications.get(member).and_then(Weak::upgrade) {
+            return verify_once;
         }
-        proofs.retain(|_, proof| proof.strong_count() > 0);
-        let proof = Arc::new(Proof::new());
-        proofs.insert(member.to_owned(), Arc::downgrade(&proof));
-        proof
+        verifications.retain(|_, verify_once| verify_once.strong_count() > 0);
+        let verify_once = Arc::new(VerifyOnce::new());
+        verifications.insert(member.to_owned(), Arc::downgrade(&verify_once));
+        verify_once
     }
 
     /// Remembers the verification of a member after its last handle is closed.
-    pub(in crate::drive::catalog) fn remember(&self, proof: &Arc<Proof>) {
+    pub(in crate::drive::catalog) fn remember(&self, verify_once: &Arc<VerifyOnce>) {
         let mut kept = self.remembered.locked();
-        if kept.iter().any(|known| Arc::ptr_eq(known, proof)) {
+        if kept.iter().any(|known| Arc::ptr_eq(known, verify_once)) {
             return;
         }
         if kept.len() >= MAX_REMEMBERED {
             kept.pop_front();
         }
-        kept.push_back(Arc::clone(proof));
+        kept.push_back(Arc::clone(verify_once));
     }
 }

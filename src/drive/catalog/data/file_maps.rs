@@ -1,4 +1,4 @@
-//! The files of service folders: in memory with their signed URLs, across mounts by name.
+//! Known files of service folders: in memory with signed URLs; on disk, for later mounts, by name only.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
@@ -40,7 +40,7 @@ struct StoredNames {
 
 impl FileMaps {
     /// The names of a folder must be requested again.
-    pub fn doubt(&self, store: &MetaStore, folder: RemoteFolder) {
+    pub fn mark_stale(&self, store: &MetaStore, folder: RemoteFolder) {
         if let Some(kept) = self.kept.locked().get_mut(&folder) {
             kept.is_settled = false;
             kept.received = None;
@@ -82,7 +82,7 @@ impl FileMaps {
             .files()
             .map(|(_, source)| source.service_name.as_str())
             .collect();
-        if self.is_news(folder, &names, is_settled) {
+        if self.differs_from_stored(folder, &names, is_settled) {
             let stored = StoredNames {
                 names: names.into_iter().map(str::to_owned).collect(),
                 is_settled,
@@ -98,7 +98,7 @@ impl FileMaps {
     }
 
     /// True if it differs from the stored map.
-    fn is_news(&self, folder: RemoteFolder, names: &[&str], is_settled: bool) -> bool {
+    fn differs_from_stored(&self, folder: RemoteFolder, names: &[&str], is_settled: bool) -> bool {
         let all = self.kept.locked();
         let Some(kept) = all.get(&folder) else {
             return true;

@@ -9,13 +9,13 @@ use crate::locks::Locked;
 
 #[derive(Default)]
 pub(in crate::drive::catalog) struct Reach {
-    away: Mutex<Option<Away>>,
+    away: Mutex<Option<ServiceOutage>>,
     lost: Notify,
 }
 
 /// Why the service cannot be used.
 #[derive(Debug, Clone)]
-pub(in crate::drive::catalog) enum Away {
+pub(in crate::drive::catalog) enum ServiceOutage {
     /// It cannot be reached.
     Unreachable(String),
     /// It takes requests and does not answer.
@@ -32,26 +32,28 @@ pub(in crate::drive::catalog) enum ReachChange {
     Back,
 }
 
-impl Away {
-    pub(in crate::drive::catalog) fn of(error: &DriveError) -> Option<Away> {
+impl ServiceOutage {
+    pub(in crate::drive::catalog) fn from_error(error: &DriveError) -> Option<ServiceOutage> {
         match error {
-            DriveError::Unreachable(why) => Some(Away::Unreachable(why.clone())),
-            DriveError::TimedOut(why) => Some(Away::Silent(why.clone())),
-            DriveError::AccessDenied(why) => Some(Away::Refusing(why.clone())),
+            DriveError::Unreachable(why) => Some(ServiceOutage::Unreachable(why.clone())),
+            DriveError::TimedOut(why) => Some(ServiceOutage::Silent(why.clone())),
+            DriveError::AccessDenied(why) => Some(ServiceOutage::Refusing(why.clone())),
             _ => None,
         }
     }
 
     pub(in crate::drive::catalog) fn why(&self) -> &str {
         match self {
-            Away::Unreachable(why) | Away::Silent(why) | Away::Refusing(why) => why,
+            ServiceOutage::Unreachable(why)
+            | ServiceOutage::Silent(why)
+            | ServiceOutage::Refusing(why) => why,
         }
     }
 }
 
 impl Reach {
     /// Why the service cannot be used; `None` while it can.
-    pub(in crate::drive::catalog) fn away(&self) -> Option<Away> {
+    pub(in crate::drive::catalog) fn away(&self) -> Option<ServiceOutage> {
         self.away.locked().clone()
     }
 
@@ -64,7 +66,7 @@ impl Reach {
                 tracing::info!("the service can be reached again");
                 return Some(ReachChange::Back);
             }
-            Err(error) => Away::of(error)?,
+            Err(error) => ServiceOutage::from_error(error)?,
         };
         let why = now.why().to_owned();
         let is_new = away.replace(now).is_none();
@@ -77,7 +79,7 @@ impl Reach {
     }
 
     /// Returns when the service was found to be away.
-    pub(in crate::drive::catalog) async fn lost(&self) {
+    pub(in crate::drive::catalog) async fn until_lost(&self) {
         self.lost.notified().await;
     }
 }

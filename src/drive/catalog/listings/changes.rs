@@ -27,7 +27,7 @@ pub(super) fn report(catalog: &Catalog, which: ListingKind, changes: &Changes) {
 }
 
 fn assets_changed(catalog: &Catalog, changes: &Changes) {
-    for id in &changes.moved {
+    for id in &changes.state_changed {
         let asset = AssetId(*id);
         let folders = [
             RemoteFolder::AssetFiles(asset),
@@ -46,7 +46,7 @@ fn rapids_changed(catalog: &Catalog, changes: &Changes) {
     for (id, _) in &changes.gone {
         forget_files(catalog, &format!("rapid/{id}"));
     }
-    for id in &changes.moved {
+    for id in &changes.state_changed {
         let rapid = RapidId(*id);
         if rapid_is_final(catalog, rapid) {
             rapid_ended(catalog, rapid);
@@ -66,7 +66,7 @@ fn rapids_changed(catalog: &Catalog, changes: &Changes) {
 /// Files depend on the state: they are requested again.
 fn forget_state(catalog: &Catalog, subject: ModelId, folders: [RemoteFolder; 2]) {
     for folder in folders {
-        catalog.maps.doubt(&catalog.meta, folder);
+        catalog.maps.mark_stale(&catalog.meta, folder);
     }
     forget_reason(catalog, subject);
 }

@@ -7,7 +7,7 @@ use futures_util::TryStreamExt as _;
 use serde::Serialize;
 
 use crate::client::{ClientError, EmbedQuery, ListQuery, PageStream, Priority};
-use crate::drive::catalog::asking::asked;
+use crate::drive::catalog::asking::send_with_deadline;
 use crate::drive::catalog::data::listing_refs::{
     ASSETS, EMBEDS, FACTORY, ListingRef, PRESETS, RAPIDS, TOKENS, WEBHOOKS,
 };
@@ -112,7 +112,7 @@ where
     let Some(page) = page else {
         return Ok(false);
     };
-    let reply = asked(catalog, request(page.into())).await?;
+    let reply = send_with_deadline(catalog, request(page.into())).await?;
     if reply.unreadable > 0 {
         return Ok(false);
     }
@@ -134,7 +134,7 @@ async fn fetch_presets(catalog: &Catalog) -> DriveResult<()> {
     let began = Instant::now();
     let outbox = catalog.outbox.presets();
     let written = outbox.saved();
-    let records = asked(catalog, catalog.client.presets().list(NOW)).await?;
+    let records = send_with_deadline(catalog, catalog.client.presets().list(NOW)).await?;
     let rows = records
         .iter()
         .map(|record| KnownPreset::from_record(record, &written));
@@ -142,7 +142,7 @@ async fn fetch_presets(catalog: &Catalog) -> DriveResult<()> {
     if written.iter().any(|text| !text.is_listed) {
         keep_for_good(catalog).await?;
     }
-    Ok(outbox.listed(&written, &records).await?)
+    Ok(outbox.note_listed_presets(&written, &records).await?)
 }
 
 async fn fetch_factory(catalog: &Catalog) -> DriveResult<()> {
@@ -168,7 +168,7 @@ async fn fetch_pages<T, R: Record + Serialize>(
     row: impl Fn(&T) -> R,
 ) -> DriveResult<()> {
     let (began, mut rows) = (Instant::now(), Vec::new());
-    while let Some(page) = asked(catalog, pages.try_next()).await? {
+    while let Some(page) = send_with_deadline(catalog, pages.try_next()).await? {
         rows.extend(page.data.iter().map(&row));
     }
     store_all(catalog, listing, rows, began);
@@ -183,7 +183,7 @@ async fn fetch_whole<T, R: Record + Serialize>(
     row: impl Fn(&T) -> R,
 ) -> DriveResult<()> {
     let began = Instant::now();
-    let records = asked(catalog, all).await?;
+    let records = send_with_deadline(catalog, all).await?;
     let rows = records.iter().map(row).collect();
     store_all(catalog, listing, rows, began);
     Ok(())
@@ -192,7 +192,7 @@ async fn fetch_whole<T, R: Record + Serialize>(
 /// Running and failed optimizations, in one request.
 async fn fetch_jobs(catalog: &Catalog) -> DriveResult<()> {
     let began = Instant::now();
-    let records = asked(catalog, catalog.client.optimizations().running(NOW)).await?;
+    let records = send_with_deadline(catalog, catalog.client.optimizations().running(NOW)).await?;
     for record in &records {
         store_rapid(catalog, record, began);
     }

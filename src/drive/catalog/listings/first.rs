@@ -11,7 +11,7 @@ use futures_util::TryStreamExt as _;
 use serde::Serialize;
 
 use crate::client::PageStream;
-use crate::drive::catalog::asking::asked;
+use crate::drive::catalog::asking::send_with_deadline;
 use crate::drive::catalog::data::listing_refs::ListingRef;
 use crate::drive::catalog::listings::changes::report;
 use crate::drive::catalog::listings::records::{learn, learned};
@@ -31,7 +31,7 @@ pub(super) async fn first_pass<T, R: Record + Serialize>(
     let (began, mut pass) = (Instant::now(), Pass::new());
     (listing.rows)(&mut catalog.known()).pass_begins(began);
     let passed = loop {
-        let page = match asked(catalog, pages.try_next()).await {
+        let page = match send_with_deadline(catalog, pages.try_next()).await {
             Ok(Some(page)) => page,
             Ok(None) => break Ok(pass),
             Err(error) => break Err(error),
@@ -43,7 +43,11 @@ pub(super) async fn first_pass<T, R: Record + Serialize>(
             listing.pass_reached(pass.highest);
             Some(changes)
         });
-        report(catalog, listing.kind, &unasked(changes.unwrap_or_default()));
+        report(
+            catalog,
+            listing.kind,
+            &without_appeared(changes.unwrap_or_default()),
+        );
         catalog.pages_arrived.send_modify(|count| *count += 1);
     };
     let is_whole = learn(catalog, listing, Vec::new(), |listing, _, _| {
@@ -54,8 +58,8 @@ pub(super) async fn first_pass<T, R: Record + Serialize>(
     passed.map(|_| is_whole)
 }
 
-/// The kernel has looked up no name of a listing that was never known.
-fn unasked(mut changes: Changes) -> Changes {
+/// Drops reports of new names: the kernel cannot have cached names of a listing that was never shown.
+fn without_appeared(mut changes: Changes) -> Changes {
     changes.appeared.clear();
     changes
 }

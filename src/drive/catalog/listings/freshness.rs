@@ -8,7 +8,7 @@ use crate::drive::catalog::parts::Catalog;
 use crate::drive::values::node::ListingKind;
 
 /// Changes with each page of a long listing.
-pub fn news_of_pages(catalog: &Catalog) -> watch::Receiver<u64> {
+pub fn subscribe_to_pages(catalog: &Catalog) -> watch::Receiver<u64> {
     catalog.pages_arrived.subscribe()
 }
 
@@ -23,6 +23,6 @@ pub fn is_listed(catalog: &Catalog, which: ListingKind) -> bool {
 }
 
 /// The next access to a listing sends a request.
-pub fn doubt(catalog: &Catalog, which: ListingKind) {
-    catalog.known().belief(which).doubt(Instant::now());
+pub fn mark_stale(catalog: &Catalog, which: ListingKind) {
+    catalog.known().belief(which).mark_stale(Instant::now());
 }

@@ -28,32 +28,32 @@ use crate::drive::values::node::ListingKind;
 const FIRST_LOOK: Duration = Duration::from_millis(400);
 
 /// Refreshes a listing if it is not fresh.
-pub async fn refreshed(catalog: &Arc<Catalog>, which: ListingKind) -> DriveResult<()> {
-    refreshed_once(catalog, which).await?;
+pub async fn refresh_listing(catalog: &Arc<Catalog>, which: ListingKind) -> DriveResult<()> {
+    refresh_listing_once(catalog, which).await?;
     // The answer of a request that was in flight during a change may lack it.
     if catalog.known().belief(which).is_doubted() {
-        refreshed_once(catalog, which).await?;
+        refresh_listing_once(catalog, which).await?;
     }
     Ok(())
 }
 
-async fn refreshed_once(catalog: &Arc<Catalog>, which: ListingKind) -> DriveResult<()> {
+async fn refresh_listing_once(catalog: &Arc<Catalog>, which: ListingKind) -> DriveResult<()> {
     let (belief, now) = (*catalog.known().belief(which), Instant::now());
     let refresh = catalog.config.refresh;
     let failed_lately = belief.is_known() && belief.failed_lately(now, refresh);
     if belief.is_fresh(now, refresh) || failed_lately {
         return Ok(());
     }
-    let landing = asking(catalog, which);
+    let fetch_end = join_listing_fetch(catalog, which);
     if !belief.is_known() {
-        return landing.await;
+        return fetch_end.await;
     }
     // A listing of an earlier mount is shown soon, confirmed if one quick request can.
     let patience = match belief.was_confirmed() {
         true => patience(catalog),
         false => patience(catalog).min(FIRST_LOOK),
     };
-    match landing.within(patience).await {
+    match fetch_end.within(patience).await {
         Some(Err(error)) => {
             tracing::debug!(error = %error, "a listing could not be refreshed");
         }
@@ -69,11 +69,11 @@ pub fn begin_first_listing(catalog: &Arc<Catalog>, which: ListingKind) -> Option
     if is_listed(catalog, which) {
         return None;
     }
-    Some(asking(catalog, which))
+    Some(join_listing_fetch(catalog, which))
 }
 
 /// Joins or starts the flight for a listing.
-fn asking(catalog: &Arc<Catalog>, which: ListingKind) -> FlightEnd {
+fn join_listing_fetch(catalog: &Arc<Catalog>, which: ListingKind) -> FlightEnd {
     catalog.join_flight(FlightKey::Listing(which), |shared| async move {
         fetch(&shared, which).await
     })
@@ -81,11 +81,11 @@ fn asking(catalog: &Arc<Catalog>, which: ListingKind) -> FlightEnd {
 
 /// Confirms a listing, so that it proves that a name is free; the listing of an earlier mount does not. True if
 /// it was confirmed just now.
-pub async fn confirmed(catalog: &Arc<Catalog>, which: ListingKind) -> bool {
+pub async fn confirm_listing(catalog: &Arc<Catalog>, which: ListingKind) -> bool {
     let belief = *catalog.known().belief(which);
     if belief.was_confirmed() || belief.failed_lately(Instant::now(), catalog.config.refresh) {
         return false;
     }
-    let landing = asking(catalog, which);
-    matches!(landing.within(patience(catalog)).await, Some(Ok(())))
+    let fetch_end = join_listing_fetch(catalog, which);
+    matches!(fetch_end.within(patience(catalog)).await, Some(Ok(())))
 }

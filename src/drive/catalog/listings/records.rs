@@ -5,7 +5,7 @@ use std::time::{Instant, SystemTime};
 
 use serde::Serialize;
 
-use crate::drive::catalog::asking::blocking;
+use crate::drive::catalog::asking::run_blocking;
 use crate::drive::catalog::change::Change;
 use crate::drive::catalog::data::known::Known;
 use crate::drive::catalog::data::listing_refs::{ASSETS, EMBEDS, ListingRef, RAPIDS};
@@ -137,7 +137,7 @@ pub(super) fn learned<R: Record + Serialize>(
     };
     let mut known = catalog.known();
     for row in rows.iter().filter(|_| are_assets) {
-        claim_made(catalog, &mut known, row);
+        keep_draft_name(catalog, &mut known, row);
     }
     let changes = apply((listing.rows)(&mut known), rows, &taken)?;
     keep(catalog, listing, &mut known, &changes);
@@ -163,7 +163,7 @@ pub fn apply_names(catalog: &Catalog, assets: &[AssetId]) {
 }
 
 /// An asset that was copied in here keeps the name of its draft, or that of the version before it.
-fn claim_made(catalog: &Catalog, known: &mut Known, row: &impl Record) {
+fn keep_draft_name(catalog: &Catalog, known: &mut Known, row: &impl Record) {
     let asset = AssetId(row.number());
     if let Some(record) = catalog.outbox.uploads().sent_record(asset)
         && let Some(name) = record.folder_name()
@@ -175,17 +175,17 @@ fn claim_made(catalog: &Catalog, known: &mut Known, row: &impl Record) {
 /// Stores which optimizations are running or have failed lately.
 pub fn store_jobs(catalog: &Catalog, mut rapids: Vec<RapidId>, asked: Instant) {
     rapids.sort_unstable();
-    let (before, is_news) = {
+    let (before, is_new) = {
         let mut known = catalog.known();
-        let is_news = !known.jobs_belief.is_known();
+        let is_new = !known.jobs_belief.is_known();
         known.jobs_belief.confirmed(asked, Instant::now());
         let before = std::mem::replace(&mut known.jobs, rapids.clone());
         if before != rapids {
             known.changed.insert(ListingKind::Jobs, SystemTime::now());
         }
-        (before, is_news)
+        (before, is_new)
     };
-    if is_news || before != rapids {
+    if is_new || before != rapids {
         keep_jobs(&catalog.meta, &rapids);
     }
     if before.iter().any(|rapid| !rapids.contains(rapid)) {
@@ -222,7 +222,7 @@ fn keep<R: Record + Serialize>(
 /// shows the previous state.
 pub async fn keep_for_good(catalog: &Catalog) -> DriveResult<()> {
     let meta = catalog.meta.clone();
-    blocking(catalog, move || {
+    run_blocking(catalog, move || {
         if let Err(error) = meta.flush() {
             // The store is only a copy: the change itself was made.
             tracing::warn!(error = %error, "could not store a change");

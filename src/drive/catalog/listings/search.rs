@@ -5,13 +5,13 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use crate::client::{ListQuery, Priority};
-use crate::drive::catalog::asking::{asked, landed, out_of_reach};
+use crate::drive::catalog::asking::{send_with_deadline, until_unreachable, wait_for_fetch};
 use crate::drive::catalog::data::flight_key::FlightKey;
 use crate::drive::catalog::data::listing_refs::{ASSETS, RAPIDS};
 use crate::drive::catalog::listings::freshness::is_listed;
 use crate::drive::catalog::listings::records::{rapid_row, store_some};
-use crate::drive::catalog::listings::refreshed;
-use crate::drive::catalog::models::{refreshed_asset, refreshed_rapid};
+use crate::drive::catalog::listings::refresh_listing;
+use crate::drive::catalog::models::{refresh_asset, refresh_rapid};
 use crate::drive::catalog::parts::Catalog;
 use crate::drive::error::{DriveError, DriveResult};
 use crate::drive::values::known::{KnownAsset, KnownRapid};
@@ -43,11 +43,11 @@ pub async fn found(
         return Ok(ids.clone());
     }
     let asked = Arc::clone(query);
-    let landing = catalog.join_flight(
+    let fetch_end = catalog.join_flight(
         FlightKey::Search(family, Arc::clone(query)),
         |shared| async move { run_search(&shared, family, asked).await },
     );
-    landed(catalog, landing, known.is_some()).await?;
+    wait_for_fetch(catalog, fetch_end, known.is_some()).await?;
     let known = catalog.known();
     let ids = known.searches.get(&key).map(|(ids, _)| ids.clone());
     ids.ok_or(DriveError::NotFound)
@@ -113,12 +113,12 @@ async fn hits(catalog: &Catalog, family: Family, query: ListQuery) -> DriveResul
     let (client, now) = (&catalog.client, Priority::Interactive);
     Ok(match family {
         Family::Raw => {
-            let reply = asked(catalog, client.assets().list(query, now)).await?;
+            let reply = send_with_deadline(catalog, client.assets().list(query, now)).await?;
             let rows = reply.data.iter().map(KnownAsset::from_record);
             (Hits::Assets(rows.collect()), reply.meta.last_page)
         }
         Family::Rapid => {
-            let reply = asked(catalog, client.rapids().list(query, now)).await?;
+            let reply = send_with_deadline(catalog, client.rapids().list(query, now)).await?;
             let rows = reply.data.iter().map(|record| rapid_row(catalog, record));
             (Hits::Rapids(rows.collect()), reply.meta.last_page)
         }
@@ -157,7 +157,7 @@ pub async fn ask_for_name(
 ) -> DriveResult<NameAnswer> {
     let listing = family.listing();
     if is_listed(catalog, listing) {
-        return refreshed(catalog, listing)
+        return refresh_listing(catalog, listing)
             .await
             .map(|()| NameAnswer::Asked);
     }
@@ -166,7 +166,7 @@ pub async fn ask_for_name(
         look_for_name(catalog, family, name, known).await;
         match listed_model(catalog, family, name) {
             Some(_) => Ok(()),
-            None => refreshed(catalog, listing).await,
+            None => refresh_listing(catalog, listing).await,
         }
     };
     tokio::select! {
@@ -177,7 +177,7 @@ pub async fn ask_for_name(
             }
             answer => answer.map(|()| NameAnswer::Asked),
         },
-        () = out_of_reach(catalog) => {
+        () = until_unreachable(catalog) => {
             let why = catalog.offline_reason();
             let why = why.unwrap_or_else(|| "the service cannot be reached; try again later".into());
             Ok(NameAnswer::OutOfReach(DriveError::Unreachable(why)))
@@ -200,8 +200,8 @@ async fn look_for_name(catalog: &Arc<Catalog>, family: Family, name: &str, known
         return;
     }
     let asked = match known {
-        Some(ModelId::Asset(asset)) => refreshed_asset(catalog, asset, refresh).await.map(drop),
-        Some(ModelId::Rapid(rapid)) => refreshed_rapid(catalog, rapid, refresh).await.map(drop),
+        Some(ModelId::Asset(asset)) => refresh_asset(catalog, asset, refresh).await.map(drop),
+        Some(ModelId::Rapid(rapid)) => refresh_rapid(catalog, rapid, refresh).await.map(drop),
         None => Ok(()),
     };
     if let Err(error) = asked {
@@ -222,8 +222,8 @@ async fn find_by_name(catalog: &Arc<Catalog>, family: Family, name: &str) -> boo
 
 async fn find_by_id(catalog: &Arc<Catalog>, family: Family, id: u64) -> DriveResult<bool> {
     match family {
-        Family::Raw => drop(refreshed_asset(catalog, AssetId(id), catalog.config.refresh).await?),
-        Family::Rapid => drop(refreshed_rapid(catalog, RapidId(id), catalog.config.refresh).await?),
+        Family::Raw => drop(refresh_asset(catalog, AssetId(id), catalog.config.refresh).await?),
+        Family::Rapid => drop(refresh_rapid(catalog, RapidId(id), catalog.config.refresh).await?),
     }
     Ok(true)
 }

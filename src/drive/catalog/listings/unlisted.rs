@@ -7,7 +7,7 @@ use futures_util::StreamExt as _;
 use futures_util::stream;
 
 use crate::client::Priority;
-use crate::drive::catalog::asking::asked;
+use crate::drive::catalog::asking::send_with_deadline;
 use crate::drive::catalog::listings::records::{asset_gone, rapid_gone, store_asset, store_rapid};
 use crate::drive::catalog::parts::Catalog;
 use crate::drive::error::DriveError;
@@ -48,11 +48,11 @@ async fn ask_for(catalog: &Catalog, which: ListingKind, id: u64) -> bool {
     let (assets, rapids) = (catalog.client.assets(), catalog.client.rapids());
     let answer = match which {
         ListingKind::Rapids => {
-            let record = asked(catalog, rapids.get(rapid, now)).await;
+            let record = send_with_deadline(catalog, rapids.get(rapid, now)).await;
             record.map(|record| store_rapid(catalog, &record, began))
         }
         _ => {
-            let record = asked(catalog, assets.get(asset, now)).await;
+            let record = send_with_deadline(catalog, assets.get(asset, now)).await;
             record.map(|record| store_asset(catalog, &record, began))
         }
     };

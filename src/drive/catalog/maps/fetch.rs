@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use crate::client::Priority;
-use crate::drive::catalog::asking::asked;
+use crate::drive::catalog::asking::send_with_deadline;
 use crate::drive::catalog::change::Change;
 use crate::drive::catalog::maps::store::{asset_is_final, known_map, rapid_is_final, store_files};
 use crate::drive::catalog::models::{store_asset_detail, store_rapid_detail};
@@ -19,22 +19,24 @@ pub async fn fetch_map(catalog: &Arc<Catalog>, folder: RemoteFolder) -> DriveRes
     let began = Instant::now();
     match folder {
         RemoteFolder::AssetFiles(asset) => {
-            let files = asked(catalog, client.assets().downloads(asset, now)).await?;
+            let files = send_with_deadline(catalog, client.assets().downloads(asset, now)).await?;
             store_files(catalog, folder, &files, asset_is_final(catalog, asset));
         }
         RemoteFolder::AssetAnalysis(asset) => {
-            let record = asked(catalog, client.assets().get(asset, now)).await?;
+            let record = send_with_deadline(catalog, client.assets().get(asset, now)).await?;
             store_asset_detail(catalog, &record, began);
         }
         RemoteFolder::AssetMembers(asset) => {
             (catalog.fetch_members)(Arc::clone(catalog), asset).await?;
         }
         RemoteFolder::AssetRenders(asset) => {
-            let files = or_none(asked(catalog, client.assets().renders(asset, now)).await)?;
+            let files =
+                or_none(send_with_deadline(catalog, client.assets().renders(asset, now)).await)?;
             store_files(catalog, folder, &files, asset_is_final(catalog, asset));
         }
         RemoteFolder::AssetPbr(asset) => {
-            let files = or_none(asked(catalog, client.assets().pbr(asset, now)).await)?;
+            let files =
+                or_none(send_with_deadline(catalog, client.assets().pbr(asset, now)).await)?;
             store_files(
                 catalog,
                 folder,
@@ -43,17 +45,19 @@ pub async fn fetch_map(catalog: &Arc<Catalog>, folder: RemoteFolder) -> DriveRes
             );
         }
         RemoteFolder::AssetConverted(asset) => {
-            let files = or_none(asked(catalog, client.assets().converted(asset, now)).await)?;
+            let files =
+                or_none(send_with_deadline(catalog, client.assets().converted(asset, now)).await)?;
             store_converted(catalog, asset, &files);
         }
         RemoteFolder::RapidFiles(rapid)
         | RemoteFolder::RapidAnalysis(rapid)
         | RemoteFolder::RapidQc(rapid) => {
-            let record = asked(catalog, client.rapids().get(rapid, now)).await?;
+            let record = send_with_deadline(catalog, client.rapids().get(rapid, now)).await?;
             store_rapid_detail(catalog, &record, began);
         }
         RemoteFolder::RapidRenders(rapid) => {
-            let files = or_none(asked(catalog, client.rapids().renders(rapid, now)).await)?;
+            let files =
+                or_none(send_with_deadline(catalog, client.rapids().renders(rapid, now)).await)?;
             store_files(catalog, folder, &files, rapid_is_final(catalog, rapid));
         }
     }

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use futures_util::future::join_all;
 
-use crate::drive::catalog::asking::landed;
+use crate::drive::catalog::asking::wait_for_fetch;
 use crate::drive::catalog::data::file_maps::Kept;
 use crate::drive::catalog::data::flight_key::FlightKey;
 use crate::drive::catalog::flight::FlightEnd;
@@ -22,13 +22,13 @@ use crate::drive::values::node::{Model, RemoteFolder};
 use crate::wire::{SignedUrl, Timestamp};
 
 /// Lifetime of a URL without an expiry time.
-const URL_HOLDS: Duration = Duration::from_secs(600);
+const URL_TTL: Duration = Duration::from_secs(600);
 /// A URL is renewed this long before it expires.
 const RENEW_BEFORE_SECS: i64 = 60;
 
 /// The names of a folder must be requested again.
-pub fn doubt_files(catalog: &Catalog, folder: RemoteFolder) {
-    catalog.maps.doubt(&catalog.meta, folder);
+pub fn mark_files_stale(catalog: &Catalog, folder: RemoteFolder) {
+    catalog.maps.mark_stale(&catalog.meta, folder);
 }
 
 /// The number of contents that a file has had, which is part of its inode's identity.
@@ -40,12 +40,12 @@ pub fn content_count(catalog: &Catalog, folder: RemoteFolder, path: &str) -> u32
 pub async fn file_map(catalog: &Arc<Catalog>, folder: RemoteFolder) -> DriveResult<Arc<FileMap>> {
     let kept = catalog.maps.known(&catalog.meta, folder);
     if let Some(kept) = &kept
-        && holds(catalog, kept)
+        && is_up_to_date(catalog, kept)
     {
         return Ok(Arc::clone(&kept.map));
     }
-    let landing = map_landing(catalog, folder);
-    landed(catalog, landing, kept.is_some()).await?;
+    let fetch_end = join_map_fetch(catalog, folder);
+    wait_for_fetch(catalog, fetch_end, kept.is_some()).await?;
     let map = catalog.maps.get(folder).or(kept).map(|kept| kept.map);
     map.ok_or(DriveError::NotFound)
 }
@@ -108,13 +108,13 @@ fn look_again_at(catalog: &Arc<Catalog>, folder: RemoteFolder) {
     let is_old = catalog
         .maps
         .get(folder)
-        .is_some_and(|kept| !holds(catalog, &kept));
+        .is_some_and(|kept| !is_up_to_date(catalog, &kept));
     if is_old && !catalog.maps.is_full() {
-        drop(map_landing(catalog, folder));
+        drop(join_map_fetch(catalog, folder));
     }
 }
 
-fn holds(catalog: &Catalog, kept: &Kept) -> bool {
+fn is_up_to_date(catalog: &Catalog, kept: &Kept) -> bool {
     kept.is_settled
         || kept
             .received
@@ -122,7 +122,7 @@ fn holds(catalog: &Catalog, kept: &Kept) -> bool {
 }
 
 async fn fetched_map(catalog: &Arc<Catalog>, folder: RemoteFolder) -> DriveResult<Arc<FileMap>> {
-    map_landing(catalog, folder).await?;
+    join_map_fetch(catalog, folder).await?;
     catalog
         .maps
         .get(folder)
@@ -130,7 +130,7 @@ async fn fetched_map(catalog: &Arc<Catalog>, folder: RemoteFolder) -> DriveResul
         .ok_or(DriveError::NotFound)
 }
 
-fn map_landing(catalog: &Arc<Catalog>, folder: RemoteFolder) -> FlightEnd {
+fn join_map_fetch(catalog: &Arc<Catalog>, folder: RemoteFolder) -> FlightEnd {
     catalog.join_flight(FlightKey::Files(folder), |shared| async move {
         fetch_map(&shared, folder).await
     })
@@ -140,7 +140,7 @@ fn usable_url(kept: &Kept, path: &str) -> Option<SignedUrl> {
     let url = kept.map.file(path)?.url.clone()?;
     let works = match url.expires_at() {
         Some(expires) => Timestamp::now().plus_seconds(RENEW_BEFORE_SECS) < expires,
-        None => kept.received?.elapsed() < URL_HOLDS,
+        None => kept.received?.elapsed() < URL_TTL,
     };
     works.then_some(url)
 }

@@ -14,7 +14,7 @@ use tokio::sync::{Notify, Semaphore};
 
 use crate::drive::background::Background;
 use crate::drive::catalog::{
-    Catalog, content_of, file_map, first_block_landing, known_content, known_map, learn_folders,
+    Catalog, content_of, file_map, join_first_block_fetch, known_content, known_map, learn_folders,
     remote_file,
 };
 use crate::drive::error::DriveResult;
@@ -153,7 +153,7 @@ fn is_small(ahead: &ReadAhead, file: &FileAt) -> bool {
 
 async fn fetch_small(ahead: &Arc<ReadAhead>, (folder, path): &FileAt) -> DriveResult<RemoteFile> {
     if known_content(&ahead.catalog, *folder, path).is_none() {
-        first_block_landing(&ahead.catalog, *folder, Arc::clone(path)).await?;
+        join_first_block_fetch(&ahead.catalog, *folder, Arc::clone(path)).await?;
     }
     let file = remote_file(&ahead.catalog, *folder, path).await?;
     if file.size() <= SMALL_BYTES {

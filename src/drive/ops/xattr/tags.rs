@@ -4,7 +4,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::drive::catalog::{
-    FlightKey, asked, keep_for_good, refreshed_asset, refreshed_rapid, subject_of, write_tags,
+    FlightKey, keep_for_good, refresh_asset, refresh_rapid, send_with_deadline, subject_of,
+    write_tags,
 };
 use crate::drive::error::{DriveError, DriveResult};
 use crate::drive::places::{Node, refusals};
@@ -44,8 +45,12 @@ pub(super) async fn set_tags(tree: &Arc<Tree>, node: &Node, value: &[u8]) -> Dri
     let (catalog, client) = (tree.catalog(), tree.client());
     for tag in before.iter().filter(|known| !wanted.contains(&known.name)) {
         match subject {
-            ModelId::Asset(it) => asked(catalog, client.assets().remove_tag(it, tag.id)).await?,
-            ModelId::Rapid(it) => asked(catalog, client.rapids().remove_tag(it, tag.id)).await?,
+            ModelId::Asset(it) => {
+                send_with_deadline(catalog, client.assets().remove_tag(it, tag.id)).await?
+            }
+            ModelId::Rapid(it) => {
+                send_with_deadline(catalog, client.rapids().remove_tag(it, tag.id)).await?
+            }
         }
     }
     wrote_tags(tree, subject, &before, &wanted);
@@ -81,21 +86,23 @@ async fn add_tags(tree: &Tree, subject: ModelId, tags: Vec<String>) -> DriveResu
                 tags: Some(tags),
                 ..AssetUpdate::default()
             };
-            asked(catalog, client.assets().update(asset, &update)).await
+            send_with_deadline(catalog, client.assets().update(asset, &update)).await
         }
-        ModelId::Rapid(rapid) => asked(catalog, client.rapids().add_tags(rapid, &tags)).await,
+        ModelId::Rapid(rapid) => {
+            send_with_deadline(catalog, client.rapids().add_tags(rapid, &tags)).await
+        }
     }
 }
 
 async fn fresh_tags(tree: &Arc<Tree>, subject: ModelId) -> DriveResult<Vec<KnownTag>> {
     Ok(match subject {
         ModelId::Asset(asset) => {
-            refreshed_asset(tree.catalog(), asset, Duration::ZERO)
+            refresh_asset(tree.catalog(), asset, Duration::ZERO)
                 .await?
                 .tags
         }
         ModelId::Rapid(rapid) => {
-            refreshed_rapid(tree.catalog(), rapid, Duration::ZERO)
+            refresh_rapid(tree.catalog(), rapid, Duration::ZERO)
                 .await?
                 .tags
         }

@@ -131,7 +131,7 @@ impl Record for KnownAsset {
     fn service_name(&self) -> &str {
         &self.name
     }
-    fn has_moved(&self, known: &KnownAsset) -> bool {
+    fn state_changed(&self, known: &KnownAsset) -> bool {
         self.state != known.state || self.size != known.size
     }
     fn keep_details_of(&mut self, known: &KnownAsset) {
@@ -230,7 +230,7 @@ impl Record for KnownRapid {
     fn qualifier(&self) -> Option<&str> {
         self.made_with.as_deref()
     }
-    fn has_moved(&self, known: &KnownRapid) -> bool {
+    fn state_changed(&self, known: &KnownRapid) -> bool {
         self.state != known.state
     }
     fn keep_details_of(&mut self, known: &KnownRapid) {

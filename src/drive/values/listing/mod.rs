@@ -30,7 +30,7 @@ pub trait Record: Clone + PartialEq {
         None
     }
     /// True if dependent data may have changed too and must be requested again.
-    fn has_moved(&self, _known: &Self) -> bool {
+    fn state_changed(&self, _known: &Self) -> bool {
         false
     }
     /// Keeps fields that list responses omit.
@@ -58,7 +58,7 @@ pub struct Changes {
     /// Changed records.
     pub changed: Vec<u64>,
     /// Those of them whose state changed, which changes their files.
-    pub moved: Vec<u64>,
+    pub state_changed: Vec<u64>,
     /// Renamed records with their old names.
     pub renamed: Vec<(u64, String)>,
 }
@@ -297,8 +297,8 @@ impl<R: Record> Listing<R> {
                     if known.row != row {
                         changes.changed.push(id);
                     }
-                    if row.has_moved(&known.row) {
-                        changes.moved.push(id);
+                    if row.state_changed(&known.row) {
+                        changes.state_changed.push(id);
                     }
                 }
             }

@@ -127,7 +127,7 @@ fn an_answer_to_an_earlier_request_does_not_end_a_doubt() {
     let refresh = Duration::from_secs(10);
     let mut listing = listing(&[Thing(1, "a")], began);
     let doubted = began + Duration::from_millis(5);
-    listing.belief.doubt(doubted);
+    listing.belief.mark_stale(doubted);
     listing.replace(vec![Thing(1, "a")], began, doubted, &taken());
     assert!(!listing.belief.is_fresh(doubted, refresh) && listing.belief.is_doubted());
     let asked = began + Duration::from_millis(9);

@@ -54,7 +54,7 @@ pub struct DraftFacts {
     pub kind: DraftKind,
     /// Files that may be sent.
     pub files: Vec<FileFacts>,
-    /// Files with the temporary name of a copy.
+    /// Files that a copy tool is still writing, by their temporary name (such as `.chair.glb.Xy12Z9` of rsync).
     pub in_flight: Vec<String>,
     /// A version control folder in it.
     pub version_control: Option<String>,

@@ -20,16 +20,16 @@ const BURST: Duration = Duration::from_millis(60);
 /// Interval of checking whether the writers of an otherwise ready draft have ended.
 const WRITER_CHECK: Duration = Duration::from_millis(250);
 /// The longest time between two checks.
-const LONGEST: Duration = Duration::from_secs(60);
+const MAX_WAIT: Duration = Duration::from_secs(60);
 
 /// Runs until the outbox closes.
 pub async fn run(parts: Arc<DraftParts>) {
     loop {
         let again = judge_all(&parts).await;
-        let wait = again.saturating_sub(parts.now()).clamp(BURST, LONGEST);
+        let wait = again.saturating_sub(parts.now()).clamp(BURST, MAX_WAIT);
         tokio::select! {
             biased;
-            () = parts.own.draft_news.notified() => {}
+            () = parts.own.settle_wake.notified() => {}
             () = tokio::time::sleep(wait) => {}
             () = parts.tasks.closed() => return,
         }
@@ -42,7 +42,7 @@ pub async fn run(parts: Arc<DraftParts>) {
 /// Checks every draft; returns when to check again.
 async fn judge_all(parts: &Arc<DraftParts>) -> Duration {
     let drafts: Vec<DraftId> = parts.memory().state.drafts.keys().copied().collect();
-    let mut again = parts.now() + LONGEST;
+    let mut again = parts.now() + MAX_WAIT;
     for draft in drafts {
         if parts.tasks.is_closing() {
             break;
@@ -53,7 +53,7 @@ async fn judge_all(parts: &Arc<DraftParts>) -> Duration {
 }
 
 async fn judge(parts: &Arc<DraftParts>, draft: DraftId) -> Duration {
-    let never = parts.now() + LONGEST;
+    let never = parts.now() + MAX_WAIT;
     let generation = match standing(parts, draft) {
         DraftStanding::Undecided { generation } => generation,
         DraftStanding::Decided { generation } => {

@@ -77,7 +77,7 @@ pub enum DraftsMismatch {
     #[error("draft {draft} has no attempt {attempt}")]
     NoAttempt { draft: DraftId, attempt: u64 },
     /// The draft's attempt is at another stage.
-    #[error("draft {0} is not that far")]
+    #[error("the upload of draft {0} is not at the stage that this record needs")]
     WrongStage(DraftId),
     #[error("draft {draft}: {source}")]
     Tree {

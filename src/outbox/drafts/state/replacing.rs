@@ -34,7 +34,7 @@ impl DraftsState {
             .ok_or(DraftsMismatch::WrongStage(id))?;
         draft.outdated = replaced.remove_old.then_some(replaced.asset);
         let kind = draft.kind;
-        self.give_name_away(asset, &replaced);
+        self.rename_old_version(asset, &replaced);
         // A draft that was made under the name meanwhile keeps it.
         let name = match self.top.get(&replaced.name) {
             Some(other) if *other != id => free_name(self, &replaced.name, asset, ""),
@@ -46,7 +46,7 @@ impl DraftsState {
         match kind {
             DraftKind::Folder => {
                 Arc::make_mut(record).name.clone_from(&name);
-                call_draft(self, id, &name)
+                set_draft_name(self, id, &name)
             }
             DraftKind::LooseFile => {
                 Arc::make_mut(record).taken_name = Some(name);
@@ -55,8 +55,8 @@ impl DraftsState {
         }
     }
 
-    /// What has the name of a new version gets its id behind it.
-    fn give_name_away(&mut self, new: AssetId, replaced: &Replaced) {
+    /// Renames the old versions that hold the name: `name` becomes `name~id`.
+    fn rename_old_version(&mut self, new: AssetId, replaced: &Replaced) {
         let has_name = |asset: &AssetId, folder: Option<&str>| {
             *asset != new && (*asset == replaced.asset || folder == Some(replaced.name.as_str()))
         };
@@ -84,7 +84,7 @@ impl DraftsState {
             record.taken_name = Some(name);
             if let Some(draft) = kept {
                 // Its name is free, and its tree has the file.
-                let _ = call_draft(self, draft, &new_name);
+                let _ = set_draft_name(self, draft, &new_name);
             }
         }
     }
@@ -112,7 +112,7 @@ fn free_name(state: &DraftsState, name: &str, asset: AssetId, ending: &str) -> S
 }
 
 /// Gives a draft another name without changing anything else of it.
-fn call_draft(state: &mut DraftsState, id: DraftId, name: &str) -> Applied {
+fn set_draft_name(state: &mut DraftsState, id: DraftId, name: &str) -> Applied {
     let draft = state.draft_mut(id)?;
     let old = std::mem::replace(&mut draft.name, name.to_owned());
     if draft.kind == DraftKind::LooseFile

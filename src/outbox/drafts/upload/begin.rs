@@ -9,7 +9,7 @@ use crate::client::{ClientError, reporting_failures};
 use crate::outbox::drafts::activity::{Activity, LiveUpload, Trouble};
 use crate::outbox::drafts::draft::{Draft, Stage};
 use crate::outbox::drafts::parts::DraftParts;
-use crate::outbox::drafts::upload::link::LONGEST_RETRY;
+use crate::outbox::drafts::upload::link::MAX_RETRY_PAUSE;
 use crate::outbox::drafts::upload::run::Upload;
 use crate::outbox::ids::DraftId;
 
@@ -52,7 +52,7 @@ fn pause_before(activity: &mut Activity, first: Duration) -> Duration {
     match &mut activity.begun {
         Some((begun, pauses)) if *begun == generation => pauses.next_pause(),
         begun => {
-            *begun = Some((generation, Backoff::doubling(first, LONGEST_RETRY)));
+            *begun = Some((generation, Backoff::doubling(first, MAX_RETRY_PAUSE)));
             Duration::ZERO
         }
     }

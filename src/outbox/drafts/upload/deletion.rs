@@ -37,7 +37,10 @@ impl Deletions {
         for asset in assets {
             self.parts.memory().record(record(*asset))?;
         }
-        self.parts.journal.settled(self.parts.journal.last()).await
+        self.parts
+            .journal
+            .settle_async(self.parts.journal.last())
+            .await
     }
 
     /// Deletes the data of an asset that is gone from the service.

@@ -43,7 +43,7 @@ pub async fn run(parts: Arc<DraftParts>) {
         };
         tokio::select! {
             biased;
-            () = parts.own.discard_news.notified() => {}
+            () = parts.own.discard_wake.notified() => {}
             () = tokio::time::sleep(again) => {}
             () = parts.tasks.closed() => return,
         }
@@ -54,7 +54,7 @@ pub async fn run(parts: Arc<DraftParts>) {
 async fn discard(parts: &Arc<DraftParts>, asset: AssetId) -> bool {
     // The record that it is unwanted must be durable first. Otherwise a later run could continue an upload to a
     // deleted asset.
-    if let Err(error) = parts.journal.settled(parts.journal.last()).await {
+    if let Err(error) = parts.journal.settle_async(parts.journal.last()).await {
         tracing::debug!(asset = asset.0, %error, "an asset is deleted when the journal can be written");
         return false;
     }
@@ -71,11 +71,11 @@ async fn discard(parts: &Arc<DraftParts>, asset: AssetId) -> bool {
         }
     }
     failpoint::hit(Failpoint::AfterDiscard);
-    discarded(parts, asset).await.is_ok()
+    record_discarded(parts, asset).await.is_ok()
 }
 
 /// Notes that an unwanted asset is gone.
-pub(super) async fn discarded(parts: &Arc<DraftParts>, asset: AssetId) -> OutboxResult<()> {
+pub(super) async fn record_discarded(parts: &Arc<DraftParts>, asset: AssetId) -> OutboxResult<()> {
     parts.memory().not_deleted.remove(&asset);
     let recorded = parts.record(UploadRecord::Discarded { asset }).await;
     parts.events.send(OutboxEvent::AssetChanged(asset));

@@ -71,11 +71,11 @@ impl Drain<'_> {
             let is_decided = |draft: &DraftId| {
                 !matches!(self.uploads.standing(*draft), Ok(UploadStanding::Going))
             };
-            let news = self
+            let change = self
                 .parts
                 .until(|| self.waiting.iter().any(is_decided).then_some(()));
             // Sending bytes changes no state. When the outbox closes, the check above ends the drain.
-            let _ = tokio::time::timeout(Duration::from_secs(1), news).await;
+            let _ = tokio::time::timeout(Duration::from_secs(1), change).await;
             let now = self.bytes_sent();
             if now != before {
                 (before, moved_at) = (now, Instant::now());

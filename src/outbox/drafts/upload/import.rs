@@ -10,7 +10,7 @@ use crate::client::{ClientError, Priority};
 use crate::outbox::drafts::activity::Trouble;
 use crate::outbox::drafts::draft::Attempt;
 use crate::outbox::drafts::record::UploadRecord;
-use crate::outbox::drafts::upload::link::{DraftLink, Flow, LONGEST_RETRY};
+use crate::outbox::drafts::upload::link::{DraftLink, Flow, MAX_RETRY_PAUSE};
 use crate::outbox::drafts::upload::plan::ServiceView;
 use crate::outbox::drafts::upload::verify;
 use crate::outbox::drafts::upload::verify::Comparison;
@@ -23,9 +23,9 @@ use crate::outbox::status::ItemStatus;
 use crate::wire::{AssetId, BaseAsset, UploadStatus};
 
 /// The longest pause between two polls of an import.
-const LONGEST_POLL: Duration = Duration::from_secs(10);
+const MAX_POLL_PAUSE: Duration = Duration::from_secs(10);
 /// The longest pause between two comparisons that found a difference.
-const LONGEST_COMPARISON: Duration = Duration::from_secs(3600);
+const MAX_COMPARISON: Duration = Duration::from_secs(3600);
 /// How late the drive may report that it deleted an asset.
 const LATE_REPORT: Duration = Duration::from_secs(2);
 
@@ -50,8 +50,8 @@ impl SentAsset {
             gone_before: false,
             completion_sent: None,
             completions_in_doubt: 0,
-            polls: Backoff::polling(first_poll, LONGEST_POLL),
-            comparisons: Backoff::doubling(first_poll * 4, LONGEST_COMPARISON),
+            polls: Backoff::polling(first_poll, MAX_POLL_PAUSE),
+            comparisons: Backoff::doubling(first_poll * 4, MAX_COMPARISON),
         }
     }
 
@@ -72,7 +72,7 @@ impl SentAsset {
         } else {
             0
         };
-        Backoff::doubling(LATE_EFFECT, LONGEST_RETRY).after(failures)
+        Backoff::doubling(LATE_EFFECT, MAX_RETRY_PAUSE).after(failures)
     }
 
     /// The next attempt has another asset.
@@ -166,7 +166,7 @@ impl SentAsset {
         }
         // The reply to the completion contains the first state of the import.
         self.view = match self.record.take() {
-            Some(record) => seen(link, &record),
+            Some(record) => view_of_record(link, &record),
             None => ServiceView::Unknown,
         };
         link.parts().draft_changed(draft);
@@ -188,7 +188,7 @@ impl SentAsset {
                 if record.upload_status != UploadStatus::Incomplete {
                     link.is_answered();
                 }
-                self.view = seen(link, &record);
+                self.view = view_of_record(link, &record);
                 self.record = Some(record);
                 Flow::Again
             }
@@ -200,7 +200,7 @@ impl SentAsset {
         }
     }
 
-    pub(super) async fn imported(link: &DraftLink) -> OutboxResult<Flow> {
+    pub(super) async fn finish_import(link: &DraftLink) -> OutboxResult<Flow> {
         let replaced = {
             let memory = link.parts().memory();
             let draft = memory.state.drafts.get(&link.draft());
@@ -221,7 +221,7 @@ impl SentAsset {
         Ok(Flow::Again)
     }
 
-    pub(super) async fn import_failed(&self, link: &DraftLink) -> OutboxResult<Flow> {
+    pub(super) async fn handle_failed_import(&self, link: &DraftLink) -> OutboxResult<Flow> {
         let record = self.record.as_ref();
         let said = record.and_then(|record| {
             let texts = [&record.error_message, &record.import_status];
@@ -240,7 +240,11 @@ impl SentAsset {
         Ok(Flow::End)
     }
 
-    pub(super) async fn lost(&mut self, link: &DraftLink, attempt: &Attempt) -> OutboxResult<Flow> {
+    pub(super) async fn handle_lost_import(
+        &mut self,
+        link: &DraftLink,
+        attempt: &Attempt,
+    ) -> OutboxResult<Flow> {
         // Deleted through the drive, which will remove the draft too.
         let asset = attempt.stage.asset();
         if asset.is_some_and(|asset| link.parts().memory().state.deletions.contains(&asset)) {
@@ -276,7 +280,7 @@ impl SentAsset {
         let note = match compared {
             // With the record the old version is to be deleted.
             Ok(Comparison::Same) if keeps_old_version(link) => {
-                return Ok(Flow::Pause(LONGEST_COMPARISON));
+                return Ok(Flow::Pause(MAX_COMPARISON));
             }
             Ok(Comparison::Same) => {
                 failpoint::hit(Failpoint::AfterVerified);
@@ -286,8 +290,8 @@ impl SentAsset {
                 .await?;
                 failpoint::hit(Failpoint::BeforeDrop);
                 // The old version of a model may be unwanted now.
-                link.parts().own.discard_news.notify_one();
-                link.parts().remove_doomed().await?;
+                link.parts().own.discard_wake.notify_one();
+                link.parts().remove_pending().await?;
                 link.parts().memory().forget_gone();
                 link.parts().draft_changed(link.draft());
                 link.parts().events.send(OutboxEvent::AssetChanged(asset));
@@ -308,7 +312,7 @@ impl SentAsset {
 }
 
 /// Stores the state in an asset's record for the status.
-fn seen(link: &DraftLink, record: &BaseAsset) -> ServiceView {
+fn view_of_record(link: &DraftLink, record: &BaseAsset) -> ServiceView {
     let status = match &record.upload_status {
         UploadStatus::Incomplete => ItemStatus::Uploading {
             percent: 99,

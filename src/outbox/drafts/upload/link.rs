@@ -12,13 +12,13 @@ use crate::outbox::drafts::activity::{Activity, LiveUpload, Trouble};
 use crate::outbox::drafts::memory::DraftsMemory;
 use crate::outbox::drafts::parts::DraftParts;
 use crate::outbox::drafts::record::UploadRecord;
-use crate::outbox::effect::passes;
+use crate::outbox::effect::is_retryable;
 use crate::outbox::error::OutboxResult;
 use crate::outbox::events::OutboxEvent;
 use crate::outbox::ids::DraftId;
 
 /// The longest pause between two retries while the service cannot be reached.
-pub(super) const LONGEST_RETRY: Duration = Duration::from_secs(60);
+pub(super) const MAX_RETRY_PAUSE: Duration = Duration::from_secs(60);
 
 /// How often a waiting call looks whether the service has asked for a pause.
 const PAUSE_CHECK: Duration = Duration::from_secs(1);
@@ -94,7 +94,7 @@ impl DraftLink {
         }
     }
 
-    /// Makes a call. While the service asks for a pause, the draft shows that it waits for the end of that.
+    /// Awaits a call. While the rate limiter pauses after a 429, the draft's status shows the pause.
     pub(super) async fn in_turn<T>(&self, call: impl Future<Output = T>) -> T {
         let mut call = std::pin::pin!(call);
         let mut is_shown = false;
@@ -166,7 +166,7 @@ impl DraftLink {
             }
             memory.record(record)?
         };
-        self.parts.journal.settled(ticket).await
+        self.parts.journal.settle_async(ticket).await
     }
 
     /// Abandons an attempt; its asset is deleted.
@@ -174,7 +174,7 @@ impl DraftLink {
         let draft = self.draft;
         self.write(UploadRecord::AttemptDropped { draft, attempt })
             .await?;
-        self.parts.own.discard_news.notify_one();
+        self.parts.own.discard_wake.notify_one();
         Ok(())
     }
 
@@ -193,7 +193,7 @@ impl DraftLink {
         error: ClientError,
         what: &str,
     ) -> OutboxResult<Flow> {
-        if passes(&error) {
+        if is_retryable(&error) {
             let mut retries = self.retries;
             let pause = self.interrupted(error, &mut retries);
             self.retries = retries;
@@ -245,5 +245,5 @@ impl DraftLink {
 }
 
 fn pauses(parts: &DraftParts) -> Backoff {
-    Backoff::doubling(parts.config.first_poll * 2, LONGEST_RETRY)
+    Backoff::doubling(parts.config.first_poll * 2, MAX_RETRY_PAUSE)
 }

@@ -128,7 +128,7 @@ impl Uploads {
         self.parts.journal.settle(ticket)?;
         self.parts.events.send(OutboxEvent::AssetChanged(asset));
         self.parts.draft_changed(draft);
-        self.parts.own.discard_news.notify_one();
+        self.parts.own.discard_wake.notify_one();
         Ok(true)
     }
 

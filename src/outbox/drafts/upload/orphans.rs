@@ -9,7 +9,7 @@ use crate::client::{ClientError, Priority};
 use crate::outbox::drafts::draft::OpenStart;
 use crate::outbox::drafts::parts::DraftParts;
 use crate::outbox::drafts::record::UploadRecord;
-use crate::outbox::drafts::upload::discard::discarded;
+use crate::outbox::drafts::upload::discard::record_discarded;
 use crate::outbox::drafts::upload::info::Orphan;
 use crate::outbox::error::{OutboxError, OutboxResult};
 use crate::outbox::events::OutboxEvent;
@@ -137,7 +137,7 @@ impl Orphans {
         }
         match self.parts.client.assets().delete(orphan).await {
             Ok(()) | Err(ClientError::NotFound { .. }) if is_unwanted => {
-                discarded(&self.parts, orphan).await
+                record_discarded(&self.parts, orphan).await
             }
             Ok(()) | Err(ClientError::NotFound { .. }) => {
                 self.parts.events.send(OutboxEvent::AssetChanged(orphan));

@@ -18,7 +18,7 @@ use crate::outbox::drafts::upload::info::FileTransfer;
 use crate::outbox::drafts::upload::link::DraftLink;
 use crate::outbox::drafts::upload::urls::ObjectUrls;
 use crate::outbox::drafts::upload::verify;
-use crate::outbox::effect::passes;
+use crate::outbox::effect::is_retryable;
 use crate::outbox::error::OutboxResult;
 use crate::outbox::failpoint;
 use crate::outbox::failpoint::Failpoint;
@@ -91,7 +91,7 @@ impl<'u> ObjectSender<'u> {
             let pokes = self.link.pokes();
             let error = match self.put_once(object, name, &body).await {
                 Ok(()) => return Ok(()),
-                Err(error) if !passes(&error) => return Err(error),
+                Err(error) if !is_retryable(&error) => return Err(error),
                 Err(error) => error,
             };
             self.resting.fetch_add(1, Ordering::Relaxed);

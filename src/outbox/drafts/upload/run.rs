@@ -22,7 +22,7 @@ use crate::outbox::failpoint::Failpoint;
 use crate::outbox::ids::DraftId;
 
 /// The longest pause before another attempt: each sends all files again, or may leave an orphan.
-const LONGEST_START: Duration = Duration::from_secs(3600);
+const MAX_RESTART_PAUSE: Duration = Duration::from_secs(3600);
 
 pub(super) struct Upload {
     link: DraftLink,
@@ -39,7 +39,7 @@ impl Upload {
             link: DraftLink::new(parts, draft, live),
             urls: ObjectUrls::default(),
             asset: SentAsset::new(first),
-            starts: Backoff::doubling(first * 4, LONGEST_START),
+            starts: Backoff::doubling(first * 4, MAX_RESTART_PAUSE),
         }
     }
 
@@ -95,9 +95,9 @@ impl Upload {
             Step::Ask(asset) => Ok(sent.ask(link, asset).await),
             Step::AskLater(_) => Ok(sent.ask_later()),
             Step::Accept => sent.accept(link, attempt).await,
-            Step::Imported => SentAsset::imported(link).await,
-            Step::ImportFailed => sent.import_failed(link).await,
-            Step::Lost => sent.lost(link, attempt).await,
+            Step::Imported => SentAsset::finish_import(link).await,
+            Step::ImportFailed => sent.handle_failed_import(link).await,
+            Step::Lost => sent.handle_lost_import(link, attempt).await,
             Step::Verify(asset) => sent.verify(link, attempt, asset).await,
         }
     }

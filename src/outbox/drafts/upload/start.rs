@@ -98,8 +98,8 @@ impl Starter<'_> {
         match reply {
             // The outbox closes. The next run finds an open start request and makes a new attempt.
             None => Ok(Flow::End),
-            Some(Ok(started)) => self.started(&start, started).await,
-            Some(Err(error)) => self.not_started(&start, error).await,
+            Some(Ok(reply)) => self.record_start(&start, reply).await,
+            Some(Err(error)) => self.handle_failed_start(&start, error).await,
         }
     }
 
@@ -189,16 +189,16 @@ impl Starter<'_> {
             memory.starting.insert(start.attempt);
             (start, ticket)
         };
-        if let Err(error) = self.link.parts().journal.settled(ticket).await {
+        if let Err(error) = self.link.parts().journal.settle_async(ticket).await {
             self.link.parts().memory().starting.remove(&start.attempt);
-            self.refused(&start).await?;
+            self.record_refusal(&start).await?;
             return Err(error);
         }
         self.link.parts().draft_changed(self.link.draft());
         Ok(Some(start))
     }
 
-    async fn started(&mut self, start: &Start, reply: UploadStarted) -> OutboxResult<Flow> {
+    async fn record_start(&mut self, start: &Start, reply: UploadStarted) -> OutboxResult<Flow> {
         // Recorded even if the draft was changed or removed: then the asset has to be deleted.
         self.link
             .parts()
@@ -210,7 +210,7 @@ impl Starter<'_> {
             })
             .await?;
         failpoint::hit(Failpoint::BeforePuts);
-        self.link.parts().own.discard_news.notify_one();
+        self.link.parts().own.discard_wake.notify_one();
         self.link.set_trouble(None);
         let names = start.manifest.object_names();
         match self.urls.take(&names, &reply.links.s3_upload_urls) {
@@ -226,7 +226,11 @@ impl Starter<'_> {
         }
     }
 
-    async fn not_started(&mut self, start: &Start, error: ClientError) -> OutboxResult<Flow> {
+    async fn handle_failed_start(
+        &mut self,
+        start: &Start,
+        error: ClientError,
+    ) -> OutboxResult<Flow> {
         if Effect::of(&error) == Effect::Unknown {
             // There may be an asset with an unknown id. The next request joins it if the service knows keys; else it is
             // listed as an orphan, and each further try may leave another.
@@ -234,13 +238,13 @@ impl Starter<'_> {
             self.link.set_trouble(Some(Trouble::Service(error)));
             return Ok(Flow::Pause(self.starts.next_pause()));
         }
-        self.refused(start).await?;
+        self.record_refusal(start).await?;
         self.link
             .failed_or_again(error, "starting the upload")
             .await
     }
 
-    async fn refused(&self, start: &Start) -> OutboxResult<()> {
+    async fn record_refusal(&self, start: &Start) -> OutboxResult<()> {
         self.link
             .parts()
             .record(UploadRecord::StartRefused {

@@ -16,7 +16,7 @@ use crate::service::ids::hex;
 use crate::service::signing::UNRESERVED;
 
 /// The longest time that a presigned URL may work.
-const LONGEST: Duration = Duration::from_secs(7 * 24 * 3_600);
+const MAX_LIFETIME: Duration = Duration::from_secs(7 * 24 * 3_600);
 
 /// Signs URLs of one bucket at one address of its storage.
 #[derive(Debug, Clone)]
@@ -96,7 +96,7 @@ impl Presigner {
         let time = now.strftime("%Y%m%dT%H%M%SZ").to_string();
         let scope = format!("{day}/{}/s3/aws4_request", self.region);
         let credential = format!("{}/{scope}", self.credentials.key_id);
-        let seconds = lifetime.min(LONGEST).as_secs().max(1).to_string();
+        let seconds = lifetime.min(MAX_LIFETIME).as_secs().max(1).to_string();
         let names = allowed.headers.iter().map(|(name, _)| *name);
         let names: Vec<&str> = std::iter::once("host").chain(names).collect();
         let names = names.join(";");

@@ -12,10 +12,10 @@ use crate::bucket::Credentials;
 use crate::fault_server::{Relay, RelayFault};
 use crate::service::files::owner::Epoch;
 use crate::service::files::{BucketConfig, FilesError, TakenIn};
+use crate::service::infra_fault::InfraFault;
 use crate::service::janitor::clean_once;
 use crate::service::jobs::collect::settle;
-use crate::service::jobs::standstill::present;
-use crate::service::obstruction::Obstruction;
+use crate::service::jobs::faults::find_fault;
 use crate::service::records::{
     Completion, FileId, JobRow, NewAsset, NewFile, Publish, RecordsError, Stored,
 };
@@ -261,14 +261,24 @@ async fn a_process_that_lost_its_hold_says_so_and_removes_nothing() {
     let bucket = TestBucket::start();
     let waiting = Waiting::in_bucket(&bucket).await;
     let app = &waiting.service.app;
-    assert!(app.hold.renew(&app.files, &app.records).await.unwrap());
+    assert!(
+        app.bucket_fence
+            .renew(&app.files, &app.records)
+            .await
+            .unwrap()
+    );
     let known = app.files.epoch().await.unwrap().unwrap();
     let theirs = Epoch {
         database: None,
         epoch: "of another copy".to_owned(),
     };
     app.files.set_epoch(&theirs).await.unwrap();
-    assert!(!app.hold.renew(&app.files, &app.records).await.unwrap());
+    assert!(
+        !app.bucket_fence
+            .renew(&app.files, &app.records)
+            .await
+            .unwrap()
+    );
     assert_eq!(app.files.epoch().await.unwrap(), Some(theirs));
     let parts = crate::service::health::parts(app).await;
     let files = parts.iter().find(|part| part.name == "files").unwrap();
@@ -279,10 +289,22 @@ async fn a_process_that_lost_its_hold_says_so_and_removes_nothing() {
         ..known.clone()
     };
     app.files.set_epoch(&copied).await.unwrap();
-    let knows = app.hold.renew(&app.files, &app.records).await.unwrap();
+    let knows = app
+        .bucket_fence
+        .renew(&app.files, &app.records)
+        .await
+        .unwrap();
     assert_eq!(knows, known.database.is_none());
-    app.hold.adopt(&app.files, &app.records).await.unwrap();
-    assert!(app.hold.renew(&app.files, &app.records).await.unwrap());
+    app.bucket_fence
+        .adopt(&app.files, &app.records)
+        .await
+        .unwrap();
+    assert!(
+        app.bucket_fence
+            .renew(&app.files, &app.records)
+            .await
+            .unwrap()
+    );
     let epochs = app.records.epochs();
     let now = Timestamp::now();
     assert!(
@@ -356,8 +378,8 @@ async fn a_bucket_that_is_missing_is_a_fault_and_no_file_that_is_gone() {
     );
     let missing = take_in().await;
     assert!(matches!(missing, Err(FilesError::Bucket(_))), "{missing:?}");
-    let (fault, cause) = present(app).await.expect("a fault");
-    assert_eq!(fault, Obstruction::StorageRefuses);
+    let (fault, cause) = find_fault(app).await.expect("a fault");
+    assert_eq!(fault, InfraFault::StorageRefuses);
     assert!(cause.contains("assetfs-test"), "{cause}");
     relay.mend();
     relay.fault("PUT", "", RelayFault::Storage(404, "NoSuchKey"), 1);
@@ -386,9 +408,12 @@ async fn the_janitor_of_a_copy_removes_nothing_and_that_of_a_new_owner_nothing_f
         assert!(waiting.is_stored(&file).await, "after {hours} hours");
     }
     assert_eq!(app.files.epoch().await.unwrap(), Some(theirs));
-    assert!(app.hold.is_lost());
+    assert!(app.bucket_fence.is_lost());
 
-    app.hold.adopt(&app.files, &app.records).await.unwrap();
+    app.bucket_fence
+        .adopt(&app.files, &app.records)
+        .await
+        .unwrap();
     for hours in [0, 23] {
         clean_after(hours).await;
         assert!(waiting.is_stored(&file).await, "after {hours} hours");

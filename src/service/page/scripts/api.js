@@ -15,7 +15,7 @@ export class Problem extends Error {
 }
 
 /** Calls again after a 429 only if the service asks for less patience than this. */
-const LONGEST_PAUSE_SECS = 65;
+const MAX_PAUSE_SECS = 65;
 
 let signedOut = () => {};
 
@@ -34,7 +34,7 @@ async function call(method, path, body, token = session()?.token) {
       throw new Problem('The service does not answer. Check that "assetfs serve" still runs, then try again.');
     });
     const pause = Number(response.headers.get('Retry-After'));
-    if (response.status === 429 && pause > 0 && pause <= LONGEST_PAUSE_SECS) {
+    if (response.status === 429 && pause > 0 && pause <= MAX_PAUSE_SECS) {
       await new Promise((resume) => setTimeout(resume, pause * 1000));
       continue;
     }

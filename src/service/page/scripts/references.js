@@ -4,7 +4,7 @@
 import { extension } from './format.js';
 
 /** Longer texts are read up to here. */
-const MOST_BYTES = 64 << 20;
+const MAX_BYTES = 64 << 20;
 /** The same for OBJ and PLY, which name files at their start. */
 const HEAD_BYTES = 1 << 20;
 
@@ -19,19 +19,19 @@ export async function referencesOf(one) {
 }
 
 const READERS = {
-  gltf: async (file) => ofDocument(await file.slice(0, MOST_BYTES).text()),
+  gltf: async (file) => ofDocument(await file.slice(0, MAX_BYTES).text()),
   glb: async (file) => {
     const head = new DataView(await file.slice(0, 20).arrayBuffer());
-    return ofDocument(await file.slice(20, 20 + Math.min(head.getUint32(12, true), MOST_BYTES)).text());
+    return ofDocument(await file.slice(20, 20 + Math.min(head.getUint32(12, true), MAX_BYTES)).text());
   },
   obj: async (file) => lines(await textOf(file.slice(0, HEAD_BYTES)), /^\s*mtllib\s+(.+)$/gm)
     .flatMap((names) => [names, ...names.split(/\s+(?=\S+\.mtl)/i)]),
-  mtl: async (file) => lines(await textOf(file.slice(0, MOST_BYTES)), /^\s*(?:map_\w+|bump|disp|decal|refl|norm)\s+(.+)$/gim)
+  mtl: async (file) => lines(await textOf(file.slice(0, MAX_BYTES)), /^\s*(?:map_\w+|bump|disp|decal|refl|norm)\s+(.+)$/gim)
     .flatMap((text) => [text, text.replace(/^(-\w+(\s+(on|off|[-+.\d]+\S*|\w+(?=\s)))+\s+)+/, '')]),
   ply: async (file) => lines(await textOf(file.slice(0, HEAD_BYTES)), /^comment\s+TextureFile\s+(.+)$/gim),
-  usda: async (file) => lines(await textOf(file.slice(0, MOST_BYTES)), /@([^@\n]+)@/g),
+  usda: async (file) => lines(await textOf(file.slice(0, MAX_BYTES)), /@([^@\n]+)@/g),
   fbx: async (file) => {
-    const text = new TextDecoder('utf-8').decode(await file.slice(0, MOST_BYTES).arrayBuffer());
+    const text = new TextDecoder('utf-8').decode(await file.slice(0, MAX_BYTES).arrayBuffer());
     return lines(text, /([^\x00-\x1f"*<>|?]{1,250}\.(?:png|jpe?g|tga|bmp|webp|tiff?))/gi);
   },
 };

@@ -105,5 +105,5 @@ fn prim_line(error: &Error) -> String {
 
 /// The warning about a prim that is composed of itself.
 pub(super) fn circle(path: &impl std::fmt::Display) -> String {
-    format!("<{path}> is put together from itself; what closes the circle is left out")
+    format!("<{path}> references itself; the cyclic reference is ignored")
 }

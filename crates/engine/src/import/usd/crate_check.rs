@@ -12,7 +12,7 @@ const NEWEST: (u8, u8) = (0, 12);
 /// A section has a name of 16 bytes, its start and its size.
 const SECTION_BYTES: u64 = 32;
 /// A byte of a section makes at most so many elements: integers take at least two bits, and LZ4 packs 255 bytes in one.
-const MOST_OF_A_BYTE: u64 = 1_024;
+const MAX_ELEMENTS_PER_BYTE: u64 = 1_024;
 
 /// Whether a file is a binary layer.
 pub(super) fn is_binary(file: &File) -> io::Result<bool> {
@@ -90,7 +90,7 @@ impl Layer<'_> {
             b"SPECS" => (1, 3),
             _ => return Ok(()),
         };
-        let most = section.size.saturating_mul(MOST_OF_A_BYTE);
+        let most = section.size.saturating_mul(MAX_ELEMENTS_PER_BYTE);
         let mut at = section.start;
         for _ in 0..counts {
             if self.number(at)? > most {

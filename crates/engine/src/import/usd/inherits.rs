@@ -1,6 +1,5 @@
-//! Removes inherits that the library follows without end: those that say again what a parent's inherit says (`/B` inherits
-//! `/A`, and `/B/C` inherits `/A/C`), which change nothing and which programs write for copies of robots, and those by which
-//! a prim inherits itself or a prim above it.
+//! Removes `inherits` arcs that the library would follow forever: arcs that repeat an arc of a parent (`/B` inherits
+//! `/A`, and `/B/C` inherits `/A/C`), which have no effect, and arcs from a prim to itself or to an ancestor.
 
 use std::collections::{HashMap, HashSet};
 

@@ -263,7 +263,7 @@ impl Resolver for Confined {
         files.note_read(resolved_path);
         let opened = open(resolved_path);
         if let Err(error) = &opened {
-            // A file that ends too early needs other words than those of the system.
+            // The OS text for an unexpected end of file is replaced.
             if error.kind() != io::ErrorKind::UnexpectedEof {
                 let layer = resolved_path.to_path_buf();
                 files.refused.insert(layer, error.to_string());

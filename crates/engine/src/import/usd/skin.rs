@@ -160,7 +160,7 @@ impl Skeletons {
                 let place = |name: &String| skeleton.joints.iter().position(|known| known == name);
                 if names.iter().any(|name| place(name).is_none()) {
                     warnings.add(format!(
-                        "mesh \"{}\" names joints that its skeleton lacks; the first joint moves it there",
+                        "mesh \"{}\" names joints that its skeleton does not have; those vertices follow the first joint",
                         mesh.path().name().unwrap_or_default()
                     ));
                 }

@@ -25,7 +25,7 @@ fn fault_of(text: &[u8]) -> Option<String> {
         let token = token_of(&text[at..]);
         let damaged = |what: &str| {
             let line = 1 + text[..at].iter().filter(|byte| **byte == b'\n').count();
-            let shown = String::from_utf8_lossy(&token[..token.len().min(MOST_SHOWN)]);
+            let shown = String::from_utf8_lossy(&token[..token.len().min(MAX_SHOWN_BYTES)]);
             Some(format!("line {line}: {shown} is no {what}"))
         };
         match byte {
@@ -48,7 +48,7 @@ fn fault_of(text: &[u8]) -> Option<String> {
 }
 
 /// The greatest number of bytes of a damaged name or path that an error message shows.
-const MOST_SHOWN: usize = 60;
+const MAX_SHOWN_BYTES: usize = 60;
 
 /// The word, string, path, comment, name of a file or single byte at the beginning of a text.
 pub(super) fn token_of(text: &[u8]) -> &[u8] {

@@ -16,7 +16,7 @@ const SAME_SIZE: f64 = 2.0;
 const MANY: usize = 64;
 
 /// A loose piece that stays has at least about this number of triangles.
-pub(in super::super) const LEAST_OF_PIECE: u64 = 2;
+pub(in super::super) const MIN_PIECE_TRIANGLES: u64 = 2;
 /// All pieces have room if, in their coarsest form, they need at most the budget divided by this number.
 const ROOMY: u64 = 4;
 
@@ -129,7 +129,10 @@ impl Pieces {
     /// Whether enough of the budget is left for the shape of the large pieces of `mesh` if all pieces stay.
     pub(in super::super) fn have_room_in(&self, mesh: &JoinedMesh, budget: u64) -> bool {
         let drawn = self.drawn_in(mesh);
-        let least: u64 = drawn.iter().map(|drawn| (*drawn).min(LEAST_OF_PIECE)).sum();
+        let least: u64 = drawn
+            .iter()
+            .map(|drawn| (*drawn).min(MIN_PIECE_TRIANGLES))
+            .sum();
         least * ROOMY <= budget
     }
 

@@ -12,11 +12,11 @@ use super::super::super::scene::{Bounds, Scene};
 /// A stray is farther from the middle of the model than this many times the size of the model.
 const FAR: f32 = 500.0;
 /// One vertex in this number, at each end of each axis, is left out when the size of the model is estimated.
-const MOST_SHARE: usize = 1000;
+const ONE_LEFT_OUT_IN: usize = 1000;
 /// So many are always allowed: one vertex with different normals is there once for each of its faces.
 const FEW: usize = 8;
-/// A model of fewer vertices has no strays, only a strange shape.
-const LEAST_VERTICES: usize = 8 * FEW;
+/// Models with fewer vertices are not searched for strays.
+const MIN_VERTICES: usize = 8 * FEW;
 /// How far strays are from the origin, and how far others can be, on their longest axis.
 const STRAY_PLACE: f32 = 1.0;
 const MODEL_REACH: f32 = 0.51;
@@ -113,10 +113,10 @@ impl Core {
 
 /// The bounds of the vertices without the outermost ones on each side of each axis.
 fn core_of(places: &[Vec3]) -> Option<Core> {
-    if places.len() < LEAST_VERTICES {
+    if places.len() < MIN_VERTICES {
         return None;
     }
-    let outer = FEW.max(places.len() / MOST_SHARE);
+    let outer = FEW.max(places.len() / ONE_LEFT_OUT_IN);
     let mut low = Vec3::ZERO;
     let mut high = Vec3::ZERO;
     for axis in 0..3 {

@@ -22,7 +22,7 @@ pub(super) use shape::FlatShape;
 use shape::{Arrangement, Place, quarter_turned, size_of};
 
 /// More charts than this are packed by their boxes.
-const MOST_MASKS: usize = 2000;
+const MAX_MASKS: usize = 2000;
 
 /// Cells of the grid for the width of a chart of mean size, and the limits of the grid's side.
 const CELLS_A_CHART: f64 = 24.0;
@@ -38,7 +38,7 @@ const FIRST_STEP_UP: f64 = 0.04;
 const LAST_STEP_UP: f64 = 0.01;
 /// Charts that are placed in all tries at one scale, and the most tries.
 const TRIES: usize = 500;
-const MOST_TRIES: usize = 16;
+const MAX_TRIES: usize = 16;
 /// How much larger a chart may be taken for at random, which changes the order of a try.
 const DISORDER: f64 = 0.6;
 
@@ -48,7 +48,7 @@ pub(super) fn pack(shapes: &mut [FlatShape], padding: f64) {
         return;
     }
     shapes.par_iter_mut().for_each(turn_upright);
-    let packing = match shapes.len() <= MOST_MASKS {
+    let packing = match shapes.len() <= MAX_MASKS {
         true => pack_masks(shapes, padding).unwrap_or_else(|| rows::pack(shapes, padding)),
         false => rows::pack(shapes, padding),
     };
@@ -115,7 +115,7 @@ fn pack_masks(shapes: &[FlatShape], padding: f64) -> Option<Arrangement> {
         let scale = first * STEP_DOWN.powi(step);
         place_all(shapes, padding, scale, 0..1)
     })?;
-    let tries = 0..(TRIES / shapes.len()).clamp(1, MOST_TRIES);
+    let tries = 0..(TRIES / shapes.len()).clamp(1, MAX_TRIES);
     let mut step = FIRST_STEP_UP;
     while step >= LAST_STEP_UP && best.scale < widest {
         let scale = (best.scale * (1.0 + step)).min(widest);

@@ -27,14 +27,17 @@ fn with_target(percentage: f64, megabytes: f64) -> Value {
 
 #[test]
 fn target_size_bakes_a_few_times_and_is_met() {
-    const MOST: u64 = 12_000;
+    const MAX_BYTES: u64 = 12_000;
     let model = noisy();
     let mut trials = 0;
     let report = model.optimize_with(with_target(20.0, 0.012), &mut |progress| {
         trials += u32::from(progress.step == "searching for the target size");
     });
     let size = report.unwrap().exports[0].size_bytes;
-    assert!(size <= MOST && size * 2 > MOST, "{size} of {MOST}");
+    assert!(
+        size <= MAX_BYTES && size * 2 > MAX_BYTES,
+        "{size} of {MAX_BYTES}"
+    );
     assert!((1..=3).contains(&trials), "{trials}");
     let log = model.log("info.log");
     assert!(log.contains("rebaked: "), "{log}");
@@ -44,7 +47,7 @@ fn target_size_bakes_a_few_times_and_is_met() {
     let report = model.optimize_with(with_target(20.0, 9.0), &mut |progress| {
         trials += u32::from(progress.step == "searching for the target size");
     });
-    assert!(report.unwrap().exports[0].size_bytes > MOST);
+    assert!(report.unwrap().exports[0].size_bytes > MAX_BYTES);
     assert_eq!(trials, 0);
 }
 

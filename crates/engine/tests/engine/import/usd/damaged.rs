@@ -30,11 +30,7 @@ fn parts_that_cannot_be_put_together_are_warnings() {
             &good,
             "the layer \"p/b.usda\" is left out at </R>: it has no default prim",
         ),
-        (
-            "references = </R>",
-            &good,
-            "</R> is put together from itself; ",
-        ),
+        ("references = </R>", &good, "</R> references itself; "),
     ] {
         let root = layer(&format!("{}def \"R\" ({arc})\n{{\n}}\n", square("M", "")));
         let imported = read(&[("m.usda", &root), ("p/b.usda", part)]);
@@ -135,7 +131,7 @@ fn prims_that_inherit_themselves_are_warnings() {
         ),
     ] {
         let imported = read_one(&prims);
-        let warning = format!("{closed} is put together from itself; ");
+        let warning = format!("{closed} references itself; ");
         let is_named = |line: &String| line.starts_with(&warning);
         assert!(
             imported.warnings.iter().any(is_named),

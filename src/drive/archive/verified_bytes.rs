@@ -18,7 +18,7 @@ const WRITE_BYTES: usize = 1 << 20;
 
 /// The storage of a member's verified bytes.
 #[derive(Debug, Clone)]
-pub enum Proven {
+pub enum VerifiedBytes {
     InZip,
     Memory(Bytes),
     /// In an unnamed file.
@@ -26,15 +26,15 @@ pub enum Proven {
 }
 
 /// Unpacked bytes that are not verified yet.
-pub(super) struct Gathering {
+pub(super) struct UnverifiedBuffer {
     pending: BytesMut,
     file: Option<Arc<File>>,
     written: u64,
 }
 
-impl Gathering {
+impl UnverifiedBuffer {
     /// Starts collecting `size` bytes; long members go to a file in `dir`.
-    pub(super) fn begin(dir: &Path, size: u64) -> Result<Gathering, ArchiveError> {
+    pub(super) fn begin(dir: &Path, size: u64) -> Result<UnverifiedBuffer, ArchiveError> {
         let file = match size > SHORT_BYTES {
             true => {
                 check_room(dir, size)?;
@@ -42,7 +42,7 @@ impl Gathering {
             }
             false => None,
         };
-        Ok(Gathering {
+        Ok(UnverifiedBuffer {
             pending: BytesMut::new(),
             file,
             written: 0,
@@ -58,11 +58,11 @@ impl Gathering {
     }
 
     /// All bytes are complete and verified.
-    pub(super) async fn finish(mut self) -> Result<Proven, ArchiveError> {
+    pub(super) async fn finish(mut self) -> Result<VerifiedBytes, ArchiveError> {
         self.write().await?;
         Ok(match self.file {
-            Some(file) => Proven::File(file),
-            None => Proven::Memory(self.pending.freeze()),
+            Some(file) => VerifiedBytes::File(file),
+            None => VerifiedBytes::Memory(self.pending.freeze()),
         })
     }
 
@@ -101,7 +101,7 @@ pub(super) async fn on_disk<T: Send + 'static>(
         .map_err(no_room)
 }
 
-/// A zip may promise far more than it contains, and the disk is shared.
+/// A zip may declare far more bytes than it contains (a zip bomb), and other programs use the same disk.
 fn check_room(dir: &Path, size: u64) -> Result<(), ArchiveError> {
     let disk = rustix::fs::statvfs(dir).map_err(|error| no_room(error.into()))?;
     let free = disk.f_bavail.saturating_mul(disk.f_frsize);

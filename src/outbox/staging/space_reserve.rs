@@ -21,14 +21,14 @@ const PLENTY_BYTES: u64 = 64 << 20;
 
 /// Guards the space of one staging folder.
 #[derive(Debug, Default)]
-pub struct Room {
+pub struct SpaceReserve {
     /// Locked over check and write while there is little space.
     turn: Mutex<()>,
 }
 
-impl Room {
+impl SpaceReserve {
     /// Fills a range of a file by `write`, unless that would take the space that is kept.
-    pub fn fill<T>(
+    pub fn write_if_space<T>(
         &self,
         file: &File,
         offset: u64,

@@ -26,7 +26,7 @@ pub enum PresetSaved {
     Trouble(ClientError),
 }
 
-pub trait JobNeeds: Send + Sync {
+pub trait JobDeps: Send + Sync {
     /// May be called while jobs are locked, so it must not lock them.
     fn model_of(&self, draft: DraftId) -> DraftModel;
 

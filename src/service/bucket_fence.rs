@@ -15,7 +15,7 @@ use super::records::{Records, RecordsError};
 
 /// Why the holder of the bucket is unknown.
 #[derive(Debug, thiserror::Error)]
-pub enum HoldError {
+pub enum FenceError {
     #[error(transparent)]
     Files(#[from] FilesError),
     #[error(transparent)]
@@ -23,36 +23,36 @@ pub enum HoldError {
 }
 
 #[derive(Debug)]
-pub struct Hold {
+pub struct BucketFence {
     /// `None` also for files in a folder, which belong to the process that has locked it.
     database: Option<String>,
     is_lost: AtomicBool,
 }
 
-impl Hold {
+impl BucketFence {
     /// Does not access the bucket yet. `file` is the file of the records if they are in SQLite.
-    pub async fn new(records: &Records, file: &Path) -> Hold {
-        Hold {
+    pub async fn new(records: &Records, file: &Path) -> BucketFence {
+        BucketFence {
             database: records.epochs().database(file).await,
             is_lost: AtomicBool::new(false),
         }
     }
 
     /// Whether these records hold the bucket. A bucket without an epoch is held by its owner.
-    pub async fn is_ours(&self, files: &FileStore, records: &Records) -> Result<bool, HoldError> {
+    pub async fn is_ours(&self, files: &FileStore, records: &Records) -> Result<bool, FenceError> {
         match files.epoch().await? {
             Some(found) => self.knows(records, &found).await,
             None => Ok(true),
         }
     }
 
-    async fn knows(&self, records: &Records, found: &Epoch) -> Result<bool, HoldError> {
+    async fn knows(&self, records: &Records, found: &Epoch) -> Result<bool, FenceError> {
         let is_other = matches!((&found.database, &self.database), (Some(a), Some(b)) if a != b);
         Ok(!is_other && records.epochs().is_known(&found.epoch).await?)
     }
 
     /// Writes a new epoch; returns false, and writes nothing, if other records hold the bucket.
-    pub async fn renew(&self, files: &FileStore, records: &Records) -> Result<bool, HoldError> {
+    pub async fn renew(&self, files: &FileStore, records: &Records) -> Result<bool, FenceError> {
         let found = files.epoch().await?;
         let is_ours = match &found {
             Some(found) => self.knows(records, found).await?,
@@ -66,7 +66,7 @@ impl Hold {
     }
 
     /// Takes the bucket over. Nothing is removed from it for a day.
-    pub async fn adopt(&self, files: &FileStore, records: &Records) -> Result<(), HoldError> {
+    pub async fn adopt(&self, files: &FileStore, records: &Records) -> Result<(), FenceError> {
         records.epochs().adopted().await?;
         self.begin(files, records, None).await
     }
@@ -76,7 +76,7 @@ impl Hold {
         files: &FileStore,
         records: &Records,
         found: Option<&Epoch>,
-    ) -> Result<(), HoldError> {
+    ) -> Result<(), FenceError> {
         let kept = found.map(|found| found.epoch.as_str());
         let epoch = Epoch {
             epoch: records.epochs().begin(kept).await?,
