@@ -50,7 +50,7 @@ pub async fn list(call: ApiCall) -> Result<Json<Page<Value>>, ApiError> {
 /// A page of the list, with links to its neighbours at `path`.
 pub(super) async fn page(call: &ApiCall, path: &str) -> Result<Page<Value>, ApiError> {
     let request = call.query.page(DEFAULT_PER_PAGE, MOST_PER_PAGE);
-    let search = call.query.search()?;
+    let search = call.query.search_of_models()?;
     let page = call
         .records()
         .rapids()
