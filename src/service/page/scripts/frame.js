@@ -3,6 +3,8 @@ import { get, remove } from './api.js';
 import { fill, h } from './dom.js';
 import { bytes, short } from './format.js';
 import { icon } from './icons.js';
+import { holdsBack, mayLeave } from './leaving.js';
+import { onReach } from './reach.js';
 import { endSession, session, tokenId } from './session.js';
 import { acceptDrops, uploadPanel } from './uploads.js';
 
@@ -34,7 +36,9 @@ export function frame() {
     h('div.side-end', {}, usage,
       h('button.quiet', { type: 'button', onclick: signOut }, icon('leave', 18), h('span', {}, 'Sign out'))));
   keepUsage(usage);
-  const element = h('div.frame', {}, skip, header, main, uploadPanel());
+  const banner = h('p.banner', { role: 'status' });
+  const element = h('div.frame', {}, skip, header, h('div', {}, banner, main), uploadPanel());
+  onReach((isLost) => fill(banner, isLost ? 'The service does not answer. This page tries again by itself; nothing that you typed is lost.' : null));
   acceptDrops(element);
   return { element, main };
 }
@@ -61,6 +65,7 @@ async function keepUsage(place) {
 }
 
 async function signOut() {
+  if (holdsBack() && !(await mayLeave())) return;
   if (session()?.isOwn) await remove(`user/tokens/${tokenId()}`).catch(() => {});
   endSession();
   location.hash = '';

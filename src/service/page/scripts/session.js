@@ -1,22 +1,29 @@
-// The token of this tab. It is kept in sessionStorage: other tabs and later visits sign in again.
+// The token of this browser. All tabs share it, and it is there after a reload, until somebody signs out.
 
 const KEY = 'assetfs.session';
+/** The start of the keys of what is not saved yet (preset_draft.js); it ends with the session. */
+export const DRAFT_KEYS = 'assetfs.draft.';
 
 /** @typedef {{token: string, isOwn: boolean}} Session `isOwn`: this page made the token, so signing out deletes it. */
 
 /** @returns {Session|null} */
 export function session() {
   try {
-    return JSON.parse(sessionStorage.getItem(KEY));
+    return JSON.parse(localStorage.getItem(KEY));
   } catch {
     return null;
   }
 }
 
 /** @param {Session} value */
-export const keepSession = (value) => sessionStorage.setItem(KEY, JSON.stringify(value));
+export const keepSession = (value) => localStorage.setItem(KEY, JSON.stringify(value));
 
-export const endSession = () => sessionStorage.removeItem(KEY);
+export function endSession() {
+  for (const key of Object.keys(localStorage)) if (key === KEY || key.startsWith(DRAFT_KEYS)) localStorage.removeItem(key);
+}
+
+/** Calls `listener` when another tab has signed in or out. */
+export const onSessionElsewhere = (listener) => addEventListener('storage', ({ key }) => (key === KEY || key === null) && listener());
 
 /** The number of the token, which is the part before the bar. */
 export const tokenId = () => Number(session()?.token.split('|')[0]);
