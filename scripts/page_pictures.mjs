@@ -141,6 +141,8 @@ const select = async (page) => {
 const preview = async (page) => {
   await page.getByLabel('At most').fill('2000');
   await page.getByRole('button', { name: 'Try on a model' }).click();
+  await page.getByLabel('Search models').fill('pawn');
+  await page.locator('dialog label', { hasText: 'Chess pawn' }).click();
   await page.getByRole('button', { name: 'Try for 1 point' }).click();
   await page.locator('.preview-result').waitFor();
   await page.locator('.preview-part').scrollIntoViewIfNeeded();
@@ -158,6 +160,7 @@ const SHOTS = [
 ];
 for (const [look, options] of Object.entries(LOOKS)) {
   const page = await (await browser.newContext(options)).newPage();
+  page.setDefaultTimeout(180_000);
   await page.goto(base);
   await page.evaluate((value) => localStorage.setItem('assetfs.session', JSON.stringify({ token: value, isOwn: false })), token);
   for (const [name, hash, prepare] of SHOTS) {

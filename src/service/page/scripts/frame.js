@@ -5,7 +5,7 @@ import { bytes, short } from './format.js';
 import { icon } from './icons.js';
 import { holdsBack, mayLeave } from './leaving.js';
 import { onReach } from './reach.js';
-import { endSession, session, tokenId } from './session.js';
+import { endSession, forgetDrafts, session, tokenId } from './session.js';
 import { acceptDrops, uploadPanel } from './uploads.js';
 
 const PLACES = [
@@ -68,6 +68,7 @@ async function signOut() {
   if (holdsBack() && !(await mayLeave())) return;
   if (session()?.isOwn) await remove(`user/tokens/${tokenId()}`).catch(() => {});
   endSession();
+  forgetDrafts();
   location.hash = '';
   dispatchEvent(new Event('hashchange'));
 }

@@ -18,7 +18,7 @@ const FIELDS = { q: '', state: '', format: '', tag: '', size: '', sort: 'newest'
 
 /**
  * @typedef {{title: string, one: string, section: string, api: string, states: [string, string][], formats: () => Promise<string[]>,
- *   key: (item: any) => string, card: (item: any) => HTMLElement, isBusy: (item: any) => boolean, complete?: (item: any) => Promise<any>,
+ *   key: (item: any) => string, card: (item: any) => HTMLElement, isBusy: (item: any) => boolean, complete?: (items: any[]) => Promise<any[]>,
  *   nothing: (isNarrowed: boolean) => any, head?: any, actions: import('./selection.js').Action[]}} Kind
  */
 
@@ -39,7 +39,7 @@ export async function gallery(kind, { place, life, query }) {
   const refresh = async () => {
     const asked = wish;
     const found = await list(wish, PER_PAGE);
-    const items = kind.complete ? await Promise.all(found.data.map(kind.complete)) : found.data;
+    const items = kind.complete ? await kind.complete(found.data) : found.data;
     if (asked !== wish || life.signal.aborted) return true;
     selection.shows(items, found.meta.total);
     cards.show(items.map((item) => [kind.key(item), item]));

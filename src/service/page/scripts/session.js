@@ -1,7 +1,7 @@
 // The token of this browser. All tabs share it, and it is there after a reload, until somebody signs out.
 
 const KEY = 'assetfs.session';
-/** The start of the keys of what is not saved yet (preset_draft.js); it ends with the session. */
+/** The start of the keys of what is not saved yet (preset_draft.js). */
 export const DRAFT_KEYS = 'assetfs.draft.';
 
 /** @typedef {{token: string, isOwn: boolean}} Session `isOwn`: this page made the token, so signing out deletes it. */
@@ -18,8 +18,12 @@ export function session() {
 /** @param {Session} value */
 export const keepSession = (value) => localStorage.setItem(KEY, JSON.stringify(value));
 
-export function endSession() {
-  for (const key of Object.keys(localStorage)) if (key === KEY || key.startsWith(DRAFT_KEYS)) localStorage.removeItem(key);
+/** Forgets the token. What is not saved stays, because a token can end while somebody types. */
+export const endSession = () => localStorage.removeItem(KEY);
+
+/** Forgets what was not saved, when somebody signs out. */
+export function forgetDrafts() {
+  for (const key of Object.keys(localStorage)) if (key.startsWith(DRAFT_KEYS)) localStorage.removeItem(key);
 }
 
 /** Calls `listener` when another tab has signed in or out. */
