@@ -114,21 +114,55 @@ for (const [name, glb] of Object.entries(SHAPES)) await upload(name, { 'model.gl
 const files = Object.fromEntries(fs.readdirSync(chair).map((name) => [name, fs.readFileSync(path.join(chair, name))]));
 const oak = await upload('Oak chair', files, ['furniture', 'oak']);
 await until(`rawmodel/${oak}`, (asset) => asset.upload_status === 'complete');
-const { id } = await call('POST', `rawmodel/optimize/${oak}`, { preset_id: 2 });
-await until(`rapidmodel/${id}`, (rapid) => rapid.optimization_status === 'done');
+const optimized = async (wish) => {
+  const { id } = await call('POST', `rawmodel/optimize/${oak}`, wish);
+  await until(`rapidmodel/${id}`, (rapid) => rapid.optimization_status === 'done');
+  return id;
+};
+const id = await optimized({ preset_id: 2 });
 
-const browser = await chromium.launch({ executablePath: '/usr/bin/chromium', args: ['--no-sandbox', '--disable-gpu', '--disable-background-networking'] });
+const browser = await chromium.launch({ executablePath: '/usr/bin/chromium', args: ['--no-sandbox', '--use-angle=swiftshader', '--enable-unsafe-swiftshader', '--disable-background-networking'] });
 const LOOKS = { light: { viewport: { width: 1280, height: 800 }, colorScheme: 'light' }, dark: { viewport: { width: 1280, height: 800 }, colorScheme: 'dark' }, 390: { viewport: { width: 390, height: 780 }, colorScheme: 'light' } };
+const drawn = async (page) => {
+  await page.locator('.stage-3d iframe').waitFor();
+  await page.locator('.cover').waitFor({ state: 'hidden' });
+  await page.waitForTimeout(1500);
+};
+const look = (label) => async (page) => {
+  await drawn(page);
+  await page.getByLabel(label, { exact: true }).check();
+  await page.waitForTimeout(1500);
+};
+const select = async (page) => {
+  await page.getByLabel('Select Brass knot').check();
+  await page.getByLabel('Select Oak chair').click({ modifiers: ['Shift'] });
+  await page.mouse.move(0, 0);
+};
+const preview = async (page) => {
+  await page.getByLabel('At most').fill('2000');
+  await page.getByRole('button', { name: 'Try on a model' }).click();
+  await page.getByLabel('Search models').fill('pawn');
+  await page.locator('dialog label', { hasText: 'Chess pawn' }).click();
+  await page.getByRole('button', { name: 'Try for 1 point' }).click();
+  await page.locator('.preview-result').waitFor();
+  await page.locator('.preview-part').scrollIntoViewIfNeeded();
+  await page.evaluate(() => document.activeElement.blur());
+};
 const SHOTS = [
   ['gallery', '#/models', async () => {}],
-  ['compare', `#/results/${id}`, async () => {}],
+  ['selected', '#/models', select],
+  ['model', `#/models/${oak}`, drawn],
+  ['wireframe', `#/results/${id}`, look('Wireframe')],
+  ['compare', `#/results/${id}`, (page) => page.getByLabel('Slider').check()],
   ['heat-map', `#/results/${id}`, (page) => page.getByLabel('Heat map').check()],
   ['preset-editor', '#/presets/new?from=3', (page) => page.evaluate(() => document.activeElement.blur())],
+  ['preset-preview', '#/presets/new?from=3', preview],
 ];
 for (const [look, options] of Object.entries(LOOKS)) {
   const page = await (await browser.newContext(options)).newPage();
+  page.setDefaultTimeout(180_000);
   await page.goto(base);
-  await page.evaluate((value) => sessionStorage.setItem('assetfs.session', JSON.stringify({ token: value, isOwn: false })), token);
+  await page.evaluate((value) => localStorage.setItem('assetfs.session', JSON.stringify({ token: value, isOwn: false })), token);
   for (const [name, hash, prepare] of SHOTS) {
     await page.goto(`${base}/${hash}`);
     await page.reload();

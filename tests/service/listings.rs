@@ -109,6 +109,66 @@ async fn a_search_finds_names_and_tags() {
 }
 
 #[tokio::test]
+async fn models_are_narrowed_by_state_format_tag_and_size_and_are_sorted() {
+    let service = Fixture::start().await;
+    let small = service.upload("small", &[("a.glb", b"1")]).await;
+    let large = service.upload("large", &[("a.stl", &[0; 5_000])]).await;
+    for id in [small, large] {
+        service.analysed(id).await;
+    }
+    service.begin("open", &["b.glb"]).await;
+    let tags = json!({ "tags": ["oak"] });
+    let path = format!("/api/v2/rawmodel/{small}");
+    service.json(Method::PUT, &path, tags).await.expect(200);
+    for (query, expected) in [
+        ("state=ready", &["large", "small"] as &[&str]),
+        ("state=unfinished", &["open"]),
+        ("state=busy", &[]),
+        ("state=failed", &[]),
+        ("format=GLB", &["open", "small"]),
+        ("format=glb&state=ready", &["small"]),
+        ("tag=oak", &["small"]),
+        ("tag=oa", &[]),
+        ("size_from=2", &["large"]),
+        ("size_to=4999&state=ready", &["small"]),
+        ("sort=oldest", &["small", "large", "open"]),
+        ("sort=name", &["large", "open", "small"]),
+        ("sort=largest&state=ready", &["large", "small"]),
+        ("sort=smallest&state=ready", &["small", "large"]),
+        ("sort=name&q=l&page=2&itemsPerPage=1", &["small"]),
+        (
+            "state=&format=&tag=&size_from=",
+            &["open", "large", "small"],
+        ),
+    ] {
+        let found = service.get(&format!("/api/v2/rawmodel?{query}")).await;
+        assert_eq!(names(&found.expect(200).json()), expected, "{query}");
+    }
+    for (query, sentence) in [
+        ("state=red", "one of ready, busy, failed, unfinished"),
+        ("sort=up", "one of newest, oldest, name, largest, smallest"),
+        ("size_from=-1", "a number of bytes"),
+        ("tag=%00", "no NUL"),
+    ] {
+        let refused = service.get(&format!("/api/v2/rawmodel?{query}")).await;
+        let refused = refused.expect(422).text();
+        assert!(refused.contains(sentence), "{query}: {refused}");
+    }
+    let rapid = service.optimize(small).await;
+    service.optimized(rapid).await;
+    for (query, expected) in [
+        ("state=ready&format=glb", &["small"] as &[&str]),
+        ("format=usdz", &[]),
+        ("state=failed", &[]),
+        ("sort=largest&size_from=1", &["small"]),
+        ("size_to=0", &[]),
+    ] {
+        let found = service.get(&format!("/api/v2/rapidmodel?{query}")).await;
+        assert_eq!(names(&found.expect(200).json()), expected, "{query}");
+    }
+}
+
+#[tokio::test]
 async fn tags_are_added_once_and_removed_by_their_ids() {
     let service = Fixture::start().await;
     let (id, _) = service.begin("chair", &["a.glb"]).await;

@@ -115,6 +115,9 @@ async fn a_fox_is_analysed_and_optimized() {
         assert!(picture.body.starts_with(b"\x89PNG"), "{key}");
     }
     assert_eq!(keys(&renders).len(), 18);
+    let overview = rapid["overview"].as_str().unwrap();
+    let overview = service.read(overview).await.expect(200);
+    assert!(overview.body.starts_with(b"\xFF\xD8"));
     let quality = service
         .get(&format!("{path}/glb/downloadQc"))
         .await

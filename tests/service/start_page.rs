@@ -56,6 +56,34 @@ async fn the_page_and_all_its_files_come_from_the_service() {
 }
 
 #[tokio::test]
+async fn the_frame_that_reads_models_has_no_origin_and_no_network() {
+    if needs_own_storage() {
+        return;
+    }
+    let service = Fixture::start().await;
+    let frame = service.read(&service.url("/page/frame.html")).await;
+    let frame = frame.expect(200);
+    assert_eq!(frame.header("content-type"), "text/html; charset=utf-8");
+    let policy = frame.header("content-security-policy");
+    assert!(policy.ends_with("frame-ancestors 'self'; sandbox allow-scripts"));
+    assert!(
+        policy.contains("connect-src 'self' data: blob:;"),
+        "{policy}"
+    );
+    assert!(!policy.contains("unsafe-inline") && !policy.contains("'unsafe-eval'"));
+    for path in [
+        "/page/scripts/frame3d.js",
+        "/embed/assets/model-viewer.min.js",
+    ] {
+        let file = service.read(&service.url(path)).await.expect(200);
+        assert_eq!(file.header("access-control-allow-origin"), "*", "{path}");
+    }
+    let page = service.read(&service.url("/")).await.expect(200);
+    let policy = page.header("content-security-policy");
+    assert!(policy.contains("frame-src 'self';"), "{policy}");
+}
+
+#[tokio::test]
 async fn a_file_of_a_user_never_runs_as_a_page_of_the_service() {
     if needs_own_storage() {
         return;

@@ -40,3 +40,32 @@ pub struct Picture {
     /// The distance of the nearest solid surface in each pixel, infinite without one; empty in views from outside.
     pub depths: Vec<f32>,
 }
+
+impl Picture {
+    /// The picture in half of its size: each pixel is the mean of four. It has no parts and no depths.
+    pub fn halved(&self) -> Picture {
+        let size = self.size / 2;
+        let from = |x: usize, y: usize, channel: usize| {
+            u16::from(self.rgba[4 * (y * self.size + x) + channel])
+        };
+        let mut rgba = Vec::with_capacity(4 * size * size);
+        for y in 0..size {
+            for x in 0..size {
+                let corners = [(0, 0), (1, 0), (0, 1), (1, 1)];
+                for channel in 0..4 {
+                    let sum: u16 = corners
+                        .iter()
+                        .map(|(right, down)| from(2 * x + right, 2 * y + down, channel))
+                        .sum();
+                    rgba.push(((sum + 2) / 4) as u8);
+                }
+            }
+        }
+        Picture {
+            size,
+            rgba,
+            parts: Vec::new(),
+            depths: Vec::new(),
+        }
+    }
+}

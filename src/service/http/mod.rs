@@ -170,6 +170,7 @@ fn page_routes() -> Router<Arc<App>> {
     Router::new()
         .route(start_page::PAGE, get(start_page::show))
         .route(start_page::FACTS, get(start_page::facts))
+        .route(start_page::FRAME, get(start_page::frame))
         .route(start_page::ASSET, get(start_page::file))
 }
 

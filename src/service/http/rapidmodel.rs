@@ -44,7 +44,7 @@ pub(super) async fn written_all(app: &App, rows: &[RapidRow]) -> Result<Vec<Valu
 
 pub async fn list(call: ApiCall) -> Result<Json<Page<Value>>, ApiError> {
     let request = call.query.page(DEFAULT_PER_PAGE, MAX_PER_PAGE);
-    let search = call.query.search()?;
+    let search = call.query.search_of_models()?;
     let rapids = call.records().rapids();
     let page = rapids.list(call.user, &search, request).await?;
     let data = written_all(&call.app, &page.items).await?;

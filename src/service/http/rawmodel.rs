@@ -41,7 +41,7 @@ pub(super) async fn written(
 
 pub async fn list(call: ApiCall) -> Result<Json<Page<Value>>, ApiError> {
     let request = call.query.page(DEFAULT_PER_PAGE, MAX_PER_PAGE);
-    let search = call.query.search()?;
+    let search = call.query.search_of_models()?;
     let assets = call.records().assets();
     let page = assets.list(call.user, &search, request).await?;
     let owners = page.items.iter().map(|row| ModelId::Asset(row.id));

@@ -14,7 +14,7 @@ use crate::wire::{
     QcScore, RapidForm, RapidMeta, RapidModel, SourceModel, Tag, Thumbnail, UploadStatus,
     WAITS_BECAUSE, rapid,
 };
-use assetfs_engine::job::Report;
+use assetfs_engine::job::{OVERVIEW_NAME, Report};
 use assetfs_formats as formats;
 
 /// Files and tags of all models of a listing, read with one query each.
@@ -55,6 +55,21 @@ impl RelatedRows {
         files.filter(|file| file.blob.is_some()).collect()
     }
 
+    /// Adds the large picture of a model, which is not a field of the API.
+    fn add_overview(&self, app: &App, owner: ModelId, record: &mut Value) {
+        let mut renders = self.files(owner, Area::Render);
+        let found = renders.find(|file| file.name == OVERVIEW_NAME);
+        if let Some(url) = found.and_then(|file| app.download_url(file)) {
+            record["overview"] = serde_json::json!(url);
+        }
+    }
+
+    /// Whether the job of this model warned of something.
+    fn has_warnings(&self, owner: ModelId) -> bool {
+        self.files(owner, Area::Analysis)
+            .any(|file| file.name == "warning.log" && file.size > 0)
+    }
+
     fn tags(&self, owner: ModelId) -> Vec<Tag> {
         let (raw_id, rapid_id) = match owner {
             ModelId::Asset(asset) => (Some(asset), None),
@@ -73,9 +88,10 @@ impl RelatedRows {
         .collect()
     }
 
-    /// The URLs of the files in one area, by name.
+    /// The URLs of the files in one area, by name. A large picture is no view, so it is not among the views.
     pub fn downloads(&self, app: &App, owner: ModelId, area: Area) -> Downloads {
         self.files(owner, area)
+            .filter(|file| area != Area::Render || file.name != OVERVIEW_NAME)
             .filter_map(|file| Some((file.name.clone(), app.download_url(file)?)))
             .collect()
     }
@@ -137,6 +153,14 @@ pub async fn asset(
     if let Some(reason) = waits_because {
         // Not a field of the API.
         value[WAITS_BECAUSE] = reason.into();
+    }
+    if form != AssetForm::UploadComplete {
+        // Not fields of the API: what a card of the page says.
+        value["has_warnings"] = related.has_warnings(owner).into();
+        if let Some(reason) = &row.error_message {
+            value["error_message"] = reason.as_str().into();
+        }
+        related.add_overview(app, owner, &mut value);
     }
     convert_tag_times(&mut value, &asset.tags);
     Ok(value)
@@ -206,6 +230,8 @@ pub fn rapid(app: &App, row: &RapidRow, related: &RelatedRows, form: RapidForm) 
         // Not a field of the API.
         value["preset_id"] = serde_json::json!(row.preset);
         value["preset_name"] = serde_json::json!(row.preset_name);
+        value["has_warnings"] = related.has_warnings(owner).into();
+        related.add_overview(app, owner, &mut value);
     }
     if let Some(reason) = obstacle {
         value[WAITS_BECAUSE] = reason.into();

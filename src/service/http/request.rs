@@ -17,7 +17,7 @@ use crate::service::app::App;
 use crate::service::ids::id_number;
 use crate::service::limits::{RateRefusal, Requester};
 use crate::service::metrics::RequestClass;
-use crate::service::records::{PageRequest, Records, Search};
+use crate::service::records::{ListOrder, ModelState, PageRequest, Records, Search};
 use crate::service::secrets::secret_matches;
 use crate::wire::{
     AssetId, EmbedId, IDEMPOTENCY_KEY, PresetId, RapidId, TagId, TokenId, UserId, WebhookId,
@@ -282,6 +282,57 @@ impl Query {
             return Err(ApiError::field("q", problem));
         }
         Ok(Search::parse(q))
+    }
+
+    /// The search in `q`, with what else a listing of models is narrowed to. These are not fields of the API.
+    pub fn search_of_models(&self) -> Result<Search, ApiError> {
+        let mut search = self.search()?;
+        search.state = self.one_of("state", &ModelState::ALL)?;
+        search.order = self.one_of("sort", &ListOrder::ALL)?.unwrap_or_default();
+        search.format = self.text("format")?.map(str::to_lowercase);
+        search.tag = self.text("tag")?.map(str::to_owned);
+        search.least = self.bytes("size_from")?;
+        search.most = self.bytes("size_to")?;
+        Ok(search)
+    }
+
+    /// A field that is not empty.
+    fn text(&self, name: &str) -> Result<Option<&str>, ApiError> {
+        let text = self.get(name).filter(|text| !text.is_empty());
+        match text {
+            Some(text) if text.len() > LONGEST_QUERY_BYTES || text.contains('\0') => {
+                let problem = format!(
+                    "The {name} field must have at most {LONGEST_QUERY_BYTES} bytes and no NUL character."
+                );
+                Err(ApiError::field(name, problem))
+            }
+            text => Ok(text),
+        }
+    }
+
+    /// A field with one of the words of `known`.
+    fn one_of<T: Copy>(&self, name: &str, known: &[(&str, T)]) -> Result<Option<T>, ApiError> {
+        let Some(text) = self.text(name)? else {
+            return Ok(None);
+        };
+        let found = known.iter().find(|(word, _)| *word == text);
+        let words = || known.iter().map(|(word, _)| *word).collect::<Vec<_>>();
+        found.map(|(_, value)| Some(*value)).ok_or_else(|| {
+            let problem = format!("The {name} field must be one of {}.", words().join(", "));
+            ApiError::field(name, problem)
+        })
+    }
+
+    fn bytes(&self, name: &str) -> Result<Option<u64>, ApiError> {
+        let Some(text) = self.text(name)? else {
+            return Ok(None);
+        };
+        let number = text.parse::<u64>().ok();
+        number
+            .map(|number| Some(number.min(i64::MAX.unsigned_abs())))
+            .ok_or_else(|| {
+                ApiError::field(name, format!("The {name} field must be a number of bytes."))
+            })
     }
 
     /// The requested page. Values that are not positive integers count as absent. The page size is limited to `most`.

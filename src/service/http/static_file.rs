@@ -2,7 +2,8 @@
 //! again and is sent a file only after an update.
 
 use axum::http::header::{
-    CACHE_CONTROL, CONTENT_TYPE, ETAG, IF_NONE_MATCH, REFERRER_POLICY, X_CONTENT_TYPE_OPTIONS,
+    ACCESS_CONTROL_ALLOW_ORIGIN, CACHE_CONTROL, CONTENT_TYPE, ETAG, IF_NONE_MATCH, REFERRER_POLICY,
+    X_CONTENT_TYPE_OPTIONS,
 };
 use axum::http::{HeaderMap, HeaderValue, StatusCode};
 use axum::response::{IntoResponse as _, Response};
@@ -31,6 +32,8 @@ impl StaticFile {
         let etag = HeaderValue::try_from(etag).expect("hexadecimal digits are a header value");
         headers.insert(ETAG, etag);
         headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-cache"));
+        // A sandboxed frame has no origin of its own. Everybody may have these files.
+        headers.insert(ACCESS_CONTROL_ALLOW_ORIGIN, HeaderValue::from_static("*"));
         match is_known {
             true => (StatusCode::NOT_MODIFIED, headers).into_response(),
             false => (headers, self.bytes).into_response(),

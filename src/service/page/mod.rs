@@ -1,7 +1,8 @@
 //! The page of the service at `/`: a web application that uses the public API and nothing else.
 //!
 //! Its files are part of the program and load nothing from elsewhere. Its content security policy allows no script and no
-//! style but these files, and no way to turn a text into HTML.
+//! style but these files, and no way to turn a text into HTML. Models in 3D are shown in a frame that has no origin, so
+//! what reads a model has neither the session nor the network.
 
 use serde::Serialize;
 use serde_json::{Value, json};
@@ -15,6 +16,9 @@ const STYLE: &str = "text/css; charset=utf-8";
 /// The document.
 pub const HTML: &[u8] = include_bytes!("index.html");
 
+/// The document of the frame that shows models in 3D.
+pub const FRAME: &[u8] = include_bytes!("frame.html");
+
 /// Declares the files by their paths below this folder, which are their paths in addresses too.
 macro_rules! files {
     ($($media_type:expr => $($path:literal)+;)+) => {
@@ -26,17 +30,21 @@ macro_rules! files {
 static FILES: &[(&str, &[u8], &str)] = files! {
     "image/svg+xml" => "icon.svg";
     STYLE =>
-        "styles/base.css" "styles/controls.css" "styles/frame.css" "styles/gallery.css" "styles/detail.css"
-        "styles/compare.css" "styles/presets.css";
+        "styles/base.css" "styles/controls.css" "styles/frame.css" "styles/compare.css" "styles/detail.css"
+        "styles/frame3d.css" "styles/gallery.css" "styles/presets.css" "styles/viewer3d.css";
     SCRIPT =>
         "scripts/main.js" "scripts/account.js" "scripts/api.js" "scripts/cards.js" "scripts/compare.js"
         "scripts/config_form.js" "scripts/config_paths.js" "scripts/convert.js" "scripts/dom.js"
-        "scripts/embed_dialog.js" "scripts/embeds.js" "scripts/format.js" "scripts/frame.js" "scripts/icons.js"
-        "scripts/live.js" "scripts/logs.js" "scripts/model.js" "scripts/models.js" "scripts/notices.js"
-        "scripts/optimize.js" "scripts/pictures.js" "scripts/preset_editor.js" "scripts/preset_summary.js"
-        "scripts/presets.js" "scripts/queue.js" "scripts/references.js" "scripts/result.js" "scripts/results.js" "scripts/session.js"
-        "scripts/sign_in.js" "scripts/tags.js" "scripts/transfer.js" "scripts/upload_plan.js" "scripts/uploads.js"
-        "scripts/views.js";
+        "scripts/embed_dialog.js" "scripts/embeds.js" "scripts/format.js" "scripts/frame.js"
+        "scripts/frame3d.js" "scripts/gallery.js" "scripts/icons.js" "scripts/leaving.js" "scripts/live.js"
+        "scripts/logs.js" "scripts/model.js" "scripts/models.js" "scripts/notices.js" "scripts/optimize.js"
+        "scripts/pictures.js" "scripts/preset_draft.js" "scripts/preset_editor.js" "scripts/preset_preview.js"
+        "scripts/preset_summary.js" "scripts/presets.js" "scripts/queue.js" "scripts/reach.js"
+        "scripts/references.js" "scripts/result.js" "scripts/results.js" "scripts/selection.js"
+        "scripts/session.js" "scripts/several.js" "scripts/sides.js" "scripts/sign_in.js" "scripts/source3d.js"
+        "scripts/tabs.js" "scripts/tags.js" "scripts/transfer.js" "scripts/upload_check.js"
+        "scripts/upload_plan.js" "scripts/uploads.js" "scripts/viewer3d.js" "scripts/views.js"
+        "scripts/wholeness.js";
 };
 
 /// A file of the page: its bytes and its media type.
@@ -50,8 +58,18 @@ pub fn policy(origins: &[String]) -> String {
     let storage = origins.join(" ");
     format!(
         "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' {storage}; \
-         connect-src 'self' {storage}; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; \
+         connect-src 'self' {storage}; frame-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; \
          require-trusted-types-for 'script'; trusted-types 'none'"
+    )
+}
+
+/// The content security policy of the frame. `viewer_style` is the hash of the style sheet in the viewer's template. The
+/// frame gets the bytes of models from the page, so it connects to nothing but the decoders beside the viewer.
+pub fn frame_policy(viewer_style: &str) -> String {
+    format!(
+        "default-src 'none'; script-src 'self' 'wasm-unsafe-eval'; style-src 'self' {viewer_style}; \
+         img-src data: blob:; connect-src 'self' data: blob:; worker-src blob:; base-uri 'none'; \
+         form-action 'none'; frame-ancestors 'self'; sandbox allow-scripts"
     )
 }
 
@@ -112,13 +130,19 @@ mod tests {
         assert_eq!(served.collect::<BTreeSet<_>>(), there);
         for (path, bytes, _) in FILES {
             let text = str::from_utf8(bytes).unwrap();
-            for (_, rest) in text
-                .match_indices(" from './")
-                .map(|(at, _)| text.split_at(at + 9))
+            let imports = [" from './", "import('./"];
+            for (_, rest) in imports
+                .iter()
+                .flat_map(|start| text.match_indices(start))
+                .map(|(at, start)| text.split_at(at + start.len()))
             {
                 let (name, _) = rest.split_once('\'').unwrap();
                 assert!(there.contains(&format!("scripts/{name}")), "{path}: {name}");
             }
+        }
+        let frame = str::from_utf8(FRAME).unwrap();
+        for name in ["styles/frame3d.css", "scripts/frame3d.js"] {
+            assert!(frame.contains(&format!("\"{name}\"")) && there.contains(name));
         }
         let html = str::from_utf8(HTML).unwrap();
         for (_, rest) in html
@@ -128,6 +152,32 @@ mod tests {
             let (name, _) = rest.split_once('"').unwrap();
             assert!(there.contains(name), "{name}");
         }
+    }
+
+    /// What `file` imports at once, and what that imports.
+    fn add_imports(file: &str, all: &mut BTreeSet<String>) {
+        let (bytes, _) = asset(file).unwrap();
+        let text = str::from_utf8(bytes).unwrap();
+        for (at, start) in text.match_indices(" from './") {
+            let (name, _) = text[at + start.len()..].split_once('\'').unwrap();
+            let path = format!("scripts/{name}");
+            if all.insert(path.clone()) {
+                add_imports(&path, all);
+            }
+        }
+    }
+
+    #[test]
+    fn the_document_asks_at_once_for_every_script_that_the_first_view_needs() {
+        let mut needed = BTreeSet::new();
+        add_imports("scripts/main.js", &mut needed);
+        let html = str::from_utf8(HTML).unwrap();
+        let start = "<link rel=\"modulepreload\" href=\"page/";
+        let asked = html.match_indices(start).map(|(at, _)| {
+            let (path, _) = html[at + start.len()..].split_once('"').unwrap();
+            path.to_owned()
+        });
+        assert_eq!(asked.collect::<BTreeSet<_>>(), needed);
     }
 
     #[test]

@@ -5,8 +5,8 @@ use jiff::Timestamp;
 use super::database::Result;
 use super::files::{self, Area, FileId, NewFile};
 use super::groups::AssetRecords;
-use super::listings::Listing;
-use super::search::{PageOf, PageRequest, Search};
+use super::listings::{Listing, ModelColumns};
+use super::search::{ModelState, PageOf, PageRequest, Search};
 use super::sql::{columns, record, select_from, sql};
 use crate::service::ids::random_uuid;
 use crate::wire::{AssetId, ModelId, UploadStatus, UserId};
@@ -55,6 +55,18 @@ const LISTING: Listing<AssetRow> = Listing {
     id: |row| row.id.0,
     tags: Some(ModelId::ASSET_KIND),
     filter: None,
+    model: Some(ModelColumns {
+        state: |state| match state {
+            ModelState::Ready => "t.upload_status = 'complete'",
+            ModelState::Failed => "lower(t.upload_status) LIKE '%failed%'",
+            ModelState::Unfinished => "t.upload_status = 'incomplete'",
+            ModelState::Busy => {
+                "t.upload_status NOT IN ('complete', 'incomplete') AND lower(t.upload_status) NOT LIKE '%failed%'"
+            }
+        },
+        format: ["t.format = ", ""],
+        size: "t.size",
+    }),
 };
 
 impl AssetRecords<'_> {

@@ -64,6 +64,7 @@ const LISTING: Listing<EmbedRow> = Listing {
     id: |row| row.id.0,
     tags: None,
     filter: Some("t.rapid_id = $2"),
+    model: None,
 };
 
 fn source_of(row: &Row) -> sqlx::Result<ModelId> {

@@ -10,8 +10,8 @@
 
 use super::database::{Database, Result};
 use super::page_ends::{PageEnd, PageKey};
-use super::search::{PageOf, PageRequest, Search};
-use super::sql::{Record, Statement, sql};
+use super::search::{ListOrder, ModelState, PageOf, PageRequest, Search};
+use super::sql::{Bound, Record, Value as _, sql};
 use crate::wire::UserId;
 
 /// A table that can be listed and searched.
@@ -26,6 +26,18 @@ pub(super) struct Listing<T> {
     pub tags: Option<&'static str>,
     /// The condition that applies if a value for `$2` is given.
     pub filter: Option<&'static str>,
+    /// What listings of models are narrowed by.
+    pub model: Option<ModelColumns>,
+}
+
+/// How a listing of models is narrowed and sorted, in SQL.
+pub(super) struct ModelColumns {
+    /// The condition of each state.
+    pub state: fn(ModelState) -> &'static str,
+    /// The condition of a format, before and after the placeholder of its extension.
+    pub format: [&'static str; 2],
+    /// The bytes of a model.
+    pub size: &'static str,
 }
 
 impl<T: Record> Listing<T> {
@@ -40,21 +52,18 @@ impl<T: Record> Listing<T> {
         if search.is_empty() && filter.is_none() {
             return self.page_of_all(database, user, request).await;
         }
-        let condition = self.condition(search, filter.is_some());
-        let statement = |text: String| {
-            let values = sql!(text, user, filter.unwrap_or(0));
-            search
-                .patterns()
-                .fold(values, |values: Statement, pattern| values.bind(&pattern))
-        };
+        let (condition, values) = self.condition(search, filter.is_some());
+        let statement =
+            |text: String| sql!(text, user, filter.unwrap_or(0)).bind_all(values.clone());
         let count = format!("SELECT COUNT(*) FROM {} t {condition}", self.table);
         let total: u64 = database.one(statement(count)).await?;
         let page = page_number(request, total);
         let per_page = request.per_page;
         let offset = (page - 1).saturating_mul(per_page);
         let select = (self.select)();
+        let order = self.order(search.order);
         let rows =
-            format!("{select} {condition} ORDER BY t.id DESC LIMIT {per_page} OFFSET {offset}");
+            format!("{select} {condition} ORDER BY {order} LIMIT {per_page} OFFSET {offset}");
         Ok(PageOf {
             page,
             per_page,
@@ -126,25 +135,72 @@ impl<T: Record> Listing<T> {
         Ok(newest.unwrap_or(0))
     }
 
-    /// The `WHERE` clause. `$1` is the user, `$2` the filter's value, the patterns follow.
-    fn condition(&self, search: &Search, is_filtered: bool) -> String {
+    /// The `WHERE` clause and the values of its placeholders from `$3`. `$1` is the user, `$2` the filter's value.
+    fn condition(&self, search: &Search, is_filtered: bool) -> (String, Vec<Bound>) {
+        let mut values: Vec<Bound> = Vec::new();
+        let mut place = |value: Bound| {
+            values.push(value);
+            values.len() + 2
+        };
         // The filter's value is always bound, so it always has to be used.
         let mut condition = String::from("WHERE t.user_id = $1 AND $2 = $2");
         if let Some(filter) = self.filter.filter(|_| is_filtered) {
             condition.push_str(" AND ");
             condition.push_str(filter);
         }
-        for (place, _) in (3..).zip(search.patterns()) {
+        let tagged = |kind: &str, what: String| {
+            format!(
+                "t.id IN (SELECT g.owner_id FROM tags g WHERE g.user_id = $1 \
+                 AND g.owner_kind = '{kind}' AND {what})"
+            )
+        };
+        for pattern in search.patterns() {
+            let place = place(pattern.stored().into());
             let name = format!("t.name_folded LIKE ${place} ESCAPE '\\'");
             match self.tags {
                 None => condition.push_str(&format!(" AND {name}")),
-                Some(kind) => condition.push_str(&format!(
-                    " AND ({name} OR t.id IN (SELECT g.owner_id FROM tags g WHERE g.user_id = $1 \
-                     AND g.owner_kind = '{kind}' AND g.name_folded LIKE ${place} ESCAPE '\\'))"
-                )),
+                Some(kind) => {
+                    let tag = tagged(kind, format!("g.name_folded LIKE ${place} ESCAPE '\\'"));
+                    condition.push_str(&format!(" AND ({name} OR {tag})"));
+                }
             }
         }
-        condition
+        if let (Some(kind), Some(tag)) = (self.tags, &search.tag) {
+            let place = place(tag.stored().into());
+            condition.push_str(&format!(
+                " AND {}",
+                tagged(kind, format!("g.name = ${place}"))
+            ));
+        }
+        let Some(model) = &self.model else {
+            return (condition, values);
+        };
+        if let Some(state) = search.state {
+            condition.push_str(&format!(" AND {}", (model.state)(state)));
+        }
+        if let Some(format) = &search.format {
+            let ([before, after], place) = (model.format, place(format.stored().into()));
+            condition.push_str(&format!(" AND {before}${place}{after}"));
+        }
+        for (sign, bytes) in [(">=", search.least), ("<=", search.most)] {
+            if let Some(bytes) = bytes {
+                let place = place(bytes.stored().into());
+                condition.push_str(&format!(" AND {} {sign} ${place}", model.size));
+            }
+        }
+        (condition, values)
+    }
+
+    /// The `ORDER BY` clause; rows that are equal in it have the order of their ids.
+    fn order(&self, order: ListOrder) -> String {
+        let size = self.model.as_ref().map_or("t.id", |model| model.size);
+        match order {
+            ListOrder::Newest => "t.id DESC".to_owned(),
+            ListOrder::Oldest => "t.id".to_owned(),
+            ListOrder::Name => "t.name_folded, t.id DESC".to_owned(),
+            ListOrder::Largest => format!("{size} DESC, t.id DESC"),
+            ListOrder::Smallest => format!("{size}, t.id DESC"),
+        }
     }
 }
 

@@ -65,7 +65,7 @@ pub use optimizations::{NewRapid, OptimizationEnd, Started};
 pub use presets::{NewPreset, PresetChange, PresetRow};
 pub use rapids::RapidRow;
 pub use rates::{Allotment, RateRule};
-pub use search::{PageOf, PageRequest, Search};
+pub use search::{ListOrder, ModelState, PageOf, PageRequest, Search};
 pub use tags::TagRow;
 pub use tokens::TokenRow;
 pub use uploads::{Publish, UploadRoom};

@@ -4,9 +4,9 @@ use jiff::Timestamp;
 
 use super::database::Result;
 use super::groups::RapidRecords;
-use super::jobs::{self, JobId, JobRow, JobState};
-use super::listings::Listing;
-use super::search::{PageOf, PageRequest, Search};
+use super::jobs::{self, JobId, JobKind, JobRow, JobState};
+use super::listings::{Listing, ModelColumns};
+use super::search::{ModelState, PageOf, PageRequest, Search};
 use super::sql::{Column, Record as _, Row, columns, columns_as, record, sql};
 use crate::wire::{AssetId, FilenameRule, ModelId, OptimizationStatus, PresetId, RapidId, UserId};
 
@@ -73,6 +73,21 @@ const LISTING: Listing<RapidRow> = Listing {
     id: |row| row.id.0,
     tags: Some(ModelId::RAPID_KIND),
     filter: None,
+    model: Some(ModelColumns {
+        state: |state| match state {
+            ModelState::Ready => "t.status = 'done'",
+            ModelState::Failed => "t.status = 'failed'",
+            ModelState::Busy => "t.status NOT IN ('done', 'failed')",
+            ModelState::Unfinished => "1 = 0",
+        },
+        format: [
+            "EXISTS (SELECT 1 FROM files f WHERE f.owner_kind = 'rapid' AND f.owner_id = t.id \
+             AND f.area = 'export' AND lower(f.name) LIKE '%.' || ",
+            ")",
+        ],
+        size: "(SELECT COALESCE(SUM(f.size), 0) FROM files f WHERE f.owner_kind = 'rapid' \
+             AND f.owner_id = t.id AND f.area = 'export')",
+    }),
 };
 
 fn job_of(row: &Row) -> sqlx::Result<Option<JobRow>> {

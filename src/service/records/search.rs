@@ -1,16 +1,66 @@
 //! What a listing is asked for: a search and a page.
 //!
 //! A search is a list of terms, each of which must occur in the name or in a tag. Case is ignored. A quoted phrase is
-//! one term.
+//! one term. Listings of models can be narrowed further, and have an order.
 
 /// Longer terms match nothing.
 const MAX_TERM_BYTES: usize = 2_048;
 const MAX_TERMS: usize = 16;
 
-/// A parsed `q`.
+/// A parsed `q`, and what else a listing of models is narrowed to.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Search {
     terms: Vec<String>,
+    pub state: Option<ModelState>,
+    /// An extension in lower case: of the upload, or of a file of the result.
+    pub format: Option<String>,
+    /// The whole name of a tag.
+    pub tag: Option<String>,
+    /// The least size in bytes.
+    pub least: Option<u64>,
+    /// The greatest size in bytes.
+    pub most: Option<u64>,
+    pub order: ListOrder,
+}
+
+/// The states of models, as far as a listing tells them apart.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ModelState {
+    Ready,
+    Busy,
+    Failed,
+    /// An upload that was not completed.
+    Unfinished,
+}
+
+impl ModelState {
+    pub const ALL: [(&str, ModelState); 4] = [
+        ("ready", ModelState::Ready),
+        ("busy", ModelState::Busy),
+        ("failed", ModelState::Failed),
+        ("unfinished", ModelState::Unfinished),
+    ];
+}
+
+/// The order of a listing.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum ListOrder {
+    #[default]
+    Newest,
+    Oldest,
+    Name,
+    Largest,
+    Smallest,
+}
+
+impl ListOrder {
+    pub const ALL: [(&str, ListOrder); 5] = [
+        ("newest", ListOrder::Newest),
+        ("oldest", ListOrder::Oldest),
+        ("name", ListOrder::Name),
+        ("largest", ListOrder::Largest),
+        ("smallest", ListOrder::Smallest),
+    ];
 }
 
 impl Search {
@@ -26,7 +76,10 @@ impl Search {
         }
         terms.retain(|term| !term.is_empty());
         terms.truncate(MAX_TERMS);
-        Search { terms }
+        Search {
+            terms,
+            ..Search::default()
+        }
     }
 
     /// Whether `folded` (in lower case) contains every term.
@@ -34,9 +87,9 @@ impl Search {
         self.terms.iter().all(|term| folded.contains(term.as_str()))
     }
 
-    /// Whether it finds everything.
+    /// Whether it finds everything, newest first.
     pub(super) fn is_empty(&self) -> bool {
-        self.terms.is_empty()
+        *self == Search::default()
     }
 
     /// The patterns of `LIKE`, one for each term, with `\` before the signs that stand for themselves.

@@ -55,6 +55,12 @@ impl Statement {
         }
     }
 
+    /// Adds the values of the next placeholders.
+    pub(super) fn bind_all(mut self, values: Vec<Bound>) -> Statement {
+        self.values.extend(values);
+        self
+    }
+
     /// Adds the value of the next placeholder.
     pub(super) fn bind<T: Value + ?Sized>(mut self, value: &T) -> Statement {
         self.values.push(value.stored().into());

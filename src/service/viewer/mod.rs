@@ -42,7 +42,7 @@ pub fn asset(name: &str) -> Option<(&'static [u8], &'static str)> {
 }
 
 /// The style sheet in model-viewer's own template, by its hash; it changes with the vendored file.
-const MODEL_VIEWER_STYLE: &str = "'sha256-PXtZZkJMMyc18o/DN1ZEFOJ2qEGq95IQbVaJFMOXOb0='";
+pub const MODEL_VIEWER_STYLE: &str = "'sha256-PXtZZkJMMyc18o/DN1ZEFOJ2qEGq95IQbVaJFMOXOb0='";
 
 /// Builds the page of an embed.
 pub fn page(exhibit: &Exhibit<'_>) -> Page {

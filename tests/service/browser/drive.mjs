@@ -1,5 +1,5 @@
-// Uses the page of a running service in headless Chromium, as an artist would: signs in, uploads, optimizes, compares,
-// edits a preset, makes an embed and opens it. Fails on an error of the console, on a request to another host, and on a
+// Uses the page of a running service in headless Chromium, as an artist would: signs in, uploads, looks in 3D, optimizes, compares,
+// selects several, edits a preset in two tabs, loses the connection, makes an embed and opens it. Fails on an error of the console, on a request to another host, and on a
 // finding of axe-core above "minor".
 //
 //   node drive.mjs TOOLS BASE TOKEN_FILE MODELS [SCREENSHOTS]
@@ -33,10 +33,12 @@ const complaints = [];
 const strangers = [];
 /** Statuses that the running step provokes; the browser writes each into the console. */
 let provoked = [];
+/** Whether the running step cuts the connection. */
+let isOffline = false;
 context.on('console', (message) => {
   if (message.type() !== 'error') return;
   const isProvoked = provoked.some((status) => message.text().includes(`status of ${status} `));
-  if (!isProvoked) complaints.push(`${message.text()} (${message.location().url})`);
+  if (!isProvoked && !(isOffline && message.text().includes('net::ERR_'))) complaints.push(`${message.text()} (${message.location().url})`);
 });
 context.on('weberror', (error) => complaints.push(String(error.error().stack)));
 context.on('dialog', (dialog) => complaints.push(`a dialog of the browser: ${dialog.message()}`));
@@ -59,6 +61,7 @@ async function step(name, action) {
     throw error;
   }
   provoked = [];
+  isOffline = false;
   console.log(`${name} (${((Date.now() - started) / 1000).toFixed(1)} s)`);
 }
 
@@ -89,6 +92,14 @@ async function judgeOnce(name, on) {
 }
 
 const heading = (text) => page.getByRole('heading', { level: 1, name: text, exact: true }).waitFor();
+/** The frame of the 3D view, once it shows so many models. */
+async function shown3d(on, count) {
+  await on.locator('.stage-3d iframe').waitFor();
+  await on.locator('.cover').waitFor({ state: 'hidden' });
+  const frame = on.frames().find((one) => one.url().endsWith('/page/frame.html'));
+  assert.equal(await frame.evaluate(() => document.querySelectorAll('model-viewer').length), count);
+  return frame;
+}
 const place = (name) => page.getByRole('navigation', { name: 'Main' }).getByRole('link', { name }).click();
 
 await step('a wrong token is refused with a sentence', async () => {
@@ -107,8 +118,15 @@ await step('the token signs in, and an empty gallery says what to do', async () 
   await heading('Models');
   await page.getByText('No models yet').waitFor();
   await judge('empty');
-  assert.ok(await page.evaluate(() => sessionStorage.getItem('assetfs.session')), 'the token is in sessionStorage');
-  assert.equal(await page.evaluate(() => localStorage.length + document.cookie.length), 0);
+  assert.equal(await page.evaluate(() => Object.keys(localStorage).join()), 'assetfs.session');
+  assert.equal(await page.evaluate(() => sessionStorage.length + document.cookie.length), 0);
+});
+
+await step('the session is there in another tab', async () => {
+  const other = await context.newPage();
+  await other.goto(`${base}/#/presets`);
+  await other.getByRole('heading', { level: 1, name: 'Presets' }).waitFor();
+  await other.close();
 });
 
 await step('the keyboard reaches the content, and focus is visible', async () => {
@@ -163,6 +181,20 @@ await step('dropped files are grouped by what each model refers to, and the grou
   assert.deepEqual(planned.changed, [`${groups[0]} licence.txt`, ...groups.slice(1)]);
 });
 
+await step('what the drive would not send is refused with its sentence, unless it is wanted', async () => {
+  const glb = fs.readFileSync(path.join(modelDir, 'square.glb'));
+  const gltf = fs.readFileSync(path.join(modelDir, 'chair', 'chair.gltf'));
+  await page.locator('input[type=file]').first().setInputFiles([
+    { name: 'cut.glb', mimeType: '', buffer: glb.subarray(0, glb.length - 40) }, { name: 'alone.gltf', mimeType: '', buffer: gltf }]);
+  const dialog = page.getByRole('dialog');
+  await dialog.getByText(`incomplete: cut.glb has ${glb.length - 40} of ${glb.length} bytes`).or(dialog.getByText(/incomplete: cut\.glb has [\d.]+ of [\d.]+ kB/)).first().waitFor();
+  await dialog.getByText(/missing files that the model refers to: .*\.bin/).first().waitFor();
+  await dialog.getByRole('button', { name: 'Upload', exact: true }).click();
+  await dialog.getByText(/Add what is missing, or tick/).waitFor();
+  await judge('upload-refused');
+  await dialog.getByRole('button', { name: 'Cancel' }).click();
+});
+
 await step('a folder of files is uploaded as one model', async () => {
   const chair = path.join(modelDir, 'chair');
   const files = fs.readdirSync(chair).map((name) => path.join(chair, name));
@@ -203,7 +235,25 @@ await step('a model is optimized with a preset of the factory', async () => {
   await page.getByLabel('New tag').fill(HOSTILE);
   await page.keyboard.press('Enter');
   await page.getByRole('button', { name: `Remove the tag ${HOSTILE}` }).waitFor();
+  const frame = await shown3d(page, 1);
+  assert.equal(await frame.evaluate(() => origin), 'null', 'the frame has no origin');
+  await assert.rejects(frame.evaluate(() => localStorage.length), 'the frame has no session');
+  for (const [label, isWire] of [['Wireframe', true], ['UV', false], ['Normals', false], ['Base colour', false], ['Textured', false]]) {
+    await page.getByLabel(label, { exact: true }).check();
+    const wires = await frame.evaluate(() => {
+      const viewer = document.querySelector('model-viewer');
+      const scene = viewer[Object.getOwnPropertySymbols(viewer).find(({ description }) => description === 'scene')];
+      const found = new Set();
+      scene.models[0].traverse(({ material }) => material && found.add(material.wireframe));
+      return [...found];
+    });
+    assert.deepEqual(wires, [isWire], label);
+  }
+  await page.getByRole('button', { name: 'Fit' }).click();
   await judge('model');
+  await page.getByRole('radio', { name: 'Pictures' }).check();
+  await page.getByLabel('Left').check();
+  await page.getByRole('img', { name: 'Oak chair, left view' }).waitFor();
   await page.getByRole('button', { name: 'Optimize' }).click();
   const dialog = page.getByRole('dialog');
   await dialog.getByText('Mobile AR', { exact: true }).click();
@@ -220,7 +270,20 @@ await step('a model is optimized with a preset of the factory', async () => {
 await step('source and result are compared in pictures and numbers', async () => {
   await page.getByRole('link', { name: /Oak chair/ }).click();
   await heading('Oak chair – Mobile AR');
-  const slider = page.getByRole('slider', { name: /Source and result/ });
+  const frame = await shown3d(page, 2);
+  const box = await page.locator('.stage-3d iframe').boundingBox();
+  await page.mouse.move(box.x + box.width / 4, box.y + box.height / 2);
+  await page.mouse.down();
+  await page.mouse.move(box.x + box.width / 4 + 90, box.y + box.height / 2 + 30, { steps: 4 });
+  await page.mouse.up();
+  await frame.waitForFunction(() => {
+    const [before, after] = [...document.querySelectorAll('model-viewer')].map((viewer) => viewer.getCameraOrbit());
+    return Math.abs(before.theta - 0.611) > 0.1 && Math.abs(before.theta - after.theta) < 0.01 && Math.abs(before.phi - after.phi) < 0.01;
+  });
+  assert.match(await page.locator('.captions').textContent(), /^Source.*triangles.*Mobile AR.*triangles.*similar$/);
+  await judge('compare-3d');
+  await page.getByLabel('Slider').check();
+  const slider = page.getByRole('slider', { name: /Before and After/ });
   await slider.focus();
   await page.keyboard.press('ArrowRight');
   assert.equal(await page.locator('.over').evaluate((box) => box.style.getPropertyValue('--cut')), '51%');
@@ -269,10 +332,145 @@ await step('a preset is made with the form and the JSON, and a refusal names the
   await judge('presets');
 });
 
+await step('unsaved changes ask before they are left, and are there again', async () => {
+  await page.getByRole('link', { name: 'Shop', exact: true }).click();
+  await heading('Shop');
+  await page.getByLabel('Description').fill('for the window');
+  await place('Models');
+  const dialog = page.getByRole('dialog');
+  await dialog.getByText('Leave without saving?').waitFor();
+  await dialog.getByRole('button', { name: 'Cancel' }).click();
+  await heading('Shop');
+  await page.goBack();
+  await dialog.getByRole('button', { name: 'Leave' }).click();
+  await heading('Presets');
+  await page.getByRole('link', { name: 'Shop', exact: true }).click();
+  await page.getByText('that were not saved are here again').waitFor();
+  assert.equal(await page.getByLabel('Description').inputValue(), 'for the window');
+  await page.getByRole('button', { name: 'Discard them' }).click();
+  await page.waitForFunction(() => !document.querySelector('.restored'));
+  assert.equal(await page.getByLabel('Description').inputValue(), '');
+});
+
+await step('two tabs do not overwrite each other’s preset', async () => {
+  const other = await context.newPage();
+  await other.goto(page.url());
+  await other.getByLabel('At most').fill('2222');
+  await other.getByRole('button', { name: 'Save' }).click();
+  await other.getByRole('heading', { level: 1, name: 'Presets' }).waitFor();
+  await other.close();
+  await page.getByLabel('At most').fill('3333');
+  await page.getByRole('button', { name: 'Save' }).click();
+  const dialog = page.getByRole('dialog');
+  await dialog.getByText('config.limits.faces.count: 1234 → 2222').waitFor();
+  await judge('preset-conflict');
+  await dialog.getByLabel('Replace what is there').check();
+  await dialog.getByRole('button', { name: 'Save' }).click();
+  await heading('Presets');
+  await page.getByText('3.3K triangles').waitFor();
+});
+
+await step('settings are tried on a model before they are saved, for a point that is asked for', async () => {
+  await page.getByRole('link', { name: 'Shop', exact: true }).click();
+  await page.getByLabel('At most').fill('500');
+  await page.getByRole('button', { name: 'Try on a model' }).click();
+  const dialog = page.getByRole('dialog');
+  await dialog.getByText(/costs 1 of [\d,]+ points/).waitFor();
+  await dialog.getByLabel('Search models').fill('oak');
+  await dialog.locator('label', { hasText: 'Oak chair' }).click();
+  await dialog.getByRole('button', { name: 'Try for 1 point' }).click();
+  await page.locator('.preview-result').getByText('Similarity').waitFor();
+  await judge('preset-preview');
+  await page.getByLabel('At most').fill('501');
+  await page.getByText('The settings were changed since').waitFor();
+  await place('Results');
+  await page.getByRole('dialog').getByRole('button', { name: 'Leave' }).click();
+  await heading('Results');
+  await page.evaluate(() => Object.keys(localStorage).filter((key) => key.includes('draft')).forEach((key) => localStorage.removeItem(key)));
+});
+
+await step('two results are beside each other', async () => {
+  await page.getByRole('link', { name: /Oak chair Mobile AR/ }).click();
+  await heading('Oak chair – Mobile AR');
+  await page.getByLabel('Compare with').selectOption({ index: 1 });
+  await page.locator('.captions').getByText('Own settings').waitFor();
+  await shown3d(page, 2);
+  assert.match(await page.locator('.captions').textContent(), /Own settings.*similar.*Mobile AR.*similar/);
+  await page.getByLabel('Side by side').check();
+  await page.getByRole('img', { name: /^Own settings/ }).waitFor();
+});
+
+await step('search, filters and order are in the address, and Back takes them back', async () => {
+  await place('Models');
+  await heading('Models');
+  await page.getByLabel('Format', { exact: true }).selectOption('gltf');
+  await page.getByText('1 model', { exact: true }).waitFor();
+  assert.match(page.url(), /#\/models\?format=gltf$/);
+  await page.getByLabel('State', { exact: true }).selectOption('failed');
+  await page.getByText('No model matches').waitFor();
+  await page.goBack();
+  await page.getByText('1 model', { exact: true }).waitFor();
+  assert.equal(await page.getByLabel('State', { exact: true }).inputValue(), '');
+  await page.reload();
+  await page.getByText('1 model', { exact: true }).waitFor();
+  await page.goBack();
+  await page.getByText('2 models', { exact: true }).waitFor();
+  await page.getByLabel('Order', { exact: true }).selectOption('largest');
+  await page.locator('.card h2').first().getByText('Oak chair').waitFor();
+  await page.getByLabel('Search names and tags').fill('oak');
+  await page.getByText('1 model', { exact: true }).waitFor();
+  assert.match(page.url(), /q=oak/);
+  await page.goto(`${base}/#/models`);
+});
+
+await step('several are selected, tagged and deleted, and a failed import says why', async () => {
+  const broken = Buffer.from(fs.readFileSync(path.join(modelDir, 'square.glb')));
+  broken.fill(0x7b, 24, 60);
+  for (const name of ['broken.glb', 'broken too.glb']) {
+    await page.locator('input[type=file]').first().setInputFiles({ name, mimeType: '', buffer: broken });
+    await page.getByRole('dialog').getByRole('button', { name: 'Upload', exact: true }).click();
+    await page.getByRole('region', { name: 'Uploads' }).getByText(/^Uploaded,/).first().waitFor();
+  }
+  await page.getByRole('button', { name: 'Clear finished uploads' }).click();
+  await page.locator('.card .badge', { hasText: 'Import failed' }).nth(1).waitFor();
+  assert.match(await page.locator('.card .reason').first().textContent(), /\w/);
+  await page.locator('body').press('Control+a');
+  await page.getByText('4 models selected').waitFor();
+  await judge('selected');
+  await page.keyboard.press('Escape');
+  await page.getByLabel('Select broken too').check();
+  await page.getByLabel('Select broken', { exact: true }).click({ modifiers: ['Shift'] });
+  const bar = page.getByRole('toolbar', { name: 'Selected' });
+  await bar.getByRole('button', { name: 'Tag' }).click();
+  await page.getByRole('dialog').getByLabel('Tags, with commas').fill('waste');
+  await page.getByRole('dialog').getByRole('button', { name: 'Add the tags' }).click();
+  await page.getByText('Tagged 2 models.').waitFor();
+  await bar.getByRole('button', { name: 'Select nothing' }).click();
+  await page.getByLabel('Tag', { exact: true }).focus();
+  await page.locator('option', { hasText: 'waste' }).waitFor({ state: 'attached' });
+  await page.getByLabel('Tag', { exact: true }).selectOption('waste');
+  await page.getByText('2 models', { exact: true }).waitFor();
+  await page.locator('body').press('Control+a');
+  await bar.getByRole('button', { name: 'Delete' }).click();
+  await page.getByRole('dialog').getByRole('button', { name: 'Delete 2 models' }).click();
+  await page.getByText('Deleted 2 models.').waitFor();
+  await page.getByText('No model matches').waitFor();
+});
+
+await step('a lost connection is said, and the page goes on by itself', async () => {
+  isOffline = true;
+  await context.setOffline(true);
+  await place('Embeds');
+  await page.getByText('This page tries again by itself').first().waitFor();
+  await context.setOffline(false);
+  await heading('Embeds');
+  await page.waitForFunction(() => document.querySelector('.banner').textContent === '');
+});
+
 let embedUrl;
 await step('an embed is made, and its snippet can be copied', async () => {
   await place('Results');
-  await page.getByRole('link', { name: /Oak chair/ }).click();
+  await page.getByRole('link', { name: /Oak chair Mobile AR/ }).click();
   await page.getByRole('button', { name: 'Embed' }).click();
   const dialog = page.getByRole('dialog');
   await dialog.getByLabel('Name').fill('Chair for the shop');
@@ -312,7 +510,7 @@ await step('the account shows what is left, makes tokens and ends the session', 
   await judge('account');
   await page.getByRole('button', { name: 'Sign out' }).click();
   await heading('Sign in');
-  assert.equal(await page.evaluate(() => sessionStorage.getItem('assetfs.session')), null);
+  assert.equal(await page.evaluate(() => localStorage.length), 0);
 });
 
 await browser.close();

@@ -1,6 +1,7 @@
-//! The page and the viewer in headless Chromium: `drive.mjs` uses them as an artist would.
+//! The page and the viewer in headless Chromium: `drive.mjs` uses them as an artist would, `gallery.mjs` measures a large gallery.
 //!
-//! `scripts/test` installs what drives the browser; `scripts/check/page` runs this and keeps the screenshots.
+//! `scripts/test` installs what drives the browser; `scripts/check/page` runs this and keeps the screenshots, `scripts/bench/page`
+//! measures.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -47,12 +48,31 @@ async fn an_artist_signs_in_uploads_optimizes_compares_and_embeds() {
     node.arg(script).arg(tools).arg(service.url("")).arg(token);
     node.arg(models.path());
     node.args(std::env::var_os("ASSETFS_SCREENSHOTS"));
+    let said = said(node).await;
+    assert!(said.ends_with("everything worked\n"), "{said}");
+}
+
+/// What a script says that succeeds.
+async fn said(mut node: Command) -> String {
     let output = tokio::task::spawn_blocking(move || node.output());
     let output = output.await.unwrap().expect("node starts");
-    let said = String::from_utf8_lossy(&output.stdout);
-    assert!(
-        output.status.success() && said.ends_with("everything worked\n"),
-        "{said}{}",
-        String::from_utf8_lossy(&output.stderr)
-    );
+    let said = String::from_utf8_lossy(&output.stdout).into_owned();
+    let complaint = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{said}{complaint}");
+    said
+}
+
+#[tokio::test(flavor = "multi_thread")]
+#[ignore = "measures; scripts/bench/page runs it"]
+#[expect(clippy::print_stdout, reason = "the figures are the result")]
+async fn how_long_a_gallery_of_2000_models_takes() {
+    let tools = tools().expect("the tools are installed");
+    let service = Fixture::start().await;
+    service.service.add_sample_assets(2_000).await.unwrap();
+    let token = service.dir.path().join("token-of-the-page");
+    std::fs::write(&token, service.service.token()).unwrap();
+    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/service/browser/gallery.mjs");
+    let mut node = Command::new("node");
+    node.arg(script).arg(tools).arg(service.url("")).arg(token);
+    println!("{}", said(node).await);
 }

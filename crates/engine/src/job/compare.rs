@@ -27,8 +27,8 @@ pub(super) fn draw_source(
     let pictures = ModelPictures::draw(scene);
     job.logs.warnings.extend(pictures.warnings.iter().cloned());
     let output_dir = job.output_dir.clone();
-    let thumbnail = pictures.write_thumbnail(&output_dir)?;
-    job.written.push(thumbnail);
+    let overview = pictures.write_overview_and_thumbnail(&output_dir)?;
+    job.written.extend(overview);
     let views = pictures.write_views(&output_dir, format)?;
     job.written.extend(views);
     job.metrics.lap("render");
@@ -172,12 +172,14 @@ fn write_pictures_of_job(
     result: &ModelPictures,
     job: &mut JobContext<'_>,
 ) -> Result<(), EngineError> {
-    job.written.push(result.write_thumbnail(&job.output_dir)?);
     if job.pictures == Pictures::Shown {
+        job.written.push(result.write_thumbnail(&job.output_dir)?);
         let sheet = source.before_and_after(result);
         sheet.write_png(&job.output_dir.join(BEFORE_AFTER_NAME))?;
         job.written.push(BEFORE_AFTER_NAME.to_owned());
     } else {
+        let overview = result.write_overview_and_thumbnail(&job.output_dir)?;
+        job.written.extend(overview);
         job.written.extend(result.write_turntable(&job.output_dir)?);
     }
     job.written

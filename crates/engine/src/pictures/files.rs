@@ -7,22 +7,41 @@ use rayon::prelude::*;
 use super::super::error::EngineError;
 use super::super::render::{Picture, RenderSettings, View};
 use super::{
-    ModelPictures, PICTURE_SIZE, RENDERS_FOLDER, THUMBNAIL_LIGHTS, THUMBNAIL_NAME,
+    ModelPictures, OVERVIEW_NAME, PICTURE_SIZE, RENDERS_FOLDER, THUMBNAIL_LIGHTS, THUMBNAIL_NAME,
     TURNTABLE_FOLDER, lights_for,
 };
 use assetfs_render::compare::Comparison;
 
 impl ModelPictures {
-    /// Writes the thumbnail into a job's output folder; returns its name.
+    /// Writes the large picture for looking at, `renders/overview.jpg`, and the thumbnail, which is the same picture made
+    /// smaller, into a job's output folder; returns the names. It has half as many lights as a small picture, because it has
+    /// four times as many pixels to light.
+    pub fn write_overview_and_thumbnail(
+        &self,
+        output_dir: &Path,
+    ) -> Result<Vec<String>, EngineError> {
+        let picture = self.picture_for_people(2 * PICTURE_SIZE, THUMBNAIL_LIGHTS / 2);
+        let overview = format!("{RENDERS_FOLDER}/{OVERVIEW_NAME}");
+        make_folder(&output_dir.join(RENDERS_FOLDER))?;
+        picture.write_jpeg(&output_dir.join(&overview))?;
+        let thumbnail = picture.halved();
+        thumbnail.write_jpeg(&output_dir.join(THUMBNAIL_NAME))?;
+        Ok(vec![overview, THUMBNAIL_NAME.to_owned()])
+    }
+
+    /// Writes the thumbnail alone; returns its name.
     pub fn write_thumbnail(&self, output_dir: &Path) -> Result<String, EngineError> {
-        let settings = RenderSettings {
-            size: PICTURE_SIZE,
-            sky_lights: lights_for(&self.scene, THUMBNAIL_LIGHTS),
-            ..RenderSettings::default()
-        };
-        self.three_quarter(&settings)
+        self.picture_for_people(PICTURE_SIZE, THUMBNAIL_LIGHTS)
             .write_jpeg(&output_dir.join(THUMBNAIL_NAME))?;
         Ok(THUMBNAIL_NAME.to_owned())
+    }
+
+    fn picture_for_people(&self, size: usize, lights: usize) -> Picture {
+        self.three_quarter(&RenderSettings {
+            size,
+            sky_lights: lights_for(&self.scene, lights),
+            ..RenderSettings::default()
+        })
     }
 
     /// Writes `turntable/<degrees>.jpg` into a job's output folder: the model from all around; returns the names.

@@ -25,6 +25,8 @@ pub const RENDERS_FOLDER: &str = "renders";
 pub const TURNTABLE_FOLDER: &str = "turntable";
 /// The thumbnail's name in a job's output folder.
 pub const THUMBNAIL_NAME: &str = "thumb.jpg";
+/// The large picture's name in [`RENDERS_FOLDER`].
+pub const OVERVIEW_NAME: &str = "overview.jpg";
 /// The name of a small picture that is drawn alone.
 pub const ICON_NAME: &str = "icon.png";
 /// The name of the picture of source and result, if it is requested.

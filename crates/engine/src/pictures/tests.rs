@@ -34,7 +34,12 @@ fn pictures_have_the_names_of_the_service() {
     let comparison = pictures.compare(&pictures);
     let mut names = pictures.write_views(dir.path(), "original").unwrap();
     names.extend(write_heat_maps(&comparison, dir.path(), "glb").unwrap());
-    names.push(pictures.write_thumbnail(dir.path()).unwrap());
+    let overview = pictures.write_overview_and_thumbnail(dir.path());
+    let [overview, thumbnail] = overview.unwrap().try_into().unwrap();
+    assert_eq!(overview, "renders/overview.jpg");
+    let large = image::open(dir.path().join(&overview)).unwrap();
+    assert_eq!(large.width(), 2 * PICTURE_SIZE as u32);
+    names.push(thumbnail);
     assert_eq!(names[0], "renders/original-back.png");
     assert_eq!(names[11], "renders/glb-top__diff.png");
     for name in names {

@@ -5,7 +5,7 @@ import { fill, h } from './dom.js';
 import { ago, bytes, exact, number } from './format.js';
 import { icon } from './icons.js';
 import { ask, attempt, copy, say, tell } from './notices.js';
-import { endSession, tokenId } from './session.js';
+import { endSession, forgetDrafts, tokenId } from './session.js';
 
 export async function account({ place, life }) {
   const usage = h('dl.usage-cards');
@@ -116,5 +116,6 @@ async function deleteAccount() {
     submit: (form) => post('user/delete', { password: new FormData(form).get('password') }) });
   if (done === null) return;
   endSession();
+  forgetDrafts();
   dispatchEvent(new Event('hashchange'));
 }

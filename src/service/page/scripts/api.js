@@ -1,4 +1,5 @@
-// Calls of the service's public API, with the token of this tab. A refusal becomes a `Problem` that says what to do.
+// Calls of the service's public API, with the token of this browser. A refusal becomes a `Problem` that says what to do.
+import { lost } from './reach.js';
 import { endSession, session } from './session.js';
 
 /** Why a call failed, in a sentence for people. */
@@ -24,14 +25,16 @@ export const onSignedOut = (listener) => {
   signedOut = listener;
 };
 
-async function call(method, path, body, token = session()?.token) {
+async function call(method, path, body, { token = session()?.token, key } = {}) {
   const headers = { Accept: 'application/json' };
   if (token) headers.Authorization = `Bearer ${token}`;
+  if (key) headers['Idempotency-Key'] = key;
   if (body !== undefined) headers['Content-Type'] = 'application/json';
   const request = { method, headers, body: body === undefined ? undefined : JSON.stringify(body), cache: 'no-store' };
   for (;;) {
     const response = await fetch(`api/v2/${path}`, request).catch(() => {
-      throw new Problem('The service does not answer. Check that "assetfs serve" still runs, then try again.');
+      lost();
+      throw Object.assign(new Problem('The service does not answer. This page tries again by itself; check that "assetfs serve" still runs.'), { isLost: true });
     });
     const pause = Number(response.headers.get('Retry-After'));
     if (response.status === 429 && pause > 0 && pause <= MAX_PAUSE_SECS) {
@@ -74,10 +77,26 @@ async function content(response) {
 }
 
 /** Fails if the service does not accept `token`. */
-export const check = (token) => call('GET', 'user/rapidpoints', undefined, token);
+export const check = (token) => call('GET', 'user/rapidpoints', undefined, { token });
 
 export const get = async (path) => content(await call('GET', path));
 export const post = async (path, body = {}) => content(await call('POST', path, body));
+
+/**
+ * A way to ask for something that costs a point: the same wish, repeated because its answer was lost, is paid once.
+ * @returns {(path: string, body: any) => Promise<any>}
+ */
+export function paidOnce() {
+  const keys = new Map();
+  return async (path, body) => {
+    const wish = JSON.stringify([path, body]);
+    if (!keys.has(wish)) keys.set(wish, newKey());
+    return content(await call('POST', path, body, { key: keys.get(wish) }));
+  };
+}
+
+const newKey = () => [...crypto.getRandomValues(new Uint8Array(16))].map((byte) => byte.toString(16).padStart(2, '0')).join('');
+
 export const put = async (path, body) => content(await call('PUT', path, body));
 export const patch = async (path, body) => content(await call('PATCH', path, body));
 export const remove = async (path) => content(await call('DELETE', path));
@@ -121,6 +140,10 @@ let facts = null;
 
 /** What the service knows about formats and the keys of presets; read once. */
 export async function serviceFacts() {
-  facts ??= fetch('page/facts.json').then((response) => response.json());
+  facts ??= fetch('page/facts.json').then((response) => response.json()).catch((problem) => {
+    facts = null;
+    lost();
+    throw Object.assign(new Problem(`The service does not answer: ${problem.message}`), { isLost: true });
+  });
   return facts;
 }

@@ -1,94 +1,110 @@
-// Source and result in pictures: laid over each other with a slider, side by side, as a heat map of the differences, or
-// the result on its turntable. The engine drew them all with one camera.
+// Two models beside each other, the source and a result or two results: in 3D, as pictures under a slider or side by side, as a heat
+// map of the differences, or the result on its turntable. The engine drew all pictures with one camera.
 import { fill, h } from './dom.js';
-import { picture } from './cards.js';
+import { complain } from './notices.js';
 import { stable } from './pictures.js';
+import { caption, nameOf, otherSide } from './sides.js';
+import { tabs } from './tabs.js';
+import { viewer3d } from './viewer3d.js';
 import { VIEWS, viewChooser } from './views.js';
 
-const MODES = [['slider', 'Slider'], ['beside', 'Side by side'], ['heat', 'Heat map'], ['turntable', 'Turntable']];
+const MODES = [['3d', '3D'], ['slider', 'Slider'], ['beside', 'Side by side'], ['heat', 'Heat map'], ['turntable', 'Turntable']];
 
 /** Pixels of dragging that turn the turntable by one picture. */
 const DRAG_PIXELS = 16;
 
 /**
- * @param {{rapid: any, renders: Record<string, string>|null, formats: string[], onFormat: (format: string) => void}} given
+ * @param {{rapid: any, source: import('./sides.js').Side, sideOf: (format: string) => import('./sides.js').Side, heatOf: (format: string, view: string) => string|null,
+ *   formats: string[], others: any[], onFormat: (format: string) => void, signal: AbortSignal}} given `others`: results of the same source
  */
-export function comparison({ rapid, renders, formats, onFormat }) {
+export function comparison({ rapid, source, sideOf, heatOf, formats, others, onFormat, signal }) {
   const stage = h('div.compare-stage');
-  if (!renders) {
-    fill(stage, picture(rapid.thumbnail?.first, rapid.name));
-    return h('section.compare', { 'aria-label': 'Pictures' }, stage, h('p.hint', {}, 'There are no views of this result to compare.'));
-  }
-  const state = { mode: 'slider', view: VIEWS.find((view) => renders[`original-${view}.png`]) ?? 'front', format: formats[0] };
   const views = h('div');
-  const address = (kind, view = state.view) => {
-    const names = { before: `original-${view}.png`, after: `${state.format}-${view}.png`, heat: `${state.format}-${view}__diff.png` };
-    return renders[names[kind]] ?? null;
-  };
+  const bar = h('div.row.wrap.apart');
+  let left = source;
+  let right = sideOf(formats[0]);
+  let format = formats[0];
+  let view = null;
+  let mode = null;
+  let opened = new AbortController();
+  signal.addEventListener('abort', () => opened.abort());
+  const seen = (one) => (mode === 'heat' ? heatOf(format, one) : right.picture(one));
+  const models = () => [left, right].filter(({ source3d }) => source3d);
+  const possible = () => ({ '3d': models().length > 0, slider: Boolean(left.picture('front') && right.picture('front')), beside: Boolean(right.picture('front')),
+    heat: Boolean(heatOf(format, 'front')), turntable: Object.keys(rapid.thumbnail?.turntable ?? {}).length > 1 });
   const show = () => {
-    const build = { slider, beside, heat, turntable }[state.mode];
-    fill(stage, build({ address, view: state.view, rapid }));
-    views.hidden = state.mode === 'turntable';
-  };
-  const showViews = () => fill(views, viewChooser((view) => address(state.mode === 'heat' ? 'heat' : 'after', view), state.view, (view) => {
-    state.view = view;
-    show();
-  }, 'result-view'));
-  const chooseMode = (mode) => {
-    state.mode = mode;
-    show();
-    showViews();
-  };
-  const hasTurntable = Object.keys(rapid.thumbnail?.turntable ?? {}).length > 1;
-  const modes = MODES.filter(([mode]) => mode !== 'turntable' || hasTurntable);
-  const bar = h('div.row.wrap.apart', {},
-    choice('Way to compare', 'mode', modes, state.mode, chooseMode),
-    formats.length > 1 && choice('Format', 'format', formats.map((format) => [format, format.toUpperCase()]), state.format, (format) => {
-      state.format = format;
+    opened.abort();
+    opened = new AbortController();
+    const can = possible();
+    if (!can[mode]) mode = MODES.map(([one]) => one).find((one) => can[one]) ?? null;
+    if (!view || !seen(view)) view = VIEWS.find(seen) ?? 'front';
+    const build = { '3d': three, slider, beside, heat, turntable: turntableOf }[mode] ?? (() => h('p.hint', {}, 'There are no pictures of this result.'));
+    stage.className = mode === '3d' ? '' : 'compare-stage';
+    fill(stage, build());
+    fill(views, mode === '3d' || mode === 'turntable' || !mode ? null : viewChooser(seen, view, (next) => {
+      view = next;
       show();
-      showViews();
-      onFormat(format);
-    }));
+      views.querySelector(`input[value="${next}"]`)?.focus();
+    }, 'result-view'));
+    const ways = MODES.filter(([one]) => can[one]);
+    fill(bar, ways.length > 1 && tabs('Way to compare', ways, mode, again((next) => { mode = next; })),
+      formats.length > 1 && tabs('Format', formats.map((one) => [one, one.toUpperCase()]), format, again((next) => {
+        format = next;
+        right = sideOf(format);
+        onFormat(format);
+      })), others.length > 0 && partner());
+  };
+  /** Shows again after a choice; the focus stays on what was chosen. */
+  const again = (change) => (value) => {
+    change(value);
+    show();
+    bar.querySelector(`input[value="${value}"]`)?.focus();
+  };
+  const partner = () => {
+    const select = h('select', { 'aria-label': 'Compare with', onchange: async () => {
+      const other = others.find(({ id }) => String(id) === select.value);
+      const chosen = other ? await otherSide(other).catch(complain) : source;
+      if (signal.aborted) return;
+      left = chosen ?? left;
+      show();
+      bar.querySelector('select')?.focus();
+    } }, h('option', { value: 'source' }, 'Source'), others.map((other) => h('option', { value: String(other.id) }, nameOf(other))));
+    select.value = left.key;
+    return h('label.row.compare-with', {}, h('span.hint', {}, 'Compare with'), select);
+  };
+  const pair = () => ({ left: { url: left.picture(view), name: left === source ? 'Before' : left.label }, right: { url: right.picture(view), name: left === source ? 'After' : right.label } });
+  const three = () => viewer3d({ sources: models().map(({ source3d, label }) => ({ ...source3d, label })), posters: models().map((side) => side.picture('overview') ?? side.poster),
+    captions: models().map(caption), signal: opened.signal });
+  const slider = () => over(pair(), view);
+  const beside = () => h('div.beside', {}, [['left', left], ['right', right]].filter(([, side]) => side.picture(view)).map(([place, side]) => h('figure', {},
+    h('img', { src: stable(side.picture(view)), alt: `${pair()[place].name}, ${view} view` }), h('figcaption', {}, caption(side)))));
+  const heat = () => h('div.beside', {},
+    h('figure', {}, h('img', { src: stable(right.picture(view)), alt: `Result, ${view} view` }), h('figcaption', {}, caption(right))),
+    h('figure', {}, h('img.heat', { src: stable(heatOf(format, view)), alt: `Differences, ${view} view` }),
+      h('figcaption', {}, 'Difference from the source', h('span.scale', { 'aria-hidden': 'true' }), h('span.hint', {}, 'equal to different'))));
+  const turntableOf = () => turntable(rapid);
   show();
-  showViews();
   return h('section.compare', { 'aria-label': 'Before and after' }, bar, stage, views);
 }
 
-function choice(legend, name, options, chosen, choose) {
-  return h('fieldset.tabs', {}, h('legend.unseen', {}, legend), options.map(([value, label]) => h('label', {},
-    h('input', { type: 'radio', name: `compare-${name}`, value, checked: value === chosen, onchange: () => choose(value) }), h('span', {}, label))));
-}
-
-/** Both pictures in one place; the slider says how much of the source is seen. */
-function slider({ address, view }) {
+/** Both pictures in one place; the slider says how much of the left one is seen. */
+function over({ left, right }, view) {
   const box = h('div.over');
-  const input = h('input', { type: 'range', min: 0, max: 100, step: 1, value: 50, 'aria-label': `Source and result, ${view} view`, 'aria-valuetext': 'Half source, half result' });
+  const input = h('input', { type: 'range', min: 0, max: 100, step: 1, value: 50, 'aria-label': `${left.name} and ${right.name}, ${view} view` });
   const move = () => {
     box.style.setProperty('--cut', `${input.value}%`);
-    input.setAttribute('aria-valuetext', `${input.value}% source, ${100 - input.value}% result`);
+    input.setAttribute('aria-valuetext', `${input.value}% ${left.name}, ${100 - input.value}% ${right.name}`);
   };
   input.addEventListener('input', move);
-  fill(box, h('img.after', { src: stable(address('after')), alt: `Result, ${view} view`, draggable: 'false' }),
-    h('img.before', { src: stable(address('before')), alt: `Source, ${view} view`, draggable: 'false' }),
-    h('span.label.left', {}, 'Before'), h('span.label.right', {}, 'After'), h('span.handle', { 'aria-hidden': 'true' }), input);
+  fill(box, h('img.after', { src: stable(right.url), alt: `${right.name}, ${view} view`, draggable: 'false' }),
+    h('img.before', { src: stable(left.url), alt: `${left.name}, ${view} view`, draggable: 'false' }),
+    h('span.label.left', {}, left.name), h('span.label.right', {}, right.name), h('span.handle', { 'aria-hidden': 'true' }), input);
   move();
   return box;
 }
 
-function beside({ address, view }) {
-  const one = (kind, label) => h('figure', {}, h('img', { src: stable(address(kind)), alt: `${label}, ${view} view` }), h('figcaption', {}, label));
-  return h('div.beside', {}, one('before', 'Before'), one('after', 'After'));
-}
-
-function heat({ address, view }) {
-  return h('div.beside', {},
-    h('figure', {}, h('img', { src: stable(address('after')), alt: `Result, ${view} view` }), h('figcaption', {}, 'After')),
-    h('figure', {}, h('img.heat', { src: stable(address('heat')), alt: `Differences, ${view} view` }),
-      h('figcaption', {}, 'Difference', h('span.scale', { 'aria-hidden': 'true' }), h('span.hint', {}, 'equal to different'))));
-}
-
 /** The result from all around; turned by dragging, or by the slider with the keyboard. */
-function turntable({ rapid }) {
+function turntable(rapid) {
   const frames = Object.entries(rapid.thumbnail.turntable).sort(([one], [two]) => one.localeCompare(two)).map(([, url]) => stable(url));
   for (const url of frames) new Image().src = url;
   const image = h('img', { src: frames[0], alt: `${rapid.name} on a turntable`, draggable: 'false' });

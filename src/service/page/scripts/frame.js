@@ -3,7 +3,9 @@ import { get, remove } from './api.js';
 import { fill, h } from './dom.js';
 import { bytes, short } from './format.js';
 import { icon } from './icons.js';
-import { endSession, session, tokenId } from './session.js';
+import { holdsBack, mayLeave } from './leaving.js';
+import { onReach } from './reach.js';
+import { endSession, forgetDrafts, session, tokenId } from './session.js';
 import { acceptDrops, uploadPanel } from './uploads.js';
 
 const PLACES = [
@@ -34,7 +36,9 @@ export function frame() {
     h('div.side-end', {}, usage,
       h('button.quiet', { type: 'button', onclick: signOut }, icon('leave', 18), h('span', {}, 'Sign out'))));
   keepUsage(usage);
-  const element = h('div.frame', {}, skip, header, main, uploadPanel());
+  const banner = h('p.banner', { role: 'status' });
+  const element = h('div.frame', {}, skip, header, h('div', {}, banner, main), uploadPanel());
+  onReach((isLost) => fill(banner, isLost ? 'The service does not answer. This page tries again by itself; nothing that you typed is lost.' : null));
   acceptDrops(element);
   return { element, main };
 }
@@ -61,8 +65,10 @@ async function keepUsage(place) {
 }
 
 async function signOut() {
+  if (holdsBack() && !(await mayLeave())) return;
   if (session()?.isOwn) await remove(`user/tokens/${tokenId()}`).catch(() => {});
   endSession();
+  forgetDrafts();
   location.hash = '';
   dispatchEvent(new Event('hashchange'));
 }

@@ -1,4 +1,5 @@
 // Keeps what is shown up to date: asks again while something is under way, and stops when the view is left or hidden.
+import { onReach } from './reach.js';
 
 const BUSY_MS = 1_200;
 const IDLE_MS = 10_000;
@@ -6,6 +7,8 @@ const IDLE_MS = 10_000;
 /** The end of a view. `signal` aborts when the view is left. */
 export class Life {
   #controller = new AbortController();
+  /** What a view does when only the query of its address changes. @type {((query: URLSearchParams) => void)|null} */
+  onQuery = null;
 
   get signal() {
     return this.#controller.signal;
@@ -40,6 +43,7 @@ export class Life {
     this.signal.addEventListener('abort', () => clearTimeout(timer));
     document.addEventListener('visibilitychange', () => document.hidden || turn(), { signal: this.signal });
     document.addEventListener('assetfs:changed', turn, { signal: this.signal });
+    onReach((isLost) => isLost || turn(), this.signal);
   }
 }
 

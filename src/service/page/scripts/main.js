@@ -1,51 +1,94 @@
-// The start of the page: signs in, then shows the view that the part of the address after `#` names.
-import { onSignedOut } from './api.js';
+// The start of the page: signs in, then shows the view that the part of the address after `#` names. What a view needs is loaded
+// when it is first shown.
+import { Problem, onSignedOut } from './api.js';
 import { fill, h } from './dom.js';
 import { frame, markPlace } from './frame.js';
 import { Life } from './live.js';
 import { noticePlaces, problemBox } from './notices.js';
-import { session } from './session.js';
-import { signIn } from './sign_in.js';
-import { account } from './account.js';
-import { embeds } from './embeds.js';
-import { model } from './model.js';
+import { holdsBack, mayLeave } from './leaving.js';
 import { models } from './models.js';
-import { presetEditor } from './preset_editor.js';
-import { presets } from './presets.js';
-import { queue } from './queue.js';
-import { result } from './result.js';
-import { results } from './results.js';
+import { lost, onReach } from './reach.js';
+import { onSessionElsewhere, session } from './session.js';
+import { signIn } from './sign_in.js';
+
+/** What reads the scripts of the views that are not shown first. */
+const loaders = [];
+
+/** A view whose scripts are read when it is first shown, or when the page has nothing else to do. */
+function later(load, name) {
+  loaders.push(load);
+  return async (view) => {
+    const module = await load().catch((problem) => {
+      lost();
+      // A browser does not ask again for a script that it could not read, until the page is loaded again.
+      throw Object.assign(new Problem(`A part of the page cannot be read: ${problem.message}`), { isLost: true, isStale: true });
+    });
+    await module[name](view);
+  };
+}
+
+const READ_AHEAD_MS = 1_500;
 
 /**
  * Every view: the pattern of its address, the place in the navigation, its title, and what builds it. A view gets what its
  * pattern captured and the query of the address, and fills `place`.
+ * A view whose address gets another query is told by `life.onQuery`, if it has set that; else it is built anew.
  * @type {[RegExp, string, string, (view: {place: HTMLElement, life: Life, id: number, query: URLSearchParams}) => Promise<void>][]}
  */
 const VIEWS = [
   [/^models$/, 'models', 'Models', models],
-  [/^models\/(\d+)$/, 'models', 'Model', model],
-  [/^results$/, 'results', 'Results', results],
-  [/^results\/(\d+)$/, 'results', 'Result', result],
-  [/^presets$/, 'presets', 'Presets', presets],
-  [/^presets\/new$/, 'presets', 'New preset', presetEditor],
-  [/^presets\/(\d+)$/, 'presets', 'Preset', presetEditor],
-  [/^embeds$/, 'embeds', 'Embeds', embeds],
-  [/^queue$/, 'queue', 'Queue', queue],
-  [/^account$/, 'account', 'Account', account],
+  [/^models\/(\d+)$/, 'models', 'Model', later(() => import('./model.js'), 'model')],
+  [/^results$/, 'results', 'Results', later(() => import('./results.js'), 'results')],
+  [/^results\/(\d+)$/, 'results', 'Result', later(() => import('./result.js'), 'result')],
+  [/^presets$/, 'presets', 'Presets', later(() => import('./presets.js'), 'presets')],
+  [/^presets\/new$/, 'presets', 'New preset', later(() => import('./preset_editor.js'), 'presetEditor')],
+  [/^presets\/(\d+)$/, 'presets', 'Preset', later(() => import('./preset_editor.js'), 'presetEditor')],
+  [/^embeds$/, 'embeds', 'Embeds', later(() => import('./embeds.js'), 'embeds')],
+  [/^queue$/, 'queue', 'Queue', later(() => import('./queue.js'), 'queue')],
+  [/^account$/, 'account', 'Account', later(() => import('./account.js'), 'account')],
 ];
 
 const root = h('div', { id: 'root' });
 let life = new Life();
 let shell = null;
 let isFirst = true;
+/** The address that is shown, and what shows it again if it failed because the service did not answer. */
+let shownAt = null;
+let goOn = null;
 
 function address() {
   const [path, search = ''] = location.hash.replace(/^#\/?/, '').split('?');
   return { path: path || 'models', query: new URLSearchParams(search) };
 }
 
+/** Follows the address, unless something unsaved would be left and that is not wanted. */
+async function follow() {
+  const { path, query } = address();
+  if (shell && path === shownAt?.path && life.onQuery) {
+    shownAt = { path, hash: location.hash };
+    life.onQuery(query);
+    return;
+  }
+  if (shownAt && location.hash !== shownAt.hash && holdsBack()) {
+    const wanted = location.hash;
+    history.pushState(null, '', shownAt.hash || '#/');
+    if (!(await mayLeave())) return;
+    history.pushState(null, '', wanted);
+  }
+  show();
+}
+
+/** Asks before a link of the page is followed, so that the history has no step that was not wanted. */
+async function askFirst(event) {
+  const link = event.target.closest?.('a[href^="#"]');
+  if (!link || !holdsBack() || event.defaultPrevented || event.ctrlKey || event.metaKey || event.shiftKey) return;
+  event.preventDefault();
+  if (await mayLeave()) location.hash = link.getAttribute('href');
+}
+
 async function show() {
   life.end();
+  goOn = null;
   life = new Life();
   if (!session()) return showSignIn();
   if (!shell) {
@@ -53,6 +96,7 @@ async function show() {
     fill(root, shell.element);
   }
   const { path, query } = address();
+  shownAt = { path, hash: location.hash };
   const found = VIEWS.map(([pattern, ...rest]) => [pattern.exec(path), ...rest]).find(([match]) => match);
   const [match, section, title, build] = found ?? [[], 'models', 'Not found', notFound];
   markPlace(section);
@@ -66,11 +110,15 @@ async function show() {
   try {
     await build({ place, life: own, id: Number(match[1]), query });
   } catch (problem) {
-    if (!own.signal.aborted && session()) fill(place, failed(problem));
+    if (own.signal.aborted || !session()) return;
+    goOn = problem.isLost ? () => (problem.isStale ? location.reload() : show()) : null;
+    fill(place, failed(problem));
   } finally {
     clearTimeout(waiting);
   }
-  if (!own.signal.aborted) arrive(place);
+  if (own.signal.aborted) return;
+  arrive(place);
+  setTimeout(() => loaders.splice(0).forEach((load) => load().catch(() => {})), READ_AHEAD_MS);
 }
 
 /** Moves the focus to the heading of a new view, so that keyboard and screen reader start there. */
@@ -99,11 +147,16 @@ async function notFound({ place }) {
 
 function showSignIn() {
   shell = null;
+  shownAt = null;
   document.title = 'Sign in – assetfs';
   fill(root, signIn(show));
 }
 
 onSignedOut(() => show());
-addEventListener('hashchange', show);
+onSessionElsewhere(() => show());
+onReach((isLost) => isLost || goOn?.());
+addEventListener('hashchange', follow);
+addEventListener('click', askFirst);
+addEventListener('assetfs:again', show);
 document.body.append(root, noticePlaces());
 show();

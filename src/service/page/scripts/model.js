@@ -13,17 +13,22 @@ import { logs } from './logs.js';
 import { epoch } from './pictures.js';
 import { resultCard, resultKey } from './results.js';
 import { tagEditor } from './tags.js';
+import { ofAsset } from './source3d.js';
+import { viewer3d } from './viewer3d.js';
+import { tabs } from './tabs.js';
 import { viewsOf } from './views.js';
 
 export async function model({ place, life, id }) {
   const head = h('header.view-head');
-  const stage = h('section.stage', { 'aria-label': 'Pictures' });
+  const stage = h('section.stage', { 'aria-label': 'Model' });
   const facts = h('section.facts', { 'aria-labelledby': 'facts-title' });
   const list = h('ul.grid.small', { 'aria-label': 'Results' });
   const none = h('p.hint', {}, 'Nothing is made from this model yet. Choose “Optimize” and a preset.');
   const made = h('section', { 'aria-labelledby': 'made-title' }, h('h2', { id: 'made-title' }, 'Results'), none, list);
   const cards = new KeyedList(list, resultCard);
   let shown = '';
+  let pictured = '';
+  let onStage = null;
   const refresh = async () => {
     const [{ data: asset }, { data: rapids }] = await Promise.all([get(`rawmodel/${id}`), get(`rawmodel/${id}/rapidmodels`)]);
     const key = JSON.stringify([{ ...asset, downloads: Object.keys(asset.downloads) }, epoch()], (name, value) => (name === 'url' ? undefined : value));
@@ -31,7 +36,16 @@ export async function model({ place, life, id }) {
       const renders = assetState(asset).kind === 'good' ? await getIfThere(`rawmodel/${id}/renders`) : null;
       if (life.signal.aborted) return false;
       showHead(head, asset);
-      showStage(stage, asset, renders);
+      // A tag or a scale changes no picture, so the 3D view stays as it was turned.
+      const looks = JSON.stringify([asset.upload_status, asset.progress, asset.error_message, asset.import_status, Boolean(asset.converted_glb), Boolean(renders)]);
+      if (looks === pictured) {
+        Object.assign(onStage.asset, asset);
+        Object.assign(onStage.renders ?? {}, renders);
+      } else {
+        onStage = { asset, renders };
+        showStage(stage, asset, renders, life.signal);
+      }
+      pictured = looks;
       showFacts(facts, asset);
       shown = key;
     }
@@ -67,7 +81,7 @@ async function deleteModel(asset) {
   location.hash = '#/models';
 }
 
-function showStage(stage, asset, renders) {
+function showStage(stage, asset, renders, signal) {
   const state = assetState(asset);
   if (state.kind === 'bad') {
     const again = h('button', { type: 'button', onclick: (event) => attempt(event.currentTarget, async () => {
@@ -84,7 +98,39 @@ function showStage(stage, asset, renders) {
       isUploaded ? progress(asset.progress || null, state.word) : h('p.hint', {}, 'Files are missing. Upload the model again, then delete this one.')));
     return;
   }
-  fill(stage, renders ? viewsOf(renders, asset) : picture(asset.downloads['thumb.jpg'], asset.name));
+  const pictures = () => (renders ? viewsOf(renders, asset) : h('div.stage-picture', {}, picture(asset.downloads['thumb.jpg'], asset.name)));
+  const source = ofAsset(asset);
+  if (!source) {
+    fill(stage, pictures(), noSource(asset));
+    return;
+  }
+  let opened = new AbortController();
+  signal.addEventListener('abort', () => opened.abort());
+  const show = (way) => {
+    opened.abort();
+    opened = new AbortController();
+    const ways = tabs('Way to look', [['3d', '3D'], ['pictures', 'Pictures']], way, (next) => {
+      show(next);
+      stage.querySelector(`input[value="${next}"]`).focus();
+    });
+    const poster = asset.overview ?? asset.downloads['thumb.jpg'];
+    fill(stage, h('div.row', {}, ways), way === '3d' ? viewer3d({ sources: [source], posters: [poster], signal: opened.signal }) : pictures());
+  };
+  show('3d');
+}
+
+/** Why there is no 3D view, and what makes one. */
+function noSource(asset) {
+  if (asset.format === 'glb') {
+    return h('p.hint', {}, 'There is no 3D view, because the glb is inside an archive. Upload the glb by itself to see it in 3D.');
+  }
+  const make = async () => {
+    await post(`rawmodel/${asset.id}/addFormats`, { formats: ['glb'] });
+    say('A glb is being made. The 3D view appears when it is there.');
+    changed();
+  };
+  return h('div.row.wrap', {}, h('p.hint', {}, `A browser shows glTF in 3D, and this model is ${asset.format?.toUpperCase()}.`),
+    h('button.small', { type: 'button', onclick: (event) => attempt(event.currentTarget, make) }, icon('cube', 16), 'Make a glb for the 3D view'));
 }
 
 function showFacts(place, asset) {

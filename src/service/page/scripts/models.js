@@ -1,49 +1,42 @@
 // The gallery of uploaded models.
-import { get, query as address, serviceFacts } from './api.js';
-import { KeyedList, badge, empty, pager, picture, progress, searchField, tagList } from './cards.js';
-import { fill, h } from './dom.js';
+import { get, serviceFacts } from './api.js';
+import { badge, empty, picture, progress, tagList } from './cards.js';
+import { h } from './dom.js';
 import { ago, assetState, bytes } from './format.js';
+import { gallery } from './gallery.js';
+import { convertSelected, deleteSelected, downloadModels, optimizeSelected, tagSelected } from './several.js';
 import { uploadButton } from './uploads.js';
 
-const PER_PAGE = 24;
+/** @type {() => import('./gallery.js').Kind} */
+const kind = () => ({
+  title: 'Models', one: 'model', section: 'models', api: 'rawmodel', head: uploadButton(),
+  states: [['ready', 'Ready'], ['busy', 'Being imported'], ['failed', 'Failed'], ['unfinished', 'Upload not finished']],
+  formats: async () => (await serviceFacts()).formats.read.map(({ extension }) => extension),
+  key: (item) => JSON.stringify([item.id, item.upload_status, item.progress, item.tags, item.name, item.has_warnings, Boolean(item.downloads['thumb.jpg'])]),
+  card, nothing, complete: withProgress,
+  isBusy: (item) => assetState(item).kind === 'busy',
+  actions: [
+    { symbol: 'spark', label: 'Optimize', run: optimizeSelected },
+    { symbol: 'tag', label: 'Tag', run: tagSelected('rawmodel', 'model') },
+    { symbol: 'file', label: 'Convert', run: convertSelected },
+    { symbol: 'download', label: 'Download', run: downloadModels },
+    { symbol: 'trash', label: 'Delete', danger: true, run: deleteSelected('rawmodel', 'model', 'The uploaded files and the analyses are removed for good. Results that were made from them stay.') },
+  ],
+});
 
-export async function models({ place, life, query }) {
-  let words = query.get('q') ?? '';
-  let page = Number(query.get('page')) || 1;
-  const grid = h('ul.grid', { 'aria-label': 'Models' });
-  const nothing = h('div');
-  const pages = h('div');
-  const { formats } = await serviceFacts();
-  const cards = new KeyedList(grid, card);
-  const refresh = async () => {
-    const found = await get(address('rawmodel', { q: words, page, itemsPerPage: PER_PAGE }));
-    const items = await Promise.all(found.data.map(withProgress));
-    cards.show(items.map((item) => [JSON.stringify([item.id, item.upload_status, item.progress, item.tags, item.name, Boolean(item.downloads['thumb.jpg'])]), item]));
-    grid.hidden = items.length === 0;
-    fill(nothing, items.length ? null : noModels(words, formats));
-    fill(pages, pager(found.meta, (next) => {
-      page = next;
-      turn();
-    }));
-    return items.some((item) => assetState(item).kind === 'busy');
-  };
-  const turn = () => refresh().catch((problem) => fill(nothing, h('p', {}, problem.message)));
-  fill(place,
-    h('header.view-head', {}, h('h1', {}, 'Models'),
-      searchField('Search names and tags', words, (text) => {
-        words = text;
-        page = 1;
-        turn();
-      }), uploadButton()),
-    grid, nothing, pages);
-  await life.keep(refresh);
-}
+export const models = (view) => gallery(kind(), view);
+
+/** Models whose progress is asked for at each turn. More would use up the requests that an account has. */
+const MOST_WATCHED = 12;
 
 /** Lists say no progress; the record of a model that is worked on does. */
-async function withProgress(item) {
-  if (assetState(item).kind !== 'busy') return item;
-  const { data } = await get(`rawmodel/${item.id}`);
-  return { ...item, upload_status: data.upload_status, progress: data.progress };
+function withProgress(items) {
+  const watched = items.filter((item) => assetState(item).kind === 'busy').slice(-MOST_WATCHED);
+  return Promise.all(items.map(async (item) => {
+    if (!watched.includes(item)) return item;
+    const { data } = await get(`rawmodel/${item.id}`);
+    return { ...item, upload_status: data.upload_status, progress: data.progress };
+  }));
 }
 
 function card(asset) {
@@ -55,11 +48,16 @@ function card(asset) {
       h('div.card-text', {},
         h('h2.cut', { title: asset.name }, asset.name),
         h('p.hint', {}, [asset.format?.toUpperCase(), bytes(asset.size), ago(asset.created_at)].filter(Boolean).join(' · ')),
-        h('div.row.wrap', {}, state.kind === 'good' ? null : badge(state), tagList(asset.tags)))));
+        state.kind === 'bad' && asset.error_message ? h('p.reason', { title: asset.error_message }, asset.error_message) : null,
+        h('div.row.wrap', {}, state.kind === 'good' ? null : badge(state), warnings(asset), tagList(asset.tags)))));
 }
 
-function noModels(words, formats) {
-  if (words) return empty('search', 'No model matches', 'Search looks for every word in names and tags.', null);
-  const read = formats.read.map(({ extension }) => extension).join(', ');
-  return empty('cube', 'No models yet', `Drop files, folders or zips anywhere on this page, or choose them. Formats: ${read}.`, uploadButton('Choose files'));
+/** A sign that the job warned of something, which the model's page shows. */
+export const warnings = (model) => (model.has_warnings ? h('span.badge.busy', { title: 'There are warnings: see them in the model' }, 'Warnings') : null);
+
+function nothing(isNarrowed) {
+  if (isNarrowed) return empty('search', 'No model matches', 'Search looks for every word in names and tags; the filters narrow it further.', null);
+  const formats = h('span');
+  serviceFacts().then(({ formats: { read } }) => formats.append(` Formats: ${read.map(({ extension }) => extension).join(', ')}.`)).catch(() => {});
+  return empty('cube', 'No models yet', ['Drop files, folders or zips anywhere on this page, or choose them.', formats], uploadButton('Choose files'));
 }

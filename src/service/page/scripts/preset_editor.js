@@ -1,10 +1,15 @@
 // The editor of a preset: a form for the keys that the service knows, and the same configuration as JSON beside it. Each
-// follows the other. The service has the last word: what it refuses is shown at its field.
-import { Problem, get, patch, post, serviceFacts } from './api.js';
+// follows the other. The service has the last word: what it refuses is shown at its field. What is not saved is kept in the browser,
+// and what somebody else saved meanwhile is not overwritten without a question.
+import { Problem, get, getIfThere, patch, post, serviceFacts } from './api.js';
 import { configForm } from './config_form.js';
 import { fill, h } from './dom.js';
+import { ago } from './format.js';
 import { icon } from './icons.js';
-import { attempt, problemBox, say } from './notices.js';
+import { holdBack } from './leaving.js';
+import { ask, attempt, problemBox, say } from './notices.js';
+import { differences, draftOf } from './preset_draft.js';
+import { preview } from './preset_preview.js';
 
 const NEW_CONFIG = { schema: '2.5', limits: { faces: { count: 50000 } }, compressionAndExport: { fileExports: [{ fileType: 'glb' }] } };
 
@@ -15,10 +20,14 @@ export async function presetEditor({ place, life, id, query }) {
   const isFixed = Boolean(id) && (source.user_id ?? null) === null;
   const meta = id && !isFixed ? await filenameRule(id) : null;
   if (life.signal.aborted) return;
-  const config = structuredClone(source?.config ?? NEW_CONFIG);
-  const name = h('input', { value: nameOf(source, id), required: true, maxlength: 255, disabled: isFixed, autofocus: !id });
-  const description = h('input', { value: (id && source?.description) || '', maxlength: 1000, disabled: isFixed });
-  const rule = filenameFields(meta, isFixed);
+  const draft = draftOf(id || (from ? `from-${from}` : 'new'));
+  const loaded = { name: nameOf(source, id), description: (id && source?.description) || '', rule: meta, config: source?.config ?? NEW_CONFIG };
+  const kept = isFixed ? null : draft.read();
+  const first = kept?.draft ?? loaded;
+  const config = structuredClone(first.config);
+  const name = h('input', { value: first.name, required: true, maxlength: 255, disabled: isFixed, autofocus: !id });
+  const description = h('input', { value: first.description, maxlength: 1000, disabled: isFixed });
+  const rule = filenameFields(first.rule, isFixed);
   const failure = h('div', { role: 'alert' });
   const text = h('textarea', { spellcheck: 'false', 'aria-label': 'Configuration as JSON', readonly: isFixed });
   const textProblem = h('p.hint.bad', { role: 'status' });
@@ -26,21 +35,42 @@ export async function presetEditor({ place, life, id, query }) {
     text.value = JSON.stringify(config, null, 2);
     fill(textProblem);
   };
-  const form = configForm({ keys: facts.preset_keys, config, onChange: writeText, isFixed });
+  const now = () => ({ name: name.value, description: description.value, rule: rule.value(), config });
+  const asLoaded = JSON.stringify({ ...loaded, rule: filenameFields(loaded.rule, isFixed).value() });
+  const isChanged = () => !isFixed && (JSON.stringify(now()) !== asLoaded || Boolean(textProblem.textContent));
+  const touched = () => {
+    if (isChanged()) draft.keep(structuredClone(now()));
+    else draft.drop();
+    tries?.touched(config);
+  };
+  const form = configForm({ keys: facts.preset_keys, config, isFixed, onChange: () => {
+    writeText();
+    touched();
+  } });
   text.addEventListener('input', () => {
     const problem = takeText(text.value, config);
     fill(textProblem, problem);
     if (!problem) form.show();
+    touched();
   });
   writeText();
+  const sendable = () => {
+    if (textProblem.textContent) throw new Problem('The JSON is not complete. Correct it first.');
+    return structuredClone(config);
+  };
+  const tries = preview({ config: sendable, signal: life.signal });
+  if (!isFixed) holdBack(() => (isChanged() ? 'The preset has changes that are not saved. They stay in this browser, and are there when you open the preset here again.' : null), life.signal);
   const save = async () => {
     fill(failure);
     clearMarks(form.element);
     try {
-      if (textProblem.textContent) throw new Problem('The JSON is not complete. Correct it first.');
-      const body = { name: name.value.trim(), description: description.value.trim(), config, meta: { filename: rule.value() } };
-      const saved = id ? await patch('preset/update', { id, ...body }) : await post('preset/create', body);
+      const body = { name: name.value.trim(), description: description.value.trim(), config: sendable(), meta: { filename: rule.value() } };
+      const way = id ? await wayToSave(id, source) : 'new';
+      if (way === null) return;
+      const saved = way === 'over' ? await patch('preset/update', { id, ...body }) : await post('preset/create', body);
       say(`${saved.name} is saved.`);
+      draft.drop();
+      holdBack(null, life.signal);
       location.hash = '#/presets';
     } catch (problem) {
       fill(failure, problemBox(problem));
@@ -53,15 +83,44 @@ export async function presetEditor({ place, life, id, query }) {
       h('div.title', {}, h('a.up', { href: '#/presets' }, icon('back', 16), 'Presets'), h('h1', {}, id ? source.name : 'New preset')),
       isFixed
         ? h('a.button.primary', { href: `#/presets/new?from=${id}` }, icon('copy', 18), h('span', {}, 'Duplicate to change it'))
-        : h('button.primary', { type: 'submit' }, icon('check', 18), h('span', {}, 'Save'))), failure),
+        : h('button.primary', { type: 'submit' }, icon('check', 18), h('span', {}, 'Save'))), failure, kept && restored(kept, draft)),
     h('div.columns', {}, h('label.field', {}, h('span', {}, 'Name'), name), h('label.field', {}, h('span', {}, 'Description'), description)),
     h('div.editor-split', {}, h('div', {}, form.element, rule.element),
-      h('section.json', { 'aria-labelledby': 'json-title' }, h('h2', { id: 'json-title' }, 'JSON'), text, textProblem)));
+      h('section.json', { 'aria-labelledby': 'json-title' }, tries.element, h('h2', { id: 'json-title' }, 'JSON'), text, textProblem)));
   editor.addEventListener('submit', (event) => {
     event.preventDefault();
     attempt(editor.querySelector('[type=submit]'), save);
   });
+  for (const event of ['input', 'change']) for (const part of [name, description, rule.element]) part.addEventListener(event, touched);
   fill(place, editor);
+}
+
+/** Says that what was typed earlier is here again. */
+function restored({ since }, draft) {
+  const drop = () => {
+    draft.drop();
+    holdBack(null, new AbortController().signal);
+    dispatchEvent(new Event('assetfs:again'));
+  };
+  return h('div.restored', { role: 'status' }, h('p', {}, `Changes from ${ago(since)} that were not saved are here again.`),
+    h('button.small', { type: 'button', onclick: drop }, 'Discard them'));
+}
+
+/** How to save: over the preset as it was opened; if it was changed or deleted since, as the person wants. Null: not now. */
+async function wayToSave(id, opened) {
+  const there = await getIfThere(`preset/${id}`);
+  const parts = ({ name, description, config }) => ({ name, description: description ?? '', config });
+  const changes = there && differences(parts(opened), parts(there));
+  if (changes?.length === 0) return 'over';
+  const choice = (value, label, checked) => h('label.check', {}, h('input', { type: 'radio', name: 'way', value, checked }), h('span', {}, label));
+  return ask({
+    title: there ? `${there.name} was changed since you opened it` : 'The preset was deleted since you opened it', action: 'Save', wide: true,
+    body: [
+      there && h('p', {}, 'In another tab, or by somebody else:'),
+      there && h('ul.changes', {}, changes.slice(0, 8).map((line) => h('li', {}, h('code', {}, line))), changes.length > 8 && h('li', {}, `and ${changes.length - 8} more`)),
+      h('fieldset.choices', {}, h('legend', {}, 'What you have here'), choice('new', 'Save as a new preset', true), there && choice('over', 'Replace what is there', false))],
+    submit: (form) => new FormData(form).get('way'),
+  });
 }
 
 function nameOf(source, id) {

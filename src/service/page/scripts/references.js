@@ -8,7 +8,11 @@ const MAX_BYTES = 64 << 20;
 /** The same for OBJ and PLY, which name files at their start. */
 const HEAD_BYTES = 1 << 20;
 
-/** @param {{path: string, file: File}} one */
+/**
+ * What a file refers to; of each the texts that it may mean, the likeliest first.
+ * @param {{path: string, file: File}} one
+ * @returns {Promise<string[][]>}
+ */
 export async function referencesOf(one) {
   try {
     return await (READERS[extension(one.path)] ?? (() => []))(one.file);
@@ -25,14 +29,14 @@ const READERS = {
     return ofDocument(await file.slice(20, 20 + Math.min(head.getUint32(12, true), MAX_BYTES)).text());
   },
   obj: async (file) => lines(await textOf(file.slice(0, HEAD_BYTES)), /^\s*mtllib\s+(.+)$/gm)
-    .flatMap((names) => [names, ...names.split(/\s+(?=\S+\.mtl)/i)]),
+    .flatMap((names) => (/\.mtl\s+\S/i.test(names) ? names.split(/(?<=\.mtl)\s+/i).map((name) => [name, names]) : [[names]])),
   mtl: async (file) => lines(await textOf(file.slice(0, MAX_BYTES)), /^\s*(?:map_\w+|bump|disp|decal|refl|norm)\s+(.+)$/gim)
-    .flatMap((text) => [text, text.replace(/^(-\w+(\s+(on|off|[-+.\d]+\S*|\w+(?=\s)))+\s+)+/, '')]),
-  ply: async (file) => lines(await textOf(file.slice(0, HEAD_BYTES)), /^comment\s+TextureFile\s+(.+)$/gim),
-  usda: async (file) => lines(await textOf(file.slice(0, MAX_BYTES)), /@([^@\n]+)@/g),
+    .map((text) => [text, text.replace(/^(-\w+(\s+(on|off|[-+.\d]+\S*|\w+(?=\s)))+\s+)+/, '')]),
+  ply: async (file) => lines(await textOf(file.slice(0, HEAD_BYTES)), /^comment\s+TextureFile\s+(.+)$/gim).map((text) => [text]),
+  usda: async (file) => lines(await textOf(file.slice(0, MAX_BYTES)), /@([^@\n]+)@/g).map((text) => [text]),
   fbx: async (file) => {
     const text = new TextDecoder('utf-8').decode(await file.slice(0, MAX_BYTES).arrayBuffer());
-    return lines(text, /([^\x00-\x1f"*<>|?]{1,250}\.(?:png|jpe?g|tga|bmp|webp|tiff?))/gi);
+    return lines(text, /([^\x00-\x1f"*<>|?]{1,250}\.(?:png|jpe?g|tga|bmp|webp|tiff?))/gi).map((text) => [text]);
   },
 };
 
@@ -48,10 +52,14 @@ async function textOf(blob) {
 
 const lines = (text, pattern) => [...text.matchAll(pattern)].map((match) => match[1].trim().replace(/^"|"$/g, ''));
 
-function ofDocument(text) {
+/** The files that a glTF document names, as it writes them. */
+export function urisOf(text) {
   const { buffers = [], images = [] } = JSON.parse(text);
-  const uris = [...buffers, ...images].map(({ uri }) => uri).filter((uri) => typeof uri === 'string' && !/^data:/i.test(uri));
-  return uris.flatMap((uri) => {
+  return [...buffers, ...images].map(({ uri }) => uri).filter((uri) => typeof uri === 'string' && !/^data:/i.test(uri));
+}
+
+function ofDocument(text) {
+  return urisOf(text).map((uri) => {
     try {
       return [decodeURIComponent(uri), uri];
     } catch {

@@ -8,6 +8,7 @@ import { createEmbed } from './embed_dialog.js';
 import { icon } from './icons.js';
 import { logs } from './logs.js';
 import { epoch } from './pictures.js';
+import { formatsOf, reportOf, resultSide, sourceSide } from './sides.js';
 import { ask, attempt, problemBox, say } from './notices.js';
 import { tagEditor } from './tags.js';
 
@@ -17,18 +18,26 @@ export async function result({ place, life, id }) {
   const tags = h('div');
   let shown = '';
   let shownTags = '';
+  let signedIn = epoch();
+  /** Takes over the new addresses of a record without showing everything anew. */
+  let renew = null;
   const refresh = async () => {
     const { data: rapid } = await get(`rapidmodel/${id}`);
     if (JSON.stringify(rapid.tags) !== shownTags) {
       shownTags = JSON.stringify(rapid.tags);
       refill(tags, tagEditor(rapid.tags, `rapidmodel/${rapid.id}`));
     }
-    const key = JSON.stringify([rapid.optimization_status, rapid.progress, rapid.processing_step, epoch()]);
-    if (key === shown) return rapidState(rapid).kind === 'busy';
+    const key = JSON.stringify([rapid.optimization_status, rapid.progress, rapid.processing_step]);
+    if (key === shown) {
+      if (signedIn !== epoch()) await renew?.(rapid);
+      signedIn = epoch();
+      return rapidState(rapid).kind === 'busy';
+    }
     shown = key;
+    renew = null;
     showHead(head, rapid);
     const state = rapidState(rapid);
-    if (state.kind === 'good') await showDone(body, rapid, tags);
+    if (state.kind === 'good') renew = await showDone(body, rapid, tags, life.signal);
     else if (state.kind === 'bad') showFailed(body, rapid);
     else showBusy(body, rapid, state);
     return state.kind === 'busy';
@@ -74,22 +83,39 @@ function showFailed(body, rapid) {
     logs({ error: rapid.rpd_error, warning: rapid.rpd_warnings }));
 }
 
-async function showDone(body, rapid, tags) {
-  const formats = Object.keys(rapid.downloads).filter((key) => key !== 'all');
-  const [renders, reports] = await Promise.all([
+async function showDone(body, rapid, tags, signal) {
+  const formats = formatsOf(rapid);
+  const [renders, asset, related, reports] = await Promise.all([
     getIfThere(`rapidmodel/${rapid.id}/renders`),
-    Promise.all(formats.map((format) => getIfThere(`rapidmodel/${rapid.id}/${encodeURIComponent(format)}/downloadQc`)))]);
+    rapid.rawmodel && getIfThere(`rawmodel/${rapid.rawmodel.id}`),
+    rapid.rawmodel && getIfThere(`rawmodel/${rapid.rawmodel.id}/rapidmodels`),
+    Promise.all(formats.map((format) => reportOf(rapid, format)))]);
+  if (signal.aborted) return null;
   const byFormat = new Map(formats.map((format, at) => [format, reports[at]]));
   const numbers = h('section.facts', { 'aria-labelledby': 'numbers-title' });
   const showNumbers = (format) => fill(numbers, h('h2', { id: 'numbers-title' }, 'Numbers'), table(byFormat.get(format)));
   showNumbers(formats[0]);
+  const fileList = h('div', {}, files(rapid));
   const warnings = [...new Set(reports.flatMap((report) => report?.warnings ?? []))];
   const side = h('div.side-column', {}, numbers,
     warnings.length ? h('section.warnings', {}, h('h2', {}, 'Warnings'), h('ul', {}, warnings.map((line) => h('li', {}, line)))) : null,
-    h('section', {}, h('h2', {}, 'Files'), files(rapid)),
+    h('section', {}, h('h2', {}, 'Files'), fileList),
     h('section', {}, h('h2', {}, 'Tags'), tags),
     h('p.hint', {}, 'Made ', h('time', { title: exact(rapid.created_at) }, ago(rapid.created_at)), ` by engine ${rapid.engine_core_version}.`));
-  fill(body, h('div.split.wide-left', {}, comparison({ rapid, renders, formats, onFormat: showNumbers }), side));
+  const pictures = comparison({
+    rapid, formats, signal, onFormat: showNumbers,
+    source: sourceSide({ asset: asset?.data, renders, report: reports[0] }),
+    sideOf: (format) => resultSide({ label: rapid.preset_name ?? 'Result', rapid, format, renders, report: byFormat.get(format) }),
+    heatOf: (format, view) => renders?.[`${format}-${view}__diff.png`] ?? null,
+    others: (related?.data ?? []).filter((other) => other.id !== rapid.id && rapidState(other).kind === 'good'),
+  });
+  fill(body, h('div.split.wide-left', {}, pictures, side));
+  return async (fresh) => {
+    Object.assign(rapid, fresh);
+    if (renders) Object.assign(renders, await getIfThere(`rapidmodel/${rapid.id}/renders`));
+    if (asset) Object.assign(asset.data, (await getIfThere(`rawmodel/${asset.data.id}`))?.data);
+    fill(fileList, files(rapid));
+  };
 }
 
 /** The numbers before and after. */

@@ -1,9 +1,12 @@
 // One upload: start, the files, complete. Failed files are tried again; files that arrived are not sent twice.
-import { Problem, get, post, remove } from './api.js';
+import { Problem, get, paidOnce, remove } from './api.js';
+import { lost } from './reach.js';
 import { bytes } from './format.js';
 
 const TRIES = 3;
 const PAUSE_MS = 1_500;
+/** A transfer whose connection broke goes on by itself so many times. */
+const GOES_ON = 20;
 /** Files of a model that are sent at the same time. */
 const FILES_AT_ONCE = 3;
 
@@ -19,6 +22,11 @@ export class Transfer {
   #sent = new Map();
   #cancelled = new AbortController();
   #failure = '';
+  /** Whether the connection broke, and how often it has gone on after that. */
+  #isLost = false;
+  #wentOn = 0;
+  /** Asks for the upload once, however often its answer is lost. */
+  #begin = paidOnce();
   /** The signed addresses are not valid any more. */
   #isExpired = false;
 
@@ -48,10 +56,16 @@ export class Transfer {
     if (this.id && this.state !== 'done') remove(`rawmodel/${this.id}`).catch(() => {});
   }
 
+  /** Whether it may go on by itself after a break of the connection. */
+  goesOn() {
+    return this.#isLost && (this.#wentOn += 1) <= GOES_ON;
+  }
+
   again() {
     if (this.#isExpired) {
       remove(`rawmodel/${this.id}`).catch(() => {});
       this.#urls = null;
+      this.#begin = paidOnce();
       this.#arrived.clear();
       this.#sent.clear();
       this.#isExpired = false;
@@ -72,6 +86,8 @@ export class Transfer {
     } catch (problem) {
       this.state = 'failed';
       this.#failure = problem.message;
+      this.#isLost = Boolean(problem.isLost);
+      if (this.#isLost) lost();
     }
     this.#onChange();
   }
@@ -79,7 +95,7 @@ export class Transfer {
   async #start() {
     if (this.#urls) return;
     const { name, files, isZip } = this.#planned;
-    const started = await post('rawmodel/api-upload/start', {
+    const started = await this.#begin('rawmodel/api-upload/start', {
       model_name: name, filenames: files.map(({ path }) => path), is_zip: isZip });
     this.id = started.id;
     this.#urls = started.links.s3_upload_urls;
@@ -107,7 +123,7 @@ export class Transfer {
   #put(path, file) {
     return new Promise((resolve, reject) => {
       const request = new XMLHttpRequest();
-      const fail = (message, isPassing) => reject(Object.assign(new Problem(message), { isPassing }));
+      const fail = (message, isPassing, isLost = false) => reject(Object.assign(new Problem(message), { isPassing, isLost }));
       request.open('PUT', this.#urls[path]);
       request.upload.addEventListener('progress', (event) => {
         this.#sent.set(path, event.loaded);
@@ -122,7 +138,7 @@ export class Transfer {
           fail(explained(request), request.status >= 500);
         }
       });
-      request.addEventListener('error', () => fail(`${path} could not be sent: the connection broke, or the file changed on disk. Try again.`, true));
+      request.addEventListener('error', () => fail(`${path} could not be sent: the connection broke, or the file changed on disk. It goes on by itself when the service answers.`, true, true));
       request.addEventListener('abort', () => fail('The upload was cancelled.', false));
       this.#cancelled.signal.addEventListener('abort', () => request.abort());
       request.send(file);

@@ -48,7 +48,7 @@ async function grouped(files, formats, folder) {
   const named = new Map();
   for (const one of files) {
     const texts = await referencesOf(one);
-    named.set(one, new Set(texts.map((text) => find(files, one.path, text)).filter((found) => found && found !== one)));
+    named.set(one, new Set(texts.flat().map((text) => find(files, one.path, text)).filter((found) => found && found !== one)));
   }
   const isNamed = (one) => [...named.values()].some((found) => found.has(one));
   // Model files with the same name are one model in several formats.

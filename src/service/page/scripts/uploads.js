@@ -1,13 +1,16 @@
 // Uploading: drops and chosen files are reviewed in a dialog, then sent model by model; a panel shows how far each is.
 // An upload is a start, a PUT of each file to its signed URL, and a complete, as the API has it.
-import { serviceFacts } from './api.js';
+import { Problem, get, serviceFacts } from './api.js';
 import { fill, h } from './dom.js';
 import { bytes, counted } from './format.js';
 import { icon } from './icons.js';
 import { changed } from './live.js';
 import { ask, complain } from './notices.js';
+import { onReach } from './reach.js';
 import { Transfer } from './transfer.js';
+import { problemsOf } from './upload_check.js';
 import { chosenFiles, droppedFiles, moved, plan, whole } from './upload_plan.js';
+import { humanSize } from './wholeness.js';
 
 /** Models that are sent at the same time. */
 const AT_ONCE = 2;
@@ -65,8 +68,17 @@ async function review(files) {
     planned = apart;
     show();
   };
-  const show = () => fill(list, planned.map((one) => planRow(one, planned, formats, move)));
-  show();
+  const force = h('label.check', { hidden: true }, h('input', { type: 'checkbox', name: 'force' }), h('span', {}, 'Upload it as it is'));
+  let turn = 0;
+  const show = async () => {
+    const own = turn += 1;
+    fill(list, planned.map((one) => planRow(one, planned, formats, move)));
+    for (const one of planned.filter(({ isLeftOver }) => !isLeftOver)) one.problems = await problemsOf(one);
+    if (own !== turn) return;
+    force.hidden = !planned.some(({ problems }) => problems?.length);
+    fill(list, planned.map((one) => planRow(one, planned, formats, move)));
+  };
+  const checked = show();
   const together = files.length > 1 && planned.length > 1 && h('label.check', {},
     h('input', { type: 'checkbox', onchange: (event) => {
       planned = event.target.checked ? [whole(apart[0].name, files, formats)] : apart;
@@ -74,10 +86,21 @@ async function review(files) {
     } }), h('span', {}, `All ${counted(files.length, 'file')} are one model`));
   const confirmed = await ask({
     title: 'Upload',
-    body: [together, list],
+    body: [together, list, force],
     action: 'Upload',
     wide: true,
-    submit: () => planned.filter((one) => !one.isLeftOver),
+    submit: async (form) => {
+      await checked;
+      const wanted = planned.filter((one) => !one.isLeftOver);
+      for (const one of wanted) one.problems = await problemsOf(one);
+      const problems = wanted.flatMap((one) => one.problems);
+      force.hidden = problems.length === 0;
+      if (problems.length && !form.elements.force.checked) throw new Problem(`${problems.join('; ')}. Add what is missing, or tick “Upload it as it is”.`);
+      const needed = wanted.flatMap(({ files }) => files).reduce((sum, { file }) => sum + file.size, 0);
+      const { storage_left: left } = await get('user/storage');
+      if (needed > left) throw new Problem(`needs ${humanSize(needed)} and the account has ${humanSize(left)} left; delete models or enlarge the plan`);
+      return wanted;
+    },
   });
   if (confirmed) send(confirmed);
 }
@@ -93,6 +116,7 @@ function planRow(one, planned, formats, move) {
     h('label.field', {}, h('span', {}, 'Name'),
       h('input', { value: one.name, required: true, maxlength: 255, oninput: (event) => { one.name = event.target.value; } })),
     h('p.hint', {}, `${counted(one.files.length, 'file')}, ${bytes(size)}`, one.main && one.files.length > 1 ? `, model ${one.main}` : ''),
+    (one.problems ?? []).map((sentence) => h('p.hint.bad', {}, icon('warning', 16), ` ${sentence}`)),
     one.main ? null : h('p.hint.bad', {}, icon('warning', 16), ` No file in a format that is read here (${known}).`),
     planned.length > 1 ? filesOf(one, planned, move, false) : null);
 }
@@ -120,6 +144,14 @@ function send(planned) {
   pump();
   update();
 }
+
+// What was lost with the connection goes on by itself when the service is there again.
+onReach((isLost) => {
+  if (isLost) return;
+  for (const transfer of transfers) if (transfer.state === 'failed' && transfer.goesOn()) transfer.again();
+  pump();
+  update();
+});
 
 function pump() {
   const running = transfers.filter((transfer) => transfer.state === 'sending').length;

@@ -1,8 +1,9 @@
-// The six views of a model, one large and all small.
+// The views of a model in pictures, one large and all small.
 import { fill, h } from './dom.js';
 import { stable } from './pictures.js';
 
-export const VIEWS = ['front', 'right', 'back', 'left', 'top', 'bottom'];
+/** The first is drawn larger than the others, for looking at; the others are those that are compared. */
+export const VIEWS = ['overview', 'front', 'right', 'back', 'left', 'top', 'bottom'];
 
 const title = (view) => view.charAt(0).toUpperCase() + view.slice(1);
 
@@ -16,12 +17,13 @@ export function viewChooser(address, chosen, choose, name = 'view') {
     h('img', { src: stable(address(view)), alt: '', loading: 'lazy' }), h('span', {}, title(view)))));
 }
 
-/** The pictures of an uploaded model: first its thumbnail, then the view that is chosen. */
+/** The pictures of an uploaded model: first the overview, or its thumbnail, then the view that is chosen. */
 export function viewsOf(renders, asset) {
   const prefix = Object.keys(renders)[0]?.split('-')[0];
-  const address = (view) => renders[`${prefix}-${view}.png`] ?? null;
+  const address = (view) => (view === 'overview' ? asset.overview : renders[`${prefix}-${view}.png`]) ?? null;
   const large = h('div.stage-picture');
   const show = (url, alt) => fill(large, h('img', { src: stable(url), alt }));
-  show(asset.downloads['thumb.jpg'] ?? address('front'), asset.name);
-  return [large, viewChooser(address, null, (view) => show(address(view), `${asset.name}, ${view} view`), 'source-view')];
+  const first = VIEWS.find(address);
+  show(address('overview') ?? asset.downloads['thumb.jpg'] ?? address(first), asset.name);
+  return [large, viewChooser(address, address('overview') && 'overview', (view) => show(address(view), `${asset.name}, ${view} view`), 'source-view')];
 }

@@ -1,0 +1,26 @@
+// Asks before something that is not saved is left: by a link, by Back, or by closing the tab.
+import { h } from './dom.js';
+import { ask } from './notices.js';
+
+/** @type {(() => string|null)|null} What would be lost, in a sentence; null if nothing would be. */
+let unsaved = null;
+
+addEventListener('beforeunload', (event) => unsaved?.() && event.preventDefault());
+
+/** Asks `what` before the view is left, until `signal` aborts. */
+export function holdBack(what, signal) {
+  unsaved = what;
+  signal.addEventListener('abort', () => { if (unsaved === what) unsaved = null; });
+}
+
+/** Whether the view may be left now. */
+export async function mayLeave() {
+  const sentence = unsaved?.();
+  if (!sentence) return true;
+  const sure = await ask({ title: 'Leave without saving?', danger: true, action: 'Leave', body: h('p', {}, sentence) });
+  if (sure === null) return false;
+  unsaved = null;
+  return true;
+}
+
+export const holdsBack = () => Boolean(unsaved?.());
