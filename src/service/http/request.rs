@@ -300,9 +300,9 @@ impl Query {
     fn text(&self, name: &str) -> Result<Option<&str>, ApiError> {
         let text = self.get(name).filter(|text| !text.is_empty());
         match text {
-            Some(text) if text.len() > LONGEST_QUERY_BYTES || text.contains('\0') => {
+            Some(text) if text.len() > MAX_QUERY_BYTES || text.contains('\0') => {
                 let problem = format!(
-                    "The {name} field must have at most {LONGEST_QUERY_BYTES} bytes and no NUL character."
+                    "The {name} field must have at most {MAX_QUERY_BYTES} bytes and no NUL character."
                 );
                 Err(ApiError::field(name, problem))
             }

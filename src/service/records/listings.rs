@@ -54,7 +54,7 @@ impl<T: Record> Listing<T> {
         }
         let (condition, values) = self.condition(search, filter.is_some());
         let statement =
-            |text: String| sql!(text, user, filter.unwrap_or(0)).bind_all(values.clone());
+            |text: String| sql!(text, user, filter.unwrap_or(0)).bind_stored(values.clone());
         let count = format!("SELECT COUNT(*) FROM {} t {condition}", self.table);
         let total: u64 = database.one(statement(count)).await?;
         let page = page_number(request, total);

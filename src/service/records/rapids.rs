@@ -4,7 +4,7 @@ use jiff::Timestamp;
 
 use super::database::Result;
 use super::groups::RapidRecords;
-use super::jobs::{self, JobId, JobKind, JobRow, JobState};
+use super::jobs::{self, JobId, JobRow, JobState};
 use super::listings::{Listing, ModelColumns};
 use super::search::{ModelState, PageOf, PageRequest, Search};
 use super::sql::{Column, Record as _, Row, columns, columns_as, record, sql};

@@ -55,8 +55,8 @@ impl Statement {
         }
     }
 
-    /// Adds the values of the next placeholders.
-    pub(super) fn bind_all(mut self, values: Vec<Bound>) -> Statement {
+    /// Adds stored values of the next placeholders.
+    pub(super) fn bind_stored(mut self, values: Vec<Bound>) -> Statement {
         self.values.extend(values);
         self
     }

@@ -27,11 +27,11 @@ const kind = () => ({
 export const models = (view) => gallery(kind(), view);
 
 /** Models whose progress is asked for at each turn. More would use up the requests that an account has. */
-const MOST_WATCHED = 12;
+const MAX_WATCHED = 12;
 
 /** Lists say no progress; the record of a model that is worked on does. */
 function withProgress(items) {
-  const watched = items.filter((item) => assetState(item).kind === 'busy').slice(-MOST_WATCHED);
+  const watched = items.filter((item) => assetState(item).kind === 'busy').slice(-MAX_WATCHED);
   return Promise.all(items.map(async (item) => {
     if (!watched.includes(item)) return item;
     const { data } = await get(`rawmodel/${item.id}`);

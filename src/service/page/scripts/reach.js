@@ -2,7 +2,7 @@
 // event `assetfs:reach` of the document.
 
 const FIRST_PAUSE_MS = 500;
-const LONGEST_PAUSE_MS = 15_000;
+const MAX_PAUSE_MS = 15_000;
 
 let isLost = false;
 
@@ -20,7 +20,7 @@ export const onReach = (listener, signal) => document.addEventListener('assetfs:
 const tell = () => document.dispatchEvent(new Event('assetfs:reach'));
 
 async function knock() {
-  for (let pause = FIRST_PAUSE_MS; isLost; pause = Math.min(pause * 2, LONGEST_PAUSE_MS)) {
+  for (let pause = FIRST_PAUSE_MS; isLost; pause = Math.min(pause * 2, MAX_PAUSE_MS)) {
     await new Promise((resume) => {
       const timer = setTimeout(resume, pause);
       addEventListener('online', () => {
