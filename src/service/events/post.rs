@@ -7,6 +7,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use reqwest::header::CONTENT_TYPE;
 use reqwest::redirect::Policy;
+use url::Url;
 
 /// The header that carries the signature of the body.
 const SIGNATURE_HEADER: &str = "x-engine-signature";
@@ -64,7 +65,8 @@ impl Poster {
     /// Posts JSON and returns the status of the reply. `verify`: whether the certificate of the receiver is checked.
     pub async fn post(&self, url: &str, verify: bool, message: Message) -> Result<u16, PostError> {
         // Plain HTTP works also where the system has no certificates.
-        let client = self.client(verify && url.starts_with("https:"))?;
+        let is_plain = Url::parse(url).is_ok_and(|url| url.scheme() == "http");
+        let client = self.client(verify && !is_plain)?;
         let mut request = client
             .post(url)
             .header(CONTENT_TYPE, "application/json")
