@@ -58,6 +58,7 @@ pub(super) mod local {
 
     pub(in crate::cli) struct Started {
         pub(in crate::cli) service: RunningService,
+        pub(in crate::cli) token_file: std::path::PathBuf,
         pub(in crate::cli) warning: Option<String>,
     }
 

@@ -37,6 +37,8 @@ const LOCK_PATIENCE: Duration = Duration::from_secs(10);
 /// A local service for a mount.
 pub(super) struct Started {
     pub(super) service: RunningService,
+    /// The file with the token for its page.
+    pub(super) token_file: PathBuf,
     /// A warning for the user if the address is not the previous one.
     pub(super) warning: Option<String>,
 }
@@ -64,8 +66,12 @@ pub(super) async fn start(data_dir: &Path, chaos: Option<&Path>) -> Result<Start
     if kept.is_none() {
         write(data_dir, PORT, &service.addr().port().to_string())?;
     }
-    say_where(data_dir, &service)?;
-    Ok(Started { service, warning })
+    let token_file = say_where(data_dir, &service)?;
+    Ok(Started {
+        service,
+        token_file,
+        warning,
+    })
 }
 
 /// Writes the address and the token of a service into files that only their owner can read. Returns the path of the
@@ -184,6 +190,16 @@ fn read(data_dir: &Path, name: &str) -> Result<String> {
         ),
         Err(error) => Err(error).with_context(|| format!("cannot read {}", path.display())),
     }
+}
+
+/// Where the page of the service is that runs on this folder.
+pub(super) fn page(data_dir: &Path) -> Option<String> {
+    let address = read(data_dir, ADDRESS).ok()?;
+    let token = data_dir.join(TOKEN_FILE);
+    Some(format!(
+        "its page is at {address}, and the token to sign in is in {}",
+        token.display()
+    ))
 }
 
 /// Reads a plan of faults.

@@ -10,9 +10,10 @@ use tokio::runtime::Runtime;
 use tokio::signal::unix::{SignalKind, signal};
 use url::Url;
 
+use crate::durable::DurableError;
 use crate::fuse::shell_quoted;
 use crate::service::{
-    Adoption, Proxy, RunningService, Service, ServiceConfig, TlsFiles, TrustedProxies,
+    Adoption, Proxy, RunningService, Service, ServiceConfig, ServiceError, TlsFiles, TrustedProxies,
 };
 use crate::web_url::base_url;
 
@@ -127,7 +128,17 @@ pub(super) fn run(args: &ServeArgs) -> Result<Exit> {
             println!("{}", adopt_files(&config).await?);
             return Ok(Exit::Done);
         }
-        let service = Service::start(config).await?;
+        let service = match Service::start(config).await {
+            Err(error @ ServiceError::DataDir(DurableError::Locked { .. })) => {
+                let runs = local::page(&data_dir)
+                    .map(|page| format!("a service runs here already; {page}"));
+                return Err(match runs {
+                    Some(runs) => anyhow::Error::from(error).context(runs),
+                    None => error.into(),
+                });
+            }
+            started => started?,
+        };
         if let Some(count) = args.sample_assets {
             service.add_sample_assets(count).await?;
         }

@@ -199,6 +199,8 @@ impl LocalDrive {
         }
         let output = command.output().unwrap();
         assert!(output.status.success(), "{}", text(&output.stderr));
+        let said = text(&output.stdout);
+        assert!(said.contains("Its page: http://127.0.0.1:"), "{said}");
         text(&output.stderr)
     }
 
@@ -218,6 +220,29 @@ impl LocalDrive {
         let said: Value = serde_json::from_str(&self.ask(&["whoami", "--json"])).unwrap();
         said["service"].as_str().unwrap().to_owned()
     }
+}
+
+#[test]
+fn serve_beside_a_mount_says_where_the_page_is() {
+    needs_fuse!();
+    let drive = LocalDrive(tempfile::tempdir().unwrap());
+    drive.mount();
+    let data = drive.0.path().join("data");
+    let output = Command::new(ASSETFS)
+        .arg("serve")
+        .arg("--data")
+        .arg(&data)
+        .output();
+    let said = text(&output.unwrap().stderr);
+    assert!(
+        said.contains(&format!("its page is at {}", drive.address())),
+        "{said}"
+    );
+    assert!(
+        said.contains(&data.join("token").display().to_string()),
+        "{said}"
+    );
+    drive.unmount();
 }
 
 #[test]

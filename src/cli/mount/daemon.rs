@@ -43,6 +43,8 @@ pub(super) enum Logs {
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) struct Greeting {
     account: String,
+    /// Where the page of the local service is, and how to sign in.
+    page: Option<String>,
     warnings: Vec<String>,
 }
 
@@ -54,6 +56,9 @@ impl Greeting {
         if !plan.quiet {
             let place = fuse::shell_quoted(&plan.mount_point);
             println!("Mounted {} at {place}", self.account);
+            if let Some(page) = &self.page {
+                println!("{page}");
+            }
         }
     }
 }
@@ -111,6 +116,7 @@ async fn serve_async(plan: &MountPlan, ready: impl FnOnce(Greeting)) -> Result<E
     let parts = Parts::open(plan).await?;
     let greeting = Greeting {
         account: parts.places.label.clone(),
+        page: parts.page.clone(),
         warnings: parts.places.warnings.clone(),
     };
     let options = MountOptions {
@@ -171,6 +177,7 @@ fn report_to_inotify(plan: &MountPlan, drive: &Drive) {
 /// The parts of a mount, from the bottom up.
 struct Parts {
     service: Option<local::RunningService>,
+    page: Option<String>,
     places: Places,
     outbox: Outbox,
     drive: Drive,
@@ -179,26 +186,32 @@ struct Parts {
 
 impl Parts {
     async fn open(plan: &MountPlan) -> Result<Parts> {
-        let (service, client, places) = match &plan.account {
+        let (service, page, client, places) = match &plan.account {
             Account::Remote { base_url, token } => {
                 let client = connect(plan, base_url, token.clone())?;
                 let places = state_dirs::open_remote(plan, &client, base_url, token).await?;
-                (None, client, places)
+                (None, None, client, places)
             }
             Account::Local { data_dir } => {
                 let mut places = state_dirs::open_local(plan, data_dir).await?;
-                let local::Started { service, warning } =
-                    local::start(data_dir, plan.chaos.as_deref()).await?;
-                places.warnings.extend(warning);
+                let started = local::start(data_dir, plan.chaos.as_deref()).await?;
+                let service = started.service;
+                places.warnings.extend(started.warning);
+                let page = format!(
+                    "Its page: {} (the token to sign in is in {})",
+                    service.base_url(),
+                    started.token_file.display()
+                );
                 let token = crate::wire::Token::parse(service.token())?;
                 let client = connect(plan, service.base_url(), token)?;
-                (Some(service), client, places)
+                (Some(service), Some(page), client, places)
             }
         };
         let events = EventLogWriter::start(places.state.path(), &places.label, &plan.mount_point);
         let (outbox, drive) = open_drive(plan, &client, &places, events.as_ref()).await?;
         Ok(Parts {
             service,
+            page,
             places,
             outbox,
             drive,

@@ -50,7 +50,7 @@ function tokenFields() {
     h('label.field', {}, h('span', {}, 'Token'),
       h('input', { name: 'token', type: 'password', autocomplete: 'off', spellcheck: 'false', placeholder: '1|…', autofocus: true })),
     h('p.hint', {}, 'It is in the file ', h('code', {}, 'token'), ' of the service’s data folder; ',
-      h('code', {}, 'assetfs serve'), ' prints where that is. ', h('code', {}, 'assetfs token create'), ' makes more.'),
+      h('code', {}, 'assetfs mount --local'), ' and ', h('code', {}, 'assetfs serve'), ' print where that is. ', h('code', {}, 'assetfs token create'), ' makes more.'),
   ];
 }
 
