@@ -7,8 +7,8 @@ use assetfs_formats::number_text::grouped;
 /// A result that saves less than this part of the source, in percent, has gained nothing that anybody notices.
 const MIN_GAIN_PERCENT: f64 = 2.0;
 /// What makes results smaller. Presets of these names come with the service and the commands.
-const SMALLER: &str = "lower limits make it smaller, as those of the preset \"Web Viewer Light\" (25,000 triangles, \
-                       textures of 1,024 pixels)";
+const SMALLER: &str = "lower limits make it smaller, as those of the preset \"Web Viewer Light\" \
+                       (25,000 triangles, 1,024 pixels)";
 
 /// A warning for each export that has more bytes than its source, and for each that has hardly fewer although the settings ask
 /// for less.
