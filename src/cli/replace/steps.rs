@@ -11,7 +11,7 @@ use super::{Ended, ReplaceOutcome, Replacement};
 use crate::cli::mounted::{self, POLL_PERIOD, command_at};
 use crate::cli::progress::Progress;
 use crate::cli::wait::{State, state_of};
-use crate::drive::{DraftStatus, StatusWord};
+use crate::drive::{DraftStatus, NAME_TTL, StatusWord};
 use crate::fuse::shell_quoted;
 
 /// What the draft of a new version is called: the model's name with this behind it.
@@ -233,6 +233,11 @@ impl Replacement<'_> {
         };
         match removed {
             Ok(()) => Ok(true),
+            // This command has just cancelled it, and the kernel still finds its name.
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
+                std::thread::sleep(5 * NAME_TTL);
+                Ok(true)
+            }
             Err(_) => bail!(
                 "{} is there already, and the new version needs this name until it is complete; \
                  rename or remove it, then run this again",
