@@ -198,8 +198,8 @@ impl Database {
         self.clock.now().as_microsecond()
     }
 
-    // Connecting takes a future of 24 kB. Boxed, it is no part of every future that reads a record: an unoptimized build
-    // moves those on the stack, and a job overflowed it.
+    // The future that connects is 24 kB. Boxed, it does not make every future that reads a record as large: an unoptimized build
+    // copies futures on the stack, and that of a job overflowed it.
     async fn reader(&self) -> Result<Pooled> {
         Ok(match &self.pools {
             Pools::Sqlite { reader, .. } => Pooled::Sqlite(Box::pin(reader.acquire()).await?),

@@ -3,6 +3,7 @@
 use super::super::settings::{MeshCompression, Settings, TextureLimits};
 use super::report::ExportedFile;
 use assetfs_formats::number_text::grouped;
+use assetfs_formats::{FileFormat, GeometryPacking};
 
 /// A result that saves less than this part of the source, in percent, has gained nothing that anybody notices.
 const MIN_GAIN_PERCENT: f64 = 2.0;
@@ -56,11 +57,12 @@ fn larger_than_source(
     let is_packed = settings.exports.iter().any(|known| {
         known.format.name() == export.format && known.compression != MeshCompression::None
     });
-    let advice = match (packing.name(), export.format.as_str()) {
-        (Some(name), "glb" | "gltf") if !is_packed => format!(
+    let format = FileFormat::from_name(&export.format);
+    let advice = match (packing.name(), format.map(|format| format.row().packing)) {
+        (Some(name), Some(GeometryPacking::Chosen)) if !is_packed => format!(
             ": the source packs its geometry; ask for it with meshCompressionMethod \"{name}\""
         ),
-        (Some(_), "obj" | "usdz" | "stl" | "ply") => {
+        (Some(_), Some(GeometryPacking::Never)) => {
             format!(
                 ": the source packs its geometry, and {} cannot",
                 export.format
