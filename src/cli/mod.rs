@@ -28,6 +28,7 @@ mod inotify_helper;
 mod interrupts;
 mod kept_tokens;
 mod keyring;
+mod list;
 mod logging;
 mod mount;
 mod mount_source;
@@ -118,6 +119,7 @@ enum Command {
     Unmount(unmount::UnmountArgs),
     Status(status::StatusArgs),
     Wait(wait::WaitArgs),
+    List(list::ListArgs),
     Events(events::EventsArgs),
     Why(why::WhyArgs),
     Commit(control::CommitArgs),
@@ -167,6 +169,7 @@ pub fn run() -> ExitCode {
         Command::Unmount(args) => unmount::run(&args),
         Command::Status(args) => status::run(&args),
         Command::Wait(args) => wait::run(&args),
+        Command::List(args) => list::list(&args),
         Command::Events(args) => events::run(&args),
         Command::Why(args) => why::run(&args),
         Command::Commit(args) => control::commit(&args),

@@ -124,6 +124,64 @@ fn the_rest_of_the_tree_is_reached_by_shell_tools() {
 }
 
 #[test]
+fn list_shows_drafts_models_and_results_with_bytes_and_scores() {
+    needs_fuse!();
+    let fixture = Fixture::new();
+    let rapid = optimized(&fixture);
+    let root = fixture.root();
+    shell(
+        &root,
+        "mkdir rawmodels/later && setfattr -n user.xdg.tags -v oak rawmodels/chair",
+    );
+    let lines = |options: &str| -> Vec<serde_json::Value> {
+        let text = run(assetfs(options, &root));
+        let lines = text.lines().map(serde_json::from_str);
+        lines.collect::<Result<_, _>>().expect("JSON in each line")
+    };
+    let models = lines("list --json --models");
+    let words: Vec<_> = models
+        .iter()
+        .map(|it| (it["path"].as_str(), it["state"].as_str()))
+        .collect();
+    assert_eq!(
+        words,
+        [
+            (Some("rawmodels/chair"), Some("complete")),
+            (Some("rawmodels/later"), Some("draft"))
+        ]
+    );
+    let id = shell(
+        &root,
+        "getfattr --only-values -n user.assetfs.id rawmodels/chair",
+    );
+    assert_eq!(models[0]["id"].to_string(), id.trim());
+    assert_eq!(models[0]["tags"], serde_json::json!(["oak"]));
+    assert!(models[0]["bytes"].as_u64() > Some(1000), "{}", models[0]);
+    assert!(models[1].get("id").is_none(), "{}", models[1]);
+
+    let results = lines("list --json --results");
+    let [result] = results.as_slice() else {
+        panic!("{results:?}")
+    };
+    assert_eq!(result["path"], format!("rapidmodels/{rapid}"));
+    assert_eq!(result["schema"], 1);
+    assert_eq!(result["state"], "done");
+    assert_eq!(result["source"], "chair");
+    assert_eq!(result["source_id"].to_string(), id.trim());
+    assert_eq!(result["formats"], serde_json::json!(["glb"]));
+    let size = shell(&root, &format!("stat -c %s rapidmodels/{rapid}/*.glb"));
+    assert_eq!(result["bytes"].to_string(), size.trim());
+    let score = result["similarity"].as_f64().expect("a score");
+    assert!((50.0..=100.0).contains(&score), "{score}");
+
+    let table = run(assetfs("list", &root));
+    assert!(
+        table.contains("complete") && table.contains("small"),
+        "{table}"
+    );
+}
+
+#[test]
 fn every_tool_that_reads_a_tree_ends_well_on_the_whole_drive() {
     needs_fuse!();
     let fixture = Fixture::new();

@@ -5,6 +5,7 @@ use std::time::{Duration, SystemTime};
 
 use super::kept::{cached_json, detail, record_text};
 use super::metrics;
+use super::model_lists::{models_text, results_text};
 use super::mount_status::mount_status;
 use super::place::Text;
 use crate::client::Priority;
@@ -61,6 +62,8 @@ pub(super) async fn top_text(
         }
         (HiddenName::Tags, HiddenParent::RapidModels) => tags_text(tree, Family::Rapid).await,
         (HiddenName::Tags, _) => tags_text(tree, Family::Raw).await,
+        (HiddenName::Models, _) => models_text(tree).await,
+        (HiddenName::Results, _) => results_text(tree).await,
         _ => Err(DriveError::NotFound),
     }
 }

@@ -20,6 +20,7 @@ mod links;
 mod listing_folder;
 mod metrics;
 mod model;
+mod model_lists;
 mod mount_status;
 mod node;
 mod page;

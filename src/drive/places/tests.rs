@@ -82,6 +82,14 @@ fn the_identity_of_a_path_is_what_earlier_versions_made_numbers_from() {
             HiddenFile(HiddenParent::RawModels, HiddenName::Control).into(),
             "hidden/top/rawmodels/ctl",
         ),
+        (
+            HiddenFile(HiddenParent::RawModels, HiddenName::Models).into(),
+            "hidden/top/rawmodels/models.jsonl",
+        ),
+        (
+            HiddenFile(HiddenParent::RapidModels, HiddenName::Results).into(),
+            "hidden/top/rapidmodels/results.jsonl",
+        ),
         (IdFolder(Family::Raw).into(), "by-id/rawmodels"),
         (
             ModelLink::ById(Family::Rapid, 8).into(),

@@ -93,6 +93,10 @@ pub enum HiddenName {
     Tags,
     /// `categories.json`: the categories of presets.
     Categories,
+    /// `models.jsonl`: all source models and drafts.
+    Models,
+    /// `results.jsonl`: all optimized models.
+    Results,
 }
 
 impl HiddenName {
@@ -112,6 +116,8 @@ impl HiddenName {
             HiddenName::PresetZip => "preset.zip",
             HiddenName::Tags => "tags",
             HiddenName::Categories => "categories.json",
+            HiddenName::Models => "models.jsonl",
+            HiddenName::Results => "results.jsonl",
         }
     }
 
@@ -124,8 +130,8 @@ impl HiddenName {
                 HiddenName::Events,
                 HiddenName::Control,
             ],
-            HiddenParent::RawModels => &[HiddenName::Tags, HiddenName::Control],
-            HiddenParent::RapidModels => &[HiddenName::Tags],
+            HiddenParent::RawModels => &[HiddenName::Tags, HiddenName::Models, HiddenName::Control],
+            HiddenParent::RapidModels => &[HiddenName::Tags, HiddenName::Results],
             HiddenParent::Presets => &[HiddenName::Categories],
             HiddenParent::Embeds | HiddenParent::Jobs | HiddenParent::Account => &[],
             HiddenParent::Model(Model::Raw(_)) => &[

@@ -4,6 +4,7 @@
 mod preset;
 mod shown;
 
+use std::collections::BTreeMap;
 use std::time::SystemTime;
 
 use serde::{Deserialize, Serialize};
@@ -14,7 +15,7 @@ pub use shown::{KnownEmbed, KnownRecord};
 use super::listing::Record;
 use crate::outbox::ItemStatus;
 use crate::wire::{
-    AssetId, BaseAsset, OptimizationStatus, RapidId, RapidModel, Tag, TagId, Timestamp,
+    AssetId, BaseAsset, OptimizationStatus, RapidId, RapidMeta, RapidModel, Tag, TagId, Timestamp,
     UploadStatus, is_own_tag,
 };
 use assetfs_formats as formats;
@@ -174,6 +175,15 @@ pub struct KnownRapid {
     pub updated: Option<Timestamp>,
     /// Its tags.
     pub tags: Vec<KnownTag>,
+    /// Bytes of all exports, if the service reports them.
+    #[serde(default)]
+    pub bytes: Option<u64>,
+    /// The lowest mean score of its exports, 0 to 100.
+    #[serde(default)]
+    pub similarity: Option<f64>,
+    /// The formats of its exports.
+    #[serde(default)]
+    pub formats: Vec<String>,
 }
 
 impl KnownRapid {
@@ -191,6 +201,15 @@ impl KnownRapid {
             created: record.created_at,
             updated: record.updated_at,
             tags: KnownTag::all(&record.tags),
+            bytes: record
+                .meta
+                .as_ref()
+                .and_then(|meta| meta.export_size.or(meta.size)),
+            similarity: record.meta.as_ref().and_then(lowest_score),
+            formats: record
+                .optimization_formats
+                .clone()
+                .map_or_else(Vec::new, |formats| formats.0),
         }
     }
 
@@ -237,6 +256,14 @@ impl Record for KnownRapid {
         self.source = self.source.or(known.source);
         self.made_with.clone_from(&known.made_with);
     }
+}
+
+fn lowest_score(meta: &RapidMeta) -> Option<f64> {
+    let scores = meta.qc.iter().flat_map(BTreeMap::values);
+    let means = scores.filter_map(|score| score.avg_score);
+    means
+        .filter(|mean| (0.0..=100.0).contains(mean))
+        .min_by(f64::total_cmp)
 }
 
 /// A time as the file system shows it; the epoch if there is none.

@@ -1,0 +1,218 @@
+//! `models.jsonl` and `results.jsonl`: all models, or all results, a line of JSON for each. They say what the lists of the
+//! service say, so they cost no request a model.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::SystemTime;
+
+use serde::Serialize;
+
+use super::place::Text;
+use crate::drive::catalog::{asset_status, rapid_status, refresh_listing};
+use crate::drive::error::{DriveError, DriveResult};
+use crate::drive::tree::Tree;
+use crate::drive::values::known::{KnownAsset, KnownRapid, KnownTag};
+use crate::drive::values::node::{Home, ListingKind};
+use crate::outbox::{DraftInfo, ItemStatus, StatusWord};
+use crate::wire::Timestamp;
+
+/// Version of the fields; a field keeps its name and meaning within one.
+const SCHEMA: u32 = 1;
+
+/// What a draft or a source model, and a result, have in common.
+#[serde_with::skip_serializing_none]
+#[derive(Debug, Serialize)]
+struct Common {
+    schema: u32,
+    /// The name of its folder.
+    name: String,
+    /// Its folder, from the top of the drive.
+    path: String,
+    /// A draft has none.
+    id: Option<u64>,
+    /// A word of the table of states.
+    state: StatusWord,
+    percent: Option<u8>,
+    /// Why it failed, or what it was sent without.
+    reason: Option<String>,
+    /// Of all its files; for a result of the exported ones.
+    bytes: Option<u64>,
+    created: Option<Timestamp>,
+    tags: Vec<String>,
+}
+
+#[serde_with::skip_serializing_none]
+#[derive(Debug, Serialize)]
+struct ListedModel {
+    #[serde(flatten)]
+    common: Common,
+    /// Of the uploaded model, as the service names it.
+    format: Option<String>,
+}
+
+#[serde_with::skip_serializing_none]
+#[derive(Debug, Serialize)]
+struct ListedResult {
+    #[serde(flatten)]
+    common: Common,
+    /// The name of the source model's folder.
+    source: Option<String>,
+    source_id: Option<u64>,
+    /// The name of the text in `optimize/` that it was made with, without its extension.
+    preset: Option<String>,
+    /// The lowest mean score of its exports, 0 to 100.
+    similarity: Option<f64>,
+    formats: Vec<String>,
+    updated: Option<Timestamp>,
+}
+
+/// Drafts and source models, in the order of their names.
+pub(super) async fn models_text(tree: &Arc<Tree>) -> DriveResult<Text> {
+    let listed = refresh_listing(tree.catalog(), ListingKind::Assets).await;
+    let models = models_at_hand(tree);
+    if models.is_empty() {
+        listed?;
+    }
+    lines(models, |model| &model.common)
+}
+
+/// Results, in the order of their names.
+pub(super) async fn results_text(tree: &Arc<Tree>) -> DriveResult<Text> {
+    let listed = refresh_listing(tree.catalog(), ListingKind::Rapids).await;
+    let rows: Vec<KnownRapid> = tree.catalog().known().rapids.rows().cloned().collect();
+    if rows.is_empty() {
+        listed?;
+    }
+    let results = rows.into_iter().map(|row| result(tree, row)).collect();
+    lines(results, |result| &result.common)
+}
+
+fn lines<T: Serialize>(mut rows: Vec<T>, common: fn(&T) -> &Common) -> DriveResult<Text> {
+    rows.sort_by(|a, b| common(a).name.cmp(&common(b).name));
+    let mut text = String::new();
+    for row in &rows {
+        let line = serde_json::to_string(row).map_err(|error| {
+            DriveError::Local(format!("a line of the list cannot be written: {error}"))
+        })?;
+        text.push_str(&line);
+        text.push('\n');
+    }
+    Ok(Text::new(text, SystemTime::now()))
+}
+
+fn models_at_hand(tree: &Tree) -> Vec<ListedModel> {
+    let mut drafts: HashMap<Home, DraftInfo> = HashMap::new();
+    for draft in tree.outbox().drafts().all() {
+        drafts.insert(Home::Made(draft.id), draft);
+    }
+    let unseen = tree.outbox().uploads().unseen_assets();
+    let rows: Vec<KnownAsset> = {
+        let known = tree.catalog().known();
+        let rows = known.assets.rows();
+        rows.filter(|row| !unseen.contains(&row.id))
+            .cloned()
+            .collect()
+    };
+    let mut models: Vec<ListedModel> = rows
+        .into_iter()
+        .map(|row| {
+            let home = tree.catalog().home_of(row.id);
+            model(tree, row, home, drafts.remove(&home))
+        })
+        .collect();
+    models.extend(
+        drafts
+            .into_iter()
+            .map(|(home, draft)| draft_row(tree, home, draft)),
+    );
+    models
+}
+
+/// While the outbox handles a model, its status is the newest.
+fn model(tree: &Tree, row: KnownAsset, home: Home, draft: Option<DraftInfo>) -> ListedModel {
+    let (status, warning) = match draft {
+        Some(draft) => (draft.status, draft.warning),
+        None => (asset_status(tree.catalog(), &row), None),
+    };
+    ListedModel {
+        common: Common {
+            bytes: row.size,
+            created: row.created,
+            tags: names_of(&row.tags),
+            ..common(
+                tree.catalog().home_path(home),
+                Some(row.id.0),
+                &status,
+                warning,
+            )
+        },
+        format: row.format,
+    }
+}
+
+fn draft_row(tree: &Tree, home: Home, draft: DraftInfo) -> ListedModel {
+    let id = draft.asset.map(|asset| asset.0);
+    ListedModel {
+        common: Common {
+            bytes: Some(draft.size),
+            created: Some(Timestamp::from(draft.created)),
+            ..common(
+                tree.catalog().home_path(home),
+                id,
+                &draft.status,
+                draft.warning,
+            )
+        },
+        format: None,
+    }
+}
+
+fn result(tree: &Tree, row: KnownRapid) -> ListedResult {
+    let catalog = tree.catalog();
+    let status = rapid_status(catalog, &row);
+    let source = row
+        .source
+        .map(|asset| catalog.home_path(catalog.home_of(asset)));
+    ListedResult {
+        common: Common {
+            bytes: row.bytes,
+            created: row.created,
+            tags: names_of(&row.tags),
+            ..common(catalog.rapid_path(row.id), Some(row.id.0), &status, None)
+        },
+        source: source.as_deref().map(name_of).map(str::to_owned),
+        source_id: row.source.map(|asset| asset.0),
+        preset: row.made_with,
+        similarity: row.similarity,
+        formats: row.formats,
+        updated: row.updated,
+    }
+}
+
+fn common(path: String, id: Option<u64>, status: &ItemStatus, warning: Option<String>) -> Common {
+    let reason = match status {
+        ItemStatus::Failed { reason } => Some(reason.clone()),
+        _ => warning,
+    };
+    let path = path.trim_start_matches('/').to_owned();
+    Common {
+        schema: SCHEMA,
+        name: name_of(&path).to_owned(),
+        path,
+        id,
+        state: status.word(),
+        percent: status.percent(),
+        reason,
+        bytes: None,
+        created: None,
+        tags: Vec::new(),
+    }
+}
+
+fn names_of(tags: &[KnownTag]) -> Vec<String> {
+    tags.iter().map(|tag| tag.name.clone()).collect()
+}
+
+fn name_of(path: &str) -> &str {
+    path.rsplit_once('/').map_or(path, |(_, name)| name)
+}
