@@ -49,6 +49,7 @@ pub use events::OutboxEvent;
 pub use failpoint::Failpoint;
 pub use ids::{Caller, DraftId, EntryId, JobFolder, Maker, OwnerFolder};
 pub use jobs::{JobInfo, JobSettings, JobState, JobText, Jobs, parse_job_text, reason_in_log};
+pub use journal::Ticket;
 pub use names::{
     has_references, is_junk_path, is_never_sent, is_service_folder, model_of_loose_file,
     service_folder_of,
@@ -140,6 +141,12 @@ impl Outbox {
 
     pub fn config(&self) -> &OutboxConfig {
         &self.owner.machines.foundation.config
+    }
+
+    /// The last change of anything here. A file or folder that is made, renamed or removed is a change, written bytes are
+    /// not.
+    pub fn last_change(&self) -> Ticket {
+        self.owner.machines.foundation.journal.last()
     }
 
     /// Models that were copied in and whose staged copy is kept.

@@ -125,6 +125,32 @@ fn a_file_that_is_removed_or_replaced_while_it_is_open_works_until_it_is_closed(
 }
 
 #[test]
+fn a_folder_that_is_open_shows_what_was_made_since_when_it_is_read_from_its_beginning() {
+    needs_fuse!();
+    let fixture = Fixture::new();
+    let draft = fixture.path("rawmodels/desk");
+    fs::create_dir(&draft).unwrap();
+    for folder in [fixture.path("rawmodels"), draft] {
+        let mut open = rustix::fs::Dir::new(File::open(&folder).unwrap()).unwrap();
+        // Opened before, read after.
+        fs::create_dir(folder.join("one")).unwrap();
+        assert!(names_in(&mut open).contains(&"one".to_owned()));
+        fs::create_dir(folder.join("two")).unwrap();
+        fs::remove_dir(folder.join("one")).unwrap();
+        open.rewind();
+        let seen = names_in(&mut open);
+        assert!(seen.contains(&"two".to_owned()), "{seen:?}");
+        assert!(!seen.contains(&"one".to_owned()), "{seen:?}");
+    }
+}
+
+fn names_in(open: &mut rustix::fs::Dir) -> Vec<String> {
+    let rows = open.map(|row| row.unwrap());
+    rows.map(|row| row.file_name().to_str().unwrap().to_owned())
+        .collect()
+}
+
+#[test]
 fn times_before_1970_are_kept_to_the_nanosecond() {
     needs_fuse!();
     let fixture = Fixture::new();

@@ -1,29 +1,40 @@
-//! An open folder: the rows of the moment it was opened, so that positions stay valid while `rm -r` removes
-//! what it has read. A long listing that is not known yet is appended page by page.
+//! An open folder: the rows of the moment it was read from its beginning, so that positions stay valid while `rm -r`
+//! removes what it has read. A long listing that is not known yet is appended page by page.
 
 use std::collections::HashSet;
 use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
 
 use crate::drive::catalog::FlightEnd;
 use crate::drive::places::Node;
 use crate::drive::posix::{DirEntry, Ino};
 use crate::drive::values::node::ListingKind;
 use crate::locks::Locked;
+use crate::outbox::Ticket;
 
 /// Rows given out at a time.
 const ROWS_AT_ONCE: usize = 1024;
 /// The rows that every folder begins with: itself and its parent.
 pub const DOTS: usize = 2;
+/// A program that opens a folder and reads it within this time gets the rows of the moment it was opened, unless something
+/// changed here. `ls` does, so its rows are described once.
+const FRESH_FOR: Duration = Duration::from_millis(10);
 
 /// An open folder. Its rows begin with `.` and `..`.
 pub struct OpenFolder {
     node: Node,
     ino: Ino,
+    /// The thread that opened it.
+    opener: u32,
     state: Mutex<FolderState>,
 }
 
 struct FolderState {
     rows: Vec<DirEntry>,
+    /// When the rows were described, and which change of the outbox was the last then.
+    described: (Instant, Ticket),
+    /// It was read from its beginning since.
+    is_begun: bool,
     arriving: Option<Arriving>,
 }
 
@@ -50,19 +61,49 @@ impl Arriving {
 }
 
 impl OpenFolder {
-    /// `arriving` is what will be appended to the rows.
+    /// `rows` were described after the outbox's change `as_of`; `arriving` is what will be appended to them.
     pub fn new(
-        node: Node,
-        ino: Ino,
-        rows: Vec<DirEntry>,
+        (node, ino): (Node, Ino),
+        opener: u32,
+        (rows, as_of): (Vec<DirEntry>, Ticket),
         arriving: Option<Arriving>,
     ) -> OpenFolder {
         let arriving = arriving.map(|arriving| Arriving {
             first_rows: Arc::new(rows.iter().map(|row| row.ino).collect()),
             ..arriving
         });
-        let state = Mutex::new(FolderState { rows, arriving });
-        OpenFolder { node, ino, state }
+        let state = Mutex::new(FolderState {
+            rows,
+            described: (Instant::now(), as_of),
+            is_begun: false,
+            arriving,
+        });
+        OpenFolder {
+            node,
+            ino,
+            opener,
+            state,
+        }
+    }
+
+    pub fn opener(&self) -> u32 {
+        self.opener
+    }
+
+    /// Notes that it is read from its beginning. True if the rows have to be described again first: after `rewinddir`,
+    /// and if something may have changed since it was opened.
+    pub fn begin(&self, last: Ticket) -> bool {
+        let mut state = self.state.locked();
+        let (at, as_of) = state.described;
+        let is_again = std::mem::replace(&mut state.is_begun, true);
+        state.arriving.is_none() && (is_again || as_of != last || at.elapsed() > FRESH_FOR)
+    }
+
+    /// The rows of now, described after the outbox's change `as_of`.
+    pub fn replace(&self, rows: Vec<DirEntry>, as_of: Ticket) {
+        let mut state = self.state.locked();
+        state.rows = rows;
+        state.described = (Instant::now(), as_of);
     }
 
     pub fn node(&self) -> &Node {
@@ -87,7 +128,7 @@ impl OpenFolder {
         rows_after: impl FnOnce(ListingKind, u64) -> (u64, Vec<DirEntry>),
     ) -> bool {
         let mut state = self.state.locked();
-        let FolderState { rows, arriving } = &mut *state;
+        let FolderState { rows, arriving, .. } = &mut *state;
         let Some(arriving) = arriving else {
             return true;
         };

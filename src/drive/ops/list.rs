@@ -1,5 +1,5 @@
-//! Listing folders. An open folder shows the rows of the moment it was opened, so that positions stay valid
-//! while `rm -r` removes entries. A long listing that is not known yet is appended page by page.
+//! Listing folders. An open folder shows the rows of the moment it is read from its beginning, so that positions stay
+//! valid while `rm -r` removes entries. A long listing that is not known yet is appended page by page.
 
 use std::sync::Arc;
 
@@ -14,6 +14,7 @@ use crate::drive::posix::{Caller, DirEntry, Fh, FileKind, Ino};
 use crate::drive::tree::Tree;
 
 pub async fn open_dir(mount: &Arc<Mount>, ino: Ino, caller: &Caller) -> DriveResult<Fh> {
+    let as_of = mount.outbox().last_change();
     let node = mount.node(ino)?;
     look(mount, &node);
     if let Some(model) = node.model_folder() {
@@ -34,6 +35,22 @@ pub async fn open_dir(mount: &Arc<Mount>, ino: Ino, caller: &Caller) -> DriveRes
     if let Some(folder) = node.service_folder() {
         was_listed(mount.catalog(), folder);
     }
+    let (rows, listed) = described(mount, &node, ino, rows);
+    let folder = OpenFolder::new((node, ino), caller.pid, (rows, as_of), arriving);
+    let fh = mount.handles().insert_folder(folder);
+    if let Some(listed) = listed {
+        mount.deletions().was_listed(caller.pid, (ino, fh), listed);
+    }
+    Ok(fh)
+}
+
+/// The rows with their inode numbers and, in a folder of a model, what is remembered of them for when it is removed.
+fn described(
+    mount: &Mount,
+    node: &Node,
+    ino: Ino,
+    rows: Vec<Row>,
+) -> (Vec<DirEntry>, Option<Vec<ListedRow>>) {
     let is_of_model = node.model_folder().or_else(|| node.owner(mount)).is_some();
     let can_vanish: Vec<bool> = rows.iter().map(|row| can_vanish(&row.node)).collect();
     let rows = numbered(mount, ino, rows);
@@ -42,14 +59,8 @@ pub async fn open_dir(mount: &Arc<Mount>, ino: Ino, caller: &Caller) -> DriveRes
         let name = row.name.to_str().unwrap_or_default();
         ListedRow::new(row.ino, name, row.kind, can_vanish)
     });
-    let listed: Vec<_> = listed.collect();
-    let fh = mount
-        .handles()
-        .insert_folder(OpenFolder::new(node, ino, rows, arriving));
-    if is_of_model {
-        mount.deletions().was_listed(caller.pid, (ino, fh), listed);
-    }
-    Ok(fh)
+    let listed = is_of_model.then(|| listed.collect());
+    (rows, listed)
 }
 
 /// True for what may go without a user's action: everything but the user's own files and texts.
@@ -62,6 +73,9 @@ pub async fn read_dir(mount: &Arc<Mount>, fh: Fh, offset: u64) -> DriveResult<Ve
     let folder = mount.handles().folder(fh)?;
     let from = usize::try_from(offset)
         .map_err(|_| DriveError::Invalid("no such position in the folder".into()))?;
+    if from == 0 && folder.begin(mount.outbox().last_change()) {
+        describe_again(mount, &folder, fh).await;
+    }
     loop {
         let (rows, arriving) = folder.after(from);
         let Some(arriving) = arriving.filter(|_| rows.is_empty()) else {
@@ -80,6 +94,21 @@ pub async fn read_dir(mount: &Arc<Mount>, fh: Fh, offset: u64) -> DriveResult<Ve
             _ = news.changed() => {}
         }
     }
+}
+
+/// Gives an open folder its present rows. It keeps those that it has if they cannot be described now, as while the
+/// service does not answer.
+async fn describe_again(mount: &Arc<Mount>, folder: &OpenFolder, fh: Fh) {
+    let as_of = mount.outbox().last_change();
+    let Ok(rows) = folder.node().rows(mount).await else {
+        return;
+    };
+    let (rows, listed) = described(mount, folder.node(), folder.ino(), rows);
+    if let Some(listed) = listed {
+        let at = (folder.ino(), fh);
+        mount.deletions().was_listed(folder.opener(), at, listed);
+    }
+    folder.replace(rows, as_of);
 }
 
 /// The listing that a folder shows, if it is not known yet: returns after its first page, or with its end.
