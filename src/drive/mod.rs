@@ -38,8 +38,9 @@ pub use inotify::{HelperOperation, InotifyHelper};
 pub use inotify_reports::{HelperRequests, InotifyReports};
 pub use ops::attributes::NAME_TTL;
 pub use posix::{
-    Access, Allocation, Attributes, Caller, DirEntry, Entry, Fh, FileKind, FileSystemStatus, Ino,
-    OpenFlags, Opened, OpenedMode, Readiness, RenameMode, SetAttributes, SetTime, XattrMode,
+    Access, Allocation, Attributes, Caller, DirEntry, Entry, Extent, Fh, FileKind,
+    FileSystemStatus, Ino, OpenFlags, Opened, OpenedMode, Readiness, RenameMode, SetAttributes,
+    SetTime, XattrMode,
 };
 pub use status::{
     CacheStatus, Direction, DraftStatus, FailureLine, FileTransferStatus, JobStatusLine,
@@ -65,7 +66,7 @@ use crate::drive::ops::inotify::report_to_inotify;
 use crate::drive::ops::list::{open_dir, read_dir};
 use crate::drive::ops::lookup::lookup;
 use crate::drive::ops::open::{create, open_file};
-use crate::drive::ops::read::read;
+use crate::drive::ops::read::{read, seek};
 use crate::drive::ops::remove::{remove_dir, remove_file};
 use crate::drive::ops::setattr::setattr;
 use crate::drive::ops::statfs::statfs;
@@ -361,7 +362,19 @@ impl Drive {
         is_open_for_writing(&self.mount, fh)
     }
 
-    /// Reserves disk space.
+    /// The first data or hole at or after an offset; `None` if there is none.
+    pub async fn seek(
+        &self,
+        ino: Ino,
+        fh: Fh,
+        offset: u64,
+        what: Extent,
+    ) -> DriveResult<Option<u64>> {
+        let result = seek(&self.mount, ino, fh, offset, what).await;
+        noted(&self.mount, ino, None, OperationKind::Read, result)
+    }
+
+    /// Reserves disk space, or frees it.
     pub async fn allocate(
         &self,
         ino: Ino,

@@ -241,8 +241,19 @@ pub enum Allocation {
     Extend,
     /// Reserves space and keeps the length.
     KeepSize,
-    /// Anything else: making holes, inserting or removing a range.
+    /// Frees the space of a range, which reads as zeros then, and keeps the length.
+    Hole,
+    /// Anything else, such as inserting or removing a range.
     Other,
+}
+
+/// What `seek` looks for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Extent {
+    /// `SEEK_DATA`.
+    Data,
+    /// `SEEK_HOLE`; the end of a file counts as one.
+    Hole,
 }
 
 /// What `set_xattr` does with an attribute of that name.

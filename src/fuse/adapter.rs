@@ -9,12 +9,12 @@ use std::time::SystemTime;
 use fuser::{
     BsdFileFlags, Errno, FileHandle, Filesystem, INodeNo, InitFlags, IoctlFlags, KernelConfig,
     LockOwner, OpenFlags, PollEvents, PollFlags, PollNotifier, RenameFlags, ReplyAttr, ReplyCreate,
-    ReplyData, ReplyDirectory, ReplyEmpty, ReplyEntry, ReplyIoctl, ReplyOpen, ReplyPoll,
-    ReplyStatfs, ReplyWrite, ReplyXattr, Request, TimeOrNow, WriteFlags,
+    ReplyData, ReplyDirectory, ReplyEmpty, ReplyEntry, ReplyIoctl, ReplyLseek, ReplyOpen,
+    ReplyPoll, ReplyStatfs, ReplyWrite, ReplyXattr, Request, TimeOrNow, WriteFlags,
 };
 
 use crate::drive::{
-    Allocation, Caller, Drive, DriveResult, Fh, HelperRequests, Readiness, SetAttributes,
+    Allocation, Caller, Drive, DriveResult, Extent, Fh, HelperRequests, Readiness, SetAttributes,
 };
 
 use super::command::command_in;
@@ -417,15 +417,40 @@ impl Filesystem for Adapter {
         mode: i32,
         reply: ReplyEmpty,
     ) {
+        const HOLE: i32 = libc::FALLOC_FL_PUNCH_HOLE | libc::FALLOC_FL_KEEP_SIZE;
         let how = match mode {
             0 => Allocation::Extend,
             libc::FALLOC_FL_KEEP_SIZE => Allocation::KeepSize,
+            HOLE => Allocation::Hole,
             _ => Allocation::Other,
         };
         let (ino, fh) = (ino(number), Fh(fh.0));
         let drive = self.drive.clone();
         let work = async move { drive.allocate(ino, fh, offset, length, how).await };
         self.run(Route::Blocking, request, reply, work);
+    }
+
+    fn lseek(
+        &self,
+        request: &Request,
+        number: INodeNo,
+        fh: FileHandle,
+        offset: i64,
+        whence: i32,
+        reply: ReplyLseek,
+    ) {
+        let what = match whence {
+            libc::SEEK_DATA => Extent::Data,
+            libc::SEEK_HOLE => Extent::Hole,
+            // The kernel answers the others itself.
+            _ => return reply.error(Errno::EINVAL),
+        };
+        let Ok(offset) = u64::try_from(offset) else {
+            return reply.error(Errno::ENXIO);
+        };
+        let drive = self.drive.clone();
+        let work = async move { drive.seek(ino(number), Fh(fh.0), offset, what).await };
+        self.run(Route::Disk, request, reply, work);
     }
 
     fn flush(

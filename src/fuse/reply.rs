@@ -7,8 +7,8 @@ use std::sync::Arc;
 use bytes::Bytes;
 use fuser::{
     Errno, FileHandle, FopenFlags, Generation, INodeNo, ReplyAttr, ReplyCreate, ReplyData,
-    ReplyDirectory, ReplyEmpty, ReplyEntry, ReplyIoctl, ReplyOpen, ReplyStatfs, ReplyWrite,
-    ReplyXattr,
+    ReplyDirectory, ReplyEmpty, ReplyEntry, ReplyIoctl, ReplyLseek, ReplyOpen, ReplyStatfs,
+    ReplyWrite, ReplyXattr,
 };
 
 use crate::drive::{DirEntry, Entry, Fh, FileSystemStatus, Ino, Opened};
@@ -56,6 +56,17 @@ impl Reply<()> for ReplyIoctl {
     fn give(self, result: Result<(), Errno>) {
         match result {
             Ok(()) => self.ioctl(0, &[]),
+            Err(errno) => self.error(errno),
+        }
+    }
+}
+
+/// Where data or a hole begins; `None` if there is none.
+impl Reply<Option<u64>> for ReplyLseek {
+    fn give(self, result: Result<Option<u64>, Errno>) {
+        match result.map(|at| at.and_then(|at| i64::try_from(at).ok())) {
+            Ok(Some(at)) => self.offset(at),
+            Ok(None) => self.error(Errno::ENXIO),
             Err(errno) => self.error(errno),
         }
     }

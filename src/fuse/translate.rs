@@ -10,6 +10,8 @@ use crate::drive::{
 
 /// Unit of `st_blocks`, independent of `st_blksize` (stat(2)).
 const STAT_BLOCK_LEN_BYTES: u64 = 512;
+/// A file takes whole blocks of this length, as on most disks. Samba's clients expect it of the size on disk.
+const DISK_BLOCK_LEN_BYTES: u64 = 4096;
 /// Value of `st_blksize`: the size of one kernel request.
 const PREFERRED_IO_LEN_BYTES: u32 = 1 << 20;
 
@@ -37,7 +39,8 @@ pub(super) fn file_attr(attributes: &Attributes) -> FileAttr {
     FileAttr {
         ino: INodeNo(attributes.ino.0),
         size: attributes.size,
-        blocks: attributes.size.div_ceil(STAT_BLOCK_LEN_BYTES),
+        blocks: attributes.size.div_ceil(DISK_BLOCK_LEN_BYTES)
+            * (DISK_BLOCK_LEN_BYTES / STAT_BLOCK_LEN_BYTES),
         atime: attributes.mtime,
         mtime: attributes.mtime,
         ctime: attributes.ctime,
@@ -116,11 +119,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn block_count_is_in_units_of_512_bytes() {
+    fn block_count_is_in_units_of_512_bytes_and_of_whole_blocks() {
         let attributes = Attributes {
             ino: Ino(7),
             kind: FileKind::File,
-            size: 1025,
+            size: 4097,
             perm: 0o644,
             nlink: 1,
             uid: 0,
@@ -128,7 +131,7 @@ mod tests {
             mtime: SystemTime::UNIX_EPOCH,
             ctime: SystemTime::UNIX_EPOCH,
         };
-        assert_eq!(file_attr(&attributes).blocks, 3);
+        assert_eq!(file_attr(&attributes).blocks, 16);
     }
 
     #[test]

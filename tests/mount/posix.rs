@@ -151,6 +151,45 @@ fn names_in(open: &mut rustix::fs::Dir) -> Vec<String> {
 }
 
 #[test]
+fn holes_of_a_draft_can_be_made_and_found_and_are_sent_as_zeros() {
+    use rustix::fs::SeekFrom;
+    needs_fuse!();
+    let fixture = Fixture::new();
+    let draft = fixture.path("rawmodels/sparse");
+    fs::create_dir(&draft).unwrap();
+    let name = draft.join("scan.bin");
+    let mut options = OpenOptions::new();
+    let mut file = options
+        .read(true)
+        .write(true)
+        .create_new(true)
+        .open(&name)
+        .unwrap();
+    file.write_all(&[7; 3 << 16]).unwrap();
+    let hole = FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE;
+    rustix::fs::fallocate(&file, hole, 1 << 16, 1 << 16).unwrap();
+    let seek = |to| rustix::fs::seek(&file, to);
+    assert_eq!(seek(SeekFrom::Data(0)), Ok(0));
+    assert_eq!(seek(SeekFrom::Hole(0)), Ok(1 << 16));
+    assert_eq!(seek(SeekFrom::Data(1 << 16)), Ok(2 << 16));
+    assert_eq!(seek(SeekFrom::Hole(2 << 16)), Ok(3 << 16));
+    assert_eq!(seek(SeekFrom::Data(3 << 16)), Err(rustix::io::Errno::NXIO));
+    drop(file);
+    let mut expected = vec![7; 3 << 16];
+    expected[1 << 16..2 << 16].fill(0);
+    assert!(fs::read(&name).unwrap() == expected);
+    // Another kind of file is all data.
+    let preset = File::open(fixture.path("presets/factory/Web Viewer.json")).unwrap();
+    let len = preset.metadata().unwrap().len();
+    assert_eq!(rustix::fs::seek(&preset, SeekFrom::Data(1)), Ok(1));
+    assert_eq!(rustix::fs::seek(&preset, SeekFrom::Hole(1)), Ok(len));
+    // What cannot be done is refused as such.
+    let file = OpenOptions::new().write(true).open(&name).unwrap();
+    let refused = rustix::fs::fallocate(&file, FallocateFlags::COLLAPSE_RANGE, 0, 1 << 16);
+    assert_eq!(refused, Err(rustix::io::Errno::OPNOTSUPP));
+}
+
+#[test]
 fn times_before_1970_are_kept_to_the_nanosecond() {
     needs_fuse!();
     let fixture = Fixture::new();

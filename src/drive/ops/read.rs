@@ -8,8 +8,9 @@ use crate::drive::catalog::refetch_changed_content;
 use crate::drive::error::{DriveError, DriveResult};
 use crate::drive::files::handles::Body;
 use crate::drive::mount::Mount;
+use crate::drive::ops::attributes::getattr;
 use crate::drive::places::control_help;
-use crate::drive::posix::{Access, Fh};
+use crate::drive::posix::{Access, Extent, Fh, Ino};
 use crate::drive::reading::{ReadError, RemoteFile};
 use crate::drive::tree::Tree;
 use crate::drive::values::sizes::ContentTable;
@@ -41,6 +42,29 @@ pub async fn read(mount: &Arc<Mount>, fh: Fh, offset: u64, len: u32) -> DriveRes
             len,
         )),
     }
+}
+
+/// The first data or hole at or after an offset; `None` if there is none. Only the files of a draft have holes.
+pub async fn seek(
+    mount: &Arc<Mount>,
+    ino: Ino,
+    fh: Fh,
+    offset: u64,
+    what: Extent,
+) -> DriveResult<Option<u64>> {
+    let open = mount.handles().file(fh)?;
+    if let Body::Staged(staged) = &open.body {
+        return Ok(match what {
+            Extent::Data => staged.next_data(offset)?,
+            Extent::Hole => staged.next_hole(offset)?,
+        });
+    }
+    let size = getattr(mount, ino, Some(fh)).await?.attributes.size;
+    let found = match what {
+        Extent::Data => offset,
+        Extent::Hole => size,
+    };
+    Ok((offset < size).then_some(found))
 }
 
 async fn read_remote(

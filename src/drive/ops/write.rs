@@ -58,24 +58,25 @@ pub fn is_open_for_writing(mount: &Mount, fh: Fh) -> bool {
     open.is_ok_and(|open| open.flags.access.writes())
 }
 
-/// Reserves disk space.
+/// Reserves disk space, or frees it.
 pub fn allocate(mount: &Mount, fh: Fh, offset: u64, len: u64, how: Allocation) -> DriveResult<()> {
-    if how == Allocation::Other {
-        return Err(DriveError::Unsupported(
-            "disk space can only be reserved here; holes and ranges cannot be made or removed"
-                .into(),
-        ));
-    }
+    let unsupported = |why: &str| Err(DriveError::Unsupported(why.into()));
     let keep_size = how == Allocation::KeepSize;
     let open = mount.handles().file(fh)?;
     check_writes(open.flags.access)?;
     match &open.body {
+        _ if how == Allocation::Other => unsupported(
+            "disk space can only be reserved and freed here; ranges cannot be inserted or removed",
+        ),
+        Body::Staged(staged) if how == Allocation::Hole => match staged.make_hole(offset, len)? {
+            true => Ok(()),
+            false => unsupported("the disk that holds the drafts cannot make holes in files"),
+        },
+        _ if how == Allocation::Hole => unsupported("no hole can be made in this file"),
         Body::Staged(staged) => Ok(staged.allocate(offset, len, keep_size)?),
         Body::Text(text) if !keep_size => text.resize(text.len().max(offset.saturating_add(len))),
         Body::Text(_) | Body::Again(_) => Ok(()),
-        _ => Err(DriveError::Unsupported(
-            "disk space cannot be reserved for this file".into(),
-        )),
+        _ => unsupported("disk space cannot be reserved for this file"),
     }
 }
 

@@ -7,6 +7,8 @@ use std::fmt;
 use std::fs::File;
 use std::sync::Arc;
 
+use rustix::fs::SeekFrom;
+
 use crate::outbox::drafts::memory::OpenContent;
 use crate::outbox::drafts::parts::DraftParts;
 use crate::outbox::drafts::record::DraftRecord;
@@ -151,6 +153,23 @@ impl StagedFile {
             outcome => outcome,
         };
         allocated.map_err(|error| error.on_disk_of(&self.parts.config.dir))
+    }
+
+    /// Frees the space of a range, which reads as zeros then. False if the disk cannot do that.
+    pub fn make_hole(&self, offset: u64, len: u64) -> OutboxResult<bool> {
+        self.check_writable()?;
+        let made = self.content.make_hole(offset, len);
+        self.note_failure(made)
+    }
+
+    /// The first data at or after an offset; `None` if there is only a hole up to the end, or nothing.
+    pub fn next_data(&self, offset: u64) -> OutboxResult<Option<u64>> {
+        self.content.seek(SeekFrom::Data(offset))
+    }
+
+    /// The first hole at or after an offset, which may be the end of the file; `None` behind the end.
+    pub fn next_hole(&self, offset: u64) -> OutboxResult<Option<u64>> {
+        self.content.seek(SeekFrom::Hole(offset))
     }
 
     /// Makes the bytes written through any handle durable, then a journal record of size and hash. Does nothing if

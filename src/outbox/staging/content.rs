@@ -9,6 +9,8 @@ use std::io;
 use std::os::unix::fs::{FileExt as _, PermissionsExt as _};
 use std::sync::{Arc, Mutex, MutexGuard};
 
+use rustix::fs::SeekFrom;
+
 use crate::durable::{answering, recorder};
 use crate::locks::Locked;
 use crate::outbox::error::{OutboxResult, is_full, staging_error};
@@ -309,6 +311,36 @@ impl Content {
         Ok(())
     }
 
+    /// Frees the space of a range, which reads as zeros then. False if the disk cannot do that.
+    pub fn make_hole(&self, offset: u64, len: u64) -> OutboxResult<bool> {
+        use rustix::fs::FallocateFlags;
+        let _changing = self.changing();
+        self.live().generation += 1;
+        let flags = FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE;
+        let made = rustix::fs::fallocate(&*self.file, flags, offset, len);
+        let mut live = self.live();
+        live.generation += 1;
+        if made == Err(rustix::io::Errno::OPNOTSUPP) {
+            return Ok(false);
+        }
+        live.written_at = Some(Moment::now());
+        // Part of it may have been freed.
+        live.hash = RunningHash::unknown();
+        made.map(|()| true).map_err(|error| {
+            live.failed = Some(error.raw_os_error());
+            staging_error("making a hole in a staged file")(error.into())
+        })
+    }
+
+    /// `lseek` to data or a hole; `None` if there is none. The position of the file is not used.
+    pub fn seek(&self, to: SeekFrom) -> OutboxResult<Option<u64>> {
+        match rustix::fs::seek(&*self.file, to) {
+            Ok(at) => Ok(Some(at)),
+            Err(rustix::io::Errno::NXIO) => Ok(None),
+            Err(error) => Err(staging_error("reading a staged file")(error.into())),
+        }
+    }
+
     /// A time was set: it replaces that of earlier writes.
     pub fn time_was_set(&self) {
         self.live().written_at = None;
@@ -438,6 +470,30 @@ mod tests {
         content.recorded(&flushed);
         assert!(content.is_dirty());
         assert_eq!(content.sync().unwrap().unwrap().size, 4);
+    }
+
+    #[test]
+    fn a_hole_changes_bytes_and_hash_and_not_the_length() {
+        let content = content();
+        write(&content, &[7; 20_000], Some(0));
+        let flushed = content.sync().unwrap().unwrap();
+        content.recorded(&flushed);
+        if !content.make_hole(4096, 8192).unwrap() {
+            crate::skip::skipped("the disk of the temporary folder cannot make holes in files");
+            return;
+        }
+        assert!(content.is_dirty());
+        let mut bytes = vec![7; 20_000];
+        bytes[4096..4096 + 8192].fill(0);
+        let flushed = content.sync().unwrap().unwrap();
+        assert_eq!(flushed.hash, ContentHash::of(&bytes));
+        assert_eq!(flushed.size, 20_000);
+        let mut read = vec![0; 20_000];
+        content.read_at(&mut read, 0).unwrap();
+        assert_eq!(read, bytes);
+        assert_eq!(content.seek(SeekFrom::Hole(0)).unwrap(), Some(4096));
+        assert_eq!(content.seek(SeekFrom::Data(4096)).unwrap(), Some(12_288));
+        assert_eq!(content.seek(SeekFrom::Data(20_000)).unwrap(), None);
     }
 
     #[test]
