@@ -2,7 +2,8 @@
 //! end marker of a JPEG, the central directory of a ZIP, the triangle count of a binary STL, the table of sections of a
 //! binary USD layer, the last lines of a CAD file.
 //!
-//! Reads only what it needs. A file of another format, or whose content does not match its name, counts as complete.
+//! Reads only what it needs. A file of another format, or whose content does not match its name, counts as complete. An
+//! empty model or image does not: file managers and network clients often make a file first, and write it later.
 
 mod cad;
 
@@ -10,8 +11,9 @@ use std::fs::File;
 use std::io;
 use std::os::unix::fs::FileExt as _;
 
-use crate::extension;
+use crate::images::ImageKind;
 use crate::zip::{END_RECORD, LOCAL_HEADER, MAX_TAIL_BYTES, end_records};
+use crate::{extension, of_extension};
 
 /// Size of one read while scanning.
 const SCAN_LEN_BYTES: usize = 256 * 1024;
@@ -32,7 +34,11 @@ const SHORT: Wholeness = Wholeness::Short { expected: None };
 /// Checks a file by its name and bytes.
 pub fn judge(name: &str, file: &File, size: u64) -> io::Result<Wholeness> {
     let bytes = Bytes { file, size };
-    match extension(name).as_str() {
+    let extension = extension(name);
+    let has_content =
+        || of_extension(&extension).is_some() || ImageKind::of_extension(&extension).is_some();
+    match extension.as_str() {
+        _ if size == 0 && has_content() => Ok(SHORT),
         "glb" => glb(&bytes),
         "png" => png(&bytes),
         "jpg" | "jpeg" => jpeg(&bytes),
@@ -404,6 +410,17 @@ mod tests {
                 "{name}"
             );
         }
-        assert_eq!(judged("notes.txt", b""), Wholeness::Whole);
+    }
+
+    #[test]
+    fn an_empty_model_or_image_is_not_whole_and_an_empty_text_is() {
+        for name in [
+            "a.fbx", "a.GLTF", "a.obj", "a.usda", "a.ply", "a.ktx2", "a.bmp", "a.tiff",
+        ] {
+            assert_eq!(judged(name, b""), SHORT, "{name}");
+        }
+        for name in ["notes.txt", "chair.mtl", "LICENSE"] {
+            assert_eq!(judged(name, b""), Wholeness::Whole, "{name}");
+        }
     }
 }
