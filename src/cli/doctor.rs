@@ -37,19 +37,10 @@ pub(super) fn run(args: &DoctorArgs) -> Result<Exit> {
     let missing = findings
         .iter()
         .any(|finding| matches!(finding.verdict, Verdict::Missing(_)));
-    for Finding { what, verdict } in &findings {
-        let (mark, state, text) = match verdict {
-            Verdict::Good(text) => ("✓", "good", text),
-            Verdict::Advice(text) => ("·", "advice", text),
-            Verdict::Missing(text) => ("✗", "missing", text),
-        };
-        if args.json {
-            println!(
-                "{}",
-                serde_json::json!({"what": what, "state": state, "text": text})
-            );
-        } else {
-            println!("{mark} {what}: {text}");
+    for finding in &findings {
+        match args.json {
+            true => println!("{}", finding.json()),
+            false => println!("{}", finding.line()),
         }
     }
     Ok(if missing { Exit::Failed } else { Exit::Done })

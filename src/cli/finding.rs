@@ -1,4 +1,4 @@
-//! What `assetfs doctor` found.
+//! What a command found out about this machine: `assetfs doctor`, `assetfs samba`.
 
 /// The result of one check.
 pub(super) struct Finding {
@@ -11,4 +11,28 @@ pub(super) enum Verdict {
     /// Optional, but recommended.
     Advice(String),
     Missing(String),
+}
+
+impl Finding {
+    /// As a line for people.
+    pub(super) fn line(&self) -> String {
+        let (mark, _, text) = self.verdict.parts();
+        format!("{mark} {}: {text}", self.what)
+    }
+
+    pub(super) fn json(&self) -> serde_json::Value {
+        let (_, state, text) = self.verdict.parts();
+        serde_json::json!({"what": self.what, "state": state, "text": text})
+    }
+}
+
+impl Verdict {
+    /// Mark, word and text.
+    fn parts(&self) -> (&'static str, &'static str, &str) {
+        match self {
+            Verdict::Good(text) => ("✓", "good", text),
+            Verdict::Advice(text) => ("·", "advice", text),
+            Verdict::Missing(text) => ("✗", "missing", text),
+        }
+    }
 }

@@ -42,6 +42,7 @@ mod replace;
 mod result_warnings;
 mod rm;
 mod rotated_file;
+mod samba;
 mod secrets;
 mod service_client;
 mod settings;
@@ -148,6 +149,7 @@ enum Command {
     Cache(cache::CacheArgs),
     Serve(Box<serve::ServeArgs>),
     EngineWorker(Box<engine_worker::EngineWorkerArgs>),
+    Samba(samba::SambaArgs),
     Demo(demo::DemoArgs),
     Doctor(doctor::DoctorArgs),
     Man(pages::ManArgs),
@@ -197,6 +199,7 @@ pub fn run() -> ExitCode {
         Command::Check(args) => check::run(&args),
         Command::Cache(args) => cache::run(&args),
         Command::Serve(args) => serve::run(&args),
+        Command::Samba(args) => samba::run(&args),
         Command::Demo(args) => demo::run(&args),
         Command::Doctor(args) => doctor::run(&args),
         Command::Man(args) => pages::man(&args),

@@ -22,7 +22,7 @@ mod users;
 pub use command::send_command;
 pub use device::FuseDevice;
 pub use errno::errno;
-pub use mount_table::{mount_minor, mount_source};
+pub use mount_table::{MountAccess, mount_access, mount_minor, mount_source};
 pub use mountpoint::{
     MountPointError, detach_now, find_mount, mounts, own_mounts, prepare_mount_point, resolved,
     unmount,

@@ -26,6 +26,25 @@ pub fn mount_source(root: &Path) -> io::Result<Option<String>> {
     Ok(found.and_then(|mount| mount.source.into_string().ok()))
 }
 
+/// Who is let into a drive.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct MountAccess {
+    /// The user that mounted it.
+    pub user: Option<u32>,
+    /// True if others are let in.
+    pub lets_others_in: bool,
+}
+
+/// Who is let into the drive that was mounted last at a path. Nobody is known to be if nothing is mounted there.
+pub fn mount_access(root: &Path) -> io::Result<MountAccess> {
+    let mut newest_first = mount_table()?.into_iter().rev();
+    let found = newest_first.find(|mount| mount.root == root);
+    Ok(MountAccess {
+        user: found.as_ref().and_then(|mount| mount.user),
+        lets_others_in: found.is_some_and(|mount| mount.lets_others_in),
+    })
+}
+
 /// A drive in the mount table.
 #[derive(Debug, PartialEq)]
 pub(super) struct DriveMount {
@@ -36,6 +55,8 @@ pub(super) struct DriveMount {
     pub(super) minor: Option<u32>,
     /// The user that mounted it.
     pub(super) user: Option<u32>,
+    /// True if other users are let in.
+    pub(super) lets_others_in: bool,
     /// What was mounted: see [`super::MountOptions::source`].
     pub(super) source: OsString,
 }
@@ -60,6 +81,11 @@ pub(super) fn parse_mounts(table: &[u8]) -> Vec<DriveMount> {
                 root: PathBuf::from(unescape(fields.get(4).copied().unwrap_or_default())),
                 minor: fields.get(2).copied().and_then(minor_in),
                 user: fields.get(dash + 3).copied().and_then(user_in),
+                lets_others_in: fields.get(dash + 3).is_some_and(|options| {
+                    options
+                        .split(|it| *it == b',')
+                        .any(|it| it == b"allow_other")
+                }),
                 source: unescape(source),
             })
         })
@@ -114,7 +140,7 @@ mod tests {
     fn our_mounts_are_found_in_the_mount_table_with_who_mounted_them() {
         let table = b"36 35 98:0 / / rw - ext4 /dev/root rw\n\
             40 36 0:50 / /mnt/my\\040assets rw,nosuid - fuse.assetfs assetfs rw,user_id=1000,group_id=100\n\
-            41 36 0:51 / /mnt/root rw - fuse assetfs rw,user_id=0,group_id=0\n\
+            41 36 0:51 / /mnt/root rw - fuse assetfs rw,user_id=0,group_id=0,default_permissions,allow_other\n\
             42 36 0:52 / /mnt/fstab rw - fuse.assetfs https://a.example rw,user_id=0,group_id=0\n\
             43 36 0:53 / /mnt/other rw - fuse.rclone assetfs rw,user_id=0\n";
         let found = parse_mounts(table);
@@ -124,6 +150,7 @@ mod tests {
                 (
                     mount.root.to_str().unwrap(),
                     mount.user,
+                    mount.lets_others_in,
                     mount.minor,
                     mount.id,
                 )
@@ -132,9 +159,9 @@ mod tests {
         assert_eq!(
             found,
             [
-                ("/mnt/my assets", Some(1000), Some(50), Some(40)),
-                ("/mnt/root", Some(0), Some(51), Some(41)),
-                ("/mnt/fstab", Some(0), Some(52), Some(42))
+                ("/mnt/my assets", Some(1000), false, Some(50), Some(40)),
+                ("/mnt/root", Some(0), true, Some(51), Some(41)),
+                ("/mnt/fstab", Some(0), false, Some(52), Some(42))
             ]
         );
     }

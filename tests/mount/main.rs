@@ -34,6 +34,7 @@ mod recipes;
 mod refused;
 #[path = "../support/s3.rs"]
 mod s3;
+mod samba;
 mod samples;
 #[path = "../support/skip.rs"]
 mod skip;
