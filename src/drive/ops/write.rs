@@ -66,7 +66,7 @@ pub fn allocate(mount: &Mount, fh: Fh, offset: u64, len: u64, how: Allocation) -
     check_writes(open.flags.access)?;
     match &open.body {
         _ if how == Allocation::Other => unsupported(
-            "disk space can only be reserved and freed here; ranges cannot be inserted or removed",
+            "disk space can only be reserved and freed here; ranges cannot be inserted, removed or zeroed",
         ),
         Body::Staged(staged) if how == Allocation::Hole => match staged.make_hole(offset, len)? {
             true => Ok(()),

@@ -316,8 +316,8 @@ fn why_has_a_sentence_for_every_operation_that_was_refused() {
     let error = error.unwrap_err().into();
     refused(error, libc::EPERM, "rawmodels/chair/pipe", not_made);
     let file = fs::File::options().write(true).open(&gltf).unwrap();
-    let hole = rustix::fs::FallocateFlags::PUNCH_HOLE | rustix::fs::FallocateFlags::KEEP_SIZE;
-    let error = rustix::fs::fallocate(&file, hole, 0, 10)
+    let zeros = rustix::fs::FallocateFlags::ZERO_RANGE | rustix::fs::FallocateFlags::KEEP_SIZE;
+    let error = rustix::fs::fallocate(&file, zeros, 0, 10)
         .unwrap_err()
         .into();
     let below = "rawmodels/chair/chair.gltf";
