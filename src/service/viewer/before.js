@@ -2,5 +2,6 @@
 const beside = new URL('.', document.currentScript.src).href;
 self.ModelViewerElement = {
   dracoDecoderLocation: beside,
+  ktx2TranscoderLocation: beside,
   meshoptDecoderLocation: new URL('ready.js', beside).href,
 };

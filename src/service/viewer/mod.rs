@@ -34,6 +34,11 @@ pub fn asset(name: &str) -> Option<(&'static [u8], &'static str)> {
             include_bytes!("vendor/draco_decoder.wasm"),
             "application/wasm",
         ),
+        "basis_transcoder.js" => (include_bytes!("vendor/basis_transcoder.js"), SCRIPT),
+        "basis_transcoder.wasm" => (
+            include_bytes!("vendor/basis_transcoder.wasm"),
+            "application/wasm",
+        ),
         "before.js" => (include_bytes!("before.js"), SCRIPT),
         "ready.js" => (include_bytes!("ready.js"), SCRIPT),
         "viewer.js" => (include_bytes!("viewer.js"), SCRIPT),

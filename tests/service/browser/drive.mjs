@@ -4,7 +4,7 @@
 //
 //   node drive.mjs TOOLS BASE TOKEN_FILE MODELS [SCREENSHOTS]
 //
-// TOOLS is the folder whose node_modules have playwright-core and axe-core; MODELS has the folder `chair` and `square.glb`.
+// TOOLS is the folder whose node_modules have playwright-core and axe-core; MODELS has the folder `chair`, `square.glb` and `packed.zip`.
 import assert from 'node:assert/strict';
 import fs from 'node:fs';
 import { createRequire } from 'node:module';
@@ -398,6 +398,37 @@ await step('two results are beside each other', async () => {
   assert.match(await page.locator('.captions').textContent(), /Own settings.*similar.*Mobile AR.*similar/);
   await page.getByLabel('Side by side').check();
   await page.getByRole('img', { name: /^Own settings/ }).waitFor();
+});
+
+await step('a link to a result opens it after signing in', async () => {
+  await page.getByRole('button', { name: 'Link' }).click();
+  const link = await page.getByRole('dialog').getByLabel('Address', { exact: true }).inputValue();
+  await judge('link');
+  await page.getByRole('button', { name: 'Close' }).click();
+  assert.match(link, /#\/results\/\d+$/);
+  const colleague = await browser.newContext({ viewport: WIDE });
+  const theirs = await colleague.newPage();
+  await theirs.goto(link);
+  await theirs.locator('input[name=token]').fill(token);
+  await theirs.keyboard.press('Enter');
+  await theirs.getByRole('heading', { level: 1, name: 'Oak chair – Mobile AR', exact: true }).waitFor();
+  assert.equal(theirs.url(), link);
+  await colleague.close();
+});
+
+await step('a glb in a zip has a 3D view, and what was left out is said', async () => {
+  await place('Models');
+  await page.locator('input[type=file]').first().setInputFiles(path.join(modelDir, 'packed.zip'));
+  await page.getByRole('dialog').getByRole('button', { name: 'Upload', exact: true }).click();
+  await page.locator('.card', { hasText: 'packed' }).getByText('Warnings').waitFor();
+  await page.getByRole('button', { name: 'Clear finished uploads' }).click();
+  await page.getByRole('link', { name: /packed/ }).click();
+  await shown3d(page, 1);
+  await page.locator('.warnings').getByText(/the upload holds 2 models; .*small\.glb left out/).waitFor();
+  await judge('zip');
+  await page.getByRole('button', { name: 'Delete' }).click();
+  await page.getByRole('dialog').getByRole('button', { name: 'Delete the model' }).click();
+  await heading('Models');
 });
 
 await step('search, filters and order are in the address, and Back takes them back', async () => {

@@ -6,11 +6,14 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use zip::CompressionMethod;
+
 use assetfs_engine::sample::{ChairDetail, write_chair_with};
 
 use super::skip::{has_program_or_skips, skipped};
 use super::square_glb::changed_glb;
 use super::support::{Fixture, engine, needs_own_storage};
+use super::zips::zip_of;
 
 /// The folder with the packages that drive and judge the browser.
 fn tools() -> Option<PathBuf> {
@@ -41,6 +44,15 @@ async fn an_artist_signs_in_uploads_optimizes_compares_and_embeds() {
     let models = tempfile::tempdir().unwrap();
     write_chair_with(&models.path().join("chair"), ChairDetail::Small).unwrap();
     std::fs::write(models.path().join("square.glb"), changed_glb(|_| {})).unwrap();
+    // The model is below a folder, beside another one that is left out.
+    let square = changed_glb(|_| {});
+    let members = [
+        ("set/square.glb", square.as_slice()),
+        ("set/lower/small.glb", square.as_slice()),
+        ("__MACOSX/._square.glb", b"x"),
+    ];
+    let packed = zip_of(&members, CompressionMethod::Deflated);
+    std::fs::write(models.path().join("packed.zip"), packed).unwrap();
     let token = models.path().join("token");
     std::fs::write(&token, service.service.token()).unwrap();
     let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/service/browser/drive.mjs");

@@ -2,7 +2,8 @@
 import { post } from './api.js';
 import { h } from './dom.js';
 import { icon } from './icons.js';
-import { ask, copy, tell } from './notices.js';
+import { ask, tell } from './notices.js';
+import { copied } from './share.js';
 
 /** Switches of the viewer: the key, what it is called, whether it is on at first. */
 const SWITCHES = [
@@ -38,12 +39,6 @@ export async function createEmbed({ rapid, asset }) {
 /** The address of an embed and the text to put into other pages. */
 export function showSnippet(title, url) {
   const snippet = `<iframe src="${url}" title="3D model" width="640" height="480" allow="fullscreen; xr-spatial-tracking" loading="lazy"></iframe>`;
-  const copied = (label, text, isLong) => {
-    const field = isLong ? h('textarea', { readonly: true, rows: 4 }) : h('input', { readonly: true });
-    field.value = text;
-    return h('div.field.copied', {}, h('label', {}, h('span', {}, label), field),
-      h('button', { type: 'button', 'aria-label': `Copy: ${label}`, onclick: () => copy(text, field) }, icon('copy', 18), h('span', {}, 'Copy')));
-  };
   tell({ title, wide: true, body: [
     copied('Address', url, false), copied('Snippet', snippet, true),
     h('p', {}, h('a', { href: url, target: '_blank', rel: 'noopener' }, icon('open', 16), ' Open in a new tab')),

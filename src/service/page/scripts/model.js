@@ -1,5 +1,5 @@
 // One uploaded model: its pictures and content, its results, and what can be done with it.
-import { download, get, getIfThere, post, put, remove } from './api.js';
+import { download, get, getIfThere, post, put, remove, text } from './api.js';
 import { KeyedList, badge, picture, progress } from './cards.js';
 import { fill, h, refill } from './dom.js';
 import { ago, assetState, bytes, counted, exact, number } from './format.js';
@@ -10,8 +10,9 @@ import { createEmbed } from './embed_dialog.js';
 import { convert } from './convert.js';
 import { optimize } from './optimize.js';
 import { logs } from './logs.js';
-import { epoch } from './pictures.js';
+import { epoch, stable } from './pictures.js';
 import { resultCard, resultKey } from './results.js';
+import { linkButton } from './share.js';
 import { tagEditor } from './tags.js';
 import { ofAsset } from './source3d.js';
 import { viewer3d } from './viewer3d.js';
@@ -69,6 +70,7 @@ function showHead(head, asset) {
       button('spark', 'Optimize', () => optimize(asset), { kind: 'button.primary' }),
       button('embeds', 'Embed', () => createEmbed({ asset }), { disabled: !isReady || !isGlb, title: isGlb ? null : 'A viewer needs a glb. Optimize the model first.' }),
       button('file', 'Convert', () => convert(asset)),
+      linkButton(asset.name),
       button('trash', 'Delete', () => deleteModel(asset), { disabled: false })));
 }
 
@@ -121,9 +123,6 @@ function showStage(stage, asset, renders, signal) {
 
 /** Why there is no 3D view, and what makes one. */
 function noSource(asset) {
-  if (asset.format === 'glb') {
-    return h('p.hint', {}, 'There is no 3D view, because the glb is inside an archive. Upload the glb by itself to see it in 3D.');
-  }
   const make = async () => {
     await post(`rawmodel/${asset.id}/addFormats`, { formats: ['glb'] });
     say('A glb is being made. The 3D view appears when it is there.');
@@ -155,7 +154,25 @@ function showFacts(place, asset) {
     h('h3', {}, 'Tags'), tagEditor(asset.tags, `rawmodel/${asset.id}`),
     h('h3', {}, 'Scale'), scaleField(asset),
     h('h3', {}, 'Files'), downloadList(asset),
+    warned(asset),
     logs({ warning: asset.downloads['warning.log'], error: asset.downloads['error.log'], info: asset.downloads['info.log'] }));
+}
+
+/** What the import warned of: models of a zip that were left out, textures that are missing. */
+function warned(asset) {
+  const list = h('ul');
+  const section = h('section.warnings', { hidden: true, 'aria-labelledby': 'warned-title' }, h('h3', { id: 'warned-title' }, 'Warnings'), list);
+  const url = asset.downloads['warning.log'];
+  if (url) {
+    text(stable(url)).then((content) => {
+      const lines = content.split('\n').filter((line) => line.trim());
+      fill(list, lines.map((line) => h('li', {}, line)));
+      section.hidden = lines.length === 0;
+    }).catch(() => {
+      // The log below says why it cannot be read.
+    });
+  }
+  return section;
 }
 
 function scaleField(asset) {

@@ -10,6 +10,7 @@ import { logs } from './logs.js';
 import { epoch } from './pictures.js';
 import { formatsOf, reportOf, resultSide, sourceSide } from './sides.js';
 import { ask, attempt, problemBox, say } from './notices.js';
+import { linkButton } from './share.js';
 import { tagEditor } from './tags.js';
 
 export async function result({ place, life, id }) {
@@ -56,6 +57,7 @@ function showHead(head, rapid) {
     h('div.row.wrap', {},
       h('button.primary', { type: 'button', disabled: !canEmbed, title: canEmbed ? null : 'A viewer needs a glb among the files.', onclick: (event) => attempt(event.currentTarget, () => createEmbed({ rapid })) }, icon('embeds', 18), h('span', {}, 'Embed')),
       h('button', { type: 'button', onclick: (event) => attempt(event.currentTarget, () => download(`rapidmodel/${rapid.id}/download/preset`, `${rapid.name} preset.zip`)) }, icon('presets', 18), h('span', {}, 'Settings')),
+      linkButton(rapid.name),
       h('button', { type: 'button', onclick: (event) => attempt(event.currentTarget, () => deleteResult(rapid)) }, icon('trash', 18), h('span', {}, 'Delete'))));
 }
 
@@ -118,6 +120,9 @@ async function showDone(body, rapid, tags, signal) {
   };
 }
 
+/** A result that saves less than this part of the source's bytes has gained nothing that anybody notices; so the engine has it. */
+const MIN_GAIN = 0.02;
+
 /** The numbers before and after. */
 function table(report) {
   if (!report) return h('p.hint', {}, 'There is no report for this result.');
@@ -132,7 +137,7 @@ function table(report) {
     ['Size', source.bytes, report.size, bytes],
   ];
   const line = ([name, before, after, write]) => h('tr', {}, h('th', { scope: 'row' }, name), h('td', {}, write(before)), h('td', {}, write(after)),
-    h(after < before ? 'td.less' : 'td', {}, change(before, after)));
+    h(after < before ? 'td.less' : 'td', {}, change(before, after), name === 'Size' && after > before * (1 - MIN_GAIN) && noGain(before, after)));
   return [
     h('div.score', {}, score('Similarity', report.avgScore, 'mean of six views; 100 is equal'), score('Size', null, '', change(source.bytes, report.size)), score('Triangles', null, '', change(source.triangles, made.triangles))),
     h('table.numbers', {}, h('caption.unseen', {}, 'Source and result in numbers'),
@@ -140,6 +145,9 @@ function table(report) {
       h('tbody', {}, rows.map(line))),
   ];
 }
+
+const noGain = (before, after) => h('p', {}, h('span.badge.busy', { title: `${after > before ? 'Larger' : 'Hardly smaller'} than the source. If the settings ask for less, the warnings say why.` },
+  after > before ? 'Larger' : 'No gain'));
 
 function score(name, value, note, words) {
   const shown = words ?? (value === null || value === undefined ? '–' : value.toFixed(1));

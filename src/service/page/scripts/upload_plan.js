@@ -6,6 +6,8 @@ import { find, referencesOf } from './references.js';
 /** Names that operating systems leave in folders; they are no part of a model. */
 const JUNK = /(^|\/)(__MACOSX|\.DS_Store|\.directory|Thumbs\.db|desktop\.ini|\._[^/]*)(\/|$)/i;
 
+export const isJunk = (path) => JUNK.test(path);
+
 /** @typedef {{path: string, file: File}} Dropped `path` has the folders above the file, with `/`. */
 /**
  * `isLeftOver`: these files belong to no model and are not sent.
@@ -19,7 +21,7 @@ const JUNK = /(^|\/)(__MACOSX|\.DS_Store|\.directory|Thumbs\.db|desktop\.ini|\._
  * @returns {Promise<Planned[]>}
  */
 export async function plan(dropped, formats) {
-  const files = dropped.filter(({ path }) => !JUNK.test(path));
+  const files = dropped.filter(({ path }) => !isJunk(path));
   const folders = new Map();
   const loose = [];
   for (const one of files) {

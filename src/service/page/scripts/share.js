@@ -1,0 +1,18 @@
+// What is given to other people: a text in a field with a button that copies it, and the link to what the page shows.
+import { h } from './dom.js';
+import { icon } from './icons.js';
+import { copy, tell } from './notices.js';
+
+/** A text to copy. */
+export function copied(label, text, isLong) {
+  const field = isLong ? h('textarea', { readonly: true, rows: 4 }) : h('input', { readonly: true });
+  field.value = text;
+  return h('div.field.copied', {}, h('label', {}, h('span', {}, label), field),
+    h('button', { type: 'button', 'aria-label': `Copy: ${label}`, onclick: () => copy(text, field) }, icon('copy', 18), h('span', {}, 'Copy')));
+}
+
+/** A button that shows the address of this view. Who opens it without a session signs in first and comes here then. */
+export const linkButton = (name) => h('button', { type: 'button', onclick: () => tell({ title: `Link to ${name}`, wide: true, body: [
+  copied('Address', location.href, false),
+  h('p.hint', {}, 'It opens this view for everybody who signs in to this account. People without an account see a model by its embed.')] }) },
+icon('link', 18), h('span', {}, 'Link'));

@@ -1,0 +1,79 @@
+// Reads single files out of a zip on the storage, by ranges of bytes: a small model in a large zip needs no download of it all.
+// The service has checked the zip when it imported it; what does not fit here is refused all the same.
+import { Problem } from './api.js';
+import { stable } from './pictures.js';
+
+const END = 0x06054b50;
+const MEMBER = 0x02014b50;
+/** The record at the end, with the longest comment. */
+const END_BYTES = 22 + 0xffff;
+/** Longer lists of files are not read. */
+const MAX_LIST_BYTES = 16 << 20;
+const HEAD_BYTES = 30;
+const STORED = 0;
+const DEFLATED = 8;
+
+/** @typedef {{path: string, size: number, read: () => Promise<ArrayBuffer>}} Member */
+
+/** The files in the zip at `url`. @returns {Promise<Member[]>} */
+export async function membersOf(url, signal) {
+  const part = (from, to) => bytesOf(url, from, to, signal);
+  const { total } = await part(0, 0);
+  const tail = (await part(Math.max(0, total - END_BYTES), total - 1)).view;
+  let at = tail.byteLength - 22;
+  while (at >= 0 && tail.getUint32(at, true) !== END) at -= 1;
+  if (at < 0) throw unreadable();
+  const [length, from] = [tail.getUint32(at + 12, true), tail.getUint32(at + 16, true)];
+  // With 2³² − 1 the numbers are elsewhere (zip64): a browser shows no model of that size.
+  if (length > MAX_LIST_BYTES || from + length > total) throw unreadable();
+  return length === 0 ? [] : listed((await part(from, from + length - 1)).view, total, part);
+}
+
+function listed(view, total, part) {
+  const members = [];
+  for (let at = 0; at + 46 <= view.byteLength && view.getUint32(at, true) === MEMBER;) {
+    const [method, packed, size] = [view.getUint16(at + 10, true), view.getUint32(at + 20, true), view.getUint32(at + 24, true)];
+    const [name, extra, comment] = [28, 30, 32].map((field) => view.getUint16(at + field, true));
+    const head = view.getUint32(at + 42, true);
+    const path = new TextDecoder().decode(new Uint8Array(view.buffer, at + 46, Math.min(name, view.byteLength - at - 46)));
+    members.push({ path: path.replaceAll('\\', '/').replace(/^(\.\/)+/, ''), size, read: async () => {
+      if (head + HEAD_BYTES + packed > total) throw unreadable();
+      const local = (await part(head, head + HEAD_BYTES - 1)).view;
+      const from = head + HEAD_BYTES + local.getUint16(26, true) + local.getUint16(28, true);
+      const bytes = packed === 0 ? new ArrayBuffer(0) : (await part(from, from + packed - 1)).view.buffer;
+      if (method === STORED) return bytes;
+      if (method === DEFLATED) return inflated(bytes, size);
+      throw unreadable();
+    } });
+    at += 46 + name + extra + comment;
+  }
+  return members.filter(({ path }) => !path.endsWith('/'));
+}
+
+/** Unpacks to exactly `size` bytes. */
+async function inflated(bytes, size) {
+  const parts = [];
+  let length = 0;
+  const reader = new Blob([bytes]).stream().pipeThrough(new DecompressionStream('deflate-raw')).getReader();
+  for (;;) {
+    const { done, value } = await reader.read();
+    if (done) break;
+    parts.push(value);
+    length += value.length;
+    if (length > size) throw unreadable();
+  }
+  if (length !== size) throw unreadable();
+  return new Blob(parts).arrayBuffer();
+}
+
+/** The bytes from `from` to `to`, both included, and how many there are in all. */
+async function bytesOf(url, from, to, signal) {
+  const response = await fetch(stable(url), { credentials: 'omit', signal, headers: { Range: `bytes=${from}-${to}` } });
+  const total = Number(response.headers.get('Content-Range')?.split('/')[1]);
+  if (response.status !== 206 || !Number.isSafeInteger(total)) throw new Problem('The archive of the model cannot be read. Reload the page and try again.', { status: response.status });
+  const view = new DataView(await response.arrayBuffer());
+  if (view.byteLength !== Math.min(to, total - 1) - from + 1) throw unreadable();
+  return { view, total };
+}
+
+const unreadable = () => new Problem('The page cannot read the archive of the model. Its pictures and files are there.');
