@@ -6,7 +6,6 @@
 
 use std::collections::HashMap;
 use std::env;
-use std::path::Path;
 use std::time::Duration;
 
 use serde::de::DeserializeOwned;
@@ -17,6 +16,7 @@ use zbus::{Connection, conn};
 use crate::wire::Token;
 
 use super::block_on::block_on;
+use super::desktop_notice::has_session_bus;
 
 /// How long the keyring may take in all.
 const DEADLINE: Duration = Duration::from_secs(3);
@@ -148,14 +148,6 @@ fn within_deadline<T>(work: impl Future<Output = KeyringResult<T>>) -> KeyringRe
         Ok(Err(_)) => Err(KeyringError::Silent),
         Err(error) => Err(KeyringError::Runtime(error.to_string())),
     }
-}
-
-/// Without an address, a library may start a bus of its own.
-fn has_session_bus() -> bool {
-    let address = env::var_os("DBUS_SESSION_BUS_ADDRESS");
-    let runtime = env::var_os("XDG_RUNTIME_DIR");
-    address.is_some_and(|address| !address.is_empty())
-        || runtime.is_some_and(|dir| Path::new(&dir).join("bus").exists())
 }
 
 /// What an item is found by.

@@ -16,6 +16,7 @@ mod chosen_preset;
 mod connect;
 mod control;
 mod convert;
+mod desktop_notice;
 mod doctor;
 mod dying;
 mod event_log;
@@ -158,6 +159,8 @@ enum Command {
     #[command(hide = true)]
     InotifyHelper(inotify_helper::InotifyHelperArgs),
     #[command(hide = true)]
+    DesktopNotice,
+    #[command(hide = true)]
     EngineCompare(engine_compare::EngineCompareArgs),
 }
 
@@ -206,6 +209,7 @@ pub fn run() -> ExitCode {
         Command::Completions(args) => pages::completions(&args),
         Command::EngineWorker(args) => engine_worker::run(&args),
         Command::InotifyHelper(args) => inotify_helper::run(&args),
+        Command::DesktopNotice => desktop_notice::run(),
         Command::EngineCompare(args) => engine_compare::run(&args),
     };
     let exit = result.unwrap_or_else(|error| {

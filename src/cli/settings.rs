@@ -46,6 +46,7 @@ pub(super) struct Profile {
     pub(super) limit_up: Option<ByteRate>,
     pub(super) limit_down: Option<ByteRate>,
     pub(super) notify: Option<bool>,
+    pub(super) no_notify: Option<bool>,
     pub(super) no_inotify: Option<bool>,
 }
 

@@ -8,6 +8,7 @@ use tokio::sync::mpsc;
 
 use super::error::DriveError;
 use super::history::HistoryEvent;
+use super::refusal::RefusalSender;
 
 /// How a mount receives the service's events.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -56,6 +57,8 @@ pub struct DriveConfig {
     pub webhook: Option<WebhookConfig>,
     /// What takes the history of the drive; `None` keeps none.
     pub history: Option<mpsc::Sender<HistoryEvent>>,
+    /// Who is told of refused changes; `None` tells nobody.
+    pub refusals: Option<RefusalSender>,
 }
 
 impl DriveConfig {
@@ -79,6 +82,7 @@ impl DriveConfig {
             unsent_elsewhere: Vec::new(),
             webhook: None,
             history: None,
+            refusals: None,
         }
     }
 }

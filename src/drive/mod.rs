@@ -22,6 +22,7 @@ mod ops;
 mod places;
 mod posix;
 mod reading;
+mod refusal;
 mod status;
 mod traffic;
 mod tree;
@@ -42,6 +43,7 @@ pub use posix::{
     FileSystemStatus, Ino, OpenFlags, Opened, OpenedMode, Readiness, RenameMode, SetAttributes,
     SetTime, XattrMode,
 };
+pub use refusal::{Refusal, RefusalSender, RefusedUser};
 pub use status::{
     CacheStatus, Direction, DraftStatus, FailureLine, FileTransferStatus, JobStatusLine,
     MountStatus, OrphanStatus, RateStatus, RecoveredStatus, TrafficStatus, TransferStatus,
@@ -87,7 +89,7 @@ use inotify::Own;
 use mount::Mount;
 use ops::history::{note_history, remember_standings};
 use ops::rename::rename;
-use ops::why::{note_outcome, noted};
+use ops::why::{note_outcome, noted, tell_refused};
 use places::{job_folder_path, mount_status, refusals};
 
 /// One mounted account. Clones share it.
@@ -204,6 +206,7 @@ impl Drive {
         caller: &Caller,
     ) -> DriveResult<Entry> {
         let result = setattr(&self.mount, ino, change, caller).await;
+        tell_refused(&self.mount, (ino, None), Some(caller), &result);
         noted(&self.mount, ino, None, OperationKind::Write, result)
     }
 
@@ -223,6 +226,7 @@ impl Drive {
         caller: &Caller,
     ) -> DriveResult<Entry> {
         let result = make_dir(&self.mount, parent, name, mode, caller).await;
+        tell_refused(&self.mount, (parent, Some(name)), Some(caller), &result);
         done_here(&self.mount, parent, name, Own::Made, &result);
         noted(&self.mount, parent, Some(name), OperationKind::Name, result)
     }
@@ -236,6 +240,7 @@ impl Drive {
         caller: &Caller,
     ) -> DriveResult<Entry> {
         let result = make_node(&self.mount, parent, name, mode, caller).await;
+        tell_refused(&self.mount, (parent, Some(name)), Some(caller), &result);
         done_here(&self.mount, parent, name, Own::Made, &result);
         noted(&self.mount, parent, Some(name), OperationKind::Name, result)
     }
@@ -249,6 +254,7 @@ impl Drive {
     /// Removes a file or a link.
     pub async fn remove_file(&self, parent: Ino, name: &OsStr, caller: &Caller) -> DriveResult<()> {
         let result = remove_file(&self.mount, parent, name, caller).await;
+        tell_refused(&self.mount, (parent, Some(name)), Some(caller), &result);
         done_here(&self.mount, parent, name, Own::Removed, &result);
         noted(
             &self.mount,
@@ -261,6 +267,7 @@ impl Drive {
 
     pub async fn remove_dir(&self, parent: Ino, name: &OsStr, caller: &Caller) -> DriveResult<()> {
         let result = remove_dir(&self.mount, parent, name, caller).await;
+        tell_refused(&self.mount, (parent, Some(name)), Some(caller), &result);
         done_here(&self.mount, parent, name, Own::Removed, &result);
         noted(
             &self.mount,
@@ -289,6 +296,7 @@ impl Drive {
             caller,
         )
         .await;
+        tell_refused(&self.mount, (parent, Some(name)), Some(caller), &result);
         if result.is_ok() {
             self.mount
                 .inotify()
@@ -312,6 +320,9 @@ impl Drive {
         caller: &Caller,
     ) -> DriveResult<Opened> {
         let result = open_file(&self.mount, ino, flags, caller).await;
+        if flags.access.writes() {
+            tell_refused(&self.mount, (ino, None), Some(caller), &result);
+        }
         noted(&self.mount, ino, None, OperationKind::Read, result)
     }
 
@@ -325,6 +336,7 @@ impl Drive {
         caller: &Caller,
     ) -> DriveResult<(Entry, Opened)> {
         let result = create(&self.mount, parent, name, mode, flags, caller).await;
+        tell_refused(&self.mount, (parent, Some(name)), Some(caller), &result);
         done_here(&self.mount, parent, name, Own::Made, &result);
         noted(&self.mount, parent, Some(name), OperationKind::Name, result)
     }
@@ -339,6 +351,7 @@ impl Drive {
     /// Writes all of `data`.
     pub async fn write(&self, ino: Ino, fh: Fh, offset: u64, data: &[u8]) -> DriveResult<u32> {
         let result = write(&self.mount, fh, offset, data).await;
+        tell_refused(&self.mount, (ino, None), None, &result);
         self.mount.traffic().note_written(&result);
         noted(&self.mount, ino, None, OperationKind::Write, result)
     }
@@ -353,6 +366,7 @@ impl Drive {
         data: &[u8],
     ) -> Option<DriveResult<u32>> {
         let result = try_write_staged(&self.mount, fh, offset, data)?;
+        tell_refused(&self.mount, (ino, None), None, &result);
         self.mount.traffic().note_written(&result);
         Some(noted(&self.mount, ino, None, OperationKind::Write, result))
     }
@@ -390,18 +404,21 @@ impl Drive {
     /// Handles one `close`; its error is the error of `close`.
     pub async fn flush(&self, ino: Ino, fh: Fh, caller: &Caller) -> DriveResult<()> {
         let result = flush(&self.mount, fh, caller).await;
+        tell_refused(&self.mount, (ino, None), Some(caller), &result);
         noted(&self.mount, ino, None, OperationKind::Close, result)
     }
 
     /// Handles the last `close`.
     pub async fn release(&self, ino: Ino, fh: Fh) -> DriveResult<()> {
         let result = release(&self.mount, fh).await;
+        tell_refused(&self.mount, (ino, None), None, &result);
         noted(&self.mount, ino, None, OperationKind::Close, result)
     }
 
     /// Makes what was written durable.
     pub async fn fsync(&self, ino: Ino, fh: Fh) -> DriveResult<()> {
         let result = fsync(&self.mount, fh).await;
+        tell_refused(&self.mount, (ino, None), None, &result);
         noted(&self.mount, ino, None, OperationKind::Close, result)
     }
 

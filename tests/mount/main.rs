@@ -12,6 +12,7 @@ mod bucket;
 mod commands;
 mod copying;
 mod crash;
+mod desktop_notices;
 mod documented;
 mod embeds;
 mod ending;

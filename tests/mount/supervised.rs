@@ -1,16 +1,14 @@
-//! A mount that systemd started: what it reports over the socket of sd_notify(3), and notifications of the desktop.
+//! A mount that systemd started: what it reports over the socket of sd_notify(3).
 
 use std::fs;
-use std::os::unix::fs::PermissionsExt as _;
 use std::os::unix::net::UnixDatagram;
-use std::path::{Path, PathBuf};
 use std::process::{Child, Command};
 
 use rustix::process::{Pid, Signal, kill_process};
 use tempfile::TempDir;
 
 use crate::needs_fuse;
-use crate::support::{ASSETFS, Fixture, MountPoint, PATIENCE, run, small_chair, wait_until};
+use crate::support::{ASSETFS, MountPoint, PATIENCE, run, small_chair};
 
 /// A mount in the foreground with folders of its own, and the socket that it reports to.
 struct Supervised {
@@ -110,60 +108,4 @@ fn what_is_ready_is_uploaded_before_a_unit_stops() {
     let state = fs::read_to_string(root.join("rawmodels/chair/.assetfs/state")).unwrap();
     assert!(["importing", "complete"].contains(&state.trim()), "{state}");
     again.stop();
-}
-
-/// A folder for PATH with a `notify-send` that keeps its arguments in `shown`.
-fn with_notify_send(dir: &Path) -> (String, PathBuf) {
-    let (bin, shown) = (dir.join("bin"), dir.join("shown"));
-    fs::create_dir(&bin).unwrap();
-    let script = format!("#!/bin/sh\nprintf '%s\\n' \"$@\" >> {}\n", shown.display());
-    fs::write(bin.join("notify-send"), script).unwrap();
-    fs::set_permissions(bin.join("notify-send"), fs::Permissions::from_mode(0o755)).unwrap();
-    let path = std::env::var("PATH").unwrap();
-    (format!("{}:{path}", bin.display()), shown)
-}
-
-/// Mounts with these arguments, and runs one job that succeeds and one that fails. Returns what was shown.
-fn shown_for_two_jobs(args: &[&str], until: impl Fn(&str) -> bool) -> String {
-    let mut fixture = Fixture::unmounted(&[]);
-    let (path, shown) = with_notify_send(fixture.scratch.path());
-    fixture.mount_with(args, &[("PATH", &path)]);
-    fixture.add_chair();
-    let job = |name: &str, text: &str| {
-        fs::write(
-            fixture.path(&format!("rawmodels/chair/optimize/{name}")),
-            text,
-        )
-        .unwrap();
-        fixture.try_wait(&format!("rawmodels/chair/optimize/{name}"))
-    };
-    let done = job("small.json", r#"{"limits": {"faces": {"count": 50}}}"#);
-    assert!(done.status.success());
-    let failed = job(
-        "none.json",
-        r#"{"sceneManipulation": {"removeSmallFeatures": {"removalPercentage": 100}}}"#,
-    );
-    assert!(!failed.status.success());
-    let read = || fs::read_to_string(&shown).unwrap_or_default();
-    wait_until("what is to be shown is shown", || until(&read()));
-    run(Command::new(ASSETFS).arg("unmount").arg(fixture.root()));
-    read()
-}
-
-#[test]
-fn the_end_of_a_job_is_shown_on_the_desktop_if_that_is_wanted() {
-    needs_fuse!();
-    let shown = shown_for_two_jobs(&["--notify"], |shown| shown.contains("none.json: "));
-    assert_eq!(shown.matches("Optimization done\n").count(), 1, "{shown}");
-    assert_eq!(shown.matches("Optimization failed\n").count(), 1, "{shown}");
-    assert!(
-        shown.contains("/rawmodels/chair/optimize/small.json\n"),
-        "{shown}"
-    );
-}
-
-#[test]
-fn nothing_is_shown_on_the_desktop_unless_it_is_wanted() {
-    needs_fuse!();
-    assert_eq!(shown_for_two_jobs(&[], |_| true), "");
 }

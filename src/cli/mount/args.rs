@@ -88,9 +88,12 @@ pub(in crate::cli) struct MountArgs {
     /// Do not report to inotify what changes elsewhere
     #[arg(long, env = "ASSETFS_NO_INOTIFY")]
     pub(super) no_inotify: bool,
-    /// Show a notification of the desktop at the end of each job; needs notify-send
+    /// Show a notification of the desktop at the end of each job too, not only when a change is refused
     #[arg(long, env = "ASSETFS_NOTIFY")]
     pub(super) notify: bool,
+    /// Show no notification of the desktop
+    #[arg(long, env = "ASSETFS_NO_NOTIFY")]
+    pub(super) no_notify: bool,
     /// Options as in /etc/fstab, separated by commas
     #[arg(short = 'o', value_name = "OPTIONS", value_delimiter = ',')]
     pub(super) options: Vec<String>,
@@ -131,6 +134,7 @@ pub(super) const FLAG_OPTIONS: &[(&str, SetFlag)] = &[
     ("local", Switch(|args| args.account.local = true)),
     ("no_delete", Switch(|args| args.no_delete = true)),
     ("no_inotify", Switch(|args| args.no_inotify = true)),
+    ("no_notify", Switch(|args| args.no_notify = true)),
     ("nonempty", Switch(|args| args.cover_files = true)),
     ("ro", Switch(|args| args.read_only = true)),
     ("rw", Switch(|args| args.read_only = false)),

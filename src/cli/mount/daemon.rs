@@ -17,7 +17,8 @@ use crate::outbox::{Outbox, OutboxConfig};
 use super::super::open_files::allow_many_files;
 use super::super::secrets::protect_memory;
 use super::inotify;
-use super::notifications;
+use super::notifications::{self, Notify};
+use super::refusals;
 use super::signals::Signals;
 use super::state_dirs::{self, Places};
 use super::supervisor::Supervisor;
@@ -279,10 +280,15 @@ async fn open_drive(
     let (outbox, mut events) =
         Outbox::open(config, client.clone()).context("cannot open the drafts")?;
     let mut news = None;
-    if plan.notify {
+    if plan.notify == Notify::JobsToo {
         let (for_drive, for_notifications) = notifications::tap(events);
         (events, news) = (for_drive, Some(for_notifications));
     }
+    let refusals_to = (plan.notify != Notify::Nothing).then(|| {
+        let (to, refused) = tokio::sync::mpsc::channel(refusals::WAITING);
+        tokio::spawn(refusals::show(refused, plan.mount_point.clone()));
+        to
+    });
     let config = DriveConfig {
         refresh: plan.refresh,
         read_only: plan.read_only,
@@ -297,6 +303,7 @@ async fn open_drive(
             url: plan.webhook_url.clone(),
         }),
         history: events_to.map(EventLogWriter::sender),
+        refusals: refusals_to,
         unsent_elsewhere: places.unsent_elsewhere.clone(),
         away: places.away.clone(),
         ..DriveConfig::new(&places.label, outbox_dir)
@@ -305,7 +312,13 @@ async fn open_drive(
     if let Some(news) = news {
         let mount_point = plan.mount_point.clone();
         let (outbox, drive) = (outbox.clone(), drive.clone());
-        tokio::spawn(notifications::show(news, outbox, drive, mount_point));
+        tokio::spawn(notifications::show(
+            news,
+            outbox,
+            drive,
+            mount_point,
+            plan.owner,
+        ));
     }
     Ok((outbox, drive))
 }

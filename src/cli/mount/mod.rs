@@ -4,11 +4,13 @@
 mod args;
 mod background;
 mod daemon;
+mod desktop;
 mod inotify;
 pub(super) mod mount_helper;
 mod notifications;
 mod options;
 mod owner;
+mod refusals;
 mod register;
 mod shared_cache;
 mod signals;
@@ -34,6 +36,7 @@ use super::mount_source;
 use super::settings::{self, ByteRate, ByteSize, Profile, Span};
 
 pub(super) use args::MountArgs;
+use notifications::Notify;
 use options::FstabOptions;
 use owner::FileOwner;
 use shared_cache::SharedCachePlan;
@@ -67,7 +70,7 @@ struct MountPlan {
     kernel_options: Vec<String>,
     source: Option<String>,
     cover_files: bool,
-    notify: bool,
+    notify: Notify,
     quiet: bool,
     chaos: Option<PathBuf>,
 }
@@ -86,8 +89,8 @@ pub(super) fn run(mut args: MountArgs) -> Result<Exit> {
     check_folders(&plan)?;
     // Before the mount point is looked at, which may be the one that does not answer.
     dying::free_dying_mounts(&plan.state_dir);
-    if plan.notify
-        && let Some(why) = notifications::missing_program()
+    if plan.notify == Notify::JobsToo
+        && let Some(why) = notifications::why_none_is_shown(&plan.owner)
     {
         eprintln!("assetfs: {why}");
     }
@@ -177,7 +180,7 @@ fn plan(args: &MountArgs, profile: &Profile, fstab: FstabOptions) -> Result<Moun
         )?,
         kernel_options: fstab.kernel,
         cover_files: args.cover_files,
-        notify: args.notify || profile.notify.unwrap_or(false),
+        notify: Notify::chosen(args, profile),
         quiet: args.quiet,
     })
 }

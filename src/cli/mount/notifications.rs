@@ -1,32 +1,55 @@
 //! `assetfs mount --notify`: a notification of the desktop at the end of each job, and when a model was uploaded without
-//! files that it refers to, shown by the program `notify-send`.
-//! The events of the outbox pass through here on their way to the drive.
+//! files that it refers to. The events of the outbox pass through here on their way to the drive. Changes that are refused
+//! are in [`super::refusals`].
 
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
-use std::process::Stdio;
-use std::time::Duration;
 
-use tokio::process::Command;
+use serde::{Deserialize, Serialize};
 use tokio::sync::mpsc;
 
-use crate::cli::settings;
+use super::args::MountArgs;
+use super::desktop::Desktop;
+use super::owner::FileOwner;
+use crate::cli::settings::Profile;
 use crate::drive::{Drive, StatusWord};
 use crate::fuse::shell_quoted;
 use crate::outbox::{DraftId, JobFolder, Outbox, OutboxEvent};
 
-/// The program that shows a notification (package `libnotify-bin`).
-const PROGRAM: &str = "notify-send";
-/// How long the program may take; a desktop that does not answer must not collect processes.
-const PROGRAM_DEADLINE: Duration = Duration::from_secs(10);
 /// Capacity of the channels of events, as that of the outbox.
 const EVENTS_WAITING: usize = 256;
 
-/// What to do for `--notify`, if the program is missing.
-pub(super) fn missing_program() -> Option<&'static str> {
-    settings::program(PROGRAM).is_none().then_some(
-        "--notify shows nothing, because notify-send is missing: run `apt install libnotify-bin`",
-    )
+/// What `assetfs mount` shows on the desktop.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) enum Notify {
+    Nothing,
+    /// Changes that were refused.
+    Refusals,
+    /// The ends of jobs, and uploads with a warning, as well.
+    JobsToo,
+}
+
+impl Notify {
+    pub(super) fn chosen(args: &MountArgs, profile: &Profile) -> Notify {
+        let is_set = |value: Option<bool>| value.unwrap_or(false);
+        if args.no_notify {
+            Notify::Nothing
+        } else if args.notify {
+            Notify::JobsToo
+        } else if is_set(profile.no_notify) {
+            Notify::Nothing
+        } else if is_set(profile.notify) {
+            Notify::JobsToo
+        } else {
+            Notify::Refusals
+        }
+    }
+}
+
+/// Why `--notify` shows nothing.
+pub(super) fn why_none_is_shown(owner: &FileOwner) -> Option<String> {
+    let reason = Desktop::of_user(owner.uid, owner.gid).err()?;
+    Some(format!("--notify shows nothing: {reason}"))
 }
 
 /// What may be worth a notification.
@@ -69,7 +92,11 @@ pub(super) async fn show(
     outbox: Outbox,
     drive: Drive,
     mount_point: PathBuf,
+    owner: FileOwner,
 ) {
+    let notify = async |title: &str, text: String| {
+        Desktop::show(Desktop::of_user(owner.uid, owner.gid), title, text).await;
+    };
     let mut running = HashSet::new();
     while let Some(news) = news.recv().await {
         let (folder, name) = match news {
@@ -79,7 +106,7 @@ pub(super) async fn show(
                 if let Some((draft, warning)) = draft.and_then(|it| Some((it.name, it.warning?))) {
                     let path = format!("/rawmodels/{draft}");
                     let text = body(&mount_point, &path, Some(&warning));
-                    notify("Model uploaded without files", &text).await;
+                    notify("Model uploaded without files", text).await;
                 }
                 continue;
             }
@@ -95,7 +122,7 @@ pub(super) async fn show(
         let path = drive.job_path(&folder, &name);
         if running.remove(&(folder, name)) {
             let text = body(&mount_point, &path, job.failure.as_deref());
-            notify(title, &text).await;
+            notify(title, text).await;
         }
     }
 }
@@ -112,7 +139,7 @@ fn end_of(folder: &JobFolder, word: &StatusWord) -> Option<&'static str> {
     }
 }
 
-fn body(mount_point: &Path, path: &str, failure: Option<&str>) -> String {
+pub(super) fn body(mount_point: &Path, path: &str, failure: Option<&str>) -> String {
     let path = shell_quoted(&mount_point.join(path.trim_start_matches('/')));
     match failure {
         Some(failure) => format!("{path}: {failure}"),
@@ -120,42 +147,17 @@ fn body(mount_point: &Path, path: &str, failure: Option<&str>) -> String {
     }
 }
 
-async fn notify(title: &str, text: &str) {
-    let shown = Command::new(PROGRAM)
-        .args(["--app-name=assetfs", "--", title])
-        .arg(escaped(text))
-        .stdin(Stdio::null())
-        .stdout(Stdio::null())
-        .stderr(Stdio::null())
-        .kill_on_drop(true)
-        .status();
-    match tokio::time::timeout(PROGRAM_DEADLINE, shown).await {
-        Ok(Ok(status)) if status.success() => {}
-        Ok(Ok(status)) => tracing::warn!(%status, "notify-send failed"),
-        Ok(Err(error)) => tracing::warn!(%error, "cannot start notify-send"),
-        Err(_) => tracing::warn!("the desktop took no notification in time"),
-    }
-}
-
-/// Escapes what a notification server reads as markup.
-fn escaped(text: &str) -> String {
-    text.replace('&', "&amp;")
-        .replace('<', "&lt;")
-        .replace('>', "&gt;")
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
-    fn a_name_is_no_markup_and_a_failure_has_its_reason() {
+    fn a_failure_has_its_reason() {
         let text = body(
             Path::new("/mnt"),
             "/rawmodels/a<b>&c/optimize/web.json",
             Some("no points"),
         );
         assert_eq!(text, "'/mnt/rawmodels/a<b>&c/optimize/web.json': no points");
-        assert_eq!(escaped("a<b>&c"), "a&lt;b&gt;&amp;c");
     }
 }

@@ -2,16 +2,18 @@
 
 use std::ffi::OsStr;
 
+use crate::client::without_error_numbers;
 use crate::drive::error::{DriveError, DriveResult};
 use crate::drive::failures::{OperationKind, Outcome};
 use crate::drive::mount::Mount;
 use crate::drive::places::{Node, job_folder_path, note_failure_time};
-use crate::drive::posix::Ino;
+use crate::drive::posix::{Caller, Ino};
+use crate::drive::refusal::{Refusal, RefusedUser};
 use crate::drive::tree::Tree;
 use crate::drive::values::local::DropFolder;
 use crate::drive::values::names::shown_name;
 use crate::drive::values::node::{Home, Model};
-use crate::outbox::{JobState, OutboxEvent};
+use crate::outbox::{JobState, OutboxEvent, is_junk_path};
 
 /// The last failure of a node: of an operation, or of work in the background.
 pub fn why(tree: &Tree, node: &Node) -> Option<String> {
@@ -128,6 +130,36 @@ pub fn note_outcome(tree: &Tree, event: &OutboxEvent) {
             }
         }
         _ => {}
+    }
+}
+
+/// Tells the mount that a change was refused, for the desktop of who tried it. The path is that of a node, or of a name in it.
+/// Left out is what no person did: files that file managers and systems make for themselves, and the commands of assetfs,
+/// which print the reason.
+pub fn tell_refused<T>(
+    mount: &Mount,
+    (ino, name): (Ino, Option<&OsStr>),
+    caller: Option<&Caller>,
+    result: &DriveResult<T>,
+) {
+    let (Some(to), Err(error)) = (&mount.config().refusals, result) else {
+        return;
+    };
+    let Ok(node) = mount.node(ino) else { return };
+    let path = path_at(mount, &node, name);
+    let is_of_a_person = error.has_user_message()
+        && !is_junk_path(&path)
+        && !path.contains("/.assetfs/")
+        && caller.is_none_or(|caller| caller.program() != env!("CARGO_PKG_NAME"));
+    if is_of_a_person {
+        let _ = to.try_send(Refusal {
+            path,
+            why: without_error_numbers(&error.to_string()),
+            user: caller.map(|caller| RefusedUser {
+                uid: caller.uid,
+                gid: caller.gid,
+            }),
+        });
     }
 }
 

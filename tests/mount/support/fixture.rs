@@ -167,6 +167,8 @@ impl Fixture {
             .env("ASSETFS_TOKEN", self.service.token())
             .env("ASSETFS_SETTLE", "300ms")
             .env("ASSETFS_REFRESH", "1s")
+            // Refusals of tests are not for the desktop of who runs them.
+            .env("ASSETFS_NO_NOTIFY", "true")
             .env("ASSETFS_LOG", "assetfs=debug");
         command
     }
