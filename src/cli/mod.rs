@@ -19,6 +19,7 @@ mod convert;
 mod desktop_notice;
 mod doctor;
 mod dying;
+mod embed;
 mod event_log;
 mod events;
 mod exit;
@@ -132,6 +133,7 @@ enum Command {
     Convert(convert::ConvertArgs),
     Scale(control::ScaleArgs),
     Replace(replace::ReplaceArgs),
+    Embed(embed::EmbedArgs),
     Rm(rm::RmArgs),
     Recover(recover::RecoverArgs),
     Login(sign_in::LoginArgs),
@@ -185,6 +187,7 @@ pub fn run() -> ExitCode {
         Command::Convert(args) => convert::run(&args),
         Command::Scale(args) => control::scale(&args),
         Command::Replace(args) => replace::run(&args),
+        Command::Embed(args) => embed::run(&args),
         Command::Rm(args) => rm::run(&args),
         Command::Recover(args) => recover::run(&args),
         Command::Login(args) => sign_in::login(&args),

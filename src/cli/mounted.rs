@@ -31,6 +31,8 @@ pub(super) const ENDS_SOON: Duration = Duration::from_secs(3);
 const STATE_ATTRIBUTE: &str = "user.assetfs.state";
 /// The attribute that holds the service's id of a path.
 const ID_ATTRIBUTE: &str = "user.assetfs.id";
+/// The attribute that holds the address of a record, or of the page of an embed.
+const URL_ATTRIBUTE: &str = "user.assetfs.url";
 /// The attribute that holds the checksum (XXH3, 128 bits) of a file that was copied in on this machine.
 const CHECKSUM_ATTRIBUTE: &str = "user.assetfs.xxh3";
 
@@ -313,6 +315,11 @@ pub(super) fn own_checksum(path: &Path) -> Result<Option<String>> {
 /// The service's id of the object at a path; `None` if it has no id yet.
 pub(super) fn item_id(path: &Path) -> Result<Option<String>> {
     attribute(path, ID_ATTRIBUTE).map_err(|error| explain_at(path, error.into()))
+}
+
+/// The address that the object at a path has on the service; `None` if it has none.
+pub(super) fn item_url(path: &Path) -> Result<Option<String>> {
+    attribute(path, URL_ATTRIBUTE).map_err(|error| explain_at(path, error.into()))
 }
 
 /// The service's id of an open file or folder, also when its path has changed.

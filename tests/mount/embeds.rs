@@ -10,7 +10,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 
 use crate::browser::{Browser, Trap};
-use crate::support::{Fixture, assetfs, exists, run, shell, wait_until};
+use crate::support::{ASSETFS, Fixture, assetfs, exists, run, shell, text, wait_until};
 use crate::{needs_fuse, needs_program};
 
 /// The service need not render pictures: the browser does.
@@ -83,6 +83,10 @@ const GLB: &str = r#"{"schema":"2.5","limits":{"faces":{"percentage":50}},
 const DRACO: &str = r#"{"schema":"2.5","limits":{"faces":{"percentage":50}},
 "compressionAndExport":{"fileExports":[{"fileType":"glb","meshCompressionMethod":"draco"}]}}"#;
 
+const KTX2: &str = r#"{"schema":"2.5","limits":{"faces":{"percentage":50}},
+"compressionAndExport":{"fileExports":[{"fileType":"glb","textureFormat":{
+"baseColor":"ktx2","normal":"ktx2","orm":"ktx2","emissive":"ktx2"}}]}}"#;
+
 #[test]
 fn an_embed_made_by_cp_shows_the_model_in_a_browser_without_other_hosts() {
     needs_fuse!();
@@ -119,6 +123,80 @@ fn an_embed_made_by_cp_shows_the_model_in_a_browser_without_other_hosts() {
     let note = browser.value("document.getElementById('note').textContent");
     assert!(note.as_str().unwrap().contains(" cm"), "{note}");
     assert_eq!(browser.value("document.title"), json!("Oak chair"));
+    assert_eq!(browser.complaints, Vec::<String>::new());
+    assert_stayed_here(&browser, &fixture);
+}
+
+#[test]
+fn embed_prints_the_address_of_a_result_and_makes_one_embed() {
+    needs_fuse!();
+    let fixture = Fixture::new();
+    let rapid = optimized(&fixture, GLB);
+    let rapid = fixture.path(&format!("rapidmodels/{rapid}"));
+    let asked = |path: &Path| -> Value {
+        let output = run(Command::new(ASSETFS)
+            .args(["embed", "--json", "-q"])
+            .arg(path));
+        serde_json::from_str(&output).unwrap()
+    };
+    let first = asked(&rapid);
+    assert_eq!(first["made"], json!(true));
+    let url = first["url"].as_str().unwrap();
+    assert!(url.starts_with(&fixture.service.base_url), "{first}");
+    let snippet = first["snippet"].as_str().unwrap();
+    assert!(
+        snippet.starts_with(&format!("<iframe src=\"{url}\"")),
+        "{first}"
+    );
+    // The same model by other paths, and the page itself: the same embed.
+    let page = Path::new(first["page"].as_str().unwrap());
+    let by_text = fixture.path("rawmodels/chair/optimize/small.json");
+    for path in [
+        &rapid,
+        &by_text,
+        &by_text.with_extension(""),
+        &page.to_owned(),
+    ] {
+        let again = asked(path);
+        assert_eq!(
+            (&again["url"], &again["made"]),
+            (&first["url"], &json!(false))
+        );
+    }
+    assert_eq!(fs::read_dir(fixture.path("embeds")).unwrap().count(), 1);
+    // A model that no viewer can show, and what is no model.
+    for (path, code, said) in [
+        ("rawmodels/chair", 1, "is no glb, which a viewer needs"),
+        ("presets", 2, "is neither a model nor the page of an embed"),
+    ] {
+        let output = assetfs("embed", fixture.path(path)).output().unwrap();
+        assert_eq!(output.status.code(), Some(code), "{path}");
+        let errors = text(&output.stderr);
+        assert!(errors.contains(said), "{errors}");
+    }
+}
+
+#[test]
+fn a_model_with_ktx2_textures_is_shown_without_asking_anybody_else() {
+    needs_fuse!();
+    needs_program!("chromium");
+    let fixture = Fixture::new();
+    let rapid = optimized(&fixture, KTX2);
+    let folder = format!("rapidmodels/{rapid}/embeds");
+    let page = embed(&fixture, &folder, "ktx2", &json!({}));
+    let mut browser = Browser::start();
+    let picture = drawn(&mut browser, &page, "ktx2");
+    let (drawn_pixels, colours) = pixels_drawn(&picture);
+    assert!(
+        drawn_pixels > 10_000 && colours > 200,
+        "{drawn_pixels} pixels in {colours} colours"
+    );
+    let is_asked = |url: &String| url.contains("basis_transcoder.wasm");
+    assert!(
+        browser.requests.iter().any(is_asked),
+        "{:?}",
+        browser.requests
+    );
     assert_eq!(browser.complaints, Vec::<String>::new());
     assert_stayed_here(&browser, &fixture);
 }

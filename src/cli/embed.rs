@@ -1,0 +1,279 @@
+//! `assetfs embed`: the address and the snippet of an embed of a model. Makes the embed by a text in the model's `embeds/`, as a
+//! script can do it.
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use anyhow::{Result, bail};
+use url::{Host, Url};
+
+use crate::drive::StatusWord;
+use crate::fuse::shell_quoted;
+use crate::web_url::web_url;
+
+use super::exit::{Exit, TimedOut, WrongUse};
+use super::mounted::{self, MountedDrive, POLL_PERIOD, explain_at};
+use super::settings::Span;
+use super::wait::{self, State};
+
+/// The text that this command makes an embed with, and the link beside it once the embed is there.
+const TEXT: &str = "share.json";
+const LINK: &str = "share.html";
+/// How long the page of an embed may take to be listed, after the service has made it.
+const LISTED_WITHIN: Duration = Duration::from_secs(30);
+
+/// Print the address and the snippet of an embed of a model
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Example: assetfs embed ~/assets/rapidmodels/chair\n\
+    Example: assetfs embed ~/assets/rawmodels/chair/optimize/web\n\
+    Example: assetfs embed --json ~/assets/rapidmodels/chair | jq -r .snippet\n\
+    An embed is a page with a viewer of the model. If the model has none, one is made, which costs no point. Anyone who has its\n\
+    address can see the model, until its page in embeds/ is removed.")]
+pub(super) struct EmbedArgs {
+    /// An optimized model, a model in glb format, the text or the result in optimize/, or a page in embeds/
+    path: PathBuf,
+    /// Give up waiting after this time
+    #[arg(long, value_name = "TIME")]
+    timeout: Option<Span>,
+    /// Show no progress
+    #[arg(long, short)]
+    quiet: bool,
+    /// Print as JSON
+    #[arg(long)]
+    json: bool,
+}
+
+pub(super) fn run(args: &EmbedArgs) -> Result<Exit> {
+    mounted::check_exists(&args.path)?;
+    let (page, is_new) = match Subject::of(&args.path)? {
+        Subject::Page(page) => (page, false),
+        Subject::Model(model) => match page_in(&embeds_of(&args.path, &model)?)? {
+            Some(page) => (page, false),
+            None => (make(args, &model)?, true),
+        },
+    };
+    let url = address(&page)?;
+    let snippet = snippet(&url);
+    if args.json {
+        let report = serde_json::json!({
+            "path": args.path,
+            "page": page,
+            "url": url.as_str(),
+            "snippet": snippet,
+            "made": is_new,
+        });
+        println!("{}", serde_json::to_string_pretty(&report)?);
+        return Ok(Exit::Done);
+    }
+    println!("{url}");
+    println!("{snippet}");
+    if !args.quiet {
+        let made = if is_new { "Made a new embed. " } else { "" };
+        eprintln!(
+            "{made}Anyone who has the address can see the model; `rm {}` ends that.",
+            shell_quoted(&page)
+        );
+        if is_of_this_machine(&url) {
+            eprintln!(
+                "This address works on this machine only, because the service listens here alone; `assetfs serve --help` says \
+                 how it serves others."
+            );
+        }
+    }
+    Ok(Exit::Done)
+}
+
+/// What a path stands for.
+enum Subject {
+    /// The folder of a model.
+    Model(PathBuf),
+    /// A page in `embeds/`.
+    Page(PathBuf),
+}
+
+impl Subject {
+    fn of(path: &Path) -> Result<Subject> {
+        let drive = MountedDrive::of(path)?;
+        let root = drive.root();
+        let given = mounted::own_target(path)?;
+        // The text of an optimization stands for its result.
+        let result = given.with_extension("");
+        let is_text = given.extension().is_some_and(|it| it == "json")
+            && (given.parent().and_then(Path::file_name)).is_some_and(|name| name == "optimize");
+        let given = if is_text { result } else { given };
+        let whole = fs::canonicalize(&given).map_err(|error| match error.kind() {
+            io::ErrorKind::NotFound if is_text => {
+                let path = shell_quoted(path);
+                anyhow::anyhow!("{path} has no result yet; wait for it: assetfs wait {path}")
+            }
+            _ => explain_at(&given, error),
+        })?;
+        let below = whole.strip_prefix(root).unwrap_or(&whole);
+        let names: Vec<&str> = below.iter().filter_map(|name| name.to_str()).collect();
+        match names[..] {
+            ["embeds", _] => Ok(Subject::Page(whole)),
+            ["rawmodels", _] if whole.is_file() => {
+                let id = mounted::item_id(&whole)?;
+                let by_id = |id: String| root.join("rawmodels/.assetfs/by-id").join(id);
+                Ok(Subject::Model(id.map_or(whole, by_id)))
+            }
+            ["rawmodels" | "rapidmodels", name, ..] if !name.starts_with('.') => {
+                Ok(Subject::Model(root.join(names[0]).join(name)))
+            }
+            _ => Err(WrongUse(format!(
+                "{} is neither a model nor the page of an embed",
+                shell_quoted(path)
+            ))
+            .into()),
+        }
+    }
+}
+
+/// The drop folder for embeds of a model; refused if it has none.
+fn embeds_of(path: &Path, model: &Path) -> Result<PathBuf> {
+    let folder = model.join("embeds");
+    if folder.is_dir() {
+        return Ok(folder);
+    }
+    let path = shell_quoted(path);
+    match mounted::item_report(model).map_err(|error| explain_at(model, error))? {
+        Some(report) if report.state == StatusWord::Complete => {
+            bail!("{path} is no glb, which a viewer needs; optimize it, and embed the result")
+        }
+        Some(report) if report.state == StatusWord::Failed => bail!("{path}: {}", report.status),
+        Some(report) => bail!(
+            "{path} is not complete ({}); wait for it: assetfs wait {path}",
+            report.status
+        ),
+        None => bail!("{path} is not a model"),
+    }
+}
+
+/// The page of an embed that was made from a text in this folder: that of this command, else the first by name.
+fn page_in(folder: &Path) -> Result<Option<PathBuf>> {
+    let mut links = Vec::new();
+    for entry in fs::read_dir(folder).map_err(|error| explain_at(folder, error))? {
+        let path = entry.map_err(|error| explain_at(folder, error))?.path();
+        if path.extension().is_some_and(|it| it == "html") {
+            links.push(path);
+        }
+    }
+    links.sort_by_key(|link| (!link.ends_with(LINK), link.clone()));
+    // A link may be left for a moment of an embed that was deleted elsewhere.
+    Ok(links.iter().find_map(|link| fs::canonicalize(link).ok()))
+}
+
+/// Makes an embed with the default viewer; returns its page.
+fn make(args: &EmbedArgs, model: &Path) -> Result<PathBuf> {
+    let (text, link) = (
+        model.join("embeds").join(TEXT),
+        model.join("embeds").join(LINK),
+    );
+    // A text that is there was sent, by an earlier call that was interrupted.
+    if !text.exists()
+        && let Err(error) = fs::write(&text, "{}\n")
+    {
+        match mounted::why(&text).ok().flatten() {
+            Some(why) => bail!("{}: {why}", shell_quoted(&args.path)),
+            None => return Err(explain_at(&text, error)),
+        }
+    }
+    let limit = args.timeout.map(|span| span.0);
+    let outcome = wait::wait_for(std::slice::from_ref(&text), limit, args.quiet)?;
+    match outcome.states.into_iter().next() {
+        Some((_, State::Failed(why))) => bail!(
+            "{}: {why}. To try again: rm {}",
+            shell_quoted(&args.path),
+            shell_quoted(&text)
+        ),
+        Some((_, State::Going(_, status))) => {
+            let path = shell_quoted(&args.path);
+            Err(TimedOut(format!("{path}: timed out while {status}")).into())
+        }
+        Some((_, State::Done(_))) | None => listed(&link),
+    }
+}
+
+fn listed(link: &Path) -> Result<PathBuf> {
+    let begun = Instant::now();
+    loop {
+        match fs::canonicalize(link) {
+            Ok(page) => return Ok(page),
+            Err(error) if begun.elapsed() >= LISTED_WITHIN => return Err(explain_at(link, error)),
+            Err(_) => std::thread::sleep(POLL_PERIOD),
+        }
+    }
+}
+
+/// The address of an embed. It comes from the service, so it is checked.
+fn address(page: &Path) -> Result<Url> {
+    let Some(text) = mounted::item_url(page)? else {
+        bail!("the service does not say where {} is", shell_quoted(page));
+    };
+    match web_url(&text) {
+        Some(url) => Ok(url),
+        None => bail!(
+            "the service gives no web address for {}",
+            shell_quoted(page)
+        ),
+    }
+}
+
+/// What to put into another page, as the page of the service writes it.
+fn snippet(url: &Url) -> String {
+    // `Url` has no quotes in it; in an attribute the `&` of a query is written as an entity.
+    let url = url.as_str().replace('&', "&amp;");
+    format!(
+        r#"<iframe src="{url}" title="3D model" width="640" height="480" allow="fullscreen; xr-spatial-tracking" loading="lazy"></iframe>"#
+    )
+}
+
+fn is_of_this_machine(url: &Url) -> bool {
+    match url.host() {
+        Some(Host::Domain(name)) => name == "localhost",
+        Some(Host::Ipv4(address)) => address.is_loopback(),
+        Some(Host::Ipv6(address)) => address.is_loopback(),
+        None => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_address_of_the_service_cannot_leave_the_snippet() {
+        let url = web_url("https://x.example/embed/1?a=\"><script>&b='c'").unwrap();
+        let snippet = snippet(&url);
+        assert_eq!(snippet.matches('<').count(), 2, "{snippet}");
+        assert!(snippet.contains("&amp;b="), "{snippet}");
+    }
+
+    #[cfg(feature = "local-service")]
+    #[test]
+    fn the_snippet_is_that_of_the_page() {
+        let dialog = include_str!("../service/page/scripts/embed_dialog.js");
+        let url = web_url("https://x.example/embed/1").unwrap();
+        let expected = snippet(&url).replace(url.as_str(), "${url}");
+        assert!(dialog.contains(&expected), "{expected}");
+    }
+
+    #[test]
+    fn an_address_that_only_this_machine_reaches_is_known() {
+        for (text, expected) in [
+            ("http://127.0.0.1:7878/embed/1", true),
+            ("http://[::1]/embed/1", true),
+            ("http://localhost/embed/1", true),
+            ("https://assets.example.com/embed/1", false),
+            ("http://192.168.0.4/embed/1", false),
+        ] {
+            assert_eq!(
+                is_of_this_machine(&web_url(text).unwrap()),
+                expected,
+                "{text}"
+            );
+        }
+    }
+}
