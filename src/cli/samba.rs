@@ -215,14 +215,17 @@ fn checked(share: &Share, text: &str) -> Result<Finding> {
 /// What to do next: a word and a sentence each.
 fn steps(args: &SambaArgs, share: &Share, file: Option<&Path>) -> Vec<(&'static str, String)> {
     let mut steps = Vec::new();
-    let smbpasswd = match (&args.private, file) {
-        (Some(_), Some(file)) => {
-            let file = shell_quoted(file);
+    let add_user = match (&args.private, file) {
+        (Some(dir), Some(file)) => {
+            let (dir, file) = (shell_quoted(dir), shell_quoted(file));
             steps.push((
                 "Start",
-                format!("smbd --foreground --no-process-group --configfile {file}"),
+                format!(
+                    "smbd --foreground --no-process-group --log-basename {dir} --configfile {file}"
+                ),
             ));
-            format!("smbpasswd -c {file} -a")
+            // Unlike smbpasswd it needs no root.
+            format!("pdbedit -s {file} -a")
         }
         (_, file) => {
             steps.push(("Include", include(file)));
@@ -234,7 +237,7 @@ fn steps(args: &SambaArgs, share: &Share, file: Option<&Path>) -> Vec<(&'static 
         .users
         .iter()
         .map(|user| user.strip_prefix('@').map_or(user.as_str(), |_| "MEMBER"));
-    let commands: Vec<String> = members.map(|user| format!("{smbpasswd} {user}")).collect();
+    let commands: Vec<String> = members.map(|user| format!("{add_user} {user}")).collect();
     steps.push(("Password", commands.join("; ")));
     let host = rustix::system::uname()
         .nodename()
