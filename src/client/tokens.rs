@@ -6,8 +6,8 @@ use super::budget::Priority;
 use super::call::Call;
 use super::error::ClientError;
 use super::groups::TokenCalls;
-use crate::wire::paths::{fill, route};
-use crate::wire::{ApiToken, CreateToken, LoginReply, Token, TokenId};
+use crate::wire::paths::{SIGN_IN_CODE, fill, route};
+use crate::wire::{ApiToken, CreateToken, LoginReply, SignInCode, Token, TokenId};
 
 impl TokenCalls<'_> {
     pub async fn list(self, priority: Priority) -> Result<Vec<ApiToken>, ClientError> {
@@ -39,6 +39,12 @@ impl TokenCalls<'_> {
                 status: None,
                 reason: "the reply contains no token".to_owned(),
             })
+    }
+
+    /// A code for a link that signs in to the page of a local service. Sent once.
+    pub async fn sign_in_code(self) -> Result<SignInCode, ClientError> {
+        let call = Call::once("make a sign-in link", Method::POST, SIGN_IN_CODE);
+        self.exchange.json(call).await
     }
 
     pub async fn delete(self, id: TokenId) -> Result<(), ClientError> {

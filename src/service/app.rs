@@ -18,6 +18,7 @@ use super::metrics::Metrics;
 use super::names::media_type;
 use super::queue::Queue;
 use super::records::{FileId, FileRow, JobRow, JobState, Records, Removal};
+use super::sign_in_codes::SignInCodes;
 use super::signing::{Access, Signer};
 use super::workers::Workers;
 use crate::listener::Connections;
@@ -43,6 +44,7 @@ pub struct App {
     pub events: Events,
     /// Held while a password is checked, so that only one is checked at a time.
     pub password_turn: tokio::sync::Mutex<()>,
+    pub sign_in_codes: SignInCodes,
     /// The connections of all listeners except the admin listener.
     pub connections: Connections,
     pub metrics: Metrics,

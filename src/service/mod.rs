@@ -35,6 +35,7 @@ mod records;
 mod room;
 mod sample_records;
 mod secrets;
+mod sign_in_codes;
 mod signing;
 mod stores;
 #[cfg(test)]
@@ -206,6 +207,7 @@ fn assemble(
         work_dir: empty_dir(data_dir.join("work"))?,
         limiter: limits::RateLimiter::new(config.requests_per_minute),
         password_turn: tokio::sync::Mutex::default(),
+        sign_in_codes: sign_in_codes::SignInCodes::default(),
         connections: Connections::new(config.connections.clone()),
         metrics: metrics::Metrics::default(),
         draining: CancellationToken::new(),
@@ -343,6 +345,22 @@ impl RunningService {
     /// The token of the first account, `<id>|<secret>`.
     pub fn token(&self) -> &str {
         self.token.expose()
+    }
+
+    /// A link to the page that signs in to the first account, once and for ten minutes. `None` unless the service listens on
+    /// this machine alone, by its own address and without a certificate: only there is the link of use.
+    ///
+    /// # Errors
+    /// If the records fail.
+    pub async fn sign_in_link(&self) -> Result<Option<String>, ServiceError> {
+        let config = &self.app.config;
+        let is_local = self.addr.ip().is_loopback();
+        if !is_local || config.tls.is_some() || config.public_url.is_some() {
+            return Ok(None);
+        }
+        let token = self.token.id().expect("our own token has an id");
+        let token = self.app.records.tokens().get(token).await?;
+        Ok(token.map(|token| self.app.sign_in_codes.make(token.user).link(&self.base_url)))
     }
 
     /// Starts a plan of faults from its beginning; `None` ends all faults.

@@ -61,7 +61,7 @@ pub use status::{ConversionStatus, JobState, OptimizationStatus, UploadStatus};
 pub use strict_json::strict_json;
 pub use tag::{NOTE_PREFIX, REQUEST_PREFIX, Tag, TagName, TagsRequest, is_own_tag};
 pub use time::Timestamp;
-pub use token::{ApiToken, CreateToken, TokenForm};
+pub use token::{ApiToken, CreateToken, SignInCode, TokenForm};
 pub use trace::{TRACEPARENT, TraceParent};
 pub use upload::{Downloads, StartUpload, UploadLinks, UploadStarted};
 pub use user::{DeleteAccount, Login, LoginReply, RapidPoints, StorageLeft};

@@ -37,6 +37,9 @@ pub fn fill(template: &str, values: &[&(dyn Display + Sync)]) -> String {
     path
 }
 
+/// Makes a code for a link that signs in to the page of our own service. Not a part of the API.
+pub const SIGN_IN_CODE: &str = "/page/code";
+
 /// Every call of both versions: method and template.
 pub fn endpoints() -> impl Iterator<Item = (&'static str, &'static str)> {
     route::CALLS.iter().chain(legacy_route::CALLS).copied()

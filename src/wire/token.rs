@@ -3,6 +3,7 @@
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
+use url::Url;
 
 use super::asset::in_form;
 use super::id::{TokenId, UserId};
@@ -57,6 +58,21 @@ impl ApiToken {
             TokenForm::List => in_form(self, LIST_FIELDS, ""),
             TokenForm::Single => in_form(self, SINGLE_FIELDS, ""),
         }
+    }
+}
+
+/// A code that signs in to the page of a local service once. It has no `Debug`, because it is a secret.
+#[derive(Serialize, Deserialize)]
+pub struct SignInCode {
+    pub code: String,
+    /// In seconds.
+    pub expires_in: u64,
+}
+
+impl SignInCode {
+    /// The link for the page at `base`. What is after `#` is not sent to a server.
+    pub fn link(&self, base: &Url) -> String {
+        format!("{}#sign-in={}", base, self.code)
     }
 }
 

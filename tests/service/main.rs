@@ -40,6 +40,7 @@ mod s3;
 #[path = "../support/samples.rs"]
 mod samples;
 mod shared_records;
+mod sign_in_link;
 #[path = "../support/skip.rs"]
 mod skip;
 mod spec_forms;

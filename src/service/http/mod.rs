@@ -23,6 +23,7 @@ mod rawmodel;
 mod record_forms;
 mod request;
 mod server;
+mod sign_in_link;
 mod start_page;
 mod static_file;
 mod storage;
@@ -171,6 +172,8 @@ fn page_routes() -> Router<Arc<App>> {
         .route(start_page::PAGE, get(start_page::show))
         .route(start_page::FACTS, get(start_page::facts))
         .route(start_page::FRAME, get(start_page::frame))
+        .route(sign_in_link::CODE, post(sign_in_link::make))
+        .route(sign_in_link::SESSION, post(sign_in_link::exchange))
         .route(start_page::ASSET, get(start_page::file))
 }
 

@@ -2,7 +2,7 @@
 // selects several, edits a preset in two tabs, loses the connection, makes an embed and opens it. Fails on an error of the console, on a request to another host, and on a
 // finding of axe-core above "minor".
 //
-//   node drive.mjs TOOLS BASE TOKEN_FILE MODELS [SCREENSHOTS]
+//   SIGN_IN_LINK=… node drive.mjs TOOLS BASE TOKEN_FILE MODELS [SCREENSHOTS]
 //
 // TOOLS is the folder whose node_modules have playwright-core and axe-core; MODELS has the folder `chair`, `square.glb` and `packed.zip`.
 import assert from 'node:assert/strict';
@@ -101,6 +101,25 @@ async function shown3d(on, count) {
   return frame;
 }
 const place = (name) => page.getByRole('navigation', { name: 'Main' }).getByRole('link', { name }).click();
+
+await step('a link signs in once, and leaves no trace in the address', async () => {
+  const link = process.env.SIGN_IN_LINK;
+  const open = async () => {
+    const opened = await (await browser.newContext({ viewport: WIDE })).newPage();
+    await opened.goto(link);
+    return opened;
+  };
+  const first = await open();
+  await first.getByRole('heading', { level: 1, name: 'Models' }).waitFor();
+  assert.equal(new URL(first.url()).hash, '#/models');
+  const kept = await first.evaluate(() => JSON.parse(localStorage.getItem('assetfs.session')));
+  assert.ok(kept.isOwn && /^\d+\|./.test(kept.token) && kept.token !== token);
+  await first.context().close();
+  const second = await open();
+  await second.getByText('This sign-in link was used already').waitFor();
+  assert.equal(new URL(second.url()).hash, '#/models');
+  await second.context().close();
+});
 
 await step('a wrong token is refused with a sentence', async () => {
   provoked = [401];

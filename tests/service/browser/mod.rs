@@ -59,6 +59,11 @@ async fn an_artist_signs_in_uploads_optimizes_compares_and_embeds() {
     let mut node = Command::new("node");
     node.arg(script).arg(tools).arg(service.url("")).arg(token);
     node.arg(models.path());
+    let link = service.service.sign_in_link().await.unwrap();
+    node.env(
+        "SIGN_IN_LINK",
+        link.expect("the service is on this machine"),
+    );
     node.args(std::env::var_os("ASSETFS_SCREENSHOTS"));
     let said = said(node).await;
     assert!(said.ends_with("everything worked\n"), "{said}");

@@ -4,12 +4,12 @@ import { Problem, onSignedOut } from './api.js';
 import { fill, h } from './dom.js';
 import { frame, markPlace } from './frame.js';
 import { Life } from './live.js';
-import { noticePlaces, problemBox } from './notices.js';
+import { noticePlaces, problemBox, say } from './notices.js';
 import { holdsBack, mayLeave } from './leaving.js';
 import { models } from './models.js';
 import { lost, onReach } from './reach.js';
 import { onSessionElsewhere, session } from './session.js';
-import { signIn } from './sign_in.js';
+import { linkCode, signIn, signInByLink } from './sign_in.js';
 
 /** What reads the scripts of the views that are not shown first. */
 const loaders = [];
@@ -55,14 +55,29 @@ let isFirst = true;
 /** The address that is shown, and what shows it again if it failed because the service did not answer. */
 let shownAt = null;
 let goOn = null;
+/** Why the link that the page was opened with did not sign in. */
+let linkProblem = null;
 
 function address() {
   const [path, search = ''] = location.hash.replace(/^#\/?/, '').split('?');
   return { path: path || 'models', query: new URLSearchParams(search) };
 }
 
+/** Signs in with the code of the address, if it has one. The code is removed from the address and the history at once. */
+async function useLink() {
+  const code = linkCode(location.hash);
+  if (!code) return false;
+  history.replaceState(null, '', `${location.pathname}${location.search}#/models`);
+  const problem = await signInByLink(code);
+  if (problem && session()) say(`${problem.message} You are signed in already.`);
+  else linkProblem = problem;
+  await show();
+  return true;
+}
+
 /** Follows the address, unless something unsaved would be left and that is not wanted. */
 async function follow() {
+  if (await useLink()) return;
   const { path, query } = address();
   if (shell && path === shownAt?.path && life.onQuery) {
     shownAt = { path, hash: location.hash };
@@ -149,7 +164,8 @@ function showSignIn() {
   shell = null;
   shownAt = null;
   document.title = 'Sign in – assetfs';
-  fill(root, signIn(show));
+  fill(root, signIn(show, linkProblem));
+  linkProblem = null;
 }
 
 onSignedOut(() => show());
@@ -159,4 +175,4 @@ addEventListener('hashchange', follow);
 addEventListener('click', askFirst);
 addEventListener('assetfs:again', show);
 document.body.append(root, noticePlaces());
-show();
+useLink().then((isDone) => isDone || show());

@@ -5,8 +5,22 @@ import { icon } from './icons.js';
 import { problemBox } from './notices.js';
 import { keepSession } from './session.js';
 
-/** The form; calls `done` when the service has accepted what was typed. */
-export function signIn(done) {
+/** The one-time code of a link that `assetfs` printed; `null` if the part of the address after `#` has none. */
+export const linkCode = (hash) => /^#sign-in=([0-9a-f]+)$/.exec(hash)?.[1] ?? null;
+
+/** Exchanges the code of a link for a token. @returns {Promise<Error|null>} why that did not work */
+export async function signInByLink(code) {
+  try {
+    const { token } = await post('../../page/session', { code });
+    keepSession({ token, isOwn: true });
+    return null;
+  } catch (problem) {
+    return problem;
+  }
+}
+
+/** The form; calls `done` when the service has accepted what was typed. `problem`: why another way did not work. */
+export function signIn(done, problem = null) {
   const failure = h('div', { role: 'alert' });
   const fields = h('div.fields');
   const submit = h('button.primary.large', { type: 'submit' }, 'Sign in');
@@ -23,6 +37,7 @@ export function signIn(done) {
       tab('token', 'Token', true, choose), tab('password', 'Email and password', false, choose)),
     fields, failure, submit);
   fill(fields, tokenFields());
+  if (problem) fill(failure, problemBox(problem));
   form.addEventListener('submit', async (event) => {
     event.preventDefault();
     if (submit.getAttribute('aria-busy') === 'true') return;
@@ -49,8 +64,8 @@ function tokenFields() {
   return [
     h('label.field', {}, h('span', {}, 'Token'),
       h('input', { name: 'token', type: 'password', autocomplete: 'off', spellcheck: 'false', placeholder: '1|…', autofocus: true })),
-    h('p.hint', {}, 'It is in the file ', h('code', {}, 'token'), ' of the service’s data folder; ',
-      h('code', {}, 'assetfs mount --local'), ' and ', h('code', {}, 'assetfs serve'), ' print where that is. ', h('code', {}, 'assetfs token create'), ' makes more.'),
+    h('p.hint', {}, 'On the machine of the service, ', h('code', {}, 'assetfs page'), ' prints a link that signs in without a token. The token is in the file ',
+      h('code', {}, 'token'), ' of the service’s data folder; ', h('code', {}, 'assetfs token create'), ' makes more.'),
   ];
 }
 
