@@ -135,6 +135,15 @@ impl Place for FactoryPreset {
     fn id(&self, _: &Tree) -> Option<String> {
         Some(self.0.to_string())
     }
+
+    fn description(&self, tree: &Tree) -> Option<String> {
+        tree.catalog()
+            .known()
+            .factory
+            .row(self.0.0)?
+            .description
+            .clone()
+    }
 }
 
 /// A file of `account/tokens/` or `account/webhooks/`.
