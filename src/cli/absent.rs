@@ -58,7 +58,7 @@ pub(super) mod local {
 
     pub(in crate::cli) struct Started {
         pub(in crate::cli) service: RunningService,
-        pub(in crate::cli) token_file: std::path::PathBuf,
+        pub(in crate::cli) link: Option<String>,
         pub(in crate::cli) warning: Option<String>,
     }
 
@@ -77,6 +77,10 @@ pub(super) mod local {
         pub(in crate::cli) fn client(&self) -> &Client {
             match *self {}
         }
+    }
+
+    pub(in crate::cli) async fn sign_in_link(_: &Path) -> Result<String> {
+        Err(without_local_service("`assetfs page`").into())
     }
 
     pub(in crate::cli) fn reach(_: &Path) -> Result<Reached> {

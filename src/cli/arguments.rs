@@ -8,9 +8,23 @@ use std::num::{IntErrorKind, ParseFloatError, ParseIntError};
 use clap::Parser;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 
+use super::exit::Exit;
+use super::output;
+
 /// The arguments of this process. Ends the process for help, and for wrong arguments.
 pub(super) fn parse<T: Parser>() -> T {
-    T::try_parse().unwrap_or_else(|error| explained(error).exit())
+    T::try_parse().unwrap_or_else(|error| refuse(&explained(error)))
+}
+
+fn refuse(error: &clap::Error) -> ! {
+    let options = std::env::args_os().skip(1).take_while(|it| it != "--");
+    if error.use_stderr() && options.into_iter().any(|it| it == "--json") {
+        output::choose_json(true);
+        let text = error.to_string();
+        let reason = text.split("\n\n").next().unwrap_or(&text);
+        output::failure_line(None, reason.trim_start_matches("error: "), Exit::WrongUse);
+    }
+    error.exit()
 }
 
 fn explained(mut error: clap::Error) -> clap::Error {

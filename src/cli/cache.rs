@@ -5,14 +5,17 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
+use clap_complete::engine::ArgValueCompleter;
 use serde::Serialize;
 
 use crate::cache::{BlockCache, CacheLimits, DiskShortage};
 use crate::drive::CacheStatus;
 use crate::fuse::{self, shell_quoted};
 
+use super::completers;
 use super::exit::{Exit, WrongUse};
 use super::mounted::{MountedDrive, POLL_PERIOD, check_exists};
+use super::output;
 use super::progress::Progress;
 use super::table::{bytes, counted, grouped, table};
 use super::{files, settings};
@@ -48,9 +51,6 @@ struct CacheArea {
     /// Folder of the cache, if no drive is mounted [default: $XDG_CACHE_HOME/assetfs]
     #[arg(long, env = "ASSETFS_CACHE_DIR", value_name = "DIR")]
     cache_dir: Option<PathBuf>,
-    /// Print as JSON
-    #[arg(long)]
-    json: bool,
 }
 
 /// One cache, mounted or not.
@@ -75,8 +75,9 @@ pub(super) fn run(args: &CacheArgs) -> Result<Exit> {
         )?],
         false => offline(place, order)?,
     };
-    if place.json {
-        println!("{}", serde_json::to_string_pretty(&reports)?);
+    if output::is_json() {
+        output::is_list();
+        reports.iter().for_each(output::line);
     } else {
         reports.iter().for_each(|report| show(report, order));
     }
@@ -235,7 +236,7 @@ fn show(report: &CacheReport, order: Order) {
 #[command(after_help = "Example: assetfs pin ~/assets/rawmodels/chair ~/assets/rapidmodels/chair")]
 pub(super) struct PinArgs {
     /// Models, folders or files in the drive
-    #[arg(required = true)]
+    #[arg(add = ArgValueCompleter::new(completers::models), required = true)]
     paths: Vec<PathBuf>,
 }
 
@@ -257,7 +258,7 @@ pub(super) fn pin(args: &PinArgs) -> Result<Exit> {
                 true
             });
             if let Err(error) = read {
-                eprintln!("assetfs: {}", super::exit::sentence(&error));
+                output::failed(Some(path), &error);
                 exit = Exit::Failed;
             }
         }
@@ -268,12 +269,14 @@ pub(super) fn pin(args: &PinArgs) -> Result<Exit> {
         ));
         let cache = drive.status()?.cache;
         if cache.refused > refused_before {
-            let path = shell_quoted(path);
-            eprintln!(
-                "assetfs: {path} is pinned, but the cache had no room for all of it: mount with a \
-                 larger --cache-size, make room on its disk, or `assetfs unpin` some"
+            let error = anyhow::anyhow!(
+                "{} is pinned, but the cache had no room for all of it: mount with a larger --cache-size, make room on its \
+                 disk, or `assetfs unpin` some",
+                shell_quoted(path)
             );
-            exit = Exit::Failed;
+            exit = output::failed(Some(path), &error);
+        } else if exit == Exit::Done {
+            output::done(path);
         }
     }
     Ok(exit)
@@ -284,12 +287,15 @@ pub(super) fn pin(args: &PinArgs) -> Result<Exit> {
 #[command(after_help = "Example: assetfs unpin ~/assets/rawmodels/chair")]
 pub(super) struct UnpinArgs {
     /// Pinned models, folders or files
-    #[arg(required = true)]
+    #[arg(add = ArgValueCompleter::new(completers::models), required = true)]
     paths: Vec<PathBuf>,
 }
 
 pub(super) fn unpin(args: &UnpinArgs) -> Result<Exit> {
-    args.paths.iter().try_for_each(|path| tell(path, "unpin"))?;
+    for path in &args.paths {
+        tell(path, "unpin")?;
+        output::done(path);
+    }
     Ok(Exit::Done)
 }
 

@@ -7,14 +7,18 @@ use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
+use clap_complete::engine::ArgValueCompleter;
 use md5::{Digest as _, Md5};
 use serde::Serialize;
 
-use super::exit::Exit;
+use super::completers;
+use super::exit::{Exit, WrongUse};
 use super::files::{self, FileBelow, at, percent, read_from_drive, read_through};
 use super::mounted::{MountedDrive, check_exists};
+use super::output;
 use super::progress::{Progress, Task};
 use super::table::{bytes, counted, grouped};
+use crate::fuse::shell_quoted;
 use crate::given_files;
 
 /// The extended attribute with a file's MD5.
@@ -29,6 +33,7 @@ pub(super) struct CheckArgs {
     /// The folder or file that was copied in
     local: PathBuf,
     /// The copy of that file or folder on the drive
+    #[arg(add = ArgValueCompleter::new(completers::models))]
     drive: PathBuf,
     /// Compare only sizes
     #[arg(long)]
@@ -36,9 +41,15 @@ pub(super) struct CheckArgs {
     /// Read both sides even if the storage reports checksums
     #[arg(long, conflicts_with = "size_only")]
     bytes: bool,
-    /// Print as JSON
-    #[arg(long)]
-    json: bool,
+}
+
+/// The line of `--json`.
+#[derive(Serialize)]
+struct CheckLine<'a> {
+    path: &'a Path,
+    #[serde(flatten)]
+    report: &'a CheckReport,
+    exit: u8,
 }
 
 /// The result of the comparison.
@@ -65,18 +76,22 @@ enum DifferenceKind {
     Missing,
     Size { local: u64, drive: u64 },
     Content,
-    Unreadable { why: String },
+    Unreadable { reason: String },
 }
 
 pub(super) fn run(args: &CheckArgs) -> Result<Exit> {
     MountedDrive::of(&args.drive)?;
     check_exists(&args.drive)?;
+    if !args.local.exists() {
+        let path = shell_quoted(&args.local);
+        return Err(WrongUse(format!("{path} does not exist")).into());
+    }
     let list = files::below(&args.local)?;
     let mut check = Check {
         args,
         total: list.iter().map(|file| file.len).sum(),
         done: 0,
-        task: Progress::new(args.json).task("comparing"),
+        task: Progress::new(output::is_json()).task("comparing"),
         report: CheckReport::default(),
     };
     for file in &list {
@@ -89,17 +104,22 @@ pub(super) fn run(args: &CheckArgs) -> Result<Exit> {
         bytes(report.bytes),
         grouped(report.differences.len() as u64)
     ));
-    if args.json {
-        println!("{}", serde_json::to_string_pretty(&report)?);
+    let exit = match report.differences.is_empty() {
+        true => Exit::Done,
+        false => Exit::Failed,
+    };
+    if output::is_json() {
+        output::line(CheckLine {
+            path: &args.drive,
+            report: &report,
+            exit: exit.code(),
+        });
     } else {
         for it in &report.differences {
             println!("{}: {}", it.path, it.what.sentence());
         }
     }
-    Ok(match report.differences.is_empty() {
-        true => Exit::Done,
-        false => Exit::Failed,
-    })
+    Ok(exit)
 }
 
 struct Check<'a> {
@@ -223,14 +243,16 @@ impl DifferenceKind {
                 )
             }
             DifferenceKind::Content => "has the same size but other bytes in the drive".to_owned(),
-            DifferenceKind::Unreadable { why } => format!("cannot be read from the drive: {why}"),
+            DifferenceKind::Unreadable { reason } => {
+                format!("cannot be read from the drive: {reason}")
+            }
         }
     }
 }
 
 fn unreadable(error: &anyhow::Error) -> DifferenceKind {
     DifferenceKind::Unreadable {
-        why: super::exit::sentence(error),
+        reason: super::exit::sentence(error),
     }
 }
 

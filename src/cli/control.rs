@@ -6,11 +6,14 @@ use std::sync::mpsc::{self, RecvTimeoutError};
 use std::time::{Duration, Instant};
 
 use anyhow::{Result, bail};
+use clap_complete::engine::ArgValueCompleter;
 
 use crate::fuse::shell_quoted;
 
+use super::completers;
 use super::exit::{Exit, WrongUse};
 use super::mounted::{self, MountedDrive, POLL_PERIOD, check_exists, command_about, command_at};
+use super::output;
 
 /// Time after which `commit` stops waiting if the service does not answer. Errors that come at once are reported
 /// before.
@@ -24,7 +27,7 @@ const ORDER_DEADLINE: Duration = Duration::from_secs(1);
     Exit codes: 0 sent, also without a texture, 1 refused, or its import has failed")]
 pub(super) struct CommitArgs {
     /// Drafts below rawmodels/
-    #[arg(required = true)]
+    #[arg(required = true, add = ArgValueCompleter::new(completers::models))]
     paths: Vec<PathBuf>,
     /// Send even if files seem to be missing
     #[arg(long)]
@@ -92,6 +95,7 @@ pub(super) fn commit_until(
 )]
 pub(super) struct CancelArgs {
     /// Drafts below rawmodels/; of a model, its new version that is not complete
+    #[arg(add = ArgValueCompleter::new(completers::models))]
     paths: Vec<PathBuf>,
     /// Remove an upload that began on the service without an answer (`assetfs status` lists them)
     #[arg(long, value_name = "ID", conflicts_with = "paths")]
@@ -123,7 +127,7 @@ pub(super) fn cancel(args: &CancelArgs) -> Result<Exit> {
 #[command(after_help = "Example: assetfs retry ~/assets/rawmodels/chair")]
 pub(super) struct RetryArgs {
     /// Drafts or models below rawmodels/
-    #[arg(required = true)]
+    #[arg(required = true, add = ArgValueCompleter::new(completers::models))]
     paths: Vec<PathBuf>,
 }
 
@@ -136,7 +140,7 @@ pub(super) fn retry(args: &RetryArgs) -> Result<Exit> {
 #[command(after_help = "Example: assetfs run ~/assets/rawmodels/chair/optimize/web.json")]
 pub(super) struct RunArgs {
     /// Job texts in an optimize/, embeds/ or jobs/ folder
-    #[arg(required = true)]
+    #[arg(required = true, add = ArgValueCompleter::new(completers::models))]
     paths: Vec<PathBuf>,
 }
 
@@ -160,6 +164,7 @@ pub(super) fn run(args: &RunArgs) -> Result<Exit> {
         }
         // The folder is part of the command, because another folder may have a text of the same name.
         command_about(path, asset, &format!("run {folder}/{name}"))?;
+        output::done(path);
     }
     Ok(Exit::Done)
 }
@@ -177,14 +182,23 @@ fn no_job(path: &Path) -> anyhow::Error {
 #[command(after_help = "Example: assetfs scale ~/assets/rawmodels/chair 0.01")]
 pub(super) struct ScaleArgs {
     /// A model below rawmodels/
+    #[arg(add = ArgValueCompleter::new(completers::models))]
     path: PathBuf,
     /// The factor, greater than 0
+    #[arg(value_parser = parse_factor, allow_negative_numbers = true)]
     factor: f64,
+}
+
+fn parse_factor(text: &str) -> Result<f64, String> {
+    let factor = text.parse().ok();
+    let factor = factor.filter(|factor: &f64| factor.is_finite() && *factor > 0.0);
+    factor.ok_or_else(|| "write a number, like 0.01, greater than 0".to_owned())
 }
 
 pub(super) fn scale(args: &ScaleArgs) -> Result<Exit> {
     let path = mounted::own_target(&args.path)?;
     command_at(&path, &format!("scale {}", args.factor))?;
+    output::done(&args.path);
     Ok(Exit::Done)
 }
 
@@ -205,10 +219,9 @@ pub(super) fn allow_delete(args: &AllowDeleteArgs) -> Result<Exit> {
 fn each(paths: &[PathBuf], give: impl Fn(&Path) -> Result<()>) -> Result<Exit> {
     let mut exit = Exit::Done;
     for path in paths {
-        let given = mounted::own_target(path).and_then(|path| give(&path));
-        if let Err(error) = given {
-            eprintln!("assetfs: {}", super::exit::sentence(&error));
-            exit = exit.max(Exit::of(&error));
+        match mounted::own_target(path).and_then(|path| give(&path)) {
+            Ok(()) => output::done(path),
+            Err(error) => exit = exit.max(output::failed(Some(path), &error)),
         }
     }
     Ok(exit)

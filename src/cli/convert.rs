@@ -8,13 +8,16 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result};
+use clap_complete::engine::ArgValueCompleter;
 
 use crate::fuse::shell_quoted;
 use crate::wire::ConversionJob;
 
+use super::completers;
 use super::exit::Exit;
 use super::mounted::{self, MountedDrive, command_at, explain_at};
+use super::output;
 use super::progress::{Progress, Task};
 use super::settings::Span;
 use present::Plan;
@@ -36,6 +39,7 @@ const SILENCE: Duration = Duration::from_secs(120);
 )]
 pub(super) struct ConvertArgs {
     /// A model below rawmodels/
+    #[arg(add = ArgValueCompleter::new(completers::models))]
     path: PathBuf,
     /// Formats; the files appear in its converted/ folder
     #[arg(required = true)]
@@ -49,9 +53,6 @@ pub(super) struct ConvertArgs {
     /// Show no progress
     #[arg(long, short)]
     quiet: bool,
-    /// Print the outcome as JSON: the formats that were there, those that were asked for, and the state
-    #[arg(long)]
-    json: bool,
 }
 
 pub(super) fn run(args: &ConvertArgs) -> Result<Exit> {
@@ -77,10 +78,10 @@ pub(super) fn run(args: &ConvertArgs) -> Result<Exit> {
         _ if args.no_wait => End::Going,
         awaited => wait_with_progress(args, &controls, Request::new(&before, &awaited))?,
     };
-    if args.json {
-        print_report(&args.path, &plan, &end)?;
+    if output::is_json() {
+        print_report(&args.path, &plan, &end);
     }
-    end.conclude(args, &plan.awaited().join(", "))
+    Ok(end.conclude(args, &plan.awaited().join(", ")))
 }
 
 /// The hidden folder of the model at `path`; `None` if there is no uploaded model. A loose file has no folder of its
@@ -114,35 +115,42 @@ enum End {
 
 impl End {
     /// Prints the outcome, except for success, and returns the exit code. `formats`: the formats that were waited for.
-    fn conclude(self, args: &ConvertArgs, formats: &str) -> Result<Exit> {
+    fn conclude(self, args: &ConvertArgs, formats: &str) -> Exit {
         let path = shell_quoted(&args.path);
         match self {
-            End::Done => Ok(Exit::Done),
+            End::Done => Exit::Done,
             End::Going => {
                 if !args.quiet {
                     eprintln!(
                         "The service converts {path} to {formats} in the background; the files appear in its converted/ folder."
                     );
                 }
-                Ok(Exit::Done)
+                Exit::Done
             }
             End::TimedOut => {
                 eprintln!(
                     "assetfs: {path}: converting to {formats} is not finished yet; it continues in the background"
                 );
-                Ok(Exit::TimedOut)
+                Exit::TimedOut
             }
-            End::Failed(reason) => bail!("{path}: converting to {formats} failed{reason}"),
+            End::Failed(reason) => {
+                eprintln!("assetfs: {path}: converting to {formats} failed{reason}");
+                Exit::Failed
+            }
         }
     }
 }
 
 /// The answer of `--json`.
-fn print_report(path: &Path, plan: &Plan, end: &End) -> Result<()> {
-    let (state, reason) = match end {
-        End::Done => ("done", None),
-        End::Going | End::TimedOut => ("going", None),
-        End::Failed(reason) => ("failed", Some(reason.trim_start_matches([':', ';', ' ']))),
+fn print_report(path: &Path, plan: &Plan, end: &End) {
+    let (state, reason, exit) = match end {
+        End::Done => ("done", None, Exit::Done),
+        End::Going => ("running", None, Exit::Done),
+        End::TimedOut => ("running", None, Exit::TimedOut),
+        End::Failed(reason) => {
+            let reason = reason.trim_start_matches([':', ';', ' ']);
+            ("failed", Some(reason), Exit::Failed)
+        }
     };
     let report = serde_json::json!({
         "path": path,
@@ -150,9 +158,9 @@ fn print_report(path: &Path, plan: &Plan, end: &End) -> Result<()> {
         "present": plan.present,
         "requested": plan.awaited(),
         "reason": reason,
+        "exit": exit.code(),
     });
-    println!("{}", serde_json::to_string_pretty(&report)?);
-    Ok(())
+    output::line(report);
 }
 
 fn wait_with_progress(args: &ConvertArgs, controls: &Path, request: Request) -> Result<End> {

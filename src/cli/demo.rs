@@ -9,6 +9,7 @@ use std::process::Command;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
+use clap_complete::engine::ArgValueCompleter;
 use serde_json::Value;
 use url::Url;
 
@@ -20,6 +21,7 @@ use crate::fuse::shell_quoted;
 use crate::web_url::base_url;
 
 use super::before_after::{rows, score_row};
+use super::completers;
 use super::exit::Exit;
 use super::exit::WrongUse;
 use super::settings;
@@ -40,7 +42,7 @@ pub(super) struct DemoArgs {
     #[arg(long)]
     keep: bool,
     /// Factory preset to use
-    #[arg(long, default_value = DEFAULT_PRESET, value_name = "NAME")]
+    #[arg(long, add = ArgValueCompleter::new(completers::presets), default_value = DEFAULT_PRESET, value_name = "NAME")]
     preset: String,
     /// Folder for the demo's model, mount point and results; must be new, empty or an earlier demo's
     #[arg(long, default_value = "assetfs-demo", value_name = "DIR")]
@@ -345,8 +347,8 @@ impl Drop for Mount {
 fn wait_for(path: &Path) -> Result<()> {
     let outcome = wait::wait_for(&[path.to_owned()], Some(PATIENCE), false)?;
     match outcome.states.into_iter().next() {
-        Some((_, wait::State::Done(_))) => Ok(()),
-        Some((path, wait::State::Failed(why) | wait::State::Going(_, why))) => {
+        Some((_, wait::State::Done(..))) => Ok(()),
+        Some((path, wait::State::Failed(_, why) | wait::State::Going(_, why))) => {
             bail!("{}: {why}", path.display())
         }
         None => Ok(()),

@@ -8,18 +8,14 @@ use crate::fuse::FuseDevice;
 
 use super::exit::{Exit, sentence};
 use super::finding::{Finding, Verdict};
-use super::{dying, indexers, keyring, local_findings, settings};
+use super::{dying, indexers, keyring, local_findings, output, settings};
 
 /// Check what this machine has and lacks for mounting a drive
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Example: assetfs doctor")]
-pub(super) struct DoctorArgs {
-    /// Print as JSON
-    #[arg(long)]
-    json: bool,
-}
+pub(super) struct DoctorArgs {}
 
-pub(super) fn run(args: &DoctorArgs) -> Result<Exit> {
+pub(super) fn run(_: &DoctorArgs) -> Result<Exit> {
     if let Err(error) = dying::free_before_use() {
         eprintln!("assetfs: {}", sentence(&error));
     }
@@ -38,8 +34,8 @@ pub(super) fn run(args: &DoctorArgs) -> Result<Exit> {
         .iter()
         .any(|finding| matches!(finding.verdict, Verdict::Missing(_)));
     for finding in &findings {
-        match args.json {
-            true => println!("{}", finding.json()),
+        match output::is_json() {
+            true => output::line(finding.json()),
             false => println!("{}", finding.line()),
         }
     }

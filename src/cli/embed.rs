@@ -15,6 +15,7 @@ use crate::web_url::web_url;
 
 use super::exit::{Exit, TimedOut, WrongUse};
 use super::mounted::{self, MountedDrive, POLL_PERIOD, explain_at};
+use super::output;
 use super::settings::Span;
 use super::wait::{self, State};
 
@@ -40,9 +41,6 @@ pub(super) struct EmbedArgs {
     /// Show no progress
     #[arg(long, short)]
     quiet: bool,
-    /// Print as JSON
-    #[arg(long)]
-    json: bool,
 }
 
 pub(super) fn run(args: &EmbedArgs) -> Result<Exit> {
@@ -56,15 +54,16 @@ pub(super) fn run(args: &EmbedArgs) -> Result<Exit> {
     };
     let url = address(&page)?;
     let snippet = snippet(&url);
-    if args.json {
-        let report = serde_json::json!({
+    if output::is_json() {
+        output::line(serde_json::json!({
             "path": args.path,
+            "state": "done",
+            "exit": 0,
             "page": page,
             "url": url.as_str(),
             "snippet": snippet,
             "made": is_new,
-        });
-        println!("{}", serde_json::to_string_pretty(&report)?);
+        }));
         return Ok(Exit::Done);
     }
     println!("{url}");

@@ -11,6 +11,7 @@ use tokio_util::sync::CancellationToken;
 use super::exit::Exit;
 use super::interrupts::Interrupts;
 use super::mounted::MountedDrive;
+use super::output;
 use crate::drive::DriveEvent;
 use crate::fuse::shell_quoted;
 
@@ -21,7 +22,7 @@ const LINES_WAITING: usize = 64;
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Example: assetfs events ~/assets\n\
     Example: assetfs events ~/assets/rawmodels/chair | jq -r .state\n\
-    Ends with Ctrl-C, and when the drive is unmounted. `cat ~/assets/.assetfs/events` prints the same.")]
+    Ends with Ctrl-C, and when the drive is unmounted. `cat ~/assets/.assetfs/events` prints the same without `schema`.")]
 pub(super) struct EventsArgs {
     /// A drive, or a path in it: only what changes at or below the path is printed. The path may come later. Not needed
     /// if you mounted only one drive
@@ -42,6 +43,7 @@ pub(super) fn run(args: &EventsArgs) -> Result<Exit> {
             shell_quoted(path)
         );
     }
+    output::is_list();
     let mut builder = tokio::runtime::Builder::new_current_thread();
     let runtime = builder.enable_all().build();
     let runtime = runtime.context("cannot start the async runtime")?;
@@ -87,7 +89,7 @@ async fn follow(drive: &MountedDrive, below: &str) -> Result<Exit> {
             Some(Err(error)) => return Err(drive.explain(error)),
             Some(Ok(line)) => {
                 if is_about(&line, below)? {
-                    println!("{line}");
+                    output::raw_line(&line);
                 }
             }
         }

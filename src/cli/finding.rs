@@ -21,8 +21,8 @@ impl Finding {
     }
 
     pub(super) fn json(&self) -> serde_json::Value {
-        let (_, state, text) = self.verdict.parts();
-        serde_json::json!({"what": self.what, "state": state, "text": text})
+        let (_, verdict, text) = self.verdict.parts();
+        serde_json::json!({"what": self.what, "verdict": verdict, "text": text})
     }
 }
 

@@ -1,17 +1,20 @@
 //! `assetfs list`: all models and results of a mounted drive, as a table or as lines of JSON.
 
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result};
+use assetfs_formats::printable::printable;
 use serde::Deserialize;
+use serde::de::DeserializeOwned;
 
 use super::exit::Exit;
-use super::mounted::MountedDrive;
+use super::mounted::{self, MountedDrive};
+use super::output;
 use super::table::{self, bytes, cut_inside};
 
-/// The widest name in a table.
-const NAME_COLUMNS: usize = 40;
+/// The widest text in a table.
+const CELL_COLUMNS: usize = 40;
 
 /// List the models and results of a mounted drive
 #[derive(Debug, clap::Args)]
@@ -27,9 +30,6 @@ pub(super) struct ListArgs {
     /// Only optimized models
     #[arg(long)]
     results: bool,
-    /// Print a line of JSON for each, as the drive has it
-    #[arg(long, visible_alias = "jsonl")]
-    json: bool,
 }
 
 /// What the table shows of a line.
@@ -51,38 +51,37 @@ pub(super) fn list(args: &ListArgs) -> Result<Exit> {
     let drive = MountedDrive::at_or_only(args.mount.as_deref(), "list")?;
     if !args.results {
         show(
-            args,
             &drive,
             "rawmodels/.assetfs/models.jsonl",
             &["model", "state", "bytes", "format"],
-            |line| vec![size(&line), line.format.unwrap_or_default()],
+            |line| vec![size(&line), cell(&line.format.unwrap_or_default())],
         )?;
     }
-    if !args.results && !args.models && !args.json {
+    if !args.results && !args.models && !output::is_json() {
         println!();
     }
     if !args.models {
+        let head = [
+            "result",
+            "state",
+            "bytes",
+            "formats",
+            "similarity",
+            "source",
+            "preset",
+        ];
         show(
-            args,
             &drive,
             "rapidmodels/.assetfs/results.jsonl",
-            &[
-                "result",
-                "state",
-                "bytes",
-                "formats",
-                "similarity",
-                "source",
-                "preset",
-            ],
+            &head,
             |line| {
+                let similarity = line.similarity.map(|score| format!("{score:.1}"));
                 vec![
                     size(&line),
-                    line.formats.join(" "),
-                    line.similarity
-                        .map_or_else(String::new, |score| format!("{score:.1}")),
-                    cut_inside(&line.source.unwrap_or_default(), NAME_COLUMNS),
-                    line.preset.unwrap_or_default(),
+                    cell(&line.formats.join(" ")),
+                    similarity.unwrap_or_default(),
+                    cell(&line.source.unwrap_or_default()),
+                    cell(&line.preset.unwrap_or_default()),
                 ]
             },
         )?;
@@ -92,33 +91,48 @@ pub(super) fn list(args: &ListArgs) -> Result<Exit> {
 
 /// Prints a file of lines; `more` gives the columns behind name and state.
 fn show(
-    args: &ListArgs,
     drive: &MountedDrive,
     file: &str,
     head: &[&str],
     more: impl Fn(Line) -> Vec<String>,
 ) -> Result<()> {
     let path = drive.root().join(file);
-    let text = fs::read_to_string(&path).map_err(|error| drive.explain(error))?;
-    if args.json {
-        print!("{text}");
+    let text = fs::read_to_string(&path).map_err(|error| mounted::explain_at(&path, error))?;
+    if output::is_json() {
+        output::is_list();
+        for line in parsed::<serde_json::Value>(&text, &path)? {
+            output::line(line);
+        }
         return Ok(());
     }
-    let lines = text.lines().map(serde_json::from_str);
-    let lines: Vec<Line> = lines
-        .collect::<Result<_, _>>()
-        .with_context(|| format!("cannot understand {}", path.display()))?;
+    let lines: Vec<Line> = parsed(&text, &path)?;
     let rows = lines.into_iter().map(|line| {
         let state = match line.percent {
             Some(percent) if percent < 100 => format!("{} {percent}%", line.state),
             _ => line.state.clone(),
         };
-        let mut row = vec![cut_inside(&line.name, NAME_COLUMNS), state];
+        let mut row = vec![cell(&line.name), cell(&state)];
         row.extend(more(line));
         row
     });
     print!("{}", table::table_below(head, rows));
     Ok(())
+}
+
+fn parsed<T: DeserializeOwned>(text: &str, path: &Path) -> Result<Vec<T>> {
+    let lines = text.lines().map(serde_json::from_str);
+    lines.collect::<Result<_, _>>().with_context(|| {
+        format!(
+            "a line of {} cannot be read; was the drive mounted with another version of assetfs? Unmount it and mount it \
+             again",
+            path.display()
+        )
+    })
+}
+
+/// A text of the service, as it can be shown.
+fn cell(text: &str) -> String {
+    cut_inside(&printable(text), CELL_COLUMNS)
 }
 
 fn size(line: &Line) -> String {

@@ -12,9 +12,11 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result, bail};
 use sha2::{Digest as _, Sha256};
 use tokio::runtime::Runtime;
+use url::Url;
 
 use crate::client::Client;
-use crate::durable::{DurableError, write_atomic};
+use crate::durable::{DirLock, DurableError, write_atomic};
+use crate::fuse::shell_quoted;
 use crate::given_files;
 pub(super) use crate::service::RunningService;
 use crate::service::{ChaosPlan, Service, ServiceConfig, ServiceError, TOKEN_FILE};
@@ -37,8 +39,8 @@ const LOCK_PATIENCE: Duration = Duration::from_secs(10);
 /// A local service for a mount.
 pub(super) struct Started {
     pub(super) service: RunningService,
-    /// The file with the token for its page.
-    pub(super) token_file: PathBuf,
+    /// A link that signs in to its page once.
+    pub(super) link: Option<String>,
     /// A warning for the user if the address is not the previous one.
     pub(super) warning: Option<String>,
 }
@@ -66,10 +68,11 @@ pub(super) async fn start(data_dir: &Path, chaos: Option<&Path>) -> Result<Start
     if kept.is_none() {
         write(data_dir, PORT, &service.addr().port().to_string())?;
     }
-    let token_file = say_where(data_dir, &service)?;
+    say_where(data_dir, &service)?;
+    let link = service.sign_in_link().await?;
     Ok(Started {
         service,
-        token_file,
+        link,
         warning,
     })
 }
@@ -192,14 +195,25 @@ fn read(data_dir: &Path, name: &str) -> Result<String> {
     }
 }
 
-/// Where the page of the service is that runs on this folder.
-pub(super) fn page(data_dir: &Path) -> Option<String> {
-    let address = read(data_dir, ADDRESS).ok()?;
-    let token = data_dir.join(TOKEN_FILE);
-    Some(format!(
-        "its page is at {address}, and the token to sign in is in {}",
-        token.display()
-    ))
+/// A link that signs in once to the page of the service that runs on this folder.
+pub(super) async fn sign_in_link(data_dir: &Path) -> Result<String> {
+    if DirLock::holder(data_dir).is_none() {
+        bail!(
+            "no local service runs on {}; `assetfs mount --local` or `assetfs serve` starts one, and --data-dir names the \
+             folder of another",
+            shell_quoted(data_dir)
+        );
+    }
+    let (address, token) = (read(data_dir, ADDRESS)?, read(data_dir, TOKEN_FILE)?);
+    let base = Url::parse(&address).context("cannot understand the address of the service")?;
+    let client = client_for(&address, Some(Token::parse(&token)?), true)?;
+    let code = client.tokens().sign_in_code().await?;
+    Ok(code.link(&base))
+}
+
+/// The address of the service that runs on this folder, if it has said it.
+pub(super) fn address(data_dir: &Path) -> Option<String> {
+    read(data_dir, ADDRESS).ok()
 }
 
 /// Reads a plan of faults.

@@ -13,6 +13,7 @@ mod build;
 mod cache;
 mod check;
 mod chosen_preset;
+mod completers;
 mod connect;
 mod control;
 mod convert;
@@ -36,8 +37,11 @@ mod mount;
 mod mount_source;
 mod mounted;
 mod open_files;
+mod output;
+mod page_link;
 mod pages;
 mod preset;
+mod preset_list;
 mod progress;
 mod recover;
 mod replace;
@@ -95,11 +99,11 @@ use absent::{
 
 use std::process::ExitCode;
 
-use clap::{Parser, Subcommand};
+use clap::{CommandFactory as _, Parser, Subcommand};
+use clap_complete::CompleteEnv;
 
 #[cfg(feature = "local-service")]
 pub use allocator::ProgramAllocator;
-use exit::{Exit, sentence};
 use mount::mount_helper::Helper;
 
 /// A drive for 3D assets: copy a model in, drop a preset, read the optimized model.
@@ -114,6 +118,9 @@ use mount::mount_helper::Helper;
 struct Cli {
     #[command(subcommand)]
     command: Command,
+    /// Print JSON: an object a line, also for failures
+    #[arg(long, global = true)]
+    json: bool,
 }
 
 #[derive(Subcommand)]
@@ -151,6 +158,7 @@ enum Command {
     Check(check::CheckArgs),
     Cache(cache::CacheArgs),
     Serve(Box<serve::ServeArgs>),
+    Page(page_link::PageArgs),
     EngineWorker(Box<engine_worker::EngineWorkerArgs>),
     Samba(samba::SambaArgs),
     Demo(demo::DemoArgs),
@@ -171,7 +179,13 @@ pub fn run() -> ExitCode {
     if let Some(line) = Helper::called_with(std::env::args_os().collect()) {
         return Helper::run(line);
     }
-    let result = match arguments::parse::<Cli>().command {
+    // Ends the process if a shell asks for completions.
+    CompleteEnv::with_factory(Cli::command)
+        .var(completers::VARIABLE)
+        .complete();
+    let Cli { command, json } = arguments::parse::<Cli>();
+    output::choose_json(json);
+    let result = match command {
         Command::Mount(args) => mount::run(*args),
         Command::Unmount(args) => unmount::run(&args),
         Command::Status(args) => status::run(&args),
@@ -206,6 +220,7 @@ pub fn run() -> ExitCode {
         Command::Cache(args) => cache::run(&args),
         Command::Serve(args) => serve::run(&args),
         Command::Samba(args) => samba::run(&args),
+        Command::Page(args) => page_link::run(&args),
         Command::Demo(args) => demo::run(&args),
         Command::Doctor(args) => doctor::run(&args),
         Command::Man(args) => pages::man(&args),
@@ -215,17 +230,14 @@ pub fn run() -> ExitCode {
         Command::DesktopNotice => desktop_notice::run(),
         Command::EngineCompare(args) => engine_compare::run(&args),
     };
-    let exit = result.unwrap_or_else(|error| {
-        eprintln!("assetfs: {}", sentence(&error));
-        Exit::of(&error)
-    });
+    let exit = result.unwrap_or_else(|error| output::failed(None, &error));
+    output::conclude(exit);
     exit.into()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use clap::CommandFactory;
 
     #[test]
     fn the_command_line_is_well_formed() {

@@ -14,6 +14,7 @@ use super::dying;
 use super::exit::TimedOut;
 use super::exit::WrongUse;
 use super::mount_source;
+use super::settings;
 
 /// How often a command polls a state that it waits for.
 pub(super) const POLL_PERIOD: Duration = Duration::from_millis(200);
@@ -29,6 +30,8 @@ const STATUS_ATTRIBUTE: &str = "user.assetfs.status";
 pub(super) const ENDS_SOON: Duration = Duration::from_secs(3);
 /// The attribute that holds the status as one word.
 const STATE_ATTRIBUTE: &str = "user.assetfs.state";
+/// The attribute that holds the description of a preset.
+const DESCRIPTION_ATTRIBUTE: &str = "user.assetfs.description";
 /// The attribute that holds the service's id of a path.
 const ID_ATTRIBUTE: &str = "user.assetfs.id";
 /// The attribute that holds the address of a record, or of the page of an embed.
@@ -59,15 +62,23 @@ impl MountedDrive {
         Ok(mounts.map(|root| MountedDrive { root }).collect())
     }
 
-    /// The drive at `dir`, or the only one that this user mounted. If there are several, the error shows `command`
-    /// with each of them.
+    /// The drive at `dir`. Without `dir` the one that the working folder is in, else the only one that this user mounted, else
+    /// the one at `~/assets`. If none of this says which, the error shows `command` with each of them.
     pub(super) fn at_or_only(dir: Option<&Path>, command: &str) -> Result<MountedDrive> {
-        match dir {
-            Some(dir) => MountedDrive::of(dir),
-            None => dying::free_before_use()
-                .and_then(|()| only(fuse::own_mounts()?, command))
-                .map(|root| MountedDrive { root }),
+        if let Some(dir) = dir {
+            return MountedDrive::of(dir);
         }
+        dying::free_before_use()?;
+        let here = std::env::current_dir().unwrap_or_default();
+        let choice = DriveChoice {
+            around: fuse::mounts()?
+                .into_iter()
+                .find(|root| here.starts_with(root)),
+            own: fuse::own_mounts()?,
+            usual: settings::usual_drive().ok(),
+        };
+        let root = choice.root(command)?;
+        Ok(MountedDrive { root })
     }
 
     /// The mount point.
@@ -135,21 +146,40 @@ impl MountedDrive {
     }
 }
 
-fn only(mut own: Vec<PathBuf>, command: &str) -> Result<PathBuf> {
-    own.sort();
-    match (own.pop(), own.is_empty()) {
-        (Some(root), true) => Ok(root),
-        (Some(last), false) => {
-            own.push(last);
-            let mut text = "you have mounted several drives; name one of them:".to_owned();
-            for root in &own {
-                text.push_str(&format!("\n  assetfs {command} {}", shell_quoted(root)));
-            }
-            Err(WrongUse(text).into())
+/// What a command without a path of a drive may mean.
+struct DriveChoice {
+    /// The drive that the working folder is in.
+    around: Option<PathBuf>,
+    own: Vec<PathBuf>,
+    usual: Option<PathBuf>,
+}
+
+impl DriveChoice {
+    fn root(self, command: &str) -> Result<PathBuf> {
+        let DriveChoice {
+            around,
+            mut own,
+            usual,
+        } = self;
+        if let Some(root) = around {
+            return Ok(root);
         }
-        (None, _) => bail!(
-            "you have mounted no assetfs drive; mount one with `assetfs mount`, or name the drive of another user"
-        ),
+        own.sort();
+        match (own.as_slice(), usual) {
+            ([root], _) => Ok(root.clone()),
+            ([], _) => bail!(
+                "you have mounted no assetfs drive; `assetfs mount --local` mounts one at ~/assets, or name the drive of \
+                 another user"
+            ),
+            (_, Some(usual)) if own.contains(&usual) => Ok(usual),
+            _ => {
+                let mut text = "you have mounted several drives; name one of them:".to_owned();
+                for root in &own {
+                    text.push_str(&format!("\n  assetfs {command} {}", shell_quoted(root)));
+                }
+                Err(WrongUse(text).into())
+            }
+        }
     }
 }
 
@@ -307,6 +337,11 @@ pub(super) fn warning(path: &Path) -> Option<String> {
     attribute(path, WARNING_ATTRIBUTE).ok().flatten()
 }
 
+/// What a preset's file on a drive says about it; `None` if nothing.
+pub(super) fn preset_description(file: &Path) -> Option<String> {
+    attribute(file, DESCRIPTION_ATTRIBUTE).ok().flatten()
+}
+
 /// The checksum of a file that was copied into the drive here; `None` for other files.
 pub(super) fn own_checksum(path: &Path) -> Result<Option<String>> {
     attribute(path, CHECKSUM_ATTRIBUTE).map_err(|error| explain_at(path, error.into()))
@@ -379,6 +414,14 @@ mod tests {
 
     #[test]
     fn one_drive_needs_no_name_and_of_several_the_list_is_given() {
+        let only = |own: Vec<PathBuf>, command: &str| {
+            let choice = DriveChoice {
+                around: None,
+                own,
+                usual: Some("/home/me/assets".into()),
+            };
+            choice.root(command)
+        };
         assert_eq!(
             only(vec!["/mnt/a".into()], "status").unwrap(),
             Path::new("/mnt/a")
@@ -393,5 +436,20 @@ mod tests {
         );
         let error = only(Vec::new(), "status").unwrap_err();
         assert!(!error.is::<WrongUse>());
+        let with_usual = vec!["/mnt/a".into(), "/home/me/assets".into()];
+        assert_eq!(
+            only(with_usual, "status").unwrap(),
+            Path::new("/home/me/assets")
+        );
+    }
+
+    #[test]
+    fn the_drive_around_the_working_folder_comes_first() {
+        let choice = DriveChoice {
+            around: Some("/mnt/b".into()),
+            own: vec!["/mnt/a".into(), "/mnt/b".into()],
+            usual: None,
+        };
+        assert_eq!(choice.root("status").unwrap(), Path::new("/mnt/b"));
     }
 }

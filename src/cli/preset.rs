@@ -4,21 +4,24 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result, bail};
+use clap_complete::engine::ArgValueCompleter;
 use futures_util::StreamExt as _;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::block_on::block_on;
+use super::completers;
 use super::connect::ServiceArgs;
 use super::exit::{Exit, WrongUse};
+use super::{output, preset_list};
 use crate::client::{Client, Download, Priority};
 use crate::given_files;
 use crate::outbox::preset_named;
 use crate::wire::{PresetId, PresetText};
 
-/// Show and export presets
+/// List, show and export presets
 #[derive(Debug, clap::Args)]
 #[command(
-    after_help = "Example: assetfs preset export web --out web.zip\nExample: assetfs preset show 'Web Viewer' --local"
+    after_help = "Example: assetfs preset list\nExample: assetfs preset export web --out web.zip\nExample: assetfs preset show 'Web Viewer' --local"
 )]
 pub(super) struct PresetArgs {
     #[command(subcommand)]
@@ -27,9 +30,17 @@ pub(super) struct PresetArgs {
 
 #[derive(Debug, clap::Subcommand)]
 enum PresetCommand {
+    /// List the presets of a drive or an account, and those of the service, with what each does
+    List {
+        /// A path in a drive. Without it the account that flags name, else a mounted drive, else the engine's own presets
+        drive: Option<PathBuf>,
+        #[command(flatten)]
+        service: ServiceArgs,
+    },
     /// Print the configuration of a preset, as the service has it
     Show {
         /// Name of a preset of the account or of a factory preset
+        #[arg(add = ArgValueCompleter::new(completers::presets))]
         preset: String,
         #[command(flatten)]
         service: ServiceArgs,
@@ -37,6 +48,7 @@ enum PresetCommand {
     /// Write a preset, or a configuration in a file, as a zip
     Export {
         /// Name of a preset of the account or of a factory preset, or a file (.json, .rpdx) with a configuration or preset
+        #[arg(add = ArgValueCompleter::new(completers::presets))]
         preset: String,
         /// File of the new zip
         #[arg(long, value_name = "FILE")]
@@ -51,13 +63,22 @@ enum PresetCommand {
 
 pub(super) fn preset(args: &PresetArgs) -> Result<Exit> {
     match &args.command {
+        PresetCommand::List { drive, service } => {
+            preset_list::print(&preset_list::listed(drive.as_deref(), service)?);
+            Ok(Exit::Done)
+        }
         PresetCommand::Show { preset, service } => {
             let client = service.client()?;
             let preset = block_on(async {
                 let id = named(&client, preset).await?;
                 Ok(client.presets().get(id, Priority::Interactive).await?)
             })?;
-            println!("{}", preset.config.to_pretty_text());
+            match output::is_json() {
+                true => output::line(
+                    json!({ "id": preset.id, "name": preset.name, "config": preset.config.0 }),
+                ),
+                false => println!("{}", preset.config.to_pretty_text()),
+            }
             Ok(Exit::Done)
         }
         PresetCommand::Export {
@@ -87,7 +108,10 @@ fn export(client: &Client, preset: &str, out: &Path, cli: bool) -> Result<Exit> 
         };
         let bytes = whole(download).await?;
         fs::write(out, bytes).with_context(|| out.display().to_string())?;
-        println!("{}", out.display());
+        match output::is_json() {
+            true => output::done(out),
+            false => println!("{}", out.display()),
+        }
         Ok(Exit::Done)
     })
 }

@@ -6,6 +6,7 @@
 
 use std::fmt::Arguments;
 use std::io::{self, Write as _};
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::exit::Exit;
 
@@ -39,9 +40,24 @@ macro_rules! eprintln {
     };
 }
 
-/// Prints a text; ends the process if that is not possible.
+static IS_JSON: AtomicBool = AtomicBool::new(false);
+
+/// Called once, before the command runs.
+pub(super) fn choose_json(is_json: bool) {
+    IS_JSON.store(is_json, Ordering::Relaxed);
+}
+
+/// True with `--json`.
+pub(super) fn is_json() -> bool {
+    IS_JSON.load(Ordering::Relaxed)
+}
+
+/// Prints a text; ends the process if that is not possible. With `--json`, text is for standard error.
 pub(super) fn print(text: Arguments<'_>) {
-    check(io::stdout().lock().write_fmt(text));
+    match is_json() {
+        true => report(text),
+        false => check(io::stdout().lock().write_fmt(text)),
+    }
 }
 
 /// The same for text that is made already.

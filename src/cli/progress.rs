@@ -11,10 +11,12 @@ use super::table::cut_inside;
 const LINE_PERIOD: Duration = Duration::from_secs(10);
 
 /// Columns of a bar, as its template says.
-const BAR_COLUMNS: usize = 30;
+const BAR_COLUMNS: usize = 20;
 /// Columns that a status has at least, if the terminal is not very narrow.
-const STATUS_COLUMNS: usize = 26;
+const STATUS_COLUMNS: usize = 36;
 const SHORTEST_NAME: usize = 16;
+/// Columns of a terminal that does not say how many it has.
+const USUAL_COLUMNS: usize = 80;
 
 /// Progress of several things at once.
 pub(super) struct Progress {
@@ -45,7 +47,7 @@ impl Progress {
     pub(super) fn task(&self, name: impl Into<String>) -> Task {
         let name = name.into();
         let bar = self.bars.as_ref().map(|bars| {
-            let style = ProgressStyle::with_template("{prefix} {bar:30.cyan/dim} {wide_msg}")
+            let style = ProgressStyle::with_template("{prefix} {bar:20.cyan/dim} {wide_msg}")
                 .expect("the template is well-formed")
                 .progress_chars("━━╌");
             let bar = bars.add(ProgressBar::new(100).with_style(style));
@@ -67,12 +69,13 @@ impl Progress {
 fn name_columns() -> usize {
     let size = rustix::termios::tcgetwinsize(io::stderr());
     let width = size.map_or(0, |size| usize::from(size.ws_col));
-    match width {
-        0 => usize::MAX,
-        width => width
-            .saturating_sub(BAR_COLUMNS + STATUS_COLUMNS + 2)
-            .max(SHORTEST_NAME),
-    }
+    name_columns_of(width)
+}
+
+fn name_columns_of(width: usize) -> usize {
+    let width = if width == 0 { USUAL_COLUMNS } else { width };
+    let rest = width.saturating_sub(BAR_COLUMNS + STATUS_COLUMNS + 2);
+    rest.max(SHORTEST_NAME)
 }
 
 impl Task {
@@ -117,16 +120,18 @@ impl Task {
     /// Ends without a status, which the caller prints as an error.
     pub(super) fn fail(self) {
         if let Some(bar) = &self.bar {
-            bar.abandon_with_message("failed");
+            bar.finish_and_clear();
         }
     }
 
-    /// Shows the final status.
+    /// Shows the final status: a line that stays, in the place of the bar.
     pub(super) fn finish(mut self, status: &str) {
-        self.show(status);
-        if let Some(bar) = &self.bar {
-            bar.set_position(100);
-            bar.finish();
+        match &self.bar {
+            Some(bar) => {
+                bar.println(format!("{}: {status}", self.name));
+                bar.finish_and_clear();
+            }
+            None => self.show(status),
         }
     }
 }
@@ -152,6 +157,16 @@ mod tests {
         assert!(task.is_due("running 3%") && !task.is_due("running 4%"));
         task.counted = Instant::now().checked_sub(LINE_PERIOD);
         assert!(task.is_due("running 5%"));
+    }
+
+    #[test]
+    fn a_status_has_room_beside_every_name() {
+        for width in [0, 80, 100, 200] {
+            let columns = if width == 0 { USUAL_COLUMNS } else { width };
+            let used = name_columns_of(width) + BAR_COLUMNS + 2;
+            assert!(columns - used >= STATUS_COLUMNS, "{width}");
+        }
+        assert_eq!(name_columns_of(40), SHORTEST_NAME);
     }
 
     #[test]

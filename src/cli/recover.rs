@@ -15,6 +15,7 @@ use crate::outbox::{Recovered, RecoveredFile, recovered_in, unsent_in};
 use super::exit::{Exit, WrongUse};
 use super::mount::state_dirs::unsent_sentence;
 use super::mounted::MountedDrive;
+use super::output;
 use super::settings;
 use super::table::{bytes, counted};
 
@@ -48,9 +49,6 @@ struct RecoverFrom {
     /// Folder of drafts and journals [default: $XDG_STATE_HOME/assetfs]
     #[arg(long, env = "ASSETFS_STATE_DIR", value_name = "DIR")]
     state_dir: Option<PathBuf>,
-    /// Print as JSON
-    #[arg(long)]
-    json: bool,
 }
 
 #[derive(Debug, clap::Args)]
@@ -76,8 +74,9 @@ pub(super) fn run(args: &RecoverArgs) -> Result<Exit> {
 
 fn list(place: &RecoverFrom) -> Result<Exit> {
     let found = find(place)?;
-    if place.json {
-        println!("{}", serde_json::to_string_pretty(&found)?);
+    if output::is_json() {
+        output::is_list();
+        found.iter().for_each(output::line);
         return Ok(Exit::Done);
     }
     if found.is_empty() {
@@ -178,8 +177,8 @@ fn take(args: &TakeArgs) -> Result<Exit> {
         target: args.target.clone(),
         files: folder.files,
     };
-    if args.place.json {
-        println!("{}", serde_json::to_string_pretty(&taken)?);
+    if output::is_json() {
+        output::line(&taken);
     } else {
         let files = counted(taken.files.len() as u64, "file");
         println!("Restored {files} to {}.", taken.target.display());

@@ -1,12 +1,16 @@
 //! What the service or the engine warns of a model, as its `analysis/warning.log` says: a result that is hardly smaller, a
 //! model that was left out, a setting without effect. Commands that end well say it, because nobody opens a log of a success.
 
+use std::collections::BTreeSet;
 use std::fs::File;
 use std::io::Read as _;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
+use super::event_log;
 use super::table::counted;
+use crate::drive::{HistoryKind, MountStatus};
 use crate::fuse::shell_quoted;
+use crate::wire::Timestamp;
 
 /// How much of a log is read.
 const MAX_BYTES: u64 = 64 * 1024;
@@ -36,6 +40,34 @@ pub(super) fn in_one_line(folder: &Path) -> Option<String> {
             shell_quoted(&folder.join("analysis/warning.log"))
         ),
     })
+}
+
+/// Jobs whose results are looked at for `status`: reading a log may be a request.
+const MAX_RECENT: usize = 5;
+/// How long ago a job of these has ended at most.
+const RECENT_SECS: i64 = 3_600;
+
+/// The warnings of the results of the last jobs of a drive. None if the drive is offline or its event log cannot be read.
+pub(super) fn of_recent_jobs(root: &Path, status: &MountStatus) -> Vec<(PathBuf, String)> {
+    if !status.online {
+        return Vec::new();
+    }
+    let account = BTreeSet::from([PathBuf::from(&status.state_dir)]);
+    let since = Timestamp::now().plus_seconds(-RECENT_SECS);
+    let events = event_log::read(&account, since).unwrap_or_default();
+    let mut jobs: Vec<PathBuf> = Vec::new();
+    for event in events.iter().rev() {
+        let path = root.join(event.path.trim_start_matches('/'));
+        let is_job = event.kind == HistoryKind::Completed && event.path.contains("/optimize/");
+        if is_job && !jobs.contains(&path) {
+            jobs.push(path);
+        }
+    }
+    let jobs = jobs.into_iter().take(MAX_RECENT);
+    let results = jobs.map(|text| text.with_extension(""));
+    results
+        .filter_map(|result| in_one_line(&result).map(|warning| (result, warning)))
+        .collect()
 }
 
 #[cfg(test)]

@@ -5,18 +5,21 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
+use clap_complete::engine::ArgValueCompleter;
 
 use crate::fuse::shell_quoted;
 
+use super::completers;
 use super::exit::{Exit, WrongUse};
 use super::mounted::{MountedDrive, check_exists, item_id, own_target};
+use super::output;
 
 /// Delete models, drafts, presets, embeds and job texts
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Example: assetfs rm ~/assets/rawmodels/chair ~/assets/rapidmodels/chair*")]
 pub(super) struct RmArgs {
     /// What to delete for good
-    #[arg(required = true)]
+    #[arg(add = ArgValueCompleter::new(completers::models), required = true)]
     paths: Vec<PathBuf>,
 }
 
@@ -53,6 +56,7 @@ pub(super) fn run(args: &RmArgs) -> Result<Exit> {
             drive.order(&format!("delete {family} {}", ids.join(" ")))?;
         }
     }
+    args.paths.iter().for_each(|path| output::done(path));
     Ok(Exit::Done)
 }
 

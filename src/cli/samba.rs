@@ -16,6 +16,7 @@ use self::config::{FOLDERS, MARK, Share, share_name, unusable_path, user_name};
 use super::exit::{Exit, WrongUse};
 use super::finding::{Finding, Verdict};
 use super::mounted::MountedDrive;
+use super::output;
 use crate::durable::{PrivateDir, is_foreign, write_atomic};
 use crate::fuse::{self, shell_quoted};
 use crate::given_files;
@@ -53,9 +54,6 @@ pub(super) struct SambaArgs {
     /// Make this folder for a Samba of its own: a complete configuration, which uses nothing of /etc
     #[arg(long, value_name = "DIR")]
     private: Option<PathBuf>,
-    /// Print as JSON
-    #[arg(long)]
-    json: bool,
 }
 
 pub(super) fn run(args: &SambaArgs) -> Result<Exit> {
@@ -73,19 +71,16 @@ pub(super) fn run(args: &SambaArgs) -> Result<Exit> {
     findings.push(checks::port(args.port));
     findings.extend(checks::firewall(args.port));
     let steps = steps(args, &share, file.as_deref());
-    if args.json {
+    if output::is_json() {
         let findings: Vec<_> = findings.iter().map(Finding::json).collect();
         let steps: serde_json::Map<_, _> = steps
             .into_iter()
             .map(|(what, text)| (what.to_lowercase(), text.into()))
             .collect();
-        println!(
-            "{}",
-            serde_json::json!({
-                "share": share.name, "path": share.path, "port": args.port, "users": share.users, "owner": share.owner,
-                "read_only": share.read_only, "configuration": text, "file": file, "findings": findings, "steps": steps,
-            })
-        );
+        output::line(serde_json::json!({
+            "share": share.name, "path": share.path, "port": args.port, "users": share.users, "owner": share.owner,
+            "read_only": share.read_only, "configuration": text, "file": file, "findings": findings, "steps": steps,
+        }));
     } else {
         report(&text, file.is_some(), &findings, &steps);
     }

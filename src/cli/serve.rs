@@ -13,15 +13,17 @@ use url::Url;
 use crate::durable::DurableError;
 use crate::fuse::shell_quoted;
 use crate::service::{
-    Adoption, Proxy, RunningService, Service, ServiceConfig, ServiceError, TlsFiles, TrustedProxies,
+    Adoption, Proxy, RunningService, Service, ServiceConfig, ServiceError, TOKEN_FILE, TlsFiles,
+    TrustedProxies,
 };
 use crate::web_url::base_url;
 
 use super::exit::Exit;
 use super::open_files::allow_many_files;
+use super::page_link::{may_be_logged, place_of_page};
 use super::secrets::protect_memory;
 use super::stores::{StoreArgs, places};
-use super::{local, logging, settings};
+use super::{local, logging, output, settings};
 
 /// Time for threads of a process that has stopped.
 const LAST_MOMENT: Duration = Duration::from_secs(2);
@@ -84,9 +86,6 @@ pub(super) struct ServeArgs {
     /// Add this number of small assets first, to measure clients with large accounts
     #[arg(long, hide = true, value_name = "N")]
     sample_assets: Option<u64>,
-    /// Print the address and the path of the token file as JSON
-    #[arg(long)]
-    json: bool,
 }
 
 impl ServeArgs {
@@ -130,9 +129,7 @@ pub(super) fn run(args: &ServeArgs) -> Result<Exit> {
         }
         let service = match Service::start(config).await {
             Err(error @ ServiceError::DataDir(DurableError::Locked { .. })) => {
-                let runs = local::page(&data_dir)
-                    .map(|page| format!("a service runs here already; {page}"));
-                return Err(match runs {
+                return Err(match running_already(&data_dir).await {
                     Some(runs) => anyhow::Error::from(error).context(runs),
                     None => error.into(),
                 });
@@ -143,7 +140,11 @@ pub(super) fn run(args: &ServeArgs) -> Result<Exit> {
             service.add_sample_assets(count).await?;
         }
         let token_file = local::say_where(&data_dir, &service)?;
-        announce(args.json, &service, &places, &data_dir, &token_file);
+        let link = match may_be_logged(true) {
+            true => None,
+            false => service.sign_in_link().await?,
+        };
+        announce(&service, &places, &data_dir, (&token_file, link.as_deref()));
         until_stopped(args, &service).await?;
         drain(args.drain.0, &service).await?;
         eprintln!("Stopping …");
@@ -152,6 +153,21 @@ pub(super) fn run(args: &ServeArgs) -> Result<Exit> {
     });
     end_soon(runtime);
     done
+}
+
+/// Where the page of the service is that runs on this folder.
+async fn running_already(data_dir: &Path) -> Option<String> {
+    let address = local::address(data_dir)?;
+    let link = match may_be_logged(false) {
+        true => None,
+        false => local::sign_in_link(data_dir).await.ok(),
+    };
+    let page = place_of_page(&address, link.as_deref(), data_dir);
+    let token = data_dir.join(TOKEN_FILE);
+    Some(format!(
+        "a service runs here already; its page is at {page}, and its token is in {}",
+        token.display()
+    ))
 }
 
 async fn adopt_files(config: &ServiceConfig) -> Result<&'static str> {
@@ -224,23 +240,20 @@ fn warn_about_admin(addr: SocketAddr) {
 
 /// Prints the address. The token itself is never printed: it is in a file that only its owner can read.
 fn announce(
-    json: bool,
     service: &RunningService,
     places: &str,
     data_dir: &Path,
-    token_file: &Path,
+    (token_file, link): (&Path, Option<&str>),
 ) {
-    if json {
-        println!(
-            "{}",
-            serde_json::json!({
-                "base_url": service.base_url(),
-                "listen": service.addr(),
-                "admin_listen": service.admin_addr(),
-                "token_file": token_file,
-                "data": data_dir,
-            })
-        );
+    if output::is_json() {
+        output::line(serde_json::json!({
+            "base_url": service.base_url(),
+            "listen": service.addr(),
+            "admin_listen": service.admin_addr(),
+            "token_file": token_file,
+            "data": data_dir,
+            "link": link,
+        }));
         if let Some(addr) = service.admin_addr() {
             warn_about_admin(addr);
         }
@@ -249,6 +262,10 @@ fn announce(
         if let Some(addr) = service.admin_addr() {
             announce_admin(addr);
         }
+        println!(
+            "Its page: {}",
+            place_of_page(service.base_url().as_str(), link, data_dir)
+        );
         println!("The token is in {}", shell_quoted(token_file));
         println!(
             "Mount it: assetfs mount DIR --base-url {} --token-file {}",

@@ -360,6 +360,11 @@ pub(super) fn home_dir() -> Result<PathBuf> {
         )
 }
 
+/// The folder that commands mean that are given none: `mount` mounts at it, and the others look for a drive there.
+pub(super) fn usual_drive() -> Result<PathBuf> {
+    Ok(home_dir()?.join("assets"))
+}
+
 /// Where `PATH` has a program.
 pub(super) fn program(name: &str) -> Option<PathBuf> {
     let path = std::env::var_os("PATH")?;

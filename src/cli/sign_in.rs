@@ -13,6 +13,7 @@ use super::block_on::block_on;
 use super::connect::{Connected, ServiceArgs};
 use super::exit::{Exit, WrongUse, sentence};
 use super::kept_tokens::{TokenSource, forget_token, keep_token, kept_token};
+use super::output;
 use super::service_client::client_for;
 
 /// Sign in to a service and store the token
@@ -45,7 +46,13 @@ pub(super) fn login(args: &LoginArgs) -> Result<Exit> {
         None => println!("Signed in; the token is in {place}"),
         Some(why) => println!("Signed in; the token is in {place}, because {why}"),
     }
-    println!("Mount it: assetfs mount DIR --base-url {}", args.base_url);
+    println!("Mount it: assetfs mount --base-url {}", args.base_url);
+    if output::is_json() {
+        let service = client.base_url();
+        output::line(
+            json!({ "service": service, "state": "done", "kept_in": place.to_string(), "exit": 0 }),
+        );
+    }
     Ok(Exit::Done)
 }
 
@@ -98,9 +105,6 @@ pub(super) fn logout(args: &LogoutArgs) -> Result<Exit> {
 pub(super) struct WhoamiArgs {
     #[command(flatten)]
     service: ServiceArgs,
-    /// Print JSON
-    #[arg(long)]
-    json: bool,
 }
 
 pub(super) fn whoami(args: &WhoamiArgs) -> Result<Exit> {
@@ -130,8 +134,8 @@ pub(super) fn whoami(args: &WhoamiArgs) -> Result<Exit> {
             "storage_left": storage,
         }))
     })?;
-    if args.json {
-        println!("{told}");
+    if output::is_json() {
+        output::line(&told);
         return Ok(Exit::Done);
     }
     let known = told.as_object().into_iter().flatten();

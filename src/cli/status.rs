@@ -6,14 +6,17 @@ mod watch;
 use std::path::{Path, PathBuf};
 
 use anyhow::Result;
+use serde_json::{Value, json};
 
 use crate::cache::SharedCacheStats;
 use crate::drive::{Direction, FailureLine, MountStatus, StatusWord, TransferStatus};
 use crate::fuse::shell_quoted;
 
 use super::cache::keeps_nothing_new;
-use super::exit::Exit;
+use super::exit::{Exit, WrongUse};
 use super::mounted::MountedDrive;
+use super::output;
+use super::result_warnings;
 use super::table::{bytes, counted};
 
 /// Show drafts, transfers, jobs, cache and failures of a mounted drive
@@ -24,27 +27,48 @@ use super::table::{bytes, counted};
 pub(super) struct StatusArgs {
     /// A path in the drive; not needed if only one is mounted
     dir: Option<PathBuf>,
-    /// Print as JSON
-    #[arg(long)]
-    json: bool,
     /// Show what is going on until Ctrl-C: bars of uploads and downloads, rates and the queue; without a terminal a line
     /// for each change
-    #[arg(long, conflicts_with = "json")]
+    #[arg(long)]
     watch: bool,
 }
 
 pub(super) fn run(args: &StatusArgs) -> Result<Exit> {
+    if args.watch && output::is_json() {
+        let text = "--watch is for people; `assetfs events` prints changes as JSON";
+        return Err(WrongUse(text.to_owned()).into());
+    }
     let drive = MountedDrive::at_or_only(args.dir.as_deref(), "status")?;
     if args.watch {
         return watch::run(&drive);
     }
     let status = drive.status()?;
-    if args.json {
-        println!("{}", serde_json::to_string_pretty(&status)?);
+    let warnings = result_warnings::of_recent_jobs(drive.root(), &status);
+    if output::is_json() {
+        output::line(json_of(&status, &warnings)?);
     } else {
         print!("{}", describe(drive.root(), &status));
+        for (path, warning) in &warnings {
+            println!("{}: {warning}", shell_quoted(path));
+        }
     }
     Ok(Exit::Done)
+}
+
+/// The status for programs. What failed has its `reason` by the name that all commands use.
+fn json_of(status: &MountStatus, warnings: &[(PathBuf, String)]) -> Result<Value> {
+    let mut value = serde_json::to_value(status)?;
+    for list in ["failures", "refused"] {
+        for failure in value[list].as_array_mut().into_iter().flatten() {
+            let reason = failure["why"].clone();
+            failure["reason"] = reason;
+        }
+    }
+    let warnings = warnings
+        .iter()
+        .map(|(path, warning)| json!({ "path": path, "reason": warning }));
+    value["warnings"] = warnings.collect();
+    Ok(value)
 }
 
 /// The status as a page of text.

@@ -3,9 +3,11 @@
 use std::path::PathBuf;
 
 use anyhow::{Context as _, Result};
+use serde_json::json;
 
 use super::connect::ServiceArgs;
 use super::exit::Exit;
+use super::output;
 use super::table::{moment, table_below};
 use crate::client::Priority;
 use crate::durable::write_atomic;
@@ -25,9 +27,6 @@ enum TokenCommand {
     List {
         #[command(flatten)]
         service: ServiceArgs,
-        /// Print JSON
-        #[arg(long)]
-        json: bool,
     },
     /// Create a token; its text is printed only this once
     Create {
@@ -50,10 +49,11 @@ enum TokenCommand {
 
 pub(super) fn token(args: &TokenArgs) -> Result<Exit> {
     match &args.command {
-        TokenCommand::List { service, json } => {
+        TokenCommand::List { service } => {
             let tokens = service.ask(async |it| it.tokens().list(Priority::Interactive).await)?;
-            if *json {
-                println!("{}", serde_json::to_string(&tokens)?);
+            if output::is_json() {
+                output::is_list();
+                tokens.iter().for_each(output::line);
                 return Ok(Exit::Done);
             }
             let head = ["name", "number", "last used", "optimizations"];
@@ -74,6 +74,10 @@ pub(super) fn token(args: &TokenArgs) -> Result<Exit> {
                     write_atomic(path, token.expose().as_bytes())
                         .with_context(|| path.display().to_string())?;
                     println!("The token is in {}", path.display());
+                    output::done(path);
+                }
+                None if output::is_json() => {
+                    output::line(json!({ "state": "done", "token": token.expose(), "exit": 0 }));
                 }
                 None => println!("{}", token.expose()),
             }

@@ -12,6 +12,7 @@ use crate::fuse::{self, shell_quoted};
 
 use super::exit::{Exit, WrongUse};
 use super::mounted::{ENDS_SOON, MountedDrive, POLL_PERIOD};
+use super::output;
 use super::progress::Progress;
 use super::settings::Span;
 use super::status::path_below;
@@ -67,6 +68,7 @@ pub(super) fn run(args: &UnmountArgs) -> Result<Exit> {
     // Why it failed is what the user needs first.
     if let Err(error) = &unmounted {
         eprintln!("assetfs: {error}");
+        output::failure_line(Some(drive.root()), &error.to_string(), Exit::Failed);
     }
     for line in &unsent {
         eprintln!("{line}");
@@ -76,6 +78,14 @@ pub(super) fn run(args: &UnmountArgs) -> Result<Exit> {
     }
     if let Some(status) = status {
         wait_for_process(&drive, status.pid, number)?;
+    }
+    if output::is_json() {
+        output::line(serde_json::json!({
+            "path": drive.root(),
+            "state": "done",
+            "unsent": unsent,
+            "exit": 0,
+        }));
     }
     Ok(Exit::Done)
 }

@@ -7,9 +7,12 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
+use clap_complete::engine::ArgValueCompleter;
 
+use super::completers;
 use super::exit::Exit;
 use super::mounted::{self, ItemReport, MountedDrive, POLL_PERIOD};
+use super::output;
 use super::progress::Progress;
 use super::result_warnings;
 use super::settings::Span;
@@ -28,6 +31,7 @@ use crate::fuse::shell_quoted;
 pub(super) struct WaitArgs {
     /// Models, optimized models, job texts, or the folders optimize/, embeds/ and jobs/; a drive means all drafts and jobs in it, and is not
     /// needed if you mounted only one
+    #[arg(add = ArgValueCompleter::new(completers::models))]
     paths: Vec<PathBuf>,
     /// Give up after this time
     #[arg(long, value_name = "TIME")]
@@ -35,17 +39,14 @@ pub(super) struct WaitArgs {
     /// Show no progress
     #[arg(long, short)]
     quiet: bool,
-    /// Print the outcome of each path as JSON
-    #[arg(long)]
-    json: bool,
 }
 
 /// The progress of one path.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum State {
     Going(StatusWord, String),
-    Done(String),
-    Failed(String),
+    Done(StatusWord, String),
+    Failed(StatusWord, String),
 }
 
 pub(super) fn run(args: &WaitArgs) -> Result<Exit> {
@@ -57,41 +58,45 @@ pub(super) fn run(args: &WaitArgs) -> Result<Exit> {
         eprintln!("Nothing is under way.");
     }
     let outcome = wait_for(&targets, args.timeout.map(|span| span.0), args.quiet)?;
-    if args.json {
-        let rows: Vec<_> = outcome
-            .states
-            .iter()
-            .map(|(path, state)| match state {
-                State::Done(text) => {
-                    serde_json::json!({"path": path, "state": "done", "status": text})
-                }
-                State::Failed(text) => {
-                    serde_json::json!({"path": path, "state": "failed", "status": text})
-                }
-                State::Going(_, text) => {
-                    serde_json::json!({"path": path, "state": "going", "status": text})
-                }
-            })
-            .collect();
-        println!("{}", serde_json::Value::Array(rows));
-    }
+    output::is_list();
     for (path, state) in &outcome.states {
-        match state {
-            State::Failed(text) => {
-                eprintln!("assetfs: {}: {text}{}", shell_quoted(path), end_for(path))
-            }
-            State::Going(_, text) => {
-                eprintln!("assetfs: {}: timed out while {text}", shell_quoted(path));
-            }
-            State::Done(_) if args.quiet => {}
-            State::Done(_) => {
-                if let Some(warning) = result_warnings::in_one_line(&result_of(path)) {
-                    eprintln!("{}: {warning}", shell_quoted(path));
-                }
-            }
-        }
+        report(path, state, args.quiet);
     }
     Ok(outcome.exit)
+}
+
+/// Says how the wait for a path ended.
+fn report(path: &Path, state: &State, quiet: bool) {
+    let shown = shell_quoted(path);
+    let (word, status, reason, exit) = match state {
+        State::Failed(word, text) => {
+            eprintln!("assetfs: {shown}: {text}{}", end_for(path));
+            (word, text, Some(text), Exit::Failed)
+        }
+        State::Going(word, text) => {
+            eprintln!("assetfs: {shown}: timed out while {text}");
+            (word, text, None, Exit::TimedOut)
+        }
+        State::Done(word, text) => (word, text, None, Exit::Done),
+    };
+    let is_done = exit == Exit::Done;
+    if is_done
+        && !quiet
+        && let Some(warning) = result_warnings::in_one_line(&result_of(path))
+    {
+        eprintln!("{shown}: {warning}");
+    }
+    if output::is_json() {
+        let warnings = is_done.then(|| result_warnings::warnings_of(&result_of(path)));
+        output::line(serde_json::json!({
+            "path": path,
+            "state": word,
+            "status": status,
+            "reason": reason,
+            "warnings": warnings.unwrap_or_default(),
+            "exit": exit.code(),
+        }));
+    }
 }
 
 /// The folder with what came of a path: the result of a job's text, or the model itself.
@@ -150,11 +155,14 @@ impl StatusTimer {
             self.text.clone_from(&text);
         }
         match patience_in(&word) {
-            Some(Duration::ZERO) => State::Failed(text),
-            Some(patience) if self.since.elapsed() >= patience => State::Failed(format!(
-                "{text} (this was waited for, {} s long)",
-                patience.as_secs()
-            )),
+            Some(Duration::ZERO) => State::Failed(word, text),
+            Some(patience) if self.since.elapsed() >= patience => {
+                let text = format!(
+                    "{text} (this was waited for, {} s long)",
+                    patience.as_secs()
+                );
+                State::Failed(word, text)
+            }
             _ => State::Going(word, text),
         }
     }
@@ -212,13 +220,13 @@ pub(super) fn wait_for(
                         }
                     }
                 }
-                State::Done(text) => {
+                State::Done(_, text) => {
                     if let Some(task) = task.take() {
                         task.finish(text);
                     }
                 }
                 // The caller says why.
-                State::Failed(_) => {
+                State::Failed(..) => {
                     if let Some(task) = task.take() {
                         task.fail();
                     }
@@ -231,7 +239,7 @@ pub(super) fn wait_for(
             .any(|(_, state)| matches!(state, State::Going(..)));
         let failed = states
             .iter()
-            .any(|(_, state)| matches!(state, State::Failed(_)));
+            .any(|(_, state)| matches!(state, State::Failed(..)));
         let late = timeout.is_some_and(|timeout| start.elapsed() >= timeout);
         if !going || late {
             let exit = match (going, failed) {
@@ -309,7 +317,7 @@ pub(super) fn state_of(path: &Path) -> Result<State> {
                  whole text again, which sends it or says what is wrong with it"
                     .to_owned()
             });
-            Ok(State::Failed(format!("failed: {why}")))
+            Ok(State::Failed(report.state, format!("failed: {why}")))
         }
         Ok(Some(report)) if report.state == StatusWord::WaitingForModel => {
             Ok(model_of(path, report.status.clone()).unwrap_or_else(|| state_in(report)))
@@ -335,12 +343,12 @@ fn model_of(job: &Path, job_status: String) -> Option<State> {
         return None;
     }
     match state_in(mounted::item_report(model).ok()??) {
-        State::Done(_) => None,
+        State::Done(..) => None,
         State::Going(word, text) => {
             Some(State::Going(word, format!("waiting for its model: {text}")))
         }
         // The status of the job says that its model failed, and what to do.
-        State::Failed(_) => Some(State::Failed(job_status)),
+        State::Failed(word, _) => Some(State::Failed(word, job_status)),
     }
 }
 
@@ -354,8 +362,8 @@ fn job_text(path: &Path) -> Option<PathBuf> {
 fn state_in(report: ItemReport) -> State {
     let ItemReport { state, status } = report;
     match state {
-        StatusWord::Complete | StatusWord::Done => State::Done(status),
-        StatusWord::Failed | StatusWord::Unknown => State::Failed(status),
+        StatusWord::Complete | StatusWord::Done => State::Done(state, status),
+        StatusWord::Failed | StatusWord::Unknown => State::Failed(state, status),
         going => State::Going(going, status),
     }
 }
@@ -376,17 +384,17 @@ mod tests {
             let state = StatusWord::from_word(word);
             let judged = judged(state.clone());
             let is_as_expected = match state {
-                StatusWord::Complete | StatusWord::Done => matches!(judged, State::Done(_)),
+                StatusWord::Complete | StatusWord::Done => matches!(judged, State::Done(..)),
                 StatusWord::Failed
                 | StatusWord::Unknown
                 | StatusWord::NeedsFolder
-                | StatusWord::NeedsCommit => matches!(judged, State::Failed(_)),
+                | StatusWord::NeedsCommit => matches!(judged, State::Failed(..)),
                 _ => matches!(judged, State::Going(..)),
             };
             assert!(is_as_expected, "{word}: {judged:?}");
             counts[match judged {
-                State::Done(_) => 0,
-                State::Failed(_) => 1,
+                State::Done(..) => 0,
+                State::Failed(..) => 1,
                 State::Going(..) => 2,
             }] += 1;
         }

@@ -3,9 +3,11 @@
 use std::path::PathBuf;
 
 use anyhow::{Context as _, Result};
+use serde_json::json;
 
 use super::connect::ServiceArgs;
 use super::exit::Exit;
+use super::output;
 use super::table::{moment, table_below};
 use crate::client::Priority;
 use crate::given_files;
@@ -59,6 +61,18 @@ pub(super) fn webhook(args: &WebhookArgs) -> Result<Exit> {
     match &args.command {
         WebhookCommand::List { service } => {
             let hooks = service.ask(async |it| it.webhooks().list(Priority::Interactive).await)?;
+            if output::is_json() {
+                output::is_list();
+                for hook in &hooks {
+                    output::line(json!({
+                        "id": hook.id,
+                        "url": without_path(&hook.url),
+                        "last_called_at": hook.last_called_at,
+                        "failed_calls": hook.failed_calls,
+                    }));
+                }
+                return Ok(Exit::Done);
+            }
             let head = ["address", "number", "last called", "failed calls"];
             let rows = hooks.iter().map(|hook| {
                 vec![
@@ -88,6 +102,9 @@ pub(super) fn webhook(args: &WebhookArgs) -> Result<Exit> {
             };
             let made = service.ask(async |it| it.webhooks().create(&request).await)?;
             println!("Webhook {} is registered", made.id);
+            if output::is_json() {
+                output::line(json!({ "id": made.id, "state": "done", "exit": 0 }));
+            }
         }
         WebhookCommand::Test { id, service } => {
             service.ask(async |it| it.webhooks().test(WebhookId(*id)).await)?;

@@ -4,13 +4,16 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::Result;
+use clap_complete::engine::ArgValueCompleter;
 
 use crate::drive::{HistoryEvent, HistoryKind};
 use crate::fuse::{self, shell_quoted};
 use crate::wire::Timestamp;
 
+use super::completers;
 use super::exit::Exit;
 use super::mounted::{self, MountedDrive};
+use super::output;
 use super::result_warnings;
 use super::settings::Span;
 use super::{event_log, settings};
@@ -26,7 +29,7 @@ const EARLIER: Duration = Duration::from_secs(30 * 24 * 3600);
 pub(super) struct WhyArgs {
     /// Paths in a mounted drive; also names that could not be created. With --since also paths of drives that are not
     /// mounted any more, and none for all
-    #[arg(required_unless_present = "since")]
+    #[arg(add = ArgValueCompleter::new(completers::models), required_unless_present = "since")]
     paths: Vec<PathBuf>,
     /// Show what happened at and below the paths in this time: copies, uploads, ends of work, failures, deletions
     #[arg(long, value_name = "TIME")]
@@ -34,9 +37,6 @@ pub(super) struct WhyArgs {
     /// Folder of drafts and journals, which has the event log [default: $XDG_STATE_HOME/assetfs]
     #[arg(long, env = "ASSETFS_STATE_DIR", value_name = "DIR")]
     state_dir: Option<PathBuf>,
-    /// Print as JSON; with --since a line for each event
-    #[arg(long)]
-    json: bool,
 }
 
 pub(super) fn run(args: &WhyArgs) -> Result<Exit> {
@@ -52,15 +52,27 @@ pub(super) fn run(args: &WhyArgs) -> Result<Exit> {
             Some(_) => None,
             None => mounted::check_exists(path).err(),
         };
-        if args.json {
+        if output::is_json() {
             let exists = missing.is_none() && path.symlink_metadata().is_ok();
-            let mut line = serde_json::json!({ "path": path, "why": why, "exists": exists });
+            let end = if missing.is_none() {
+                Exit::Done
+            } else {
+                Exit::Failed
+            };
+            let mut line = serde_json::json!({
+                "path": path,
+                "reason": why,
+                "exists": exists,
+                "warnings": result_warnings::warnings_of(path),
+                "exit": end.code(),
+            });
             if why.is_none()
                 && let Some(failed) = earlier_failure(args, path)
             {
-                line["earlier"] = serde_json::json!({ "time": failed.time, "why": failed.reason });
+                line["earlier"] =
+                    serde_json::json!({ "time": failed.time, "reason": failed.reason });
             }
-            println!("{line}");
+            output::line(line);
         } else if let Some(missing) = &missing {
             eprintln!("assetfs: {}", super::exit::sentence(missing));
         } else {
@@ -91,6 +103,7 @@ pub(super) fn run(args: &WhyArgs) -> Result<Exit> {
 
 /// The events at and below the paths.
 fn show_events(args: &WhyArgs, since: Duration) -> Result<Exit> {
+    output::is_list();
     let mut wanted = Vec::new();
     for path in &args.paths {
         wanted.push((path, names_of(path)?, false));
@@ -108,33 +121,31 @@ fn show_events(args: &WhyArgs, since: Duration) -> Result<Exit> {
             continue;
         }
         is_any = true;
-        match args.json {
-            true => println!("{}", serde_json::to_string(&event)?),
+        match output::is_json() {
+            true => output::line(&event),
             false => println!("{}", event_log::line(&event)),
         }
     }
-    if args.paths.is_empty() && !is_any && !args.json {
+    if args.paths.is_empty() && !is_any && !output::is_json() {
         println!("nothing is recorded in this time");
     }
     let without = wanted.iter().filter(|(_, _, is_found)| !is_found);
     Ok(report_without_events(
         without.map(|(path, _, _)| path.as_path()),
-        args.json,
     ))
 }
 
 /// Says of which paths nothing is recorded. One that does not exist may be a typing error.
-fn report_without_events<'p>(paths: impl Iterator<Item = &'p Path>, json: bool) -> Exit {
+fn report_without_events<'p>(paths: impl Iterator<Item = &'p Path>) -> Exit {
     let mut exit = Exit::Done;
     for path in paths {
         let shown = shell_quoted(path);
         if path.symlink_metadata().is_err() {
-            eprintln!(
-                "assetfs: {shown} does not exist, and nothing is recorded of it in this time; check the path, or try a \
-                 longer time"
+            let error = anyhow::anyhow!(
+                "{shown} does not exist, and nothing is recorded of it in this time; check the path, or try a longer time"
             );
-            exit = Exit::Failed;
-        } else if !json {
+            exit = output::failed(Some(path), &error);
+        } else if !output::is_json() {
             println!("{shown}: nothing is recorded in this time");
         }
     }

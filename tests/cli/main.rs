@@ -1,6 +1,10 @@
 //! Commands that need no mount, run as in a shell.
 
 mod bad_arguments;
+mod completions;
+mod json;
+#[path = "../support/json_schema.rs"]
+mod json_schema;
 mod lossless;
 mod memory;
 mod optimize;

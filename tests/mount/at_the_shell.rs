@@ -309,7 +309,7 @@ fn doctor_opens_the_device_that_mounts_need() {
         .find(|finding| finding["what"] == "FUSE device")
         .expect("it looks at the device");
     let can_be_opened = crate::support::fuse_works().is_ok();
-    assert_eq!(device["state"] == "good", can_be_opened, "{device}");
+    assert_eq!(device["verdict"] == "good", can_be_opened, "{device}");
 }
 
 #[test]
@@ -328,7 +328,7 @@ fn doctor_says_whether_cad_files_can_be_read() {
             .expect("it looks for the reader")
     };
     let without = finding();
-    assert_eq!(without["state"], "advice", "{without}");
+    assert_eq!(without["verdict"], "advice", "{without}");
     let advice = without["text"].as_str().unwrap();
     assert!(
         advice.contains("install the package `assetfs-cad`"),
@@ -339,7 +339,7 @@ fn doctor_says_whether_cad_files_can_be_read() {
     fs::write(&reader, "#!/bin/sh\nexit 2\n").unwrap();
     fs::set_permissions(&reader, fs::Permissions::from_mode(0o755)).unwrap();
     let found = finding();
-    assert_eq!(found["state"], "good", "{found}");
+    assert_eq!(found["verdict"], "good", "{found}");
 }
 
 #[test]

@@ -23,11 +23,15 @@ mod fstab;
 mod history;
 mod hostile;
 mod inotify;
+mod json;
+#[path = "../support/json_schema.rs"]
+mod json_schema;
 mod keyring;
 mod long;
 mod next_steps;
 mod optimizing;
 mod others;
+mod page_link;
 mod pictures;
 mod posix;
 mod reading;

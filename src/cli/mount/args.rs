@@ -14,13 +14,13 @@ use crate::cli::settings::{ByteRate, ByteSize, Span};
 /// Returns when the drive answers. `--local` mounts the local service of this machine, which needs no network and no
 /// account. On a terminal, this is also the default if no account is configured. A script must choose explicitly.
 #[derive(Debug, clap::Args)]
-#[command(after_help = "Example: assetfs mount ~/assets --local\n\
+#[command(after_help = "Example: assetfs mount --local\n\
     Example: ASSETFS_TOKEN='17|…' assetfs mount ~/assets --base-url https://assets.example.com\n\
     For mount(8): ln -s $(command -v assetfs) /sbin/mount.fuse.assetfs\n\
     In /etc/fstab: local /mnt/assets fuse.assetfs allow_other,uid=1000,gid=1000 0 0\n\
     In /etc/fstab: https://assets.example.com /mnt/assets fuse.assetfs _netdev,allow_other,token_file=/etc/assetfs.token 0 0")]
 pub(in crate::cli) struct MountArgs {
-    /// Folder to mount at; created if its parent exists [default: ~/assetfs]
+    /// Folder to mount at; created if its parent exists [default: ~/assets]
     pub(in crate::cli) dir: Option<PathBuf>,
     #[command(flatten)]
     pub(in crate::cli) account: AccountArgs,

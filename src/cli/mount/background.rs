@@ -47,7 +47,7 @@ pub(super) fn start(plan: &MountPlan) -> Result<Exit> {
     drop(stdin);
     match hear(&mut child)? {
         StartOutcome::Ready(greeting) => {
-            greeting.print(plan);
+            greeting.print(plan, false);
             Ok(Exit::Done)
         }
         StartOutcome::Failed(sentence) => bail!(sentence),

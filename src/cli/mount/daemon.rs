@@ -25,7 +25,8 @@ use super::supervisor::Supervisor;
 use super::{Account, MountPlan};
 use crate::cli::event_log::EventLogWriter;
 use crate::cli::exit::Exit;
-use crate::cli::{dying, local, logging};
+use crate::cli::page_link::{may_be_logged, place_of_page};
+use crate::cli::{dying, local, logging, output};
 
 /// How long the parts may take to stop before the process exits. All important data is already on disk.
 const STOP_DEADLINE: Duration = Duration::from_secs(20);
@@ -44,22 +45,48 @@ pub(super) enum Logs {
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) struct Greeting {
     account: String,
-    /// Where the page of the local service is, and how to sign in.
-    page: Option<String>,
+    page: Option<PageAddress>,
     warnings: Vec<String>,
 }
 
+/// The page of the local service.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+struct PageAddress {
+    url: String,
+    /// Signs in once.
+    link: Option<String>,
+    data_dir: PathBuf,
+}
+
 impl Greeting {
-    pub(super) fn print(&self, plan: &MountPlan) {
+    /// `goes_on`: this process serves the drive.
+    pub(super) fn print(&self, plan: &MountPlan, goes_on: bool) {
         for warning in &self.warnings {
             eprintln!("assetfs: {warning}");
         }
-        if !plan.quiet {
-            let place = fuse::shell_quoted(&plan.mount_point);
-            println!("Mounted {} at {place}", self.account);
-            if let Some(page) = &self.page {
-                println!("{page}");
-            }
+        if plan.quiet {
+            return;
+        }
+        let place = fuse::shell_quoted(&plan.mount_point);
+        println!("Mounted {} at {place}", self.account);
+        let hides_link = may_be_logged(goes_on);
+        let page = self.page.as_ref();
+        let link = page.and_then(|page| page.link.as_deref().filter(|_| !hides_link));
+        if output::is_json() {
+            output::line(serde_json::json!({
+                "path": plan.mount_point,
+                "state": "done",
+                "account": self.account,
+                "page": page.map(|page| &page.url),
+                "link": link,
+                "warnings": self.warnings,
+                "exit": 0,
+            }));
+        } else if let Some(page) = page {
+            println!(
+                "Its page: {}",
+                place_of_page(&page.url, link, &page.data_dir)
+            );
         }
     }
 }
@@ -71,7 +98,7 @@ pub(super) fn serve_in_foreground(plan: &MountPlan) -> Result<Exit> {
     } else {
         Logs::ToStderr
     };
-    serve(plan, logs, |greeting| greeting.print(plan))
+    serve(plan, logs, |greeting| greeting.print(plan, true))
 }
 
 /// Serves the plan until the drive is unmounted. Calls `ready` when the drive answers.
@@ -178,7 +205,7 @@ fn report_to_inotify(plan: &MountPlan, drive: &Drive) {
 /// The parts of a mount, from the bottom up.
 struct Parts {
     service: Option<local::RunningService>,
-    page: Option<String>,
+    page: Option<PageAddress>,
     places: Places,
     outbox: Outbox,
     drive: Drive,
@@ -198,11 +225,11 @@ impl Parts {
                 let started = local::start(data_dir, plan.chaos.as_deref()).await?;
                 let service = started.service;
                 places.warnings.extend(started.warning);
-                let page = format!(
-                    "Its page: {} (the token to sign in is in {})",
-                    service.base_url(),
-                    started.token_file.display()
-                );
+                let page = PageAddress {
+                    url: service.base_url().to_string(),
+                    link: started.link,
+                    data_dir: data_dir.clone(),
+                };
                 let token = crate::wire::Token::parse(service.token())?;
                 let client = connect(plan, service.base_url(), token)?;
                 (Some(service), Some(page), client, places)

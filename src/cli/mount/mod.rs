@@ -140,7 +140,7 @@ fn plan(args: &MountArgs, profile: &Profile, fstab: FstabOptions) -> Result<Moun
     let data_dir = or_else(&args.data_dir, &None, settings::local_service_dir)?;
     let mount_point = match &args.dir {
         Some(dir) => dir.clone(),
-        None => settings::home_dir()?.join("assetfs"),
+        None => settings::usual_drive()?,
     };
     let rate = |flag: Option<ByteRate>, profile| flag.or(profile).and_then(|rate| rate.0);
     let span = |flag: Option<Span>, profile: Option<Span>| flag.or(profile).map(|span| span.0);

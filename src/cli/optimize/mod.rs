@@ -5,7 +5,6 @@
 
 pub(super) mod input;
 mod output;
-mod preset_list;
 mod summary;
 
 use std::path::{Path, PathBuf};
@@ -14,17 +13,22 @@ use std::time::{Duration, Instant};
 use std::{fs, io};
 
 use anyhow::{Context, Result, bail};
+use clap_complete::engine::ArgValueCompleter;
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
 use crate::backoff::Backoff;
+use crate::factory_presets::FACTORY;
 use crate::service::{MemorySetting, Outcome, WorkerCommand, WorkerError, WorkerLimits, Workers};
 use assetfs_engine::job::{self, OptimizeTask, Report, Task};
 
 use super::chosen_preset::{self, Config};
+use super::completers;
 use super::engine_settings;
 use super::exit::{Exit, WrongUse};
 use super::interrupts::Interrupts;
+use super::output as json_output;
+use super::preset_list;
 use super::progress::Progress;
 use super::settings::{ByteSize, Span};
 use input::Model;
@@ -57,6 +61,7 @@ pub(super) struct OptimizeArgs {
     #[arg(
         long,
         short,
+        add = ArgValueCompleter::new(completers::presets),
         value_name = "PRESET",
         required_unless_present = "list_presets"
     )]
@@ -79,9 +84,6 @@ pub(super) struct OptimizeArgs {
     /// Show no progress
     #[arg(long, short)]
     quiet: bool,
-    /// Print the outcome as JSON
-    #[arg(long)]
-    json: bool,
     /// List the factory presets with their descriptions
     #[arg(long)]
     list_presets: bool,
@@ -91,7 +93,7 @@ pub(super) fn run(args: &OptimizeArgs) -> Result<Exit> {
     let (Some(input), Some(out), Some(preset), false) =
         (&args.model, &args.out, &args.preset, args.list_presets)
     else {
-        println!("{}", preset_list::text(args.json));
+        list_presets();
         return Ok(Exit::Done);
     };
     let start = Instant::now();
@@ -107,7 +109,7 @@ pub(super) fn run(args: &OptimizeArgs) -> Result<Exit> {
         memory: args.memory,
         timeout: args.timeout.0,
     };
-    let progress = Progress::new(args.quiet || args.json);
+    let progress = Progress::new(args.quiet || json_output::is_json());
     let (report, files) =
         runtime.block_on(engine.run(&config, (input, out), &progress, &interrupts))?;
     let finished = Finished {
@@ -118,12 +120,24 @@ pub(super) fn run(args: &OptimizeArgs) -> Result<Exit> {
         files: &files,
         elapsed: start.elapsed(),
     };
-    if args.json {
-        println!("{}", finished.json());
+    if json_output::is_json() {
+        json_output::line(finished.json());
     } else {
         print!("{}", finished.text());
     }
     Ok(Exit::Done)
+}
+
+/// The factory presets with their descriptions.
+fn list_presets() {
+    if json_output::is_json() {
+        return preset_list::print(&preset_list::factory());
+    }
+    let width = FACTORY.iter().map(|preset| preset.name.len()).max();
+    let width = width.unwrap_or_default();
+    for preset in FACTORY {
+        println!("{:width$}  {}", preset.name, preset.description);
+    }
 }
 
 pub(super) fn runtime() -> Result<tokio::runtime::Runtime> {

@@ -15,12 +15,15 @@ use std::path::PathBuf;
 use std::time::Instant;
 
 use anyhow::{Context, Result};
+use clap_complete::engine::ArgValueCompleter;
 
 use self::copying::NewFiles;
+use super::completers;
 use super::exit::{Exit, WrongUse};
 use super::mounted::{self, MountedDrive, own_target};
+use super::output;
 use super::settings::Span;
-use crate::drive::ends_in_id;
+use crate::drive::{StatusWord, ends_in_id};
 use crate::fuse::shell_quoted;
 
 /// Upload a new version of a model, which takes the model's name when it is complete
@@ -37,6 +40,7 @@ pub(super) struct ReplaceArgs {
     /// The folder of a model, or a model file that needs no other file
     source: PathBuf,
     /// The model below rawmodels/
+    #[arg(add = ArgValueCompleter::new(completers::models))]
     model: PathBuf,
     /// Delete the old version once the new one is complete and its files were checked
     #[arg(long)]
@@ -50,9 +54,6 @@ pub(super) struct ReplaceArgs {
     /// Show no progress
     #[arg(long, short)]
     quiet: bool,
-    /// Print the outcome as JSON
-    #[arg(long)]
-    json: bool,
 }
 
 /// What became of a model.
@@ -145,7 +146,7 @@ impl Replacement<'_> {
 
     fn report(&self, ended: &Ended) -> Result<()> {
         let (outcome, old) = (ended.outcome, ended.old.as_deref());
-        if self.args.json {
+        if output::is_json() {
             // While the new version is uploaded, the name still has the id of the old one.
             let id = match outcome {
                 ReplaceOutcome::Uploading => None,
@@ -157,13 +158,18 @@ impl Replacement<'_> {
                     ReplaceOutcome::Replaced | ReplaceOutcome::Uploading
                 )
             });
-            let row = serde_json::json!({
+            let state = match outcome {
+                ReplaceOutcome::Uploading => StatusWord::Uploading,
+                _ => StatusWord::Complete,
+            };
+            output::line(serde_json::json!({
                 "path": self.model,
+                "state": state,
                 "outcome": outcome,
                 "id": number(id.as_deref()),
                 "old_id": number(old),
-            });
-            println!("{row}");
+                "exit": 0,
+            }));
             return Ok(());
         }
         if self.args.quiet {

@@ -143,7 +143,7 @@ impl Replacement<'_> {
         let left = self.time_left("it was being uploaded")?;
         let ended = wait_for(std::slice::from_ref(&self.model), left, self.args.quiet)?;
         match ended.states.into_iter().next() {
-            Some((_, State::Failed(why))) => Err(failed(why)),
+            Some((_, State::Failed(_, why))) => Err(failed(why)),
             Some((_, State::Going(_, status))) => Err(self.timed_out(&status)),
             _ => Ok(()),
         }

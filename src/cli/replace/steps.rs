@@ -290,7 +290,7 @@ impl Replacement<'_> {
         if self.version()?.is_some() {
             return Ok(false);
         }
-        let failed = matches!(state_of(&self.model)?, State::Failed(_));
+        let failed = matches!(state_of(&self.model)?, State::Failed(..));
         Ok(!failed && self.source.equals_model(&self.model)?)
     }
 

@@ -15,15 +15,18 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::{Context, Result};
+use clap_complete::engine::ArgValueCompleter;
 use notify::event::{AccessKind, AccessMode};
 use notify::{EventKind, RecursiveMode, Watcher as _};
 use tokio::sync::mpsc;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
+use super::completers;
 use super::exit::{Exit, WrongUse};
 use super::interrupts::Interrupts;
 use super::mounted::MountedDrive;
+use super::output;
 use super::settings::Span;
 use super::watch_engine::{EngineArgs, EngineTurns};
 use crate::fuse::shell_quoted;
@@ -56,14 +59,14 @@ pub(super) struct WatchArgs {
     /// Folder to watch: each folder, model file and zip in it is one model
     dir: PathBuf,
     /// Name of a factory preset, or a file (.json, .rpdx) with a configuration or preset; can be given several times
-    #[arg(long = "preset", short, value_name = "PRESET", required = true)]
+    #[arg(long = "preset", short, add = ArgValueCompleter::new(completers::presets), value_name = "PRESET", required = true)]
     presets: Vec<String>,
     /// Folder for the results; made when it is not there
     #[arg(long, short, value_name = "DIR")]
     out: PathBuf,
-    /// Have this mounted drive do the work; without it the engine on this machine does
+    /// Have this mounted drive do the work, without MOUNT the usual one; without --drive the engine on this machine does
     #[arg(long, value_name = "MOUNT")]
-    drive: Option<PathBuf>,
+    drive: Option<Option<PathBuf>>,
     /// Do what is there, then end
     #[arg(long)]
     once: bool,
@@ -81,12 +84,10 @@ pub(super) struct WatchArgs {
     /// Show no progress, and do not report the failures of earlier runs again
     #[arg(long, short)]
     quiet: bool,
-    /// Print each result as a line of JSON
-    #[arg(long)]
-    json: bool,
 }
 
 pub(super) fn run(args: &WatchArgs) -> Result<Exit> {
+    output::is_list();
     let mut queue = open(args)?;
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(1)
@@ -129,7 +130,7 @@ fn open(args: &WatchArgs) -> Result<Queue> {
     }
     let presets = WatchPreset::read(&args.presets)?;
     let back = match &args.drive {
-        Some(mount) => Back::drive(mount)?,
+        Some(mount) => Back::drive(mount.as_deref())?,
         None => {
             let jobs = args.jobs.map(NonZeroUsize::get);
             Back::Engine(EngineTurns::new(&args.engine, jobs, args.timeout.0)?)
@@ -145,7 +146,6 @@ fn open(args: &WatchArgs) -> Result<Queue> {
         settle: args.settle.0,
         timeout: args.timeout.0,
         is_once: args.once,
-        is_json: args.json,
         is_quiet: args.quiet,
     })
 }

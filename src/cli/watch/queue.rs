@@ -15,6 +15,7 @@ use tokio::task::block_in_place;
 use tokio_util::sync::CancellationToken;
 
 use super::super::exit::{Exit, sentence};
+use super::super::output;
 use super::super::progress::Progress;
 use super::super::result_warnings;
 use super::on_drive::{self, Match};
@@ -39,7 +40,6 @@ pub(super) struct Settings {
     pub(super) settle: Duration,
     pub(super) timeout: Duration,
     pub(super) is_once: bool,
-    pub(super) is_json: bool,
     pub(super) is_quiet: bool,
 }
 
@@ -72,7 +72,7 @@ impl Queue {
         records.recover(&settings.out)?;
         let (sender, events) = mpsc::unbounded_channel();
         Ok(Queue {
-            progress: Arc::new(Progress::new(settings.is_quiet || settings.is_json)),
+            progress: Arc::new(Progress::new(settings.is_quiet || output::is_json())),
             settings,
             records,
             seen: BTreeMap::new(),
@@ -387,8 +387,9 @@ impl Queue {
             _ => {}
         }
         let results = self.settings.out.join(&record.results);
-        if self.settings.is_json {
-            self.print_json(record, json!({ "state": "done", "results": results }));
+        if output::is_json() {
+            let line = json!({ "state": "done", "path": results, "results": results, "exit": 0 });
+            self.print_json(record, line);
         } else {
             println!("{} → {}", record.entry, shell_quoted(&results));
             if let Some(warning) =
@@ -413,11 +414,9 @@ impl Queue {
             state: RecordState::Failed,
             ..record.clone()
         })?;
-        if self.settings.is_json {
-            self.print_json(
-                record,
-                json!({ "state": "failed", "failure": path, "why": why }),
-            );
+        if output::is_json() {
+            let line = json!({ "state": "failed", "failure": path, "reason": why, "exit": 1 });
+            self.print_json(record, line);
         } else {
             eprintln!("assetfs: {} failed: {why}", record.entry);
         }
@@ -427,7 +426,7 @@ impl Queue {
     fn print_json(&self, record: &Record, mut line: serde_json::Value) {
         line["model"] = record.entry.as_str().into();
         line["preset"] = record.preset.as_str().into();
-        println!("{line}");
+        output::line(line);
     }
 
     /// True when nothing is under way and nothing is left to be done.

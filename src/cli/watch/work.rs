@@ -149,8 +149,9 @@ pub(super) enum WorkEvent {
 
 impl Back {
     /// The drive at `mount`.
-    pub(super) fn drive(mount: &Path) -> Result<Back> {
-        Ok(Back::Drive(MountedDrive::of(mount)?.root().to_owned()))
+    pub(super) fn drive(mount: Option<&Path>) -> Result<Back> {
+        let drive = MountedDrive::at_or_only(mount, "watch --drive")?;
+        Ok(Back::Drive(drive.root().to_owned()))
     }
 
     /// Maximum number of models in progress. For the engine that is one more than its worker processes, so that the next
@@ -332,7 +333,7 @@ fn fetch(text: &Path, folder: &Path, timeout: Duration) -> Result<()> {
 fn wait(path: &Path, timeout: Duration) -> Result<()> {
     let outcome = wait_for(&[path.to_owned()], Some(timeout), true)?;
     match outcome.states.into_iter().next() {
-        Some((_, State::Failed(why))) => bail!("{why}"),
+        Some((_, State::Failed(_, why))) => bail!("{why}"),
         Some((_, State::Going(_, status))) => bail!("timed out while {status}"),
         _ => Ok(()),
     }

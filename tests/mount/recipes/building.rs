@@ -100,12 +100,16 @@ fn ci_optimizes_once_for_each_content_on_every_machine() {
         workplace.run("ci/optimize");
         assert_eq!(
             file_names(&workplace.work("dist")),
-            ["chair.glb", "jobs.json", "lamp.glb"]
+            ["chair.glb", "jobs.jsonl", "lamp.glb"]
         );
         assert_eq!(workplace.totals(), (2, 2));
     }
-    let jobs: Value = serde_json::from_slice(&read(workplace.work("dist/jobs.json"))).unwrap();
-    assert!(jobs.is_array(), "{jobs}");
+    let jobs = String::from_utf8(read(workplace.work("dist/jobs.jsonl"))).unwrap();
+    for line in jobs.lines() {
+        let job: Value = serde_json::from_str(line).unwrap();
+        assert_eq!(job["exit"], 0, "{job}");
+    }
+    assert_eq!(jobs.lines().count(), 2, "{jobs}");
     fs::write(workplace.work("models/bad.glb"), "not a model").unwrap();
     workplace.fails("ci/optimize", 1);
     fs::remove_file(workplace.work("models/bad.glb")).unwrap();
