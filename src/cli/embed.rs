@@ -182,7 +182,7 @@ fn make(args: &EmbedArgs, model: &Path) -> Result<PathBuf> {
     let limit = args.timeout.map(|span| span.0);
     let outcome = wait::wait_for(std::slice::from_ref(&text), limit, args.quiet)?;
     match outcome.states.into_iter().next() {
-        Some((_, State::Failed(why))) => bail!(
+        Some((_, State::Failed(_, why))) => bail!(
             "{}: {why}. To try again: rm {}",
             shell_quoted(&args.path),
             shell_quoted(&text)
@@ -191,7 +191,7 @@ fn make(args: &EmbedArgs, model: &Path) -> Result<PathBuf> {
             let path = shell_quoted(&args.path);
             Err(TimedOut(format!("{path}: timed out while {status}")).into())
         }
-        Some((_, State::Done(_))) | None => listed(&link),
+        Some((_, State::Done(..))) | None => listed(&link),
     }
 }
 

@@ -42,7 +42,6 @@ fn the_lines_of_commands_are_those_of_their_schemas() {
     fs::copy(preset, chair.join("optimize/web.json")).unwrap();
     let done = only(&fixture, "wait", "rawmodels/chair/optimize/web.json");
     assert_eq!((&done["state"], &done["exit"]), (&json!("done"), &json!(0)));
-    fs::write(chair.join("optimize/bad.json"), "{\"limits\": 3}").unwrap_or_default();
     let status = only(&fixture, "status", "");
     assert_eq!(status["schema"], 1);
     for (words, path) in [

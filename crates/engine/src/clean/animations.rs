@@ -9,7 +9,7 @@ use std::collections::{HashMap, HashSet};
 use glam::Vec4;
 use serde_json::Value;
 
-use super::super::scene::{Scene, Table, index_in};
+use super::super::scene::{Scene, Table, index_in, rotation_samplers};
 
 /// A quaternion whose length differs from 1 by more is normalized.
 const UNIT_TOLERANCE: f32 = 0.000_5;
@@ -103,18 +103,6 @@ fn fix_samplers(scene: &mut Scene, animation: &mut Value) -> usize {
 fn push(scene: &mut Scene, table: Table, values: Vec<f32>) -> usize {
     scene.tables.push(Table { values, ..table });
     scene.tables.len() - 1
-}
-
-/// The samplers of which every channel is a rotation.
-fn rotation_samplers(animation: &Value) -> HashSet<usize> {
-    let of_kind = |is_rotation: bool| -> HashSet<usize> {
-        let channels = animation["channels"].as_array().into_iter().flatten();
-        channels
-            .filter(|channel| (channel["target"]["path"] == "rotation") == is_rotation)
-            .filter_map(|channel| index_in(channel, "sampler"))
-            .collect()
-    };
-    &of_kind(true) - &of_kind(false)
 }
 
 /// How much later an animation must begin so that no keyframe is before zero.

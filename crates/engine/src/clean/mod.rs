@@ -13,7 +13,8 @@ mod weld;
 
 use rayon::prelude::*;
 
-use super::scene::{Mode, Scene};
+use super::scene::{Geometry, Mode, Scene};
+use draw_order::DrawOrder;
 
 /// Numbers of removed objects.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -68,9 +69,16 @@ pub fn finish(scene: &mut Scene) {
     scene.geometries.par_iter_mut().for_each(|geometry| {
         normalize::normalize_attributes(geometry);
         if geometry.mode == Mode::Triangles {
-            draw_order::reorder(geometry);
+            draw_order::reorder(geometry, DrawOrder::Fast);
         }
     });
+}
+
+/// Orders triangles so that packing them with meshopt takes the fewest bytes.
+pub fn order_for_packing(scene: &mut Scene) {
+    let triangles = |geometry: &&mut Geometry| geometry.mode == Mode::Triangles;
+    let geometries = scene.geometries.par_iter_mut().filter(triangles);
+    geometries.for_each(|geometry| draw_order::reorder(geometry, DrawOrder::Packed));
 }
 
 pub use animations::fix_animations;

@@ -3,6 +3,7 @@
 use xxhash_rust::xxh3::xxh3_128;
 
 use super::super::scene::{Attribute, Storage};
+use super::rounding::Step;
 
 /// Two accessors with equal values of this type hold the same data: form, storage, and a hash of the numbers.
 #[derive(PartialEq, Eq, Hash)]
@@ -12,12 +13,16 @@ pub(super) struct AccessorContent {
     storage: Storage,
     /// The attribute name without its set number if the form depends on it: rounding, and the limits of sparse accessors.
     kind: String,
+    /// To which the numbers are rounded for packing.
+    step: Option<Step>,
     hash: u128,
 }
 
 #[derive(PartialEq, Eq, Hash)]
 pub(super) enum AccessorForm {
     Attribute,
+    /// Normals or tangents, rounded as directions.
+    Directions,
     SparseAttribute,
     Triangles,
     OtherIndices,
@@ -28,11 +33,15 @@ impl AccessorContent {
     pub(super) fn of_numbers(attribute: &Attribute) -> AccessorContent {
         AccessorContent {
             kind: String::new(),
-            ..AccessorContent::of_attribute(AccessorForm::Attribute, attribute)
+            ..AccessorContent::of_attribute(AccessorForm::Attribute, attribute, None)
         }
     }
 
-    pub(super) fn of_attribute(form: AccessorForm, attribute: &Attribute) -> AccessorContent {
+    pub(super) fn of_attribute(
+        form: AccessorForm,
+        attribute: &Attribute,
+        step: Option<Step>,
+    ) -> AccessorContent {
         let bytes = attribute
             .values
             .iter()
@@ -43,6 +52,7 @@ impl AccessorContent {
             components: attribute.components,
             storage: attribute.storage,
             kind: kind.to_owned(),
+            step,
             hash: xxh3_128(&bytes.collect::<Vec<u8>>()),
         }
     }
@@ -61,6 +71,7 @@ impl AccessorContent {
             components: 1,
             storage,
             kind: String::new(),
+            step: None,
             hash: xxh3_128(&bytes.collect::<Vec<u8>>()),
         }
     }

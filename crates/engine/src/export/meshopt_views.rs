@@ -4,6 +4,7 @@
 //! Floats are first rounded to a number of bits of their range, which makes them compressible; accessors declare the
 //! values after unpacking.
 
+use glam::{Vec3, Vec4};
 use meshopt::EncodeExpMode;
 
 use super::super::scene::Attribute;
@@ -15,9 +16,18 @@ pub(super) enum Packing {
     Plain(usize),
     /// Elements of this many bytes, with the exponential filter.
     Exponential(usize),
+    /// Unit vectors as four integers, with the octahedral filter.
+    Octahedral,
+    /// Rotations as four integers, with the filter for quaternions.
+    Quaternion,
     /// Indices of triangles, of this many bytes each.
     Triangles(usize),
 }
+
+/// Bytes of a unit vector: four integers of 8 bits.
+pub(super) const DIRECTION_STRIDE: usize = 4;
+/// Bytes of a rotation: four integers of 16 bits.
+const ROTATION_STRIDE: usize = 8;
 
 /// A packed view.
 pub(super) struct PackedView {
@@ -33,6 +43,8 @@ pub(super) fn pack(packing: Packing, bytes: &[u8]) -> Option<PackedView> {
     let (stride, mode, filter) = match packing {
         Packing::Plain(stride) => (stride, "ATTRIBUTES", None),
         Packing::Exponential(stride) => (stride, "ATTRIBUTES", Some("EXPONENTIAL")),
+        Packing::Octahedral => (DIRECTION_STRIDE, "ATTRIBUTES", Some("OCTAHEDRAL")),
+        Packing::Quaternion => (ROTATION_STRIDE, "ATTRIBUTES", Some("QUATERNION")),
         Packing::Triangles(length) => (length, "TRIANGLES", None),
     };
     let packed = match packing {
@@ -59,19 +71,42 @@ pub(super) fn pack(packing: Packing, bytes: &[u8]) -> Option<PackedView> {
     })
 }
 
-/// Bits of the range that an attribute keeps. Of normals and tangents 10 are 0.1 degrees; viewers that quantize meshes
-/// usually keep 8.
-pub(super) fn bits_of(attribute: &Attribute) -> i32 {
-    match attribute.name.split('_').next().unwrap_or_default() {
-        "POSITION" => 16,
-        "TEXCOORD" => 15,
-        "NORMAL" | "TANGENT" => 10,
-        _ => 12,
-    }
+/// Bits of the range that other attributes than positions, texture coordinates and directions keep.
+pub(super) const OTHER_BITS: i32 = 12;
+
+/// Bits of normals and tangents: less than a degree, as in most programs that pack meshes.
+const DIRECTION_BITS: i32 = 8;
+
+/// Bits of the range that the values of keyframes keep: less than 0.01 degrees of a rotation, which adds up along a chain of
+/// bones.
+pub(super) const KEY_BITS: i32 = 15;
+
+/// Prepares rotations for packing; `None` if one of them is none. Viewers get the same rotation, but maybe its negative, which
+/// is the same.
+pub(super) fn filtered_rotations(values: &[f32]) -> Option<Vec<u8>> {
+    let rows = values.as_chunks::<4>().0.iter();
+    let unit: Option<Vec<[f32; 4]>> = rows
+        .map(|row| Some(Vec4::from_array(*row).try_normalize()?.to_array()))
+        .collect();
+    let rows = meshopt::encode_filter_quat(&unit?, KEY_BITS);
+    let numbers = rows.as_flattened().iter();
+    Some(numbers.flat_map(|number| number.to_le_bytes()).collect())
 }
 
-/// Bits of the range that the values of keyframes keep: 0.004 degrees of a rotation, which adds up along a chain of bones.
-pub(super) const KEY_BITS: i32 = 15;
+/// Prepares normals or tangents for packing; `None` if one of them has no direction. The fourth number of tangents stays.
+pub(super) fn filtered_directions(attribute: &Attribute) -> Option<Vec<u8>> {
+    let rows = attribute.values.chunks_exact(attribute.components);
+    let unit: Option<Vec<[f32; 4]>> = rows
+        .map(|row| {
+            let direction = Vec3::from_slice(row).try_normalize()?;
+            let handedness = row.get(3).copied().unwrap_or_default();
+            Some(direction.extend(handedness).to_array())
+        })
+        .collect();
+    let rows = meshopt::encode_filter_oct::<i8>(&unit?, DIRECTION_BITS);
+    let numbers = rows.as_flattened().iter();
+    Some(numbers.flat_map(|number| number.to_le_bytes()).collect())
+}
 
 /// Rounds floats for packing, `components` an element; returns the words to store, and the values after unpacking.
 pub(super) fn rounded(values: &[f32], components: usize, bits: i32) -> (Vec<u8>, Vec<f32>) {
@@ -128,4 +163,90 @@ fn vertices(bytes: &[u8], stride: usize) -> Option<Vec<u8>> {
         };
     }
     by_stride!(4 8 12 16 20 24 28 32 36 40 44 48 52 56 60 64)
+}
+
+#[cfg(test)]
+mod tests {
+    use glam::Quat;
+
+    use super::*;
+
+    /// Directions all around, and the axes.
+    fn directions() -> Vec<Vec3> {
+        let spiral = (0..2_000).map(|step| {
+            let height = step as f32 / 999.5 - 1.0;
+            let around = step as f32 * 2.399_963;
+            let radius = (1.0 - height * height).max(0.0).sqrt();
+            Vec3::new(radius * around.cos(), height, radius * around.sin())
+        });
+        spiral.chain([Vec3::X, -Vec3::Y, Vec3::Z]).collect()
+    }
+
+    fn shorts(bytes: &[u8]) -> Vec<[i16; 4]> {
+        let rows = bytes.as_chunks::<2>().0.as_chunks::<4>().0.iter();
+        rows.map(|row| row.map(i16::from_le_bytes)).collect()
+    }
+
+    fn degrees(cosine: f64) -> f64 {
+        cosine.clamp(-1.0, 1.0).acos().to_degrees()
+    }
+
+    #[test]
+    fn packed_rotations_lose_less_than_a_hundredth_of_a_degree() {
+        let turned = |(step, axis): (usize, &Vec3)| {
+            // Not quite unit quaternions, as files have them.
+            Quat::from_axis_angle(*axis, step as f32 * 0.01) * 1.0002
+        };
+        let rotations: Vec<Quat> = directions().iter().enumerate().map(turned).collect();
+        let values: Vec<f32> = rotations.iter().flat_map(|one| one.to_array()).collect();
+        let mut rows = shorts(&filtered_rotations(&values).unwrap());
+        meshopt::decode_filter_quat(&mut rows);
+        for (before, after) in rotations.iter().zip(rows) {
+            let after = after.map(|number| f64::from(number) / 32_767.0);
+            let before = before.to_array().map(f64::from);
+            let length = |one: &[f64; 4]| one.iter().map(|part| part * part).sum::<f64>().sqrt();
+            let dot: f64 = before.iter().zip(after).map(|(one, two)| one * two).sum();
+            let cosine = dot / length(&before) / length(&after);
+            // The sine is exact where the cosine is nearly 1.
+            let half = (1.0 - cosine * cosine).max(0.0).sqrt().asin();
+            assert!(half.to_degrees() * 2.0 < 0.01, "{before:?} {after:?}");
+        }
+        assert!(filtered_rotations(&[0.0; 4]).is_none());
+        assert!(filtered_rotations(&[f32::NAN, 0.0, 0.0, 1.0]).is_none());
+    }
+
+    #[test]
+    fn packed_directions_stay_units_and_lose_less_than_a_degree() {
+        for components in [3, 4] {
+            let rows = directions().into_iter().enumerate();
+            let sign = |place: usize| if place.is_multiple_of(2) { 1.0 } else { -1.0 };
+            let values: Vec<f32> = rows
+                .flat_map(|(place, row)| row.extend(sign(place)).to_array()[..components].to_vec())
+                .collect();
+            let attribute = Attribute::new("TANGENT", components, values);
+            let bytes = filtered_directions(&attribute).unwrap();
+            let rows = bytes.as_chunks::<4>().0.iter();
+            let mut rows: Vec<[i8; 4]> = rows.map(|row| row.map(|byte| byte as i8)).collect();
+            meshopt::decode_filter_oct(&mut rows);
+            for (place, (before, after)) in directions().into_iter().zip(rows).enumerate() {
+                let after = after.map(|number| f64::from(number) / 127.0);
+                let length = after[..3]
+                    .iter()
+                    .map(|part| part * part)
+                    .sum::<f64>()
+                    .sqrt();
+                assert!((length - 1.0).abs() < 0.008, "{after:?}");
+                let dot: f64 = before
+                    .to_array()
+                    .iter()
+                    .zip(after)
+                    .map(|(one, two)| f64::from(*one) * two)
+                    .sum();
+                assert!(degrees(dot / length) < 1.0, "{before} {after:?}");
+                assert!(components == 3 || after[3] == f64::from(sign(place)));
+            }
+        }
+        let flat = Attribute::new("NORMAL", 3, vec![0.0; 3]);
+        assert!(filtered_directions(&flat).is_none());
+    }
 }

@@ -20,6 +20,7 @@ mod names;
 pub mod obj;
 mod out_file;
 pub mod ply;
+mod rounding;
 pub mod stl;
 mod texture_places;
 pub mod usdz;

@@ -3,7 +3,7 @@
 use serde_json::{Map, Value};
 
 use super::super::scene::TableUse;
-use super::meshopt_views::Packing;
+use super::meshopt_views::{DIRECTION_STRIDE, Packing};
 
 /// The use of a buffer view.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -12,6 +12,8 @@ pub(super) enum ViewUse {
     Vertex(usize),
     /// The same, rounded for packing.
     Rounded(usize),
+    /// Unit vectors, rounded for packing.
+    Directions,
     /// Indices of triangles, by bytes of one.
     Index(usize),
     /// Indices of points and lines, by bytes of one.
@@ -22,6 +24,8 @@ pub(super) enum ViewUse {
     PackedTable(TableUse, usize),
     /// Values of keyframes with elements of this many bytes, rounded for packing.
     RoundedTable(usize),
+    /// Rotations of keyframes, rounded for packing.
+    Rotations,
     /// Indices of sparse accessors, by bytes of one.
     SparseIndex(usize),
     /// Values of sparse accessors.
@@ -40,6 +44,8 @@ impl ViewUse {
             ViewUse::Rounded(stride) | ViewUse::RoundedTable(stride) => {
                 Some(Packing::Exponential(stride))
             }
+            ViewUse::Directions => Some(Packing::Octahedral),
+            ViewUse::Rotations => Some(Packing::Quaternion),
             ViewUse::Index(length) => Some(Packing::Triangles(length)),
             _ => None,
         }
@@ -53,11 +59,16 @@ impl ViewUse {
             view.insert("byteOffset".to_owned(), offset.into());
         }
         view.insert("byteLength".to_owned(), length.into());
+        let stride = match self {
+            ViewUse::Vertex(stride) | ViewUse::Rounded(stride) => Some(stride),
+            ViewUse::Directions => Some(DIRECTION_STRIDE),
+            _ => None,
+        };
+        if let Some(stride) = stride {
+            view.insert("byteStride".to_owned(), stride.into());
+            view.insert("target".to_owned(), 34_962.into());
+        }
         match self {
-            ViewUse::Vertex(stride) | ViewUse::Rounded(stride) => {
-                view.insert("byteStride".to_owned(), stride.into());
-                view.insert("target".to_owned(), 34_962.into());
-            }
             ViewUse::Index(_) | ViewUse::OtherIndex(_) => {
                 view.insert("target".to_owned(), 34_963.into());
             }

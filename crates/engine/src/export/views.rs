@@ -13,6 +13,7 @@ use super::super::scene::{Attribute, Storage, Table, TableUse};
 use super::accessor_content::{AccessorContent, AccessorForm};
 use super::encoding::{add_limits, element_of, encode};
 use super::meshopt_views;
+use super::rounding::{self, Step, Steps};
 use super::view_use::ViewUse;
 
 /// Collects buffer views and accessors.
@@ -25,8 +26,10 @@ pub(super) struct Views {
     /// The accessors of vertex data, by what they hold.
     written: HashMap<AccessorContent, usize>,
     blobs: usize,
-    /// Whether views of vertices and triangles are packed with meshopt.
-    packs: bool,
+    /// How vertices and triangles are packed with meshopt, if they are.
+    packing: Option<Steps>,
+    /// Whether attributes have types that only `KHR_mesh_quantization` allows.
+    is_quantized: bool,
 }
 
 /// The finished views.
@@ -36,6 +39,8 @@ pub(super) struct FinishedViews {
     pub(super) buffer: Vec<u8>,
     /// Length of the fallback buffer that packed views refer to; `None` without packed views.
     pub(super) fallback_len_bytes: Option<usize>,
+    /// Whether the file needs `KHR_mesh_quantization`.
+    pub(super) is_quantized: bool,
 }
 
 impl Views {
@@ -69,17 +74,42 @@ impl Views {
     }
 
     /// Views that [`Views::finish`] packs with meshopt.
-    pub(super) fn packing() -> Views {
+    pub(super) fn packing(steps: Steps) -> Views {
         Views {
-            packs: true,
+            packing: Some(steps),
             ..Views::default()
         }
     }
 
+    /// Begins the geometry with this number.
+    pub(super) fn begin_geometry(&mut self, geometry: usize) {
+        if let Some(steps) = &mut self.packing {
+            steps.begin(geometry);
+        }
+    }
+
+    fn step_of(&self, attribute: &Attribute) -> Option<Step> {
+        self.packing.as_ref()?.of_attribute(attribute)
+    }
+
     /// Adds a vertex attribute and returns the accessor's index.
     pub(super) fn add_attribute(&mut self, attribute: &Attribute) -> usize {
-        if self.packs {
-            let content = AccessorContent::of_attribute(AccessorForm::Attribute, attribute);
+        let is_direction = matches!(&*attribute.name, "NORMAL" | "TANGENT");
+        if self.packing.is_some()
+            && is_direction
+            && let Some(bytes) = meshopt_views::filtered_directions(attribute)
+        {
+            let content = AccessorContent::of_attribute(AccessorForm::Directions, attribute, None);
+            return self.once(content, |views| views.add_directions(attribute, &bytes));
+        }
+        self.add_plain_attribute(attribute)
+    }
+
+    /// The same for attributes that are never unit vectors: in morph targets, normals are displacements.
+    pub(super) fn add_plain_attribute(&mut self, attribute: &Attribute) -> usize {
+        if self.packing.is_some() {
+            let step = self.step_of(attribute);
+            let content = AccessorContent::of_attribute(AccessorForm::Attribute, attribute, step);
             return self.once(content, |views| views.write_attribute(attribute));
         }
         let content = AccessorContent::of_numbers(attribute);
@@ -105,7 +135,10 @@ impl Views {
     }
 
     fn write_attribute(&mut self, attribute: &Attribute) -> usize {
-        if self.packs && attribute.storage == Storage::FLOAT && attribute.components <= 4 {
+        if self.packing.is_some()
+            && attribute.storage == Storage::FLOAT
+            && attribute.components <= 4
+        {
             return self.add_rounded(attribute);
         }
         let element = element_of(attribute.components);
@@ -133,14 +166,29 @@ impl Views {
         };
         let stride = element.len_bytes(storage.component);
         let width = element.components();
-        if self.packs && usage == TableUse::KeyValues && storage == Storage::FLOAT && width <= 4 {
+        let packs = self.packing.is_some();
+        if packs
+            && usage == TableUse::KeyRotations
+            && *element == ElementType::Vec4
+            && let Some(bytes) = meshopt_views::filtered_rotations(values)
+        {
+            let (view, offset) =
+                self.append(ViewUse::Rotations, 2, |all| all.extend_from_slice(&bytes));
+            let accessor = accessor_json(view, offset, table.count(), *element, Storage::SIGNED);
+            return self.push_accessor(accessor);
+        }
+        let usage = match usage {
+            TableUse::KeyRotations => TableUse::KeyValues,
+            other => other,
+        };
+        if packs && usage == TableUse::KeyValues && storage == Storage::FLOAT && width <= 4 {
             let (bytes, _) = meshopt_views::rounded(values, width, meshopt_views::KEY_BITS);
             let usage = ViewUse::RoundedTable(stride);
             let (view, offset) = self.append(usage, 4, |all| all.extend_from_slice(&bytes));
             let accessor = accessor_json(view, offset, table.count(), *element, storage);
             return self.push_accessor(accessor);
         }
-        let view = match self.packs {
+        let view = match packs {
             true => ViewUse::PackedTable(usage, stride),
             false => ViewUse::Table(usage),
         };
@@ -148,9 +196,28 @@ impl Views {
         self.add_numbers(view, *element, storage, values, with_limits)
     }
 
+    /// Adds normals or tangents, of which `bytes` are prepared for packing.
+    fn add_directions(&mut self, attribute: &Attribute, bytes: &[u8]) -> usize {
+        self.is_quantized = true;
+        let (view, offset) =
+            self.append(ViewUse::Directions, 4, |all| all.extend_from_slice(bytes));
+        let element = element_of(attribute.components);
+        let accessor = accessor_json(
+            view,
+            offset,
+            attribute.count(),
+            element,
+            Storage::SIGNED_BYTES,
+        );
+        self.push_accessor(accessor)
+    }
+
     fn add_rounded(&mut self, attribute: &Attribute) -> usize {
-        let bits = meshopt_views::bits_of(attribute);
-        let (bytes, values) = meshopt_views::rounded(&attribute.values, attribute.components, bits);
+        let (numbers, width) = (&attribute.values, attribute.components);
+        let (bytes, values) = match self.step_of(attribute) {
+            Some(step) => rounding::stepped(numbers, step),
+            None => meshopt_views::rounded(numbers, width, meshopt_views::OTHER_BITS),
+        };
         let element = element_of(attribute.components);
         let usage = ViewUse::Rounded(attribute.components * 4);
         let (view, offset) = self.append(usage, 4, |all| all.extend_from_slice(&bytes));
@@ -169,7 +236,8 @@ impl Views {
     /// Adds an attribute as a sparse accessor of the elements that are not zero if that is smaller, else as a plain
     /// one.
     pub(super) fn add_sparse_attribute(&mut self, attribute: &Attribute) -> usize {
-        let content = AccessorContent::of_attribute(AccessorForm::SparseAttribute, attribute);
+        let step = self.step_of(attribute);
+        let content = AccessorContent::of_attribute(AccessorForm::SparseAttribute, attribute, step);
         self.once(content, |views| views.write_sparse_attribute(attribute))
     }
 
@@ -184,7 +252,7 @@ impl Views {
             .collect();
         let is_small = kept.len() * (width * 4 + 4) < attribute.values.len() * 4;
         if !is_small {
-            return self.add_attribute(attribute);
+            return self.add_plain_attribute(attribute);
         }
         let element = element_of(width);
         let mut accessor = json!({
@@ -286,7 +354,7 @@ impl Views {
             buffer.resize(buffer.len().next_multiple_of(4), 0);
             let packed = usage
                 .packing()
-                .filter(|_| self.packs)
+                .filter(|_| self.packing.is_some())
                 .and_then(|packing| meshopt_views::pack(packing, &bytes))
                 // Few numbers may grow.
                 .filter(|packed| {
@@ -321,6 +389,7 @@ impl Views {
             accessors: self.accessors,
             buffer,
             fallback_len_bytes,
+            is_quantized: self.is_quantized,
         }
     }
 

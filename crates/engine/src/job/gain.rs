@@ -10,6 +10,20 @@ const MIN_GAIN_PERCENT: f64 = 2.0;
 /// What makes results smaller. Presets of these names come with the service and the commands.
 const SMALLER: &str = "lower limits make it smaller, as those of the preset \"Web Viewer Light\" \
                        (25,000 triangles, 1,024 pixels)";
+/// The same for exports whose geometry could be packed.
+const PACKED: &str = "packing makes it smaller, as the preset \"Web Viewer\" does (meshopt, WebP), and so do lower limits, as \
+                      those of \"Web Viewer Light\" (25,000 triangles, 1,024 pixels)";
+
+/// What to try for an export of this format.
+fn advice_for(format: &str, settings: &Settings) -> &'static str {
+    let mut exports = settings.exports.iter();
+    let is_unpacked = exports.any(|export| {
+        export.format.name() == format
+            && export.format.takes_compression()
+            && export.compression == MeshCompression::None
+    });
+    if is_unpacked { PACKED } else { SMALLER }
+}
 
 /// A warning for each export that has more bytes than its source, and for each that has hardly fewer although the settings ask
 /// for less.
@@ -30,9 +44,10 @@ pub(super) fn warnings(
         is_little.then(|| {
             format!(
                 "{} has {} bytes, only {percent:.1} % fewer than the source: the source is within the limits already; \
-                 {SMALLER}",
+                 {}",
                 export.name,
-                grouped(export.size_bytes)
+                grouped(export.size_bytes),
+                advice_for(&export.format, settings),
             )
         })
     });
@@ -68,7 +83,7 @@ fn larger_than_source(
                 export.format
             )
         }
-        _ if asks_for_less(settings) => format!("; {SMALLER}"),
+        _ if asks_for_less(settings) => format!("; {}", advice_for(&export.format, settings)),
         _ => String::new(),
     };
     format!(
@@ -81,6 +96,7 @@ fn larger_than_source(
 
 #[cfg(test)]
 mod tests {
+    use super::super::super::settings::ExportSettings;
     use super::*;
 
     fn said(bytes: u64, settings: &Settings) -> Vec<String> {
@@ -112,6 +128,21 @@ mod tests {
             assert!(lines[0].contains("Web Viewer Light"), "{lines:?}");
         }
         assert!(said(9_800, &limits).is_empty());
+        let packed = |compression| ExportSettings {
+            compression,
+            ..ExportSettings::new(FileFormat::Glb)
+        };
+        for (compression, advice) in [
+            (MeshCompression::None, "as the preset \"Web Viewer\" does"),
+            (MeshCompression::Meshopt, "; lower limits make it smaller"),
+        ] {
+            let settings = Settings {
+                exports: vec![packed(compression)],
+                ..limits.clone()
+            };
+            let lines = said(9_990, &settings);
+            assert!(lines[0].contains(advice), "{lines:?}");
+        }
         // Who only tidies a model asks for no smaller one.
         assert!(said(9_990, &Settings::default()).is_empty());
     }

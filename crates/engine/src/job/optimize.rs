@@ -80,6 +80,10 @@ pub(super) fn optimize(
     reduce(&mut scene, &settings, drawn, known, job);
     job.step(50, "arranging vertices");
     clean::finish(&mut scene);
+    let mut packings = settings.exports.iter().map(|export| export.compression);
+    if packings.all(|packing| packing == MeshCompression::Meshopt) {
+        clean::order_for_packing(&mut scene);
+    }
     clean::prune(&mut scene);
     job.metrics.lap("finish");
     let mut exports = export_all(&mut scene, &settings, task, job)?;

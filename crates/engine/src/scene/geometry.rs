@@ -64,6 +64,18 @@ impl Storage {
         normalized: true,
     };
 
+    /// Numbers from -1 to 1 in 16 bits.
+    pub const SIGNED: Storage = Storage {
+        component: ComponentType::I16,
+        normalized: true,
+    };
+
+    /// Numbers from -1 to 1 in 8 bits.
+    pub const SIGNED_BYTES: Storage = Storage {
+        component: ComponentType::I8,
+        normalized: true,
+    };
+
     /// Plain floats.
     pub const FLOAT: Storage = Storage {
         component: ComponentType::F32,

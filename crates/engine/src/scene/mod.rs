@@ -27,5 +27,7 @@ pub use material::{AlphaMode, DEFAULT_IOR, Material, TextureUse, Texturing, UvTr
 pub use nodes::{Draw, MeshAtRest, local_matrix};
 pub use origin::{far_point, float_step};
 pub use pose::Pose;
-pub use references::{TableUse, for_each_blob, for_each_table, keep_placed, new_places};
+pub use references::{
+    TableUse, for_each_blob, for_each_table, keep_placed, new_places, rotation_samplers,
+};
 pub use texture_slots::{TextureSlot, coordinate_set_of, remove_textures, slots_of};

@@ -66,7 +66,7 @@ impl Draw {
     }
 
     /// The factor by which an edge of the mesh may grow in the world; for a skin, measured at one vertex.
-    fn scale_of(&self, geometry: &Geometry) -> f32 {
+    pub fn scale_of(&self, geometry: &Geometry) -> f32 {
         let matrix = match geometry.vertex_count() {
             0 => self.world,
             _ => self.vertex_matrix(geometry, 0),

@@ -1,10 +1,14 @@
 //! The references in the JSON of a scene to numbers and bytes that pass through (in a file to accessors and buffer views, in
 //! memory to tables and blobs), and new indices of lists of which entries are removed.
 
+use std::collections::HashSet;
+
 use serde_json::{Map, Value};
 
+use super::index_in;
+
 /// What numbers that pass through are used for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum TableUse {
     /// Matrices of skins.
     Bind,
@@ -12,6 +16,8 @@ pub enum TableUse {
     KeyTimes,
     /// Values of keyframes.
     KeyValues,
+    /// Values of keyframes that are rotations and nothing else; not those of cubic splines, which have tangents as well.
+    KeyRotations,
     /// Instance transforms.
     Instance,
 }
@@ -27,11 +33,14 @@ pub fn for_each_table<E>(
         }
     }
     for animation in elements(json.get_mut("animations")) {
-        for sampler in elements(animation.get_mut("samplers")) {
-            for (key, usage) in [
-                ("input", TableUse::KeyTimes),
-                ("output", TableUse::KeyValues),
-            ] {
+        let rotations = rotation_samplers(animation);
+        for (number, sampler) in elements(animation.get_mut("samplers")).enumerate() {
+            let is_curve = sampler["interpolation"] == "CUBICSPLINE";
+            let values = match rotations.contains(&number) && !is_curve {
+                true => TableUse::KeyRotations,
+                false => TableUse::KeyValues,
+            };
+            for (key, usage) in [("input", TableUse::KeyTimes), ("output", values)] {
                 if let Some(reference) = sampler.get_mut(key) {
                     change(usage, reference)?;
                 }
@@ -46,6 +55,18 @@ pub fn for_each_table<E>(
         }
     }
     Ok(())
+}
+
+/// The samplers of which every channel is a rotation.
+pub fn rotation_samplers(animation: &Value) -> HashSet<usize> {
+    let of_kind = |is_rotation: bool| -> HashSet<usize> {
+        let channels = animation["channels"].as_array().into_iter().flatten();
+        channels
+            .filter(|channel| (channel["target"]["path"] == "rotation") == is_rotation)
+            .filter_map(|channel| index_in(channel, "sampler"))
+            .collect()
+    };
+    &of_kind(true) - &of_kind(false)
 }
 
 fn elements(list: Option<&mut Value>) -> impl Iterator<Item = &mut Value> {

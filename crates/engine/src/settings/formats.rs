@@ -36,6 +36,29 @@ pub struct TextureFormats {
     pub normal: TextureFormat,
     /// For occlusion, roughness and metallic.
     pub orm: TextureFormat,
+    /// For the slots whose format loses something.
+    pub quality: TextureQuality,
+}
+
+/// How much JPEG and WebP may lose.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
+pub enum TextureQuality {
+    /// Nothing that is seen; WebP keeps normals and other numbers exactly.
+    #[default]
+    High,
+    /// What is seen only up close.
+    Medium,
+}
+
+impl TextureQuality {
+    /// The quality called `name`, in any case; no name is [`TextureQuality::High`].
+    pub fn from_name(name: &str) -> Option<TextureQuality> {
+        match name.to_lowercase().as_str() {
+            "" | "high" => Some(TextureQuality::High),
+            "medium" => Some(TextureQuality::Medium),
+            _ => None,
+        }
+    }
 }
 
 impl TextureFormats {

@@ -82,6 +82,9 @@ const METHODS: FormValue = FormValue::Choice {
 const QUALITIES: FormValue = FormValue::Choice {
     options: &["low", "medium", "high"],
 };
+const TEXTURE_QUALITIES: FormValue = FormValue::Choice {
+    options: &["medium", "high"],
+};
 const TESSELLATIONS: FormValue = FormValue::Choice {
     options: &["coarse", "medium", "fine"],
 };
@@ -150,6 +153,7 @@ pub static KEYS: &[Key] = keys! {
     "compressionAndExport.fileExports[].textureFormat.emissive": ENCODINGS, "Emissive", ENCODING;
     "compressionAndExport.fileExports[].textureFormat.normal": ENCODINGS, "Normals", ENCODING;
     "compressionAndExport.fileExports[].textureFormat.orm": ENCODINGS, "Occlusion, roughness, metal", ENCODING;
+    "compressionAndExport.fileExports[].textureQuality": TEXTURE_QUALITIES, "Quality of textures", "How much JPEG and WebP lose; high, which is the default, keeps normals and other numbers in WebP exactly.";
     "import.general.rotateZUp": Flag, "Turn from z up to y up", "For models that lie on their back.";
     "import.general.fixAnimationData": Flag, "Repair animations", "Removes keyframes that viewers refuse, sorts the others, and gives rotations unit length.";
     "import.general.normalmapYFlip": Flag, "Flip normal maps", "Inverts their green channel.";

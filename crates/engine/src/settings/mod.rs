@@ -16,7 +16,7 @@ use std::str::FromStr;
 
 use super::scene::TextureSlot;
 pub use baking::{Baking, BakingQuality};
-pub use formats::{Discard, ExportSettings, MeshCompression, TextureFormats};
+pub use formats::{Discard, ExportSettings, MeshCompression, TextureFormats, TextureQuality};
 pub use key_table::{Form, FormValue, KEYS, Key, Treatment};
 pub use keys::{UnknownKey, most_alike};
 pub use reader::SettingsError;
@@ -213,7 +213,7 @@ mod tests {
             },
             "sceneManipulation": { "rotateZUp": true, "discardAnimations": true },
             "compressionAndExport": { "fileExports": [
-                { "fileType": "glb", "textureFormat": { "baseColor": "jpg" } },
+                { "fileType": "glb", "textureFormat": { "baseColor": "jpg" }, "textureQuality": "Medium" },
                 { "fileType": "USDZ", "customScaling": 100 }
             ] }
         }))
@@ -225,6 +225,7 @@ mod tests {
         assert!(settings.rotate_z_up && settings.discard.animations);
         assert_eq!(settings.exports.len(), 2);
         assert_eq!(settings.exports[0].textures.base_color, TextureFormat::Jpg);
+        assert_eq!(settings.exports[0].textures.quality, TextureQuality::Medium);
         assert_eq!(settings.exports[1].scale, 100.0);
         assert!(settings.not_done.is_empty(), "{:?}", settings.not_done);
     }
@@ -376,6 +377,10 @@ mod tests {
             (
                 json!({ "assetSimplification": { "materialAndTextureBaking": { "bakingQuality": "ultra" } } }),
                 "assetSimplification.materialAndTextureBaking.bakingQuality is \"ultra\"; it must be low, medium or high",
+            ),
+            (
+                json!({ "compressionAndExport": { "fileExports": [{ "fileType": "glb", "textureQuality": "low" }] } }),
+                "compressionAndExport.fileExports[0].textureQuality is \"low\"; it must be medium or high",
             ),
             (
                 json!({ "import": { "CAD": { "tessellationResolution": "ultra" } } }),

@@ -8,7 +8,7 @@ use super::reader::{ConfigReader, SettingsError, requests_nothing};
 use super::schema::{SCHEMA, UnknownSchema};
 use super::{
     BakingQuality, Discard, ExportSettings, MeshCompression, Settings, Tessellation,
-    TextureFormats, UsdProfile, UsdPurpose,
+    TextureFormats, TextureQuality, UsdProfile, UsdPurpose,
 };
 use assetfs_formats::{self as formats, FileFormat, TextureFormat};
 
@@ -194,7 +194,7 @@ impl Settings {
             export.scale = reader
                 .number(&format!("{at}.customScaling"), f64::MIN_POSITIVE, 1e9)?
                 .unwrap_or(1.0);
-            export.textures = read_formats(reader, &format!("{at}.textureFormat"))?;
+            export.textures = read_formats(reader, &at)?;
             self.exports.push(export);
         }
         Ok(())
@@ -324,8 +324,14 @@ fn read_profile(reader: &mut ConfigReader<'_>) -> Result<Option<UsdProfile>, Set
 }
 
 fn read_formats(reader: &mut ConfigReader<'_>, at: &str) -> Result<TextureFormats, SettingsError> {
+    let path = format!("{at}.textureQuality");
+    let text = reader.text(&path)?.unwrap_or_default();
+    let quality = TextureQuality::from_name(&text).ok_or_else(|| {
+        let what = format!("is \"{text}\"; it must be medium or high");
+        reader.wrong(&path, &what)
+    })?;
     let mut read = |name: &str| -> Result<TextureFormat, SettingsError> {
-        let path = format!("{at}.{name}");
+        let path = format!("{at}.textureFormat.{name}");
         let text = reader.text(&path)?.unwrap_or_default();
         TextureFormat::from_name(&text).ok_or_else(|| {
             let known = TextureFormat::NAMES.join(", ");
@@ -337,5 +343,6 @@ fn read_formats(reader: &mut ConfigReader<'_>, at: &str) -> Result<TextureFormat
         emissive: read("emissive")?,
         normal: read("normal")?,
         orm: read("orm")?,
+        quality,
     })
 }

@@ -6,14 +6,18 @@ use assetfs_formats::{ImageKind, TextureFormat};
 use image::{ImageDecoder, ImageReader, Limits, RgbaImage};
 
 use super::super::scene::Image;
+use super::super::settings::TextureQuality;
 use super::avif::{self, AvifHeader};
 use super::ktx2::{self, Ktx2Header};
 use super::pixels::Pixels;
 use super::usage::{AlphaUse, Usage};
-use super::{encode, webp};
+use super::{TexturePlan, encode, webp};
 
 /// Images with more pixels (16384 by 16384) are not changed.
 const MAX_PIXELS: u64 = 1 << 28;
+
+/// A lossy image that saves more than this factor is smaller than without loss: that saves a third of a PNG.
+const WORTH_EXACT: usize = 2;
 
 /// Who decodes an image.
 enum Decoder {
@@ -135,28 +139,33 @@ pub(super) enum ImageEncoding {
     Plain {
         asked: TextureFormat,
         source: Option<ImageKind>,
+        quality: TextureQuality,
     },
+    /// Without a quality nothing is lost.
     WebP {
-        is_lossless: bool,
+        quality: Option<TextureQuality>,
     },
     Ktx2,
 }
 
 impl ImageEncoding {
-    /// The encoding of an image. `keeps_kind` says whether WebP and KTX2 may stay what they are.
+    /// The encoding of an image.
     pub(super) fn of(
         image: &Image,
         usage: &Usage,
         asked: TextureFormat,
-        keeps_kind: bool,
+        plan: &TexturePlan,
     ) -> ImageEncoding {
+        let quality = plan.formats.quality;
         let source = image.replaces.or(image.kind());
-        let kept = source.filter(|_| keeps_kind);
+        let kept = source.filter(|_| !plan.plain_only);
         match asked {
-            TextureFormat::WebP => ImageEncoding::WebP { is_lossless: false },
+            TextureFormat::WebP => ImageEncoding::WebP {
+                quality: Some(quality),
+            },
             TextureFormat::Ktx2 => ImageEncoding::Ktx2,
             TextureFormat::Auto if kept == Some(ImageKind::WebP) => ImageEncoding::WebP {
-                is_lossless: webp::is_lossless(&image.bytes),
+                quality: Some(quality).filter(|_| !webp::is_lossless(&image.bytes)),
             },
             TextureFormat::Auto if kept == Some(ImageKind::Ktx2) && !usage.is_mixed() => {
                 ImageEncoding::Ktx2
@@ -165,10 +174,13 @@ impl ImageEncoding {
             TextureFormat::Auto if image.replaces == Some(ImageKind::Png) => ImageEncoding::Plain {
                 asked: TextureFormat::Png,
                 source,
+                quality,
             },
-            TextureFormat::Auto | TextureFormat::Png | TextureFormat::Jpg => {
-                ImageEncoding::Plain { asked, source }
-            }
+            TextureFormat::Auto | TextureFormat::Png | TextureFormat::Jpg => ImageEncoding::Plain {
+                asked,
+                source,
+                quality,
+            },
         }
     }
 }
@@ -192,21 +204,29 @@ pub(super) fn convert(
     }
     match target.encoding {
         ImageEncoding::Ktx2 => ktx2::encode(pixels, usage),
-        ImageEncoding::WebP { is_lossless } if webp::fits(&pixels) => {
-            let encoded = webp::encode(&pixels, usage, is_lossless)?;
-            if is_lossless || encoded.bytes.len() < image.bytes.len() {
+        ImageEncoding::WebP { quality } if webp::fits(&pixels) => {
+            let encoded = webp::encode(&pixels, usage, quality)?;
+            if quality.is_none() || encoded.bytes.len() * WORTH_EXACT < image.bytes.len() {
                 return Ok(encoded);
             }
             // Pictures of few colours are smaller without loss.
-            let exact = webp::encode(&pixels, usage, true)?;
+            let exact = webp::encode(&pixels, usage, None)?;
             Ok(match exact.bytes.len() < encoded.bytes.len() {
                 true => exact,
                 false => encoded,
             })
         }
-        ImageEncoding::WebP { .. } => {
-            encode::encode(&pixels, usage, TextureFormat::Auto, image.kind())
-        }
-        ImageEncoding::Plain { asked, source } => encode::encode(&pixels, usage, asked, source),
+        ImageEncoding::WebP { .. } => encode::encode(
+            &pixels,
+            usage,
+            TextureFormat::Auto,
+            image.kind(),
+            TextureQuality::High,
+        ),
+        ImageEncoding::Plain {
+            asked,
+            source,
+            quality,
+        } => encode::encode(&pixels, usage, asked, source, quality),
     }
 }

@@ -4,6 +4,7 @@ use assetfs_formats::{ImageKind, TextureFormat};
 use jpeg_encoder::{ColorType, Encoder, SamplingFactor};
 use png::DeflateCompression;
 
+use super::super::settings::TextureQuality;
 use super::pixels::Pixels;
 use super::usage::Usage;
 
@@ -11,6 +12,9 @@ use super::usage::Usage;
 const JPEG_QUALITY: u8 = 90;
 /// Normal maps show losses in every highlight.
 const JPEG_QUALITY_NORMAL: u8 = 95;
+/// The same where more may be lost.
+const JPEG_MEDIUM: u8 = 80;
+const JPEG_MEDIUM_NORMAL: u8 = 84;
 /// zlib's level for PNG files that are kept. Level 8 takes 2.3 times as long for 0.8 % fewer bytes.
 const PNG_LEVEL: u8 = 7;
 /// `Auto` chooses JPEG only where it saves at least a quarter.
@@ -29,29 +33,31 @@ pub(super) fn encode(
     usage: &Usage,
     asked: TextureFormat,
     source: Option<ImageKind>,
+    quality: TextureQuality,
 ) -> Result<Encoded, String> {
     let can_be_jpeg = !pixels.has_alpha() && pixels.width.max(pixels.height) < 65_536;
     if !can_be_jpeg || asked == TextureFormat::Png {
         return png(pixels, DeflateCompression::Level(PNG_LEVEL));
     }
     if asked == TextureFormat::Jpg || source == Some(ImageKind::Jpeg) {
-        return jpeg(pixels, usage);
+        return jpeg(pixels, usage, quality);
     }
     let png = png(pixels, DeflateCompression::Level(PNG_LEVEL))?;
     // A normal map that is lossless in the source stays lossless.
     if usage.is_normal() {
         return Ok(png);
     }
-    let jpeg = jpeg(pixels, usage)?;
+    let jpeg = jpeg(pixels, usage, quality)?;
     let is_worthwhile = (jpeg.bytes.len() as f64) < png.bytes.len() as f64 * WORTHWHILE;
     Ok(if is_worthwhile { jpeg } else { png })
 }
 
-fn jpeg(pixels: &Pixels, usage: &Usage) -> Result<Encoded, String> {
-    let quality = if usage.is_normal() {
-        JPEG_QUALITY_NORMAL
-    } else {
-        JPEG_QUALITY
+fn jpeg(pixels: &Pixels, usage: &Usage, quality: TextureQuality) -> Result<Encoded, String> {
+    let quality = match (quality, usage.is_normal()) {
+        (TextureQuality::High, false) => JPEG_QUALITY,
+        (TextureQuality::High, true) => JPEG_QUALITY_NORMAL,
+        (TextureQuality::Medium, false) => JPEG_MEDIUM,
+        (TextureQuality::Medium, true) => JPEG_MEDIUM_NORMAL,
     };
     let mut bytes = Vec::new();
     let mut encoder = Encoder::new(&mut bytes, quality);

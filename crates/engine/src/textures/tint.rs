@@ -1,6 +1,7 @@
 //! Multiplies an image by a factor, for formats that have no factors on textures.
 
 use super::super::scene::Image;
+use super::super::settings::TextureQuality;
 use super::encode::encode;
 use super::pixels::Pixels;
 use super::usage::Usage;
@@ -24,7 +25,13 @@ pub fn tinted(image: &Image, factors: [f32; 4]) -> Result<Image, String> {
         Some(ImageKind::Jpeg) => TextureFormat::Jpg,
         _ => TextureFormat::Png,
     };
-    let encoded = encode(&pixels, &Usage::default(), asked, image.kind())?;
+    let encoded = encode(
+        &pixels,
+        &Usage::default(),
+        asked,
+        image.kind(),
+        TextureQuality::High,
+    )?;
     Ok(Image {
         media_type: encoded.kind.media_type().to_owned(),
         bytes: encoded.bytes.into(),

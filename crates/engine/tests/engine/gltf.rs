@@ -2,10 +2,10 @@
 
 use std::fs;
 
-use assetfs_engine::document::glb;
+use assetfs_engine::document::{ComponentType, ElementType, glb};
 use assetfs_engine::export::gltf::write_glb;
 use assetfs_engine::import::import;
-use assetfs_engine::scene::Scene;
+use assetfs_engine::scene::{Attribute, Scene, Table};
 use assetfs_engine::settings::MeshCompression;
 use serde_json::{Value, json};
 
@@ -82,6 +82,60 @@ fn streams_packed_with_meshopt_have_the_versions_of_their_extension() {
     }
     assert!(modes.contains(&"ATTRIBUTES") && modes.contains(&"TRIANGLES"));
     assert!(!json.to_string().contains("KHR_meshopt_compression"));
+}
+
+/// Numbers that are not only rotations keep their meaning: the filter for rotations turns some of them around.
+#[test]
+fn packed_rotations_take_eight_bytes_and_normals_four() {
+    let mut scene = imported("m.glb", &changed_glb(|_| {}));
+    let table = |element, values: Vec<f32>| Table {
+        element,
+        component: ComponentType::F32,
+        normalized: false,
+        values,
+    };
+    let times = scene.tables.len();
+    scene
+        .tables
+        .push(table(ElementType::Scalar, vec![0.0, 1.0]));
+    let turns = vec![0.0, 0.0, 0.0, -1.0, 0.0, 0.6, 0.0, -0.8];
+    scene.tables.push(table(ElementType::Vec4, turns));
+    let sampler = json!({ "input": times, "output": times + 1 });
+    let pointer = json!({ "path": "pointer", "extensions": { "KHR_animation_pointer": {
+        "pointer": "/materials/0/pbrMetallicRoughness/baseColorFactor",
+    } } });
+    let animations = json!([{ "samplers": [sampler, sampler], "channels": [
+        { "sampler": 0, "target": { "node": 0, "path": "rotation" } },
+        { "sampler": 1, "target": pointer },
+    ] }]);
+    scene.json.insert("animations".to_owned(), animations);
+    let vertices = scene.geometries[0].vertex_count();
+    let normals = Attribute::new("NORMAL", 3, [0.0, 0.0, 1.0].repeat(vertices));
+    scene.geometries[0].attributes.push(normals);
+    let (json, _) = parts(write_glb(&scene, MeshCompression::Meshopt).unwrap());
+    let form = |accessor: &Value| {
+        let accessor = &json["accessors"][accessor.as_u64().unwrap() as usize];
+        let view = &json["bufferViews"][accessor["bufferView"].as_u64().unwrap() as usize];
+        let packing = &view["extensions"]["EXT_meshopt_compression"];
+        (
+            accessor["componentType"].clone(),
+            packing["byteStride"].clone(),
+            packing["filter"].clone(),
+        )
+    };
+    let samplers = &json["animations"][0]["samplers"];
+    let normal = &json["meshes"][0]["primitives"][0]["attributes"]["NORMAL"];
+    assert_eq!(
+        form(&samplers[0]["output"]),
+        (json!(5122), json!(8), json!("QUATERNION"))
+    );
+    assert_eq!(
+        form(&samplers[1]["output"]),
+        (json!(5126), json!(16), json!("EXPONENTIAL"))
+    );
+    assert_eq!(form(normal), (json!(5120), json!(4), json!("OCTAHEDRAL")));
+    let required = json["extensionsRequired"].as_array().unwrap();
+    assert!(required.contains(&json!("KHR_mesh_quantization")));
 }
 
 #[test]

@@ -32,9 +32,16 @@ fn leaves(path: String, value: &Value, found: &mut Vec<(String, Value)>) {
     }
 }
 
-/// Every key of the API, with a typical value.
+/// The keys of this engine that the API does not have.
+const OWN: [(&str, &str); 1] = [(
+    "compressionAndExport.fileExports[].textureQuality",
+    "medium",
+)];
+
+/// Every key of the API and of this engine, with a typical value.
 fn known() -> Vec<(String, Value)> {
-    let mut found = Vec::new();
+    let own = OWN.map(|(path, value)| (path.to_owned(), json!(value)));
+    let mut found = Vec::from(own);
     for name in ["config-layout-a.json", "config-layout-b.json"] {
         leaves(String::new(), &fixture(name), &mut found);
     }

@@ -13,6 +13,7 @@ impl GltfWriter<'_> {
         let mut json = match &self.written[primitive.geometry] {
             Some(written) => written.clone(),
             None => {
+                self.views.begin_geometry(primitive.geometry);
                 let written = self.write_geometry(&self.scene.geometries[primitive.geometry]);
                 self.written[primitive.geometry] = Some(written.clone());
                 written
@@ -64,7 +65,7 @@ impl GltfWriter<'_> {
                 let members = target.iter().map(|attribute| {
                     let accessor = match geometry.sparse_targets {
                         true => self.views.add_sparse_attribute(attribute),
-                        false => self.views.add_attribute(attribute),
+                        false => self.views.add_plain_attribute(attribute),
                     };
                     (attribute.name.clone(), accessor.into())
                 });

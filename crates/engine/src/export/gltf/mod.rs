@@ -14,6 +14,7 @@ use super::super::settings::MeshCompression;
 use super::error::ExportError;
 use super::names::Names;
 use super::out_file::OutFile;
+use super::rounding::Steps;
 use super::views::Views;
 use references::{fit_textures, image_places, write_blobs, write_tables};
 
@@ -99,7 +100,7 @@ impl<'s> GltfWriter<'s> {
             compression,
             has_draco: false,
             views: match compression {
-                MeshCompression::Meshopt => Views::packing(),
+                MeshCompression::Meshopt => Views::packing(Steps::of(scene)),
                 _ => Views::default(),
             },
             written: vec![None; scene.geometries.len()],
@@ -137,6 +138,9 @@ impl<'s> GltfWriter<'s> {
                 "extensions": { "EXT_meshopt_compression": { "fallback": true } },
             }));
             require_extension(&mut self.json, "EXT_meshopt_compression");
+        }
+        if finished.is_quantized {
+            require_extension(&mut self.json, "KHR_mesh_quantization");
         }
         if self.has_draco {
             require_extension(&mut self.json, "KHR_draco_mesh_compression");

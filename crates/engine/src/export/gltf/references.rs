@@ -1,5 +1,6 @@
 //! Updates the references in JSON that is passed through: to accessors, to bytes of extensions, to images.
 
+use std::collections::HashMap;
 use std::convert::Infallible;
 
 use serde_json::{Map, Value};
@@ -9,14 +10,16 @@ use super::super::views::Views;
 
 /// Writes the tables of skins, animations and instancing as accessors, and updates the references to them.
 pub(super) fn write_tables(json: &mut Map<String, Value>, scene: &Scene, views: &mut Views) {
-    let mut accessors = vec![None; scene.tables.len()];
+    // A table with two uses is written for each, because its form depends on the use.
+    let mut accessors = HashMap::new();
     let written = for_each_table(json, |usage, reference| {
         let Some(table) = reference.as_u64() else {
             return Ok(());
         };
         let table = table as usize;
-        let accessor =
-            *accessors[table].get_or_insert_with(|| views.add_table(usage, &scene.tables[table]));
+        let accessor = *accessors
+            .entry((table, usage))
+            .or_insert_with(|| views.add_table(usage, &scene.tables[table]));
         *reference = accessor.into();
         Ok::<_, Infallible>(())
     });

@@ -12,11 +12,24 @@ use super::super::pixels::Pixels;
 /// How exact the encoder is.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Quality {
-    /// From 0 to 100.
-    Lossy(f32),
+    Lossy(Lossy),
     /// Exact, also under transparent pixels; the effort is 0 to 100.
     Lossless(f32),
 }
+
+/// How much is lost. Differences between channels always have half the resolution.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Lossy {
+    /// From 0 to 100.
+    pub(super) quality: f32,
+    /// Whether these differences are chosen for the light of each pixel, which keeps edges of colours.
+    pub(super) sharp: bool,
+    /// Whether images with much detail get more bytes, as they do in JPEG.
+    pub(super) detailed: bool,
+}
+
+/// The slowest search, of 0 to 6: several percent fewer bytes than the library's 4.
+const LOSSY_METHOD: i32 = 6;
 
 /// What the library allocates for one image; freed when it is dropped.
 struct WebpEncoding {
@@ -40,12 +53,16 @@ impl Drop for WebpEncoding {
 pub(super) fn encode(pixels: &Pixels, quality: Quality) -> Result<Vec<u8>, String> {
     let started = |_: ()| "the WebP encoder did not start".to_owned();
     let mut config = WebPConfig::new().map_err(started)?;
-    (config.lossless, config.quality) = match quality {
-        Quality::Lossy(quality) => (0, quality),
-        Quality::Lossless(effort) => (1, effort),
-    };
+    match quality {
+        Quality::Lossy(lossy) => {
+            config.quality = lossy.quality;
+            config.use_sharp_yuv = lossy.sharp.into();
+            config.emulate_jpeg_size = lossy.detailed.into();
+            config.method = LOSSY_METHOD;
+        }
+        Quality::Lossless(effort) => (config.lossless, config.quality) = (1, effort),
+    }
     config.exact = 1;
-    config.use_sharp_yuv = 1;
     let (width, height) = (pixels.width as usize, pixels.height as usize);
     let is_whole = width < 1 << 15 && height < 1 << 15 && pixels.rgba.len() == width * height * 4;
     // SAFETY: the configuration was initialized above.

@@ -109,3 +109,60 @@ fn an_unknown_texture_format_is_refused_with_the_known_ones() {
         "{refused}"
     );
 }
+
+/// Numbers that look like noise.
+fn noise(x: u32, y: u32) -> u32 {
+    let mixed = (x ^ y.rotate_left(9)).wrapping_mul(0x9e37_79b1);
+    mixed ^ mixed >> 15
+}
+
+#[test]
+fn medium_quality_writes_fewer_bytes_also_for_normals() {
+    let pixel = |x, y| {
+        [
+            (noise(x, y) % 16) as u8 + 120,
+            (noise(y, x) % 16) as u8 + 120,
+            240,
+            255,
+        ]
+    };
+    let model = textured(
+        json!({ "normalTexture": { "index": 0 } }),
+        &[("normal.png", png(64, pixel))],
+    );
+    for (format, kind) in [("webp", "image/webp"), ("jpg", "image/jpeg")] {
+        let bytes = |quality: &str| {
+            let mut config = asked("glb", format);
+            config["compressionAndExport"]["fileExports"][0]["textureQuality"] = json!(quality);
+            model.optimize(config).unwrap();
+            let scene = model.result("model.glb");
+            assert_eq!(kinds(&scene), [kind]);
+            scene.images[0].bytes.len()
+        };
+        let (high, medium) = (bytes("high"), bytes("medium"));
+        assert!(medium < high, "{format}: {medium} {high}");
+    }
+}
+
+#[test]
+fn pictures_of_few_colours_stay_exact_where_that_is_smaller() {
+    let pixel = |x, y| match noise(x / 2, y / 2) % 3 {
+        0 => [200, 30, 30, 255],
+        1 => [20, 160, 40, 255],
+        _ => [240, 240, 240, 255],
+    };
+    let source = png(96, pixel);
+    let model = textured(
+        json!({ "pbrMetallicRoughness": { "baseColorTexture": { "index": 0 } } }),
+        &[("colour.png", source.clone())],
+    );
+    for quality in ["high", "medium"] {
+        let mut config = asked("glb", "webp");
+        config["compressionAndExport"]["fileExports"][0]["textureQuality"] = json!(quality);
+        model.optimize(config).unwrap();
+        let scene = model.result("model.glb");
+        assert_eq!(kinds(&scene), ["image/webp"]);
+        assert!(scene.images[0].bytes.len() < source.len());
+        assert_eq!(decode(&scene.images[0].bytes), decode(&source), "{quality}");
+    }
+}

@@ -1,0 +1,198 @@
+//! Rounding of positions and texture coordinates for packing: to powers of two, which follow the size of the model and the
+//! pixels of its images. Other numbers keep bits of their own range ([`super::meshopt_views`]).
+
+use serde_json::Value;
+
+use super::super::scene::{Attribute, Scene, slots_of};
+use super::super::textures::dimensions;
+
+/// The size of a model in steps of its positions, at least.
+const STEPS_OF_MODEL: f32 = 16_384.0;
+/// The size of each of its geometries, at least.
+const STEPS_OF_PART: f32 = 4_096.0;
+/// The step of displacements of normals and tangents.
+const DISPLACED_DIRECTION: Step = Step(-8);
+
+/// A power of two, to multiples of which numbers are rounded.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(super) struct Step(i32);
+
+impl Step {
+    /// The least exponent that the filter stores.
+    const LEAST: i32 = -100;
+    /// Bits of a number in steps, of which the filter stores 24 with the sign. One is for rounding.
+    const BITS: i32 = 22;
+
+    /// The greatest power of two that is at most `length`.
+    fn at_most(length: f32) -> Step {
+        let exponent = match length > 0.0 && length.is_finite() {
+            true => length.log2().floor() as i32,
+            false => Step::LEAST,
+        };
+        Step(exponent.max(Step::LEAST))
+    }
+
+    /// The step of the positions of each geometry of a scene, and of their displacements.
+    fn of_positions(scene: &Scene) -> Vec<Step> {
+        let model = scene
+            .bounds()
+            .map_or(0.0, |bounds| bounds.size().max_element());
+        let drawn = scene.geometries.iter().zip(scene.largest_draws());
+        let steps = drawn.map(|(geometry, draw)| {
+            let part = geometry
+                .bounds()
+                .map_or(0.0, |bounds| bounds.size().max_element());
+            let part = Step::at_most(part / STEPS_OF_PART);
+            let scale = draw.map_or(0.0, |draw| draw.scale_of(geometry));
+            match scale > 0.0 {
+                true => Step(part.0.min(Step::at_most(model / STEPS_OF_MODEL / scale).0)),
+                false => part,
+            }
+        });
+        steps.collect()
+    }
+
+    /// This step, or the least one that stores all the numbers.
+    fn for_numbers(self, values: &[f32]) -> Step {
+        let greatest = values
+            .iter()
+            .fold(0.0_f32, |most, number| most.max(number.abs()));
+        Step(self.0.max(Step::at_most(greatest).0 + 1 - Step::BITS))
+    }
+}
+
+/// The steps of a scene that is being written.
+pub(super) struct Steps {
+    /// Of the positions of each geometry.
+    geometries: Vec<Step>,
+    /// Of the positions of the geometry that is being written.
+    positions: Step,
+    texture_coordinates: Step,
+}
+
+impl Steps {
+    pub(super) fn of(scene: &Scene) -> Steps {
+        Steps {
+            geometries: Step::of_positions(scene),
+            positions: Step(Step::LEAST),
+            texture_coordinates: step_of_texture_coordinates(scene),
+        }
+    }
+
+    /// Begins the geometry with this number.
+    pub(super) fn begin(&mut self, geometry: usize) {
+        self.positions = self.geometries[geometry];
+    }
+
+    /// To what an attribute is rounded; `None` for those that keep bits of their range. Normals and tangents are those of
+    /// morph targets here; those of vertices are packed as directions.
+    pub(super) fn of_attribute(&self, attribute: &Attribute) -> Option<Step> {
+        match attribute.name.split('_').next() {
+            Some("POSITION") => Some(self.positions),
+            Some("TEXCOORD") => Some(self.texture_coordinates),
+            Some("NORMAL" | "TANGENT") => Some(DISPLACED_DIRECTION),
+            _ => None,
+        }
+    }
+}
+
+/// Rounds floats to multiples of a step; returns the words to store, and the values after unpacking.
+pub(super) fn stepped(values: &[f32], step: Step) -> (Vec<u8>, Vec<f32>) {
+    let Step(exponent) = step.for_numbers(values);
+    let step = f64::from(exponent).exp2();
+    let (mut bytes, mut unpacked) = (Vec::with_capacity(values.len() * 4), Vec::new());
+    for number in values {
+        let steps = (f64::from(*number) / step).round() as i32;
+        // 24 bits are the number of steps, eight the exponent.
+        let word = (steps & 0x00ff_ffff) | (exponent << 24);
+        bytes.extend_from_slice(&word.to_le_bytes());
+        unpacked.push((f64::from(steps) * step) as f32);
+    }
+    (bytes, unpacked)
+}
+
+/// The sides of images that texture coordinates are rounded for, at least.
+const LEAST_SIDE: u32 = 1024;
+
+/// A quarter of a pixel of the largest image, in the material that repeats an image most often: texture coordinates lose at
+/// most an eighth.
+fn step_of_texture_coordinates(scene: &Scene) -> Step {
+    let sides = scene
+        .images
+        .iter()
+        .filter_map(|image| dimensions(&image.bytes));
+    let side = sides.map(|(width, height)| width.max(height)).max();
+    let materials = scene.list("materials").iter();
+    let scales = materials.flat_map(slots_of).flat_map(|(_, _, texture)| {
+        let scale = texture.pointer("/extensions/KHR_texture_transform/scale");
+        let scale = scale.and_then(Value::as_array).into_iter().flatten();
+        scale.filter_map(Value::as_f64).collect::<Vec<_>>()
+    });
+    let most = scales.fold(1.0_f64, |most, scale| most.max(scale.abs()));
+    Step::at_most(0.25 / (side.unwrap_or(0).max(LEAST_SIDE) as f32 * most as f32))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::super::scene::{Geometry, Mesh, Primitive};
+    use super::*;
+
+    /// The whole model, a part that is drawn at twice its size, and one that is tiny.
+    #[test]
+    fn small_parts_are_rounded_as_the_model_but_never_to_fewer_steps_than_show_them() {
+        let of_size = |size: f32| Geometry {
+            indices: vec![0, 1, 2],
+            attributes: vec![Attribute::new(
+                "POSITION",
+                3,
+                vec![0.0, 0.0, 0.0, size, 0.0, 0.0, 0.0, size, 0.0],
+            )],
+            ..Geometry::default()
+        };
+        let mesh = |geometry| Mesh {
+            primitives: vec![Primitive {
+                geometry,
+                ..Primitive::default()
+            }],
+            ..Mesh::default()
+        };
+        let json = serde_json::json!({
+            "scene": 0, "scenes": [{ "nodes": [0, 1, 2] }],
+            "nodes": [{ "mesh": 0 }, { "mesh": 1, "scale": [2, 2, 2] }, { "mesh": 2 }],
+        });
+        let scene = Scene {
+            json: json.as_object().unwrap().clone(),
+            geometries: [16.0, 4.0, 0.001].map(of_size).to_vec(),
+            meshes: (0..3).map(mesh).collect(),
+            ..Scene::default()
+        };
+        // 16 / 2^14; half of that where a mesh is drawn at twice its size; at most 0.001 / 2^12.
+        assert_eq!(
+            Step::of_positions(&scene),
+            [Step(-10), Step(-11), Step(-22)]
+        );
+    }
+
+    #[test]
+    fn numbers_are_rounded_by_at_most_half_a_step_and_read_back_as_the_filter_does() {
+        let step = Step::at_most(1.8 / STEPS_OF_MODEL);
+        assert_eq!(step, Step(-14));
+        for values in [
+            vec![-0.3, 7.0, 1.25, 0.4, 7.05, -0.55, 0.123_456_7, 7.0, 0.0],
+            vec![1e6, -0.25],
+            vec![0.0],
+            vec![1e-42, 3e38],
+        ] {
+            let (bytes, unpacked) = stepped(&values, step);
+            let words = bytes.as_chunks::<4>().0.iter();
+            let mut words: Vec<[u32; 1]> = words.map(|word| [u32::from_le_bytes(*word)]).collect();
+            meshopt::decode_filter_exp(&mut words);
+            let Step(exponent) = step.for_numbers(&values);
+            for ((before, after), word) in values.iter().zip(&unpacked).zip(words) {
+                assert_eq!(after.to_bits(), word[0], "{before}");
+                let off = (f64::from(*before) - f64::from(*after)).abs();
+                assert!(off <= f64::from(exponent).exp2() / 2.0, "{before} {after}");
+            }
+        }
+    }
+}
