@@ -225,6 +225,9 @@ pub struct JobStatusLine {
     /// Progress of the transfer, if it is known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub percent: Option<u8>,
+    /// About how long it still takes, if earlier jobs tell.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub seconds_left: Option<u64>,
     /// The line of its `.status` file.
     pub status: String,
 }

@@ -11,9 +11,11 @@ use super::catalog::{Catalog, OnChange};
 use super::config::DriveConfig;
 use super::deletions::Deletions;
 use super::error::{DriveError, DriveResult};
+use super::estimates::Estimates;
 use super::events::EventLog;
 use super::failures::Failures;
 use super::history::History;
+use super::signs::Signs;
 use super::traffic::Traffic;
 use super::verification::Verification;
 use crate::cache::BlockCache;
@@ -43,6 +45,8 @@ pub(super) struct Tree {
     opened: SystemTime,
     traffic: Traffic,
     verification: Verification,
+    estimates: Estimates,
+    signs: Signs,
     deletions: Mutex<Deletions>,
     kernel_use: Box<dyn Fn() -> KernelUse + Send + Sync>,
     events: Arc<EventLog>,
@@ -62,6 +66,7 @@ impl Tree {
     ) -> Tree {
         let runtime = Handle::current();
         let background = Background::new(runtime.clone());
+        let estimates = Estimates::new(meta.clone());
         let failures = Arc::new(Failures::new(History::new(config.history.clone())));
         let catalog = Catalog::new(
             &config,
@@ -85,6 +90,8 @@ impl Tree {
             opened: SystemTime::now(),
             traffic: Traffic::default(),
             verification: Verification::default(),
+            estimates,
+            signs: Signs::default(),
             deletions: Mutex::default(),
             kernel_use,
             events,
@@ -107,6 +114,16 @@ impl Tree {
 
     pub(super) fn config(&self) -> &DriveConfig {
         &self.config
+    }
+
+    /// Since when models show a sign.
+    pub(super) fn signs(&self) -> &Signs {
+        &self.signs
+    }
+
+    /// How long jobs take.
+    pub(super) fn estimates(&self) -> &Estimates {
+        &self.estimates
     }
 
     pub(super) fn failures(&self) -> &Failures {

@@ -39,6 +39,19 @@ open_words! {
 }
 
 impl StatusWord {
+    /// True for what is in the drive and not sent, because something is missing or in the way.
+    pub fn is_held_up(&self) -> bool {
+        matches!(
+            self,
+            StatusWord::NeedsFolder
+                | StatusWord::Incomplete
+                | StatusWord::NeedsFiles
+                | StatusWord::MissingFiles
+                | StatusWord::SeveralModels
+                | StatusWord::Waiting
+        )
+    }
+
     /// What the user can do, for the states whose line does not say it.
     pub fn advice(&self) -> Option<&'static str> {
         match self {
@@ -106,7 +119,11 @@ pub enum ItemStatus {
     /// The service has the job, or it is being sent.
     Queued { obstacle: Option<String> },
     /// The service works on the job.
-    Running { percent: u8 },
+    Running {
+        percent: u8,
+        /// About how long it still takes, if earlier jobs tell.
+        seconds_left: Option<u64>,
+    },
     /// The result of the job exists.
     Done,
     /// It is unknown whether the service has the job. It is not sent again automatically.
@@ -191,10 +208,18 @@ impl ItemStatus {
         }
     }
 
+    /// About how many seconds it still takes, if that is known.
+    pub fn seconds_left(&self) -> Option<u64> {
+        match self {
+            ItemStatus::Running { seconds_left, .. } => *seconds_left,
+            _ => None,
+        }
+    }
+
     /// The progress of the present step, if it is known.
     pub fn percent(&self) -> Option<u8> {
         match self {
-            ItemStatus::Uploading { percent, .. } | ItemStatus::Running { percent } => {
+            ItemStatus::Uploading { percent, .. } | ItemStatus::Running { percent, .. } => {
                 Some(*percent)
             }
             ItemStatus::Importing { percent, .. } => *percent,
@@ -265,7 +290,13 @@ impl fmt::Display for ItemStatus {
             ItemStatus::Queued {
                 obstacle: Some(obstacle),
             } => write!(f, "queued ({obstacle}; retried automatically)"),
-            ItemStatus::Running { percent } => write!(f, "running {percent}%"),
+            ItemStatus::Running {
+                percent,
+                seconds_left,
+            } => {
+                let left = seconds_left.map_or(String::new(), about);
+                write!(f, "running {percent}%{left}")
+            }
             ItemStatus::Done => f.write_str("done"),
             ItemStatus::Unknown { folder } => write!(
                 f,
@@ -282,6 +313,15 @@ fn cost_of_sending_again(folder: &JobFolder) -> &'static str {
     match folder {
         JobFolder::Embeds(_) | JobFolder::RapidEmbeds(_) => "may make a second embed",
         JobFolder::Optimize(_) | JobFolder::Multi => "pays again",
+    }
+}
+
+/// A time that is left, as exact as an estimate is.
+fn about(seconds: u64) -> String {
+    match seconds {
+        0..10 => ", a few seconds left".to_owned(),
+        10..90 => format!(", about {} s left", seconds.next_multiple_of(10)),
+        _ => format!(", about {} min left", seconds.div_ceil(60)),
     }
 }
 
@@ -329,6 +369,23 @@ mod tests {
         }
         let elsewhere = ItemStatus::importing(&UploadStatus::Incomplete, None);
         assert_eq!(elsewhere.word(), StatusWord::Uploading);
+    }
+
+    #[test]
+    fn a_time_that_is_left_is_told_as_an_estimate() {
+        for (seconds_left, text) in [
+            (None, "running 40%"),
+            (Some(3), "running 40%, a few seconds left"),
+            (Some(41), "running 40%, about 50 s left"),
+            (Some(95), "running 40%, about 2 min left"),
+        ] {
+            let percent = 40;
+            let status = ItemStatus::Running {
+                percent,
+                seconds_left,
+            };
+            assert_eq!(status.to_string(), text);
+        }
     }
 
     #[test]

@@ -4,10 +4,12 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::io::Cursor;
 use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::{Duration, UNIX_EPOCH};
 
 use crate::fault_server::{Asked, FileServer};
 use crate::needs_fuse;
-use crate::support::{Fixture, assetfs, fails, run};
+use crate::support::{Fixture, assetfs, fails, run, small_chair, wait_until};
 use crate::ways::models::triangle_glb;
 
 const MODELS: usize = 200;
@@ -118,6 +120,76 @@ fn a_draft_is_drawn_from_the_files_that_were_copied_in() {
         let drawn = picture(&fixture, &path);
         assert!(drawn.pixels().any(|pixel| pixel != drawn.get_pixel(0, 0)));
     }
+}
+
+/// Whether the lower right corner has the sign of what waits, which is amber.
+fn has_sign(picture: &image::RgbImage) -> bool {
+    picture.pixels().any(|pixel| {
+        let [red, green, blue] = pixel.0;
+        red > 200 && (110..150).contains(&green) && blue < 20
+    })
+}
+
+#[test]
+fn a_draft_that_waits_has_a_sign_and_its_folder_has_another_time_as_long_as_it_waits() {
+    needs_fuse!();
+    let fixture = Fixture::new();
+    let source = small_chair(fixture.scratch.path());
+    let folder = fixture.path("rawmodels/lamp");
+    let modified = || fs::metadata(&folder).unwrap().modified().unwrap();
+    let set_time = || {
+        run(Command::new("touch")
+            .args(["-d", "@1000000000"])
+            .arg(&folder))
+    };
+    let own = UNIX_EPOCH + Duration::from_secs(1_000_000_000);
+    fs::create_dir(&folder).unwrap();
+    for file in fs::read_dir(&source).unwrap() {
+        let file = file.unwrap();
+        if file.path().extension().is_none_or(|it| it != "bin") {
+            fs::copy(file.path(), folder.join(file.file_name())).unwrap();
+        }
+    }
+    set_time();
+    let state = || fs::read_to_string(folder.join(".assetfs/state")).unwrap();
+    wait_until("it waits for its buffer", || {
+        state().trim() == "needs_files"
+    });
+    let begun = modified();
+    assert!(
+        begun > own,
+        "file managers would keep the picture without a sign"
+    );
+    assert_eq!(modified(), begun);
+    assert!(has_sign(&picture(&fixture, &folder)));
+    let copied = run(Command::new("sh").arg("-c").arg(format!(
+        "cp {}/*.bin {}",
+        source.display(),
+        folder.display()
+    )));
+    assert_eq!(copied, "");
+    set_time();
+    fixture.wait("rawmodels/lamp");
+    assert_eq!(modified(), own);
+    // The service of this test makes no pictures, and there is no sign either.
+    fails(
+        assetfs("thumbnail", &folder).arg(fixture.scratch.path().join("x.png")),
+        1,
+    );
+}
+
+#[test]
+fn a_model_that_failed_has_a_sign_instead_of_no_picture() {
+    needs_fuse!();
+    let fixture = Fixture::new();
+    let mut damaged = triangle_glb("triangle");
+    damaged[24..60].fill(b'{');
+    fs::write(fixture.path("rawmodels/broken.glb"), damaged).unwrap();
+    let waited = fixture.try_wait("rawmodels/broken");
+    assert!(!waited.status.success());
+    let picture = picture(&fixture, &fixture.path("rawmodels/broken"));
+    let is_red = |pixel: &image::Rgb<u8>| pixel.0[0] > 180 && pixel.0[1] < 50;
+    assert!(picture.pixels().any(is_red));
 }
 
 #[test]

@@ -14,8 +14,9 @@ use rustix::io::Errno;
 use tokio_util::sync::CancellationToken;
 use url::Url;
 
+use crate::drive::StatusWord;
 use crate::service::{MemorySetting, Outcome, WorkerCommand, WorkerLimits, Workers};
-use assetfs_engine::job::{DrawTask, ICON_NAME, Task, icon_of_thumbnail};
+use assetfs_engine::job::{Badge, DrawTask, ICON_NAME, Task, badged, icon_of_thumbnail};
 
 use super::exit::{Exit, WrongUse};
 use super::interrupts::Interrupts;
@@ -79,18 +80,38 @@ pub(super) fn run(args: &ThumbnailArgs) -> Result<Exit> {
         let message = format!("{} is the model itself; name another OUT", out.display());
         return Err(WrongUse(message).into());
     }
-    let size = args.size;
-    let png = match picture_on_drive(&model)? {
+    let badge = attribute(&model, STATE)?.and_then(|word| badge_of(&word));
+    let png = match (picture_of(&model, args.size), badge) {
+        (Ok(png), None) => png,
+        (Ok(png), Some(badge)) => badged(Some(&png), args.size.into(), badge)?,
+        // The sign says more than no picture.
+        (Err(_), Some(badge)) => badged(None, args.size.into(), badge)?,
+        (Err(error), None) => return Err(error),
+    };
+    std::fs::write(&out, png).with_context(|| format!("cannot write {}", out.display()))?;
+    Ok(Exit::Done)
+}
+
+/// The sign for a state in which a model does not go on without somebody, or waits for something.
+fn badge_of(word: &[u8]) -> Option<Badge> {
+    match StatusWord::from_word(std::str::from_utf8(word).ok()?.trim()) {
+        StatusWord::Failed => Some(Badge::Failed),
+        word if word.is_held_up() => Some(Badge::Waits),
+        _ => None,
+    }
+}
+
+/// The picture of a model: the service's, or drawn.
+fn picture_of(model: &Path, size: u16) -> Result<Vec<u8>> {
+    Ok(match picture_on_drive(model)? {
         Some(jpeg) => icon_of_thumbnail(&jpeg, u32::from(size)).with_context(|| {
             format!(
                 "the service's picture of {} cannot be read",
                 model.display()
             )
         })?,
-        None => drawn(&model, size)?,
-    };
-    std::fs::write(&out, png).with_context(|| format!("cannot write {}", out.display()))?;
-    Ok(Exit::Done)
+        None => drawn(model, size)?,
+    })
 }
 
 /// A path, or the path of a `file:` URI.
@@ -205,6 +226,23 @@ mod tests {
             let model = command.get_arguments().find(|it| it.get_id() == id);
             let help = model.unwrap().get_help().unwrap().to_string();
             assert!(help.contains(&formats), "{help}: {formats}");
+        }
+    }
+
+    #[test]
+    fn what_needs_somebody_has_a_sign_and_what_goes_on_has_none() {
+        for (word, expected) in [
+            ("failed", Some(Badge::Failed)),
+            ("missing_files", Some(Badge::Waits)),
+            ("needs_files", Some(Badge::Waits)),
+            ("waiting", Some(Badge::Waits)),
+            ("settling", None),
+            ("uploading", None),
+            ("complete", None),
+            ("done", None),
+            ("of_a_later_version", None),
+        ] {
+            assert_eq!(badge_of(word.as_bytes()), expected, "{word}");
         }
     }
 

@@ -217,7 +217,13 @@ mod tests {
             (model(2), shown("/rawmodels/b", complete.clone())),
             (
                 model(3),
-                shown("/rawmodels/c", ItemStatus::Running { percent: 4 }),
+                shown(
+                    "/rawmodels/c",
+                    ItemStatus::Running {
+                        percent: 4,
+                        seconds_left: None,
+                    },
+                ),
             ),
             (model(4), shown("/rawmodels/d", complete.clone())),
             (

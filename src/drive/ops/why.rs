@@ -1,12 +1,15 @@
 //! Failure messages by path: why the last operation failed, or what a draft waits for.
 
 use std::ffi::OsStr;
+use std::time::Instant;
 
 use crate::client::without_error_numbers;
 use crate::drive::error::{DriveError, DriveResult};
 use crate::drive::failures::{OperationKind, Outcome};
 use crate::drive::mount::Mount;
-use crate::drive::places::{Node, job_folder_path, note_failure_time};
+use crate::drive::places::{
+    Node, job_folder_path, model_of_folder, note_failure_time, source_size,
+};
 use crate::drive::posix::{Caller, Ino};
 use crate::drive::refusal::{Refusal, RefusedUser};
 use crate::drive::tree::Tree;
@@ -120,6 +123,10 @@ pub fn note_outcome(tree: &Tree, event: &OutboxEvent) {
                 note_failure_time(tree, folder);
             }
             let job = tree.outbox().jobs().get(folder, name);
+            if let Some(job) = &job {
+                let size = source_size(tree, model_of_folder(tree, folder));
+                tree.estimates().note(job, size, Instant::now());
+            }
             let was_sent = job.is_some_and(|job| {
                 let is_sent = matches!(job.state, JobState::Running { .. } | JobState::Done);
                 is_sent && job.failure.is_none()

@@ -14,6 +14,7 @@ use super::links::{job_link_rows, linked_rapid};
 use super::node::{Node, Row};
 use super::place::{AttributeRule, Container, Contents, Lifetime, Place, Removal, Text};
 use super::refusals;
+use super::time_left::with_time_left;
 use crate::drive::catalog::{
     is_listed, mark_stale, model_path, rapid_ended, rapid_is_final, refresh_listing, refresh_rapid,
     shown_as,
@@ -163,7 +164,7 @@ pub fn job_folder_path(tree: &Tree, folder: &JobFolder) -> String {
 }
 
 /// The model of a drop folder of the outbox; `None` for `jobs/`.
-pub(super) fn model_of_folder(tree: &Tree, folder: &JobFolder) -> Option<Model> {
+pub fn model_of_folder(tree: &Tree, folder: &JobFolder) -> Option<Model> {
     match folder {
         JobFolder::Optimize(OwnerFolder::Draft(draft))
         | JobFolder::Embeds(OwnerFolder::Draft(draft)) => Some(Model::Raw(Home::Made(*draft))),
@@ -179,7 +180,7 @@ pub(super) fn job_status(tree: &Tree, model: Option<Model>, job: &JobInfo) -> It
     };
     match ended {
         Some(why) => ItemStatus::WaitingForFailedModel { why },
-        None => job.status.clone(),
+        None => with_time_left(tree, model, job),
     }
 }
 

@@ -36,13 +36,14 @@ mod sent_entry;
 mod staged_zip;
 #[cfg(test)]
 mod tests;
+mod time_left;
 mod vanished;
 mod walk;
 mod zip_origin;
 
 pub use attributes::{file, folder};
 pub use changes::{changed_file, touched};
-pub use drop::{job_folder_path, shown_parts};
+pub use drop::{job_folder_path, model_of_folder, shown_parts};
 pub use entry::{DraftEntry, loose_row, removed_entry, sent_loose_file};
 pub use errors::{dismiss_error, end_of_model, note_failure_time};
 pub use hidden_text::control_help;
@@ -56,5 +57,6 @@ pub use rawmodels::RawModels;
 pub use remote::path_in;
 pub use root::{Root, own_rows, rows_after, rows_at_hand};
 pub use sent_entry::can_be_compared;
+pub use time_left::source_size;
 pub use vanished::Vanished;
 pub use walk::{child, resolve};

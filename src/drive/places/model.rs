@@ -24,7 +24,7 @@ use crate::drive::tree::Tree;
 use crate::drive::values::known::{KnownAsset, system_time};
 use crate::drive::values::local::{DropFolder, ErrorParent, HiddenParent};
 use crate::drive::values::node::{Home, Model, RemoteFolder};
-use crate::outbox::{DraftId, EntryId, ItemStatus};
+use crate::outbox::{DraftId, EntryId, ItemStatus, StatusWord};
 use crate::wire::paths::{fill, route};
 use crate::wire::{AssetId, UploadStatus};
 
@@ -42,7 +42,13 @@ impl Place for ModelFolder {
     }
 
     async fn attributes(&self, tree: &Arc<Tree>) -> DriveResult<Attributes> {
-        self.attributes_at_hand(tree)
+        let attributes = self.attributes_at_hand(tree)?;
+        let sign = self.state_at_hand(tree);
+        let sign = sign.and_then(|state| tree.signs().since(Model::Raw(self.0), &state));
+        Ok(Attributes {
+            mtime: sign.unwrap_or(attributes.mtime),
+            ..attributes
+        })
     }
 
     /// The user's files, then the folders of the service under free names.
@@ -188,6 +194,18 @@ impl ModelFolder {
         let sent = view.sent?;
         let entry = sent.entries.iter().find(|entry| entry.path == name)?;
         Some(DraftEntry::new(sent.draft, entry.id).into())
+    }
+
+    /// The state, as far as it is known without a request.
+    fn state_at_hand(&self, tree: &Tree) -> Option<StatusWord> {
+        let view = tree.catalog().model(self.0)?;
+        match view.draft {
+            Some(draft) => Some(draft.status.word()),
+            None => view.known.map(|known| match known.state.is_failure() {
+                true => StatusWord::Failed,
+                false => StatusWord::Complete,
+            }),
+        }
     }
 
     fn attributes_at_hand(&self, tree: &Tree) -> DriveResult<Attributes> {

@@ -197,6 +197,7 @@ fn job_lines(tree: &Tree) -> Vec<JobStatusLine> {
                     path: format!("{path}/{}", job.name),
                     state: status.word(),
                     percent: status.percent(),
+                    seconds_left: status.seconds_left(),
                     status: status.to_string(),
                 });
             }

@@ -147,7 +147,10 @@ pub fn info(memory: &JobsMemory, key: &JobKey, file: &JobFile) -> JobInfo {
                 .map(ToString::to_string)
                 .or_else(|| obstacle_of(memory, file)),
         },
-        (JobState::Running { percent }, _) => ItemStatus::Running { percent: *percent },
+        (JobState::Running { percent }, _) => ItemStatus::Running {
+            percent: *percent,
+            seconds_left: None,
+        },
         (JobState::Done, _) => ItemStatus::Done,
         (JobState::Failed { reason }, _) => ItemStatus::Failed {
             reason: reason.clone(),

@@ -27,7 +27,8 @@ mod task;
 pub use super::analyse::ModelCounts;
 use super::error::EngineError;
 pub use super::pictures::{
-    BEFORE_AFTER_NAME, ICON_NAME, OVERVIEW_NAME, RENDERS_FOLDER, THUMBNAIL_NAME, icon_of_thumbnail,
+    BEFORE_AFTER_NAME, Badge, ICON_NAME, OVERVIEW_NAME, RENDERS_FOLDER, THUMBNAIL_NAME, badged,
+    icon_of_thumbnail,
 };
 use super::settings::Settings;
 pub use report::{ExportedFile, ExportedImage, ModelFile, Phase, Progress, QualityScore, Report};

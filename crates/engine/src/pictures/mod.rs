@@ -3,6 +3,7 @@
 //! Analysis and optimization call this module. The source is drawn once and kept; each export is drawn with the
 //! source's camera, so that its pictures can be laid over the source's pixel by pixel.
 
+mod badge;
 pub mod files;
 #[cfg(test)]
 mod tests;
@@ -18,6 +19,7 @@ use super::render::{BoundingBox, ConvertedModel, Picture, PreparedScene, RenderS
 use super::scene::Scene;
 use super::surface::Surface;
 use assetfs_render::compare::{Comparison, PictureSet, Sheet, side_by_side};
+pub use badge::{Badge, badged};
 
 /// The folder for pictures, below a job's output folder.
 pub const RENDERS_FOLDER: &str = "renders";

@@ -227,6 +227,7 @@ impl KnownRapid {
             },
             OptimizationStatus::SentToQueue => ItemStatus::Running {
                 percent: self.progress.min(100) as u8,
+                seconds_left: None,
             },
             state => ItemStatus::Other {
                 word: state.to_string(),
