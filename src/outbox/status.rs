@@ -276,13 +276,7 @@ impl fmt::Display for ItemStatus {
             }
             ItemStatus::Complete => f.write_str("complete"),
             ItemStatus::NotSent => f.write_str("not sent"),
-            ItemStatus::WaitingForModel { folder } => f.write_str(match folder {
-                JobFolder::Optimize(_) | JobFolder::Embeds(_) => {
-                    "waiting for the model to be complete"
-                }
-                JobFolder::RapidEmbeds(_) => "waiting for the rapid model to be done",
-                JobFolder::Multi => "waiting for all models to be complete",
-            }),
+            ItemStatus::WaitingForModel { folder } => f.write_str(awaited_by(folder)),
             ItemStatus::WaitingForFailedModel { why } => {
                 write!(f, "waiting for its model, which failed: {why}")
             }
@@ -306,6 +300,14 @@ impl fmt::Display for ItemStatus {
             ItemStatus::Failed { reason } => write!(f, "failed: {reason}"),
             ItemStatus::Other { word } => f.write_str(word),
         }
+    }
+}
+
+fn awaited_by(folder: &JobFolder) -> &'static str {
+    match folder {
+        JobFolder::Optimize(_) | JobFolder::Embeds(_) => "waiting for the model to be complete",
+        JobFolder::RapidEmbeds(_) => "waiting for the rapid model to be done",
+        JobFolder::Multi => "waiting for all models to be complete",
     }
 }
 

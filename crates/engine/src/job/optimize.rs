@@ -80,10 +80,7 @@ pub(super) fn optimize(
     reduce(&mut scene, &settings, drawn, known, job);
     job.step(50, "arranging vertices");
     clean::finish(&mut scene);
-    let mut packings = settings.exports.iter().map(|export| export.compression);
-    if packings.all(|packing| packing == MeshCompression::Meshopt) {
-        clean::order_for_packing(&mut scene);
-    }
+    order_for_exports(&mut scene, &settings);
     clean::prune(&mut scene);
     job.metrics.lap("finish");
     let mut exports = export_all(&mut scene, &settings, task, job)?;
@@ -112,6 +109,14 @@ pub(super) fn optimize(
         model: Some(model),
         ..Report::default()
     })
+}
+
+/// Exports share their geometry, so triangles are ordered for packing only where every export is packed.
+fn order_for_exports(scene: &mut Scene, settings: &Settings) {
+    let mut packings = settings.exports.iter().map(|export| export.compression);
+    if packings.all(|packing| packing == MeshCompression::Meshopt) {
+        clean::order_for_packing(scene);
+    }
 }
 
 fn read_source(

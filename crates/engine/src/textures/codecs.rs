@@ -11,7 +11,7 @@ use super::avif::{self, AvifHeader};
 use super::ktx2::{self, Ktx2Header};
 use super::pixels::Pixels;
 use super::usage::{AlphaUse, Usage};
-use super::{TexturePlan, encode, webp};
+use super::{encode, webp};
 
 /// Images with more pixels (16384 by 16384) are not changed.
 const MAX_PIXELS: u64 = 1 << 28;
@@ -149,16 +149,16 @@ pub(super) enum ImageEncoding {
 }
 
 impl ImageEncoding {
-    /// The encoding of an image.
+    /// The encoding of an image. `keeps_kind` says whether WebP and KTX2 may stay what they are.
     pub(super) fn of(
         image: &Image,
         usage: &Usage,
         asked: TextureFormat,
-        plan: &TexturePlan,
+        quality: TextureQuality,
+        keeps_kind: bool,
     ) -> ImageEncoding {
-        let quality = plan.formats.quality;
         let source = image.replaces.or(image.kind());
-        let kept = source.filter(|_| !plan.plain_only);
+        let kept = source.filter(|_| keeps_kind);
         match asked {
             TextureFormat::WebP => ImageEncoding::WebP {
                 quality: Some(quality),

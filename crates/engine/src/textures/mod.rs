@@ -187,7 +187,7 @@ fn fit_image(index: usize, image: &Image, usage: &Usage, plan: &TexturePlan) -> 
     };
     let target = ConversionTarget {
         size: limited(before, limit),
-        encoding: ImageEncoding::of(image, usage, asked, plan),
+        encoding: ImageEncoding::of(image, usage, asked, plan.formats.quality, !plan.plain_only),
         flips,
     };
     let after = target.final_size();
