@@ -30,8 +30,8 @@ pub(super) struct ManArgs {
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Example: source <(assetfs completions bash)\n\
     Example: source <(assetfs completions zsh)\n\
-    Example: mkdir -p ~/.config/fish/completions && assetfs completions fish > ~/.config/fish/completions/assetfs.fish\n\
     The first line loads them into this bash; in ~/.bashrc, into every new one. The second belongs into ~/.zshrc, after compinit.\n\
+    For fish: assetfs completions fish > ~/.config/fish/completions/assetfs.fish\n\
     They complete commands, options, presets, and the models of mounted drives. The packages install them for all shells.")]
 pub(super) struct CompletionsArgs {
     /// The shell

@@ -427,7 +427,7 @@ mod tests {
                 "webhook_url" => "\"http://x\"",
                 "webhook_listen" => "\"127.0.0.1:1\"",
                 "read_only" | "no_delete" | "allow_other" | "allow_insecure" | "local"
-                | "notify" | "no_inotify" => "true",
+                | "notify" | "no_notify" | "no_inotify" => "true",
                 _ => "1000000",
             };
             parse_profile(&format!("{key} = {value}"), None).unwrap();
