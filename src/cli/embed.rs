@@ -4,12 +4,13 @@
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use anyhow::{Result, bail};
-use url::{Host, Url};
+use url::Url;
 
-use crate::drive::StatusWord;
+use crate::client::is_loopback_host;
+use crate::drive::{EMBED_LISTED_WITHIN, StatusWord};
 use crate::fuse::shell_quoted;
 use crate::web_url::web_url;
 
@@ -22,8 +23,6 @@ use super::wait::{self, State};
 /// The text that this command makes an embed with, and the link beside it once the embed is there.
 const TEXT: &str = "share.json";
 const LINK: &str = "share.html";
-/// How long the page of an embed may take to be listed, after the service has made it.
-const LISTED_WITHIN: Duration = Duration::from_secs(30);
 
 /// Print the address and the snippet of an embed of a model
 #[derive(Debug, clap::Args)]
@@ -74,7 +73,7 @@ pub(super) fn run(args: &EmbedArgs) -> Result<Exit> {
             "{made}Anyone who has the address can see the model; `rm {}` ends that.",
             shell_quoted(&page)
         );
-        if is_of_this_machine(&url) {
+        if is_loopback_host(&url) {
             eprintln!(
                 "This address works on this machine only, because the service listens here alone; `assetfs serve --help` says \
                  how it serves others."
@@ -110,15 +109,20 @@ impl Subject {
             _ => explain_at(&given, error),
         })?;
         let below = whole.strip_prefix(root).unwrap_or(&whole);
-        let names: Vec<&str> = below.iter().filter_map(|name| name.to_str()).collect();
+        let names: Vec<&str> = below
+            .iter()
+            .map(|name| name.to_str().unwrap_or_default())
+            .collect();
         match names[..] {
-            ["embeds", _] => Ok(Subject::Page(whole)),
+            ["embeds", name] if name.ends_with(".html") => Ok(Subject::Page(whole)),
             ["rawmodels", _] if whole.is_file() => {
                 let id = mounted::item_id(&whole)?;
                 let by_id = |id: String| root.join("rawmodels/.assetfs/by-id").join(id);
                 Ok(Subject::Model(id.map_or(whole, by_id)))
             }
-            ["rawmodels" | "rapidmodels", name, ..] if !name.starts_with('.') => {
+            ["rawmodels" | "rapidmodels", name, ..]
+                if !name.is_empty() && !name.starts_with('.') =>
+            {
                 Ok(Subject::Model(root.join(names[0]).join(name)))
             }
             _ => Err(WrongUse(format!(
@@ -152,6 +156,14 @@ fn embeds_of(path: &Path, model: &Path) -> Result<PathBuf> {
 
 /// The page of an embed that was made from a text in this folder: that of this command, else the first by name.
 fn page_in(folder: &Path) -> Result<Option<PathBuf>> {
+    let mut links = links_in(folder)?;
+    links.sort_by_key(|link| (!link.ends_with(LINK), link.clone()));
+    // A link may be left for a moment of an embed that was deleted elsewhere.
+    Ok(links.iter().find_map(|link| fs::canonicalize(link).ok()))
+}
+
+/// The links to pages in a drop folder.
+fn links_in(folder: &Path) -> Result<Vec<PathBuf>> {
     let mut links = Vec::new();
     for entry in fs::read_dir(folder).map_err(|error| explain_at(folder, error))? {
         let path = entry.map_err(|error| explain_at(folder, error))?.path();
@@ -159,63 +171,93 @@ fn page_in(folder: &Path) -> Result<Option<PathBuf>> {
             links.push(path);
         }
     }
-    links.sort_by_key(|link| (!link.ends_with(LINK), link.clone()));
-    // A link may be left for a moment of an embed that was deleted elsewhere.
-    Ok(links.iter().find_map(|link| fs::canonicalize(link).ok()))
+    Ok(links)
 }
 
 /// Makes an embed with the default viewer; returns its page.
 fn make(args: &EmbedArgs, model: &Path) -> Result<PathBuf> {
-    let (text, link) = (
-        model.join("embeds").join(TEXT),
-        model.join("embeds").join(LINK),
-    );
-    // A text that is there was sent, by an earlier call that was interrupted.
-    if !text.exists()
-        && let Err(error) = fs::write(&text, "{}\n")
-    {
+    let begun = Instant::now();
+    let folder = model.join("embeds");
+    let (text, link) = (folder.join(TEXT), folder.join(LINK));
+    // A text that is there was sent, by an earlier call.
+    if text.exists() {
+        wait_until_made(args, &text, begun)?;
+        // The folder is listed, because the kernel may still know the name of a link that is gone.
+        if links_in(&folder)?.contains(&link) {
+            return listed(args, &link, begun);
+        }
+        // The page of that embed was removed. Its text stays, and a text is sent once.
+        fs::remove_file(&text).map_err(|error| explain_at(&text, error))?;
+    }
+    if let Err(error) = fs::write(&text, "{}\n") {
         match mounted::why(&text).ok().flatten() {
             Some(why) => bail!("{}: {why}", shell_quoted(&args.path)),
             None => return Err(explain_at(&text, error)),
         }
     }
-    let limit = args.timeout.map(|span| span.0);
-    let outcome = wait::wait_for(std::slice::from_ref(&text), limit, args.quiet)?;
+    wait_until_made(args, &text, begun)?;
+    listed(args, &link, begun)
+}
+
+/// Waits until the service has made the embed of a text.
+fn wait_until_made(args: &EmbedArgs, text: &Path, begun: Instant) -> Result<()> {
+    let limit = args
+        .timeout
+        .map(|span| span.0.saturating_sub(begun.elapsed()));
+    let outcome = wait::wait_for(&[text.to_owned()], limit, args.quiet)?;
+    let path = shell_quoted(&args.path);
     match outcome.states.into_iter().next() {
-        Some((_, State::Failed(_, why))) => bail!(
-            "{}: {why}. To try again: rm {}",
-            shell_quoted(&args.path),
-            shell_quoted(&text)
-        ),
+        Some((_, State::Failed(_, why))) => {
+            bail!("{path}: {why}. To try again: rm {}", shell_quoted(text))
+        }
         Some((_, State::Going(_, status))) => {
-            let path = shell_quoted(&args.path);
             Err(TimedOut(format!("{path}: timed out while {status}")).into())
         }
-        Some((_, State::Done(..))) | None => listed(&link),
+        Some((_, State::Done(..))) | None => Ok(()),
     }
 }
 
-fn listed(link: &Path) -> Result<PathBuf> {
-    let begun = Instant::now();
+/// Waits until the page of a new embed is listed.
+fn listed(args: &EmbedArgs, link: &Path, begun: Instant) -> Result<PathBuf> {
+    let since = Instant::now();
+    let limit = args.timeout.map(|span| span.0);
     loop {
         match fs::canonicalize(link) {
             Ok(page) => return Ok(page),
-            Err(error) if begun.elapsed() >= LISTED_WITHIN => return Err(explain_at(link, error)),
-            Err(_) => std::thread::sleep(POLL_PERIOD),
+            Err(error) if error.raw_os_error() == Some(libc::ENOTCONN) => {
+                return Err(explain_at(link, error));
+            }
+            Err(_) => {}
         }
+        let path = shell_quoted(&args.path);
+        if limit.is_some_and(|limit| begun.elapsed() >= limit) {
+            let text = format!("{path}: timed out before the service listed the page of the embed");
+            return Err(TimedOut(text).into());
+        }
+        if since.elapsed() >= EMBED_LISTED_WITHIN {
+            bail!(
+                "the service made the embed of {path}, but does not list its page after {} s; run the same command again",
+                EMBED_LISTED_WITHIN.as_secs()
+            );
+        }
+        std::thread::sleep(POLL_PERIOD);
     }
 }
 
 /// The address of an embed. It comes from the service, so it is checked.
 fn address(page: &Path) -> Result<Url> {
+    let shown = shell_quoted(page);
     let Some(text) = mounted::item_url(page)? else {
-        bail!("the service does not say where {} is", shell_quoted(page));
+        bail!(
+            "the service gives no address for {shown}, so there is nothing to share: `assetfs why {shown}` says more; run \
+             the command again"
+        );
     };
     match web_url(&text) {
         Some(url) => Ok(url),
         None => bail!(
-            "the service gives no web address for {}",
-            shell_quoted(page)
+            "the service gives `{text}` as the address of {shown}, which is not an http or https address; tell who runs \
+             the service"
         ),
     }
 }
@@ -227,15 +269,6 @@ fn snippet(url: &Url) -> String {
     format!(
         r#"<iframe src="{url}" title="3D model" width="640" height="480" allow="fullscreen; xr-spatial-tracking" loading="lazy"></iframe>"#
     )
-}
-
-fn is_of_this_machine(url: &Url) -> bool {
-    match url.host() {
-        Some(Host::Domain(name)) => name == "localhost",
-        Some(Host::Ipv4(address)) => address.is_loopback(),
-        Some(Host::Ipv6(address)) => address.is_loopback(),
-        None => false,
-    }
 }
 
 #[cfg(test)]
@@ -257,22 +290,5 @@ mod tests {
         let url = web_url("https://x.example/embed/1").unwrap();
         let expected = snippet(&url).replace(url.as_str(), "${url}");
         assert!(dialog.contains(&expected), "{expected}");
-    }
-
-    #[test]
-    fn an_address_that_only_this_machine_reaches_is_known() {
-        for (text, expected) in [
-            ("http://127.0.0.1:7878/embed/1", true),
-            ("http://[::1]/embed/1", true),
-            ("http://localhost/embed/1", true),
-            ("https://assets.example.com/embed/1", false),
-            ("http://192.168.0.4/embed/1", false),
-        ] {
-            assert_eq!(
-                is_of_this_machine(&web_url(text).unwrap()),
-                expected,
-                "{text}"
-            );
-        }
     }
 }

@@ -58,6 +58,7 @@ pub use groups::{
 };
 pub use listing::{EmbedQuery, ListQuery, PageStream};
 pub use meta::ObjectMeta;
+pub use origin::is_loopback_host;
 pub use put::PutReply;
 pub use range::RangeReply;
 pub use rapids::RapidCalls;

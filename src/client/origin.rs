@@ -125,7 +125,8 @@ fn literal_address(url: &Url) -> Option<IpAddr> {
     }
 }
 
-fn is_loopback_host(url: &Url) -> bool {
+/// Whether an address is that of the own machine.
+pub fn is_loopback_host(url: &Url) -> bool {
     match url.host() {
         Some(Host::Domain(name)) => is_localhost_name(name),
         Some(Host::Ipv4(address)) => address.is_loopback(),

@@ -40,6 +40,7 @@ pub use history::{HistoryCounts, HistoryEvent, HistoryKind};
 pub use inotify::{HelperOperation, InotifyHelper};
 pub use inotify_reports::{HelperRequests, InotifyReports};
 pub use ops::attributes::NAME_TTL;
+pub use places::EMBED_LISTED_WITHIN;
 pub use posix::{
     Access, Allocation, Attributes, Caller, DirEntry, Entry, Extent, Fh, FileKind,
     FileSystemStatus, Ino, OpenFlags, Opened, OpenedMode, Readiness, RenameMode, SetAttributes,

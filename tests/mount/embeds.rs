@@ -177,6 +177,25 @@ fn embed_prints_the_address_of_a_result_and_makes_one_embed() {
 }
 
 #[test]
+fn an_embed_whose_page_was_removed_is_made_anew() {
+    needs_fuse!();
+    let fixture = Fixture::new();
+    let rapid = optimized(&fixture, GLB);
+    let rapid = fixture.path(&format!("rapidmodels/{rapid}"));
+    let asked = || -> Value {
+        let output = run(Command::new(ASSETFS)
+            .args(["embed", "--json", "-q"])
+            .arg(&rapid));
+        serde_json::from_str(&output).unwrap()
+    };
+    let first = asked();
+    fs::remove_file(first["page"].as_str().unwrap()).unwrap();
+    let second = asked();
+    assert_eq!(second["made"], json!(true));
+    assert_ne!(second["url"], first["url"]);
+}
+
+#[test]
 fn a_model_with_ktx2_textures_is_shown_without_asking_anybody_else() {
     needs_fuse!();
     needs_program!("chromium");
