@@ -61,14 +61,17 @@ pub(super) fn run(args: &SambaArgs) -> Result<Exit> {
     let access = fuse::mount_access(drive.root())?;
     let share = share_of(args, &drive, &access)?;
     let (text, file) = write(args, &share)?;
+    // A Samba without root.
     let is_own_samba = args.private.is_some() && !rustix::process::geteuid().is_root();
+    let own_name = is_own_samba.then(own_name).transpose()?;
+    let own_name = own_name.as_deref();
     let mut findings = vec![
         checks::samba(),
-        checked(&share, &text)?,
-        checks::users(&share),
+        checked(&share, &text, file.as_deref())?,
+        checks::users(&share)?,
+        checks::access(access.lets_others_in, &share, own_name),
+        checks::port(args.port, is_own_samba),
     ];
-    findings.push(checks::access(access.lets_others_in, &share, is_own_samba));
-    findings.push(checks::port(args.port));
     findings.extend(checks::firewall(args.port));
     let steps = steps(args, &share, file.as_deref());
     if output::is_json() {
@@ -91,19 +94,25 @@ pub(super) fn run(args: &SambaArgs) -> Result<Exit> {
     })
 }
 
+/// The user of this process, by name if the system knows one.
+fn own_name() -> Result<String> {
+    let own = rustix::process::geteuid().as_raw().to_string();
+    Ok(system_user(&own)?.unwrap_or(own))
+}
+
 /// What is shared, from the arguments and the drive.
 fn share_of(args: &SambaArgs, drive: &MountedDrive, access: &fuse::MountAccess) -> Result<Share> {
     let root = drive.root();
     let own = rustix::process::geteuid().as_raw();
-    let named = |id: u32| system_user(&id.to_string()).unwrap_or_else(|| id.to_string());
     if let Some(user) = access
         .user
         .filter(|user| !access.lets_others_in && *user != own)
     {
-        let (root, user) = (shell_quoted(root), named(user));
+        let (root, user) = (shell_quoted(root), user.to_string());
+        let user = system_user(&user)?.unwrap_or(user);
         bail!(
             "the drive at {root} lets in only {user}, who mounted it; Samba needs it mounted with --allow-other, so \
-             unmount it and mount it so"
+             unmount it, and mount it again with that option"
         );
     }
     let status = drive.status()?;
@@ -119,7 +128,7 @@ fn share_of(args: &SambaArgs, drive: &MountedDrive, access: &fuse::MountAccess) 
         }
     };
     let owner = root.metadata().map_err(|error| drive.explain(error))?.uid();
-    let Some(owner) = system_user(&owner.to_string()) else {
+    let Some(owner) = system_user(&owner.to_string())? else {
         bail!(
             "the drive belongs to the user with the number {owner}, whom this machine does not know; mount it with --uid \
              and --gid of a user"
@@ -197,14 +206,14 @@ fn write_own(file: &Path, text: &str) -> Result<()> {
     fs::set_permissions(file, fs::Permissions::from_mode(0o644)).with_context(shown)
 }
 
-/// Has Samba read the configuration, from a file of its own.
-fn checked(share: &Share, text: &str) -> Result<Finding> {
+/// Has Samba read the configuration, from a file of its own. `written` is where it stays.
+fn checked(share: &Share, text: &str, written: Option<&Path>) -> Result<Finding> {
     let scratch = tempfile::Builder::new()
         .prefix("assetfs-samba")
         .suffix(".conf")
         .tempfile()?;
     fs::write(scratch.path(), text)?;
-    Ok(checks::configuration(share, scratch.path()))
+    Ok(checks::configuration(share, scratch.path(), written))
 }
 
 /// What to do next: a word and a sentence each.
@@ -228,11 +237,11 @@ fn steps(args: &SambaArgs, share: &Share, file: Option<&Path>) -> Vec<(&'static 
             "smbpasswd -a".to_owned()
         }
     };
-    let members = share
-        .users
-        .iter()
-        .map(|user| user.strip_prefix('@').map_or(user.as_str(), |_| "MEMBER"));
-    let commands: Vec<String> = members.map(|user| format!("{add_user} {user}")).collect();
+    let command = |user: &String| match user.strip_prefix('@') {
+        Some(group) => format!("for each member of {group}: {add_user} NAME"),
+        None => format!("{add_user} {}", shell_quoted(Path::new(user))),
+    };
+    let commands: Vec<String> = share.users.iter().map(command).collect();
     steps.push(("Password", commands.join("; ")));
     let host = rustix::system::uname()
         .nodename()

@@ -2,10 +2,11 @@
 
 use std::fs;
 use std::io::Write as _;
-use std::net::{TcpListener, TcpStream};
+use std::net::TcpStream;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
+use crate::s3::free_port;
 use crate::square_glb::numbered_glb;
 use crate::support::{Fixture, assetfs, fails, run, text, wait_until};
 use crate::{needs_fuse, needs_program, needs_root};
@@ -83,11 +84,6 @@ impl Server {
             .unwrap();
         text(&output.stdout) + &text(&output.stderr)
     }
-}
-
-fn free_port() -> u16 {
-    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-    listener.local_addr().unwrap().port()
 }
 
 #[test]

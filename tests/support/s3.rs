@@ -198,7 +198,8 @@ fn files_below(folder: &Path) -> Vec<PathBuf> {
     files
 }
 
-fn free_port() -> u16 {
+/// A port that nothing listens at.
+pub(crate) fn free_port() -> u16 {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
     listener.local_addr().expect("an address").port()
 }
