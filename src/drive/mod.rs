@@ -92,7 +92,7 @@ use inotify::Own;
 use mount::Mount;
 use ops::history::{note_history, remember_standings};
 use ops::rename::rename;
-use ops::why::{note_outcome, noted, tell_refused};
+use ops::why::{note_outcome, noted, tell_refused, tell_refused_at};
 use places::{job_folder_path, mount_status, refusals};
 
 /// One mounted account. Clones share it.
@@ -209,7 +209,7 @@ impl Drive {
         caller: &Caller,
     ) -> DriveResult<Entry> {
         let result = setattr(&self.mount, ino, change, caller).await;
-        tell_refused(&self.mount, (ino, None), Some(caller), &result);
+        tell_refused(&self.mount, (ino, None), caller, &result);
         noted(&self.mount, ino, None, OperationKind::Write, result)
     }
 
@@ -229,7 +229,7 @@ impl Drive {
         caller: &Caller,
     ) -> DriveResult<Entry> {
         let result = make_dir(&self.mount, parent, name, mode, caller).await;
-        tell_refused(&self.mount, (parent, Some(name)), Some(caller), &result);
+        tell_refused(&self.mount, (parent, Some(name)), caller, &result);
         done_here(&self.mount, parent, name, Own::Made, &result);
         noted(&self.mount, parent, Some(name), OperationKind::Name, result)
     }
@@ -243,21 +243,27 @@ impl Drive {
         caller: &Caller,
     ) -> DriveResult<Entry> {
         let result = make_node(&self.mount, parent, name, mode, caller).await;
-        tell_refused(&self.mount, (parent, Some(name)), Some(caller), &result);
+        tell_refused(&self.mount, (parent, Some(name)), caller, &result);
         done_here(&self.mount, parent, name, Own::Made, &result);
         noted(&self.mount, parent, Some(name), OperationKind::Name, result)
     }
 
     /// Refuses to create anything but files and folders: links, pipes, devices.
-    pub async fn make_other(&self, parent: Ino, name: &OsStr) -> DriveResult<Entry> {
+    pub async fn make_other(
+        &self,
+        parent: Ino,
+        name: &OsStr,
+        caller: &Caller,
+    ) -> DriveResult<Entry> {
         let result = Err(refusals::only_files_and_folders());
+        tell_refused(&self.mount, (parent, Some(name)), caller, &result);
         noted(&self.mount, parent, Some(name), OperationKind::Link, result)
     }
 
     /// Removes a file or a link.
     pub async fn remove_file(&self, parent: Ino, name: &OsStr, caller: &Caller) -> DriveResult<()> {
         let result = remove_file(&self.mount, parent, name, caller).await;
-        tell_refused(&self.mount, (parent, Some(name)), Some(caller), &result);
+        tell_refused(&self.mount, (parent, Some(name)), caller, &result);
         done_here(&self.mount, parent, name, Own::Removed, &result);
         noted(
             &self.mount,
@@ -270,7 +276,7 @@ impl Drive {
 
     pub async fn remove_dir(&self, parent: Ino, name: &OsStr, caller: &Caller) -> DriveResult<()> {
         let result = remove_dir(&self.mount, parent, name, caller).await;
-        tell_refused(&self.mount, (parent, Some(name)), Some(caller), &result);
+        tell_refused(&self.mount, (parent, Some(name)), caller, &result);
         done_here(&self.mount, parent, name, Own::Removed, &result);
         noted(
             &self.mount,
@@ -299,7 +305,7 @@ impl Drive {
             caller,
         )
         .await;
-        tell_refused(&self.mount, (parent, Some(name)), Some(caller), &result);
+        tell_refused(&self.mount, (parent, Some(name)), caller, &result);
         if result.is_ok() {
             self.mount
                 .inotify()
@@ -324,7 +330,7 @@ impl Drive {
     ) -> DriveResult<Opened> {
         let result = open_file(&self.mount, ino, flags, caller).await;
         if flags.access.writes() {
-            tell_refused(&self.mount, (ino, None), Some(caller), &result);
+            tell_refused(&self.mount, (ino, None), caller, &result);
         }
         noted(&self.mount, ino, None, OperationKind::Read, result)
     }
@@ -339,7 +345,7 @@ impl Drive {
         caller: &Caller,
     ) -> DriveResult<(Entry, Opened)> {
         let result = create(&self.mount, parent, name, mode, flags, caller).await;
-        tell_refused(&self.mount, (parent, Some(name)), Some(caller), &result);
+        tell_refused(&self.mount, (parent, Some(name)), caller, &result);
         done_here(&self.mount, parent, name, Own::Made, &result);
         noted(&self.mount, parent, Some(name), OperationKind::Name, result)
     }
@@ -354,7 +360,7 @@ impl Drive {
     /// Writes all of `data`.
     pub async fn write(&self, ino: Ino, fh: Fh, offset: u64, data: &[u8]) -> DriveResult<u32> {
         let result = write(&self.mount, fh, offset, data).await;
-        tell_refused(&self.mount, (ino, None), None, &result);
+        tell_refused_at(&self.mount, ino, fh, &result);
         self.mount.traffic().note_written(&result);
         noted(&self.mount, ino, None, OperationKind::Write, result)
     }
@@ -369,7 +375,7 @@ impl Drive {
         data: &[u8],
     ) -> Option<DriveResult<u32>> {
         let result = try_write_staged(&self.mount, fh, offset, data)?;
-        tell_refused(&self.mount, (ino, None), None, &result);
+        tell_refused_at(&self.mount, ino, fh, &result);
         self.mount.traffic().note_written(&result);
         Some(noted(&self.mount, ino, None, OperationKind::Write, result))
     }
@@ -407,21 +413,25 @@ impl Drive {
     /// Handles one `close`; its error is the error of `close`.
     pub async fn flush(&self, ino: Ino, fh: Fh, caller: &Caller) -> DriveResult<()> {
         let result = flush(&self.mount, fh, caller).await;
-        tell_refused(&self.mount, (ino, None), Some(caller), &result);
+        tell_refused(&self.mount, (ino, None), caller, &result);
         noted(&self.mount, ino, None, OperationKind::Close, result)
     }
 
     /// Handles the last `close`.
     pub async fn release(&self, ino: Ino, fh: Fh) -> DriveResult<()> {
+        // The handle is gone afterwards.
+        let opener = self.mount.handles().file(fh).map(|open| open.opened_by);
         let result = release(&self.mount, fh).await;
-        tell_refused(&self.mount, (ino, None), None, &result);
+        if let Ok(opener) = opener {
+            tell_refused(&self.mount, (ino, None), &opener, &result);
+        }
         noted(&self.mount, ino, None, OperationKind::Close, result)
     }
 
     /// Makes what was written durable.
     pub async fn fsync(&self, ino: Ino, fh: Fh) -> DriveResult<()> {
         let result = fsync(&self.mount, fh).await;
-        tell_refused(&self.mount, (ino, None), None, &result);
+        tell_refused_at(&self.mount, ino, fh, &result);
         noted(&self.mount, ino, None, OperationKind::Close, result)
     }
 

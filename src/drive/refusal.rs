@@ -9,8 +9,8 @@ pub struct Refusal {
     pub path: String,
     /// The message: what, why, what to do.
     pub why: String,
-    /// Who tried it; `None` if the kernel's request did not say so.
-    pub user: Option<RefusedUser>,
+    /// Who tried it; of a file that is open, who opened it.
+    pub user: RefusedUser,
 }
 
 /// The user and the group of a process.

@@ -72,8 +72,9 @@ impl Adapter {
 
     /// Refuses to create a link, a pipe or a device.
     fn refuse_other(&self, request: &Request, parent: INodeNo, name: &OsStr, reply: ReplyEntry) {
-        let (drive, name) = (self.drive.clone(), name.to_owned());
-        let work = async move { drive.make_other(ino(parent), &name).await };
+        let name = name.to_owned();
+        let (drive, caller) = self.asked(request);
+        let work = async move { drive.make_other(ino(parent), &name, &caller).await };
         self.run(Route::Memory, request, reply, work);
     }
 

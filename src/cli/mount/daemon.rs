@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::cache::{BlockCache, CacheLimits};
 use crate::client::{Client, ClientConfig};
-use crate::drive::{Drive, DriveConfig, HistoryKind, WebhookConfig};
+use crate::drive::{Drive, DriveConfig, HistoryKind, RefusalSender, WebhookConfig};
 use crate::durable::MetaStore;
 use crate::fuse::{self, Access, MountOptions, Mounted};
 use crate::outbox::{Outbox, OutboxConfig};
@@ -311,11 +311,6 @@ async fn open_drive(
         let (for_drive, for_notifications) = notifications::tap(events);
         (events, news) = (for_drive, Some(for_notifications));
     }
-    let refusals_to = (plan.notify != Notify::Nothing).then(|| {
-        let (to, refused) = tokio::sync::mpsc::channel(refusals::WAITING);
-        tokio::spawn(refusals::show(refused, plan.mount_point.clone()));
-        to
-    });
     let config = DriveConfig {
         refresh: plan.refresh,
         read_only: plan.read_only,
@@ -330,7 +325,7 @@ async fn open_drive(
             url: plan.webhook_url.clone(),
         }),
         history: events_to.map(EventLogWriter::sender),
-        refusals: refusals_to,
+        refusals: refusals_of(plan),
         unsent_elsewhere: places.unsent_elsewhere.clone(),
         away: places.away.clone(),
         ..DriveConfig::new(&places.label, outbox_dir)
@@ -348,6 +343,15 @@ async fn open_drive(
         ));
     }
     Ok((outbox, drive))
+}
+
+/// Where the drive tells its refusals, if they are shown.
+fn refusals_of(plan: &MountPlan) -> Option<RefusalSender> {
+    (plan.notify != Notify::Nothing).then(|| {
+        let (to, refused) = tokio::sync::mpsc::channel(refusals::MAX_WAITING);
+        tokio::spawn(refusals::show(refused, plan.mount_point.clone()));
+        to
+    })
 }
 
 /// Looks the drive up in the kernel's table of mounts. It sends no request to the drive, because this process would have

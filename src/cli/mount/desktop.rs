@@ -3,13 +3,18 @@
 use std::io;
 use std::path::PathBuf;
 use std::process::Stdio;
+use std::time::Duration;
 
 use rustix::process::{getegid, geteuid};
 use tokio::io::AsyncWriteExt as _;
 use tokio::process::Command;
 
+use super::owner::FileOwner;
 use crate::cli::desktop_notice::{DEADLINE, Notice, has_session_bus};
 use crate::running_program::running_program;
+
+/// How long the program that shows a notification may take to start and to end.
+const EXIT_TIME: Duration = Duration::from_secs(1);
 
 /// A session that notifications can be shown in.
 #[derive(Debug, PartialEq, Eq)]
@@ -57,12 +62,15 @@ impl Desktop {
         }
     }
 
-    /// The desktop of the user of this process.
-    pub(super) fn own() -> Result<Desktop, NoDesktop> {
-        Desktop::of_user(geteuid().as_raw(), getegid().as_raw())
+    /// The desktop for news of a drive: that of the user who mounted it, or of its owner if root did.
+    pub(super) fn of_owner(owner: &FileOwner) -> Result<Desktop, NoDesktop> {
+        match geteuid().is_root() {
+            true => Desktop::of_user(owner.uid, owner.gid),
+            false => Desktop::of_user(geteuid().as_raw(), getegid().as_raw()),
+        }
     }
 
-    /// Shows a notification, if there is a desktop. Returns when it is shown, or after [`DEADLINE`].
+    /// Shows a notification, if there is a desktop. Returns when it is shown, or after [`DEADLINE`] and [`EXIT_TIME`].
     pub(super) async fn show(desktop: Result<Desktop, NoDesktop>, title: &str, text: String) {
         let desktop = match desktop {
             Ok(desktop) => desktop,
@@ -72,7 +80,7 @@ impl Desktop {
             title: title.to_owned(),
             text,
         };
-        match tokio::time::timeout(DEADLINE, desktop.send(&notice)).await {
+        match tokio::time::timeout(DEADLINE + EXIT_TIME, desktop.send(&notice)).await {
             Ok(Ok(status)) if status.success() => {}
             Ok(Ok(status)) => tracing::debug!(%status, "the desktop took no notification"),
             Ok(Err(error)) => tracing::warn!(%error, "cannot show a notification"),

@@ -48,7 +48,7 @@ impl Notify {
 
 /// Why `--notify` shows nothing.
 pub(super) fn why_none_is_shown(owner: &FileOwner) -> Option<String> {
-    let reason = Desktop::of_user(owner.uid, owner.gid).err()?;
+    let reason = Desktop::of_owner(owner).err()?;
     Some(format!("--notify shows nothing: {reason}"))
 }
 
@@ -95,7 +95,7 @@ pub(super) async fn show(
     owner: FileOwner,
 ) {
     let notify = async |title: &str, text: String| {
-        Desktop::show(Desktop::of_user(owner.uid, owner.gid), title, text).await;
+        Desktop::show(Desktop::of_owner(&owner), title, text).await;
     };
     let mut running = HashSet::new();
     while let Some(news) = news.recv().await {

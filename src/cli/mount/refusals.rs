@@ -15,14 +15,14 @@ use super::notifications::body;
 use crate::drive::{Refusal, RefusedUser};
 
 /// Refusals that wait to be shown.
-pub(super) const WAITING: usize = 64;
+pub(super) const MAX_WAITING: usize = 64;
 /// Shortest time between two notifications.
-const PAUSE: Duration = Duration::from_secs(5);
+const NOTIFICATION_PAUSE: Duration = Duration::from_secs(5);
 /// Time for which the same is not shown again.
-const SAME: Duration = Duration::from_secs(3600);
+const REPEAT_AFTER: Duration = Duration::from_secs(3600);
 /// How many are remembered for that.
 const MAX_REMEMBERED: usize = 500;
-const TITLE: &str = "The drive refused a change";
+const TITLE: &str = "A change on the drive failed";
 
 /// Shows refusals until the drive has ended.
 pub(super) async fn show(mut refusals: mpsc::Receiver<Refusal>, mount_point: PathBuf) {
@@ -31,13 +31,10 @@ pub(super) async fn show(mut refusals: mpsc::Receiver<Refusal>, mount_point: Pat
         let mut batch = vec![first];
         while !batch.is_empty() {
             for (user, refused) in shown.new_ones(batch, Instant::now()) {
-                let desktop = match user {
-                    Some(user) => Desktop::of_user(user.uid, user.gid),
-                    None => Desktop::own(),
-                };
+                let desktop = Desktop::of_user(user.uid, user.gid);
                 Desktop::show(desktop, TITLE, text(&mount_point, &refused)).await;
             }
-            tokio::time::sleep(PAUSE).await;
+            tokio::time::sleep(NOTIFICATION_PAUSE).await;
             batch = std::iter::from_fn(|| refusals.try_recv().ok()).collect();
         }
     }
@@ -53,9 +50,9 @@ impl Shown {
         &mut self,
         batch: Vec<Refusal>,
         now: Instant,
-    ) -> BTreeMap<Option<RefusedUser>, Vec<Refusal>> {
+    ) -> BTreeMap<RefusedUser, Vec<Refusal>> {
         self.0
-            .retain(|(at, _)| now.saturating_duration_since(*at) < SAME);
+            .retain(|(at, _)| now.saturating_duration_since(*at) < REPEAT_AFTER);
         let mut new = BTreeMap::<_, Vec<Refusal>>::new();
         for refusal in batch {
             if self.0.iter().any(|(_, known)| *known == refusal) {
@@ -91,7 +88,7 @@ mod tests {
         Refusal {
             path: path.to_owned(),
             why: "it cannot be renamed".to_owned(),
-            user: Some(RefusedUser { uid, gid: uid }),
+            user: RefusedUser { uid, gid: uid },
         }
     }
 
@@ -108,7 +105,7 @@ mod tests {
             ..refusal("/a", 1)
         };
         assert_eq!(shown.new_ones(vec![other], now).len(), 1);
-        assert_eq!(shown.new_ones(batch(), now + SAME).len(), 2);
+        assert_eq!(shown.new_ones(batch(), now + REPEAT_AFTER).len(), 2);
     }
 
     #[test]

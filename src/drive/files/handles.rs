@@ -16,7 +16,7 @@ use super::text::TextBuffer;
 use crate::drive::archive::MemberFile;
 use crate::drive::error::{DriveError, DriveResult};
 use crate::drive::events::EventReader;
-use crate::drive::posix::{Fh, Ino, OpenFlags};
+use crate::drive::posix::{Caller, Fh, Ino, OpenFlags};
 use crate::drive::reading::{RemoteFile, Spool};
 use crate::drive::values::local::TextTarget;
 use crate::locks::Locked;
@@ -26,6 +26,7 @@ pub struct OpenFile {
     pub ino: Ino,
     pub flags: OpenFlags,
     pub body: Body,
+    pub opened_by: Caller,
 }
 
 /// Where the bytes of an open file are.

@@ -129,7 +129,12 @@ pub async fn create_new(
         ..flags
     };
     let ino = mount.inodes().number(&node);
-    let fh = mount.handles().insert_file(OpenFile { ino, flags, body });
+    let fh = mount.handles().insert_file(OpenFile {
+        ino,
+        flags,
+        body,
+        opened_by: *caller,
+    });
     Ok((
         node,
         Opened {

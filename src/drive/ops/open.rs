@@ -91,7 +91,12 @@ pub async fn open_node(
         Contents::Folder => return Err(DriveError::IsAFolder),
     };
     let ino = mount.inodes().number(&node);
-    let fh = mount.handles().insert_file(OpenFile { ino, flags, body });
+    let fh = mount.handles().insert_file(OpenFile {
+        ino,
+        flags,
+        body,
+        opened_by: *caller,
+    });
     Ok(Opened { fh, mode })
 }
 

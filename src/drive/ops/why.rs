@@ -10,13 +10,16 @@ use crate::drive::mount::Mount;
 use crate::drive::places::{
     Node, job_folder_path, model_of_folder, note_failure_time, source_size,
 };
-use crate::drive::posix::{Caller, Ino};
+use crate::drive::posix::{Caller, Fh, Ino};
 use crate::drive::refusal::{Refusal, RefusedUser};
 use crate::drive::tree::Tree;
 use crate::drive::values::local::DropFolder;
-use crate::drive::values::names::shown_name;
+use crate::drive::values::names::{HIDDEN_FOLDER, shown_name};
 use crate::drive::values::node::{Home, Model};
 use crate::outbox::{JobState, OutboxEvent, is_junk_path};
+
+/// The name of the program of the commands.
+const PROGRAM: &str = env!("CARGO_PKG_NAME");
 
 /// The last failure of a node: of an operation, or of work in the background.
 pub fn why(tree: &Tree, node: &Node) -> Option<String> {
@@ -146,27 +149,38 @@ pub fn note_outcome(tree: &Tree, event: &OutboxEvent) {
 pub fn tell_refused<T>(
     mount: &Mount,
     (ino, name): (Ino, Option<&OsStr>),
-    caller: Option<&Caller>,
+    caller: &Caller,
     result: &DriveResult<T>,
 ) {
     let (Some(to), Err(error)) = (&mount.config().refusals, result) else {
         return;
     };
+    // First, because most errors only say that there is no such name.
+    if !error.has_user_message() {
+        return;
+    }
     let Ok(node) = mount.node(ino) else { return };
     let path = path_at(mount, &node, name);
-    let is_of_a_person = error.has_user_message()
-        && !is_junk_path(&path)
-        && !path.contains("/.assetfs/")
-        && caller.is_none_or(|caller| caller.program() != env!("CARGO_PKG_NAME"));
-    if is_of_a_person {
-        let _ = to.try_send(Refusal {
-            path,
-            why: without_error_numbers(&error.to_string()),
-            user: caller.map(|caller| RefusedUser {
-                uid: caller.uid,
-                gid: caller.gid,
-            }),
-        });
+    let is_hidden = path.contains(&format!("/{HIDDEN_FOLDER}/"));
+    if is_hidden || is_junk_path(&path) || caller.program() == PROGRAM {
+        return;
+    }
+    let _ = to.try_send(Refusal {
+        path,
+        why: without_error_numbers(&error.to_string()),
+        user: RefusedUser {
+            uid: caller.uid,
+            gid: caller.gid,
+        },
+    });
+}
+
+/// The same for an open file. The kernel does not say who writes, so it is who opened it.
+pub fn tell_refused_at<T>(mount: &Mount, ino: Ino, fh: Fh, result: &DriveResult<T>) {
+    if result.is_err()
+        && let Ok(open) = mount.handles().file(fh)
+    {
+        tell_refused(mount, (ino, None), &open.opened_by, result);
     }
 }
 

@@ -380,7 +380,10 @@ fn leads_nowhere(tree: &Tree, job: &JobInfo, part: JobPart) -> bool {
             .is_some_and(|rapid| known.rapids.was_deleted(rapid.0));
     };
     // A new embed may not be listed yet.
-    let is_old = job.mtime.elapsed().is_ok_and(|age| age > EMBED_LISTED_WITHIN);
+    let is_old = job
+        .mtime
+        .elapsed()
+        .is_ok_and(|age| age > EMBED_LISTED_WITHIN);
     let is_missing = known.embeds.belief.is_known() && known.embeds.row(embed.0).is_none();
     known.embeds.was_deleted(embed.0) || (is_old && is_missing)
 }
