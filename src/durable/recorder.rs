@@ -68,6 +68,13 @@ pub(crate) fn wrote(file: &File, offset: u64, bytes: &[u8]) {
     note(|| DiskOp::Write(name_of(file), offset, bytes.to_vec()));
 }
 
+/// A hole was made, which is like writing zeros.
+#[cfg_attr(not(test), expect(unused_variables, reason = "only tests record"))]
+pub(crate) fn zeroed(file: &File, offset: u64, len: u64) {
+    #[cfg(test)]
+    note(|| DiskOp::Write(name_of(file), offset, vec![0; len as usize]));
+}
+
 #[cfg_attr(not(test), expect(unused_variables, reason = "only tests record"))]
 pub(crate) fn resized(file: &File, len: u64) {
     #[cfg(test)]

@@ -314,10 +314,16 @@ impl Content {
     /// Frees the space of a range, which reads as zeros then. False if the disk cannot do that.
     pub fn make_hole(&self, offset: u64, len: u64) -> OutboxResult<bool> {
         use rustix::fs::FallocateFlags;
+        answering::check_may_block("making a hole");
         let _changing = self.changing();
         self.live().generation += 1;
         let flags = FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE;
+        failpoint::disk().map_err(staging_error("making a hole in a staged file"))?;
         let made = rustix::fs::fallocate(&*self.file, flags, offset, len);
+        if made.is_ok() {
+            let zeros = self.size().saturating_sub(offset).min(len);
+            recorder::zeroed(&self.file, offset, zeros);
+        }
         let mut live = self.live();
         live.generation += 1;
         if made == Err(rustix::io::Errno::OPNOTSUPP) {
@@ -434,6 +440,7 @@ impl Content {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::durable::recorder::DiskOp;
 
     fn content() -> Content {
         Content::new(ContentId(1), tempfile::tempfile().unwrap(), &Arc::default())
@@ -478,10 +485,19 @@ mod tests {
         write(&content, &[7; 20_000], Some(0));
         let flushed = content.sync().unwrap().unwrap();
         content.recorded(&flushed);
-        if !content.make_hole(4096, 8192).unwrap() {
+        recorder::begin();
+        let is_made = content.make_hole(4096, 8192).unwrap();
+        let tape = recorder::end();
+        if !is_made {
             crate::skip::skipped("the disk of the temporary folder cannot make holes in files");
             return;
         }
+        // The tests of power cuts see it.
+        let zeros = vec![0; 8192];
+        assert!(
+            matches!(&tape[..], [DiskOp::Write(_, 4096, bytes)] if *bytes == zeros),
+            "{tape:?}"
+        );
         assert!(content.is_dirty());
         let mut bytes = vec![7; 20_000];
         bytes[4096..4096 + 8192].fill(0);
