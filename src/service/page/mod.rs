@@ -117,6 +117,14 @@ mod tests {
     use super::*;
 
     #[test]
+    fn the_page_and_the_engine_agree_on_what_is_no_gain() {
+        let page = include_str!("scripts/result.js");
+        let engine = include_str!("../../../crates/engine/src/job/gain.rs");
+        assert!(page.contains("const MIN_GAIN = 0.02;"));
+        assert!(engine.contains("const MIN_GAIN_PERCENT: f64 = 2.0;"));
+    }
+
+    #[test]
     fn every_file_of_the_folder_is_served_and_every_import_is_there() {
         let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/service/page");
         let mut there = BTreeSet::from(["icon.svg".to_owned()]);

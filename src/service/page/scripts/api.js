@@ -123,8 +123,8 @@ export async function download(path, name, body) {
 }
 
 /** Reads a text file at a signed URL. */
-export async function text(url) {
-  const response = await fetch(url, { credentials: 'omit' });
+export async function text(url, signal) {
+  const response = await fetch(url, { credentials: 'omit', signal });
   if (!response.ok) throw new Problem('The file cannot be read. Reload the page and try again.', { status: response.status });
   return response.text();
 }

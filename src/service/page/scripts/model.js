@@ -47,7 +47,7 @@ export async function model({ place, life, id }) {
         showStage(stage, asset, renders, life.signal);
       }
       pictured = looks;
-      showFacts(facts, asset);
+      showFacts(facts, asset, life.signal);
       shown = key;
     }
     cards.show(rapids.map((rapid) => [resultKey(rapid), rapid]));
@@ -132,7 +132,7 @@ function noSource(asset) {
     h('button.small', { type: 'button', onclick: (event) => attempt(event.currentTarget, make) }, icon('cube', 16), 'Make a glb for the 3D view'));
 }
 
-function showFacts(place, asset) {
+function showFacts(place, asset, signal) {
   const { geometry, boundingBox, materials, textures, animations, skins } = asset.metadata ?? {};
   const size = boundingBox?.size?.map((side) => Number(side.toPrecision(3))).join(' × ');
   const largest = Math.max(0, ...(textures ?? []).map(({ width, height }) => Math.max(width, height)));
@@ -154,19 +154,23 @@ function showFacts(place, asset) {
     h('h3', {}, 'Tags'), tagEditor(asset.tags, `rawmodel/${asset.id}`),
     h('h3', {}, 'Scale'), scaleField(asset),
     h('h3', {}, 'Files'), downloadList(asset),
-    warned(asset),
+    warned(asset, signal),
     logs({ warning: asset.downloads['warning.log'], error: asset.downloads['error.log'], info: asset.downloads['info.log'] }));
 }
 
+/** More warnings are only in the log. */
+const MAX_WARNINGS = 50;
+
 /** What the import warned of: models of a zip that were left out, textures that are missing. */
-function warned(asset) {
+function warned(asset, signal) {
   const list = h('ul');
   const section = h('section.warnings', { hidden: true, 'aria-labelledby': 'warned-title' }, h('h3', { id: 'warned-title' }, 'Warnings'), list);
   const url = asset.downloads['warning.log'];
   if (url) {
-    text(stable(url)).then((content) => {
+    text(stable(url), signal).then((content) => {
       const lines = content.split('\n').filter((line) => line.trim());
-      fill(list, lines.map((line) => h('li', {}, line)));
+      const more = lines.length - MAX_WARNINGS;
+      fill(list, lines.slice(0, MAX_WARNINGS).map((line) => h('li', {}, line)), more > 0 && h('li', {}, `${number(more)} more are in the log below.`));
       section.hidden = lines.length === 0;
     }).catch(() => {
       // The log below says why it cannot be read.

@@ -120,7 +120,10 @@ async function showDone(body, rapid, tags, signal) {
   };
 }
 
-/** A result that saves less than this part of the source's bytes has gained nothing that anybody notices; so the engine has it. */
+/**
+ * A result that saves less than this part of the source's bytes has gained nothing that anybody notices: MIN_GAIN_PERCENT of
+ * crates/engine/src/job/gain.rs.
+ */
 const MIN_GAIN = 0.02;
 
 /** The numbers before and after. */

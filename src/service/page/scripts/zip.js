@@ -5,8 +5,13 @@ import { stable } from './pictures.js';
 
 const END = 0x06054b50;
 const MEMBER = 0x02014b50;
+const END_RECORD_BYTES = 22;
 /** The record at the end, with the longest comment. */
-const END_BYTES = 22 + 0xffff;
+const END_BYTES = END_RECORD_BYTES + 0xffff;
+/** An entry of the list, without name, extra field and comment. */
+const MEMBER_BYTES = 46;
+/** Larger files are not read: a browser shows no model of that size. */
+const MAX_MEMBER_BYTES = 512 << 20;
 /** Longer lists of files are not read. */
 const MAX_LIST_BYTES = 16 << 20;
 const HEAD_BYTES = 30;
@@ -20,7 +25,7 @@ export async function membersOf(url, signal) {
   const part = (from, to) => bytesOf(url, from, to, signal);
   const { total } = await part(0, 0);
   const tail = (await part(Math.max(0, total - END_BYTES), total - 1)).view;
-  let at = tail.byteLength - 22;
+  let at = tail.byteLength - END_RECORD_BYTES;
   while (at >= 0 && tail.getUint32(at, true) !== END) at -= 1;
   if (at < 0) throw unreadable();
   const [length, from] = [tail.getUint32(at + 12, true), tail.getUint32(at + 16, true)];
@@ -31,13 +36,14 @@ export async function membersOf(url, signal) {
 
 function listed(view, total, part) {
   const members = [];
-  for (let at = 0; at + 46 <= view.byteLength && view.getUint32(at, true) === MEMBER;) {
+  for (let at = 0; at + MEMBER_BYTES <= view.byteLength && view.getUint32(at, true) === MEMBER;) {
     const [method, packed, size] = [view.getUint16(at + 10, true), view.getUint32(at + 20, true), view.getUint32(at + 24, true)];
     const [name, extra, comment] = [28, 30, 32].map((field) => view.getUint16(at + field, true));
     const head = view.getUint32(at + 42, true);
-    const path = new TextDecoder().decode(new Uint8Array(view.buffer, at + 46, Math.min(name, view.byteLength - at - 46)));
+    const path = new TextDecoder().decode(new Uint8Array(view.buffer, at + MEMBER_BYTES, Math.min(name, view.byteLength - at - MEMBER_BYTES)));
     members.push({ path: path.replaceAll('\\', '/').replace(/^(\.\/)+/, ''), size, read: async () => {
-      if (head + HEAD_BYTES + packed > total) throw unreadable();
+      if (size > MAX_MEMBER_BYTES || head + HEAD_BYTES + packed > total) throw unreadable();
+      if (method === STORED && packed !== size) throw unreadable();
       const local = (await part(head, head + HEAD_BYTES - 1)).view;
       const from = head + HEAD_BYTES + local.getUint16(26, true) + local.getUint16(28, true);
       const bytes = packed === 0 ? new ArrayBuffer(0) : (await part(from, from + packed - 1)).view.buffer;
@@ -45,7 +51,7 @@ function listed(view, total, part) {
       if (method === DEFLATED) return inflated(bytes, size);
       throw unreadable();
     } });
-    at += 46 + name + extra + comment;
+    at += MEMBER_BYTES + name + extra + comment;
   }
   return members.filter(({ path }) => !path.endsWith('/'));
 }
@@ -60,7 +66,10 @@ async function inflated(bytes, size) {
     if (done) break;
     parts.push(value);
     length += value.length;
-    if (length > size) throw unreadable();
+    if (length > size) {
+      await reader.cancel();
+      throw unreadable();
+    }
   }
   if (length !== size) throw unreadable();
   return new Blob(parts).arrayBuffer();
