@@ -202,7 +202,7 @@ fn a_refused_change_is_shown_on_the_desktop_once_with_its_reason() {
     let shown = desktop.shown();
     assert_eq!(shown.len(), 2, "{shown:?}");
     let (title, text) = &shown[0];
-    assert_eq!(title, "The drive refused a change");
+    assert_eq!(title, "A change on the drive failed");
     assert!(
         text.starts_with(chair.to_str().unwrap())
             && text.contains("the service cannot rename models"),

@@ -35,10 +35,10 @@ const SHORT: Wholeness = Wholeness::Short { expected: None };
 pub fn judge(name: &str, file: &File, size: u64) -> io::Result<Wholeness> {
     let bytes = Bytes { file, size };
     let extension = extension(name);
-    let has_content =
-        || of_extension(&extension).is_some() || ImageKind::of_extension(&extension).is_some();
+    let is_model_or_image =
+        of_extension(&extension).is_some() || ImageKind::of_extension(&extension).is_some();
     match extension.as_str() {
-        _ if size == 0 && has_content() => Ok(SHORT),
+        _ if size == 0 && is_model_or_image => Ok(SHORT),
         "glb" => glb(&bytes),
         "png" => png(&bytes),
         "jpg" | "jpeg" => jpeg(&bytes),

@@ -175,7 +175,7 @@ pub struct KnownRapid {
     pub updated: Option<Timestamp>,
     /// Its tags.
     pub tags: Vec<KnownTag>,
-    /// Bytes of all exports, if the service reports them.
+    /// Bytes of all exports, or of the model if the service reports only those.
     #[serde(default)]
     pub bytes: Option<u64>,
     /// The lowest mean score of its exports, 0 to 100.
