@@ -218,6 +218,21 @@ mod tests {
     }
 
     #[test]
+    fn an_address_of_the_own_machine_is_known() {
+        for (text, expected) in [
+            ("http://127.0.0.1:7878/embed/1", true),
+            ("http://[::1]/embed/1", true),
+            ("http://localhost/embed/1", true),
+            ("http://LOCALHOST./embed/1", true),
+            ("http://assets.localhost/embed/1", true),
+            ("https://assets.example.com/embed/1", false),
+            ("http://192.168.0.4/embed/1", false),
+        ] {
+            assert_eq!(is_loopback_host(&url(text)), expected, "{text}");
+        }
+    }
+
+    #[test]
     fn a_signed_url_must_be_https_and_public_unless_the_base_url_is_not() {
         let cases = [
             // base, allowed insecure, signed URL, may be used
