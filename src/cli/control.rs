@@ -146,27 +146,34 @@ pub(super) struct RunArgs {
 
 pub(super) fn run(args: &RunArgs) -> Result<Exit> {
     for path in &args.paths {
-        MountedDrive::of(path)?;
-        check_exists(path)?;
-        let whole = std::path::absolute(path)?;
-        let folder = whole.parent();
-        let parts = (
-            whole.file_name(),
-            folder.and_then(Path::file_name),
-            folder.and_then(Path::parent),
-        );
-        let (Some(name), Some(folder), Some(asset)) = parts else {
-            return Err(no_job(path));
-        };
-        let (name, folder) = (name.to_string_lossy(), folder.to_string_lossy());
-        if !["optimize", "embeds", "jobs"].contains(&folder.trim_end_matches('@')) {
-            return Err(no_job(path));
+        if let Err(error) = run_again(path) {
+            return Ok(output::failed(Some(path), &error));
         }
-        // The folder is part of the command, because another folder may have a text of the same name.
-        command_about(path, asset, &format!("run {folder}/{name}"))?;
         output::done(path);
     }
     Ok(Exit::Done)
+}
+
+/// Sends the text of a job again, also one that was sent.
+pub(super) fn run_again(path: &Path) -> Result<()> {
+    MountedDrive::of(path)?;
+    check_exists(path)?;
+    let whole = std::path::absolute(path)?;
+    let folder = whole.parent();
+    let parts = (
+        whole.file_name(),
+        folder.and_then(Path::file_name),
+        folder.and_then(Path::parent),
+    );
+    let (Some(name), Some(folder), Some(asset)) = parts else {
+        return Err(no_job(path));
+    };
+    let (name, folder) = (name.to_string_lossy(), folder.to_string_lossy());
+    if !["optimize", "embeds", "jobs"].contains(&folder.trim_end_matches('@')) {
+        return Err(no_job(path));
+    }
+    // The folder is part of the command, because another folder may have a text of the same name.
+    command_about(path, asset, &format!("run {folder}/{name}"))
 }
 
 fn no_job(path: &Path) -> anyhow::Error {
@@ -196,10 +203,13 @@ fn parse_factor(text: &str) -> Result<f64, String> {
 }
 
 pub(super) fn scale(args: &ScaleArgs) -> Result<Exit> {
-    let path = mounted::own_target(&args.path)?;
-    command_at(&path, &format!("scale {}", args.factor))?;
-    output::done(&args.path);
-    Ok(Exit::Done)
+    let scaled = mounted::own_target(&args.path)
+        .and_then(|path| command_at(&path, &format!("scale {}", args.factor)));
+    let ended = scaled.map(|()| {
+        output::done(&args.path);
+        Exit::Done
+    });
+    output::about(Some(&args.path), ended)
 }
 
 /// Allow deletions without a limit for ten minutes

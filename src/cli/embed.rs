@@ -14,6 +14,7 @@ use crate::drive::{EMBED_LISTED_WITHIN, StatusWord};
 use crate::fuse::shell_quoted;
 use crate::web_url::web_url;
 
+use super::control;
 use super::exit::{Exit, TimedOut, WrongUse};
 use super::mounted::{self, MountedDrive, POLL_PERIOD, explain_at};
 use super::output;
@@ -43,6 +44,10 @@ pub(super) struct EmbedArgs {
 }
 
 pub(super) fn run(args: &EmbedArgs) -> Result<Exit> {
+    output::about(Some(&args.path), embed(args))
+}
+
+fn embed(args: &EmbedArgs) -> Result<Exit> {
     mounted::check_exists(&args.path)?;
     let (page, is_new) = match Subject::of(&args.path)? {
         Subject::Page(page) => (page, false),
@@ -186,10 +191,9 @@ fn make(args: &EmbedArgs, model: &Path) -> Result<PathBuf> {
         if links_in(&folder)?.contains(&link) {
             return listed(args, &link, begun);
         }
-        // The page of that embed was removed. Its text stays, and a text is sent once.
-        fs::remove_file(&text).map_err(|error| explain_at(&text, error))?;
-    }
-    if let Err(error) = fs::write(&text, "{}\n") {
+        // The page of that embed was removed. Its text stays, and the same text is sent once, unless it is run again.
+        control::run_again(&text)?;
+    } else if let Err(error) = fs::write(&text, "{}\n") {
         match mounted::why(&text).ok().flatten() {
             Some(why) => bail!("{}: {why}", shell_quoted(&args.path)),
             None => return Err(explain_at(&text, error)),

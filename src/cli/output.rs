@@ -5,9 +5,10 @@
 //! exit code that the line stands for. `docs/schemas` describes the lines of each command. Text for people goes to
 //! standard error then, so standard output has nothing else.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use anyhow::Result;
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 
@@ -63,6 +64,22 @@ pub(super) fn failed(path: Option<&Path>, error: &anyhow::Error) -> Exit {
     eprintln!("assetfs: {reason}");
     failure_line(path, &reason, exit);
     exit
+}
+
+/// The end of a command about `path`: a failure is reported with it.
+pub(super) fn about(path: Option<&Path>, ended: Result<Exit>) -> Result<Exit> {
+    match ended {
+        Err(error) if path.is_some() => Ok(failed(path, &error)),
+        ended => ended,
+    }
+}
+
+/// The path of a command that was given one.
+pub(super) fn only(paths: &[PathBuf]) -> Option<&Path> {
+    match paths {
+        [path] => Some(path),
+        _ => None,
+    }
 }
 
 /// With `--json`, the line of a failure that standard error has already.

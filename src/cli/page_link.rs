@@ -34,13 +34,13 @@ pub(super) fn run(args: &PageArgs) -> Result<Exit> {
         None => settings::local_service_dir()?,
     };
     let link = block_on(local::sign_in_link(&data_dir))?;
+    if args.open {
+        open_in_browser(&link)?;
+    }
     if output::is_json() {
         output::line(json!({ "state": "done", "link": link, "exit": 0 }));
     } else if !args.open {
         println!("{link}");
-    }
-    if args.open {
-        open_in_browser(&link)?;
     }
     Ok(Exit::Done)
 }

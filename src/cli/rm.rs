@@ -27,6 +27,10 @@ pub(super) struct RmArgs {
 const IDS_A_LINE: usize = 500;
 
 pub(super) fn run(args: &RmArgs) -> Result<Exit> {
+    output::about(output::only(&args.paths), delete(args))
+}
+
+fn delete(args: &RmArgs) -> Result<Exit> {
     // Grouped by mount and kind, so that each group is one request.
     let mut models: BTreeMap<(PathBuf, &'static str), Vec<String>> = BTreeMap::new();
     let mut others = Vec::new();

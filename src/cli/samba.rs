@@ -74,6 +74,11 @@ pub(super) fn run(args: &SambaArgs) -> Result<Exit> {
     ];
     findings.extend(checks::firewall(args.port));
     let steps = steps(args, &share, file.as_deref());
+    let is_missing = |finding: &Finding| matches!(finding.verdict, Verdict::Missing(_));
+    let exit = match findings.iter().any(is_missing) {
+        true => Exit::Failed,
+        false => Exit::Done,
+    };
     if output::is_json() {
         let findings: Vec<_> = findings.iter().map(Finding::json).collect();
         let steps: serde_json::Map<_, _> = steps
@@ -83,15 +88,12 @@ pub(super) fn run(args: &SambaArgs) -> Result<Exit> {
         output::line(serde_json::json!({
             "share": share.name, "path": share.path, "port": args.port, "users": share.users, "owner": share.owner,
             "read_only": share.read_only, "configuration": text, "file": file, "findings": findings, "steps": steps,
+            "exit": exit.code(),
         }));
     } else {
         report(&text, file.is_some(), &findings, &steps);
     }
-    let is_missing = |finding: &Finding| matches!(finding.verdict, Verdict::Missing(_));
-    Ok(match findings.iter().any(is_missing) {
-        true => Exit::Failed,
-        false => Exit::Done,
-    })
+    Ok(exit)
 }
 
 /// The user of this process, by name if the system knows one.

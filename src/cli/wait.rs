@@ -50,6 +50,10 @@ pub(super) enum State {
 }
 
 pub(super) fn run(args: &WaitArgs) -> Result<Exit> {
+    output::about(output::only(&args.paths), wait_and_report(args))
+}
+
+fn wait_and_report(args: &WaitArgs) -> Result<Exit> {
     let targets = match args.paths.as_slice() {
         [] => under_way(&MountedDrive::at_or_only(None, "wait")?)?,
         paths => targets(paths)?,

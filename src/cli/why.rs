@@ -61,7 +61,7 @@ pub(super) fn run(args: &WhyArgs) -> Result<Exit> {
             };
             let mut line = serde_json::json!({
                 "path": path,
-                "reason": why,
+                "reason": why.clone().or_else(|| missing.as_ref().map(super::exit::sentence)),
                 "exists": exists,
                 "warnings": result_warnings::warnings_of(path),
                 "exit": end.code(),

@@ -120,7 +120,24 @@ impl Finished<'_> {
                 })),
             })
         });
+        let scores = self
+            .report
+            .exports
+            .iter()
+            .filter_map(|export| export.quality);
+        let similarity = scores.map(|score| score.avg_score).min_by(f64::total_cmp);
+        let bytes: u64 = self
+            .report
+            .exports
+            .iter()
+            .map(|export| export.size_bytes)
+            .sum();
         json!({
+            "path": self.out,
+            "state": "done",
+            "exit": 0,
+            "bytes": bytes,
+            "similarity": similarity,
             "input": self.input,
             "preset": self.preset,
             "out": self.out,
