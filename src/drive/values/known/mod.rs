@@ -271,3 +271,30 @@ fn lowest_score(meta: &RapidMeta) -> Option<f64> {
 pub fn system_time(timestamp: Option<Timestamp>) -> SystemTime {
     timestamp.map_or(SystemTime::UNIX_EPOCH, SystemTime::from)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_similarity_of_a_result_is_that_of_its_worst_export() {
+        let of = |meta: serde_json::Value| {
+            let record: RapidModel = serde_json::from_value(serde_json::json!({
+                "id": 3, "meta": meta, "optimization_formats": ["glb", "usdz"]
+            }))
+            .unwrap();
+            KnownRapid::from_record(&record)
+        };
+        let row = of(serde_json::json!({ "exportSize": 1200, "size": 900, "qc": [
+            { "glb": { "maxScore": 99.0, "avgScore": 97.5 } },
+            { "usdz": { "maxScore": 99.0, "avgScore": 91.25 } },
+            { "stl": { "maxScore": null, "avgScore": null } },
+            { "ply": { "maxScore": 1e9, "avgScore": -5.0 } },
+        ] }));
+        assert_eq!(row.similarity, Some(91.25));
+        assert_eq!(row.bytes, Some(1200));
+        assert_eq!(row.formats, ["glb", "usdz"]);
+        assert_eq!(of(serde_json::json!({ "size": 900 })).bytes, Some(900));
+        assert_eq!(of(serde_json::Value::Null).similarity, None);
+    }
+}
