@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use anyhow::{Result, bail};
+use clap_complete::engine::ArgValueCompleter;
 use url::Url;
 
 use crate::client::is_loopback_host;
@@ -14,6 +15,7 @@ use crate::drive::{EMBED_LISTED_WITHIN, StatusWord};
 use crate::fuse::shell_quoted;
 use crate::web_url::web_url;
 
+use super::completers;
 use super::control;
 use super::exit::{Exit, TimedOut, WrongUse};
 use super::mounted::{self, MountedDrive, POLL_PERIOD, explain_at};
@@ -34,6 +36,7 @@ const LINK: &str = "share.html";
     address can see the model, until its page in embeds/ is removed.")]
 pub(super) struct EmbedArgs {
     /// An optimized model, a model in glb format, the text or the result in optimize/, or a page in embeds/
+    #[arg(add = ArgValueCompleter::new(completers::models))]
     path: PathBuf,
     /// Give up waiting after this time
     #[arg(long, value_name = "TIME")]

@@ -5,9 +5,11 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result};
 use assetfs_formats::printable::printable;
+use clap_complete::engine::ArgValueCompleter;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 
+use super::completers;
 use super::exit::Exit;
 use super::mounted::{self, MountedDrive};
 use super::output;
@@ -23,6 +25,7 @@ const CELL_COLUMNS: usize = 40;
     The lines of --json are the files rawmodels/.assetfs/models.jsonl and rapidmodels/.assetfs/results.jsonl.")]
 pub(super) struct ListArgs {
     /// The drive, or a folder in it [default: the only one that you mounted]
+    #[arg(add = ArgValueCompleter::new(completers::models))]
     mount: Option<PathBuf>,
     /// Only source models and drafts
     #[arg(long, conflicts_with = "results")]
@@ -53,7 +56,7 @@ pub(super) fn list(args: &ListArgs) -> Result<Exit> {
         show(
             &drive,
             "rawmodels/.assetfs/models.jsonl",
-            &["model", "state", "bytes", "format"],
+            &["models", "state", "bytes", "format"],
             |line| vec![size(&line), cell(&line.format.unwrap_or_default())],
         )?;
     }
@@ -62,7 +65,7 @@ pub(super) fn list(args: &ListArgs) -> Result<Exit> {
     }
     if !args.models {
         let head = [
-            "result",
+            "results",
             "state",
             "bytes",
             "formats",
@@ -106,6 +109,10 @@ fn show(
         return Ok(());
     }
     let lines: Vec<Line> = parsed(&text, &path)?;
+    if lines.is_empty() {
+        println!("{}: none yet", head[0]);
+        return Ok(());
+    }
     let rows = lines.into_iter().map(|line| {
         let state = match line.percent {
             Some(percent) if percent < 100 => format!("{} {percent}%", line.state),

@@ -127,8 +127,11 @@ fn page(command: Command) -> Result<Vec<u8>> {
     Ok(text)
 }
 
-/// Sections of a command's page that `--help` has no room for: the command, the title, and entries of a term and its text.
-const SECTIONS: &[(&str, &str, &[(&str, &str)])] = &[
+/// A term and its text.
+type Entry = (&'static str, &'static str);
+
+/// Sections of a command's page that `--help` has no room for: the command, the title, and the entries.
+const SECTIONS: &[(&str, &str, &[Entry])] = &[
     (
         "mount",
         "THE DRIVE",

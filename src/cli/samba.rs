@@ -69,7 +69,11 @@ pub(super) fn run(args: &SambaArgs) -> Result<Exit> {
         checks::samba(),
         checked(&share, &text, file.as_deref())?,
         checks::users(&share)?,
-        checks::access(access.lets_others_in, &share, own_name),
+        checks::access(
+            access.lets_others_in || is_of_own_samba(args, &share)?,
+            &share,
+            own_name,
+        ),
         checks::port(args.port, is_own_samba),
     ];
     findings.extend(checks::firewall(args.port));
@@ -94,6 +98,11 @@ pub(super) fn run(args: &SambaArgs) -> Result<Exit> {
         report(&text, file.is_some(), &findings, &steps);
     }
     Ok(exit)
+}
+
+/// Whether a Samba of its own works in the drive as who mounted it: then nobody else has to be let in.
+fn is_of_own_samba(args: &SambaArgs, share: &Share) -> Result<bool> {
+    Ok(args.private.is_some() && own_name()? == share.owner)
 }
 
 /// The user of this process, by name if the system knows one.

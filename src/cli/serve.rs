@@ -45,7 +45,7 @@ pub(super) struct ServeArgs {
     #[arg(long, default_value = "0s", value_name = "TIME")]
     drain: settings::Span,
     /// Folder for records and files that are not elsewhere, and for the token [default: $XDG_DATA_HOME/assetfs/service]
-    #[arg(long, value_name = "DIR")]
+    #[arg(long, visible_alias = "data-dir", value_name = "DIR")]
     data: Option<PathBuf>,
     #[command(flatten)]
     stores: StoreArgs,
@@ -158,7 +158,7 @@ pub(super) fn run(args: &ServeArgs) -> Result<Exit> {
 /// Where the page of the service is that runs on this folder.
 async fn running_already(data_dir: &Path) -> Option<String> {
     let address = local::address(data_dir)?;
-    let link = match may_be_logged(false) {
+    let link = match may_be_logged(true) {
         true => None,
         false => local::sign_in_link(data_dir).await.ok(),
     };

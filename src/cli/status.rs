@@ -6,6 +6,7 @@ mod watch;
 use std::path::{Path, PathBuf};
 
 use anyhow::Result;
+use assetfs_formats::printable::printable_lines;
 use serde_json::{Value, json};
 
 use crate::cache::SharedCacheStats;
@@ -47,7 +48,7 @@ pub(super) fn run(args: &StatusArgs) -> Result<Exit> {
     if output::is_json() {
         output::line(json_of(&status, &warnings)?);
     } else {
-        print!("{}", describe(drive.root(), &status));
+        print!("{}", printable_lines(&describe(drive.root(), &status)));
         for (path, warning) in &warnings {
             println!("{}: {warning}", shell_quoted(path));
         }

@@ -96,7 +96,7 @@ fn report(path: &Path, state: &State, quiet: bool) {
             "path": path,
             "state": word,
             "status": status,
-            "reason": reason,
+            "reason": reason.or((!is_done).then_some(status)),
             "warnings": warnings.unwrap_or_default(),
             "exit": exit.code(),
         }));

@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::Result;
+use assetfs_formats::printable::printable_lines;
 use clap_complete::engine::ArgValueCompleter;
 
 use crate::drive::{HistoryEvent, HistoryKind};
@@ -88,7 +89,7 @@ pub(super) fn run(args: &WhyArgs) -> Result<Exit> {
                     None => nothing_failed(&drive),
                 },
             };
-            let sentence = why.clone().unwrap_or_else(nothing);
+            let sentence = printable_lines(&why.clone().unwrap_or_else(nothing));
             match args.paths.len() {
                 1 => println!("{sentence}"),
                 _ => println!("{}: {sentence}", shell_quoted(path)),

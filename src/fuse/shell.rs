@@ -2,6 +2,8 @@
 
 use std::path::Path;
 
+use assetfs_formats::printable::is_control;
+
 /// A path for use in a shell, quoted if necessary.
 pub fn shell_quoted(path: &Path) -> String {
     let text = path.to_string_lossy();
@@ -9,8 +11,30 @@ pub fn shell_quoted(path: &Path) -> String {
     if !text.is_empty() && text.chars().all(is_plain) {
         return text.into_owned();
     }
+    if text.chars().any(is_control) {
+        return escaped(&text);
+    }
     // Inside single quotes a shell reads every character as it is, except the quote itself.
     format!("'{}'", text.replace('\'', r"'\''"))
+}
+
+/// A text with control characters, as bash, zsh and ksh read it: as it is, it would control the terminal that shows it.
+fn escaped(text: &str) -> String {
+    let mut quoted = "$'".to_owned();
+    for letter in text.chars() {
+        match letter {
+            '\'' | '\\' => quoted.extend(['\\', letter]),
+            _ if is_control(letter) => {
+                let mut bytes = [0; 4];
+                for byte in letter.encode_utf8(&mut bytes).bytes() {
+                    quoted.push_str(&format!("\\x{byte:02x}"));
+                }
+            }
+            _ => quoted.push(letter),
+        }
+    }
+    quoted.push('\'');
+    quoted
 }
 
 #[cfg(test)]
@@ -27,13 +51,15 @@ mod tests {
             "/mnt/it's",
             "/mnt/$HOME`x`\\\"",
             "/mnt/a\nb",
+            "/mnt/a\u{1b}[31m'\\b\u{202e}c",
             "",
             "/mnt/übung",
         ] {
             let line = format!("printf %s {}", shell_quoted(Path::new(path)));
-            let output = Command::new("sh").args(["-c", &line]).output().unwrap();
+            let output = Command::new("bash").args(["-c", &line]).output().unwrap();
             assert_eq!(String::from_utf8_lossy(&output.stdout), path);
         }
         assert_eq!(shell_quoted(Path::new("/mnt/assets")), "/mnt/assets");
+        assert_eq!(shell_quoted(Path::new("a\u{1b}b\n")), r"$'a\x1bb\x0a'");
     }
 }

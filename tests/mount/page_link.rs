@@ -55,10 +55,8 @@ fn mount_without_a_path_makes_the_usual_folder_and_prints_a_link_that_no_log_has
     );
     let first = code_in(&mounted).expect(&mounted);
     let second = code_in(&run(command(dir, "page"))).unwrap();
-    let beside = command(dir, "serve").output().unwrap();
-    let third = code_in(&text(&beside.stderr)).unwrap();
-    assert!(first != second && second != third && third != first);
-    // What systemd starts writes into the journal.
+    assert!(first != second);
+    // A unit that is started again and again writes into the journal.
     let logged = command(dir, "serve")
         .env("JOURNAL_STREAM", "8:1")
         .output()
@@ -70,7 +68,7 @@ fn mount_without_a_path_makes_the_usual_folder_and_prints_a_link_that_no_log_has
     );
     assert!(run(command(dir, "status").current_dir(&root)).contains("Cache"));
     run(command(dir, "unmount"));
-    for code in [first, second, third] {
+    for code in [first, second] {
         assert_in_no_file(&dir.join("state"), &code);
         assert_in_no_file(&dir.join("data"), &code);
     }

@@ -35,7 +35,7 @@ pub fn printable_lines(text: &str) -> String {
 }
 
 /// Control characters of ASCII and Latin-1, line ends of Unicode, and marks that turn the direction of what follows.
-fn is_control(letter: char) -> bool {
+pub fn is_control(letter: char) -> bool {
     letter.is_control() || matches!(letter, '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }
 

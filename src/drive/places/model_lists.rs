@@ -33,6 +33,8 @@ struct Common {
     /// A word of the table of states.
     state: StatusWord,
     percent: Option<u8>,
+    /// The state as one line.
+    status: String,
     /// Why it failed, or what it was sent without.
     reason: Option<String>,
     /// Of all its files; for a result of the exported ones.
@@ -134,6 +136,8 @@ fn model(tree: &Tree, row: KnownAsset, home: Home, draft: Option<DraftInfo>) -> 
         Some(draft) => (draft.status, draft.warning),
         None => (asset_status(tree.catalog(), &row), None),
     };
+    let path = tree.catalog().home_path(home);
+    let warning = warning.or_else(|| tree.failures().warning_of(&path));
     ListedModel {
         common: Common {
             bytes: row.size,
@@ -202,6 +206,7 @@ fn common(path: String, id: Option<u64>, status: &ItemStatus, warning: Option<St
         id,
         state: status.word(),
         percent: status.percent(),
+        status: status.to_string(),
         reason,
         bytes: None,
         created: None,

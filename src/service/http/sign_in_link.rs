@@ -34,7 +34,14 @@ pub const SESSION: &str = "/page/session";
 const TOKEN_NAME: &str = "page (sign-in link)";
 
 /// Headers of proxies.
-const FORWARDED: [&str; 3] = ["forwarded", "x-forwarded-for", "x-forwarded-host"];
+const FORWARDED: [&str; 6] = [
+    "forwarded",
+    "via",
+    "x-forwarded-for",
+    "x-forwarded-host",
+    "x-forwarded-proto",
+    "x-real-ip",
+];
 
 /// A request of a program or a page of this machine, by its own address.
 pub struct FromThisMachine;
