@@ -287,10 +287,7 @@ impl fmt::Display for ItemStatus {
             ItemStatus::Running {
                 percent,
                 seconds_left,
-            } => {
-                let left = seconds_left.map_or(String::new(), about);
-                write!(f, "running {percent}%{left}")
-            }
+            } => write!(f, "running {percent}%{}", time_left(*seconds_left)),
             ItemStatus::Done => f.write_str("done"),
             ItemStatus::Unknown { folder } => write!(
                 f,
@@ -318,12 +315,13 @@ fn cost_of_sending_again(folder: &JobFolder) -> &'static str {
     }
 }
 
-/// A time that is left, as exact as an estimate is.
-fn about(seconds: u64) -> String {
+/// The time that is left, as exact as an estimate is; empty if it is not known.
+fn time_left(seconds: Option<u64>) -> String {
     match seconds {
-        0..10 => ", a few seconds left".to_owned(),
-        10..90 => format!(", about {} s left", seconds.next_multiple_of(10)),
-        _ => format!(", about {} min left", seconds.div_ceil(60)),
+        None => String::new(),
+        Some(0..10) => ", a few seconds left".to_owned(),
+        Some(seconds @ 10..90) => format!(", about {} s left", seconds.next_multiple_of(10)),
+        Some(seconds) => format!(", about {} min left", seconds.div_ceil(60)),
     }
 }
 

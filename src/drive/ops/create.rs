@@ -123,11 +123,6 @@ pub async fn create_new(
         }
         None => return Err(refusals::no_place(&folder.path(mount))),
     };
-    // A new file can be written whatever its mode says; a read-only handle stays read-only.
-    let flags = OpenFlags {
-        access: flags.access,
-        ..flags
-    };
     let ino = mount.inodes().number(&node);
     let fh = mount.handles().insert_file(OpenFile {
         ino,
