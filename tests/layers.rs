@@ -189,6 +189,7 @@ const OWNERS: &[(&str, &[&str])] = &[
             "web_url.rs",
             "outbox",
             "drive",
+            "fuse/shell.rs",
             "engine",
             "service",
             "cli",
