@@ -105,7 +105,7 @@ pub static FACTORY: &[FactoryPreset] = &[
     FactoryPreset {
         id: PresetId(1),
         name: "Web Viewer",
-        description: "For a product page: at most 100,000 triangles and 2k textures, as one compressed glb (meshopt; WebP, normals JPEG).",
+        description: "For a product page: at most 100,000 triangles and 2k textures, as one glb, compressed with meshopt, WebP and (normal maps) JPEG.",
         category: WEB,
         config: concat!(
             r#"{"schema":"2.5","limits":{"faces":{"count":100000},"textures":{"baseColor":2048,"normal":2048,"orm":1024,"emissive":1024}},"import":{"discard":{"unusedUVs":true}},"compressionAndExport":{"fileExports":["#,
@@ -116,7 +116,7 @@ pub static FACTORY: &[FactoryPreset] = &[
     FactoryPreset {
         id: PresetId(2),
         name: "Web Viewer Light",
-        description: "For pages with many models: at most 25,000 triangles and 1k textures, as one compressed glb (meshopt; WebP, normals JPEG).",
+        description: "For pages with many models: at most 25,000 triangles and 1k textures, as one glb, compressed with meshopt, WebP and (normal maps) JPEG.",
         category: WEB,
         config: concat!(
             r#"{"schema":"2.5","limits":{"faces":{"count":25000},"textures":{"baseColor":1024,"normal":1024,"orm":512,"emissive":512}},"import":{"discard":{"unusedUVs":true}},"compressionAndExport":{"fileExports":["#,

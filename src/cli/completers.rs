@@ -11,6 +11,7 @@ use std::time::Duration;
 
 use clap_complete::engine::{CompletionCandidate, PathCompleter, ValueCompleter};
 
+use super::files::is_json;
 use crate::factory_presets::FACTORY;
 use crate::fuse;
 use crate::wire::PresetText;
@@ -18,25 +19,21 @@ use crate::wire::PresetText;
 /// The environment variable with which the scripts of `assetfs completions` call this program.
 pub(super) const VARIABLE: &str = "ASSETFS_COMPLETE";
 
+/// How long the reading of folders may take.
 const PATIENCE: Duration = Duration::from_millis(500);
 
-/// More names than these are no help.
+/// Maximum number of names; a longer list does not help.
 const MAX_NAMES: usize = 200;
 
-/// Names of presets, then files that may hold one.
+/// Completions for a preset: the names of presets, then paths of files that may contain one.
 pub(super) fn presets(current: &OsStr) -> Vec<CompletionCandidate> {
     let typed = current.to_string_lossy().to_lowercase();
     let factory = FACTORY
         .iter()
         .map(|it| (it.name.to_owned(), Some(it.description)));
     let own = names_in_drives("presets", |path| {
-        let is_json = path
-            .extension()
-            .is_some_and(|extension| extension == "json");
-        is_json.then(|| {
-            path.file_stem()
-                .map(|name| name.to_string_lossy().into_owned())
-        })?
+        let name = path.file_stem().filter(|_| is_json(path))?;
+        Some(name.to_string_lossy().into_owned())
     });
     let mut found: Vec<CompletionCandidate> = factory
         .chain(own.into_iter().map(|(_, name)| (name, None)))
@@ -49,7 +46,7 @@ pub(super) fn presets(current: &OsStr) -> Vec<CompletionCandidate> {
     found
 }
 
-/// Models of the mounted drives by their paths, then other paths.
+/// Completions for a model: the paths of models on mounted drives whose names begin with the text, then all other paths.
 pub(super) fn models(current: &OsStr) -> Vec<CompletionCandidate> {
     let typed = current.to_string_lossy();
     let mut found = Vec::new();

@@ -203,13 +203,9 @@ fn parse_factor(text: &str) -> Result<f64, String> {
 }
 
 pub(super) fn scale(args: &ScaleArgs) -> Result<Exit> {
-    let scaled = mounted::own_target(&args.path)
-        .and_then(|path| command_at(&path, &format!("scale {}", args.factor)));
-    let ended = scaled.map(|()| {
-        output::done(&args.path);
-        Exit::Done
-    });
-    output::about(Some(&args.path), ended)
+    each(std::slice::from_ref(&args.path), |path| {
+        command_at(path, &format!("scale {}", args.factor))
+    })
 }
 
 /// Allow deletions without a limit for ten minutes

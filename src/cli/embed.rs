@@ -18,6 +18,7 @@ use crate::web_url::web_url;
 use super::completers;
 use super::control;
 use super::exit::{Exit, TimedOut, WrongUse};
+use super::files::is_json;
 use super::mounted::{self, MountedDrive, POLL_PERIOD, explain_at};
 use super::output;
 use super::settings::Span;
@@ -106,7 +107,7 @@ impl Subject {
         let given = mounted::own_target(path)?;
         // The text of an optimization stands for its result.
         let result = given.with_extension("");
-        let is_text = given.extension().is_some_and(|it| it == "json")
+        let is_text = is_json(&given)
             && (given.parent().and_then(Path::file_name)).is_some_and(|name| name == "optimize");
         let given = if is_text { result } else { given };
         let whole = fs::canonicalize(&given).map_err(|error| match error.kind() {
@@ -187,7 +188,7 @@ fn make(args: &EmbedArgs, model: &Path) -> Result<PathBuf> {
     let begun = Instant::now();
     let folder = model.join("embeds");
     let (text, link) = (folder.join(TEXT), folder.join(LINK));
-    // A text that is there was sent, by an earlier call.
+    // If the text exists, an earlier call has sent it.
     if text.exists() {
         wait_until_made(args, &text, begun)?;
         // The folder is listed, because the kernel may still know the name of a link that is gone.
@@ -271,7 +272,7 @@ fn address(page: &Path) -> Result<Url> {
 
 /// What to put into another page, as the page of the service writes it.
 fn snippet(url: &Url) -> String {
-    // `Url` has no quotes in it; in an attribute the `&` of a query is written as an entity.
+    // A parsed `Url` contains no quotes. In an HTML attribute, the `&` of a query has to be escaped.
     let url = url.as_str().replace('&', "&amp;");
     format!(
         r#"<iframe src="{url}" title="3D model" width="640" height="480" allow="fullscreen; xr-spatial-tracking" loading="lazy"></iframe>"#

@@ -11,6 +11,12 @@ use crate::given_files;
 /// Bytes in one read.
 const PART_BYTES: usize = 1 << 20;
 
+/// True for the name of a text of a job or preset on a drive.
+pub(super) fn is_json(path: &Path) -> bool {
+    path.extension()
+        .is_some_and(|extension| extension == "json")
+}
+
 /// A file below a folder.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct FileBelow {

@@ -227,7 +227,7 @@ fn see_also(name: &str) -> Roff {
     section.control("SH", ["SEE ALSO"]);
     section.text([roman(match name {
         "assetfs" => "assetfs-mount(1), assetfs-status(1), assetfs-wait(1), assetfs-why(1)",
-        "mount" | "assetfs-mount" => {
+        "mount" => {
             "assetfs(1), assetfs-unmount(1), assetfs-status(1), assetfs-page(1), assetfs-login(1), mount(8)"
         }
         _ => "assetfs(1), assetfs-mount(1)",

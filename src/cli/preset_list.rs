@@ -11,6 +11,7 @@ use serde_json::Value;
 use super::block_on::block_on;
 use super::chosen_preset::Config;
 use super::connect::ServiceArgs;
+use super::files::is_json;
 use super::mounted::{self, MountedDrive};
 use super::{output, settings};
 use crate::client::Priority;
@@ -122,8 +123,7 @@ fn of_account(service: &ServiceArgs) -> Result<Vec<ListedPreset>> {
         )
     });
     let factory = factory.into_iter().map(|it| {
-        let description = it.other.get("description").and_then(Value::as_str);
-        let description = description.map(str::to_owned);
+        let description = it.description().map(str::to_owned);
         ListedPreset::new(
             Some(it.id.0),
             &it.name,
@@ -147,10 +147,7 @@ fn in_folder(folder: &Path, kind: PresetKind) -> Result<Vec<ListedPreset>> {
     let mut files = Vec::new();
     for entry in entries {
         let path = entry.with_context(|| folder.display().to_string())?.path();
-        if path
-            .extension()
-            .is_some_and(|extension| extension == "json")
-        {
+        if is_json(&path) {
             files.push(path);
         }
     }

@@ -61,20 +61,16 @@ pub(super) fn run(args: &SambaArgs) -> Result<Exit> {
     let access = fuse::mount_access(drive.root())?;
     let share = share_of(args, &drive, &access)?;
     let (text, file) = write(args, &share)?;
-    // A Samba without root.
-    let is_own_samba = args.private.is_some() && !rustix::process::geteuid().is_root();
-    let own_name = is_own_samba.then(own_name).transpose()?;
-    let own_name = own_name.as_deref();
+    // Of a private Samba. It works in the drive as its owner, so if that is this user, nobody else has to be let in.
+    let own_name = args.private.as_ref().map(|_| own_name()).transpose()?;
+    let lets_in = access.lets_others_in || own_name.as_ref() == Some(&share.owner);
+    let is_rootless = own_name.is_some() && !rustix::process::geteuid().is_root();
     let mut findings = vec![
         checks::samba(),
         checked(&share, &text, file.as_deref())?,
         checks::users(&share)?,
-        checks::access(
-            access.lets_others_in || is_of_own_samba(args, &share)?,
-            &share,
-            own_name,
-        ),
-        checks::port(args.port, is_own_samba),
+        checks::access(lets_in, &share, own_name.as_deref().filter(|_| is_rootless)),
+        checks::port(args.port, is_rootless),
     ];
     findings.extend(checks::firewall(args.port));
     let steps = steps(args, &share, file.as_deref());
@@ -98,11 +94,6 @@ pub(super) fn run(args: &SambaArgs) -> Result<Exit> {
         report(&text, file.is_some(), &findings, &steps);
     }
     Ok(exit)
-}
-
-/// Whether a Samba of its own works in the drive as who mounted it: then nobody else has to be let in.
-fn is_of_own_samba(args: &SambaArgs, share: &Share) -> Result<bool> {
-    Ok(args.private.is_some() && own_name()? == share.owner)
 }
 
 /// The user of this process, by name if the system knows one.
@@ -217,7 +208,7 @@ fn write_own(file: &Path, text: &str) -> Result<()> {
     fs::set_permissions(file, fs::Permissions::from_mode(0o644)).with_context(shown)
 }
 
-/// Has Samba read the configuration, from a file of its own. `written` is where it stays.
+/// Has testparm read the configuration from a temporary file. `written` is the file that stays, if there is one.
 fn checked(share: &Share, text: &str, written: Option<&Path>) -> Result<Finding> {
     let scratch = tempfile::Builder::new()
         .prefix("assetfs-samba")

@@ -11,6 +11,7 @@ use clap_complete::engine::ArgValueCompleter;
 
 use super::completers;
 use super::exit::Exit;
+use super::files::is_json;
 use super::mounted::{self, ItemReport, MountedDrive, POLL_PERIOD};
 use super::output;
 use super::progress::Progress;
@@ -79,7 +80,7 @@ fn report(path: &Path, state: &State, quiet: bool) {
         }
         State::Going(word, text) => {
             eprintln!("assetfs: {shown}: timed out while {text}");
-            (word, text, None, Exit::TimedOut)
+            (word, text, Some(text), Exit::TimedOut)
         }
         State::Done(word, text) => (word, text, None, Exit::Done),
     };
@@ -96,7 +97,7 @@ fn report(path: &Path, state: &State, quiet: bool) {
             "path": path,
             "state": word,
             "status": status,
-            "reason": reason.or((!is_done).then_some(status)),
+            "reason": reason,
             "warnings": warnings.unwrap_or_default(),
             "exit": exit.code(),
         }));
@@ -280,10 +281,7 @@ fn targets(paths: &[PathBuf]) -> Result<Vec<PathBuf>> {
         } else if is_job_folder(path) {
             for entry in fs::read_dir(path).with_context(|| path.display().to_string())? {
                 let path = entry?.path();
-                if path
-                    .extension()
-                    .is_some_and(|extension| extension == "json")
-                {
+                if is_json(&path) {
                     targets.insert(path);
                 }
             }

@@ -53,13 +53,13 @@ pub(super) fn run(args: &WhyArgs) -> Result<Exit> {
             Some(_) => None,
             None => mounted::check_exists(path).err(),
         };
+        let end = match missing {
+            Some(_) => Exit::Failed,
+            None => Exit::Done,
+        };
+        exit = exit.max(end);
         if output::is_json() {
             let exists = missing.is_none() && path.symlink_metadata().is_ok();
-            let end = if missing.is_none() {
-                Exit::Done
-            } else {
-                Exit::Failed
-            };
             let mut line = serde_json::json!({
                 "path": path,
                 "reason": why.clone().or_else(|| missing.as_ref().map(super::exit::sentence)),
@@ -94,9 +94,6 @@ pub(super) fn run(args: &WhyArgs) -> Result<Exit> {
                 1 => println!("{sentence}"),
                 _ => println!("{}: {sentence}", shell_quoted(path)),
             }
-        }
-        if missing.is_some() {
-            exit = Exit::Failed;
         }
     }
     Ok(exit)

@@ -1,8 +1,8 @@
 //! How long optimizations take: learned from those that ended, for the next ones with the same text and a source of about the same
 //! size. The steps of the engine take very different times, so the percentage of a job says nothing about the time that is left.
 //!
-//! Nothing is said for what was never seen, and for a job that takes longer than it should. What is lost with the store of
-//! known listings is learned again.
+//! There is no estimate for a job of a new kind, and none for a job that takes longer than expected. The durations are in the
+//! store of known listings; if that is lost, they are learned again.
 
 use std::collections::HashMap;
 use std::sync::Mutex;
@@ -42,8 +42,8 @@ pub(super) struct Estimates {
 struct EstimatesState {
     /// Oldest first.
     ended: Vec<Ended>,
-    /// The optimizations that the service has, and since when each runs. Of one that ran already when the drive was mounted
-    /// nobody knows.
+    /// The start time of each optimization that was queued while the drive was mounted; `None` while it is still queued. One
+    /// that ran before has no entry, because its start time is not known.
     running: HashMap<RapidId, Option<Instant>>,
 }
 
@@ -201,7 +201,7 @@ mod tests {
         };
         assert_eq!(left(2, "{}", Some(1_000_000), 60), Some(60));
         assert_eq!(left(2, "{}", Some(2_000_000), 80), Some(100));
-        // Later than it should be, another text, another size, a size or a start that nobody knows: nothing is said.
+        // No estimate for a job that is late, has another text or another size, or whose size or start is not known.
         assert_eq!(left(2, "{}", Some(1_000_000), 120), None);
         assert_eq!(left(3, "{ }", Some(1_000_000), 60), None);
         assert_eq!(left(3, "{}", Some(4_000_000), 60), None);

@@ -92,7 +92,7 @@ use inotify::Own;
 use mount::Mount;
 use ops::history::{note_history, remember_standings};
 use ops::rename::rename;
-use ops::why::{note_outcome, noted, tell_refused, tell_refused_at};
+use ops::why::{note_outcome, noted, tell_refused, told, told_at};
 use places::{job_folder_path, mount_status, refusals};
 
 /// One mounted account. Clones share it.
@@ -209,8 +209,13 @@ impl Drive {
         caller: &Caller,
     ) -> DriveResult<Entry> {
         let result = setattr(&self.mount, ino, change, caller).await;
-        tell_refused(&self.mount, (ino, None), caller, &result);
-        noted(&self.mount, ino, None, OperationKind::Write, result)
+        told(
+            &self.mount,
+            (ino, None),
+            caller,
+            OperationKind::Write,
+            result,
+        )
     }
 
     /// The target of a link.
@@ -229,9 +234,14 @@ impl Drive {
         caller: &Caller,
     ) -> DriveResult<Entry> {
         let result = make_dir(&self.mount, parent, name, mode, caller).await;
-        tell_refused(&self.mount, (parent, Some(name)), caller, &result);
         done_here(&self.mount, parent, name, Own::Made, &result);
-        noted(&self.mount, parent, Some(name), OperationKind::Name, result)
+        told(
+            &self.mount,
+            (parent, Some(name)),
+            caller,
+            OperationKind::Name,
+            result,
+        )
     }
 
     /// Creates an empty regular file without opening it.
@@ -243,9 +253,14 @@ impl Drive {
         caller: &Caller,
     ) -> DriveResult<Entry> {
         let result = make_node(&self.mount, parent, name, mode, caller).await;
-        tell_refused(&self.mount, (parent, Some(name)), caller, &result);
         done_here(&self.mount, parent, name, Own::Made, &result);
-        noted(&self.mount, parent, Some(name), OperationKind::Name, result)
+        told(
+            &self.mount,
+            (parent, Some(name)),
+            caller,
+            OperationKind::Name,
+            result,
+        )
     }
 
     /// Refuses to create anything but files and folders: links, pipes, devices.
@@ -256,19 +271,23 @@ impl Drive {
         caller: &Caller,
     ) -> DriveResult<Entry> {
         let result = Err(refusals::only_files_and_folders());
-        tell_refused(&self.mount, (parent, Some(name)), caller, &result);
-        noted(&self.mount, parent, Some(name), OperationKind::Link, result)
+        told(
+            &self.mount,
+            (parent, Some(name)),
+            caller,
+            OperationKind::Link,
+            result,
+        )
     }
 
     /// Removes a file or a link.
     pub async fn remove_file(&self, parent: Ino, name: &OsStr, caller: &Caller) -> DriveResult<()> {
         let result = remove_file(&self.mount, parent, name, caller).await;
-        tell_refused(&self.mount, (parent, Some(name)), caller, &result);
         done_here(&self.mount, parent, name, Own::Removed, &result);
-        noted(
+        told(
             &self.mount,
-            parent,
-            Some(name),
+            (parent, Some(name)),
+            caller,
             OperationKind::Remove,
             result,
         )
@@ -276,12 +295,11 @@ impl Drive {
 
     pub async fn remove_dir(&self, parent: Ino, name: &OsStr, caller: &Caller) -> DriveResult<()> {
         let result = remove_dir(&self.mount, parent, name, caller).await;
-        tell_refused(&self.mount, (parent, Some(name)), caller, &result);
         done_here(&self.mount, parent, name, Own::Removed, &result);
-        noted(
+        told(
             &self.mount,
-            parent,
-            Some(name),
+            (parent, Some(name)),
+            caller,
             OperationKind::Remove,
             result,
         )
@@ -305,7 +323,6 @@ impl Drive {
             caller,
         )
         .await;
-        tell_refused(&self.mount, (parent, Some(name)), caller, &result);
         if result.is_ok() {
             self.mount
                 .inotify()
@@ -318,7 +335,13 @@ impl Drive {
                 Ok(()),
             );
         }
-        noted(&self.mount, parent, Some(name), OperationKind::Name, result)
+        told(
+            &self.mount,
+            (parent, Some(name)),
+            caller,
+            OperationKind::Name,
+            result,
+        )
     }
 
     /// Opens an existing file.
@@ -345,9 +368,14 @@ impl Drive {
         caller: &Caller,
     ) -> DriveResult<(Entry, Opened)> {
         let result = create(&self.mount, parent, name, mode, flags, caller).await;
-        tell_refused(&self.mount, (parent, Some(name)), caller, &result);
         done_here(&self.mount, parent, name, Own::Made, &result);
-        noted(&self.mount, parent, Some(name), OperationKind::Name, result)
+        told(
+            &self.mount,
+            (parent, Some(name)),
+            caller,
+            OperationKind::Name,
+            result,
+        )
     }
 
     /// Reads; shorter than asked only at the end of the file.
@@ -360,9 +388,8 @@ impl Drive {
     /// Writes all of `data`.
     pub async fn write(&self, ino: Ino, fh: Fh, offset: u64, data: &[u8]) -> DriveResult<u32> {
         let result = write(&self.mount, fh, offset, data).await;
-        tell_refused_at(&self.mount, ino, fh, &result);
         self.mount.traffic().note_written(&result);
-        noted(&self.mount, ino, None, OperationKind::Write, result)
+        told_at(&self.mount, ino, fh, OperationKind::Write, result)
     }
 
     /// Writes all of `data` without a copy if only the local disk is needed; `None` if [`Drive::write`] is
@@ -375,9 +402,8 @@ impl Drive {
         data: &[u8],
     ) -> Option<DriveResult<u32>> {
         let result = try_write_staged(&self.mount, fh, offset, data)?;
-        tell_refused_at(&self.mount, ino, fh, &result);
         self.mount.traffic().note_written(&result);
-        Some(noted(&self.mount, ino, None, OperationKind::Write, result))
+        Some(told_at(&self.mount, ino, fh, OperationKind::Write, result))
     }
 
     /// True if closing the handle may wait for the disk.
@@ -413,8 +439,13 @@ impl Drive {
     /// Handles one `close`; its error is the error of `close`.
     pub async fn flush(&self, ino: Ino, fh: Fh, caller: &Caller) -> DriveResult<()> {
         let result = flush(&self.mount, fh, caller).await;
-        tell_refused(&self.mount, (ino, None), caller, &result);
-        noted(&self.mount, ino, None, OperationKind::Close, result)
+        told(
+            &self.mount,
+            (ino, None),
+            caller,
+            OperationKind::Close,
+            result,
+        )
     }
 
     /// Handles the last `close`.
@@ -431,8 +462,7 @@ impl Drive {
     /// Makes what was written durable.
     pub async fn fsync(&self, ino: Ino, fh: Fh) -> DriveResult<()> {
         let result = fsync(&self.mount, fh).await;
-        tell_refused_at(&self.mount, ino, fh, &result);
-        noted(&self.mount, ino, None, OperationKind::Close, result)
+        told_at(&self.mount, ino, fh, OperationKind::Close, result)
     }
 
     /// Opens a folder with its present rows.

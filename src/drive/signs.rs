@@ -1,6 +1,6 @@
-//! Since when a model shows a sign in file managers (`assetfs thumbnail` draws it). They draw the picture of a folder again when the
-//! folder has another time. So while a model failed or is held up, its folder has the time at which that began; after it, its
-//! own time again.
+//! The time at which a sign appeared on the picture of a model in file managers (`assetfs thumbnail` draws it). File managers ask
+//! for the picture of a folder again when the time of the folder has changed. So the folder of a model that failed or is held
+//! up has the time at which that began. Afterwards it has its own time again.
 
 use std::collections::HashMap;
 use std::sync::Mutex;

@@ -39,7 +39,7 @@ open_words! {
 }
 
 impl StatusWord {
-    /// True for what is in the drive and not sent, because something is missing or in the way.
+    /// True for a draft that is not sent because something is missing or in the way.
     pub fn is_held_up(&self) -> bool {
         matches!(
             self,

@@ -19,10 +19,10 @@ const LIFETIME: Duration = Duration::from_secs(600);
 /// Codes that are kept. When there are more, the oldest stops working.
 const MAX_CODES: usize = 64;
 
-/// What became of an exchange.
+/// The result of the exchange of a code.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Redeemed {
-    /// The code was good, and is not any more.
+    /// The code was valid. It cannot be used again.
     By(UserId),
     Used,
     /// It has expired, or this process did not make it.

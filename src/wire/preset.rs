@@ -120,6 +120,13 @@ pub struct FactoryPreset {
     pub other: Other,
 }
 
+impl FactoryPreset {
+    /// What it does. Not a field of the API, but our own service sends it.
+    pub fn description(&self) -> Option<&str> {
+        self.other.get("description")?.as_str()
+    }
+}
+
 fn config_as_text<S: Serializer>(config: &OptimizerConfig, s: S) -> Result<S::Ok, S::Error> {
     s.serialize_str(&config.to_text())
 }

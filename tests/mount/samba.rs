@@ -20,7 +20,7 @@ struct Server {
 
 impl Drop for Server {
     fn drop(&mut self) {
-        // Its process for a connection ends with the client.
+        // The process that smbd starts for a connection ends when its client does.
         let _ = self.process.kill();
         let _ = self.process.wait();
     }

@@ -32,7 +32,7 @@ pub(super) enum Desktop {
 /// Why there is no desktop to show anything on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub(super) enum NoDesktop {
-    #[error("there is no session bus, so nobody is signed in to a desktop here")]
+    #[error("there is no session bus, so no user is signed in to a desktop on this machine")]
     NoSession,
     #[error("only root can reach the desktop of another user")]
     NotOurs,

@@ -102,7 +102,7 @@ pub(super) fn configuration(share: &Share, file: &Path, written: Option<&Path>) 
     }
 }
 
-/// What Samba reads otherwise than it is meant, as a sentence.
+/// The first setting that Samba reads differently from what was meant, as a sentence.
 fn differs(testparm: &Path, share: &Share, file: &Path) -> Option<String> {
     let read_only = match share.read_only {
         true => "Yes",
@@ -154,8 +154,8 @@ pub(super) fn users(share: &Share) -> Result<Finding> {
 }
 
 /// Whether Samba gets into the drive: FUSE asks for all ids of a process, and Samba changes only those that files need.
-/// `own_name` is the user of a Samba without root, which cannot become another one.
-pub(super) fn access(lets_others_in: bool, share: &Share, own_name: Option<&str>) -> Finding {
+/// `lets_in` says whether the drive lets in the user that Samba asks as, `own_name` is the user of a Samba without root, which cannot become another one.
+pub(super) fn access(lets_in: bool, share: &Share, own_name: Option<&str>) -> Finding {
     let owner = &share.owner;
     let verdict = if let Some(own) = own_name.filter(|own| owner != own) {
         Verdict::Missing(format!(
@@ -166,7 +166,7 @@ pub(super) fn access(lets_others_in: bool, share: &Share, own_name: Option<&str>
         Verdict::Missing(format!(
             "to a Samba without root only {own} can connect: leave out --user, or run Samba as root"
         ))
-    } else if !lets_others_in && own_name.is_none() {
+    } else if !lets_in && own_name.is_none() {
         Verdict::Missing(
             "the drive lets in only who mounted it, so not Samba: unmount it, and mount it again with --allow-other"
                 .to_owned(),
@@ -187,10 +187,10 @@ pub(super) fn access(lets_others_in: bool, share: &Share, own_name: Option<&str>
 }
 
 /// Whether something answers at the port, and whether a Samba without root can listen at it.
-pub(super) fn port(port: u16, is_own_samba: bool) -> Finding {
+pub(super) fn port(port: u16, is_rootless: bool) -> Finding {
     let address = SocketAddr::from((Ipv4Addr::LOCALHOST, port));
     let first = first_open_port();
-    let verdict = if is_own_samba && port < first {
+    let verdict = if is_rootless && port < first {
         Verdict::Missing(format!(
             "a port below {first} needs root: name another with --port, as 4450"
         ))

@@ -175,13 +175,32 @@ pub fn tell_refused<T>(
     });
 }
 
+/// Notes the outcome of a change, and tells the mount if it was refused.
+pub fn told<T>(
+    mount: &Mount,
+    (ino, name): (Ino, Option<&OsStr>),
+    caller: &Caller,
+    kind: OperationKind,
+    result: DriveResult<T>,
+) -> DriveResult<T> {
+    tell_refused(mount, (ino, name), caller, &result);
+    noted(mount, ino, name, kind, result)
+}
+
 /// The same for an open file. The kernel does not say who writes, so it is who opened it.
-pub fn tell_refused_at<T>(mount: &Mount, ino: Ino, fh: Fh, result: &DriveResult<T>) {
+pub fn told_at<T>(
+    mount: &Mount,
+    ino: Ino,
+    fh: Fh,
+    kind: OperationKind,
+    result: DriveResult<T>,
+) -> DriveResult<T> {
     if result.is_err()
         && let Ok(open) = mount.handles().file(fh)
     {
-        tell_refused(mount, (ino, None), &open.opened_by, result);
+        tell_refused(mount, (ino, None), &open.opened_by, &result);
     }
+    noted(mount, ino, None, kind, result)
 }
 
 fn note_failure(

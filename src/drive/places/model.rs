@@ -42,9 +42,9 @@ impl Place for ModelFolder {
     }
 
     async fn attributes(&self, tree: &Arc<Tree>) -> DriveResult<Attributes> {
-        let attributes = self.attributes_at_hand(tree)?;
-        let sign = self.state_at_hand(tree);
-        let sign = sign.and_then(|state| tree.signs().since(Model::Raw(self.0), &state));
+        let view = tree.catalog().model(self.0).ok_or(DriveError::NotFound)?;
+        let sign = state_at_hand(&view).and_then(|it| tree.signs().since(Model::Raw(self.0), &it));
+        let attributes = self.own_attributes(tree, view);
         Ok(Attributes {
             mtime: sign.unwrap_or(attributes.mtime),
             ..attributes
@@ -196,33 +196,31 @@ impl ModelFolder {
         Some(DraftEntry::new(sent.draft, entry.id).into())
     }
 
-    /// The state, as far as it is known without a request.
-    fn state_at_hand(&self, tree: &Tree) -> Option<StatusWord> {
-        let view = tree.catalog().model(self.0)?;
-        match view.draft {
-            Some(draft) => Some(draft.status.word()),
-            None => view.known.map(|known| match known.state.is_failure() {
-                true => StatusWord::Failed,
-                false => StatusWord::Complete,
-            }),
-        }
-    }
-
-    fn attributes_at_hand(&self, tree: &Tree) -> DriveResult<Attributes> {
-        let view = tree.catalog().model(self.0).ok_or(DriveError::NotFound)?;
+    /// The attributes without a sign.
+    fn own_attributes(&self, tree: &Tree, view: ModelView) -> Attributes {
         if let (Home::Made(draft), Some(_)) = (self.0, &view.draft)
             && let Some(info) = tree.outbox().entries().get(draft, EntryId::ROOT)
         {
-            return Ok(entry::staged_in(tree, draft, &info));
+            return entry::staged_in(tree, draft, &info);
         }
         if let Some(sent) = &view.sent {
-            return Ok(deletable(Attributes {
+            return deletable(Attributes {
                 perm: permissions(sent.mode),
                 ..folder(tree, sent.mtime)
-            }));
+            });
         }
         let created = view.known.and_then(|known| known.created);
-        Ok(folder(tree, system_time(created)))
+        folder(tree, system_time(created))
+    }
+}
+
+/// The state, as far as it is known without a request. What the service works on has no sign, as what is complete.
+fn state_at_hand(view: &ModelView) -> Option<StatusWord> {
+    match (&view.draft, &view.known) {
+        (Some(draft), _) => Some(draft.status.word()),
+        (None, Some(known)) if known.state.is_failure() => Some(StatusWord::Failed),
+        (None, Some(_)) => Some(StatusWord::Complete),
+        (None, None) => None,
     }
 }
 

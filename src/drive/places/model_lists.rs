@@ -1,5 +1,5 @@
-//! `models.jsonl` and `results.jsonl`: all models, or all results, a line of JSON for each. They say what the lists of the
-//! service say, so they cost no request a model.
+//! `models.jsonl` and `results.jsonl`: all models, or all results, a line of JSON for each. They contain what
+//! the lists of the service contain, so no request for each model is needed.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -143,12 +143,7 @@ fn model(tree: &Tree, row: KnownAsset, home: Home, draft: Option<DraftInfo>) -> 
             bytes: row.size,
             created: row.created,
             tags: names_of(&row.tags),
-            ..common(
-                tree.catalog().home_path(home),
-                Some(row.id.0),
-                &status,
-                warning,
-            )
+            ..common(path, Some(row.id.0), &status, warning)
         },
         format: row.format,
     }

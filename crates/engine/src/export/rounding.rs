@@ -1,19 +1,19 @@
-//! Rounding of positions and texture coordinates for packing: to powers of two, which follow the size of the model and the
-//! pixels of its images. Other numbers keep bits of their own range ([`super::meshopt_views`]).
+//! Rounding of positions and texture coordinates before they are packed: to multiples of a power of two, which depends on the
+//! size of the model or of its images. Other numbers keep a number of bits of their range ([`super::meshopt_views`]).
 
 use serde_json::Value;
 
 use super::super::scene::{Attribute, Scene, slots_of};
 use super::super::textures::dimensions;
 
-/// The size of a model in steps of its positions, at least.
+/// Minimum number of steps of positions along the longest side of the model.
 const STEPS_OF_MODEL: f32 = 16_384.0;
-/// The size of each of its geometries, at least.
+/// Minimum number of steps along the longest side of each geometry.
 const STEPS_OF_PART: f32 = 4_096.0;
-/// The step of displacements of normals and tangents.
+/// The step for normals and tangents of morph targets.
 const DISPLACED_DIRECTION: Step = Step(-8);
 
-/// A power of two, to multiples of which numbers are rounded.
+/// The exponent of a power of two. Numbers are rounded to multiples of this power.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) struct Step(i32);
 
@@ -111,11 +111,11 @@ pub(super) fn stepped(values: &[f32], step: Step) -> (Vec<u8>, Vec<f32>) {
     (bytes, unpacked)
 }
 
-/// The sides of images that texture coordinates are rounded for, at least.
+/// Texture coordinates are rounded as for an image of at least so many pixels a side.
 const LEAST_SIDE: u32 = 1024;
 
-/// A quarter of a pixel of the largest image, in the material that repeats an image most often: texture coordinates lose at
-/// most an eighth.
+/// A quarter of a pixel of the largest image, divided by the largest scale of a texture transform. So texture coordinates move
+/// by at most an eighth of a pixel.
 fn step_of_texture_coordinates(scene: &Scene) -> Step {
     let sides = scene
         .images

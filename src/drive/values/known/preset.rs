@@ -62,12 +62,7 @@ impl KnownPreset {
             id: record.id,
             name: record.name.clone(),
             text: record.config.to_pretty_text(),
-            // Not a field of the API, but our own service has it.
-            description: record
-                .other
-                .get("description")
-                .and_then(|it| it.as_str())
-                .map(str::to_owned),
+            description: record.description().map(str::to_owned),
             rpdx_version: None,
             updated: None,
         }
