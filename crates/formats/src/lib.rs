@@ -6,6 +6,7 @@
 //! that a model names, [`resolve`] which of its files they mean, and [`input_files`] does that for a folder of this
 //! machine. [`wholeness`] checks whether a file is complete, if its format allows that. All read an open file and open
 //! none. [`text`] decodes texts; [`printable`] and [`number_text`] say names and numbers of models in messages.
+//! [`warnings`] has the codes of warnings.
 
 mod images;
 pub mod input_files;
@@ -18,6 +19,7 @@ pub mod resolve;
 mod rows;
 mod table;
 pub mod text;
+pub mod warnings;
 pub mod wavefront;
 pub mod wholeness;
 mod written;
