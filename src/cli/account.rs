@@ -40,6 +40,13 @@ pub(super) struct AccountArgs {
     pub(super) local: bool,
 }
 
+impl AccountArgs {
+    /// True if they say which account.
+    pub(super) fn names_account(&self) -> bool {
+        self.local || self.base_url.is_some() || self.profile.is_some()
+    }
+}
+
 /// An account. Serialized only for the pipe to the background process.
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) enum Account {

@@ -1,8 +1,8 @@
-//! Connections of commands that call the service without a mount. `--local` means the local service, whether a mount
-//! runs it or not.
+//! Connections of commands that call the service themselves, not through a mount. `--local` means the local service, whether
+//! a mount runs it or not. Where neither flags nor the configuration name an account, it is that of the mounted drive.
 
 use std::ops::Deref;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use anyhow::Result;
 
@@ -10,9 +10,14 @@ use crate::client::{Client, ClientError};
 
 use super::account::{self, Account, AccountArgs};
 use super::block_on::block_on;
+use super::exit::WrongUse;
 use super::kept_tokens::TokenSource;
+use super::mount_source::{self, Chosen};
+use super::mounted::MountedDrive;
 use super::service_client::client_for;
+use super::settings::Profile;
 use super::{local, settings};
+use crate::fuse::{self, shell_quoted};
 
 /// Common flags of these commands.
 #[derive(Debug, Clone, Default, clap::Args)]
@@ -45,15 +50,12 @@ impl Deref for Connected {
 }
 
 impl ServiceArgs {
-    /// A client for the account that the flags name.
+    /// A client for the account that the flags name, else the configuration, else the mounted drive.
     pub(super) fn client(&self) -> Result<Connected> {
-        let profile = settings::load_profile(self.account.profile.as_deref())?;
+        let data_dir = self.data_dir()?;
+        let (account, profile) = self.chosen(&data_dir)?;
         let allow_insecure = self.allow_insecure || profile.allow_insecure.unwrap_or(false);
-        let data_dir = match &self.data_dir {
-            Some(dir) => std::path::absolute(dir)?,
-            None => settings::local_service_dir()?,
-        };
-        match account::choose(&self.account, &profile, data_dir)? {
+        match account::choose(&account, &profile, data_dir)? {
             Account::Remote { base_url, token } => {
                 client_for(base_url.as_str(), Some(token), allow_insecure).map(Connected::Remote)
             }
@@ -63,10 +65,42 @@ impl ServiceArgs {
         }
     }
 
+    fn data_dir(&self) -> Result<PathBuf> {
+        match &self.data_dir {
+            Some(dir) => Ok(std::path::absolute(dir)?),
+            None => settings::local_service_dir(),
+        }
+    }
+
     /// Where the token of an account comes from.
     pub(super) fn token_source(&self) -> Result<TokenSource> {
-        let profile = settings::load_profile(self.account.profile.as_deref())?;
-        account::token_source(&self.account, &profile)
+        let (account, profile) = self.chosen(&self.data_dir()?)?;
+        account::token_source(&account, &profile)
+    }
+
+    /// The flags and the profile, completed by the mounted drive if they name no account. With several drives it is the one
+    /// that the working folder is in, or that at `~/assets`.
+    fn chosen(&self, data_dir: &Path) -> Result<(AccountArgs, Profile)> {
+        let mut account = self.account.clone();
+        let mut profile = settings::load_profile(account.profile.as_deref())?;
+        let is_named = account.names_account() || profile.names_account();
+        if is_named || fuse::own_mounts()?.is_empty() {
+            return Ok((account, profile));
+        }
+        let Ok(drive) = MountedDrive::at_or_only(None, "") else {
+            return Ok((account, profile));
+        };
+        let source = fuse::mount_source(drive.root())?.unwrap_or_default();
+        match mount_source::chosen_by(&source) {
+            Chosen::Nothing => {}
+            Chosen::Local => {
+                check_same_service(&drive, data_dir)?;
+                account.local = true;
+            }
+            Chosen::Service => account.base_url = Some(source),
+            Chosen::Profile => profile = settings::load_profile(Some(&source))?,
+        }
+        Ok((account, profile))
     }
 
     /// Runs one request on the account's service.
@@ -76,5 +110,19 @@ impl ServiceArgs {
     ) -> Result<T> {
         let client = self.client()?;
         block_on(async { Ok(question(Client::clone(&client)).await?) })
+    }
+}
+
+/// # Errors
+/// If the drive is of a local service with its records in another folder: then a command would not mean what is mounted.
+fn check_same_service(drive: &MountedDrive, data_dir: &Path) -> Result<()> {
+    let account = drive.status()?.account;
+    match local::address(data_dir) {
+        Some(address) if account.starts_with(address.trim_end_matches('/')) => Ok(()),
+        _ => Err(WrongUse(format!(
+            "the drive at {} is of a local service that has its records in another folder; name it with --data-dir",
+            shell_quoted(drive.root())
+        ))
+        .into()),
     }
 }

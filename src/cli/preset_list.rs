@@ -76,16 +76,13 @@ impl ListedPreset {
 /// The presets that the arguments of `preset list` mean: those of the account that flags name, else of a mounted drive, else of
 /// the configured account, else of the engine.
 pub(super) fn listed(drive: Option<&Path>, service: &ServiceArgs) -> Result<Vec<ListedPreset>> {
-    let flags = &service.account;
-    let names_account = flags.local || flags.base_url.is_some() || flags.profile.is_some();
-    if drive.is_none() && names_account {
+    if drive.is_none() && service.account.names_account() {
         return of_account(service);
     }
     if drive.is_some() || !fuse::own_mounts()?.is_empty() {
         return of_drive(&MountedDrive::at_or_only(drive, "preset list")?);
     }
-    let profile = settings::load_profile(None)?;
-    if profile.base_url.is_some() || profile.local == Some(true) {
+    if settings::load_profile(None)?.names_account() {
         return of_account(service);
     }
     eprintln!("The presets of the engine; a mounted drive or an account has its own, too.");

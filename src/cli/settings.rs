@@ -73,6 +73,11 @@ pub(super) fn load_profile(name: Option<&str>) -> Result<Profile> {
 }
 
 impl Profile {
+    /// True if it says which account.
+    pub(super) fn names_account(&self) -> bool {
+        self.local == Some(true) || self.base_url.is_some()
+    }
+
     /// Makes the paths independent of where a command is started: `~/` is the home folder, and a relative path begins in
     /// the folder of the configuration file.
     fn with_whole_paths(mut self, folder: &Path) -> Result<Profile> {

@@ -297,6 +297,33 @@ fn the_commands_of_an_account_work_with_the_local_service_mounted_or_not() {
 }
 
 #[test]
+fn a_command_that_names_no_account_means_that_of_the_mounted_drive() {
+    needs_fuse!();
+    let drive = LocalDrive(tempfile::tempdir().unwrap());
+    drive.mount();
+    let ask = |args: &[&str], data: &str| {
+        let mut command = Command::new(ASSETFS);
+        command.args(args).current_dir(drive.0.path().join("mnt"));
+        command.env("ASSETFS_DATA_DIR", drive.0.path().join(data));
+        command.env("XDG_CONFIG_HOME", drive.0.path().join("config"));
+        command.output().unwrap()
+    };
+    let said: Value = serde_json::from_slice(&ask(&["whoami", "--json"], "data").stdout).unwrap();
+    assert_eq!(said["service"], drive.address().as_str());
+    assert!(text(&ask(&["token", "list"], "data").stdout).contains("number"));
+    let shown = ask(&["preset", "show", "Web Viewer"], "data");
+    assert!(text(&shown.stdout).contains("limits"));
+    let other = ask(&["whoami"], "other");
+    assert_eq!(other.status.code(), Some(2));
+    let why = text(&other.stderr);
+    assert!(
+        why.contains("records in another folder; name it with --data-dir"),
+        "{why}"
+    );
+    drive.unmount();
+}
+
+#[test]
 fn doctor_opens_the_device_that_mounts_need() {
     let output = Command::new(ASSETFS)
         .args(["doctor", "--json"])

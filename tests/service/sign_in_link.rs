@@ -58,6 +58,28 @@ async fn a_link_is_exchanged_once_for_a_token_of_its_own() {
 }
 
 #[tokio::test]
+async fn only_the_last_sixteen_tokens_of_links_are_kept() {
+    let service = Fixture::start().await;
+    for _ in 0..18 {
+        let code = code_of(&link(&service).await);
+        exchange(&service, &code, &[]).await.expect(200);
+    }
+    let tokens = service.get("/api/v2/user/tokens").await.expect(200).json();
+    let names: Vec<&str> = tokens
+        .as_array()
+        .unwrap()
+        .iter()
+        .filter_map(|it| it["name"].as_str())
+        .collect();
+    let of_links = names
+        .iter()
+        .filter(|name| name.contains("sign-in link"))
+        .count();
+    assert_eq!(of_links, 16, "{names:?}");
+    assert!(names.len() > of_links, "{names:?}");
+}
+
+#[tokio::test]
 async fn a_wrong_code_and_one_of_an_earlier_run_are_refused_with_a_sentence() {
     let service = Fixture::start().await;
     let old = code_of(&link(&service).await);

@@ -33,6 +33,9 @@ pub const SESSION: &str = "/page/session";
 /// The name of the tokens that links make.
 const TOKEN_NAME: &str = "page (sign-in link)";
 
+/// How many of these tokens an account keeps. Each link makes one, and nobody deletes them.
+const MAX_TOKENS: u32 = 16;
+
 /// Headers of proxies.
 const FORWARDED: [&str; 6] = [
     "forwarded",
@@ -125,6 +128,8 @@ pub async fn exchange(
         }
     };
     let token = make_token(&app.records, user, TOKEN_NAME).await?;
+    let tokens = app.records.tokens();
+    tokens.keep_latest(user, TOKEN_NAME, MAX_TOKENS).await?;
     Ok(Json(json!({ "token": token })))
 }
 

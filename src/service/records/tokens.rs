@@ -58,6 +58,15 @@ impl TokenRecords<'_> {
         Ok(self.database.run(sql!(delete, token, user)).await? > 0)
     }
 
+    /// Deletes the tokens of `user` with this name but the `count` that were used or created last.
+    pub async fn keep_latest(self, user: UserId, name: &str, count: u32) -> Result<()> {
+        let delete = "DELETE FROM tokens WHERE user_id = $1 AND name = $2 AND id NOT IN (\
+                      SELECT id FROM tokens WHERE user_id = $1 AND name = $2 \
+                      ORDER BY COALESCE(last_used_at, created_at) DESC, id DESC LIMIT $3)";
+        let delete = sql!(delete, user, name, u64::from(count));
+        self.database.run(delete).await.map(drop)
+    }
+
     /// Updates the time of last use.
     pub async fn note_use(self, token: TokenId) -> Result<()> {
         let update = "UPDATE tokens SET last_used_at = $2 WHERE id = $1";
