@@ -5,7 +5,7 @@
 macro_rules! command {
     ($module:ident, $Args:ident, $name:literal) => {
         pub(super) mod $module {
-            use crate::cli::build::without_local_service;
+            use crate::cli::this_build::without_local_service;
             use crate::cli::exit::Exit;
 
             /// Not in this build of assetfs
@@ -37,7 +37,7 @@ pub(super) mod local {
 
     use anyhow::Result;
 
-    use crate::cli::build::without_local_service;
+    use crate::cli::this_build::without_local_service;
     use crate::client::Client;
 
     pub(in crate::cli) enum RunningService {}
@@ -91,7 +91,7 @@ pub(super) mod local {
 pub(super) mod local_findings {
     //! The checks of `assetfs doctor` for the engine and the local service.
 
-    use crate::cli::build::without_local_service;
+    use crate::cli::this_build::without_local_service;
     use crate::cli::finding::{Finding, Verdict};
 
     pub(in crate::cli) fn all() -> Vec<Finding> {
@@ -122,7 +122,7 @@ pub(super) mod watch_engine {
     use tokio::sync::SemaphorePermit;
     use tokio_util::sync::CancellationToken;
 
-    use crate::cli::build::without_local_service;
+    use crate::cli::this_build::without_local_service;
     use crate::cli::chosen_preset::Config;
     use crate::cli::progress::Progress;
 

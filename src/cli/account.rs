@@ -13,7 +13,7 @@ use url::Url;
 
 use crate::wire::Token;
 
-use super::build;
+use super::this_build;
 use super::exit::WrongUse;
 use super::kept_tokens::{TokenSource, kept_token};
 use super::settings::Profile;
@@ -64,7 +64,7 @@ pub(super) enum Account {
 /// error, so that it does not write into a local service by mistake.
 pub(super) fn choose(args: &AccountArgs, profile: &Profile, data_dir: PathBuf) -> Result<Account> {
     if args.local {
-        build::check_local_service("--local")?;
+        this_build::check_local_service("--local")?;
         return Ok(Account::Local { data_dir });
     }
     if args.base_url.is_none() && profile.local == Some(true) {
@@ -73,11 +73,11 @@ pub(super) fn choose(args: &AccountArgs, profile: &Profile, data_dir: PathBuf) -
                 "the configuration names both `local` and `base_url`; an account is one of them";
             return Err(WrongUse(text.to_owned()).into());
         }
-        build::check_local_service("`local` in the configuration")?;
+        this_build::check_local_service("`local` in the configuration")?;
         return Ok(Account::Local { data_dir });
     }
     let Some(base_url) = args.base_url.as_ref().or(profile.base_url.as_ref()) else {
-        if !build::HAS_LOCAL_SERVICE {
+        if !this_build::HAS_LOCAL_SERVICE {
             let text = "no account is configured; name one with --base-url or --profile";
             return Err(WrongUse(text.to_owned()).into());
         }
@@ -229,7 +229,7 @@ mod tests {
         let mut args = AccountArgs::default();
         let chosen = choose(&args, &profile, PathBuf::from("/data"));
         let is_local = chosen.is_ok_and(|chosen| matches!(chosen, Account::Local { .. }));
-        assert_eq!(is_local, build::HAS_LOCAL_SERVICE);
+        assert_eq!(is_local, this_build::HAS_LOCAL_SERVICE);
         profile.base_url = Some("https://a.example".to_owned());
         assert!(choose(&args, &profile, PathBuf::from("/data")).is_err());
         let dir = tempfile::tempdir().unwrap();

@@ -6,7 +6,7 @@ use std::path::Path;
 use anyhow::Result;
 use serde_json::{Map, Value};
 
-use super::build::PRESET_LIST;
+use super::this_build::PRESET_LIST;
 use super::engine_settings;
 use super::exit::WrongUse;
 use crate::factory_presets::{FACTORY, FactoryPreset};

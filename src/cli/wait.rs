@@ -9,12 +9,14 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result, bail};
 use clap_complete::engine::ArgValueCompleter;
 
+use super::budget::Budget;
 use super::completers;
 use super::exit::Exit;
 use super::files::is_json;
 use super::mounted::{self, ItemReport, MountedDrive, POLL_PERIOD};
 use super::output;
 use super::progress::Progress;
+use super::result_facts::ResultFacts;
 use super::result_warnings;
 use super::settings::Span;
 use crate::drive::{StatusWord, TransferStatus};
@@ -26,7 +28,8 @@ use crate::fuse::shell_quoted;
     after_help = "Example: cp -r chair ~/assets/rawmodels/ && assetfs wait ~/assets/rawmodels/chair\n\
     Example: assetfs wait ~/assets/rawmodels/chair/optimize/web.json --timeout 10m\n\
     Example: assetfs wait\n\
-    Exit codes: 0 all done, 1 one failed or needs your help (a draft that stays empty or incomplete for a minute),\n\
+    Example: assetfs wait ~/assets/rawmodels/chair/optimize/web.json --max-bytes 2M --min-similarity 90\n\
+    Exit codes: 0 all done, 1 one failed, exceeds the budget, or needs your help (a draft that stays empty or incomplete for a minute),\n\
     3 timed out"
 )]
 pub(super) struct WaitArgs {
@@ -40,6 +43,8 @@ pub(super) struct WaitArgs {
     /// Show no progress
     #[arg(long, short)]
     quiet: bool,
+    #[command(flatten)]
+    budget: Budget,
 }
 
 /// The progress of one path.
@@ -64,10 +69,29 @@ fn wait_and_report(args: &WaitArgs) -> Result<Exit> {
     }
     let outcome = wait_for(&targets, args.timeout.map(|span| span.0), args.quiet)?;
     output::is_list();
-    for (path, state) in &outcome.states {
-        report(path, state, args.quiet);
+    let mut exit = outcome.exit;
+    for (path, state) in outcome.states {
+        let state = within_budget(&path, state, &args.budget);
+        if matches!(state, State::Failed(..)) {
+            exit = exit.max(Exit::Failed);
+        }
+        report(&path, &state, args.quiet);
     }
-    Ok(outcome.exit)
+    Ok(exit)
+}
+
+/// The state of a path whose result has to keep to a budget.
+fn within_budget(path: &Path, state: State, budget: &Budget) -> State {
+    match state {
+        State::Done(word, _) if !budget.is_empty() => {
+            let exceeded = budget.exceeded_by(&ResultFacts::on_drive(&result_of(path)));
+            match exceeded.is_empty() {
+                true => state,
+                false => State::Failed(word, exceeded.join("; ")),
+            }
+        }
+        state => state,
+    }
 }
 
 /// Says how the wait for a path ended.

@@ -22,6 +22,7 @@ use crate::factory_presets::FACTORY;
 use crate::service::{MemorySetting, Outcome, WorkerCommand, WorkerError, WorkerLimits, Workers};
 use assetfs_engine::job::{self, OptimizeTask, Report, Task};
 
+use super::budget::Budget;
 use super::chosen_preset::{self, Config};
 use super::completers;
 use super::engine_settings;
@@ -30,6 +31,7 @@ use super::interrupts::Interrupts;
 use super::output as json_output;
 use super::preset_list;
 use super::progress::Progress;
+use super::result_facts::ResultFacts;
 use super::settings::{ByteSize, Span};
 use input::Model;
 use output::OutputFolder;
@@ -47,8 +49,9 @@ const REPEATS: u32 = 2;
 #[command(
     after_help = "Example: assetfs optimize chair.glb out --preset 'Web Viewer'\n\
     Example: assetfs optimize scans/chair/ out --preset my-preset.json --renders\n\
+    Example: assetfs optimize chair.glb out --preset 'Web Viewer' --max-bytes 2M --deny missing-file\n\
     OUT gets the exported files, before-after.png and the logs in analysis/.\n\
-    Exit codes: 0 done, 1 failed (nothing is left in OUT), 2 wrong use"
+    Exit codes: 0 done, 1 failed (nothing is left in OUT) or the result exceeds its budget (it is in OUT), 2 wrong use"
 )]
 pub(super) struct OptimizeArgs {
     /// Model file (glb, gltf, fbx, obj, ply, stl, usdz, usdc, usda, usd, step, stp, iges, igs, brep, zip), or the folder of a model
@@ -87,6 +90,8 @@ pub(super) struct OptimizeArgs {
     /// List the factory presets with their descriptions
     #[arg(long)]
     list_presets: bool,
+    #[command(flatten)]
+    budget: Budget,
 }
 
 pub(super) fn run(args: &OptimizeArgs) -> Result<Exit> {
@@ -112,12 +117,16 @@ pub(super) fn run(args: &OptimizeArgs) -> Result<Exit> {
     let progress = Progress::new(args.quiet || json_output::is_json());
     let (report, files) =
         runtime.block_on(engine.run(&config, (input, out), &progress, &interrupts))?;
+    let facts = facts_of(&report);
+    let exceeded = args.budget.exceeded_by(&facts);
     let finished = Finished {
         input,
         out,
         preset,
         report: &report,
         files: &files,
+        facts: &facts,
+        exceeded: &exceeded,
         elapsed: start.elapsed(),
     };
     if json_output::is_json() {
@@ -125,7 +134,25 @@ pub(super) fn run(args: &OptimizeArgs) -> Result<Exit> {
     } else {
         print!("{}", finished.text());
     }
-    Ok(Exit::Done)
+    for reason in &exceeded {
+        eprintln!("assetfs: {}: {reason}", input.display());
+    }
+    Ok(match exceeded.is_empty() {
+        true => Exit::Done,
+        false => Exit::Failed,
+    })
+}
+
+/// The facts of a result that the engine has made.
+pub(super) fn facts_of(report: &Report) -> ResultFacts {
+    let scores = report.exports.iter().filter_map(|export| export.quality);
+    ResultFacts {
+        bytes: report.exports.iter().map(|export| export.size_bytes).sum(),
+        triangles: report.exports.iter().filter_map(|export| export.triangles).max()
+            .or(Some(report.result.triangles)),
+        similarity: scores.map(|score| score.avg_score).min_by(f64::total_cmp),
+        warnings: report.warnings.clone(),
+    }
 }
 
 /// The factory presets with their descriptions.

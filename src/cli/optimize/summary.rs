@@ -6,6 +6,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 
 use super::super::before_after::{rows, score_row};
+use super::super::result_facts::ResultFacts;
 use super::super::table::{bytes, counted, grouped, table};
 use super::output::WARNING_LOG;
 use assetfs_engine::job::{BEFORE_AFTER_NAME, ExportedFile, Report};
@@ -21,6 +22,9 @@ pub(super) struct Finished<'a> {
     pub(super) report: &'a Report,
     /// The new files in OUT.
     pub(super) files: &'a [String],
+    pub(super) facts: &'a ResultFacts,
+    /// What of its budget the result exceeds.
+    pub(super) exceeded: &'a [String],
     pub(super) elapsed: Duration,
 }
 
@@ -120,24 +124,13 @@ impl Finished<'_> {
                 })),
             })
         });
-        let scores = self
-            .report
-            .exports
-            .iter()
-            .filter_map(|export| export.quality);
-        let similarity = scores.map(|score| score.avg_score).min_by(f64::total_cmp);
-        let bytes: u64 = self
-            .report
-            .exports
-            .iter()
-            .map(|export| export.size_bytes)
-            .sum();
-        json!({
+        let is_within = self.exceeded.is_empty();
+        let mut line = json!({
             "path": self.out,
-            "state": "done",
-            "exit": 0,
-            "bytes": bytes,
-            "similarity": similarity,
+            "state": if is_within { "done" } else { "failed" },
+            "exit": u8::from(!is_within),
+            "bytes": self.facts.bytes,
+            "similarity": self.facts.similarity,
             "input": self.input,
             "preset": self.preset,
             "out": self.out,
@@ -149,6 +142,10 @@ impl Finished<'_> {
             "warnings": self.report.warnings,
             "warning_log": self.path_of(WARNING_LOG),
             "seconds": (self.elapsed.as_secs_f64() * 1000.0).round() / 1000.0,
-        })
+        });
+        if !is_within {
+            line["reason"] = self.exceeded.join("; ").into();
+        }
+        line
     }
 }

@@ -1,0 +1,297 @@
+//! What `assetfs build` reports: a table, lines of JSON, JUnit XML, and annotations of GitHub.
+
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context as _, Result};
+use assetfs_formats::warnings::WarningKind;
+use quick_xml::Writer;
+use quick_xml::events::{BytesDecl, BytesText, Event};
+use serde_json::json;
+
+use super::super::budget::ResultFacts;
+use super::super::exit::Exit;
+use super::super::output;
+use super::super::table::{bytes, counted, grouped, table_below};
+use crate::durable::write_atomic;
+
+/// What became of one model with one preset.
+#[derive(Debug)]
+pub(super) struct Built {
+    pub(super) model: String,
+    pub(super) preset: String,
+    pub(super) state: BuiltState,
+    /// Its files in the folder of results.
+    pub(super) files: Vec<PathBuf>,
+    pub(super) facts: Option<ResultFacts>,
+    /// Why it failed, and what of its budget it exceeds.
+    pub(super) reasons: Vec<String>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum BuiltState {
+    /// In this run.
+    Made,
+    /// In an earlier run.
+    UpToDate,
+    OverBudget,
+    Failed,
+}
+
+impl BuiltState {
+    fn words(self) -> &'static str {
+        match self {
+            BuiltState::Made => "made",
+            BuiltState::UpToDate => "up to date",
+            BuiltState::OverBudget => "over budget",
+            BuiltState::Failed => "failed",
+        }
+    }
+
+    fn is_failure(self) -> bool {
+        matches!(self, BuiltState::OverBudget | BuiltState::Failed)
+    }
+
+    fn exit(self) -> Exit {
+        match self.is_failure() {
+            true => Exit::Failed,
+            false => Exit::Done,
+        }
+    }
+}
+
+impl Built {
+    fn name(&self) -> String {
+        format!("{} ({})", self.model, self.preset)
+    }
+
+    fn reason(&self) -> String {
+        self.reasons.join("; ")
+    }
+}
+
+/// The end of a command with these results.
+pub(super) fn exit_of(all: &[Built]) -> Exit {
+    let exits = all.iter().map(|built| built.state.exit());
+    exits.max().unwrap_or(Exit::Done)
+}
+
+/// Prints what was built: a table and the reasons, or with `--json` a line for each.
+pub(super) fn print(all: &[Built]) {
+    if output::is_json() {
+        output::is_list();
+        all.iter().for_each(print_line);
+        return;
+    }
+    let head = ["model", "preset", "state", "triangles", "bytes", "similarity", "warnings"];
+    print!("{}", table_below(&head, all.iter().map(row)));
+    for built in all.iter().filter(|built| built.state.is_failure()) {
+        println!("{}: {}", built.name(), built.reason());
+    }
+    println!("{}", summary(all));
+}
+
+fn row(built: &Built) -> Vec<String> {
+    let facts = built.facts.as_ref();
+    let triangles = facts.and_then(|it| it.triangles).map(grouped);
+    let similarity = facts.and_then(|it| it.similarity).map(|it| format!("{it:.1}"));
+    let warnings = facts.map_or(0, |it| it.warnings.len());
+    vec![
+        built.model.clone(),
+        built.preset.clone(),
+        built.state.words().to_owned(),
+        triangles.unwrap_or_default(),
+        facts.map(|it| bytes(it.bytes)).unwrap_or_default(),
+        similarity.unwrap_or_default(),
+        (warnings > 0).then(|| warnings.to_string()).unwrap_or_default(),
+    ]
+}
+
+fn summary(all: &[Built]) -> String {
+    let states = [
+        BuiltState::Made,
+        BuiltState::UpToDate,
+        BuiltState::OverBudget,
+        BuiltState::Failed,
+    ];
+    let count = |state| all.iter().filter(|built| built.state == state).count();
+    let parts = states.map(|state| (count(state), state.words()));
+    let parts = parts.into_iter().filter(|(count, _)| *count > 0);
+    let parts: Vec<String> = parts.map(|(count, words)| format!("{count} {words}")).collect();
+    match parts.is_empty() {
+        true => "There are no models.".to_owned(),
+        false => format!("{}: {}", counted(all.len() as u64, "result"), parts.join(", ")),
+    }
+}
+
+fn print_line(built: &Built) {
+    let facts = built.facts.clone().unwrap_or_default();
+    let codes: std::collections::BTreeSet<&str> =
+        facts.warnings.iter().map(|line| WarningKind::of_line(line).name()).collect();
+    let state = match built.state.is_failure() {
+        true => "failed",
+        false => "done",
+    };
+    let mut line = json!({
+        "model": built.model,
+        "preset": built.preset,
+        "state": state,
+        "built": built.state.words().replace(' ', "_"),
+        "files": built.files,
+        "bytes": facts.bytes,
+        "triangles": facts.triangles,
+        "similarity": facts.similarity,
+        "warnings": facts.warnings,
+        "warning_codes": codes,
+        "exit": built.state.exit().code(),
+    });
+    if !built.reasons.is_empty() {
+        line["reason"] = built.reason().into();
+    }
+    output::line(line);
+}
+
+/// Writes the results as JUnit XML: a suite for each preset, a test for each model.
+pub(super) fn write_junit(all: &[Built], path: &Path) -> Result<()> {
+    let cannot = || format!("cannot write {}", path.display());
+    let text = junit(all).with_context(cannot)?;
+    write_atomic(path, &text).with_context(cannot)
+}
+
+fn junit(all: &[Built]) -> Result<Vec<u8>> {
+    let mut presets: Vec<&str> = all.iter().map(|built| built.preset.as_str()).collect();
+    presets.sort_unstable();
+    presets.dedup();
+    let mut xml = Writer::new_with_indent(Vec::new(), b' ', 2);
+    xml.write_event(Event::Decl(BytesDecl::new("1.0", Some("UTF-8"), None)))?;
+    xml.create_element("testsuites").write_inner_content(|xml| {
+        for preset in presets {
+            suite(xml, preset, all.iter().filter(|built| built.preset == preset))?;
+        }
+        Ok(())
+    })?;
+    let mut text = xml.into_inner();
+    text.push(b'\n');
+    Ok(text)
+}
+
+fn suite<'a>(
+    xml: &mut Writer<Vec<u8>>,
+    preset: &str,
+    results: impl Iterator<Item = &'a Built> + Clone,
+) -> std::io::Result<()> {
+    let count = |state| results.clone().filter(|built| built.state == state).count().to_string();
+    let counts = [
+        ("tests", results.clone().count().to_string()),
+        ("failures", count(BuiltState::OverBudget)),
+        ("errors", count(BuiltState::Failed)),
+    ];
+    let counts = counts.iter().map(|(name, count)| (*name, count.as_str()));
+    let suite = xml.create_element("testsuite").with_attribute(("name", preset));
+    suite.with_attributes(counts).write_inner_content(|xml| {
+        for built in results.clone() {
+            let case = xml.create_element("testcase").with_attribute(("classname", preset));
+            let case = case.with_attribute(("name", built.model.as_str()));
+            let element = match built.state {
+                BuiltState::Made | BuiltState::UpToDate => {
+                    case.write_empty()?;
+                    continue;
+                }
+                BuiltState::OverBudget => "failure",
+                BuiltState::Failed => "error",
+            };
+            case.write_inner_content(|xml| {
+                let reason = xml_text(&built.reason());
+                let element = xml.create_element(element);
+                let element = element.with_attribute(("message", reason.as_str()));
+                element.write_text_content(BytesText::new(&reason))?;
+                Ok(())
+            })?;
+        }
+        Ok(())
+    })?;
+    Ok(())
+}
+
+/// Without the control characters that XML cannot have.
+fn xml_text(text: &str) -> String {
+    let is_allowed = |c: &char| !c.is_control() || matches!(c, '\n' | '\t');
+    text.chars().filter(is_allowed).collect()
+}
+
+/// The annotations that GitHub Actions shows beside a run, a line for each failure (its workflow commands).
+pub(super) fn annotations(all: &[Built]) -> Vec<String> {
+    let failures = all.iter().filter(|built| built.state.is_failure());
+    let line = |built: &Built| {
+        let title = format!("{} {}", built.name(), built.state.words());
+        let title = escaped(&title).replace(':', "%3A").replace(',', "%2C");
+        format!("::error title={title}::{}", escaped(&built.reason()))
+    };
+    failures.map(line).collect()
+}
+
+fn escaped(text: &str) -> String {
+    text.replace('%', "%25").replace('\r', "%0D").replace('\n', "%0A")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn built(model: &str, preset: &str, state: BuiltState, reasons: &[&str]) -> Built {
+        Built {
+            model: model.to_owned(),
+            preset: preset.to_owned(),
+            state,
+            files: Vec::new(),
+            facts: None,
+            reasons: reasons.iter().map(|it| (*it).to_owned()).collect(),
+        }
+    }
+
+    fn some() -> Vec<Built> {
+        vec![
+            built("chair", "web", BuiltState::Made, &[]),
+            built("a<b>\"&", "web", BuiltState::OverBudget, &["too \"many\" <triangles>", "100 %,\nmore"]),
+            built("fox", "phone", BuiltState::Failed, &["it is damaged\u{1b}"]),
+            built("owl", "phone", BuiltState::UpToDate, &[]),
+        ]
+    }
+
+    #[test]
+    fn the_command_fails_if_one_result_fails_or_exceeds_its_budget() {
+        let all = some();
+        assert_eq!(exit_of(&all), Exit::Failed);
+        assert_eq!(exit_of(&all[..2]), Exit::Failed);
+        assert_eq!(exit_of(&all[..1]), Exit::Done);
+        assert_eq!(exit_of(&[]), Exit::Done);
+    }
+
+    #[test]
+    fn junit_has_a_suite_for_each_preset_and_escapes_what_xml_would_take_for_its_own() {
+        let text = String::from_utf8(junit(&some()).unwrap()).unwrap();
+        assert!(text.contains(r#"<testsuite name="web" tests="2" failures="1" errors="0">"#), "{text}");
+        assert!(text.contains(r#"<testsuite name="phone" tests="2" failures="0" errors="1">"#), "{text}");
+        assert!(text.contains(r#"<testcase classname="web" name="a&lt;b&gt;&quot;&amp;">"#), "{text}");
+        assert!(text.contains("too &quot;many&quot; &lt;triangles&gt;; 100 %"), "{text}");
+        assert!(text.contains("<error message=\"it is damaged\">"), "{text}");
+        let mut reader = quick_xml::Reader::from_str(&text);
+        while reader.read_event().unwrap() != Event::Eof {}
+    }
+
+    #[test]
+    fn an_annotation_is_one_line_whatever_the_reason() {
+        let lines = annotations(&some());
+        assert_eq!(
+            lines[0],
+            "::error title=a<b>\"& (web) over budget::too \"many\" <triangles>; 100 %25,%0Amore"
+        );
+        assert_eq!(lines.len(), 2);
+        assert!(lines.iter().all(|line| !line.contains('\n')));
+    }
+
+    #[test]
+    fn the_summary_counts_each_state() {
+        assert_eq!(summary(&some()), "4 results: 1 made, 1 up to date, 1 over budget, 1 failed");
+        assert_eq!(summary(&[]), "There are no models.");
+    }
+}
