@@ -1,6 +1,7 @@
 //! Warnings about a model or a result. A line of `warning.log` ends with the code of its kind in brackets, so that scripts can
 //! tell kinds apart while the sentences change.
 
+use std::collections::BTreeSet;
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
@@ -32,8 +33,7 @@ rows! {
         LooksDifferent { name: "looks-different", meaning: "a part of the result looks different from the source, or its surface is far away" }
         NotChecked { name: "not-checked", meaning: "a written file could not be read again, so it was not compared" }
         Profile { name: "profile", meaning: "a file breaks a rule of the profile that it was asked to follow" }
-        /// The line has no code: another service has written it.
-        Other { name: "other", meaning: "a line without a code, as other services write them" }
+        Other { name: "other", meaning: "a line without a code: of another service or an older version, or the number of lines that a long log leaves out" }
     }
 }
 
@@ -49,6 +49,12 @@ impl WarningKind {
     /// The kind of a line of `warning.log`.
     pub fn of_line(line: &str) -> WarningKind {
         split(line).0
+    }
+
+    /// The codes of these kinds, each once, in the order of the table.
+    pub fn codes(kinds: impl IntoIterator<Item = WarningKind>) -> Vec<&'static str> {
+        let kinds: BTreeSet<WarningKind> = kinds.into_iter().collect();
+        kinds.into_iter().map(WarningKind::name).collect()
     }
 
     /// The line of a warning of this kind.
@@ -141,6 +147,9 @@ mod tests {
             assert_eq!(serde_json::to_value(&warning).unwrap(), line);
             assert_eq!(warning.kind, WarningKind::of_line(line));
         }
+        let twice = ["a [damaged]", "b [not-read]", "c", "d [damaged]"];
+        let codes = WarningKind::codes(twice.map(WarningKind::of_line));
+        assert_eq!(codes, ["not-read", "damaged", "other"]);
         let warning = Warning::new(WarningKind::Damaged, "it ends early").of("a.obj");
         assert_eq!(warning.to_string(), "a.obj: it ends early [damaged]");
     }

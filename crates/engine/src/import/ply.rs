@@ -159,7 +159,7 @@ fn build(body: Body, warnings: &mut Vec<Warning>) -> Result<Vec<(Geometry, i32)>
     if body.indices.is_empty() {
         warnings.push(Warning::new(
             WarningKind::NotRead,
-            "the file is a point cloud; points are passed through as they are".to_owned(),
+            "the file is a point cloud; points are passed through as they are",
         ));
         return Ok(vec![(of_vertices(body), 0)]);
     }

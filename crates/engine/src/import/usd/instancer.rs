@@ -76,7 +76,8 @@ fn read_prototype(
 /// The root of a copy of a prototype, which changes over time like the first.
 fn copy(reader: &mut Reader<'_>, prototype: &Prototype) -> Option<usize> {
     if reader.builder.has_skin(&prototype.tree) {
-        reader.warnings.add(WarningKind::NotRead,
+        reader.warnings.add(
+            WarningKind::NotRead,
             "a prototype of a point instancer is moved by a skeleton; all its instances are drawn where the first one is",
         );
     }

@@ -5,6 +5,7 @@ use serde_json::json;
 
 use super::gltf::{Maker, Model};
 use super::shapes::sphere_primitive;
+use crate::log_lines::LogLines as _;
 
 /// A sphere that moves along x: where it is at each tenth of a second.
 fn moving(interpolation: &str, places: &[f32]) -> Model {
@@ -32,7 +33,7 @@ fn export(model: &Model) -> Vec<String> {
     let report = model.optimize(json!({ "compressionAndExport": { "fileExports": [
         { "fileType": "usdz" }, { "fileType": "fbx" },
     ] } }));
-    report.unwrap().warnings
+    report.unwrap().warnings.lines()
 }
 
 /// The keyframes of the translation along x.

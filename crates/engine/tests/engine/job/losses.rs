@@ -5,6 +5,7 @@ use serde_json::{Value, json};
 
 use super::gltf::{Maker, Model};
 use super::shapes::{png, sphere_primitive};
+use crate::log_lines::LogLines as _;
 use crate::square_glb::changed_glb;
 
 /// A sphere of a material with most of what glTF has, below a camera and a light.
@@ -65,7 +66,7 @@ fn export(model: &Model, formats: &[&str]) -> Vec<String> {
         .map(|format| json!({ "fileType": format }))
         .collect();
     let report = model.optimize(json!({ "compressionAndExport": { "fileExports": exports } }));
-    report.unwrap().warnings
+    report.unwrap().warnings.lines()
 }
 
 #[test]
@@ -147,11 +148,8 @@ fn automatic_conversions_name_what_they_leave_out() {
         output_dir: model.dir.path().join("out"),
     });
     let report = run_with(&task, Pictures::Skipped, &mut |_| {}).unwrap();
-    let lines: Vec<&String> = report
-        .warnings
-        .iter()
-        .filter(|line| line.contains("cannot hold"))
-        .collect();
+    let lines = report.warnings.lines().into_iter();
+    let lines: Vec<String> = lines.filter(|line| line.contains("cannot hold")).collect();
     assert_eq!(
         lines,
         [

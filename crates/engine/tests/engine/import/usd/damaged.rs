@@ -4,11 +4,14 @@ use assetfs_engine::import::Imported;
 
 use super::super::texts::import_texts;
 use super::{layer, read, read_one, square};
+use crate::log_lines::LogLines as _;
+use assetfs_engine::{Warning, WarningKind};
 
 /// The warnings without those of which file is the model.
-fn about_layers(imported: &Imported) -> Vec<&String> {
-    let lines = imported.warnings.iter();
-    lines.filter(|line| !line.contains(" models")).collect()
+fn about_layers(imported: &Imported) -> Vec<String> {
+    let warnings = imported.warnings.iter();
+    let others = warnings.filter(|it| it.kind != WarningKind::OtherModels);
+    others.map(Warning::to_string).collect()
 }
 
 #[test]
@@ -134,9 +137,9 @@ fn prims_that_inherit_themselves_are_warnings() {
         let warning = format!("{closed} references itself; ");
         let is_named = |line: &String| line.starts_with(&warning);
         assert!(
-            imported.warnings.iter().any(is_named),
+            imported.warnings.lines().iter().any(is_named),
             "{prims}: {:?}",
-            imported.warnings
+            imported.warnings.lines()
         );
         assert_eq!(imported.scene.drawn_triangles(), 2, "{prims}");
     }
@@ -155,7 +158,7 @@ fn places_that_are_no_numbers_are_left_out_with_a_warning() {
     );
     for body in [far, instances] {
         let imported = read_one(&body);
-        let warnings = &imported.warnings;
+        let warnings = &imported.warnings.lines();
         assert_eq!(warnings.len(), 1, "{warnings:?}");
         assert!(
             warnings[0].starts_with("1 prim was placed by numbers"),
@@ -286,7 +289,7 @@ fn normals_that_fit_nothing_are_made_anew_with_a_warning() {
     ] {
         let imported = read_one(&square("M", lines));
         assert_eq!(
-            imported.warnings,
+            imported.warnings.lines(),
             ["mesh \"M\": its normals do not fit its points; they are made anew"]
         );
         let normals = imported.scene.geometries[0].attribute("NORMAL");
@@ -298,7 +301,9 @@ fn normals_that_fit_nothing_are_made_anew_with_a_warning() {
 #[test]
 fn what_a_mesh_loses_is_a_warning() {
     let warned = |lines: &str, warning: &str| {
-        let warnings = read_one(&format!("{}{}", square("A", ""), square("M", lines))).warnings;
+        let warnings = read_one(&format!("{}{}", square("A", ""), square("M", lines)))
+            .warnings
+            .lines();
         assert_eq!(warnings, [warning]);
     };
     warned(

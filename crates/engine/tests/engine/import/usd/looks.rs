@@ -5,6 +5,7 @@ use serde_json::{Value, json};
 use super::super::texts::import_texts;
 use super::{layer, read_one, square};
 use crate::job::shapes::png;
+use crate::log_lines::LogLines as _;
 
 const COORDS: &str = "    texCoord2f[] primvars:st = [(0, 0), (1, 0), (0.25, 0.75)] (\n        interpolation = \"faceVarying\"\n    )\n    \
     int[] primvars:st:indices = [0, 1, 2, 0]\n";
@@ -67,7 +68,7 @@ fn surfaces_become_materials() {
         )
     );
     let imported = read_one(&body);
-    assert_eq!(imported.warnings, Vec::<String>::new());
+    assert_eq!(imported.warnings.lines(), Vec::<String>::new());
     let expected = json!({
         "pbrMetallicRoughness": { "baseColorFactor": [0.5, 0.25, 0.0, 0.5], "roughnessFactor": 0.25, "metallicFactor": 1.0 },
         "alphaMode": "BLEND",
@@ -111,7 +112,7 @@ fn with_textures(inputs: &str, shaders: &str, files: &[(&str, Vec<u8>)]) -> Text
     Textured {
         material: imported.scene.list("materials")[0].clone(),
         images: images.collect(),
-        warnings: imported.warnings,
+        warnings: imported.warnings.lines(),
     }
 }
 
@@ -544,7 +545,7 @@ fn other_surfaces_are_plain_with_a_warning() {
         material("M", "", "").replace("UsdPreviewSurface", "ND_standard_surface_surfaceshader");
     let imported = read_one(&format!("{body}{}", square("Q", &bound("M"))));
     let warning = "material \"M\" has a surface of the kind ND_standard_surface_surfaceshader; only UsdPreviewSurface is read, and a plain one is taken";
-    assert_eq!(imported.warnings, [warning]);
+    assert_eq!(imported.warnings.lines(), [warning]);
     assert_eq!(imported.scene.list("materials")[0]["name"], "M");
 }
 
