@@ -99,6 +99,13 @@ mod tests {
     use super::*;
 
     #[test]
+    fn codes_are_listed_once_and_lines_of_other_services_have_other() {
+        let lines = ["a [no-gain]", "b", "c [no-gain]", "d [missing-file]"].map(str::to_owned);
+        assert_eq!(codes_of(&lines), ["missing-file", "no-gain", "other"]);
+        assert!(codes_of(&[]).is_empty());
+    }
+
+    #[test]
     fn the_first_warning_is_said_and_the_others_are_counted() {
         let dir = tempfile::tempdir().unwrap();
         let log = dir.path().join("analysis/warning.log");

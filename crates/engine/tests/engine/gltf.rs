@@ -53,7 +53,7 @@ fn an_image_on_the_network_or_outside_of_the_upload_is_left_out_with_its_name() 
         let read = import(dir.path(), &["m.glb".to_owned()]).unwrap();
         let expected = format!(
             "m.glb: images[0].uri refers to \"{uri}\", which is outside of the uploaded files. The model is read without \
-             this image"
+             this image [missing-file]"
         );
         assert_eq!(read.warnings.lines(), [expected]);
         let finish = &read.scene.list("materials")[0]["pbrMetallicRoughness"];

@@ -171,7 +171,7 @@ o Mapped\nf 1/1 2/2 3/3\no Bare\nf 1 2 3\n";
     assert_eq!(
         imported.warnings.lines(),
         [
-            "mesh \"Bare\": the material \"painted\" has textures for texture coordinate set 0, which the mesh lacks; they are left out there"
+            "mesh \"Bare\": the material \"painted\" has textures for texture coordinate set 0, which the mesh lacks; they are left out there [bad-texture]"
         ]
     );
     assert_valid(&imported);

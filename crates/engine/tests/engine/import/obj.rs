@@ -2,6 +2,7 @@
 
 use super::texts::{grey_png, import_texts};
 use crate::log_lines::LogLines as _;
+use assetfs_engine::WarningKind;
 
 pub const SQUARE_OBJ: &[u8] =
     b"mtllib my square.mtl\no Square\nv 0 0 0\nv 1 0 0\nv 1 1 0\nv 0 1 0\n\
@@ -117,11 +118,9 @@ fn a_face_of_very_many_corners_is_read_exactly_and_a_huge_comb_is_named() {
 #[test]
 fn a_missing_texture_or_library_is_a_warning() {
     let imported = import_texts(&[("square.obj", SQUARE_OBJ)]).unwrap();
-    assert!(
-        imported.warnings.lines()[0].contains("my square.mtl"),
-        "{:?}",
-        imported.warnings.lines()
-    );
+    let warning = &imported.warnings[0];
+    assert_eq!(warning.kind, WarningKind::MissingFile);
+    assert!(warning.text.contains("my square.mtl"), "{warning}");
     let imported = import_texts(&[
         ("square.obj", SQUARE_OBJ),
         ("my square.mtl", b"newmtl painted\nmap_Kd gone.png\n"),

@@ -112,6 +112,6 @@ fn materials_without_a_library_are_named() {
         .lines();
     assert_eq!(
         warnings,
-        ["a.obj names no material file; its materials get default values"]
+        ["a.obj names no material file; its materials get default values [damaged]"]
     );
 }

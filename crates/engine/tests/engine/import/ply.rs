@@ -33,7 +33,7 @@ fn more_numbers_on_a_line_than_declared_do_not_shift_the_others() {
     assert_eq!(
         imported.warnings.lines(),
         [
-            "extra.ply: 6 lines have more numbers than the header declares; the others on these lines are ignored"
+            "extra.ply: 6 lines have more numbers than the header declares; the others on these lines are ignored [damaged]"
         ]
     );
 }

@@ -58,8 +58,8 @@ fn colours_of_an_stl_and_bytes_after_it_are_named() {
     assert_eq!(
         warnings,
         [
-            "a.stl: 1 triangles have colours or other marks, which are not read",
-            "a.stl: 3 bytes after the triangles are not read"
+            "a.stl: 1 triangles have colours or other marks, which are not read [not-read]",
+            "a.stl: 3 bytes after the triangles are not read [not-read]"
         ]
     );
 }

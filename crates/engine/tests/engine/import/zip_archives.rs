@@ -107,7 +107,7 @@ fn a_texture_is_found_in_another_folder_of_the_model_and_a_doubtful_one_is_named
     assert_eq!(
         doubtful.warnings.lines(),
         [
-            "the texture \"wood.png\" is left out: several uploaded files could be meant: a/wood.png, b/wood.png"
+            "the texture \"wood.png\" is left out: several uploaded files could be meant: a/wood.png, b/wood.png [missing-file]"
         ]
     );
     assert!(doubtful.scene.images.is_empty());

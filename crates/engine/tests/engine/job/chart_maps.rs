@@ -191,11 +191,11 @@ fn settings_without_an_effect_are_named() {
     for (baking, line) in [
         (
             json!({ "bakeNormalMap": true }),
-            "bakeNormalMap has no effect, because no face limit removes triangles",
+            "bakeNormalMap has no effect, because no face limit removes triangles [not-baked]",
         ),
         (
             json!({ "bakingQuality": "high" }),
-            "bakingQuality and uvStretchTolerance have no effect where nothing is baked",
+            "bakingQuality and uvStretchTolerance have no effect where nothing is baked [setting-ignored]",
         ),
     ] {
         let report = model.optimize(simplification(baking)).unwrap();

@@ -261,7 +261,7 @@ fn usdz_is_checked_against_the_profile() {
     );
     assert_eq!(
         profile("glb"),
-        ["profile arkit: the job writes no usdz, so nothing is checked"]
+        ["profile arkit: the job writes no usdz, so nothing is checked [setting-ignored]"]
     );
 }
 

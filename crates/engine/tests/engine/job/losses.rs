@@ -86,22 +86,22 @@ fn each_format_names_in_one_line_what_it_cannot_hold() {
             &format!(
                 "fbx cannot hold: {everywhere}, occlusion textures, alpha cutoffs (these materials are blended), \
                  double-sided materials (only readers of the glTF material of 3ds Max know of them), \
-                 material extensions ({all})"
+                 material extensions ({all}) [not-held]"
             ),
             &format!(
                 "usdz cannot hold: {everywhere}, vertex colours (they are left out where the base colour has a texture), \
-                 the alpha of vertex colours, clearcoat textures, {extensions}"
+                 the alpha of vertex colours, clearcoat textures, {extensions} [not-held]"
             ),
             &format!(
                 "obj cannot hold: {everywhere}, more than one set of texture coordinates, the alpha of vertex colours, \
                  occlusion textures, clamped textures, \
-                 alpha cutoffs (these materials are blended), emission above 1, double-sided materials, material extensions ({all})"
+                 alpha cutoffs (these materials are blended), emission above 1, double-sided materials, material extensions ({all}) [not-held]"
             ),
             &format!(
-                "ply cannot hold: {everywhere}, more than one set of texture coordinates, materials"
+                "ply cannot hold: {everywhere}, more than one set of texture coordinates, materials [not-held]"
             ),
             &format!(
-                "stl cannot hold: {everywhere}, texture coordinates, vertex colours, materials"
+                "stl cannot hold: {everywhere}, texture coordinates, vertex colours, materials [not-held]"
             ),
         ]
     );
@@ -153,7 +153,7 @@ fn automatic_conversions_name_what_they_leave_out() {
     assert_eq!(
         lines,
         [
-            "fbx cannot hold: double-sided materials (only readers of the glTF material of 3ds Max know of them)"
+            "fbx cannot hold: double-sided materials (only readers of the glTF material of 3ds Max know of them) [not-held]"
         ]
     );
 }

@@ -79,7 +79,7 @@ fn fbx_has_a_set_of_coordinates_for_each_texture_transform() {
         .collect();
     assert_eq!(
         lost,
-        ["obj cannot hold: more than one set of texture coordinates"]
+        ["obj cannot hold: more than one set of texture coordinates [not-held]"]
     );
     let before = model.result("model.glb");
     let fbx = model.result("model.fbx");

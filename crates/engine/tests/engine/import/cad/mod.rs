@@ -129,8 +129,8 @@ fn measures_and_notes_are_named_as_not_read() {
     assert_eq!(
         warnings("bracket.step"),
         [
-            "bracket.step: 3 measures and tolerances are not read",
-            "bracket.step: 1 note beside the model is not read"
+            "bracket.step: 3 measures and tolerances are not read [not-read]",
+            "bracket.step: 1 note beside the model is not read [not-read]"
         ]
     );
     assert_eq!(
@@ -184,7 +184,7 @@ fn curves_without_surfaces_are_a_warning() {
     assert_eq!(imported.scene.drawn_triangles(), 1);
     assert_eq!(
         imported.warnings.lines(),
-        ["curve.brep: 1 curve that belongs to no surface is not read"]
+        ["curve.brep: 1 curve that belongs to no surface is not read [not-read]"]
     );
 }
 

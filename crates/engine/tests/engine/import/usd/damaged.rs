@@ -51,9 +51,15 @@ fn parts_that_cannot_be_put_together_are_warnings() {
 fn layers_that_are_none_are_named_with_the_reason() {
     let other = "{ \"asset\": { \"version\": \"2.0\" } }";
     for (path, reason) in [
-        ("../../etc/passwd", "its path leads out of the upload"),
-        ("./missing", "it is not among the uploaded files"),
-        ("./p/other.json", "it is not a USD file"),
+        (
+            "../../etc/passwd",
+            "its path leads out of the upload [missing-file]",
+        ),
+        (
+            "./missing",
+            "it is not among the uploaded files [missing-file]",
+        ),
+        ("./p/other.json", "it is not a USD file [damaged]"),
     ] {
         let square = square("M", "");
         let sublayer =
@@ -203,7 +209,7 @@ fn layers_that_nest_without_end_are_refused() {
         assert_eq!(
             about_layers(&imported.unwrap()),
             [
-                "the layer \"p/b.usda\" is left out at </R>: it cannot be read: the text nests more than 1000 brackets"
+                "the layer \"p/b.usda\" is left out at </R>: it cannot be read: the text nests more than 1000 brackets [damaged]"
             ]
         );
     }
@@ -290,7 +296,7 @@ fn normals_that_fit_nothing_are_made_anew_with_a_warning() {
         let imported = read_one(&square("M", lines));
         assert_eq!(
             imported.warnings.lines(),
-            ["mesh \"M\": its normals do not fit its points; they are made anew"]
+            ["mesh \"M\": its normals do not fit its points; they are made anew [damaged]"]
         );
         let normals = imported.scene.geometries[0].attribute("NORMAL");
         let is_flat = |values: &[f32]| values.chunks(3).all(|it| it == [0.0, 0.0, 1.0]);
@@ -308,15 +314,15 @@ fn what_a_mesh_loses_is_a_warning() {
     };
     warned(
         "    token visibility = \"invisible\"",
-        "m.usda: 1 invisible prim is not read",
+        "m.usda: 1 invisible prim is not read [not-read]",
     );
     warned(
         "    uniform token purpose = \"guide\"",
-        "m.usda: 1 mesh of another purpose is not read",
+        "m.usda: 1 mesh of another purpose is not read [not-read]",
     );
     warned(
         "    point3f[] points.timeSamples = { 0: [(0, 0, 0), (1, 0, 0), (1, 1, 0), (0, 1, 0)], 1: [(0, 0, 0), (2, 0, 0), (1, 1, 0), (0, 1, 0)] }",
-        "mesh \"M\": its points move over time; they are read at the first time",
+        "mesh \"M\": its points move over time; they are read at the first time [not-read]",
     );
     let sets: String = (0..5)
         .map(|set| {
@@ -325,11 +331,11 @@ fn what_a_mesh_loses_is_a_warning() {
         .collect();
     warned(
         &sets,
-        "mesh \"M\": it has more than 4 sets of texture coordinates; the others are not read",
+        "mesh \"M\": it has more than 4 sets of texture coordinates; the others are not read [not-read]",
     );
     warned(
         "    uniform token[] skel:blendShapes = [\"smile\"]\n    rel skel:blendShapeTargets = </M/smile>\n    \
          def BlendShape \"smile\"\n    {\n        uniform vector3f[] offsets = [(0, 0, 1)]\n    }",
-        "mesh \"M\": its blend shape \"smile\" does not fit its points and is left out",
+        "mesh \"M\": its blend shape \"smile\" does not fit its points and is left out [damaged]",
     );
 }

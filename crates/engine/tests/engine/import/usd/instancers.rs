@@ -61,7 +61,7 @@ fn instances_that_move_are_a_warning() {
     );
     assert_eq!(
         read_one(&body).warnings.lines(),
-        ["point instancer \"P\": its instances change over time, which is not read"]
+        ["point instancer \"P\": its instances change over time, which is not read [not-read]"]
     );
 }
 

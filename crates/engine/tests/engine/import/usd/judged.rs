@@ -245,7 +245,7 @@ fn usd_core_finds_the_skeleton_and_the_clip_of_the_fox() {
     );
     assert!(found[1].as_u64().unwrap() > 10, "{found}");
     assert_ne!(found[3], found[4], "the clip moves the points");
-    let line = "usdz holds one animation: \"Survey\" is written, 2 others are left out";
+    let line = "usdz holds one animation: \"Survey\" is written, 2 others are left out [not-held]";
     assert!(
         report
             .warnings

@@ -165,7 +165,7 @@ fn textures_that_are_black_outside_of_their_image_are_warnings() {
     assert_eq!(
         read.warnings,
         [
-            "the texture \"wood.png\" is black outside of its image (wrap mode `black`), which is not read; its border goes on there"
+            "the texture \"wood.png\" is black outside of its image (wrap mode `black`), which is not read; its border goes on there [not-read]"
         ]
     );
 }
@@ -232,7 +232,7 @@ fn gloss_maps_become_roughness() {
     assert_eq!(
         warnings,
         [
-            "material \"M\": the scale of its normal texture is unequal or negative (for example a flipped green channel); this is ignored"
+            "material \"M\": the scale of its normal texture is unequal or negative (for example a flipped green channel); this is ignored [not-read]"
         ]
     );
     let base = &found["pbrMetallicRoughness"];
@@ -282,7 +282,9 @@ fn missing_and_refused_textures_are_left_out_with_a_reason() {
         } = with_textures(inputs, &texture("T", asset, ""), &[]);
         assert_eq!(
             warnings,
-            [format!("the texture \"{asset}\" is left out: {reason}")]
+            [format!(
+                "the texture \"{asset}\" is left out: {reason} [missing-file]"
+            )]
         );
         assert!(
             images.is_empty()
@@ -396,7 +398,8 @@ fn what_is_not_read_of_a_surface_is_a_warning() {
     let found = with_textures(&inputs, &shaders, &files).warnings;
     assert_eq!(found.len(), expected.len(), "{found:?}");
     for (found, expected) in found.iter().zip(expected) {
-        assert!(found.ends_with(expected), "{found}");
+        let expected = format!("{expected} [not-read]");
+        assert!(found.ends_with(&expected), "{found}");
     }
 }
 
@@ -544,7 +547,7 @@ fn other_surfaces_are_plain_with_a_warning() {
     let body =
         material("M", "", "").replace("UsdPreviewSurface", "ND_standard_surface_surfaceshader");
     let imported = read_one(&format!("{body}{}", square("Q", &bound("M"))));
-    let warning = "material \"M\" has a surface of the kind ND_standard_surface_surfaceshader; only UsdPreviewSurface is read, and a plain one is taken";
+    let warning = "material \"M\" has a surface of the kind ND_standard_surface_surfaceshader; only UsdPreviewSurface is read, and a plain one is taken [not-read]";
     assert_eq!(imported.warnings.lines(), [warning]);
     assert_eq!(imported.scene.list("materials")[0]["name"], "M");
 }

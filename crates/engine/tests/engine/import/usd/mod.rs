@@ -64,7 +64,7 @@ fn polygons_become_triangles_without_holes() {
     let imported = read_one(mesh);
     assert_eq!(imported.scene.drawn_triangles(), 3);
     assert_eq!(imported.format, "usda");
-    let warning = "m.usda: 1 mesh is read as the control cage of a subdivision surface";
+    let warning = "m.usda: 1 mesh is read as the control cage of a subdivision surface [not-read]";
     assert_eq!(imported.warnings.lines(), [warning]);
 }
 
@@ -139,7 +139,9 @@ fn sheared_matrices_become_two_nodes() {
         format!("matrix4d xformOp:transform.timeSamples = {{ 0: {matrix}, 24: {matrix} }}");
     assert_eq!(
         read_one(&sheared(&moving)).warnings.lines(),
-        ["the moving prim \"X\" is sheared, which glTF has not; it moves without the shear"]
+        [
+            "the moving prim \"X\" is sheared, which glTF has not; it moves without the shear [not-read]"
+        ]
     );
 }
 
@@ -226,7 +228,7 @@ fn layers_outside_of_the_upload_are_refused_with_a_reason() {
                 square("M", "")
             );
             let imported = read_one(&body);
-            let line = format!("the layer \"{asset}\" is left out: {reason}");
+            let line = format!("the layer \"{asset}\" is left out: {reason} [missing-file]");
             assert_eq!(imported.warnings.lines(), [line], "{asset}");
             assert_eq!(imported.scene.drawn_triangles(), 2);
         }
@@ -318,9 +320,9 @@ fn what_is_not_read_is_a_warning() {
     assert_eq!(
         read_one(&body).warnings.lines(),
         [
-            "mesh \"Broken\" is left out: its faces name points that it does not have",
-            "m.usda: 1 prim of the type BasisCurves is not read",
-            "m.usda: 2 prims of the type SphereLight are not read",
+            "mesh \"Broken\" is left out: its faces name points that it does not have [damaged]",
+            "m.usda: 1 prim of the type BasisCurves is not read [not-read]",
+            "m.usda: 2 prims of the type SphereLight are not read [not-read]",
         ]
     );
 }

@@ -187,7 +187,7 @@ fn visibility_over_time_becomes_a_scale_in_steps() {
     let imported = read_one(&body);
     assert_eq!(
         imported.warnings.lines(),
-        ["m.usda: 1 invisible prim is not read"]
+        ["m.usda: 1 invisible prim is not read [not-read]"]
     );
     let scene = imported.scene;
     let nodes = scene.list("nodes");
@@ -264,7 +264,7 @@ fn visibility_of_a_skeleton_that_its_mesh_lacks_is_a_warning() {
     assert_eq!(
         read_one(&body).warnings.lines(),
         [
-            "mesh \"Arm\": its visibility over time is not read, because its skeleton has another one"
+            "mesh \"Arm\": its visibility over time is not read, because its skeleton has another one [not-read]"
         ]
     );
 }
