@@ -11,6 +11,7 @@ use super::table::counted;
 use crate::drive::{HistoryKind, MountStatus};
 use crate::fuse::shell_quoted;
 use crate::wire::Timestamp;
+use assetfs_formats::warnings::WarningKind;
 
 /// How much of a log is read.
 const MAX_BYTES: u64 = 64 * 1024;
@@ -28,9 +29,17 @@ pub(super) fn warnings_of(folder: &Path) -> Vec<String> {
     lines.map(str::to_owned).collect()
 }
 
+/// The codes of warnings, each once.
+pub(super) fn codes_of(warnings: &[String]) -> Vec<&'static str> {
+    WarningKind::codes(warnings.iter().map(|line| WarningKind::of_line(line)))
+}
+
 /// The warnings of a folder in one line; `None` if there are none.
 pub(super) fn in_one_line(folder: &Path) -> Option<String> {
-    let warnings = warnings_of(folder);
+    joined(folder, &warnings_of(folder))
+}
+
+fn joined(folder: &Path, warnings: &[String]) -> Option<String> {
     let first = warnings.first()?;
     Some(match warnings.len() {
         1 => format!("warning: {first}"),
@@ -47,8 +56,16 @@ const MAX_RECENT: usize = 5;
 /// How long ago a job of these has ended at most.
 const RECENT_SECS: i64 = 3_600;
 
+/// The warnings of a result.
+pub(super) struct ResultWarnings {
+    pub(super) path: PathBuf,
+    /// All of them in one line.
+    pub(super) line: String,
+    pub(super) codes: Vec<&'static str>,
+}
+
 /// The warnings of the results of the last jobs of a drive. None if the drive is offline or its event log cannot be read.
-pub(super) fn of_recent_jobs(root: &Path, status: &MountStatus) -> Vec<(PathBuf, String)> {
+pub(super) fn of_recent_jobs(root: &Path, status: &MountStatus) -> Vec<ResultWarnings> {
     if !status.online {
         return Vec::new();
     }
@@ -66,13 +83,27 @@ pub(super) fn of_recent_jobs(root: &Path, status: &MountStatus) -> Vec<(PathBuf,
     let jobs = jobs.into_iter().take(MAX_RECENT);
     let results = jobs.map(|text| text.with_extension(""));
     results
-        .filter_map(|result| in_one_line(&result).map(|warning| (result, warning)))
+        .filter_map(|path| {
+            let warnings = warnings_of(&path);
+            Some(ResultWarnings {
+                line: joined(&path, &warnings)?,
+                codes: codes_of(&warnings),
+                path,
+            })
+        })
         .collect()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn codes_are_listed_once_and_lines_of_other_services_have_other() {
+        let lines = ["a [no-gain]", "b", "c [no-gain]", "d [missing-file]"].map(str::to_owned);
+        assert_eq!(codes_of(&lines), ["missing-file", "no-gain", "other"]);
+        assert!(codes_of(&[]).is_empty());
+    }
 
     #[test]
     fn the_first_warning_is_said_and_the_others_are_counted() {

@@ -17,7 +17,7 @@ use super::cache::keeps_nothing_new;
 use super::exit::{Exit, WrongUse};
 use super::mounted::MountedDrive;
 use super::output;
-use super::result_warnings;
+use super::result_warnings::{self, ResultWarnings};
 use super::table::{bytes, counted};
 
 /// Show drafts, transfers, jobs, cache and failures of a mounted drive
@@ -49,15 +49,15 @@ pub(super) fn run(args: &StatusArgs) -> Result<Exit> {
         output::line(json_of(&status, &warnings)?);
     } else {
         print!("{}", printable_lines(&describe(drive.root(), &status)));
-        for (path, warning) in &warnings {
-            println!("{}: {warning}", shell_quoted(path));
+        for warning in &warnings {
+            println!("{}: {}", shell_quoted(&warning.path), warning.line);
         }
     }
     Ok(Exit::Done)
 }
 
 /// The status for programs. What failed has its `reason` by the name that all commands use.
-fn json_of(status: &MountStatus, warnings: &[(PathBuf, String)]) -> Result<Value> {
+fn json_of(status: &MountStatus, warnings: &[ResultWarnings]) -> Result<Value> {
     let mut value = serde_json::to_value(status)?;
     for list in ["failures", "refused"] {
         for failure in value[list].as_array_mut().into_iter().flatten() {
@@ -67,7 +67,7 @@ fn json_of(status: &MountStatus, warnings: &[(PathBuf, String)]) -> Result<Value
     }
     let warnings = warnings
         .iter()
-        .map(|(path, warning)| json!({ "path": path, "reason": warning }));
+        .map(|it| json!({ "path": it.path, "reason": it.line, "warning_codes": it.codes }));
     value["warnings"] = warnings.collect();
     Ok(value)
 }

@@ -117,12 +117,14 @@ fn report(path: &Path, state: &State, quiet: bool) {
     }
     if output::is_json() {
         let warnings = is_done.then(|| result_warnings::warnings_of(&result_of(path)));
+        let warnings = warnings.unwrap_or_default();
         output::line(serde_json::json!({
             "path": path,
             "state": word,
             "status": status,
             "reason": reason,
-            "warnings": warnings.unwrap_or_default(),
+            "warning_codes": result_warnings::codes_of(&warnings),
+            "warnings": warnings,
             "exit": exit.code(),
         }));
     }

@@ -60,11 +60,13 @@ pub(super) fn run(args: &WhyArgs) -> Result<Exit> {
         exit = exit.max(end);
         if output::is_json() {
             let exists = missing.is_none() && path.symlink_metadata().is_ok();
+            let warnings = result_warnings::warnings_of(path);
             let mut line = serde_json::json!({
                 "path": path,
                 "reason": why.clone().or_else(|| missing.as_ref().map(super::exit::sentence)),
                 "exists": exists,
-                "warnings": result_warnings::warnings_of(path),
+                "warning_codes": result_warnings::codes_of(&warnings),
+                "warnings": warnings,
                 "exit": end.code(),
             });
             if why.is_none()

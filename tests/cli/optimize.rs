@@ -94,8 +94,13 @@ fn json_says_all_and_quiet_says_nothing_else() {
     assert!(score("worst_view") <= score("average"));
     assert!(score("worst_tile") <= score("worst_view"));
     let warnings = said["warnings"].as_array().unwrap();
-    let is_told = |warning: &Value| warning.as_str().unwrap().contains("schema is \"2.4\"");
+    let is_told = |warning: &Value| {
+        let line = warning.as_str().unwrap();
+        line.contains("schema is \"2.4\"") && line.ends_with(" [setting-ignored]")
+    };
     assert!(warnings.iter().any(is_told), "{warnings:?}");
+    let codes = said["warning_codes"].as_array().unwrap();
+    assert!(codes.contains(&"setting-ignored".into()), "{codes:?}");
     let files = said["files"].as_array().unwrap();
     assert!(files.len() >= formats.len(), "{files:?}");
     for file in files {

@@ -39,6 +39,7 @@
 // The front door.
 mod front;
 pub use assetfs_formats::FileFormat;
+pub use assetfs_formats::warnings::{Warning, WarningKind};
 pub use compare::{ChangedPart, Comparison, Sheet, ViewComparison, WorstTile};
 pub use error::EngineError;
 pub use export::OutFile;

@@ -19,6 +19,7 @@ pub use assetfs_render::{
 
 use super::scene::{self as model, Draw, Geometry, Scene};
 use super::textures::{self, dimensions};
+use assetfs_formats::warnings::{Warning, WarningKind};
 
 /// The scene to draw, with the images of the model that could not be decoded.
 #[derive(Debug)]
@@ -28,7 +29,7 @@ pub struct ConvertedModel {
     /// Which of the model's geometries each instance draws.
     pub geometries: Vec<usize>,
     /// Images that could not be decoded.
-    pub warnings: Vec<String>,
+    pub warnings: Vec<Warning>,
 }
 
 impl ConvertedModel {
@@ -252,13 +253,13 @@ fn transform(transform: &model::UvTransform) -> Affine2 {
 
 /// Decodes the images of the textures. Many large images are decoded at a smaller size, so that the pixels of all of
 /// them together stay within [`MAX_PIXELS`]; the pictures are far smaller than that.
-fn decode(model: &Scene, used: &[usize]) -> (Vec<RenderTexture>, Vec<String>) {
+fn decode(model: &Scene, used: &[usize]) -> (Vec<RenderTexture>, Vec<Warning>) {
     let pixels_of = |image: &usize| {
         let (width, height) = dimensions(&model.images[*image].bytes).unwrap_or((1, 1));
         u64::from(width) * u64::from(height)
     };
     let halvings = halvings_for(used.iter().map(pixels_of).sum());
-    let decoded: Vec<(RenderTexture, Option<String>)> = used
+    let decoded: Vec<(RenderTexture, Option<Warning>)> = used
         .par_iter()
         .map(|&image| decode_image(&model.images[image], image, halvings))
         .collect();
@@ -281,7 +282,7 @@ fn decode_image(
     image: &model::Image,
     number: usize,
     halvings: u32,
-) -> (RenderTexture, Option<String>) {
+) -> (RenderTexture, Option<Warning>) {
     match textures::decode(&image.bytes) {
         Ok(pixels) => (texture_of(pixels, halvings), None),
         Err(error) => {
@@ -289,10 +290,11 @@ fn decode_image(
                 .file_name
                 .clone()
                 .unwrap_or_else(|| format!("image {number}"));
-            let warning = format!(
+            let text = format!(
                 "{name} ({}) is not shown in the pictures: {error}",
                 image.media_type
             );
+            let warning = Warning::new(WarningKind::BadTexture, text);
             let white = RgbaImage::from_pixel(1, 1, image::Rgba([255; 4]));
             (texture_of(white, 0), Some(warning))
         }

@@ -9,6 +9,7 @@ use super::super::before_after::{rows, score_row};
 use super::super::result_facts::ResultFacts;
 use super::super::table::{bytes, counted, grouped, table};
 use super::output::WARNING_LOG;
+use assetfs_engine::WarningKind;
 use assetfs_engine::job::{BEFORE_AFTER_NAME, ExportedFile, Report};
 
 /// Maximum number of shown warnings. The log contains all of them.
@@ -140,6 +141,7 @@ impl Finished<'_> {
             "files": self.files,
             "picture": self.path_of(BEFORE_AFTER_NAME),
             "warnings": self.report.warnings,
+            "warning_codes": WarningKind::codes(self.report.warnings.iter().map(|it| it.kind)),
             "warning_log": self.path_of(WARNING_LOG),
             "seconds": (self.elapsed.as_secs_f64() * 1000.0).round() / 1000.0,
         });

@@ -4,6 +4,7 @@ mod info;
 mod metrics;
 
 use assetfs_formats::printable::printable;
+use assetfs_formats::warnings::Warning;
 
 pub use info::{ModelCounts, counts, rpd_info};
 pub use metrics::Metrics;
@@ -14,7 +15,7 @@ pub struct Logs {
     /// The steps that were done.
     pub info: Vec<String>,
     /// Requests that were not fulfilled, and results that may be unexpected.
-    pub warnings: Vec<String>,
+    pub warnings: Vec<Warning>,
     /// Why the job failed; empty if it succeeded.
     pub errors: Vec<String>,
 }
@@ -24,10 +25,10 @@ const MAX_LINES: usize = 500;
 
 impl Logs {
     /// The text of a log: a line for each entry, without control characters of names that it quotes.
-    pub fn text(lines: &[String]) -> String {
+    pub fn text(lines: &[impl ToString]) -> String {
         let mut text = String::new();
         for line in lines.iter().take(MAX_LINES) {
-            text.push_str(&printable(line));
+            text.push_str(&printable(&line.to_string()));
             text.push('\n');
         }
         if lines.len() > MAX_LINES {

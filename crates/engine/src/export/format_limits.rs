@@ -2,6 +2,7 @@
 
 use super::super::scene::Scene;
 use super::texture_places::CoordinateSets;
+use assetfs_formats::warnings::Warning;
 
 /// A part of a scene that some format cannot hold.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -88,5 +89,5 @@ pub(super) struct FormatLimits {
     /// The extensions of materials that it holds, besides those that are a [`ScenePart`].
     pub(super) material_extensions: &'static [&'static str],
     /// Further warnings.
-    pub(super) others: fn(&Scene) -> Vec<String>,
+    pub(super) others: fn(&Scene) -> Vec<Warning>,
 }

@@ -12,16 +12,18 @@ use super::super::scene::{
 };
 use super::format_limits::{FormatLimits, Loss, ScenePart};
 use super::texture_places::with_transforms_applied;
+use assetfs_formats::warnings::{Warning, WarningKind};
 
 /// Warnings about the parts of this scene that the format called `name` cannot hold.
-pub(super) fn losses(scene: &Scene, name: &str, limits: &FormatLimits) -> Vec<String> {
+pub(super) fn losses(scene: &Scene, name: &str, limits: &FormatLimits) -> Vec<Warning> {
     let applied = limits
         .coordinate_sets
         .map(|sets| with_transforms_applied(scene, sets));
     let lost = lost_parts(applied.as_deref().unwrap_or(scene), limits);
     let mut lines = (limits.others)(scene);
     if !lost.is_empty() {
-        lines.push(format!("{name} cannot hold: {}", lost.join(", ")));
+        let text = format!("{name} cannot hold: {}", lost.join(", "));
+        lines.push(Warning::new(WarningKind::NotHeld, text));
     }
     lines
 }

@@ -30,6 +30,7 @@ mod views;
 use super::scene::Scene;
 use super::settings::ExportSettings;
 use assetfs_formats::FileFormat;
+use assetfs_formats::warnings::Warning;
 pub use error::ExportError;
 use format_limits::FormatLimits;
 pub use names::{Names, safe};
@@ -66,7 +67,7 @@ pub fn write(
 }
 
 /// Warnings about the parts of this scene that `format` cannot hold.
-pub fn losses(scene: &Scene, format: FileFormat) -> Vec<String> {
+pub fn losses(scene: &Scene, format: FileFormat) -> Vec<Warning> {
     let limits: &FormatLimits = match format {
         FileFormat::Glb | FileFormat::Gltf => return Vec::new(),
         FileFormat::Fbx => &fbx::LIMITS,

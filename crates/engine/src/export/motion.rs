@@ -8,6 +8,7 @@ use serde_json::Value;
 use super::super::keyframes::thinned;
 use super::super::scene::{Scene, index_in, local_matrix};
 use assetfs_formats::number_text::grouped;
+use assetfs_formats::warnings::{Warning, WarningKind};
 
 /// The steps of curves, in seconds.
 const CURVE_STEP: f32 = 1.0 / 30.0;
@@ -216,7 +217,7 @@ pub(super) fn thinned_animations(
     animations: &[Value],
     turn_step: Option<f32>,
     format: &str,
-) -> Vec<String> {
+) -> Vec<Warning> {
     let mut lines = Vec::new();
     for animation in animations {
         let moments = moments_of(scene, animation, turn_step);
@@ -224,11 +225,12 @@ pub(super) fn thinned_animations(
         let kept = thinned(moments, MAX_MOMENTS).len();
         if kept < count {
             let name = animation["name"].as_str().unwrap_or("without a name");
-            lines.push(format!(
+            let text = format!(
                 "{format}: the animation \"{name}\" has {} keyframes; {} of them are written",
                 grouped(count as u64),
                 grouped(kept as u64)
-            ));
+            );
+            lines.push(Warning::new(WarningKind::NotHeld, text));
         }
     }
     lines

@@ -5,6 +5,7 @@ use glam::{DVec3, Vec3};
 use super::super::scene::{Scene, float_step};
 use super::flat::flatten;
 use super::format_limits::{FormatLimits, Loss, ScenePart};
+use assetfs_formats::warnings::{Warning, WarningKind};
 
 pub fn write_stl(scene: &Scene) -> Vec<u8> {
     let parts = flatten(scene);
@@ -74,14 +75,15 @@ pub(super) const LIMITS: FormatLimits = FormatLimits {
 };
 
 /// Says how much positions far from the origin are rounded, as all numbers of the format have 32 bits.
-fn rounded_positions(scene: &Scene) -> Vec<String> {
+fn rounded_positions(scene: &Scene) -> Vec<Warning> {
     if scene.origin == DVec3::ZERO {
         return Vec::new();
     }
     let far = scene.origin.abs().max_element();
     let [x, y, z] = scene.origin.to_array();
-    vec![format!(
+    let text = format!(
         "stl: the model is at ({x}, {y}, {z}), where the numbers of the format have steps of {}; all positions are rounded to these. Centre the model (sceneManipulation.centerModel) to keep them",
         float_step(far.log2().floor().exp2())
-    )]
+    );
+    vec![Warning::new(WarningKind::NotHeld, text)]
 }

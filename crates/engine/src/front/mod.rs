@@ -14,6 +14,7 @@ use super::pictures::{ModelPictures, before_and_after as drawn_side_by_side};
 use super::render::{ConvertedModel, Picture, PreparedScene, RenderSettings, View};
 use super::settings::Settings;
 use assetfs_formats::FileFormat;
+use assetfs_formats::warnings::Warning;
 use assetfs_render::compare::{Comparison, Sheet};
 
 pub use model::Model;
@@ -146,7 +147,7 @@ pub fn export(model: &Model, format: FileFormat) -> Result<Vec<OutFile>, EngineE
     caught(|| converted(model.scene(), format, &model.name()))
 }
 
-/// What a format cannot hold of a model, a sentence for each kind of loss.
-pub fn losses(model: &Model, format: FileFormat) -> Vec<String> {
+/// What a format cannot hold of a model, a warning for each kind of loss.
+pub fn losses(model: &Model, format: FileFormat) -> Vec<Warning> {
     super::export::losses(model.scene(), format)
 }

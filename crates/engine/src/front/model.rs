@@ -9,6 +9,7 @@ use super::super::error::EngineError;
 use super::super::import::{Imported, import};
 use super::super::scene::Scene;
 use assetfs_formats::input_files::files_below;
+use assetfs_formats::warnings::Warning;
 
 /// A model in memory, and where its files are.
 #[derive(Debug)]
@@ -91,8 +92,8 @@ impl Model {
         Some([low, high].map(Into::into))
     }
 
-    /// Sentences about parts of the model that were left out or changed.
-    pub fn warnings(&self) -> &[String] {
+    /// Parts of the model that were left out or changed.
+    pub fn warnings(&self) -> &[Warning] {
         &self.imported.warnings
     }
 

@@ -17,6 +17,7 @@ use super::error::ImportError;
 use super::gltf;
 use super::imported::Imported;
 use assetfs_formats::number_text::grouped;
+use assetfs_formats::warnings::{Warning, WarningKind};
 use assetfs_formats::wholeness::{self, Wholeness};
 
 const PROGRAM: &str = "assetfs-cad";
@@ -79,9 +80,8 @@ pub(super) fn import(
     imported.size_bytes = fs::metadata(&input).map_err(failed)?.len();
     imported.warnings.extend(lost_surfaces(&file, &output));
     let unread = unread(&output).into_iter();
-    imported
-        .warnings
-        .extend(unread.map(|line| format!("{file}: {line}")));
+    let unread = unread.map(|line| Warning::new(WarningKind::NotRead, format!("{file}: {line}")));
+    imported.warnings.extend(unread);
     Ok(imported)
 }
 
@@ -275,17 +275,18 @@ fn unread(output: &Output) -> Vec<String> {
 
 /// A warning if the program could not turn all surfaces into triangles. Its first line has three numbers: surfaces,
 /// surfaces without triangles, triangles.
-fn lost_surfaces(file: &str, output: &Output) -> Option<String> {
+fn lost_surfaces(file: &str, output: &Output) -> Option<Warning> {
     let said = String::from_utf8_lossy(&output.stdout);
     let line = said.lines().next()?;
     let mut numbers = line.split_whitespace().map(|number| number.parse::<u64>());
     let (all, lost) = (numbers.next()?.ok()?, numbers.next()?.ok()?);
     (lost > 0).then(|| {
-        format!(
+        let text = format!(
             "{file}: {} of {} surfaces could not be turned into triangles and are left out",
             grouped(lost),
             grouped(all)
-        )
+        );
+        Warning::new(WarningKind::Damaged, text)
     })
 }
 
@@ -374,7 +375,7 @@ mod tests {
         assert_eq!(lost_surfaces("a.step", &output(0, "96 0 6532\n", "")), None);
         let warning = lost_surfaces("a.step", &output(0, "1200 3 6532\n", "")).unwrap();
         assert!(
-            warning.starts_with("a.step: 3 of 1,200 surfaces"),
+            warning.text.starts_with("a.step: 3 of 1,200 surfaces"),
             "{warning}"
         );
     }

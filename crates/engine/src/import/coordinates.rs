@@ -8,12 +8,13 @@ use std::collections::{BTreeSet, HashMap};
 use serde_json::Value;
 
 use super::super::scene::{Geometry, Scene, coordinate_set_of, remove_textures, slots_of};
+use assetfs_formats::warnings::{Warning, WarningKind};
 
 /// A material and the sets of texture coordinates that a geometry lacks for it.
 type MissingSets = (usize, BTreeSet<usize>);
 
 /// Replaces the material of each primitive that lacks texture coordinates for it; returns the warnings.
-pub(super) fn remove_unreadable_textures(scene: &mut Scene) -> Vec<String> {
+pub(super) fn remove_unreadable_textures(scene: &mut Scene) -> Vec<Warning> {
     let mut materials = scene.list("materials").to_vec();
     let read: Vec<BTreeSet<usize>> = materials.iter().map(sets_of).collect();
     let mut copies: HashMap<MissingSets, usize> = HashMap::new();
@@ -76,11 +77,12 @@ fn without_sets(material: &Value, sets: &BTreeSet<usize>) -> Value {
     copy
 }
 
-fn warning(material: &Value, mesh: &str, sets: &BTreeSet<usize>) -> String {
+fn warning(material: &Value, mesh: &str, sets: &BTreeSet<usize>) -> Warning {
     let sets: Vec<String> = sets.iter().map(usize::to_string).collect();
-    format!(
+    let text = format!(
         "mesh \"{mesh}\": the material \"{}\" has textures for texture coordinate set {}, which the mesh lacks; they are left out there",
         material["name"].as_str().unwrap_or("without a name"),
         sets.join(" and ")
-    )
+    );
+    Warning::new(WarningKind::BadTexture, text)
 }

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use super::super::document::DocumentError;
 use super::error::ImportError;
+use super::images::NoImage;
 use assetfs_formats::input_files::{InputFiles, UriTarget};
 
 pub(super) fn file_name(path: &Path) -> String {
@@ -20,13 +21,13 @@ pub(super) fn read_file(dir: &Path, model: &Path) -> Result<(String, Vec<u8>), I
     Ok((file_name(model), bytes))
 }
 
-/// Finds a file that the file `base` of a model refers to.
+/// Finds a file, such as an image, that the file `base` of a model refers to.
 ///
 /// # Errors
-/// Why there is none, for a sentence that says what is left out.
-pub(super) fn find_file(files: &InputFiles, base: &Path, name: &str) -> Result<PathBuf, String> {
+/// Why there is none.
+pub(super) fn find_file(files: &InputFiles, base: &Path, name: &str) -> Result<PathBuf, NoImage> {
     match files.resolve(base, name) {
         UriTarget::File(path) => Ok(path),
-        other => Err(other.absence().unwrap_or_default()),
+        other => Err(NoImage::Missing(other.absence().unwrap_or_default())),
     }
 }

@@ -8,6 +8,33 @@ use image::{DynamicImage, ImageFormat, ImageReader, Limits};
 
 use super::super::textures::decode;
 use assetfs_formats::ImageKind;
+use assetfs_formats::warnings::{Warning, WarningKind};
+
+/// Why a texture has no image.
+#[derive(Debug, Clone)]
+pub(super) enum NoImage {
+    /// The name of its file leads to none.
+    Missing(String),
+    /// The image cannot be read, or none can be made of it.
+    Unreadable(String),
+}
+
+impl From<String> for NoImage {
+    fn from(why: String) -> NoImage {
+        NoImage::Unreadable(why)
+    }
+}
+
+impl NoImage {
+    /// The warning about the texture of this name.
+    pub(super) fn warning(&self, name: &str) -> Warning {
+        let (kind, why) = match self {
+            NoImage::Missing(why) => (WarningKind::MissingFile, why),
+            NoImage::Unreadable(why) => (WarningKind::BadTexture, why),
+        };
+        Warning::new(kind, format!("the texture \"{name}\" is left out: {why}"))
+    }
+}
 
 /// Converts an image to a file that glTF allows: PNG and JPEG are not changed, others become PNG.
 pub(crate) fn plain_image(bytes: Vec<u8>, path: &Path) -> Result<(Bytes, ImageKind), String> {

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use super::super::scene::Scene;
 use super::super::settings::MeshCompression;
+use assetfs_formats::warnings::Warning;
 
 /// An imported model.
 #[derive(Debug)]
@@ -18,5 +19,5 @@ pub struct Imported {
     /// Bytes of the model's file and all that it refers to.
     pub size_bytes: u64,
     /// Parts of the model that were left out or changed.
-    pub warnings: Vec<String>,
+    pub warnings: Vec<Warning>,
 }

@@ -35,6 +35,7 @@ pub use imported::Imported;
 use super::intake::{ZipError, ZipLimits, unpack};
 use super::settings::{Tessellation, UsdPurpose};
 use assetfs_formats::junk::is_system_path;
+use assetfs_formats::warnings::{Warning, WarningKind};
 use assetfs_formats::{self as formats, Kind};
 use error::gaussian_splat;
 
@@ -136,11 +137,14 @@ fn import_files(
             .take(5)
             .map(|path| path.display().to_string())
             .collect();
-        imported.warnings.push(format!(
-            "the upload holds {} models; {} is taken, {} left out",
-            candidates.len(),
-            model.display(),
-            names.join(", ")
+        imported.warnings.push(Warning::new(
+            WarningKind::OtherModels,
+            format!(
+                "the upload holds {} models; {} is taken, {} left out",
+                candidates.len(),
+                model.display(),
+                names.join(", ")
+            ),
         ));
     }
     Ok(imported)

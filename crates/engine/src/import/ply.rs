@@ -22,6 +22,7 @@ use super::imported::Imported;
 use super::normals::add_creased;
 use super::scene_builder::SceneBuilder;
 use assetfs_formats::input_files::InputFiles;
+use assetfs_formats::warnings::{Warning, WarningKind};
 use body::Body;
 use header::Header;
 use serde_json::json;
@@ -44,7 +45,7 @@ pub(super) fn import(dir: &Path, model: &Path) -> Result<Imported, ImportError> 
     body.pad();
     let mut builder = SceneBuilder::new();
     let left_out = std::mem::take(&mut body.left_out).into_iter();
-    builder.warnings = left_out.map(|what| format!("{file}: {what}")).collect();
+    builder.warnings = left_out.map(|what| what.of(&file)).collect();
     let offset = body.vertices.offset;
     let parts = build(body, &mut builder.warnings).map_err(damaged)?;
     builder.set_offset(offset);
@@ -94,7 +95,7 @@ impl Textures<'_> {
             materials.push(match is_used(number) {
                 true => self.material(name, builder),
                 false => {
-                    builder.warn(format!(
+                    builder.warn(WarningKind::BadTexture, format!(
                         "the texture \"{name}\" is left out: no texture coordinates of the file refer to it"
                     ));
                     None
@@ -109,7 +110,7 @@ impl Textures<'_> {
             .iter()
             .find(|(_, number)| *number > 0 && *number as usize >= names.len())
         {
-            builder.warn(format!(
+            builder.warn(WarningKind::Damaged, format!(
                 "faces have the texnumber {number}, but the file names {} textures; these faces get no texture",
                 names.len()
             ));
@@ -125,7 +126,7 @@ impl Textures<'_> {
         let read = found.and_then(|path| {
             let bytes = fs::read(&path).map_err(|error| error.to_string())?;
             self.size_bytes += bytes.len() as u64;
-            plain_image(bytes, &path)
+            Ok(plain_image(bytes, &path)?)
         });
         match read {
             Ok((bytes, kind)) => {
@@ -137,7 +138,7 @@ impl Textures<'_> {
                 } })))
             }
             Err(why) => {
-                builder.warn(format!("the texture \"{texture}\" is left out: {why}"));
+                builder.warnings.push(why.warning(texture));
                 None
             }
         }
@@ -145,7 +146,7 @@ impl Textures<'_> {
 }
 
 /// The parts of the model, each with the number of its texture.
-fn build(body: Body, warnings: &mut Vec<String>) -> Result<Vec<(Geometry, i32)>, String> {
+fn build(body: Body, warnings: &mut Vec<Warning>) -> Result<Vec<(Geometry, i32)>, String> {
     let count = body.vertices.count();
     if count == 0 {
         return Err("holds no vertices".to_owned());
@@ -156,8 +157,10 @@ fn build(body: Body, warnings: &mut Vec<String>) -> Result<Vec<(Geometry, i32)>,
         ));
     }
     if body.indices.is_empty() {
-        warnings
-            .push("the file is a point cloud; points are passed through as they are".to_owned());
+        warnings.push(Warning::new(
+            WarningKind::NotRead,
+            "the file is a point cloud; points are passed through as they are",
+        ));
         return Ok(vec![(of_vertices(body), 0)]);
     }
     for (of_corners, of_vertices, what) in [
@@ -169,8 +172,9 @@ fn build(body: Body, warnings: &mut Vec<String>) -> Result<Vec<(Geometry, i32)>,
         (&body.corner_colors, &body.vertices.colors, "colours"),
     ] {
         if !of_corners.is_empty() && !of_vertices.is_empty() {
-            warnings.push(format!(
-                "faces and vertices have {what}; those of the faces are read"
+            warnings.push(Warning::new(
+                WarningKind::NotRead,
+                format!("faces and vertices have {what}; those of the faces are read"),
             ));
         }
     }

@@ -11,6 +11,7 @@ use serde_json::{Map, Value, json};
 use super::super::scene::{Geometry, Image, Mesh, Primitive, Scene, UvTransform, Wrap, indices_in};
 use super::super::settings::MeshCompression;
 use super::imported::Imported;
+use assetfs_formats::warnings::{Warning, WarningKind};
 
 pub(super) struct SceneBuilder {
     scene: Scene,
@@ -19,7 +20,7 @@ pub(super) struct SceneBuilder {
     /// The translation of roots that draw a mesh.
     offset: DVec3,
     /// Parts of the model that were left out or changed.
-    pub(super) warnings: Vec<String>,
+    pub(super) warnings: Vec<Warning>,
 }
 
 impl SceneBuilder {
@@ -64,19 +65,19 @@ impl SceneBuilder {
     }
 
     /// Names a part of the model that is left out or changed.
-    pub(super) fn warn(&mut self, warning: String) {
-        self.warnings.push(warning);
+    pub(super) fn warn(&mut self, kind: WarningKind, text: impl Into<String>) {
+        self.warnings.push(Warning::new(kind, text));
     }
 
     /// Adds an image of this name as PNG; or, if it could not be made, the warning.
-    pub(super) fn add_png(&mut self, name: &str, png: Result<Bytes, String>) -> Option<usize> {
+    pub(super) fn add_png(&mut self, name: &str, png: Result<Bytes, Warning>) -> Option<usize> {
         match png {
             Ok(bytes) => {
                 let name = Path::new(name).with_extension("png");
                 Some(self.add_image(&name.to_string_lossy(), ImageKind::Png, bytes))
             }
             Err(warning) => {
-                self.warn(warning);
+                self.warnings.push(warning);
                 None
             }
         }

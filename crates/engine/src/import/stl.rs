@@ -18,6 +18,7 @@ use super::imported::Imported;
 use super::lines::{lines, number, text, words};
 use super::scene_builder::SceneBuilder;
 use assetfs_formats::number_text::grouped;
+use assetfs_formats::warnings::{Warning, WarningKind};
 
 const HEADER_LEN_BYTES: usize = 84;
 const TRIANGLE_LEN_BYTES: usize = 50;
@@ -106,7 +107,7 @@ fn read_binary(file: &str, bytes: &[u8]) -> Result<(Geometry, DVec3), ImportErro
 }
 
 /// What a binary file has besides triangles: two bytes of each, where some programs write its colour, and bytes after them.
-fn unread(file: &str, bytes: &[u8]) -> Vec<String> {
+fn unread(file: &str, bytes: &[u8]) -> Vec<Warning> {
     let count = count_of(bytes);
     let triangles = bytes[HEADER_LEN_BYTES..].chunks_exact(TRIANGLE_LEN_BYTES);
     let marked = triangles
@@ -121,23 +122,31 @@ fn unread(file: &str, bytes: &[u8]) -> Vec<String> {
         file,
         &[
             (
+                WarningKind::NotRead,
                 marked.count() as u64,
                 "triangles have colours or other marks, which are not read",
             ),
             (
+                WarningKind::NotRead,
                 in_header.count() as u64,
                 "colours or materials in the header are not read",
             ),
-            (beyond, "bytes after the triangles are not read"),
+            (
+                WarningKind::NotRead,
+                beyond,
+                "bytes after the triangles are not read",
+            ),
         ],
     )
 }
 
 /// A line for each thing that there is.
-fn warnings_of(file: &str, counts: &[(u64, &str)]) -> Vec<String> {
-    let there = counts.iter().filter(|(count, _)| *count > 0);
+fn warnings_of(file: &str, counts: &[(WarningKind, u64, &str)]) -> Vec<Warning> {
+    let there = counts.iter().filter(|(_, count, _)| *count > 0);
     there
-        .map(|(count, what)| format!("{file}: {} {what}", grouped(*count)))
+        .map(|(kind, count, what)| {
+            Warning::new(*kind, format!("{file}: {} {what}", grouped(*count)))
+        })
         .collect()
 }
 
@@ -155,7 +164,7 @@ struct TextContent {
 }
 
 /// The triangles with the offset of their positions, and what the text has besides them.
-fn read_text(file: &str, bytes: &[u8]) -> Result<((Geometry, DVec3), Vec<String>), ImportError> {
+fn read_text(file: &str, bytes: &[u8]) -> Result<((Geometry, DVec3), Vec<Warning>), ImportError> {
     let mut content = TextContent::default();
     for (line_number, line) in lines(bytes) {
         let mut parts = words(&line);
@@ -208,23 +217,26 @@ impl TextContent {
         }
     }
 
-    fn warnings(&self, file: &str) -> Vec<String> {
+    fn warnings(&self, file: &str) -> Vec<Warning> {
         let several = if self.solids > 1 { self.solids } else { 0 };
         let mut warnings = warnings_of(
             file,
             &[
                 (
+                    WarningKind::NotRead,
                     several,
                     "solids are joined into one; their names are not read",
                 ),
                 (
+                    WarningKind::Damaged,
                     self.short_loops,
                     "triangles have fewer than three corners and are left out",
                 ),
             ],
         );
         warnings.extend(self.others.iter().map(|(name, count)| {
-            format!("{file}: {} statements {name} are not read", grouped(*count))
+            let text = format!("{file}: {} statements {name} are not read", grouped(*count));
+            Warning::new(WarningKind::NotRead, text)
         }));
         warnings
     }

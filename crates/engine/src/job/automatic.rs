@@ -15,6 +15,7 @@ use super::super::settings::ExportSettings;
 use super::super::textures::{TexturePlan, fit};
 use super::context::JobContext;
 use assetfs_formats::number_text::grouped;
+use assetfs_formats::warnings::WarningKind;
 use assetfs_formats::{self as formats, FileFormat, HeldMaterials, Kind};
 
 /// The formats that an upload of this format is converted to.
@@ -68,7 +69,10 @@ pub(super) fn convert(
                     }
                 }
             }
-            Err(error) => job.warn(format!("there is no automatic {}: {error}", format.name())),
+            Err(error) => job.warn(
+                WarningKind::NotHeld,
+                format!("there is no automatic {}: {error}", format.name()),
+            ),
         }
     }
     let is_scene = formats::of_extension(imported.format).is_some_and(|format| format.is_scene());
@@ -166,7 +170,10 @@ pub(super) fn compare(
     let converted = match import(Path::new(&folder), &[glb.to_owned()]) {
         Ok(imported) => imported.scene,
         Err(error) => {
-            job.warn(format!("{glb} cannot be read again: {error}"));
+            job.warn(
+                WarningKind::NotChecked,
+                format!("{glb} cannot be read again: {error}"),
+            );
             return Ok(());
         }
     };

@@ -5,6 +5,7 @@ use super::super::scene::Scene;
 use super::super::settings::Settings;
 use super::context::JobContext;
 use super::rebaked::options_of;
+use assetfs_formats::warnings::WarningKind;
 
 /// What became of each material, or why none has maps.
 pub(super) type ChartMaps = Result<Vec<MaterialOutcome>, NotRebaked>;
@@ -30,7 +31,7 @@ pub(super) fn report(outcome: ChartMaps, job: &mut JobContext<'_>) {
     let materials = match outcome {
         Ok(materials) => materials,
         Err(why) => {
-            job.warn(format!("no maps were baked: {why}"));
+            job.warn(WarningKind::NotBaked, format!("no maps were baked: {why}"));
             return;
         }
     };
@@ -44,10 +45,10 @@ pub(super) fn report(outcome: ChartMaps, job: &mut JobContext<'_>) {
                 };
                 job.info(format!("baked {what} for the material {name}"));
             }
-            Ok(_) => job.warn(format!(
+            Ok(_) => job.warn(WarningKind::NotBaked, format!(
                 "no maps were baked for the material {name}, because the result would be flat: the source has no more shape and no occlusion there"
             )),
-            Err(why) => job.warn(format!("no maps were baked for the material {name}: {why}")),
+            Err(why) => job.warn(WarningKind::NotBaked, format!("no maps were baked for the material {name}: {why}")),
         }
     }
 }

@@ -16,6 +16,7 @@ use super::export::{Appearance, Exported};
 use super::report::{ExportedFile, QualityScore};
 use super::task::Pictures;
 use assetfs_formats::number_text::counted;
+use assetfs_formats::warnings::WarningKind;
 use assetfs_render::compare::Comparison;
 
 /// Draws the source and writes the pictures of an analysis.
@@ -75,13 +76,19 @@ pub(super) fn compare_exports(
         write_pictures(result, comparison, &export.file.format, job)?;
         if known.is_none() {
             for warning in comparison.warnings() {
-                job.warn(format!("{}: {warning}", export.file.name));
+                job.warn(
+                    WarningKind::LooksDifferent,
+                    format!("{}: {warning}", export.file.name),
+                );
             }
             if let Some(warning) = source
                 .distances(result)
                 .and_then(|apart| far(apart, hidden))
             {
-                job.warn(format!("{}: {warning}", export.file.name));
+                job.warn(
+                    WarningKind::LooksDifferent,
+                    format!("{}: {warning}", export.file.name),
+                );
             }
         }
         record_score(&mut export.file, comparison, written.drawn_triangles(), job);
@@ -199,7 +206,10 @@ fn imported_again(
     ) {
         Ok(imported) => Some(imported),
         Err(error) => {
-            job.warn(format!("{} cannot be read again: {error}", export.name));
+            job.warn(
+                WarningKind::NotChecked,
+                format!("{} cannot be read again: {error}", export.name),
+            );
             None
         }
     }

@@ -10,6 +10,7 @@ use super::super::scene::Scene;
 use super::report::{Phase, Progress};
 use super::task::Pictures;
 use assetfs_formats::FileFormat;
+use assetfs_formats::warnings::{Warning, WarningKind};
 
 /// Output folder, logs, metrics and progress of a running job.
 pub(super) struct JobContext<'p> {
@@ -36,15 +37,15 @@ impl JobContext<'_> {
         });
     }
 
-    pub(super) fn warn(&mut self, text: impl Into<String>) {
-        self.logs.warnings.push(text.into());
+    pub(super) fn warn(&mut self, kind: WarningKind, text: impl Into<String>) {
+        self.logs.warnings.push(Warning::new(kind, text));
     }
 
     /// Names the parts of a scene that a format cannot hold; only once for several files of one format.
     pub(super) fn warn_of_losses(&mut self, scene: &Scene, format: FileFormat) {
-        for line in losses(scene, format) {
-            if !self.logs.warnings.contains(&line) {
-                self.logs.warnings.push(line);
+        for loss in losses(scene, format) {
+            if !self.logs.warnings.contains(&loss) {
+                self.logs.warnings.push(loss);
             }
         }
     }

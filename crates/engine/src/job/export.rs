@@ -17,6 +17,7 @@ use super::context::JobContext;
 use super::report::{ExportedFile, ExportedImage};
 use super::task::OptimizeTask;
 use assetfs_formats::number_text::grouped;
+use assetfs_formats::warnings::WarningKind;
 use assetfs_formats::{FileFormat, HeldMaterials, ImageNames};
 
 /// A written export, and how it differs from the scene.
@@ -78,7 +79,10 @@ pub(super) fn export_all(
         .iter()
         .any(|export| export.format == FileFormat::Usdz);
     if settings.usd_profile.is_some() && !writes_usdz {
-        job.warn("profile arkit: the job writes no usdz, so nothing is checked");
+        job.warn(
+            WarningKind::SettingIgnored,
+            "profile arkit: the job writes no usdz, so nothing is checked",
+        );
     }
     let count = settings.exports.len();
     for (index, export) in settings.exports.iter().enumerate() {
@@ -139,7 +143,10 @@ fn check_profile(
         ));
     }
     for issue in issues {
-        job.warn(format!("{}: profile arkit: {issue}", file.name));
+        job.warn(
+            WarningKind::Profile,
+            format!("{}: profile arkit: {issue}", file.name),
+        );
     }
 }
 
@@ -253,6 +260,7 @@ fn write_export(
             .any(|geometry| !geometry.targets.is_empty())
     {
         job.warn(
+            WarningKind::SettingIgnored,
             "meshes with morph targets are not packed with Draco, because it reorders vertices",
         );
     }

@@ -3,6 +3,7 @@
 use super::super::settings::{MeshCompression, Settings, TextureLimits};
 use super::report::ExportedFile;
 use assetfs_formats::number_text::grouped;
+use assetfs_formats::warnings::{Warning, WarningKind};
 use assetfs_formats::{FileFormat, GeometryPacking};
 
 /// A result that saves less than this part of the source, in percent, has gained nothing that anybody notices.
@@ -32,9 +33,9 @@ pub(super) fn warnings(
     source_bytes: u64,
     packing: MeshCompression,
     settings: &Settings,
-) -> Vec<String> {
+) -> Vec<Warning> {
     let exports = exports.iter();
-    let lines = exports.filter_map(|export| {
+    let texts = exports.filter_map(|export| {
         if export.size_bytes > source_bytes {
             return Some(larger_than_source(export, source_bytes, packing, settings));
         }
@@ -51,7 +52,9 @@ pub(super) fn warnings(
             )
         })
     });
-    lines.collect()
+    texts
+        .map(|text| Warning::new(WarningKind::NoGain, text))
+        .collect()
 }
 
 /// True if the settings limit triangles, textures or bytes. Others tidy or convert, and promise no smaller file.
@@ -99,7 +102,7 @@ mod tests {
     use super::super::super::settings::ExportSettings;
     use super::*;
 
-    fn said(bytes: u64, settings: &Settings) -> Vec<String> {
+    fn said(bytes: u64, settings: &Settings) -> Vec<Warning> {
         let export = ExportedFile {
             format: "glb".to_owned(),
             name: "chair.glb".to_owned(),
@@ -124,8 +127,8 @@ mod tests {
             (10_001, "more than the source with 10,000"),
         ] {
             let lines = said(bytes, &limits);
-            assert!(lines[0].contains(part), "{lines:?}");
-            assert!(lines[0].contains("Web Viewer Light"), "{lines:?}");
+            assert!(lines[0].text.contains(part), "{lines:?}");
+            assert!(lines[0].text.contains("Web Viewer Light"), "{lines:?}");
         }
         assert!(said(9_800, &limits).is_empty());
         let packed = |compression| ExportSettings {
@@ -141,7 +144,7 @@ mod tests {
                 ..limits.clone()
             };
             let lines = said(9_990, &settings);
-            assert!(lines[0].contains(advice), "{lines:?}");
+            assert!(lines[0].text.contains(advice), "{lines:?}");
         }
         // Who only tidies a model asks for no smaller one.
         assert!(said(9_990, &Settings::default()).is_empty());

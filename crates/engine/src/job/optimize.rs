@@ -23,6 +23,7 @@ use super::target_size::{SizeTarget, settings_for_size};
 use super::task::{OptimizeTask, Pictures};
 use assetfs_formats::TextureFormat;
 use assetfs_formats::number_text::counted_were;
+use assetfs_formats::warnings::WarningKind;
 
 /// The settings scaled as the task says; those that have no effect are warnings.
 fn settings_of(task: &OptimizeTask, mut settings: Settings, job: &mut JobContext<'_>) -> Settings {
@@ -30,13 +31,22 @@ fn settings_of(task: &OptimizeTask, mut settings: Settings, job: &mut JobContext
         export.scale *= task.scale;
     }
     for key in &settings.not_done {
-        job.warn(format!("setting {key} is not supported; ignored"));
+        job.warn(
+            WarningKind::SettingIgnored,
+            format!("setting {key} is not supported; ignored"),
+        );
     }
     for key in &settings.unknown {
-        job.warn(format!("setting {key} is not supported; ignored"));
+        job.warn(
+            WarningKind::SettingIgnored,
+            format!("setting {key} is not supported; ignored"),
+        );
     }
     if let Some(schema) = &settings.unknown_schema {
-        job.warn(format!("{schema}, so the keys are read as those of that"));
+        job.warn(
+            WarningKind::SettingIgnored,
+            format!("{schema}, so the keys are read as those of that"),
+        );
     }
     settings
 }
@@ -96,9 +106,8 @@ pub(super) fn optimize(
         compare_exports(&pictures, &scene, &mut exports, hidden, job)?;
     }
     let exports: Vec<ExportedFile> = exports.into_iter().map(|export| export.file).collect();
-    for line in gain::warnings(&exports, source.bytes, imported.packing, &settings) {
-        job.warn(line);
-    }
+    let gain = gain::warnings(&exports, source.bytes, imported.packing, &settings);
+    job.logs.warnings.extend(gain);
     let (name, format, bytes) = main_export(&exports);
     let result = counts(&scene, bytes);
     describe(&scene, &name, &format, bytes, job)?;
@@ -174,9 +183,7 @@ fn flip_before_baking(scene: &mut Scene, settings: &mut Settings, job: &mut JobC
             flip_normals: true,
             ..TexturePlan::default()
         };
-        for warning in fit(scene, &plan).warnings {
-            job.warn(warning);
-        }
+        job.logs.warnings.extend(fit(scene, &plan).warnings);
         settings.flip_normal_maps = false;
     }
 }
@@ -213,7 +220,7 @@ fn prepare(
         }
     }
     if cleaned.broken_triangles > 0 {
-        job.warn(format!(
+        job.warn(WarningKind::Damaged, format!(
             "{} removed: vertex positions that are NaN or infinite; check how the model was exported",
             counted_were(cleaned.broken_triangles as u64, "triangle")
         ));

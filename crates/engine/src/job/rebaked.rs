@@ -12,6 +12,7 @@ use super::context::JobContext;
 use super::export::plan_of;
 use super::judge::{DrawnSource, Judge, Verdict};
 use assetfs_formats::number_text::counted;
+use assetfs_formats::warnings::WarningKind;
 
 /// Two results whose differences from the source are this close look equally good.
 const NEAR: f64 = 0.002;
@@ -222,7 +223,7 @@ pub(super) fn warn_of_missing_maps(settings: &Settings, job: &mut JobContext<'_>
         ("bakeAOMap", baking.occlusion_map),
     ];
     for (key, _) in keys.into_iter().filter(|(_, is_set)| *is_set) {
-        job.warn(format!(
+        job.warn(WarningKind::NotBaked, format!(
             "{key} has no effect, because the model was not rebaked; without rebake it bakes into the texture coordinates of the model"
         ));
     }
@@ -238,7 +239,10 @@ pub(super) fn report(
         Ok(notes) => notes,
         Err(why) => {
             let why = reason(&why);
-            job.warn(format!("not rebaked: {why}; the meshes were simplified"));
+            job.warn(
+                WarningKind::NotBaked,
+                format!("not rebaked: {why}; the meshes were simplified"),
+            );
             warn_of_missing_maps(settings, job);
             return;
         }
@@ -257,10 +261,13 @@ pub(super) fn report(
         notes.differences.plain
     ));
     if !notes.left_out.is_empty() {
-        job.warn(format!(
-            "rebaking leaves out these extensions of materials: {}",
-            notes.left_out.join(", ")
-        ));
+        job.warn(
+            WarningKind::NotBaked,
+            format!(
+                "rebaking leaves out these extensions of materials: {}",
+                notes.left_out.join(", ")
+            ),
+        );
     }
 }
 

@@ -11,6 +11,7 @@ use super::context::JobContext;
 use super::judge::DrawnSource;
 use super::rebaked::{self, RebakeNotes, rebaked_if_better};
 use assetfs_formats::number_text::{counted, grouped};
+use assetfs_formats::warnings::WarningKind;
 
 /// What was done to meet a face limit.
 pub(super) struct Reduction {
@@ -131,16 +132,25 @@ fn warn_of_idle_settings(
 ) {
     if settings.rebakes {
         if limit.is_none() {
-            job.warn(format!("not rebaked: {}", NotRebaked::WithinLimit));
+            job.warn(
+                WarningKind::NotBaked,
+                format!("not rebaked: {}", NotRebaked::WithinLimit),
+            );
             rebaked::warn_of_missing_maps(settings, job);
         }
         return;
     }
     if settings.baking != Default::default() && !chart_maps::is_wanted(settings) {
-        job.warn("bakingQuality and uvStretchTolerance have no effect where nothing is baked");
+        job.warn(
+            WarningKind::SettingIgnored,
+            "bakingQuality and uvStretchTolerance have no effect where nothing is baked",
+        );
     }
     if settings.baking.normal_map && limit.is_none_or(|limit| limit >= faces) {
-        job.warn("bakeNormalMap has no effect, because no face limit removes triangles");
+        job.warn(
+            WarningKind::NotBaked,
+            "bakeNormalMap has no effect, because no face limit removes triangles",
+        );
     }
 }
 
@@ -163,9 +173,11 @@ fn report_simplified(done: &Simplified, limit: u64, settings: &Settings, job: &m
     match done.method {
         Method::Strict | Method::Careful => {}
         Method::Pruning => job.warn(
+            WarningKind::LimitMissed,
             "small loose pieces were left out to meet the limit; check the result",
         ),
         Method::Sloppy => job.warn(
+            WarningKind::LimitMissed,
             "the limit could be met only by merging vertices regardless of the shape; check the result closely",
         ),
     }
@@ -177,10 +189,13 @@ fn report_simplified(done: &Simplified, limit: u64, settings: &Settings, job: &m
         } else {
             "fewer would make parts of the model vanish"
         };
-        job.warn(format!(
-            "the limit of {} is not met: {} are left, because {why}",
-            counted(limit, "triangle"),
-            grouped(done.after)
-        ));
+        job.warn(
+            WarningKind::LimitMissed,
+            format!(
+                "the limit of {} is not met: {} are left, because {why}",
+                counted(limit, "triangle"),
+                grouped(done.after)
+            ),
+        );
     }
 }

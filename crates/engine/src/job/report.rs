@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::super::analyse::ModelCounts;
+use assetfs_formats::warnings::Warning;
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Progress {
@@ -37,8 +38,8 @@ pub struct Report {
     pub exports: Vec<ExportedFile>,
     /// The other files written into the output folder, by name (`rpd_info.json`, `thumb.jpg`, …).
     pub files: Vec<String>,
-    /// The lines of `warning.log`.
-    pub warnings: Vec<String>,
+    /// The lines of `warning.log`; without codes in reports of older versions.
+    pub warnings: Vec<Warning>,
     pub source: ModelCounts,
     /// Counts of the result; equal to `source` for an analysis.
     pub result: ModelCounts,

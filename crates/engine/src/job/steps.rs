@@ -17,6 +17,7 @@ use super::report::{ModelFile, Progress, Report};
 use super::task::Pictures;
 use assetfs_formats::number_text::counted;
 use assetfs_formats::printable::printable;
+use assetfs_formats::warnings::Warning;
 
 /// Runs the steps of a job that writes into `output_dir`.
 pub(super) fn run_steps(
@@ -48,14 +49,18 @@ pub(super) fn run_steps(
     }
     // Several exports may cause the same warning.
     let mut said = HashSet::new();
-    job.logs.warnings.retain(|line| said.insert(line.clone()));
+    job.logs
+        .warnings
+        .retain(|warning| said.insert(warning.clone()));
     let logged = write_logs(&mut job, outcome.is_ok());
     let mut report = outcome?;
     logged?;
     job.step(100, "done");
     report.files = job.written;
-    let warnings = job.logs.warnings.iter();
-    report.warnings = warnings.map(|line| printable(line).into_owned()).collect();
+    let warnings = job.logs.warnings.into_iter();
+    report.warnings = warnings
+        .map(|it| Warning::new(it.kind, printable(&it.text)))
+        .collect();
     Ok(report)
 }
 

@@ -14,6 +14,7 @@ use super::size_search::SizeSearch;
 use super::size_trial::{SizedScene, Trial};
 use assetfs_formats::TextureFormat;
 use assetfs_formats::number_text::{counted, grouped};
+use assetfs_formats::warnings::WarningKind;
 
 /// What a job asks for.
 #[derive(Debug, Clone, Copy)]
@@ -54,7 +55,7 @@ pub(super) fn settings_for_size(
         None => {
             let smallest = sized.smallest()?;
             let [asked, bytes] = [target.bytes, smallest.bytes].map(grouped);
-            job.warn(format!(
+            job.warn(WarningKind::LimitMissed, format!(
                 "the target size of {asked} bytes is too small for this model; the result is the smallest that the engine makes, with {bytes} bytes"
             ));
             smallest

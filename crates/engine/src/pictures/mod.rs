@@ -18,6 +18,7 @@ use image::{ImageFormat, ImageReader};
 use super::render::{BoundingBox, ConvertedModel, Picture, PreparedScene, RenderSettings, View};
 use super::scene::Scene;
 use super::surface::Surface;
+use assetfs_formats::warnings::Warning;
 use assetfs_render::compare::{Comparison, PictureSet, Sheet, side_by_side};
 pub use badge::{Badge, badged};
 
@@ -76,7 +77,7 @@ pub struct ModelPictures {
     /// Whether it is drawn without its materials.
     is_bare: bool,
     /// Images of the model that could not be decoded.
-    pub warnings: Vec<String>,
+    pub warnings: Vec<Warning>,
 }
 
 impl ModelPictures {
@@ -98,7 +99,7 @@ impl ModelPictures {
         self.draw_like_this(self.scene.clone(), self.size / 2)
     }
 
-    fn with_warnings(self, warnings: Vec<String>) -> ModelPictures {
+    fn with_warnings(self, warnings: Vec<Warning>) -> ModelPictures {
         ModelPictures { warnings, ..self }
     }
 

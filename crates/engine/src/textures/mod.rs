@@ -20,6 +20,7 @@ use serde_json::Value;
 
 use super::scene::{Image, Scene};
 use super::settings::{TextureFormats, TextureLimits};
+use assetfs_formats::warnings::{Warning, WarningKind};
 use assetfs_formats::{GltfUse, ImageKind, TextureFormat};
 use codecs::{ConversionTarget, ImageEncoding};
 pub use codecs::{channels, decode, dimensions};
@@ -57,7 +58,7 @@ pub struct Fitted {
     /// Images that were changed.
     pub changed: Vec<ChangedImage>,
     /// Requests that could not be fulfilled.
-    pub warnings: Vec<String>,
+    pub warnings: Vec<Warning>,
 }
 
 /// A square image that the engine baked, without loss; [`fit`] encodes it for each export. `replaces` is the kind of the
@@ -112,25 +113,27 @@ pub fn fit(scene: &mut Scene, plan: &TexturePlan) -> Fitted {
 }
 
 /// Warnings for formats that the export or the use of an image rules out.
-fn unfulfilled(scene: &Scene, usages: &[Usage], plan: &TexturePlan) -> Vec<String> {
+fn unfulfilled(scene: &Scene, usages: &[Usage], plan: &TexturePlan) -> Vec<Warning> {
     let shown: Vec<_> = (scene.images.iter().zip(usages).enumerate())
         .filter(|(_, (image, usage))| !image.bytes.is_empty() && !usage.slots.is_empty())
         .map(|(index, (image, usage))| (index, image, usage, asked_format(usage, plan)))
         .collect();
     if plan.plain_only {
         let is_lost = shown.iter().any(|(.., asked)| asked.is_gltf_only());
-        let warning = "textures are written as PNG or JPEG where WebP or KTX2 is asked for, because only glb and gltf hold these";
-        return is_lost.then(|| warning.to_owned()).into_iter().collect();
+        let text = "textures are written as PNG or JPEG where WebP or KTX2 is asked for, because only glb and gltf hold these";
+        let warning = is_lost.then(|| Warning::new(WarningKind::SettingIgnored, text));
+        return warning.into_iter().collect();
     }
     let mixed = shown
         .iter()
         .filter(|(.., usage, asked)| *asked == TextureFormat::Ktx2 && usage.is_mixed());
     mixed
         .map(|(index, image, ..)| {
-            format!(
+            let text = format!(
                 "texture {} is used both as colour and as numbers, which KTX2 stores in different ways; it is not written as KTX2",
                 name_of(*index, image)
-            )
+            );
+            Warning::new(WarningKind::SettingIgnored, text)
         })
         .collect()
 }
@@ -147,14 +150,14 @@ pub fn name_of(index: usize, image: &Image) -> String {
 #[derive(Default)]
 struct FitResult {
     replaced: Option<(Image, ChangedImage)>,
-    warning: Option<String>,
+    warning: Option<Warning>,
 }
 
 impl FitResult {
-    fn warning(text: String) -> FitResult {
+    fn warning(kind: WarningKind, text: String) -> FitResult {
         FitResult {
             replaced: None,
-            warning: Some(text),
+            warning: Some(Warning::new(kind, text)),
         }
     }
 }
@@ -205,36 +208,44 @@ fn fit_image(index: usize, image: &Image, usage: &Usage, plan: &TexturePlan) -> 
                 || matches!(asked, TextureFormat::Png | TextureFormat::Ktx2);
             let mut result = FitResult::default();
             let is_other = Some(converted.kind) != asked.kind();
+            let ignored = |text| Warning::new(WarningKind::SettingIgnored, text);
             if is_other && asked == TextureFormat::Jpg {
                 result.warning = (after == before && is_plain).then(|| {
-                    format!(
+                    ignored(format!(
                         "texture {name} uses its alpha channel, which JPEG does not have; it stays PNG"
-                    )
+                    ))
                 });
             } else if is_other && asked == TextureFormat::WebP {
-                result.warning = (after == before && is_plain)
-                    .then(|| format!("texture {name} is too large for WebP; it stays as it is"));
+                result.warning = (after == before && is_plain).then(|| {
+                    ignored(format!(
+                        "texture {name} is too large for WebP; it stays as it is"
+                    ))
+                });
             } else if !must_change && converted.bytes.len() >= image.bytes.len() {
-                result.warning = Some(format!(
+                result.warning = Some(ignored(format!(
                     "texture {name} stays as it is: in the format asked for it would be larger"
-                ));
+                )));
             }
             if result.warning.is_none() || is_baked {
                 result.replaced = Some(replaced(image, converted, name, before, after));
             }
             result
         }
-        Err(why) => FitResult::warning(format!(
-            "texture {name} is damaged ({why}) and is not changed"
-        )),
+        Err(why) => FitResult::warning(
+            WarningKind::BadTexture,
+            format!("texture {name} is damaged ({why}) and is not changed"),
+        ),
     }
 }
 
 fn undecodable(name: &str, kind: &str, must_change: bool) -> FitResult {
     match must_change {
-        true => FitResult::warning(format!(
-            "texture {name} ({kind}) cannot be decoded here; it is not changed, even if it exceeds the size limit"
-        )),
+        true => FitResult::warning(
+            WarningKind::BadTexture,
+            format!(
+                "texture {name} ({kind}) cannot be decoded here; it is not changed, even if it exceeds the size limit"
+            ),
+        ),
         false => FitResult::default(),
     }
 }

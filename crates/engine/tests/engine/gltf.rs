@@ -9,6 +9,7 @@ use assetfs_engine::scene::{Attribute, Scene, Table};
 use assetfs_engine::settings::MeshCompression;
 use serde_json::{Value, json};
 
+use crate::log_lines::LogLines as _;
 use crate::square_glb::changed_glb;
 
 fn imported(name: &str, bytes: &[u8]) -> Scene {
@@ -52,9 +53,9 @@ fn an_image_on_the_network_or_outside_of_the_upload_is_left_out_with_its_name() 
         let read = import(dir.path(), &["m.glb".to_owned()]).unwrap();
         let expected = format!(
             "m.glb: images[0].uri refers to \"{uri}\", which is outside of the uploaded files. The model is read without \
-             this image"
+             this image [missing-file]"
         );
-        assert_eq!(read.warnings, [expected]);
+        assert_eq!(read.warnings.lines(), [expected]);
         let finish = &read.scene.list("materials")[0]["pbrMetallicRoughness"];
         assert_eq!(finish["metallicFactor"], 0.25);
         assert!(finish["baseColorTexture"].is_null(), "{finish}");

@@ -8,6 +8,7 @@ mod hidden;
 mod hostile;
 mod import;
 mod job;
+mod log_lines;
 mod loose_pieces;
 mod made;
 mod minimal;
@@ -25,3 +26,4 @@ mod square_glb;
 mod topology;
 #[path = "../../../../tests/support/validators.rs"]
 mod validators;
+mod warning_kinds;

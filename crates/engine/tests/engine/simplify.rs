@@ -12,6 +12,7 @@ use assetfs_engine::scene::Scene;
 use assetfs_engine::simplify::{Limits, simplify};
 use serde_json::{Value, json};
 
+use crate::log_lines::LogLines as _;
 use crate::made::{BOX_SIDES, Obj};
 
 /// The triangles of a box from `low` to `high`, as an object of an OBJ file whose vertices start behind `before`.
@@ -107,13 +108,14 @@ fn a_closed_box_does_not_become_a_sheet() {
         );
         let gives_way = report
             .warnings
+            .lines()
             .iter()
             .any(|line| line.contains("is not met"));
         assert_eq!(
             gives_way,
             report.result.triangles > count,
             "{:?}",
-            report.warnings
+            report.warnings.lines()
         );
     }
 }
@@ -196,7 +198,7 @@ fn loose_pieces_go_one_by_one_and_not_all_at_once() {
         assert!(
             triangles <= count && triangles >= count / 2,
             "{triangles} of {count}: {:?}",
-            report.warnings
+            report.warnings.lines()
         );
     }
 }
@@ -256,7 +258,10 @@ fn a_stray_vertex_does_not_spoil_the_rest_of_the_model() {
         let triangles = report.result.triangles;
         assert!((225..=250).contains(&triangles), "{far}: {report:?}");
         let is_missed = |line: &String| line.contains("is not met");
-        assert!(!report.warnings.iter().any(is_missed), "{far}: {report:?}");
+        assert!(
+            !report.warnings.lines().iter().any(is_missed),
+            "{far}: {report:?}"
+        );
         let result = read(&dir.path().join(out).join("exports"), &["model.glb"]);
         let places: Vec<glam::Vec3> = result
             .geometries

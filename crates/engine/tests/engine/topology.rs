@@ -10,6 +10,7 @@ use assetfs_engine::scene::Geometry;
 use glam::Vec3;
 use serde_json::json;
 
+use crate::log_lines::LogLines as _;
 use crate::simplify::optimize;
 
 /// Squares on each side of the sheet.
@@ -45,7 +46,7 @@ fn simplified(dir: &Path, triangles: u64, key: &str, value: f64) -> Geometry {
     });
     let out = format!("{key}-{value}");
     let report = optimize(dir, &["sheet.obj"], config, &out);
-    assert_eq!(report.warnings, Vec::<String>::new());
+    assert_eq!(report.warnings.lines(), Vec::<String>::new());
     let counted = report.result.triangles;
     assert!(
         (triangles * 9 / 10..=triangles).contains(&counted),

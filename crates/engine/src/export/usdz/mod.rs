@@ -24,6 +24,7 @@ use super::error::ExportError;
 use super::format_limits::{FormatLimits, Loss, ScenePart};
 use super::motion::thinned_animations;
 pub use arkit::arkit_issues;
+use assetfs_formats::warnings::{Warning, WarningKind};
 use identifiers::identifier;
 
 pub fn write_usdz(scene: &Scene, stem: &str) -> Result<Vec<u8>, ExportError> {
@@ -86,15 +87,16 @@ pub(super) const LIMITS: FormatLimits = FormatLimits {
     others: animation_losses,
 };
 
-fn animation_losses(scene: &Scene) -> Vec<String> {
+fn animation_losses(scene: &Scene) -> Vec<Warning> {
     let animations = scene.list("animations");
     let mut lost = Vec::new();
     if animations.len() > 1 {
         let name = animations[0]["name"].as_str().unwrap_or("the first");
-        lost.push(format!(
+        let text = format!(
             "usdz holds one animation: \"{name}\" is written, {} others are left out",
             animations.len() - 1
-        ));
+        );
+        lost.push(Warning::new(WarningKind::NotHeld, text));
     }
     let written = &animations[..animations.len().min(1)];
     lost.extend(thinned_animations(scene, written, None, "usdz"));

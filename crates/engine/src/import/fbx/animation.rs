@@ -8,9 +8,10 @@ use super::super::super::document::ElementType;
 use super::super::super::scene::Scene;
 use super::super::animated::{add_table, increasing};
 use super::shapes::channels;
+use assetfs_formats::warnings::{Warning, WarningKind};
 
 /// Adds the animations that move nodes and shapes, and names the properties that others move.
-pub(super) fn add(loaded: &ufbx::Scene, scene: &mut Scene, warnings: &mut Vec<String>) {
+pub(super) fn add(loaded: &ufbx::Scene, scene: &mut Scene, warnings: &mut Vec<Warning>) {
     let mut animations = Vec::new();
     let mut unread = BTreeSet::new();
     for stack in loaded.anim_stacks.iter() {
@@ -26,17 +27,23 @@ pub(super) fn add(loaded: &ufbx::Scene, scene: &mut Scene, warnings: &mut Vec<St
                 animations.extend(animation);
                 unread.extend(unread_properties(loaded, &baked));
             }
-            Err(error) => warnings.push(format!(
-                "the animation \"{}\" cannot be read: {}",
-                &*stack.element.name, &*error.description
+            Err(error) => warnings.push(Warning::new(
+                WarningKind::Damaged,
+                format!(
+                    "the animation \"{}\" cannot be read: {}",
+                    &*stack.element.name, &*error.description
+                ),
             )),
         }
     }
     if !unread.is_empty() {
         let names: Vec<String> = unread.into_iter().collect();
-        warnings.push(format!(
-            "animations of these properties are not read: {}",
-            names.join(", ")
+        warnings.push(Warning::new(
+            WarningKind::NotRead,
+            format!(
+                "animations of these properties are not read: {}",
+                names.join(", ")
+            ),
         ));
     }
     if !animations.is_empty() {

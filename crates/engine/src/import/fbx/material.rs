@@ -10,6 +10,7 @@ use super::super::scene_builder::SceneBuilder;
 use super::texture::{FbxTextures, file_texture};
 use super::unread::name_unread_textures;
 use assetfs_formats::input_files::InputFiles;
+use assetfs_formats::warnings::WarningKind;
 use assetfs_render::linear_of_srgb;
 
 /// The set of texture coordinates that the base colour, opacity, normal, emission, roughness and metalness textures of a
@@ -143,7 +144,7 @@ impl<'a> FbxMaterials<'a> {
         let (texture, set) = roughness.filter(|_| read[0]).or(metalness)?;
         let texture = placed(texture, image, set, name, builder)?;
         if read == [true; 2] && roughness.map(place_of) != metalness.map(place_of) {
-            builder.warn(format!(
+            builder.warn(WarningKind::NotRead, format!(
                 "material \"{name}\": its metalness texture is placed as its roughness texture, although its own placement differs"
             ));
         }
@@ -165,7 +166,7 @@ impl<'a> FbxMaterials<'a> {
             None => (mask, opacity_set),
         };
         if color.is_some() && place_of((texture, set)) != place_of((mask, opacity_set)) {
-            builder.warn(format!(
+            builder.warn(WarningKind::NotRead, format!(
                 "material \"{name}\": its texture of opacity is placed as that of its colour, although its own placement differs"
             ));
         }
@@ -274,7 +275,7 @@ fn placed(
     builder: &mut SceneBuilder,
 ) -> Option<Value> {
     let Some(set) = set else {
-        builder.warn(format!(
+        builder.warn(WarningKind::BadTexture, format!(
             "material \"{material}\": its textures are left out on meshes without texture coordinates"
         ));
         return None;

@@ -13,6 +13,7 @@ use super::shapes::{targets, targets_json};
 use super::skin::{SkinUse, weights};
 use super::unread::MAX_UV_SETS;
 use assetfs_formats::number_text::grouped;
+use assetfs_formats::warnings::WarningKind;
 
 /// The scene's mesh and skin for a mesh of the file.
 #[derive(Debug, Default)]
@@ -72,7 +73,10 @@ pub(super) fn add(
     }
     if rough_faces > 0 {
         let (rough, name) = (grouped(rough_faces), &*found.element.name);
-        builder.warn(format!("mesh \"{name}\": {rough} {}", polygon::ROUGH));
+        builder.warn(
+            WarningKind::NotRead,
+            format!("mesh \"{name}\": {rough} {}", polygon::ROUGH),
+        );
     }
     if parts.is_empty() {
         return ImportedMesh::default();

@@ -10,6 +10,7 @@ use super::super::far::{self, Offsets};
 use super::super::scene_builder::SceneBuilder;
 use super::material::FbxMaterials;
 use super::mesh::ImportedMesh;
+use assetfs_formats::warnings::WarningKind;
 
 /// Maximum number of pieces of a span in one direction.
 const MAX_PIECES: usize = 16;
@@ -39,9 +40,10 @@ impl Surfaces {
     ) -> ImportedMesh {
         let name: &str = &found.element.name;
         let Some(pieces) = self.pieces_of(found) else {
-            builder.warn(format!(
-                "the NURBS surface \"{name}\" is left out: it is damaged or too complex"
-            ));
+            builder.warn(
+                WarningKind::Damaged,
+                format!("the NURBS surface \"{name}\" is left out: it is damaged or too complex"),
+            );
             return ImportedMesh::default();
         };
         let material = found

@@ -10,7 +10,7 @@ use bytes::Bytes;
 
 use super::super::channels::{self, ImageChannel};
 use super::super::file_names::find_file;
-use super::super::images::plain_image;
+use super::super::images::{NoImage, plain_image};
 use super::super::scene_builder::SceneBuilder;
 use assetfs_formats::input_files::InputFiles;
 use assetfs_formats::text::decoded;
@@ -85,8 +85,7 @@ impl<'a> FbxTextures<'a> {
                     Some((&mask[..], channel)),
                 )
             });
-            let joined =
-                joined.map_err(|why| format!("the texture \"{mask_name}\" is left out: {why}"));
+            let joined = joined.map_err(|why| NoImage::Unreadable(why).warning(&mask_name));
             builder.add_png(name, joined)
         });
         self.masked.insert(key, made);
@@ -126,7 +125,7 @@ impl<'a> FbxTextures<'a> {
             Some((&bytes[..], places[index]))
         };
         let joined = channels::combined([None, source(0), source(1)], None);
-        let joined = joined.map_err(|why| format!("the texture \"{name}\" is left out: {why}"));
+        let joined = joined.map_err(|why| NoImage::Unreadable(why).warning(name));
         let image = builder.add_png(name, joined)?;
         Some((image, read.each_ref().map(Option::is_some)))
     }
@@ -141,7 +140,7 @@ impl<'a> FbxTextures<'a> {
             Ok(read) => Some(read),
             Err(why) => {
                 let [name, ..] = names_of(texture);
-                builder.warn(format!("the texture \"{name}\" is left out: {why}"));
+                builder.warnings.push(why.warning(&name));
                 None
             }
         };
@@ -150,7 +149,7 @@ impl<'a> FbxTextures<'a> {
     }
 
     /// Reads the embedded bytes, else the file that one of the texture's names leads to.
-    fn bytes_of(&mut self, texture: &ufbx::Texture) -> Result<NamedImage, String> {
+    fn bytes_of(&mut self, texture: &ufbx::Texture) -> Result<NamedImage, NoImage> {
         let names = names_of(texture);
         let mut given = names.iter().filter(|name| !name.is_empty());
         let name = given.next().map_or("texture", |name| name);
@@ -160,7 +159,7 @@ impl<'a> FbxTextures<'a> {
             let (bytes, kind) = plain_image(content.to_vec(), Path::new(&last))?;
             return Ok((last, kind, bytes));
         }
-        let mut reason = String::new();
+        let mut reason = NoImage::Missing(String::new());
         let mut found = None;
         for name in names.iter().filter(|name| !name.is_empty()) {
             match find_file(self.dir, self.model, name) {

@@ -4,12 +4,13 @@ use std::collections::BTreeSet;
 
 use super::shapes::channels;
 use super::texture::file_texture;
+use assetfs_formats::warnings::{Warning, WarningKind};
 
 /// Maximum number of sets of texture coordinates that are read.
 pub(super) const MAX_UV_SETS: usize = 4;
 
 /// Names the objects of a file that are not read.
-pub(super) fn name_unread_objects(loaded: &ufbx::Scene, file: &str, warnings: &mut Vec<String>) {
+pub(super) fn name_unread_objects(loaded: &ufbx::Scene, file: &str, warnings: &mut Vec<Warning>) {
     let hidden = loaded.nodes.iter().filter(|node| !node.visible).count();
     for (count, what) in [
         (loaded.cameras.len(), "cameras are not read"),
@@ -45,7 +46,10 @@ pub(super) fn name_unread_objects(loaded: &ufbx::Scene, file: &str, warnings: &m
         (hidden, "nodes are hidden, but are read as visible"),
     ] {
         if count > 0 {
-            warnings.push(format!("{file}: {count} {what}"));
+            warnings.push(Warning::new(
+                WarningKind::NotRead,
+                format!("{file}: {count} {what}"),
+            ));
         }
     }
     for node in loaded.nodes.iter() {
@@ -54,16 +58,16 @@ pub(super) fn name_unread_objects(loaded: &ufbx::Scene, file: &str, warnings: &m
             list.iter().map(|found| found.element.typed_id).collect()
         };
         if !node.materials.is_empty() && ids(&node.materials) != ids(&mesh.materials) {
-            warnings.push(format!(
+            warnings.push(Warning::new(WarningKind::NotRead, format!(
                 "node \"{}\": it draws its mesh with other materials than another node; these materials are not read",
                 &*node.element.name
-            ));
+            )));
         }
     }
 }
 
 /// Names the parts of a mesh that are not read.
-pub(super) fn name_unread_of_mesh(found: &ufbx::Mesh, warnings: &mut Vec<String>) {
+pub(super) fn name_unread_of_mesh(found: &ufbx::Mesh, warnings: &mut Vec<Warning>) {
     let skins = || found.skin_deformers.iter();
     let is_other_skin = |skin: &ufbx::SkinDeformer| {
         !matches!(
@@ -113,7 +117,10 @@ pub(super) fn name_unread_of_mesh(found: &ufbx::Mesh, warnings: &mut Vec<String>
     ];
     for (is_there, what) in lines {
         if is_there {
-            warnings.push(format!("mesh \"{}\": {what}", &*found.element.name));
+            warnings.push(Warning::new(
+                WarningKind::NotRead,
+                format!("mesh \"{}\": {what}", &*found.element.name),
+            ));
         }
     }
 }
@@ -122,7 +129,7 @@ pub(super) fn name_unread_of_mesh(found: &ufbx::Mesh, warnings: &mut Vec<String>
 pub(super) fn name_unread_textures(
     found: &ufbx::Material,
     read: &[&ufbx::MaterialMap],
-    warnings: &mut Vec<String>,
+    warnings: &mut Vec<Warning>,
 ) {
     let name: &str = &found.element.name;
     let id = |texture: &ufbx::Texture| texture.element.element_id;
@@ -139,16 +146,20 @@ pub(super) fn name_unread_textures(
         .collect();
     if !unread.is_empty() {
         let slots: Vec<&str> = unread.into_iter().collect();
-        warnings.push(format!(
-            "material \"{name}\": its textures in these slots are not read: {}",
-            slots.join(", ")
+        warnings.push(Warning::new(
+            WarningKind::NotRead,
+            format!(
+                "material \"{name}\": its textures in these slots are not read: {}",
+                slots.join(", ")
+            ),
         ));
     }
     for map in read {
         let layers = map.texture.as_ref().map_or(0, |it| it.file_textures.len());
         if layers > 1 && file_texture(map).is_some() {
-            warnings.push(format!(
-                "material \"{name}\": of {layers} layers of a texture the first is read"
+            warnings.push(Warning::new(
+                WarningKind::NotRead,
+                format!("material \"{name}\": of {layers} layers of a texture the first is read"),
             ));
         }
     }

@@ -6,6 +6,7 @@
 use std::collections::BTreeSet;
 
 use assetfs_formats::gltf_image_extensions;
+use assetfs_formats::warnings::{Warning, WarningKind};
 use serde_json::Value;
 
 /// Extensions that are read, or that pass through without loss to glb and gltf, besides those of image formats.
@@ -38,7 +39,7 @@ const KNOWN: &[&str] = &[
 ];
 
 /// A warning for each extension of a document that is not known, whether it is declared or not.
-pub(super) fn name_unknown(json: &Value) -> Vec<String> {
+pub(super) fn name_unknown(json: &Value) -> Vec<Warning> {
     let mut used = BTreeSet::new();
     for name in json["extensionsUsed"].as_array().into_iter().flatten() {
         used.extend(name.as_str());
@@ -54,6 +55,7 @@ pub(super) fn name_unknown(json: &Value) -> Vec<String> {
                 "the extension {name} is not read; only glb and gltf keep it, and its references may not fit the result"
             ),
         })
+        .map(|text| Warning::new(WarningKind::NotRead, text))
         .collect()
 }
 

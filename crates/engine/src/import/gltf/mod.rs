@@ -25,6 +25,7 @@ use super::super::settings::MeshCompression;
 use super::error::ImportError;
 use super::imported::Imported;
 use assetfs_formats::number_text::grouped;
+use assetfs_formats::warnings::{Warning, WarningKind};
 use assetfs_formats::{ImageKind, gltf_image_extensions};
 
 /// Maximum bytes of decoded numbers: a small file can refer to the same bytes many times.
@@ -80,7 +81,7 @@ struct GeometryKey(String);
 struct GltfReader<'d> {
     document: &'d Document,
     scene: Scene,
-    warnings: Vec<String>,
+    warnings: Vec<Warning>,
     /// Numbers by accessor.
     decoded: HashMap<usize, Rc<Vec<f32>>>,
     interned: HashMap<GeometryKey, usize>,
@@ -137,10 +138,13 @@ impl GltfReader<'_> {
 
     fn read_primitive(&mut self, at: &Cursor<'_>) -> Result<Option<Primitive>, ImportError> {
         if at.require("attributes")?.get("POSITION").is_none() {
-            self.warnings.push(format!(
-                "{}: {} has no POSITION and is left out, as viewers do",
-                self.document.file(),
-                at.path()
+            self.warnings.push(Warning::new(
+                WarningKind::Damaged,
+                format!(
+                    "{}: {} has no POSITION and is left out, as viewers do",
+                    self.document.file(),
+                    at.path()
+                ),
             ));
             return Ok(None);
         }
@@ -187,8 +191,12 @@ impl GltfReader<'_> {
                     | DocumentError::OutsideFile { .. }
                     | DocumentError::EmptyImage { .. }),
                 )) if !lights => {
-                    self.warnings
-                        .push(format!("{error}. The model is read without this image"));
+                    let kind = match error {
+                        DocumentError::EmptyImage { .. } => WarningKind::BadTexture,
+                        _ => WarningKind::MissingFile,
+                    };
+                    let text = format!("{error}. The model is read without this image");
+                    self.warnings.push(Warning::new(kind, text));
                     left_out.insert(index);
                     Image::default()
                 }

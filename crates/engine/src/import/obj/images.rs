@@ -14,6 +14,7 @@ use super::super::scene_builder::SceneBuilder;
 use super::map_options::MapPlace;
 use super::mtl::MtlEntry;
 use assetfs_formats::input_files::InputFiles;
+use assetfs_formats::warnings::{Warning, WarningKind};
 
 /// A file, and the channel to take from it. Without a channel, a colour image gives its colours, and an opacity image the
 /// channel that `channels::mask_channel` finds.
@@ -78,7 +79,7 @@ impl<'a> MtlImages<'a> {
         match find(self.dir, &entry.library, name) {
             Ok(path) => Some(path),
             Err(why) => {
-                builder.warn(format!("the texture \"{name}\" is left out: {why}"));
+                builder.warnings.push(why.warning(name));
                 None
             }
         }
@@ -116,7 +117,7 @@ impl<'a> MtlImages<'a> {
                 Some(builder.add_image(&file, kind, bytes))
             }
             Err(error) => {
-                builder.warn(unreadable(name, &error));
+                builder.warnings.push(unreadable(name, &error));
                 None
             }
         };
@@ -125,8 +126,9 @@ impl<'a> MtlImages<'a> {
     }
 }
 
-fn unreadable(name: &str, error: &str) -> String {
-    format!("the texture \"{name}\" cannot be read ({error}); it is left out")
+fn unreadable(name: &str, error: &str) -> Warning {
+    let text = format!("the texture \"{name}\" cannot be read ({error}); it is left out");
+    Warning::new(WarningKind::BadTexture, text)
 }
 
 /// The use of an image as JSON.

@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::super::lines::text;
 use super::super::polygon::ROUGH;
 use assetfs_formats::number_text::grouped;
+use assetfs_formats::warnings::{Warning, WarningKind};
 
 /// Maximum number of kinds of statements that are counted: each line of a damaged file may have another kind.
 const MAX_KINDS: usize = 20;
@@ -70,35 +71,42 @@ impl LeftOut {
         self.group = Some((object.clone(), name));
     }
 
-    pub(super) fn warnings(&self, file: &str) -> Vec<String> {
+    pub(super) fn warnings(&self, file: &str) -> Vec<Warning> {
         let mut warnings = Vec::new();
-        let mut name = |count: u64, what: &str| {
+        let mut name = |kind: WarningKind, count: u64, what: &str| {
             if count > 0 {
-                warnings.push(format!("{file}: {} {what}", grouped(count)));
+                let text = format!("{file}: {} {what}", grouped(count));
+                warnings.push(Warning::new(kind, text));
             }
         };
         name(
+            WarningKind::NotRead,
             self.shapes,
             "lines, points, curves or surfaces are left out; only faces are read",
         );
         name(
+            WarningKind::Damaged,
             self.small_faces,
             "faces with fewer than three corners are left out",
         );
-        name(self.rough_faces, ROUGH);
+        name(WarningKind::NotRead, self.rough_faces, ROUGH);
         name(
+            WarningKind::NotRead,
             self.depths,
             "texture coordinates have a third number, which is not read",
         );
         name(
+            WarningKind::NotRead,
             self.long_positions,
             "vertices have more numbers than a place and a colour; the others are not read",
         );
         name(
+            WarningKind::NotRead,
             self.painted_comments,
             "comments hold vertex colours of ZBrush (#MRGB), which are not read",
         );
         name(
+            WarningKind::NotRead,
             self.grouped_objects.len() as u64,
             "objects have several groups, which are joined",
         );
@@ -108,10 +116,11 @@ impl LeftOut {
                 .iter()
                 .map(|(key, count)| format!("{key} ({})", grouped(*count)))
                 .collect();
-            warnings.push(format!(
+            let text = format!(
                 "{file}: these statements are not read: {}",
                 kinds.join(", ")
-            ));
+            );
+            warnings.push(Warning::new(WarningKind::NotRead, text));
         }
         warnings
     }

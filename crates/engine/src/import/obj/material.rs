@@ -15,6 +15,7 @@ use super::images::{ChannelFile, MtlImages, texture_json};
 use super::map_options::MapUse;
 use super::mtl::{MtlEntry, MtlFile, base_color, linear, opacity, parse, roughness};
 use assetfs_formats::input_files::InputFiles;
+use assetfs_formats::warnings::WarningKind;
 
 /// Maps that are read.
 const READ_MAPS: &[&str] = &[
@@ -46,7 +47,7 @@ impl<'a> Library<'a> {
         let mut seen = Vec::new();
         for name in names {
             let Some(path) = self.find_library(name) else {
-                builder.warn(format!(
+                builder.warn(WarningKind::MissingFile, format!(
                     "the material file \"{name}\" is not among the uploaded files; its materials get default values"
                 ));
                 continue;
@@ -60,7 +61,9 @@ impl<'a> Library<'a> {
                     let library = path.strip_prefix(self.dir).unwrap_or(&path).to_owned();
                     self.add(parse(&bytes, &library), &library, builder);
                 }
-                Err(error) => builder.warn(format!("{}: {error}", path.display())),
+                Err(error) => {
+                    builder.warn(WarningKind::Damaged, format!("{}: {error}", path.display()))
+                }
             }
             seen.push(path);
         }
@@ -71,15 +74,18 @@ impl<'a> Library<'a> {
         let name = library.display();
         if !file.unread.is_empty() {
             let unread: Vec<String> = file.unread.into_iter().collect();
-            builder.warn(format!(
-                "{name}: these statements are not read: {}",
-                unread.join(", ")
-            ));
+            builder.warn(
+                WarningKind::NotRead,
+                format!(
+                    "{name}: these statements are not read: {}",
+                    unread.join(", ")
+                ),
+            );
         }
         let mut own = HashMap::new();
         for (material, entry) in file.materials {
             if own.insert(material.clone(), entry).is_some() {
-                builder.warn(format!(
+                builder.warn(WarningKind::Damaged, format!(
                     "{name}: the material \"{material}\" is defined twice; the last definition counts"
                 ));
             }
@@ -112,7 +118,10 @@ impl<'a> Library<'a> {
         }
         let Some(entry) = self.entries.remove(name) else {
             if !self.entries.is_empty() {
-                builder.warn(format!("no material file defines the material \"{name}\""));
+                builder.warn(
+                    WarningKind::Damaged,
+                    format!("no material file defines the material \"{name}\""),
+                );
             }
             let made = builder.add_material(json!({
                 "name": name,
@@ -180,7 +189,7 @@ impl<'a> Library<'a> {
         };
         let is_placed_as_color = color.is_none_or(|color| color.place() == mask.place());
         if !is_placed_as_color {
-            builder.warn(format!(
+            builder.warn(WarningKind::NotRead, format!(
                 "material \"{name}\": map_d is left out, because its placement differs from that of map_Kd"
             ));
             let texture = self.images.texture(entry, "map_kd", builder);
@@ -226,9 +235,12 @@ impl<'a> Library<'a> {
         let uses: Vec<_> = maps.iter().filter_map(|key| entry.maps.get(*key)).collect();
         let place = uses.first()?.place();
         if uses.iter().any(|own| own.place() != place) {
-            builder.warn(format!(
-                "material \"{name}\": map_Pm is placed as map_Pr, although its options differ"
-            ));
+            builder.warn(
+                WarningKind::NotRead,
+                format!(
+                    "material \"{name}\": map_Pm is placed as map_Pr, although its options differ"
+                ),
+            );
         }
         let files: Vec<ChannelFile> = maps
             .iter()
@@ -265,10 +277,13 @@ impl<'a> Library<'a> {
             match read {
                 Some((_, read)) if read.file == map.file => {}
                 None if key == "norm" || says_normal(&map.file) => read = Some((key, map)),
-                _ => builder.warn(format!(
-                    "material \"{material}\": {key} \"{}\": bump maps of heights are not read",
-                    map.file
-                )),
+                _ => builder.warn(
+                    WarningKind::NotRead,
+                    format!(
+                        "material \"{material}\": {key} \"{}\": bump maps of heights are not read",
+                        map.file
+                    ),
+                ),
             }
         }
         let (key, map) = read?;
@@ -289,7 +304,10 @@ fn name_unread_maps(material: &str, entry: &MtlEntry, builder: &mut SceneBuilder
         if !READ_MAPS.contains(&key.as_str()) {
             // Many programs name the image of the colour as that of the ambient colour, too.
             if key != "map_ka" || color != Some(&map.file) {
-                builder.warn(format!("material \"{material}\": {key} is not read"));
+                builder.warn(
+                    WarningKind::NotRead,
+                    format!("material \"{material}\": {key} is not read"),
+                );
             }
             continue;
         }
@@ -301,10 +319,13 @@ fn name_unread_maps(material: &str, entry: &MtlEntry, builder: &mut SceneBuilder
             .map(|option| format!("-{option}"))
             .collect();
         if !options.is_empty() {
-            builder.warn(format!(
-                "material \"{material}\": of {key} these options are not read: {}",
-                options.join(", ")
-            ));
+            builder.warn(
+                WarningKind::NotRead,
+                format!(
+                    "material \"{material}\": of {key} these options are not read: {}",
+                    options.join(", ")
+                ),
+            );
         }
     }
 }

@@ -28,6 +28,7 @@ use super::normals::add_creased;
 use super::polygon;
 use super::scene_builder::SceneBuilder;
 use assetfs_formats::input_files::InputFiles;
+use assetfs_formats::warnings::{Warning, WarningKind};
 use assetfs_formats::wavefront::{libraries, unquoted};
 use left_out::LeftOut;
 use material::Library;
@@ -76,9 +77,10 @@ pub(super) fn import(dir: &Path, model: &Path) -> Result<Imported, ImportError> 
     let mut builder = SceneBuilder::new();
     builder.warnings = parsed.left_out.warnings(&file);
     if parsed.libraries.is_empty() && parsed.runs.iter().any(|run| run.material.is_some()) {
-        builder.warn(format!(
-            "{file} names no material file; its materials get default values"
-        ));
+        builder.warn(
+            WarningKind::Damaged,
+            format!("{file} names no material file; its materials get default values"),
+        );
     }
     builder.set_offset(parsed.offset);
     let files = InputFiles::new(dir);
@@ -90,7 +92,7 @@ pub(super) fn import(dir: &Path, model: &Path) -> Result<Imported, ImportError> 
             let material = name.and_then(|name| library.material(name, &mut builder));
             let normals = corners.iter().filter(|corner| corner.2.is_some()).count();
             if normals > 0 && normals < corners.len() {
-                builder.warn(format!(
+                builder.warn(WarningKind::Damaged, format!(
                     "{file}: some faces of {} have no normals, so all of its normals are computed",
                     object.unwrap_or("the model")
                 ));
@@ -282,7 +284,7 @@ fn index_of(word: &[u8], count: usize) -> Option<u32> {
 /// The runs of each object with its name. If there are too many objects, those of one name are joined, and then all.
 fn by_object<'a>(
     parsed: &'a Parsed,
-    warnings: &mut Vec<String>,
+    warnings: &mut Vec<Warning>,
 ) -> Vec<(Option<&'a str>, Vec<&'a Faces>)> {
     let name_of = |run: &Faces| parsed.objects[run.object].as_deref();
     let mut groups = grouped_by(&parsed.runs, |run| run.object);
@@ -290,9 +292,12 @@ fn by_object<'a>(
         groups = grouped_by(&parsed.runs, name_of);
     }
     if groups.len() > MAX_MESHES {
-        warnings.push(format!(
-            "the file has {} objects, more than {MAX_MESHES}; they are joined into one",
-            groups.len()
+        warnings.push(Warning::new(
+            WarningKind::NotRead,
+            format!(
+                "the file has {} objects, more than {MAX_MESHES}; they are joined into one",
+                groups.len()
+            ),
         ));
         return vec![(None, parsed.runs.iter().collect())];
     }

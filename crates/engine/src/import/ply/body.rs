@@ -7,6 +7,7 @@ use super::source::{Source, truncated};
 use super::vertices::Vertices;
 use crate::import::polygon;
 use assetfs_formats::number_text::grouped;
+use assetfs_formats::warnings::{Warning, WarningKind};
 
 /// The values read from the elements.
 #[derive(Debug, Default)]
@@ -20,8 +21,8 @@ pub(super) struct Body {
     pub(super) corner_colors: Vec<f32>,
     /// The number of its texture for each triangle, or none; below zero for no texture.
     pub(super) textures: Vec<i32>,
-    /// What is declared and not read.
-    pub(super) left_out: Vec<String>,
+    /// What is declared and not read. The file is not named.
+    pub(super) left_out: Vec<Warning>,
     /// Faces with fewer than three corners.
     small_faces: u64,
     /// Faces that were not cut into triangles exactly.
@@ -108,8 +109,8 @@ impl Body {
                     skip(element, source)?;
                     if element.count > 0 {
                         let count = grouped(element.count as u64);
-                        body.left_out
-                            .push(format!("{count} elements \"{name}\" are not read"));
+                        let text = format!("{count} elements \"{name}\" are not read");
+                        body.left_out.push(Warning::new(WarningKind::NotRead, text));
                     }
                 }
             }
@@ -121,25 +122,32 @@ impl Body {
 
     fn name_what_is_beyond(&mut self, source: &Source<'_>) {
         if source.long_lines > 0 {
-            self.left_out.push(format!(
+            self.left_out.push(Warning::new(WarningKind::Damaged, format!(
                 "{} lines have more numbers than the header declares; the others on these lines are ignored",
                 grouped(source.long_lines)
-            ));
+            )));
         }
         if self.small_faces > 0 {
-            self.left_out.push(format!(
-                "{} faces with fewer than three corners are left out",
-                grouped(self.small_faces)
+            self.left_out.push(Warning::new(
+                WarningKind::Damaged,
+                format!(
+                    "{} faces with fewer than three corners are left out",
+                    grouped(self.small_faces)
+                ),
             ));
         }
         if self.rough_faces > 0 {
             let rough = grouped(self.rough_faces);
-            self.left_out.push(format!("{rough} {}", polygon::ROUGH));
+            let text = format!("{rough} {}", polygon::ROUGH);
+            self.left_out.push(Warning::new(WarningKind::NotRead, text));
         }
         if !source.is_used_up() {
-            self.left_out.push(format!(
-                "{} bytes after the elements that the header declares are not read",
-                grouped(source.len_left() as u64)
+            self.left_out.push(Warning::new(
+                WarningKind::NotRead,
+                format!(
+                    "{} bytes after the elements that the header declares are not read",
+                    grouped(source.len_left() as u64)
+                ),
             ));
         }
     }

@@ -1,6 +1,7 @@
 //! The header of a PLY file: which elements with which properties follow, and how they are stored.
 
 use super::super::lines::{text, words};
+use assetfs_formats::warnings::{Warning, WarningKind};
 
 /// How numbers are stored.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -83,18 +84,19 @@ impl Element {
         self.properties.iter().any(|own| own.name == property)
     }
 
-    /// A line that names the properties that are not read; `None` if there are none.
-    pub(super) fn unread_properties(&self, is_unread: impl Fn(usize) -> bool) -> Option<String> {
+    /// A warning that names the properties that are not read; `None` if there are none.
+    pub(super) fn unread_properties(&self, is_unread: impl Fn(usize) -> bool) -> Option<Warning> {
         let names: Vec<String> = (0..self.properties.len())
             .filter(|at| is_unread(*at))
             .map(|at| format!("\"{}\"", self.properties[at].name))
             .collect();
         (!names.is_empty() && self.count > 0).then(|| {
-            format!(
+            let text = format!(
                 "of each \"{}\" these properties are not read: {}",
                 self.name,
                 names.join(", ")
-            )
+            );
+            Warning::new(WarningKind::NotRead, text)
         })
     }
 

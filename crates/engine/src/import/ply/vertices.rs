@@ -5,6 +5,7 @@ use glam::DVec3;
 use super::header::{Element, Property};
 use super::source::Source;
 use crate::import::far;
+use assetfs_formats::warnings::Warning;
 
 #[derive(Debug, Default)]
 pub(super) struct Vertices {
@@ -55,7 +56,7 @@ impl Vertices {
     pub(super) fn read(
         element: &Element,
         source: &mut Source<'_>,
-        left_out: &mut Vec<String>,
+        left_out: &mut Vec<Warning>,
     ) -> Result<Vertices, String> {
         let target_of = |property: &Property| match property.list {
             None => PropertyTarget::of(&property.name),

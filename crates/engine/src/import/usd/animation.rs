@@ -16,6 +16,7 @@ use super::skin::{Skeleton, Skeletons};
 use super::transform::{Operations, Visibility};
 use super::values::{inherited_target, of, texts, value, vectors};
 use assetfs_formats::number_text::grouped;
+use assetfs_formats::warnings::{Warning, WarningKind};
 
 impl MovedPrims {
     fn times(&self) -> Vec<f64> {
@@ -34,7 +35,7 @@ pub(super) fn add(
     skeletons: &Skeletons,
     moved: &MovedPrims,
     scene: &mut Scene,
-    warnings: &mut Vec<String>,
+    warnings: &mut Vec<Warning>,
 ) {
     let mut animation = Animation {
         rate: time_codes_per_second(stage),
@@ -63,19 +64,19 @@ pub(super) fn add(
             && clip_times(clip).len() < 2
             && clip.type_name().is_ok_and(|kind| kind.is_some())
         {
-            animation.warnings.push(format!(
+            animation.warnings.push(Warning::new(WarningKind::NotRead, format!(
                 "the pose of the animation \"{}\" does not move and is not read; its skeleton stays at rest",
                 clip.path().name().unwrap_or_default()
-            ));
+            )));
         }
         animation.add_clip(skeleton, clip);
     }
     for it in &moved.moving {
         if animation.add_moving(it) {
-            animation.warnings.push(format!(
+            animation.warnings.push(Warning::new(WarningKind::NotRead, format!(
                 "the moving prim \"{}\" is sheared, which glTF has not; it moves without the shear",
                 it.prim.path().name().unwrap_or_default()
-            ));
+            )));
         }
     }
     for it in &moved.morphing {
@@ -121,7 +122,7 @@ struct Animation<'a> {
     samplers: Vec<Json>,
     channels: Vec<Json>,
     scene: &'a mut Scene,
-    warnings: &'a mut Vec<String>,
+    warnings: &'a mut Vec<Warning>,
 }
 
 impl Animation<'_> {
@@ -283,11 +284,14 @@ impl Animation<'_> {
         let count = times.len();
         let kept = keyframe_times::at_most(times);
         if kept.len() < count {
-            self.warnings.push(format!(
-                "prim \"{}\": its animation has {} keyframes; {} of them are read",
-                prim.path().name().unwrap_or_default(),
-                grouped(count as u64),
-                grouped(kept.len() as u64)
+            self.warnings.push(Warning::new(
+                WarningKind::NotRead,
+                format!(
+                    "prim \"{}\": its animation has {} keyframes; {} of them are read",
+                    prim.path().name().unwrap_or_default(),
+                    grouped(count as u64),
+                    grouped(kept.len() as u64)
+                ),
             ));
         }
         kept

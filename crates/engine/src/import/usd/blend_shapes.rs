@@ -5,6 +5,7 @@ use openusd::usd::{Prim, Stage};
 
 use super::values::{inherited_target, integers, of, targets, texts, value, vectors};
 use super::warnings::Warnings;
+use assetfs_formats::warnings::WarningKind;
 
 /// Points times shapes of one mesh; more are left out.
 const MAX_MOVES: usize = 100_000_000;
@@ -29,14 +30,17 @@ pub(super) fn shapes_of(prim: &Prim, points: usize, warnings: &mut Warnings) -> 
     let mut shapes = Vec::new();
     for (name, path) in names.into_iter().zip(paths) {
         if (shapes.len() + 1).saturating_mul(points) > MAX_MOVES {
-            warnings.add(format!(
-                "mesh \"{mesh}\" has more blend shapes than are read; the others are left out"
-            ));
+            warnings.add(
+                WarningKind::NotRead,
+                format!(
+                    "mesh \"{mesh}\" has more blend shapes than are read; the others are left out"
+                ),
+            );
             break;
         }
         match shape_at(&prim.stage().prim(path), name, points, warnings) {
             Ok(shape) => shapes.push(shape),
-            Err(name) => warnings.add(format!(
+            Err(name) => warnings.add(WarningKind::Damaged, format!(
                 "mesh \"{mesh}\": its blend shape \"{name}\" does not fit its points and is left out"
             )),
         }
@@ -72,9 +76,10 @@ fn shape_at(
         .iter()
         .any(|property| is_between(property.as_str()))
     {
-        warnings.add(format!(
-            "the blend shape \"{name}\" has shapes in between, which are not read"
-        ));
+        warnings.add(
+            WarningKind::NotRead,
+            format!("the blend shape \"{name}\" has shapes in between, which are not read"),
+        );
     }
     let offsets = of(shape, "offsets").and_then(vectors);
     let normals = of(shape, "normalOffsets").and_then(vectors);

@@ -1,32 +1,36 @@
 //! What could not be put together from the layers, as warnings.
 
-use std::collections::BTreeSet;
-
 use openusd::pcp::Error;
 use openusd::usd::Stage;
 
 use super::damage::is_named_as_layer;
 use super::resolver::{Files, as_spelled};
+use assetfs_formats::warnings::{Warning, WarningKind};
 
-/// The lines of all that the stage could not put together so far. Layers that were not found have lines already, if their
+/// The warnings about all that the stage could not put together so far. Layers that were not found have some already, if their
 /// names say that they are layers.
-pub(super) fn lines(stage: &Stage, files: &mut Files) -> Vec<String> {
+pub(super) fn warnings(stage: &Stage, files: &mut Files) -> Vec<Warning> {
     let errors = stage.composition_errors();
-    let lines = errors.iter().filter_map(|error| line(error, files));
-    let lines: BTreeSet<String> = lines.collect();
-    let lines = lines.into_iter().map(|line| files.without_folders(&line));
-    lines.collect()
+    let found = errors.iter().filter_map(|error| warning(error, files));
+    let mut found: Vec<Warning> = found.collect();
+    found.sort_by(|one, other| one.text.cmp(&other.text));
+    found.dedup();
+    for warning in &mut found {
+        warning.text = files.without_folders(&warning.text);
+    }
+    found
 }
 
-fn line(error: &Error, files: &mut Files) -> Option<String> {
-    Some(match error {
+fn warning(error: &Error, files: &mut Files) -> Option<Warning> {
+    let text = match error {
         Error::UnresolvedLayer { asset_path, .. }
         | Error::UnresolvedSublayer { asset_path, .. }
             if !is_named_as_layer(asset_path) =>
         {
             let name = as_spelled(asset_path);
-            let reason = files.reason_of(name);
-            format!("the layer \"{name}\" is left out: {reason}")
+            let absence = files.absence_of(name);
+            let text = format!("the layer \"{name}\" is left out: {}", absence.reason());
+            return Some(Warning::new(absence.kind(), text));
         }
         Error::UnresolvedLayer { .. }
         | Error::UnresolvedSublayer { .. }
@@ -55,7 +59,8 @@ fn line(error: &Error, files: &mut Files) -> Option<String> {
             format!("the layer \"{asset_path}\" is left out: it cannot be read: {reason}")
         }
         other => prim_line(other),
-    })
+    };
+    Some(Warning::new(WarningKind::Damaged, text))
 }
 
 fn left_out(name: &str, place: &str, why: &str) -> String {
@@ -92,7 +97,7 @@ fn prim_line(error: &Error) -> String {
             site_path.as_str(),
             "its default prim is no name of a prim",
         ),
-        Error::ArcCycle(chain) => circle(&chain.composing),
+        Error::ArcCycle(chain) => self_reference(&chain.composing),
         Error::SublayerCycle {
             root_layer,
             seen_layer,
@@ -104,6 +109,10 @@ fn prim_line(error: &Error) -> String {
 }
 
 /// The warning about a prim that is composed of itself.
-pub(super) fn circle(path: &impl std::fmt::Display) -> String {
+pub(super) fn circle(path: &impl std::fmt::Display) -> Warning {
+    Warning::new(WarningKind::Damaged, self_reference(path))
+}
+
+fn self_reference(path: &impl std::fmt::Display) -> String {
     format!("<{path}> references itself; the cyclic reference is ignored")
 }

@@ -10,17 +10,18 @@ use assetfs_formats::ImageKind;
 use bytes::Bytes;
 
 use super::super::channels::{self, Curve, ImageChannel};
-use super::super::images::plain_image;
+use super::super::images::{NoImage, plain_image};
 use super::super::scene_builder::SceneBuilder;
-use super::resolver::{Absence, Files};
+use super::resolver::Files;
 use super::shader::{ImageUse, TextureSource};
 use super::warnings::Warnings;
+use assetfs_formats::warnings::WarningKind;
 
 /// A channel of a file, its conversion, and the bits of its factor and summand.
 type ChannelKey = Option<(String, ImageChannel, Option<Curve>, Option<[u32; 2]>)>;
 
 /// The bytes of a file that glTF allows with their media type, or why there are none.
-type ReadImage = Result<(Bytes, ImageKind), String>;
+type ReadImage = Result<(Bytes, ImageKind), NoImage>;
 
 /// The images that are in the scene already.
 pub(super) struct Images {
@@ -45,7 +46,7 @@ impl Images {
         match self.read(source) {
             Ok(_) => true,
             Err(why) => {
-                warnings.add(left_out(source, &why));
+                warnings.push(why.warning(&source.asset));
                 false
             }
         }
@@ -76,7 +77,7 @@ impl Images {
         let made = match made {
             Ok((name, kind, bytes)) => Some(builder.add_image(&name, kind, bytes)),
             Err(why) => {
-                warnings.add(left_out(source, &why));
+                warnings.push(why.warning(&source.asset));
                 None
             }
         };
@@ -174,12 +175,14 @@ impl Images {
         let first = sources.into_iter().flatten().next()?;
         let combined = match error {
             Some(error) => Err(error),
-            None => channels::combined([red, green, blue], alpha).map_err(|why| (first, why)),
+            None => {
+                channels::combined([red, green, blue], alpha).map_err(|why| (first, why.into()))
+            }
         };
         let made = match combined {
             Ok(bytes) => Some(builder.add_image(&png_name_of(first), ImageKind::Png, bytes)),
             Err((source, why)) => {
-                warnings.add(left_out(source, &why));
+                warnings.push(why.warning(&source.asset));
                 None
             }
         };
@@ -192,7 +195,7 @@ impl Images {
         &mut self,
         source: &TextureSource,
         used: ImageUse,
-    ) -> Result<(Bytes, ImageChannel), String> {
+    ) -> Result<(Bytes, ImageChannel), NoImage> {
         let (bytes, _) = self.read(source)?;
         let (curve, shift) = (source.curve(used), source.shift());
         if curve.is_none() && shift.is_none() {
@@ -216,14 +219,18 @@ impl Images {
         let mut files = self.files.borrow_mut();
         let Some(path) = source.file.as_deref().map(Path::new) else {
             if source.asset.contains("<UDIM>") {
-                return Err("images of several tiles (UDIM) are not read".to_owned());
+                let why = "images of several tiles (UDIM) are not read";
+                return Err(NoImage::Unreadable(why.to_owned()));
             }
-            let absence = files.absent().get(&source.asset);
-            return Err(absence.map_or_else(|| Absence::Missing.reason(), Absence::reason));
+            let absence = files.absence_of(&source.asset);
+            return Err(match absence.kind() {
+                WarningKind::MissingFile => NoImage::Missing(absence.reason()),
+                _ => NoImage::Unreadable(absence.reason()),
+            });
         };
         files.note_read(path);
         let bytes = fs::read(path).map_err(|error| error.to_string())?;
-        plain_image(bytes, path)
+        Ok(plain_image(bytes, path)?)
     }
 }
 
@@ -235,8 +242,4 @@ fn name_of(source: &TextureSource) -> String {
 fn png_name_of(source: &TextureSource) -> String {
     let name = Path::new(&name_of(source)).with_extension("png");
     name.to_string_lossy().into_owned()
-}
-
-fn left_out(source: &TextureSource, why: &str) -> String {
-    format!("the texture \"{}\" is left out: {why}", source.asset)
 }

@@ -9,6 +9,7 @@ use super::moved::MovedNode;
 use super::nodes::{Inherited, Reader};
 use super::placement::placed;
 use super::values::targets;
+use assetfs_formats::warnings::WarningKind;
 
 /// A prototype that was read for its first instance.
 struct Prototype {
@@ -76,8 +77,8 @@ fn read_prototype(
 fn copy(reader: &mut Reader<'_>, prototype: &Prototype) -> Option<usize> {
     if reader.builder.has_skin(&prototype.tree) {
         reader.warnings.add(
-            "a prototype of a point instancer is moved by a skeleton; all its instances are drawn where the first one is"
-                .to_owned(),
+            WarningKind::NotRead,
+            "a prototype of a point instancer is moved by a skeleton; all its instances are drawn where the first one is",
         );
     }
     let copies = reader.builder.copy_tree(&prototype.tree);
@@ -99,9 +100,12 @@ fn warn_of_motion(reader: &mut Reader<'_>, prim: &Prim) {
         times.is_ok_and(|times| times.len() > 1)
     };
     if names.into_iter().any(changes) {
-        reader.warnings.add(format!(
-            "point instancer \"{}\": its instances change over time, which is not read",
-            prim.path().name().unwrap_or_default()
-        ));
+        reader.warnings.add(
+            WarningKind::NotRead,
+            format!(
+                "point instancer \"{}\": its instances change over time, which is not read",
+                prim.path().name().unwrap_or_default()
+            ),
+        );
     }
 }

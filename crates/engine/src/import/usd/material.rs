@@ -16,6 +16,7 @@ use super::primvar::PLAIN_GREY;
 use super::resolver::Files;
 use super::shader::{ImageUse, SurfaceInput, TextureSource};
 use super::warnings::Warnings;
+use assetfs_formats::warnings::WarningKind;
 
 /// What a mesh brings to its materials.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -274,7 +275,7 @@ impl Maker<'_> {
     /// Whether the mesh has the coordinates of a texture, and its file can be read; if not, a warning says so.
     fn can_read(&mut self, source: &TextureSource) -> bool {
         if self.set_of(source).is_none() {
-            self.warnings.add(format!(
+            self.warnings.add(WarningKind::BadTexture, format!(
                 "material \"{}\": its textures read the coordinates \"{}\", which some meshes lack or have beyond the first four; they are left out there",
                 self.name, source.coords
             ));
@@ -320,7 +321,7 @@ impl Maker<'_> {
     fn texture(&mut self, source: &TextureSource, image: usize) -> Option<Json> {
         let set = self.set_of(source)?;
         if source.is_black_outside {
-            self.warnings.add(format!(
+            self.warnings.add(WarningKind::NotRead, format!(
                 "the texture \"{}\" is black outside of its image (wrap mode `black`), which is not read; its border goes on there",
                 source.asset
             ));

@@ -21,6 +21,7 @@ use super::skin::Skeletons;
 use super::surface::UsdPolygons;
 use super::values::{flag, integers, of, text};
 use super::warnings::Warnings;
+use assetfs_formats::warnings::WarningKind;
 
 /// A prim in a prototype, and the colours that an instance of it inherits.
 type PrototypeKey = (String, ColorKey);
@@ -114,8 +115,10 @@ impl Meshes {
         let (outline, surface) = match self.outline_of(prim, prototype.as_ref(), colors, to) {
             Ok(found) => found,
             Err(what) => {
-                to.warnings
-                    .add(format!("mesh \"{name}\" is left out: {what}"));
+                to.warnings.add(
+                    WarningKind::Damaged,
+                    format!("mesh \"{name}\" is left out: {what}"),
+                );
                 return None;
             }
         };

@@ -53,6 +53,7 @@ use super::super::settings::{MeshCompression, UsdPurpose};
 use super::error::ImportError;
 use super::imported::Imported;
 use super::scene_builder::SceneBuilder;
+use assetfs_formats::warnings::Warning;
 use nodes::Reader;
 use resolver::{Confined, Files};
 
@@ -121,10 +122,13 @@ fn read(
     let roots = reader.read_roots()?;
     let mut warnings = reader.warnings.lines(&file);
     warnings.extend(absent_layers(&files.borrow()));
-    warnings.extend(composition::lines(&stage, &mut files.borrow_mut()));
+    warnings.extend(composition::warnings(&stage, &mut files.borrow_mut()));
     warnings.extend(circles.iter().map(composition::circle));
     if !reader.triangles {
-        let reasons = warnings.iter().take(3).map(|line| format!("; {line}"));
+        let reasons = warnings
+            .iter()
+            .take(3)
+            .map(|warning| format!("; {}", warning.text));
         return Err(damaged(format!(
             "holds no meshes{}",
             reasons.collect::<String>()
@@ -174,11 +178,14 @@ fn finish(stage: &Stage, mut builder: SceneBuilder, roots: Vec<usize>) -> Scene 
     builder.finish()
 }
 
-/// A line for each layer that was not found.
-fn absent_layers(files: &Files) -> Vec<String> {
+/// A warning for each layer that was not found.
+fn absent_layers(files: &Files) -> Vec<Warning> {
     let absent = files.absent().iter();
     let absent = absent.filter(|(name, _)| damage::is_named_as_layer(name));
     absent
-        .map(|(name, absence)| format!("the layer \"{name}\" is left out: {}", absence.reason()))
+        .map(|(name, absence)| {
+            let text = format!("the layer \"{name}\" is left out: {}", absence.reason());
+            Warning::new(absence.kind(), text)
+        })
         .collect()
 }

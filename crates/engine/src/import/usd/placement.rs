@@ -7,6 +7,7 @@ use super::super::super::scene::Scene;
 use super::super::scene_builder::SceneBuilder;
 use super::shear::{is_sheared, two_parts};
 use assetfs_formats::number_text::counted_were;
+use assetfs_formats::warnings::{Warning, WarningKind};
 
 /// Adds a node with these members of its place.
 pub(super) fn add_at(mut node: Json, place: Json, builder: &mut SceneBuilder) -> usize {
@@ -63,7 +64,7 @@ pub(super) fn split(matrix: DMat4) -> (DVec3, DQuat, DVec3) {
 
 /// Removes transforms of nodes whose numbers are not finite or too large for 32-bit floats, which draw them. Returns a
 /// warning if there are any.
-pub(super) fn without_endless_places(scene: &mut Scene) -> Option<String> {
+pub(super) fn without_endless_places(scene: &mut Scene) -> Option<Warning> {
     let mut count = 0;
     for node in scene.list_mut("nodes").into_iter().flatten() {
         let Some(members) = node.as_object_mut() else {
@@ -85,9 +86,10 @@ pub(super) fn without_endless_places(scene: &mut Scene) -> Option<String> {
         count += usize::from(members.len() != before);
     }
     (count > 0).then(|| {
-        format!(
+        let text = format!(
             "{} placed by numbers that are infinite, too large or missing; these places are left out",
             counted_were(count as u64, "prim")
-        )
+        );
+        Warning::new(WarningKind::Damaged, text)
     })
 }

@@ -5,6 +5,7 @@ use openusd::usd::Stage;
 
 use super::shader::{SurfaceInput, TextureSource, shader_id, surface_of};
 use super::warnings::{Warnings, name_inputs};
+use assetfs_formats::warnings::WarningKind;
 
 /// The inputs that are read, or for which there is a warning elsewhere.
 const INPUTS: &[&str] = &[
@@ -51,15 +52,18 @@ impl PreviewSurface {
     ) -> Option<PreviewSurface> {
         let name = path.name().unwrap_or_default();
         let Some(shader) = surface_of(stage, path) else {
-            warnings.add(format!(
-                "material \"{name}\" has no surface that viewers show; a plain one is taken"
-            ));
+            warnings.add(
+                WarningKind::NotRead,
+                format!(
+                    "material \"{name}\" has no surface that viewers show; a plain one is taken"
+                ),
+            );
             return None;
         };
         let id = shader_id(&shader).unwrap_or_default();
         // The MaterialX form has the same inputs.
         if !["UsdPreviewSurface", "ND_UsdPreviewSurface_surfaceshader"].contains(&&*id) {
-            warnings.add(format!(
+            warnings.add(WarningKind::NotRead, format!(
                 "material \"{name}\" has a surface of the kind {id}; only UsdPreviewSurface is read, and a plain one is taken"
             ));
             return None;
@@ -115,7 +119,7 @@ impl PreviewSurface {
     fn warn_of_unread(&self, name: &str, warnings: &mut Warnings) {
         self.warn_of_shifts(name, warnings);
         if self.is_specular {
-            warnings.add(format!(
+            warnings.add(WarningKind::NotRead, format!(
                 "material \"{name}\" uses the specular workflow (specularColor), which is not read; it is treated as non-metallic"
             ));
         }
@@ -129,27 +133,32 @@ impl PreviewSurface {
             &self.occlusion,
         ] {
             if let SurfaceInput::Unknown(id) = input {
-                warnings.add(format!(
-                    "material \"{name}\": a shader of the kind {id} is not read"
-                ));
+                warnings.add(
+                    WarningKind::NotRead,
+                    format!("material \"{name}\": a shader of the kind {id} is not read"),
+                );
             }
             if let SurfaceInput::Primvar(primvar) = input
                 && (primvar != "displayColor" || !std::ptr::eq(input, &self.color))
             {
-                warnings.add(format!(
+                warnings.add(WarningKind::NotRead, format!(
                     "material \"{name}\": an input reads \"{primvar}\" of the meshes, which is not read"
                 ));
             }
         }
         for (input, it) in self.numbers() {
             if it.texture().is_some() {
-                warnings.add(format!(
-                    "material \"{name}\": its {input} texture is not read"
-                ));
+                warnings.add(
+                    WarningKind::NotRead,
+                    format!("material \"{name}\": its {input} texture is not read"),
+                );
             }
         }
         if self.displacement.number().is_some_and(|it| it != 0.0) {
-            warnings.add(format!("material \"{name}\": its displacement is not read"));
+            warnings.add(
+                WarningKind::NotRead,
+                format!("material \"{name}\": its displacement is not read"),
+            );
         }
         for (first, second, [one, other]) in [
             (&self.roughness, &self.metallic, ["roughness", "metalness"]),
@@ -158,7 +167,7 @@ impl PreviewSurface {
             if let (Some(first), Some(second)) = (first.texture(), second.texture())
                 && !first.lies_like(second)
             {
-                warnings.add(format!(
+                warnings.add(WarningKind::NotRead, format!(
                     "material \"{name}\": its textures of {one} and {other} use different texture coordinates, transforms or wrap modes; glTF has one texture for both, so those of {one} are used"
                 ));
             }
@@ -169,9 +178,10 @@ impl PreviewSurface {
     fn warn_of_shifts(&self, name: &str, warnings: &mut Warnings) {
         for input in [&self.color, &self.emissive] {
             if input.texture().is_some_and(|it| it.bias[..3] != [0.0; 3]) {
-                warnings.add(format!(
-                    "material \"{name}\": the bias of a colour's texture is not read"
-                ));
+                warnings.add(
+                    WarningKind::NotRead,
+                    format!("material \"{name}\": the bias of a colour's texture is not read"),
+                );
             }
         }
         // Strength changes x and y alike; pixels that are no plain normals are stretched from 0 to 1 to -1 to 1.
@@ -180,7 +190,7 @@ impl PreviewSurface {
                 || (it.scale[0] == it.scale[1] && it.scale[..3].iter().all(|part| *part > 0.0))
         };
         if self.normal.texture().is_some_and(|it| !is_usual(it)) {
-            warnings.add(format!(
+            warnings.add(WarningKind::NotRead, format!(
                 "material \"{name}\": the scale of its normal texture is unequal or negative (for example a flipped green channel); this is ignored"
             ));
         }

@@ -19,6 +19,7 @@ use super::{crate_check, crate_nesting, damage, old_crate, old_text, text_check}
 use assetfs_formats as formats;
 use assetfs_formats::input_files::{InputFiles, UriTarget};
 use assetfs_formats::text::decoded;
+use assetfs_formats::warnings::WarningKind;
 
 /// More packages in one upload are not opened.
 const MAX_PACKAGES: usize = 256;
@@ -35,6 +36,8 @@ pub(super) fn as_spelled(identifier: &str) -> &str {
 pub(super) enum Absence {
     Missing,
     Outside,
+    /// Several files could be meant, as a sentence says.
+    Several(String),
     /// A package that cannot be unpacked, with the reason.
     Unreadable(String),
 }
@@ -45,7 +48,15 @@ impl Absence {
         match self {
             Absence::Missing => "it is not among the uploaded files".to_owned(),
             Absence::Outside => "its path leads out of the upload".to_owned(),
-            Absence::Unreadable(why) => why.clone(),
+            Absence::Several(why) | Absence::Unreadable(why) => why.clone(),
+        }
+    }
+
+    /// The kind of a warning about it.
+    pub(super) fn kind(&self) -> WarningKind {
+        match self {
+            Absence::Missing | Absence::Outside | Absence::Several(_) => WarningKind::MissingFile,
+            Absence::Unreadable(_) => WarningKind::Damaged,
         }
     }
 }
@@ -107,10 +118,9 @@ impl Files {
         }
     }
 
-    /// Why a layer with a name that was not found is absent.
-    pub(super) fn reason_of(&self, asset: &str) -> String {
-        let absence = self.absent.get(asset).unwrap_or(&Absence::Missing);
-        absence.reason()
+    /// Why a file with a name that was not found is absent.
+    pub(super) fn absence_of(&self, asset: &str) -> &Absence {
+        self.absent.get(asset).unwrap_or(&Absence::Missing)
     }
 
     /// Counts a file that was read, for the size of the model.
@@ -203,7 +213,7 @@ impl Files {
             UriTarget::File(path) => Ok(path),
             UriTarget::Outside => Err(Absence::Outside),
             UriTarget::Missing => Err(Absence::Missing),
-            UriTarget::Several(_) => Err(Absence::Unreadable(target.absence().unwrap_or_default())),
+            UriTarget::Several(_) => Err(Absence::Several(target.absence().unwrap_or_default())),
         }
     }
 

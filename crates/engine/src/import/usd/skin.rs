@@ -15,6 +15,7 @@ use super::placement::placed;
 use super::transform::Visibility;
 use super::values::{inherited_target, integers, of, texts, vectors};
 use super::warnings::Warnings;
+use assetfs_formats::warnings::WarningKind;
 
 /// The joints that move each point, the strongest four first.
 pub(super) struct Influences {
@@ -46,7 +47,7 @@ impl Influences {
         if indices.len() != weights.len()
             || (!is_rigid && indices.len() != points.checked_mul(width)?)
         {
-            warnings.add(format!(
+            warnings.add(WarningKind::Damaged, format!(
                 "mesh \"{}\": its joints and weights do not fit its points; it is read without a skin",
                 prim.path().name().unwrap_or_default()
             ));
@@ -80,10 +81,13 @@ impl Influences {
             found.weights.push(std::array::from_fn(share));
         }
         if is_crowded {
-            warnings.add(format!(
-                "mesh \"{}\" has points with more than 4 joints; the strongest 4 are read",
-                prim.path().name().unwrap_or_default()
-            ));
+            warnings.add(
+                WarningKind::NotRead,
+                format!(
+                    "mesh \"{}\" has points with more than 4 joints; the strongest 4 are read",
+                    prim.path().name().unwrap_or_default()
+                ),
+            );
         }
         Some(found)
     }
@@ -144,7 +148,7 @@ impl Skeletons {
     ) -> Option<(Influences, usize)> {
         let path = inherited_target(mesh, "skel:skeleton")?;
         let hiding = hiding_prims(stage, mesh, &path).unwrap_or_else(|| {
-            warnings.add(format!(
+            warnings.add(WarningKind::NotRead, format!(
                 "mesh \"{}\": its visibility over time is not read, because its skeleton has another one",
                 mesh.path().name().unwrap_or_default()
             ));
@@ -159,7 +163,7 @@ impl Skeletons {
             Some(names) => {
                 let place = |name: &String| skeleton.joints.iter().position(|known| known == name);
                 if names.iter().any(|name| place(name).is_none()) {
-                    warnings.add(format!(
+                    warnings.add(WarningKind::Damaged, format!(
                         "mesh \"{}\" names joints that its skeleton does not have; those vertices follow the first joint",
                         mesh.path().name().unwrap_or_default()
                     ));

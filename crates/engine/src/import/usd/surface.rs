@@ -16,6 +16,7 @@ use super::primvar::{Corner, InheritedColors, MeshSize, PLAIN_GREY, Primvar};
 use super::skin::Influences;
 use super::values::{integers, of, text, vectors};
 use super::warnings::Warnings;
+use assetfs_formats::warnings::WarningKind;
 
 /// Maximum number of sets of texture coordinates that are read.
 const MAX_UV_SETS: usize = 4;
@@ -118,18 +119,22 @@ impl UsdPolygons {
     pub(super) fn warn(&self, prim: &Prim, warnings: &mut Warnings) {
         let name = prim.path().name().unwrap_or_default();
         if self.has_unfit_normals {
-            warnings.add(format!(
-                "mesh \"{name}\": its normals do not fit its points; they are made anew"
-            ));
+            warnings.add(
+                WarningKind::Damaged,
+                format!("mesh \"{name}\": its normals do not fit its points; they are made anew"),
+            );
         }
         let times = prim.attribute("points").time_sample_times();
         if times.is_ok_and(|times| times.len() > 1) {
-            warnings.add(format!(
-                "mesh \"{name}\": its points move over time; they are read at the first time"
-            ));
+            warnings.add(
+                WarningKind::NotRead,
+                format!(
+                    "mesh \"{name}\": its points move over time; they are read at the first time"
+                ),
+            );
         }
         if self.has_more_coords {
-            warnings.add(format!(
+            warnings.add(WarningKind::NotRead, format!(
                 "mesh \"{name}\": it has more than {MAX_UV_SETS} sets of texture coordinates; the others are not read"
             ));
         }

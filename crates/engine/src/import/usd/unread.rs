@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use openusd::usd::Prim;
 
 use super::super::super::settings::UsdPurpose;
+use assetfs_formats::warnings::{Warning, WarningKind};
 
 /// Types that draw nothing themselves.
 const STRUCTURE: &[&str] = &[
@@ -110,7 +111,7 @@ impl UnreadProperties {
         }
     }
 
-    pub(super) fn lines(&self, file: &str) -> Vec<String> {
+    pub(super) fn lines(&self, file: &str) -> Vec<Warning> {
         let named = [
             (&self.names, "these properties are not read"),
             (&self.moving, "these properties are read at one time only"),
@@ -118,7 +119,8 @@ impl UnreadProperties {
         let some = named.into_iter().filter(|(names, _)| !names.is_empty());
         some.map(|(names, what)| {
             let names: Vec<&str> = names.iter().map(String::as_str).collect();
-            format!("{file}: {what}: {}", names.join(", "))
+            let text = format!("{file}: {what}: {}", names.join(", "));
+            Warning::new(WarningKind::NotRead, text)
         })
         .collect()
     }

@@ -7,11 +7,12 @@ use openusd::usd::Prim;
 use super::super::polygon::ROUGH;
 use super::unread::{UnreadProperties, changes, is_structure};
 use assetfs_formats::number_text::grouped;
+use assetfs_formats::warnings::{Warning, WarningKind};
 
 /// The warnings, each of them once.
 #[derive(Default)]
 pub(super) struct Warnings {
-    lines: Vec<String>,
+    lines: Vec<Warning>,
     /// Prims that are not read, by their type.
     unread: BTreeMap<String, u64>,
     /// Prims whose visibility without animation is `invisible`; their descendants are not counted.
@@ -28,9 +29,13 @@ pub(super) struct Warnings {
 }
 
 impl Warnings {
-    pub(super) fn add(&mut self, line: String) {
-        if !self.lines.contains(&line) {
-            self.lines.push(line);
+    pub(super) fn add(&mut self, kind: WarningKind, text: impl Into<String>) {
+        self.push(Warning::new(kind, text));
+    }
+
+    pub(super) fn push(&mut self, warning: Warning) {
+        if !self.lines.contains(&warning) {
+            self.lines.push(warning);
         }
     }
 
@@ -41,7 +46,7 @@ impl Warnings {
         }
     }
 
-    pub(super) fn lines(&self, file: &str) -> Vec<String> {
+    pub(super) fn lines(&self, file: &str) -> Vec<Warning> {
         let mut lines = self.lines.clone();
         for (kind, count) in &self.unread {
             let names = ["prim", "prims"].map(|name| format!("{name} of the type {kind}"));
@@ -58,7 +63,8 @@ impl Warnings {
         lines.extend(counted(file, self.cages, cages, how));
         if self.rough_faces > 0 {
             let rough = grouped(self.rough_faces);
-            lines.push(format!("{file}: {rough} {ROUGH}"));
+            let text = format!("{file}: {rough} {ROUGH}");
+            lines.push(Warning::new(WarningKind::NotRead, text));
         }
         lines.extend(self.properties.lines(file));
         lines
@@ -66,12 +72,13 @@ impl Warnings {
 }
 
 /// A line of how many there are of a thing; `None` without any.
-fn counted(file: &str, count: u64, [one, many]: [String; 2], what: &str) -> Option<String> {
-    match count {
-        0 => None,
-        1 => Some(format!("{file}: 1 {one} is {what}")),
-        _ => Some(format!("{file}: {} {many} are {what}", grouped(count))),
-    }
+fn counted(file: &str, count: u64, [one, many]: [String; 2], what: &str) -> Option<Warning> {
+    let text = match count {
+        0 => return None,
+        1 => format!("{file}: 1 {one} is {what}"),
+        _ => format!("{file}: {} {many} are {what}", grouped(count)),
+    };
+    Some(Warning::new(WarningKind::NotRead, text))
 }
 
 /// Names the inputs of a shader that are not read, and those that change over time.
@@ -92,7 +99,10 @@ pub(super) fn name_inputs(shader: &Prim, of: &str, read: &[&str], warnings: &mut
         (moving, "its inputs are read at one time only"),
     ] {
         if !names.is_empty() {
-            warnings.add(format!("{of}: {what}: {}", names.join(", ")));
+            warnings.add(
+                WarningKind::NotRead,
+                format!("{of}: {what}: {}", names.join(", ")),
+            );
         }
     }
 }

@@ -6,6 +6,7 @@ use assetfs_engine::settings::MeshCompression;
 
 use super::fbx::fbx;
 use super::texts::import_texts;
+use crate::log_lines::LogLines as _;
 use crate::validators::assert_gltf_has_no_error;
 
 /// A square for each list of names of its sets of texture coordinates, all with one material of two textures: the colour
@@ -146,10 +147,11 @@ fn fbx_textures_read_the_set_that_they_name_and_no_set_that_a_mesh_lacks() {
     assert!(
         imported
             .warnings
+            .lines()
             .iter()
             .any(|line| line.contains("without texture coordinates")),
         "{:?}",
-        imported.warnings
+        imported.warnings.lines()
     );
     assert_valid(&imported);
 }
@@ -167,9 +169,9 @@ o Mapped\nf 1/1 2/2 3/3\no Bare\nf 1 2 3\n";
     .unwrap();
     assert_eq!(sets_read(&imported), [[Some(0), None], [None, None]]);
     assert_eq!(
-        imported.warnings,
+        imported.warnings.lines(),
         [
-            "mesh \"Bare\": the material \"painted\" has textures for texture coordinate set 0, which the mesh lacks; they are left out there"
+            "mesh \"Bare\": the material \"painted\" has textures for texture coordinate set 0, which the mesh lacks; they are left out there [bad-texture]"
         ]
     );
     assert_valid(&imported);

@@ -3,6 +3,7 @@
 use super::fbx::fbx;
 use super::texts::{grey_png, import_texts};
 use super::usd::layer;
+use crate::log_lines::LogLines as _;
 
 fn latin(text: &str) -> Vec<u8> {
     let bytes = text.chars().map(|letter| u8::try_from(letter).unwrap());
@@ -26,7 +27,7 @@ fn names_in_windows_1252_find_their_files() {
     ] {
         let files: [(&str, &[u8]); 3] = [("a.obj", &obj), ("Möbel.mtl", &mtl), (texture, &png)];
         let imported = import_texts(&files).unwrap();
-        assert_eq!(imported.warnings, Vec::<String>::new());
+        assert_eq!(imported.warnings.lines(), Vec::<String>::new());
         let scene = &imported.scene;
         assert_eq!(scene.meshes[0].name(), Some("Stühle"));
         let material = scene.material(scene.meshes[0].primitives[0].material);
@@ -58,7 +59,7 @@ fn textures_of_ply_and_usd_in_windows_1252_are_found() {
     for (name, file) in [("m.ply", ply), ("m.usda", usda)] {
         let imported = import_texts(&[(name, &file), ("Böden.png", &png)]).unwrap();
         let textures = imported.scene.list("textures").len();
-        assert_eq!(textures, 1, "{name}: {:?}", imported.warnings);
+        assert_eq!(textures, 1, "{name}: {:?}", imported.warnings.lines());
     }
 }
 
@@ -83,7 +84,12 @@ fn textures_of_fbx_in_windows_1252_are_found() {
     let file = latin(&String::from_utf8(fbx_with_texture(names)).unwrap());
     let png = grey_png(&[1, 2, 3, 4]);
     let imported = import_texts(&[("m.fbx", &file), ("Böden.png", &png)]).unwrap();
-    assert_eq!(imported.scene.images.len(), 1, "{:?}", imported.warnings);
+    assert_eq!(
+        imported.scene.images.len(),
+        1,
+        "{:?}",
+        imported.warnings.lines()
+    );
     assert_eq!(imported.scene.images[0].bytes, png);
 }
 
@@ -107,7 +113,7 @@ fn a_texture_of_an_fbx_with_the_path_of_another_machine_alone_is_found() {
                 images,
                 [&wood],
                 "{written} in {place}: {:?}",
-                imported.warnings
+                imported.warnings.lines()
             );
         }
     }

@@ -1,6 +1,8 @@
 //! FBX as text: its units, its axes, its materials.
 
 use super::texts::import_texts;
+use crate::log_lines::LogLines as _;
+use assetfs_engine::WarningKind;
 
 /// A text FBX file in metres with z up, with the given objects and connections.
 pub fn fbx(objects: &str, connections: &str) -> Vec<u8> {
@@ -113,10 +115,11 @@ fn an_fbx_whose_texture_is_missing_is_read_without_it_and_with_a_warning() {
         &format!("{SQUARE_CONNECTIONS}\n\tC: \"OP\",4000,3000, \"DiffuseColor\""),
     );
     let imported = import_texts(&[("square.fbx", &file)]).unwrap();
-    let warnings = &imported.warnings;
+    let mut missing = imported.warnings.iter();
     assert!(
-        warnings.iter().any(|line| line.contains("wood.png")),
-        "{warnings:?}"
+        missing.any(|it| it.kind == WarningKind::MissingFile && it.text.contains("wood.png")),
+        "{:?}",
+        imported.warnings
     );
     assert_eq!(imported.scene.drawn_triangles(), 2);
     assert!(imported.scene.images.is_empty());
@@ -238,10 +241,13 @@ fn an_fbx_texture_of_roughness_and_metalness_is_read_once() {
     let file = with_surface_textures(&[("both.png", "0")], [0, 0]);
     let both = one_pixel_png();
     let imported = import_texts(&[("square.fbx", &file), ("both.png", &both)]).unwrap();
-    assert_eq!(imported.warnings, Vec::<String>::new());
+    assert_eq!(imported.warnings.lines(), Vec::<String>::new());
     assert_eq!(imported.scene.images.len(), 1);
     assert_eq!(imported.size_bytes, (file.len() + both.len()) as u64);
-    let missing = import_texts(&[("square.fbx", &file)]).unwrap().warnings;
+    let missing = import_texts(&[("square.fbx", &file)])
+        .unwrap()
+        .warnings
+        .lines();
     assert_eq!(missing.len(), 1, "{missing:?}");
 }
 
@@ -252,7 +258,7 @@ fn fbx_textures_of_roughness_and_metalness_at_different_places_are_named() {
         let file = with_surface_textures(&[("a.png", "0"), ("b.png", second)], [0, 1]);
         let files: [(&str, &[u8]); 3] =
             [("square.fbx", &file), ("a.png", &image), ("b.png", &image)];
-        let warnings = import_texts(&files).unwrap().warnings;
+        let warnings = import_texts(&files).unwrap().warnings.lines();
         let named = warnings.iter().any(|line| line.contains("is placed as"));
         assert_eq!(named, is_named, "{warnings:?}");
     }

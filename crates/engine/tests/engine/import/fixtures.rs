@@ -3,6 +3,7 @@
 use assetfs_engine::scene::AlphaMode;
 
 use super::texts::import_texts;
+use crate::log_lines::LogLines as _;
 
 #[test]
 fn vertices_without_weights_stay_on_the_node_of_their_mesh() {
@@ -45,7 +46,7 @@ fn an_image_of_opacity_is_the_alpha_of_the_colour() {
         material.alpha_mode,
         AlphaMode::Blend,
         "{:?}",
-        imported.warnings
+        imported.warnings.lines()
     );
     assert_eq!(material.base_color[3], 1.0);
     let image = &imported.scene.images[material.base_color_texture.unwrap().image];
@@ -87,6 +88,6 @@ fn arrays_in_time_samples_of_old_binary_layers_are_read() {
         (names.len(), imported.scene.drawn_triangles()),
         (3, 6),
         "{names:?} {:?}",
-        imported.warnings
+        imported.warnings.lines()
     );
 }

@@ -2,6 +2,7 @@
 
 use super::fbx::fbx;
 use super::texts::import_texts;
+use crate::log_lines::LogLines as _;
 
 /// A patch of 3 × 3 control points whose middle is raised, in one node.
 fn patch(order: u32, steps: &str) -> Vec<u8> {
@@ -55,7 +56,7 @@ fn a_nurbs_surface_is_divided_into_triangles() {
     let imported = import_texts(&[("patch.fbx", &patch(3, "4,6"))]).unwrap();
     let scene = &imported.scene;
     assert_eq!(scene.drawn_triangles(), 2 * 4 * 6);
-    assert_eq!(imported.warnings, Vec::<String>::new());
+    assert_eq!(imported.warnings.lines(), Vec::<String>::new());
     let size = scene.bounds().unwrap().size();
     assert!(
         (size - glam::Vec3::new(2.0, 0.5, 2.0)).length() < 1e-4,

@@ -1,6 +1,8 @@
 //! OBJ, with the materials and textures that it names.
 
 use super::texts::{grey_png, import_texts};
+use crate::log_lines::LogLines as _;
+use assetfs_engine::WarningKind;
 
 pub const SQUARE_OBJ: &[u8] =
     b"mtllib my square.mtl\no Square\nv 0 0 0\nv 1 0 0\nv 1 1 0\nv 0 1 0\n\
@@ -18,7 +20,7 @@ fn obj_comes_with_its_materials_and_textures() {
     ])
     .unwrap();
     let scene = &imported.scene;
-    assert_eq!(imported.warnings, Vec::<String>::new());
+    assert_eq!(imported.warnings.lines(), Vec::<String>::new());
     assert_eq!(scene.drawn_triangles(), 2);
     assert_eq!(scene.meshes[0].name(), Some("Square"));
     assert_eq!(scene.images[0].bytes, png);
@@ -70,7 +72,7 @@ fn many_objects_of_few_names_are_joined_by_name() {
     }
     let imported = import_texts(&[("a.obj", text.as_bytes())]).unwrap();
     assert_eq!(imported.scene.meshes.len(), 3);
-    assert_eq!(imported.warnings, Vec::<String>::new());
+    assert_eq!(imported.warnings.lines(), Vec::<String>::new());
 }
 
 #[test]
@@ -105,7 +107,7 @@ fn a_face_of_very_many_corners_is_read_exactly_and_a_huge_comb_is_named() {
         text += &format!("f {}\n", numbers.join(" "));
         let imported = import_texts(&[("a.obj", text.as_bytes())]).unwrap();
         assert_eq!(imported.scene.drawn_triangles(), corners.len() as u64 - 2);
-        let warnings = imported.warnings;
+        let warnings = imported.warnings.lines();
         let named = warnings
             .iter()
             .any(|it| it.contains("too long to cut exactly"));
@@ -116,20 +118,18 @@ fn a_face_of_very_many_corners_is_read_exactly_and_a_huge_comb_is_named() {
 #[test]
 fn a_missing_texture_or_library_is_a_warning() {
     let imported = import_texts(&[("square.obj", SQUARE_OBJ)]).unwrap();
-    assert!(
-        imported.warnings[0].contains("my square.mtl"),
-        "{:?}",
-        imported.warnings
-    );
+    let warning = &imported.warnings[0];
+    assert_eq!(warning.kind, WarningKind::MissingFile);
+    assert!(warning.text.contains("my square.mtl"), "{warning}");
     let imported = import_texts(&[
         ("square.obj", SQUARE_OBJ),
         ("my square.mtl", b"newmtl painted\nmap_Kd gone.png\n"),
     ])
     .unwrap();
     assert!(
-        imported.warnings[0].contains("gone.png"),
+        imported.warnings.lines()[0].contains("gone.png"),
         "{:?}",
-        imported.warnings
+        imported.warnings.lines()
     );
     assert_eq!(imported.scene.drawn_triangles(), 2);
 }

@@ -3,6 +3,7 @@
 use assetfs_engine::scene::Scene;
 
 use super::texts::{grey_png, import_texts};
+use crate::log_lines::LogLines as _;
 
 const SQUARE: &str = "property float x\nproperty float y\nproperty float z\n";
 const FACES: &str = "element face 2\nproperty list uchar int vertex_indices\n";
@@ -30,9 +31,9 @@ fn more_numbers_on_a_line_than_declared_do_not_shift_the_others() {
     let size = imported.scene.bounds().unwrap().size();
     assert_eq!(size.to_array(), [1.0, 1.0, 0.0]);
     assert_eq!(
-        imported.warnings,
+        imported.warnings.lines(),
         [
-            "extra.ply: 6 lines have more numbers than the header declares; the others on these lines are ignored"
+            "extra.ply: 6 lines have more numbers than the header declares; the others on these lines are ignored [damaged]"
         ]
     );
 }
@@ -46,7 +47,7 @@ fn elements_may_be_wrapped_or_share_a_line() {
     ] {
         let imported = import_texts(&[("a.ply", &ply("", FACES, &body))]).unwrap();
         assert_eq!(imported.scene.drawn_triangles(), 2);
-        assert_eq!(imported.warnings, Vec::<String>::new());
+        assert_eq!(imported.warnings.lines(), Vec::<String>::new());
     }
     let short = format!("{PLACES}3 0 1\n3 0 2 3\n");
     let error = import_texts(&[("a.ply", &ply("", FACES, &short))]).unwrap_err();
@@ -60,7 +61,7 @@ fn texture_coordinates_of_corners_come_with_their_texture() {
     let file = ply("comment TextureFile my wood.png\n", &declared, &body);
     let wood = grey_png(&[1, 2, 3, 4]);
     let imported = import_texts(&[("wedge.ply", &file), ("my wood.png", &wood)]).unwrap();
-    assert_eq!(imported.warnings, Vec::<String>::new());
+    assert_eq!(imported.warnings.lines(), Vec::<String>::new());
     let scene = imported.scene;
     assert_eq!(scene.images[0].bytes, wood);
     assert!(scene.material(Some(0)).base_color_texture.is_some());
@@ -90,7 +91,11 @@ fn each_texture_of_a_ply_gets_its_faces() {
         assert_eq!(scene.images[texture.image].bytes, image);
     }
     let one = import_texts(&files[..2]).unwrap();
-    assert!(one.warnings[0].contains("b.png"), "{:?}", one.warnings);
+    assert!(
+        one.warnings.lines()[0].contains("b.png"),
+        "{:?}",
+        one.warnings.lines()
+    );
 }
 
 #[test]
@@ -99,7 +104,7 @@ fn colours_of_faces_are_read() {
     let body = format!("{PLACES}3 0 1 2 255 0 0\n3 0 2 3 0 255 0\n");
     let file = ply("", &format!("{FACES}{rgb}"), &body);
     let imported = import_texts(&[("facecolor.ply", &file)]).unwrap();
-    assert_eq!(imported.warnings, Vec::<String>::new());
+    assert_eq!(imported.warnings.lines(), Vec::<String>::new());
     let colors = at(&imported.scene, "COLOR_0");
     assert_eq!(colors.len(), 6, "each face has its own corners");
     for color in [[1.0, 0.0, 0.0], [0.0, 1.0, 0.0]] {
@@ -204,7 +209,7 @@ fn binary_files_of_both_byte_orders_are_read_as_their_texts() {
         let expected = read(&text);
         for big_endian in [false, true] {
             let found = read(&binary(&text, big_endian));
-            assert_eq!(found.warnings, expected.warnings, "{name}");
+            assert_eq!(found.warnings.lines(), expected.warnings.lines(), "{name}");
             let (found, expected) = (found.scene, &expected.scene);
             assert_eq!(format!("{found:?}"), format!("{expected:?}"), "{name}");
         }

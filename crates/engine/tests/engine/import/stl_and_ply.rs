@@ -1,6 +1,7 @@
 //! STL and PLY, as text and as binary.
 
 use super::texts::import_texts;
+use crate::log_lines::LogLines as _;
 
 fn binary_stl(count: u32, triangles: usize) -> Vec<u8> {
     let mut bytes = vec![b's'; 80];
@@ -53,12 +54,12 @@ fn colours_of_an_stl_and_bytes_after_it_are_named() {
     let mut bytes = binary_stl(2, 2);
     bytes[84 + 48] = 7;
     bytes.extend(b"end");
-    let warnings = import_texts(&[("a.stl", &bytes)]).unwrap().warnings;
+    let warnings = import_texts(&[("a.stl", &bytes)]).unwrap().warnings.lines();
     assert_eq!(
         warnings,
         [
-            "a.stl: 1 triangles have colours or other marks, which are not read",
-            "a.stl: 3 bytes after the triangles are not read"
+            "a.stl: 1 triangles have colours or other marks, which are not read [not-read]",
+            "a.stl: 3 bytes after the triangles are not read [not-read]"
         ]
     );
 }

@@ -2,6 +2,7 @@
 
 use super::obj::SQUARE_OBJ;
 use super::texts::import_texts;
+use crate::log_lines::LogLines as _;
 
 /// A zip archive of stored or deflated entries.
 fn zip_of(entries: &[(&str, &[u8])]) -> Vec<u8> {
@@ -25,7 +26,7 @@ fn a_zip_is_unpacked_and_its_junk_ignored() {
         ("square/my square.mtl", b"newmtl painted\nKd 0 1 0\n"),
     ]);
     let imported = import_texts(&[("square.zip", &archive)]).unwrap();
-    assert_eq!(imported.warnings, Vec::<String>::new());
+    assert_eq!(imported.warnings.lines(), Vec::<String>::new());
     assert_eq!(imported.format, "obj");
     assert_eq!(
         imported.scene.material(Some(0)).base_color,
@@ -96,7 +97,7 @@ fn a_texture_is_found_in_another_folder_of_the_model_and_a_doubtful_one_is_named
         ),
     ] {
         let imported = files(mtl, &[image]);
-        assert_eq!(imported.warnings, Vec::<String>::new(), "{image}");
+        assert_eq!(imported.warnings.lines(), Vec::<String>::new(), "{image}");
         assert_eq!(imported.scene.images.len(), 1, "{image}");
     }
     let doubtful = files(
@@ -104,9 +105,9 @@ fn a_texture_is_found_in_another_folder_of_the_model_and_a_doubtful_one_is_named
         &["a/wood.png", "b/wood.png"],
     );
     assert_eq!(
-        doubtful.warnings,
+        doubtful.warnings.lines(),
         [
-            "the texture \"wood.png\" is left out: several uploaded files could be meant: a/wood.png, b/wood.png"
+            "the texture \"wood.png\" is left out: several uploaded files could be meant: a/wood.png, b/wood.png [missing-file]"
         ]
     );
     assert!(doubtful.scene.images.is_empty());

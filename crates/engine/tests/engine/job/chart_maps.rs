@@ -5,6 +5,7 @@ use serde_json::{Value, json};
 use super::gltf::{Maker, Model};
 use super::rebake::{config, difference, pair};
 use super::shapes::{bar, decode, spheres};
+use crate::log_lines::LogLines as _;
 use crate::validators::assert_valid;
 
 /// A configuration that bakes maps without the method `rebake`.
@@ -168,9 +169,9 @@ fn what_has_no_texels_of_its_own_gets_no_maps_and_a_reason() {
         let is_named =
             |line: &String| line.starts_with("no maps were baked") && line.contains(reason);
         assert!(
-            report.warnings.iter().any(is_named),
+            report.warnings.lines().iter().any(is_named),
             "{reason}: {:?}",
-            report.warnings
+            report.warnings.lines()
         );
         let result = model.result("model.glb");
         let first = result.material(Some(0));
@@ -190,18 +191,18 @@ fn settings_without_an_effect_are_named() {
     for (baking, line) in [
         (
             json!({ "bakeNormalMap": true }),
-            "bakeNormalMap has no effect, because no face limit removes triangles",
+            "bakeNormalMap has no effect, because no face limit removes triangles [not-baked]",
         ),
         (
             json!({ "bakingQuality": "high" }),
-            "bakingQuality and uvStretchTolerance have no effect where nothing is baked",
+            "bakingQuality and uvStretchTolerance have no effect where nothing is baked [setting-ignored]",
         ),
     ] {
         let report = model.optimize(simplification(baking)).unwrap();
         assert!(
-            report.warnings.iter().any(|found| found == line),
+            report.warnings.lines().iter().any(|found| found == line),
             "{:?}",
-            report.warnings
+            report.warnings.lines()
         );
     }
 }

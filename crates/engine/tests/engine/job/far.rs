@@ -4,6 +4,7 @@ use serde_json::{Value, json};
 
 use super::gltf::Model;
 use crate::import::far::{assert_squares, corners, obj};
+use crate::log_lines::LogLines as _;
 
 fn exports(formats: &[&str]) -> Value {
     let files: Vec<Value> = formats
@@ -30,10 +31,10 @@ fn every_format_keeps_a_model_in_map_coordinates_or_says_how_it_is_rounded() {
             .avg_score;
         assert!(score > 99.0, "{format}: {score}");
     }
-    let lines = report.warnings.iter();
-    let rounded: Vec<&String> = lines.filter(|line| line.contains("rounded")).collect();
-    let [line] = rounded[..] else {
-        panic!("{:?}", report.warnings);
+    let lines = report.warnings.lines().into_iter();
+    let rounded: Vec<String> = lines.filter(|line| line.contains("rounded")).collect();
+    let [line] = &rounded[..] else {
+        panic!("{:?}", report.warnings.lines());
     };
     assert!(
         line.starts_with("stl: the model is at (448262.5, 5411932.5, 100)")
@@ -59,7 +60,13 @@ fn a_centred_model_in_map_coordinates_is_exact_in_stl_too() {
             .all(|export| export.quality.as_ref().unwrap().avg_score > 99.0),
         "{report:?}"
     );
-    assert!(!report.warnings.iter().any(|line| line.contains("rounded")));
+    assert!(
+        !report
+            .warnings
+            .lines()
+            .iter()
+            .any(|line| line.contains("rounded"))
+    );
     let [low, high] = corners();
     let half = (high - low) / 2.0;
     for name in ["model.glb", "model.stl"] {

@@ -6,6 +6,7 @@ use assetfs_engine::scene::{Bounds, Scene};
 use serde_json::{Value, json};
 
 use super::shapes::{bar, boxes, decode, png, spheres, textured};
+use crate::log_lines::LogLines as _;
 
 #[test]
 fn gltf_is_written_with_its_files_and_reads_back() {
@@ -85,18 +86,18 @@ fn what_a_format_cannot_hold_is_a_warning() {
         ("fbx", "animations of morph targets"),
     ] {
         let start = format!("{format} cannot hold: ");
-        let mut lines = report.warnings.iter();
+        let mut lines = report.warnings.lines().into_iter();
         assert!(
             lines.any(|line| line.starts_with(&start) && line.contains(what)),
             "{start}{what}: {:?}",
-            report.warnings
+            report.warnings.lines()
         );
     }
     let of_usdz = report
         .warnings
         .iter()
-        .filter(|line| line.starts_with("usdz cannot"));
-    assert_eq!(of_usdz.count(), 1, "{:?}", report.warnings);
+        .filter(|warning| warning.text.starts_with("usdz cannot"));
+    assert_eq!(of_usdz.count(), 1, "{:?}", report.warnings.lines());
 }
 
 #[test]
@@ -123,7 +124,7 @@ fn packed_geometry_reads_back_as_it_was() {
                 { "fileType": "gltf", "meshCompressionMethod": method, "fileName": method },
             ] } }))
             .unwrap();
-        assert_eq!(report.warnings, Vec::<String>::new());
+        assert_eq!(report.warnings.lines(), Vec::<String>::new());
         assert!(
             report.exports[0].size_bytes * 2 < plain.exports[0].size_bytes,
             "{method}: {report:?}"
@@ -248,7 +249,7 @@ fn usdz_is_checked_against_the_profile() {
             "import": { "USD": { "profile": "arkit" } },
             "export": [{ "format": { format: {} } }],
         }));
-        let warnings = report.unwrap().warnings;
+        let warnings = report.unwrap().warnings.lines();
         let of_profile = warnings.into_iter().filter(|line| line.contains("profile"));
         of_profile.collect::<Vec<_>>()
     };
@@ -260,7 +261,7 @@ fn usdz_is_checked_against_the_profile() {
     );
     assert_eq!(
         profile("glb"),
-        ["profile arkit: the job writes no usdz, so nothing is checked"]
+        ["profile arkit: the job writes no usdz, so nothing is checked [setting-ignored]"]
     );
 }
 

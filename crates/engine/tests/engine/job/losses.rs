@@ -5,6 +5,7 @@ use serde_json::{Value, json};
 
 use super::gltf::{Maker, Model};
 use super::shapes::{png, sphere_primitive};
+use crate::log_lines::LogLines as _;
 use crate::square_glb::changed_glb;
 
 /// A sphere of a material with most of what glTF has, below a camera and a light.
@@ -65,7 +66,7 @@ fn export(model: &Model, formats: &[&str]) -> Vec<String> {
         .map(|format| json!({ "fileType": format }))
         .collect();
     let report = model.optimize(json!({ "compressionAndExport": { "fileExports": exports } }));
-    report.unwrap().warnings
+    report.unwrap().warnings.lines()
 }
 
 #[test]
@@ -85,22 +86,22 @@ fn each_format_names_in_one_line_what_it_cannot_hold() {
             &format!(
                 "fbx cannot hold: {everywhere}, occlusion textures, alpha cutoffs (these materials are blended), \
                  double-sided materials (only readers of the glTF material of 3ds Max know of them), \
-                 material extensions ({all})"
+                 material extensions ({all}) [not-held]"
             ),
             &format!(
                 "usdz cannot hold: {everywhere}, vertex colours (they are left out where the base colour has a texture), \
-                 the alpha of vertex colours, clearcoat textures, {extensions}"
+                 the alpha of vertex colours, clearcoat textures, {extensions} [not-held]"
             ),
             &format!(
                 "obj cannot hold: {everywhere}, more than one set of texture coordinates, the alpha of vertex colours, \
                  occlusion textures, clamped textures, \
-                 alpha cutoffs (these materials are blended), emission above 1, double-sided materials, material extensions ({all})"
+                 alpha cutoffs (these materials are blended), emission above 1, double-sided materials, material extensions ({all}) [not-held]"
             ),
             &format!(
-                "ply cannot hold: {everywhere}, more than one set of texture coordinates, materials"
+                "ply cannot hold: {everywhere}, more than one set of texture coordinates, materials [not-held]"
             ),
             &format!(
-                "stl cannot hold: {everywhere}, texture coordinates, vertex colours, materials"
+                "stl cannot hold: {everywhere}, texture coordinates, vertex colours, materials [not-held]"
             ),
         ]
     );
@@ -147,15 +148,12 @@ fn automatic_conversions_name_what_they_leave_out() {
         output_dir: model.dir.path().join("out"),
     });
     let report = run_with(&task, Pictures::Skipped, &mut |_| {}).unwrap();
-    let lines: Vec<&String> = report
-        .warnings
-        .iter()
-        .filter(|line| line.contains("cannot hold"))
-        .collect();
+    let lines = report.warnings.lines().into_iter();
+    let lines: Vec<String> = lines.filter(|line| line.contains("cannot hold")).collect();
     assert_eq!(
         lines,
         [
-            "fbx cannot hold: double-sided materials (only readers of the glTF material of 3ds Max know of them)"
+            "fbx cannot hold: double-sided materials (only readers of the glTF material of 3ds Max know of them) [not-held]"
         ]
     );
 }

@@ -10,6 +10,7 @@ use serde_json::{Value, json};
 
 use super::gltf::{Maker, Model};
 use super::shapes::{bar, boxes, decode, png, sphere_primitive, spheres};
+use crate::log_lines::LogLines as _;
 use crate::validators::assert_valid;
 
 /// A chequerboard of two colours.
@@ -190,9 +191,9 @@ fn what_cannot_be_baked_is_simplified_with_a_reason() {
         let report = model.optimize(config(percentage, json!({}))).unwrap();
         let is_named = |line: &String| line.starts_with("not rebaked: ") && line.contains(reason);
         assert!(
-            report.warnings.iter().any(is_named),
+            report.warnings.lines().iter().any(is_named),
             "{reason}: {:?}",
-            report.warnings
+            report.warnings.lines()
         );
         let most = report.source.triangles as f64 * percentage / 100.0;
         assert!(

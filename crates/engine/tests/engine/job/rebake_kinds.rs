@@ -14,6 +14,7 @@ use serde_json::{Value, json};
 use super::gltf::{Maker, Model};
 use super::rebake::{alpha_modes, config, difference, pair, rebaked};
 use super::shapes::decode;
+use crate::log_lines::LogLines as _;
 use crate::validators::assert_valid;
 
 /// The pair with other members in its second material.
@@ -178,9 +179,9 @@ fn what_baked_parts_cannot_do_is_a_reason() {
         let report = model.optimize(config(20.0, json!({}))).unwrap();
         let is_named = |line: &String| line.starts_with("not rebaked: ") && line.contains(reason);
         assert!(
-            report.warnings.iter().any(is_named),
+            report.warnings.lines().iter().any(is_named),
             "{:?}",
-            report.warnings
+            report.warnings.lines()
         );
         assert!(report.result.triangles <= report.source.triangles / 5);
         assert_valid(&model.dir.path().join("out/exports"));

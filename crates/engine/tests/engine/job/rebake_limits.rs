@@ -5,6 +5,7 @@ use serde_json::{Value, json};
 use super::gltf::{Maker, Model};
 use super::rebake::{config, difference, pair, rebaked};
 use super::shapes::{png, sphere_primitive};
+use crate::log_lines::LogLines as _;
 
 /// The pair with textures that compress badly.
 fn noisy() -> Model {
@@ -87,7 +88,7 @@ fn maps_without_an_effect_are_named() {
             &["no maps were baked for the material plate, because the result would be flat"],
         ),
     ] {
-        let warnings = model.optimize(config).unwrap().warnings;
+        let warnings = model.optimize(config).unwrap().warnings.lines();
         for line in lines {
             let found = warnings.iter().filter(|known| known.starts_with(line));
             assert_eq!(found.count(), 1, "{line}: {warnings:?}");

@@ -11,6 +11,7 @@ use serde_json::json;
 use super::gltf::Model;
 use super::rebake::{config, difference};
 use crate::drawn::Drawn;
+use crate::log_lines::LogLines as _;
 use crate::made::{gallery, lettering, tree};
 
 /// What a job chooses to two percent of the triangles, where new surfaces are tried that lose two thirds of a trunk.
@@ -32,13 +33,14 @@ fn a_trunk_and_all_letters_stay_at_two_percent_or_are_named() {
         for (part, there) in Drawn::new(&source, &result).parts_there() {
             let is_named = report
                 .warnings
+                .lines()
                 .iter()
                 .any(|line| line.contains(&format!("{part}: ")));
             // Leaves are thinned in any way.
             assert!(
                 part == "leaves" || there > 0.85 || there > 0.25 && is_named,
                 "{part}: {there} {:?}",
-                report.warnings
+                report.warnings.lines()
             );
         }
         assert!(

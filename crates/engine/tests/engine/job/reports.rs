@@ -7,6 +7,7 @@ use assetfs_engine::job::{AnalyseTask, OptimizeTask, Progress, Task, run};
 use serde_json::{Value, json};
 
 use super::shapes::{png, spheres, textured};
+use crate::log_lines::LogLines as _;
 
 #[test]
 fn settings_that_are_not_done_stand_in_the_warning_log() {
@@ -19,7 +20,13 @@ fn settings_that_are_not_done_stand_in_the_warning_log() {
     let log = model.log("warning.log");
     let key = "export[0].format.gltf.pbrMaterial: materials are written whole";
     assert!(log.contains(key), "{log}");
-    assert!(report.warnings.iter().any(|line| line.contains(key)));
+    assert!(
+        report
+            .warnings
+            .lines()
+            .iter()
+            .any(|line| line.contains(key))
+    );
 }
 
 #[test]

@@ -3,6 +3,7 @@
 use serde_json::json;
 
 use super::shapes::{decode, png, textured};
+use crate::log_lines::LogLines as _;
 
 #[test]
 fn textures_shrink_to_their_limit_in_linear_light() {
@@ -77,9 +78,13 @@ fn alpha_that_is_used_is_never_lost_to_jpeg() {
     let report = masked.optimize(config.clone()).unwrap();
     assert_eq!(masked.result("model.glb").images[0].media_type, "image/png");
     assert!(
-        report.warnings.iter().any(|line| line.contains("alpha")),
+        report
+            .warnings
+            .lines()
+            .iter()
+            .any(|line| line.contains("alpha")),
         "{:?}",
-        report.warnings
+        report.warnings.lines()
     );
     let opaque = textured(material("OPAQUE"), &[("leaf.png", leaf)]);
     opaque.optimize(config).unwrap();
@@ -175,7 +180,7 @@ fn an_image_without_bytes_is_left_out_with_a_warning_and_the_result_can_be_read(
             }
         });
         let report = model.optimize(json!({})).unwrap();
-        let said = report.warnings.join("\n");
+        let said = report.warnings.lines().join("\n");
         assert!(said.contains("is an empty image"), "{image}: {said}");
         let is_file = image["uri"] == "no%20bytes.png";
         assert_eq!(said.contains("(\"no bytes.png\")"), is_file, "{said}");

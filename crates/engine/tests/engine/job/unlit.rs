@@ -4,6 +4,7 @@ use serde_json::{Value, json};
 
 use super::gltf::Model;
 use super::shapes::{png, spheres, textured};
+use crate::log_lines::LogLines as _;
 
 fn unlit(material: Value) -> Model {
     let colour = png(8, |x, y| [x as u8 * 30, y as u8 * 30, 9, 255]);
@@ -19,7 +20,7 @@ fn export(model: &Model) -> Vec<String> {
     let report = model.optimize(json!({ "compressionAndExport": { "fileExports": [
         { "fileType": "usdz" }, { "fileType": "fbx" }, { "fileType": "obj" },
     ] } }));
-    report.unwrap().warnings
+    report.unwrap().warnings.lines()
 }
 
 #[test]

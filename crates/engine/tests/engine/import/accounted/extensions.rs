@@ -7,6 +7,7 @@ use assetfs_engine::settings::MeshCompression;
 use serde_json::{Value, json};
 
 use super::super::texts::{grey_png, import_texts};
+use crate::log_lines::LogLines as _;
 use crate::square_glb::changed_glb;
 
 /// The parts of a GLB.
@@ -23,7 +24,7 @@ fn read(name: &str, bytes: &[u8]) -> Scene {
     assert!(
         imported.warnings.is_empty(),
         "{name}: {:?}",
-        imported.warnings
+        imported.warnings.lines()
     );
     imported.scene
 }

@@ -23,7 +23,8 @@ fn is_silent(name: &str, without: &Upload, with: &Upload) -> bool {
     let without = read(without).unwrap();
     let Ok(with) = read(with) else { return false };
     let mut new = with.warnings.iter();
-    let is_named = new.any(|line| line.contains(name) && !without.warnings.contains(line));
+    let is_named =
+        new.any(|warning| warning.text.contains(name) && !without.warnings.contains(warning));
     !is_named && format!("{:?}", with.scene) == format!("{:?}", without.scene)
 }
 

@@ -7,6 +7,7 @@ use serde_json::json;
 use super::super::fbx::{SQUARE_CONNECTIONS, fbx, one_pixel_png, square_with_coordinates};
 use super::super::texts::import_texts;
 use super::{Upload, no_row_is_silent};
+use crate::log_lines::LogLines as _;
 use crate::square_glb::changed_glb;
 
 fn fbx_file(objects: &str, connections: &str) -> Upload {
@@ -325,11 +326,11 @@ fn every_extension_of_a_gltf_passes_through_or_is_named() {
         assert!(
             passes && imported.warnings.is_empty(),
             "{name}: {:?}",
-            imported.warnings
+            imported.warnings.lines()
         );
     }
     for name in others {
-        let warnings = with(name).warnings;
+        let warnings = with(name).warnings.lines();
         assert!(
             warnings.iter().any(|line| line.contains(name)),
             "{name}: {warnings:?}"

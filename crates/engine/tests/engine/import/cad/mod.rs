@@ -11,6 +11,7 @@ use assetfs_engine::import::{ImportOptions, import, import_as};
 use assetfs_engine::scene::Scene;
 use assetfs_engine::settings::Tessellation;
 
+use crate::log_lines::LogLines as _;
 use crate::samples::samples;
 use crate::skip::has_program_or_skips;
 
@@ -26,7 +27,7 @@ fn read(file: &str, tessellation: Tessellation) -> Scene {
         ..ImportOptions::default()
     };
     let imported = import_as(&files(), &[file.to_owned()], options).expect(file);
-    assert_eq!(imported.warnings, Vec::<String>::new());
+    assert_eq!(imported.warnings.lines(), Vec::<String>::new());
     imported.scene
 }
 
@@ -119,12 +120,17 @@ fn measures_and_notes_are_named_as_not_read() {
     let step = [&step[..end], REMARKS, &step[end..]].concat();
     std::fs::write(dir.path().join("bracket.step"), step).unwrap();
     std::fs::copy(files().join("note.igs"), dir.path().join("note.igs")).unwrap();
-    let warnings = |file: &str| import(dir.path(), &[file.to_owned()]).unwrap().warnings;
+    let warnings = |file: &str| {
+        import(dir.path(), &[file.to_owned()])
+            .unwrap()
+            .warnings
+            .lines()
+    };
     assert_eq!(
         warnings("bracket.step"),
         [
-            "bracket.step: 3 measures and tolerances are not read",
-            "bracket.step: 1 note beside the model is not read"
+            "bracket.step: 3 measures and tolerances are not read [not-read]",
+            "bracket.step: 1 note beside the model is not read [not-read]"
         ]
     );
     assert_eq!(
@@ -177,8 +183,8 @@ fn curves_without_surfaces_are_a_warning() {
     let imported = import(&files(), &["curve.brep".to_owned()]).unwrap();
     assert_eq!(imported.scene.drawn_triangles(), 1);
     assert_eq!(
-        imported.warnings,
-        ["curve.brep: 1 curve that belongs to no surface is not read"]
+        imported.warnings.lines(),
+        ["curve.brep: 1 curve that belongs to no surface is not read [not-read]"]
     );
 }
 

@@ -4,11 +4,14 @@ use assetfs_engine::import::Imported;
 
 use super::super::texts::import_texts;
 use super::{layer, read, read_one, square};
+use crate::log_lines::LogLines as _;
+use assetfs_engine::{Warning, WarningKind};
 
 /// The warnings without those of which file is the model.
-fn about_layers(imported: &Imported) -> Vec<&String> {
-    let lines = imported.warnings.iter();
-    lines.filter(|line| !line.contains(" models")).collect()
+fn about_layers(imported: &Imported) -> Vec<String> {
+    let warnings = imported.warnings.iter();
+    let others = warnings.filter(|it| it.kind != WarningKind::OtherModels);
+    others.map(Warning::to_string).collect()
 }
 
 #[test]
@@ -48,9 +51,15 @@ fn parts_that_cannot_be_put_together_are_warnings() {
 fn layers_that_are_none_are_named_with_the_reason() {
     let other = "{ \"asset\": { \"version\": \"2.0\" } }";
     for (path, reason) in [
-        ("../../etc/passwd", "its path leads out of the upload"),
-        ("./missing", "it is not among the uploaded files"),
-        ("./p/other.json", "it is not a USD file"),
+        (
+            "../../etc/passwd",
+            "its path leads out of the upload [missing-file]",
+        ),
+        (
+            "./missing",
+            "it is not among the uploaded files [missing-file]",
+        ),
+        ("./p/other.json", "it is not a USD file [damaged]"),
     ] {
         let square = square("M", "");
         let sublayer =
@@ -134,9 +143,9 @@ fn prims_that_inherit_themselves_are_warnings() {
         let warning = format!("{closed} references itself; ");
         let is_named = |line: &String| line.starts_with(&warning);
         assert!(
-            imported.warnings.iter().any(is_named),
+            imported.warnings.lines().iter().any(is_named),
             "{prims}: {:?}",
-            imported.warnings
+            imported.warnings.lines()
         );
         assert_eq!(imported.scene.drawn_triangles(), 2, "{prims}");
     }
@@ -155,7 +164,7 @@ fn places_that_are_no_numbers_are_left_out_with_a_warning() {
     );
     for body in [far, instances] {
         let imported = read_one(&body);
-        let warnings = &imported.warnings;
+        let warnings = &imported.warnings.lines();
         assert_eq!(warnings.len(), 1, "{warnings:?}");
         assert!(
             warnings[0].starts_with("1 prim was placed by numbers"),
@@ -200,7 +209,7 @@ fn layers_that_nest_without_end_are_refused() {
         assert_eq!(
             about_layers(&imported.unwrap()),
             [
-                "the layer \"p/b.usda\" is left out at </R>: it cannot be read: the text nests more than 1000 brackets"
+                "the layer \"p/b.usda\" is left out at </R>: it cannot be read: the text nests more than 1000 brackets [damaged]"
             ]
         );
     }
@@ -286,8 +295,8 @@ fn normals_that_fit_nothing_are_made_anew_with_a_warning() {
     ] {
         let imported = read_one(&square("M", lines));
         assert_eq!(
-            imported.warnings,
-            ["mesh \"M\": its normals do not fit its points; they are made anew"]
+            imported.warnings.lines(),
+            ["mesh \"M\": its normals do not fit its points; they are made anew [damaged]"]
         );
         let normals = imported.scene.geometries[0].attribute("NORMAL");
         let is_flat = |values: &[f32]| values.chunks(3).all(|it| it == [0.0, 0.0, 1.0]);
@@ -298,20 +307,22 @@ fn normals_that_fit_nothing_are_made_anew_with_a_warning() {
 #[test]
 fn what_a_mesh_loses_is_a_warning() {
     let warned = |lines: &str, warning: &str| {
-        let warnings = read_one(&format!("{}{}", square("A", ""), square("M", lines))).warnings;
+        let warnings = read_one(&format!("{}{}", square("A", ""), square("M", lines)))
+            .warnings
+            .lines();
         assert_eq!(warnings, [warning]);
     };
     warned(
         "    token visibility = \"invisible\"",
-        "m.usda: 1 invisible prim is not read",
+        "m.usda: 1 invisible prim is not read [not-read]",
     );
     warned(
         "    uniform token purpose = \"guide\"",
-        "m.usda: 1 mesh of another purpose is not read",
+        "m.usda: 1 mesh of another purpose is not read [not-read]",
     );
     warned(
         "    point3f[] points.timeSamples = { 0: [(0, 0, 0), (1, 0, 0), (1, 1, 0), (0, 1, 0)], 1: [(0, 0, 0), (2, 0, 0), (1, 1, 0), (0, 1, 0)] }",
-        "mesh \"M\": its points move over time; they are read at the first time",
+        "mesh \"M\": its points move over time; they are read at the first time [not-read]",
     );
     let sets: String = (0..5)
         .map(|set| {
@@ -320,11 +331,11 @@ fn what_a_mesh_loses_is_a_warning() {
         .collect();
     warned(
         &sets,
-        "mesh \"M\": it has more than 4 sets of texture coordinates; the others are not read",
+        "mesh \"M\": it has more than 4 sets of texture coordinates; the others are not read [not-read]",
     );
     warned(
         "    uniform token[] skel:blendShapes = [\"smile\"]\n    rel skel:blendShapeTargets = </M/smile>\n    \
          def BlendShape \"smile\"\n    {\n        uniform vector3f[] offsets = [(0, 0, 1)]\n    }",
-        "mesh \"M\": its blend shape \"smile\" does not fit its points and is left out",
+        "mesh \"M\": its blend shape \"smile\" does not fit its points and is left out [damaged]",
     );
 }

@@ -5,6 +5,7 @@ use serde_json::{Value, json};
 use super::super::texts::import_texts;
 use super::{layer, read_one, square};
 use crate::job::shapes::png;
+use crate::log_lines::LogLines as _;
 
 const COORDS: &str = "    texCoord2f[] primvars:st = [(0, 0), (1, 0), (0.25, 0.75)] (\n        interpolation = \"faceVarying\"\n    )\n    \
     int[] primvars:st:indices = [0, 1, 2, 0]\n";
@@ -67,7 +68,7 @@ fn surfaces_become_materials() {
         )
     );
     let imported = read_one(&body);
-    assert_eq!(imported.warnings, Vec::<String>::new());
+    assert_eq!(imported.warnings.lines(), Vec::<String>::new());
     let expected = json!({
         "pbrMetallicRoughness": { "baseColorFactor": [0.5, 0.25, 0.0, 0.5], "roughnessFactor": 0.25, "metallicFactor": 1.0 },
         "alphaMode": "BLEND",
@@ -111,7 +112,7 @@ fn with_textures(inputs: &str, shaders: &str, files: &[(&str, Vec<u8>)]) -> Text
     Textured {
         material: imported.scene.list("materials")[0].clone(),
         images: images.collect(),
-        warnings: imported.warnings,
+        warnings: imported.warnings.lines(),
     }
 }
 
@@ -164,7 +165,7 @@ fn textures_that_are_black_outside_of_their_image_are_warnings() {
     assert_eq!(
         read.warnings,
         [
-            "the texture \"wood.png\" is black outside of its image (wrap mode `black`), which is not read; its border goes on there"
+            "the texture \"wood.png\" is black outside of its image (wrap mode `black`), which is not read; its border goes on there [not-read]"
         ]
     );
 }
@@ -231,7 +232,7 @@ fn gloss_maps_become_roughness() {
     assert_eq!(
         warnings,
         [
-            "material \"M\": the scale of its normal texture is unequal or negative (for example a flipped green channel); this is ignored"
+            "material \"M\": the scale of its normal texture is unequal or negative (for example a flipped green channel); this is ignored [not-read]"
         ]
     );
     let base = &found["pbrMetallicRoughness"];
@@ -281,7 +282,9 @@ fn missing_and_refused_textures_are_left_out_with_a_reason() {
         } = with_textures(inputs, &texture("T", asset, ""), &[]);
         assert_eq!(
             warnings,
-            [format!("the texture \"{asset}\" is left out: {reason}")]
+            [format!(
+                "the texture \"{asset}\" is left out: {reason} [missing-file]"
+            )]
         );
         assert!(
             images.is_empty()
@@ -395,7 +398,8 @@ fn what_is_not_read_of_a_surface_is_a_warning() {
     let found = with_textures(&inputs, &shaders, &files).warnings;
     assert_eq!(found.len(), expected.len(), "{found:?}");
     for (found, expected) in found.iter().zip(expected) {
-        assert!(found.ends_with(expected), "{found}");
+        let expected = format!("{expected} [not-read]");
+        assert!(found.ends_with(&expected), "{found}");
     }
 }
 
@@ -543,8 +547,8 @@ fn other_surfaces_are_plain_with_a_warning() {
     let body =
         material("M", "", "").replace("UsdPreviewSurface", "ND_standard_surface_surfaceshader");
     let imported = read_one(&format!("{body}{}", square("Q", &bound("M"))));
-    let warning = "material \"M\" has a surface of the kind ND_standard_surface_surfaceshader; only UsdPreviewSurface is read, and a plain one is taken";
-    assert_eq!(imported.warnings, [warning]);
+    let warning = "material \"M\" has a surface of the kind ND_standard_surface_surfaceshader; only UsdPreviewSurface is read, and a plain one is taken [not-read]";
+    assert_eq!(imported.warnings.lines(), [warning]);
     assert_eq!(imported.scene.list("materials")[0]["name"], "M");
 }
 

@@ -12,6 +12,8 @@ use assetfs_engine::scene::Scene;
 use assetfs_engine::settings::UsdPurpose;
 
 use super::texts::import_texts;
+use crate::log_lines::LogLines as _;
+use assetfs_engine::WarningKind;
 
 /// A layer in metres with y up.
 pub fn layer(body: &str) -> String {
@@ -62,8 +64,8 @@ fn polygons_become_triangles_without_holes() {
     let imported = read_one(mesh);
     assert_eq!(imported.scene.drawn_triangles(), 3);
     assert_eq!(imported.format, "usda");
-    let warning = "m.usda: 1 mesh is read as the control cage of a subdivision surface";
-    assert_eq!(imported.warnings, [warning]);
+    let warning = "m.usda: 1 mesh is read as the control cage of a subdivision surface [not-read]";
+    assert_eq!(imported.warnings.lines(), [warning]);
 }
 
 #[test]
@@ -129,15 +131,17 @@ fn sheared_matrices_become_two_nodes() {
     };
     let matrix = "( (1, 0, 0, 0), (2, 1, 0, 0), (0, 0, 1, 0), (7, 0, 0, 1) )";
     let imported = read_one(&sheared(&format!("matrix4d xformOp:transform = {matrix}")));
-    assert_eq!(imported.warnings, Vec::<String>::new());
+    assert_eq!(imported.warnings.lines(), Vec::<String>::new());
     assert_box(&imported.scene, [7.0, 0.0, 0.0], [10.0, 1.0, 0.0]);
     let nodes = imported.scene.list("nodes");
     assert!(nodes.iter().all(|node| node.get("matrix").is_none()));
     let moving =
         format!("matrix4d xformOp:transform.timeSamples = {{ 0: {matrix}, 24: {matrix} }}");
     assert_eq!(
-        read_one(&sheared(&moving)).warnings,
-        ["the moving prim \"X\" is sheared, which glTF has not; it moves without the shear"]
+        read_one(&sheared(&moving)).warnings.lines(),
+        [
+            "the moving prim \"X\" is sheared, which glTF has not; it moves without the shear [not-read]"
+        ]
     );
 }
 
@@ -194,12 +198,12 @@ fn layers_are_put_together() {
     let imported = read(&[("m.usda", root), ("over.usda", over), ("sub/a.usda", &part)]);
     assert_eq!(imported.scene.drawn_triangles(), 2 * 4);
     assert_box(&imported.scene, [0.0; 3], [1.0, 1.0, 3.0]);
-    let only_rank: Vec<&String> = imported
-        .warnings
-        .iter()
-        .filter(|line| !line.contains("models"))
-        .collect();
-    assert!(only_rank.is_empty(), "{only_rank:?}");
+    let mut kinds = imported.warnings.iter().map(|warning| warning.kind);
+    assert!(
+        kinds.all(|kind| kind == WarningKind::OtherModels),
+        "{:?}",
+        imported.warnings
+    );
 }
 
 #[test]
@@ -224,8 +228,8 @@ fn layers_outside_of_the_upload_are_refused_with_a_reason() {
                 square("M", "")
             );
             let imported = read_one(&body);
-            let line = format!("the layer \"{asset}\" is left out: {reason}");
-            assert_eq!(imported.warnings, [line], "{asset}");
+            let line = format!("the layer \"{asset}\" is left out: {reason} [missing-file]");
+            assert_eq!(imported.warnings.lines(), [line], "{asset}");
             assert_eq!(imported.scene.drawn_triangles(), 2);
         }
         let root = format!("#usda 1.0\n(\n subLayers = [@{asset}@]\n)\n");
@@ -314,11 +318,11 @@ fn what_is_not_read_is_a_warning() {
         square("M", "")
     );
     assert_eq!(
-        read_one(&body).warnings,
+        read_one(&body).warnings.lines(),
         [
-            "mesh \"Broken\" is left out: its faces name points that it does not have",
-            "m.usda: 1 prim of the type BasisCurves is not read",
-            "m.usda: 2 prims of the type SphereLight are not read",
+            "mesh \"Broken\" is left out: its faces name points that it does not have [damaged]",
+            "m.usda: 1 prim of the type BasisCurves is not read [not-read]",
+            "m.usda: 2 prims of the type SphereLight are not read [not-read]",
         ]
     );
 }
@@ -375,7 +379,7 @@ fn shapes_become_triangles() {
             "def {shape} color3f[] primvars:displayColor = [(1, 0, 0)]\n}}\n"
         ));
         let scene = &imported.scene;
-        assert_eq!(imported.warnings, Vec::<String>::new(), "{shape}");
+        assert_eq!(imported.warnings.lines(), Vec::<String>::new(), "{shape}");
         let is_double_sided = scene.list("materials")[0].get("doubleSided").is_some();
         assert_eq!(is_double_sided, shape.starts_with("Plane"), "{shape}");
         let half = size.map(|length: f32| length / 2.0);

@@ -3,6 +3,7 @@
 use glam::Vec3;
 
 use super::{read_one, square};
+use crate::log_lines::LogLines as _;
 
 const ARM: &str = r#"def SkelRoot "Root"
 {
@@ -44,7 +45,7 @@ const ARM: &str = r#"def SkelRoot "Root"
 #[test]
 fn a_skeleton_moves_its_mesh() {
     let imported = read_one(ARM);
-    assert_eq!(imported.warnings, Vec::<String>::new());
+    assert_eq!(imported.warnings.lines(), Vec::<String>::new());
     let mut scene = imported.scene;
     assert_eq!(scene.list("skins").len(), 1);
     let top = |scene: &assetfs_engine::scene::Scene| scene.bounds().unwrap();
@@ -138,7 +139,7 @@ const FACE: &str = r#"def SkelRoot "Root"
 #[test]
 fn blend_shapes_become_morph_targets_with_their_weights_over_time() {
     let imported = read_one(FACE);
-    assert_eq!(imported.warnings, Vec::<String>::new());
+    assert_eq!(imported.warnings.lines(), Vec::<String>::new());
     let mut scene = imported.scene;
     let targets = &scene.geometries[0].targets;
     let moves: Vec<&[f32]> = targets.iter().map(|target| &target[0].values[..]).collect();
@@ -184,7 +185,10 @@ fn visibility_over_time_becomes_a_scale_in_steps() {
         ),
     );
     let imported = read_one(&body);
-    assert_eq!(imported.warnings, ["m.usda: 1 invisible prim is not read"]);
+    assert_eq!(
+        imported.warnings.lines(),
+        ["m.usda: 1 invisible prim is not read [not-read]"]
+    );
     let scene = imported.scene;
     let nodes = scene.list("nodes");
     let names: Vec<_> = nodes
@@ -230,7 +234,7 @@ fn skinned_mesh_is_hidden_by_joints_of_its_own() {
         format!("{}{second}", ARM.trim_end().strip_suffix('}').unwrap())
     };
     let imported = read_one(&hidden(APPEARS));
-    assert_eq!(imported.warnings, Vec::<String>::new());
+    assert_eq!(imported.warnings.lines(), Vec::<String>::new());
     let mut scene = imported.scene;
     assert_eq!(scene.list("skins").len(), 2);
     let sizes = |scene: &assetfs_engine::scene::Scene| -> Vec<f32> {
@@ -258,9 +262,9 @@ fn visibility_of_a_skeleton_that_its_mesh_lacks_is_a_warning() {
     let skeleton = "    def Skeleton \"Skel\" (prepend apiSchemas = [\"SkelBindingAPI\"])\n    {\n";
     let body = ARM.replace(skeleton, &format!("{skeleton}{APPEARS}\n"));
     assert_eq!(
-        read_one(&body).warnings,
+        read_one(&body).warnings.lines(),
         [
-            "mesh \"Arm\": its visibility over time is not read, because its skeleton has another one"
+            "mesh \"Arm\": its visibility over time is not read, because its skeleton has another one [not-read]"
         ]
     );
 }
