@@ -8,21 +8,17 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
 use clap_complete::engine::ArgValueCompleter;
-use md5::{Digest as _, Md5};
 use serde::Serialize;
 
 use super::completers;
 use super::exit::{Exit, WrongUse};
-use super::files::{self, FileBelow, at, percent, read_from_drive, read_through};
-use super::mounted::{MountedDrive, check_exists};
+use super::files::{self, FileBelow, at, percent, read_from_drive};
+use super::mounted::{self, MountedDrive, check_exists};
 use super::output;
 use super::progress::{Progress, Task};
 use super::table::{bytes, counted, grouped};
 use crate::fuse::shell_quoted;
 use crate::given_files;
-
-/// The extended attribute with a file's MD5.
-const MD5_ATTRIBUTE: &str = "user.assetfs.md5";
 
 /// Compare a local folder with its copy in the drive
 ///
@@ -171,10 +167,10 @@ impl Check<'_> {
         if self.args.size_only {
             return Ok(None);
         }
-        let same = match told_md5(drive).filter(|_| !self.args.bytes) {
+        let same = match mounted::told_md5(drive).filter(|_| !self.args.bytes) {
             Some(told) => {
                 self.report.by_md5 += 1;
-                self.md5_of(local)? == told
+                files::md5_of(local, |seen| self.show(seen))? == told
             }
             None => {
                 self.report.by_bytes += 1;
@@ -185,22 +181,6 @@ impl Check<'_> {
             }
         };
         Ok((!same).then_some(DifferenceKind::Content))
-    }
-
-    fn md5_of(&mut self, local: &Path) -> Result<String> {
-        let mut digest = Md5::new();
-        let mut seen = 0;
-        read_through(local, |part| {
-            digest.update(part);
-            seen += part.len() as u64;
-            self.show(seen);
-            true
-        })?;
-        Ok(digest
-            .finalize()
-            .iter()
-            .map(|it| format!("{it:02x}"))
-            .collect())
     }
 
     /// The outer error is of the local file, the inner one of the drive.
@@ -254,10 +234,4 @@ fn unreadable(error: &anyhow::Error) -> DifferenceKind {
     DifferenceKind::Unreadable {
         reason: super::exit::sentence(error),
     }
-}
-
-fn told_md5(path: &Path) -> Option<String> {
-    let mut value = [0; 64];
-    let len = rustix::fs::getxattr(path, MD5_ATTRIBUTE, &mut value).ok()?;
-    String::from_utf8(value[..len].to_vec()).ok()
 }

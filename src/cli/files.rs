@@ -5,6 +5,7 @@ use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
+use md5::{Digest as _, Md5};
 
 use crate::given_files;
 
@@ -79,6 +80,20 @@ pub(super) fn at(root: &Path, file: &FileBelow) -> PathBuf {
 pub(super) fn read_through(path: &Path, take: impl FnMut(&[u8]) -> bool) -> Result<()> {
     let file = given_files::open(path).with_context(|| path.display().to_string())?;
     read_parts(file, path, take)
+}
+
+/// The MD5 of a file; `seen` gets how many bytes were read.
+pub(super) fn md5_of(path: &Path, mut seen: impl FnMut(u64)) -> Result<String> {
+    let mut digest = Md5::new();
+    let mut read = 0;
+    read_through(path, |part| {
+        digest.update(part);
+        read += part.len() as u64;
+        seen(read);
+        true
+    })?;
+    let digest = digest.finalize();
+    Ok(digest.iter().map(|it| format!("{it:02x}")).collect())
 }
 
 /// Reads a file of the drive, without the kernel's page cache, so that the drive serves every byte.

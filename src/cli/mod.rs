@@ -34,6 +34,7 @@ mod kept_tokens;
 mod keyring;
 mod list;
 mod logging;
+mod models_of_folder;
 mod mount;
 mod mount_source;
 mod mounted;
@@ -56,6 +57,7 @@ mod service_client;
 mod settings;
 mod sign_in;
 mod status;
+mod sync;
 mod table;
 mod this_build;
 mod token;
@@ -143,6 +145,7 @@ enum Command {
     Convert(convert::ConvertArgs),
     Scale(control::ScaleArgs),
     Replace(replace::ReplaceArgs),
+    Sync(sync::SyncArgs),
     Embed(embed::EmbedArgs),
     Rm(rm::RmArgs),
     Recover(recover::RecoverArgs),
@@ -204,6 +207,7 @@ pub fn run() -> ExitCode {
         Command::Convert(args) => convert::run(&args),
         Command::Scale(args) => control::scale(&args),
         Command::Replace(args) => replace::run(&args),
+        Command::Sync(args) => sync::run(&args),
         Command::Embed(args) => embed::run(&args),
         Command::Rm(args) => rm::run(&args),
         Command::Recover(args) => recover::run(&args),

@@ -38,6 +38,8 @@ const ID_ATTRIBUTE: &str = "user.assetfs.id";
 const URL_ATTRIBUTE: &str = "user.assetfs.url";
 /// The attribute that holds the checksum (XXH3, 128 bits) of a file that was copied in on this machine.
 const CHECKSUM_ATTRIBUTE: &str = "user.assetfs.xxh3";
+/// The attribute that holds the MD5 that the storage reports of a file.
+const MD5_ATTRIBUTE: &str = "user.assetfs.md5";
 
 /// A drive that is mounted on this machine.
 #[derive(Debug, Clone)]
@@ -345,6 +347,13 @@ pub(super) fn preset_description(file: &Path) -> Option<String> {
 /// The checksum of a file that was copied into the drive here; `None` for other files.
 pub(super) fn own_checksum(path: &Path) -> Result<Option<String>> {
     attribute(path, CHECKSUM_ATTRIBUTE).map_err(|error| explain_at(path, error.into()))
+}
+
+/// The MD5 of a file of the drive; `None` if the storage does not report one.
+pub(super) fn told_md5(path: &Path) -> Option<String> {
+    let mut value = [0; 64];
+    let len = rustix::fs::getxattr(path, MD5_ATTRIBUTE, &mut value).ok()?;
+    String::from_utf8(value[..len].to_vec()).ok()
 }
 
 /// The service's id of the object at a path; `None` if it has no id yet.

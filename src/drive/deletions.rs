@@ -16,6 +16,8 @@ const LIMIT_WINDOW: Duration = Duration::from_secs(60);
 const MAX_LISTED_ROWS: usize = 1 << 18;
 /// Listed folders that are remembered.
 const MAX_LISTED: usize = 1024;
+/// Lookups of loose files that are remembered.
+const MAX_LOOKED_FOR: usize = 4096;
 
 #[derive(Debug, Default)]
 pub(super) struct Deletions {
@@ -28,6 +30,25 @@ pub(super) struct Deletions {
     removed_parts: HashMap<JobEntry, Instant>,
     /// Folders of loose files that were removed with their last file: `rm -r` removes the folder next, and must find it.
     emptied: VecDeque<EmptiedFolder>,
+    looked_for: VecDeque<LookedFor>,
+}
+
+/// What a lookup of a name of a loose file found.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(super) enum LooseLookup {
+    /// The file that became a model.
+    Sent,
+    Missing,
+}
+
+/// A process looked for a loose file.
+#[derive(Debug)]
+struct LookedFor {
+    name: Box<str>,
+    found: LooseLookup,
+    /// As in [`FolderRead`].
+    thread: u32,
+    at: Instant,
 }
 
 /// A deletion of one model that has begun.
@@ -137,6 +158,38 @@ impl Deletions {
                 let was_shown = |ino: &Ino| listed.rows.iter().any(|row| row.ino == *ino);
                 is_recent && !rows.iter().any(was_shown)
             })
+    }
+
+    /// A process looked for a loose file.
+    pub(super) fn was_looked_for(&mut self, name: &str, found: LooseLookup, thread: u32) {
+        if self.looked_for.len() == MAX_LOOKED_FOR {
+            self.looked_for.pop_front();
+        }
+        self.looked_for.push_back(LookedFor {
+            name: name.into(),
+            found,
+            thread,
+            at: Instant::now(),
+        });
+    }
+
+    /// The loose files that a process looked for lately.
+    pub(super) fn looked_for(
+        &mut self,
+        process: u32,
+        process_of: impl Fn(u32) -> u32,
+        lately: Duration,
+    ) -> HashSet<(String, LooseLookup)> {
+        self.looked_for
+            .retain(|looked| looked.at.elapsed() < lately);
+        let mut threads: HashMap<u32, bool> = HashMap::new();
+        let own = self.looked_for.iter().filter(|looked| {
+            *threads
+                .entry(looked.thread)
+                .or_insert_with(|| process_of(looked.thread) == process)
+        });
+        own.map(|looked| (looked.name.to_string(), looked.found))
+            .collect()
     }
 
     /// A folder that was listed was closed.
@@ -463,6 +516,26 @@ mod tests {
         assert_eq!(found(&deletions, 42), Some(FileKind::File), "it removes");
         deletions.was_removed((FOLDER, "gone"), 42, |thread| thread);
         assert_eq!(found(&deletions, 42), None, "it removed it");
+    }
+
+    #[test]
+    fn a_process_is_known_by_the_loose_files_that_it_looked_for_lately() {
+        const LATELY: Duration = Duration::from_secs(60);
+        let mut deletions = Deletions::default();
+        for number in 0..MAX_LOOKED_FOR + 1 {
+            let name = format!("{number}.glb");
+            deletions.was_looked_for(&name, LooseLookup::Sent, 42);
+        }
+        deletions.was_looked_for("chair.glb", LooseLookup::Missing, 43);
+        let of = |deletions: &mut Deletions, process, lately| {
+            deletions.looked_for(process, |thread| thread, lately)
+        };
+        let found = of(&mut deletions, 43, LATELY);
+        let chair = ("chair.glb".to_owned(), LooseLookup::Missing);
+        assert_eq!(found, HashSet::from([chair]));
+        assert_eq!(of(&mut deletions, 42, LATELY).len(), MAX_LOOKED_FOR - 1);
+        assert!(of(&mut deletions, 42, Duration::ZERO).is_empty());
+        assert!(deletions.looked_for.is_empty(), "old lookups are forgotten");
     }
 
     #[test]

@@ -50,6 +50,7 @@ mod status_watch;
 mod stuck;
 mod supervised;
 mod support;
+mod sync;
 #[path = "../support/validators.rs"]
 mod validators;
 mod watch;

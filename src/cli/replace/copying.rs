@@ -23,16 +23,16 @@ use assetfs_formats::references;
 use assetfs_formats::resolve::{Found, ModelFiles};
 
 /// The files of a model on the local disk that are sent.
-pub(super) struct NewFiles {
+pub(in crate::cli) struct NewFiles {
     root: PathBuf,
     files: Vec<SourceFile>,
 }
 
-struct SourceFile {
-    at: PathBuf,
+pub(in crate::cli) struct SourceFile {
+    pub(in crate::cli) at: PathBuf,
     /// Its path in the model.
-    place: PathBuf,
-    len: u64,
+    pub(in crate::cli) place: PathBuf,
+    pub(in crate::cli) len: u64,
     /// Computed once: a model is compared several times.
     checksum: OnceCell<String>,
 }
@@ -50,7 +50,8 @@ impl SourceFile {
         }
     }
 
-    fn checksum(&self) -> Result<&str> {
+    /// Reads the file once.
+    pub(in crate::cli) fn checksum(&self) -> Result<&str> {
         if let Some(known) = self.checksum.get() {
             return Ok(known);
         }
@@ -64,7 +65,8 @@ impl SourceFile {
 }
 
 impl NewFiles {
-    pub(super) fn open(root: &Path) -> Result<NewFiles> {
+    /// The files of a folder, or the one file, of a model.
+    pub(in crate::cli) fn open(root: &Path) -> Result<NewFiles> {
         let below = files::below_with(root, |path, kind| match kind.is_symlink() {
             // A model with links would be incomplete.
             true => bail!(
@@ -73,23 +75,42 @@ impl NewFiles {
             ),
             false => Ok(true),
         })?;
-        let referred = referred_folders(root, &below)?;
+        NewFiles::of(root, root, &below)
+    }
+
+    /// A model file together with the files that it names: paths below `root`.
+    pub(in crate::cli) fn of_file(file: &Path, root: &Path, paths: &[PathBuf]) -> Result<NewFiles> {
+        let below = paths.iter().map(|path| {
+            let at = root.join(path);
+            let status = fs::metadata(&at).with_context(|| at.display().to_string())?;
+            let (path, len) = (path.clone(), status.len());
+            Ok(FileBelow { path, len })
+        });
+        NewFiles::of(file, root, &below.collect::<Result<Vec<_>>>()?)
+    }
+
+    fn of(named: &Path, root: &Path, below: &[FileBelow]) -> Result<NewFiles> {
+        let referred = referred_folders(root, below)?;
         let files: Vec<SourceFile> = below
             .iter()
             .filter(|file| is_sent(&file.path.to_string_lossy(), &referred))
             .map(|file| SourceFile::new(root, file))
             .collect();
         if files.is_empty() {
-            bail!("{} contains no file that can be sent", shell_quoted(root));
+            bail!("{} contains no file that can be sent", shell_quoted(named));
         }
         Ok(NewFiles {
-            root: root.to_owned(),
+            root: named.to_owned(),
             files,
         })
     }
 
+    pub(in crate::cli) fn files(&self) -> &[SourceFile] {
+        &self.files
+    }
+
     /// The name of the source, if it is one file.
-    pub(super) fn file_name(&self) -> Option<&Path> {
+    pub(in crate::cli) fn file_name(&self) -> Option<&Path> {
         match self.files.as_slice() {
             [file] if file.at == self.root => Some(&file.place),
             _ => None,
@@ -97,7 +118,7 @@ impl NewFiles {
     }
 
     /// True if the files of a model were copied in on this machine, and are those of the source.
-    pub(super) fn equals_model(&self, model: &Path) -> Result<bool> {
+    pub(in crate::cli) fn equals_model(&self, model: &Path) -> Result<bool> {
         let places: Vec<&Path> = self.files.iter().map(|file| &*file.place).collect();
         let mut left = own_files(model, &places)?;
         for file in &self.files {
@@ -114,7 +135,7 @@ impl NewFiles {
     }
 
     /// The same for a draft or an upload, whose bytes are on the local disk.
-    pub(super) fn equals_staged(&self, draft: &Path) -> Result<bool> {
+    pub(in crate::cli) fn equals_staged(&self, draft: &Path) -> Result<bool> {
         if !draft.is_file() {
             return self.equals_model(draft);
         }

@@ -17,7 +17,7 @@ use std::time::Instant;
 use anyhow::{Context, Result};
 use clap_complete::engine::ArgValueCompleter;
 
-use self::copying::NewFiles;
+pub(super) use self::copying::{NewFiles, SourceFile};
 use super::completers;
 use super::exit::{Exit, WrongUse};
 use super::mounted::{self, MountedDrive, own_target};
@@ -59,7 +59,7 @@ pub(super) struct ReplaceArgs {
 /// What became of a model.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize)]
 #[serde(rename_all = "snake_case")]
-enum ReplaceOutcome {
+pub(super) enum ReplaceOutcome {
     /// There was no model of that name.
     Made,
     Replaced,
@@ -70,12 +70,32 @@ enum ReplaceOutcome {
 }
 
 /// What a command did.
-struct Ended {
-    outcome: ReplaceOutcome,
+pub(super) struct Ended {
+    pub(super) outcome: ReplaceOutcome,
     /// The version that was replaced is deleted.
     removes_old: bool,
     /// The id of the version that was replaced.
-    old: Option<String>,
+    pub(super) old: Option<String>,
+}
+
+/// How a model is replaced.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct ReplaceOptions {
+    remove_old: bool,
+    no_wait: bool,
+    timeout: Option<Span>,
+    quiet: bool,
+}
+
+impl ReplaceOptions {
+    /// The old version is kept, the new one waited for, and nothing shown.
+    pub(super) fn quiet(timeout: Option<Span>) -> ReplaceOptions {
+        ReplaceOptions {
+            timeout,
+            quiet: true,
+            ..ReplaceOptions::default()
+        }
+    }
 }
 
 pub(super) fn run(args: &ReplaceArgs) -> Result<Exit> {
@@ -86,8 +106,8 @@ pub(super) fn run(args: &ReplaceArgs) -> Result<Exit> {
 }
 
 /// One model that is replaced.
-struct Replacement<'a> {
-    args: &'a ReplaceArgs,
+pub(super) struct Replacement {
+    options: ReplaceOptions,
     drive: MountedDrive,
     source: NewFiles,
     /// The folder of the model.
@@ -96,8 +116,26 @@ struct Replacement<'a> {
     begun: Instant,
 }
 
-impl Replacement<'_> {
-    fn of(args: &ReplaceArgs) -> Result<Replacement<'_>> {
+impl Replacement {
+    /// The model at `model`, which is a path below the `rawmodels/` of `drive`, shall have these files.
+    pub(super) fn new(
+        drive: MountedDrive,
+        source: NewFiles,
+        model: PathBuf,
+        options: ReplaceOptions,
+    ) -> Replacement {
+        let name = model.file_name().unwrap_or_default().to_string_lossy();
+        Replacement {
+            name: name.into_owned(),
+            options,
+            drive,
+            source,
+            model,
+            begun: Instant::now(),
+        }
+    }
+
+    fn of(args: &ReplaceArgs) -> Result<Replacement> {
         let source = source::existing(&args.source)?;
         let whole = std::path::absolute(own_target(&args.model)?)?;
         let (Some(top), Some(name)) = (whole.parent(), whole.file_name()) else {
@@ -126,14 +164,14 @@ impl Replacement<'_> {
         let model = top.join(name);
         source::check_is_not_model(&source, &model, args)?;
         source::check_stands_alone(&source)?;
-        Ok(Replacement {
-            args,
-            drive,
-            source: NewFiles::open(&args.source)?,
-            model,
-            name: name.to_owned(),
-            begun: Instant::now(),
-        })
+        let options = ReplaceOptions {
+            remove_old: args.remove_old,
+            no_wait: args.no_wait,
+            timeout: args.timeout,
+            quiet: args.quiet,
+        };
+        let files = NewFiles::open(&args.source)?;
+        Ok(Replacement::new(drive, files, model, options))
     }
 
     /// The id of the asset that has the name.
@@ -172,7 +210,7 @@ impl Replacement<'_> {
             }));
             return Ok(());
         }
-        if self.args.quiet {
+        if self.options.quiet {
             return Ok(());
         }
         let path = shell_quoted(&self.model);
@@ -185,7 +223,7 @@ impl Replacement<'_> {
             ReplaceOutcome::Replaced => {
                 println!("{path} has the new files; the old version is {}.", kept())
             }
-            ReplaceOutcome::Unchanged if self.args.remove_old => {
+            ReplaceOutcome::Unchanged if self.options.remove_old => {
                 println!("{path} has these files already; nothing is deleted.");
             }
             ReplaceOutcome::Unchanged => println!("{path} has these files already."),

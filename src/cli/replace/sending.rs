@@ -18,7 +18,7 @@ use crate::fuse::shell_quoted;
 /// How long the name of a new version may take to show after the version is complete.
 const NAME_PATIENCE: Duration = Duration::from_secs(10);
 
-impl Replacement<'_> {
+impl Replacement {
     /// Copies the files of the source into a draft. If that fails, the draft is removed: it is of no use.
     pub(super) fn fill(&self, claim: &Claim, copy: impl Fn() -> Result<()>) -> Result<()> {
         let copied = copy();
@@ -67,7 +67,7 @@ impl Replacement<'_> {
 
     /// Sends a version that another command began: what keeps it from being sent is reported again.
     pub(super) fn send_joined(&self, version: &DraftStatus) -> Result<()> {
-        if self.args.no_wait {
+        if self.options.no_wait {
             return Ok(());
         }
         match self.order_upload(&self.path_of(version)) {
@@ -79,7 +79,7 @@ impl Replacement<'_> {
     fn order_upload(&self, draft: &Path) -> Result<()> {
         const DOING: &str = "it was being uploaded";
         let is_enough = || {
-            if self.args.no_wait
+            if self.options.no_wait
                 && let Ok(Some(report)) = mounted::item_report(draft)
                 && matches!(
                     report.state,
@@ -99,10 +99,10 @@ impl Replacement<'_> {
 
     /// Waits until the new version has the name. `own` is its id; if that is not known, the files are compared.
     pub(super) fn wait_for_name(&self, old: &str, own: Option<u64>) -> Result<ReplaceOutcome> {
-        if self.args.no_wait {
+        if self.options.no_wait {
             return Ok(ReplaceOutcome::Uploading);
         }
-        let mut task = Progress::new(self.args.quiet).task(shell_quoted(&self.model));
+        let mut task = Progress::new(self.options.quiet).task(shell_quoted(&self.model));
         let mut left = None;
         let path = shell_quoted(&self.model);
         loop {
@@ -141,7 +141,7 @@ impl Replacement<'_> {
     /// Waits until the model is complete.
     pub(super) fn wait_for_model(&self, failed: impl Fn(String) -> anyhow::Error) -> Result<()> {
         let left = self.time_left("it was being uploaded")?;
-        let ended = wait_for(std::slice::from_ref(&self.model), left, self.args.quiet)?;
+        let ended = wait_for(std::slice::from_ref(&self.model), left, self.options.quiet)?;
         match ended.states.into_iter().next() {
             Some((_, State::Failed(_, why))) => Err(failed(why)),
             Some((_, State::Going(_, status))) => Err(self.timed_out(&status)),
@@ -159,7 +159,7 @@ impl Replacement<'_> {
 
     /// What is left of the time to wait; an error when it is over. `doing` is what it was spent with.
     pub(super) fn time_left(&self, doing: &str) -> Result<Option<Duration>> {
-        let Some(limit) = self.args.timeout else {
+        let Some(limit) = self.options.timeout else {
             return Ok(None);
         };
         match limit.0.checked_sub(self.begun.elapsed()) {

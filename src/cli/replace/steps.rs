@@ -42,12 +42,12 @@ enum Step {
     Version(Claim, Option<PathBuf>, String),
 }
 
-impl Replacement<'_> {
+impl Replacement {
     /// Makes the source a version of the model.
-    pub(super) fn replace(&self) -> Result<Ended> {
+    pub(in crate::cli) fn replace(&self) -> Result<Ended> {
         let mut ended = Ended {
             outcome: ReplaceOutcome::Unchanged,
-            removes_old: self.args.remove_old,
+            removes_old: self.options.remove_old,
             old: None,
         };
         ended.outcome = self.take_steps(&mut ended)?;
@@ -55,7 +55,7 @@ impl Replacement<'_> {
     }
 
     fn take_steps(&self, ended: &mut Ended) -> Result<ReplaceOutcome> {
-        let mut task = Progress::new(self.args.quiet).task(shell_quoted(&self.model));
+        let mut task = Progress::new(self.options.quiet).task(shell_quoted(&self.model));
         let mut was_uploading = false;
         let (old, own) = loop {
             match self.next_step()? {
@@ -92,7 +92,7 @@ impl Replacement<'_> {
 
     /// Fills and sends the draft of a new version; returns its id, if it is known.
     fn send_version(&self, claim: Claim, loose: Option<&Path>) -> Result<Option<u64>> {
-        self.fill(&claim, || self.source.copy_into(&claim, self.args.quiet))?;
+        self.fill(&claim, || self.source.copy_into(&claim, self.options.quiet))?;
         if let Some(loose) = loose {
             // A loose file is replaced by a rename, so that it keeps its path.
             fs::rename(claim.path(), loose).map_err(|error| self.refused(loose, error))?;
@@ -152,7 +152,7 @@ impl Replacement<'_> {
             return Ok(Some(Step::AwaitCopy(path)));
         }
         if is_going && self.source.equals_staged(&path)? {
-            if self.args.remove_old && !version.removes_old {
+            if self.options.remove_old && !version.removes_old {
                 self.mark(&path)?;
             }
             return Ok(Some(Step::Join(version.clone(), old.to_owned())));
@@ -248,7 +248,7 @@ impl Replacement<'_> {
 
     /// Makes a draft the new version of the model.
     fn mark(&self, draft: &Path) -> Result<()> {
-        let order = match self.args.remove_old {
+        let order = match self.options.remove_old {
             true => "replace --remove-old",
             false => "replace",
         };
@@ -258,7 +258,7 @@ impl Replacement<'_> {
     /// A draft has the name; it is no draft of this command.
     fn await_first(&self) -> Result<()> {
         let path = shell_quoted(&self.model);
-        if self.args.no_wait {
+        if self.options.no_wait {
             bail!("{path} is still being uploaded; `assetfs wait {path}`, then replace it");
         }
         self.wait_for_model(|why| {
@@ -271,13 +271,13 @@ impl Replacement<'_> {
 
     fn make(&self, claim: Claim) -> Result<ReplaceOutcome> {
         self.fill(&claim, || {
-            self.source.copy_into(&claim, self.args.quiet)?;
+            self.source.copy_into(&claim, self.options.quiet)?;
             let unfinished = claim.remove_file(UNFINISHED);
             unfinished.with_context(|| self.model.join(UNFINISHED).display().to_string())
         })?;
         self.send(&claim, &self.model)?;
         drop(claim);
-        if self.args.no_wait {
+        if self.options.no_wait {
             return Ok(ReplaceOutcome::Uploading);
         }
         let path = shell_quoted(&self.model);

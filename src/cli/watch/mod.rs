@@ -1,13 +1,11 @@
 //! `assetfs watch`: a hot folder. Each model that is dropped in is optimized once it is whole, by the engine on this
 //! machine or by a mounted drive; results and failures come out in another folder.
 //!
-//! One task looks ([`source`]), keeps the records ([`record`]) and decides; the work itself is done by others, a
+//! One task looks ([`super::models_of_folder`]), keeps the records ([`record`]) and decides; the work itself is done by others, a
 //! few models at a time. A kill at any moment loses no result and makes none twice.
 
-mod on_drive;
 mod queue;
 mod record;
-mod source;
 mod work;
 
 use std::num::NonZeroUsize;
@@ -25,13 +23,14 @@ use tokio_util::sync::CancellationToken;
 use super::completers;
 use super::exit::{Exit, WrongUse};
 use super::interrupts::Interrupts;
+use super::models_of_folder::ModelPreset;
 use super::mounted::MountedDrive;
 use super::output;
 use super::settings::Span;
 use super::watch_engine::{EngineArgs, EngineTurns};
 use crate::fuse::shell_quoted;
 use queue::Queue;
-use work::{Back, WatchPreset};
+use work::Back;
 
 /// How long at most until the folder is looked at again, where changes may not be reported.
 const RESCAN_PERIOD: Duration = Duration::from_secs(10);
@@ -132,7 +131,7 @@ fn open(args: &WatchArgs) -> Result<Queue> {
         ))
         .into());
     }
-    let presets = WatchPreset::read(&args.presets)?;
+    let presets = ModelPreset::read(&args.presets)?;
     let back = match &args.drive {
         Some(mount) => Back::drive(mount.as_deref())?,
         None => {

@@ -18,10 +18,10 @@ use super::super::exit::{Exit, sentence};
 use super::super::output;
 use super::super::progress::Progress;
 use super::super::result_warnings;
-use super::on_drive::{self, Match};
 use super::record::{FORM, Record, RecordState, Records, Upload, sync_tree};
-use super::source::{Source, scan};
-use super::work::{Back, Job, WatchPreset, WorkEvent, is_taken};
+use super::work::{Back, Job, WorkEvent, is_right, is_taken};
+use crate::cli::models_of_folder::on_drive::{self, Match};
+use crate::cli::models_of_folder::{ModelPreset, Source, scan};
 use crate::durable::{in_parallel, write_atomic};
 use crate::fuse::shell_quoted;
 
@@ -35,7 +35,7 @@ const ENDING: Duration = Duration::from_secs(10);
 pub(super) struct Settings {
     pub(super) dir: PathBuf,
     pub(super) out: PathBuf,
-    pub(super) presets: Vec<WatchPreset>,
+    pub(super) presets: Vec<ModelPreset>,
     pub(super) back: Back,
     /// Maximum number of models in progress.
     pub(super) max_in_progress: usize,
@@ -181,7 +181,7 @@ impl Queue {
             && presets.iter().any(|preset| !self.is_done(source, preset))
     }
 
-    fn is_done(&self, source: &Source, preset: &WatchPreset) -> bool {
+    fn is_done(&self, source: &Source, preset: &ModelPreset) -> bool {
         self.records
             .get(&source.entry, &preset.label)
             .is_some_and(|record| {
@@ -256,11 +256,9 @@ impl Queue {
         Ok((!job.makes.is_empty()).then_some(job))
     }
 
-    fn is_right(&self, record: &Record, preset: &WatchPreset) -> bool {
+    fn is_right(&self, record: &Record, preset: &ModelPreset) -> bool {
         match &self.settings.back {
-            Back::Drive(root) if record.form != FORM => {
-                on_drive::is_right(root, record, &preset.config)
-            }
+            Back::Drive(root) if record.form != FORM => is_right(root, record, &preset.config),
             _ => true,
         }
     }

@@ -28,7 +28,7 @@ pub(super) struct Record {
     pub(super) preset: String,
     /// A hash of the configuration.
     pub(super) config: String,
-    /// See [`super::source::Source::stamp`].
+    /// See [`crate::cli::models_of_folder::Source::stamp`].
     pub(super) stamp: String,
     /// A hash of the model's bytes.
     pub(super) content: String,

@@ -5,24 +5,22 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::{Duration, SystemTime};
+use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
-use xxhash_rust::xxh3::xxh3_128;
 
-use super::super::chosen_preset::{self, Config};
+use super::super::chosen_preset::Config;
 use super::super::control::commit_at;
-use super::super::exit::{WrongUse, sentence};
+use super::super::exit::sentence;
 use super::super::files;
+use super::super::models_of_folder::{ModelPreset, Source, on_drive};
 use super::super::mounted::{self, CommandRefused, MountedDrive};
 use super::super::progress::Progress;
 use super::super::wait::{State, wait_for};
 use super::super::watch_engine::{EngineTurns, TurnModel};
-use super::on_drive;
-use super::record::Upload;
-use super::source::Source;
+use super::record::{Record, Upload};
 use crate::drive::StatusWord;
 
 /// How many models a drive gets at a time, unless `--jobs` says otherwise.
@@ -30,88 +28,6 @@ const DRIVE_JOBS: usize = 4;
 
 /// How many models are in progress for each worker process.
 const MODELS_PER_TURN: usize = 8;
-
-/// One of the presets that every model is optimized with.
-#[derive(Debug, Clone)]
-pub(super) struct WatchPreset {
-    /// The name or the file that was given.
-    given: String,
-    /// The state of that file when it was read.
-    stamp: Option<(SystemTime, u64)>,
-    /// The stem of its file, or its name.
-    pub(super) label: String,
-    pub(super) config: Config,
-    /// A hash of the configuration.
-    pub(super) hash: String,
-}
-
-impl WatchPreset {
-    /// Reads the presets that were given.
-    ///
-    /// # Errors
-    /// When one is not known or not valid, or two would have the same label.
-    pub(super) fn read(given: &[String]) -> Result<Vec<WatchPreset>> {
-        let mut presets: Vec<WatchPreset> = Vec::new();
-        for text in given {
-            let stamp = stamp_of(text);
-            let config = chosen_preset::choose(text)?;
-            let path = Path::new(text);
-            let label = match path.is_file() {
-                true => path
-                    .file_name()
-                    .unwrap_or_default()
-                    .to_string_lossy()
-                    .into_owned(),
-                false => text.replace('/', "-"),
-            };
-            let label = label
-                .split_once(".json")
-                .or(label.split_once(".rpdx"))
-                .map_or(label.as_str(), |(stem, _)| stem);
-            let label = label.trim_end_matches(".api").to_owned();
-            if presets.iter().any(|preset| preset.label == label) {
-                return Err(WrongUse(format!(
-                    "two presets are named {label}; rename one of the files"
-                ))
-                .into());
-            }
-            presets.push(WatchPreset {
-                given: text.clone(),
-                stamp,
-                label,
-                hash: hash_of(&config)?,
-                config,
-            });
-        }
-        Ok(presets)
-    }
-
-    /// Reads its file again if that has changed.
-    ///
-    /// # Errors
-    /// Once for each change that makes it invalid; then the preset stays as it was.
-    pub(super) fn read_again(&mut self) -> Result<()> {
-        let stamp = stamp_of(&self.given);
-        if stamp == self.stamp {
-            return Ok(());
-        }
-        self.stamp = stamp;
-        let config = chosen_preset::choose(&self.given)?;
-        self.hash = hash_of(&config)?;
-        self.config = config;
-        Ok(())
-    }
-}
-
-fn hash_of(config: &Config) -> Result<String> {
-    Ok(format!("{:032x}", xxh3_128(&serde_json::to_vec(config)?)))
-}
-
-/// Time and length of a file; `None` if it is none, as the pipe of a shell.
-fn stamp_of(given: &str) -> Option<(SystemTime, u64)> {
-    let found = fs::metadata(given).ok().filter(fs::Metadata::is_file)?;
-    Some((found.modified().ok()?, found.len()))
-}
 
 /// The worker: the engine in this process, or a mounted drive.
 #[derive(Debug, Clone)]
@@ -129,7 +45,7 @@ pub(super) struct Job {
     /// A hash of its bytes.
     pub(super) content: String,
     /// The presets that it needs, each with an empty folder for its results.
-    pub(super) makes: Vec<(WatchPreset, PathBuf)>,
+    pub(super) makes: Vec<(ModelPreset, PathBuf)>,
     /// Where it is in the drive.
     pub(super) upload: Option<Upload>,
     pub(super) timeout: Duration,
@@ -222,7 +138,7 @@ async fn engine(
 fn report(
     events: &mpsc::UnboundedSender<WorkEvent>,
     job: &Job,
-    preset: &WatchPreset,
+    preset: &ModelPreset,
     folder: &Path,
     made: Result<()>,
 ) {
@@ -247,7 +163,7 @@ fn drive(root: &Path, job: &Job, events: &mpsc::UnboundedSender<WorkEvent>) {
             let dropped: Vec<Result<PathBuf>> = job
                 .makes
                 .iter()
-                .map(|(preset, _)| drop_preset(&model, preset))
+                .map(|(preset, _)| preset.drop_into(&model))
                 .collect();
             for ((preset, folder), dropped) in job.makes.iter().zip(dropped) {
                 let made = dropped.and_then(|text| fetch(&text, folder, job.timeout));
@@ -309,21 +225,6 @@ fn commit(draft: &Path, source: &Source) -> Result<()> {
     }
 }
 
-/// Puts a preset into the model's folder of jobs, unless it is there.
-fn drop_preset(model: &Path, preset: &WatchPreset) -> Result<PathBuf> {
-    let text = on_drive::text_of(model, &preset.label, &preset.hash, &preset.config)?;
-    if text.with_extension("status").exists() {
-        return Ok(text);
-    }
-    if let Err(error) = fs::write(&text, serde_json::to_vec_pretty(&preset.config)?) {
-        match mounted::why(&text).ok().flatten() {
-            Some(why) => bail!("{why}"),
-            None => return Err(error).with_context(|| format!("cannot write {}", text.display())),
-        }
-    }
-    Ok(text)
-}
-
 /// Waits for the job of `text` and copies its results: the exports, and what the service says of them.
 fn fetch(text: &Path, folder: &Path, timeout: Duration) -> Result<()> {
     wait(text, timeout)?;
@@ -357,4 +258,16 @@ pub(super) fn is_taken(root: &Path, name: &str) -> io::Result<bool> {
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
         Err(error) => Err(error),
     }
+}
+
+/// True if a record that an earlier version made of a result is right as far as the drive shows. Such a version could
+/// record the result of an earlier configuration as that of a new one: then the text in the drive has another
+/// configuration. Where the drive has no text, or does not answer, the record is believed, because making the result
+/// again would be paid again.
+pub(super) fn is_right(root: &Path, record: &Record, config: &Config) -> bool {
+    let Some(Upload { name, .. }) = &record.upload else {
+        return true;
+    };
+    let text = on_drive::folder(root, name).join(format!("optimize/{}.json", record.preset));
+    !matches!(on_drive::has_config(&text, config), Ok(Some(false)))
 }

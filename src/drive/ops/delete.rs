@@ -9,7 +9,7 @@ use crate::drive::catalog::{
 };
 use crate::drive::error::{DriveError, DriveResult};
 use crate::drive::history::{HistoryEvent, HistoryKind};
-use crate::drive::places::refusals;
+use crate::drive::places::{Node, refusals};
 use crate::drive::tree::Tree;
 use crate::drive::values::node::{ListingKind, Model};
 use crate::wire::{AssetId, EmbedId, ModelId, RapidId};
@@ -202,4 +202,11 @@ pub(super) async fn check_may_hide(
         return Err(refusals::delete_limit(limit));
     }
     Ok(())
+}
+
+/// True for the files that the model was made of, with which `rm -r` begins to delete it. What the service or a job made is only hidden.
+pub(super) fn is_own_file(node: &Node) -> bool {
+    let remote = node.service_file().map(|(folder, _)| folder);
+    let remote = remote.or_else(|| node.service_folder());
+    node.draft_entry().is_some() || remote.is_some_and(|folder| folder.name().is_none())
 }

@@ -7,6 +7,7 @@ use crate::drive::catalog::look_at;
 use crate::drive::error::{DriveError, DriveResult};
 use crate::drive::mount::Mount;
 use crate::drive::ops::attributes::entry;
+use crate::drive::ops::mirror::note_lookup;
 use crate::drive::places::{Container, Node, Vanished, child};
 use crate::drive::posix::{Caller, Entry, FileKind, Ino, process_of};
 use crate::drive::tree::Tree;
@@ -20,7 +21,10 @@ pub async fn lookup(
     caller: &Caller,
 ) -> DriveResult<Entry> {
     let folder = mount.node(parent)?;
-    let node = child_or_vanished(mount, (parent, &folder), text(name)?, caller).await?;
+    let name = text(name)?;
+    let found = child_or_vanished(mount, (parent, &folder), name, caller).await;
+    note_lookup(mount, &folder, name, found.as_ref().ok(), caller);
+    let node = found?;
     look(mount, &node);
     entry(mount, &node).await
 }

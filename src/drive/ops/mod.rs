@@ -13,6 +13,7 @@ pub(super) mod inotify;
 pub(super) mod list;
 pub(super) mod lookup;
 mod many;
+mod mirror;
 pub(super) mod open;
 pub(super) mod read;
 pub(super) mod remove;

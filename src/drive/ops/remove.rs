@@ -7,8 +7,11 @@ use std::ffi::OsStr;
 use std::sync::Arc;
 
 use super::again::is_frozen;
-use super::delete::{check_may_delete, check_may_hide, delete_embed, delete_on_service};
+use super::delete::{
+    check_may_delete, check_may_hide, delete_embed, delete_on_service, is_own_file,
+};
 use super::lookup::{child_or_vanished, text};
+use super::mirror::{Mirrored, check_mirror};
 use crate::drive::catalog::{keep_for_good, mark_stale, model_path, preset_gone};
 use crate::drive::error::{DriveError, DriveResult};
 use crate::drive::mount::Mount;
@@ -89,38 +92,12 @@ pub async fn remove_file(
     caller: &Caller,
 ) -> DriveResult<()> {
     let (folder, name, node) = to_be_removed(mount, parent, name, caller).await?;
-    if is_kept_from_mirror(mount, &folder, &node, caller) {
+    if check_mirror(mount, &folder, &node, caller).await? == Mirrored::Ignored {
         return Ok(());
     }
     remove_file_node(mount, (&folder, name), node, caller).await?;
     was_removed(mount, parent, name, caller);
     Ok(())
-}
-
-/// Names of mirroring programs, which delete from the target what the source does not have.
-const MIRRORS: &[&str] = &["lftp", "openrsync", "rclone", "rsync", "unison"];
-
-/// True if a mirroring program deletes the folder of a model that was copied in as a loose file, or a part of it. Its
-/// source has the loose file but not the folder, so it treats the folder as extra. The deletion is ignored and reported
-/// as a success: an error would make the program fail although nothing changed.
-fn is_kept_from_mirror(tree: &Tree, folder: &Node, node: &Node, caller: &Caller) -> bool {
-    let model = node.model_folder().or_else(|| node.owner(tree));
-    let is_loose_file =
-        matches!(folder.container(), Some(Container::Drafts)) && node.model_folder().is_none();
-    let (Some(Model::Raw(home)), false) = (model, is_loose_file) else {
-        return false;
-    };
-    let sent = tree.catalog().asset_of(home);
-    let sent = sent.and_then(|asset| tree.outbox().uploads().sent_record(asset));
-    let loose = sent.and_then(|record| record.loose_name());
-    let is_kept = loose.is_some() && MIRRORS.contains(&caller.program().as_str());
-    if is_kept {
-        tracing::info!(
-            path = node.path(tree),
-            "not removed by a mirror of loose files"
-        );
-    }
-    is_kept
 }
 
 /// Notes that a process removed a name: what else it listed in the folder stays removable for it.
@@ -241,7 +218,7 @@ pub async fn remove_dir(
     caller: &Caller,
 ) -> DriveResult<()> {
     let (folder, name, node) = to_be_removed(mount, parent, name, caller).await?;
-    if is_kept_from_mirror(mount, &folder, &node, caller) {
+    if check_mirror(mount, &folder, &node, caller).await? == Mirrored::Ignored {
         return Ok(());
     }
     remove_dir_node(mount, (&folder, name), node, caller).await?;
@@ -342,13 +319,6 @@ async fn hide(tree: &Arc<Tree>, node: Node, caller: &Caller) -> DriveResult<()> 
     }
     hide_part(tree, model, node, caller);
     Ok(())
-}
-
-/// True for the files that the model was made of, with which `rm -r` begins to delete it. What the service or a job made is only hidden.
-fn is_own_file(node: &Node) -> bool {
-    let remote = node.service_file().map(|(folder, _)| folder);
-    let remote = remote.or_else(|| node.service_folder());
-    node.draft_entry().is_some() || remote.is_some_and(|folder| folder.name().is_none())
 }
 
 fn hide_part(tree: &Tree, model: Model, node: Node, caller: &Caller) {

@@ -87,6 +87,14 @@ pub fn delete_limit(limit: u32) -> DriveError {
     ))
 }
 
+/// A program that makes one folder equal to another would delete a model and send it again.
+pub fn looked_for(model: &str, loose: &str) -> DriveError {
+    DriveError::NotPermitted(format!(
+        "{model} was not deleted: this program looked for its file {loose} just before, so it may be making the folder equal \
+         to another one, and would send the model again; `rm -r` or `assetfs rm` deletes it, or this program after a minute"
+    ))
+}
+
 /// Tags belong to a model of the service; kept with a draft they would be lost when it is uploaded.
 pub fn tags_of_a_draft() -> DriveError {
     DriveError::Unsupported(

@@ -13,6 +13,7 @@ mod interrupted;
 mod killed;
 mod leaving;
 mod lost_replies;
+mod mirrors;
 pub mod models;
 mod promises;
 mod recovered;

@@ -1,4 +1,4 @@
-//! What a drive has of the work: whether a model in it has the bytes of the watched one, and which text of its
+//! What a drive has of the models of a folder: whether a model in it has the bytes of the watched one, and which text of its
 //! `optimize/` is a preset. Both are known by their content, because a name can stand for something else by now.
 
 use std::fs;
@@ -8,25 +8,24 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context as _, Result, bail};
 use serde_json::Value;
 
-use super::super::chosen_preset::Config;
-use super::super::files;
-use super::super::mounted::own_checksum;
-use super::record::{Record, Upload};
 use super::source::Source;
+use crate::cli::chosen_preset::Config;
+use crate::cli::files;
+use crate::cli::mounted::own_checksum;
 use crate::outbox::{ContentHasher, is_never_sent, service_folder_of};
 use assetfs_formats::extension;
 
 /// How many letters and digits of a content tell names apart that would be the same.
-pub(super) const NAME_DIGITS: usize = 8;
+pub(in crate::cli) const NAME_DIGITS: usize = 8;
 
 /// The folder of a model or a draft of the drive.
-pub(super) fn folder(root: &Path, name: &str) -> PathBuf {
+pub(in crate::cli) fn folder(root: &Path, name: &str) -> PathBuf {
     root.join("rawmodels").join(name)
 }
 
 /// What a folder of the drive has of a source.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Match {
+pub(in crate::cli) enum Match {
     /// Every file, with its bytes.
     Same,
     /// Some of the files, or a zip, which is shown as what is in it. What is there has the bytes of the source.
@@ -37,7 +36,7 @@ pub(super) enum Match {
 
 /// Compares a model's folder with a source: files that were copied in on this machine by the checksum that the drive has of
 /// them, others byte by byte. Files that the drive does not send are left out.
-pub(super) fn compare(model: &Path, source: &Source) -> Result<Match> {
+pub(in crate::cli) fn compare(model: &Path, source: &Source) -> Result<Match> {
     let is_sent = |file: &&PathBuf| {
         let name = file.to_string_lossy();
         !is_never_sent(&name) && service_folder_of(&name).is_none()
@@ -87,7 +86,12 @@ fn checksum(read: impl FnOnce(&mut dyn FnMut(&[u8]) -> bool) -> Result<()>) -> R
 
 /// The text of a preset in the `optimize/` of a model: the one that is there with its configuration, else a name that no
 /// other text has. The results of a text belong to its content, so the text of an earlier configuration is not this one.
-pub(super) fn text_of(model: &Path, label: &str, hash: &str, config: &Config) -> Result<PathBuf> {
+pub(in crate::cli) fn text_of(
+    model: &Path,
+    label: &str,
+    hash: &str,
+    config: &Config,
+) -> Result<PathBuf> {
     let folder = model.join("optimize");
     let names = [
         label.to_owned(),
@@ -107,7 +111,7 @@ pub(super) fn text_of(model: &Path, label: &str, hash: &str, config: &Config) ->
 }
 
 /// Whether a text has this configuration; `None` if there is no text.
-fn has_config(text: &Path, config: &Config) -> Result<Option<bool>> {
+pub(in crate::cli) fn has_config(text: &Path, config: &Config) -> Result<Option<bool>> {
     match fs::read(text) {
         Ok(bytes) => {
             let known: Option<Value> = serde_json::from_slice(&bytes).ok();
@@ -118,16 +122,4 @@ fn has_config(text: &Path, config: &Config) -> Result<Option<bool>> {
         Err(error) if error.kind() == NotFound => Ok(None),
         Err(error) => Err(error).with_context(|| format!("cannot read {}", text.display())),
     }
-}
-
-/// True if a record that an earlier version made of a result is right as far as the drive shows. Such a version could
-/// record the result of an earlier configuration as that of a new one: then the text in the drive has another
-/// configuration. Where the drive has no text, or does not answer, the record is believed, because making the result
-/// again would be paid again.
-pub(super) fn is_right(root: &Path, record: &Record, config: &Config) -> bool {
-    let Some(Upload { name, .. }) = &record.upload else {
-        return true;
-    };
-    let text = folder(root, name).join(format!("optimize/{}.json", record.preset));
-    !matches!(has_config(&text, config), Ok(Some(false)))
 }

@@ -1,4 +1,4 @@
-//! The models in a watched folder: which entries are models, which files belong to each, whether they are whole, and what
+//! The models in a folder: which entries are models, which files belong to each, whether they are whole, and what
 //! identifies their content.
 //!
 //! A folder is one model. A file of a model format is one model together with the files that it names. Hidden names,
@@ -15,36 +15,36 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result};
 use xxhash_rust::xxh3::Xxh3;
 
-use super::super::files;
+use crate::cli::files;
 use crate::given_files;
 use assetfs_formats::input_files::{InputFiles, UriTarget};
 use assetfs_formats::references::{self, Reference};
 use assetfs_formats::wholeness::{self, Wholeness};
 use assetfs_formats::{MODELS, extension, rank_models};
 
-/// One model in the watched folder.
+/// One model in the folder.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Source {
-    /// The name of its entry in the watched folder.
-    pub(super) entry: String,
+pub(in crate::cli) struct Source {
+    /// The name of its entry in the folder.
+    pub(in crate::cli) entry: String,
     /// The name without the extension of a file.
-    pub(super) stem: String,
+    pub(in crate::cli) stem: String,
     /// Its file or folder.
-    pub(super) path: PathBuf,
-    /// The folder that `files` are relative to: the model's own, or the watched one.
-    pub(super) root: PathBuf,
+    pub(in crate::cli) path: PathBuf,
+    /// The folder that `files` are relative to: the model's own, or the one of all models.
+    pub(in crate::cli) root: PathBuf,
     /// Its files, sorted.
-    pub(super) files: Vec<PathBuf>,
+    pub(in crate::cli) files: Vec<PathBuf>,
     /// The missing files, in words.
-    pub(super) lacks: Vec<String>,
+    pub(in crate::cli) lacks: Vec<String>,
     /// A file of it is shorter than its format says.
-    pub(super) is_cut_short: bool,
+    pub(in crate::cli) is_cut_short: bool,
     /// Changes whenever a name, a size or a time of its files changes.
-    pub(super) stamp: String,
+    pub(in crate::cli) stamp: String,
 }
 
 /// The models in `dir`, sorted by name; `out` is not looked into. `known` has what the last scan found of an entry.
-pub(super) fn scan<'a>(
+pub(in crate::cli) fn scan<'a>(
     dir: &Path,
     out: &Path,
     known: impl Fn(&str) -> Option<&'a Source>,
@@ -218,7 +218,7 @@ fn stamp(root: &Path, files: &[PathBuf], lacks: &[String]) -> io::Result<String>
 
 impl Source {
     /// True if names, sizes and times are those of the last scan. Opens no file. False for a model of a single file that
-    /// lacks files: they may have come anywhere in the watched folder, so it has to be read again.
+    /// lacks files: they may have come anywhere in the folder, so it has to be read again.
     fn is_as_before(&self) -> bool {
         let is_known = match self.root == self.path {
             true => files_of_folder(&self.path).is_ok_and(|files| files == self.files),
@@ -236,7 +236,7 @@ impl Source {
     }
 
     /// A hash of the names and bytes of all files. Reads all of them.
-    pub(super) fn content(&self) -> Result<String> {
+    pub(in crate::cli) fn content(&self) -> Result<String> {
         let mut hash = Xxh3::new();
         for file in &self.files {
             let name = file.as_os_str().as_encoded_bytes();
@@ -252,7 +252,7 @@ impl Source {
     }
 
     /// True when nothing was changed, added or removed since the scan.
-    pub(super) fn is_unchanged(&self, dir: &Path) -> bool {
+    pub(in crate::cli) fn is_unchanged(&self, dir: &Path) -> bool {
         let again = || read_entry(dir, &self.path, self.entry.clone());
         self.is_as_before() || again().is_ok_and(|again| again.is_some_and(|again| again == *self))
     }

@@ -1,0 +1,117 @@
+//! The presets that every model of a folder is optimized with, and their texts in a drive.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::time::SystemTime;
+
+use anyhow::{Context, Result, bail};
+use xxhash_rust::xxh3::xxh3_128;
+
+use super::on_drive;
+use crate::cli::chosen_preset::{self, Config};
+use crate::cli::exit::WrongUse;
+use crate::cli::mounted;
+
+/// One of the presets that every model is optimized with.
+#[derive(Debug, Clone)]
+pub(in crate::cli) struct ModelPreset {
+    /// The name or the file that was given.
+    given: String,
+    /// The state of that file when it was read.
+    stamp: Option<(SystemTime, u64)>,
+    /// The stem of its file, or its name.
+    pub(in crate::cli) label: String,
+    pub(in crate::cli) config: Config,
+    /// A hash of the configuration.
+    pub(in crate::cli) hash: String,
+}
+
+impl ModelPreset {
+    /// Reads the presets that were given.
+    ///
+    /// # Errors
+    /// When one is not known or not valid, or two would have the same label.
+    pub(in crate::cli) fn read(given: &[String]) -> Result<Vec<ModelPreset>> {
+        let mut presets: Vec<ModelPreset> = Vec::new();
+        for text in given {
+            let stamp = stamp_of(text);
+            let config = chosen_preset::choose(text)?;
+            let path = Path::new(text);
+            let label = match path.is_file() {
+                true => path
+                    .file_name()
+                    .unwrap_or_default()
+                    .to_string_lossy()
+                    .into_owned(),
+                false => text.replace('/', "-"),
+            };
+            let label = label
+                .split_once(".json")
+                .or(label.split_once(".rpdx"))
+                .map_or(label.as_str(), |(stem, _)| stem);
+            let label = label.trim_end_matches(".api").to_owned();
+            if presets.iter().any(|preset| preset.label == label) {
+                return Err(WrongUse(format!(
+                    "two presets are named {label}; rename one of the files"
+                ))
+                .into());
+            }
+            presets.push(ModelPreset {
+                given: text.clone(),
+                stamp,
+                label,
+                hash: hash_of(&config)?,
+                config,
+            });
+        }
+        Ok(presets)
+    }
+
+    /// Reads its file again if that has changed.
+    ///
+    /// # Errors
+    /// Once for each change that makes it invalid; then the preset stays as it was.
+    pub(in crate::cli) fn read_again(&mut self) -> Result<()> {
+        let stamp = stamp_of(&self.given);
+        if stamp == self.stamp {
+            return Ok(());
+        }
+        self.stamp = stamp;
+        let config = chosen_preset::choose(&self.given)?;
+        self.hash = hash_of(&config)?;
+        self.config = config;
+        Ok(())
+    }
+
+    /// The path that its text has, or would have, in a model's `optimize/`.
+    pub(in crate::cli) fn text_in(&self, model: &Path) -> Result<PathBuf> {
+        on_drive::text_of(model, &self.label, &self.hash, &self.config)
+    }
+
+    /// Puts it into the model's folder of jobs, unless it is there; returns its text.
+    pub(in crate::cli) fn drop_into(&self, model: &Path) -> Result<PathBuf> {
+        let text = self.text_in(model)?;
+        if text.with_extension("status").exists() {
+            return Ok(text);
+        }
+        if let Err(error) = fs::write(&text, serde_json::to_vec_pretty(&self.config)?) {
+            match mounted::why(&text).ok().flatten() {
+                Some(why) => bail!("{why}"),
+                None => {
+                    return Err(error).with_context(|| format!("cannot write {}", text.display()));
+                }
+            }
+        }
+        Ok(text)
+    }
+}
+
+fn hash_of(config: &Config) -> Result<String> {
+    Ok(format!("{:032x}", xxh3_128(&serde_json::to_vec(config)?)))
+}
+
+/// Time and length of a file; `None` if it is none, as the pipe of a shell.
+fn stamp_of(given: &str) -> Option<(SystemTime, u64)> {
+    let found = fs::metadata(given).ok().filter(fs::Metadata::is_file)?;
+    Some((found.modified().ok()?, found.len()))
+}

@@ -1,0 +1,393 @@
+//! `assetfs sync`: makes the models of a drive those of a folder.
+//!
+//! [`plan`] compares, [`guard`] says whether anything may be deleted, and this file does the rest: models come in as
+//! `assetfs replace` brings them in, so an interrupted copy is no model and several runs at once make one model. The drive
+//! remembers what it has; nothing but where the folder was mounted is noted elsewhere.
+
+mod content;
+mod guard;
+mod plan;
+mod report;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, mpsc};
+
+use anyhow::{Context as _, Result, bail};
+use clap_complete::engine::ArgValueCompleter;
+
+use self::guard::Memory;
+use self::plan::{Brings, Plan, Step, Wanted};
+use self::report::{Report, SyncOutcome};
+use super::completers;
+use super::exit::{Exit, WrongUse};
+use super::files::percent;
+use super::models_of_folder::ModelPreset;
+use super::mounted::{self, MountedDrive};
+use super::progress::Progress;
+use super::replace::{NewFiles, ReplaceOptions, ReplaceOutcome, Replacement};
+use super::settings::Span;
+use super::table::counted;
+use crate::drive::StatusWord;
+use crate::fuse::shell_quoted;
+use crate::locks::Locked as _;
+
+/// How many models are brought in at a time: the service imports one while the next is copied.
+const AT_ONCE: usize = 4;
+/// Maximum number of ids in one command line.
+const IDS_A_LINE: usize = 500;
+
+/// Make the models of a drive those of a folder
+///
+/// New models are added, changed ones replaced. Each folder, model file and zip in DIR is one model, without its extension the
+/// name of the model. What the drive has already is not sent: a second run does nothing. Models that DIR lacks are kept without
+/// --delete; deleted models are gone for good, because the drive has no trash.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Example: assetfs sync ~/models ~/assets\n\
+    Example: assetfs sync ~/models --preset 'Web Viewer' --preset ar.json\n\
+    Example: assetfs sync ~/models ~/assets --delete --dry-run\n\
+    Exit codes: 0 the drive has the models of DIR, 1 it lacks some, or nothing was deleted, 2 wrong use, 3 timed out")]
+pub(super) struct SyncArgs {
+    /// The folder with the models
+    dir: PathBuf,
+    /// The drive, or its rawmodels/ [default: the only one that you mounted]
+    drive: Option<PathBuf>,
+    /// Delete the models that DIR lacks, and the old versions of replaced ones; not more than half of all
+    #[arg(long)]
+    delete: bool,
+    /// Delete at most this many models that DIR lacks, instead of half of all; also those of an empty DIR
+    #[arg(long, value_name = "N", requires = "delete")]
+    max_delete: Option<usize>,
+    /// Optimize each model with this preset, once: a name of a factory preset, or a file (.json, .rpdx); can be given several
+    /// times
+    #[arg(long = "preset", short, add = ArgValueCompleter::new(completers::presets), value_name = "PRESET")]
+    presets: Vec<String>,
+    /// Only say what would be done
+    #[arg(long, short = 'n')]
+    dry_run: bool,
+    /// Give up waiting for a model after this time; its upload goes on
+    #[arg(long, value_name = "TIME")]
+    timeout: Option<Span>,
+    /// Show no progress, and nothing but failures
+    #[arg(long, short)]
+    quiet: bool,
+}
+
+pub(super) fn run(args: &SyncArgs) -> Result<Exit> {
+    let sync = Sync::of(args)?;
+    let mut plan = Plan::of(&sync.dir, &sync.drive)?;
+    if args.delete {
+        sync.check_may_delete(&plan)?;
+    }
+    let mut report = Report::new(args);
+    if args.dry_run {
+        sync.show(plan, &mut report);
+    } else {
+        let wanted = std::mem::take(&mut plan.wanted);
+        let old = sync.bring_all(wanted, &mut report);
+        sync.delete(&plan, &old, &mut report);
+        sync.memory.note(&sync.dir)?;
+    }
+    Ok(report.conclude())
+}
+
+struct Sync<'a> {
+    args: &'a SyncArgs,
+    dir: PathBuf,
+    drive: MountedDrive,
+    presets: Vec<ModelPreset>,
+    memory: Memory,
+}
+
+impl Sync<'_> {
+    fn of(args: &SyncArgs) -> Result<Sync<'_>> {
+        let shown = shell_quoted(&args.dir);
+        let dir = args.dir.canonicalize();
+        let dir = dir.map_err(|error| WrongUse(format!("cannot read {shown}: {error}")))?;
+        if !dir.is_dir() {
+            let hint = "sync needs a folder, and `assetfs replace` takes a file";
+            return Err(WrongUse(format!("{shown} is a file; {hint}")).into());
+        }
+        let drive = MountedDrive::at_or_only(args.drive.as_deref(), "sync DIR")?;
+        let root = drive.root();
+        if let Some(given) = &args.drive {
+            let whole = given.canonicalize()?;
+            if whole != root && whole != root.join("rawmodels") {
+                return Err(WrongUse(format!(
+                    "{} is inside a drive; name the drive {}",
+                    shell_quoted(given),
+                    shell_quoted(root)
+                ))
+                .into());
+            }
+        }
+        if dir.starts_with(root) {
+            return Err(WrongUse(format!(
+                "{shown} is in the drive itself; name a folder outside of it"
+            ))
+            .into());
+        }
+        Ok(Sync {
+            memory: Memory::of(&dir, root)?,
+            presets: ModelPreset::read(&args.presets)?,
+            args,
+            dir,
+            drive,
+        })
+    }
+
+    fn check_may_delete(&self, plan: &Plan) -> Result<()> {
+        guard::check_is_mounted(&self.dir, &self.memory)?;
+        let count = plan.extra.len();
+        let dir = shell_quoted(&self.dir);
+        let models = counted(count as u64, "model");
+        match self.args.max_delete {
+            Some(limit) if count > limit => bail!(
+                "{models} would be deleted because {dir} lacks them, and --max-delete allows {limit}; nothing was changed"
+            ),
+            Some(_) => Ok(()),
+            None if count > 0 && plan.wanted.is_empty() => bail!(
+                "{dir} has no models, so --delete would delete all {models} of the drive; nothing was changed. If that is meant, \
+                 add --max-delete {count}"
+            ),
+            None if 2 * count > plan.uploaded => bail!(
+                "{models} of {} would be deleted because {dir} lacks them, which is more than half; nothing was changed. If that \
+                 is meant, add --max-delete {count}",
+                plan.uploaded
+            ),
+            None => Ok(()),
+        }
+    }
+
+    /// Brings all models in; returns the ids of the versions that were replaced.
+    fn bring_all(&self, wanted: Vec<Wanted>, report: &mut Report) -> Vec<String> {
+        let total = wanted.len() as u64;
+        let mut task = Progress::new(self.args.quiet).task(shell_quoted(&self.dir));
+        let queue = Mutex::new(wanted.into_iter());
+        let (tell, ended) = mpsc::channel();
+        let mut old = Vec::new();
+        std::thread::scope(|scope| {
+            for _ in 0..AT_ONCE {
+                let (queue, tell) = (&queue, tell.clone());
+                scope.spawn(move || {
+                    loop {
+                        // The lock is held for this line alone.
+                        let next = queue.locked().next();
+                        let Some(wanted) = next else { break };
+                        let _ = tell.send(self.bring(wanted));
+                    }
+                });
+            }
+            drop(tell);
+            for (done, ended) in (1..).zip(ended) {
+                old.extend(ended.old.clone());
+                report.note(ended);
+                task.show(&format!("{done} of {total} ({}%)", percent(done, total)));
+            }
+        });
+        task.fail();
+        old
+    }
+
+    fn bring(&self, wanted: Wanted) -> BroughtModel {
+        let mut brought = BroughtModel {
+            source: Some(wanted.source),
+            model: wanted.model,
+            outcome: Ok(SyncOutcome::Unchanged),
+            old: None,
+            texts: Vec::new(),
+        };
+        brought.outcome = match wanted.step {
+            Step::Nothing => Ok(SyncOutcome::Unchanged),
+            Step::OtherName => Ok(SyncOutcome::OtherName),
+            Step::Fail(error) => Err(error),
+            Step::Bring(files, brings) => {
+                let ended = self.replace(files, &brought.model);
+                ended.map(|(outcome, old)| {
+                    brought.old = old;
+                    match brings {
+                        Brings::Changed if outcome == ReplaceOutcome::Unchanged => {
+                            SyncOutcome::Unchanged
+                        }
+                        Brings::Changed => SyncOutcome::Replaced,
+                        Brings::New | Brings::UnderWay => SyncOutcome::Added,
+                    }
+                })
+            }
+            Step::Rename(draft, files) => self
+                .rename(&draft, &brought.model)
+                .and_then(|()| self.replace(files, &brought.model))
+                .map(|_| SyncOutcome::Renamed),
+        };
+        if brought.outcome.is_ok() {
+            let texts = self.presets.iter();
+            brought.texts = texts
+                .map(|preset| drop_preset(&brought.model, preset))
+                .collect();
+        }
+        brought
+    }
+
+    fn replace(&self, files: NewFiles, model: &Path) -> Result<(ReplaceOutcome, Option<String>)> {
+        let options = ReplaceOptions::quiet(self.args.timeout);
+        let replacement = Replacement::new(self.drive.clone(), files, model.to_owned(), options);
+        let ended = replacement.replace()?;
+        let is_replaced = ended.outcome == ReplaceOutcome::Replaced;
+        Ok((ended.outcome, ended.old.filter(|_| is_replaced)))
+    }
+
+    /// Renames a draft; a loose file keeps its extension.
+    fn rename(&self, draft: &Path, model: &Path) -> Result<()> {
+        let to = match draft.is_file() {
+            true => {
+                let extension = draft.extension().unwrap_or_default().to_string_lossy();
+                model.with_file_name(format!(
+                    "{}.{extension}",
+                    model.file_name().unwrap_or_default().to_string_lossy()
+                ))
+            }
+            false => model.to_owned(),
+        };
+        fs::rename(draft, &to).map_err(|error| match mounted::why(draft).ok().flatten() {
+            Some(why) => anyhow::anyhow!("{why}"),
+            None => anyhow::Error::new(error).context(shell_quoted(draft)),
+        })
+    }
+
+    /// Deletes what the folder lacks, and the versions that were replaced.
+    fn delete(&self, plan: &Plan, old: &[String], report: &mut Report) {
+        if !self.args.delete {
+            report.kept(plan.extra.len());
+            return;
+        }
+        let ids: Vec<String> = plan
+            .extra
+            .iter()
+            .filter_map(|it| Some(it.id?.to_string()))
+            .chain(old.iter().cloned())
+            .collect();
+        let deleted = self.delete_ids(&ids);
+        let rawmodels = self.drive.root().join("rawmodels");
+        match deleted {
+            Ok(()) => {
+                for extra in &plan.extra {
+                    report.note(BroughtModel::deleted(rawmodels.join(&extra.name)));
+                }
+            }
+            Err(error) => report.failed(
+                &rawmodels,
+                &error.context(format!(
+                    "{} not deleted",
+                    counted(ids.len() as u64, "model")
+                )),
+            ),
+        }
+    }
+
+    fn delete_ids(&self, ids: &[String]) -> Result<()> {
+        if self.args.max_delete.is_some_and(|limit| limit > 0) && !ids.is_empty() {
+            self.drive.order("allow-delete")?;
+        }
+        for ids in ids.chunks(IDS_A_LINE) {
+            let line = format!("delete rawmodels {}", ids.join(" "));
+            self.drive.order(&line)?;
+        }
+        Ok(())
+    }
+
+    /// Says what would be done.
+    fn show(&self, plan: Plan, report: &mut Report) {
+        for wanted in plan.wanted {
+            let texts = match &wanted.step {
+                Step::Nothing | Step::OtherName => {
+                    let presets = self.presets.iter();
+                    presets
+                        .filter_map(|preset| missing_text(&wanted.model, preset))
+                        .collect()
+                }
+                _ => Vec::new(),
+            };
+            let outcome = match wanted.step {
+                Step::Nothing => Ok(SyncOutcome::Unchanged),
+                Step::Bring(_, Brings::New | Brings::UnderWay) => Ok(SyncOutcome::Added),
+                Step::Bring(_, Brings::Changed) => Ok(SyncOutcome::Replaced),
+                Step::Rename(..) => Ok(SyncOutcome::Renamed),
+                Step::OtherName => Ok(SyncOutcome::OtherName),
+                Step::Fail(error) => Err(error),
+            };
+            report.note(BroughtModel {
+                source: Some(wanted.source),
+                model: wanted.model,
+                outcome,
+                old: None,
+                texts,
+            });
+        }
+        if !self.args.delete {
+            report.kept(plan.extra.len());
+            return;
+        }
+        for extra in plan.extra {
+            let model = self.drive.root().join("rawmodels").join(extra.name);
+            report.note(BroughtModel::deleted(model));
+        }
+    }
+}
+
+/// What became of a model.
+struct BroughtModel {
+    /// The model in the folder; a deleted one has none.
+    source: Option<PathBuf>,
+    model: PathBuf,
+    outcome: Result<SyncOutcome>,
+    /// The id of the version that was replaced.
+    old: Option<String>,
+    texts: Vec<DroppedText>,
+}
+
+impl BroughtModel {
+    fn deleted(model: PathBuf) -> BroughtModel {
+        BroughtModel {
+            source: None,
+            model,
+            outcome: Ok(SyncOutcome::Deleted),
+            old: None,
+            texts: Vec::new(),
+        }
+    }
+}
+
+/// The text of a preset in a model's `optimize/`.
+struct DroppedText {
+    path: PathBuf,
+    /// False if it was there.
+    outcome: Result<bool>,
+}
+
+fn drop_preset(model: &Path, preset: &ModelPreset) -> DroppedText {
+    let mut path = model.join("optimize");
+    let outcome = preset.text_in(model).and_then(|text| {
+        let was_there = text.exists();
+        path = preset.drop_into(model)?;
+        let report = mounted::item_report(&path).ok().flatten();
+        match report.filter(|report| report.state == StatusWord::Failed) {
+            Some(failed) => bail!("{}", failed.status),
+            None => Ok(!was_there),
+        }
+    });
+    let outcome = outcome.with_context(|| format!("the preset {}", preset.label));
+    DroppedText { path, outcome }
+}
+
+/// The text of a preset that a model lacks, for a dry run.
+fn missing_text(model: &Path, preset: &ModelPreset) -> Option<DroppedText> {
+    let path = preset.text_in(model);
+    let is_there = path.as_ref().is_ok_and(|path| path.exists());
+    (!is_there).then(|| DroppedText {
+        outcome: path
+            .as_ref()
+            .map(|_| true)
+            .map_err(|error| anyhow::anyhow!("{error:#}")),
+        path: path.unwrap_or_else(|_| model.join("optimize")),
+    })
+}

@@ -1,0 +1,251 @@
+//! What a run has to do: compares the models of a folder with those of a drive. Decides, and changes nothing.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context as _, Result, anyhow, bail};
+use serde::Deserialize;
+
+use super::super::files;
+use super::super::models_of_folder::{Source, scan};
+use super::super::mounted::{self, MountedDrive, explain_at};
+use super::super::replace::NewFiles;
+use super::content::{Content, compare, files_of, is_under_other_name};
+use crate::drive::{DraftStatus, StatusWord, ends_in_id};
+use crate::fuse::shell_quoted;
+use crate::outbox::model_of_loose_file;
+
+/// A model or a draft of the drive.
+#[derive(Debug, Clone, Deserialize)]
+pub(super) struct Listed {
+    pub(super) name: String,
+    pub(super) id: Option<u64>,
+    state: StatusWord,
+    status: String,
+    reason: Option<String>,
+}
+
+/// What has to be done for a model of the folder.
+pub(super) enum Step {
+    /// The drive has it.
+    Nothing,
+    /// It becomes a model of the drive, the next version of one, or its upload is waited for.
+    Bring(NewFiles, Brings),
+    /// A draft of this path is renamed, and its upload is waited for.
+    Rename(PathBuf, NewFiles),
+    /// The drive has it under another name, which it keeps.
+    OtherName,
+    Fail(anyhow::Error),
+}
+
+/// Why a model is brought.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Brings {
+    New,
+    Changed,
+    /// It is there and not complete.
+    UnderWay,
+}
+
+/// A model of the folder.
+pub(super) struct Wanted {
+    pub(super) source: PathBuf,
+    /// The folder of its model in the drive.
+    pub(super) model: PathBuf,
+    pub(super) step: Step,
+}
+
+/// What a run has to do.
+pub(super) struct Plan {
+    pub(super) wanted: Vec<Wanted>,
+    /// Models of the drive that the folder does not have.
+    pub(super) extra: Vec<Listed>,
+    /// The number of models that the service has.
+    pub(super) uploaded: usize,
+}
+
+impl Plan {
+    pub(super) fn of(dir: &Path, drive: &MountedDrive) -> Result<Plan> {
+        let sources = scan(dir, drive.root(), |_| None)?;
+        let look = Look {
+            rawmodels: drive.root().join("rawmodels"),
+            listed: listed(drive)?,
+            versions: drive.status()?.drafts,
+            names: names_in(dir)?,
+        };
+        let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
+        for source in &sources {
+            *counts.entry(&source.stem).or_default() += 1;
+        }
+        let candidates = look.others();
+        let mut taken = BTreeSet::new();
+        let mut wanted = Vec::new();
+        for source in &sources {
+            let step = match counts[source.stem.as_str()] {
+                1 => look.step(source, &candidates, &mut taken),
+                _ => Err(anyhow!(
+                    "several models of {} would be rawmodels/{}; rename all but one of them",
+                    shell_quoted(dir),
+                    source.stem
+                )),
+            };
+            let (model, step) = match step {
+                Ok(Found::Own(step)) => (source.stem.clone(), step),
+                Ok(Found::Other(name)) => (name, Step::OtherName),
+                Err(error) => (source.stem.clone(), Step::Fail(error)),
+            };
+            wanted.push(Wanted {
+                source: source.path.clone(),
+                model: look.rawmodels.join(model),
+                step,
+            });
+        }
+        let extra = candidates
+            .into_iter()
+            .filter(|it| !taken.contains(&it.name));
+        let extra = extra.filter(|it| it.id.is_some()).cloned().collect();
+        let uploaded = look.listed.iter().filter(|it| it.id.is_some()).count();
+        Ok(Plan {
+            wanted,
+            extra,
+            uploaded,
+        })
+    }
+}
+
+/// Where the drive has, or will have, a source.
+enum Found {
+    /// Under its own name.
+    Own(Step),
+    Other(String),
+}
+
+struct Look {
+    rawmodels: PathBuf,
+    listed: Vec<Listed>,
+    versions: Vec<DraftStatus>,
+    /// What the folder has, whether it is a model or not.
+    names: BTreeSet<String>,
+}
+
+impl Look {
+    /// Models whose name nothing in the folder has.
+    fn others(&self) -> Vec<&Listed> {
+        let listed = self.listed.iter();
+        let others = listed.filter(|it| !self.names.contains(it.model_name()));
+        others.filter(|it| !self.is_version(it)).collect()
+    }
+
+    fn is_version(&self, listed: &Listed) -> bool {
+        let path = format!("/rawmodels/{}", listed.name);
+        let mut drafts = self.versions.iter();
+        drafts.any(|draft| draft.path == path && draft.replaces.is_some())
+    }
+
+    fn step(
+        &self,
+        source: &Source,
+        others: &[&Listed],
+        taken: &mut BTreeSet<String>,
+    ) -> Result<Found> {
+        if ends_in_id(&source.stem) {
+            bail!(
+                "{} always means the model with this id; rename it in the folder",
+                shell_quoted(Path::new(&source.stem))
+            );
+        }
+        if source.is_cut_short {
+            bail!("it is not whole: {} is missing", source.lacks.join(", "));
+        }
+        let new = files_of(source)?;
+        let there = self.listed.iter().find(|it| it.model_name() == source.stem);
+        if let Some(there) = there {
+            return Ok(Found::Own(self.step_of_known(new, there, &source.stem)?));
+        }
+        for other in others.iter().filter(|it| !taken.contains(&it.name)) {
+            if !is_under_other_name(&new, &self.rawmodels.join(other.model_name()))? {
+                continue;
+            }
+            taken.insert(other.name.clone());
+            return Ok(match other.id {
+                Some(_) => Found::Other(other.name.clone()),
+                None => Found::Own(Step::Rename(self.rawmodels.join(&other.name), new)),
+            });
+        }
+        Ok(Found::Own(Step::Bring(new, Brings::New)))
+    }
+
+    /// A model of the name is there.
+    fn step_of_known(&self, new: NewFiles, there: &Listed, name: &str) -> Result<Step> {
+        let model = self.rawmodels.join(name);
+        // A version that failed is not sent again as it is.
+        let of_name = format!("/rawmodels/{name}");
+        let mut versions = self.versions.iter();
+        let version = versions.find(|it| it.replaces.as_deref() == Some(&of_name));
+        if let Some(failed) = version.filter(|it| it.state == StatusWord::Failed) {
+            let path = self
+                .rawmodels
+                .with_file_name(failed.path.trim_start_matches('/'));
+            if new.equals_staged(&path)? {
+                let why = mounted::why(&path)?.unwrap_or_else(|| failed.status.clone());
+                bail!("{why}");
+            }
+        }
+        Ok(match compare(&new, &model)? {
+            Content::Same if there.state == StatusWord::Complete => Step::Nothing,
+            Content::Same if there.state == StatusWord::Failed => {
+                let why = there.reason.as_ref().unwrap_or(&there.status);
+                Step::Fail(anyhow!("{why}"))
+            }
+            Content::Same => Step::Bring(new, Brings::UnderWay),
+            Content::Other => Step::Bring(new, Brings::Changed),
+            Content::Unknown => Step::Fail(anyhow!(
+                "{} was copied in on another machine, and a zip cannot be compared with what is in it; if it has changed, \
+                 `assetfs replace` sends it",
+                shell_quoted(&model)
+            )),
+        })
+    }
+}
+
+impl Listed {
+    /// The name of its model: a loose file is listed with its extension until it is sent.
+    fn model_name(&self) -> &str {
+        let stem = model_of_loose_file(&self.name).filter(|_| self.id.is_none());
+        stem.unwrap_or(&self.name)
+    }
+}
+
+/// The names in a folder, with and without the extensions: also of what is no model now, as while it is copied.
+fn names_in(dir: &Path) -> Result<BTreeSet<String>> {
+    let mut names = BTreeSet::new();
+    for entry in fs::read_dir(dir).with_context(|| dir.display().to_string())? {
+        let name = entry?.file_name().to_string_lossy().into_owned();
+        if let Some((stem, _)) = name.rsplit_once('.') {
+            names.insert(stem.to_owned());
+        }
+        names.insert(name);
+    }
+    Ok(names)
+}
+
+fn listed(drive: &MountedDrive) -> Result<Vec<Listed>> {
+    let path = drive.root().join("rawmodels/.assetfs/models.jsonl");
+    let mut text = Vec::new();
+    files::read_from_drive(&path, |part| {
+        text.extend_from_slice(part);
+        true
+    })
+    .map_err(|error| match error.downcast::<std::io::Error>() {
+        Ok(error) => explain_at(&path, error),
+        Err(error) => error,
+    })?;
+    let lines = text
+        .split(|byte| *byte == b'\n')
+        .filter(|line| !line.is_empty());
+    let lines = lines.map(serde_json::from_slice);
+    lines
+        .collect::<Result<_, _>>()
+        .with_context(|| format!("cannot understand {}", path.display()))
+}

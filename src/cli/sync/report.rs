@@ -1,0 +1,206 @@
+//! What a run prints: a line for each change, and the failures and the sum at the end.
+
+use std::path::{Path, PathBuf};
+
+use serde_json::json;
+
+use super::super::exit::{Exit, sentence};
+use super::super::output;
+use super::super::table::counted;
+use super::{BroughtModel, SyncArgs};
+use crate::drive::StatusWord;
+use crate::fuse::shell_quoted;
+
+/// What became of a model of the folder, or of one that the folder lacks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, serde::Serialize)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum SyncOutcome {
+    Added,
+    Replaced,
+    Renamed,
+    /// The drive has it under another name, which it keeps.
+    OtherName,
+    Deleted,
+    /// A preset was put into a model's `optimize/`.
+    Preset,
+    Unchanged,
+}
+
+impl SyncOutcome {
+    const ALL: [SyncOutcome; 7] = [
+        SyncOutcome::Added,
+        SyncOutcome::Replaced,
+        SyncOutcome::Renamed,
+        SyncOutcome::OtherName,
+        SyncOutcome::Deleted,
+        SyncOutcome::Preset,
+        SyncOutcome::Unchanged,
+    ];
+
+    fn words(self) -> &'static str {
+        match self {
+            SyncOutcome::Added => "added",
+            SyncOutcome::Replaced => "replaced",
+            SyncOutcome::Renamed => "renamed",
+            SyncOutcome::OtherName => "under another name",
+            SyncOutcome::Deleted => "deleted",
+            SyncOutcome::Preset => "with a new preset",
+            SyncOutcome::Unchanged => "unchanged",
+        }
+    }
+
+    fn field(self) -> String {
+        json!(self).as_str().unwrap_or_default().to_owned()
+    }
+}
+
+/// Prints what is done, and keeps the failures for the end.
+pub(super) struct Report {
+    is_dry: bool,
+    is_quiet: bool,
+    counts: [u64; SyncOutcome::ALL.len()],
+    failures: Vec<(PathBuf, anyhow::Error)>,
+    kept: usize,
+}
+
+impl Report {
+    pub(super) fn new(args: &SyncArgs) -> Report {
+        Report {
+            is_dry: args.dry_run,
+            is_quiet: args.quiet,
+            counts: [0; SyncOutcome::ALL.len()],
+            failures: Vec::new(),
+            kept: 0,
+        }
+    }
+
+    pub(super) fn note(&mut self, brought: BroughtModel) {
+        let source = brought.source.as_deref();
+        match brought.outcome {
+            Ok(outcome) => self.line(outcome, &brought.model, source),
+            Err(error) => {
+                let path = brought.source.unwrap_or(brought.model);
+                self.failures.push((path, error));
+                return;
+            }
+        }
+        for text in brought.texts {
+            match text.outcome {
+                Ok(true) => self.line(SyncOutcome::Preset, &text.path, None),
+                Ok(false) => {}
+                Err(error) => self.failures.push((text.path, error)),
+            }
+        }
+    }
+
+    pub(super) fn failed(&mut self, path: &Path, error: &anyhow::Error) {
+        let error = anyhow::anyhow!("{}", sentence(error));
+        self.failures.push((path.to_owned(), error));
+    }
+
+    /// Models that the folder lacks and that are not deleted.
+    pub(super) fn kept(&mut self, count: usize) {
+        self.kept = count;
+    }
+
+    fn line(&mut self, outcome: SyncOutcome, path: &Path, source: Option<&Path>) {
+        self.counts[outcome as usize] += 1;
+        if outcome == SyncOutcome::Unchanged {
+            return;
+        }
+        if output::is_json() {
+            let mut line = json!({
+                "path": path,
+                "state": self.state_after(outcome),
+                "outcome": outcome,
+                "dry_run": self.is_dry,
+                "exit": 0,
+            });
+            if let Some(source) = source {
+                line["source"] = json!(source);
+            }
+            output::line(line);
+            return;
+        }
+        if self.is_quiet {
+            return;
+        }
+        let path = shell_quoted(path);
+        match outcome {
+            SyncOutcome::OtherName => println!(
+                "{}: the drive has it as {path}, and the service cannot rename models",
+                source.map(shell_quoted).unwrap_or_default()
+            ),
+            _ if self.is_dry => println!("{path}: would be {}", outcome.words()),
+            _ => println!("{path}: {}", outcome.words()),
+        }
+    }
+
+    fn state_after(&self, outcome: SyncOutcome) -> StatusWord {
+        match outcome {
+            _ if self.is_dry => StatusWord::NotSent,
+            SyncOutcome::Deleted | SyncOutcome::Preset => StatusWord::Done,
+            _ => StatusWord::Complete,
+        }
+    }
+
+    /// The failures, then the sum.
+    pub(super) fn conclude(self) -> Exit {
+        let mut exit = Exit::Done;
+        for (path, error) in &self.failures {
+            let said = error_at(path, error);
+            exit = exit.max(output::failed(Some(path), &said));
+        }
+        if output::is_json() {
+            let mut sum = json!({
+                "state": if exit == Exit::Done { "done" } else { "failed" },
+                "dry_run": self.is_dry,
+                "failed": self.failures.len(),
+                "kept": self.kept,
+                "exit": exit.code(),
+            });
+            for outcome in SyncOutcome::ALL {
+                sum[outcome.field()] = json!(self.counts[outcome as usize]);
+            }
+            output::line(sum);
+        } else if !self.is_quiet {
+            self.say();
+        }
+        exit
+    }
+
+    fn say(&self) {
+        let counts = SyncOutcome::ALL.into_iter().filter_map(|outcome| {
+            let count = self.counts[outcome as usize];
+            let is_told = count > 0 || outcome == SyncOutcome::Unchanged;
+            is_told.then(|| format!("{count} {}", outcome.words()))
+        });
+        let mut parts: Vec<String> = counts.collect();
+        if !self.failures.is_empty() {
+            parts.push(format!("{} failed", self.failures.len()));
+        }
+        println!("{}", parts.join(", "));
+        if self.kept > 0 {
+            println!(
+                "{} of the drive not in the folder; --delete deletes what the folder lacks, for good",
+                counted(self.kept as u64, "model")
+            );
+        }
+        if self.counts[SyncOutcome::Deleted as usize] > 0 && !self.is_dry {
+            println!("Deleted models are gone for good: the drive has no trash.");
+        }
+    }
+}
+
+/// The error with its path, keeping what its exit code stands for.
+fn error_at(path: &Path, error: &anyhow::Error) -> anyhow::Error {
+    use super::super::exit::{TimedOut, WrongUse};
+    let text = format!("{}: {}", shell_quoted(path), sentence(error));
+    if error.is::<TimedOut>() {
+        return TimedOut(text).into();
+    }
+    if error.is::<WrongUse>() {
+        return WrongUse(text).into();
+    }
+    anyhow::anyhow!("{text}")
+}

@@ -1,0 +1,417 @@
+//! `assetfs sync`: the models of a drive become those of a folder; nothing is sent twice, and nothing is deleted that was
+//! not meant.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+use std::thread;
+use std::time::Duration;
+
+use serde_json::{Value, json};
+
+use crate::json_schema::check_lines;
+use crate::square_glb::numbered_glb;
+use crate::support::{ASSETFS, Fixture, exists, fails, names_in, read, run, small_chair, text};
+use crate::{needs_fuse, needs_root};
+
+/// A drive, and beside it the folder `models` with `m0.glb`, `m1.glb` and so on.
+fn folder_with(count: usize) -> Fixture {
+    let fixture = Fixture::new();
+    fs::create_dir(models(&fixture)).unwrap();
+    for number in 0..count {
+        put(&fixture, number, number);
+    }
+    fixture
+}
+
+fn models(fixture: &Fixture) -> PathBuf {
+    fixture.scratch.path().join("models")
+}
+
+fn put(fixture: &Fixture, name: usize, content: usize) {
+    let path = models(fixture).join(format!("m{name}.glb"));
+    fs::write(path, numbered_glb(content)).unwrap();
+}
+
+fn sync_into(fixture: &Fixture, root: &Path, more: &[&str]) -> Command {
+    let mut command = Command::new(ASSETFS);
+    command
+        .current_dir(fixture.scratch.path())
+        .args(["sync", "models"])
+        .arg(root)
+        .args(more)
+        .env("HOME", fixture.scratch.path())
+        .env_remove("XDG_STATE_HOME");
+    command
+}
+
+fn sync(fixture: &Fixture, more: &[&str]) -> Command {
+    sync_into(fixture, &fixture.root(), more)
+}
+
+/// The lines of `--json`, after a check against the schema, and the exit code.
+fn lines_of(output: &Output) -> (Vec<Value>, i32) {
+    let lines = check_lines("sync", &text(&output.stdout));
+    assert!(!lines.is_empty(), "{}", text(&output.stderr));
+    (lines, output.status.code().unwrap())
+}
+
+/// The line with the sum, of a run with this exit code.
+fn sum(mut command: Command, code: i32) -> Value {
+    let output = command.arg("--json").output().unwrap();
+    let (mut lines, exit) = lines_of(&output);
+    assert_eq!(exit, code, "{lines:?}");
+    lines.pop().unwrap()
+}
+
+fn ids(fixture: &Fixture) -> Vec<u64> {
+    let rows = fixture.service.assets();
+    let mut ids: Vec<u64> = rows.iter().map(|row| row["id"].as_u64().unwrap()).collect();
+    ids.sort_unstable();
+    ids
+}
+
+fn results(fixture: &Fixture) -> usize {
+    let page = fixture.service.get("api/v2/rapidmodel?itemsPerPage=50");
+    page["data"].as_array().unwrap().len()
+}
+
+/// Requests that the mount has sent, without those of its own refreshes.
+fn requests(fixture: &Fixture) -> usize {
+    let log = fixture.log();
+    let changes = ["POST /", "PUT /", "DELETE /", "PATCH /"];
+    let is_change = |line: &&str| changes.iter().any(|method| line.contains(method));
+    log.lines().filter(is_change).count()
+}
+
+#[test]
+fn a_folder_is_brought_in_once_and_changes_are_versions() {
+    needs_fuse!();
+    let fixture = folder_with(3);
+    small_chair(&models(&fixture));
+    let preview = sum(sync(&fixture, &["--dry-run"]), 0);
+    assert_eq!(
+        (&preview["added"], &preview["dry_run"]),
+        (&json!(4), &json!(true))
+    );
+    assert!(ids(&fixture).is_empty());
+    let first = sum(sync(&fixture, &[]), 0);
+    assert_eq!((&first["added"], &first["failed"]), (&json!(4), &json!(0)));
+    let before = ids(&fixture);
+    assert_eq!(before.len(), 4);
+    assert_eq!(
+        names_in(&fixture.path("rawmodels")),
+        ["chair", "m0", "m1", "m2"]
+    );
+    let sent = requests(&fixture);
+    let again = sum(sync(&fixture, &["--delete"]), 0);
+    assert_eq!(again["unchanged"], json!(4), "{again}");
+    assert_eq!((ids(&fixture), requests(&fixture)), (before.clone(), sent));
+    // rawmodels/ itself may be named, too.
+    run(sync_into(&fixture, &fixture.path("rawmodels"), &[]));
+    put(&fixture, 1, 7);
+    let changed = sum(sync(&fixture, &[]), 0);
+    assert_eq!(
+        (&changed["replaced"], &changed["unchanged"]),
+        (&json!(1), &json!(3))
+    );
+    assert_eq!(read(fixture.path("rawmodels/m1/m1.glb")), numbered_glb(7));
+    assert_eq!(ids(&fixture).len(), 5, "the old version is kept");
+    // With --delete only the present versions stay.
+    put(&fixture, 2, 8);
+    let deleted = sum(sync(&fixture, &["--delete"]), 0);
+    assert_eq!(
+        (&deleted["replaced"], &deleted["deleted"]),
+        (&json!(1), &json!(1))
+    );
+    assert_eq!(ids(&fixture).len(), 4);
+    assert_eq!(
+        names_in(&fixture.path("rawmodels")),
+        ["chair", "m0", "m1", "m2"]
+    );
+}
+
+#[test]
+fn only_delete_removes_what_the_folder_lacks_and_not_more_than_half() {
+    needs_fuse!();
+    let fixture = folder_with(5);
+    run(sync(&fixture, &[]));
+    fs::remove_file(models(&fixture).join("m4.glb")).unwrap();
+    let kept = sum(sync(&fixture, &[]), 0);
+    assert_eq!((&kept["kept"], ids(&fixture).len()), (&json!(1), 5));
+    let said = run(sync(&fixture, &["--delete"]));
+    assert!(said.contains("gone for good"), "{said}");
+    assert_eq!(
+        names_in(&fixture.path("rawmodels")),
+        ["m0", "m1", "m2", "m3"]
+    );
+    for name in ["m1.glb", "m2.glb", "m3.glb"] {
+        fs::remove_file(models(&fixture).join(name)).unwrap();
+    }
+    let before = ids(&fixture);
+    let said = fails(sync(&fixture, &["--delete"]), 1);
+    assert!(
+        said.contains("3 models of 4 would be deleted") && said.contains("nothing was changed"),
+        "{said}"
+    );
+    let said = fails(sync(&fixture, &["--delete", "--max-delete", "2"]), 1);
+    assert!(said.contains("--max-delete allows 2"), "{said}");
+    assert_eq!(ids(&fixture), before);
+    let deleted = sum(sync(&fixture, &["--delete", "--max-delete", "3"]), 0);
+    assert_eq!((&deleted["deleted"], ids(&fixture).len()), (&json!(3), 1));
+}
+
+#[test]
+fn an_empty_or_missing_folder_deletes_nothing() {
+    needs_fuse!();
+    let fixture = folder_with(1);
+    run(sync(&fixture, &[]));
+    let before = ids(&fixture);
+    fs::remove_file(models(&fixture).join("m0.glb")).unwrap();
+    let said = fails(sync(&fixture, &["--delete"]), 1);
+    assert!(said.contains("has no models"), "{said}");
+    // What is no model, as a copy under way, has no say either.
+    fs::write(models(&fixture).join("m0.glb.part"), b"x").unwrap();
+    fails(sync(&fixture, &["--delete"]), 1);
+    // A file of the name that is no model keeps the model.
+    fs::write(models(&fixture).join("m0.blend"), b"x").unwrap();
+    run(sync(&fixture, &["--delete"]));
+    fs::remove_dir_all(models(&fixture)).unwrap();
+    let said = fails(sync(&fixture, &["--delete"]), 2);
+    assert!(said.contains("cannot read models"), "{said}");
+    assert_eq!(ids(&fixture), before);
+}
+
+#[test]
+fn a_folder_that_was_mounted_and_is_not_now_deletes_nothing() {
+    needs_fuse!();
+    needs_root!();
+    let fixture = folder_with(0);
+    let mount = |on: bool| {
+        let mut command = Command::new(if on { "mount" } else { "umount" });
+        if on {
+            command.args(["-t", "tmpfs", "tmpfs"]);
+        }
+        run(command.arg(models(&fixture)));
+    };
+    mount(true);
+    for number in 0..3 {
+        put(&fixture, number, number);
+    }
+    run(sync(&fixture, &["--delete"]));
+    mount(false);
+    let before = ids(&fixture);
+    // What lies below the mount point is another folder.
+    put(&fixture, 0, 0);
+    put(&fixture, 1, 1);
+    let said = fails(sync(&fixture, &["--delete"]), 1);
+    assert!(
+        said.contains("was mounted when") && said.contains("nothing was changed"),
+        "{said}"
+    );
+    assert_eq!(ids(&fixture), before);
+}
+
+#[test]
+fn presets_are_paid_once_for_each_model_that_lacks_them() {
+    needs_fuse!();
+    let fixture = folder_with(2);
+    let config = r#"{"limits":{"faces":{"percentage":50}}}"#;
+    fs::write(fixture.scratch.path().join("half.json"), config).unwrap();
+    let presets = ["--preset", "Lossless Clean-Up", "--preset", "half.json"];
+    let first = sum(sync(&fixture, &presets), 0);
+    assert_eq!((&first["added"], &first["preset"]), (&json!(2), &json!(4)));
+    run(Command::new(ASSETFS)
+        .args(["wait", "--quiet"])
+        .arg(fixture.root()));
+    assert_eq!(results(&fixture), 4);
+    let sent = requests(&fixture);
+    let again = sum(sync(&fixture, &presets), 0);
+    assert_eq!(
+        (&again["preset"], &again["unchanged"]),
+        (&json!(0), &json!(2))
+    );
+    assert_eq!((results(&fixture), requests(&fixture)), (4, sent));
+    put(&fixture, 2, 2);
+    run(sync(&fixture, &presets));
+    run(Command::new(ASSETFS)
+        .args(["wait", "--quiet"])
+        .arg(fixture.root()));
+    assert_eq!(results(&fixture), 6);
+}
+
+#[test]
+fn a_model_under_another_name_is_not_sent_again() {
+    needs_fuse!();
+    let fixture = folder_with(2);
+    run(sync(&fixture, &[]));
+    let before = ids(&fixture);
+    fs::rename(
+        models(&fixture).join("m0.glb"),
+        models(&fixture).join("chair.glb"),
+    )
+    .unwrap();
+    for more in [&["--delete"][..], &[]] {
+        let renamed = sum(sync(&fixture, more), 0);
+        assert_eq!(
+            (&renamed["other_name"], &renamed["added"]),
+            (&json!(1), &json!(0))
+        );
+        assert_eq!(ids(&fixture), before);
+    }
+    let said = run(sync(&fixture, &[]));
+    assert!(said.contains("the service cannot rename models"), "{said}");
+}
+
+#[test]
+fn a_draft_under_another_name_is_renamed() {
+    needs_fuse!();
+    let mut fixture = Fixture::unmounted(&[]);
+    // The drive itself would wait for minutes.
+    fixture.mount(&["--settle", "10m"]);
+    fs::create_dir(models(&fixture)).unwrap();
+    put(&fixture, 1, 1);
+    let draft = fixture.path("rawmodels/old");
+    fs::create_dir(&draft).unwrap();
+    fs::write(draft.join("m1.glb"), numbered_glb(1)).unwrap();
+    let renamed = sum(sync(&fixture, &[]), 0);
+    assert_eq!(
+        (&renamed["renamed"], &renamed["added"]),
+        (&json!(1), &json!(0))
+    );
+    assert_eq!(names_in(&fixture.path("rawmodels")), ["m1"]);
+    assert_eq!(ids(&fixture).len(), 1);
+}
+
+#[test]
+fn failures_are_at_the_end_and_are_not_sent_again() {
+    needs_fuse!();
+    let fixture = folder_with(2);
+    let dir = models(&fixture);
+    fs::write(dir.join("broken.stl"), "solid x\nfacet normal nothing\n").unwrap();
+    fs::write(dir.join("cut.glb"), &numbered_glb(1)[..100]).unwrap();
+    fs::write(dir.join("twice.glb"), numbered_glb(5)).unwrap();
+    fs::write(dir.join("twice.stl"), "solid a\nendsolid a\n").unwrap();
+    let first = sum(sync(&fixture, &[]), 1);
+    assert_eq!(
+        (&first["added"], &first["failed"]),
+        (&json!(2), &json!(4)),
+        "{first}"
+    );
+    let before = ids(&fixture);
+    let sent = requests(&fixture);
+    let output = sync(&fixture, &["--json", "--delete"]).output().unwrap();
+    let (lines, code) = lines_of(&output);
+    assert_eq!(code, 1);
+    assert_eq!((ids(&fixture), requests(&fixture)), (before, sent));
+    let failed: Vec<&Value> = lines
+        .iter()
+        .filter(|line| line.get("reason").is_some())
+        .collect();
+    assert_eq!(failed.len(), 4);
+    for line in failed {
+        assert_eq!(
+            (&line["state"], &line["exit"]),
+            (&json!("failed"), &json!(1))
+        );
+    }
+    let said = text(&output.stderr);
+    assert!(said.contains("several models of"), "{said}");
+    assert!(!exists(fixture.path("rawmodels/twice")));
+}
+
+#[test]
+fn a_run_that_is_killed_at_any_moment_sends_nothing_twice_and_loses_nothing() {
+    needs_fuse!();
+    const MODELS: usize = 8;
+    let fixture = folder_with(MODELS);
+    let presets = ["--quiet", "--preset", "Lossless Clean-Up"];
+    for number in 0..6 {
+        let mut child = sync(&fixture, &presets)
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap();
+        thread::sleep(Duration::from_millis(40 + 150 * number));
+        child.kill().unwrap();
+        child.wait().unwrap();
+    }
+    run(sync(&fixture, &presets));
+    run(Command::new(ASSETFS)
+        .args(["wait", "--quiet"])
+        .arg(fixture.root()));
+    assert_eq!((ids(&fixture).len(), results(&fixture)), (MODELS, MODELS));
+    for number in 0..MODELS {
+        let file = fixture.path(&format!("rawmodels/m{number}/m{number}.glb"));
+        assert_eq!(read(file), numbered_glb(number));
+    }
+    let again = sum(sync(&fixture, &presets), 0);
+    assert_eq!(
+        (&again["unchanged"], &again["preset"]),
+        (&json!(MODELS), &json!(0))
+    );
+}
+
+#[test]
+fn two_runs_at_once_make_each_model_once() {
+    needs_fuse!();
+    let fixture = folder_with(6);
+    let both = [(); 2].map(|()| {
+        let mut command = sync(&fixture, &[]);
+        command
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap()
+    });
+    for child in both {
+        let output = child.wait_with_output().unwrap();
+        assert!(output.status.success(), "{}", text(&output.stderr));
+    }
+    assert_eq!(ids(&fixture).len(), 6);
+}
+
+#[test]
+fn another_machine_sends_nothing_that_is_there_and_replaces_what_is_different() {
+    needs_fuse!();
+    let fixture = folder_with(3);
+    run(sync(&fixture, &[]));
+    let before = ids(&fixture);
+    let elsewhere = fixture.second_machine();
+    let again = sum(sync_into(&fixture, &elsewhere.root(), &["--delete"]), 0);
+    assert_eq!(again["unchanged"], json!(3), "{again}");
+    assert_eq!(ids(&fixture), before);
+    // The name is taken by other bytes: they are the old version.
+    put(&fixture, 1, 9);
+    let changed = sum(sync_into(&fixture, &elsewhere.root(), &[]), 0);
+    assert_eq!(
+        (&changed["replaced"], &changed["unchanged"]),
+        (&json!(1), &json!(2))
+    );
+    assert_eq!(ids(&fixture).len(), 4);
+    let there = elsewhere.root().join("rawmodels/m1/m1.glb");
+    assert_eq!(read(there), numbered_glb(9));
+}
+
+#[test]
+fn folders_that_cannot_work_are_wrong_use() {
+    needs_fuse!();
+    let fixture = folder_with(1);
+    fs::create_dir(fixture.path("rawmodels/draft")).unwrap();
+    for (drive, said) in [
+        ("rawmodels/draft", "is inside a drive"),
+        ("jobs", "is inside a drive"),
+    ] {
+        let told = fails(sync_into(&fixture, &fixture.path(drive), &[]), 2);
+        assert!(told.contains(said), "{told}");
+    }
+    let mut command = Command::new(ASSETFS);
+    command
+        .args(["sync"])
+        .args([fixture.path("rawmodels"), fixture.root()]);
+    assert!(fails(command, 2).contains("is in the drive itself"));
+    let mut command = Command::new(ASSETFS);
+    command
+        .arg("sync")
+        .args([models(&fixture).join("m0.glb"), fixture.root()]);
+    assert!(fails(command, 2).contains("is a file"));
+}

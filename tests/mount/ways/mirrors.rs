@@ -1,0 +1,196 @@
+//! Programs that make one folder equal to another, and loose model files: nothing is deleted that did not change, and
+//! nothing is sent again.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use super::models::triangle_glb;
+use crate::support::{Fixture, exists, file_names, names_in, read, run, text};
+use crate::{needs_fuse, needs_program};
+
+const NAMES: [&str; 2] = ["chair", "table"];
+
+/// A folder with loose models, which were copied into the drive and are complete.
+fn mirrored(fixture: &Fixture) -> PathBuf {
+    let local = fixture.scratch.path().join("models");
+    fs::create_dir(&local).unwrap();
+    for name in NAMES {
+        let file = format!("{name}.glb");
+        fs::write(local.join(&file), triangle_glb(name)).unwrap();
+        run(Command::new("cp")
+            .arg("-p")
+            .arg(local.join(&file))
+            .arg(fixture.path("rawmodels")));
+    }
+    for name in NAMES {
+        fixture.wait(&format!("rawmodels/{name}.glb"));
+    }
+    local
+}
+
+fn ids(fixture: &Fixture) -> Vec<u64> {
+    let rows = fixture.service.assets();
+    let mut ids: Vec<u64> = rows.iter().map(|row| row["id"].as_u64().unwrap()).collect();
+    ids.sort_unstable();
+    ids
+}
+
+/// Runs a line of the shell with `$FROM` and `$TO`.
+fn mirror(line: &str, from: &Path, to: &Path) {
+    let output = Command::new("bash")
+        .args(["-euc", line])
+        .env("FROM", from)
+        .env("TO", to)
+        .env("HOME", from.parent().unwrap())
+        .output()
+        .unwrap();
+    assert!(output.status.success(), "{line}: {}", text(&output.stderr));
+}
+
+/// A tool of this name that removes what it is given, as a mirror does that has another folder to be equal to.
+fn remover(fixture: &Fixture, name: &str) -> PathBuf {
+    let tool = fixture.scratch.path().join(name);
+    fs::copy("/bin/rm", &tool).unwrap();
+    tool
+}
+
+#[test]
+fn a_mirror_of_loose_models_deletes_and_sends_nothing_that_did_not_change() {
+    needs_fuse!();
+    needs_program!("rsync");
+    let fixture = Fixture::new();
+    let local = mirrored(&fixture);
+    let before = ids(&fixture);
+    for options in [
+        "--delete",
+        "--delete-before",
+        "--delete-after",
+        "--delete-excluded",
+        "--delete --inplace --ignore-times",
+        "--delete --checksum",
+    ] {
+        let line = format!("rsync -rt {options} \"$FROM/\" \"$TO/\"");
+        mirror(&line, &local, &fixture.path("rawmodels"));
+        assert_eq!(ids(&fixture), before, "{options}");
+        assert_eq!(
+            read(fixture.path("rawmodels/chair/chair.glb")),
+            triangle_glb("chair")
+        );
+        let info = fixture.path("rawmodels/chair/analysis/rpd_info.json");
+        assert!(exists(info), "{options}");
+    }
+    // People and file managers still delete it.
+    run(Command::new("rm")
+        .arg("-r")
+        .arg(fixture.path("rawmodels/chair")));
+    assert_eq!(ids(&fixture).len(), 1);
+}
+
+#[test]
+fn a_mirror_by_rclone_deletes_and_sends_nothing_that_did_not_change() {
+    needs_fuse!();
+    needs_program!("rclone");
+    let fixture = Fixture::new();
+    let local = mirrored(&fixture);
+    let before = ids(&fixture);
+    for _ in 0..2 {
+        mirror(
+            "rclone sync \"$FROM\" \"$TO\"",
+            &local,
+            &fixture.path("rawmodels"),
+        );
+        assert_eq!(ids(&fixture), before);
+        assert_eq!(names_in(&fixture.path("rawmodels")), NAMES);
+    }
+}
+
+#[test]
+fn git_and_tools_with_a_version_in_their_name_keep_loose_models_too() {
+    needs_fuse!();
+    let fixture = Fixture::new();
+    mirrored(&fixture);
+    let before = ids(&fixture);
+    for name in ["git", "unison-2.52", "rclone-v1", "lftp", "openrsync"] {
+        run(Command::new(remover(&fixture, name))
+            .arg("-r")
+            .arg(fixture.path("rawmodels/chair")));
+        assert_eq!(ids(&fixture), before, "{name}");
+        let files = file_names(&fixture.path("rawmodels/chair"));
+        assert!(files.iter().any(|it| it == "chair.glb"), "{name}");
+    }
+}
+
+#[test]
+fn a_mirror_on_another_machine_deletes_no_model_that_may_have_been_a_loose_file() {
+    needs_fuse!();
+    let fixture = Fixture::new();
+    mirrored(&fixture);
+    let elsewhere = fixture.second_machine();
+    let before = ids(&fixture);
+    let rawmodels = elsewhere.root().join("rawmodels");
+    assert_eq!(names_in(&rawmodels), NAMES);
+    run(Command::new(remover(&fixture, "rsync"))
+        .arg("-r")
+        .arg(rawmodels.join("chair")));
+    assert_eq!(ids(&fixture), before);
+    let glb = rawmodels.join("chair/chair.glb");
+    assert_eq!(read(&glb), triangle_glb("chair"));
+    // Nor does one of another name that looks for the file first.
+    assert!(!exists(rawmodels.join("chair.glb")));
+    let refused = fs::remove_dir_all(rawmodels.join("chair")).unwrap_err();
+    assert_eq!(refused.kind(), std::io::ErrorKind::PermissionDenied);
+    assert_eq!(ids(&fixture), before);
+}
+
+#[test]
+fn a_program_that_looked_for_a_loose_file_does_not_delete_its_model() {
+    needs_fuse!();
+    let fixture = Fixture::new();
+    mirrored(&fixture);
+    let before = ids(&fixture);
+    let chair = fixture.path("rawmodels/chair");
+    assert!(fixture.path("rawmodels/chair.glb").is_file());
+    let refused = fs::remove_dir_all(&chair).unwrap_err();
+    assert_eq!(refused.kind(), std::io::ErrorKind::PermissionDenied);
+    assert_eq!(ids(&fixture), before);
+    let files = file_names(&chair);
+    assert!(files.iter().any(|it| it == "chair.glb"), "{files:?}");
+    let why = fixture.why("rawmodels/chair");
+    assert!(
+        why.contains("this program looked for its file chair.glb just before"),
+        "{why}"
+    );
+    // It did not look for the other one.
+    fs::remove_dir_all(fixture.path("rawmodels/table")).unwrap();
+    // Another program did not look for anything.
+    run(Command::new("rm").arg("-r").arg(&chair));
+    assert!(ids(&fixture).is_empty());
+}
+
+#[test]
+fn a_mirror_of_folders_deletes_the_model_that_its_source_lacks() {
+    needs_fuse!();
+    needs_program!("rsync");
+    let fixture = Fixture::new();
+    let local = fixture.scratch.path().join("models");
+    for name in NAMES {
+        fs::create_dir_all(local.join(name)).unwrap();
+        fs::write(local.join(name).join("one.glb"), triangle_glb(name)).unwrap();
+    }
+    let sync = || {
+        mirror(
+            "rsync -rt --delete \"$FROM/\" \"$TO/\"",
+            &local,
+            &fixture.path("rawmodels"),
+        );
+    };
+    sync();
+    for name in NAMES {
+        fixture.wait(&format!("rawmodels/{name}"));
+    }
+    fs::remove_dir_all(local.join("table")).unwrap();
+    sync();
+    assert_eq!(ids(&fixture).len(), 1);
+    assert_eq!(names_in(&fixture.path("rawmodels")), ["chair"]);
+}
