@@ -5,8 +5,8 @@
 macro_rules! command {
     ($module:ident, $Args:ident, $name:literal) => {
         pub(super) mod $module {
-            use crate::cli::this_build::without_local_service;
             use crate::cli::exit::Exit;
+            use crate::cli::this_build::without_local_service;
 
             /// Not in this build of assetfs
             #[derive(Debug, clap::Args)]
@@ -91,8 +91,8 @@ pub(super) mod local {
 pub(super) mod local_findings {
     //! The checks of `assetfs doctor` for the engine and the local service.
 
-    use crate::cli::this_build::without_local_service;
     use crate::cli::finding::{Finding, Verdict};
+    use crate::cli::this_build::without_local_service;
 
     pub(in crate::cli) fn all() -> Vec<Finding> {
         vec![Finding {
@@ -121,9 +121,9 @@ pub(super) mod watch_engine {
     use anyhow::Result;
     use tokio_util::sync::CancellationToken;
 
-    use crate::cli::this_build::without_local_service;
     use crate::cli::chosen_preset::Config;
     use crate::cli::progress::Progress;
+    use crate::cli::this_build::without_local_service;
 
     #[derive(Debug, clap::Args)]
     pub(in crate::cli) struct EngineArgs {}

@@ -13,10 +13,10 @@ use url::Url;
 
 use crate::wire::Token;
 
-use super::this_build;
 use super::exit::WrongUse;
 use super::kept_tokens::{TokenSource, kept_token};
 use super::settings::Profile;
+use super::this_build;
 use crate::given_files;
 use crate::web_url::base_url;
 

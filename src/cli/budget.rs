@@ -39,7 +39,9 @@ impl TryFrom<f64> for Score {
     fn try_from(score: f64) -> Result<Score, String> {
         match (0.0..=100.0).contains(&score) {
             true => Ok(Score(score)),
-            false => Err(format!("a similarity is a number from 0 to 100, not {score}")),
+            false => Err(format!(
+                "a similarity is a number from 0 to 100, not {score}"
+            )),
         }
     }
 }
@@ -70,10 +72,12 @@ impl FromStr for DeniedWarning {
     type Err = String;
 
     fn from_str(text: &str) -> Result<DeniedWarning, String> {
-        WarningKind::of_code(text).map(DeniedWarning).ok_or_else(|| {
-            let known = WarningKind::NAMES.join(", ");
-            format!("`{text}` is no code of a warning; these are: {known}")
-        })
+        WarningKind::of_code(text)
+            .map(DeniedWarning)
+            .ok_or_else(|| {
+                let known = WarningKind::NAMES.join(", ");
+                format!("`{text}` is no code of a warning; these are: {known}")
+            })
     }
 }
 
@@ -115,11 +119,12 @@ impl Budget {
         }
         match (self.min_similarity, facts.similarity) {
             (Some(Score(min)), Some(score)) if score < min => {
-                exceeded.push(format!("a similarity of {score:.1}, less than the budget of {min}"));
+                exceeded.push(format!(
+                    "a similarity of {score:.1}, less than the budget of {min}"
+                ));
             }
-            (Some(_), None) => exceeded.push(
-                "its similarity was not measured; pictures are needed for that".to_owned(),
-            ),
+            (Some(_), None) => exceeded
+                .push("its similarity was not measured; pictures are needed for that".to_owned()),
             _ => {}
         }
         for line in &facts.warnings {
@@ -169,10 +174,19 @@ mod tests {
     #[test]
     fn each_limit_is_checked_and_says_both_numbers() {
         for (text, said) in [
-            ("max-triangles = 11999", "12,000 triangles, more than the budget of 11,999"),
+            (
+                "max-triangles = 11999",
+                "12,000 triangles, more than the budget of 11,999",
+            ),
             ("max-bytes = '1M'", "2.0 MB, more than the budget of 1.0 MB"),
-            ("max-bytes = 1999999", "2,000,000 bytes, more than the budget of 2.0 MB"),
-            ("min-similarity = 92", "a similarity of 91.3, less than the budget of 92"),
+            (
+                "max-bytes = 1999999",
+                "2,000,000 bytes, more than the budget of 2.0 MB",
+            ),
+            (
+                "min-similarity = 92",
+                "a similarity of 91.3, less than the budget of 92",
+            ),
             (
                 "deny = ['missing-file']",
                 "a warning that is denied: wood.png was not sent [missing-file]",
@@ -209,6 +223,9 @@ mod tests {
         let general = budget("max-triangles = 1\nmax-bytes = 2\ndeny = ['no-gain']");
         let own = budget("max-bytes = 3\ndeny = ['not-read']");
         let both = own.or(&general);
-        assert_eq!(both, budget("max-triangles = 1\nmax-bytes = 3\ndeny = ['no-gain', 'not-read']"));
+        assert_eq!(
+            both,
+            budget("max-triangles = 1\nmax-bytes = 3\ndeny = ['no-gain', 'not-read']")
+        );
     }
 }

@@ -6,9 +6,9 @@ use std::path::Path;
 use anyhow::Result;
 use serde_json::{Map, Value};
 
-use super::this_build::PRESET_LIST;
 use super::engine_settings;
 use super::exit::WrongUse;
+use super::this_build::PRESET_LIST;
 use crate::factory_presets::{FACTORY, FactoryPreset};
 use crate::given_files;
 use crate::outbox::{JobSettings, parse_job_text};

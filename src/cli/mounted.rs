@@ -36,6 +36,8 @@ const DESCRIPTION_ATTRIBUTE: &str = "user.assetfs.description";
 const ID_ATTRIBUTE: &str = "user.assetfs.id";
 /// The attribute that holds the address of a record, or of the page of an embed.
 const URL_ATTRIBUTE: &str = "user.assetfs.url";
+/// The attribute that holds the similarity of a result, 0 to 100.
+const SIMILARITY_ATTRIBUTE: &str = "user.assetfs.similarity";
 /// The attribute that holds the checksum (XXH3, 128 bits) of a file that was copied in on this machine.
 const CHECKSUM_ATTRIBUTE: &str = "user.assetfs.xxh3";
 /// The attribute that holds the MD5 that the storage reports of a file.
@@ -354,6 +356,14 @@ pub(super) fn told_md5(path: &Path) -> Option<String> {
     let mut value = [0; 64];
     let len = rustix::fs::getxattr(path, MD5_ATTRIBUTE, &mut value).ok()?;
     String::from_utf8(value[..len].to_vec()).ok()
+}
+
+/// The similarity of a result to its source, 0 to 100, if the service has said it.
+pub(super) fn similarity(path: &Path) -> Option<f64> {
+    let text = attribute(path, SIMILARITY_ATTRIBUTE).ok().flatten()?;
+    text.parse()
+        .ok()
+        .filter(|score| (0.0..=100.0).contains(score))
 }
 
 /// The service's id of the object at a path; `None` if it has no id yet.

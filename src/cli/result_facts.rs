@@ -1,13 +1,13 @@
 //! What is known of a result: its bytes, triangles, similarity and warnings, as budgets and reports read them.
 
 use std::fs;
-use std::io::{BufRead as _, BufReader};
 use std::path::Path;
 
+use anyhow::{Context as _, Result};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::mounted::MountedDrive;
+use super::mounted;
 use super::result_warnings::warnings_of;
 
 /// The file with the facts of a result, in its folder.
@@ -32,14 +32,6 @@ pub(super) struct ResultFacts {
     pub(super) warnings: Vec<String>,
 }
 
-/// What `results.jsonl` says of a result.
-#[derive(Deserialize)]
-struct Listed {
-    name: String,
-    bytes: Option<u64>,
-    similarity: Option<f64>,
-}
-
 impl ResultFacts {
     /// The facts that were written into a folder of results; `None` if it has none that can be read.
     pub(super) fn of_folder(folder: &Path) -> Option<ResultFacts> {
@@ -53,31 +45,31 @@ impl ResultFacts {
     /// The facts of a result in a mounted drive; `folder` may be a link to it, as those in `optimize/`. What the service does
     /// not say is left out.
     pub(super) fn on_drive(folder: &Path) -> ResultFacts {
-        let listed = listed(folder);
         ResultFacts {
-            bytes: listed.as_ref().and_then(|it| it.bytes).unwrap_or_else(|| bytes_in(folder)),
+            bytes: bytes_in(folder),
             triangles: triangles(folder),
-            similarity: listed.and_then(|it| it.similarity),
+            similarity: mounted::similarity(folder),
             warnings: warnings_of(folder),
         }
     }
-}
 
-fn listed(folder: &Path) -> Option<Listed> {
-    let folder = folder.canonicalize().ok()?;
-    let name = folder.file_name()?.to_str()?;
-    let drive = MountedDrive::of(&folder).ok()?;
-    let lines = fs::File::open(drive.root().join("rapidmodels/.assetfs/results.jsonl")).ok()?;
-    let lines = BufReader::new(lines).lines().map_while(Result::ok);
-    let mut lines = lines.filter_map(|line| serde_json::from_str::<Listed>(&line).ok());
-    lines.find(|line| line.name == name)
+    /// Writes them into a folder of results.
+    pub(super) fn write_into(&self, folder: &Path) -> Result<()> {
+        let file = folder.join(FACTS_FILE);
+        let cannot = || format!("cannot write {}", file.display());
+        fs::create_dir_all(file.parent().unwrap_or(folder)).with_context(cannot)?;
+        fs::write(&file, serde_json::to_vec_pretty(self)?).with_context(cannot)
+    }
 }
 
 /// Of the files at the top of a result: its exports.
 fn bytes_in(folder: &Path) -> u64 {
     let entries = fs::read_dir(folder).into_iter().flatten().flatten();
     let files = entries.filter_map(|entry| fs::metadata(entry.path()).ok());
-    files.filter(fs::Metadata::is_file).map(|file| file.len()).sum()
+    files
+        .filter(fs::Metadata::is_file)
+        .map(|file| file.len())
+        .sum()
 }
 
 /// The triangles that the statistics of a result count, if they are in the form of our engine.
@@ -104,8 +96,7 @@ mod tests {
             similarity: None,
             warnings: vec!["x".to_owned()],
         };
-        fs::create_dir(dir.path().join("analysis")).unwrap();
-        fs::write(dir.path().join(FACTS_FILE), serde_json::to_vec(&facts).unwrap()).unwrap();
+        facts.write_into(dir.path()).unwrap();
         assert_eq!(ResultFacts::of_folder(dir.path()), Some(facts));
         fs::write(dir.path().join(FACTS_FILE), "{").unwrap();
         assert_eq!(ResultFacts::of_folder(dir.path()), None);

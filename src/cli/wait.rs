@@ -83,11 +83,11 @@ fn wait_and_report(args: &WaitArgs) -> Result<Exit> {
 /// The state of a path whose result has to keep to a budget.
 fn within_budget(path: &Path, state: State, budget: &Budget) -> State {
     match state {
-        State::Done(word, _) if !budget.is_empty() => {
+        State::Done(ref word, _) if !budget.is_empty() => {
             let exceeded = budget.exceeded_by(&ResultFacts::on_drive(&result_of(path)));
             match exceeded.is_empty() {
                 true => state,
-                false => State::Failed(word, exceeded.join("; ")),
+                false => State::Failed(word.clone(), exceeded.join("; ")),
             }
         }
         state => state,

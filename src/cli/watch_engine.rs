@@ -16,14 +16,14 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio_util::sync::CancellationToken;
 
 use super::chosen_preset::Config;
-use super::optimize::{EngineMemory, EngineSettings, PlannedTask, worker};
+use super::optimize::{EngineMemory, EngineSettings, PlannedTask, facts_of, worker};
 use super::progress::Progress;
 use crate::locks::Locked;
 use crate::service::{
     KeptTask, KeptWorker, Outcome, TaskFolders, WorkerError, WorkerLimits, Workers,
     memory_of_machine,
 };
-use assetfs_engine::job::{self, Task};
+use assetfs_engine::job::{self, Report, Task};
 
 /// A model with more bytes does not leave its process to others.
 const SMALL_BYTES: u64 = 8 << 20;
@@ -88,7 +88,7 @@ pub(super) struct TurnModel<'m> {
 
 /// What became of a task in a kept process.
 enum KeptOutcome {
-    Done,
+    Done(Box<Report>),
     /// It failed after tasks of others: it has to be done again in a process of its own.
     DoAgain,
 }
@@ -189,10 +189,11 @@ impl EngineTurn {
         };
         self.kept = Some(kept);
         match done {
-            KeptOutcome::Done => Ok(()),
+            KeptOutcome::Done(report) => facts_of(&report).write_into(out),
             KeptOutcome::DoAgain => {
                 let alone = engine.settings.run(config, paths, progress, stop);
-                alone.await.map(|_| ())
+                let (report, _) = alone.await?;
+                facts_of(&report).write_into(out)
             }
         }
     }
@@ -259,7 +260,7 @@ impl Kept {
                 shown.finish("100% done");
                 self.worker = worker.map(|worker| (worker, input_dir));
                 planned.finish(&report, false)?;
-                Ok(KeptOutcome::Done)
+                Ok(KeptOutcome::Done(report))
             }
             Ok((Outcome::Stopped, _)) => bail!("interrupted; nothing was written"),
             Ok((Outcome::Failed(failure), _)) if !is_used => bail!("{cannot}: {}", failure.reason),

@@ -18,6 +18,8 @@ pub(super) const USUAL_NAME: &str = "assetfs.toml";
 /// What the file says. Paths are complete.
 #[derive(Debug)]
 pub(super) struct BuildFile {
+    /// The folder of the file.
+    pub(super) folder: PathBuf,
     /// The folders of models.
     pub(super) models: Vec<PathBuf>,
     /// The folder of results.
@@ -99,7 +101,9 @@ impl<'de> Deserialize<'de> for PresetEntry {
             type Value = PresetEntry;
 
             fn expecting(&self, to: &mut std::fmt::Formatter) -> std::fmt::Result {
-                to.write_str("the name or the file of a preset, or a table with `preset` and a budget")
+                to.write_str(
+                    "the name or the file of a preset, or a table with `preset` and a budget",
+                )
             }
 
             fn visit_str<E: de::Error>(self, preset: &str) -> Result<PresetEntry, E> {
@@ -132,7 +136,9 @@ impl BuildFile {
         };
         let shown = path.display();
         let text = given_files::read_text(&path).map_err(|error| {
-            WrongUse(format!("cannot read {shown}: {error}; `assetfs build --help` shows one"))
+            WrongUse(format!(
+                "cannot read {shown}: {error}; `assetfs build --help` shows one"
+            ))
         })?;
         let folder = std::path::absolute(&path).context("cannot tell the working folder")?;
         let folder = folder.parent().unwrap_or(Path::new("/")).to_owned();
@@ -153,6 +159,7 @@ impl BuildFile {
             drive: text.drive.map(|it| folder.join(of_home(&it))),
             name: text.name,
             budget: text.budget,
+            folder,
         })
     }
 }
@@ -234,19 +241,43 @@ mod tests {
         let two = "[presets]\na = 'Web Viewer'\nb = 'Mobile AR'\n";
         for (text, why) in [
             (format!("models = []\n{presets}"), "names no folder"),
-            (format!("models = 3\n{presets}"), "a folder, or a list of folders"),
+            (
+                format!("models = 3\n{presets}"),
+                "a folder, or a list of folders",
+            ),
             ("models = 'm'\n[presets]\n".to_owned(), "has no preset"),
             ("models = 'm'\n".to_owned(), "missing field `presets`"),
-            (format!("models = 'm'\nname = '{{model}}.{{ext}}'\n{two}"), "put {preset} into it"),
-            (format!("models = 'm'\nname = 'x'\n{presets}"), "end with .{ext}"),
-            (format!("models = 'm'\nbudgets = 1\n{presets}"), "unknown field `budgets`"),
-            ("models = 'm'\n[presets]\n'a/b' = 'Web Viewer'\n".to_owned(), "a name that files can have"),
-            ("models = 'm'\n[presets.a]\npreset = 'x'\nmax-polygons = 1\n".to_owned(), "max-polygons"),
-            ("models = 'm'\n[presets.a]\nmax-bytes = 1\n".to_owned(), "missing field `preset`"),
+            (
+                format!("models = 'm'\nname = '{{model}}.{{ext}}'\n{two}"),
+                "put {preset} into it",
+            ),
+            (
+                format!("models = 'm'\nname = 'x'\n{presets}"),
+                "end with .{ext}",
+            ),
+            (
+                format!("models = 'm'\nbudgets = 1\n{presets}"),
+                "unknown field `budgets`",
+            ),
+            (
+                "models = 'm'\n[presets]\n'a/b' = 'Web Viewer'\n".to_owned(),
+                "a name that files can have",
+            ),
+            (
+                "models = 'm'\n[presets.a]\npreset = 'x'\nmax-polygons = 1\n".to_owned(),
+                "max-polygons",
+            ),
+            (
+                "models = 'm'\n[presets.a]\nmax-bytes = 1\n".to_owned(),
+                "missing field `preset`",
+            ),
         ] {
             let error = read(&text).1.unwrap_err();
             let said = error.to_string();
-            assert!(error.is::<WrongUse>() && said.contains(why), "{text}: {said}");
+            assert!(
+                error.is::<WrongUse>() && said.contains(why),
+                "{text}: {said}"
+            );
         }
         let missing = BuildFile::read(Path::new("/nowhere/assetfs.toml")).unwrap_err();
         assert!(missing.to_string().contains("--help"), "{missing}");

@@ -40,7 +40,9 @@ impl FromStr for OutputName {
 
     fn from_str(text: &str) -> Result<OutputName, String> {
         let wrong = |why: &str| {
-            format!("the name `{text}` cannot be used: {why}; an example is {{preset}}/{{model}}.{{ext}}")
+            format!(
+                "the name `{text}` cannot be used: {why}; an example is {{preset}}/{{model}}.{{ext}}"
+            )
         };
         let stem = text.strip_suffix(END);
         let stem = stem.ok_or_else(|| wrong("it does not end with .{ext}"))?;
@@ -52,11 +54,16 @@ impl FromStr for OutputName {
             return Err(wrong("only {model}, {preset} and {ext} are replaced"));
         }
         let parts = Path::new(stem).components();
-        let is_below = parts.clone().all(|part| matches!(part, Component::Normal(_)));
+        let is_below = parts
+            .clone()
+            .all(|part| matches!(part, Component::Normal(_)));
         if !is_below || stem.contains('\0') {
             return Err(wrong("it leads out of the folder of results"));
         }
-        if parts.clone().any(|part| part.as_os_str().as_encoded_bytes().starts_with(b".")) {
+        if parts
+            .clone()
+            .any(|part| part.as_os_str().as_encoded_bytes().starts_with(b"."))
+        {
             return Err(wrong("a part of it is hidden"));
         }
         let (folder, stem) = stem.rsplit_once('/').unwrap_or(("", stem));
@@ -84,6 +91,11 @@ impl OutputName {
     /// The name of a result's files without their extension.
     pub(super) fn stem(&self, model: &str, preset: &str) -> String {
         replaced(&self.stem, model, preset)
+    }
+
+    /// The same for a preset, in which `{model}` still stands for the model.
+    pub(super) fn stem_of_preset(&self, preset: &str) -> String {
+        self.stem.replace(PRESET, preset)
     }
 
     /// The template as it was written, to see whether it has changed.
@@ -127,7 +139,10 @@ mod tests {
     fn model_and_preset_are_put_into_the_template() {
         assert_eq!(path("{model}.{preset}.{ext}"), "chair.web");
         assert_eq!(path("{preset}/{model}.{ext}"), "web/chair");
-        assert_eq!(path("a/{preset}/b-{model}-{model}.{ext}"), "a/web/b-chair-chair");
+        assert_eq!(
+            path("a/{preset}/b-{model}-{model}.{ext}"),
+            "a/web/b-chair-chair"
+        );
         assert_eq!(OutputName::default().text(), "{model}.{preset}.{ext}");
         let name = OutputName::default();
         assert_eq!(name.stem("{preset}", "{model}"), "{preset}.{model}");

@@ -15,12 +15,10 @@ use serde::{Deserialize, Serialize};
 use xxhash_rust::xxh3::xxh3_128;
 
 use super::super::files;
+use super::super::watch::Key;
 use crate::durable::{sync_dir, write_atomic};
 use crate::fuse::shell_quoted;
 use crate::given_files;
-
-/// A model and a preset, by their names.
-pub(super) type Key = (String, String);
 
 /// The files of one result in the folder of results.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -66,7 +64,10 @@ impl Publisher {
                 continue;
             }
             let damaged = || {
-                format!("the record {} cannot be read; remove it, and its result is made again", path.display())
+                format!(
+                    "the record {} cannot be read; remove it, and its result is made again",
+                    path.display()
+                )
             };
             let text = given_files::read(&path).with_context(damaged)?;
             let record: Published = serde_json::from_slice(&text).with_context(damaged)?;
@@ -82,13 +83,21 @@ impl Publisher {
     /// Whether every file of a result is where it was put, unchanged.
     pub(super) fn is_current(&self, key: &Key) -> bool {
         self.known.get(key).is_some_and(|record| {
-            !record.files.is_empty() && record.files.iter().all(|file| file.is_at(&self.out.join(&file.path)))
+            !record.files.is_empty()
+                && record
+                    .files
+                    .iter()
+                    .all(|file| file.is_at(&self.out.join(&file.path)))
         })
     }
 
     /// The files of a result, below the folder of results.
     pub(super) fn files(&self, key: &Key) -> Vec<PathBuf> {
-        let files = self.known.get(key).into_iter().flat_map(|record| &record.files);
+        let files = self
+            .known
+            .get(key)
+            .into_iter()
+            .flat_map(|record| &record.files);
         files.map(|file| file.path.clone()).collect()
     }
 
@@ -103,16 +112,21 @@ impl Publisher {
     /// # Errors
     /// If a file there is not ours or of another result, or it cannot be written.
     pub(super) fn publish(&mut self, key: &Key, results: &Path, folder: &Path) -> Result<()> {
-        let from = fs::metadata(results).with_context(|| results.display().to_string())?.ino();
+        let from = fs::metadata(results)
+            .with_context(|| results.display().to_string())?
+            .ino();
         let exports = exports(results)?;
         let known = self.known.get(key);
         let record = match known.filter(|known| known.from == from) {
             Some(known) => known.clone(),
             None => {
-                let of = |below: &PathBuf| PublishedFile::of(&results.join(below), folder.join(below));
+                let of =
+                    |below: &PathBuf| PublishedFile::of(&results.join(below), folder.join(below));
                 let files: Vec<PublishedFile> = exports.iter().map(of).collect::<Result<_>>()?;
                 let is_old = |old: &&PublishedFile| files.iter().all(|file| file.path != old.path);
-                let before = known.into_iter().flat_map(|known| known.files.iter().chain(&known.old));
+                let before = known
+                    .into_iter()
+                    .flat_map(|known| known.files.iter().chain(&known.old));
                 Published {
                     model: key.0.clone(),
                     preset: key.1.clone(),
@@ -135,7 +149,10 @@ impl Publisher {
         for file in &record.old {
             self.remove(file)?;
         }
-        self.put(Published { old: Vec::new(), ..record })
+        self.put(Published {
+            old: Vec::new(),
+            ..record
+        })
     }
 
     /// Removes the files of a result, and its record.
@@ -159,7 +176,10 @@ impl Publisher {
             return Ok(());
         }
         fs::remove_file(&path).with_context(|| format!("cannot remove {}", path.display()))?;
-        let folders = path.ancestors().skip(1).take_while(|folder| *folder != self.out);
+        let folders = path
+            .ancestors()
+            .skip(1)
+            .take_while(|folder| *folder != self.out);
         for folder in folders {
             if fs::remove_dir(folder).is_err() {
                 break;
@@ -232,8 +252,13 @@ impl PublishedFile {
 /// The exported files below a folder of results.
 fn exports(results: &Path) -> Result<Vec<PathBuf>> {
     let is_export = |path: &PathBuf| {
-        let first = path.components().next().map(|part| part.as_os_str().to_owned());
-        !NOT_EXPORTS.iter().any(|name| first.as_deref() == Some(name.as_ref()))
+        let first = path
+            .components()
+            .next()
+            .map(|part| part.as_os_str().to_owned());
+        !NOT_EXPORTS
+            .iter()
+            .any(|name| first.as_deref() == Some(name.as_ref()))
     };
     let below = files::below(results)?.into_iter().map(|file| file.path);
     Ok(below.filter(is_export).collect())
@@ -271,7 +296,8 @@ mod tests {
             for folder in ["out", "records"] {
                 fs::create_dir(dir.path().join(folder)).unwrap();
             }
-            let publisher = Publisher::open(&dir.path().join("out"), &dir.path().join("records")).unwrap();
+            let publisher =
+                Publisher::open(&dir.path().join("out"), &dir.path().join("records")).unwrap();
             Place { dir, publisher }
         }
 
@@ -281,14 +307,18 @@ mod tests {
 
         fn again(self) -> Place {
             let Place { dir, .. } = self;
-            let publisher = Publisher::open(&dir.path().join("out"), &dir.path().join("records")).unwrap();
+            let publisher =
+                Publisher::open(&dir.path().join("out"), &dir.path().join("records")).unwrap();
             Place { dir, publisher }
         }
 
         /// A folder of results with these files.
         fn results(&self, files: &[&str]) -> PathBuf {
             let results = tempfile::tempdir_in(self.dir.path()).unwrap().keep();
-            for name in files.iter().chain(&["analysis/warning.log", "before-after.png"]) {
+            for name in files
+                .iter()
+                .chain(&["analysis/warning.log", "before-after.png"])
+            {
                 let path = results.join(name);
                 fs::create_dir_all(path.parent().unwrap()).unwrap();
                 fs::write(path, name).unwrap();
@@ -298,19 +328,25 @@ mod tests {
 
         fn publish(&mut self, model: &str, files: &[&str]) -> Result<()> {
             let results = self.results(files);
-            self.publisher.publish(&key(model), &results, Path::new("web"))
+            self.publisher
+                .publish(&key(model), &results, Path::new("web"))
         }
     }
 
     #[test]
     fn a_new_version_replaces_the_files_of_the_old_one_and_removes_what_it_has_not() {
         let mut place = Place::new();
-        place.publish("chair", &["chair.gltf", "chair.bin", "tex/wood.png"]).unwrap();
+        place
+            .publish("chair", &["chair.gltf", "chair.bin", "tex/wood.png"])
+            .unwrap();
         assert!(place.publisher.is_current(&key("chair")));
         assert!(place.out("web/tex/wood.png").exists());
         assert!(!place.out("web/before-after.png").exists());
         place.publish("chair", &["chair.glb"]).unwrap();
-        assert_eq!(place.publisher.files(&key("chair")), [PathBuf::from("web/chair.glb")]);
+        assert_eq!(
+            place.publisher.files(&key("chair")),
+            [PathBuf::from("web/chair.glb")]
+        );
         assert!(!place.out("web/chair.bin").exists() && !place.out("web/tex").exists());
         let place = place.again();
         assert!(place.publisher.is_current(&key("chair")));
@@ -321,16 +357,25 @@ mod tests {
         let mut place = Place::new();
         fs::create_dir(place.out("web")).unwrap();
         fs::write(place.out("web/chair.glb"), "mine").unwrap();
-        let why = place.publish("chair", &["chair.glb"]).unwrap_err().to_string();
+        let why = place
+            .publish("chair", &["chair.glb"])
+            .unwrap_err()
+            .to_string();
         assert!(why.contains("no build has made it"), "{why}");
         assert_eq!(fs::read(place.out("web/chair.glb")).unwrap(), b"mine");
         place.publish("fox", &["fox.glb"]).unwrap();
-        let why = place.publish("chair", &["fox.glb"]).unwrap_err().to_string();
+        let why = place
+            .publish("chair", &["fox.glb"])
+            .unwrap_err()
+            .to_string();
         assert!(why.contains("a file of fox (web)"), "{why}");
         fs::write(place.out("web/fox.glb"), "changed by hand").unwrap();
         assert!(!place.publisher.is_current(&key("fox")));
         place.publisher.retract(&key("fox")).unwrap();
-        assert_eq!(fs::read(place.out("web/fox.glb")).unwrap(), b"changed by hand");
+        assert_eq!(
+            fs::read(place.out("web/fox.glb")).unwrap(),
+            b"changed by hand"
+        );
         assert!(place.again().publisher.keys().is_empty());
     }
 
@@ -341,9 +386,14 @@ mod tests {
             place.publish("chair", &["old.glb"]).unwrap();
             let results = place.results(&["a.glb", "b.glb"]);
             // The steps of `publish`, up to a kill.
-            let of = |name: &&str| PublishedFile::of(&results.join(name), Path::new("web").join(name));
+            let of =
+                |name: &&str| PublishedFile::of(&results.join(name), Path::new("web").join(name));
             let record = Published {
-                files: ["a.glb", "b.glb"].iter().map(of).collect::<Result<_>>().unwrap(),
+                files: ["a.glb", "b.glb"]
+                    .iter()
+                    .map(of)
+                    .collect::<Result<_>>()
+                    .unwrap(),
                 old: place.publisher.known[&key("chair")].files.clone(),
                 from: fs::metadata(&results).unwrap().ino(),
                 ..place.publisher.known[&key("chair")].clone()
@@ -355,7 +405,10 @@ mod tests {
                 move_file(&results.join(name), &place.out("web").join(name)).unwrap();
             }
             let mut place = place.again();
-            place.publisher.publish(&key("chair"), &results, Path::new("web")).unwrap();
+            place
+                .publisher
+                .publish(&key("chair"), &results, Path::new("web"))
+                .unwrap();
             for name in ["web/a.glb", "web/b.glb"] {
                 assert!(place.out(name).exists(), "{name} after a kill at {done}");
             }

@@ -8,9 +8,9 @@ use quick_xml::Writer;
 use quick_xml::events::{BytesDecl, BytesText, Event};
 use serde_json::json;
 
-use super::super::budget::ResultFacts;
 use super::super::exit::Exit;
 use super::super::output;
+use super::super::result_facts::ResultFacts;
 use super::super::table::{bytes, counted, grouped, table_below};
 use crate::durable::write_atomic;
 
@@ -82,7 +82,15 @@ pub(super) fn print(all: &[Built]) {
         all.iter().for_each(print_line);
         return;
     }
-    let head = ["model", "preset", "state", "triangles", "bytes", "similarity", "warnings"];
+    let head = [
+        "model",
+        "preset",
+        "state",
+        "triangles",
+        "bytes",
+        "similarity",
+        "warnings",
+    ];
     print!("{}", table_below(&head, all.iter().map(row)));
     for built in all.iter().filter(|built| built.state.is_failure()) {
         println!("{}: {}", built.name(), built.reason());
@@ -93,7 +101,9 @@ pub(super) fn print(all: &[Built]) {
 fn row(built: &Built) -> Vec<String> {
     let facts = built.facts.as_ref();
     let triangles = facts.and_then(|it| it.triangles).map(grouped);
-    let similarity = facts.and_then(|it| it.similarity).map(|it| format!("{it:.1}"));
+    let similarity = facts
+        .and_then(|it| it.similarity)
+        .map(|it| format!("{it:.1}"));
     let warnings = facts.map_or(0, |it| it.warnings.len());
     vec![
         built.model.clone(),
@@ -102,7 +112,9 @@ fn row(built: &Built) -> Vec<String> {
         triangles.unwrap_or_default(),
         facts.map(|it| bytes(it.bytes)).unwrap_or_default(),
         similarity.unwrap_or_default(),
-        (warnings > 0).then(|| warnings.to_string()).unwrap_or_default(),
+        (warnings > 0)
+            .then(|| warnings.to_string())
+            .unwrap_or_default(),
     ]
 }
 
@@ -116,17 +128,26 @@ fn summary(all: &[Built]) -> String {
     let count = |state| all.iter().filter(|built| built.state == state).count();
     let parts = states.map(|state| (count(state), state.words()));
     let parts = parts.into_iter().filter(|(count, _)| *count > 0);
-    let parts: Vec<String> = parts.map(|(count, words)| format!("{count} {words}")).collect();
+    let parts: Vec<String> = parts
+        .map(|(count, words)| format!("{count} {words}"))
+        .collect();
     match parts.is_empty() {
         true => "There are no models.".to_owned(),
-        false => format!("{}: {}", counted(all.len() as u64, "result"), parts.join(", ")),
+        false => format!(
+            "{}: {}",
+            counted(all.len() as u64, "result"),
+            parts.join(", ")
+        ),
     }
 }
 
 fn print_line(built: &Built) {
     let facts = built.facts.clone().unwrap_or_default();
-    let codes: std::collections::BTreeSet<&str> =
-        facts.warnings.iter().map(|line| WarningKind::of_line(line).name()).collect();
+    let codes: std::collections::BTreeSet<&str> = facts
+        .warnings
+        .iter()
+        .map(|line| WarningKind::of_line(line).name())
+        .collect();
     let state = match built.state.is_failure() {
         true => "failed",
         false => "done",
@@ -163,12 +184,17 @@ fn junit(all: &[Built]) -> Result<Vec<u8>> {
     presets.dedup();
     let mut xml = Writer::new_with_indent(Vec::new(), b' ', 2);
     xml.write_event(Event::Decl(BytesDecl::new("1.0", Some("UTF-8"), None)))?;
-    xml.create_element("testsuites").write_inner_content(|xml| {
-        for preset in presets {
-            suite(xml, preset, all.iter().filter(|built| built.preset == preset))?;
-        }
-        Ok(())
-    })?;
+    xml.create_element("testsuites")
+        .write_inner_content(|xml| {
+            for preset in presets {
+                suite(
+                    xml,
+                    preset,
+                    all.iter().filter(|built| built.preset == preset),
+                )?;
+            }
+            Ok(())
+        })?;
     let mut text = xml.into_inner();
     text.push(b'\n');
     Ok(text)
@@ -179,17 +205,27 @@ fn suite<'a>(
     preset: &str,
     results: impl Iterator<Item = &'a Built> + Clone,
 ) -> std::io::Result<()> {
-    let count = |state| results.clone().filter(|built| built.state == state).count().to_string();
+    let count = |state| {
+        results
+            .clone()
+            .filter(|built| built.state == state)
+            .count()
+            .to_string()
+    };
     let counts = [
         ("tests", results.clone().count().to_string()),
         ("failures", count(BuiltState::OverBudget)),
         ("errors", count(BuiltState::Failed)),
     ];
     let counts = counts.iter().map(|(name, count)| (*name, count.as_str()));
-    let suite = xml.create_element("testsuite").with_attribute(("name", preset));
+    let suite = xml
+        .create_element("testsuite")
+        .with_attribute(("name", preset));
     suite.with_attributes(counts).write_inner_content(|xml| {
         for built in results.clone() {
-            let case = xml.create_element("testcase").with_attribute(("classname", preset));
+            let case = xml
+                .create_element("testcase")
+                .with_attribute(("classname", preset));
             let case = case.with_attribute(("name", built.model.as_str()));
             let element = match built.state {
                 BuiltState::Made | BuiltState::UpToDate => {
@@ -230,7 +266,9 @@ pub(super) fn annotations(all: &[Built]) -> Vec<String> {
 }
 
 fn escaped(text: &str) -> String {
-    text.replace('%', "%25").replace('\r', "%0D").replace('\n', "%0A")
+    text.replace('%', "%25")
+        .replace('\r', "%0D")
+        .replace('\n', "%0A")
 }
 
 #[cfg(test)]
@@ -251,7 +289,12 @@ mod tests {
     fn some() -> Vec<Built> {
         vec![
             built("chair", "web", BuiltState::Made, &[]),
-            built("a<b>\"&", "web", BuiltState::OverBudget, &["too \"many\" <triangles>", "100 %,\nmore"]),
+            built(
+                "a<b>\"&",
+                "web",
+                BuiltState::OverBudget,
+                &["too \"many\" <triangles>", "100 %,\nmore"],
+            ),
             built("fox", "phone", BuiltState::Failed, &["it is damaged\u{1b}"]),
             built("owl", "phone", BuiltState::UpToDate, &[]),
         ]
@@ -269,10 +312,22 @@ mod tests {
     #[test]
     fn junit_has_a_suite_for_each_preset_and_escapes_what_xml_would_take_for_its_own() {
         let text = String::from_utf8(junit(&some()).unwrap()).unwrap();
-        assert!(text.contains(r#"<testsuite name="web" tests="2" failures="1" errors="0">"#), "{text}");
-        assert!(text.contains(r#"<testsuite name="phone" tests="2" failures="0" errors="1">"#), "{text}");
-        assert!(text.contains(r#"<testcase classname="web" name="a&lt;b&gt;&quot;&amp;">"#), "{text}");
-        assert!(text.contains("too &quot;many&quot; &lt;triangles&gt;; 100 %"), "{text}");
+        assert!(
+            text.contains(r#"<testsuite name="web" tests="2" failures="1" errors="0">"#),
+            "{text}"
+        );
+        assert!(
+            text.contains(r#"<testsuite name="phone" tests="2" failures="0" errors="1">"#),
+            "{text}"
+        );
+        assert!(
+            text.contains(r#"<testcase classname="web" name="a&lt;b&gt;&quot;&amp;">"#),
+            "{text}"
+        );
+        assert!(
+            text.contains("too &quot;many&quot; &lt;triangles&gt;; 100 %"),
+            "{text}"
+        );
         assert!(text.contains("<error message=\"it is damaged\">"), "{text}");
         let mut reader = quick_xml::Reader::from_str(&text);
         while reader.read_event().unwrap() != Event::Eof {}
@@ -291,7 +346,10 @@ mod tests {
 
     #[test]
     fn the_summary_counts_each_state() {
-        assert_eq!(summary(&some()), "4 results: 1 made, 1 up to date, 1 over budget, 1 failed");
+        assert_eq!(
+            summary(&some()),
+            "4 results: 1 made, 1 up to date, 1 over budget, 1 failed"
+        );
         assert_eq!(summary(&[]), "There are no models.");
     }
 }

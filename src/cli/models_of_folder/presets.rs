@@ -22,9 +22,15 @@ pub(in crate::cli) struct ModelPreset {
     /// The stem of its file, or its name.
     pub(in crate::cli) label: String,
     pub(in crate::cli) config: Config,
-    /// A hash of the configuration.
+    /// The name of the exports without extension, in which `{model}` stands for the model; without it, the configuration and
+    /// the model say how they are named.
+    export_name: Option<String>,
+    /// A hash of the configuration and the export name.
     pub(in crate::cli) hash: String,
 }
+
+/// What stands for the name of a model in export names.
+const MODEL: &str = "{model}";
 
 impl ModelPreset {
     /// Reads the presets that were given.
@@ -34,8 +40,6 @@ impl ModelPreset {
     pub(in crate::cli) fn read(given: &[String]) -> Result<Vec<ModelPreset>> {
         let mut presets: Vec<ModelPreset> = Vec::new();
         for text in given {
-            let stamp = stamp_of(text);
-            let config = chosen_preset::choose(text)?;
             let path = Path::new(text);
             let label = match path.is_file() {
                 true => path
@@ -56,15 +60,39 @@ impl ModelPreset {
                 ))
                 .into());
             }
-            presets.push(ModelPreset {
-                given: text.clone(),
-                stamp,
-                label,
-                hash: hash_of(&config)?,
-                config,
-            });
+            presets.push(ModelPreset::new(text.clone(), label, None)?);
         }
         Ok(presets)
+    }
+
+    /// The preset `given`, with this label.
+    ///
+    /// # Errors
+    /// When it is not known or not valid.
+    pub(in crate::cli) fn new(
+        given: String,
+        label: String,
+        export_name: Option<String>,
+    ) -> Result<ModelPreset> {
+        let stamp = stamp_of(&given);
+        let config = with_export_name(chosen_preset::choose(&given)?, export_name.as_deref());
+        Ok(ModelPreset {
+            given,
+            stamp,
+            label,
+            hash: hash_of(&config)?,
+            config,
+            export_name,
+        })
+    }
+
+    /// The preset for a model of this name.
+    pub(in crate::cli) fn of_model(&self, model: &str) -> ModelPreset {
+        let mut preset = self.clone();
+        let export_name = self.export_name.as_ref();
+        let export_name = export_name.map(|name| name.replace(MODEL, model));
+        preset.config = with_export_name(preset.config, export_name.as_deref());
+        preset
     }
 
     /// Reads its file again if that has changed.
@@ -78,6 +106,7 @@ impl ModelPreset {
         }
         self.stamp = stamp;
         let config = chosen_preset::choose(&self.given)?;
+        let config = with_export_name(config, self.export_name.as_deref());
         self.hash = hash_of(&config)?;
         self.config = config;
         Ok(())
@@ -104,6 +133,13 @@ impl ModelPreset {
         }
         Ok(text)
     }
+}
+
+fn with_export_name(mut config: Config, name: Option<&str>) -> Config {
+    if let Some(name) = name {
+        config.insert("exportName".to_owned(), name.into());
+    }
+    config
 }
 
 fn hash_of(config: &Config) -> Result<String> {

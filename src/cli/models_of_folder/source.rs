@@ -229,7 +229,7 @@ impl Source {
     }
 
     /// The bytes of the files of a model that is no folder.
-    pub(super) fn loose_bytes(&self) -> Option<u64> {
+    pub(in crate::cli) fn loose_bytes(&self) -> Option<u64> {
         let size = |file| fs::metadata(self.root.join(file)).map_or(u64::MAX, |it| it.len());
         let sizes = self.files.iter().map(size);
         (self.root != self.path).then(|| sizes.fold(0, u64::saturating_add))

@@ -148,10 +148,14 @@ pub(super) fn facts_of(report: &Report) -> ResultFacts {
     let scores = report.exports.iter().filter_map(|export| export.quality);
     ResultFacts {
         bytes: report.exports.iter().map(|export| export.size_bytes).sum(),
-        triangles: report.exports.iter().filter_map(|export| export.triangles).max()
+        triangles: report
+            .exports
+            .iter()
+            .filter_map(|export| export.triangles)
+            .max()
             .or(Some(report.result.triangles)),
         similarity: scores.map(|score| score.avg_score).min_by(f64::total_cmp),
-        warnings: report.warnings.clone(),
+        warnings: report.warnings.iter().map(ToString::to_string).collect(),
     }
 }
 

@@ -12,7 +12,7 @@ use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, bail};
 use clap_complete::engine::ArgValueCompleter;
 use notify::event::{AccessKind, AccessMode};
 use notify::{EventKind, RecursiveMode, Watcher as _};
@@ -29,8 +29,8 @@ use super::output;
 use super::settings::Span;
 use super::watch_engine::{EngineArgs, EngineTurns};
 use crate::fuse::shell_quoted;
-use queue::Queue;
-use work::Back;
+pub(super) use queue::{Key, Queue, Settings};
+pub(super) use work::Back;
 
 /// How long at most until the folder is looked at again, where changes may not be reported.
 const RESCAN_PERIOD: Duration = Duration::from_secs(10);
@@ -43,6 +43,9 @@ const DEBOUNCE: Duration = Duration::from_millis(200);
 /// After a scan the folder is left alone for this many times the duration of the scan. A model that is being copied is
 /// read in each scan, and that must not cost more than a tenth of a processor.
 const PAUSE_PER_LOOK: u32 = 10;
+
+/// How often the models are looked at again for those that change while they are read.
+const MAX_LOOKS: u32 = 5;
 
 /// After a signal the process ends at the latest after this time.
 const LAST_END: Duration = Duration::from_secs(15);
@@ -133,7 +136,7 @@ fn open(args: &WatchArgs) -> Result<Queue> {
     }
     let presets = ModelPreset::read(&args.presets)?;
     let back = match &args.drive {
-        Some(mount) => Back::drive(mount.as_deref())?,
+        Some(mount) => Back::drive(mount.as_deref(), "watch --drive")?,
         None => {
             let jobs = args.jobs.map(NonZeroUsize::get);
             Back::Engine(EngineTurns::new(&args.engine, jobs, args.timeout.0)?)
@@ -150,6 +153,7 @@ fn open(args: &WatchArgs) -> Result<Queue> {
         timeout: args.timeout.0,
         is_once: args.once,
         is_quiet: args.quiet,
+        reports: true,
     })
 }
 
@@ -207,6 +211,42 @@ async fn watch(args: &WatchArgs, queue: &mut Queue) -> Result<Exit> {
             () = tokio::time::sleep_until(plan.at.min(Instant::now() + PRESET_PERIOD)) => {}
         }
     }
+}
+
+/// Does what is there, then ends. `made` is called with the results that are whole.
+///
+/// # Errors
+/// If it is interrupted, or a record cannot be written.
+pub(super) async fn work_off(
+    queue: &mut Queue,
+    stop: &CancellationToken,
+    mut made: impl FnMut(&Queue, &[Key]) -> Result<()>,
+) -> Result<()> {
+    end_late(stop);
+    for _ in 0..MAX_LOOKS {
+        queue.look()?;
+        if queue.is_idle() {
+            break;
+        }
+        loop {
+            queue.start(stop)?;
+            if queue.rests() {
+                break;
+            }
+            tokio::select! {
+                () = stop.cancelled() => {
+                    queue.stop().await;
+                    bail!("interrupted; the same command goes on with what is left");
+                }
+                events = queue.finished() => {
+                    let keys = queue.settle(events)?;
+                    made(queue, &keys)?;
+                }
+            }
+        }
+    }
+    queue.rest();
+    Ok(())
 }
 
 /// Ends the process some time after a signal, even if a folder of an unreachable file server does not answer.

@@ -32,28 +32,33 @@ const MAX_EVENTS: usize = 256;
 /// How long the work under way may take to end after a signal.
 const ENDING: Duration = Duration::from_secs(10);
 
-pub(super) struct Settings {
-    pub(super) dir: PathBuf,
-    pub(super) out: PathBuf,
-    pub(super) presets: Vec<ModelPreset>,
-    pub(super) back: Back,
+pub(in crate::cli) struct Settings {
+    pub(in crate::cli) dir: PathBuf,
+    pub(in crate::cli) out: PathBuf,
+    pub(in crate::cli) presets: Vec<ModelPreset>,
+    pub(in crate::cli) back: Back,
     /// Maximum number of models in progress.
-    pub(super) max_in_progress: usize,
-    pub(super) settle: Duration,
-    pub(super) timeout: Duration,
-    pub(super) is_once: bool,
-    pub(super) is_quiet: bool,
+    pub(in crate::cli) max_in_progress: usize,
+    pub(in crate::cli) settle: Duration,
+    pub(in crate::cli) timeout: Duration,
+    pub(in crate::cli) is_once: bool,
+    pub(in crate::cli) is_quiet: bool,
+    /// Says what came of each model when it has come; else whoever opened the queue does.
+    pub(in crate::cli) reports: bool,
 }
 
+/// The entry of a model, and the label of a preset.
+pub(in crate::cli) type Key = (String, String);
+
 /// The models of the watched folder, and the work on them.
-pub(super) struct Queue {
+pub(in crate::cli) struct Queue {
     settings: Settings,
     records: Records,
     progress: Arc<Progress>,
     seen: BTreeMap<String, WatchedModel>,
     running: BTreeSet<String>,
-    /// The failures of this run, by entry and preset; they were reported when they happened.
-    failed: BTreeSet<(String, String)>,
+    /// Why models failed in this run.
+    failed: BTreeMap<Key, String>,
     sender: mpsc::UnboundedSender<WorkEvent>,
     events: mpsc::UnboundedReceiver<WorkEvent>,
 }
@@ -69,7 +74,7 @@ struct WatchedModel {
 impl Queue {
     /// # Errors
     /// When the folder of the results cannot be used, or another process uses it.
-    pub(super) fn open(settings: Settings) -> Result<Queue> {
+    pub(in crate::cli) fn open(settings: Settings) -> Result<Queue> {
         let mut records = Records::open(&settings.out)?;
         records.recover(&settings.out)?;
         let (sender, events) = mpsc::unbounded_channel();
@@ -79,7 +84,7 @@ impl Queue {
             records,
             seen: BTreeMap::new(),
             running: BTreeSet::new(),
-            failed: BTreeSet::new(),
+            failed: BTreeMap::new(),
             sender,
             events,
         })
@@ -106,7 +111,7 @@ impl Queue {
     }
 
     /// Reads the watched folder.
-    pub(super) fn look(&mut self) -> Result<()> {
+    pub(in crate::cli) fn look(&mut self) -> Result<()> {
         let known = |entry: &str| self.seen.get(entry).map(|seen| &seen.source);
         let found = block_in_place(|| scan(&self.settings.dir, &self.settings.out, known))?;
         let mut before = std::mem::take(&mut self.seen);
@@ -251,6 +256,7 @@ impl Queue {
                 Back::Engine(_) => self.records.note(begun),
                 Back::Drive(_) => self.records.put(begun)?,
             }
+            let preset = preset.of_model(&job.source.stem);
             job.makes.push((preset, self.records.work_folder()?));
         }
         Ok((!job.makes.is_empty()).then_some(job))
@@ -337,8 +343,8 @@ impl Queue {
         events
     }
 
-    /// Keeps what came of models. Results that ended together are made durable together.
-    pub(super) fn settle(&mut self, events: Vec<WorkEvent>) -> Result<()> {
+    /// Keeps what came of models. Results that ended together are made durable together. Returns those that are whole.
+    pub(super) fn settle(&mut self, events: Vec<WorkEvent>) -> Result<Vec<Key>> {
         let mut whole = Vec::new();
         let mut over = BTreeSet::new();
         for event in events {
@@ -359,8 +365,11 @@ impl Queue {
                         .context("the record is gone")?
                         .clone();
                     match outcome {
-                        // It changed while it was read; what came of it may be of neither state.
-                        _ if !self.is_current(&record) => fs::remove_dir_all(&folder)?,
+                        // It changed while it was read; what came of it may be of neither state. The next look finds it.
+                        _ if !self.is_current(&record) => {
+                            fs::remove_dir_all(&folder)?;
+                            self.seen.remove(&entry);
+                        }
                         Ok(()) => whole.push((record, folder)),
                         Err(why) => {
                             fs::remove_dir_all(&folder)?;
@@ -370,9 +379,9 @@ impl Queue {
                 }
             }
         }
-        block_in_place(|| self.keep_results(whole))?;
+        let made = block_in_place(|| self.keep_results(whole))?;
         self.running.retain(|entry| !over.contains(entry));
-        Ok(())
+        Ok(made)
     }
 
     /// True if a model is as it was when its work began.
@@ -401,9 +410,9 @@ impl Queue {
         Ok(())
     }
 
-    fn keep_results(&mut self, whole: Vec<(Record, PathBuf)>) -> Result<()> {
+    fn keep_results(&mut self, whole: Vec<(Record, PathBuf)>) -> Result<Vec<Key>> {
         if whole.is_empty() {
-            return Ok(());
+            return Ok(Vec::new());
         }
         let synced = in_parallel(&whole, |(_, folder)| sync_tree(folder));
         let mut durable = Vec::new();
@@ -419,13 +428,20 @@ impl Queue {
         self.records.land(&durable, &self.settings.out)?;
         durable
             .iter()
-            .try_for_each(|(record, _)| self.report_results(record))
+            .try_for_each(|(record, _)| self.report_results(record))?;
+        let keys = durable
+            .into_iter()
+            .map(|(record, _)| (record.entry, record.preset));
+        Ok(keys.collect())
     }
 
     fn report_results(&self, record: &Record) -> Result<()> {
         match fs::remove_file(failure_text(&self.settings.out, record)) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error.into()),
             _ => {}
+        }
+        if !self.settings.reports {
+            return Ok(());
         }
         let results = self.settings.out.join(&record.results);
         if output::is_json() {
@@ -449,17 +465,70 @@ impl Queue {
             record.entry, record.preset
         );
         write_atomic(&path, text.as_bytes())?;
-        self.failed
-            .insert((record.entry.clone(), record.preset.clone()));
+        let key = (record.entry.clone(), record.preset.clone());
+        self.failed.insert(key, why.to_owned());
         self.records.put(Record {
             state: RecordState::Failed,
             ..record.clone()
         })?;
+        if !self.settings.reports {
+            return Ok(());
+        }
         if output::is_json() {
             let line = json!({ "state": "failed", "failure": path, "reason": why, "exit": 1 });
             self.print_json(record, line);
         } else {
             eprintln!("assetfs: {} failed: {why}", record.entry);
+        }
+        Ok(())
+    }
+
+    /// True when nothing is under way.
+    pub(super) fn rests(&self) -> bool {
+        self.running.is_empty()
+    }
+
+    /// The models that were seen in the last look.
+    pub(in crate::cli) fn sources(&self) -> impl Iterator<Item = &Source> {
+        self.seen.values().map(|seen| &seen.source)
+    }
+
+    /// The folder with the results of a model and a preset as they are now; `None` if there are none.
+    pub(in crate::cli) fn results_of(&self, source: &Source, preset: &str) -> Option<PathBuf> {
+        let preset = self.settings.presets.iter().find(|it| it.label == preset)?;
+        let record = self.records.get(&source.entry, &preset.label)?;
+        let is_there = record.state == RecordState::Done && self.is_done(source, preset);
+        is_there.then(|| self.settings.out.join(&record.results))
+    }
+
+    /// Why a model failed with a preset in this run.
+    pub(in crate::cli) fn failure_of(&self, key: &Key) -> Option<&str> {
+        self.failed.get(key).map(String::as_str)
+    }
+
+    /// Has a result made again.
+    pub(in crate::cli) fn forget(&mut self, (entry, preset): &Key) -> Result<()> {
+        match self.records.get(entry, preset).cloned() {
+            Some(record) => self.records.put(Record {
+                state: RecordState::Working,
+                content: String::new(),
+                ..record
+            }),
+            None => Ok(()),
+        }
+    }
+
+    /// Has everything tried again that failed in earlier runs.
+    pub(in crate::cli) fn retry_failures(&self) -> Result<()> {
+        let failed = self
+            .records
+            .all()
+            .filter(|it| it.state == RecordState::Failed);
+        for text in failed.map(|record| failure_text(&self.settings.out, record)) {
+            match fs::remove_file(&text) {
+                Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error.into()),
+                _ => {}
+            }
         }
         Ok(())
     }
@@ -501,7 +570,7 @@ impl Queue {
         for record in self.records.all().filter(has_failed) {
             exit = Exit::Failed;
             let key = (record.entry.clone(), record.preset.clone());
-            if !self.failed.contains(&key) && !self.settings.is_quiet {
+            if !self.failed.contains_key(&key) && !self.settings.is_quiet {
                 let text = failure_text(&self.settings.out, record);
                 eprintln!(
                     "assetfs: {} failed in an earlier run with {}; {} says why. Remove that text to try it again.",

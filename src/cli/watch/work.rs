@@ -18,6 +18,7 @@ use super::super::files;
 use super::super::models_of_folder::{ModelPreset, Source, on_drive};
 use super::super::mounted::{self, CommandRefused, MountedDrive};
 use super::super::progress::Progress;
+use super::super::result_facts::ResultFacts;
 use super::super::wait::{State, wait_for};
 use super::super::watch_engine::{EngineTurns, TurnModel};
 use super::record::{Record, Upload};
@@ -31,7 +32,7 @@ const MODELS_PER_TURN: usize = 8;
 
 /// The worker: the engine in this process, or a mounted drive.
 #[derive(Debug, Clone)]
-pub(super) enum Back {
+pub(in crate::cli) enum Back {
     /// The engine on this machine.
     Engine(EngineTurns),
     /// The drive that is mounted here.
@@ -68,15 +69,15 @@ pub(super) enum WorkEvent {
 }
 
 impl Back {
-    /// The drive at `mount`.
-    pub(super) fn drive(mount: Option<&Path>) -> Result<Back> {
-        let drive = MountedDrive::at_or_only(mount, "watch --drive")?;
+    /// The drive at `mount`; `command` is for the error if it has to be named.
+    pub(in crate::cli) fn drive(mount: Option<&Path>, command: &str) -> Result<Back> {
+        let drive = MountedDrive::at_or_only(mount, command)?;
         Ok(Back::Drive(drive.root().to_owned()))
     }
 
     /// Maximum number of models in progress. For the engine that is more than its worker processes, so that they work while
     /// the next models are read from disk and the results of others are made durable.
-    pub(super) fn max_in_progress(&self, jobs: Option<usize>) -> usize {
+    pub(in crate::cli) fn max_in_progress(&self, jobs: Option<usize>) -> usize {
         match self {
             Back::Engine(turns) => turns.count() * MODELS_PER_TURN,
             Back::Drive(_) => jobs.unwrap_or(DRIVE_JOBS),
@@ -229,6 +230,7 @@ fn commit(draft: &Path, source: &Source) -> Result<()> {
 fn fetch(text: &Path, folder: &Path, timeout: Duration) -> Result<()> {
     wait(text, timeout)?;
     let results = text.with_extension("");
+    ResultFacts::on_drive(&results).write_into(folder)?;
     for file in files::below(&results.canonicalize()?)? {
         let is_wanted = file.path.components().count() == 1 || file.path.starts_with("analysis");
         let is_log = file.path.components().count() <= 2;

@@ -308,6 +308,11 @@ pub trait Place: Send + Sync {
         Ok(None)
     }
 
+    /// The lowest mean similarity of a result's exports, 0 to 100: `user.assetfs.similarity`.
+    async fn similarity(&self, _tree: &Arc<Tree>) -> DriveResult<Option<f64>> {
+        Ok(None)
+    }
+
     /// The description of a preset, for the attributes.
     fn description(&self, _tree: &Tree) -> Option<String> {
         None

@@ -99,6 +99,10 @@ impl Place for RapidFolder {
         let row = known_rapid(tree.catalog(), self.0).await?;
         Ok(Some(rapid_status(tree.catalog(), &row)))
     }
+
+    async fn similarity(&self, tree: &Arc<Tree>) -> DriveResult<Option<f64>> {
+        Ok(known_rapid(tree.catalog(), self.0).await?.similarity)
+    }
 }
 
 /// The service folders that a model has in its state.

@@ -30,6 +30,7 @@ const STATUS: &str = "user.assetfs.status";
 const STATE: &str = "user.assetfs.state";
 const PROGRESS: &str = "user.assetfs.progress";
 const URL: &str = "user.assetfs.url";
+const SIMILARITY: &str = "user.assetfs.similarity";
 const MD5: &str = "user.assetfs.md5";
 /// The checksum of a file that was copied in here, known without a request.
 const XXH3: &str = "user.assetfs.xxh3";
@@ -76,6 +77,10 @@ pub async fn get_xattr(mount: &Arc<Mount>, ino: Ino, name: &OsStr) -> DriveResul
             .await
             .and_then(|it| Some(it.percent()?.to_string())),
         URL => node.url(mount),
+        SIMILARITY => {
+            let score = node.similarity(mount).await.ok().flatten();
+            score.map(|score| score.to_string())
+        }
         MD5 => md5_text(mount, &node).await,
         XXH3 => own_checksum(mount, &node),
         TAGS => tags_of(mount, &node).map(|tags| tags::join_tags(&tags)),

@@ -1,0 +1,335 @@
+//! The run of a build: the models of each folder through a queue, their results to their names, and what came of each.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use anyhow::{Context as _, Result};
+use tokio_util::sync::CancellationToken;
+use xxhash_rust::xxh3::xxh3_64;
+
+use super::super::budget::Budget;
+use super::super::exit::{WrongUse, sentence};
+use super::super::interrupts::Interrupts;
+use super::super::models_of_folder::{ModelPreset, Source, scan};
+use super::super::mounted::MountedDrive;
+use super::super::output;
+use super::super::result_facts::ResultFacts;
+use super::super::watch::{self, Back, Key, Queue};
+use super::super::watch_engine::EngineTurns;
+use super::BuildArgs;
+use super::build_file::BuildFile;
+use super::publish::Publisher;
+use super::report::{Built, BuiltState};
+use crate::durable::DirLock;
+use crate::fuse::shell_quoted;
+
+/// The folder with records and logs, in the folder of results.
+const FOLDER: &str = ".assetfs-build";
+
+/// A build under way.
+struct Build<'a> {
+    file: BuildFile,
+    args: &'a BuildArgs,
+    publisher: Publisher,
+    /// What was made in this run.
+    made: BTreeSet<Key>,
+    /// Why results that were made could not be moved to their names.
+    not_published: BTreeMap<Key, String>,
+    _lock: DirLock,
+}
+
+/// Brings every result up to date; returns what came of each.
+pub(super) fn build(args: &BuildArgs) -> Result<Vec<Built>> {
+    let file = BuildFile::read(&args.file)?;
+    check_folders(&file)?;
+    check_names(&file)?;
+    let presets = presets_of(&file)?;
+    let back = back(args, &file)?;
+    let mut build = Build::open(args, file)?;
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(1)
+        .enable_all()
+        .build()
+        .context("cannot start the async runtime")?;
+    let built = runtime.block_on(build.run(&presets, &back));
+    // A drive's uploads and jobs go on without this process; the records say where to go on.
+    runtime.shutdown_background();
+    let built = built?;
+    build.retract_gone(&built)?;
+    Ok(built)
+}
+
+/// # Errors
+/// If a folder of models is missing, or results would be taken for models.
+fn check_folders(file: &BuildFile) -> Result<()> {
+    for dir in &file.models {
+        if !dir.is_dir() {
+            let shown = dir.display();
+            return Err(WrongUse(format!(
+                "{shown} is no folder; `models` names folders of models"
+            ))
+            .into());
+        }
+        if dir.starts_with(&file.out) {
+            return Err(WrongUse(format!(
+                "results in {} would be taken for new models; choose another folder for `out`",
+                file.out.display()
+            ))
+            .into());
+        }
+    }
+    if let Ok(drive) = MountedDrive::of(&file.out) {
+        return Err(WrongUse(format!(
+            "results in {} would be taken for new models of the drive {}; choose a folder outside of it for `out`",
+            file.out.display(),
+            shell_quoted(drive.root())
+        ))
+        .into());
+    }
+    Ok(())
+}
+
+/// # Errors
+/// If two models would have results of one name: before anything is made or paid.
+fn check_names(file: &BuildFile) -> Result<()> {
+    let mut known: BTreeMap<String, PathBuf> = BTreeMap::new();
+    for dir in &file.models {
+        for source in scan(dir, &file.out, |_| None)? {
+            let path = source.path.clone();
+            if let Some(other) = known.insert(source.stem, source.path) {
+                return Err(WrongUse(format!(
+                    "{} and {} would be one result, because `name` has only their name without its ending; rename one of them",
+                    other.display(),
+                    path.display()
+                ))
+                .into());
+            }
+        }
+    }
+    Ok(())
+}
+
+fn presets_of(file: &BuildFile) -> Result<Vec<ModelPreset>> {
+    let presets = file.presets.iter().map(|(label, preset)| {
+        let export_name = Some(file.name.stem_of_preset(label));
+        ModelPreset::new(preset.preset.clone(), label.clone(), export_name)
+    });
+    presets.collect()
+}
+
+fn back(args: &BuildArgs, file: &BuildFile) -> Result<Back> {
+    match (&args.drive, &file.drive) {
+        (Some(mount), _) => Back::drive(mount.as_deref(), "build --drive"),
+        (None, Some(mount)) => Back::drive(Some(mount), "build --drive"),
+        (None, None) => {
+            let jobs = args.jobs.map(|jobs| jobs.get());
+            Ok(Back::Engine(EngineTurns::new(
+                &args.engine,
+                jobs,
+                args.timeout.0,
+            )?))
+        }
+    }
+}
+
+impl<'a> Build<'a> {
+    fn open(args: &'a BuildArgs, file: BuildFile) -> Result<Build<'a>> {
+        let folder = file.out.join(FOLDER);
+        let records = folder.join("published");
+        std::fs::create_dir_all(&records)
+            .with_context(|| format!("cannot make {}", records.display()))?;
+        let lock = DirLock::acquire(&folder)
+            .with_context(|| format!("another `assetfs build` writes to {}", file.out.display()))?;
+        Ok(Build {
+            publisher: Publisher::open(&file.out, &records)?,
+            file,
+            args,
+            made: BTreeSet::new(),
+            not_published: BTreeMap::new(),
+            _lock: lock,
+        })
+    }
+
+    async fn run(&mut self, presets: &[ModelPreset], back: &Back) -> Result<Vec<Built>> {
+        let stop = CancellationToken::new();
+        Interrupts::new()?.cancel(&stop);
+        let mut all = Vec::new();
+        for dir in self.file.models.clone() {
+            let mut queue = self.queue(&dir, presets, back)?;
+            self.run_folder(&mut queue, &stop).await?;
+            all.extend(self.outcomes(&queue));
+        }
+        all.sort_by(|a, b| (&a.model, &a.preset).cmp(&(&b.model, &b.preset)));
+        Ok(all)
+    }
+
+    /// The queue of a folder of models. Its records are named after the folder.
+    fn queue(&self, dir: &Path, presets: &[ModelPreset], back: &Back) -> Result<Queue> {
+        let base = self.file.folder.as_path();
+        let named = dir.strip_prefix(base).unwrap_or(dir);
+        let name = xxh3_64(named.as_os_str().as_encoded_bytes());
+        let out = self
+            .file
+            .out
+            .join(FOLDER)
+            .join(format!("results-{name:016x}"));
+        std::fs::create_dir_all(&out).with_context(|| format!("cannot make {}", out.display()))?;
+        Queue::open(watch::Settings {
+            dir: dir.canonicalize()?,
+            out,
+            presets: presets.to_vec(),
+            back: back.clone(),
+            max_in_progress: back.max_in_progress(self.args.jobs.map(|jobs| jobs.get())),
+            settle: Duration::ZERO,
+            timeout: self.args.timeout.0,
+            is_once: true,
+            is_quiet: self.args.quiet,
+            reports: false,
+        })
+    }
+
+    async fn run_folder(&mut self, queue: &mut Queue, stop: &CancellationToken) -> Result<()> {
+        queue.retry_failures()?;
+        queue.look()?;
+        self.finish_earlier(queue)?;
+        let made = |queue: &Queue, keys: &[Key]| -> Result<()> {
+            for key in keys {
+                self.made.insert(key.clone());
+                let source = queue.sources().find(|source| source.entry == key.0);
+                if let Some(source) = source {
+                    self.publish(queue, source, &key.1);
+                }
+            }
+            Ok(())
+        };
+        watch::work_off(queue, stop, made).await
+    }
+
+    /// Moves results of earlier runs that were not moved, and has those made again whose files are missing or were changed.
+    fn finish_earlier(&mut self, queue: &mut Queue) -> Result<()> {
+        let sources: Vec<Source> = queue.sources().cloned().collect();
+        for source in &sources {
+            for preset in self.labels() {
+                let key = (source.entry.clone(), preset);
+                if queue.results_of(source, &key.1).is_none() || self.publisher.is_current(&key) {
+                    continue;
+                }
+                self.publish(queue, source, &key.1);
+                if !self.publisher.is_current(&key) && !self.not_published.contains_key(&key) {
+                    queue.forget(&key)?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn labels(&self) -> Vec<String> {
+        self.file.presets.keys().cloned().collect()
+    }
+
+    /// Moves a result to its name. A failure is kept for the report: the next run tries it again.
+    fn publish(&mut self, queue: &Queue, source: &Source, preset: &str) {
+        let key = (source.entry.clone(), preset.to_owned());
+        let Some(results) = queue.results_of(source, preset) else {
+            return;
+        };
+        let folder = self.file.name.folder(&source.stem, preset);
+        match self.publisher.publish(&key, &results, &folder) {
+            Ok(()) => self.show(&key),
+            Err(error) => drop(self.not_published.insert(key, sentence(&error))),
+        }
+    }
+
+    fn show(&self, key: &Key) {
+        if self.args.quiet || output::is_json() {
+            return;
+        }
+        for file in self.publisher.files(key) {
+            println!("{} → {}", key.0, shell_quoted(&self.file.out.join(file)));
+        }
+    }
+
+    /// What came of each model of a folder.
+    fn outcomes(&self, queue: &Queue) -> Vec<Built> {
+        let mut all = Vec::new();
+        for source in queue.sources() {
+            for (label, preset) in &self.file.presets {
+                let budget = preset.budget.or(&self.file.budget);
+                let budget = self.args.budget.or(&budget);
+                all.push(self.outcome(queue, source, label, &budget));
+            }
+        }
+        all
+    }
+
+    fn outcome(&self, queue: &Queue, source: &Source, preset: &str, budget: &Budget) -> Built {
+        let key = (source.entry.clone(), preset.to_owned());
+        let results = queue.results_of(source, preset);
+        let facts = results.as_deref().and_then(ResultFacts::of_folder);
+        let failure = self.not_published.get(&key).map(String::as_str);
+        let failure = failure.or_else(|| queue.failure_of(&key));
+        let (state, reasons) = match (failure, &results) {
+            (Some(why), _) => (BuiltState::Failed, vec![why.to_owned()]),
+            (None, None) => {
+                let why = "it changes while it is read; build again when it is whole";
+                (BuiltState::Failed, vec![why.to_owned()])
+            }
+            (None, Some(_)) => {
+                let exceeded = budget.exceeded_by(&facts.clone().unwrap_or_default());
+                let state = match (exceeded.is_empty(), self.made.contains(&key)) {
+                    (false, _) => BuiltState::OverBudget,
+                    (true, true) => BuiltState::Made,
+                    (true, false) => BuiltState::UpToDate,
+                };
+                (state, exceeded)
+            }
+        };
+        Built {
+            model: source.entry.clone(),
+            preset: preset.to_owned(),
+            state,
+            files: self
+                .publisher
+                .files(&key)
+                .iter()
+                .map(|it| self.file.out.join(it))
+                .collect(),
+            facts,
+            reasons,
+        }
+    }
+
+    /// Removes what is left of models and presets that are gone, or says that it is there.
+    fn retract_gone(&mut self, built: &[Built]) -> Result<()> {
+        let wanted: BTreeSet<Key> = built
+            .iter()
+            .map(|built| (built.model.clone(), built.preset.clone()))
+            .collect();
+        let gone: Vec<Key> = self
+            .publisher
+            .keys()
+            .into_iter()
+            .filter(|key| !wanted.contains(key))
+            .collect();
+        if !self.args.prune {
+            if !gone.is_empty() && !self.args.quiet {
+                eprintln!(
+                    "{} of models or presets that are gone; --prune removes them",
+                    super::super::table::counted(gone.len() as u64, "result")
+                );
+            }
+            return Ok(());
+        }
+        for key in &gone {
+            let files = self.publisher.files(key);
+            self.publisher.retract(key)?;
+            if !self.args.quiet && !output::is_json() {
+                for file in files {
+                    println!("removed {}", shell_quoted(&self.file.out.join(file)));
+                }
+            }
+        }
+        Ok(())
+    }
+}
