@@ -1,5 +1,6 @@
 //! The codes of warnings: the documentation lists them, and the engine gives each.
 
+use std::collections::HashSet;
 use std::fs;
 use std::path::Path;
 
@@ -30,10 +31,14 @@ fn the_engine_gives_every_kind_but_the_one_without_a_code() {
         .filter(|file| file.ends_with(".rs"))
         .map(|file| fs::read_to_string(sources.join(file)).unwrap())
         .collect();
+    let given: HashSet<&str> = texts
+        .iter()
+        .flat_map(|text| text.split("WarningKind::").skip(1))
+        .filter_map(|rest| rest.split(|c: char| !c.is_alphanumeric()).next())
+        .collect();
     for kind in WarningKind::ALL {
-        let name = format!("WarningKind::{kind:?}");
-        let is_given = texts.iter().any(|text| text.contains(&name));
-        assert_eq!(is_given, *kind != WarningKind::Other, "{name}");
+        let is_given = given.contains(&*format!("{kind:?}"));
+        assert_eq!(is_given, *kind != WarningKind::Other, "{kind:?}");
     }
 }
 

@@ -135,7 +135,7 @@ fn measures_and_notes_are_named_as_not_read() {
     );
     assert_eq!(
         warnings("note.igs"),
-        ["note.igs: 1 note beside the model is not read"]
+        ["note.igs: 1 note beside the model is not read [not-read]"]
     );
 }
 
