@@ -37,6 +37,7 @@ pub(super) mod local {
 
     use anyhow::Result;
 
+    use crate::cli::job_args::JobArgs;
     use crate::cli::this_build::without_local_service;
     use crate::client::Client;
 
@@ -62,7 +63,7 @@ pub(super) mod local {
         pub(in crate::cli) warning: Option<String>,
     }
 
-    pub(in crate::cli) async fn start(_: &Path, _: Option<&Path>) -> Result<Started> {
+    pub(in crate::cli) async fn start(_: &Path, _: Option<&Path>, _: &JobArgs) -> Result<Started> {
         Err(without_local_service("--local").into())
     }
 

@@ -56,12 +56,12 @@ pub(super) struct EngineTurns {
 #[derive(Debug, Default)]
 struct KeptWorkers {
     workers: OnceLock<Workers>,
-    idle: Mutex<Vec<Kept>>,
+    idle: Mutex<Vec<WarmWorker>>,
 }
 
 /// A worker process and the folder that it writes to.
 #[derive(Debug)]
-struct Kept {
+struct WarmWorker {
     /// With what its tasks may read. Ended before its folder is removed.
     worker: Option<(KeptWorker, PathBuf)>,
     folder: TempDir,
@@ -71,7 +71,7 @@ struct Kept {
 #[derive(Debug)]
 pub(super) struct EngineTurn {
     engine: EngineTurns,
-    kept: Option<Kept>,
+    kept: Option<WarmWorker>,
     is_small: bool,
     _permit: Option<OwnedSemaphorePermit>,
 }
@@ -175,7 +175,7 @@ impl EngineTurn {
         let engine = self.engine.clone();
         let mut kept = match self.kept.take() {
             Some(kept) => kept,
-            None => Kept::new(out.parent().unwrap_or(out))?,
+            None => WarmWorker::new(out.parent().unwrap_or(out))?,
         };
         let planned = engine
             .settings
@@ -201,7 +201,7 @@ impl EngineTurn {
 
 impl Drop for EngineTurn {
     fn drop(&mut self) {
-        let is_fit = |kept: &Kept| {
+        let is_fit = |kept: &WarmWorker| {
             let worker = kept.worker.as_ref();
             worker.is_some_and(|(worker, _)| worker.is_fit_for_others())
         };
@@ -213,11 +213,11 @@ impl Drop for EngineTurn {
     }
 }
 
-impl Kept {
+impl WarmWorker {
     /// A folder in `parent` for a process that will be started.
-    fn new(parent: &Path) -> Result<Kept> {
+    fn new(parent: &Path) -> Result<WarmWorker> {
         let folder = tempfile::Builder::new().prefix("work-").tempdir_in(parent);
-        Ok(Kept {
+        Ok(WarmWorker {
             worker: None,
             folder: folder.with_context(|| format!("cannot write to {}", parent.display()))?,
         })
