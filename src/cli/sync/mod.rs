@@ -20,6 +20,7 @@ use self::guard::Memory;
 use self::plan::{Brings, Plan, Step, Wanted};
 use self::report::{Report, SyncOutcome};
 use super::completers;
+use super::control::commit_at;
 use super::exit::{Exit, WrongUse};
 use super::files::percent;
 use super::models_of_folder::ModelPreset;
@@ -45,7 +46,7 @@ const IDS_A_LINE: usize = 500;
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Example: assetfs sync ~/models ~/assets\n\
     Example: assetfs sync ~/models --preset 'Web Viewer' --preset ar.json\n\
-    Example: assetfs sync ~/models ~/assets --delete --dry-run\n\
+    Example: assetfs sync ~/models ~/assets --delete --max-delete 20 --dry-run\n\
     Exit codes: 0 the drive has the models of DIR, 1 it lacks some, or nothing was deleted, 2 wrong use, 3 timed out")]
 pub(super) struct SyncArgs {
     /// The folder with the models
@@ -76,13 +77,18 @@ pub(super) struct SyncArgs {
 pub(super) fn run(args: &SyncArgs) -> Result<Exit> {
     let sync = Sync::of(args)?;
     let mut plan = Plan::of(&sync.dir, &sync.drive)?;
-    if args.delete {
-        sync.check_may_delete(&plan)?;
-    }
+    let allowed = match args.delete {
+        true => sync.check_may_delete(&plan),
+        false => Ok(()),
+    };
     let mut report = Report::new(args);
     if args.dry_run {
         sync.show(plan, &mut report);
+        if let Err(refused) = allowed {
+            report.failed(&sync.dir, &refused);
+        }
     } else {
+        allowed?;
         let wanted = std::mem::take(&mut plan.wanted);
         let old = sync.bring_all(wanted, &mut report);
         sync.delete(&plan, &old, &mut report);
@@ -128,7 +134,7 @@ impl Sync<'_> {
             .into());
         }
         Ok(Sync {
-            memory: Memory::of(&dir, root)?,
+            memory: Memory::of(&dir, root),
             presets: ModelPreset::read(&args.presets)?,
             args,
             dir,
@@ -202,7 +208,11 @@ impl Sync<'_> {
             Step::OtherName => Ok(SyncOutcome::OtherName),
             Step::Fail(error) => Err(error),
             Step::Bring(files, brings) => {
-                let ended = self.replace(files, &brought.model);
+                let committed = match brings {
+                    Brings::UnderWay => commit_draft(&brought.model),
+                    Brings::New | Brings::Changed => Ok(()),
+                };
+                let ended = committed.and_then(|()| self.replace(files, &brought.model));
                 ended.map(|(outcome, old)| {
                     brought.old = old;
                     match brings {
@@ -216,6 +226,7 @@ impl Sync<'_> {
             }
             Step::Rename(draft, files) => self
                 .rename(&draft, &brought.model)
+                .and_then(|()| commit_draft(&brought.model))
                 .and_then(|()| self.replace(files, &brought.model))
                 .map(|_| SyncOutcome::Renamed),
         };
@@ -354,6 +365,14 @@ impl BroughtModel {
             old: None,
             texts: Vec::new(),
         }
+    }
+}
+
+/// Sends a draft that has the files of its source, which nobody else may be about to do.
+fn commit_draft(model: &Path) -> Result<()> {
+    match mounted::item_id(model)? {
+        Some(_) => Ok(()),
+        None => commit_at(model, "commit"),
     }
 }
 

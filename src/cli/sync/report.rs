@@ -179,7 +179,8 @@ impl Report {
         if !self.failures.is_empty() {
             parts.push(format!("{} failed", self.failures.len()));
         }
-        println!("{}", parts.join(", "));
+        let verb = if self.is_dry { "Would be: " } else { "" };
+        println!("{verb}{}", parts.join(", "));
         if self.kept > 0 {
             println!(
                 "{} of the drive not in the folder; --delete deletes what the folder lacks, for good",
