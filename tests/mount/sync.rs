@@ -11,7 +11,9 @@ use serde_json::{Value, json};
 
 use crate::json_schema::check_lines;
 use crate::square_glb::numbered_glb;
-use crate::support::{ASSETFS, Fixture, exists, fails, names_in, read, run, small_chair, text};
+use crate::support::{
+    ASSETFS, Fixture, MountPoint, exists, fails, names_in, read, run, small_chair, text,
+};
 use crate::{needs_fuse, needs_root};
 
 /// A drive, and beside it the folder `models` with `m0.glb`, `m1.glb` and so on.
@@ -392,6 +394,29 @@ fn another_machine_sends_nothing_that_is_there_and_replaces_what_is_different() 
     assert_eq!(ids(&fixture).len(), 4);
     let there = elsewhere.root().join("rawmodels/m1/m1.glb");
     assert_eq!(read(there), numbered_glb(9));
+}
+
+#[test]
+fn what_sync_notes_does_not_keep_a_mount_from_the_usual_folders() {
+    needs_fuse!();
+    let fixture = folder_with(1);
+    run(sync(&fixture, &[]));
+    let home = fixture.scratch.path();
+    assert!(exists(home.join(".local/state/assetfs/sync")));
+    let second = home.join("second");
+    let mut command = Command::new(ASSETFS);
+    for variable in ["XDG_STATE_HOME", "XDG_CACHE_HOME", "XDG_CONFIG_HOME"] {
+        command.env_remove(variable);
+    }
+    command
+        .arg("mount")
+        .arg(&second)
+        .args(["--base-url", &fixture.service.base_url])
+        .env("ASSETFS_TOKEN", fixture.service.token())
+        .env("HOME", home);
+    run(command);
+    let _mounted = MountPoint(second.clone());
+    assert!(exists(second.join("rawmodels/m0/m0.glb")));
 }
 
 #[test]

@@ -24,6 +24,7 @@ pub(super) struct Listed {
     state: StatusWord,
     status: String,
     reason: Option<String>,
+    bytes: Option<u64>,
 }
 
 /// What has to be done for a model of the folder.
@@ -192,7 +193,7 @@ impl Look {
                 bail!("{why}");
             }
         }
-        Ok(match compare(&new, &model)? {
+        Ok(match compare(&new, &model, there.bytes)? {
             Content::Same if there.state == StatusWord::Complete => Step::Nothing,
             Content::Same if there.state == StatusWord::Failed => {
                 let why = there.reason.as_ref().unwrap_or(&there.status);
