@@ -136,6 +136,24 @@ fn a_folder_is_brought_in_once_and_changes_are_versions() {
 }
 
 #[test]
+fn a_second_run_asks_the_service_for_no_model() {
+    needs_fuse!();
+    const MODELS: usize = 20;
+    let mut fixture = folder_with(MODELS);
+    run(sync(&fixture, &[]));
+    // Nothing is polled any more for having been looked at.
+    run(Command::new(ASSETFS).arg("unmount").arg(fixture.root()));
+    fixture.mount(&["--refresh", "10m"]);
+    names_in(&fixture.path("rawmodels"));
+    let requests = || fixture.status()["rate"]["taken"].as_u64().unwrap();
+    let before = requests();
+    let again = sum(sync(&fixture, &["--delete"]), 0);
+    assert_eq!(again["unchanged"], json!(MODELS));
+    let sent = requests() - before;
+    assert!(sent < 8, "{sent} requests for {MODELS} models");
+}
+
+#[test]
 fn only_delete_removes_what_the_folder_lacks_and_not_more_than_half() {
     needs_fuse!();
     let fixture = folder_with(5);
