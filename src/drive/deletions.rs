@@ -18,6 +18,9 @@ const MAX_LISTED_ROWS: usize = 1 << 18;
 const MAX_LISTED: usize = 1024;
 /// Lookups of loose files that are remembered.
 const MAX_LOOKED_FOR: usize = 4096;
+/// How long after a loose file became a model lookups of it tell nothing: a file manager that shows the folder looks what
+/// became of it.
+const NEW_MODEL: Duration = Duration::from_secs(30);
 
 #[derive(Debug, Default)]
 pub(super) struct Deletions {
@@ -31,6 +34,8 @@ pub(super) struct Deletions {
     /// Folders of loose files that were removed with their last file: `rm -r` removes the folder next, and must find it.
     emptied: VecDeque<EmptiedFolder>,
     looked_for: VecDeque<LookedFor>,
+    /// Loose files that became models lately.
+    became_models: VecDeque<(Box<str>, Instant)>,
 }
 
 /// What a lookup of a name of a loose file found.
@@ -160,8 +165,19 @@ impl Deletions {
             })
     }
 
+    /// A loose file became a model.
+    pub(super) fn became_model(&mut self, name: &str) {
+        self.became_models
+            .retain(|(_, at)| at.elapsed() < NEW_MODEL);
+        self.became_models.push_back((name.into(), Instant::now()));
+    }
+
     /// A process looked for a loose file.
     pub(super) fn was_looked_for(&mut self, name: &str, found: LooseLookup, thread: u32) {
+        let is_new = |(new, at): &(Box<str>, Instant)| **new == *name && at.elapsed() < NEW_MODEL;
+        if self.became_models.iter().any(is_new) {
+            return;
+        }
         if self.looked_for.len() == MAX_LOOKED_FOR {
             self.looked_for.pop_front();
         }
@@ -536,6 +552,10 @@ mod tests {
         assert_eq!(of(&mut deletions, 42, LATELY).len(), MAX_LOOKED_FOR - 1);
         assert!(of(&mut deletions, 42, Duration::ZERO).is_empty());
         assert!(deletions.looked_for.is_empty(), "old lookups are forgotten");
+        // What has just become a model is looked at by file managers.
+        deletions.became_model("new.glb");
+        deletions.was_looked_for("new.glb", LooseLookup::Sent, 42);
+        assert!(of(&mut deletions, 42, LATELY).is_empty());
     }
 
     #[test]

@@ -11,7 +11,9 @@ use serde_json::{Value, json};
 
 use crate::json_schema::check_lines;
 use crate::square_glb::numbered_glb;
-use crate::support::{ASSETFS, Fixture, exists, fails, names_in, read, run, small_chair, text};
+use crate::support::{
+    ASSETFS, Fixture, MountPoint, exists, fails, names_in, read, run, small_chair, text,
+};
 use crate::{needs_fuse, needs_root};
 
 /// A drive, and beside it the folder `models` with `m0.glb`, `m1.glb` and so on.
@@ -76,12 +78,13 @@ fn results(fixture: &Fixture) -> usize {
     page["data"].as_array().unwrap().len()
 }
 
-/// Requests that the mount has sent, without those of its own refreshes.
-fn requests(fixture: &Fixture) -> usize {
-    let log = fixture.log();
-    let changes = ["POST /", "PUT /", "DELETE /", "PATCH /"];
-    let is_change = |line: &&str| changes.iter().any(|method| line.contains(method));
-    log.lines().filter(is_change).count()
+/// Calls of the mount that change something on the service.
+fn changes(fixture: &Fixture) -> usize {
+    let methods = ["POST", "PUT", "DELETE", "PATCH"].map(|method| format!("method={method} "));
+    let is_change = |line: &&str| {
+        line.contains("called the service") && methods.iter().any(|it| line.contains(it))
+    };
+    fixture.log().lines().filter(is_change).count()
 }
 
 #[test]
@@ -99,14 +102,15 @@ fn a_folder_is_brought_in_once_and_changes_are_versions() {
     assert_eq!((&first["added"], &first["failed"]), (&json!(4), &json!(0)));
     let before = ids(&fixture);
     assert_eq!(before.len(), 4);
+    assert!(changes(&fixture) >= 4, "the log has the calls");
     assert_eq!(
         names_in(&fixture.path("rawmodels")),
         ["chair", "m0", "m1", "m2"]
     );
-    let sent = requests(&fixture);
+    let sent = changes(&fixture);
     let again = sum(sync(&fixture, &["--delete"]), 0);
     assert_eq!(again["unchanged"], json!(4), "{again}");
-    assert_eq!((ids(&fixture), requests(&fixture)), (before.clone(), sent));
+    assert_eq!((ids(&fixture), changes(&fixture)), (before.clone(), sent));
     // rawmodels/ itself may be named, too.
     run(sync_into(&fixture, &fixture.path("rawmodels"), &[]));
     put(&fixture, 1, 7);
@@ -129,6 +133,24 @@ fn a_folder_is_brought_in_once_and_changes_are_versions() {
         names_in(&fixture.path("rawmodels")),
         ["chair", "m0", "m1", "m2"]
     );
+}
+
+#[test]
+fn a_second_run_asks_the_service_for_no_model() {
+    needs_fuse!();
+    const MODELS: usize = 20;
+    let mut fixture = folder_with(MODELS);
+    run(sync(&fixture, &[]));
+    // Nothing is polled any more for having been looked at.
+    run(Command::new(ASSETFS).arg("unmount").arg(fixture.root()));
+    fixture.mount(&["--refresh", "10m"]);
+    names_in(&fixture.path("rawmodels"));
+    let requests = || fixture.status()["rate"]["taken"].as_u64().unwrap();
+    let before = requests();
+    let again = sum(sync(&fixture, &["--delete"]), 0);
+    assert_eq!(again["unchanged"], json!(MODELS));
+    let sent = requests() - before;
+    assert!(sent < 8, "{sent} requests for {MODELS} models");
 }
 
 #[test]
@@ -174,7 +196,7 @@ fn an_empty_or_missing_folder_deletes_nothing() {
     fs::write(models(&fixture).join("m0.glb.part"), b"x").unwrap();
     fails(sync(&fixture, &["--delete"]), 1);
     // A file of the name that is no model keeps the model.
-    fs::write(models(&fixture).join("m0.blend"), b"x").unwrap();
+    fs::write(models(&fixture).join("m0.txt"), b"x").unwrap();
     run(sync(&fixture, &["--delete"]));
     fs::remove_dir_all(models(&fixture)).unwrap();
     let said = fails(sync(&fixture, &["--delete"]), 2);
@@ -225,13 +247,13 @@ fn presets_are_paid_once_for_each_model_that_lacks_them() {
         .args(["wait", "--quiet"])
         .arg(fixture.root()));
     assert_eq!(results(&fixture), 4);
-    let sent = requests(&fixture);
+    let sent = changes(&fixture);
     let again = sum(sync(&fixture, &presets), 0);
     assert_eq!(
         (&again["preset"], &again["unchanged"]),
         (&json!(0), &json!(2))
     );
-    assert_eq!((results(&fixture), requests(&fixture)), (4, sent));
+    assert_eq!((results(&fixture), changes(&fixture)), (4, sent));
     put(&fixture, 2, 2);
     run(sync(&fixture, &presets));
     run(Command::new(ASSETFS)
@@ -299,11 +321,11 @@ fn failures_are_at_the_end_and_are_not_sent_again() {
         "{first}"
     );
     let before = ids(&fixture);
-    let sent = requests(&fixture);
+    let sent = changes(&fixture);
     let output = sync(&fixture, &["--json", "--delete"]).output().unwrap();
     let (lines, code) = lines_of(&output);
     assert_eq!(code, 1);
-    assert_eq!((ids(&fixture), requests(&fixture)), (before, sent));
+    assert_eq!((ids(&fixture), changes(&fixture)), (before, sent));
     let failed: Vec<&Value> = lines
         .iter()
         .filter(|line| line.get("reason").is_some())
@@ -390,6 +412,29 @@ fn another_machine_sends_nothing_that_is_there_and_replaces_what_is_different() 
     assert_eq!(ids(&fixture).len(), 4);
     let there = elsewhere.root().join("rawmodels/m1/m1.glb");
     assert_eq!(read(there), numbered_glb(9));
+}
+
+#[test]
+fn what_sync_notes_does_not_keep_a_mount_from_the_usual_folders() {
+    needs_fuse!();
+    let fixture = folder_with(1);
+    run(sync(&fixture, &[]));
+    let home = fixture.scratch.path();
+    assert!(exists(home.join(".local/state/assetfs/sync")));
+    let second = home.join("second");
+    let mut command = Command::new(ASSETFS);
+    for variable in ["XDG_STATE_HOME", "XDG_CACHE_HOME", "XDG_CONFIG_HOME"] {
+        command.env_remove(variable);
+    }
+    command
+        .arg("mount")
+        .arg(&second)
+        .args(["--base-url", &fixture.service.base_url])
+        .env("ASSETFS_TOKEN", fixture.service.token())
+        .env("HOME", home);
+    run(command);
+    let _mounted = MountPoint(second.clone());
+    assert!(exists(second.join("rawmodels/m0/m0.glb")));
 }
 
 #[test]

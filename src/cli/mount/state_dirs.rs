@@ -59,6 +59,7 @@ pub(super) fn check_they_are_ours(plan: &MountPlan) -> Result<()> {
         "accounts.json.damaged",
         "mount.log",
         "engine-worker",
+        "sync",
     ];
     for folder in [&plan.state_dir, &plan.cache_dir] {
         if is_foreign(folder, is_sign, &usual) {

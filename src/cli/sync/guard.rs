@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use xxhash_rust::xxh3::xxh3_128;
 
 use super::super::settings;
-use crate::durable::write_atomic;
+use crate::durable::{PrivateDir, write_atomic};
 use crate::fuse::shell_quoted;
 
 /// What the last run saw of a folder.
@@ -22,16 +22,18 @@ struct LastRun {
 
 /// The memory of one folder and drive.
 pub(super) struct Memory {
-    file: PathBuf,
+    /// A user without a home folder has none.
+    file: Option<PathBuf>,
 }
 
 impl Memory {
-    pub(super) fn of(dir: &Path, drive: &Path) -> Result<Memory> {
+    pub(super) fn of(dir: &Path, drive: &Path) -> Memory {
         let key = format!("{}\0{}", dir.display(), drive.display());
         let name = format!("{:032x}.json", xxh3_128(key.as_bytes()));
-        Ok(Memory {
-            file: settings::state_dir()?.join("sync").join(name),
-        })
+        let state = settings::state_dir().ok();
+        Memory {
+            file: state.map(|state| state.join("sync").join(name)),
+        }
     }
 
     /// Notes where the folder is mounted.
@@ -39,18 +41,19 @@ impl Memory {
         let seen = LastRun {
             mount_point: mount_point_of(dir, &mount_points()?),
         };
+        let Some(file) = self.file.as_deref() else {
+            return Ok(());
+        };
         if self.last().as_ref() == Some(&seen) {
             return Ok(());
         }
-        let folder = self.file.parent().unwrap_or(Path::new("/"));
-        let written = fs::create_dir_all(folder)
-            .map_err(anyhow::Error::new)
-            .and_then(|()| Ok(write_atomic(&self.file, &serde_json::to_vec(&seen)?)?));
-        written.with_context(|| format!("cannot write {}", self.file.display()))
+        PrivateDir::open(file.parent().unwrap_or(file))?;
+        let written = write_atomic(file, &serde_json::to_vec(&seen)?);
+        written.with_context(|| format!("cannot write {}", file.display()))
     }
 
     fn last(&self) -> Option<LastRun> {
-        serde_json::from_slice(&fs::read(&self.file).ok()?).ok()
+        serde_json::from_slice(&fs::read(self.file.as_deref()?).ok()?).ok()
     }
 }
 
@@ -141,8 +144,9 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let models = dir.path().join("models");
         fs::create_dir(&models).unwrap();
+        let file = dir.path().join("state/memory.json");
         let memory = Memory {
-            file: dir.path().join("state/memory.json"),
+            file: Some(file.clone()),
         };
         check_is_mounted(&models, &memory).unwrap();
         memory.note(&models).unwrap();
@@ -150,7 +154,7 @@ mod tests {
         let was = LastRun {
             mount_point: models.clone(),
         };
-        fs::write(&memory.file, serde_json::to_vec(&was).unwrap()).unwrap();
+        fs::write(&file, serde_json::to_vec(&was).unwrap()).unwrap();
         let error = check_is_mounted(&models, &memory).unwrap_err().to_string();
         assert!(error.contains("was mounted when"), "{error}");
         // A run without --delete takes the folder as it is.

@@ -17,9 +17,10 @@ use anyhow::{Context as _, Result, bail};
 use clap_complete::engine::ArgValueCompleter;
 
 use self::guard::Memory;
-use self::plan::{Brings, Plan, Step, Wanted};
-use self::report::{Report, SyncOutcome};
+use self::plan::{Brings, SyncPlan, SyncStep, Wanted};
+use self::report::{BroughtModel, DroppedText, Report, SyncOutcome};
 use super::completers;
+use super::control::commit_at;
 use super::exit::{Exit, WrongUse};
 use super::files::percent;
 use super::models_of_folder::ModelPreset;
@@ -45,7 +46,7 @@ const IDS_A_LINE: usize = 500;
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Example: assetfs sync ~/models ~/assets\n\
     Example: assetfs sync ~/models --preset 'Web Viewer' --preset ar.json\n\
-    Example: assetfs sync ~/models ~/assets --delete --dry-run\n\
+    Example: assetfs sync ~/models ~/assets --delete --max-delete 20 --dry-run\n\
     Exit codes: 0 the drive has the models of DIR, 1 it lacks some, or nothing was deleted, 2 wrong use, 3 timed out")]
 pub(super) struct SyncArgs {
     /// The folder with the models
@@ -75,14 +76,21 @@ pub(super) struct SyncArgs {
 
 pub(super) fn run(args: &SyncArgs) -> Result<Exit> {
     let sync = Sync::of(args)?;
-    let mut plan = Plan::of(&sync.dir, &sync.drive)?;
-    if args.delete {
-        sync.check_may_delete(&plan)?;
-    }
-    let mut report = Report::new(args);
+    let mut plan = SyncPlan::of(&sync.dir, &sync.drive)?;
+    let allowed = match args.delete {
+        true => sync.check_may_delete(&plan),
+        false => Ok(()),
+    };
+    let mut report = Report::default();
+    report.is_dry = args.dry_run;
+    report.is_quiet = args.quiet;
     if args.dry_run {
         sync.show(plan, &mut report);
+        if let Err(refused) = allowed {
+            report.failed(&sync.dir, &refused);
+        }
     } else {
+        allowed?;
         let wanted = std::mem::take(&mut plan.wanted);
         let old = sync.bring_all(wanted, &mut report);
         sync.delete(&plan, &old, &mut report);
@@ -128,7 +136,7 @@ impl Sync<'_> {
             .into());
         }
         Ok(Sync {
-            memory: Memory::of(&dir, root)?,
+            memory: Memory::of(&dir, root),
             presets: ModelPreset::read(&args.presets)?,
             args,
             dir,
@@ -136,7 +144,7 @@ impl Sync<'_> {
         })
     }
 
-    fn check_may_delete(&self, plan: &Plan) -> Result<()> {
+    fn check_may_delete(&self, plan: &SyncPlan) -> Result<()> {
         guard::check_is_mounted(&self.dir, &self.memory)?;
         let count = plan.extra.len();
         let dir = shell_quoted(&self.dir);
@@ -198,11 +206,15 @@ impl Sync<'_> {
             texts: Vec::new(),
         };
         brought.outcome = match wanted.step {
-            Step::Nothing => Ok(SyncOutcome::Unchanged),
-            Step::OtherName => Ok(SyncOutcome::OtherName),
-            Step::Fail(error) => Err(error),
-            Step::Bring(files, brings) => {
-                let ended = self.replace(files, &brought.model);
+            SyncStep::Nothing => Ok(SyncOutcome::Unchanged),
+            SyncStep::OtherName => Ok(SyncOutcome::OtherName),
+            SyncStep::Fail(error) => Err(error),
+            SyncStep::Bring(files, brings) => {
+                let committed = match brings {
+                    Brings::UnderWay => commit_draft(&brought.model),
+                    Brings::New | Brings::Changed => Ok(()),
+                };
+                let ended = committed.and_then(|()| self.replace(files, &brought.model));
                 ended.map(|(outcome, old)| {
                     brought.old = old;
                     match brings {
@@ -214,8 +226,9 @@ impl Sync<'_> {
                     }
                 })
             }
-            Step::Rename(draft, files) => self
+            SyncStep::Rename(draft, files) => self
                 .rename(&draft, &brought.model)
+                .and_then(|()| commit_draft(&brought.model))
                 .and_then(|()| self.replace(files, &brought.model))
                 .map(|_| SyncOutcome::Renamed),
         };
@@ -255,7 +268,7 @@ impl Sync<'_> {
     }
 
     /// Deletes what the folder lacks, and the versions that were replaced.
-    fn delete(&self, plan: &Plan, old: &[String], report: &mut Report) {
+    fn delete(&self, plan: &SyncPlan, old: &[String], report: &mut Report) {
         if !self.args.delete {
             report.kept(plan.extra.len());
             return;
@@ -296,10 +309,10 @@ impl Sync<'_> {
     }
 
     /// Says what would be done.
-    fn show(&self, plan: Plan, report: &mut Report) {
+    fn show(&self, plan: SyncPlan, report: &mut Report) {
         for wanted in plan.wanted {
             let texts = match &wanted.step {
-                Step::Nothing | Step::OtherName => {
+                SyncStep::Nothing | SyncStep::OtherName => {
                     let presets = self.presets.iter();
                     presets
                         .filter_map(|preset| missing_text(&wanted.model, preset))
@@ -308,12 +321,12 @@ impl Sync<'_> {
                 _ => Vec::new(),
             };
             let outcome = match wanted.step {
-                Step::Nothing => Ok(SyncOutcome::Unchanged),
-                Step::Bring(_, Brings::New | Brings::UnderWay) => Ok(SyncOutcome::Added),
-                Step::Bring(_, Brings::Changed) => Ok(SyncOutcome::Replaced),
-                Step::Rename(..) => Ok(SyncOutcome::Renamed),
-                Step::OtherName => Ok(SyncOutcome::OtherName),
-                Step::Fail(error) => Err(error),
+                SyncStep::Nothing => Ok(SyncOutcome::Unchanged),
+                SyncStep::Bring(_, Brings::New | Brings::UnderWay) => Ok(SyncOutcome::Added),
+                SyncStep::Bring(_, Brings::Changed) => Ok(SyncOutcome::Replaced),
+                SyncStep::Rename(..) => Ok(SyncOutcome::Renamed),
+                SyncStep::OtherName => Ok(SyncOutcome::OtherName),
+                SyncStep::Fail(error) => Err(error),
             };
             report.note(BroughtModel {
                 source: Some(wanted.source),
@@ -334,34 +347,12 @@ impl Sync<'_> {
     }
 }
 
-/// What became of a model.
-struct BroughtModel {
-    /// The model in the folder; a deleted one has none.
-    source: Option<PathBuf>,
-    model: PathBuf,
-    outcome: Result<SyncOutcome>,
-    /// The id of the version that was replaced.
-    old: Option<String>,
-    texts: Vec<DroppedText>,
-}
-
-impl BroughtModel {
-    fn deleted(model: PathBuf) -> BroughtModel {
-        BroughtModel {
-            source: None,
-            model,
-            outcome: Ok(SyncOutcome::Deleted),
-            old: None,
-            texts: Vec::new(),
-        }
+/// Sends a draft that has the files of its source, which nobody else may be about to do.
+fn commit_draft(model: &Path) -> Result<()> {
+    match mounted::item_id(model)? {
+        Some(_) => Ok(()),
+        None => commit_at(model, "commit"),
     }
-}
-
-/// The text of a preset in a model's `optimize/`.
-struct DroppedText {
-    path: PathBuf,
-    /// False if it was there.
-    outcome: Result<bool>,
 }
 
 fn drop_preset(model: &Path, preset: &ModelPreset) -> DroppedText {

@@ -24,10 +24,11 @@ pub(super) struct Listed {
     state: StatusWord,
     status: String,
     reason: Option<String>,
+    bytes: Option<u64>,
 }
 
 /// What has to be done for a model of the folder.
-pub(super) enum Step {
+pub(super) enum SyncStep {
     /// The drive has it.
     Nothing,
     /// It becomes a model of the drive, the next version of one, or its upload is waited for.
@@ -53,11 +54,11 @@ pub(super) struct Wanted {
     pub(super) source: PathBuf,
     /// The folder of its model in the drive.
     pub(super) model: PathBuf,
-    pub(super) step: Step,
+    pub(super) step: SyncStep,
 }
 
 /// What a run has to do.
-pub(super) struct Plan {
+pub(super) struct SyncPlan {
     pub(super) wanted: Vec<Wanted>,
     /// Models of the drive that the folder does not have.
     pub(super) extra: Vec<Listed>,
@@ -65,8 +66,8 @@ pub(super) struct Plan {
     pub(super) uploaded: usize,
 }
 
-impl Plan {
-    pub(super) fn of(dir: &Path, drive: &MountedDrive) -> Result<Plan> {
+impl SyncPlan {
+    pub(super) fn of(dir: &Path, drive: &MountedDrive) -> Result<SyncPlan> {
         let sources = scan(dir, drive.root(), |_| None)?;
         let look = Look {
             rawmodels: drive.root().join("rawmodels"),
@@ -92,8 +93,8 @@ impl Plan {
             };
             let (model, step) = match step {
                 Ok(Found::Own(step)) => (source.stem.clone(), step),
-                Ok(Found::Other(name)) => (name, Step::OtherName),
-                Err(error) => (source.stem.clone(), Step::Fail(error)),
+                Ok(Found::Other(name)) => (name, SyncStep::OtherName),
+                Err(error) => (source.stem.clone(), SyncStep::Fail(error)),
             };
             wanted.push(Wanted {
                 source: source.path.clone(),
@@ -106,7 +107,7 @@ impl Plan {
             .filter(|it| !taken.contains(&it.name));
         let extra = extra.filter(|it| it.id.is_some()).cloned().collect();
         let uploaded = look.listed.iter().filter(|it| it.id.is_some()).count();
-        Ok(Plan {
+        Ok(SyncPlan {
             wanted,
             extra,
             uploaded,
@@ -117,7 +118,7 @@ impl Plan {
 /// Where the drive has, or will have, a source.
 enum Found {
     /// Under its own name.
-    Own(Step),
+    Own(SyncStep),
     Other(String),
 }
 
@@ -170,14 +171,14 @@ impl Look {
             taken.insert(other.name.clone());
             return Ok(match other.id {
                 Some(_) => Found::Other(other.name.clone()),
-                None => Found::Own(Step::Rename(self.rawmodels.join(&other.name), new)),
+                None => Found::Own(SyncStep::Rename(self.rawmodels.join(&other.name), new)),
             });
         }
-        Ok(Found::Own(Step::Bring(new, Brings::New)))
+        Ok(Found::Own(SyncStep::Bring(new, Brings::New)))
     }
 
     /// A model of the name is there.
-    fn step_of_known(&self, new: NewFiles, there: &Listed, name: &str) -> Result<Step> {
+    fn step_of_known(&self, new: NewFiles, there: &Listed, name: &str) -> Result<SyncStep> {
         let model = self.rawmodels.join(name);
         // A version that failed is not sent again as it is.
         let of_name = format!("/rawmodels/{name}");
@@ -192,15 +193,15 @@ impl Look {
                 bail!("{why}");
             }
         }
-        Ok(match compare(&new, &model)? {
-            Content::Same if there.state == StatusWord::Complete => Step::Nothing,
+        Ok(match compare(&new, &model, there.bytes)? {
+            Content::Same if there.state == StatusWord::Complete => SyncStep::Nothing,
             Content::Same if there.state == StatusWord::Failed => {
                 let why = there.reason.as_ref().unwrap_or(&there.status);
-                Step::Fail(anyhow!("{why}"))
+                SyncStep::Fail(anyhow!("{why}"))
             }
-            Content::Same => Step::Bring(new, Brings::UnderWay),
-            Content::Other => Step::Bring(new, Brings::Changed),
-            Content::Unknown => Step::Fail(anyhow!(
+            Content::Same => SyncStep::Bring(new, Brings::UnderWay),
+            Content::Other => SyncStep::Bring(new, Brings::Changed),
+            Content::Unknown => SyncStep::Fail(anyhow!(
                 "{} was copied in on another machine, and a zip cannot be compared with what is in it; if it has changed, \
                  `assetfs replace` sends it",
                 shell_quoted(&model)

@@ -2,12 +2,12 @@
 
 use std::path::{Path, PathBuf};
 
+use anyhow::Result;
 use serde_json::json;
 
 use super::super::exit::{Exit, sentence};
 use super::super::output;
 use super::super::table::counted;
-use super::{BroughtModel, SyncArgs};
 use crate::drive::StatusWord;
 use crate::fuse::shell_quoted;
 
@@ -54,26 +54,49 @@ impl SyncOutcome {
     }
 }
 
+/// What became of a model.
+pub(super) struct BroughtModel {
+    /// The model in the folder; a deleted one has none.
+    pub(super) source: Option<PathBuf>,
+    pub(super) model: PathBuf,
+    pub(super) outcome: Result<SyncOutcome>,
+    /// The id of the version that was replaced.
+    pub(super) old: Option<String>,
+    pub(super) texts: Vec<DroppedText>,
+}
+
+impl BroughtModel {
+    pub(super) fn deleted(model: PathBuf) -> BroughtModel {
+        BroughtModel {
+            source: None,
+            model,
+            outcome: Ok(SyncOutcome::Deleted),
+            old: None,
+            texts: Vec::new(),
+        }
+    }
+}
+
+/// The text of a preset in a model's `optimize/`.
+pub(super) struct DroppedText {
+    pub(super) path: PathBuf,
+    /// False if it was there.
+    pub(super) outcome: Result<bool>,
+}
+
 /// Prints what is done, and keeps the failures for the end.
+#[derive(Default)]
 pub(super) struct Report {
-    is_dry: bool,
-    is_quiet: bool,
+    /// Nothing is done.
+    pub(super) is_dry: bool,
+    /// Only failures are printed.
+    pub(super) is_quiet: bool,
     counts: [u64; SyncOutcome::ALL.len()],
     failures: Vec<(PathBuf, anyhow::Error)>,
     kept: usize,
 }
 
 impl Report {
-    pub(super) fn new(args: &SyncArgs) -> Report {
-        Report {
-            is_dry: args.dry_run,
-            is_quiet: args.quiet,
-            counts: [0; SyncOutcome::ALL.len()],
-            failures: Vec::new(),
-            kept: 0,
-        }
-    }
-
     pub(super) fn note(&mut self, brought: BroughtModel) {
         let source = brought.source.as_deref();
         match brought.outcome {
@@ -179,7 +202,8 @@ impl Report {
         if !self.failures.is_empty() {
             parts.push(format!("{} failed", self.failures.len()));
         }
-        println!("{}", parts.join(", "));
+        let verb = if self.is_dry { "Would be: " } else { "" };
+        println!("{verb}{}", parts.join(", "));
         if self.kept > 0 {
             println!(
                 "{} of the drive not in the folder; --delete deletes what the folder lacks, for good",

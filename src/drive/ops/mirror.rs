@@ -18,6 +18,7 @@ use crate::drive::posix::{Caller, process_of};
 use crate::drive::tree::Tree;
 use crate::drive::values::node::{Home, Model};
 use crate::outbox::model_of_loose_file;
+use crate::wire::AssetId;
 
 /// Names of the programs, without what follows the letters (`unison-2.52`).
 const MIRRORS: &[&str] = &["git", "lftp", "openrsync", "rclone", "rsync", "unison"];
@@ -68,6 +69,9 @@ pub async fn check_mirror(
     else {
         return Ok(Mirrored::No);
     };
+    let Some(asset) = mount.catalog().asset_of(home) else {
+        return Ok(Mirrored::No);
+    };
     let is_known = is_mirror(&caller.program());
     let looked_for = mount
         .deletions()
@@ -75,7 +79,7 @@ pub async fn check_mirror(
     if !is_known && looked_for.is_empty() {
         return Ok(Mirrored::No);
     }
-    let Some((loose, lookup)) = loose_file(mount, home).await else {
+    let Some((loose, lookup)) = loose_file(mount, home, asset).await else {
         return Ok(Mirrored::No);
     };
     let path = model_path(mount.catalog(), Model::Raw(home));
@@ -96,8 +100,11 @@ fn is_mirror(program: &str) -> bool {
 
 /// The name of the loose file that an uploaded model was made of, or may have been made of on another machine: its only
 /// file, if that has the name of the model. With it, what a lookup of that name finds here.
-async fn loose_file(mount: &Arc<Mount>, home: Home) -> Option<(String, LooseLookup)> {
-    let asset = mount.catalog().asset_of(home)?;
+async fn loose_file(
+    mount: &Arc<Mount>,
+    home: Home,
+    asset: AssetId,
+) -> Option<(String, LooseLookup)> {
     if let Some(record) = mount.outbox().uploads().sent_record(asset) {
         return Some((record.loose_name()?, LooseLookup::Sent));
     }

@@ -105,13 +105,14 @@ pub fn noted_node<T>(tree: &Tree, node: &Node, result: DriveResult<T>) -> DriveR
 }
 
 /// Ends the failures that an outcome answers: those of a draft that the service has accepted, and of a job that was
-/// sent. What a draft was sent without is noted.
+/// sent. What a draft was sent without is noted, and that a loose file is a model now.
 pub fn note_outcome(tree: &Tree, event: &OutboxEvent) {
     match event {
         OutboxEvent::AssetCreated { draft, .. } => {
             let Some(info) = tree.outbox().drafts().get(*draft) else {
                 return;
             };
+            tree.deletions().became_model(&info.name);
             let path = tree.catalog().home_path(Home::Made(*draft));
             tree.failures().answered(&path);
             tree.failures()

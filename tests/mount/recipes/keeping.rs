@@ -77,6 +77,45 @@ fn a_nightly_backup_goes_both_ways_and_can_be_restored() {
     assert!(exists(workplace.home("backup/rawmodels/lamp/lamp.glb")));
 }
 
+#[test]
+fn a_nightly_sync_of_thirty_models_pays_each_once_and_deletes_nothing_of_an_empty_folder() {
+    needs_fuse!();
+    const MODELS: usize = 30;
+    let recipe = Recipe::named("Nightly sync");
+    let [script] = recipe.files(["~/bin/assets-sync"]);
+    let [preview] = recipe.commands();
+    let workplace = Workplace::new();
+    write(&workplace.home("bin/assets-sync"), script);
+    fs::create_dir_all(workplace.home("models")).unwrap();
+    fs::create_dir_all(workplace.home("presets")).unwrap();
+    for number in 0..MODELS {
+        workplace.model(&format!("../home/models/m{number}.glb"), number);
+    }
+    workplace.preset(50);
+    workplace.run("cp web.json ~/presets/");
+    let said = workplace.run(preview);
+    assert!(said.contains("30 added"), "{said}");
+    assert_eq!(workplace.totals(), (0, 0));
+    let totals = || {
+        let total = |path: &str| workplace.fixture.service.get(path)["meta"]["total"].clone();
+        let count = |path: &str| total(path).as_u64().unwrap() as usize;
+        (count("api/v2/rawmodel"), count("api/v2/rapidmodel"))
+    };
+    let night = "bash ~/bin/assets-sync";
+    workplace.run(night);
+    assert_eq!(totals(), (MODELS, 2 * MODELS));
+    workplace.run(night);
+    assert_eq!(totals(), (MODELS, 2 * MODELS));
+    workplace.model("../home/models/m3.glb", MODELS);
+    workplace.run("rm ~/models/m4.glb");
+    workplace.run(night);
+    assert_eq!(totals(), (MODELS - 1, 2 * MODELS + 2));
+    workplace.run("mv ~/models ~/aside && mkdir ~/models");
+    let said = workplace.fails(night, 1);
+    assert!(said.contains("nothing was changed"), "{said}");
+    assert_eq!(totals().0, MODELS - 1);
+}
+
 /// The home folder of one machine of a farm, with its drive.
 struct Node {
     _drive: MountPoint,

@@ -20,6 +20,7 @@ fn every_recipe_has_its_test() {
             "CI",
             "Blender",
             "Hot folder",
+            "Nightly sync",
             "Nightly backup",
             "Render farm",
             "Sharing a model on a web page"

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use super::models::triangle_glb;
-use crate::support::{Fixture, exists, file_names, names_in, read, run, text};
+use crate::support::{ASSETFS, Fixture, exists, file_names, names_in, read, run, text};
 use crate::{needs_fuse, needs_program};
 
 const NAMES: [&str; 2] = ["chair", "table"];
@@ -146,8 +146,11 @@ fn a_mirror_on_another_machine_deletes_no_model_that_may_have_been_a_loose_file(
 #[test]
 fn a_program_that_looked_for_a_loose_file_does_not_delete_its_model() {
     needs_fuse!();
-    let fixture = Fixture::new();
+    let mut fixture = Fixture::new();
     mirrored(&fixture);
+    // Another night.
+    run(Command::new(ASSETFS).arg("unmount").arg(fixture.root()));
+    fixture.mount(&[]);
     let before = ids(&fixture);
     let chair = fixture.path("rawmodels/chair");
     assert!(fixture.path("rawmodels/chair.glb").is_file());
@@ -166,6 +169,16 @@ fn a_program_that_looked_for_a_loose_file_does_not_delete_its_model() {
     // Another program did not look for anything.
     run(Command::new("rm").arg("-r").arg(&chair));
     assert!(ids(&fixture).is_empty());
+}
+
+#[test]
+fn a_file_manager_that_looked_what_became_of_a_loose_file_deletes_its_model() {
+    needs_fuse!();
+    let fixture = Fixture::new();
+    mirrored(&fixture);
+    assert!(fixture.path("rawmodels/chair.glb").is_file());
+    fs::remove_dir_all(fixture.path("rawmodels/chair")).unwrap();
+    assert_eq!(ids(&fixture).len(), 1);
 }
 
 #[test]
