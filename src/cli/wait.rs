@@ -28,7 +28,7 @@ use crate::fuse::shell_quoted;
     after_help = "Example: cp -r chair ~/assets/rawmodels/ && assetfs wait ~/assets/rawmodels/chair\n\
     Example: assetfs wait ~/assets/rawmodels/chair/optimize/web.json --timeout 10m\n\
     Example: assetfs wait\n\
-    Example: assetfs wait ~/assets/rawmodels/chair/optimize/web.json --max-bytes 2M --min-similarity 90\n\
+    Example: assetfs wait ~/assets/rawmodels/chair/optimize/web.json --max-bytes 2M --deny missing-file\n\
     Exit codes: 0 all done, 1 one failed, exceeds the budget, or needs your help (a draft that stays empty or incomplete for a minute),\n\
     3 timed out"
 )]
@@ -71,35 +71,37 @@ fn wait_and_report(args: &WaitArgs) -> Result<Exit> {
     output::is_list();
     let mut exit = outcome.exit;
     for (path, state) in outcome.states {
-        let state = within_budget(&path, state, &args.budget);
-        if matches!(state, State::Failed(..)) {
-            exit = exit.max(Exit::Failed);
+        match exceeded_by(&path, &state, &args.budget) {
+            Some(why) => {
+                exit = exit.max(Exit::Failed);
+                report(
+                    &path,
+                    &State::Failed(StatusWord::Failed, why),
+                    "",
+                    args.quiet,
+                );
+            }
+            None => report(&path, &state, &end_for(&path), args.quiet),
         }
-        report(&path, &state, args.quiet);
     }
     Ok(exit)
 }
 
-/// The state of a path whose result has to keep to a budget.
-fn within_budget(path: &Path, state: State, budget: &Budget) -> State {
-    match state {
-        State::Done(ref word, _) if !budget.is_empty() => {
-            let exceeded = budget.exceeded_by(&ResultFacts::on_drive(&result_of(path)));
-            match exceeded.is_empty() {
-                true => state,
-                false => State::Failed(word.clone(), exceeded.join("; ")),
-            }
-        }
-        state => state,
+/// What of the budget the result of a path exceeds.
+fn exceeded_by(path: &Path, state: &State, budget: &Budget) -> Option<String> {
+    if budget.is_empty() || !matches!(state, State::Done(..)) {
+        return None;
     }
+    let exceeded = budget.exceeded_by(&ResultFacts::on_drive(&result_of(path)));
+    (!exceeded.is_empty()).then(|| exceeded.join("; "))
 }
 
-/// Says how the wait for a path ended.
-fn report(path: &Path, state: &State, quiet: bool) {
+/// Says how the wait for a path ended, and after a failure what to do.
+fn report(path: &Path, state: &State, advice: &str, quiet: bool) {
     let shown = shell_quoted(path);
     let (word, status, reason, exit) = match state {
         State::Failed(word, text) => {
-            eprintln!("assetfs: {shown}: {text}{}", end_for(path));
+            eprintln!("assetfs: {shown}: {text}{advice}");
             (word, text, Some(text), Exit::Failed)
         }
         State::Going(word, text) => {

@@ -59,6 +59,7 @@ fn the_exit_code_is_the_same_for_the_same_cause() {
         // A source on this machine that does not exist.
         ("optimize", "optimize none out -p 3d-print", 2),
         ("watch", "watch none --out done -p 3d-print", 2),
+        ("build", "build none.toml", 2),
         ("thumbnail", "thumbnail none.glb out.png", 2),
         // A value that cannot work.
         ("scale", "scale chair x", 2),

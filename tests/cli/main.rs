@@ -1,6 +1,7 @@
 //! Commands that need no mount, run as in a shell.
 
 mod bad_arguments;
+mod build;
 mod completions;
 mod json;
 #[path = "../support/json_schema.rs"]

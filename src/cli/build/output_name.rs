@@ -88,12 +88,7 @@ impl OutputName {
         PathBuf::from(replaced(&self.folder, model, preset))
     }
 
-    /// The name of a result's files without their extension.
-    pub(super) fn stem(&self, model: &str, preset: &str) -> String {
-        replaced(&self.stem, model, preset)
-    }
-
-    /// The same for a preset, in which `{model}` still stands for the model.
+    /// The name of a preset's results without their extension, in which `{model}` stands for the model.
     pub(super) fn stem_of_preset(&self, preset: &str) -> String {
         self.stem.replace(PRESET, preset)
     }
@@ -131,7 +126,7 @@ mod tests {
     fn path(template: &str) -> String {
         let name: OutputName = template.parse().unwrap();
         assert_eq!(name.text(), template);
-        let stem = name.stem("chair", "web");
+        let stem = name.stem_of_preset("web").replace(MODEL, "chair");
         name.folder("chair", "web").join(stem).display().to_string()
     }
 
@@ -144,8 +139,11 @@ mod tests {
             "a/web/b-chair-chair"
         );
         assert_eq!(OutputName::default().text(), "{model}.{preset}.{ext}");
-        let name = OutputName::default();
-        assert_eq!(name.stem("{preset}", "{model}"), "{preset}.{model}");
+        let name: OutputName = "{model}/{preset}/x{model}.{ext}".parse().unwrap();
+        assert_eq!(
+            name.folder("{preset}", "{model}"),
+            Path::new("{preset}/{model}")
+        );
     }
 
     #[test]

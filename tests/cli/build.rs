@@ -1,0 +1,298 @@
+//! `assetfs build`: results are under the names that `assetfs.toml` gives, made once, within their budgets, whatever is killed.
+
+use std::fs;
+use std::os::unix::fs::MetadataExt as _;
+use std::process::{Command, Stdio};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use serde_json::Value;
+
+use super::json_schema::check_lines;
+use super::square_glb::numbered_glb;
+use super::support::{ASSETFS, Bench, Ran};
+
+const TWO_PRESETS: &str =
+    "models = 'models'\n[presets]\nweb = 'Lossless Clean-Up'\nphone = 'phone.json'\n";
+const ONE_PRESET: &str = "models = 'models'\n[presets]\nweb = 'Lossless Clean-Up'\n";
+
+fn command(bench: &Bench, args: &[&str]) -> Command {
+    let mut command = Command::new(ASSETFS);
+    command
+        .args(["build", "--no-pictures"])
+        .args(args)
+        .current_dir(bench.path(""));
+    command.env_remove("GITHUB_ACTIONS");
+    command
+}
+
+fn build(bench: &Bench, args: &[&str]) -> Ran {
+    Ran(command(bench, args).output().unwrap())
+}
+
+/// What a run with `--json` says of each result: its model, its preset and what became of it.
+fn built(bench: &Bench, args: &[&str], code: i32) -> Vec<(String, String, String)> {
+    let ran = build(bench, &[args, &["--json"]].concat()).expect(code);
+    let text = |line: &Value, key: &str| line[key].as_str().unwrap().to_owned();
+    let lines = check_lines("build", &ran.out()).into_iter();
+    lines
+        .map(|line| {
+            (
+                text(&line, "model"),
+                text(&line, "preset"),
+                text(&line, "built"),
+            )
+        })
+        .collect()
+}
+
+fn all(bench: &Bench, words: &str) -> bool {
+    built(bench, &[], 0)
+        .iter()
+        .all(|(.., state)| state == words)
+}
+
+/// A folder with some models and a file for them.
+fn bench(text: &str, models: usize) -> Bench {
+    let bench = Bench::new();
+    bench.write("assetfs.toml", text.as_bytes());
+    bench.write("phone.json", br#"{"limits":{"faces":{"percentage":50}}}"#);
+    for number in 0..models {
+        bench.write(&format!("models/m{number}.glb"), &numbered_glb(number));
+    }
+    bench
+}
+
+fn visible(bench: &Bench) -> Vec<String> {
+    let names = bench.names("dist").into_iter();
+    names.filter(|name| !name.starts_with('.')).collect()
+}
+
+#[test]
+fn results_have_the_names_of_the_file_and_are_made_once() {
+    let bench = bench(TWO_PRESETS, 2);
+    assert!(all(&bench, "made"));
+    assert_eq!(
+        visible(&bench),
+        ["m0.phone.glb", "m0.web.glb", "m1.phone.glb", "m1.web.glb"]
+    );
+    let inode = |name: &str| fs::metadata(bench.path("dist").join(name)).unwrap().ino();
+    let before = inode("m0.web.glb");
+    assert!(all(&bench, "up_to_date"));
+    // Touched and copied over with the same bytes: nothing is made a second time.
+    bench.write("models/m0.glb", &numbered_glb(0));
+    assert!(all(&bench, "up_to_date"));
+    assert_eq!(inode("m0.web.glb"), before);
+    // One model, one preset and one file that is missing: only what belongs to them is made.
+    bench.write("models/m0.glb", &numbered_glb(7));
+    let made = |wanted: &str| -> Vec<(String, String)> {
+        let all = built(&bench, &[], 0).into_iter();
+        all.filter(|it| it.2 == wanted)
+            .map(|it| (it.0, it.1))
+            .collect()
+    };
+    let pair = |model: &str, preset: &str| (model.to_owned(), preset.to_owned());
+    assert_eq!(
+        made("made"),
+        [pair("m0.glb", "phone"), pair("m0.glb", "web")]
+    );
+    bench.write("phone.json", br#"{"limits":{"faces":{"percentage":90}}}"#);
+    assert_eq!(
+        made("made"),
+        [pair("m0.glb", "phone"), pair("m1.glb", "phone")]
+    );
+    fs::remove_file(bench.path("dist/m1.web.glb")).unwrap();
+    fs::write(bench.path("dist/m0.web.glb"), "changed by somebody").unwrap();
+    assert_eq!(made("made"), [pair("m0.glb", "web"), pair("m1.glb", "web")]);
+    assert!(all(&bench, "up_to_date"));
+}
+
+#[test]
+fn a_name_may_have_folders_and_a_gltf_keeps_its_files_together() {
+    let text = "models = 'models'\nname = '{preset}/{model}.{ext}'\n[presets]\nall = 'gltf.json'\n";
+    let bench = bench(text, 0);
+    bench.write(
+        "gltf.json",
+        br#"{"compressionAndExport":{"fileExports":[{"fileType":"gltf"},{"fileType":"glb"}]}}"#,
+    );
+    bench.write("models/a.glb", &numbered_glb(1));
+    assert!(all(&bench, "made"));
+    let names = bench.names("dist/all");
+    assert!(
+        names.contains(&"a.gltf".to_owned()) && names.contains(&"a.glb".to_owned()),
+        "{names:?}"
+    );
+    let text = fs::read_to_string(bench.path("dist/all/a.gltf")).unwrap();
+    let gltf: Value = serde_json::from_str(&text).unwrap();
+    for buffer in gltf["buffers"].as_array().unwrap() {
+        let uri = buffer["uri"].as_str().unwrap();
+        assert!(
+            uri.starts_with("data:") || bench.path("dist/all").join(uri).exists(),
+            "{uri}"
+        );
+    }
+}
+
+#[test]
+fn what_is_gone_is_removed_when_asked_and_files_of_others_never() {
+    let bench = bench(ONE_PRESET, 2);
+    bench.write("dist/m1.web.glb", b"mine");
+    bench.write("dist/notes.txt", b"mine");
+    let ran = build(&bench, &[]).expect(1);
+    assert!(ran.out().contains("no build has made it"), "{}", ran.out());
+    assert_eq!(fs::read(bench.path("dist/m1.web.glb")).unwrap(), b"mine");
+    fs::remove_file(bench.path("dist/m1.web.glb")).unwrap();
+    // It was made; only its place was taken.
+    let states = built(&bench, &[], 0);
+    assert!(states.iter().all(|it| it.2 == "up_to_date"), "{states:?}");
+    fs::remove_file(bench.path("models/m0.glb")).unwrap();
+    let ran = build(&bench, &[]).expect(0);
+    assert!(
+        ran.err()
+            .contains("1 result of models or presets that are gone"),
+        "{}",
+        ran.err()
+    );
+    assert_eq!(visible(&bench), ["m0.web.glb", "m1.web.glb", "notes.txt"]);
+    build(&bench, &["--prune"]).expect(0);
+    assert_eq!(visible(&bench), ["m1.web.glb", "notes.txt"]);
+}
+
+#[test]
+fn models_whose_results_would_be_one_file_are_refused_before_anything_is_made() {
+    let bench = bench(ONE_PRESET, 1);
+    bench.write("models/m0.stl", b"solid a\nendsolid a\n");
+    let ran = build(&bench, &[]).expect(2);
+    assert!(ran.err().contains("would be one result"), "{}", ran.err());
+    assert_eq!(visible(&bench), Vec::<String>::new());
+}
+
+#[test]
+fn a_result_over_its_budget_is_kept_and_fails_the_build() {
+    let bench = bench(ONE_PRESET, 1);
+    let junit = bench.path("report.xml");
+    let args = [
+        "--max-bytes",
+        "10",
+        "--max-triangles",
+        "1",
+        "--junit",
+        "report.xml",
+    ];
+    let ran = Ran(command(&bench, &args)
+        .env("GITHUB_ACTIONS", "true")
+        .output()
+        .unwrap())
+    .expect(1);
+    assert!(
+        ran.out().contains("more than the budget of 10 B"),
+        "{}",
+        ran.out()
+    );
+    assert!(
+        ran.err()
+            .contains("::error title=m0.glb (web) over budget::"),
+        "{}",
+        ran.err()
+    );
+    assert!(
+        fs::read_to_string(&junit)
+            .unwrap()
+            .contains("failures=\"1\"")
+    );
+    assert_eq!(visible(&bench), ["m0.web.glb"]);
+    // The same result within its budget is not made again.
+    assert!(all(&bench, "up_to_date"));
+    let ran = build(&bench, &["--min-similarity", "50"]).expect(1);
+    assert!(
+        ran.out().contains("its similarity was not measured"),
+        "{}",
+        ran.out()
+    );
+}
+
+#[test]
+fn a_broken_model_fails_alone_and_is_tried_again() {
+    let bench = bench(ONE_PRESET, 1);
+    let mut broken = numbered_glb(3);
+    broken[30] = 0;
+    bench.write("models/broken.glb", &broken);
+    for _ in 0..2 {
+        let states = built(&bench, &[], 1);
+        assert_eq!(states[0].2, "failed", "{states:?}");
+    }
+    assert_eq!(visible(&bench), ["m0.web.glb"]);
+    bench.write("models/broken.glb", &numbered_glb(3));
+    assert_eq!(built(&bench, &[], 0)[0].2, "made");
+}
+
+#[test]
+fn a_folder_that_is_missing_or_cannot_be_is_refused_with_a_sentence() {
+    let bench = bench(ONE_PRESET, 1);
+    for (text, why) in [
+        (
+            "models = 'none'\n[presets]\nweb = 'Web Viewer'\n",
+            "is no folder",
+        ),
+        (
+            "models = 'models'\nout = '.'\n[presets]\nweb = 'Web Viewer'\n",
+            "taken for new models",
+        ),
+        (
+            "models = 'models'\n[presets]\nweb = 'Web Veiwer'\n",
+            "did you mean",
+        ),
+        (
+            "models = 'models'\n[presets]\nweb = 'none.json'\n",
+            "none.json",
+        ),
+    ] {
+        bench.write("assetfs.toml", text.as_bytes());
+        let ran = build(&bench, &[]).expect(2);
+        assert!(ran.err().contains(why), "{text}: {}", ran.err());
+    }
+    let ran = build(&bench, &["elsewhere.toml"]).expect(2);
+    assert!(ran.err().contains("assetfs build --help"), "{}", ran.err());
+}
+
+#[test]
+fn a_build_that_is_killed_anywhere_goes_on_and_makes_nothing_twice() {
+    let bench = bench(TWO_PRESETS, 12);
+    let mut rounds = 0;
+    // Killed again and again, later each time, until one run comes to its end.
+    for millis in (50..).step_by(150) {
+        rounds += 1;
+        let mut child = command(&bench, &["--quiet"])
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap();
+        let until = Instant::now() + Duration::from_millis(millis);
+        let mut ended = None;
+        while Instant::now() < until && ended.is_none() {
+            ended = child.try_wait().unwrap();
+            thread::sleep(Duration::from_millis(5));
+        }
+        if ended.is_some_and(|status| status.success()) {
+            break;
+        }
+        let _ = child.kill();
+        child.wait().unwrap();
+        assert!(rounds < 200, "it never ends");
+    }
+    assert_eq!(visible(&bench).len(), 24);
+    assert!(all(&bench, "up_to_date"));
+}
+
+#[test]
+fn two_builds_of_one_folder_do_not_run_at_once() {
+    let bench = bench(ONE_PRESET, 1);
+    fs::create_dir_all(bench.path("dist/.assetfs-build")).unwrap();
+    let _lock = assetfs::durable::DirLock::acquire(&bench.path("dist/.assetfs-build")).unwrap();
+    let ran = build(&bench, &[]).expect(1);
+    assert!(
+        ran.err().contains("another `assetfs build` writes to"),
+        "{}",
+        ran.err()
+    );
+}
