@@ -381,7 +381,7 @@ mod tests {
 
     #[test]
     fn a_move_that_was_interrupted_anywhere_is_finished() {
-        for done in 0..=3 {
+        for done in 0..=3_usize {
             let mut place = Place::new();
             place.publish("chair", &["old.glb"]).unwrap();
             let results = place.results(&["a.glb", "b.glb"]);
