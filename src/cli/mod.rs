@@ -48,6 +48,7 @@ mod replace;
 mod result_warnings;
 mod rm;
 mod rotated_file;
+mod run_stale;
 mod samba;
 mod secrets;
 mod service_client;

@@ -37,6 +37,7 @@ const ID_ATTRIBUTE: &str = "user.assetfs.id";
 /// The attribute that holds the address of a record, or of the page of an embed.
 const URL_ATTRIBUTE: &str = "user.assetfs.url";
 /// The attribute that holds the checksum (XXH3, 128 bits) of a file that was copied in on this machine.
+const SOURCE_HASH_ATTRIBUTE: &str = "user.assetfs.source_hash";
 const CHECKSUM_ATTRIBUTE: &str = "user.assetfs.xxh3";
 
 /// A drive that is mounted on this machine.
@@ -345,6 +346,11 @@ pub(super) fn preset_description(file: &Path) -> Option<String> {
 /// The checksum of a file that was copied into the drive here; `None` for other files.
 pub(super) fn own_checksum(path: &Path) -> Result<Option<String>> {
     attribute(path, CHECKSUM_ATTRIBUTE).map_err(|error| explain_at(path, error.into()))
+}
+
+/// The checksum over the files of the model at a path, as a drive has noted it on the service.
+pub(super) fn noted_source(path: &Path) -> Result<Option<String>> {
+    attribute(path, SOURCE_HASH_ATTRIBUTE).map_err(|error| explain_at(path, error.into()))
 }
 
 /// The service's id of the object at a path; `None` if it has no id yet.
