@@ -14,6 +14,7 @@ use super::completers;
 use super::exit::{Exit, WrongUse};
 use super::mounted::{self, MountedDrive, POLL_PERIOD, check_exists, command_about, command_at};
 use super::output;
+use super::run_stale::{StaleOptions, run_stale};
 
 /// Time after which `commit` stops waiting if the service does not answer. Errors that come at once are reported
 /// before.
@@ -137,14 +138,31 @@ pub(super) fn retry(args: &RetryArgs) -> Result<Exit> {
 
 /// Run an optimization again; costs another point
 #[derive(Debug, clap::Args)]
-#[command(after_help = "Example: assetfs run ~/assets/rawmodels/chair/optimize/web.json")]
+#[command(
+    after_help = "Example: assetfs run ~/assets/rawmodels/chair/optimize/web.json\n\
+    Example: assetfs run --stale --dry-run ~/assets\n\
+    A result is stale when its source model was replaced, or when the preset that its text names has changed."
+)]
 pub(super) struct RunArgs {
-    /// Job texts in an optimize/, embeds/ or jobs/ folder
-    #[arg(required = true, add = ArgValueCompleter::new(completers::models))]
+    /// Job texts in an optimize/, embeds/ or jobs/ folder; with --stale models, results or the drive
+    #[arg(required_unless_present = "stale", add = ArgValueCompleter::new(completers::models))]
     paths: Vec<PathBuf>,
+    /// Run the texts whose results are stale
+    #[arg(long)]
+    stale: bool,
+    /// Only list the stale results and say what running them costs
+    #[arg(long, requires = "stale")]
+    dry_run: bool,
+    /// Run them without a question
+    #[arg(long, requires = "stale", conflicts_with = "dry_run")]
+    yes: bool,
 }
 
 pub(super) fn run(args: &RunArgs) -> Result<Exit> {
+    if args.stale {
+        let (dry_run, yes) = (args.dry_run, args.yes);
+        return run_stale(&args.paths, &StaleOptions { dry_run, yes });
+    }
     for path in &args.paths {
         if let Err(error) = run_again(path) {
             return Ok(output::failed(Some(path), &error));

@@ -46,6 +46,7 @@ struct Line {
     source: Option<String>,
     preset: Option<String>,
     similarity: Option<f64>,
+    stale: Option<String>,
     #[serde(default)]
     formats: Vec<String>,
 }
@@ -72,6 +73,7 @@ pub(super) fn list(args: &ListArgs) -> Result<Exit> {
             "similarity",
             "source",
             "preset",
+            "stale",
         ];
         show(
             &drive,
@@ -85,6 +87,7 @@ pub(super) fn list(args: &ListArgs) -> Result<Exit> {
                     similarity.unwrap_or_default(),
                     cell(&line.source.unwrap_or_default()),
                     cell(&line.preset.unwrap_or_default()),
+                    cell(&line.stale.unwrap_or_default()),
                 ]
             },
         )?;

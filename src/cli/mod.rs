@@ -52,6 +52,7 @@ mod result_facts;
 mod result_warnings;
 mod rm;
 mod rotated_file;
+mod run_stale;
 mod samba;
 mod secrets;
 mod service_client;

@@ -38,6 +38,8 @@ const ID_ATTRIBUTE: &str = "user.assetfs.id";
 const URL_ATTRIBUTE: &str = "user.assetfs.url";
 /// The attribute that holds the similarity of a result, 0 to 100.
 const SIMILARITY_ATTRIBUTE: &str = "user.assetfs.similarity";
+/// The attribute that holds the checksum over the files of a model, as a drive has noted it on the service.
+const SOURCE_HASH_ATTRIBUTE: &str = "user.assetfs.source_hash";
 /// The attribute that holds the checksum (XXH3, 128 bits) of a file that was copied in on this machine.
 const CHECKSUM_ATTRIBUTE: &str = "user.assetfs.xxh3";
 /// The attribute that holds the MD5 that the storage reports of a file.
@@ -364,6 +366,11 @@ pub(super) fn similarity(path: &Path) -> Option<f64> {
     text.parse()
         .ok()
         .filter(|score| (0.0..=100.0).contains(score))
+}
+
+/// The checksum over the files of the model at a path, as a drive has noted it on the service.
+pub(super) fn noted_source(path: &Path) -> Result<Option<String>> {
+    attribute(path, SOURCE_HASH_ATTRIBUTE).map_err(|error| explain_at(path, error.into()))
 }
 
 /// The service's id of the object at a path; `None` if it has no id yet.

@@ -123,6 +123,12 @@ fn add_work(page: &mut String, root: &Path, status: &MountStatus) {
     section(page, "Transfers", &status.transfers, |transfer| {
         transfer_lines(root, transfer)
     });
+    if status.stale_results > 0 {
+        page.push_str(&format!(
+            "\nStale: {}; `assetfs run --stale` makes them again\n",
+            counted(status.stale_results, "result")
+        ));
+    }
     section(page, "Jobs", &status.jobs, |job| {
         format!("{}  {}", absolute(&job.path), job.status)
     });

@@ -56,6 +56,23 @@ impl AssetCalls<'_> {
         self.exchange.done(call.json(update)).await
     }
 
+    /// Adds tags. Sent once; adding the same again has no effect.
+    pub async fn add_tags(
+        self,
+        id: AssetId,
+        tags: &[String],
+        priority: Priority,
+    ) -> Result<(), ClientError> {
+        let path = fill(route::ASSET, &[&id]);
+        let call = Call::once("tag a base asset", Method::PUT, path);
+        let tags = Some(tags.to_vec());
+        let update = AssetUpdate {
+            tags,
+            ..AssetUpdate::default()
+        };
+        self.exchange.done(call.json(&update).at(priority)).await
+    }
+
     /// The uploaded files.
     pub async fn downloads(
         self,

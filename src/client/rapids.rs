@@ -16,9 +16,20 @@ pub type RapidCalls<'a> = ModelCalls<'a, RapidModel>;
 impl RapidCalls<'_> {
     /// Adds tags to a rapid model. Sent once.
     pub async fn add_tags(self, id: RapidId, tags: &[String]) -> Result<(), ClientError> {
+        self.add_tags_at(id, tags, Priority::Interactive).await
+    }
+
+    /// The same with a priority.
+    pub async fn add_tags_at(
+        self,
+        id: RapidId,
+        tags: &[String],
+        priority: Priority,
+    ) -> Result<(), ClientError> {
         let call = Call::once("add tags", Method::PUT, fill(route::RAPID_MODEL, &[&id]));
         let tags = tags.to_vec();
-        self.exchange.done(call.json(&TagsRequest { tags })).await
+        let call = call.json(&TagsRequest { tags }).at(priority);
+        self.exchange.done(call).await
     }
 
     pub async fn exports(self, id: RapidId, priority: Priority) -> Result<ExportList, ClientError> {

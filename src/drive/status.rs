@@ -54,6 +54,9 @@ pub struct MountStatus {
     /// Numbers of uploads, failures and deletions since the mount started.
     #[serde(default)]
     pub history: HistoryCounts,
+    /// Results that are stale, as far as it is known without requests.
+    #[serde(default)]
+    pub stale_results: u64,
     /// Recent failures, newest first.
     pub failures: Vec<FailureLine>,
     /// What was refused lately because it cannot be done: commands, texts, names. Newest first.

@@ -41,14 +41,16 @@ pub use config::OutboxConfig;
 pub use drafts::{
     AttributeChange, Deletions, DraftInfo, DraftKind, DraftPhase, Drafts, DrainReport, Entries,
     EntryInfo, EntryKind, FileTransfer, LoneZip, OpenMode, Orphan, Orphans, Place, Renamed,
-    Replaced, SentEntry, SentRecord, StagedFile, TransferInfo, Uploads,
+    Replaced, SentEntry, SentRecord, StagedFile, TransferInfo, Uploads, source_hash,
 };
 pub use elsewhere::{unsent_in, waits_unsent};
 pub use error::{OutboxError, OutboxResult};
 pub use events::OutboxEvent;
 pub use failpoint::Failpoint;
 pub use ids::{Caller, DraftId, EntryId, JobFolder, Maker, OwnerFolder};
-pub use jobs::{JobInfo, JobSettings, JobState, JobText, Jobs, parse_job_text, reason_in_log};
+pub use jobs::{
+    JobInfo, JobSettings, JobState, JobText, Jobs, config_hash, parse_job_text, reason_in_log,
+};
 pub use journal::Ticket;
 pub use names::{
     has_references, is_junk_path, is_never_sent, is_service_folder, model_of_loose_file,
@@ -58,7 +60,9 @@ pub use presets::{PresetFile, PresetOverlay, PresetState, Presets, SavedPreset};
 pub use recovery::{Recovered, RecoveredFile, holds_unsent, recovered_in};
 pub use staging::{ContentHash, ContentHasher};
 pub use status::{ItemStatus, StatusWord};
-pub use texts::{TEXT_MAX_BYTES, preset_named, why_never_sent};
+pub use texts::{
+    TEXT_MAX_BYTES, is_sendable_name as is_text_name, preset_named, text_stem, why_never_sent,
+};
 
 use std::fmt;
 use std::sync::Arc;

@@ -31,6 +31,14 @@ pub fn is_sendable_name(name: &str) -> bool {
     names::judge_file(name) == FileName::Plain && PresetText::is_file_name(name)
 }
 
+/// The name of a text without its extension: that of its status, of the link to its result, and in the note on the result.
+pub fn text_stem(name: &str) -> &str {
+    match name.rsplit_once('.') {
+        Some((stem, _)) if !stem.is_empty() && PresetText::is_file_name(name) => stem,
+        _ => name,
+    }
+}
+
 /// Why a file of this name is kept here and never sent; `None` if it would be.
 pub fn why_never_sent(name: &str) -> Option<String> {
     (!is_sendable_name(name)).then(|| {

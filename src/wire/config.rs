@@ -77,6 +77,11 @@ impl OptimizerConfig {
         same_object(&self.0, &other.0)
     }
 
+    /// A text that is the same for configurations of the same meaning: keys in order, numbers in one form.
+    pub fn canonical_text(&self) -> String {
+        canonical_object(&self.0).to_string()
+    }
+
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
@@ -121,6 +126,38 @@ fn kind(value: &Value) -> &'static str {
         Value::String(_) => "a text",
         Value::Array(_) => "a list",
         Value::Object(_) => "an object",
+    }
+}
+
+fn canonical_object(map: &Map<String, Value>) -> Value {
+    let mut sorted: Vec<_> = map.iter().collect();
+    sorted.sort_unstable_by_key(|(key, _)| *key);
+    let members = sorted.into_iter();
+    Value::Object(
+        members
+            .map(|(key, value)| (key.clone(), canonical(value)))
+            .collect(),
+    )
+}
+
+fn canonical(value: &Value) -> Value {
+    match value {
+        Value::Object(map) => canonical_object(map),
+        Value::Array(items) => Value::Array(items.iter().map(canonical).collect()),
+        Value::Number(number) => canonical_number(number),
+        value => value.clone(),
+    }
+}
+
+/// A whole number without a fraction; a long fraction with the digits that survive writing and reading.
+fn canonical_number(number: &Number) -> Value {
+    const EXACT: f64 = 9_007_199_254_740_992.0;
+    match number.as_f64() {
+        Some(float) if number.is_f64() && float.fract() == 0.0 && float.abs() < EXACT => {
+            Value::from(float as i64)
+        }
+        Some(float) if number.is_f64() => Value::from(format!("{float:.14e}")),
+        _ => Value::Number(number.clone()),
     }
 }
 
@@ -184,6 +221,23 @@ mod tests {
         }
         let large = |n: u64| config(json!({ "n": n }));
         assert!(!large(u64::MAX).meaning_eq(&large(u64::MAX - 1)));
+    }
+
+    #[test]
+    fn configurations_of_one_meaning_have_one_canonical_text() {
+        let one = config(json!({"a": 1, "b": {"c": [1.0, "x"], "d": 0.1}}));
+        let two = config(json!({"b": {"d": 0.1, "c": [1, "x"]}, "a": 1.0}));
+        assert_eq!(one.canonical_text(), two.canonical_text());
+        for other in [
+            json!({"a": 1}),
+            json!({"a": 1, "b": {"c": ["x", 1.0], "d": 0.1}}),
+        ] {
+            assert_ne!(one.canonical_text(), config(other).canonical_text());
+        }
+        let number = |n: serde_json::Value| config(json!({ "n": n })).canonical_text();
+        assert_ne!(number(json!(u64::MAX)), number(json!(u64::MAX - 1)));
+        assert_ne!(number(json!(0.1)), number(json!(0.2)));
+        assert_eq!(number(json!(-0.0)), number(json!(0)));
     }
 
     #[test]

@@ -12,6 +12,7 @@ pub mod error;
 pub mod export;
 pub mod id;
 mod lenient;
+pub mod note;
 pub mod optimize;
 pub mod page;
 pub mod paths;
@@ -43,6 +44,9 @@ pub use error::ErrorBody;
 pub use export::{ExportFile, ExportImage, ExportInfo, ExportList, FormatList, RapidDownloads};
 pub use id::{AssetId, EmbedId, ModelId, PresetId, RapidId, TagId, TokenId, UserId, WebhookId};
 pub use lenient::{Other, WAITS_BECAUSE};
+pub use note::{
+    NotedPreset, ResultNotes, SourceNotes, config_note, name_note, replaces_note, source_note,
+};
 pub use optimize::{
     IDEMPOTENCY_KEY, KEYS_ARE_KEPT, LegacyOptimizeReply, LegacyProcess, MultiOptimize,
     MultiOptimizeConfig, MultiOptimizeItem, OptimizeRequest, OptimizeSettings,

@@ -24,7 +24,13 @@ async fn the_top_holds_the_folders_of_the_account() {
     );
     assert_eq!(
         tree.list("/account").await.unwrap(),
-        ["points", "storage_left", "tokens", "webhooks"]
+        [
+            "points",
+            "points.jsonl",
+            "storage_left",
+            "tokens",
+            "webhooks"
+        ]
     );
     let points: u64 = tree
         .read_text("/account/points")

@@ -9,6 +9,7 @@ mod support;
 
 mod account;
 mod archives;
+mod by_source;
 mod copying;
 mod deleting;
 mod embeds;

@@ -27,11 +27,73 @@ fn a_dropped_factory_preset_runs_once_and_its_result_is_read_through_the_link() 
     let rapid = fixture.service.get("api/v2/rapidmodel");
     assert_eq!(rapid["data"].as_array().unwrap().len(), 1, "paid once");
     let tags = rapid["data"][0]["tags"].as_array().unwrap();
-    let [tag] = &tags[..] else {
-        panic!("the one-off tag is gone, and the checksum of the text is left: {tags:?}");
+    let mut names: Vec<&str> = tags
+        .iter()
+        .map(|tag| tag["name"].as_str().unwrap())
+        .collect();
+    names.sort_unstable();
+    let [config, name, text] = names[..] else {
+        panic!("the one-off tag is gone, and the notes of the drive are left: {tags:?}");
     };
-    let name = tag["name"].as_str().unwrap();
-    assert!(name.starts_with("assetfs:text="), "{name}");
+    assert!(config.starts_with("assetfs:config="), "{config}");
+    assert_eq!(name, "assetfs:name=web");
+    assert!(text.starts_with("assetfs:text="), "{text}");
+}
+
+#[test]
+fn run_stale_says_what_it_costs_and_runs_nothing_without_an_answer() {
+    needs_fuse!();
+    let fixture = Fixture::new();
+    fixture.add_model();
+    let config = |percent: u8| {
+        format!(
+            r#"{{"limits":{{"faces":{{"percentage":{percent}}}}},"compressionAndExport":{{"fileExports":[{{"fileType":"glb"}}]}}}}"#
+        )
+    };
+    fs::write(fixture.path("presets/shop.json"), config(50)).unwrap();
+    let job = fixture.path("rawmodels/model/optimize/web.json");
+    fs::write(&job, r#"{"preset": "shop"}"#).unwrap();
+    fixture.wait("rawmodels/model/optimize/web.json");
+    let root = fixture.path("");
+    let stale = |options: &[&str]| {
+        let mut command = assetfs("run", "--stale");
+        let output = command
+            .args(options)
+            .arg(&root)
+            .stdin(std::process::Stdio::null());
+        output.output().unwrap()
+    };
+    let said = |output: &std::process::Output| String::from_utf8_lossy(&output.stderr).into_owned();
+    let none = stale(&["--yes"]);
+    assert!(
+        none.status.success() && said(&none).contains("nothing is stale"),
+        "{none:?}"
+    );
+    fs::write(fixture.path("presets/shop.json"), config(60)).unwrap();
+    let dry = stale(&["--dry-run"]);
+    assert!(dry.status.success(), "{dry:?}");
+    assert!(
+        said(&dry).contains("1 result is stale; running them again costs 1 point"),
+        "{dry:?}"
+    );
+    let listed = String::from_utf8_lossy(&dry.stdout).into_owned();
+    assert!(
+        listed.contains("rapidmodels/model (web): its preset has changed"),
+        "{listed}"
+    );
+    let refused = stale(&[]);
+    assert_eq!(refused.status.code(), Some(2), "{refused:?}");
+    assert!(
+        said(&refused).contains("run it with --yes, or see them with --dry-run"),
+        "{refused:?}"
+    );
+    let total = || fixture.service.get("api/v2/rapidmodel")["meta"]["total"].clone();
+    assert_eq!(total(), 1, "nothing was run");
+    let ran = stale(&["--yes"]);
+    assert!(ran.status.success(), "{ran:?}");
+    fixture.wait("rawmodels/model/optimize/web.json");
+    assert_eq!(total(), 2);
+    assert!(said(&stale(&["--dry-run"])).contains("nothing is stale"));
 }
 
 #[test]

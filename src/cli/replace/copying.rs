@@ -12,12 +12,12 @@ use anyhow::{Context, Result, bail};
 
 use super::claim::Claim;
 use crate::cli::files::{self, FileBelow, percent, read_through};
-use crate::cli::mounted::own_checksum;
+use crate::cli::mounted::{noted_source, own_checksum};
 use crate::cli::progress::{Progress, Task};
 use crate::fuse::shell_quoted;
 use crate::given_files;
 use crate::outbox::{
-    ContentHasher, has_references, is_never_sent, is_service_folder, service_folder_of,
+    ContentHasher, has_references, is_never_sent, is_service_folder, service_folder_of, source_hash,
 };
 use assetfs_formats::references;
 use assetfs_formats::resolve::{Found, ModelFiles};
@@ -118,7 +118,11 @@ impl NewFiles {
     }
 
     /// True if the files of a model were copied in on this machine, and are those of the source.
+    /// Of a model of another machine, the checksum that a drive has noted on it is compared.
     pub(in crate::cli) fn equals_model(&self, model: &Path) -> Result<bool> {
+        if let Some(noted) = noted_source(model)? {
+            return Ok(self.source_hash()? == noted);
+        }
         let places: Vec<&Path> = self.files.iter().map(|file| &*file.place).collect();
         let mut left = own_files(model, &places)?;
         for file in &self.files {
@@ -132,6 +136,16 @@ impl NewFiles {
             }
         }
         Ok(left.is_empty())
+    }
+
+    /// The checksum over its names and contents, as a drive notes it on the model.
+    fn source_hash(&self) -> Result<String> {
+        let mut files = BTreeSet::new();
+        for file in &self.files {
+            let path = file.place.to_string_lossy().into_owned();
+            files.insert((path, file.len, file.checksum()?.to_owned()));
+        }
+        Ok(source_hash(&files).to_string())
     }
 
     /// The same for a draft or an upload, whose bytes are on the local disk.

@@ -19,13 +19,17 @@ mod opening;
 mod orphans;
 mod parts;
 mod pins;
+mod points;
 mod presets;
 mod reasons;
+mod results;
 mod sizes;
 mod source_zip;
 mod staged_zips;
+mod stale;
 mod stored_reasons;
 mod urls;
+mod versions;
 mod watch;
 mod webhook;
 
@@ -58,14 +62,18 @@ pub(super) use models::{
 pub(super) use orphans::refresh_orphans;
 pub(super) use parts::{Catalog, OnChange};
 pub(super) use pins::keep_pins;
+pub(super) use points::points_spent;
 pub(super) use presets::{preset_gone, preset_overlay};
 pub(super) use reasons::{asset_failure, asset_status, learn_reason, model_status, rapid_status};
+pub(super) use results::{done_result, learn_results_of, results_by_text};
 pub(super) use sizes::{
     content_of, join_first_block_fetch, known_content, refetch_changed_content,
 };
 pub(super) use source_zip::{source_zip, source_zip_len, source_zip_name};
 pub(super) use staged_zips::{open_staged_member, staged_zip};
+pub(super) use stale::{StaleCheck, StaleText, Staleness, learn_versions, stale_texts};
 pub(super) use stored_reasons::forget_reason;
 pub(super) use urls::remote_file;
+pub(super) use versions::{asset_with_source, replaced_models};
 pub(super) use watch::{look_at, was_listed, watch};
 pub(super) use webhook::Receiver;

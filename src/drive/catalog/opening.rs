@@ -19,6 +19,7 @@ use crate::drive::catalog::data::reach::Reach;
 use crate::drive::catalog::data::staged_zips::StagedZips;
 use crate::drive::catalog::flight::Flights;
 use crate::drive::catalog::parts::{Catalog, OnChange};
+use crate::drive::catalog::points::keep_known_points;
 use crate::drive::config::DriveConfig;
 use crate::drive::failures::Failures;
 use crate::drive::reading::{Reading, ReadingLimits};
@@ -45,6 +46,8 @@ impl Catalog {
             .map(|record| (record.draft, record.asset))
             .collect();
         let limits = ReadingLimits::default();
+        let known = Known::restore(meta);
+        keep_known_points(meta, &known);
         Catalog {
             config: config.clone(),
             client: client.clone(),
@@ -63,7 +66,7 @@ impl Catalog {
             flights: Flights::new(background.clone()),
             watched: Arc::default(),
             pages_arrived: watch::Sender::default(),
-            known: Mutex::new(Known::restore(meta)),
+            known: Mutex::new(known),
             shown: Mutex::new(made.keys().copied().collect()),
             made: Mutex::new(made),
             reach: Reach::default(),

@@ -17,6 +17,7 @@ pub(super) enum Command {
     Convert(Vec<String>),
     Scale(f64),
     Run(String),
+    RunStale,
     /// The draft of that name is a new version of the model.
     Replace {
         draft: String,
@@ -76,6 +77,7 @@ impl FromStr for Command {
                     "{factor} is not a scale; write a number such as 0.01"
                 ))),
             },
+            ["run-stale"] => Ok(Command::RunStale),
             ["run", ..] => {
                 let name = line.trim().strip_prefix("run").unwrap_or_default().trim();
                 if name.is_empty() {

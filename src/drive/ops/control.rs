@@ -19,6 +19,7 @@ use crate::drive::ops::cache::{clear_cache, pin, unpin, verify_cache};
 use crate::drive::ops::delete::delete_many;
 use crate::drive::ops::events::end_events;
 use crate::drive::ops::replace::replace;
+use crate::drive::ops::run_stale::run_stale;
 use crate::drive::places::{Contents, RawModels, Root, end_of_model, refusals};
 use crate::drive::posix::{Caller, Ino};
 use crate::drive::tree::Tree;
@@ -102,6 +103,9 @@ async fn run_at(tree: &Arc<Tree>, parent: HiddenParent, line: &str) -> DriveResu
         (HiddenParent::Model(Model::Rapid(rapid)), Command::Run(name)) => {
             let name = name.strip_prefix("embeds/").unwrap_or(&name).to_owned();
             run_job(tree, DropFolder::RapidEmbeds(rapid), name).await
+        }
+        (HiddenParent::Model(Model::Rapid(rapid)), Command::RunStale) => {
+            run_stale(tree, rapid).await
         }
         (HiddenParent::Model(Model::Rapid(rapid)), Command::Refresh) => {
             refresh_all_of_rapid(tree, rapid).await
@@ -272,6 +276,7 @@ async fn run_on_model(tree: &Arc<Tree>, home: Home, command: Command) -> DriveRe
             | Command::Pin(_)
             | Command::Unpin(_)
             | Command::EndEvents
+            | Command::RunStale
             | Command::Delete(_),
             ..,
         ) => Err(not_here()),

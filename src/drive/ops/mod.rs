@@ -19,6 +19,7 @@ pub(super) mod read;
 pub(super) mod remove;
 pub(super) mod rename;
 mod replace;
+mod run_stale;
 pub(super) mod setattr;
 pub(super) mod statfs;
 pub(super) mod sync;

@@ -8,6 +8,7 @@ use std::time::{Duration, SystemTime};
 use async_trait::async_trait;
 
 use super::attributes::{changed, created, file, link, made_by};
+use super::elsewhere::elsewhere_rows;
 use super::errors::{AFTER_A_FAILED_JOB, end_of_model, error_row};
 use super::hiding::{find_removed_part, is_removed_part, without_hidden};
 use super::links::{job_link_rows, linked_rapid};
@@ -16,8 +17,8 @@ use super::place::{AttributeRule, Container, Contents, Lifetime, Place, Removal,
 use super::refusals;
 use super::time_left::with_time_left;
 use crate::drive::catalog::{
-    is_listed, mark_stale, model_path, rapid_ended, rapid_is_final, refresh_listing, refresh_rapid,
-    shown_as,
+    is_listed, learn_results_of, mark_stale, model_path, rapid_ended, rapid_is_final,
+    refresh_listing, refresh_rapid, shown_as,
 };
 use crate::drive::error::{DriveError, DriveResult};
 use crate::drive::posix::{Attributes, FileKind, OpenFlags};
@@ -26,7 +27,9 @@ use crate::drive::values::local::{
     DropFolder, ErrorParent, HiddenParent, JobEntry, JobPart, TextTarget,
 };
 use crate::drive::values::node::{Home, ListingKind, Model};
-use crate::outbox::{ItemStatus, JobFolder, JobInfo, JobState, Maker, OwnerFolder, why_never_sent};
+use crate::outbox::{
+    ItemStatus, JobFolder, JobInfo, JobState, Maker, OwnerFolder, is_text_name, why_never_sent,
+};
 use crate::wire::{EmbedId, RapidId};
 
 /// Time within which the service lists a new embed.
@@ -57,8 +60,11 @@ impl Place for DropFolder {
     }
 
     async fn rows(&self, tree: &Arc<Tree>) -> DriveResult<Vec<Row>> {
+        if let DropFolder::Optimize(asset) = self {
+            learn_results_of(tree.catalog(), *asset).await;
+        }
         if *self != DropFolder::Jobs {
-            return Ok(self.own_rows(tree));
+            return Ok(self.rows_at_hand(tree));
         }
         let listed = refresh_listing(tree.catalog(), ListingKind::Jobs).await;
         let mut rows = self.own_rows(tree);
@@ -70,8 +76,14 @@ impl Place for DropFolder {
     }
 
     async fn child(&self, tree: &Arc<Tree>, name: &str) -> DriveResult<Node> {
-        let rows = self.rows(tree).await?;
-        let row = rows.into_iter().find(|row| row.name == name);
+        let found = |rows: Vec<Row>| rows.into_iter().find(|row| row.name == name);
+        // A text that is about to be copied in needs no request.
+        let is_here = *self != DropFolder::Jobs
+            && (is_text_name(name) || found(self.own_rows(tree)).is_some());
+        let row = match is_here {
+            true => found(self.rows_at_hand(tree)),
+            false => found(self.rows(tree).await?),
+        };
         // Parts that were removed with their job resolve for a while, for tools that listed the folder
         // before.
         let left = || match self {
@@ -122,6 +134,22 @@ impl DropFolder {
     /// The row of its model.
     pub(super) fn row(self) -> Row {
         Row::new(self.name(), self)
+    }
+
+    /// The rows of its texts, and of results of texts that this machine does not have.
+    fn rows_at_hand(self, tree: &Tree) -> Vec<Row> {
+        let mut rows = self.own_rows(tree);
+        let DropFolder::Optimize(asset) = self else {
+            return rows;
+        };
+        let taken: HashSet<String> = rows.iter().map(|row| row.name.clone()).collect();
+        let mut elsewhere = elsewhere_rows(tree, asset);
+        elsewhere.retain(|row| !taken.contains(&row.name));
+        if let Some(model) = self.owner(tree) {
+            without_hidden(tree, &mut elsewhere, model);
+        }
+        rows.append(&mut elsewhere);
+        rows
     }
 
     /// Status and result of each job, then the texts: a tool that removes them in this order finds each.

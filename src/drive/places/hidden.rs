@@ -6,6 +6,8 @@ use async_trait::async_trait;
 
 use super::attributes::{created, file};
 use super::bundles::BundleFolder;
+use super::by_hash::{BY_HASH, ByHash};
+use super::by_source::{BY_SOURCE, BySource};
 use super::embeds::record_rows;
 use super::errors::shown_failure;
 use super::hidden_text::{model_text, rapid_text, top_text};
@@ -39,8 +41,16 @@ impl Place for HiddenFolder {
         let files = files.map(|name| Row::new(name.text(), HiddenFile(parent, *name)));
         let mut rows: Vec<Row> = files.collect();
         rows.extend(match parent {
-            HiddenParent::RawModels => family_rows(Family::Raw),
-            HiddenParent::RapidModels => family_rows(Family::Rapid),
+            HiddenParent::RawModels => {
+                let mut rows = family_rows(Family::Raw);
+                rows.push(Row::new(BY_HASH, ByHash));
+                rows
+            }
+            HiddenParent::RapidModels => {
+                let mut rows = family_rows(Family::Rapid);
+                rows.push(Row::new(BY_SOURCE, BySource));
+                rows
+            }
             HiddenParent::Presets => [Bundle::Both, Bundle::CommandLine]
                 .map(|bundle| Row::new(bundle.name(), BundleFolder(bundle)))
                 .into(),

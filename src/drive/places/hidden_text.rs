@@ -5,7 +5,7 @@ use std::time::{Duration, SystemTime};
 
 use super::kept::{cached_json, detail, record_text};
 use super::metrics;
-use super::model_lists::{models_text, results_text};
+use super::model_lists::{models_text, results_text, stale_text};
 use super::mount_status::mount_status;
 use super::place::Text;
 use crate::client::Priority;
@@ -33,7 +33,7 @@ pub fn control_help(parent: HiddenParent) -> String {
         HiddenParent::Model(Model::Raw(_)) => {
             "commit [--force]\ncancel\nretry\nconvert FORMAT…\nscale FACTOR\nrun JOB.json\nreplace [--remove-old] DRAFT\nrefresh\n"
         }
-        HiddenParent::Model(Model::Rapid(_)) => "run VIEWER.json\nrefresh\n",
+        HiddenParent::Model(Model::Rapid(_)) => "run VIEWER.json\nrun-stale\nrefresh\n",
         _ => "commit [--force] FILE\ncancel FILE\nretry FILE\n",
     };
     format!("# Write one command a line:\n{commands}")
@@ -64,6 +64,7 @@ pub(super) async fn top_text(
         (HiddenName::Tags, _) => tags_text(tree, Family::Raw).await,
         (HiddenName::Models, _) => models_text(tree).await,
         (HiddenName::Results, _) => results_text(tree).await,
+        (HiddenName::Stale, _) => stale_text(tree).await,
         _ => Err(DriveError::NotFound),
     }
 }

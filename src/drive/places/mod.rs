@@ -7,8 +7,11 @@
 mod account;
 mod attributes;
 mod bundles;
+mod by_hash;
+mod by_source;
 mod changes;
 mod drop;
+mod elsewhere;
 mod embeds;
 mod entry;
 mod errors;

@@ -8,13 +8,16 @@ use std::time::SystemTime;
 use serde::Serialize;
 
 use super::place::Text;
-use crate::drive::catalog::{asset_status, rapid_status, refresh_listing};
+use crate::drive::catalog::{
+    StaleCheck, Staleness, asset_status, learn_versions, rapid_status, refresh_listing,
+    replaced_models, stale_texts,
+};
 use crate::drive::error::{DriveError, DriveResult};
 use crate::drive::tree::Tree;
 use crate::drive::values::known::{KnownAsset, KnownRapid, KnownTag};
 use crate::drive::values::node::{Home, ListingKind};
 use crate::outbox::{DraftInfo, ItemStatus, StatusWord};
-use crate::wire::Timestamp;
+use crate::wire::{AssetId, Timestamp};
 
 /// Version of the fields; a field keeps its name and meaning within one.
 const SCHEMA: u32 = 1;
@@ -50,6 +53,10 @@ struct ListedModel {
     common: Common,
     /// Of the uploaded model, as the service names it.
     format: Option<String>,
+    /// The checksum over the names and contents of its files.
+    source_hash: Option<String>,
+    /// The id of the model that has taken its name.
+    replaced_by: Option<u64>,
 }
 
 #[serde_with::skip_serializing_none]
@@ -66,6 +73,12 @@ struct ListedResult {
     similarity: Option<f64>,
     formats: Vec<String>,
     updated: Option<Timestamp>,
+    /// Why it is stale.
+    stale: Option<Staleness>,
+    /// The checksum of the text that it was made with.
+    text_hash: Option<String>,
+    /// The checksum of the configuration that it was made with, by meaning.
+    config_hash: Option<String>,
 }
 
 /// Drafts and source models, in the order of their names.
@@ -81,23 +94,77 @@ pub(super) async fn models_text(tree: &Arc<Tree>) -> DriveResult<Text> {
 /// Results, in the order of their names.
 pub(super) async fn results_text(tree: &Arc<Tree>) -> DriveResult<Text> {
     let listed = refresh_listing(tree.catalog(), ListingKind::Rapids).await;
+    learn_versions(tree.catalog()).await;
     let rows: Vec<KnownRapid> = tree.catalog().known().rapids.rows().cloned().collect();
     if rows.is_empty() {
         listed?;
     }
-    let results = rows.into_iter().map(|row| result(tree, row)).collect();
+    let stale = StaleCheck::new(tree.catalog());
+    let results = rows
+        .into_iter()
+        .map(|row| result(tree, &stale, row))
+        .collect();
     lines(results, |result| &result.common)
+}
+
+/// A text that `assetfs run --stale` runs again.
+#[derive(Debug, Serialize)]
+struct ListedStale {
+    schema: u32,
+    /// The folder of its stale result, from the top of the drive.
+    path: String,
+    id: u64,
+    /// The folder of the newest version of its model.
+    source: String,
+    /// The name of the text, without extension.
+    preset: String,
+    stale: Staleness,
+}
+
+/// The texts whose current result is stale.
+pub(super) async fn stale_text(tree: &Arc<Tree>) -> DriveResult<Text> {
+    let listed = refresh_listing(tree.catalog(), ListingKind::Rapids).await;
+    learn_versions(tree.catalog()).await;
+    let catalog = tree.catalog();
+    let stale = stale_texts(catalog, &StaleCheck::new(catalog));
+    if stale.is_empty() {
+        listed?;
+    }
+    let mut text = String::new();
+    for it in stale {
+        let source = catalog.home_path(catalog.home_of(it.model));
+        push_line(
+            &mut text,
+            &ListedStale {
+                schema: SCHEMA,
+                path: catalog
+                    .rapid_path(it.result)
+                    .trim_start_matches('/')
+                    .to_owned(),
+                id: it.result.0,
+                source: source.trim_start_matches('/').to_owned(),
+                preset: it.text,
+                stale: it.why,
+            },
+        )?;
+    }
+    Ok(Text::new(text, SystemTime::now()))
+}
+
+pub(super) fn push_line(text: &mut String, row: &impl Serialize) -> DriveResult<()> {
+    let line = serde_json::to_string(row).map_err(|error| {
+        DriveError::Local(format!("a line of the list cannot be written: {error}"))
+    })?;
+    text.push_str(&line);
+    text.push('\n');
+    Ok(())
 }
 
 fn lines<T: Serialize>(mut rows: Vec<T>, common: fn(&T) -> &Common) -> DriveResult<Text> {
     rows.sort_by(|a, b| common(a).name.cmp(&common(b).name));
     let mut text = String::new();
     for row in &rows {
-        let line = serde_json::to_string(row).map_err(|error| {
-            DriveError::Local(format!("a line of the list cannot be written: {error}"))
-        })?;
-        text.push_str(&line);
-        text.push('\n');
+        push_line(&mut text, row)?;
     }
     Ok(Text::new(text, SystemTime::now()))
 }
@@ -115,11 +182,12 @@ fn models_at_hand(tree: &Tree) -> Vec<ListedModel> {
             .cloned()
             .collect()
     };
+    let replaced = replaced_models(tree.catalog(), &tree.catalog().known());
     let mut models: Vec<ListedModel> = rows
         .into_iter()
         .map(|row| {
             let home = tree.catalog().home_of(row.id);
-            model(tree, row, home, drafts.remove(&home))
+            model(tree, row, home, drafts.remove(&home), &replaced)
         })
         .collect();
     models.extend(
@@ -131,7 +199,13 @@ fn models_at_hand(tree: &Tree) -> Vec<ListedModel> {
 }
 
 /// While the outbox handles a model, its status is the newest.
-fn model(tree: &Tree, row: KnownAsset, home: Home, draft: Option<DraftInfo>) -> ListedModel {
+fn model(
+    tree: &Tree,
+    row: KnownAsset,
+    home: Home,
+    draft: Option<DraftInfo>,
+    replaced: &HashMap<AssetId, AssetId>,
+) -> ListedModel {
     let (status, warning) = match draft {
         Some(draft) => (draft.status, draft.warning),
         None => (asset_status(tree.catalog(), &row), None),
@@ -146,6 +220,8 @@ fn model(tree: &Tree, row: KnownAsset, home: Home, draft: Option<DraftInfo>) -> 
             ..common(path, Some(row.id.0), &status, warning)
         },
         format: row.format,
+        source_hash: row.notes.source,
+        replaced_by: replaced.get(&row.id).map(|new| new.0),
     }
 }
 
@@ -163,10 +239,12 @@ fn draft_row(tree: &Tree, home: Home, draft: DraftInfo) -> ListedModel {
             )
         },
         format: None,
+        source_hash: None,
+        replaced_by: None,
     }
 }
 
-fn result(tree: &Tree, row: KnownRapid) -> ListedResult {
+fn result(tree: &Tree, stale: &StaleCheck, row: KnownRapid) -> ListedResult {
     let catalog = tree.catalog();
     let status = rapid_status(catalog, &row);
     let source = row
@@ -181,10 +259,13 @@ fn result(tree: &Tree, row: KnownRapid) -> ListedResult {
         },
         source: source.as_deref().map(name_of).map(str::to_owned),
         source_id: row.source.map(|asset| asset.0),
+        stale: stale.of(&row),
         preset: row.made_with,
         similarity: row.similarity,
         formats: row.formats,
         updated: row.updated,
+        text_hash: row.notes.text,
+        config_hash: row.notes.config,
     }
 }
 

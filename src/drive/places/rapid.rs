@@ -11,7 +11,9 @@ use super::node::{Node, Row};
 use super::place::{Place, Removal};
 use super::refusals;
 use super::remote::{ServiceFolder, map_rows};
-use crate::drive::catalog::{file_map, known_map, known_rapid, learn_reason, rapid_status};
+use crate::drive::catalog::{
+    StaleCheck, Staleness, file_map, known_map, known_rapid, learn_reason, rapid_status,
+};
 use crate::drive::error::DriveResult;
 use crate::drive::posix::Attributes;
 use crate::drive::tree::Tree;
@@ -55,8 +57,10 @@ impl Place for RapidFolder {
     }
 
     fn failure(&self, tree: &Tree) -> Option<String> {
-        let said = rapid_failure(tree, self.0)?;
-        Some(format!("{said}; {AFTER_A_FAILED_JOB}"))
+        match rapid_failure(tree, self.0) {
+            Some(said) => Some(format!("{said}; {AFTER_A_FAILED_JOB}")),
+            None => why_stale(tree, self.0),
+        }
     }
 
     fn hidden_parent(&self) -> Option<HiddenParent> {
@@ -103,6 +107,25 @@ impl Place for RapidFolder {
     async fn similarity(&self, tree: &Arc<Tree>) -> DriveResult<Option<f64>> {
         Ok(known_rapid(tree.catalog(), self.0).await?.similarity)
     }
+}
+
+/// Why an optimized model is stale, and what makes it again.
+fn why_stale(tree: &Tree, rapid: RapidId) -> Option<String> {
+    let catalog = tree.catalog();
+    let row = catalog.rapid(rapid)?;
+    let check = StaleCheck::new(catalog);
+    let cause = match check.of(&row)? {
+        Staleness::SourceReplaced => {
+            let newest = catalog.home_path(catalog.home_of(check.newest(row.source?)));
+            format!("it was made from an earlier version of {newest}")
+        }
+        Staleness::PresetChanged => {
+            "its preset has another configuration than at the time when it was made".to_owned()
+        }
+    };
+    Some(format!(
+        "it is stale: {cause}; `assetfs run --stale` makes it again"
+    ))
 }
 
 /// The service folders that a model has in its state.

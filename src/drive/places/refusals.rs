@@ -4,6 +4,7 @@ use std::ffi::OsStr;
 
 use crate::drive::error::DriveError;
 use crate::drive::values::names::shown_name;
+use crate::wire::RapidId;
 
 pub fn read_only_mount() -> DriveError {
     DriveError::ReadOnly(
@@ -34,6 +35,13 @@ pub fn inside_zip(path: &str) -> DriveError {
 pub fn made_by_service(path: &str) -> DriveError {
     DriveError::ReadOnly(format!(
         "{path} is made by the service and cannot be written to"
+    ))
+}
+
+/// The text of a result is on no path of this machine, and the service does not tell it.
+pub fn no_text(rapid: RapidId) -> DriveError {
+    DriveError::Invalid(format!(
+        "the service does not say how the result {rapid} was made; copy its text into optimize/ of the model"
     ))
 }
 

@@ -103,6 +103,26 @@ impl NameClaims {
         displaced
     }
 
+    /// Gives the name of one object to another. The first is then called by its qualifier if it has one and that name is
+    /// free, else by its id.
+    pub fn hand_over(&mut self, from: u64, to: u64, qualifier: Option<&str>) {
+        let claims = (self.by_id.get(&from).cloned(), self.by_id.get(&to).cloned());
+        let (Some(giver), Some(taker)) = claims else {
+            return;
+        };
+        self.release(from);
+        self.release(to);
+        self.insert(to, giver.name, taker.service_name);
+        let stem = safe_name(&giver.service_name, from);
+        let qualified = qualifier
+            .map(|qualifier| safe_name(&format!("{} ({qualifier})", giver.service_name), from))
+            .filter(|stem| !ends_in_id(stem))
+            .map(|stem| format!("{stem}{}", self.extension))
+            .filter(|name| name.len() <= NAME_MAX_BYTES && !self.by_name.contains_key(name));
+        let name = qualified.unwrap_or_else(|| with_id(&stem, from, self.extension));
+        self.insert_with_care(from, name, &giver.service_name, &HashSet::new());
+    }
+
     /// Names new objects (in any order) and renames objects whose service name changed.
     /// `taken` are names of other things in the folder, such as drafts. Returns the ids whose name changed.
     pub fn assign<'a>(
@@ -325,6 +345,23 @@ mod tests {
         assert_eq!(claims.id_by_suffix("chair~1"), Some(1));
         assert_eq!(claims.id_by_suffix("chair~1~2"), Some(2));
         assert_eq!(claims.id_by_suffix("table~1"), None);
+    }
+
+    #[test]
+    fn a_name_that_is_handed_over_stands_for_the_other_object_and_the_first_keeps_a_name() {
+        let mut claims = NameClaims::new("");
+        assign_qualified(&mut claims, &[(4, "chair", "web"), (7, "chair", "ar")]);
+        claims.hand_over(4, 7, Some("web"));
+        assert_eq!(claims.name(7), Some("chair"));
+        assert_eq!(claims.name(4), Some("chair (web)"));
+        assign_qualified(&mut claims, &[(9, "chair", "web")]);
+        assert_eq!(claims.name(9), Some("chair (web)~9"));
+        claims.hand_over(4, 9, None);
+        assert_eq!(claims.name(9), Some("chair (web)"));
+        assert_eq!(claims.name(4), Some("chair~4"));
+        for id in [4, 7, 9] {
+            assert_eq!(claims.id_by_suffix(&format!("chair~{id}")), Some(id));
+        }
     }
 
     #[test]

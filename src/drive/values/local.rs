@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use crate::drive::values::names::with_ending;
 use crate::drive::values::node::{Family, Model};
-use crate::outbox::{JobFolder, OwnerFolder};
+use crate::outbox::{JobFolder, OwnerFolder, text_stem};
 use crate::wire::{AssetId, ModelId, RapidId};
 
 /// A folder that holds a hidden `.assetfs` folder.
@@ -97,6 +97,8 @@ pub enum HiddenName {
     Models,
     /// `results.jsonl`: all optimized models.
     Results,
+    /// `stale.jsonl`: the texts whose current result is stale.
+    Stale,
 }
 
 impl HiddenName {
@@ -118,6 +120,7 @@ impl HiddenName {
             HiddenName::Categories => "categories.json",
             HiddenName::Models => "models.jsonl",
             HiddenName::Results => "results.jsonl",
+            HiddenName::Stale => "stale.jsonl",
         }
     }
 
@@ -131,7 +134,9 @@ impl HiddenName {
                 HiddenName::Control,
             ],
             HiddenParent::RawModels => &[HiddenName::Tags, HiddenName::Models, HiddenName::Control],
-            HiddenParent::RapidModels => &[HiddenName::Tags, HiddenName::Results],
+            HiddenParent::RapidModels => {
+                &[HiddenName::Tags, HiddenName::Results, HiddenName::Stale]
+            }
             HiddenParent::Presets => &[HiddenName::Categories],
             HiddenParent::Embeds | HiddenParent::Jobs | HiddenParent::Account => &[],
             HiddenParent::Model(Model::Raw(_)) => &[
@@ -279,9 +284,7 @@ impl JobEntry {
     /// The name under which it is shown.
     pub fn name(&self) -> String {
         let text_name = &*self.text_name;
-        let ending = [".json", ".rpdx"].into_iter();
-        let mut stems = ending.filter_map(|ending| text_name.strip_suffix(ending));
-        let stem = stems.next().unwrap_or(text_name);
+        let stem = text_stem(text_name);
         match self.part {
             JobPart::Text => text_name.to_owned(),
             JobPart::Status => with_ending(stem, ".status"),

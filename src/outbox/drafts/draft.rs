@@ -187,6 +187,8 @@ impl Draft {
             draft: id,
             name: self.name.clone(),
             taken_name: None,
+            replaces: None,
+            is_noted: false,
             kind: self.kind,
             zip_name: manifest.zip_name.clone(),
             created: self.created.into(),

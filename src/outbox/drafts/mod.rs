@@ -38,7 +38,7 @@ pub use memory::FateListener;
 pub use ops::Drafts;
 pub use parts::DraftParts;
 pub use record::{DraftRecord, Target, UploadRecord};
-pub use sent::{SentEntry, SentRecord};
+pub use sent::{SentEntry, SentRecord, source_hash};
 pub use staged_file::StagedFile;
 pub use start::start;
 pub use state::{DraftsChange, DraftsMismatch, DraftsState, ModelFate};

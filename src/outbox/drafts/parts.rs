@@ -39,6 +39,8 @@ pub struct DraftTools {
     pub settle_wake: Notify,
     /// Wakes the deletion of unwanted assets.
     pub discard_wake: Notify,
+    /// Wakes the notes on assets.
+    pub note_wake: Notify,
     /// Limits how many files are sent at once.
     pub puts: Semaphore,
     /// Bytes that the account has left, as far as known.
@@ -63,6 +65,7 @@ impl DraftParts {
             staging,
             settle_wake: Notify::new(),
             discard_wake: Notify::new(),
+            note_wake: Notify::new(),
             storage_left: AtomicU64::new(UNKNOWN),
             epoch,
         };

@@ -182,6 +182,8 @@ pub enum UploadRecord {
     ImportFailed { draft: DraftId, reason: String },
     /// The service has what was sent: the staged copy can be deleted.
     Verified { draft: DraftId },
+    /// An asset has the tags that say what it was made of, or the service takes none.
+    Noted { asset: AssetId },
     /// A DELETE request for an asset is about to be sent, whether the asset was made here or elsewhere.
     DeletionSent { asset: AssetId },
     /// The asset was not deleted, and the caller got an error.

@@ -1,11 +1,13 @@
 //! The record of the files that an asset was made from.
 
+use std::collections::BTreeSet;
 use std::time::SystemTime;
 
 use serde::{Deserialize, Serialize};
 
 use crate::outbox::drafts::info::{DraftKind, EntryKind};
 use crate::outbox::ids::{DraftId, EntryId};
+use crate::outbox::staging::ContentHash;
 use crate::wire::AssetId;
 
 /// One file or folder that was copied in.
@@ -29,6 +31,20 @@ pub struct SentEntry {
     pub sent_as: Option<String>,
 }
 
+/// Path, length and checksum of a file that is sent.
+pub type SentFile = (String, u64, String);
+
+/// The checksum over the names and contents of the files of a model, the same on every machine. Models with the same one
+/// have the same files.
+pub fn source_hash(files: &BTreeSet<SentFile>) -> ContentHash {
+    let mut text = String::new();
+    for (path, size, hash) in files {
+        // No name has a zero in it.
+        text.push_str(&format!("{path}\0{size}\0{hash}\0"));
+    }
+    ContentHash::of(text.as_bytes())
+}
+
 /// The tree that was copied in. Kept as long as the asset exists.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SentRecord {
@@ -39,6 +55,12 @@ pub struct SentRecord {
     /// The name of its model's folder, if that was taken over from another version or given away to one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub taken_name: Option<String>,
+    /// The asset whose name it took over.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub replaces: Option<AssetId>,
+    /// The asset has the tags that say what it was made of.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_noted: bool,
     pub kind: DraftKind,
     /// The name of the zip that it was sent as, if any.
     pub zip_name: Option<String>,
@@ -65,6 +87,19 @@ impl SentRecord {
     pub fn folder_name(&self) -> Option<&str> {
         let own = (self.kind == DraftKind::Folder).then_some(self.name.as_str());
         self.taken_name.as_deref().or(own)
+    }
+
+    /// Paths, lengths and checksums of what was sent. `None` if a checksum is not known.
+    pub fn contents(&self) -> Option<BTreeSet<SentFile>> {
+        let sent = self.entries.iter();
+        let sent = sent.filter(|entry| entry.sent_as.is_some());
+        sent.map(|entry| Some((entry.path.clone(), entry.size, entry.hash.clone()?)))
+            .collect()
+    }
+
+    /// The checksum of its files; see [`source_hash`].
+    pub fn source_hash(&self) -> Option<ContentHash> {
+        self.contents().as_ref().map(source_hash)
     }
 
     /// True once a newer version has taken its name.

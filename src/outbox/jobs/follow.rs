@@ -7,14 +7,16 @@ use std::time::Duration;
 
 use crate::backoff::Backoff;
 use crate::client::{ClientError, Priority};
+use crate::outbox::effect::Effect;
 use crate::outbox::error::OutboxResult;
 use crate::outbox::events::OutboxEvent;
 use crate::outbox::failpoint;
 use crate::outbox::failpoint::Failpoint;
-use crate::outbox::jobs::book::{JobRecord, SubmissionStage};
+use crate::outbox::jobs::book::{JobKey, JobRecord, SubmissionStage};
 use crate::outbox::jobs::log::fetch_reason;
 use crate::outbox::jobs::parts::JobParts;
-use crate::wire::{RapidId, RapidModel};
+use crate::outbox::texts::text_stem;
+use crate::wire::{RapidId, RapidModel, name_note};
 
 /// The longest pause between two polls.
 const MAX_POLL_PAUSE: Duration = Duration::from_secs(10);
@@ -25,9 +27,13 @@ const IDLE: Duration = Duration::from_secs(600);
 pub async fn run(parts: Arc<JobParts>) {
     let mut pauses = Backoff::polling(parts.config.first_poll, MAX_POLL_PAUSE);
     loop {
-        let (running, tagged) = match parts.config.paused {
-            true => (Vec::new(), Vec::new()),
-            false => (running(&parts), tagged(&parts)),
+        let (running, tagged, unnamed) = match parts.config.paused {
+            true => (Vec::new(), Vec::new(), Vec::new()),
+            false => (
+                running(&parts),
+                tagged(&parts),
+                parts.memory().book.unnamed(),
+            ),
         };
         let mut moved = false;
         if !running.is_empty() {
@@ -42,6 +48,9 @@ pub async fn run(parts: Arc<JobParts>) {
         let mut left = false;
         for (tag, rapid) in &tagged {
             left |= !remove_tag(&parts, tag, *rapid).await;
+        }
+        for (job, rapid) in unnamed {
+            left |= !name_result(&parts, job, rapid).await;
         }
         if moved {
             pauses.reset();
@@ -187,6 +196,29 @@ fn reason_in_record(model: &RapidModel) -> String {
         (_, Some(output)) if !output.trim().is_empty() => output.trim().to_owned(),
         _ => "the service failed to optimize it; error.log of the rapid model has more".to_owned(),
     }
+}
+
+/// Gives a result the name of a text that was not sent with its request: another text with the same content was, or an
+/// earlier version has sent it. True if it has the name.
+async fn name_result(parts: &Arc<JobParts>, job: JobKey, rapid: RapidId) -> bool {
+    let tags = [name_note(text_stem(&job.name))];
+    let rapids = parts.client.rapids();
+    let call = rapids.add_tags_at(rapid, &tags, Priority::Background);
+    match parts.tasks.until_closed(call).await {
+        Some(Ok(()) | Err(ClientError::NotFound { .. })) => {}
+        Some(Err(error)) if Effect::of(&error) == Effect::Refused => {
+            tracing::info!(%rapid, %error, "the service takes no note on a result");
+        }
+        Some(Err(error)) => {
+            tracing::debug!(%rapid, %error, "a result is named later");
+            return false;
+        }
+        None => return false,
+    }
+    let is_named = true;
+    let recorded = parts.record(JobRecord::Named { job, is_named }).await;
+    parts.events.send(OutboxEvent::RapidFound(rapid));
+    recorded.is_ok()
 }
 
 /// Removes a one-off tag. True if it is removed.

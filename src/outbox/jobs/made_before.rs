@@ -21,6 +21,8 @@ pub struct WantedResult {
     pub tag: String,
     pub asset: AssetId,
     pub note: String,
+    /// The tag with the name of its text.
+    pub name: String,
     pub settings: OptimizeSettings,
     /// The tags that the text asks for.
     pub tags: Vec<String>,
@@ -48,21 +50,28 @@ impl<'a> Finder<'a> {
         }
     }
 
-    /// The results that are there, by the one-off tags of those that are wanted.
+    /// The results that are there, by the one-off tags of those that are wanted; true if all carry the names of their texts.
     pub async fn find(
         mut self,
         wanted: &[WantedResult],
-    ) -> Result<Vec<(String, RapidId)>, Unresolved> {
+    ) -> Result<(Vec<(String, RapidId)>, bool), Unresolved> {
         let mut made: Vec<(String, RapidId)> = Vec::new();
+        let mut are_named = true;
         for result in wanted {
             let noted = self.models(result.asset).await?.find(&[&result.note]);
             let found = match noted {
                 Some(rapid) => Some(rapid),
                 None => self.like(result, &made).await?,
             };
-            made.extend(found.map(|rapid| (result.tag.clone(), rapid)));
+            if let Some(rapid) = found {
+                are_named &= self
+                    .models(result.asset)
+                    .await?
+                    .has_tag(rapid, &result.name);
+                made.push((result.tag.clone(), rapid));
+            }
         }
-        Ok(made)
+        Ok((made, are_named))
     }
 
     async fn models(&mut self, asset: AssetId) -> Result<&TaggedModels, Unresolved> {

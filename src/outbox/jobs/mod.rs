@@ -31,6 +31,7 @@ pub use deps::{DraftModel, JobDeps, PresetSaved};
 pub use info::{JobInfo, JobState};
 pub use log::reason_in_log;
 pub use memory::JobsMemory;
+pub use notes::config_hash;
 pub use ops::{Jobs, start};
 pub use parts::{JobParts, JobTools};
 pub use text::{JobText, Settings as JobSettings, parse as parse_job_text};

@@ -4,7 +4,10 @@
 use crate::client::{ClientError, Priority};
 use crate::outbox::jobs::parts::JobParts;
 use crate::outbox::staging::ContentHash;
-use crate::wire::{AssetId, NOTE_PREFIX, RapidId, RapidModel};
+use crate::outbox::texts::text_stem;
+use crate::wire::{
+    AssetId, NOTE_PREFIX, NotedPreset, OptimizerConfig, RapidId, RapidModel, config_note, name_note,
+};
 
 /// Maximum number of rapid models without tags in the list that are requested one by one.
 const ASKED_ONE_BY_ONE: usize = 20;
@@ -14,6 +17,31 @@ pub fn note_of(text_hash: ContentHash, item: Option<usize>) -> String {
     match item {
         Some(item) => format!("{NOTE_PREFIX}text={text_hash}/{item}"),
         None => format!("{NOTE_PREFIX}text={text_hash}"),
+    }
+}
+
+/// The checksum of a configuration by its meaning, as the notes on results have it.
+pub fn config_hash(config: &OptimizerConfig) -> ContentHash {
+    ContentHash::of(config.canonical_text().as_bytes())
+}
+
+/// The notes on a result of a text: its checksum, its name, its configuration if that is known.
+pub struct TextNotes<'a> {
+    /// See [`note_of`].
+    pub text: &'a str,
+    /// The name of its file.
+    pub file: &'a str,
+    pub config: Option<ContentHash>,
+    pub preset: Option<NotedPreset>,
+}
+
+impl TextNotes<'_> {
+    pub fn tags(&self) -> impl Iterator<Item = String> {
+        let config = self
+            .config
+            .map(|config| config_note(config, self.preset.as_ref()));
+        let text = [self.text.to_owned(), name_note(text_stem(self.file))];
+        text.into_iter().chain(config)
     }
 }
 
@@ -38,6 +66,11 @@ impl TaggedModels {
             .iter()
             .filter_map(|model| Some((rank(model)?, model.id)));
         ranked.min().map(|(_, id)| id)
+    }
+
+    pub fn has_tag(&self, rapid: RapidId, tag: &str) -> bool {
+        let mut models = self.0.iter().filter(|model| model.id == rapid);
+        models.any(|model| model.tags.iter().any(|found| found.name == tag))
     }
 
     /// Those that did not fail, and of which no note says which text they were made with.

@@ -13,12 +13,13 @@ use crate::outbox::jobs::parts::JobParts;
 use crate::outbox::jobs::request::models_of;
 use crate::outbox::jobs::show::{canonical, info, is_answered, key_of, state};
 use crate::outbox::jobs::text::many::ModelRef;
+use crate::outbox::jobs::used_preset::used_config;
 use crate::outbox::jobs::{follow, send, text};
 use crate::outbox::journal::forms::Blob;
 use crate::outbox::moment::Moment;
 use crate::outbox::texts::{check_length, is_sendable};
 use crate::outbox::{failpoint, names};
-use crate::wire::{AssetId, RapidId};
+use crate::wire::{AssetId, OptimizerConfig, RapidId};
 
 /// The state of a job that a caller waits for.
 enum JobStanding {
@@ -46,6 +47,22 @@ impl Jobs {
         let memory = self.parts.memory();
         let mut submissions = memory.book.submissions.values();
         submissions.any(|it| it.asset == asset)
+    }
+
+    /// True if the optimized model is the result of a request from here, whether its text still exists or not.
+    pub fn asked_for(&self, rapid: RapidId) -> bool {
+        let memory = self.parts.memory();
+        let mut submissions = memory.book.submissions.values();
+        submissions.any(|it| it.stage.rapid() == Some(rapid))
+    }
+
+    /// The configuration that the service says a rapid model was made with; `None` if it does not tell.
+    pub async fn used_config(&self, rapid: RapidId) -> OutboxResult<Option<OptimizerConfig>> {
+        let used = used_config(&self.parts, rapid).await;
+        used.map_err(|source| OutboxError::Service {
+            what: "asking which preset a result was made with".to_owned(),
+            source,
+        })
     }
 
     /// The files of a drop folder, by name.

@@ -13,7 +13,7 @@ use crate::outbox::jobs::deps::{DraftModel, JobDeps};
 use crate::outbox::jobs::embeds::embeds_of;
 use crate::outbox::jobs::made_before::{Finder, WantedResult};
 use crate::outbox::jobs::memory::JobsMemory;
-use crate::outbox::jobs::notes::note_of;
+use crate::outbox::jobs::notes::{TextNotes, note_of};
 use crate::outbox::jobs::parts::JobParts;
 use crate::outbox::jobs::resolve::{PresetLookup, Unresolved};
 use crate::outbox::jobs::show::asset_of;
@@ -22,10 +22,11 @@ use crate::outbox::jobs::text::many::{ManyItem, ModelRef};
 use crate::outbox::jobs::text::{JobText, Request, Settings};
 use crate::outbox::moment::Moment;
 use crate::outbox::staging::ContentHash;
+use crate::outbox::texts::text_stem;
 use crate::wire::{
     AssetId, CreateEmbed, CreateRawEmbed, EmbedId, ModelId, MultiOptimize, MultiOptimizeConfig,
     MultiOptimizeItem, OptimizeRequest, OptimizeSettings, OptimizerConfig, PresetId,
-    REQUEST_PREFIX, RapidId, is_own_tag,
+    REQUEST_PREFIX, RapidId, is_own_tag, name_note,
 };
 
 /// The models of a request, without duplicates; `None` while the service has not accepted all of them. An error says
@@ -105,6 +106,8 @@ pub struct Outgoing {
     key: Option<String>,
     /// The results that the service already has, each with the one-off tag of its request.
     pub made_before: Vec<(String, RapidId)>,
+    /// Those carry the name of the text.
+    pub are_named: bool,
     call: OutgoingCall,
 }
 
@@ -150,17 +153,19 @@ impl Outgoing {
             (Request::Embed(text), [model]) => of.build_embed(text, *model).await?,
             _ => return Err(Unresolved::Wrong("it names no model".to_owned())),
         };
-        let wanted = outgoing.wanted_results();
+        let wanted = outgoing.wanted_results(&name_note(text_stem(&job.name)));
         let asked = Finder::new(parts, presets).find(&wanted);
         let asked = parts.tasks.until_closed(asked).await;
+        let (made_before, are_named) = asked.ok_or(Unresolved::Closed)??;
         Ok(Outgoing {
-            made_before: asked.ok_or(Unresolved::Closed)??,
+            made_before,
+            are_named,
             ..outgoing
         })
     }
 
     /// The results that it asks for, if it takes what is there.
-    fn wanted_results(&self) -> Vec<WantedResult> {
+    fn wanted_results(&self, name: &str) -> Vec<WantedResult> {
         match (&self.intent, &self.call) {
             (
                 JobRecord::Sent {
@@ -174,6 +179,7 @@ impl Outgoing {
                 tag: tag.clone(),
                 asset: *asset,
                 note: note.clone(),
+                name: name.to_owned(),
                 settings: request.settings.clone(),
                 tags: of_the_text(&request.tags),
                 export_name: None,
@@ -185,6 +191,7 @@ impl Outgoing {
                     tag: tag.clone(),
                     asset: *asset,
                     note: note.clone(),
+                    name: name.to_owned(),
                     settings: match asked.preset_id {
                         Some(id) => OptimizeSettings::Preset(id),
                         None => OptimizeSettings::Config(OptimizerConfig(asked.config.clone())),
@@ -299,11 +306,16 @@ impl Preparation<'_> {
         let tag = new_tag();
         let note = note_of(self.text_hash, None);
         let mut tags = text.tags;
-        tags.extend([tag.clone(), note.clone()]);
+        tags.push(tag.clone());
+        let notes = self
+            .notes(&note, &text.settings, &settings, presets)
+            .await?;
+        tags.extend(notes);
         Ok(Outgoing {
             named_preset,
             key: self.key("optimize"),
             made_before: Vec::new(),
+            are_named: true,
             intent: JobRecord::Sent {
                 job: self.job.clone(),
                 asset,
@@ -315,6 +327,23 @@ impl Preparation<'_> {
             request: tag,
             call: OutgoingCall::Optimize(asset, OptimizeRequest { settings, tags }),
         })
+    }
+
+    /// The tags by which every machine knows what a result was made with.
+    async fn notes(
+        &self,
+        text: &str,
+        asked: &Settings,
+        settings: &OptimizeSettings,
+        presets: &mut PresetLookup,
+    ) -> Result<Vec<String>, Unresolved> {
+        let notes = TextNotes {
+            text,
+            file: &self.job.name,
+            config: presets.config_hash_of(self.parts, settings).await?,
+            preset: asked.named_preset(),
+        };
+        Ok(notes.tags().collect())
     }
 
     async fn many(
@@ -331,7 +360,11 @@ impl Preparation<'_> {
             let tag = new_tag();
             let note = note_of(self.text_hash, Some(number));
             let mut tags = item.tags;
-            tags.extend([tag.clone(), note.clone()]);
+            tags.push(tag.clone());
+            let text_notes = self
+                .notes(&note, &item.settings, &settings, presets)
+                .await?;
+            tags.extend(text_notes);
             notes.extend(self.takes_known.then_some(note));
             let (preset_id, config) = match settings {
                 OptimizeSettings::Preset(id) => (Some(id), OptimizerConfig::default()),
@@ -354,6 +387,7 @@ impl Preparation<'_> {
             named_preset: None,
             key: self.key("many"),
             made_before: Vec::new(),
+            are_named: true,
             intent: JobRecord::ManySent {
                 job: self.job.clone(),
                 group: group.clone(),
@@ -414,6 +448,7 @@ impl Preparation<'_> {
             named_preset: None,
             key: self.key(format_args!("embed {of}")),
             made_before: Vec::new(),
+            are_named: true,
             intent: JobRecord::EmbedSent {
                 job: self.job.clone(),
                 tag: tag.clone(),

@@ -3,8 +3,10 @@
 
 use crate::client::{ClientError, Priority};
 use crate::outbox::jobs::deps::PresetSaved;
+use crate::outbox::jobs::notes::config_hash;
 use crate::outbox::jobs::parts::JobParts;
 use crate::outbox::jobs::text::Settings;
+use crate::outbox::staging::ContentHash;
 use crate::outbox::texts::preset_named;
 use crate::wire::{OptimizeSettings, OptimizerConfig, PresetId};
 
@@ -86,6 +88,22 @@ impl PresetLookup {
                 Ok(configs.next().map(|preset| preset.config.clone()))
             }
             OptimizeSettings::ServiceDefault => Ok(None),
+        }
+    }
+
+    /// The checksum of the configuration that settings mean now. A job is never held up for it: `None` if it is not known.
+    pub async fn config_hash_of(
+        &mut self,
+        parts: &JobParts,
+        settings: &OptimizeSettings,
+    ) -> Result<Option<ContentHash>, Unresolved> {
+        match self.config_of(parts, settings).await {
+            Ok(config) => Ok(config.as_ref().map(config_hash)),
+            Err(Unresolved::Closed) => Err(Unresolved::Closed),
+            Err(error) => {
+                tracing::debug!(?error, "the configuration of a job is not noted");
+                Ok(None)
+            }
         }
     }
 

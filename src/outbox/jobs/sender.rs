@@ -259,6 +259,7 @@ impl Sender {
     async fn join(&self, tag: String) -> OutboxResult<Next> {
         let job = self.key.clone();
         self.parts.record(JobRecord::Joined { job, tag }).await?;
+        self.parts.own.poll_wake.notify_one();
         self.report();
         Ok(Next::End)
     }
@@ -296,6 +297,13 @@ impl Sender {
 
     /// Takes what the service has already, and sends the rest.
     async fn send_rest(&mut self, outgoing: &mut Outgoing, again: bool) -> OutboxResult<Next> {
+        if !outgoing.made_before.is_empty() && !outgoing.are_named {
+            // It may have been made of the same text under another name.
+            let (job, is_named) = (self.key.clone(), false);
+            self.parts
+                .record(JobRecord::Named { job, is_named })
+                .await?;
+        }
         for (tag, rapid) in &outgoing.made_before {
             record_result(&self.parts, tag, Made::Rapid(*rapid)).await?;
         }

@@ -158,6 +158,8 @@ impl Holdings {
             ("GET", ["rawmodel"]) => self.list_assets(),
             ("GET", ["rawmodel", _]) => self.show_asset(id(1)),
             ("DELETE", ["rawmodel", _]) => self.delete_asset(id(1)),
+            ("PUT", ["rawmodel", _]) => self.note_asset(id(1), &body),
+            ("PUT", ["rapidmodel", _]) => self.note_rapid(id(1), &body),
             ("GET", ["rapidmodel", _]) => self.show_rapid(id(1)),
             // As of results before 2023-03: the service does not tell.
             ("GET", ["rapidmodel", _, "download", "preset"]) => no_such(),
@@ -294,6 +296,17 @@ impl Holdings {
         }
     }
 
+    fn note_asset(&mut self, id: Option<u64>, body: &Value) -> ScriptedReply {
+        let Some(asset) = id.and_then(|id| self.assets.get(&id)) else {
+            return no_such();
+        };
+        if asset.foreign || asset.status != "complete" || !are_notes(body) {
+            let name = asset.name.clone();
+            self.violation(format!("{name} was tagged with {body}"));
+        }
+        reply(200, Value::Null)
+    }
+
     fn list_assets(&mut self) -> ScriptedReply {
         let data: Vec<Value> = self
             .assets
@@ -363,6 +376,13 @@ impl Holdings {
             asset.urls_until = Instant::now();
         }
     }
+}
+
+/// True for a body that only adds notes of the drive.
+fn are_notes(body: &Value) -> bool {
+    let tags = body["tags"].as_array();
+    let is_note = |tag: &Value| tag.as_str().is_some_and(|it| it.starts_with("assetfs:"));
+    tags.is_some_and(|tags| !tags.is_empty() && tags.iter().all(is_note))
 }
 
 fn asset_record(id: u64, asset: &Asset) -> Value {

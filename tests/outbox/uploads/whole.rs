@@ -162,7 +162,9 @@ async fn a_nested_folder_goes_as_one_zip_built_on_the_way() {
     assert!(
         starts[0].text().contains("\"chair.zip\"") && starts[0].text().contains("\"is_zip\":true")
     );
-    let puts = world.relay.calls("PUT", "");
+    let mut puts = world.relay.calls("PUT", "");
+    // The note on the model is a PUT, too.
+    puts.retain(|it| !it.target.contains("/api/v2/"));
     assert_eq!(puts.len(), 1);
     assert!(puts[0].body.starts_with(b"PK\x03\x04"));
     let record = outbox.uploads().sent_record(asset).unwrap();

@@ -75,6 +75,13 @@ pub fn begin_first_listing(catalog: &Arc<Catalog>, which: ListingKind) -> Option
 /// Joins or starts the flight for a listing.
 fn join_listing_fetch(catalog: &Arc<Catalog>, which: ListingKind) -> FlightEnd {
     catalog.join_flight(FlightKey::Listing(which), |shared| async move {
+        // The names of results depend on which models are new versions of others.
+        if which == ListingKind::Rapids && !is_listed(&shared, which) {
+            let models = begin_first_listing(&shared, ListingKind::Assets);
+            if let Some(models) = models {
+                models.within(patience(&shared).min(FIRST_LOOK)).await;
+            }
+        }
         fetch(&shared, which).await
     })
 }

@@ -12,6 +12,8 @@ use crate::drive::catalog::data::listing_refs::{ASSETS, EMBEDS, ListingRef, RAPI
 use crate::drive::catalog::data::stored_listings::{keep_jobs, keep_rows};
 use crate::drive::catalog::listings::changes::{forget_files, report};
 use crate::drive::catalog::parts::Catalog;
+use crate::drive::catalog::points::keep_points;
+use crate::drive::catalog::versions::{noted_old, pass_names_on};
 use crate::drive::error::DriveResult;
 use crate::drive::values::known::{KnownAsset, KnownRapid, KnownTag};
 use crate::drive::values::listing::{Changes, Listing, Record};
@@ -32,7 +34,7 @@ pub fn store_asset(catalog: &Catalog, record: &BaseAsset, asked: Instant) {
 /// The row of an optimized model. A new one gets the name of the text that it was made with, which its name may need.
 pub fn rapid_row(catalog: &Catalog, record: &RapidModel) -> KnownRapid {
     let row = KnownRapid::from_record(record);
-    if catalog.rapid_name(record.id).is_some() {
+    if row.made_with.is_some() || catalog.rapid_name(record.id).is_some() {
         return row;
     }
     let tags = record.tags.iter().map(|tag| tag.name.as_str());
@@ -136,11 +138,25 @@ pub(super) fn learned<R: Record + Serialize>(
         false => HashSet::new(),
     };
     let mut known = catalog.known();
-    for row in rows.iter().filter(|_| are_assets) {
-        keep_draft_name(catalog, &mut known, row);
+    if are_assets {
+        // A model that was replaced on another machine has passed its name on.
+        let old = noted_old(&known);
+        let named = rows
+            .iter()
+            .filter(|row| !old.contains(&AssetId(row.number())));
+        named.for_each(|row| keep_draft_name(catalog, &mut known, row));
     }
-    let changes = apply((listing.rows)(&mut known), rows, &taken)?;
+    let mut changes = apply((listing.rows)(&mut known), rows, &taken)?;
+    let later = pass_names_on(catalog, &mut known, listing.kind, &mut changes);
+    keep(catalog, &RAPIDS, &mut known, &later);
     keep(catalog, listing, &mut known, &changes);
+    if listing.kind == ListingKind::Rapids {
+        keep_points(&catalog.meta, &known, &changes);
+    }
+    drop(known);
+    if !later.is_empty() {
+        catalog.report(Change::Listing);
+    }
     Some(changes)
 }
 

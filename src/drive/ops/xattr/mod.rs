@@ -15,6 +15,7 @@ use crate::drive::ops::xattr::tags::{set_tags, tags_of};
 use crate::drive::places::{DraftEntry, Node, Removal, refusals};
 use crate::drive::posix::{FileKind, Ino, XattrMode};
 use crate::drive::tree::Tree;
+use crate::drive::values::node::Model;
 use crate::outbox::{DraftId, EntryId, ItemStatus};
 use assetfs_formats as formats;
 
@@ -34,6 +35,8 @@ const SIMILARITY: &str = "user.assetfs.similarity";
 const MD5: &str = "user.assetfs.md5";
 /// The checksum of a file that was copied in here, known without a request.
 const XXH3: &str = "user.assetfs.xxh3";
+/// The checksum over the files of a model, if a drive has noted it.
+const SOURCE_HASH: &str = "user.assetfs.source_hash";
 const DESCRIPTION: &str = "user.assetfs.description";
 const RPDX_VERSION: &str = "user.assetfs.rpdx_version";
 
@@ -83,6 +86,7 @@ pub async fn get_xattr(mount: &Arc<Mount>, ino: Ino, name: &OsStr) -> DriveResul
         }
         MD5 => md5_text(mount, &node).await,
         XXH3 => own_checksum(mount, &node),
+        SOURCE_HASH => source_hash(mount, &node),
         TAGS => tags_of(mount, &node).map(|tags| tags::join_tags(&tags)),
         MIME_TYPE => mime_type(mount, &node).map(str::to_owned),
         DESCRIPTION => node.description(mount),
@@ -128,6 +132,17 @@ fn own_checksum(mount: &Mount, node: &Node) -> Option<String> {
     let staged = mount.outbox().entries().flushed_len_and_hash(draft, entry);
     let staged = staged.map(|(_, hash)| hash);
     staged.or_else(|| DraftEntry { draft, entry }.sent(mount)?.hash)
+}
+
+fn source_hash(mount: &Mount, node: &Node) -> Option<String> {
+    let Model::Raw(home) = node.model_folder()? else {
+        return None;
+    };
+    let asset = mount.catalog().asset_of(home)?;
+    let sent = mount.outbox().uploads().sent_record(asset);
+    let sent = sent.and_then(|record| record.source_hash());
+    sent.map(|hash| hash.to_string())
+        .or_else(|| mount.catalog().asset(asset)?.notes.source)
 }
 
 pub async fn set_xattr(

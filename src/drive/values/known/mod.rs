@@ -15,8 +15,8 @@ pub use shown::{KnownEmbed, KnownRecord};
 use super::listing::Record;
 use crate::outbox::ItemStatus;
 use crate::wire::{
-    AssetId, BaseAsset, OptimizationStatus, RapidId, RapidMeta, RapidModel, Tag, TagId, Timestamp,
-    UploadStatus, is_own_tag,
+    AssetId, BaseAsset, OptimizationStatus, RapidId, RapidMeta, RapidModel, ResultNotes,
+    SourceNotes, Tag, TagId, Timestamp, UploadStatus, is_own_tag,
 };
 use assetfs_formats as formats;
 
@@ -40,6 +40,10 @@ impl KnownTag {
     }
 }
 
+fn tag_names(tags: &[Tag]) -> impl Iterator<Item = &str> {
+    tags.iter().map(|tag| tag.name.as_str())
+}
+
 /// A source model.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct KnownAsset {
@@ -60,6 +64,9 @@ pub struct KnownAsset {
     pub format: Option<String>,
     /// Its tags.
     pub tags: Vec<KnownTag>,
+    /// What a drive noted on it.
+    #[serde(default)]
+    pub notes: SourceNotes,
     /// Its optimized models, if a detail record was received.
     pub rapid_models: Vec<RapidId>,
 }
@@ -80,6 +87,7 @@ impl KnownAsset {
             size: record.size,
             format: record.format.clone(),
             tags: KnownTag::all(&record.tags),
+            notes: SourceNotes::of_tags(tag_names(&record.tags)),
             rapid_models: record.rapid_models.clone(),
         }
     }
@@ -136,6 +144,10 @@ impl Record for KnownAsset {
         self.state != known.state || self.size != known.size
     }
     fn keep_details_of(&mut self, known: &KnownAsset) {
+        if self.tags.is_empty() && self.notes == SourceNotes::default() {
+            // A form of the record without tags.
+            self.notes = known.notes.clone();
+        }
         if self.rapid_models.is_empty() {
             self.rapid_models.clone_from(&known.rapid_models);
         }
@@ -175,6 +187,9 @@ pub struct KnownRapid {
     pub updated: Option<Timestamp>,
     /// Its tags.
     pub tags: Vec<KnownTag>,
+    /// What a drive noted on it.
+    #[serde(default)]
+    pub notes: ResultNotes,
     /// Bytes of all exports, or of the model if the service reports only those.
     #[serde(default)]
     pub bytes: Option<u64>,
@@ -189,6 +204,7 @@ pub struct KnownRapid {
 impl KnownRapid {
     /// From a record.
     pub fn from_record(record: &RapidModel) -> KnownRapid {
+        let notes = ResultNotes::of_tags(tag_names(&record.tags));
         KnownRapid {
             id: record.id,
             name: record.name.clone(),
@@ -197,10 +213,11 @@ impl KnownRapid {
             step: record.processing_step.clone(),
             obstacle: record.waits_because(),
             source: record.rawmodel.as_ref().map(|source| source.id),
-            made_with: None,
+            made_with: notes.names.first().cloned(),
             created: record.created_at,
             updated: record.updated_at,
             tags: KnownTag::all(&record.tags),
+            notes,
             bytes: record
                 .meta
                 .as_ref()
@@ -211,6 +228,16 @@ impl KnownRapid {
                 .clone()
                 .map_or_else(Vec::new, |formats| formats.0),
         }
+    }
+
+    /// The names of the text that it was made with.
+    pub fn text_names(&self) -> impl Iterator<Item = &str> {
+        let noted = self.notes.names.iter();
+        let here = self
+            .made_with
+            .iter()
+            .filter(|_| self.notes.names.is_empty());
+        noted.chain(here).map(String::as_str)
     }
 
     pub fn status(&self) -> ItemStatus {
@@ -255,7 +282,13 @@ impl Record for KnownRapid {
     }
     fn keep_details_of(&mut self, known: &KnownRapid) {
         self.source = self.source.or(known.source);
-        self.made_with.clone_from(&known.made_with);
+        if self.tags.is_empty() && self.notes.is_empty() {
+            // A form of the record without tags.
+            self.notes = known.notes.clone();
+        }
+        if self.made_with.is_none() {
+            self.made_with.clone_from(&known.made_with);
+        }
     }
 }
 

@@ -254,6 +254,26 @@ impl<R: Record> Listing<R> {
             .extend(displaced.map(|other| (other, name.to_owned())));
     }
 
+    /// Gives the name of one record to another; see [`NameClaims::hand_over`].
+    pub fn hand_over(
+        &mut self,
+        from: u64,
+        to: u64,
+        qualifier: Option<&str>,
+        changes: &mut Changes,
+    ) {
+        for id in [from, to] {
+            let is_noted = changes.renamed.iter().any(|(noted, _)| *noted == id);
+            if let Some(name) = self.claims.name(id)
+                && !is_noted
+                && !changes.appeared.contains(&id)
+            {
+                changes.renamed.push((id, name.to_owned()));
+            }
+        }
+        self.claims.hand_over(from, to, qualifier);
+    }
+
     /// The records that the last pass did not contain, and that stay until the service was asked for them.
     pub fn take_unlisted(&mut self) -> Vec<u64> {
         std::mem::take(&mut self.unlisted)

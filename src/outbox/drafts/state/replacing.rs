@@ -43,6 +43,7 @@ impl DraftsState {
         let Some(record) = self.sent.get_mut(&asset) else {
             return Ok(());
         };
+        Arc::make_mut(record).replaces = Some(replaced.asset);
         match kind {
             DraftKind::Folder => {
                 Arc::make_mut(record).name.clone_from(&name);

@@ -71,6 +71,7 @@ impl DraftsState {
                 self.end_draft(*draft)
             }
             UploadRecord::Discarded { .. }
+            | UploadRecord::Noted { .. }
             | UploadRecord::DeletionSent { .. }
             | UploadRecord::DeletionRefused { .. }
             | UploadRecord::AssetGone { .. }
@@ -93,6 +94,11 @@ impl DraftsState {
         match record {
             UploadRecord::Discarded { asset } => {
                 self.discards.remove(asset);
+            }
+            UploadRecord::Noted { asset } => {
+                if let Some(record) = self.sent.get_mut(asset) {
+                    Arc::make_mut(record).is_noted = true;
+                }
             }
             UploadRecord::DeletionSent { asset } => {
                 self.deletions.insert(*asset);

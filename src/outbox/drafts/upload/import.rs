@@ -211,6 +211,7 @@ impl SentAsset {
         })
         .await?;
         failpoint::hit(Failpoint::AfterImport);
+        link.parts().own.note_wake.notify_one();
         if let Some((replaced, new)) = replaced {
             let old = replaced.asset;
             link.parts()

@@ -13,6 +13,7 @@ mod import;
 pub mod info;
 mod link;
 pub mod manifest;
+pub mod note;
 pub mod ops;
 pub mod orphans;
 pub mod plan;

@@ -225,6 +225,14 @@ impl Uploads {
         self.parts.memory().state.sent.values().cloned().collect()
     }
 
+    /// The assets that were replaced from here, each with its new version.
+    pub fn replacements(&self) -> Vec<(AssetId, AssetId)> {
+        let memory = self.parts.memory();
+        let sent = memory.state.sent.values();
+        sent.filter_map(|record| Some((record.replaces?, record.asset)))
+            .collect()
+    }
+
     /// The staged bytes of a file that was sent, while they are kept.
     pub fn open_sent(&self, asset: AssetId, path: &str) -> Option<StagedFile> {
         let mut memory = self.parts.memory();

@@ -1,6 +1,5 @@
 //! New versions of assets: a draft that is marked as one takes the name of the asset when its import is complete.
 
-use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use crate::outbox::drafts::draft::{Draft, Stage};
@@ -9,7 +8,6 @@ use crate::outbox::drafts::info::Replaced;
 use crate::outbox::drafts::memory::DraftsMemory;
 use crate::outbox::drafts::record::DraftRecord;
 use crate::outbox::drafts::remove::remove_draft_if;
-use crate::outbox::drafts::sent::SentRecord;
 use crate::outbox::drafts::settle::facts::{self, Knowledge};
 use crate::outbox::drafts::show::draft_info;
 use crate::outbox::drafts::tree::FileState;
@@ -108,7 +106,7 @@ fn unchanged(memory: &DraftsMemory, id: DraftId, draft: &Draft) -> Option<AssetI
     if matches!(kept, Some(Stage::ImportFailed { .. })) {
         return None;
     }
-    let sent = contents_sent(memory.state.sent.get(&old)?)?;
+    let sent = memory.state.sent.get(&old)?.contents()?;
     (facts::manifest_of(memory, draft).contents() == sent).then_some(old)
 }
 
@@ -121,12 +119,4 @@ fn is_settled(memory: &DraftsMemory, id: DraftId, draft: &Draft) -> bool {
     facts.being_written.is_empty()
         && facts.in_flight.is_empty()
         && files.all(|file| file.state == FileState::Flushed)
-}
-
-/// Paths, lengths and checksums of what was sent for an asset. `None` if a checksum is not known.
-fn contents_sent(record: &SentRecord) -> Option<BTreeSet<(String, u64, String)>> {
-    let sent = record.entries.iter();
-    let sent = sent.filter(|entry| entry.sent_as.is_some());
-    sent.map(|entry| Some((entry.path.clone(), entry.size, entry.hash.clone()?)))
-        .collect()
 }

@@ -1,5 +1,6 @@
 //! Finds earlier requests and their files. Read-only.
 
+use crate::outbox::ids::JobFolder;
 use crate::outbox::jobs::book::{
     EmbedStage, EmbedSubmission, JobBook, JobFile, JobKey, Submission,
 };
@@ -7,6 +8,19 @@ use crate::outbox::staging::ContentHash;
 use crate::wire::{AssetId, ModelId, RapidId};
 
 impl JobBook {
+    /// The texts in `optimize/` whose results do not carry their names, each with its result.
+    pub fn unnamed(&self) -> Vec<(JobKey, RapidId)> {
+        let files = self.files.iter();
+        let unnamed = files
+            .filter(|(key, file)| matches!(key.folder, JobFolder::Optimize(_)) && !file.is_named);
+        unnamed
+            .filter_map(|(key, file)| {
+                let submission = self.submissions.get(file.submission.as_ref()?)?;
+                Some((key.clone(), submission.stage.rapid()?))
+            })
+            .collect()
+    }
+
     /// The tag of the latest request of a text for one asset.
     pub fn sent_before(&self, asset: AssetId, text_hash: ContentHash) -> Option<&String> {
         let submissions = self.submissions.iter();

@@ -15,6 +15,7 @@ use crate::outbox::ids::{DraftId, JobFolder, Maker, OwnerFolder};
 use crate::outbox::journal::forms::{Blob, as_pairs};
 use crate::outbox::moment::Moment;
 use crate::outbox::staging::ContentHash;
+use crate::outbox::texts::text_stem;
 use crate::wire::{AssetId, ModelId, RapidId};
 
 pub use embed::{EmbedStage, EmbedSubmission};
@@ -44,6 +45,9 @@ pub struct JobFile {
     /// The assets of the paths in its text.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub paths: BTreeMap<String, OwnerFolder>,
+    /// Its result carries its name.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_named: bool,
     /// Why it was refused.
     #[serde(default)]
     pub failure: Option<String>,
@@ -166,8 +170,9 @@ impl JobBook {
                 maker,
             } => self.keep_text(job, text, *at, *maker),
             JobRecord::Renamed { job, to } => {
-                let file = self.files.remove(job).ok_or_else(|| no_file(job))?;
+                let mut file = self.files.remove(job).ok_or_else(|| no_file(job))?;
                 let name = to.clone();
+                file.is_named &= text_stem(to) == text_stem(&job.name);
                 self.files.insert(
                     JobKey {
                         name,
@@ -193,6 +198,13 @@ impl JobBook {
                 file.wanted = Wanted::No;
                 file.failure = None;
                 file.submission = Some(tag.clone());
+                file.is_named = false;
+            }
+            // The file may have been removed meanwhile.
+            JobRecord::Named { job, is_named } => {
+                if let Some(file) = self.files.get_mut(job) {
+                    file.is_named = *is_named;
+                }
             }
             JobRecord::RapidGone { rapid } => self.rapid_gone(*rapid),
             JobRecord::PathsFound { job, paths } => {
@@ -268,6 +280,7 @@ impl JobBook {
             | JobRecord::Held { .. }
             | JobRecord::Joined { .. }
             | JobRecord::PathsFound { .. }
+            | JobRecord::Named { .. }
             | JobRecord::RapidGone { .. } => unreachable!("is about a file"),
         }
         Ok(())
@@ -333,6 +346,7 @@ impl JobBook {
             file.wanted = Wanted::No;
             file.failure = None;
             file.submission = Some(request.to_owned());
+            file.is_named = true;
         }
     }
 
@@ -367,6 +381,7 @@ impl JobBook {
                     maker: before.map_or(maker, |before| before.maker),
                     wanted: Wanted::No,
                     submission: None,
+                    is_named: false,
                     failure: None,
                     account_full: false,
                     paths: BTreeMap::new(),

@@ -52,6 +52,11 @@ pub enum JobRecord {
         job: JobKey,
         tag: String,
     },
+    /// Whether the result of a file's request carries its name.
+    Named {
+        job: JobKey,
+        is_named: bool,
+    },
     /// A request is about to be sent.
     Sent {
         /// Its file.

@@ -10,7 +10,7 @@ use self::embed::EmbedText;
 use self::many::ManyItem;
 use crate::outbox::ids::JobFolder;
 use crate::outbox::texts::{not_a_preset, parse_json};
-use crate::wire::{OptimizerConfig, PresetId, PresetText};
+use crate::wire::{NotedPreset, OptimizerConfig, PresetId, PresetText};
 
 /// The longest tag, in characters.
 const TAG_MAX_CHARS: usize = 255;
@@ -55,6 +55,17 @@ pub enum Settings {
     PresetId(PresetId),
     /// This configuration.
     Config(OptimizerConfig),
+}
+
+impl Settings {
+    /// The preset that a text names. Its configuration may change after the text was sent.
+    pub fn named_preset(&self) -> Option<NotedPreset> {
+        match self {
+            Settings::PresetName(name) => Some(NotedPreset::Name(name.clone())),
+            Settings::PresetId(id) => Some(NotedPreset::Id(*id)),
+            Settings::Config(_) => None,
+        }
+    }
 }
 
 /// Parses the text of an optimization.

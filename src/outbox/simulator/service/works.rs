@@ -7,7 +7,9 @@ use tokio::time::Instant;
 
 use crate::client::scripted::{ScriptedReply, ScriptedRequest};
 use crate::outbox::simulator::hook::{below, chance};
-use crate::outbox::simulator::service::{Embed, Holdings, Preset, Rapid, no_such, page, reply};
+use crate::outbox::simulator::service::{
+    Embed, Holdings, Preset, Rapid, are_notes, no_such, page, reply,
+};
 
 impl Holdings {
     pub(super) fn optimize_one(&mut self, id: Option<u64>, body: &Value) -> ScriptedReply {
@@ -117,6 +119,22 @@ impl Holdings {
             Some(id) => reply(200, json!({"data": self.rapid_record(id)})),
             None => no_such(),
         }
+    }
+
+    pub(super) fn note_rapid(&mut self, id: Option<u64>, body: &Value) -> ScriptedReply {
+        let Some(id) = id.filter(|id| self.rapids.contains_key(id)) else {
+            return no_such();
+        };
+        if !are_notes(body) {
+            self.violation(format!("a result was tagged with {body}"));
+        }
+        for tag in body["tags"].as_array().into_iter().flatten() {
+            let (number, name) = (self.fresh(), tag.as_str().unwrap_or_default());
+            if let Some(rapid) = self.rapids.get_mut(&id) {
+                rapid.tags.insert(number, name.to_owned());
+            }
+        }
+        reply(200, Value::Null)
     }
 
     pub(super) fn untag(&mut self, id: Option<u64>, tag: Option<u64>) -> ScriptedReply {

@@ -1,0 +1,60 @@
+//! Which result of a source model is the current one of a text, as the tags of the results say. It is the same on every
+//! machine: the newest. While a newer one is made, or if it failed, there is no finished one.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use crate::drive::catalog::asking::patience;
+use crate::drive::catalog::listings::freshness::is_listed;
+use crate::drive::catalog::listings::refresh_listing;
+use crate::drive::catalog::models::rapids_of;
+use crate::drive::catalog::parts::Catalog;
+use crate::drive::values::known::KnownRapid;
+use crate::drive::values::node::ListingKind;
+use crate::wire::{AssetId, OptimizationStatus};
+
+/// The current result of each text of a source model, by the name of the text without extension.
+pub fn results_by_text(catalog: &Catalog, asset: AssetId) -> BTreeMap<String, KnownRapid> {
+    let known = catalog.known();
+    let mut results: BTreeMap<String, KnownRapid> = BTreeMap::new();
+    for row in known.rapids.rows().filter(|row| row.source == Some(asset)) {
+        for name in row.text_names() {
+            match results.get(name) {
+                Some(current) if rank(current) > rank(row) => {}
+                _ => drop(results.insert(name.to_owned(), row.clone())),
+            }
+        }
+    }
+    results
+}
+
+/// The current result of one text, if it is done.
+pub fn done_result(catalog: &Catalog, asset: AssetId, text: &str) -> Option<KnownRapid> {
+    let current = results_by_text(catalog, asset).remove(text);
+    current.filter(|row| row.state == OptimizationStatus::Done)
+}
+
+/// A text in `optimize/` goes before one in `jobs/` of the same name.
+fn rank(row: &KnownRapid) -> (bool, u64) {
+    (!row.notes.is_of_several(), row.id.0)
+}
+
+/// Brings what is known of a source model's results up to date: by their listing if that is known, else by one request.
+/// Without an answer, what is known stands.
+pub async fn learn_results_of(catalog: &Arc<Catalog>, asset: AssetId) {
+    let learned = async {
+        match is_listed(catalog, ListingKind::Rapids) {
+            true => refresh_listing(catalog, ListingKind::Rapids).await,
+            false => rapids_of(catalog, asset).await.map(drop),
+        }
+    };
+    match tokio::time::timeout(patience(catalog), learned).await {
+        Ok(Ok(())) => {}
+        Ok(Err(error)) => {
+            tracing::debug!(%asset, %error, "the results of a model could not be listed")
+        }
+        Err(_) => {
+            tracing::debug!(%asset, "the list of a model's results is slow; known ones are shown")
+        }
+    }
+}

@@ -1,0 +1,199 @@
+//! Versions of source models: which model replaces which, and how a name passes on to what takes the place of its holder.
+//!
+//! A model of this machine knows it by its record, every other by the note on the new version. So the names of models and
+//! results come out the same on every machine: a new version has the plain name, its results have those that the
+//! results of the same texts had, and of the results of one model the lowest id has the plain name. A folder gets
+//! another name only at the moment at which something that goes before it appears.
+
+use std::collections::{HashMap, HashSet};
+
+use crate::drive::catalog::data::known::Known;
+use crate::drive::catalog::parts::Catalog;
+use crate::drive::values::known::KnownRapid;
+use crate::drive::values::listing::{Changes, Record as _};
+use crate::drive::values::names::{ends_in_id, safe_name};
+use crate::drive::values::node::ListingKind;
+use crate::wire::{AssetId, UploadStatus};
+
+/// The models that were replaced, each with the one that replaces it.
+pub fn replaced_models(catalog: &Catalog, known: &Known) -> HashMap<AssetId, AssetId> {
+    let noted = known.assets.rows();
+    let noted = noted.filter_map(|row| Some((row.notes.replaces?, row.id)));
+    let here = catalog.outbox.uploads().replacements();
+    // Of two that claim the same, the later.
+    let mut replaced: HashMap<AssetId, AssetId> = HashMap::new();
+    for (old, new) in noted.chain(here) {
+        if old < new && known.assets.row(new.0).is_some() {
+            let by = replaced.entry(old).or_insert(new);
+            *by = new.max(*by);
+        }
+    }
+    replaced
+}
+
+/// The newest version of a model.
+pub fn newest_version(replaced: &HashMap<AssetId, AssetId>, asset: AssetId) -> AssetId {
+    let mut newest = asset;
+    // Each is newer than the one before, so this ends.
+    while let Some(next) = replaced.get(&newest) {
+        newest = *next;
+    }
+    newest
+}
+
+/// The models that another one replaces, as far as notes say.
+pub(super) fn noted_old(known: &Known) -> HashSet<AssetId> {
+    let rows = known.assets.rows();
+    rows.filter_map(|row| row.notes.replaces.filter(|old| *old < row.id))
+        .collect()
+}
+
+/// The model whose files have a checksum, as notes say. One that was not replaced goes before one that was, then the newest.
+pub fn asset_with_source(catalog: &Catalog, hash: &str) -> Option<AssetId> {
+    let known = catalog.known();
+    let replaced = replaced_models(catalog, &known);
+    let rows = known.assets.rows();
+    let same = rows.filter(|row| row.notes.source.as_deref() == Some(hash));
+    let whole = same.filter(|row| row.state == UploadStatus::Complete);
+    whole
+        .map(|row| row.id)
+        .max_by_key(|asset| (!replaced.contains_key(asset), *asset))
+}
+
+/// Passes names on to what has just appeared. Returns which results have other names if the listing is that of models.
+pub(super) fn pass_names_on(
+    catalog: &Catalog,
+    known: &mut Known,
+    which: ListingKind,
+    changes: &mut Changes,
+) -> Changes {
+    match which {
+        ListingKind::Assets => {
+            let noted = pass_to_new_versions(catalog, known, changes);
+            pass_to_results_of(catalog, known, &noted)
+        }
+        ListingKind::Rapids => {
+            let news = changes.appeared.clone();
+            pass_to_results(catalog, known, news, changes);
+            Changes::default()
+        }
+        _ => Changes::default(),
+    }
+}
+
+/// The results of models that turn out to be new versions: their names were given before that was known.
+fn pass_to_results_of(catalog: &Catalog, known: &mut Known, models: &[AssetId]) -> Changes {
+    let mut changes = Changes::default();
+    if models.is_empty() {
+        return changes;
+    }
+    let rows = known.rapids.rows();
+    let of_models = rows.filter(|row| row.source.is_some_and(|it| models.contains(&it)));
+    let news = of_models.map(|row| row.id.0).collect();
+    pass_to_results(catalog, known, news, &mut changes);
+    changes
+}
+
+/// A new version that another machine made has the name of the version before it. Those of this machine have it by their
+/// records. Returns all that are new versions.
+fn pass_to_new_versions(
+    catalog: &Catalog,
+    known: &mut Known,
+    changes: &mut Changes,
+) -> Vec<AssetId> {
+    let mut noted = Vec::new();
+    let mut news: Vec<u64> = [&changes.appeared[..], &changes.changed[..]].concat();
+    news.sort_unstable();
+    for new in news {
+        let Some(row) = known.assets.row(new) else {
+            continue;
+        };
+        let (Some(old), service_name) = (row.notes.replaces, row.name.clone()) else {
+            continue;
+        };
+        noted.push(row.id);
+        let is_here = catalog.outbox.uploads().sent_record(row.id).is_some();
+        let same = known
+            .assets
+            .row(old.0)
+            .is_some_and(|row| row.name == service_name);
+        let holds_plain = known
+            .assets
+            .name(old.0)
+            .is_some_and(|name| !ends_in_id(name));
+        if old.0 < new && !is_here && same && holds_plain {
+            known.assets.hand_over(old.0, new, None, changes);
+        }
+    }
+    noted
+}
+
+fn pass_to_results(
+    catalog: &Catalog,
+    known: &mut Known,
+    mut news: Vec<u64>,
+    changes: &mut Changes,
+) {
+    if news.is_empty() {
+        return;
+    }
+    news.sort_unstable();
+    let replaced = replaced_models(catalog, known);
+    for new in news {
+        let Some(row) = known.rapids.row(new).cloned() else {
+            continue;
+        };
+        if let Some(old) = result_before(known, &replaced, &row) {
+            known.rapids.hand_over(old, new, None, changes);
+        } else if let Some((later, text)) = later_with_plain_name(known, &row) {
+            known.rapids.hand_over(later, new, text.as_deref(), changes);
+        }
+    }
+}
+
+/// The result of the same text of an earlier version of the model, if it has a name to pass on.
+fn result_before(
+    known: &Known,
+    replaced: &HashMap<AssetId, AssetId>,
+    row: &KnownRapid,
+) -> Option<u64> {
+    let source = row.source?;
+    let mut earlier: HashSet<AssetId> = HashSet::new();
+    loop {
+        let found: Vec<AssetId> = replaced
+            .iter()
+            .filter(|(_, by)| **by == source || earlier.contains(*by))
+            .map(|(old, _)| *old)
+            .collect();
+        let before = earlier.len();
+        earlier.extend(found);
+        if earlier.len() == before {
+            break;
+        }
+    }
+    if earlier.is_empty() {
+        return None;
+    }
+    let same = |it: &&KnownRapid| {
+        it.name == row.name
+            && it.made_with == row.made_with
+            && it.source.is_some_and(|source| earlier.contains(&source))
+            && known
+                .rapids
+                .name(it.id.0)
+                .is_some_and(|name| !ends_in_id(name))
+    };
+    known.rapids.rows().filter(same).map(|it| it.id.0).max()
+}
+
+/// The result that has the plain name although one with a lower id is there now, with its text.
+fn later_with_plain_name(known: &Known, row: &KnownRapid) -> Option<(u64, Option<String>)> {
+    let plain = safe_name(row.service_name(), row.id.0);
+    let holder = known.rapids.find(&plain)?;
+    let is_later = holder.id > row.id
+        && holder.source == row.source
+        && row.source.is_some()
+        && holder.name == row.name
+        && known.rapids.name(holder.id.0) == Some(plain.as_str());
+    is_later.then(|| (holder.id.0, holder.made_with.clone()))
+}

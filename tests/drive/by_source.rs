@@ -1,0 +1,538 @@
+//! What the tags of the drive on models and results say on every machine: by-source addresses, names, stale results.
+
+use std::time::{Duration, Instant};
+
+use assetfs::client::{ListQuery, Priority};
+use assetfs::drive::DriveError;
+use assetfs::wire::{AssetId, RapidId};
+
+use crate::support::account::{Account, MINIMAL_GLTF, Mounted};
+use crate::support::tree::Tree;
+
+/// A configuration that keeps so many percent of the faces: each is another text.
+fn percent(faces: u8) -> String {
+    format!(
+        r#"{{"schema":"2.5","limits":{{"faces":{{"percentage":{faces}}}}},
+        "compressionAndExport":{{"fileExports":[{{"fileType":"glb"}}]}}}}"#
+    )
+}
+
+/// Writes a text of `optimize/` and waits for its result.
+async fn optimize(tree: &Tree, model: &str, text: &str, config: &str) {
+    let path = format!("/rawmodels/{model}/optimize/{text}");
+    let written = tree.write(&format!("{path}.json"), config.as_bytes()).await;
+    written.unwrap();
+    tree.until_status(&format!("{path}.status"), "done").await;
+}
+
+/// Replaces the model as `assetfs replace` does, and returns the new version.
+async fn replace(tree: &Tree, model: &str, file: &str) -> AssetId {
+    let (path, draft) = (
+        format!("/rawmodels/{model}"),
+        format!("/rawmodels/{model}~new"),
+    );
+    let old = tree.xattr(&path, "user.assetfs.id").await.unwrap();
+    tree.mkdir(&draft).await.unwrap();
+    let order = format!("replace {model}~new");
+    tree.write(&format!("{path}/.assetfs/ctl"), order.as_bytes())
+        .await
+        .unwrap();
+    tree.write(&format!("{draft}/{file}"), MINIMAL_GLTF)
+        .await
+        .unwrap();
+    tree.write(&format!("{draft}/.assetfs/ctl"), b"commit")
+        .await
+        .unwrap();
+    loop {
+        let id = tree.xattr(&path, "user.assetfs.id").await.unwrap();
+        if id != old {
+            return AssetId(id.parse().unwrap());
+        }
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
+}
+
+/// The names of the results as a drive lists them, with their ids.
+async fn names(mounted: &Mounted) -> Vec<(String, String)> {
+    let mut named = Vec::new();
+    for name in mounted.tree.list("/rapidmodels").await.unwrap() {
+        let path = format!("/rapidmodels/{name}");
+        let id = mounted.tree.xattr(&path, "user.assetfs.id").await.unwrap();
+        named.push((name, id));
+    }
+    named.sort();
+    named
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn every_machine_has_the_result_of_a_text_under_the_name_of_its_model_and_text() {
+    let (account, mounted) = Account::mounted_with_cube().await;
+    optimize(&mounted.tree, "cube", "web, small", &percent(50)).await;
+    optimize(&mounted.tree, "cube", "ar", &percent(40)).await;
+    let (elsewhere, client) = account.mount_apart(1, |_| {}).await;
+    for tree in [&mounted.tree, &elsewhere.tree] {
+        let folder = "/rapidmodels/.assetfs/by-source";
+        assert_eq!(tree.list(folder).await.unwrap(), ["cube"]);
+        let links = tree.list(&format!("{folder}/cube")).await.unwrap();
+        assert_eq!(links, ["ar", "web, small"]);
+        for text in links {
+            let by_source = tree.stat(&format!("{folder}/cube/{text}")).await.unwrap();
+            let link = format!("/rawmodels/cube/optimize/{text}");
+            let in_optimize = tree.stat(&link).await.unwrap();
+            assert_eq!(by_source.ino, in_optimize.ino, "{text}");
+            let status = tree.read_text(&format!("{link}.status")).await.unwrap();
+            assert_eq!(status, "done\n");
+        }
+        let missing = tree.stat(&format!("{folder}/cube/web")).await;
+        assert_eq!(missing.unwrap_err(), DriveError::NotFound);
+        let missing = tree.stat(&format!("{folder}/table")).await;
+        assert_eq!(missing.unwrap_err(), DriveError::NotFound);
+    }
+    let listed = elsewhere
+        .tree
+        .list("/rawmodels/cube/optimize")
+        .await
+        .unwrap();
+    assert_eq!(
+        listed,
+        ["ar", "ar.status", "web, small", "web, small.status"]
+    );
+    // The text itself is paid once, whoever writes it.
+    let path = "/rawmodels/cube/optimize/ar.json";
+    elsewhere
+        .tree
+        .write(path, percent(40).as_bytes())
+        .await
+        .unwrap();
+    let all = client
+        .rapids()
+        .list(ListQuery::all(), Priority::Interactive);
+    assert_eq!(all.await.unwrap().meta.total, 2);
+    let tags = elsewhere
+        .tree
+        .read_text("/rapidmodels/.assetfs/tags")
+        .await
+        .unwrap();
+    assert_eq!(tags, "", "notes of drives are no tags");
+    elsewhere.close().await;
+    mounted.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_text_that_is_copied_in_sends_no_list_request() {
+    let (account, mounted) = Account::mounted_with_cube().await;
+    optimize(&mounted.tree, "cube", "web", &percent(50)).await;
+    tokio::time::sleep(Duration::from_millis(120)).await;
+    let before = account.requests();
+    for name in ["web", "web.json", "web.status", "other.json"] {
+        let _ = mounted
+            .tree
+            .look(&format!("/rawmodels/cube/optimize/{name}"))
+            .await;
+    }
+    let looked = account.requests() - before;
+    assert!(
+        looked <= 4,
+        "{looked} requests, of which none is for a list of results"
+    );
+    mounted.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn by_source_leads_to_the_new_version_and_to_nothing_until_that_has_a_result() {
+    let (account, mounted) = Account::mounted_with_cube().await;
+    let tree = &mounted.tree;
+    optimize(tree, "cube", "small", &percent(50)).await;
+    optimize(tree, "cube", "web", &percent(40)).await;
+    let by_source = "/rapidmodels/.assetfs/by-source/cube/web";
+    let first = tree
+        .xattr("/rapidmodels/cube (web)", "user.assetfs.id")
+        .await
+        .unwrap();
+    assert_eq!(
+        tree.read_link(by_source).await.unwrap(),
+        "../../../cube (web)"
+    );
+    let new = replace(tree, "cube", "other.gltf").await;
+    assert_eq!(
+        tree.stat(by_source).await.unwrap_err(),
+        DriveError::NotFound
+    );
+    let old = tree
+        .xattr("/rapidmodels/cube (web)", "user.assetfs.id")
+        .await
+        .unwrap();
+    assert_eq!(
+        old, first,
+        "no folder is renamed before another takes its name"
+    );
+
+    optimize(tree, "cube", "web", &percent(40)).await;
+    let second = tree
+        .xattr("/rapidmodels/cube (web)", "user.assetfs.id")
+        .await
+        .unwrap();
+    assert_ne!(second, first);
+    assert_eq!(
+        tree.read_link(by_source).await.unwrap(),
+        "../../../cube (web)"
+    );
+    let old = tree
+        .xattr(&format!("/rapidmodels/cube~{first}"), "user.assetfs.id")
+        .await;
+    assert_eq!(old.unwrap(), first);
+    let why = tree.why(&format!("/rapidmodels/cube~{first}")).await;
+    assert!(
+        why.contains("it was made from an earlier version of /rawmodels/cube"),
+        "{why}"
+    );
+    optimize(tree, "cube", "small", &percent(50)).await;
+    let here = names(&mounted).await;
+    let shown: Vec<&str> = here.iter().map(|(name, _)| name.as_str()).collect();
+    assert!(
+        shown.contains(&"cube") && shown.contains(&"cube (web)"),
+        "{here:?}"
+    );
+
+    // The note on the new version is written after it is complete.
+    loop {
+        let record = account
+            .client
+            .assets()
+            .get(new, Priority::Interactive)
+            .await
+            .unwrap();
+        if record
+            .tags
+            .iter()
+            .any(|tag| tag.name.starts_with("assetfs:replaces="))
+        {
+            break;
+        }
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
+    let (apart, _) = account.mount_apart(1, |_| {}).await;
+    let begun = Instant::now();
+    // A machine that lists the results first names them before it knows the models.
+    while names(&apart).await != here {
+        let late = begun.elapsed() > Duration::from_secs(10);
+        assert!(!late, "{here:?}, but elsewhere {:?}", names(&apart).await);
+        apart.tree.list("/rawmodels").await.unwrap();
+    }
+    let id = apart
+        .tree
+        .xattr("/rawmodels/cube", "user.assetfs.id")
+        .await
+        .unwrap();
+    assert_eq!(id, new.to_string());
+    assert_eq!(
+        of_target(&apart.tree, by_source, "user.assetfs.id").await,
+        second
+    );
+    apart.close().await;
+    mounted.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_plain_name_is_that_of_the_lowest_id_whichever_result_is_seen_first() {
+    let account = Account::new().await;
+    let cube = account.add_cube().await;
+    let mounted = account.mount().await;
+    optimize(&mounted.tree, "cube", "small", &percent(50)).await;
+    optimize(&mounted.tree, "cube", "web", &percent(40)).await;
+    let here = names(&mounted).await;
+    let mut ids: Vec<u64> = here.iter().map(|(_, id)| id.parse().unwrap()).collect();
+    ids.sort_unstable();
+    // Another machine looks at the later one first.
+    let (apart, _) = account.mount_apart(1, |_| {}).await;
+    let later = RapidId(ids[1]);
+    let by_id = format!("/rapidmodels/.assetfs/by-id/{later}");
+    assert!(apart.tree.read_link(&by_id).await.is_ok());
+    assert_eq!(names(&apart).await, here, "of asset {cube}");
+    assert_eq!(
+        apart.tree.read_link(&by_id).await.unwrap(),
+        "../../cube (web)"
+    );
+    apart.close().await;
+    mounted.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_result_is_stale_when_the_preset_that_its_text_names_has_changed() {
+    let (account, mounted) = Account::mounted_with_cube().await;
+    let tree = &mounted.tree;
+    tree.write("/presets/shop.json", percent(50).as_bytes())
+        .await
+        .unwrap();
+    optimize(tree, "cube", "web", r#"{"preset": "shop"}"#).await;
+    optimize(tree, "cube", "own", &percent(50)).await;
+    let stale = async |tree: &Tree| -> Vec<(String, String)> {
+        let text = tree
+            .read_text("/rapidmodels/.assetfs/results.jsonl")
+            .await
+            .unwrap();
+        let lines = text.lines().map(|line| {
+            let line: serde_json::Value = serde_json::from_str(line).unwrap();
+            assert!(
+                line["config_hash"]
+                    .as_str()
+                    .is_some_and(|hash| hash.len() == 32),
+                "{line}"
+            );
+            let text = |key: &str| line[key].as_str().unwrap_or_default().to_owned();
+            (text("preset"), text("stale"))
+        });
+        lines.collect()
+    };
+    let of = |web: &str| {
+        let row = |preset: &str, stale: &str| (preset.to_owned(), stale.to_owned());
+        vec![row("web", web), row("own", "")]
+    };
+    assert_eq!(stale(tree).await, of(""));
+    // The order of keys and the form of numbers mean nothing.
+    let reordered = r#"{"compressionAndExport":{"fileExports":[{"fileType":"glb"}]},
+        "limits":{"faces":{"percentage":50.0}},"schema":"2.5"}"#;
+    tree.write("/presets/shop.json", reordered.as_bytes())
+        .await
+        .unwrap();
+    assert_eq!(stale(tree).await, of(""));
+    tree.write("/presets/shop.json", percent(60).as_bytes())
+        .await
+        .unwrap();
+    assert_eq!(stale(tree).await, of("preset_changed"));
+    let why = tree.why("/rapidmodels/cube").await;
+    assert!(
+        why.contains("its preset has another configuration"),
+        "{why}"
+    );
+    let status = tree.read_text("/.assetfs/status.json").await.unwrap();
+    assert!(status.contains("\"stale_results\": 1"), "{status}");
+    let (apart, _) = account.mount_apart(1, |_| {}).await;
+    assert_eq!(
+        stale(&apart.tree).await,
+        of("preset_changed"),
+        "on another machine"
+    );
+    apart.close().await;
+    mounted.close().await;
+}
+
+/// An attribute of the result that a link leads to.
+async fn of_target(tree: &Tree, link: &str, attribute: &str) -> String {
+    let target = tree.read_link(link).await.unwrap();
+    let name = target.rsplit('/').next().unwrap();
+    tree.xattr(&format!("/rapidmodels/{name}"), attribute)
+        .await
+        .unwrap()
+}
+
+/// The lines of a file, as JSON.
+async fn lines(tree: &Tree, path: &str) -> Vec<serde_json::Value> {
+    let text = tree.read_text(path).await.unwrap();
+    let lines = text.lines().map(|line| serde_json::from_str(line).unwrap());
+    lines.collect()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_machine_runs_again_what_is_stale_also_a_text_that_it_does_not_have() {
+    let (account, mounted) = Account::mounted_with_cube().await;
+    let tree = &mounted.tree;
+    let preset = "/presets/shop.json";
+    tree.write(preset, percent(50).as_bytes()).await.unwrap();
+    optimize(
+        tree,
+        "cube",
+        "web",
+        r#"{"preset": "shop", "tags": ["shop"]}"#,
+    )
+    .await;
+    let (apart, client) = account.mount_apart(1, |_| {}).await;
+    let stale = "/rapidmodels/.assetfs/stale.jsonl";
+    assert!(lines(&apart.tree, stale).await.is_empty());
+    let ctl = "/rapidmodels/cube/.assetfs/ctl";
+    let refused = apart.tree.write(ctl, b"run-stale").await.unwrap_err();
+    assert!(refused.to_string().contains("it is not stale"), "{refused}");
+    tree.write(preset, percent(60).as_bytes()).await.unwrap();
+    tokio::time::sleep(Duration::from_millis(120)).await;
+    let found = lines(&apart.tree, stale).await;
+    assert_eq!(found.len(), 1, "{found:?}");
+    assert_eq!(found[0]["source"], "rawmodels/cube");
+    assert_eq!(found[0]["preset"], "web");
+    assert_eq!(found[0]["stale"], "preset_changed");
+    apart.tree.write(ctl, b"run-stale").await.unwrap();
+    apart
+        .tree
+        .until_status("/rawmodels/cube/optimize/web.status", "done")
+        .await;
+    assert!(lines(&apart.tree, stale).await.is_empty());
+    let all = client
+        .rapids()
+        .list(ListQuery::all(), Priority::Interactive);
+    assert_eq!(all.await.unwrap().meta.total, 2);
+    let by_source = "/rapidmodels/.assetfs/by-source/cube/web";
+    assert_eq!(
+        of_target(&apart.tree, by_source, "user.xdg.tags").await,
+        "shop"
+    );
+    apart.close().await;
+    mounted.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_text_of_a_replaced_model_is_run_for_the_new_version() {
+    let (_account, mounted) = Account::mounted_with_cube().await;
+    let tree = &mounted.tree;
+    optimize(tree, "cube", "web", &percent(50)).await;
+    let old = tree
+        .xattr("/rapidmodels/cube", "user.assetfs.id")
+        .await
+        .unwrap();
+    replace(tree, "cube", "other.gltf").await;
+    let found = lines(tree, "/rapidmodels/.assetfs/stale.jsonl").await;
+    assert_eq!(found.len(), 1, "{found:?}");
+    assert_eq!(found[0]["stale"], "source_replaced");
+    assert_eq!(found[0]["source"], "rawmodels/cube");
+    tree.write("/rapidmodels/cube/.assetfs/ctl", b"run-stale")
+        .await
+        .unwrap();
+    tree.until_status("/rawmodels/cube/optimize/web.status", "done")
+        .await;
+    let text = tree
+        .read_text("/rawmodels/cube/optimize/web.json")
+        .await
+        .unwrap();
+    assert_eq!(text, percent(50));
+    let new = tree
+        .xattr("/rapidmodels/cube", "user.assetfs.id")
+        .await
+        .unwrap();
+    assert_ne!(new, old);
+    assert!(
+        lines(tree, "/rapidmodels/.assetfs/stale.jsonl")
+            .await
+            .is_empty()
+    );
+    mounted.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn every_machine_finds_a_model_by_the_checksum_of_its_files() {
+    let (account, mounted) = Account::mounted().await;
+    let tree = &mounted.tree;
+    let files = [("chair.gltf".to_owned(), MINIMAL_GLTF.to_vec())];
+    for model in ["chair", "stool"] {
+        let path = format!("/rawmodels/{model}");
+        tree.copy_in(&files, &path).await.unwrap();
+        tree.write(&format!("{path}/.assetfs/ctl"), b"commit")
+            .await
+            .unwrap();
+        tree.until_status(&format!("{path}/.assetfs/status"), "complete")
+            .await;
+    }
+    let (apart, _) = account.mount_apart(1, |_| {}).await;
+    let folder = "/rawmodels/.assetfs/by-hash";
+    let begun = Instant::now();
+    let hash = loop {
+        let models = lines(&apart.tree, "/rawmodels/.assetfs/models.jsonl").await;
+        let mut hashes = models.iter().filter_map(|it| it["source_hash"].as_str());
+        match (hashes.next(), hashes.next()) {
+            (Some(one), Some(other)) => {
+                assert_eq!(one, other, "they have the same files");
+                break one.to_owned();
+            }
+            _ => assert!(begun.elapsed() < Duration::from_secs(20), "{models:?}"),
+        }
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    };
+    assert_eq!(apart.tree.list(folder).await.unwrap(), [hash.as_str()]);
+    let target = apart.tree.read_link(&format!("{folder}/{hash}")).await;
+    assert_eq!(target.unwrap(), "../../stool");
+    let noted = apart
+        .tree
+        .xattr("/rawmodels/chair", "user.assetfs.source_hash")
+        .await;
+    assert_eq!(noted.unwrap(), hash);
+    let missing = apart.tree.look(&format!("{folder}/{:032x}", 7)).await;
+    assert_eq!(missing.unwrap_err(), DriveError::NotFound);
+    let tags = apart.tree.xattr("/rawmodels/chair", "user.xdg.tags").await;
+    assert_eq!(tags.unwrap_or_default(), "", "the note is no tag");
+    apart.close().await;
+    mounted.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_log_of_points_keeps_what_was_deleted_over_remounts() {
+    let (account, mounted) = Account::mounted_with_cube().await;
+    let tree = &mounted.tree;
+    tree.write("/presets/shop.json", percent(50).as_bytes())
+        .await
+        .unwrap();
+    optimize(tree, "cube", "web", r#"{"preset": "shop"}"#).await;
+    optimize(tree, "cube", "own", &percent(40)).await;
+    tree.remove_all("/rapidmodels/cube").await.unwrap();
+    mounted.close().await;
+    let mounted = account.mount().await;
+    let log = lines(&mounted.tree, "/account/points.jsonl").await;
+    assert_eq!(log.len(), 2, "{log:?}");
+    assert_eq!(log[0]["text"], "web");
+    assert_eq!(log[0]["preset"], "shop");
+    assert_eq!(log[0]["model"], "cube");
+    assert_eq!(log[0]["is_deleted"], true);
+    assert_eq!(log[1]["text"], "own");
+    assert_eq!(log[1]["is_deleted"], false);
+    assert!(
+        log.iter()
+            .all(|it| it["points"] == 1 && it["time"].is_string()),
+        "{log:?}"
+    );
+    mounted.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_result_has_every_name_under_which_its_text_was_copied_in() {
+    let (account, mounted) = Account::mounted_with_cube().await;
+    let tree = &mounted.tree;
+    optimize(tree, "cube", "web", &percent(50)).await;
+    optimize(tree, "cube", "shop", &percent(50)).await;
+    let (apart, _) = account.mount_apart(1, |_| {}).await;
+    let folder = "/rapidmodels/.assetfs/by-source/cube";
+    let begun = Instant::now();
+    while apart.tree.list(folder).await.unwrap() != ["shop", "web"] {
+        assert!(
+            begun.elapsed() < Duration::from_secs(10),
+            "the second name is noted"
+        );
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
+    let link = async |text: &str| apart.tree.read_link(&format!("{folder}/{text}")).await;
+    assert_eq!(link("shop").await, link("web").await);
+    apart.close().await;
+    mounted.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_list_of_results_is_made_from_list_pages_alone() {
+    let (account, mounted) = Account::mounted_with_cube().await;
+    let tree = &mounted.tree;
+    let preset = percent(50);
+    tree.write("/presets/shop.json", preset.as_bytes())
+        .await
+        .unwrap();
+    optimize(tree, "cube", "web", r#"{"preset": "shop"}"#).await;
+    optimize(tree, "cube", "ar", &percent(40)).await;
+    mounted.close().await;
+    let refresh = Duration::from_secs(600);
+    let (apart, client) = account
+        .mount_apart(1, |config| config.refresh = refresh)
+        .await;
+    let before = client.budget().taken;
+    for file in ["results.jsonl", "stale.jsonl", "results.jsonl"] {
+        let path = format!("/rapidmodels/.assetfs/{file}");
+        apart.tree.read_text(&path).await.unwrap();
+    }
+    let links = apart.tree.list("/rapidmodels/.assetfs/by-source/cube");
+    assert_eq!(links.await.unwrap(), ["ar", "web"]);
+    // One page of results, one of models, the presets of the account and of the service.
+    assert_eq!(client.budget().taken - before, 4);
+    apart.close().await;
+}
