@@ -374,6 +374,17 @@ fn a_run_that_is_killed_at_any_moment_sends_nothing_twice_and_loses_nothing() {
 }
 
 #[test]
+fn an_empty_folder_of_the_name_is_no_model_to_wait_for() {
+    needs_fuse!();
+    let fixture = folder_with(1);
+    // As a run leaves it that is killed at the very beginning.
+    fs::create_dir(fixture.path("rawmodels/m0")).unwrap();
+    let first = sum(sync(&fixture, &[]), 0);
+    assert_eq!(first["added"], json!(1));
+    assert_eq!(read(fixture.path("rawmodels/m0/m0.glb")), numbered_glb(0));
+}
+
+#[test]
 fn two_runs_at_once_make_each_model_once() {
     needs_fuse!();
     let fixture = folder_with(6);

@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
 
@@ -21,6 +22,8 @@ const VERSION_SUFFIX: &str = "~new";
 const LOOSE_SUFFIX: &str = ".copies";
 /// A file in the draft of a first version that is being copied. It has a temporary name, so the draft is not sent.
 const UNFINISHED: &str = ".assetfs-replace.copies";
+/// How long a folder is empty at the beginning of a copy, at most.
+const BEGINNING_OF_COPY: Duration = Duration::from_secs(2);
 /// Longest name of a file.
 const NAME_MAX_BYTES: usize = 255;
 
@@ -191,13 +194,31 @@ impl Replacement {
     /// A draft has the name: another command fills it, or an interrupted one left it, or it is being uploaded.
     fn first_upload(&self, turn: &Turn) -> Result<Step> {
         if !self.model.join(UNFINISHED).exists() {
-            return Ok(Step::AwaitFirst);
+            return self.empty_draft(turn);
         }
         if Claim::exists_on(&self.model, turn)? {
             return Ok(Step::AwaitCopy(self.model.clone()));
         }
         command_at(&self.model, "cancel")?;
         self.new_model(turn)
+    }
+
+    /// An empty folder is no copy: a command that was killed left it, or somebody made it for this model. One that was
+    /// made just now may be the beginning of a copy.
+    fn empty_draft(&self, turn: &Turn) -> Result<Step> {
+        let is_empty = || fs::read_dir(&self.model).is_ok_and(|mut rows| rows.next().is_none());
+        if !is_empty() || Claim::exists_on(&self.model, turn)? {
+            return Ok(Step::AwaitFirst);
+        }
+        let made = fs::metadata(&self.model).and_then(|status| status.modified());
+        let age = made.ok().and_then(|made| made.elapsed().ok());
+        if age.is_none_or(|age| age < BEGINNING_OF_COPY) {
+            return Ok(Step::Again);
+        }
+        match fs::remove_dir(&self.model) {
+            Ok(()) => self.new_model(turn),
+            Err(_) => Ok(Step::Again),
+        }
     }
 
     fn new_version(&self, turn: &Turn, loose: Option<PathBuf>, old: String) -> Result<Step> {

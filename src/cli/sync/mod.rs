@@ -21,7 +21,7 @@ use self::plan::{Brings, SyncPlan, SyncStep, Wanted};
 use self::report::{BroughtModel, DroppedText, Report, SyncOutcome};
 use super::completers;
 use super::control::commit_at;
-use super::exit::{Exit, WrongUse};
+use super::exit::{Exit, TimedOut, WrongUse};
 use super::files::percent;
 use super::models_of_folder::ModelPreset;
 use super::mounted::{self, MountedDrive};
@@ -29,6 +29,7 @@ use super::progress::Progress;
 use super::replace::{NewFiles, ReplaceOptions, ReplaceOutcome, Replacement};
 use super::settings::Span;
 use super::table::counted;
+use super::wait::{State, wait_for};
 use crate::drive::StatusWord;
 use crate::fuse::shell_quoted;
 use crate::locks::Locked as _;
@@ -209,28 +210,24 @@ impl Sync<'_> {
             SyncStep::Nothing => Ok(SyncOutcome::Unchanged),
             SyncStep::OtherName => Ok(SyncOutcome::OtherName),
             SyncStep::Fail(error) => Err(error),
-            SyncStep::Bring(files, brings) => {
-                let committed = match brings {
-                    Brings::UnderWay => commit_draft(&brought.model),
-                    Brings::New | Brings::Changed => Ok(()),
-                };
-                let ended = committed.and_then(|()| self.replace(files, &brought.model));
+            SyncStep::Bring(_, Brings::UnderWay) => {
+                self.finish(&brought.model).map(|()| SyncOutcome::Added)
+            }
+            SyncStep::Bring(files, Brings::New | Brings::Changed) => {
+                let ended = self.replace(files, &brought.model);
                 ended.map(|(outcome, old)| {
                     brought.old = old;
-                    match brings {
-                        Brings::Changed if outcome == ReplaceOutcome::Unchanged => {
-                            SyncOutcome::Unchanged
-                        }
-                        Brings::Changed => SyncOutcome::Replaced,
-                        Brings::New | Brings::UnderWay => SyncOutcome::Added,
+                    match outcome {
+                        ReplaceOutcome::Made | ReplaceOutcome::Uploading => SyncOutcome::Added,
+                        ReplaceOutcome::Replaced => SyncOutcome::Replaced,
+                        ReplaceOutcome::Unchanged => SyncOutcome::Unchanged,
                     }
                 })
             }
-            SyncStep::Rename(draft, files) => self
+            SyncStep::Rename(draft) => self
                 .rename(&draft, &brought.model)
-                .and_then(|()| commit_draft(&brought.model))
-                .and_then(|()| self.replace(files, &brought.model))
-                .map(|_| SyncOutcome::Renamed),
+                .and_then(|()| self.finish(&brought.model))
+                .map(|()| SyncOutcome::Renamed),
         };
         if brought.outcome.is_ok() {
             let texts = self.presets.iter();
@@ -247,6 +244,22 @@ impl Sync<'_> {
         let ended = replacement.replace()?;
         let is_replaced = ended.outcome == ReplaceOutcome::Replaced;
         Ok((ended.outcome, ended.old.filter(|_| is_replaced)))
+    }
+
+    /// Sends a draft that has the files of its source, which nobody else may be about to do, and waits until it is complete.
+    fn finish(&self, model: &Path) -> Result<()> {
+        if mounted::item_id(model)?.is_none() {
+            commit_at(model, "commit")?;
+        }
+        let timeout = self.args.timeout.map(|timeout| timeout.0);
+        let waited = wait_for(&[model.to_owned()], timeout, true)?;
+        match waited.states.into_iter().next() {
+            Some((_, State::Failed(_, why))) => bail!("{why}"),
+            Some((_, State::Going(_, status))) => {
+                Err(TimedOut(format!("timed out while {status}; its upload goes on")).into())
+            }
+            _ => Ok(()),
+        }
     }
 
     /// Renames a draft; a loose file keeps its extension.
@@ -344,14 +357,6 @@ impl Sync<'_> {
             let model = self.drive.root().join("rawmodels").join(extra.name);
             report.note(BroughtModel::deleted(model));
         }
-    }
-}
-
-/// Sends a draft that has the files of its source, which nobody else may be about to do.
-fn commit_draft(model: &Path) -> Result<()> {
-    match mounted::item_id(model)? {
-        Some(_) => Ok(()),
-        None => commit_at(model, "commit"),
     }
 }
 

@@ -34,7 +34,7 @@ pub(super) enum SyncStep {
     /// It becomes a model of the drive, the next version of one, or its upload is waited for.
     Bring(NewFiles, Brings),
     /// A draft of this path is renamed, and its upload is waited for.
-    Rename(PathBuf, NewFiles),
+    Rename(PathBuf),
     /// The drive has it under another name, which it keeps.
     OtherName,
     Fail(anyhow::Error),
@@ -171,7 +171,7 @@ impl Look {
             taken.insert(other.name.clone());
             return Ok(match other.id {
                 Some(_) => Found::Other(other.name.clone()),
-                None => Found::Own(SyncStep::Rename(self.rawmodels.join(&other.name), new)),
+                None => Found::Own(SyncStep::Rename(self.rawmodels.join(&other.name))),
             });
         }
         Ok(Found::Own(SyncStep::Bring(new, Brings::New)))
