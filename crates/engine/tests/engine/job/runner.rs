@@ -10,7 +10,7 @@ use crate::simplify::cuboid;
 #[test]
 fn the_pictures_of_a_source_are_drawn_once_for_tasks_that_follow_each_other() {
     let dir = tempfile::tempdir().unwrap();
-    let write = |height: f64| {
+    let write = |height: f32| {
         let text = cuboid("box", [0.0; 3], [1.0, height, 1.0], 0);
         fs::write(dir.path().join("box.obj"), text).unwrap();
     };
