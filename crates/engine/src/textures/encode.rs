@@ -20,6 +20,9 @@ const PNG_LEVEL: u8 = 7;
 /// `Auto` chooses JPEG only where it saves at least a quarter.
 const WORTHWHILE: f64 = 0.75;
 
+/// The fast PNG encoder writes at most this many times the bytes of the slow one.
+const MOST_OF_DRAFT: usize = 4;
+
 /// An encoded image.
 #[derive(Debug, Clone)]
 pub(super) struct Encoded {
@@ -40,7 +43,10 @@ pub(super) fn encode(
         return png(pixels, DeflateCompression::Level(PNG_LEVEL));
     }
     if asked == TextureFormat::Jpg || source == Some(ImageKind::Jpeg) {
-        return jpeg(pixels, usage, quality);
+        return match usage.is_normal() {
+            true => small_normals(pixels, usage, quality),
+            false => jpeg(pixels, usage, quality),
+        };
     }
     let png = png(pixels, DeflateCompression::Level(PNG_LEVEL))?;
     // A normal map that is lossless in the source stays lossless.
@@ -50,6 +56,24 @@ pub(super) fn encode(
     let jpeg = jpeg(pixels, usage, quality)?;
     let is_worthwhile = (jpeg.bytes.len() as f64) < png.bytes.len() as f64 * WORTHWHILE;
     Ok(if is_worthwhile { jpeg } else { png })
+}
+
+/// Normals as JPEG, or as PNG where that has no more bytes: flat maps, which JPEG would tilt, and every reflection with them.
+fn small_normals(
+    pixels: &Pixels,
+    usage: &Usage,
+    quality: TextureQuality,
+) -> Result<Encoded, String> {
+    let jpeg = jpeg(pixels, usage, quality)?;
+    // The fast encoder tells where the slow one cannot win.
+    if draft(pixels)?.bytes.len() > jpeg.bytes.len() * MOST_OF_DRAFT {
+        return Ok(jpeg);
+    }
+    let png = png(pixels, DeflateCompression::Level(PNG_LEVEL))?;
+    Ok(match png.bytes.len() <= jpeg.bytes.len() {
+        true => png,
+        false => jpeg,
+    })
 }
 
 fn jpeg(pixels: &Pixels, usage: &Usage, quality: TextureQuality) -> Result<Encoded, String> {
@@ -115,4 +139,43 @@ pub(super) fn packed<const N: usize>(pixels: &Pixels) -> Vec<u8> {
         .flat_map(|pixel| &pixel[..N])
         .copied()
         .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::super::scene::TextureSlot;
+    use super::*;
+
+    #[test]
+    fn flat_normals_stay_exact_and_others_become_jpeg() {
+        let usage = |slot| Usage {
+            slots: [slot].into(),
+            ..Usage::default()
+        };
+        let map = |pixel: fn(u32) -> [u8; 4]| Pixels {
+            width: 32,
+            height: 32,
+            rgba: (0..32 * 32).flat_map(pixel).collect(),
+        };
+        let written = |pixels: &Pixels, slot| {
+            let asked = TextureFormat::Jpg;
+            encode(pixels, &usage(slot), asked, None, TextureQuality::Medium).unwrap()
+        };
+        // JPEG would turn these into (128, 127, 255).
+        let flat = map(|_| [127, 127, 255, 255]);
+        let exact = written(&flat, TextureSlot::Normal);
+        assert_eq!(exact.kind, ImageKind::Png);
+        assert_eq!(Pixels::decode(&exact.bytes).unwrap().rgba, flat.rgba);
+        let waves = map(|at| {
+            let wave = |place: u32| (120.0 + 60.0 * (place as f32 * 0.2).sin()) as u8;
+            let grain = (at.wrapping_mul(0x9e37_79b1) >> 30) as u8;
+            [wave(at % 32) + grain, wave(at / 32) + 3 - grain, 230, 255]
+        });
+        for (pixels, slot) in [
+            (&waves, TextureSlot::Normal),
+            (&flat, TextureSlot::BaseColor),
+        ] {
+            assert_eq!(written(pixels, slot).kind, ImageKind::Jpeg);
+        }
+    }
 }

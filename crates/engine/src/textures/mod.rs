@@ -209,7 +209,8 @@ fn fit_image(index: usize, image: &Image, usage: &Usage, plan: &TexturePlan) -> 
             let mut result = FitResult::default();
             let is_other = Some(converted.kind) != asked.kind();
             let ignored = |text| Warning::new(WarningKind::SettingIgnored, text);
-            if is_other && asked == TextureFormat::Jpg {
+            let has_alpha = channels(&converted.bytes) == Some(4);
+            if is_other && asked == TextureFormat::Jpg && has_alpha {
                 result.warning = (after == before && is_plain).then(|| {
                     ignored(format!(
                         "texture {name} uses its alpha channel, which JPEG does not have; it stays PNG"
