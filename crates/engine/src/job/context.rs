@@ -2,10 +2,13 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use super::super::analyse::{Logs, Metrics};
 use super::super::error::EngineError;
 use super::super::export::losses;
+use super::super::import::ImportOptions;
+use super::super::pictures::ModelPictures;
 use super::super::scene::Scene;
 use super::report::{Phase, Progress};
 use super::task::Pictures;
@@ -23,9 +26,44 @@ pub(super) struct JobContext<'p> {
     /// About how many bytes of memory the job needs.
     pub(super) memory_bytes: u64,
     pub(super) pictures: Pictures,
+    pub(super) drawn: &'p mut DrawnSources,
+}
+
+/// The pictures of the last source that was drawn, for the next tasks that have the same source.
+#[derive(Debug, Default)]
+pub(super) struct DrawnSources {
+    /// What identifies the bytes of the source of the task that runs; `None` if its pictures cannot be shared.
+    pub(super) source: Option<String>,
+    last: Option<(String, ImportOptions, Arc<ModelPictures>)>,
+}
+
+impl DrawnSources {
+    /// The pictures of `scene`, which is the source read with `options`.
+    fn of(&mut self, scene: &Scene, options: ImportOptions) -> Arc<ModelPictures> {
+        if let (Some(source), Some((known, read_with, pictures))) = (&self.source, &self.last)
+            && (source, options) == (known, *read_with)
+        {
+            return Arc::clone(pictures);
+        }
+        // Before the new pictures need memory.
+        self.last = None;
+        let pictures = Arc::new(ModelPictures::draw(scene));
+        let source = self.source.clone();
+        self.last = source.map(|source| (source, options, Arc::clone(&pictures)));
+        pictures
+    }
 }
 
 impl JobContext<'_> {
+    /// The pictures of the source, drawn now unless the task before had the same source.
+    pub(super) fn pictures_of(
+        &mut self,
+        scene: &Scene,
+        options: ImportOptions,
+    ) -> Arc<ModelPictures> {
+        self.drawn.of(scene, options)
+    }
+
     pub(super) fn step(&mut self, percent: u8, step: impl Into<String>) {
         self.percent = self.percent.max(percent.min(100));
         (self.progress)(Progress {

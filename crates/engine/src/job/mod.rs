@@ -60,7 +60,32 @@ pub fn run_with(
     pictures: Pictures,
     progress: &mut dyn FnMut(Progress),
 ) -> Result<Report, EngineError> {
-    run::run(task, pictures, progress)
+    TaskRunner::default().run(task, None, pictures, progress)
+}
+
+/// Runs tasks one after another. The pictures of a source are drawn once for tasks that follow each other and have the
+/// same source.
+#[derive(Debug, Default)]
+pub struct TaskRunner {
+    drawn: context::DrawnSources,
+}
+
+impl TaskRunner {
+    /// Runs a task, as [`run_with`]. `source` identifies the bytes of the files of the model; two tasks with different
+    /// bytes must not have the same. With `None` its pictures are not shared.
+    ///
+    /// # Errors
+    /// As [`run`].
+    pub fn run(
+        &mut self,
+        task: &Task,
+        source: Option<&str>,
+        pictures: Pictures,
+        progress: &mut dyn FnMut(Progress),
+    ) -> Result<Report, EngineError> {
+        self.drawn.source = source.map(str::to_owned);
+        run::run(task, pictures, &mut self.drawn, progress)
+    }
 }
 
 /// Runs an optimization with settings that were read already; `task.config` is not read.
@@ -69,7 +94,8 @@ pub(crate) fn optimize_with(
     settings: Settings,
     pictures: Pictures,
 ) -> Result<Report, EngineError> {
-    steps::run_steps(&task.output_dir, pictures, &mut |_| (), |job| {
+    let mut drawn = context::DrawnSources::default();
+    steps::run_steps(&task.output_dir, pictures, &mut drawn, &mut |_| (), |job| {
         optimize::optimize(task, settings, job)
     })
 }

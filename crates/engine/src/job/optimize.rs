@@ -7,7 +7,6 @@ use super::super::clean;
 use super::super::error::EngineError;
 use super::super::import::{ImportOptions, Imported};
 use super::super::manipulate::{NothingLeft, manipulate};
-use super::super::pictures::ModelPictures;
 use super::super::scene::Scene;
 use super::super::settings::{ExportSettings, MeshCompression, Settings};
 use super::super::textures::{TexturePlan, fit};
@@ -59,7 +58,7 @@ pub(super) fn optimize(
     let mut scene = imported.scene;
     let pictures = (job.pictures != Pictures::Skipped).then(|| {
         job.step(8, "drawing the source");
-        ModelPictures::draw(&scene)
+        job.pictures_of(&scene, options_of(&settings))
     });
     job.metrics.lap("render");
     let moved = prepare(&mut scene, &settings, job)?;
@@ -72,7 +71,7 @@ pub(super) fn optimize(
         .into());
     }
     let drawn = DrawnSource {
-        pictures: pictures.as_ref(),
+        pictures: pictures.as_deref(),
         moved,
     };
     let may_pack = packs_like_source && imported.packing == MeshCompression::None;
@@ -119,15 +118,19 @@ fn order_for_exports(scene: &mut Scene, settings: &Settings) {
     }
 }
 
+fn options_of(settings: &Settings) -> ImportOptions {
+    ImportOptions {
+        tessellation: settings.tessellation,
+        purpose: settings.usd_purpose,
+    }
+}
+
 fn read_source(
     task: &OptimizeTask,
     settings: &Settings,
     job: &mut JobContext<'_>,
 ) -> Result<Imported, EngineError> {
-    let options = ImportOptions {
-        tessellation: settings.tessellation,
-        purpose: settings.usd_purpose,
-    };
+    let options = options_of(settings);
     let writes_ktx2 = settings
         .exports
         .iter()

@@ -7,7 +7,7 @@ use super::super::pictures::{ICON_NAME, icon};
 use super::super::settings::Settings;
 use super::automatic;
 use super::compare::draw_source;
-use super::context::JobContext;
+use super::context::{DrawnSources, JobContext};
 use super::optimize::optimize;
 use super::report::{Phase, Progress, Report};
 use super::steps::{describe, model_file, read_model, run_steps};
@@ -16,13 +16,20 @@ use super::task::{AnalyseTask, DrawTask, Pictures, Task};
 pub(super) fn run(
     task: &Task,
     pictures: Pictures,
+    drawn: &mut DrawnSources,
     progress: &mut dyn FnMut(Progress),
 ) -> Result<Report, EngineError> {
-    run_steps(task.output_dir(), pictures, progress, |job| match task {
-        Task::Analyse(task) => analyse(task, job),
-        Task::Optimize(task) => optimize(task, Settings::read(&task.config)?, job),
-        Task::Draw(task) => draw(task, job),
-    })
+    run_steps(
+        task.output_dir(),
+        pictures,
+        drawn,
+        progress,
+        |job| match task {
+            Task::Analyse(task) => analyse(task, job),
+            Task::Optimize(task) => optimize(task, Settings::read(&task.config)?, job),
+            Task::Draw(task) => draw(task, job),
+        },
+    )
 }
 
 fn analyse(task: &AnalyseTask, job: &mut JobContext<'_>) -> Result<Report, EngineError> {

@@ -11,7 +11,7 @@ use super::super::caught::caught;
 use super::super::error::EngineError;
 use super::super::import::{ImportOptions, Imported, import_as};
 use super::super::scene::Scene;
-use super::context::JobContext;
+use super::context::{DrawnSources, JobContext};
 use super::memory;
 use super::report::{ModelFile, Progress, Report};
 use super::task::Pictures;
@@ -22,6 +22,7 @@ use assetfs_formats::printable::printable;
 pub(super) fn run_steps(
     output_dir: &Path,
     pictures: Pictures,
+    drawn: &mut DrawnSources,
     progress: &mut dyn FnMut(Progress),
     steps: impl FnOnce(&mut JobContext<'_>) -> Result<Report, EngineError>,
 ) -> Result<Report, EngineError> {
@@ -40,6 +41,7 @@ pub(super) fn run_steps(
         phase: None,
         memory_bytes: 0,
         pictures,
+        drawn,
     };
     // A panic must be written to error.log like any other failure.
     let outcome = caught(|| steps(&mut job));

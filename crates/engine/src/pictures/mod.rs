@@ -71,6 +71,8 @@ pub struct ModelPictures {
     /// The views from inside of the source's rooms.
     inside: Vec<View>,
     surface: OnceLock<Surface>,
+    /// The large picture for users.
+    shown: OnceLock<Picture>,
     /// Pixels on each side of the six pictures; views from inside have half as many.
     size: usize,
     /// Whether it is drawn without its materials.
@@ -156,6 +158,7 @@ impl ModelPictures {
         ModelPictures {
             inside,
             surface: OnceLock::new(),
+            shown: OnceLock::new(),
             scene,
             origin: DVec3::ZERO,
             bounds,
@@ -201,8 +204,10 @@ impl ModelPictures {
 
     /// This model and its result, drawn by [`ModelPictures::draw_result`], next to each other.
     pub fn before_and_after(&self, result: &ModelPictures) -> Sheet {
-        let [before, after] = [self, result].map(|model| shown(&model.scene, &self.bounds));
-        side_by_side(&[&before, &after])
+        // The source may have several results.
+        let before = self.shown.get_or_init(|| shown(&self.scene, &self.bounds));
+        let after = shown(&result.scene, &self.bounds);
+        side_by_side(&[before, &after])
     }
 
     /// The picture of one of the six views.

@@ -19,6 +19,7 @@ mod rebake_surface;
 mod rebake_thin;
 mod reports;
 mod results;
+mod runner;
 pub mod scene;
 pub mod shapes;
 mod texture_places;
