@@ -1,12 +1,16 @@
 //! Atomic replacement of whole files: a reader or a crash sees the old or the new content, never a mix. Also
 //! the fsync of folders, which makes names durable. Growing files are in `log`.
 
+use std::collections::BTreeSet;
 use std::fs::File;
 use std::io::Write as _;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use super::error::DurableError;
 use super::{answering, recorder};
+
+/// Threads that wait for the disk at a time.
+const MAX_THREADS: usize = 8;
 
 /// Syncs a folder, which makes created, renamed and removed names in it durable.
 pub fn sync_dir(path: impl AsRef<Path>) -> Result<(), DurableError> {
@@ -26,6 +30,35 @@ pub fn write_atomic(path: impl AsRef<Path>, bytes: &[u8]) -> Result<(), DurableE
     let path = path.as_ref();
     replace(path, bytes, true)?;
     sync_dir(folder_of(path))
+}
+
+/// As [`write_atomic`] for many files, in much less time than one after another: the syncs of the file system are shared.
+/// After an error some of the files are replaced.
+pub fn write_all_atomic(files: &[(PathBuf, Vec<u8>)]) -> Result<(), DurableError> {
+    let written = in_parallel(files, |(path, bytes)| replace(path, bytes, true));
+    written.into_iter().collect::<Result<(), _>>()?;
+    let folders: BTreeSet<&Path> = files.iter().map(|(path, _)| folder_of(path)).collect();
+    folders.into_iter().try_for_each(sync_dir)
+}
+
+/// Does work that waits for the disk on several threads; the results are in the order of the items.
+pub fn in_parallel<T: Sync, R: Send>(items: &[T], work: impl Fn(&T) -> R + Sync) -> Vec<R> {
+    let part = items.len().div_ceil(MAX_THREADS).max(1);
+    if items.len() <= 1 {
+        return items.iter().map(work).collect();
+    }
+    std::thread::scope(|scope| {
+        let work = &work;
+        let threads: Vec<_> = items
+            .chunks(part)
+            .map(|part| scope.spawn(move || part.iter().map(work).collect::<Vec<R>>()))
+            .collect();
+        let results = threads.into_iter().map(|thread| match thread.join() {
+            Ok(results) => results,
+            Err(panic) => std::panic::resume_unwind(panic),
+        });
+        results.flatten().collect()
+    })
 }
 
 /// Like [`write_atomic`] but without sync, for content that can be recreated: never a mix of old and new
@@ -100,5 +133,35 @@ mod tests {
         assert!(error.to_string().contains("taken"), "{error}");
         assert_eq!(fs::read(path.join("inside")).unwrap(), b"kept");
         assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 1);
+    }
+
+    #[test]
+    fn many_files_are_replaced_at_once() {
+        let dir = tempfile::tempdir().unwrap();
+        fs::create_dir(dir.path().join("below")).unwrap();
+        let name = |number: usize| match number % 2 {
+            0 => dir.path().join(format!("{number}")),
+            _ => dir.path().join(format!("below/{number}")),
+        };
+        let files = |word: &str| -> Vec<(PathBuf, Vec<u8>)> {
+            let file = |number| (name(number), format!("{word} {number}").into_bytes());
+            (0..21).map(file).collect()
+        };
+        for word in ["old", "new"] {
+            write_all_atomic(&files(word)).unwrap();
+        }
+        for (path, bytes) in files("new") {
+            assert_eq!(fs::read(path).unwrap(), bytes);
+        }
+        assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 12);
+        write_all_atomic(&[(dir.path().join("none/x"), Vec::new())]).unwrap_err();
+    }
+
+    #[test]
+    fn results_of_parallel_work_are_in_the_order_of_the_items() {
+        for count in [0, 1, 7, 8, 9, 100] {
+            let numbers: Vec<usize> = (0..count).collect();
+            assert_eq!(in_parallel(&numbers, |number| *number), numbers);
+        }
     }
 }
