@@ -80,8 +80,8 @@ pub use stores::Adoption;
 pub use tls::TlsFiles;
 pub use worker_process::RunningWorker;
 pub use workers::{
-    DISK_FULL, Failure, MissingProtection, OUT_OF_MEMORY, Outcome, Protection, Sandbox,
-    WorkerError, Workers,
+    DISK_FULL, Failure, KeptTask, KeptWorker, MissingProtection, OUT_OF_MEMORY, Outcome,
+    Protection, Sandbox, TaskFolders, WorkerError, Workers,
 };
 
 /// How long the tasks of a process may take to end: what they have begun in the database and the storage, and giving

@@ -14,6 +14,7 @@ use assetfs::service::Protection;
 use serde_json::{Value, json};
 
 use super::skip::skipped;
+use super::square_glb::numbered_glb;
 use super::support::{ASSETFS, Bench};
 
 /// What a worker that a model took over could try. The names of what succeeded are printed in brackets.
@@ -102,24 +103,24 @@ fn succeeded(text: &str) -> Vec<&str> {
     list.split(',').collect()
 }
 
-/// The error of a worker that finds the script as `assetfs-cad`.
-fn worker_error(task: &Value, programs: &Path) -> String {
+/// The last line of a worker that finds the script as `assetfs-cad`.
+fn last_line(args: &[&str], input: &str, programs: &Path) -> Value {
     let path = std::env::var("PATH").unwrap();
     let mut worker = Command::new(ASSETFS)
         .args(["engine-worker", "--no-pictures"])
+        .args(args)
         .env_clear()
         .env("PATH", format!("{}:{path}", programs.display()))
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .spawn()
         .unwrap();
-    let mut input = worker.stdin.take().unwrap();
-    input.write_all(task.to_string().as_bytes()).unwrap();
-    drop(input);
+    let mut stdin = worker.stdin.take().unwrap();
+    stdin.write_all(input.as_bytes()).unwrap();
+    drop(stdin);
     let output = worker.wait_with_output().unwrap();
     let text = String::from_utf8(output.stdout).unwrap();
-    let last: Value = serde_json::from_str(text.lines().last().unwrap()).unwrap();
-    last["error"].as_str().expect("an error").to_owned()
+    serde_json::from_str(text.lines().last().unwrap()).unwrap()
 }
 
 #[test]
@@ -155,8 +156,23 @@ fn a_model_that_takes_over_its_worker_reaches_no_secret_no_network_and_no_other_
     let task = json!({
         "task": "analyse", "input_dir": bench.path("in"), "files": ["part.step"], "output_dir": bench.path("out"),
     });
-    let error = worker_error(&task, script.parent().unwrap());
-    assert_eq!(succeeded(&error), NEEDED, "{error}");
+    let programs = script.parent().unwrap();
+    let said = last_line(&[], &task.to_string(), programs);
+    let error = said["error"].as_str().expect("an error");
+    assert_eq!(succeeded(error), NEEDED, "{error}");
+    // The same for a worker that is kept for other tasks, and has done one.
+    bench.write("in/a.glb", &numbered_glb(1));
+    let folders = json!({ "input_dir": bench.path("in"), "output_dir": bench.path("out") });
+    let done = json!({
+        "task": "analyse", "input_dir": bench.path("in"), "files": ["a.glb"], "output_dir": bench.path("out/a"),
+    });
+    let input = format!("{folders}\n{}\n", json!({ "task": done, "source": null }));
+    let said = last_line(&["--kept"], &input, programs);
+    assert!(said.get("report").is_some(), "{said}");
+    let input = format!("{input}{}\n", json!({ "task": task, "source": null }));
+    let said = last_line(&["--kept"], &input, programs);
+    let error = said["error"].as_str().expect("an error");
+    assert_eq!(succeeded(error), NEEDED, "{error}");
 }
 
 #[test]

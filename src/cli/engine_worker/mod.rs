@@ -1,7 +1,8 @@
 //! `assetfs engine-worker`: with `--records` it takes jobs from the queue of services, which may run on other machines.
-//! Without it, it does one job, which its parent process sends to its standard input.
+//! Without it, it does one job, which its parent process sends to its standard input; with `--kept` one after another.
 
 mod from_queue;
+mod many_tasks;
 mod one_task;
 
 use std::net::SocketAddr;
@@ -45,6 +46,9 @@ pub(super) struct EngineWorkerArgs {
     /// Also render source and result side by side
     #[arg(long, hide = true, conflicts_with_all = ["no_pictures", "records"])]
     before_after: bool,
+    /// Do many small jobs, one after another
+    #[arg(long, hide = true, conflicts_with = "records")]
+    kept: bool,
 }
 
 /// A number of slots; a worker without any would do nothing.
@@ -64,9 +68,13 @@ pub(super) fn run(args: &EngineWorkerArgs) -> Result<Exit> {
             "--files needs --records: a worker takes its jobs from the database of the service";
         return Err(WrongUse(why.to_owned()).into());
     }
-    one_task::run(match (args.no_pictures, args.before_after) {
+    let pictures = match (args.no_pictures, args.before_after) {
         (true, _) => Pictures::Skipped,
         (false, true) => Pictures::Shown,
         (false, false) => Pictures::Drawn,
-    })
+    };
+    match args.kept {
+        true => many_tasks::run(pictures),
+        false => one_task::run(pictures),
+    }
 }

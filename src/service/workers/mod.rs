@@ -1,9 +1,11 @@
-//! Worker processes: each runs one task of the engine under resource limits, and ends.
+//! Worker processes: each runs one task of the engine under resource limits, and ends. One that is kept ([`KeptWorker`])
+//! runs many small ones.
 //!
 //! If a model makes its worker fail (memory, endless loop, crash), the service gets the reason as
 //! text and continues with the next job. A worker never outlives the service.
 
 mod confine;
+mod kept;
 mod output;
 mod sandbox;
 mod spawn;
@@ -25,6 +27,7 @@ use crate::locks::Locked;
 use assetfs_engine::job::{Progress, Report, Task};
 use output::Line;
 
+pub use kept::{KeptTask, KeptWorker, TaskFolders};
 pub use sandbox::{MissingProtection, Protection, Sandbox};
 
 /// The exit code of a worker that had no memory left: `ENOMEM`.

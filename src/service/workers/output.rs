@@ -37,12 +37,20 @@ pub async fn read_lines(
     mut take: impl FnMut(Line),
 ) -> std::io::Result<()> {
     let mut output = BufReader::new(output);
-    while let Some(line) = read_line(&mut output).await? {
-        if let Ok(line) = serde_json::from_slice(&line) {
-            take(line);
-        }
+    while let Some(line) = next_line(&mut output).await? {
+        take(line);
     }
     Ok(())
+}
+
+/// The next known line; `None` at the end.
+pub async fn next_line(output: &mut (impl AsyncBufRead + Unpin)) -> std::io::Result<Option<Line>> {
+    while let Some(line) = read_line(output).await? {
+        if let Ok(line) = serde_json::from_slice(&line) {
+            return Ok(Some(line));
+        }
+    }
+    Ok(None)
 }
 
 async fn read_line(output: &mut (impl AsyncBufRead + Unpin)) -> std::io::Result<Option<Vec<u8>>> {

@@ -1,7 +1,8 @@
 //! What a worker process cannot do while it reads a model from a stranger: read files other than its task's, write
 //! outside its output folder, reach the network, look into other processes. Its child processes have the same limits.
 //!
-//! The process enters the sandbox itself, after it has read its task from the service and before it opens the model.
+//! The process enters the sandbox itself, after it has read its task, or the folders of its tasks, and before it opens a
+//! model.
 //! Landlock restricts files, and access to the memory and environment of other processes. A seccomp filter refuses all
 //! system calls but those that a worker needs. What the kernel lacks or refuses is left out and reported by [`Protection::missing`].
 
@@ -15,6 +16,7 @@ use landlock::{
 };
 use rustix::process::{DumpableBehavior, set_dumpable_behavior};
 
+use super::kept::TaskFolders;
 use super::system_calls;
 use assetfs_engine::cad;
 use assetfs_engine::job::Task;
@@ -113,14 +115,23 @@ impl Sandbox {
     /// Restricts this thread, and the threads and processes that it starts, to what `task` needs. There is no way
     /// back. A part that the kernel lacks or refuses is left out; [`Protection::missing`] reports it.
     pub fn enter(task: &Task) -> Sandbox {
+        let linked: Vec<PathBuf> = linked_files(task).collect();
+        Sandbox::enter_for(task.input_dir(), &linked, task.output_dir())
+    }
+
+    /// As [`Sandbox::enter`], for all tasks of a kept worker.
+    pub fn enter_folders(folders: &TaskFolders) -> Sandbox {
+        Sandbox::enter_for(&folders.input_dir, &[], &folders.output_dir)
+    }
+
+    fn enter_for(input_dir: &Path, linked: &[PathBuf], output_dir: &Path) -> Sandbox {
         // An error is ignored: the task can be done without this protection.
         let _ = set_dumpable_behavior(DumpableBehavior::NotDumpable);
         let own_process = File::open("/proc/self").ok();
-        let linked: Vec<PathBuf> = linked_files(task).collect();
         let files = AllowedFiles {
-            input_dir: Some(task.input_dir()),
-            linked: &linked,
-            output_dir: Some(task.output_dir()),
+            input_dir: Some(input_dir),
+            linked,
+            output_dir: Some(output_dir),
             own_process: own_process.as_ref(),
         };
         restrict(&files);

@@ -1,0 +1,42 @@
+//! Many small jobs of the 3D engine in one separate process. Each line of standard input is JSON: first the folders of all
+//! tasks, then one task after another. The answer to each is as that of a single task. After a task that failed the
+//! process ends, because what it did to the process is not known.
+
+use std::io::{self, BufRead as _};
+
+use anyhow::{Context, Result};
+
+use crate::service::{KeptTask, Sandbox, TaskFolders};
+use assetfs_engine::job::{Pictures, TaskRunner};
+
+use super::super::allocator;
+use super::super::exit::Exit;
+use super::one_task::{answer, keep_scratch_in, show};
+
+pub(super) fn run(pictures: Pictures) -> Result<Exit> {
+    allocator::exit_without_memory();
+    let mut lines = io::stdin().lock().lines();
+    let Some(first) = lines.next() else {
+        return Ok(Exit::Done);
+    };
+    let folders: TaskFolders =
+        serde_json::from_str(&first.context("cannot read the folders of the tasks")?)
+            .context("cannot parse the folders of the tasks")?;
+    let mut out = io::stdout().lock();
+    keep_scratch_in(&folders.output_dir);
+    let _sandbox = Sandbox::enter_folders(&folders);
+    let mut runner = TaskRunner::default();
+    for line in lines {
+        let task: KeptTask = serde_json::from_str(&line.context("cannot read the task")?)
+            .context("cannot parse the task")?;
+        let source = task.source.as_deref();
+        let result = runner.run(&task.task, source, pictures, &mut |progress| {
+            show(&mut out, &progress);
+        });
+        match answer(&mut out, result) {
+            Exit::Done => {}
+            failed => return Ok(failed),
+        }
+    }
+    Ok(Exit::Done)
+}
