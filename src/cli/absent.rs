@@ -119,7 +119,6 @@ pub(super) mod watch_engine {
     use std::time::Duration;
 
     use anyhow::Result;
-    use tokio::sync::SemaphorePermit;
     use tokio_util::sync::CancellationToken;
 
     use crate::cli::build::without_local_service;
@@ -131,6 +130,16 @@ pub(super) mod watch_engine {
 
     #[derive(Debug, Clone)]
     pub(in crate::cli) enum EngineTurns {}
+
+    #[derive(Debug)]
+    pub(in crate::cli) enum EngineTurn {}
+
+    #[derive(Debug, Clone, Copy)]
+    pub(in crate::cli) struct TurnModel<'m> {
+        pub(in crate::cli) path: &'m Path,
+        pub(in crate::cli) source: &'m str,
+        pub(in crate::cli) loose_bytes: Option<u64>,
+    }
 
     impl EngineTurns {
         pub(in crate::cli) fn new(
@@ -145,14 +154,20 @@ pub(super) mod watch_engine {
             match *self {}
         }
 
-        pub(in crate::cli) async fn wait(&self) -> Option<SemaphorePermit<'_>> {
+        pub(in crate::cli) async fn wait(&self, _: TurnModel<'_>) -> EngineTurn {
             match *self {}
         }
 
+        pub(in crate::cli) fn end_idle(&self) {
+            match *self {}
+        }
+    }
+
+    impl EngineTurn {
         pub(in crate::cli) async fn run(
-            &self,
+            &mut self,
             _: &Config,
-            _: (&Path, &Path),
+            _: (TurnModel<'_>, &Path),
             _: &Progress,
             _: &CancellationToken,
         ) -> Result<()> {

@@ -1,18 +1,32 @@
 //! The engine of this machine for `assetfs watch`: a few models at a time, each in a worker process.
+//!
+//! All presets of a model are done by one process, which draws the model once. A small model in a file of its own leaves
+//! its process to the next such model: they are in one folder, which the process may read anyway. A task that fails in a
+//! process that has done others is done again in a process of its own, so what is reported is never the fault of
+//! another model.
 
-use std::path::Path;
-use std::sync::Arc;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, OnceLock};
 use std::thread::available_parallelism;
 use std::time::Duration;
 
-use anyhow::Result;
-use tokio::sync::{Semaphore, SemaphorePermit};
+use anyhow::{Context, Result, bail};
+use tempfile::TempDir;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio_util::sync::CancellationToken;
 
 use super::chosen_preset::Config;
-use super::optimize::{EngineMemory, EngineSettings};
+use super::optimize::{EngineMemory, EngineSettings, PlannedTask, worker};
 use super::progress::Progress;
-use crate::service::memory_of_machine;
+use crate::locks::Locked;
+use crate::service::{
+    KeptTask, KeptWorker, Outcome, TaskFolders, WorkerError, WorkerLimits, Workers,
+    memory_of_machine,
+};
+use assetfs_engine::job::{self, Task};
+
+/// A model with more bytes does not leave its process to others.
+const SMALL_BYTES: u64 = 8 << 20;
 
 /// Options for the engine on this machine.
 #[derive(Debug, clap::Args)]
@@ -35,6 +49,48 @@ pub(super) struct EngineArgs {
 pub(super) struct EngineTurns {
     settings: EngineSettings,
     turns: Arc<Semaphore>,
+    jobs: usize,
+    kept: Arc<KeptWorkers>,
+}
+
+#[derive(Debug, Default)]
+struct KeptWorkers {
+    workers: OnceLock<Workers>,
+    idle: Mutex<Vec<WarmWorker>>,
+}
+
+/// A worker process and the folder that it writes to.
+#[derive(Debug)]
+struct WarmWorker {
+    /// With what its tasks may read. Ended before its folder is removed.
+    worker: Option<(KeptWorker, PathBuf)>,
+    folder: TempDir,
+}
+
+/// A model on which the engine works.
+#[derive(Debug)]
+pub(super) struct EngineTurn {
+    engine: EngineTurns,
+    kept: Option<WarmWorker>,
+    is_small: bool,
+    _permit: Option<OwnedSemaphorePermit>,
+}
+
+/// The model of a turn.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct TurnModel<'m> {
+    pub(super) path: &'m Path,
+    /// Identifies its bytes.
+    pub(super) source: &'m str,
+    /// The size of a model in a file of its own; `None` for a folder.
+    pub(super) loose_bytes: Option<u64>,
+}
+
+/// What became of a task in a kept process.
+enum KeptOutcome {
+    Done,
+    /// It failed after tasks of others: it has to be done again in a process of its own.
+    DoAgain,
 }
 
 impl EngineTurns {
@@ -59,29 +115,163 @@ impl EngineTurns {
                 timeout,
             },
             turns: Arc::new(Semaphore::new(jobs)),
+            jobs,
+            kept: Arc::default(),
         })
     }
 
-    /// How many models it works on at a time, while it works on none.
+    /// How many models it works on at a time.
     pub(super) fn count(&self) -> usize {
-        self.turns.available_permits()
+        self.jobs
     }
 
     /// Waits for a turn, which ends when the value is dropped.
-    pub(super) async fn wait(&self) -> Option<SemaphorePermit<'_>> {
+    pub(super) async fn wait(&self, model: TurnModel<'_>) -> EngineTurn {
         // It is never closed.
-        self.turns.acquire().await.ok()
+        let permit = Arc::clone(&self.turns).acquire_owned().await.ok();
+        let is_small = model.loose_bytes.is_some_and(|bytes| bytes <= SMALL_BYTES);
+        let kept = is_small.then(|| self.kept.idle.locked().pop()).flatten();
+        EngineTurn {
+            engine: self.clone(),
+            kept,
+            is_small,
+            _permit: permit,
+        }
     }
 
-    /// Optimizes a model with `config` into a folder; see [`EngineSettings::run`].
+    /// Ends the processes that wait for models.
+    pub(super) fn end_idle(&self) {
+        let idle = std::mem::take(&mut *self.kept.idle.locked());
+        drop(idle);
+    }
+
+    fn workers(&self) -> Result<&Workers> {
+        if let Some(workers) = self.kept.workers.get() {
+            return Ok(workers);
+        }
+        let mut command = worker(self.settings.pictures)?;
+        command.args.push("--kept".into());
+        let limits = self.settings.limits();
+        // A process that has worked for as long as one task may take gets no other task.
+        let limits = WorkerLimits {
+            cpu: limits.cpu * 2,
+            ..limits
+        };
+        let started = Workers::start(command, limits).context("cannot start a thread")?;
+        Ok(self.kept.workers.get_or_init(|| started))
+    }
+}
+
+impl EngineTurn {
+    /// Optimizes the model of this turn with `config` into the folder `out`; see [`EngineSettings::run`].
     pub(super) async fn run(
-        &self,
+        &mut self,
         config: &Config,
-        paths: (&Path, &Path),
+        (model, out): (TurnModel<'_>, &Path),
         progress: &Progress,
         stop: &CancellationToken,
     ) -> Result<()> {
-        let run = self.settings.run(config, paths, progress, stop).await;
-        run.map(|_| ())
+        let paths = (model.path, out);
+        let engine = self.engine.clone();
+        let mut kept = match self.kept.take() {
+            Some(kept) => kept,
+            None => WarmWorker::new(out.parent().unwrap_or(out))?,
+        };
+        let planned = engine
+            .settings
+            .plan(config, paths, Some(kept.folder.path()))?;
+        let done = match has_links(&planned.task) {
+            true => KeptOutcome::DoAgain,
+            false => {
+                let working = kept.run(&engine, planned, model.source, progress, stop);
+                working.await?
+            }
+        };
+        self.kept = Some(kept);
+        match done {
+            KeptOutcome::Done => Ok(()),
+            KeptOutcome::DoAgain => {
+                let alone = engine.settings.run(config, paths, progress, stop);
+                alone.await.map(|_| ())
+            }
+        }
     }
+}
+
+impl Drop for EngineTurn {
+    fn drop(&mut self) {
+        let is_fit = |kept: &WarmWorker| {
+            let worker = kept.worker.as_ref();
+            worker.is_some_and(|(worker, _)| worker.is_fit_for_others())
+        };
+        if let Some(kept) = self.kept.take().filter(is_fit)
+            && self.is_small
+        {
+            self.engine.kept.idle.locked().push(kept);
+        }
+    }
+}
+
+impl WarmWorker {
+    /// A folder in `parent` for a process that will be started.
+    fn new(parent: &Path) -> Result<WarmWorker> {
+        let folder = tempfile::Builder::new().prefix("work-").tempdir_in(parent);
+        Ok(WarmWorker {
+            worker: None,
+            folder: folder.with_context(|| format!("cannot write to {}", parent.display()))?,
+        })
+    }
+
+    /// Runs a task in the process, which is started if there is none.
+    async fn run(
+        &mut self,
+        engine: &EngineTurns,
+        planned: PlannedTask,
+        source: &str,
+        progress: &Progress,
+        stop: &CancellationToken,
+    ) -> Result<KeptOutcome> {
+        let workers = engine.workers()?;
+        let cannot = format!("cannot optimize {}", planned.shown());
+        let input_dir = planned.task.input_dir().to_owned();
+        let worker = match self.worker.take() {
+            Some((worker, reads)) if reads == input_dir => worker,
+            _ => {
+                let folders = TaskFolders {
+                    input_dir: input_dir.clone(),
+                    output_dir: self.folder.path().to_owned(),
+                };
+                let started = workers.start_kept(&folders).await;
+                started.with_context(|| cannot.clone())?
+            }
+        };
+        let is_used = worker.is_used();
+        let task = KeptTask {
+            task: planned.task.clone(),
+            source: Some(source.to_owned()),
+        };
+        let mut shown = progress.task(planned.name());
+        let show = |progress: job::Progress| {
+            shown.show(&format!("{}% {}", progress.percent, progress.step));
+        };
+        match workers.run_kept(worker, &task, show, stop).await {
+            Ok((Outcome::Done(Some(report)), worker)) => {
+                shown.finish("100% done");
+                self.worker = worker.map(|worker| (worker, input_dir));
+                planned.finish(&report, false)?;
+                Ok(KeptOutcome::Done)
+            }
+            Ok((Outcome::Stopped, _)) => bail!("interrupted; nothing was written"),
+            Ok((Outcome::Failed(failure), _)) if !is_used => bail!("{cannot}: {}", failure.reason),
+            // Memory may have been short for a moment, or another model was the cause.
+            Ok(_) | Err(WorkerError::Killed { .. }) => Ok(KeptOutcome::DoAgain),
+            Err(error) => Err(error).context(cannot),
+        }
+    }
+}
+
+/// Whether a file of the task is a link, which leads out of the folders of a kept process.
+fn has_links(task: &Task) -> bool {
+    let mut paths = task.files().iter().map(|file| task.input_dir().join(file));
+    paths.any(|path| path.is_symlink())
 }

@@ -325,6 +325,65 @@ fn a_preset_may_be_in_utf_16_and_come_from_a_pipe_of_the_shell() {
     Ran(ran.output().unwrap()).expect(0);
 }
 
+/// The processes that a process has started and that run.
+fn children(of: u32) -> Vec<String> {
+    let tasks = fs::read_dir(format!("/proc/{of}/task")).unwrap();
+    let lists =
+        tasks.filter_map(|task| fs::read_to_string(task.ok()?.path().join("children")).ok());
+    let words = |list: String| {
+        list.split_whitespace()
+            .map(str::to_owned)
+            .collect::<Vec<_>>()
+    };
+    lists.flat_map(words).collect()
+}
+
+#[test]
+fn small_models_share_a_worker_process_which_ends_when_all_are_done() {
+    let bench = Bench::new();
+    for number in 0..20 {
+        bench.write(&format!("hot/m{number}.glb"), &numbered_glb(number));
+    }
+    bench.write("half.json", br#"{"limits":{"faces":{"percentage":50}}}"#);
+    let mut command = watch(&bench, &["--jobs", "1", "--quiet", "--preset", "half.json"]);
+    command.args(["--preset", "Lossless Clean-Up"]);
+    let mut running = command.stdout(Stdio::null()).spawn().unwrap();
+    let mut seen = std::collections::BTreeSet::new();
+    wait_until("all results", || {
+        seen.extend(children(running.id()));
+        results(&bench).len() == 40
+    });
+    // A process ends after 32 tasks; without sharing there would be 40.
+    assert!((1..=2).contains(&seen.len()), "{seen:?}");
+    wait_until("no process", || children(running.id()).is_empty());
+    kill(&mut running);
+}
+
+#[test]
+fn a_model_that_fails_is_no_harm_to_the_others_of_its_worker() {
+    let bench = Bench::new();
+    for number in 0..6 {
+        let mut bytes = numbered_glb(number);
+        if number % 2 == 1 {
+            // The JSON is as long as before, and none any more.
+            bytes[20] = b'#';
+        }
+        bench.write(&format!("hot/m{number}.glb"), &bytes);
+    }
+    once(&bench, &["--jobs", "1"]).expect(1);
+    let names: Vec<String> = results(&bench).into_keys().collect();
+    let failed = |number| format!("m{number}.failed.txt");
+    let expected = ["m0", &failed(1), "m2", &failed(3), "m4", &failed(5)];
+    assert_eq!(names, expected);
+    for number in [1, 3, 5] {
+        let text = fs::read_to_string(bench.path("done").join(failed(number))).unwrap();
+        assert!(
+            text.contains(&format!("m{number}.glb")) && text.contains("JSON"),
+            "{text}"
+        );
+    }
+}
+
 fn from_environment(name: &str, usual: usize) -> usize {
     std::env::var(name).map_or(usual, |text| text.parse().unwrap())
 }

@@ -171,6 +171,31 @@ impl FromStr for EngineMemory {
     }
 }
 
+/// A task with the folders for its results. Dropped before it is finished, it leaves nothing.
+#[derive(Debug)]
+pub(super) struct PlannedTask {
+    model: Model,
+    output: OutputFolder,
+    pub(super) task: Task,
+}
+
+impl PlannedTask {
+    /// The model, as the user has named it.
+    pub(super) fn shown(&self) -> &str {
+        &self.model.shown
+    }
+
+    /// The name of the results.
+    pub(super) fn name(&self) -> &str {
+        &self.model.name
+    }
+
+    /// Moves the results to where they belong; returns their names.
+    pub(super) fn finish(self, report: &Report, with_renders: bool) -> Result<Vec<String>> {
+        self.output.move_results(report, with_renders)
+    }
+}
+
 /// Options of the engine for each model.
 #[derive(Debug, Clone)]
 pub(super) struct EngineSettings {
@@ -197,17 +222,35 @@ impl EngineSettings {
         progress: &Progress,
         stop: &CancellationToken,
     ) -> Result<(Report, Vec<String>)> {
+        let planned = self.plan(config, (input, out), None)?;
+        let report = self
+            .work(&planned.model, &planned.task, progress, stop)
+            .await?;
+        let files = planned.finish(&report, self.renders)?;
+        Ok((report, files))
+    }
+
+    /// The task for a model, with a folder in `scratch_in` for what the worker writes; without it, in `out`.
+    ///
+    /// # Errors
+    /// If the input or the configuration is invalid, or `out` cannot be written.
+    pub(super) fn plan(
+        &self,
+        config: &Config,
+        (input, out): (&Path, &Path),
+        scratch_in: Option<&Path>,
+    ) -> Result<PlannedTask> {
         let mut config = config.clone();
         let settings = engine_settings::settings_of(&config)
             .map_err(|what| WrongUse(format!("the configuration is not valid: {what}")))?;
         let export_name = config.shift_remove("exportName");
         let export_name = export_name.as_ref().and_then(Value::as_str);
         let model = Model::find(input, out)?;
-        let output = OutputFolder::prepare(out, self.overwrite)?;
+        let output = OutputFolder::prepare(out, scratch_in.unwrap_or(out), self.overwrite)?;
         let mut planned = job::planned_names(&settings, export_name, &model.name);
         planned.extend(output::OWN_FILES.map(str::to_owned));
         output.refuse_taken(&planned)?;
-        let task = OptimizeTask {
+        let task = Task::Optimize(OptimizeTask {
             input_dir: model.dir.clone(),
             files: model.files.clone(),
             output_dir: output.scratch().to_owned(),
@@ -215,12 +258,12 @@ impl EngineSettings {
             export_name: export_name.map(str::to_owned),
             base_name: model.name.clone(),
             scale: 1.0,
-        };
-        let report = self
-            .work(&model, &Task::Optimize(task), progress, stop)
-            .await?;
-        let files = output.move_results(&report, self.renders)?;
-        Ok((report, files))
+        });
+        Ok(PlannedTask {
+            model,
+            output,
+            task,
+        })
     }
 
     /// Runs the task in a worker process and shows its progress.
@@ -263,7 +306,7 @@ impl EngineSettings {
         }
     }
 
-    fn limits(&self) -> WorkerLimits {
+    pub(super) fn limits(&self) -> WorkerLimits {
         let wall = self.timeout.max(Duration::from_secs(1));
         let cores = std::thread::available_parallelism().map_or(1, |cores| cores.get() as u32);
         WorkerLimits {
@@ -288,7 +331,7 @@ fn make_empty(folder: &Path) -> io::Result<()> {
     Ok(())
 }
 
-fn worker(pictures: bool) -> Result<WorkerCommand> {
+pub(super) fn worker(pictures: bool) -> Result<WorkerCommand> {
     let pictures = if pictures {
         "--before-after"
     } else {

@@ -31,8 +31,8 @@ pub(super) struct OutputFolder {
 }
 
 impl OutputFolder {
-    /// Creates OUT if it is missing, and the hidden folder.
-    pub(super) fn prepare(out: &Path, overwrite: bool) -> Result<OutputFolder> {
+    /// Creates OUT if it is missing, and the hidden folder in `scratch_in`, which is on the same file system.
+    pub(super) fn prepare(out: &Path, scratch_in: &Path, overwrite: bool) -> Result<OutputFolder> {
         let cannot = || format!("cannot write to {}", out.display());
         if out.exists() && !out.is_dir() {
             return Err(
@@ -48,7 +48,7 @@ impl OutputFolder {
         output.make_dir(out).with_context(cannot)?;
         let scratch = tempfile::Builder::new()
             .prefix(".assetfs-optimize-")
-            .tempdir_in(out);
+            .tempdir_in(scratch_in);
         output.scratch = Some(scratch.map_err(plain).with_context(cannot)?);
         Ok(output)
     }
@@ -187,7 +187,7 @@ mod tests {
     fn a_run_that_fails_leaves_nothing() {
         let dir = tempfile::tempdir().unwrap();
         let out = dir.path().join("a/b");
-        let output = OutputFolder::prepare(&out, false).unwrap();
+        let output = OutputFolder::prepare(&out, &out, false).unwrap();
         fill(&output);
         drop(output);
         assert!(!dir.path().join("a").exists());
@@ -197,12 +197,12 @@ mod tests {
     fn results_land_together_or_not_at_all() {
         let dir = tempfile::tempdir().unwrap();
         let out = dir.path().join("out");
-        let output = OutputFolder::prepare(&out, false).unwrap();
+        let output = OutputFolder::prepare(&out, &out, false).unwrap();
         fs::write(output.scratch().join(BEFORE_AFTER_NAME), b"new").unwrap();
         // The second file is missing.
         assert!(output.move_results(&report(), false).is_err());
         assert!(!out.exists());
-        let output = OutputFolder::prepare(&out, false).unwrap();
+        let output = OutputFolder::prepare(&out, &out, false).unwrap();
         fill(&output);
         let files = output.move_results(&report(), false).unwrap();
         assert_eq!(files, [BEFORE_AFTER_NAME, WARNING_LOG]);
@@ -214,7 +214,7 @@ mod tests {
     fn files_of_others_are_replaced_only_when_asked() {
         let dir = tempfile::tempdir().unwrap();
         fs::write(dir.path().join(BEFORE_AFTER_NAME), b"old").unwrap();
-        let output = OutputFolder::prepare(dir.path(), false).unwrap();
+        let output = OutputFolder::prepare(dir.path(), dir.path(), false).unwrap();
         let refused = output.refuse_taken(&OWN_FILES.map(str::to_owned));
         let refused = refused.unwrap_err();
         assert!(refused.is::<WrongUse>(), "{refused}");
@@ -224,7 +224,7 @@ mod tests {
             fs::read(dir.path().join(BEFORE_AFTER_NAME)).unwrap(),
             b"old"
         );
-        let output = OutputFolder::prepare(dir.path(), true).unwrap();
+        let output = OutputFolder::prepare(dir.path(), dir.path(), true).unwrap();
         fill(&output);
         output.move_results(&report(), false).unwrap();
         assert_eq!(

@@ -33,8 +33,12 @@ use crate::fuse::shell_quoted;
 use queue::Queue;
 use work::{Back, WatchPreset};
 
-/// How long at most until the folder is looked at again: not every file system reports changes.
+/// How long at most until the folder is looked at again, where changes may not be reported.
 const RESCAN_PERIOD: Duration = Duration::from_secs(10);
+/// The same where the kernel reports changes; another file system may be mounted in the folder.
+const RARE_RESCAN_PERIOD: Duration = Duration::from_secs(60);
+/// How often the files of the presets and the texts of failures are looked at: nothing reports changes of these.
+const PRESET_PERIOD: Duration = Duration::from_secs(10);
 /// Changes within this time are one change.
 const DEBOUNCE: Duration = Duration::from_millis(200);
 /// After a scan the folder is left alone for this many times the duration of the scan. A model that is being copied is
@@ -163,20 +167,27 @@ async fn watch(args: &WatchArgs, queue: &mut Queue) -> Result<Exit> {
             let _ = changed.try_send(());
         }
     })?;
-    if let Err(error) = watcher.watch(queue.dir(), RecursiveMode::Recursive) {
+    let watched = watcher.watch(queue.dir(), RecursiveMode::Recursive);
+    if let Err(error) = &watched {
         tracing::warn!(%error, "changes are not reported; the folder is read every 10 s");
     }
+    let rescan = match watched.is_ok() && reports_changes(queue.dir()) {
+        true => RARE_RESCAN_PERIOD,
+        false => RESCAN_PERIOD,
+    };
     if !args.quiet && !args.once {
         eprintln!("Watching {}; Ctrl-C ends it", queue.dir().display());
     }
-    let mut plan = LookPlan::new();
+    let mut plan = LookPlan::new(rescan);
     loop {
         if plan.is_due() {
             plan.begin();
             queue.look()?;
             plan.end(queue.next_due());
         }
+        queue.read_presets();
         queue.start(&stop)?;
+        queue.rest();
         if args.once && queue.is_idle() {
             if plan.is_fresh {
                 return Ok(queue.conclude());
@@ -190,11 +201,11 @@ async fn watch(args: &WatchArgs, queue: &mut Queue) -> Result<Exit> {
                 return Ok(if args.once { Exit::Failed } else { Exit::Done });
             }
             Some(()) = changes.recv(), if !plan.is_change_known => plan.note_change(),
-            event = queue.finished() => {
-                queue.settle(event)?;
+            events = queue.finished() => {
+                queue.settle(events)?;
                 plan.is_fresh = false;
             }
-            () = tokio::time::sleep_until(plan.at) => {}
+            () = tokio::time::sleep_until(plan.at.min(Instant::now() + PRESET_PERIOD)) => {}
         }
     }
 }
@@ -211,6 +222,8 @@ fn end_late(stop: &CancellationToken) {
 
 /// Plans when the watched folder is scanned next.
 struct LookPlan {
+    /// The longest time between two scans.
+    rescan: Duration,
     at: Instant,
     /// The end of the pause after the last look.
     earliest: Instant,
@@ -222,9 +235,10 @@ struct LookPlan {
 }
 
 impl LookPlan {
-    fn new() -> LookPlan {
+    fn new(rescan: Duration) -> LookPlan {
         let now = Instant::now();
         LookPlan {
+            rescan,
             at: now,
             earliest: now,
             begun: now,
@@ -247,7 +261,7 @@ impl LookPlan {
         let now = Instant::now();
         let pause = (now - self.begun) * PAUSE_PER_LOOK;
         self.earliest = now + pause.clamp(DEBOUNCE, RESCAN_PERIOD);
-        let wait = next_due.unwrap_or(RESCAN_PERIOD).min(RESCAN_PERIOD);
+        let wait = next_due.unwrap_or(self.rescan).min(self.rescan);
         self.at = (now + wait).max(now + pause.min(RESCAN_PERIOD));
         self.is_fresh = true;
     }
@@ -260,6 +274,22 @@ impl LookPlan {
     fn look_now(&mut self) {
         self.at = Instant::now();
     }
+}
+
+/// True if the folder is on a file system of this machine, where the kernel knows of every change. Others may change on
+/// another machine.
+fn reports_changes(dir: &Path) -> bool {
+    const LOCAL: [i64; 8] = [
+        0xEF53,      // ext2 to ext4
+        0x5846_5342, // XFS
+        0x9123_683E, // Btrfs
+        0xF2F5_2010, // F2FS
+        0x2FC1_2FC1, // ZFS
+        0xCA45_1A4E, // bcachefs
+        0x0102_1994, // tmpfs
+        0x794C_7630, // overlay
+    ];
+    rustix::fs::statfs(dir).is_ok_and(|it| LOCAL.contains(&(it.f_type as i64)))
 }
 
 /// True if the watched folder may hold something else than before. Opening and reading are no change: this program itself

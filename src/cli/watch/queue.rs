@@ -19,14 +19,16 @@ use super::super::output;
 use super::super::progress::Progress;
 use super::super::result_warnings;
 use super::on_drive::{self, Match};
-use super::record::{FORM, Record, RecordState, Records, Upload};
+use super::record::{FORM, Record, RecordState, Records, Upload, sync_tree};
 use super::source::{Source, scan};
 use super::work::{Back, Job, WatchPreset, WorkEvent, is_taken};
-use crate::durable::write_atomic;
+use crate::durable::{in_parallel, write_atomic};
 use crate::fuse::shell_quoted;
 
 /// How long a model may lack a file that it names; then it is tried as it is, and the failure says what is missing.
 const PATIENCE: Duration = Duration::from_secs(60);
+/// Maximum number of reports that are kept together.
+const MAX_EVENTS: usize = 256;
 /// How long the work under way may take to end after a signal.
 const ENDING: Duration = Duration::from_secs(10);
 
@@ -91,8 +93,8 @@ impl Queue {
         &self.settings.out
     }
 
-    /// Reads the watched folder, and the presets that have changed.
-    pub(super) fn look(&mut self) -> Result<()> {
+    /// Reads the presets that have changed.
+    pub(super) fn read_presets(&mut self) {
         for preset in &mut self.settings.presets {
             if let Err(error) = block_in_place(|| preset.read_again()) {
                 eprintln!(
@@ -101,6 +103,10 @@ impl Queue {
                 );
             }
         }
+    }
+
+    /// Reads the watched folder.
+    pub(super) fn look(&mut self) -> Result<()> {
         let known = |entry: &str| self.seen.get(entry).map(|seen| &seen.source);
         let found = block_in_place(|| scan(&self.settings.dir, &self.settings.out, known))?;
         let mut before = std::mem::take(&mut self.seen);
@@ -204,6 +210,7 @@ impl Queue {
             makes: Vec::new(),
             upload: self.upload_of(&source, &content)?,
             timeout: self.settings.timeout,
+            content: content.clone(),
             source,
         };
         for preset in self.settings.presets.clone() {
@@ -228,7 +235,7 @@ impl Queue {
                 Some(known) => known.results.clone(),
                 None => self.name_of_results(&job.source, &preset.label),
             };
-            self.records.put(Record {
+            let begun = Record {
                 entry: job.source.entry.clone(),
                 preset: preset.label.clone(),
                 config: preset.hash.clone(),
@@ -238,7 +245,12 @@ impl Queue {
                 upload: job.upload.clone(),
                 state: RecordState::Working,
                 form: FORM,
-            })?;
+            };
+            match &self.settings.back {
+                // What it has begun ends with this process.
+                Back::Engine(_) => self.records.note(begun),
+                Back::Drive(_) => self.records.put(begun)?,
+            }
             job.makes.push((preset, self.records.work_folder()?));
         }
         Ok((!job.makes.is_empty()).then_some(job))
@@ -320,45 +332,57 @@ impl Queue {
             .expect("some number is free")
     }
 
-    /// The next thing that the work reports.
-    pub(super) async fn finished(&mut self) -> WorkEvent {
-        self.events.recv().await.expect("the queue holds a sender")
+    /// What the work has reported, once it has reported something.
+    pub(super) async fn finished(&mut self) -> Vec<WorkEvent> {
+        let mut events = Vec::new();
+        self.events.recv_many(&mut events, MAX_EVENTS).await;
+        events
     }
 
-    /// Keeps what came of a model.
-    pub(super) fn settle(&mut self, event: WorkEvent) -> Result<()> {
-        match event {
-            WorkEvent::Over { entry } => {
-                self.running.remove(&entry);
-            }
-            WorkEvent::Copied { entry } => self.keep_copied(&entry)?,
-            WorkEvent::Made {
-                entry,
-                preset,
-                folder,
-                outcome,
-            } => {
-                let record = self
-                    .records
-                    .get(&entry, &preset)
-                    .context("the record is gone")?
-                    .clone();
-                let is_current = self.seen.get(&entry).is_some_and(|seen| {
-                    seen.source.stamp == record.stamp
-                        && block_in_place(|| seen.source.is_unchanged(&self.settings.dir))
-                });
-                match outcome {
-                    // It changed while it was read; what came of it may be of neither state.
-                    _ if !is_current => fs::remove_dir_all(&folder)?,
-                    Ok(()) => block_in_place(|| self.keep_results(&record, &folder))?,
-                    Err(why) => {
-                        fs::remove_dir_all(&folder)?;
-                        self.keep_failure(&record, &why)?;
+    /// Keeps what came of models. Results that ended together are made durable together.
+    pub(super) fn settle(&mut self, events: Vec<WorkEvent>) -> Result<()> {
+        let mut whole = Vec::new();
+        let mut over = BTreeSet::new();
+        for event in events {
+            match event {
+                WorkEvent::Over { entry } => {
+                    over.insert(entry);
+                }
+                WorkEvent::Copied { entry } => self.keep_copied(&entry)?,
+                WorkEvent::Made {
+                    entry,
+                    preset,
+                    folder,
+                    outcome,
+                } => {
+                    let record = self
+                        .records
+                        .get(&entry, &preset)
+                        .context("the record is gone")?
+                        .clone();
+                    match outcome {
+                        // It changed while it was read; what came of it may be of neither state.
+                        _ if !self.is_current(&record) => fs::remove_dir_all(&folder)?,
+                        Ok(()) => whole.push((record, folder)),
+                        Err(why) => {
+                            fs::remove_dir_all(&folder)?;
+                            self.keep_failure(&record, &why)?;
+                        }
                     }
                 }
             }
         }
+        block_in_place(|| self.keep_results(whole))?;
+        self.running.retain(|entry| !over.contains(entry));
         Ok(())
+    }
+
+    /// True if a model is as it was when its work began.
+    fn is_current(&self, record: &Record) -> bool {
+        self.seen.get(&record.entry).is_some_and(|seen| {
+            seen.source.stamp == record.stamp
+                && block_in_place(|| seen.source.is_unchanged(&self.settings.dir))
+        })
     }
 
     fn keep_copied(&mut self, entry: &str) -> Result<()> {
@@ -379,9 +403,28 @@ impl Queue {
         Ok(())
     }
 
-    fn keep_results(&mut self, record: &Record, folder: &Path) -> Result<()> {
-        // The record may have learned of the copy in the drive meanwhile; the caller's is the latest.
-        self.records.land(record, folder, &self.settings.out)?;
+    fn keep_results(&mut self, whole: Vec<(Record, PathBuf)>) -> Result<()> {
+        if whole.is_empty() {
+            return Ok(());
+        }
+        let synced = in_parallel(&whole, |(_, folder)| sync_tree(folder));
+        let mut durable = Vec::new();
+        for ((record, folder), synced) in whole.into_iter().zip(synced) {
+            match synced {
+                Ok(()) => durable.push((record, folder)),
+                Err(error) => {
+                    fs::remove_dir_all(&folder)?;
+                    self.keep_failure(&record, &sentence(&error))?;
+                }
+            }
+        }
+        self.records.land(&durable, &self.settings.out)?;
+        durable
+            .iter()
+            .try_for_each(|(record, _)| self.report_results(record))
+    }
+
+    fn report_results(&self, record: &Record) -> Result<()> {
         match fs::remove_file(failure_text(&self.settings.out, record)) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error.into()),
             _ => {}
@@ -471,6 +514,15 @@ impl Queue {
             }
         }
         exit
+    }
+
+    /// Ends the processes of the engine that wait for models, if no model is worked on.
+    pub(super) fn rest(&self) {
+        if let Back::Engine(turns) = &self.settings.back
+            && self.running.is_empty()
+        {
+            turns.end_idle();
+        }
     }
 
     /// Waits until the engine has ended what it was stopped in. What a drive does goes on without us.

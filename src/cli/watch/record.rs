@@ -13,7 +13,7 @@ use anyhow::{Context, Result, bail};
 use serde::{Deserialize, Serialize};
 use xxhash_rust::xxh3::xxh3_128;
 
-use crate::durable::{DirLock, sync_dir, write_atomic};
+use crate::durable::{DirLock, sync_dir, write_all_atomic};
 use crate::given_files;
 
 /// The folder of records and unfinished results, in the folder of the results.
@@ -73,7 +73,8 @@ pub(super) enum RecordState {
 #[derive(Debug)]
 pub(super) struct Records {
     dir: PathBuf,
-    known: BTreeMap<(String, String), Record>,
+    /// By entry and preset.
+    known: BTreeMap<String, BTreeMap<String, Record>>,
     _lock: DirLock,
 }
 
@@ -93,7 +94,7 @@ impl Records {
                 out.display()
             )
         })?;
-        let mut known = BTreeMap::new();
+        let mut known: BTreeMap<String, BTreeMap<String, Record>> = BTreeMap::new();
         for entry in fs::read_dir(dir.join("records"))? {
             let path = entry?.path();
             if path.extension().is_none_or(|extension| extension != "json") {
@@ -107,7 +108,8 @@ impl Records {
             };
             let text = given_files::read(&path).with_context(damaged)?;
             let record: Record = serde_json::from_slice(&text).with_context(damaged)?;
-            known.insert((record.entry.clone(), record.preset.clone()), record);
+            let of_entry = known.entry(record.entry.clone()).or_default();
+            of_entry.insert(record.preset.clone(), record);
         }
         Ok(Records {
             dir,
@@ -117,24 +119,36 @@ impl Records {
     }
 
     pub(super) fn get(&self, entry: &str, preset: &str) -> Option<&Record> {
-        self.known.get(&(entry.to_owned(), preset.to_owned()))
+        self.known.get(entry)?.get(preset)
     }
 
     pub(super) fn all(&self) -> impl Iterator<Item = &Record> {
-        self.known.values()
+        self.known.values().flat_map(BTreeMap::values)
     }
 
     /// Keeps a record; durable when this returns.
     pub(super) fn put(&mut self, record: Record) -> Result<()> {
-        let name = format!("{}\0{}", record.entry, record.preset);
-        let path = self
-            .dir
-            .join(format!("records/{:032x}.json", xxh3_128(name.as_bytes())));
-        write_atomic(&path, &serde_json::to_vec_pretty(&record)?)
-            .with_context(|| format!("cannot write {}", path.display()))?;
-        self.known
-            .insert((record.entry.clone(), record.preset.clone()), record);
+        self.put_all(vec![record])
+    }
+
+    /// Keeps records; durable when this returns.
+    fn put_all(&mut self, records: Vec<Record>) -> Result<()> {
+        let file = |record: &Record| -> Result<(PathBuf, Vec<u8>)> {
+            let name = format!("{}\0{}", record.entry, record.preset);
+            let name = format!("records/{:032x}.json", xxh3_128(name.as_bytes()));
+            Ok((self.dir.join(name), serde_json::to_vec_pretty(record)?))
+        };
+        let files: Vec<_> = records.iter().map(file).collect::<Result<_>>()?;
+        write_all_atomic(&files)
+            .with_context(|| format!("cannot write records in {}", self.dir.display()))?;
+        records.into_iter().for_each(|record| self.note(record));
         Ok(())
+    }
+
+    /// Knows a record for as long as this process runs: for work that the next run begins again.
+    pub(super) fn note(&mut self, record: Record) {
+        let of_entry = self.known.entry(record.entry.clone()).or_default();
+        of_entry.insert(record.preset.clone(), record);
     }
 
     /// A new folder for unfinished results.
@@ -149,7 +163,7 @@ impl Records {
 
     /// Finishes the moves that a kill interrupted, and removes unfinished results.
     pub(super) fn recover(&mut self, out: &Path) -> Result<()> {
-        let moving: Vec<Record> = self.known.values().cloned().collect();
+        let moving: Vec<Record> = self.all().cloned().collect();
         for record in moving {
             if let RecordState::Moving { folder, inode } = &record.state {
                 let target = out.join(&record.results);
@@ -159,6 +173,7 @@ impl Records {
                 ) {
                     (true, _) => {
                         swap_in(folder, &target)?;
+                        sync_dir(out)?;
                         RecordState::Done
                     }
                     (false, true) => RecordState::Done,
@@ -170,28 +185,35 @@ impl Records {
         for entry in fs::read_dir(&self.dir)? {
             let entry = entry?;
             if entry.file_name().as_encoded_bytes().starts_with(b"work-") {
-                fs::remove_dir_all(entry.path())?;
+                remove(&entry.path())?;
             }
         }
         Ok(())
     }
 
-    /// Moves whole results, which are durable in `folder`, to where they are seen, in place of older ones.
-    pub(super) fn land(&mut self, record: &Record, folder: &Path, out: &Path) -> Result<()> {
-        let inode = inode_of(folder)?.context("the folder of the results is gone")?;
-        let folder = folder.to_owned();
-        self.put(Record {
-            state: RecordState::Moving {
-                folder: folder.clone(),
-                inode,
-            },
+    /// Moves whole results, which are durable in their folders, to where they are seen, in place of older ones.
+    pub(super) fn land(&mut self, landings: &[(Record, PathBuf)], out: &Path) -> Result<()> {
+        let with = |record: &Record, state| Record {
+            state,
             ..record.clone()
-        })?;
-        swap_in(&folder, &out.join(&record.results))?;
-        self.put(Record {
-            state: RecordState::Done,
-            ..record.clone()
-        })
+        };
+        let mut moving = Vec::new();
+        for (record, folder) in landings {
+            let inode = inode_of(folder)?.context("the folder of the results is gone")?;
+            let folder = folder.clone();
+            moving.push(with(record, RecordState::Moving { folder, inode }));
+        }
+        self.put_all(moving)?;
+        let mut older = Vec::new();
+        for (record, folder) in landings {
+            older.extend(swap_in(folder, &out.join(&record.results))?);
+        }
+        sync_dir(out)?;
+        let done = landings
+            .iter()
+            .map(|(record, _)| with(record, RecordState::Done));
+        self.put_all(done.collect())?;
+        older.iter().try_for_each(|path| remove(path))
     }
 }
 
@@ -207,23 +229,26 @@ fn make_folder(path: &Path) -> Result<()> {
     }
 }
 
-/// Moves `folder` to `target`; what was there before is removed.
-fn swap_in(folder: &Path, target: &Path) -> Result<()> {
+/// Moves `folder` to `target`. Returns where older results are now, which are removed once the move is durable, or by
+/// [`Records::recover`].
+fn swap_in(folder: &Path, target: &Path) -> Result<Option<PathBuf>> {
     use rustix::fs::{CWD, RenameFlags, renameat_with};
     let cannot = || format!("cannot write {}", target.display());
     match renameat_with(CWD, folder, CWD, target, RenameFlags::NOREPLACE) {
         Err(rustix::io::Errno::EXIST) => {
             renameat_with(CWD, folder, CWD, target, RenameFlags::EXCHANGE).with_context(cannot)?;
-            sync_dir(target.parent().unwrap_or(target))?;
-            // Now the older results; a file in the place of a folder goes as well.
-            match fs::symlink_metadata(folder)?.is_dir() {
-                true => fs::remove_dir_all(folder)?,
-                false => fs::remove_file(folder)?,
-            }
+            Ok(Some(folder.to_owned()))
         }
-        other => other.with_context(cannot)?,
+        other => other.map(|()| None).with_context(cannot),
     }
-    sync_dir(target.parent().unwrap_or(target))?;
+}
+
+/// Removes older results; a file in the place of a folder goes as well.
+fn remove(path: &Path) -> Result<()> {
+    match fs::symlink_metadata(path)?.is_dir() {
+        true => fs::remove_dir_all(path)?,
+        false => fs::remove_file(path)?,
+    }
     Ok(())
 }
 

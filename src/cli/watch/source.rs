@@ -228,6 +228,13 @@ impl Source {
             && stamp(&self.root, &self.files, &self.lacks).is_ok_and(|stamp| stamp == self.stamp)
     }
 
+    /// The bytes of the files of a model that is no folder.
+    pub(super) fn loose_bytes(&self) -> Option<u64> {
+        let size = |file| fs::metadata(self.root.join(file)).map_or(u64::MAX, |it| it.len());
+        let sizes = self.files.iter().map(size);
+        (self.root != self.path).then(|| sizes.fold(0, u64::saturating_add))
+    }
+
     /// A hash of the names and bytes of all files. Reads all of them.
     pub(super) fn content(&self) -> Result<String> {
         let mut hash = Xxh3::new();

@@ -9,7 +9,6 @@ use std::time::{Duration, SystemTime};
 
 use anyhow::{Context, Result, bail};
 use tokio::sync::mpsc;
-use tokio::task::block_in_place;
 use tokio_util::sync::CancellationToken;
 use xxhash_rust::xxh3::xxh3_128;
 
@@ -20,14 +19,17 @@ use super::super::files;
 use super::super::mounted::{self, CommandRefused, MountedDrive};
 use super::super::progress::Progress;
 use super::super::wait::{State, wait_for};
-use super::super::watch_engine::EngineTurns;
+use super::super::watch_engine::{EngineTurns, TurnModel};
 use super::on_drive;
-use super::record::{Upload, sync_tree};
+use super::record::Upload;
 use super::source::Source;
 use crate::drive::StatusWord;
 
 /// How many models a drive gets at a time, unless `--jobs` says otherwise.
 const DRIVE_JOBS: usize = 4;
+
+/// How many models are in progress for each worker process.
+const MODELS_PER_TURN: usize = 8;
 
 /// One of the presets that every model is optimized with.
 #[derive(Debug, Clone)]
@@ -124,6 +126,8 @@ pub(super) enum Back {
 #[derive(Debug)]
 pub(super) struct Job {
     pub(super) source: Source,
+    /// A hash of its bytes.
+    pub(super) content: String,
     /// The presets that it needs, each with an empty folder for its results.
     pub(super) makes: Vec<(WatchPreset, PathBuf)>,
     /// Where it is in the drive.
@@ -136,7 +140,7 @@ pub(super) struct Job {
 pub(super) enum WorkEvent {
     /// Every file of the model was copied into the drive.
     Copied { entry: String },
-    /// One preset is done, or failed for this reason.
+    /// One preset is done, or failed for this reason. The results are not durable yet.
     Made {
         entry: String,
         preset: String,
@@ -154,11 +158,11 @@ impl Back {
         Ok(Back::Drive(drive.root().to_owned()))
     }
 
-    /// Maximum number of models in progress. For the engine that is one more than its worker processes, so that the next
-    /// model is read from disk while they work.
+    /// Maximum number of models in progress. For the engine that is more than its worker processes, so that they work while
+    /// the next models are read from disk and the results of others are made durable.
     pub(super) fn max_in_progress(&self, jobs: Option<usize>) -> usize {
         match self {
-            Back::Engine(turns) => turns.count() + 1,
+            Back::Engine(turns) => turns.count() * MODELS_PER_TURN,
             Back::Drive(_) => jobs.unwrap_or(DRIVE_JOBS),
         }
     }
@@ -174,9 +178,7 @@ impl Back {
         match self.clone() {
             Back::Engine(turns) => {
                 tokio::spawn(async move {
-                    let turn = turns.wait().await;
                     engine(&turns, &job, &progress, &stop, &events).await;
-                    drop(turn);
                 });
             }
             Back::Drive(root) => {
@@ -193,15 +195,25 @@ async fn engine(
     stop: &CancellationToken,
     events: &mpsc::UnboundedSender<WorkEvent>,
 ) {
+    let source = format!("{} {}", job.source.stamp, job.content);
+    let model = TurnModel {
+        path: &job.source.path,
+        source: &source,
+        loose_bytes: job.source.loose_bytes(),
+    };
+    let mut turn = engine.wait(model).await;
     for (preset, folder) in &job.makes {
-        let paths = (job.source.path.as_path(), folder.as_path());
-        let made = engine.run(&preset.config, paths, progress, stop).await;
         if stop.is_cancelled() {
             break;
         }
-        let made = made.and_then(|()| block_in_place(|| sync_tree(folder)));
+        let paths = (model, folder.as_path());
+        let made = turn.run(&preset.config, paths, progress, stop).await;
+        if stop.is_cancelled() {
+            break;
+        }
         report(events, job, preset, folder, made);
     }
+    drop(turn);
     let _ = events.send(WorkEvent::Over {
         entry: job.source.entry.clone(),
     });
@@ -239,7 +251,6 @@ fn drive(root: &Path, job: &Job, events: &mpsc::UnboundedSender<WorkEvent>) {
                 .collect();
             for ((preset, folder), dropped) in job.makes.iter().zip(dropped) {
                 let made = dropped.and_then(|text| fetch(&text, folder, job.timeout));
-                let made = made.and_then(|()| sync_tree(folder));
                 report(events, job, preset, folder, made);
             }
         }
