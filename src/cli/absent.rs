@@ -38,6 +38,7 @@ pub(super) mod local {
     use anyhow::Result;
 
     use crate::cli::build::without_local_service;
+    use crate::cli::job_args::JobArgs;
     use crate::client::Client;
 
     pub(in crate::cli) enum RunningService {}
@@ -62,7 +63,7 @@ pub(super) mod local {
         pub(in crate::cli) warning: Option<String>,
     }
 
-    pub(in crate::cli) async fn start(_: &Path, _: Option<&Path>) -> Result<Started> {
+    pub(in crate::cli) async fn start(_: &Path, _: Option<&Path>, _: &JobArgs) -> Result<Started> {
         Err(without_local_service("--local").into())
     }
 

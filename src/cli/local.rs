@@ -22,6 +22,7 @@ pub(super) use crate::service::RunningService;
 use crate::service::{ChaosPlan, Service, ServiceConfig, ServiceError, TOKEN_FILE};
 use crate::wire::Token;
 
+use super::job_args::JobArgs;
 use super::service_client::client_for;
 use super::stores::engine;
 
@@ -46,10 +47,15 @@ pub(super) struct Started {
 }
 
 /// Starts the local service on its port.
-pub(super) async fn start(data_dir: &Path, chaos: Option<&Path>) -> Result<Started> {
+pub(super) async fn start(
+    data_dir: &Path,
+    chaos: Option<&Path>,
+    jobs: &JobArgs,
+) -> Result<Started> {
     let config = ServiceConfig {
         chaos: chaos.map(read_plan).transpose()?,
-        ..ServiceConfig::new(data_dir, engine(false)?)
+        workers: jobs.workers.unwrap_or(1),
+        ..ServiceConfig::new(data_dir, engine(jobs.no_pictures)?)
     };
     let kept = kept_port(data_dir)?;
     let port = kept.unwrap_or_else(|| free_port(data_dir));

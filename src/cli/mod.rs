@@ -29,6 +29,7 @@ mod finding;
 mod indexers;
 mod inotify_helper;
 mod interrupts;
+mod job_args;
 mod kept_tokens;
 mod keyring;
 mod list;

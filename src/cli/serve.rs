@@ -19,6 +19,7 @@ use crate::service::{
 use crate::web_url::base_url;
 
 use super::exit::Exit;
+use super::job_args::JobArgs;
 use super::open_files::allow_many_files;
 use super::page_link::{may_be_logged, place_of_page};
 use super::secrets::protect_memory;
@@ -61,12 +62,8 @@ pub(super) struct ServeArgs {
     /// Address from which clients read files, if a mirror or CDN is in front of this service
     #[arg(long, value_name = "URL", value_parser = base_url, conflicts_with = "files")]
     files_url: Option<Url>,
-    /// How many jobs run here at the same time; with 0, other processes do them (assetfs engine-worker)
-    #[arg(long, default_value_t = 1, value_name = "N")]
-    workers: usize,
-    /// Render no thumbnails and views and compare nothing: faster, if only the files are needed
-    #[arg(long)]
-    no_pictures: bool,
+    #[command(flatten)]
+    jobs: JobArgs,
     /// Take the bucket over for records that were restored from a backup, and end; only when the service with the
     /// original records is gone for good
     #[arg(long, requires = "files")]
@@ -112,14 +109,14 @@ pub(super) fn run(args: &ServeArgs) -> Result<Exit> {
             admin_listen: args.admin_listen,
             public_url: args.public_url.clone(),
             files_url: args.files_url.clone(),
-            workers: args.workers,
+            workers: args.jobs.workers.unwrap_or(1),
             retry_webhooks: args.retry_webhooks,
             tls: args.tls_files(),
             trusted_proxies: TrustedProxies(args.trusted_proxies.clone()),
             chaos: args.chaos.as_deref().map(local::read_plan).transpose()?,
             ..args
                 .stores
-                .config(&data_dir, args.data.as_deref(), args.no_pictures)?
+                .config(&data_dir, args.data.as_deref(), args.jobs.no_pictures)?
         };
         config.quota_bytes = args.quota.map(|quota| quota.0);
         let places = places(&config);

@@ -320,3 +320,21 @@ fn a_secret_of_another_user_is_refused_with_whose_file_it_is() {
         assert!(!message.contains("os error"), "{line}: {message}");
     }
 }
+
+#[test]
+fn options_for_the_jobs_of_a_local_service_are_refused_for_another() {
+    let home = tempfile::tempdir().unwrap();
+    let mount = |args: &[&str]| {
+        let mut command = Command::new(super::support::ASSETFS);
+        command.arg("mount").arg(home.path().join("drive"));
+        command.env("HOME", home.path()).env("ASSETFS_TOKEN", "1|x");
+        super::support::Ran(command.args(args).output().unwrap()).expect(2)
+    };
+    let remote = ["--base-url", "http://127.0.0.1:9"];
+    for args in [&["--workers", "2"][..], &["--no-pictures"]] {
+        let said = mount(&[&remote, args].concat()).err();
+        assert!(said.contains("use them with --local"), "{said}");
+    }
+    let said = mount(&["--local", "--workers", "0"]).err();
+    assert!(said.contains("at least 1"), "{said}");
+}

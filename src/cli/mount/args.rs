@@ -7,6 +7,7 @@ use std::str::FromStr;
 
 use super::owner::OwnerArgs;
 use crate::cli::account::AccountArgs;
+use crate::cli::job_args::JobArgs;
 use crate::cli::settings::{ByteRate, ByteSize, Span};
 
 /// Mount an account as a drive
@@ -56,6 +57,8 @@ pub(in crate::cli) struct MountArgs {
     /// Inject the faults of this plan into the local service, for tests
     #[arg(long, value_name = "PLAN")]
     pub(super) chaos: Option<PathBuf>,
+    #[command(flatten)]
+    pub(super) jobs: JobArgs,
     /// How long a copied model must be unchanged before it is sent [default: 2s]
     #[arg(long, env = "ASSETFS_SETTLE", value_name = "TIME")]
     pub(super) settle: Option<Span>,

@@ -222,7 +222,7 @@ impl Parts {
             }
             Account::Local { data_dir } => {
                 let mut places = state_dirs::open_local(plan, data_dir).await?;
-                let started = local::start(data_dir, plan.chaos.as_deref()).await?;
+                let started = local::start(data_dir, plan.chaos.as_deref(), &plan.jobs).await?;
                 let service = started.service;
                 places.warnings.extend(started.warning);
                 let page = PageAddress {

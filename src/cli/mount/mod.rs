@@ -31,6 +31,7 @@ use crate::web_url::base_url;
 use super::account::{self, Account};
 use super::dying;
 use super::exit::{Exit, WrongUse};
+use super::job_args::JobArgs;
 use super::local;
 use super::mount_source;
 use super::settings::{self, ByteRate, ByteSize, Profile, Span};
@@ -73,6 +74,7 @@ struct MountPlan {
     notify: Notify,
     quiet: bool,
     chaos: Option<PathBuf>,
+    jobs: JobArgs,
 }
 
 /// Mounts; returns when the drive answers, or with `--foreground` when it is unmounted.
@@ -150,6 +152,7 @@ fn plan(args: &MountArgs, profile: &Profile, fstab: FstabOptions) -> Result<Moun
     Ok(MountPlan {
         mount_point,
         chaos: chosen_chaos(args, &account)?,
+        jobs: chosen_jobs(args, &account)?,
         shared_cache: shared_cache::chosen(args, profile, &account)?,
         source: args.source.clone().or_else(own_source),
         account,
@@ -196,6 +199,23 @@ fn chosen_chaos(args: &MountArgs, account: &Account) -> Result<Option<PathBuf>> 
     }
     local::read_plan(path)?;
     Ok(Some(std::path::absolute(path)?))
+}
+
+/// How the local service does its jobs.
+fn chosen_jobs(args: &MountArgs, account: &Account) -> Result<JobArgs> {
+    let wrong = |text: &str| Err(WrongUse(text.to_owned()).into());
+    match (&args.jobs, account) {
+        (jobs, Account::Remote { .. }) if !jobs.is_default() => {
+            wrong("--workers and --no-pictures are for the local service: use them with --local")
+        }
+        (
+            JobArgs {
+                workers: Some(0), ..
+            },
+            _,
+        ) => wrong("--workers 0: nothing would do the jobs of a drive; write at least 1"),
+        (jobs, _) => Ok(jobs.clone()),
+    }
 }
 
 /// Checks a URL that a service could call.
