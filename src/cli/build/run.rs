@@ -17,7 +17,7 @@ use super::super::output;
 use super::super::result_facts::ResultFacts;
 use super::super::watch::{self, Back, Key, Queue};
 use super::super::watch_engine::EngineTurns;
-use super::BuildArgs;
+use super::args::BuildArgs;
 use super::build_file::BuildFile;
 use super::publish::Publisher;
 use super::report::{Built, BuiltState};

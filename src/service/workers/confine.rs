@@ -6,7 +6,7 @@ use std::process::Command;
 
 use rustix::process::{Resource, Rlimit, Signal};
 
-use super::WorkerLimits;
+use crate::service::config::WorkerLimits;
 
 /// The niceness of a worker, so that other programs have priority.
 const NICE: i32 = 10;

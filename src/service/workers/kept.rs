@@ -5,7 +5,6 @@
 //! of tasks, time and memory, and never after a task that did not succeed. The caller keeps it for small models only, and
 //! moves the results of a task out of its folder before the next one.
 
-use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use rustix::process::Pid;
@@ -16,7 +15,8 @@ use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
 use super::output::{Line, next_line, read_tail};
-use super::{Killed, LastMessages, Outcome, TIME_TO_END, WorkerError, Workers, kill};
+use super::process::{Killed, LastMessages, Outcome, TIME_TO_END, WorkerError, Workers, kill};
+use super::sandbox::TaskFolders;
 use assetfs_engine::job::{Progress, Report, Task};
 
 /// Maximum number of tasks of a process.
@@ -24,14 +24,6 @@ const MAX_TASKS: u32 = 32;
 
 /// A process that needs so much more memory than at its start, as its tasks say, is not kept for other models.
 const MAX_GROWTH_BYTES: u64 = 512 << 20;
-
-/// The folders that a kept worker can reach: those of its tasks are in them.
-#[derive(Debug, Clone, Serialize, Deserialize)]
-pub struct TaskFolders {
-    /// Only read.
-    pub input_dir: PathBuf,
-    pub output_dir: PathBuf,
-}
 
 /// A task of a kept worker.
 #[derive(Debug, Clone, Serialize, Deserialize)]

@@ -15,11 +15,19 @@ use landlock::{
     Ruleset, RulesetAttr as _, RulesetCreatedAttr as _, RulesetError, Scope, path_beneath_rules,
 };
 use rustix::process::{DumpableBehavior, set_dumpable_behavior};
+use serde::{Deserialize, Serialize};
 
-use super::kept::TaskFolders;
 use super::system_calls;
 use assetfs_engine::cad;
 use assetfs_engine::job::Task;
+
+/// The folders that a kept worker can reach: those of its tasks are in them.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct TaskFolders {
+    /// Only read.
+    pub input_dir: PathBuf,
+    pub output_dir: PathBuf,
+}
 
 /// The oldest usable landlock: the one before cannot rename a file into another folder.
 const OLDEST: ABI = ABI::V2;

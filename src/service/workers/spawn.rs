@@ -13,8 +13,8 @@ use tokio::sync::mpsc::{Receiver, Sender, channel};
 use tokio::sync::oneshot;
 
 use super::confine::confine;
-use super::{WorkerCommand, WorkerLimits};
 use crate::running_program::running_program;
+use crate::service::config::{WorkerCommand, WorkerLimits};
 
 type Order = oneshot::Sender<io::Result<Child>>;
 

@@ -206,27 +206,15 @@ fn fit_image(index: usize, image: &Image, usage: &Usage, plan: &TexturePlan) -> 
                 || is_foreign
                 || is_baked
                 || matches!(asked, TextureFormat::Png | TextureFormat::Ktx2);
-            let mut result = FitResult::default();
-            let is_other = Some(converted.kind) != asked.kind();
-            let ignored = |text| Warning::new(WarningKind::SettingIgnored, text);
-            let has_alpha = channels(&converted.bytes) == Some(4);
-            if is_other && asked == TextureFormat::Jpg && has_alpha {
-                result.warning = (after == before && is_plain).then(|| {
-                    ignored(format!(
-                        "texture {name} uses its alpha channel, which JPEG does not have; it stays PNG"
-                    ))
-                });
-            } else if is_other && asked == TextureFormat::WebP {
-                result.warning = (after == before && is_plain).then(|| {
-                    ignored(format!(
-                        "texture {name} is too large for WebP; it stays as it is"
-                    ))
-                });
-            } else if !must_change && converted.bytes.len() >= image.bytes.len() {
-                result.warning = Some(ignored(format!(
-                    "texture {name} stays as it is: in the format asked for it would be larger"
-                )));
-            }
+            let kept = Kept {
+                is_resized: after != before,
+                is_plain,
+                may_grow: must_change,
+            };
+            let mut result = FitResult {
+                warning: not_as_asked(&name, image, &converted, asked, &kept),
+                ..FitResult::default()
+            };
             if result.warning.is_none() || is_baked {
                 result.replaced = Some(replaced(image, converted, name, before, after));
             }
@@ -237,6 +225,45 @@ fn fit_image(index: usize, image: &Image, usage: &Usage, plan: &TexturePlan) -> 
             format!("texture {name} is damaged ({why}) and is not changed"),
         ),
     }
+}
+
+/// What is true of an image beside its format.
+struct Kept {
+    is_resized: bool,
+    /// Every viewer shows it as it is.
+    is_plain: bool,
+    /// It has to change, even if it has more bytes then.
+    may_grow: bool,
+}
+
+/// Why an image is not in the format that was asked for, or stays as it is.
+fn not_as_asked(
+    name: &str,
+    image: &Image,
+    converted: &encode::Encoded,
+    asked: TextureFormat,
+    kept: &Kept,
+) -> Option<Warning> {
+    let is_other = Some(converted.kind) != asked.kind();
+    let has_alpha = channels(&converted.bytes) == Some(4);
+    let stays = !kept.is_resized && kept.is_plain;
+    let (is_worth_a_word, text) = if is_other && asked == TextureFormat::Jpg && has_alpha {
+        let text = "uses its alpha channel, which JPEG does not have; it stays PNG";
+        (stays, text)
+    } else if is_other && asked == TextureFormat::WebP {
+        (stays, "is too large for WebP; it stays as it is")
+    } else {
+        let is_larger = converted.bytes.len() >= image.bytes.len();
+        let text = "stays as it is: in the format asked for it would be larger";
+        (!kept.may_grow && is_larger, text)
+    };
+    let warning = || {
+        Warning::new(
+            WarningKind::SettingIgnored,
+            format!("texture {name} {text}"),
+        )
+    };
+    is_worth_a_word.then(warning)
 }
 
 fn undecodable(name: &str, kind: &str, must_change: bool) -> FitResult {

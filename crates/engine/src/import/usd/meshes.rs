@@ -115,10 +115,8 @@ impl Meshes {
         let (outline, surface) = match self.outline_of(prim, prototype.as_ref(), colors, to) {
             Ok(found) => found,
             Err(what) => {
-                to.warnings.add(
-                    WarningKind::Damaged,
-                    format!("mesh \"{name}\" is left out: {what}"),
-                );
+                let left_out = format!("mesh \"{name}\" is left out: {what}");
+                to.warnings.add(WarningKind::Damaged, left_out);
                 return None;
             }
         };

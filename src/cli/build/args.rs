@@ -1,0 +1,62 @@
+//! The arguments of `assetfs build`.
+
+use std::num::NonZeroUsize;
+use std::path::PathBuf;
+
+use super::super::budget::Budget;
+use super::super::settings::Span;
+use super::super::watch_engine::EngineArgs;
+use super::build_file;
+
+/// Keep a folder of results up to date, as assetfs.toml says
+///
+/// A result is made again when its model, its preset or its name has changed, or when its file is missing or was changed.
+/// Everything else is left alone. A file that no build has made is never replaced.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Example: assetfs build\n\
+    Example: assetfs build game/assetfs.toml --prune --junit report.xml\n\
+    Example: assetfs build --drive ~/assets --max-bytes 2M\n\
+    A file to begin with:\n\
+    \n  \
+      models = \"models\"                  # a folder, or a list: each folder, model file and zip in it is one model\n  \
+      out = \"dist\"\n  \
+      name = \"{model}.{preset}.{ext}\"\n  \
+      # drive = \"~/assets\"               # has a mounted drive do the work; without it the engine on this machine\n\
+    \n  \
+      [presets]\n  \
+      web = \"Web Viewer\"\n  \
+      phone = { preset = \"presets/phone.json\", max-bytes = \"500K\" }\n\
+    \n  \
+      [budget]\n  \
+      max-triangles = 50000\n  \
+      min-similarity = 90\n  \
+      deny = [\"missing-file\"]\n\
+    \n\
+    Exit codes: 0 everything is up to date, 1 a model failed or exceeds its budget, 2 wrong use")]
+pub(in crate::cli) struct BuildArgs {
+    /// The file, or its folder
+    #[arg(default_value = build_file::USUAL_NAME)]
+    pub(super) file: PathBuf,
+    /// Have this mounted drive do the work, without MOUNT the usual one
+    #[arg(long, value_name = "MOUNT")]
+    pub(super) drive: Option<Option<PathBuf>>,
+    /// Remove results whose model or preset is gone
+    #[arg(long)]
+    pub(super) prune: bool,
+    /// Write a report as JUnit XML
+    #[arg(long, value_name = "FILE")]
+    pub(super) junit: Option<PathBuf>,
+    /// How many models at a time [default: one for each processor, as far as the memory suffices; with --drive 4]
+    #[arg(long, value_name = "N")]
+    pub(super) jobs: Option<NonZeroUsize>,
+    #[command(flatten)]
+    pub(super) engine: EngineArgs,
+    /// Give up a model after this time
+    #[arg(long, value_name = "TIME", default_value = "30m")]
+    pub(super) timeout: Span,
+    /// Show no progress
+    #[arg(long, short)]
+    pub(super) quiet: bool,
+    #[command(flatten)]
+    pub(super) budget: Budget,
+}
