@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use anyhow::Result;
 
 use crate::client::{Client, ClientError};
+use crate::durable::DirLock;
 
 use super::account::{self, Account, AccountArgs};
 use super::block_on::block_on;
@@ -116,13 +117,13 @@ impl ServiceArgs {
 /// # Errors
 /// If the drive is of a local service with its records in another folder: then a command would not mean what is mounted.
 fn check_same_service(drive: &MountedDrive, data_dir: &Path) -> Result<()> {
-    let account = drive.status()?.account;
-    match local::address(data_dir) {
-        Some(address) if account.starts_with(address.trim_end_matches('/')) => Ok(()),
-        _ => Err(WrongUse(format!(
-            "the drive at {} is of a local service that has its records in another folder; name it with --data-dir",
-            shell_quoted(drive.root())
-        ))
-        .into()),
+    // The process of such a drive runs the service.
+    if DirLock::holder(data_dir) == Some(drive.status()?.pid) {
+        return Ok(());
     }
+    Err(WrongUse(format!(
+        "the drive at {} is of a local service that has its records in another folder; name it with --data-dir",
+        shell_quoted(drive.root())
+    ))
+    .into())
 }
