@@ -6,11 +6,11 @@ use serde_json::Value;
 use super::super::scene::{Attribute, Scene, slots_of};
 use super::super::textures::dimensions;
 
-/// Number of steps of positions along the longest side of the model; the nearest power of two makes it 11,585 to 23,171.
+/// Minimum number of steps of positions along the longest side of the model.
 const STEPS_OF_MODEL: f32 = 16_384.0;
-/// Number of steps along the longest side of each geometry, at least; in the same way.
+/// Minimum number of steps along the longest side of each geometry.
 const STEPS_OF_PART: f32 = 4_096.0;
-/// The step for normals and tangents of morph targets that do not fit into bytes.
+/// The step for normals and tangents of morph targets.
 const DISPLACED_DIRECTION: Step = Step(-8);
 
 /// The exponent of a power of two. Numbers are rounded to multiples of this power.
@@ -32,11 +32,6 @@ impl Step {
         Step(exponent.max(Step::LEAST))
     }
 
-    /// The power of two that is nearest to `length`: between 0.71 and 1.42 times as long.
-    fn near(length: f32) -> Step {
-        Step::at_most(length * std::f32::consts::SQRT_2)
-    }
-
     /// The step of the positions of each geometry of a scene, and of their displacements.
     fn of_positions(scene: &Scene) -> Vec<Step> {
         let model = scene
@@ -47,10 +42,10 @@ impl Step {
             let part = geometry
                 .bounds()
                 .map_or(0.0, |bounds| bounds.size().max_element());
-            let part = Step::near(part / STEPS_OF_PART);
+            let part = Step::at_most(part / STEPS_OF_PART);
             let scale = draw.map_or(0.0, |draw| draw.scale_of(geometry));
             match scale > 0.0 {
-                true => Step(part.0.min(Step::near(model / STEPS_OF_MODEL / scale).0)),
+                true => Step(part.0.min(Step::at_most(model / STEPS_OF_MODEL / scale).0)),
                 false => part,
             }
         });
@@ -101,12 +96,6 @@ impl Steps {
     }
 }
 
-/// Whether normals or tangents of a morph target are written as bytes, as those of vertices: they move by at most a 254th.
-pub(super) fn fits_bytes(attribute: &Attribute) -> bool {
-    matches!(&*attribute.name, "NORMAL" | "TANGENT")
-        && attribute.values.iter().all(|number| number.abs() <= 1.0)
-}
-
 /// Rounds floats to multiples of a step; returns the words to store, and the values after unpacking.
 pub(super) fn stepped(values: &[f32], step: Step) -> (Vec<u8>, Vec<f32>) {
     let Step(exponent) = step.for_numbers(values);
@@ -123,7 +112,7 @@ pub(super) fn stepped(values: &[f32], step: Step) -> (Vec<u8>, Vec<f32>) {
 }
 
 /// Texture coordinates are rounded as for an image of at least so many pixels a side.
-const LEAST_SIDE: u32 = 512;
+const LEAST_SIDE: u32 = 1024;
 
 /// A quarter of a pixel of the largest image, divided by the largest scale of a texture transform. So texture coordinates move
 /// by at most an eighth of a pixel.
