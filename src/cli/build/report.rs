@@ -75,7 +75,7 @@ pub(super) fn exit_of(all: &[Built]) -> Exit {
     exits.max().unwrap_or(Exit::Done)
 }
 
-/// Prints what was built: a table and the reasons, or with `--json` a line for each.
+/// Prints what was built: a table of all that is not as it was before, and the reasons; or with `--json` a line for each.
 pub(super) fn print(all: &[Built]) {
     if output::is_json() {
         output::is_list();
@@ -91,7 +91,13 @@ pub(super) fn print(all: &[Built]) {
         "similarity",
         "warnings",
     ];
-    print!("{}", table_below(&head, all.iter().map(row)));
+    let mut shown = all
+        .iter()
+        .filter(|built| built.state != BuiltState::UpToDate)
+        .peekable();
+    if shown.peek().is_some() {
+        print!("{}", table_below(&head, shown.map(row)));
+    }
     for built in all.iter().filter(|built| built.state.is_failure()) {
         println!("{}: {}", built.name(), built.reason());
     }
