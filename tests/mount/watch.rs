@@ -144,6 +144,48 @@ fn a_changed_model_goes_into_the_drive_under_a_name_of_its_own() {
     assert_eq!(shown, ["m (Lossless Clean-Up)", "m (half)"]);
 }
 
+#[test]
+fn a_build_through_a_drive_uses_the_models_that_are_there_and_pays_each_result_once() {
+    needs_fuse!();
+    let fixture = watched_folder();
+    let dir = fixture.scratch.path();
+    let file = "models = 'hot'\ndrive = 'mnt'\n[presets]\nhalf = 'half.json'\n";
+    fs::write(dir.join("assetfs.toml"), file).unwrap();
+    for number in 0..2 {
+        let path = dir.join(format!("hot/m{number}.glb"));
+        fs::write(path, numbered_glb(number)).unwrap();
+    }
+    let assetfs = |args: &[&str]| {
+        let mut command = Command::new(ASSETFS);
+        command.current_dir(dir).args(args);
+        command
+    };
+    run(&mut assetfs(&["sync", "hot", "mnt", "--quiet"]));
+    let count = |path: &str| fixture.service.get(path)["data"].as_array().unwrap().len();
+    let counts = || {
+        (
+            count("api/v2/rawmodel?itemsPerPage=50"),
+            count("api/v2/rapidmodel?itemsPerPage=50"),
+        )
+    };
+    let said = run(&mut assetfs(&["build"]));
+    assert!(said.contains("2 results: 2 made"), "{said}");
+    assert_eq!(counts(), (2, 2));
+    let built = ["m0.half.glb", "m1.half.glb"].map(|name| dir.join("dist").join(name));
+    assert!(built.iter().all(|file| file.exists()), "{built:?}");
+    // A result that was taken away is there again, and is not paid again; the budget is checked by what the drive says.
+    fs::remove_file(dir.join("dist/m1.half.glb")).unwrap();
+    let said = run(&mut assetfs(&["build", "--max-bytes", "1M"]));
+    assert!(said.contains("1 made, 1 up to date"), "{said}");
+    let text = "mnt/rawmodels/m1/optimize/half.json";
+    let why = fails(
+        &mut assetfs(&["wait", text, "--quiet", "--max-bytes", "10"]),
+        1,
+    );
+    assert!(why.contains("more than the budget of 10 B"), "{why}");
+    assert_eq!(counts(), (2, 2));
+}
+
 /// Watches once with one preset, and returns what it has printed.
 fn watch_half(fixture: &Fixture) -> String {
     let mut command = Command::new(ASSETFS);

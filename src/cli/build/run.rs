@@ -236,7 +236,8 @@ impl<'a> Build<'a> {
         };
         let folder = self.file.name.folder(&source.stem, preset);
         match self.publisher.publish(&key, &results, &folder) {
-            Ok(()) => self.show(&key),
+            Ok(()) if self.publisher.is_current(&key) => self.show(&key),
+            Ok(()) => {}
             Err(error) => drop(self.not_published.insert(key, sentence(&error))),
         }
     }

@@ -296,11 +296,17 @@ impl Queue {
                 .filter_map(|record| record.upload.as_ref());
             uploads.any(|upload| upload.name == name)
         };
-        if !is_ours(&source.stem) && !is_taken(root, &source.stem)? {
-            return Ok(Some(Upload {
-                name: source.stem.clone(),
-                is_copied: false,
-            }));
+        // The model of that name is used if it has the same bytes, whoever copied it in.
+        if !is_ours(&source.stem) {
+            let model = on_drive::folder(root, &source.stem);
+            let is_copied = is_taken(root, &source.stem)?;
+            let is_same = || on_drive::compare(&model, source).is_ok_and(|it| it == Match::Same);
+            if !is_copied || is_same() {
+                return Ok(Some(Upload {
+                    name: source.stem.clone(),
+                    is_copied,
+                }));
+            }
         }
         // Under a name of the content an earlier run may have put it, whose records are gone.
         for digits in [on_drive::NAME_DIGITS, content.len()] {
