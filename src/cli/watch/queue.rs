@@ -517,7 +517,6 @@ impl Queue {
         match self.records.get(entry, preset).cloned() {
             Some(record) => self.records.put(Record {
                 state: RecordState::Working,
-                content: String::new(),
                 ..record
             }),
             None => Ok(()),
