@@ -328,7 +328,7 @@ fn reports_changes(dir: &Path) -> bool {
         0x0102_1994, // tmpfs
         0x794C_7630, // overlay
     ];
-    rustix::fs::statfs(dir).is_ok_and(|it| LOCAL.contains(&(it.f_type as i64)))
+    rustix::fs::statfs(dir).is_ok_and(|it| LOCAL.contains(&it.f_type))
 }
 
 /// True if the watched folder may hold something else than before. Opening and reading are no change: this program itself
