@@ -135,6 +135,7 @@ pub(super) mod watch_engine {
     #[derive(Debug)]
     pub(in crate::cli) enum EngineTurn {}
 
+    #[expect(dead_code, reason = "the engine reads them, and is not in this build")]
     #[derive(Debug, Clone, Copy)]
     pub(in crate::cli) struct TurnModel<'m> {
         pub(in crate::cli) path: &'m Path,

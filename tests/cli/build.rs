@@ -288,7 +288,7 @@ fn a_build_that_is_killed_anywhere_goes_on_and_makes_nothing_twice() {
 fn two_builds_of_one_folder_do_not_run_at_once() {
     let bench = bench(ONE_PRESET, 1);
     fs::create_dir_all(bench.path("dist/.assetfs-build")).unwrap();
-    let _lock = assetfs::durable::DirLock::acquire(&bench.path("dist/.assetfs-build")).unwrap();
+    let _lock = assetfs::durable::DirLock::acquire(bench.path("dist/.assetfs-build")).unwrap();
     let ran = build(&bench, &[]).expect(1);
     assert!(
         ran.err().contains("another `assetfs build` writes to"),

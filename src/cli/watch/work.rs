@@ -118,19 +118,21 @@ async fn engine(
         source: &source,
         loose_bytes: job.source.loose_bytes(),
     };
-    let mut turn = engine.wait(model).await;
-    for (preset, folder) in &job.makes {
-        if stop.is_cancelled() {
-            break;
+    {
+        // The turn ends before the job does.
+        let mut turn = engine.wait(model).await;
+        for (preset, folder) in &job.makes {
+            if stop.is_cancelled() {
+                break;
+            }
+            let paths = (model, folder.as_path());
+            let made = turn.run(&preset.config, paths, progress, stop).await;
+            if stop.is_cancelled() {
+                break;
+            }
+            report(events, job, preset, folder, made);
         }
-        let paths = (model, folder.as_path());
-        let made = turn.run(&preset.config, paths, progress, stop).await;
-        if stop.is_cancelled() {
-            break;
-        }
-        report(events, job, preset, folder, made);
     }
-    drop(turn);
     let _ = events.send(WorkEvent::Over {
         entry: job.source.entry.clone(),
     });
