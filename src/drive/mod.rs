@@ -234,14 +234,7 @@ impl Drive {
         caller: &Caller,
     ) -> DriveResult<Entry> {
         let result = make_dir(&self.mount, parent, name, mode, caller).await;
-        done_here(&self.mount, parent, name, Own::Made, &result);
-        told(
-            &self.mount,
-            (parent, Some(name)),
-            caller,
-            OperationKind::Name,
-            result,
-        )
+        done_here(&self.mount, (parent, name), caller, Own::Made, result)
     }
 
     /// Creates an empty regular file without opening it.
@@ -253,14 +246,7 @@ impl Drive {
         caller: &Caller,
     ) -> DriveResult<Entry> {
         let result = make_node(&self.mount, parent, name, mode, caller).await;
-        done_here(&self.mount, parent, name, Own::Made, &result);
-        told(
-            &self.mount,
-            (parent, Some(name)),
-            caller,
-            OperationKind::Name,
-            result,
-        )
+        done_here(&self.mount, (parent, name), caller, Own::Made, result)
     }
 
     /// Refuses to create anything but files and folders: links, pipes, devices.
@@ -283,26 +269,12 @@ impl Drive {
     /// Removes a file or a link.
     pub async fn remove_file(&self, parent: Ino, name: &OsStr, caller: &Caller) -> DriveResult<()> {
         let result = remove_file(&self.mount, parent, name, caller).await;
-        done_here(&self.mount, parent, name, Own::Removed, &result);
-        told(
-            &self.mount,
-            (parent, Some(name)),
-            caller,
-            OperationKind::Remove,
-            result,
-        )
+        done_here(&self.mount, (parent, name), caller, Own::Removed, result)
     }
 
     pub async fn remove_dir(&self, parent: Ino, name: &OsStr, caller: &Caller) -> DriveResult<()> {
         let result = remove_dir(&self.mount, parent, name, caller).await;
-        done_here(&self.mount, parent, name, Own::Removed, &result);
-        told(
-            &self.mount,
-            (parent, Some(name)),
-            caller,
-            OperationKind::Remove,
-            result,
-        )
+        done_here(&self.mount, (parent, name), caller, Own::Removed, result)
     }
 
     /// Renames.
@@ -368,14 +340,7 @@ impl Drive {
         caller: &Caller,
     ) -> DriveResult<(Entry, Opened)> {
         let result = create(&self.mount, parent, name, mode, flags, caller).await;
-        done_here(&self.mount, parent, name, Own::Made, &result);
-        told(
-            &self.mount,
-            (parent, Some(name)),
-            caller,
-            OperationKind::Name,
-            result,
-        )
+        done_here(&self.mount, (parent, name), caller, Own::Made, result)
     }
 
     /// Reads; shorter than asked only at the end of the file.
@@ -535,9 +500,20 @@ impl Drive {
     }
 }
 
-/// The kernel reports to inotify what a program did.
-fn done_here<T>(mount: &Mount, parent: Ino, name: &OsStr, done: Own, result: &DriveResult<T>) {
+/// Notes the outcome of making or removing a name, as [`told`] does. The kernel itself reports to inotify what succeeded.
+fn done_here<T>(
+    mount: &Mount,
+    (parent, name): (Ino, &OsStr),
+    caller: &Caller,
+    done: Own,
+    result: DriveResult<T>,
+) -> DriveResult<T> {
     if result.is_ok() {
         mount.inotify().own(parent, name.to_str(), done);
     }
+    let kind = match done {
+        Own::Made => OperationKind::Name,
+        Own::Removed => OperationKind::Remove,
+    };
+    told(mount, (parent, Some(name)), caller, kind, result)
 }
