@@ -15,7 +15,10 @@ use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
 use super::output::{Line, next_line, read_tail};
-use super::process::{Killed, LastMessages, Outcome, TIME_TO_END, WorkerError, Workers, kill};
+use super::process::{
+    Killed, LastMessages, Outcome, TIME_TO_END, WorkerError, Workers, end_of, group_of, kill,
+    kill_the_rest,
+};
 use super::sandbox::TaskFolders;
 use assetfs_engine::job::{Progress, Report, Task};
 
@@ -112,26 +115,11 @@ impl Workers {
                 let _ = stdin.write_all(&line(task)).await;
                 answer(stdout, &mut said, &mut on_progress).await
             };
-            let watching = async {
-                let why = tokio::select! {
-                    () = stop.cancelled() => Killed::Stop,
-                    () = tokio::time::sleep(self.limits.wall) => Killed::Wall,
-                };
-                killed = Some(why);
-                kill(group);
-                // The pipes close with the process, which ends `talk`.
-                std::future::pending::<()>().await;
-            };
-            // If a worker was killed, what it started may hold the pipes open.
-            let reaping = async {
-                let _ = child.wait().await;
-                kill(group);
-                std::future::pending::<()>().await;
-            };
+            let watching = self.kill_when_due(group, stop, |why| killed = Some(why));
             tokio::select! {
                 heard = talk => heard,
-                () = watching => unreachable!("watching never ends"),
-                () = reaping => unreachable!("reaping never ends"),
+                never = watching => match never {},
+                never = kill_the_rest(child, group) => match never {},
             }
         };
         worker.tasks += 1;
@@ -157,14 +145,8 @@ impl Workers {
         mut killed: Option<Killed>,
         said: LastMessages,
     ) -> Result<Outcome, WorkerError> {
-        let status = match tokio::time::timeout(TIME_TO_END, worker.child.wait()).await {
-            Ok(status) => status,
-            Err(_) => {
-                killed.get_or_insert(Killed::Faulty);
-                kill(worker.group());
-                worker.child.wait().await
-            }
-        };
+        let group = worker.group();
+        let status = end_of(&mut worker.child, group, &mut killed).await;
         let tail = tokio::time::timeout(TIME_TO_END, &mut worker.stderr).await;
         let stderr = tail.ok().and_then(Result::ok).unwrap_or_default();
         self.result(status, killed, said, stderr)
@@ -183,9 +165,8 @@ impl KeptWorker {
         self.tasks < MAX_TASKS && growth <= MAX_GROWTH_BYTES
     }
 
-    /// Its process group; `None` once it was waited for: the number may then be another's.
     fn group(&self) -> Option<Pid> {
-        Pid::from_raw(i32::try_from(self.child.id()?).ok()?)
+        group_of(&self.child)
     }
 }
 

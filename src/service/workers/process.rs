@@ -1,5 +1,6 @@
 //! A worker process from its start to its end: what it is given, what it says, why it is killed.
 
+use std::convert::Infallible;
 use std::os::unix::process::ExitStatusExt as _;
 use std::process::ExitStatus;
 use std::sync::Mutex;
@@ -155,9 +156,7 @@ impl Workers {
         mut on_progress: impl FnMut(Progress),
         stop: &CancellationToken,
     ) -> Result<Outcome, WorkerError> {
-        let group = child
-            .id()
-            .and_then(|id| Pid::from_raw(i32::try_from(id).ok()?));
+        let group = group_of(&child);
         let mut stdin = child.stdin.take().expect("the worker's input is a pipe");
         let stdout = child.stdout.take().expect("the worker's output is a pipe");
         let stderr = child.stderr.take().expect("the worker's errors are a pipe");
@@ -180,42 +179,37 @@ impl Workers {
             (heard, tail)
         };
         let killed = Mutex::new(None);
-        let watching = async {
-            let why = tokio::select! {
-                () = stop.cancelled() => Killed::Stop,
-                () = tokio::time::sleep(self.limits.wall) => Killed::Wall,
-            };
-            *killed.locked() = Some(why);
-            kill(group);
-            // The pipes close with the process, which ends `talk`.
-            std::future::pending::<()>().await;
-        };
-        // If a worker was killed, what it started may hold the pipes open.
-        let reaping = async {
-            let _ = child.wait().await;
-            kill(group);
-            std::future::pending::<()>().await;
-        };
+        let watching = self.kill_when_due(group, stop, |why| *killed.locked() = Some(why));
         let (heard, stderr) = tokio::select! {
             talked = talk => talked,
-            () = watching => unreachable!("watching never ends"),
-            () = reaping => unreachable!("reaping never ends"),
+            never = watching => match never {},
+            never = kill_the_rest(&mut child, group) => match never {},
         };
         let mut killed = killed.into_inner().expect("no holder of this lock panics");
         if heard.is_err() {
             killed.get_or_insert(Killed::Faulty);
             kill(group);
         }
-        let status = match tokio::time::timeout(TIME_TO_END, child.wait()).await {
-            Ok(status) => status,
-            Err(_) => {
-                killed.get_or_insert(Killed::Faulty);
-                kill(group);
-                child.wait().await
-            }
-        };
+        let status = end_of(&mut child, group, &mut killed).await;
         let said = last.into_inner().expect("no holder of this lock panics");
         self.result(status, killed, said, stderr)
+    }
+
+    /// Kills a worker when it is stopped or its time is over, and tells `note` why. Never ends: the pipes close with the
+    /// process, which ends the talk with it.
+    pub(super) async fn kill_when_due(
+        &self,
+        group: Option<Pid>,
+        stop: &CancellationToken,
+        note: impl FnOnce(Killed),
+    ) -> Infallible {
+        let why = tokio::select! {
+            () = stop.cancelled() => Killed::Stop,
+            () = tokio::time::sleep(self.limits.wall) => Killed::Wall,
+        };
+        note(why);
+        kill(group);
+        std::future::pending().await
     }
 
     /// The result of a worker that has ended, or why another machine may be able to do its task.
@@ -334,6 +328,35 @@ fn is_own_fault(signal: i32) -> bool {
             | libc::SIGXFSZ
             | libc::SIGPIPE
     )
+}
+
+/// The process group of a worker; `None` once it was waited for: the number may then be another's.
+pub(super) fn group_of(child: &Child) -> Option<Pid> {
+    let id = child.id()?;
+    Pid::from_raw(i32::try_from(id).ok()?)
+}
+
+/// Kills what a worker has started, once it has ended: that may hold the pipes open. Never ends.
+pub(super) async fn kill_the_rest(child: &mut Child, group: Option<Pid>) -> Infallible {
+    let _ = child.wait().await;
+    kill(group);
+    std::future::pending().await
+}
+
+/// The exit of a worker that has closed its pipes. One that goes on is faulty, and is killed.
+pub(super) async fn end_of(
+    child: &mut Child,
+    group: Option<Pid>,
+    killed: &mut Option<Killed>,
+) -> std::io::Result<ExitStatus> {
+    match tokio::time::timeout(TIME_TO_END, child.wait()).await {
+        Ok(status) => status,
+        Err(_) => {
+            killed.get_or_insert(Killed::Faulty);
+            kill(group);
+            child.wait().await
+        }
+    }
 }
 
 /// Kills a worker and everything it started.
