@@ -8,6 +8,7 @@ use anyhow::{Context, Result};
 use md5::{Digest as _, Md5};
 
 use crate::given_files;
+use crate::outbox::ContentHasher;
 
 /// Bytes in one read.
 const PART_BYTES: usize = 1 << 20;
@@ -16,6 +17,18 @@ const PART_BYTES: usize = 1 << 20;
 pub(super) fn is_json(path: &Path) -> bool {
     path.extension()
         .is_some_and(|extension| extension == "json")
+}
+
+/// The checksum of the bytes that `read` gives, in the form of [`own_checksum`](super::mounted::own_checksum).
+pub(super) fn checksum(
+    read: impl FnOnce(&mut dyn FnMut(&[u8]) -> bool) -> Result<()>,
+) -> Result<String> {
+    let mut hasher = ContentHasher::default();
+    read(&mut |part| {
+        hasher.update(part);
+        true
+    })?;
+    Ok(hasher.digest().to_string())
 }
 
 /// A file below a folder.

@@ -12,7 +12,7 @@ use super::source::Source;
 use crate::cli::chosen_preset::Config;
 use crate::cli::files;
 use crate::cli::mounted::own_checksum;
-use crate::outbox::{ContentHasher, is_never_sent, service_folder_of};
+use crate::outbox::{is_never_sent, service_folder_of};
 use assetfs_formats::extension;
 
 /// How many letters and digits of a content tell names apart that would be the same.
@@ -54,9 +54,9 @@ pub(in crate::cli) fn compare(model: &Path, source: &Source) -> Result<Match> {
         let is_same = status.len() == fs::metadata(&here)?.len() && {
             let known = match own_checksum(&there)? {
                 Some(known) => known,
-                None => checksum(|take| files::read_from_drive(&there, take))?,
+                None => files::checksum(|take| files::read_from_drive(&there, take))?,
             };
-            known == checksum(|take| files::read_through(&here, take))?
+            known == files::checksum(|take| files::read_through(&here, take))?
         };
         if !is_same {
             return Ok(Match::Other);
@@ -73,15 +73,6 @@ pub(in crate::cli) fn compare(model: &Path, source: &Source) -> Result<Match> {
 
 fn is_zip(file: &Path) -> bool {
     extension(&file.to_string_lossy()) == "zip"
-}
-
-fn checksum(read: impl FnOnce(&mut dyn FnMut(&[u8]) -> bool) -> Result<()>) -> Result<String> {
-    let mut hasher = ContentHasher::default();
-    read(&mut |part| {
-        hasher.update(part);
-        true
-    })?;
-    Ok(hasher.digest().to_string())
 }
 
 /// The text of a preset in the `optimize/` of a model: the one that is there with its configuration, else a name that no

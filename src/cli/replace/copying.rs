@@ -11,13 +11,13 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result, bail};
 
 use super::claim::Claim;
-use crate::cli::files::{self, FileBelow, percent, read_through};
+use crate::cli::files::{self, FileBelow, checksum, percent, read_through};
 use crate::cli::mounted::{noted_source, own_checksum};
 use crate::cli::progress::{Progress, Task};
 use crate::fuse::shell_quoted;
 use crate::given_files;
 use crate::outbox::{
-    ContentHasher, has_references, is_never_sent, is_service_folder, service_folder_of, source_hash,
+    has_references, is_never_sent, is_service_folder, service_folder_of, source_hash,
 };
 use assetfs_formats::references;
 use assetfs_formats::resolve::{Found, ModelFiles};
@@ -55,12 +55,8 @@ impl SourceFile {
         if let Some(known) = self.checksum.get() {
             return Ok(known);
         }
-        let mut hasher = ContentHasher::default();
-        read_through(&self.at, |part| {
-            hasher.update(part);
-            true
-        })?;
-        Ok(self.checksum.get_or_init(|| hasher.digest().to_string()))
+        let read = checksum(|take| read_through(&self.at, take))?;
+        Ok(self.checksum.get_or_init(|| read))
     }
 }
 

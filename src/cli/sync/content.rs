@@ -11,7 +11,7 @@ use super::super::files::{self, FileBelow};
 use super::super::models_of_folder::Source;
 use super::super::mounted::{own_checksum, told_md5};
 use super::super::replace::{NewFiles, SourceFile};
-use crate::outbox::{ContentHasher, is_never_sent, is_service_folder};
+use crate::outbox::{is_never_sent, is_service_folder};
 use assetfs_formats::extension;
 
 /// The files of a source that the drive would send.
@@ -126,12 +126,8 @@ fn is_same(here: &SourceFile, there: &Path) -> Result<bool> {
     if let Some(told) = told_md5(there) {
         return Ok(files::md5_of(&here.at, |_| {})? == told);
     }
-    let mut hasher = ContentHasher::default();
-    files::read_from_drive(there, |part| {
-        hasher.update(part);
-        true
-    })?;
-    Ok(hasher.digest().to_string() == here.checksum()?)
+    let read = files::checksum(|take| files::read_from_drive(there, take))?;
+    Ok(read == here.checksum()?)
 }
 
 fn exists(model: &Path, file: &SourceFile) -> bool {
