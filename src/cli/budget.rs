@@ -5,6 +5,7 @@ use std::str::FromStr;
 
 use assetfs_formats::warnings::WarningKind;
 use serde::Deserialize;
+use serde_with::DeserializeFromStr;
 
 use super::result_facts::ResultFacts;
 use super::settings::ByteSize;
@@ -56,17 +57,8 @@ impl FromStr for Score {
 }
 
 /// A kind of warnings that a result must not have.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
-#[serde(try_from = "String")]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, DeserializeFromStr)]
 pub(super) struct DeniedWarning(WarningKind);
-
-impl TryFrom<String> for DeniedWarning {
-    type Error = String;
-
-    fn try_from(text: String) -> Result<DeniedWarning, String> {
-        text.parse()
-    }
-}
 
 impl FromStr for DeniedWarning {
     type Err = String;

@@ -159,6 +159,17 @@ fn what_is_gone_is_removed_when_asked_and_files_of_others_never() {
 }
 
 #[test]
+fn the_folder_of_results_may_be_among_the_models_and_is_none() {
+    let text = "models = 'models'\nout = 'models/dist'\n[presets]\nweb = 'Lossless Clean-Up'\n";
+    let bench = bench(text, 1);
+    for state in ["made", "up_to_date"] {
+        let states = built(&bench, &[], 0);
+        let expected = ("m0.glb".to_owned(), "web".to_owned(), state.to_owned());
+        assert_eq!(states, [expected]);
+    }
+}
+
+#[test]
 fn models_whose_results_would_be_one_file_are_refused_before_anything_is_made() {
     let bench = bench(ONE_PRESET, 1);
     bench.write("models/m0.stl", b"solid a\nendsolid a\n");

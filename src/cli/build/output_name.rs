@@ -3,12 +3,11 @@
 use std::path::{Component, Path, PathBuf};
 use std::str::FromStr;
 
-use serde::Deserialize;
+use serde_with::DeserializeFromStr;
 
 /// A template of paths below the folder of results. It has a part for folders, which may be empty, and one for the name
 /// without its extension: the extension is that of each exported file.
-#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
-#[serde(try_from = "String")]
+#[derive(Debug, Clone, PartialEq, Eq, DeserializeFromStr)]
 pub(super) struct OutputName {
     folder: String,
     stem: String,
@@ -24,14 +23,6 @@ impl Default for OutputName {
             folder: String::new(),
             stem: format!("{MODEL}.{PRESET}"),
         }
-    }
-}
-
-impl TryFrom<String> for OutputName {
-    type Error = String;
-
-    fn try_from(text: String) -> Result<OutputName, String> {
-        text.parse()
     }
 }
 

@@ -11,8 +11,7 @@ use xxhash_rust::xxh3::xxh3_64;
 use super::super::budget::Budget;
 use super::super::exit::{WrongUse, sentence};
 use super::super::interrupts::Interrupts;
-use super::super::models_of_folder::{ModelPreset, Source, scan};
-use super::super::mounted::MountedDrive;
+use super::super::models_of_folder::{ModelPreset, Source};
 use super::super::output;
 use super::super::result_facts::ResultFacts;
 use super::super::watch::{self, Back, Key, Queue};
@@ -41,11 +40,11 @@ struct Build<'a> {
 
 /// Brings every result up to date; returns what came of each.
 pub(super) fn build(args: &BuildArgs) -> Result<Vec<Built>> {
-    let file = BuildFile::read(&args.file)?;
-    check_folders(&file)?;
-    check_names(&file)?;
+    let mut file = BuildFile::read(&args.file)?;
     let presets = presets_of(&file)?;
     let back = back(args, &file)?;
+    let models = folders_of_models(&file)?;
+    file.out = watch::folder_of_results(&file.out, &models, "`out`")?;
     let mut build = Build::open(args, file)?;
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(1)
@@ -60,51 +59,39 @@ pub(super) fn build(args: &BuildArgs) -> Result<Vec<Built>> {
     Ok(built)
 }
 
+/// The whole paths of the folders of models.
+///
 /// # Errors
-/// If a folder of models is missing, or results would be taken for models.
-fn check_folders(file: &BuildFile) -> Result<()> {
+/// If one is missing or named twice.
+fn folders_of_models(file: &BuildFile) -> Result<Vec<PathBuf>> {
+    let mut folders = Vec::new();
     for dir in &file.models {
+        let shown = dir.display();
         if !dir.is_dir() {
-            let shown = dir.display();
-            return Err(WrongUse(format!(
-                "{shown} is no folder; `models` names folders of models"
-            ))
-            .into());
+            let why = format!("{shown} is no folder; `models` names folders of models");
+            return Err(WrongUse(why).into());
         }
-        if dir.starts_with(&file.out) {
-            return Err(WrongUse(format!(
-                "results in {} would be taken for new models; choose another folder for `out`",
-                file.out.display()
-            ))
-            .into());
+        let whole = dir.canonicalize()?;
+        if folders.contains(&whole) {
+            return Err(WrongUse(format!("`models` names {shown} twice")).into());
         }
+        folders.push(whole);
     }
-    if let Ok(drive) = MountedDrive::of(&file.out) {
-        return Err(WrongUse(format!(
-            "results in {} would be taken for new models of the drive {}; choose a folder outside of it for `out`",
-            file.out.display(),
-            shell_quoted(drive.root())
-        ))
-        .into());
-    }
-    Ok(())
+    Ok(folders)
 }
 
 /// # Errors
 /// If two models would have results of one name: before anything is made or paid.
-fn check_names(file: &BuildFile) -> Result<()> {
-    let mut known: BTreeMap<String, PathBuf> = BTreeMap::new();
-    for dir in &file.models {
-        for source in scan(dir, &file.out, |_| None)? {
-            let path = source.path.clone();
-            if let Some(other) = known.insert(source.stem, source.path) {
-                return Err(WrongUse(format!(
-                    "{} and {} would be one result, because `name` has only their name without its ending; rename one of them",
-                    other.display(),
-                    path.display()
-                ))
-                .into());
-            }
+fn check_names(queues: &[Queue]) -> Result<()> {
+    let mut known: BTreeMap<&str, &Path> = BTreeMap::new();
+    for source in queues.iter().flat_map(Queue::sources) {
+        if let Some(other) = known.insert(&source.stem, &source.path) {
+            return Err(WrongUse(format!(
+                "{} and {} would be one result, because `name` has only their name without its ending; rename one of them",
+                other.display(),
+                source.path.display()
+            ))
+            .into());
         }
     }
     Ok(())
@@ -154,9 +141,15 @@ impl<'a> Build<'a> {
     async fn run(&mut self, presets: &[ModelPreset], back: &Back) -> Result<Vec<Built>> {
         let stop = CancellationToken::new();
         Interrupts::new()?.cancel(&stop);
+        let mut queues = Vec::new();
+        for dir in &self.file.models {
+            let mut queue = self.queue(dir, presets, back)?;
+            queue.look()?;
+            queues.push(queue);
+        }
+        check_names(&queues)?;
         let mut all = Vec::new();
-        for dir in self.file.models.clone() {
-            let mut queue = self.queue(&dir, presets, back)?;
+        for mut queue in queues {
             self.run_folder(&mut queue, &stop).await?;
             all.extend(self.outcomes(&queue));
         }
@@ -177,6 +170,7 @@ impl<'a> Build<'a> {
         std::fs::create_dir_all(&out).with_context(|| format!("cannot make {}", out.display()))?;
         Queue::open(watch::Settings {
             dir: dir.canonicalize()?,
+            not_models: self.file.out.clone(),
             out,
             presets: presets.to_vec(),
             back: back.clone(),
@@ -191,7 +185,6 @@ impl<'a> Build<'a> {
 
     async fn run_folder(&mut self, queue: &mut Queue, stop: &CancellationToken) -> Result<()> {
         queue.retry_failures()?;
-        queue.look()?;
         self.finish_earlier(queue)?;
         let made = |queue: &Queue, keys: &[Key]| -> Result<()> {
             for key in keys {

@@ -115,25 +115,7 @@ fn open(args: &WatchArgs) -> Result<Queue> {
     if !dir.is_dir() {
         return Err(WrongUse(format!("{shown} is a file; watch needs a folder")).into());
     }
-    if let Ok(drive) = MountedDrive::of(&args.out) {
-        return Err(WrongUse(format!(
-            "results in {} would be taken for new models of the drive {}, and uploaded; choose a folder outside of it \
-             for --out",
-            args.out.display(),
-            shell_quoted(drive.root())
-        ))
-        .into());
-    }
-    std::fs::create_dir_all(&args.out)
-        .with_context(|| format!("cannot make {}", args.out.display()))?;
-    let out = args.out.canonicalize()?;
-    if out == dir || dir.starts_with(&out) {
-        return Err(WrongUse(format!(
-            "results in {} would be taken for new models; choose another folder for --out",
-            args.out.display()
-        ))
-        .into());
-    }
+    let out = folder_of_results(&args.out, std::slice::from_ref(&dir), "--out")?;
     let presets = ModelPreset::read(&args.presets)?;
     let back = match &args.drive {
         Some(mount) => Back::drive(mount.as_deref(), "watch --drive")?,
@@ -145,6 +127,7 @@ fn open(args: &WatchArgs) -> Result<Queue> {
     let max_in_progress = back.max_in_progress(args.jobs.map(NonZeroUsize::get));
     Queue::open(queue::Settings {
         dir,
+        not_models: out.clone(),
         out,
         presets,
         back,
@@ -155,6 +138,32 @@ fn open(args: &WatchArgs) -> Result<Queue> {
         is_quiet: args.quiet,
         reports: true,
     })
+}
+
+/// Makes the folder of results `out` if it is not there, and returns its whole path. `option` is what names it.
+///
+/// # Errors
+/// If results there would be taken for models: it is one of the folders of models, or above one, or in a drive.
+pub(super) fn folder_of_results(out: &Path, models: &[PathBuf], option: &str) -> Result<PathBuf> {
+    if let Ok(drive) = MountedDrive::of(out) {
+        return Err(WrongUse(format!(
+            "results in {} would be taken for new models of the drive {}, and uploaded; choose a folder outside of it \
+             for {option}",
+            out.display(),
+            shell_quoted(drive.root())
+        ))
+        .into());
+    }
+    std::fs::create_dir_all(out).with_context(|| format!("cannot make {}", out.display()))?;
+    let whole = out.canonicalize()?;
+    if models.iter().any(|dir| dir.starts_with(&whole)) {
+        return Err(WrongUse(format!(
+            "results in {} would be taken for new models; choose another folder for {option}",
+            out.display()
+        ))
+        .into());
+    }
+    Ok(whole)
 }
 
 /// Until a signal, or with `--once` until nothing is left to do.

@@ -34,7 +34,10 @@ const ENDING: Duration = Duration::from_secs(10);
 
 pub(in crate::cli) struct Settings {
     pub(in crate::cli) dir: PathBuf,
+    /// The folder of the results and their records.
     pub(in crate::cli) out: PathBuf,
+    /// A folder that is no model, also if it is in `dir`.
+    pub(in crate::cli) not_models: PathBuf,
     pub(in crate::cli) presets: Vec<ModelPreset>,
     pub(in crate::cli) back: Back,
     /// Maximum number of models in progress.
@@ -113,7 +116,7 @@ impl Queue {
     /// Reads the watched folder.
     pub(in crate::cli) fn look(&mut self) -> Result<()> {
         let known = |entry: &str| self.seen.get(entry).map(|seen| &seen.source);
-        let found = block_in_place(|| scan(&self.settings.dir, &self.settings.out, known))?;
+        let found = block_in_place(|| scan(&self.settings.dir, &self.settings.not_models, known))?;
         let mut before = std::mem::take(&mut self.seen);
         for source in found {
             let known = before
