@@ -42,8 +42,8 @@ pub(super) struct Estimates {
 struct EstimatesState {
     /// Oldest first.
     ended: Vec<Ended>,
-    /// The start time of each optimization that was queued while the drive was mounted; `None` while it is still queued. One
-    /// that ran before has no entry, because its start time is not known.
+    /// The start time of each optimization that was queued while the drive was mounted; `None` while it is still queued. An
+    /// optimization that was already running then has no entry, because its start time is not known.
     running: HashMap<RapidId, Option<Instant>>,
 }
 

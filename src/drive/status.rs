@@ -54,7 +54,7 @@ pub struct MountStatus {
     /// Numbers of uploads, failures and deletions since the mount started.
     #[serde(default)]
     pub history: HistoryCounts,
-    /// Results that are stale, as far as it is known without requests.
+    /// The number of stale results, counted from what is known without a request.
     #[serde(default)]
     pub stale_results: u64,
     /// Recent failures, newest first.

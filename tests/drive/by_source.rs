@@ -52,7 +52,7 @@ async fn replace(tree: &Tree, model: &str, file: &str) -> AssetId {
     }
 }
 
-/// The names of the results as a drive lists them, with their ids.
+/// The names and the ids of the results in the list of a drive.
 async fn names(mounted: &Mounted) -> Vec<(String, String)> {
     let mut named = Vec::new();
     for name in mounted.tree.list("/rapidmodels").await.unwrap() {

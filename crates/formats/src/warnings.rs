@@ -28,8 +28,8 @@ rows! {
         NotHeld { name: "not-held", meaning: "the written format cannot hold something that the source has" }
         SettingIgnored { name: "setting-ignored", meaning: "a setting is unknown, or has no effect or another one here" }
         LimitMissed { name: "limit-missed", meaning: "a limit is not met, or only by harming the shape" }
-        NotBaked { name: "not-baked", meaning: "a new mesh or maps were asked for and not made, or leave something out" }
-        NoGain { name: "no-gain", meaning: "the result is hardly smaller than its source, or larger" }
+        NotBaked { name: "not-baked", meaning: "rebaking or baked maps were asked for and not made, or they lack something of the source" }
+        NoGain { name: "no-gain", meaning: "the result is not clearly smaller than its source" }
         LooksDifferent { name: "looks-different", meaning: "a part of the result looks different from the source, or its surface is far away" }
         NotChecked { name: "not-checked", meaning: "a written file could not be read again, so it was not compared" }
         Profile { name: "profile", meaning: "a file breaks a rule of the profile that it was asked to follow" }

@@ -204,7 +204,8 @@ pub(super) async fn check_may_hide(
     Ok(())
 }
 
-/// True for the files that the model was made of, with which `rm -r` begins to delete it. What the service or a job made is only hidden.
+/// True for a file that was uploaded as part of its model: removing one begins the deletion of the model. A file that the service or a
+/// job has made is only hidden.
 pub(super) fn is_own_file(node: &Node) -> bool {
     let remote = node.service_file().map(|(folder, _)| folder);
     let remote = remote.or_else(|| node.service_folder());

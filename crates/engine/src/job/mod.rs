@@ -63,8 +63,7 @@ pub fn run_with(
     TaskRunner::default().run(task, None, pictures, progress)
 }
 
-/// Runs tasks one after another. The pictures of a source are drawn once for tasks that follow each other and have the
-/// same source.
+/// Runs tasks one after another. For consecutive tasks with the same source, the pictures of the source are drawn once.
 #[derive(Debug, Default)]
 pub struct TaskRunner {
     drawn: context::DrawnSources,

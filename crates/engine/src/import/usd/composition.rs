@@ -1,4 +1,4 @@
-//! What could not be put together from the layers, as warnings.
+//! Warnings about layers that could not be composed.
 
 use openusd::pcp::Error;
 use openusd::usd::Stage;
@@ -7,8 +7,8 @@ use super::damage::is_named_as_layer;
 use super::resolver::{Files, as_spelled};
 use assetfs_formats::warnings::{Warning, WarningKind};
 
-/// The warnings about all that the stage could not put together so far. Layers that were not found have some already, if their
-/// names say that they are layers.
+/// The warnings about what the stage could not compose so far. A missing layer whose name is that of a layer is left out here,
+/// because the reader of files has warned of it.
 pub(super) fn warnings(stage: &Stage, files: &mut Files) -> Vec<Warning> {
     let errors = stage.composition_errors();
     let found = errors.iter().filter_map(|error| warning(error, files));
