@@ -3,6 +3,7 @@
 //! The modules are layers, listed from the bottom up; a layer imports only from layers above it in
 //! this list. `ARCHITECTURE.md` says what lives where and `tests/layers.rs` holds it.
 
+mod address_reach;
 mod backoff;
 pub mod factory_presets;
 mod running_program;

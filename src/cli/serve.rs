@@ -74,6 +74,9 @@ pub(super) struct ServeArgs {
     /// Send an event again, for a day, until its webhook accepts it; without this it is sent once, as the API says
     #[arg(long)]
     retry_webhooks: bool,
+    /// Let webhooks call programs of this machine also where other machines reach this service
+    #[arg(long)]
+    local_webhooks: bool,
     /// Address or network (10.0.0.0/8) of a proxy whose X-Forwarded-For names the client; may be given several times
     #[arg(long = "trusted-proxy", value_name = "ADDR")]
     trusted_proxies: Vec<Proxy>,
@@ -111,6 +114,7 @@ pub(super) fn run(args: &ServeArgs) -> Result<Exit> {
             files_url: args.files_url.clone(),
             workers: args.jobs.workers.unwrap_or(1),
             retry_webhooks: args.retry_webhooks,
+            local_webhooks: args.local_webhooks,
             tls: args.tls_files(),
             trusted_proxies: TrustedProxies(args.trusted_proxies.clone()),
             chaos: args.chaos.as_deref().map(local::read_plan).transpose()?,

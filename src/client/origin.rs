@@ -5,11 +5,12 @@
 //! or not public. Addresses are checked twice: here as written in the URL, and in `resolver` after name
 //! resolution when the connection is made.
 
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::net::IpAddr;
 
 use url::{Host, Url};
 
 use super::error::ClientError;
+use crate::address_reach::{Reach, reach};
 
 /// Checks a base URL.
 pub(super) fn check_base(base: &Url, allow_insecure: bool) -> Result<(), ClientError> {
@@ -140,53 +141,9 @@ fn is_localhost_name(name: &str) -> bool {
     name == "localhost" || name.ends_with(".localhost")
 }
 
-/// Whether an address belongs to the public internet: not loopback, private or link-local, also if embedded
-/// in an IPv6 address.
+/// Whether an address belongs to the public internet.
 pub(super) fn is_public(address: IpAddr) -> bool {
-    match address {
-        IpAddr::V4(address) => is_public_v4(address),
-        IpAddr::V6(address) => match embedded_v4(address) {
-            Some(embedded) => is_public_v4(embedded),
-            None => is_public_v6(address),
-        },
-    }
-}
-
-fn is_public_v4(address: Ipv4Addr) -> bool {
-    let [first, second, ..] = address.octets();
-    let shared = first == 100 && (64..128).contains(&second);
-    let this_network = first == 0;
-    !(address.is_loopback()
-        || address.is_private()
-        || address.is_link_local()
-        || address.is_broadcast()
-        || shared
-        || this_network)
-}
-
-fn is_public_v6(address: Ipv6Addr) -> bool {
-    let site_local = address.segments()[0] & 0xffc0 == 0xfec0;
-    !(address.is_loopback()
-        || address.is_unspecified()
-        || address.is_unique_local()
-        || address.is_unicast_link_local()
-        || site_local)
-}
-
-/// The IPv4 address embedded in a mapped, compatible, NAT64 or 6to4 address.
-fn embedded_v4(address: Ipv6Addr) -> Option<Ipv4Addr> {
-    let s = address.segments();
-    let low = Ipv4Addr::from((u32::from(s[6]) << 16) | u32::from(s[7]));
-    if s[..6] == [0, 0, 0, 0, 0, 0xffff] || s[..6] == [0x64, 0xff9b, 0, 0, 0, 0] {
-        return Some(low);
-    }
-    if s[..6] == [0; 6] && (s[6] != 0 || s[7] > 1) {
-        return Some(low);
-    }
-    if s[0] == 0x2002 {
-        return Some(Ipv4Addr::from((u32::from(s[1]) << 16) | u32::from(s[2])));
-    }
-    None
+    reach(address) == Reach::Public
 }
 
 #[cfg(test)]

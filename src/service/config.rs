@@ -136,6 +136,8 @@ pub struct ServiceConfig {
     pub max_webhooks: u32,
     /// Whether an event that its webhook does not accept is sent again, for a day. The API promises one call.
     pub retry_webhooks: bool,
+    /// Whether webhooks may call this machine also where other machines reach the service.
+    pub local_webhooks: bool,
     /// Proxies whose header `X-Forwarded-For` is trusted to name the client.
     pub trusted_proxies: TrustedProxies,
     /// Faults that are injected from the start.
@@ -145,6 +147,12 @@ pub struct ServiceConfig {
 }
 
 impl ServiceConfig {
+    /// Whether only programs of this machine reach the service: it has a loopback address, no certificate, and no other
+    /// address that a proxy answers.
+    pub fn is_for_this_machine(&self) -> bool {
+        self.listen.ip().is_loopback() && self.tls.is_none() && self.public_url.is_none()
+    }
+
     /// A service on a free port of the loopback address, otherwise with defaults.
     pub fn new(data_dir: impl Into<PathBuf>, worker: WorkerCommand) -> ServiceConfig {
         ServiceConfig {
@@ -169,6 +177,7 @@ impl ServiceConfig {
             download_url_lifetime: Duration::from_secs(3_600),
             max_webhooks: 10,
             retry_webhooks: false,
+            local_webhooks: false,
             trusted_proxies: TrustedProxies::default(),
             chaos: None,
             connections: ConnectionLimits::new(512),

@@ -353,9 +353,7 @@ impl RunningService {
     /// # Errors
     /// If the records fail.
     pub async fn sign_in_link(&self) -> Result<Option<String>, ServiceError> {
-        let config = &self.app.config;
-        let is_local = self.addr.ip().is_loopback();
-        if !is_local || config.tls.is_some() || config.public_url.is_some() {
+        if !self.app.config.is_for_this_machine() {
             return Ok(None);
         }
         let token = self.token.id().expect("our own token has an id");

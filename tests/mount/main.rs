@@ -41,6 +41,7 @@ mod refused;
 mod s3;
 mod samba;
 mod samples;
+mod secrets;
 #[path = "../support/skip.rs"]
 mod skip;
 #[path = "../support/square_glb.rs"]

@@ -77,6 +77,46 @@ async fn no_body_makes_the_service_stumble() {
 }
 
 #[tokio::test]
+async fn every_call_but_the_login_needs_a_token() {
+    let service = Fixture::with("", |config| config.requests_per_minute = 1_000_000).await;
+    let (id, _) = service.begin("chair", &["a.glb"]).await;
+    for (method, template) in endpoints() {
+        if template.ends_with("/login") {
+            continue;
+        }
+        let path = template
+            .replace("{id}", &id.to_string())
+            .replace("{tagId}", "1")
+            .replace("{format}", "glb");
+        for token in [
+            None,
+            Some("Bearer "),
+            Some("Bearer 1|x"),
+            Some("Basic MTp4"),
+        ] {
+            let mut request = service
+                .http
+                .request(method.parse().unwrap(), service.url(&path))
+                .body("{}");
+            if let Some(token) = token {
+                request = request.header("authorization", token);
+            }
+            let answer = service.send(request).await;
+            assert_eq!(
+                answer.status,
+                401,
+                "{method} {path} {token:?}: {}",
+                answer.text()
+            );
+        }
+    }
+    service
+        .get(&format!("/api/v2/rawmodel/{id}"))
+        .await
+        .expect(200);
+}
+
+#[tokio::test]
 async fn objects_of_others_are_not_there() {
     let service = Fixture::start().await;
     let (id, _) = service.begin("chair", &["a.glb"]).await;

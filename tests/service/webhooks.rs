@@ -283,3 +283,35 @@ async fn an_archive_says_that_it_is_unpacked_also_where_the_start_did_not_call_i
     let told = events(&received, 3).await;
     assert_eq!(kinds(&told[2..]), ["analysis_finished"]);
 }
+
+#[tokio::test]
+async fn a_service_for_other_machines_calls_nothing_on_its_own() {
+    let service = Fixture::with("", |config| {
+        config.public_url = Some("https://assets.example.com/".parse().unwrap());
+    })
+    .await;
+    let (url, received) = receiver("200 OK").await;
+    for refused in [url.as_str(), "http://[::1]:9/", "http://169.254.169.254/"] {
+        let body = json!({ "url": refused, "verify_ssl": true });
+        let answer = service.post(WEBHOOKS, body).await.expect(422).json();
+        let reason = answer["errors"]["url"].to_string();
+        assert!(reason.contains("must not lead to"), "{refused}: {answer}");
+    }
+    // A name is known to be of this machine only when it is resolved.
+    let named = url.replace("127.0.0.1", "localhost");
+    let body = json!({ "url": named, "verify_ssl": true });
+    let id = service.post(WEBHOOKS, body).await.expect(200).json()["id"].clone();
+    let test = format!("{WEBHOOKS}/test/{id}");
+    service.post(&test, json!({})).await.expect(200);
+    let deadline = Instant::now() + Duration::from_secs(30);
+    loop {
+        let listed = service.get(WEBHOOKS).await.expect(200).json();
+        if !listed[0]["last_called_at"].is_null() {
+            assert_eq!(listed[0]["last_status"], 0, "{listed}");
+            break;
+        }
+        assert!(Instant::now() < deadline, "{listed}");
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
+    assert!(received.lock().unwrap().is_empty());
+}

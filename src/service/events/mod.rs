@@ -7,6 +7,7 @@
 //! receiver recognizes it by its id, which is in a header.
 
 mod post;
+mod receivers;
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -27,6 +28,7 @@ use crate::backoff::Backoff;
 use crate::service::causes::chain;
 use crate::wire::{Downloads, EventData, EventStatus, EventType, ModelId, RapidId};
 use post::{DEADLINE, Message, Poster};
+pub use receivers::Receivers;
 
 /// Maximum number of webhooks that are served at the same time.
 const MAX_AT_ONCE: usize = 32;
@@ -83,7 +85,7 @@ pub async fn recover(app: &App) -> Result<(), RecordsError> {
 
 /// Sends events until the service stops.
 pub async fn deliver(app: Arc<App>) {
-    let poster = Arc::new(Poster::default());
+    let poster = Arc::new(Poster::new(Receivers::of(&app.config)));
     let mut turns = JoinSet::new();
     // When the pauses end that began in this process.
     let mut pauses = BinaryHeap::<Reverse<Instant>>::new();

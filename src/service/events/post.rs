@@ -1,13 +1,15 @@
 //! One HTTP POST with a deadline, over plain TCP or TLS, redirects not followed.
 
 use std::error::Error;
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use bytes::Bytes;
 use reqwest::header::CONTENT_TYPE;
 use reqwest::redirect::Policy;
 use url::Url;
+
+use super::receivers::{Receivers, RefusedReceiver};
 
 /// The header that carries the signature of the body.
 const SIGNATURE_HEADER: &str = "x-engine-signature";
@@ -32,6 +34,8 @@ pub struct Message {
 /// Why a call got no answer.
 #[derive(Debug, thiserror::Error)]
 pub enum PostError {
+    #[error(transparent)]
+    Refused(#[from] RefusedReceiver),
     #[error("no answer in time")]
     Late,
     /// The reason without the URL, which may contain a secret.
@@ -55,17 +59,31 @@ impl From<reqwest::Error> for PostError {
 }
 
 /// Sends the calls. Keeps the certificates of the system.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct Poster {
+    receivers: Receivers,
     checked: OnceLock<reqwest::Client>,
     unchecked: OnceLock<reqwest::Client>,
 }
 
 impl Poster {
+    /// A sender to the receivers that are allowed.
+    pub fn new(receivers: Receivers) -> Poster {
+        Poster {
+            receivers,
+            checked: OnceLock::new(),
+            unchecked: OnceLock::new(),
+        }
+    }
+
     /// Posts JSON and returns the status of the reply. `verify`: whether the certificate of the receiver is checked.
     pub async fn post(&self, url: &str, verify: bool, message: Message) -> Result<u16, PostError> {
+        let parsed = Url::parse(url).ok();
+        if let Some(url) = &parsed {
+            self.receivers.check(url)?;
+        }
         // Plain HTTP works also where the system has no certificates.
-        let is_plain = Url::parse(url).is_ok_and(|url| url.scheme() == "http");
+        let is_plain = parsed.is_some_and(|url| url.scheme() == "http");
         let client = self.client(verify && !is_plain)?;
         let mut request = client
             .post(url)
@@ -93,6 +111,7 @@ impl Poster {
             .tls_danger_accept_invalid_certs(!verify)
             .timeout(DEADLINE)
             .redirect(Policy::none())
+            .dns_resolver(Arc::new(self.receivers))
             .no_proxy()
             .http1_only()
             .pool_max_idle_per_host(0)

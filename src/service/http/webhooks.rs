@@ -7,7 +7,7 @@ use serde_json::Value;
 use super::body::Fields;
 use super::error::ApiError;
 use super::request::ApiCall;
-use crate::service::events;
+use crate::service::events::{self, Receivers};
 use crate::service::records::{NewWebhook, WebhookRow};
 use crate::web_url::web_url;
 use crate::wire::Webhook;
@@ -19,8 +19,13 @@ const MAX_SECRET_BYTES: usize = 1_024;
 pub async fn create(call: ApiCall, mut fields: Fields) -> Result<Json<Webhook>, ApiError> {
     let url = fields.text("url");
     // A call has no place for a user name or a fragment.
-    let is_callable = web_url(&url).is_some_and(|url| url.fragment().is_none());
-    if !is_callable || url.len() > MAX_URL_BYTES {
+    let parsed = web_url(&url).filter(|url| url.fragment().is_none());
+    if let Some(Err(refused)) = parsed
+        .as_ref()
+        .map(|url| Receivers::of(&call.app.config).check(url))
+    {
+        fields.refuse("url", &refused.to_string());
+    } else if parsed.is_none() || url.len() > MAX_URL_BYTES {
         let problem = format!(
             "must be an http or https URL with a host, without user name, fragment and white space, of at most \
              {MAX_URL_BYTES} bytes"
