@@ -1,5 +1,5 @@
 //! `docs/api-coverage.md` is complete and true: every endpoint has a row, every row a client method that
-//! exists and a test that exists and goes the way users go.
+//! exists and a test that exists and goes the way users go. Other pages name tests and messages that exist.
 
 use std::fs;
 use std::path::Path;
@@ -227,4 +227,23 @@ fn every_message_that_the_reference_quotes_is_in_the_sources() {
         "docs/semantics.md quotes what nothing says: {missing:#?}"
     );
     assert!(parts.count() >= 30, "the tables were not found");
+}
+
+#[test]
+fn every_promise_of_the_page_on_security_names_tests_that_exist() {
+    let page = fs::read_to_string(root().join("docs/security.md")).expect("the page");
+    let promises = page.lines().filter(|line| line.contains(".rs::"));
+    for promise in promises.clone() {
+        let named = promise.split('`').filter(|text| text.contains(".rs::"));
+        for test in named {
+            let (file, name) = test.split_once("::").expect("a test");
+            let source = fs::read_to_string(root().join(file));
+            let source = source.unwrap_or_else(|_| panic!("there is no {file}"));
+            assert!(
+                source.contains(&format!("fn {name}(")),
+                "there is no test {test}"
+            );
+        }
+    }
+    assert!(promises.count() >= 25, "the tables were not found");
 }
