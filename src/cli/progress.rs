@@ -22,6 +22,7 @@ const USUAL_COLUMNS: usize = 80;
 pub(super) struct Progress {
     bars: Option<MultiProgress>,
     quiet: bool,
+    is_of_many: bool,
 }
 
 /// Progress of one thing.
@@ -41,6 +42,15 @@ impl Progress {
         Progress {
             bars: watched.then(MultiProgress::new),
             quiet,
+            is_of_many: false,
+        }
+    }
+
+    /// Progress of many short things: away from a terminal, one that takes no longer than [`LINE_PERIOD`] shows no percentage.
+    pub(super) fn of_many(quiet: bool) -> Progress {
+        Progress {
+            is_of_many: true,
+            ..Progress::new(quiet)
         }
     }
 
@@ -60,7 +70,7 @@ impl Progress {
             bar,
             quiet: self.quiet,
             said: String::new(),
-            counted: None,
+            counted: self.is_of_many.then(Instant::now),
         }
     }
 }

@@ -18,6 +18,9 @@ mod jobs;
 mod large;
 mod late;
 mod layout;
+#[path = "../../crates/engine/tests/engine_mutations/mutate.rs"]
+mod mutate;
+mod mutated_replies;
 mod names;
 mod offline;
 mod presets;

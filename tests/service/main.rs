@@ -25,6 +25,9 @@ mod leases;
 mod left_overs;
 mod listings;
 mod main_job;
+#[path = "../../crates/engine/tests/engine_mutations/mutate.rs"]
+mod mutate;
+mod mutated_requests;
 mod name_rules;
 mod one_model;
 mod outages;

@@ -54,7 +54,7 @@ pub(in crate::cli) struct BuildArgs {
     /// Give up a model after this time
     #[arg(long, value_name = "TIME", default_value = "30m")]
     pub(super) timeout: Span,
-    /// Show no progress
+    /// Show failures and the sum alone
     #[arg(long, short)]
     pub(super) quiet: bool,
     #[command(flatten)]

@@ -20,7 +20,7 @@ use super::exit::Exit;
 
 pub(super) fn run(args: &BuildArgs) -> Result<Exit> {
     let all = run::build(args)?;
-    report::print(&all);
+    report::print(&all, args.quiet);
     if let Some(path) = &args.junit {
         report::write_junit(&all, path)?;
     }

@@ -75,8 +75,9 @@ pub(super) fn exit_of(all: &[Built]) -> Exit {
     exits.max().unwrap_or(Exit::Done)
 }
 
-/// Prints what was built: a table of all that is not as it was before, and the reasons; or with `--json` a line for each.
-pub(super) fn print(all: &[Built]) {
+/// Prints what was built: a table of all that is not as it was before, with `quiet` of the failures alone, and the reasons;
+/// or with `--json` a line for each.
+pub(super) fn print(all: &[Built], quiet: bool) {
     if output::is_json() {
         output::is_list();
         all.iter().for_each(print_line);
@@ -93,7 +94,10 @@ pub(super) fn print(all: &[Built]) {
     ];
     let mut shown = all
         .iter()
-        .filter(|built| built.state != BuiltState::UpToDate)
+        .filter(|built| match quiet {
+            true => built.state.is_failure(),
+            false => built.state != BuiltState::UpToDate,
+        })
         .peekable();
     if shown.peek().is_some() {
         print!("{}", table_below(&head, shown.map(row)));

@@ -82,7 +82,7 @@ impl Queue {
         records.recover(&settings.out)?;
         let (sender, events) = mpsc::unbounded_channel();
         Ok(Queue {
-            progress: Arc::new(Progress::new(settings.is_quiet || output::is_json())),
+            progress: Arc::new(Progress::of_many(settings.is_quiet || output::is_json())),
             settings,
             records,
             seen: BTreeMap::new(),
@@ -454,7 +454,7 @@ impl Queue {
         }
         let results = self.settings.out.join(&record.results);
         if output::is_json() {
-            let line = json!({ "state": "done", "path": results, "results": results, "exit": 0 });
+            let line = json!({ "state": "done", "results": results, "exit": 0 });
             self.print_json(record, line);
         } else {
             println!("{} → {}", record.entry, shell_quoted(&results));
@@ -542,6 +542,7 @@ impl Queue {
     }
 
     fn print_json(&self, record: &Record, mut line: serde_json::Value) {
+        line["path"] = json!(self.settings.dir.join(&record.entry));
         line["model"] = record.entry.as_str().into();
         line["preset"] = record.preset.as_str().into();
         output::line(line);
