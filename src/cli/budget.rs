@@ -116,7 +116,7 @@ impl Budget {
                 ));
             }
             (Some(_), None) => exceeded
-                .push("its similarity was not measured; pictures are needed for that".to_owned()),
+                .push("its similarity was not measured: make it again with pictures".to_owned()),
             _ => {}
         }
         for line in &facts.warnings {

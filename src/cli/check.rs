@@ -129,7 +129,8 @@ struct Check<'a> {
 impl Check<'_> {
     fn compare(&mut self, file: &FileBelow) -> Result<()> {
         let end = self.done + file.len;
-        let (local, drive) = (at(&self.args.local, file), at(&self.args.drive, file));
+        let local = at(&self.args.local, file);
+        let drive = counterpart(&local, at(&self.args.drive, file));
         let found = self.difference(file, &local, &drive)?;
         self.report.files += 1;
         self.report.bytes += file.len;
@@ -208,6 +209,22 @@ impl Check<'_> {
     fn show(&mut self, of_this: u64) {
         let percent = percent(self.done + of_this, self.total);
         self.task.show(&format!("{percent}%"));
+    }
+}
+
+/// The file of the drive that a local one is compared with. A model of one file is a folder in the drive, also where it was
+/// sent as a loose file.
+fn counterpart(local: &Path, drive: PathBuf) -> PathBuf {
+    let Some(name) = local.file_name() else {
+        return drive;
+    };
+    if drive.is_dir() {
+        return drive.join(name);
+    }
+    let in_folder = drive.with_extension("").join(name);
+    match !drive.exists() && in_folder.is_file() {
+        true => in_folder,
+        false => drive,
     }
 }
 

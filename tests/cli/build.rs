@@ -159,6 +159,28 @@ fn what_is_gone_is_removed_when_asked_and_files_of_others_never() {
 }
 
 #[test]
+fn a_build_without_models_fails_and_prunes_nothing_unless_that_is_allowed() {
+    let bench = bench(ONE_PRESET, 3);
+    build(&bench, &[]).expect(0);
+    let all = ["m0.web.glb", "m1.web.glb", "m2.web.glb"];
+    for gone in ["m0", "m1"] {
+        fs::remove_file(bench.path(&format!("models/{gone}.glb"))).unwrap();
+    }
+    let ran = build(&bench, &["--prune"]).expect(1);
+    assert!(ran.err().contains("more than half"), "{}", ran.err());
+    assert_eq!(visible(&bench), all);
+    fs::remove_file(bench.path("models/m2.glb")).unwrap();
+    let ran = build(&bench, &["--prune"]).expect(1);
+    assert!(ran.err().contains("--max-prune 3"), "{}", ran.err());
+    let ran = build(&bench, &["--prune", "--max-prune", "2"]).expect(1);
+    assert!(ran.err().contains("allows 2"), "{}", ran.err());
+    assert_eq!(visible(&bench), all);
+    build(&bench, &[]).expect(1);
+    build(&bench, &["--prune", "--max-prune", "3"]).expect(1);
+    assert_eq!(visible(&bench), [""; 0]);
+}
+
+#[test]
 fn the_folder_of_results_may_be_among_the_models_and_is_none() {
     let text = "models = 'models'\nout = 'models/dist'\n[presets]\nweb = 'Lossless Clean-Up'\n";
     let bench = bench(text, 1);

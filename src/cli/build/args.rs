@@ -32,7 +32,7 @@ use super::build_file;
       min-similarity = 90\n  \
       deny = [\"missing-file\"]\n\
     \n\
-    Exit codes: 0 everything is up to date, 1 a model failed or exceeds its budget, 2 wrong use")]
+    Exit codes: 0 everything is up to date, 1 a model failed or exceeds its budget, or there is none, 2 wrong use")]
 pub(in crate::cli) struct BuildArgs {
     /// The file, or its folder
     #[arg(default_value = build_file::USUAL_NAME)]
@@ -43,6 +43,9 @@ pub(in crate::cli) struct BuildArgs {
     /// Remove results whose model or preset is gone
     #[arg(long)]
     pub(super) prune: bool,
+    /// Remove at most this many results, instead of half of all; also if there are no models
+    #[arg(long, value_name = "N", requires = "prune")]
+    pub(super) max_prune: Option<usize>,
     /// Write a report as JUnit XML
     #[arg(long, value_name = "FILE")]
     pub(super) junit: Option<PathBuf>,

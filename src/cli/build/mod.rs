@@ -19,7 +19,7 @@ pub(super) use args::BuildArgs;
 use super::exit::Exit;
 
 pub(super) fn run(args: &BuildArgs) -> Result<Exit> {
-    let all = run::build(args)?;
+    let (all, pruned) = run::build(args)?;
     report::print(&all, args.quiet);
     if let Some(path) = &args.junit {
         report::write_junit(&all, path)?;
@@ -30,5 +30,6 @@ pub(super) fn run(args: &BuildArgs) -> Result<Exit> {
             .iter()
             .for_each(|line| eprintln!("{line}"));
     }
+    pruned?;
     Ok(report::exit_of(&all))
 }

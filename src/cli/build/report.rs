@@ -72,7 +72,8 @@ impl Built {
 /// The end of a command with these results.
 pub(super) fn exit_of(all: &[Built]) -> Exit {
     let exits = all.iter().map(|built| built.state.exit());
-    exits.max().unwrap_or(Exit::Done)
+    // A folder without models is most likely not the one that was meant.
+    exits.max().unwrap_or(Exit::Failed)
 }
 
 /// Prints what was built: a table of all that is not as it was before, with `quiet` of the failures alone, and the reasons;

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use anyhow::{Context as _, Result};
+use anyhow::{Context as _, Result, bail};
 use tokio_util::sync::CancellationToken;
 use xxhash_rust::xxh3::xxh3_64;
 
@@ -14,6 +14,7 @@ use super::super::interrupts::Interrupts;
 use super::super::models_of_folder::{ModelPreset, Source};
 use super::super::output;
 use super::super::result_facts::ResultFacts;
+use super::super::table::counted;
 use super::super::watch::{self, Back, Key, Queue};
 use super::super::watch_engine::EngineTurns;
 use super::args::BuildArgs;
@@ -38,8 +39,9 @@ struct Build<'a> {
     _lock: DirLock,
 }
 
-/// Brings every result up to date; returns what came of each.
-pub(super) fn build(args: &BuildArgs) -> Result<Vec<Built>> {
+/// Brings every result up to date; returns what came of each, and whether those that are gone were removed, if that was asked
+/// for.
+pub(super) fn build(args: &BuildArgs) -> Result<(Vec<Built>, Result<()>)> {
     let mut file = BuildFile::read(&args.file)?;
     let presets = presets_of(&file)?;
     let back = back(args, &file)?;
@@ -55,8 +57,8 @@ pub(super) fn build(args: &BuildArgs) -> Result<Vec<Built>> {
     // A drive's uploads and jobs go on without this process; the records say where to go on.
     runtime.shutdown_background();
     let built = built?;
-    build.retract_gone(&built)?;
-    Ok(built)
+    let pruned = build.retract_gone(&built);
+    Ok((built, pruned))
 }
 
 /// The whole paths of the folders of models.
@@ -294,6 +296,26 @@ impl<'a> Build<'a> {
         }
     }
 
+    /// Keeps `--prune` from taking an empty folder, such as a checkout without its models, for the wish to remove everything.
+    fn check_may_prune(&self, count: usize, is_empty: bool) -> Result<()> {
+        let results = counted(count as u64, "result");
+        match self.args.max_prune {
+            Some(limit) if count > limit => bail!(
+                "{results} would be removed because their models or presets are gone, and --max-prune allows {limit}; nothing was removed"
+            ),
+            Some(_) => Ok(()),
+            None if count > 0 && is_empty => bail!(
+                "there are no models, so --prune would remove all {results}; nothing was removed. If that is meant, add \
+                 --max-prune {count}"
+            ),
+            None if 2 * count > self.publisher.keys().len() => bail!(
+                "{results} would be removed because their models or presets are gone, which is more than half; nothing was \
+                 removed. If that is meant, add --max-prune {count}"
+            ),
+            None => Ok(()),
+        }
+    }
+
     /// Removes what is left of models and presets that are gone, or says that it is there.
     fn retract_gone(&mut self, built: &[Built]) -> Result<()> {
         let wanted: BTreeSet<Key> = built
@@ -310,11 +332,12 @@ impl<'a> Build<'a> {
             if !gone.is_empty() && !self.args.quiet {
                 eprintln!(
                     "{} of models or presets that are gone; --prune removes them",
-                    super::super::table::counted(gone.len() as u64, "result")
+                    counted(gone.len() as u64, "result")
                 );
             }
             return Ok(());
         }
+        self.check_may_prune(gone.len(), built.is_empty())?;
         for key in &gone {
             let files = self.publisher.files(key);
             self.publisher.retract(key)?;

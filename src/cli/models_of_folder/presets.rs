@@ -120,7 +120,8 @@ impl ModelPreset {
     /// Puts it into the model's folder of jobs, unless it is there; returns its text.
     pub(in crate::cli) fn drop_into(&self, model: &Path) -> Result<PathBuf> {
         let text = self.text_in(model)?;
-        if text.with_extension("status").exists() {
+        // The status of a text that another machine wrote is shown here without the text. Writing the text joins its result.
+        if text.exists() && text.with_extension("status").exists() {
             return Ok(text);
         }
         if let Err(error) = fs::write(&text, serde_json::to_vec_pretty(&self.config)?) {

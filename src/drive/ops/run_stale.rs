@@ -35,7 +35,7 @@ async fn run_text(tree: &Arc<Tree>, stale: &StaleText, row: &KnownRapid) -> Driv
     let folder = DropFolder::Optimize(stale.model).in_outbox();
     let jobs = tree.outbox().jobs();
     if let Some(job) = text_in(tree, DropFolder::Optimize(stale.model), &stale.text) {
-        jobs.run(&folder, &job.name).await?;
+        jobs.run_after(&folder, &job.name, stale.result).await?;
         return Ok(());
     }
     let of_source = row.source.map(DropFolder::Optimize);
@@ -51,7 +51,7 @@ async fn run_text(tree: &Arc<Tree>, stale: &StaleText, row: &KnownRapid) -> Driv
     let is_made_with_it = row.source == Some(stale.model);
     match is_made_with_it {
         // The service has a result of the same text, which is the stale one.
-        true => jobs.run(&folder, &name).await?,
+        true => jobs.run_after(&folder, &name, stale.result).await?,
         false => jobs.submit(&folder, &name).await?,
     };
     Ok(())

@@ -144,12 +144,23 @@ impl Jobs {
     /// Checks the text and sends it, unless it is empty, has a temporary name or was sent before. Returns within ten
     /// seconds; later answers are events. Dropping the future stops nothing.
     pub async fn submit(&self, folder: &JobFolder, name: &str) -> OutboxResult<JobState> {
-        self.want(folder, name, false).await
+        self.want(folder, name, false, None).await
     }
 
     /// Sends a job, also if its text was sent before: this pays again.
     pub async fn run(&self, folder: &JobFolder, name: &str) -> OutboxResult<JobState> {
-        self.want(folder, name, true).await
+        self.want(folder, name, true, None).await
+    }
+
+    /// Sends a job whose result `after` is to be made again. Several machines that do so make one result, if the service
+    /// knows idempotency keys.
+    pub async fn run_after(
+        &self,
+        folder: &JobFolder,
+        name: &str,
+        after: RapidId,
+    ) -> OutboxResult<JobState> {
+        self.want(folder, name, true, Some(after)).await
     }
 
     /// Renames a job file; replaces another. Local; durable on return; sends nothing.
@@ -246,7 +257,13 @@ impl Jobs {
         self.parts.own.jobs_wake.notify_one();
     }
 
-    async fn want(&self, folder: &JobFolder, name: &str, again: bool) -> OutboxResult<JobState> {
+    async fn want(
+        &self,
+        folder: &JobFolder,
+        name: &str,
+        again: bool,
+        after: Option<RapidId>,
+    ) -> OutboxResult<JobState> {
         let (job, text, went) = {
             let memory = self.parts.memory();
             let job = key_of(&*self.parts.own.deps, folder, name);
@@ -256,10 +273,13 @@ impl Jobs {
                 return Ok(state(&memory, &job, file));
             }
             let went = file.submission.is_some() || file.wanted != Wanted::No;
+            // What is to be made again after the same result was asked for before.
+            let is_repeated = after.is_some() && file.after == after;
+            let went = went && (!again || is_repeated);
             let state = state(&memory, &job, file);
             (job, file.text.0.clone(), went.then_some(state))
         };
-        if let Some(state) = went.filter(|_| !again) {
+        if let Some(state) = went {
             // An earlier caller may have got the error of a full disk. So the record must be durable before this
             // returns.
             self.parts
@@ -280,6 +300,7 @@ impl Jobs {
         let wanted = JobRecord::Wanted {
             job: job.clone(),
             again,
+            after,
         };
         self.parts.record(wanted).await?;
         self.parts.own.jobs_wake.notify_one();

@@ -102,7 +102,8 @@ pub struct Outgoing {
     pub intent: JobRecord,
     /// The preset that its text names by the id.
     pub named_preset: Option<PresetId>,
-    /// Idempotency key, equal on every machine for the same text and model; `None` if the user wants to pay again.
+    /// Idempotency key, equal on every machine for the same text and model, or for a result that is made again; `None` if
+    /// the user wants to pay again.
     key: Option<String>,
     /// The results that the service already has, each with the one-off tag of its request.
     pub made_before: Vec<(String, RapidId)>,
@@ -143,6 +144,12 @@ impl Outgoing {
             job,
             text_hash: ContentHash::of(text),
             takes_known: wanted == Wanted::Once,
+            after: parts
+                .memory()
+                .book
+                .files
+                .get(job)
+                .and_then(|file| file.after),
         };
         let mut presets = PresetLookup::default();
         let outgoing = match (request, models) {
@@ -282,14 +289,19 @@ struct Preparation<'a> {
     text_hash: ContentHash,
     /// Whether a result that the service already has for the same text is taken.
     takes_known: bool,
+    /// The result that is made again.
+    after: Option<RapidId>,
 }
 
 impl Preparation<'_> {
     /// The idempotency key of a kind of request. The service keeps the keys of optimizations for each asset, but those of
     /// embeds for the whole account, so `of` names the model of an embed.
     fn key(&self, of: impl std::fmt::Display) -> Option<String> {
-        self.takes_known
-            .then(|| format!("assetfs {of} {}", self.text_hash))
+        match (self.takes_known, self.after) {
+            (true, _) => Some(format!("assetfs {of} {}", self.text_hash)),
+            (false, Some(after)) => Some(format!("assetfs {of} after {after}")),
+            (false, None) => None,
+        }
     }
 
     async fn optimize(

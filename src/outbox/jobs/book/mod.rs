@@ -39,6 +39,10 @@ pub struct JobFile {
     /// Whether it is to be sent.
     #[serde(default)]
     pub wanted: Wanted,
+    /// The result that is made again, if it is wanted for that. Machines that make the same result again at the same moment
+    /// then make one, because the idempotency key names it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub after: Option<RapidId>,
     /// The tag of its submission or group of submissions, which an earlier file may have made.
     #[serde(default)]
     pub submission: Option<String>,
@@ -182,8 +186,9 @@ impl JobBook {
                 );
             }
             JobRecord::Removed { job } => drop(self.files.remove(job)),
-            JobRecord::Wanted { job, again } => {
+            JobRecord::Wanted { job, again, after } => {
                 let file = self.file_mut(job)?;
+                file.after = *after;
                 file.wanted = if *again { Wanted::Again } else { Wanted::Once };
                 file.failure = None;
             }
@@ -380,6 +385,7 @@ impl JobBook {
                     at,
                     maker: before.map_or(maker, |before| before.maker),
                     wanted: Wanted::No,
+                    after: None,
                     submission: None,
                     is_named: false,
                     failure: None,

@@ -40,6 +40,9 @@ pub enum JobRecord {
         job: JobKey,
         /// Also if its text was sent before.
         again: bool,
+        /// See [`JobFile::after`](super::JobFile::after).
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        after: Option<RapidId>,
     },
     /// A file was refused before it was sent.
     Held {
