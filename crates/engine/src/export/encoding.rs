@@ -30,8 +30,23 @@ pub(super) fn add_limits(accessor: &mut Map<String, Value>, values: &[f32], widt
     }
 }
 
+/// Appends elements, each padded to `stride` bytes.
+pub(super) fn encode_rows(
+    bytes: &mut Vec<u8>,
+    values: &[f32],
+    element: ElementType,
+    storage: Storage,
+    stride: usize,
+) {
+    for numbers in values.chunks_exact(element.components()) {
+        let end = bytes.len() + stride;
+        encode(bytes, numbers, element, storage);
+        bytes.resize(end, 0);
+    }
+}
+
 /// Appends one element.
-pub(super) fn encode(bytes: &mut Vec<u8>, numbers: &[f32], element: ElementType, storage: Storage) {
+fn encode(bytes: &mut Vec<u8>, numbers: &[f32], element: ElementType, storage: Storage) {
     let start = bytes.len();
     let rows = match element {
         ElementType::Mat2 => 2,

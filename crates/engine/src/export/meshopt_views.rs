@@ -24,6 +24,39 @@ pub(super) enum Packing {
     Triangles(usize),
 }
 
+impl Packing {
+    /// Undoes the filter that prepared these bytes for packing.
+    pub(super) fn unfiltered(self, bytes: Vec<u8>) -> Vec<u8> {
+        match self {
+            Packing::Plain(_) | Packing::Triangles(_) => bytes,
+            Packing::Exponential(_) => {
+                let words = bytes.as_chunks::<4>().0.iter();
+                let mut words: Vec<[u32; 1]> =
+                    words.map(|word| [u32::from_le_bytes(*word)]).collect();
+                meshopt::decode_filter_exp(&mut words);
+                let words = words.into_iter();
+                words.flat_map(|[word]| word.to_le_bytes()).collect()
+            }
+            Packing::Octahedral => {
+                let rows = bytes.as_chunks::<DIRECTION_STRIDE>().0.iter();
+                let mut rows: Vec<[i8; 4]> = rows.map(|row| row.map(|byte| byte as i8)).collect();
+                meshopt::decode_filter_oct(&mut rows);
+                rows.into_iter()
+                    .flat_map(|row| row.map(|number| number as u8))
+                    .collect()
+            }
+            Packing::Quaternion => {
+                let numbers = bytes.as_chunks::<2>().0.iter();
+                let numbers: Vec<i16> = numbers.map(|two| i16::from_le_bytes(*two)).collect();
+                let mut rows = numbers.as_chunks::<4>().0.to_vec();
+                meshopt::decode_filter_quat(&mut rows);
+                let numbers = rows.into_iter().flatten();
+                numbers.flat_map(i16::to_le_bytes).collect()
+            }
+        }
+    }
+}
+
 /// Bytes of a unit vector: four integers of 8 bits.
 pub(super) const DIRECTION_STRIDE: usize = 4;
 /// Bytes of a rotation: four integers of 16 bits.
@@ -199,8 +232,8 @@ mod tests {
         };
         let rotations: Vec<Quat> = directions().iter().enumerate().map(turned).collect();
         let values: Vec<f32> = rotations.iter().flat_map(|one| one.to_array()).collect();
-        let mut rows = shorts(&filtered_rotations(&values).unwrap());
-        meshopt::decode_filter_quat(&mut rows);
+        let bytes = filtered_rotations(&values).unwrap();
+        let rows = shorts(&Packing::Quaternion.unfiltered(bytes));
         for (before, after) in rotations.iter().zip(rows) {
             let after = after.map(|number| f64::from(number) / 32_767.0);
             let before = before.to_array().map(f64::from);
@@ -225,9 +258,9 @@ mod tests {
                 .collect();
             let attribute = Attribute::new("TANGENT", components, values);
             let bytes = filtered_directions(&attribute).unwrap();
+            let bytes = Packing::Octahedral.unfiltered(bytes);
             let rows = bytes.as_chunks::<4>().0.iter();
-            let mut rows: Vec<[i8; 4]> = rows.map(|row| row.map(|byte| byte as i8)).collect();
-            meshopt::decode_filter_oct(&mut rows);
+            let rows = rows.map(|row| row.map(|byte| byte as i8));
             for (place, (before, after)) in directions().into_iter().zip(rows).enumerate() {
                 let after = after.map(|number| f64::from(number) / 127.0);
                 let length = after[..3]

@@ -24,6 +24,7 @@ mod rounding;
 pub mod stl;
 mod texture_places;
 pub mod usdz;
+mod view_layout;
 mod view_use;
 mod views;
 

@@ -6,11 +6,11 @@ use serde_json::Value;
 use super::super::scene::{Attribute, Scene, slots_of};
 use super::super::textures::dimensions;
 
-/// Minimum number of steps of positions along the longest side of the model.
+/// Number of steps of positions along the longest side of the model; the nearest power of two makes it 11,585 to 23,171.
 const STEPS_OF_MODEL: f32 = 16_384.0;
-/// Minimum number of steps along the longest side of each geometry.
+/// Number of steps along the longest side of each geometry, at least; in the same way.
 const STEPS_OF_PART: f32 = 4_096.0;
-/// The step for normals and tangents of morph targets.
+/// The step for normals and tangents of morph targets that do not fit into bytes.
 const DISPLACED_DIRECTION: Step = Step(-8);
 
 /// The exponent of a power of two. Numbers are rounded to multiples of this power.
@@ -32,6 +32,11 @@ impl Step {
         Step(exponent.max(Step::LEAST))
     }
 
+    /// The power of two that is nearest to `length`: between 0.71 and 1.42 times as long.
+    fn near(length: f32) -> Step {
+        Step::at_most(length * std::f32::consts::SQRT_2)
+    }
+
     /// The step of the positions of each geometry of a scene, and of their displacements.
     fn of_positions(scene: &Scene) -> Vec<Step> {
         let model = scene
@@ -42,10 +47,10 @@ impl Step {
             let part = geometry
                 .bounds()
                 .map_or(0.0, |bounds| bounds.size().max_element());
-            let part = Step::at_most(part / STEPS_OF_PART);
+            let part = Step::near(part / STEPS_OF_PART);
             let scale = draw.map_or(0.0, |draw| draw.scale_of(geometry));
             match scale > 0.0 {
-                true => Step(part.0.min(Step::at_most(model / STEPS_OF_MODEL / scale).0)),
+                true => Step(part.0.min(Step::near(model / STEPS_OF_MODEL / scale).0)),
                 false => part,
             }
         });
@@ -96,6 +101,12 @@ impl Steps {
     }
 }
 
+/// Whether normals or tangents of a morph target are written as bytes, as those of vertices: they move by at most a 254th.
+pub(super) fn fits_bytes(attribute: &Attribute) -> bool {
+    matches!(&*attribute.name, "NORMAL" | "TANGENT")
+        && attribute.values.iter().all(|number| number.abs() <= 1.0)
+}
+
 /// Rounds floats to multiples of a step; returns the words to store, and the values after unpacking.
 pub(super) fn stepped(values: &[f32], step: Step) -> (Vec<u8>, Vec<f32>) {
     let Step(exponent) = step.for_numbers(values);
@@ -112,7 +123,7 @@ pub(super) fn stepped(values: &[f32], step: Step) -> (Vec<u8>, Vec<f32>) {
 }
 
 /// Texture coordinates are rounded as for an image of at least so many pixels a side.
-const LEAST_SIDE: u32 = 1024;
+const LEAST_SIDE: u32 = 512;
 
 /// A quarter of a pixel of the largest image, divided by the largest scale of a texture transform. So texture coordinates move
 /// by at most an eighth of a pixel.
@@ -135,6 +146,7 @@ fn step_of_texture_coordinates(scene: &Scene) -> Step {
 #[cfg(test)]
 mod tests {
     use super::super::super::scene::{Geometry, Mesh, Primitive};
+    use super::super::meshopt_views::Packing;
     use super::*;
 
     /// The whole model, a part that is drawn at twice its size, and one that is tiny.
@@ -174,6 +186,14 @@ mod tests {
     }
 
     #[test]
+    fn the_nearest_power_of_two_is_between_0_71_and_1_42_times_as_long() {
+        for (length, exponent) in [(1.0, 0), (1.4, 0), (1.42, 1), (0.72, 0), (0.7, -1)] {
+            assert_eq!(Step::near(length), Step(exponent), "{length}");
+        }
+        assert_eq!(Step::near(0.0), Step(Step::LEAST));
+    }
+
+    #[test]
     fn numbers_are_rounded_by_at_most_half_a_step_and_read_back_as_the_filter_does() {
         let step = Step::at_most(1.8 / STEPS_OF_MODEL);
         assert_eq!(step, Step(-14));
@@ -184,12 +204,12 @@ mod tests {
             vec![1e-42, 3e38],
         ] {
             let (bytes, unpacked) = stepped(&values, step);
-            let words = bytes.as_chunks::<4>().0.iter();
-            let mut words: Vec<[u32; 1]> = words.map(|word| [u32::from_le_bytes(*word)]).collect();
-            meshopt::decode_filter_exp(&mut words);
+            let read = Packing::Exponential(4).unfiltered(bytes);
+            let words = read.as_chunks::<4>().0.iter();
+            let words = words.map(|word| u32::from_le_bytes(*word));
             let Step(exponent) = step.for_numbers(&values);
             for ((before, after), word) in values.iter().zip(&unpacked).zip(words) {
-                assert_eq!(after.to_bits(), word[0], "{before}");
+                assert_eq!(after.to_bits(), word, "{before}");
                 let off = (f64::from(*before) - f64::from(*after)).abs();
                 assert!(off <= f64::from(exponent).exp2() / 2.0, "{before} {after}");
             }

@@ -51,6 +51,14 @@ impl ViewUse {
         }
     }
 
+    /// What readers of the packed view get.
+    pub(super) fn unfiltered(self, bytes: Vec<u8>) -> Vec<u8> {
+        match self.packing() {
+            Some(packing) => packing.unfiltered(bytes),
+            None => bytes,
+        }
+    }
+
     /// A view of bytes of the first buffer.
     pub(super) fn view_json(self, offset: usize, length: usize) -> Value {
         let mut view = Map::new();

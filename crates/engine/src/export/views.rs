@@ -11,10 +11,14 @@ use serde_json::{Map, Value, json};
 use super::super::document::{ComponentType, ElementType};
 use super::super::scene::{Attribute, Storage, Table, TableUse};
 use super::accessor_content::{AccessorContent, AccessorForm};
-use super::encoding::{add_limits, element_of, encode};
-use super::meshopt_views;
+use super::encoding::{add_limits, element_of, encode_rows};
+use super::meshopt_views::{self, Packing};
 use super::rounding::{self, Step, Steps};
+use super::view_layout::ViewLayout;
 use super::view_use::ViewUse;
+
+/// Bytes of JSON that a sparse accessor has more than a plain one.
+const JSON_OF_SPARSE: usize = 150;
 
 /// Collects buffer views and accessors.
 #[derive(Default)]
@@ -34,11 +38,8 @@ pub(super) struct Views {
 
 /// The finished views.
 pub(super) struct FinishedViews {
-    pub(super) views: Vec<Value>,
+    pub(super) layout: ViewLayout,
     pub(super) accessors: Vec<Value>,
-    pub(super) buffer: Vec<u8>,
-    /// Length of the fallback buffer that packed views refer to; `None` without packed views.
-    pub(super) fallback_len_bytes: Option<usize>,
     /// Whether the file needs `KHR_mesh_quantization`.
     pub(super) is_quantized: bool,
 }
@@ -60,11 +61,7 @@ impl Views {
             _ => element.len_bytes(storage.component),
         };
         let (view, offset) = self.append(usage, storage.component.len_bytes(), |bytes| {
-            for numbers in values.chunks_exact(width) {
-                let end = bytes.len() + stride;
-                encode(bytes, numbers, element, storage);
-                bytes.resize(end, 0);
-            }
+            encode_rows(bytes, values, element, storage, stride);
         });
         let mut accessor = accessor_json(view, offset, count, element, storage);
         if with_limits {
@@ -135,21 +132,21 @@ impl Views {
     }
 
     fn write_attribute(&mut self, attribute: &Attribute) -> usize {
-        if self.packing.is_some()
-            && attribute.storage == Storage::FLOAT
-            && attribute.components <= 4
-        {
-            return self.add_rounded(attribute);
+        let mut storage = attribute.storage;
+        if self.packing.is_some() && storage == Storage::FLOAT && attribute.components <= 4 {
+            if !rounding::fits_bytes(attribute) {
+                return self.add_rounded(attribute);
+            }
+            storage = Storage::SIGNED_BYTES;
+            self.is_quantized = true;
         }
         let element = element_of(attribute.components);
-        let stride = element
-            .len_bytes(attribute.storage.component)
-            .next_multiple_of(4);
+        let stride = element.len_bytes(storage.component).next_multiple_of(4);
         let is_position = attribute.name == "POSITION";
         self.add_numbers(
             ViewUse::Vertex(stride),
             element,
-            attribute.storage,
+            storage,
             &attribute.values,
             is_position,
         )
@@ -250,8 +247,8 @@ impl Views {
             .filter(|(_, numbers)| numbers.iter().any(|number| *number != 0.0))
             .map(|(index, _)| index as u32)
             .collect();
-        let is_small = kept.len() * (width * 4 + 4) < attribute.values.len() * 4;
-        if !is_small {
+        let sparse_len = kept.len() * (width * 4 + 4) + JSON_OF_SPARSE;
+        if sparse_len >= self.plain_len(attribute) {
             return self.add_plain_attribute(attribute);
         }
         let element = element_of(width);
@@ -270,6 +267,33 @@ impl Views {
         }
         let accessor = std::mem::take(accessor);
         self.push_accessor(accessor)
+    }
+
+    /// About how many bytes an attribute takes that is not sparse.
+    fn plain_len(&self, attribute: &Attribute) -> usize {
+        let (values, width) = (&attribute.values, attribute.components);
+        let length = values.len() * 4;
+        let Some(step) = self.step_of(attribute) else {
+            return length;
+        };
+        let (packing, bytes) = match rounding::fits_bytes(attribute) {
+            true => {
+                let mut bytes = Vec::new();
+                encode_rows(
+                    &mut bytes,
+                    values,
+                    element_of(width),
+                    Storage::SIGNED_BYTES,
+                    4,
+                );
+                (Packing::Plain(4), bytes)
+            }
+            false => {
+                let (bytes, _) = rounding::stepped(values, step);
+                (Packing::Exponential(width * 4), bytes)
+            }
+        };
+        meshopt_views::pack(packing, &bytes).map_or(length, |packed| packed.bytes.len().min(length))
     }
 
     fn sparse_json(&mut self, attribute: &Attribute, kept: &[u32]) -> Value {
@@ -346,49 +370,9 @@ impl Views {
 
     /// The views as JSON, the accessors, and the buffer.
     pub(super) fn finish(self) -> FinishedViews {
-        let total = self.views.iter().map(|(_, bytes)| bytes.len() + 4).sum();
-        let mut buffer: Vec<u8> = Vec::with_capacity(total);
-        let mut views = Vec::with_capacity(self.views.len());
-        let mut fallback_len_bytes = None;
-        for (usage, bytes) in self.views {
-            buffer.resize(buffer.len().next_multiple_of(4), 0);
-            let packed = usage
-                .packing()
-                .filter(|_| self.packing.is_some())
-                .and_then(|packing| meshopt_views::pack(packing, &bytes))
-                // Few numbers may grow.
-                .filter(|packed| {
-                    !matches!(usage, ViewUse::PackedTable(..)) || packed.bytes.len() < bytes.len()
-                });
-            let Some(packed) = packed else {
-                views.push(usage.view_json(buffer.len(), bytes.len()));
-                buffer.extend_from_slice(&bytes);
-                continue;
-            };
-            let start = fallback_len_bytes.unwrap_or(0_usize).next_multiple_of(4);
-            fallback_len_bytes = Some(start + bytes.len());
-            let mut view = usage.view_json(start, bytes.len());
-            view["buffer"] = 1.into();
-            let mut extension = json!({
-                "buffer": 0,
-                "byteOffset": buffer.len(),
-                "byteLength": packed.bytes.len(),
-                "byteStride": packed.stride,
-                "count": packed.count,
-                "mode": packed.mode,
-            });
-            if let Some(filter) = packed.filter {
-                extension["filter"] = filter.into();
-            }
-            view["extensions"] = json!({ "EXT_meshopt_compression": extension });
-            views.push(view);
-            buffer.extend_from_slice(&packed.bytes);
-        }
         FinishedViews {
-            views,
+            layout: ViewLayout::of(self.views, self.packing.is_some()),
             accessors: self.accessors,
-            buffer,
-            fallback_len_bytes,
             is_quantized: self.is_quantized,
         }
     }
@@ -446,67 +430,4 @@ fn accessor_json(
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn accessors_of_one_use_share_an_aligned_view() {
-        let mut views = Views::default();
-        views.add_indices(&[0, 1, 2], 3, true);
-        views.add_attribute(&Attribute::new("POSITION", 3, vec![0.0; 9]));
-        views.add_attribute(&Attribute::new("NORMAL", 3, vec![1.0; 9]));
-        let FinishedViews {
-            views,
-            accessors,
-            buffer,
-            ..
-        } = views.finish();
-        assert_eq!((views.len(), accessors.len()), (2, 3));
-        assert_eq!(views[1]["byteOffset"], 8);
-        assert_eq!(accessors[2]["byteOffset"], 36);
-        assert_eq!(buffer.len(), 8 + 72);
-        assert_eq!(accessors[1]["max"], json!([0.0, 0.0, 0.0]));
-    }
-
-    #[test]
-    fn equal_numbers_are_written_once_whatever_they_are() {
-        let mut views = Views::default();
-        let numbers = vec![0.0, 0.6, 0.8, 1.0, 0.0, 0.0, 0.0, 1.0, 0.0];
-        let indices = ["_OWN", "NORMAL", "POSITION", "POSITION"]
-            .map(|name| views.add_attribute(&Attribute::new(name, 3, numbers.clone())));
-        assert_eq!(indices, [0; 4]);
-        let FinishedViews {
-            accessors, buffer, ..
-        } = views.finish();
-        assert_eq!((accessors.len(), buffer.len()), (1, 36));
-        assert_eq!(accessors[0]["max"], json!([1.0_f32, 1.0, 0.8_f32]));
-    }
-
-    #[test]
-    fn bytes_of_a_vertex_are_padded_to_four() {
-        let mut colour = Attribute::new("COLOR_0", 3, vec![1.0, 0.5, 0.0, 0.0, 0.0, 1.0]);
-        colour.storage = Storage {
-            component: ComponentType::U8,
-            normalized: true,
-        };
-        let mut views = Views::default();
-        views.add_attribute(&colour);
-        let FinishedViews { views, buffer, .. } = views.finish();
-        assert_eq!(views[0]["byteStride"], 4);
-        assert_eq!(buffer, [255, 128, 0, 0, 0, 0, 255, 0]);
-    }
-
-    #[test]
-    fn few_displacements_are_stored_sparse() {
-        let mut values = vec![0.0; 300];
-        values[30] = 2.0;
-        let mut views = Views::default();
-        views.add_sparse_attribute(&Attribute::new("POSITION", 3, values));
-        let FinishedViews {
-            accessors, buffer, ..
-        } = views.finish();
-        assert_eq!(accessors[0]["sparse"]["count"], 1);
-        assert_eq!(accessors[0]["max"], json!([2.0, 0.0, 0.0]));
-        assert_eq!(buffer.len(), 4 + 12);
-    }
-}
+mod tests;

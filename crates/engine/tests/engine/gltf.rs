@@ -10,6 +10,7 @@ use assetfs_engine::settings::MeshCompression;
 use serde_json::{Value, json};
 
 use crate::log_lines::LogLines as _;
+use crate::made::with_grid;
 use crate::square_glb::changed_glb;
 
 fn imported(name: &str, bytes: &[u8]) -> Scene {
@@ -25,12 +26,12 @@ fn parts(bytes: Vec<u8>) -> (Value, Vec<u8>) {
     (serde_json::from_slice(&parts.json).unwrap(), bin)
 }
 
-fn packed_square() -> Vec<u8> {
-    write_glb(
-        &imported("m.glb", &changed_glb(|_| {})),
-        MeshCompression::Meshopt,
-    )
-    .unwrap()
+fn grid() -> Scene {
+    with_grid(imported("m.glb", &changed_glb(|_| {})))
+}
+
+fn packed_grid() -> Vec<u8> {
+    write_glb(&grid(), MeshCompression::Meshopt).unwrap()
 }
 
 #[test]
@@ -65,14 +66,14 @@ fn an_image_on_the_network_or_outside_of_the_upload_is_left_out_with_its_name() 
 /// `EXT_meshopt_compression` asks for these first bytes; other versions of the codecs are not allowed there.
 #[test]
 fn streams_packed_with_meshopt_have_the_versions_of_their_extension() {
-    let (json, bin) = parts(packed_square());
+    let (json, bin) = parts(packed_grid());
     let mut modes = Vec::new();
     for view in json["bufferViews"].as_array().unwrap() {
         let packing = &view["extensions"]["EXT_meshopt_compression"];
         let Some(mode) = packing["mode"].as_str() else {
             continue;
         };
-        let start = packing["byteOffset"].as_u64().unwrap() as usize;
+        let start = packing["byteOffset"].as_u64().unwrap_or(0) as usize;
         let expected = match mode {
             "ATTRIBUTES" => 0xa0,
             "TRIANGLES" => 0xe1,
@@ -88,7 +89,7 @@ fn streams_packed_with_meshopt_have_the_versions_of_their_extension() {
 /// Numbers that are not only rotations keep their meaning: the filter for rotations turns some of them around.
 #[test]
 fn packed_rotations_take_eight_bytes_and_normals_four() {
-    let mut scene = imported("m.glb", &changed_glb(|_| {}));
+    let mut scene = grid();
     let table = |element, values: Vec<f32>| Table {
         element,
         component: ComponentType::F32,
@@ -96,10 +97,11 @@ fn packed_rotations_take_eight_bytes_and_normals_four() {
         values,
     };
     let times = scene.tables.len();
-    scene
-        .tables
-        .push(table(ElementType::Scalar, vec![0.0, 1.0]));
-    let turns = vec![0.0, 0.0, 0.0, -1.0, 0.0, 0.6, 0.0, -0.8];
+    scene.tables.push(table(
+        ElementType::Scalar,
+        (0..400).map(|key| key as f32).collect(),
+    ));
+    let turns = [0.0, 0.0, 0.0, -1.0, 0.0, 0.6, 0.0, -0.8].repeat(200);
     scene.tables.push(table(ElementType::Vec4, turns));
     let sampler = json!({ "input": times, "output": times + 1 });
     let pointer = json!({ "path": "pointer", "extensions": { "KHR_animation_pointer": {
@@ -141,7 +143,7 @@ fn packed_rotations_take_eight_bytes_and_normals_four() {
 
 #[test]
 fn a_buffer_of_packed_views_needs_neither_bytes_nor_a_mark() {
-    let (mut json, bin) = parts(packed_square());
+    let (mut json, bin) = parts(packed_grid());
     json["buffers"][0]["uri"] = "m.bin".into();
     for fallback in [json!({}), json!({ "uri": "fallback.bin" })] {
         let mut buffer = fallback;
@@ -152,7 +154,71 @@ fn a_buffer_of_packed_views_needs_neither_bytes_nor_a_mark() {
         fs::write(dir.path().join("m.bin"), &bin).unwrap();
         let files = ["m.gltf", "m.bin"].map(str::to_owned);
         let scene = import(dir.path(), &files).unwrap().scene;
-        assert_eq!(scene.drawn_triangles(), 2);
+        assert_eq!(scene.drawn_triangles(), grid().drawn_triangles());
+    }
+}
+
+/// The description of a packed view has more bytes than a small one has.
+#[test]
+fn a_model_that_packing_would_enlarge_is_written_plain_with_the_same_numbers() {
+    let mut scene = imported("m.glb", &changed_glb(|_| {}));
+    let vertices = scene.geometries[0].vertex_count();
+    let normals = Attribute::new("NORMAL", 3, [0.0, 0.6, 0.8].repeat(vertices));
+    scene.geometries[0].attributes.push(normals);
+    let bytes = write_glb(&scene, MeshCompression::Meshopt).unwrap();
+    let (json, _) = parts(bytes.clone());
+    assert!(!json.to_string().contains("meshopt"), "{json}");
+    assert_eq!(json["extensionsRequired"], json!(["KHR_mesh_quantization"]));
+    let read = imported("m.glb", &bytes);
+    let positions = |scene: &Scene| scene.geometries[0].positions().to_vec();
+    assert_eq!(positions(&read), positions(&scene));
+    let normals = &read.geometries[0].attribute("NORMAL").unwrap().values;
+    let expected = [0.0_f32, 0.6, 0.8].repeat(vertices);
+    assert_eq!(normals.len(), expected.len());
+    let mut pairs = normals.iter().zip(&expected);
+    assert!(pairs.all(|(one, two)| (one - two).abs() < 0.02));
+}
+
+/// Normals of morph targets are differences: as bytes where they fit, else rounded as floats.
+#[test]
+fn packed_displacements_of_normals_take_four_bytes_unless_they_are_longer_than_one() {
+    for (longest, component) in [(1.0, 5120), (1.5, 5126)] {
+        let mut scene = grid();
+        let vertices = scene.geometries[0].vertex_count();
+        let moved = [0.1, -0.25, longest].repeat(vertices);
+        let target = vec![Attribute::new("NORMAL", 3, moved.clone())];
+        scene.geometries[0].targets = vec![target];
+        let bytes = write_glb(&scene, MeshCompression::Meshopt).unwrap();
+        let (json, _) = parts(bytes.clone());
+        let target = &json["meshes"][0]["primitives"][0]["targets"][0]["NORMAL"];
+        let accessor = &json["accessors"][target.as_u64().unwrap() as usize];
+        assert_eq!(accessor["componentType"], component);
+        let read = &imported("m.glb", &bytes).geometries[0].targets[0][0]
+            .values
+            .clone();
+        let pairs = read.iter().zip(&moved);
+        assert!(
+            pairs
+                .into_iter()
+                .all(|(one, two)| (one - two).abs() <= 1.0 / 254.0)
+        );
+    }
+}
+
+#[test]
+fn few_displacements_are_sparse_only_where_packing_all_takes_more_bytes() {
+    for (step, is_sparse) in [(400, true), (2, false)] {
+        let mut scene = grid();
+        let vertices = scene.geometries[0].vertex_count();
+        let moved = (0..vertices).flat_map(|at| [0.0, 0.0, if at % step == 0 { 2.0 } else { 0.0 }]);
+        let target = vec![Attribute::new("POSITION", 3, moved.collect())];
+        scene.geometries[0].targets = vec![target.clone()];
+        scene.geometries[0].sparse_targets = true;
+        let bytes = write_glb(&scene, MeshCompression::Meshopt).unwrap();
+        let (json, _) = parts(bytes.clone());
+        assert_eq!(json.to_string().contains("sparse"), is_sparse, "{json}");
+        let read = &imported("m.glb", &bytes).geometries[0].targets[0][0];
+        assert_eq!(read.values, target[0].values);
     }
 }
 

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 use std::fs;
 
 use assetfs_engine::import::import;
-use assetfs_engine::scene::Scene;
+use assetfs_engine::scene::{Attribute, Scene};
 use glam::{Quat, Vec3};
 use serde_json::json;
 
@@ -358,4 +358,17 @@ pub fn numbers() -> impl FnMut() -> f32 {
         state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
         (state >> 8) as f32 / (1 << 23) as f32 - 1.0
     }
+}
+
+/// The scene with a flat square of 40 by 40 vertices instead of its first geometry: enough to be worth packing.
+pub fn with_grid(mut scene: Scene) -> Scene {
+    const SIDE: u32 = 40;
+    let share = |at: u32| at as f32 / (SIDE - 1) as f32;
+    let places = (0..SIDE * SIDE).flat_map(|at| [share(at % SIDE), share(at / SIDE), 0.0]);
+    let cells = (0..SIDE * SIDE).filter(|at| at % SIDE < SIDE - 1 && at / SIDE < SIDE - 1);
+    let corners = |at: u32| [at, at + 1, at + SIDE, at + SIDE, at + 1, at + SIDE + 1];
+    let geometry = &mut scene.geometries[0];
+    geometry.indices = cells.flat_map(corners).collect();
+    geometry.attributes = vec![Attribute::new("POSITION", 3, places.collect())];
+    scene
 }

@@ -3,6 +3,7 @@
 //! Only what the scene uses is written: primitives without triangles, meshes without primitives and images that no
 //! texture shows are left out, and every reference is updated.
 
+mod compact;
 mod geometry;
 mod references;
 
@@ -16,6 +17,7 @@ use super::names::Names;
 use super::out_file::OutFile;
 use super::rounding::Steps;
 use super::views::Views;
+use compact::compact;
 use references::{fit_textures, image_places, write_blobs, write_tables};
 
 /// The greatest length that the header of a GLB file can hold.
@@ -124,15 +126,16 @@ impl<'s> GltfWriter<'s> {
             self.json.insert("images".to_owned(), Value::Array(images));
         }
         let finished = self.views.finish();
+        let layout = finished.layout;
         let mut buffers = Vec::new();
-        if !finished.buffer.is_empty() {
-            let mut buffer = json!({ "byteLength": finished.buffer.len() });
+        if !layout.buffer.is_empty() {
+            let mut buffer = json!({ "byteLength": layout.buffer.len() });
             if let Some(uri) = bin_uri {
                 buffer["uri"] = uri.into();
             }
             buffers.push(buffer);
         }
-        if let Some(length) = finished.fallback_len_bytes {
+        if let Some(length) = layout.fallback_len_bytes {
             buffers.push(json!({
                 "byteLength": length,
                 "extensions": { "EXT_meshopt_compression": { "fallback": true } },
@@ -147,7 +150,7 @@ impl<'s> GltfWriter<'s> {
         }
         for (name, list) in [
             ("accessors", finished.accessors),
-            ("bufferViews", finished.views),
+            ("bufferViews", layout.views),
             ("buffers", buffers),
         ] {
             if !list.is_empty() {
@@ -157,7 +160,8 @@ impl<'s> GltfWriter<'s> {
         // glTF forbids empty arrays where a list is optional.
         self.json
             .retain(|_, member| member.as_array().is_none_or(|list| !list.is_empty()));
-        (self.json, finished.buffer)
+        compact(&mut self.json);
+        (self.json, layout.buffer)
     }
 
     fn set_generator(&mut self) {
