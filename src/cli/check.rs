@@ -45,6 +45,9 @@ struct CheckLine<'a> {
     path: &'a Path,
     #[serde(flatten)]
     report: &'a CheckReport,
+    state: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    reason: Option<String>,
     exit: u8,
 }
 
@@ -94,20 +97,22 @@ pub(super) fn run(args: &CheckArgs) -> Result<Exit> {
         check.compare(file)?;
     }
     let Check { task, report, .. } = check;
+    let differ = format!("{} differ", grouped(report.differences.len() as u64));
     task.finish(&format!(
-        "{}, {}: {} differ",
+        "{}, {}: {differ}",
         counted(report.files, "file"),
         bytes(report.bytes),
-        grouped(report.differences.len() as u64)
     ));
-    let exit = match report.differences.is_empty() {
-        true => Exit::Done,
-        false => Exit::Failed,
+    let (exit, state, reason) = match report.differences.is_empty() {
+        true => (Exit::Done, "done", None),
+        false => (Exit::Failed, "failed", Some(differ)),
     };
     if output::is_json() {
         output::line(CheckLine {
             path: &args.drive,
             report: &report,
+            state,
+            reason,
             exit: exit.code(),
         });
     } else {

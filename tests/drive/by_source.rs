@@ -119,6 +119,25 @@ async fn every_machine_has_the_result_of_a_text_under_the_name_of_its_model_and_
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_machine_that_looks_at_results_alone_has_the_names_of_new_versions() {
+    let (account, mounted) = Account::mounted_with_cube().await;
+    let tree = &mounted.tree;
+    optimize(tree, "cube", "web", &percent(50)).await;
+    let (apart, _) = account.mount_apart(1, |_| {}).await;
+    assert_eq!(names(&apart).await, names(&mounted).await);
+    replace(tree, "cube", "other.gltf").await;
+    optimize(tree, "cube", "web", &percent(50)).await;
+    let here = names(&mounted).await;
+    let begun = Instant::now();
+    while names(&apart).await != here {
+        let late = begun.elapsed() > Duration::from_secs(10);
+        assert!(!late, "{here:?}, but elsewhere {:?}", names(&apart).await);
+    }
+    apart.close().await;
+    mounted.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_text_that_is_copied_in_sends_no_list_request() {
     let (account, mounted) = Account::mounted_with_cube().await;
     optimize(&mounted.tree, "cube", "web", &percent(50)).await;
@@ -388,19 +407,24 @@ async fn commands_that_run_again_what_is_stale_at_the_same_moment_pay_once() {
     let (first, client) = account.mount_apart(1, |_| {}).await;
     let (second, _) = account.mount_apart(2, |_| {}).await;
     let stale = "/rapidmodels/.assetfs/stale.jsonl";
-    let ctl = "/rapidmodels/cube/.assetfs/ctl";
     for round in 1..=3 {
         tree.write(preset, percent(50 + round).as_bytes())
             .await
             .unwrap();
         tokio::time::sleep(Duration::from_millis(120)).await;
+        let mut ctls = Vec::new();
         for machine in [&first, &second] {
-            assert_eq!(lines(&machine.tree, stale).await.len(), 1, "round {round}");
+            let found = lines(&machine.tree, stale).await;
+            assert_eq!(found.len(), 1, "round {round}");
+            ctls.push(format!(
+                "/{}/.assetfs/ctl",
+                found[0]["path"].as_str().unwrap()
+            ));
         }
         let (one, same, other) = tokio::join!(
-            first.tree.write(ctl, b"run-stale"),
-            first.tree.write(ctl, b"run-stale"),
-            second.tree.write(ctl, b"run-stale"),
+            first.tree.write(&ctls[0], b"run-stale"),
+            first.tree.write(&ctls[0], b"run-stale"),
+            second.tree.write(&ctls[1], b"run-stale"),
         );
         // The later ones may see that the result is made again already.
         let is_run = one.is_ok() || same.is_ok() || other.is_ok();

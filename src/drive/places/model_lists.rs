@@ -64,7 +64,7 @@ struct ListedModel {
 struct ListedResult {
     #[serde(flatten)]
     common: Common,
-    /// The name of the source model's folder.
+    /// The name of the source model's folder; none if the model was deleted.
     source: Option<String>,
     source_id: Option<u64>,
     /// The name of the text in `optimize/` that it was made with, without its extension.
@@ -247,8 +247,11 @@ fn draft_row(tree: &Tree, home: Home, draft: DraftInfo) -> ListedModel {
 fn result(tree: &Tree, stale: &StaleCheck, row: KnownRapid) -> ListedResult {
     let catalog = tree.catalog();
     let status = rapid_status(catalog, &row);
+    // A model that was deleted has no folder.
+    let is_there = |asset: &AssetId| catalog.known().assets.row(asset.0).is_some();
     let source = row
         .source
+        .filter(is_there)
         .map(|asset| catalog.home_path(catalog.home_of(asset)));
     ListedResult {
         common: Common {

@@ -23,9 +23,13 @@ use crate::drive::catalog::listings::freshness::is_listed;
 use crate::drive::catalog::parts::Catalog;
 use crate::drive::error::DriveResult;
 use crate::drive::values::node::ListingKind;
+use crate::wire::{AssetId, RapidId};
 
 /// How long the first access in a mount waits for a listing of an earlier mount to be confirmed.
 const FIRST_LOOK: Duration = Duration::from_millis(400);
+
+/// How old the list of models may be when only results are looked at.
+const VERSIONS_AGE: Duration = Duration::from_mins(1);
 
 /// Refreshes a listing if it is not fresh.
 pub async fn refresh_listing(catalog: &Arc<Catalog>, which: ListingKind) -> DriveResult<()> {
@@ -82,8 +86,40 @@ fn join_listing_fetch(catalog: &Arc<Catalog>, which: ListingKind) -> FlightEnd {
                 models.within(patience(&shared).min(FIRST_LOOK)).await;
             }
         }
-        fetch(&shared, which).await
+        if which != ListingKind::Rapids {
+            return fetch(&shared, which).await;
+        }
+        let before = newest_ids(&shared);
+        fetch(&shared, which).await?;
+        if may_be_of_new_versions(&shared, before) {
+            let models = join_listing_fetch(&shared, ListingKind::Assets);
+            models.within(patience(&shared).min(FIRST_LOOK)).await;
+        }
+        Ok(())
     })
+}
+
+/// The highest known ids of models and results.
+fn newest_ids(catalog: &Catalog) -> (AssetId, RapidId) {
+    let known = catalog.known();
+    let models = known.assets.rows().map(|row| row.id).max();
+    let results = known.rapids.rows().map(|row| row.id).max();
+    (models.unwrap_or(AssetId(0)), results.unwrap_or(RapidId(0)))
+}
+
+/// Whether the list of models may lack new versions, whose results take names over: there is a new result of a model that
+/// was not known, or nobody has asked for the list for a while.
+fn may_be_of_new_versions(catalog: &Catalog, (model, result): (AssetId, RapidId)) -> bool {
+    let mut known = catalog.known();
+    let (belief, now) = (*known.belief(ListingKind::Assets), Instant::now());
+    if belief.failed_lately(now, catalog.config.refresh) {
+        return false;
+    }
+    if !belief.is_fresh(now, VERSIONS_AGE.max(catalog.config.refresh)) {
+        return true;
+    }
+    let mut news = known.rapids.rows().filter(|row| row.id > result);
+    news.any(|row| row.source.is_some_and(|source| source > model))
 }
 
 /// Confirms a listing, so that it proves that a name is free; the listing of an earlier mount does not. True if
