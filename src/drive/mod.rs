@@ -86,7 +86,7 @@ pub use crate::outbox::StatusWord;
 use crate::outbox::{JobFolder, Outbox, OutboxEvent};
 pub use values::names::ends_in_id;
 
-use catalog::{Receiver, follow, keep_pins, probe_until_reachable, watch};
+use catalog::{Receiver, follow, keep_pins, probe_until_reachable, store_soon, watch};
 use failures::OperationKind;
 use inotify::Own;
 use mount::Mount;
@@ -133,6 +133,7 @@ impl Drive {
             tokio::spawn(watch(Arc::clone(mount.catalog()))),
             tokio::spawn(probe_until_reachable(Arc::clone(mount.catalog()))),
             tokio::spawn(keep_pins(Arc::clone(mount.catalog()))),
+            tokio::spawn(store_soon(Arc::clone(mount.catalog()))),
             tokio::spawn(report_events(Arc::clone(&mount))),
             tokio::spawn(refresh_for_readers(Arc::clone(&mount))),
             tokio::spawn(report_to_inotify(Arc::clone(&mount))),

@@ -243,3 +243,26 @@ async fn a_service_that_was_silent_before_the_mount_is_not_waited_for_again() {
     mounted.close().await;
     holding.abort();
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_was_listed_is_known_after_a_kill_that_the_service_does_not_outlive() {
+    let mut account = Account::new().await;
+    account.add_cube().await;
+    let mounted = account.mount().await;
+    assert_eq!(mounted.tree.list("/rawmodels").await.unwrap(), ["cube"]);
+    account.stop_service().await;
+    // It is stored soon, not at once.
+    let begun = std::time::Instant::now();
+    loop {
+        let after = account.mount_after_kill().await;
+        let listed = after.tree.list("/rawmodels").await;
+        after.close().await;
+        std::fs::remove_dir_all(account.dir.path().join("killed")).unwrap();
+        if listed.as_deref().is_ok_and(|names| names == ["cube"]) {
+            break;
+        }
+        let late = begun.elapsed() > std::time::Duration::from_secs(20);
+        assert!(!late, "{listed:?}");
+    }
+    mounted.close().await;
+}

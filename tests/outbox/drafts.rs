@@ -527,3 +527,31 @@ async fn times_and_modes_are_there_after_a_sync_and_a_kill() {
     let found = after.entries().get(loose.id, entry.id).unwrap();
     assert_eq!(found.mode, 0o600);
 }
+
+#[tokio::test]
+async fn an_append_that_a_kill_interrupts_leaves_what_the_last_close_acknowledged() {
+    let dir = tempfile::tempdir().unwrap();
+    let (state, copy) = (dir.path().join("state"), dir.path().join("killed"));
+    let outbox = lonely(&state);
+    let draft = outbox.drafts().create("chair", 0o755, &ME).unwrap().id;
+    let entry = put(&outbox, draft, EntryId::ROOT, "notes.txt", &[b'a'; 5000]);
+    let appending = outbox.entries().open(draft, entry, OpenMode::Write, &ME);
+    let appending = appending.unwrap();
+    appending.append(&[b'x'; 1000]).unwrap();
+    killed(&state, &copy);
+    // The second time is another kill, without a write in between.
+    let again = dir.path().join("killed-again");
+    for folder in [&copy, &again] {
+        let after = lonely(folder);
+        let info = after.entries().get(draft, entry).unwrap();
+        let file = after.entries().open(draft, entry, OpenMode::Read, &ME);
+        let file = file.unwrap();
+        let mut bytes = vec![0; 8000];
+        let read = file.read_at(&mut bytes, 0).unwrap();
+        assert_eq!((info.size, file.size(), read), (5000, 5000, 5000));
+        assert!(bytes[..read].iter().all(|byte| *byte == b'a'));
+        if folder == &copy {
+            killed(&copy, &again);
+        }
+    }
+}

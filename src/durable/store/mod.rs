@@ -174,6 +174,11 @@ impl MetaStore {
             .map_err(|error| store_error(&self.inner.path, error))
     }
 
+    /// Whether there are relaxed writes that a kill would take back.
+    pub fn has_relaxed(&self) -> bool {
+        self.inner.relaxed_commits.load(Ordering::Relaxed) > 0
+    }
+
     /// Makes all relaxed writes durable.
     pub fn flush(&self) -> Result<(), DurableError> {
         self.inner.relaxed_commits.store(0, Ordering::Relaxed);

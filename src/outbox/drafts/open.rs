@@ -81,7 +81,8 @@ pub fn open_file(
     let node = tree.node(entry).ok_or_else(|| not_found("the file"))?;
     let path = tree.path(entry);
     let file = node.file().ok_or(OutboxError::IsAFolder(path.clone()))?;
-    let (content, flushed) = (file.content, file.state == FileState::Flushed);
+    let flushed = (file.state == FileState::Flushed).then_some(file.size);
+    let content = file.content;
     if writer.is_some() {
         memory.begin_change(draft)?;
     }

@@ -93,14 +93,21 @@ impl Content {
         Content::with(id, file, space_reserve, (0, RunningHash::empty()), None)
     }
 
-    /// A recorded content; `flushed` tells whether its bytes are as recorded.
+    /// A recorded content; `flushed` is the length of its last flush, unless its writer did not finish. What was written
+    /// behind that by a program that was killed was not acknowledged, and is cut off: otherwise the length that is shown
+    /// and the bytes that are read would not fit together.
     pub fn existing(
         id: ContentId,
         file: File,
         space_reserve: &Arc<SpaceReserve>,
-        flushed: bool,
+        flushed: Option<u64>,
     ) -> io::Result<Content> {
-        let size = file.metadata()?.len();
+        let mut size = file.metadata()?.len();
+        if let Some(flushed) = flushed.filter(|flushed| *flushed < size) {
+            file.set_len(flushed)?;
+            recorder::resized(&file, flushed);
+            size = flushed;
+        }
         let hash = if size == 0 {
             RunningHash::empty()
         } else {
@@ -111,7 +118,7 @@ impl Content {
             file,
             space_reserve,
             (size, hash),
-            flushed.then_some(0),
+            flushed.map(|_| 0),
         ))
     }
 
