@@ -4,7 +4,6 @@
 //! `assetfs replace` brings them in, so an interrupted copy is no model and several runs at once make one model. The drive
 //! remembers what it has; nothing but where the folder was mounted is noted elsewhere.
 
-mod content;
 mod guard;
 mod plan;
 mod report;
