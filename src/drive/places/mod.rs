@@ -11,6 +11,7 @@ mod by_hash;
 mod by_source;
 mod changes;
 mod drop;
+mod drop_entry;
 mod elsewhere;
 mod embeds;
 mod entry;
