@@ -38,6 +38,7 @@ mod remote;
 mod root;
 mod sent_entry;
 mod staged_zip;
+mod stale_jobs;
 #[cfg(test)]
 mod tests;
 mod time_left;
@@ -61,6 +62,7 @@ pub use rawmodels::RawModels;
 pub use remote::path_in;
 pub use root::{Root, own_rows, rows_after, rows_at_hand};
 pub use sent_entry::can_be_compared;
+pub use stale_jobs::{runnable_texts, text_in};
 pub use time_left::source_size;
 pub use vanished::Vanished;
 pub use walk::{child, resolve};

@@ -15,11 +15,21 @@ use crate::outbox::jobs::show::{canonical, info, is_answered, key_of, state};
 use crate::outbox::jobs::text::many::ModelRef;
 use crate::outbox::jobs::used_preset::used_config;
 use crate::outbox::jobs::{follow, send, text};
+use crate::outbox::journal::Ticket;
 use crate::outbox::journal::forms::Blob;
 use crate::outbox::moment::Moment;
 use crate::outbox::texts::{check_length, is_sendable};
 use crate::outbox::{failpoint, names};
 use crate::wire::{AssetId, OptimizerConfig, RapidId};
+
+/// Whether a text that was sent before is sent again, which pays again.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Repeat {
+    Never,
+    /// If its last request has an outcome.
+    IfOver,
+    Always,
+}
 
 /// The state of a job that a caller waits for.
 enum JobStanding {
@@ -144,12 +154,17 @@ impl Jobs {
     /// Checks the text and sends it, unless it is empty, has a temporary name or was sent before. Returns within ten
     /// seconds; later answers are events. Dropping the future stops nothing.
     pub async fn submit(&self, folder: &JobFolder, name: &str) -> OutboxResult<JobState> {
-        self.want(folder, name, false).await
+        self.want(folder, name, Repeat::Never).await
     }
 
     /// Sends a job, also if its text was sent before: this pays again.
     pub async fn run(&self, folder: &JobFolder, name: &str) -> OutboxResult<JobState> {
-        self.want(folder, name, true).await
+        self.want(folder, name, Repeat::Always).await
+    }
+
+    /// The same, unless a request of it is wanted or has no outcome yet: several callers at once pay once.
+    pub async fn run_if_over(&self, folder: &JobFolder, name: &str) -> OutboxResult<JobState> {
+        self.want(folder, name, Repeat::IfOver).await
     }
 
     /// Renames a job file; replaces another. Local; durable on return; sends nothing.
@@ -246,20 +261,20 @@ impl Jobs {
         self.parts.own.jobs_wake.notify_one();
     }
 
-    async fn want(&self, folder: &JobFolder, name: &str, again: bool) -> OutboxResult<JobState> {
+    async fn want(&self, folder: &JobFolder, name: &str, repeat: Repeat) -> OutboxResult<JobState> {
         let (job, text, went) = {
             let memory = self.parts.memory();
             let job = key_of(&*self.parts.own.deps, folder, name);
             let file = memory.book.files.get(&job);
             let file = file.ok_or_else(|| OutboxError::NotFound(name.to_owned()))?;
-            if !is_sendable(name, &file.text.0) && !again {
+            if !is_sendable(name, &file.text.0) && repeat == Repeat::Never {
                 return Ok(state(&memory, &job, file));
             }
             let went = file.submission.is_some() || file.wanted != Wanted::No;
             let state = state(&memory, &job, file);
             (job, file.text.0.clone(), went.then_some(state))
         };
-        if let Some(state) = went.filter(|_| !again) {
+        if let Some(state) = went.filter(|_| repeat == Repeat::Never) {
             // An earlier caller may have got the error of a full disk. So the record must be durable before this
             // returns.
             self.parts
@@ -277,14 +292,27 @@ impl Jobs {
             self.parts.changed(&job);
             return Err(OutboxError::Invalid(reason));
         }
-        let wanted = JobRecord::Wanted {
-            job: job.clone(),
-            again,
-        };
-        self.parts.record(wanted).await?;
+        let ticket = self.record_wanted(&job, repeat)?;
+        self.parts.journal.settle_async(ticket).await?;
         self.parts.own.jobs_wake.notify_one();
         self.parts.changed(&job);
         self.wait_for_answer(&job).await
+    }
+
+    /// Records that a job is to be sent; with [`Repeat::IfOver`] not while it is under way. Both under one lock, so that of
+    /// several callers one makes the record.
+    fn record_wanted(&self, job: &JobKey, repeat: Repeat) -> OutboxResult<Ticket> {
+        let mut memory = self.parts.memory();
+        if repeat == Repeat::IfOver
+            && let Some(file) = memory.book.files.get(job)
+            && state(&memory, job, file).is_under_way()
+        {
+            return Ok(self.parts.journal.last());
+        }
+        memory.record(JobRecord::Wanted {
+            job: job.clone(),
+            again: repeat != Repeat::Never,
+        })
     }
 
     /// Checks that the text is a valid job.
